@@ -1,0 +1,85 @@
+//! What a diagnostic is: an author's mistake as data, with its place and what to do. No drawing here.
+//!
+//! How to add a code: one line in `codes.rs`, a page in `docs/codes/`, a failing and a passing file in `tests/check/`,
+//! and one function in the room that owns it (`syntax`, `lower`, `template`, `plan` or a file of `rules`).
+
+mod codes;
+mod suggest;
+
+pub use codes::{Code, Severity};
+pub use suggest::{did_you_mean, nearest};
+
+use crate::source::Span;
+
+/// One finding. A list of them is what checking gives; nothing here is ever thrown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Diagnostic {
+    /// What kind of mistake.
+    pub code: Code,
+    /// One line: what is wrong, in the author's own names, at most 160 characters.
+    pub message: String,
+    /// The smallest place to change.
+    pub span: Span,
+    /// Other places that matter, each with a label.
+    pub related: Vec<(Span, String)>,
+    /// What to do, one line each, starting with a verb.
+    pub help: Vec<String>,
+    /// An edit that mends it.
+    pub fix: Option<Fix>,
+}
+
+/// Edits that mend a finding.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fix {
+    /// Places and the text to put there, not overlapping.
+    pub edits: Vec<(Span, String)>,
+    /// Safe: the meaning stays, or there is only one possible reading. `flow fix` applies safe edits only.
+    pub safe: bool,
+}
+
+impl Diagnostic {
+    /// A finding without help.
+    pub fn new(code: Code, span: Span, message: impl Into<String>) -> Diagnostic {
+        Diagnostic { code, message: message.into(), span, related: vec![], help: vec![], fix: None }
+    }
+
+    /// Adds a line of help; it starts with a verb.
+    pub fn help(mut self, line: impl Into<String>) -> Diagnostic {
+        self.help.push(line.into());
+        self
+    }
+
+    /// Adds another place with its label.
+    pub fn related(mut self, span: Span, label: impl Into<String>) -> Diagnostic {
+        self.related.push((span, label.into()));
+        self
+    }
+
+    /// Adds an edit that `flow fix` may apply.
+    pub fn safe_fix(mut self, edits: Vec<(Span, String)>) -> Diagnostic {
+        self.fix = Some(Fix { edits, safe: true });
+        self
+    }
+
+    /// Adds an edit that is only proposed.
+    pub fn proposed_fix(mut self, edits: Vec<(Span, String)>) -> Diagnostic {
+        self.fix = Some(Fix { edits, safe: false });
+        self
+    }
+
+    /// How grave it is.
+    pub fn severity(&self) -> Severity {
+        self.code.severity()
+    }
+}
+
+/// Sorts by file, place, code and message, and removes exact repetitions.
+pub fn sort(diagnostics: &mut Vec<Diagnostic>) {
+    diagnostics.sort_by(|a, b| (a.span, a.code.id(), &a.message).cmp(&(b.span, b.code.id(), &b.message)));
+    diagnostics.dedup();
+}
+
+/// Whether any of them stops a run.
+pub fn has_errors(diagnostics: &[Diagnostic]) -> bool {
+    diagnostics.iter().any(|d| d.severity() == Severity::Error)
+}

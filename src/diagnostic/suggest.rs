@@ -1,0 +1,71 @@
+//! "Did you mean": the nearest of the names allowed at a place.
+
+/// The nearest names to `written`, best first, at most three. At most 1 edit for names up to 4 letters, 2 up to 8, 3 above;
+/// a swap of neighbours is one edit. Empty rather than wrong.
+pub fn nearest<'a>(written: &str, allowed: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
+    let length = written.chars().count();
+    let most = if length <= 4 {
+        1
+    } else if length <= 8 {
+        2
+    } else {
+        3
+    };
+    let lower = written.to_lowercase();
+    let mut found: Vec<(usize, &str)> = allowed
+        .into_iter()
+        .filter(|name| *name != written)
+        .map(|name| (distance(&lower, &name.to_lowercase(), most), name))
+        .filter(|(edits, name)| *edits <= most && *edits < name.chars().count())
+        .collect();
+    found.sort();
+    found.dedup();
+    let best = found.first().map(|(edits, _)| *edits);
+    found.into_iter().filter(|(edits, _)| Some(*edits) == best).map(|(_, name)| name).take(3).collect()
+}
+
+/// `; did you mean "a"?` or `… "a" or "b"?` for the end of a message; empty when nothing is near.
+pub fn did_you_mean<'a>(written: &str, allowed: impl IntoIterator<Item = &'a str>) -> String {
+    let names = nearest(written, allowed);
+    if names.is_empty() {
+        return String::new();
+    }
+    let quoted: Vec<String> = names.iter().map(|name| format!("\"{name}\"")).collect();
+    format!("; did you mean {}?", quoted.join(" or "))
+}
+
+/// Edits between two texts (insert, delete, change, swap of neighbours); gives up above `most`.
+fn distance(a: &str, b: &str, most: usize) -> usize {
+    let a: Vec<char> = a.chars().collect();
+    let b: Vec<char> = b.chars().collect();
+    if a.len().abs_diff(b.len()) > most {
+        return most + 1;
+    }
+    let mut before_last: Vec<usize> = vec![];
+    let mut last: Vec<usize> = (0..=b.len()).collect();
+    for i in 1..=a.len() {
+        let mut row = vec![i; b.len() + 1];
+        for j in 1..=b.len() {
+            let change = usize::from(a[i - 1] != b[j - 1]);
+            row[j] = (last[j] + 1).min(row[j - 1] + 1).min(last[j - 1] + change);
+            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                row[j] = row[j].min(before_last[j - 2] + 1);
+            }
+        }
+        before_last = std::mem::replace(&mut last, row);
+    }
+    last[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_swap_is_one_edit_and_short_names_allow_one() {
+        assert_eq!(nearest("promt", ["prompt", "needs"]), ["prompt"]);
+        assert_eq!(nearest("wehn", ["when", "then"]), ["when"]);
+        assert!(nearest("on", ["id", "when"]).is_empty());
+        assert_eq!(did_you_mean("reviw", ["review", "draft"]), "; did you mean \"review\"?");
+    }
+}

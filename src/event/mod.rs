@@ -1,0 +1,9 @@
+//! What happened in a run: a closed, versioned enum. The journal of these is the only record of a run.
+//!
+//! How to add an event: a variant of [`Happening`], its arm in `engine::apply`, a line in `docs/events.md`.
+
+mod failure;
+mod happening;
+
+pub use failure::Failure;
+pub use happening::Usage;

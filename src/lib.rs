@@ -1,0 +1,17 @@
+//! `flow`: a declarative engine for multi-agent workflows.
+//!
+//! See `ARCHITECTURE.md` for the rooms and which may name which.
+
+pub mod adapter;
+pub mod channel;
+pub mod diagnostic;
+pub mod event;
+pub mod gate;
+pub mod lower;
+pub mod model;
+pub mod port;
+pub mod redact;
+pub mod report;
+pub mod source;
+pub mod syntax;
+pub mod template;

@@ -1,0 +1,1 @@
+//! Tree → model: shape errors, names, defaults.

@@ -1,0 +1,110 @@
+//! Field rules: the same in `inputs`, `output`, `form` and `arguments`.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::source::Span;
+
+/// The shape of inputs or of an output: fields, or a JSON Schema instead of them.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Shape {
+    /// Field rules by name.
+    Fields(Vec<Field>),
+    /// A JSON Schema (2020-12), checked when it was read: only `#…` references, bounded size.
+    Schema(Arc<Value>),
+}
+
+/// One field and its rules.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Field {
+    /// Its name.
+    pub name: String,
+    /// Where the name stands.
+    pub span: Span,
+    /// Its type.
+    pub kind: FieldKind,
+    /// Whether it must be given. `inputs`: unless `default` or `required: false`; `output`: unless `required: false`.
+    pub is_required: bool,
+    /// The value when it is not given.
+    pub default: Option<Value>,
+    /// The only values allowed; empty: all.
+    pub one_of: Vec<Value>,
+    /// A pattern (linear engine) that a text must contain a match of.
+    pub pattern: Option<String>,
+    /// Fewest characters or elements.
+    pub min_length: Option<u64>,
+    /// Most characters or elements.
+    pub max_length: Option<u64>,
+    /// Smallest number.
+    pub minimum: Option<f64>,
+    /// Largest number.
+    pub maximum: Option<f64>,
+    /// A JSON Schema format name (`email`, `uri`, …).
+    pub format: Option<String>,
+    /// A sentence for people and models.
+    pub description: Option<String>,
+    /// A sample value for people.
+    pub example: Option<Value>,
+    /// Holds personal data: masked in every log.
+    pub is_pii: bool,
+    /// Rules of the elements of a list.
+    pub items: Option<Box<Field>>,
+    /// Fields of an object; empty: any.
+    pub fields: Vec<Field>,
+}
+
+/// The types of fields.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum FieldKind {
+    /// A text.
+    Text,
+    /// A number.
+    Number,
+    /// A whole number.
+    Integer,
+    /// True or false.
+    Boolean,
+    /// A date, `2026-11-18`.
+    Date,
+    /// A date and time with zone, RFC 3339.
+    Datetime,
+    /// A list.
+    List,
+    /// An object.
+    Object,
+    /// A path of a file; relative to the current folder.
+    File,
+    /// A path of a folder; relative to the current folder.
+    Folder,
+    /// Anything.
+    Any,
+    /// An execution plan: `strategy`, `reasoning`, `steps`.
+    Plan,
+    /// A scorecard: `criteria`, without `expression`.
+    Scorecard,
+}
+
+impl FieldKind {
+    /// The words of the language, in the order the manual lists them.
+    pub const WORDS: [(&'static str, FieldKind); 13] = [
+        ("text", FieldKind::Text),
+        ("number", FieldKind::Number),
+        ("integer", FieldKind::Integer),
+        ("boolean", FieldKind::Boolean),
+        ("date", FieldKind::Date),
+        ("datetime", FieldKind::Datetime),
+        ("list", FieldKind::List),
+        ("object", FieldKind::Object),
+        ("file", FieldKind::File),
+        ("folder", FieldKind::Folder),
+        ("any", FieldKind::Any),
+        ("plan", FieldKind::Plan),
+        ("scorecard", FieldKind::Scorecard),
+    ];
+
+    /// The word of the language.
+    pub fn word(self) -> &'static str {
+        FieldKind::WORDS.iter().find(|(_, kind)| *kind == self).map_or("any", |(word, _)| word)
+    }
+}

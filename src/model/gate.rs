@@ -1,0 +1,130 @@
+//! Gates, scorecards, criteria and checks.
+
+use std::sync::Arc;
+
+use regex::Regex;
+use serde_json::Value;
+
+use super::{Features, Filling, Text};
+use crate::source::{Span, Spanned};
+
+/// `gate`: a judgement of one value.
+#[derive(Debug, Clone, PartialEq)]
+pub struct GateStep {
+    /// The scorecards, in order.
+    pub scorecards: Vec<ScorecardRef>,
+    /// What is judged.
+    pub of: Text,
+    /// Names for checks and the judge.
+    pub with: Vec<(Spanned<String>, Filling)>,
+    /// The agent asked about criteria whose scorecard names none.
+    pub judge: Option<Spanned<String>>,
+    /// The upstream step that tries once more.
+    pub refine: Option<Spanned<String>>,
+    /// What the person gets when the gate is not met.
+    pub otherwise: Option<Text>,
+}
+
+/// A scorecard of the file by name, or one that a step wrote.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ScorecardRef {
+    /// Of the file.
+    Named(Spanned<String>),
+    /// An expression that gives a scorecard (or empty).
+    Written(Text),
+}
+
+/// A scorecard.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Scorecard {
+    /// Where its name stands.
+    pub span: Span,
+    /// The agent that judges.
+    pub judge: Option<Spanned<String>>,
+    /// What a judge that cannot answer means.
+    pub on_judge_error: OnJudgeError,
+    /// The criteria; all must pass.
+    pub criteria: Vec<Criterion>,
+}
+
+/// What a judge that cannot answer means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum OnJudgeError {
+    /// The criterion counts as failed.
+    #[default]
+    Fail,
+    /// It counts as passed, logged and flagged for review.
+    Pass,
+}
+
+/// One measurable yes/no question.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Criterion {
+    /// Its id.
+    pub id: Spanned<String>,
+    /// At least 10 characters.
+    pub description: String,
+    /// What a good answer looks like.
+    pub expected: Option<String>,
+    /// How it is answered.
+    pub judging: Judging,
+}
+
+/// How a criterion is answered.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Judging {
+    /// By a judge.
+    Judge,
+    /// By checks; all must pass.
+    Checks(Vec<Spanned<Check>>),
+    /// Neither was given; reported.
+    Neither,
+}
+
+/// A check that needs no model.
+#[derive(Debug, Clone)]
+pub enum Check {
+    /// All of these texts occur.
+    Contains(Vec<Text>),
+    /// None of these texts occurs.
+    NotContains(Vec<Text>),
+    /// The pattern matches somewhere in the text.
+    Regex(Regex),
+    /// The value equals.
+    Equals(Filling),
+    /// The value fits the schema.
+    JsonSchema(Arc<Value>),
+    /// No longer than, in the channel's unit.
+    MaxLength(u64),
+    /// No shorter than, in the channel's unit.
+    MinLength(u64),
+    /// Fits the channel's own limits.
+    FitsChannel,
+    /// Keeps to the style guide.
+    StyleGuide,
+    /// Which Markdown may occur.
+    Markdown(MarkdownRule),
+    /// Most emojis.
+    Emojis(u64),
+    /// The language of the text, two letters (ISO 639-1).
+    Language(String),
+    /// No personal data.
+    PiiNone,
+    /// Which hosts links may have; empty: no links.
+    Links(Vec<String>),
+    /// Highest school grade (Flesch-Kincaid).
+    Readability(f64),
+    /// Every figure in the text occurs in this value.
+    NumbersFrom(Text),
+    /// True means passed.
+    Expression(Text),
+}
+
+impl PartialEq for Check {
+    fn eq(&self, other: &Check) -> bool {
+        format!("{self:?}") == format!("{other:?}")
+    }
+}
+
+/// Which Markdown features a text may use.
+pub type MarkdownRule = Features;

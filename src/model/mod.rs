@@ -1,0 +1,27 @@
+//! The valid, immutable types of the language, with the place each came from. Only `lower` and `load` make them.
+//!
+//! A broken file gives these types too, as far as it could be read; the diagnostics beside them say what is wrong.
+//! How to add a key: a field here, its reading in `lower`, its use in `engine`, a line in `docs/language.md`.
+
+mod channel;
+mod fields;
+mod gate;
+mod pipeline;
+mod step;
+mod testing;
+mod text;
+mod work;
+
+pub use channel::{
+    Body, Channel, Emojis, Features, Formatting, Humor, LengthUnit, Markup, Phrase, Split, SplitAt, StyleGuide, Tone, Words,
+};
+pub use fields::{Field, FieldKind, Shape};
+pub use gate::{Check, Criterion, GateStep, Judging, MarkdownRule, OnJudgeError, Scorecard, ScorecardRef};
+pub use pipeline::{Data, DataKind, Limits, Outputs, Person, PersonSource, Pipeline, PipelineId, Policy, Program, SqlEngine};
+pub use step::{
+    AgentStep, Backoff, CallStep, Case, FailureKind, ForEach, FormatStep, HttpStep, OnFailure, ReadStep, Retry, RouteStep, SendStep,
+    SqlStep, Step, StepKind, StopStep, ToolStep,
+};
+pub use testing::{Channels, Expect, Mock, Replies, Reply, ReplyBody, ReplySet, TestCase, TestFile};
+pub use text::{Filling, Form, Place, Read, Text};
+pub use work::{Agent, Approve, Model, Price, Provider, Tool, ToolKind};

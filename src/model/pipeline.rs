@@ -1,0 +1,201 @@
+//! A pipeline file and its head.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use indexmap::IndexMap;
+
+use super::{Agent, Channel, Field, Filling, Model, Scorecard, Shape, Step, StyleGuide, Text, Tool};
+use crate::source::{Span, Spanned};
+
+/// A pipeline and all pipelines it calls.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Program {
+    /// The pipelines; the first is the one that was asked for.
+    pub pipelines: Vec<Arc<Pipeline>>,
+}
+
+/// Which pipeline of a [`Program`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
+pub struct PipelineId(pub usize);
+
+impl Program {
+    /// The pipeline of an id.
+    pub fn pipeline(&self, id: PipelineId) -> &Arc<Pipeline> {
+        &self.pipelines[id.0]
+    }
+}
+
+/// One pipeline with its imports merged in.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Pipeline {
+    /// Its id.
+    pub name: Spanned<String>,
+    /// One sentence for people.
+    pub description: Option<String>,
+    /// The folder of its file; paths in it are relative to this.
+    pub folder: PathBuf,
+    /// SHA-256 (hex) over the file and everything it brings in; a run remembers it.
+    pub hash: String,
+    /// What a run is given.
+    pub inputs: Shape,
+    /// Tables by name.
+    pub data: IndexMap<String, Data>,
+    /// Who the run is for.
+    pub person: Option<Person>,
+    /// Declared secrets: name and the sentence for people.
+    pub secrets: IndexMap<String, Spanned<String>>,
+    /// Agents by name.
+    pub agents: IndexMap<String, Agent>,
+    /// Models by name.
+    pub models: IndexMap<String, Model>,
+    /// Tools by name.
+    pub tools: IndexMap<String, Tool>,
+    /// Scorecards by name.
+    pub scorecards: IndexMap<String, Scorecard>,
+    /// Its channels; the first is the default. Empty: a run without channel.
+    pub channels: Vec<Arc<Channel>>,
+    /// Its style guide.
+    pub style_guide: Option<Arc<StyleGuide>>,
+    /// Policies by name.
+    pub policies: IndexMap<String, Policy>,
+    /// The policy in force for the whole file.
+    pub policy: Option<Spanned<String>>,
+    /// Bounds of a whole run.
+    pub limits: Limits,
+    /// The work.
+    pub steps: Vec<Arc<Step>>,
+    /// What a run gives.
+    pub outputs: Outputs,
+    /// Steps that run when it failed.
+    pub on_failure: Vec<Arc<Step>>,
+    /// Steps that run after every ending.
+    pub finally: Vec<Arc<Step>>,
+}
+
+impl Pipeline {
+    /// The input fields; none for a JSON Schema.
+    pub fn input_fields(&self) -> &[Field] {
+        match &self.inputs {
+            Shape::Fields(fields) => fields,
+            Shape::Schema(_) => &[],
+        }
+    }
+}
+
+/// What a pipeline gives.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Outputs {
+    /// No `outputs`.
+    None,
+    /// Names and values, in file order.
+    Named(Vec<(Spanned<String>, Filling)>),
+    /// One text, whose value is the whole result.
+    Whole(Text),
+}
+
+/// A table of `data`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Data {
+    /// The file, joined to the folder of the YAML file that names it.
+    pub file: Spanned<PathBuf>,
+    /// What the file is, by its ending.
+    pub kind: DataKind,
+    /// Sheet (Excel) or table (SQLite, DuckDB) in it; `None`: the only one.
+    pub table: Option<Spanned<String>>,
+    /// Columns with personal data.
+    pub pii: Vec<Spanned<String>>,
+    /// Column types where guessing is wrong: `text`, `number`, `integer`, `boolean`, `date`, `datetime`.
+    pub columns: IndexMap<String, super::FieldKind>,
+    /// The engine asked for.
+    pub engine: Option<SqlEngine>,
+}
+
+/// What a data file is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum DataKind {
+    Csv,
+    Tsv,
+    Excel,
+    Sqlite,
+    Parquet,
+    DuckDb,
+}
+
+/// Which program answers SQL.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum SqlEngine {
+    Sqlite,
+    DuckDb,
+}
+
+impl Data {
+    /// The engine that queries it: the one asked for, else by file type.
+    pub fn engine(&self) -> SqlEngine {
+        self.engine.unwrap_or(match self.kind {
+            DataKind::Parquet | DataKind::DuckDb => SqlEngine::DuckDb,
+            _ => SqlEngine::Sqlite,
+        })
+    }
+}
+
+/// Who the run is for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Person {
+    /// Whose row it is.
+    pub id: Filling,
+    /// Where the other fields come from.
+    pub from: PersonSource,
+}
+
+/// Where the fields of a person come from.
+#[derive(Debug, Clone, PartialEq)]
+pub enum PersonSource {
+    /// Nothing but the id is known.
+    Nothing,
+    /// The row of a table of `data` whose `id` column has the person's id.
+    Table(Spanned<String>),
+    /// Fields written out: `language, time_zone, name, email, phone`.
+    Fields(Vec<(Spanned<String>, Filling)>),
+}
+
+/// Bounds of a run, or of the part they stand in. `None`: no bound (`max_parallel`: 8).
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Limits {
+    /// Time for the whole of it; time with a person does not count.
+    pub deadline: Option<Duration>,
+    /// Most calls to the outside at once.
+    pub max_parallel: Option<u64>,
+    /// Most tokens, in and out.
+    pub max_tokens: Option<u64>,
+    /// Most money, in US dollars.
+    pub max_cost_usd: Option<f64>,
+    /// Most step runs in total.
+    pub max_steps: Option<u64>,
+    /// Where the section stands.
+    pub span: Option<Span>,
+}
+
+/// A policy: what may be done. See `policy` for how it is decided.
+#[derive(Debug, Clone, PartialEq, Default)]
+#[expect(missing_docs, reason = "the keys of the language page, one by one")]
+pub struct Policy {
+    pub span: Span,
+    pub description: Option<String>,
+    pub allowed_tools: Option<Vec<Spanned<String>>>,
+    pub disallowed_tools: Vec<Spanned<String>>,
+    pub permission_mode: Option<String>,
+    pub max_time: Option<Duration>,
+    pub max_cost_usd: Option<f64>,
+    pub max_tokens: Option<u64>,
+    pub max_memory: Option<u64>,
+    pub max_file_size: Option<u64>,
+    pub read: Option<Vec<Spanned<String>>>,
+    pub write: Option<Vec<Spanned<String>>>,
+    pub hosts: Option<Vec<Spanned<String>>>,
+    pub sandbox: Option<String>,
+    pub approval_required: Vec<Spanned<String>>,
+}

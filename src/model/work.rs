@@ -1,0 +1,158 @@
+//! Agents, models and tools.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::{Field, Filling, Limits, PipelineId, Replies, Retry, Shape, Text};
+use crate::source::{Span, Spanned};
+
+/// An agent: a model with instructions.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Agent {
+    /// Where its name stands.
+    pub span: Span,
+    /// Its model; `None`: the one called `default`.
+    pub model: Option<Spanned<String>>,
+    /// The system message.
+    pub instructions: Option<Text>,
+    /// Tools it may call: `server` or `server.tool`.
+    pub tools: Vec<Spanned<String>>,
+    /// The shape of its answers; `None`: text.
+    pub output: Option<Shape>,
+    /// Most rounds of tool calls (10).
+    pub max_turns: Option<u64>,
+    /// Its own bounds.
+    pub limits: Limits,
+    /// Its own policy.
+    pub policy: Option<Spanned<String>>,
+    /// What `style` means in its prompts.
+    pub style_guide: Option<Arc<super::StyleGuide>>,
+}
+
+/// A model of the file.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Model {
+    /// Where its name stands.
+    pub span: Span,
+    /// Who answers.
+    pub provider: Provider,
+    /// The provider's name for it.
+    pub model: Option<Text>,
+    /// Base URL of the endpoint.
+    pub base_url: Option<Text>,
+    /// The key; reads `secrets` or `env`.
+    pub api_key: Option<Text>,
+    /// Sampling temperature.
+    pub temperature: Option<f64>,
+    /// Most tokens of one answer.
+    pub max_output_tokens: Option<u64>,
+    /// Seed of the sampling.
+    pub seed: Option<i64>,
+    /// Time for one attempt (60 s).
+    pub timeout: Option<Duration>,
+    /// Retries of its calls.
+    pub retry: Option<Retry>,
+    /// Models tried after it.
+    pub fallback: Vec<Spanned<String>>,
+    /// US dollars per million tokens; `None`: unpriced.
+    pub price: Option<Price>,
+}
+
+/// Who answers for a model.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Provider {
+    /// Any OpenAI-compatible chat endpoint. `ollama` is this with another default base URL.
+    OpenAi,
+    /// Ollama's OpenAI-compatible endpoint on `http://127.0.0.1:11434/v1`.
+    Ollama,
+    /// Anthropic messages.
+    Anthropic,
+    /// Replies of a file.
+    Scripted(Arc<Replies>),
+}
+
+/// Price of a model, in US dollars per million tokens.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[expect(missing_docs, reason = "the names say it")]
+pub struct Price {
+    pub input: f64,
+    pub output: f64,
+}
+
+/// A tool of the file.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Tool {
+    /// Where its name stands.
+    pub span: Span,
+    /// What it is.
+    pub kind: ToolKind,
+    /// A sentence for models and people.
+    pub description: Option<String>,
+    /// Arguments the author fixes.
+    pub with: Vec<(Spanned<String>, Filling)>,
+    /// Names that may be used; `None`: all it gives by default.
+    pub allow: Option<Vec<Spanned<String>>>,
+    /// Names that may not.
+    pub deny: Vec<Spanned<String>>,
+    /// Time for one call.
+    pub timeout: Option<Duration>,
+    /// Time to connect (10 s).
+    pub connect_timeout: Option<Duration>,
+    /// Whether a person is asked each time.
+    pub approve: Approve,
+}
+
+/// Whether a person is asked before a call.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Approve {
+    /// No.
+    #[default]
+    Never,
+    /// For each call.
+    Always,
+    /// For calls of these names.
+    Names(Vec<String>),
+}
+
+/// What a tool is.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ToolKind {
+    /// `http: POST https://…`
+    Http {
+        /// Upper-case method.
+        method: String,
+        /// The address; `with.<name>` in it is percent-encoded.
+        url: Text,
+        /// Header names and values.
+        headers: Vec<(String, Text)>,
+        /// Query names and values.
+        query: Vec<(String, Filling)>,
+        /// The body.
+        body: Option<Filling>,
+        /// Its arguments.
+        arguments: Vec<Field>,
+    },
+    /// `sql: [names of data]`
+    Sql(Vec<Spanned<String>>),
+    /// `file: folder`
+    File(PathBuf),
+    /// `pipeline: file`
+    Pipeline {
+        /// As written.
+        file: Spanned<String>,
+        /// What it names; `None`: could not be read, reported.
+        pipeline: Option<PipelineId>,
+    },
+    /// `smtp: host:port`
+    Smtp {
+        /// `host:port`.
+        address: Text,
+        /// Sender address.
+        from: Text,
+        /// User name.
+        user: Option<Text>,
+        /// Password.
+        password: Option<Text>,
+    },
+}

@@ -1,0 +1,129 @@
+//! Tables and files: `sql` and `read` steps.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::Pending;
+use crate::model::{DataKind, FieldKind, SqlEngine};
+
+/// A table a query may see.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TableSource {
+    /// Its name in the query.
+    pub name: String,
+    /// The file.
+    pub file: PathBuf,
+    /// What the file is.
+    pub kind: DataKind,
+    /// Sheet or table in it.
+    pub table: Option<String>,
+    /// Declared column types.
+    pub columns: BTreeMap<String, FieldKind>,
+}
+
+/// One query. It only reads, sees only these tables, and opens nothing else.
+#[derive(Debug, Clone)]
+pub struct QueryRequest {
+    /// The engine; one this build lacks is a failure `unavailable` that says how to get it.
+    pub engine: SqlEngine,
+    /// The tables.
+    pub tables: Vec<TableSource>,
+    /// The query with `$name` places.
+    pub query: String,
+    /// Values of the places: null, boolean, number, text; lists and objects are bound as JSON text.
+    pub with: BTreeMap<String, Value>,
+    /// Most rows that come back.
+    pub max_rows: u64,
+    /// Time for the query.
+    pub timeout: Duration,
+}
+
+/// What a query gave.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Rows {
+    /// Rows as objects, columns in the query's order. An empty cell is null. Whole numbers stay whole.
+    pub rows: Vec<Map<String, Value>>,
+    /// Columns: name and type (`text`, `integer`, `number`, `boolean`, or empty when unknown).
+    pub columns: Vec<(String, String)>,
+    /// Whether there were more than `max_rows`.
+    pub is_cut: bool,
+}
+
+/// Answers queries.
+pub trait SqlDatabase: Send + Sync {
+    /// Runs one query. Failures: `unavailable` (file or engine missing), `bad_request` (the query is wrong: SQLite's own sentence),
+    /// `timeout`, `too_large`, `denied` (it would write or open something).
+    fn query(&self, request: QueryRequest) -> Pending<Rows>;
+}
+
+/// One file to read.
+#[derive(Debug, Clone)]
+pub struct ReadRequest {
+    /// The file.
+    pub path: PathBuf,
+    /// `text`, `table`, `document`, `image`; `None`: by ending and content.
+    pub kind: Option<String>,
+    /// Time for it.
+    pub timeout: Duration,
+}
+
+/// A file as data: the `output` of a `read` step.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "the keys of the language page")]
+pub struct FileContent {
+    pub path: String,
+    /// `text`, `table`, `document`, `image`, `unreadable`.
+    #[serde(rename = "type")]
+    pub kind: String,
+    pub text: String,
+    pub tables: Vec<TableSummary>,
+    pub pages: Vec<PageText>,
+    pub width: Option<u64>,
+    pub height: Option<u64>,
+    /// One sentence: `Table of 12 rows and 3 columns.`
+    pub summary: String,
+}
+
+/// A table of a file.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "the keys of the language page")]
+pub struct TableSummary {
+    /// The name it has in `sql` steps after this one.
+    pub name: String,
+    pub row_count: u64,
+    /// First rows as a Markdown table.
+    pub sample_markdown: String,
+    pub columns: Vec<ColumnSummary>,
+}
+
+/// A column of a table.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "the keys of the language page")]
+pub struct ColumnSummary {
+    pub name: String,
+    /// Share of different values among all, in percent.
+    pub pct_distinct: f64,
+    pub min: Value,
+    pub max: Value,
+    /// The three most frequent values.
+    pub top_3: Vec<Value>,
+}
+
+/// A page of a document.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "the keys of the language page")]
+pub struct PageText {
+    pub number: u64,
+    pub text: String,
+    pub images: u64,
+}
+
+/// Reads files.
+pub trait Reader: Send + Sync {
+    /// Reads one file and says which tables it holds for later queries. Failures: `unavailable`, `too_large`, `wrong_type`, `timeout`.
+    fn read(&self, request: ReadRequest) -> Pending<(FileContent, Vec<TableSource>)>;
+}

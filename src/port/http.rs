@@ -1,0 +1,40 @@
+//! Plain HTTP calls, for `http` steps and tools.
+
+use std::time::Duration;
+
+use super::{Pending, Secret};
+
+/// One request.
+#[derive(Debug, Clone)]
+pub struct HttpRequest {
+    /// Upper-case method.
+    pub method: String,
+    /// The whole address, query included, values already percent-encoded.
+    pub url: String,
+    /// Header names and values; values may be secrets.
+    pub headers: Vec<(String, Secret)>,
+    /// The body and its content type.
+    pub body: Option<(String, Vec<u8>)>,
+    /// Time for the whole attempt.
+    pub timeout: Duration,
+    /// Time to connect.
+    pub connect_timeout: Duration,
+}
+
+/// What came back, whatever its status below 400.
+#[derive(Debug, Clone, PartialEq)]
+pub struct HttpReply {
+    /// The status.
+    pub status: u16,
+    /// Header names in small letters, and values; invalid ones left out.
+    pub headers: Vec<(String, String)>,
+    /// The body: JSON where the content type says so, else text (UTF-8 or the charset it names).
+    pub body: serde_json::Value,
+}
+
+/// Sends requests: no redirects, caps after decompression, hosts checked by `policy` before it is asked.
+pub trait HttpClient: Send + Sync {
+    /// Makes one attempt. 400 and above are failures (classes of the fault table in `docs/language.md`). A request that is not GET or
+    /// HEAD and may have acted (timed out after sending, cut, 5xx) fails with `unknown_outcome`.
+    fn send(&self, request: HttpRequest) -> Pending<HttpReply>;
+}

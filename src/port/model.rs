@@ -1,0 +1,153 @@
+//! Calls of language models.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::Pending;
+use crate::event::Usage;
+
+/// A secret value: `Debug`, `Display` and `Serialize` give `***`.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Secret(String);
+
+impl Secret {
+    /// Takes the value in.
+    pub fn new(value: impl Into<String>) -> Secret {
+        Secret(value.into())
+    }
+
+    /// The value, for the one place that sends it.
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl std::fmt::Debug for Secret {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("***")
+    }
+}
+
+impl std::fmt::Display for Secret {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("***")
+    }
+}
+
+impl Serialize for Secret {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str("***")
+    }
+}
+
+/// How an endpoint is spoken to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WireFormat {
+    /// `POST {base_url}/chat/completions`, OpenAI's chat format.
+    OpenAiChat,
+    /// `POST {base_url}/v1/messages`, Anthropic's messages format.
+    AnthropicMessages,
+}
+
+/// Who speaks in a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// Instructions.
+    System,
+    /// The prompt.
+    User,
+    /// The model.
+    Assistant,
+    /// The result of a tool call.
+    Tool,
+}
+
+/// One message of a request. Roles come from the file's structure only, never from text.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Message {
+    /// Who speaks.
+    pub role: Role,
+    /// The text.
+    pub text: String,
+    /// Tool calls an assistant message made.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub calls: Vec<ToolCall>,
+    /// Which call a tool message answers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call_id: Option<String>,
+}
+
+/// A tool call a model asks for.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ToolCall {
+    /// The model's id for it.
+    pub id: String,
+    /// The name it was offered under.
+    pub tool: String,
+    /// Arguments; `Err` text when they were not a JSON object.
+    pub arguments: Value,
+}
+
+/// A tool a model may call.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ToolDescription {
+    /// Name as the wire wants it (`[A-Za-z0-9_-]{1,64}`).
+    pub name: String,
+    /// One or more sentences.
+    pub description: String,
+    /// JSON Schema of the arguments.
+    pub parameters: Value,
+}
+
+/// One call of a model.
+#[derive(Debug, Clone)]
+pub struct ModelRequest {
+    /// How the endpoint is spoken to.
+    pub wire: WireFormat,
+    /// Base URL without a trailing `/`.
+    pub base_url: String,
+    /// The provider's name of the model.
+    pub model: String,
+    /// The key; `None`: no authorisation header.
+    pub api_key: Option<Secret>,
+    /// System, user, assistant and tool messages in order.
+    pub messages: Vec<Message>,
+    /// JSON Schema the answer must fit; asked of the endpoint where it can enforce it. The engine checks it again.
+    pub schema: Option<Value>,
+    /// Tools offered.
+    pub tools: Vec<ToolDescription>,
+    /// Sampling temperature.
+    pub temperature: Option<f64>,
+    /// Most tokens of the answer.
+    pub max_output_tokens: Option<u64>,
+    /// Seed.
+    pub seed: Option<i64>,
+    /// Time for the whole attempt.
+    pub timeout: Duration,
+    /// Time to connect.
+    pub connect_timeout: Duration,
+}
+
+/// What a model answered; only from calls that ended cleanly.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct ModelReply {
+    /// The text; empty when only tools were called.
+    pub text: String,
+    /// Tool calls, at most 64.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub calls: Vec<ToolCall>,
+    /// Tokens; `None`: the endpoint did not say, or said nonsense.
+    pub usage: Option<Usage>,
+    /// The name of the model that answered, as the endpoint gave it.
+    pub model: Option<String>,
+}
+
+/// A client for one or more wire formats.
+pub trait ModelClient: Send + Sync {
+    /// Makes one attempt. Retries, repair and fallback are the engine's.
+    fn call(&self, request: ModelRequest) -> Pending<ModelReply>;
+}

@@ -1,0 +1,1 @@
+//! Masks secrets and personal data. Pure.

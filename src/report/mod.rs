@@ -1,0 +1,1 @@
+//! Drawing only: one file per format.

@@ -1,0 +1,169 @@
+//! Files, spans and line numbers: the only place that counts lines.
+//!
+//! How to add a fact about places: put it on [`SourceFile`]; nobody else turns a byte offset into a line.
+
+use std::sync::Arc;
+
+/// Which file of a [`Sources`] a span lies in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+pub struct FileId(pub u32);
+
+/// A stretch of bytes in one file, `start..end`. Equal spans are ordered by file, then start, then end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+pub struct Span {
+    /// The file.
+    pub file: FileId,
+    /// First byte.
+    pub start: u32,
+    /// The byte after the last one.
+    pub end: u32,
+}
+
+impl Span {
+    /// A span of the bytes `start..end` of `file`.
+    pub fn new(file: FileId, start: usize, end: usize) -> Span {
+        Span { file, start: start as u32, end: end as u32 }
+    }
+
+    /// The empty span at the beginning of `file`.
+    pub fn file_start(file: FileId) -> Span {
+        Span { file, start: 0, end: 0 }
+    }
+
+    /// The smallest span that covers both; `other` must be of the same file.
+    pub fn to(self, other: Span) -> Span {
+        Span { file: self.file, start: self.start.min(other.start), end: self.end.max(other.end) }
+    }
+}
+
+/// A value and where it was written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Spanned<T> {
+    /// The value.
+    pub value: T,
+    /// Where it stands.
+    pub span: Span,
+}
+
+impl<T> Spanned<T> {
+    /// Joins a value and its place.
+    pub fn new(value: T, span: Span) -> Spanned<T> {
+        Spanned { value, span }
+    }
+}
+
+impl Spanned<String> {
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        &self.value
+    }
+}
+
+/// A place as people count: line and column from 1, columns in Unicode characters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Position {
+    /// Line, from 1.
+    pub line: usize,
+    /// Column, from 1, in Unicode characters.
+    pub column: usize,
+}
+
+/// One file's text with an index of its lines.
+#[derive(Debug, Clone)]
+pub struct SourceFile {
+    /// The name shown to people: a path with `/`, relative to the current folder where possible.
+    pub name: String,
+    /// The whole text.
+    pub text: Arc<str>,
+    line_starts: Vec<u32>,
+}
+
+impl SourceFile {
+    /// Indexes the lines of `text`.
+    pub fn new(name: impl Into<String>, text: impl Into<Arc<str>>) -> SourceFile {
+        let text = text.into();
+        let mut line_starts = vec![0];
+        line_starts.extend(text.bytes().enumerate().filter(|(_, b)| *b == b'\n').map(|(i, _)| i as u32 + 1));
+        SourceFile { name: name.into(), text, line_starts }
+    }
+
+    /// Line and column of a byte offset; an offset past the end counts as the end, one inside a character as its start.
+    pub fn position(&self, offset: u32) -> Position {
+        let mut offset = (offset as usize).min(self.text.len());
+        while !self.text.is_char_boundary(offset) {
+            offset -= 1;
+        }
+        let line = self.line_starts.partition_point(|start| *start as usize <= offset);
+        let start = self.line_starts[line - 1] as usize;
+        Position { line, column: self.text[start..offset].chars().count() + 1 }
+    }
+
+    /// The byte offset at which `line` (from 1) begins; the end of the text for a line past the last.
+    pub fn line_start(&self, line: usize) -> usize {
+        self.line_starts.get(line.saturating_sub(1)).map_or(self.text.len(), |start| *start as usize)
+    }
+
+    /// The text of `line` (from 1) without its line end; empty past the last line.
+    pub fn line(&self, line: usize) -> &str {
+        self.text[self.line_start(line)..self.line_start(line + 1)].trim_end_matches(['\n', '\r'])
+    }
+
+    /// How many lines the file has, counting a last one without line end.
+    pub fn line_count(&self) -> usize {
+        self.line_starts.len()
+    }
+}
+
+/// All files of one check or run.
+#[derive(Debug, Clone, Default)]
+pub struct Sources {
+    files: Vec<SourceFile>,
+}
+
+impl Sources {
+    /// Adds a file and gives its id.
+    pub fn add(&mut self, name: impl Into<String>, text: impl Into<Arc<str>>) -> FileId {
+        self.files.push(SourceFile::new(name, text));
+        FileId(self.files.len() as u32 - 1)
+    }
+
+    /// The file of an id that this `Sources` gave out.
+    pub fn file(&self, id: FileId) -> &SourceFile {
+        &self.files[id.0 as usize]
+    }
+
+    /// All files in the order they were added.
+    pub fn files(&self) -> impl Iterator<Item = (FileId, &SourceFile)> {
+        self.files.iter().enumerate().map(|(i, file)| (FileId(i as u32), file))
+    }
+
+    /// Where a span begins.
+    pub fn start(&self, span: Span) -> Position {
+        self.file(span.file).position(span.start)
+    }
+
+    /// Where a span ends: the position after its last character.
+    pub fn end(&self, span: Span) -> Position {
+        self.file(span.file).position(span.end)
+    }
+
+    /// The text a span covers.
+    pub fn text(&self, span: Span) -> &str {
+        self.file(span.file).text.get(span.start as usize..span.end as usize).unwrap_or("")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_count_characters_and_lines_start_at_one() {
+        let mut sources = Sources::default();
+        let file = sources.add("a.yaml", "é: 1\nb: ü\n");
+        assert_eq!(sources.start(Span::new(file, 2, 3)), Position { line: 1, column: 2 });
+        assert_eq!(sources.start(Span::new(file, 9, 10)), Position { line: 2, column: 4 });
+        assert_eq!(sources.end(Span::new(file, 9, 999)), Position { line: 3, column: 1 });
+        assert_eq!(sources.file(file).line(2), "b: ü");
+    }
+}

@@ -1,0 +1,118 @@
+//! The tree that `parse` gives and `lower` reads.
+
+use crate::source::Span;
+
+/// A value with its place.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Node {
+    /// From the first to the last character of the value, quotes included, trailing line ends not.
+    pub span: Span,
+    /// What it is.
+    pub kind: NodeKind,
+}
+
+/// The four shapes a value can have.
+#[derive(Debug, Clone, PartialEq)]
+pub enum NodeKind {
+    /// A text, number, true/false or empty value.
+    Scalar(Scalar),
+    /// A list.
+    List(Vec<Node>),
+    /// A list of keys.
+    Map(Map),
+    /// Something that could not be read and has been reported; checks say nothing more about it.
+    Broken,
+}
+
+/// A list of keys in file order. Repeated keys have been reported; the first of them stays.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Map {
+    /// Keys and values in file order.
+    pub entries: Vec<(Key, Node)>,
+}
+
+/// A key and its place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Key {
+    /// The key without quotes.
+    pub text: String,
+    /// Where it stands.
+    pub span: Span,
+}
+
+/// How a scalar was written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Style {
+    /// Without quotes.
+    Plain,
+    /// In single quotes.
+    Single,
+    /// In double quotes.
+    Double,
+    /// A block after `|`.
+    Literal,
+    /// A block after `>`.
+    Folded,
+}
+
+/// A scalar: its text, how it was written, and what YAML 1.2's core schema makes of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Scalar {
+    /// The text after quotes, escapes, folding and indentation are gone.
+    pub text: String,
+    /// How it was written.
+    pub style: Style,
+    /// Its value: `Null`, `Bool`, `Number` only for plain scalars (core schema: `null ~ true false 12 0x1f 0o17 1.5e3`), else `String`.
+    pub value: serde_json::Value,
+    /// Pairs (offset in `text`, offset in the file), ascending in the first: between two pairs both run in step. Empty when
+    /// the places inside cannot be told (folded text over several lines); then the start of the value stands for all.
+    pub offsets: Vec<(u32, u32)>,
+}
+
+impl Node {
+    /// The list of keys, if it is one.
+    pub fn as_map(&self) -> Option<&Map> {
+        match &self.kind {
+            NodeKind::Map(map) => Some(map),
+            _ => None,
+        }
+    }
+
+    /// The list, if it is one.
+    pub fn as_list(&self) -> Option<&[Node]> {
+        match &self.kind {
+            NodeKind::List(list) => Some(list),
+            _ => None,
+        }
+    }
+
+    /// The scalar, if it is one.
+    pub fn as_scalar(&self) -> Option<&Scalar> {
+        match &self.kind {
+            NodeKind::Scalar(scalar) => Some(scalar),
+            _ => None,
+        }
+    }
+
+    /// The value as plain data, places forgotten. `Broken` becomes empty.
+    pub fn to_value(&self) -> serde_json::Value {
+        match &self.kind {
+            NodeKind::Scalar(scalar) => scalar.value.clone(),
+            NodeKind::List(list) => list.iter().map(Node::to_value).collect(),
+            NodeKind::Map(map) => map.entries.iter().map(|(key, node)| (key.text.clone(), node.to_value())).collect(),
+            NodeKind::Broken => serde_json::Value::Null,
+        }
+    }
+}
+
+impl Map {
+    /// The value of a key.
+    pub fn get(&self, key: &str) -> Option<&Node> {
+        self.entry(key).map(|(_, node)| node)
+    }
+
+    /// A key with its place, and its value.
+    pub fn entry(&self, key: &str) -> Option<(&Key, &Node)> {
+        self.entries.iter().find(|(k, _)| k.text == key).map(|(k, n)| (k, n))
+    }
+}
