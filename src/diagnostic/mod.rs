@@ -5,9 +5,13 @@
 
 mod codes;
 mod suggest;
+mod suppress;
+mod visible;
 
 pub use codes::{Code, Severity};
-pub use suggest::{did_you_mean, nearest};
+pub use suggest::{Hints, did_you_mean, nearest};
+pub use suppress::{Judged, Suppressed, Suppression, suppress};
+pub use visible::{escaped, is_invisible, visible, visible_lines};
 
 use crate::source::Span;
 

@@ -26,12 +26,46 @@ pub fn nearest<'a>(written: &str, allowed: impl IntoIterator<Item = &'a str>) ->
 
 /// `; did you mean "a"?` or `… "a" or "b"?` for the end of a message; empty when nothing is near.
 pub fn did_you_mean<'a>(written: &str, allowed: impl IntoIterator<Item = &'a str>) -> String {
-    let names = nearest(written, allowed);
+    in_words(&nearest(written, allowed))
+}
+
+fn in_words(names: &[&str]) -> String {
     if names.is_empty() {
         return String::new();
     }
     let quoted: Vec<String> = names.iter().map(|name| format!("\"{name}\"")).collect();
     format!("; did you mean {}?", quoted.join(" or "))
+}
+
+/// Most names that one [`Hints`] compares.
+const MOST_COMPARISONS: usize = 200_000;
+
+/// "Did you mean" for checks of large files: looks through long lists only so often, so that many mistakes do not make the
+/// check slow. The same file always gets the same hints.
+#[derive(Debug)]
+pub struct Hints {
+    left: std::cell::Cell<usize>,
+}
+
+impl Default for Hints {
+    fn default() -> Hints {
+        Hints { left: std::cell::Cell::new(MOST_COMPARISONS) }
+    }
+}
+
+impl Hints {
+    /// As [`nearest`]; empty when too many names were compared before.
+    pub fn nearest<'a>(&self, written: &str, allowed: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
+        let left = self.left.get();
+        let allowed: Vec<&str> = allowed.into_iter().take(left).collect();
+        self.left.set(left - allowed.len());
+        nearest(written, allowed)
+    }
+
+    /// As [`did_you_mean`]; empty when too many names were compared before.
+    pub fn did_you_mean<'a>(&self, written: &str, allowed: impl IntoIterator<Item = &'a str>) -> String {
+        in_words(&self.nearest(written, allowed))
+    }
 }
 
 /// Edits between two texts (insert, delete, change, swap of neighbours); gives up above `most`.

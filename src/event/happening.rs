@@ -1,6 +1,422 @@
-//! Placeholder while the engine grows.
+//! The events, and the small types they carry.
 
+use std::sync::Arc;
+
+use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::Failure;
+
+/// Version of the event format, `v` in each line.
+pub const VERSION: u32 = 1;
+
+/// A step's place in a run: `work/fetch`, `facts/today`, `each[2]`. The empty path is the run itself.
+pub type StepPath = Arc<str>;
+
+/// A value that events and state share.
+pub type Shared = Arc<Value>;
+
+/// One thing that happened.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Event {
+    /// [`VERSION`].
+    pub v: u32,
+    /// From 1, without gaps; gives the order.
+    pub seq: u64,
+    /// For people only.
+    pub time: DateTime<Utc>,
+    /// Milliseconds since the run started, by a clock that never jumps.
+    pub at_ms: u64,
+    /// The run.
+    pub run: Arc<str>,
+    /// What happened.
+    #[serde(flatten)]
+    pub happening: Happening,
+}
+
+/// What happened.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Happening {
+    /// The run began; always the first.
+    RunStarted(Box<RunStart>),
+    /// A step, or an element of a `for_each`, began an attempt.
+    StepStarted {
+        /// The step.
+        step: StepPath,
+        /// From 1.
+        attempt: u32,
+        /// 1, or 2 in the refinement.
+        round: u32,
+        /// Its label in the record.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        phase: Option<String>,
+        /// What it opens, for steps that hold others.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        opens: Option<Opens>,
+    },
+    /// A try failed and another follows.
+    AttemptFailed {
+        /// The step.
+        step: StepPath,
+        /// Which try, from 1.
+        attempt: u32,
+        /// Why.
+        failure: Failure,
+        /// When the next try starts, in milliseconds since the run started.
+        retry_at_ms: u64,
+    },
+    /// A `wait` step waits.
+    StepPaused {
+        /// The step.
+        step: StepPath,
+        /// Until when, in milliseconds since the run started.
+        until_ms: u64,
+    },
+    /// A step ended well.
+    StepSucceeded {
+        /// The step.
+        step: StepPath,
+        /// Its output.
+        output: Shared,
+        /// Its details.
+        details: Shared,
+    },
+    /// A step failed for good.
+    StepFailed {
+        /// The step.
+        step: StepPath,
+        /// Why.
+        failure: Failure,
+        /// Tries.
+        attempts: u32,
+        /// Its details, where it has some.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        details: Option<Shared>,
+    },
+    /// A step was left out: its `when` was false, or a `stop` ended the run before it, or nothing failed that it stands in for.
+    StepSkipped {
+        /// The step.
+        step: StepPath,
+    },
+    /// A step cannot run, since what it needs did not end well.
+    StepBlocked {
+        /// The step.
+        step: StepPath,
+        /// The step that is in its way; empty when the run stops.
+        by: StepPath,
+    },
+    /// A step was ended from outside: a person, a limit, a failed sibling.
+    StepCancelled {
+        /// The step.
+        step: StepPath,
+    },
+    /// A route chose.
+    CaseChosen {
+        /// The route.
+        step: StepPath,
+        /// Its case, or `otherwise`.
+        case: String,
+    },
+    /// A model was asked.
+    ModelCalled {
+        /// The step that asks.
+        step: StepPath,
+        /// Number of the call in this run, from 1.
+        call: u64,
+        /// The agent.
+        agent: String,
+        /// The name of the model in the file.
+        model: String,
+        /// Why it is asked.
+        purpose: Purpose,
+        /// Which try of this request, from 1.
+        attempt: u32,
+        /// Starts a new conversation: the messages before do not count.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        fresh: bool,
+        /// Its place among the models tried: 0, then the `fallback` models.
+        #[serde(default)]
+        fallback: usize,
+        /// When its time is up, in milliseconds since the run started.
+        timeout_at_ms: u64,
+        /// Messages added to the ones before.
+        messages: Vec<crate::event::Note>,
+        /// Answered from a scripted reply.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        scripted: bool,
+        /// Tokens set aside for the worst case.
+        reserved_tokens: u64,
+    },
+    /// The model answered, or failed.
+    ModelReplied {
+        /// The step.
+        step: StepPath,
+        /// The call.
+        call: u64,
+        /// What came back.
+        reply: Answer,
+        /// How long it took.
+        duration_ms: u64,
+        /// Tokens and money.
+        #[serde(default)]
+        usage: Usage,
+    },
+    /// Something outside was asked: a tool, a query, a request, a file, a sending.
+    ToolCalled {
+        /// The step.
+        step: StepPath,
+        /// Number of the call in this run, from 1.
+        call: u64,
+        /// `sql`, `http`, `read`, `send`, or the tool.
+        tool: String,
+        /// What it was given, without secrets.
+        with: Value,
+        /// When its time is up, in milliseconds since the run started.
+        timeout_at_ms: u64,
+        /// Which try, from 1.
+        attempt: u32,
+    },
+    /// It answered, or failed.
+    ToolReplied {
+        /// The step.
+        step: StepPath,
+        /// The call.
+        call: u64,
+        /// Why it failed; empty: it did not.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        failure: Option<Failure>,
+        /// How long it took.
+        duration_ms: u64,
+        /// What an agent is shown; empty for calls of steps, whose `step_succeeded` has it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        result: Option<Value>,
+    },
+    /// All criteria passed.
+    GatePassed {
+        /// The gate.
+        step: StepPath,
+        /// 1, or 2 after the refinement.
+        round: u32,
+        /// One a criterion.
+        verdicts: Vec<Verdict>,
+    },
+    /// A criterion did not pass.
+    GateFailed {
+        /// The gate.
+        step: StepPath,
+        /// 1, or 2 after the refinement.
+        round: u32,
+        /// One a criterion.
+        verdicts: Vec<Verdict>,
+        /// For good: no refinement follows.
+        for_good: bool,
+        /// What was asked, for the failure record.
+        question: Value,
+        /// What was judged.
+        judged: Value,
+        /// The cause in one sentence.
+        cause: String,
+    },
+    /// The one refinement began.
+    RefinementStarted {
+        /// The gate.
+        step: StepPath,
+        /// The step that tries once more.
+        target: StepPath,
+        /// Its first output.
+        original: Shared,
+        /// The verdicts that did not pass.
+        failed: Vec<Verdict>,
+        /// All feedback as one text.
+        feedback: String,
+    },
+    /// The pipeline (of the run, or called) went on to its `on_failure` or `finally` steps.
+    StageStarted {
+        /// The path of the call; empty for the run.
+        step: StepPath,
+        /// Which.
+        stage: Stage,
+        /// How the steps before ended.
+        status: RunStatus,
+        /// What the stage may read as `failure`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        failure: Option<StepFailure>,
+    },
+    /// A bound was reached.
+    LimitReached {
+        /// Whose bound; empty: the run's.
+        step: StepPath,
+        /// The key: `deadline`, `max_tokens`, `max_cost_usd`, `max_steps`.
+        limit: String,
+        /// One sentence.
+        message: String,
+    },
+    /// The run was asked to end.
+    CancelRequested {
+        /// Who: `interrupt` (Ctrl-C), `terminate` (SIGTERM), `person`.
+        by: String,
+    },
+    /// An answer came for a call that was over.
+    ReplyIgnored {
+        /// The call.
+        call: u64,
+    },
+    /// A part was delivered.
+    OutputWritten {
+        /// The `send` step.
+        step: StepPath,
+        /// Where to: `stdout` or the tool.
+        to: String,
+        /// Part number, from 1.
+        part: u64,
+        /// The receiver's id for it; empty: it gave none.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        id: String,
+    },
+    /// The run is over; always the last, once.
+    RunFinished(Box<RunEnd>),
+}
+
+/// What a step that holds others opens.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Opens {
+    /// Elements of a `for_each`.
+    Items(Vec<Shared>),
+    /// A called pipeline with these inputs and channel.
+    Call {
+        /// Inputs.
+        inputs: Shared,
+        /// Channel.
+        channel: Option<String>,
+    },
+}
+
+/// Everything a run starts with.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RunStart {
+    /// The pipeline's name.
+    pub pipeline: String,
+    /// Hash of its definition.
+    pub hash: String,
+    /// Checked inputs, defaults filled in.
+    pub inputs: Shared,
+    /// The channel.
+    pub channel: Option<String>,
+    /// The fields of the person; empty object: none.
+    pub person: Shared,
+    /// The run's clock at its start: `run.now`.
+    pub now: DateTime<Utc>,
+    /// Whether models are scripted.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub scripted: bool,
+    /// Seed of the run's random waits.
+    pub seed: u64,
+    /// What holds personal data.
+    #[serde(default)]
+    pub marks: Marks,
+}
+
+/// What authors marked as personal data; whoever writes a log masks the values found there.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Marks {
+    /// Names of inputs.
+    pub inputs: Vec<String>,
+    /// Names of columns of tables.
+    pub columns: Vec<String>,
+    /// Ids of steps whose output is personal.
+    pub steps: Vec<String>,
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RunEnd {
+    /// Its status.
+    pub status: RunStatus,
+    /// Its outputs.
+    pub outputs: Shared,
+    /// Why it did not succeed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<StepFailure>,
+    /// Tokens and money of all calls.
+    pub usage: Usage,
+}
+
+/// A failure and the step it came from.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct StepFailure {
+    /// The step; empty: the run.
+    pub step: StepPath,
+    /// Why.
+    #[serde(flatten)]
+    pub failure: Failure,
+}
+
+/// Which list of steps a pipeline is at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "the keys of a pipeline")]
+pub enum Stage {
+    Steps,
+    OnFailure,
+    Finally,
+}
+
+/// Why a model is asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Purpose {
+    /// The prompt, or tool results.
+    Turn,
+    /// The answer had the wrong shape.
+    Repair,
+    /// Criteria of a gate.
+    Judge,
+}
+
+/// What a model call gave.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Answer {
+    /// An answer.
+    Said {
+        /// Its text.
+        text: String,
+        /// Tool calls it asks for.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        calls: Vec<AskedCall>,
+        /// Who answered, as the endpoint gave it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        model: Option<String>,
+    },
+    /// A failure.
+    Failed(Failure),
+}
+
+/// A tool call a model asked for.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct AskedCall {
+    /// The model's id for it.
+    pub id: String,
+    /// The name it used.
+    pub tool: String,
+    /// Its arguments.
+    pub arguments: Value,
+}
+
+/// One message of a conversation with a model.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Note {
+    /// `system`, `user`, `assistant` or `tool`.
+    pub role: String,
+    /// The text.
+    pub text: String,
+    /// Which call a tool message answers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call_id: Option<String>,
+}
 
 /// Tokens and money of one or more calls.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
@@ -9,4 +425,112 @@ pub struct Usage {
     pub input_tokens: u64,
     /// Tokens written.
     pub output_tokens: u64,
+    /// US dollars; `None`: unpriced or unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_usd: Option<f64>,
+}
+
+impl Usage {
+    /// All tokens.
+    pub fn total_tokens(&self) -> u64 {
+        self.input_tokens.saturating_add(self.output_tokens)
+    }
+
+    /// Adds another call's; the cost is known while any part is.
+    pub fn add(&mut self, other: &Usage) {
+        self.input_tokens = self.input_tokens.saturating_add(other.input_tokens);
+        self.output_tokens = self.output_tokens.saturating_add(other.output_tokens);
+        if let Some(cost) = other.cost_usd {
+            self.cost_usd = Some(self.cost_usd.unwrap_or(0.0) + cost);
+        }
+    }
+}
+
+/// The judgement of one criterion.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Verdict {
+    /// The criterion.
+    pub id: String,
+    /// What was asked.
+    pub description: String,
+    /// What a good answer looks like.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expected: Option<String>,
+    /// The answer.
+    pub passed: bool,
+    /// What to do better.
+    pub feedback: String,
+    /// The place in the text it rests on.
+    pub evidence: String,
+    /// The judge could not answer and the scorecard lets that pass: look at it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub needs_review: bool,
+}
+
+/// Status of a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "the words of the language; see docs/events.md")]
+pub enum StepStatus {
+    Pending,
+    Running,
+    Waiting,
+    Succeeded,
+    Failed,
+    Skipped,
+    Blocked,
+    Cancelled,
+}
+
+impl StepStatus {
+    /// Whether nothing follows.
+    pub fn is_final(self) -> bool {
+        !matches!(self, StepStatus::Pending | StepStatus::Running | StepStatus::Waiting)
+    }
+
+    /// The word of the language.
+    pub fn word(self) -> &'static str {
+        match self {
+            StepStatus::Pending => "pending",
+            StepStatus::Running => "running",
+            StepStatus::Waiting => "waiting",
+            StepStatus::Succeeded => "succeeded",
+            StepStatus::Failed => "failed",
+            StepStatus::Skipped => "skipped",
+            StepStatus::Blocked => "blocked",
+            StepStatus::Cancelled => "cancelled",
+        }
+    }
+}
+
+/// Status of a run, most pressing first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "the words of the language; see docs/events.md")]
+pub enum RunStatus {
+    Cancelled,
+    TimedOut,
+    OverBudget,
+    Failed,
+    QualityNotMet,
+    Partial,
+    Succeeded,
+}
+
+impl RunStatus {
+    /// All of them with their word.
+    pub const WORDS: [(&'static str, RunStatus); 7] = [
+        ("cancelled", RunStatus::Cancelled),
+        ("timed_out", RunStatus::TimedOut),
+        ("over_budget", RunStatus::OverBudget),
+        ("failed", RunStatus::Failed),
+        ("quality_not_met", RunStatus::QualityNotMet),
+        ("partial", RunStatus::Partial),
+        ("succeeded", RunStatus::Succeeded),
+    ];
+
+    /// The word of the language.
+    pub fn word(self) -> &'static str {
+        RunStatus::WORDS.iter().find(|(_, status)| *status == self).map_or("failed", |(word, _)| word)
+    }
 }

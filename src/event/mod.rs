@@ -5,5 +5,8 @@
 mod failure;
 mod happening;
 
-pub use failure::Failure;
-pub use happening::Usage;
+pub use failure::{Failure, FailureKind};
+pub use happening::{
+    Answer, AskedCall, Event, Happening, Marks, Note, Opens, Purpose, RunEnd, RunStart, RunStatus, Shared, Stage, StepFailure, StepPath,
+    StepStatus, Usage, VERSION, Verdict,
+};

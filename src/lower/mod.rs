@@ -1,1 +1,95 @@
-//! Tree → model: shape errors, names, defaults.
+//! Tree → model: shape errors, names, defaults. Everything is collected, nothing stops: a broken part is reported once and
+//! the rest is read on.
+//!
+//! How to add a key: a line in its table in [`keys`], its reading in the file of its place, a field in `model`.
+//! How to add a step kind: a table in `keys::steps`, an arm in `kinds`.
+
+mod agents;
+mod aliases;
+mod channels;
+mod checks;
+mod context;
+mod data;
+mod definitions;
+mod fields;
+pub mod keys;
+mod kinds;
+mod models;
+mod patterns;
+mod pipeline;
+mod policies;
+mod reader;
+mod replies;
+mod routes;
+mod schema;
+mod steps;
+mod style_guides;
+mod testing;
+mod texts;
+mod tools;
+mod units;
+mod values;
+mod world;
+mod written;
+
+#[cfg(test)]
+mod tests;
+
+pub use channels::channel;
+pub use definitions::{Definitions, Section, definitions};
+pub use pipeline::{inline_tests, pipeline};
+pub use replies::replies;
+pub use style_guides::style_guide;
+pub use testing::test_file;
+pub use units::{parse_duration, parse_size};
+pub use world::{Unreadable, World};
+pub use written::written_scorecard;
+
+use crate::syntax::Node;
+
+/// What a file is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum FileKind {
+    /// It has `name` (or `steps`, which only a pipeline can have).
+    Pipeline,
+    /// It has `channel`.
+    Channel,
+    /// It has `test`.
+    Test,
+    /// It has `replies`.
+    Replies,
+    /// It has `style_guide`.
+    StyleGuide,
+    /// None of these: definitions for `imports`.
+    Definitions,
+}
+
+impl FileKind {
+    /// What people call it.
+    pub fn words(self) -> &'static str {
+        match self {
+            FileKind::Pipeline => "a pipeline",
+            FileKind::Channel => "a channel",
+            FileKind::Test => "a test",
+            FileKind::Replies => "a file of scripted replies",
+            FileKind::StyleGuide => "a style guide",
+            FileKind::Definitions => "a file of shared definitions",
+        }
+    }
+}
+
+/// What a file is: section 2 of the language page. A file with `steps` and no `name` counts as a pipeline that lacks its name.
+pub fn kind_of(tree: &Node) -> FileKind {
+    let Some(map) = tree.as_map() else { return FileKind::Definitions };
+    [
+        ("name", FileKind::Pipeline),
+        ("channel", FileKind::Channel),
+        ("test", FileKind::Test),
+        ("replies", FileKind::Replies),
+        ("style_guide", FileKind::StyleGuide),
+        ("steps", FileKind::Pipeline),
+    ]
+    .into_iter()
+    .find(|(key, _)| map.get(key).is_some())
+    .map_or(FileKind::Definitions, |(_, kind)| kind)
+}

@@ -4,8 +4,10 @@
 //! How to add a key: a field here, its reading in `lower`, its use in `engine`, a line in `docs/language.md`.
 
 mod channel;
+pub(crate) mod duration;
 mod fields;
 mod gate;
+mod phrase;
 mod pipeline;
 mod step;
 mod testing;
@@ -15,8 +17,10 @@ mod work;
 pub use channel::{
     Body, Channel, Emojis, Features, Formatting, Humor, LengthUnit, Markup, Phrase, Split, SplitAt, StyleGuide, Tone, Words,
 };
+pub use duration::parse_duration;
 pub use fields::{Field, FieldKind, Shape};
 pub use gate::{Check, Criterion, GateStep, Judging, MarkdownRule, OnJudgeError, Scorecard, ScorecardRef};
+pub use phrase::{contains_phrase, phrase_words};
 pub use pipeline::{Data, DataKind, Limits, Outputs, Person, PersonSource, Pipeline, PipelineId, Policy, Program, SqlEngine};
 pub use step::{
     AgentStep, Backoff, CallStep, Case, FailureKind, ForEach, FormatStep, HttpStep, OnFailure, ReadStep, Retry, RouteStep, SendStep,

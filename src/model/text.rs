@@ -17,6 +17,13 @@ pub struct Text {
     pub reads: Vec<Read>,
 }
 
+impl Text {
+    /// A text without templates that stands in no file.
+    pub fn plain(text: &str) -> Text {
+        Text { source: text.into(), form: Form::Plain, place: Place::default(), reads: vec![] }
+    }
+}
+
 /// How a [`Text`] is filled in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {

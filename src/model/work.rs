@@ -70,6 +70,8 @@ pub enum Provider {
     Anthropic,
     /// Replies of a file.
     Scripted(Arc<Replies>),
+    /// Could not be read or is not yet available; reported. It still counts as a known model.
+    Broken,
 }
 
 /// Price of a model, in US dollars per million tokens.
@@ -155,4 +157,6 @@ pub enum ToolKind {
         /// Password.
         password: Option<Text>,
     },
+    /// Could not be read or is not yet available; reported. It still counts as a known tool.
+    Broken,
 }

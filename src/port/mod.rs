@@ -1,19 +1,29 @@
 //! Traits to the world. Adapters implement them, the driver calls them, tests replace them.
 //!
-//! How to add a port: a trait in a file here, one adapter per implementation, a field in [`Ports`].
+//! How to add a port: a trait in a file here, one adapter per implementation, a field in `driver::Ports`.
 
+mod clock;
 mod data;
+mod files;
 mod http;
 mod mail;
 mod model;
+mod output;
+mod store;
+mod written;
 
 use std::future::Future;
 use std::pin::Pin;
 
+pub use clock::Clock;
 pub use data::{ColumnSummary, FileContent, PageText, QueryRequest, ReadRequest, Reader, Rows, SqlDatabase, TableSource, TableSummary};
+pub use files::{FileProblem, Files};
 pub use http::{HttpClient, HttpReply, HttpRequest};
 pub use mail::{Mail, MailSender};
 pub use model::{Message, ModelClient, ModelReply, ModelRequest, Role, Secret, ToolCall, ToolDescription, WireFormat};
+pub use output::{Folder, Printer};
+pub use store::{RunSummary, Store, StoreError};
+pub use written::WrittenCheck;
 
 use crate::event::Failure;
 

@@ -1,7 +1,86 @@
 //! YAML text → a tree with a span on every key and value. Never fails: it gives the tree it could read, and diagnostics.
 //!
-//! How to add a check of the text itself (not of the language): a file here, called from [`parse`].
+//! The parser is `granit-parser`, which nothing else names. Around it stand: `hidden` (before it), `build` with `keys`,
+//! `scalar`, `offsets`, `traps` and `braces` (its events → the tree), `mistakes` (its errors → plain words), `comments`.
+//!
+//! How to add a check of the text itself (not of the language): a file here, called from [`parse`] or from the place in
+//! `build` that sees the event. How to explain one more syntax mistake: a case in `mistakes`, with a line in its table of tests.
 
+mod braces;
+mod build;
+mod comments;
+mod frames;
+mod hidden;
+mod keys;
+mod limits;
+mod mistakes;
+mod offsets;
+mod scalar;
+#[cfg(test)]
+mod tests;
+mod traps;
 mod tree;
 
+pub use comments::suppressions;
 pub use tree::{Key, Map, Node, NodeKind, Scalar, Style};
+
+use crate::diagnostic::{Code, Diagnostic};
+use crate::source::{FileId, SourceFile, Span};
+
+/// Reads a file. Whatever the text holds, the answer is a tree: what stands before a mistake that ends the reading (F001,
+/// F022, F024) is in it, lists of keys that were still open then say so ([`Map::is_cut`]). Findings are added to
+/// `diagnostics`, sorted.
+pub fn parse(file: FileId, source: &SourceFile, diagnostics: &mut Vec<Diagnostic>) -> Node {
+    if source.text.len() > limits::FILE_BYTES {
+        let start = Span::file_start(file);
+        diagnostics
+            .push(Diagnostic::new(Code::TooLarge, start, "this file is larger than 1 MiB").help("split it, or move data into a table"));
+        return Node { span: start, kind: NodeKind::Broken };
+    }
+    let mut found = vec![];
+    hidden::check(file, source, &mut found);
+    let mut text = hidden::readable(&source.text);
+    let mut quoted = braces::Braces::default();
+    let reading = loop {
+        let reading = build::read(file, source, &text, &quoted);
+        let again = match &reading.failure {
+            Some(failure) if quoted.len() < limits::ROUNDS => quoted.step_over(&text, failure),
+            _ => None,
+        };
+        match again {
+            Some(next) => text = next.into(),
+            None => break reading,
+        }
+    };
+    found.extend(quoted.findings(file, &source.text));
+    found.extend(reading.findings);
+    if let Some(failure) = &reading.failure {
+        let reason = mistakes::explain(file, source, &text, failure);
+        // A "*name" that names nothing was reported already; here is what else is wrong with the same text.
+        found.retain(|earlier| earlier.code != Code::YamlSyntax || earlier.span.start != reason.span.start);
+        found.push(reason);
+    }
+    crate::diagnostic::sort(&mut found);
+    found.truncate(limits::FINDINGS);
+    diagnostics.append(&mut found);
+    reading.root
+}
+
+fn too_deep(span: Span) -> Diagnostic {
+    Diagnostic::new(Code::TooLarge, span, "more than 64 lists and lists of keys stand inside each other here")
+        .help("move an inner part into a file or a step of its own")
+}
+
+/// A piece of the file for a message: its first line, cut after 40 characters.
+fn short(text: &str) -> String {
+    let line = text.lines().next().unwrap_or("").trim();
+    match line.char_indices().nth(40) {
+        Some((end, _)) => format!("{}…", line.get(..end).unwrap_or("")),
+        None => line.to_owned(),
+    }
+}
+
+/// The text in quotes, as YAML: double ones if nothing needs an escape in them, else single ones.
+fn quoted(text: &str) -> String {
+    if text.contains(['"', '\\']) { format!("'{}'", text.replace('\'', "''")) } else { format!("\"{text}\"") }
+}

@@ -29,6 +29,8 @@ pub enum NodeKind {
 pub struct Map {
     /// Keys and values in file order.
     pub entries: Vec<(Key, Node)>,
+    /// The reading of the file ended in here (reported): what is missing may stand below.
+    pub is_cut: bool,
 }
 
 /// A key and its place.

@@ -1,4 +1,36 @@
 //! minijinja, strict and bounded: which names a template reads, with their places; and filling one in.
 //!
-//! How to add a filter: a function in `filters.rs`, bounded in the size of what it makes, its name in `ALLOWED`, a line in
-//! `docs/language.md`.
+//! Only text an author wrote gets here as a template; what it is filled with stays data, whatever it holds. minijinja reads
+//! the text and holds the values; the tree, its operators and its filters are ours, because each must be strict (a missing
+//! part is an error unless `default` or `is defined` guards the path) and bounded in what it makes.
+//!
+//! [`text`] and [`expression`] check and give a [`crate::model::Text`]; [`compile`] makes it ready; [`Compiled`] fills it
+//! from a [`Scope`]. The way of a text: `scan` (limits, structure) → minijinja's parser → `build` (names, filters, reads) →
+//! `tree` → `eval`.
+//!
+//! How to add a filter: a function in a file of `filters/`, bounded by its call's budget; one line in the table of
+//! `filters.rs`; a sentence in `tests/filters.rs`; a word in `docs/language.md`.
+
+mod budget;
+mod build;
+mod check;
+mod compared;
+mod eval;
+mod fill;
+mod filters;
+mod number;
+mod operators;
+mod print;
+mod problem;
+mod scan;
+mod stop;
+mod tree;
+mod value;
+
+#[cfg(test)]
+mod tests;
+
+pub use check::{expression, text};
+pub use compared::{Side, comparisons};
+pub use fill::{Compiled, FillError, Scope, compile};
+pub use value::{Value, empty_refinement, from_json, object, step_value, to_json};

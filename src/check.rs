@@ -1,0 +1,116 @@
+//! One call from a path to everything that can be said about the file: load, plan, rules, suppressions. `run`, `validate`, `test`, `fix`
+//! and the editor all ask this.
+
+use std::path::Path;
+
+use crate::diagnostic::{self, Code, Diagnostic, Suppressed};
+use crate::load::{self, Loaded};
+use crate::plan::{self, Plan};
+use crate::port::Files;
+use crate::rules;
+use crate::source::Sources;
+use crate::syntax;
+
+/// A file that was checked.
+#[derive(Debug, Clone)]
+pub struct Checked {
+    /// Everything it brings in. Its own list of findings is empty: they stand in `diagnostics`.
+    pub loaded: Loaded,
+    /// The graphs of its pipelines, as far as they could be drawn.
+    pub plan: Plan,
+    /// What was found, sorted, without what an author has hidden.
+    pub diagnostics: Vec<Diagnostic>,
+    /// What an author has hidden with `flow-ignore`.
+    pub hidden: Vec<Suppressed>,
+}
+
+impl Checked {
+    /// Whether a finding keeps the file from running.
+    pub fn has_errors(&self) -> bool {
+        diagnostic::has_errors(&self.diagnostics)
+    }
+}
+
+/// Checks a file with everything it names. `project` is the project's folder, see [`load::project_of`]. Never fails: what is wrong
+/// is in the answer. Nothing is opened but the project's own files, and nothing is started.
+pub fn check_file(path: &Path, project: &Path, files: &dyn Files) -> Checked {
+    let mut loaded = load::load(path, project, files);
+    let mut found = std::mem::take(&mut loaded.diagnostics);
+    let mut later = vec![];
+    let plan = plan::plan(&loaded.program, &mut later);
+    rules::check(&plan, &mut later);
+    if let Some(tests) = &loaded.tests {
+        rules::check_tests(tests, &plan, &mut later);
+    }
+    let gaps = Gaps::of(&found, &loaded);
+    later.retain(|diagnostic| gaps.allow(diagnostic, &loaded.sources));
+    loaded.add_ways(&mut later);
+    found.append(&mut later);
+    let mut suppressions = vec![];
+    for (id, file) in loaded.sources.files() {
+        if id.0 == 0 || file.name.ends_with(".yaml") || file.name.ends_with(".yml") {
+            suppressions.extend(syntax::suppressions(id, file, &mut found));
+        }
+    }
+    let judged = diagnostic::suppress(&loaded.sources, &suppressions, found);
+    Checked { loaded, plan, diagnostics: judged.shown, hidden: judged.hidden }
+}
+
+/// What could not be read, so that nothing is said to be missing, unused or unknown that may stand there.
+struct Gaps {
+    /// The end of a file, a whole section or an imported file is not known.
+    names_are_lost: bool,
+    /// Something that reads or uses is not known.
+    uses_are_lost: bool,
+    /// A part of something is not known: it may have been the one that is missing.
+    parts_are_lost: bool,
+    /// The shape of an output is not known.
+    shapes_are_lost: bool,
+}
+
+/// Sections whose names others use.
+const SECTIONS: [&str; 9] = ["inputs", "steps", "agents", "models", "tools", "scorecards", "policies", "data", "imports"];
+
+impl Gaps {
+    fn of(found: &[Diagnostic], loaded: &Loaded) -> Gaps {
+        let any = |codes: &[Code]| found.iter().any(|diagnostic| codes.contains(&diagnostic.code));
+        let is_section = |diagnostic: &Diagnostic| SECTIONS.iter().any(|section| diagnostic.message.starts_with(&format!("\"{section}\"")));
+        let is_shape = |code| matches!(code, Code::WrongType | Code::EmptySection | Code::DuplicateKey);
+        let is_cut = !loaded.cut_off.is_empty() || any(&[Code::TooLarge, Code::UnsupportedYaml, Code::YamlSyntax]);
+        let lost_section = found.iter().any(|diagnostic| is_shape(diagnostic.code) && is_section(diagnostic));
+        Gaps {
+            names_are_lost: is_cut || lost_section || any(&[Code::ImportMissing, Code::ImportCircle, Code::ImportClash]),
+            uses_are_lost: is_cut
+                || lost_section
+                || any(&[
+                    Code::NotYetAvailable,
+                    Code::TemplateSyntax,
+                    Code::UnknownFilter,
+                    Code::BracesInCondition,
+                    Code::UnquotedTemplate,
+                    Code::WrongType,
+                    Code::TwoKinds,
+                    Code::MissingFile,
+                ]),
+            parts_are_lost: is_cut || any(&[Code::WrongType, Code::EmptySection, Code::MissingKey, Code::NotYetAvailable]),
+            shapes_are_lost: any(&[Code::SchemaInvalid, Code::MissingFile]),
+        }
+    }
+
+    /// Whether a finding follows from what was read, and not from what is missing.
+    fn allow(&self, diagnostic: &Diagnostic, sources: &Sources) -> bool {
+        match diagnostic.code {
+            Code::UnknownName => !self.names_are_lost || !sources.text(diagnostic.span).starts_with("steps"),
+            Code::UnknownReference
+            | Code::UnknownStep
+            | Code::UnknownField
+            | Code::CallInputs
+            | Code::UnknownTable
+            | Code::UndeclaredSecret => !self.names_are_lost,
+            Code::NoResult | Code::RouteOpen => !self.parts_are_lost,
+            Code::UnusedOutput | Code::UnusedInput | Code::UnusedDefinition => !self.uses_are_lost,
+            Code::NoOutputFields => !self.shapes_are_lost && !self.names_are_lost,
+            _ => true,
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! F107: pipelines that call each other in a circle.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::Arc;
+
+use crate::diagnostic::{Code, Diagnostic};
+use crate::model::{Pipeline, PipelineId, Program, Step, StepKind, ToolKind};
+use crate::source::{FileId, Sources, Span};
+
+/// Reports each circle once, by its shortest path. Only what steps do counts: `call`, and `tool` with a pipeline behind it;
+/// what an agent may call it need not call.
+pub fn check(program: &Program, files: &[FileId], sources: &Sources, diagnostics: &mut Vec<Diagnostic>) {
+    let calls: Vec<Vec<(PipelineId, Span)>> = program.pipelines.iter().map(|pipeline| calls(pipeline)).collect();
+    let mut told = BTreeSet::new();
+    for start in 0..calls.len() {
+        let Some(path) = circle(start, &calls).filter(|path| path.iter().all(|(pipeline, _)| !told.contains(pipeline))) else { continue };
+        told.extend(path.iter().map(|(pipeline, _)| *pipeline));
+        let name = |pipeline: usize| files.get(pipeline).map_or("?", |file| sources.file(*file).name.as_str());
+        let names: Vec<&str> = path.iter().map(|(pipeline, _)| name(*pipeline)).chain([name(start)]).collect();
+        let Some((_, span)) = path.first() else { continue };
+        let mut diagnostic = Diagnostic::new(Code::SelfCall, *span, format!("this pipeline calls itself: {}", names.join(" -> ")))
+            .help("remove one of these calls");
+        for (_, span) in path.iter().skip(1) {
+            diagnostic = diagnostic.related(*span, "called here");
+        }
+        diagnostics.push(diagnostic);
+    }
+}
+
+/// The shortest way from a pipeline back to itself: each pipeline on it, and where it calls the next.
+fn circle(start: usize, calls: &[Vec<(PipelineId, Span)>]) -> Option<Vec<(usize, Span)>> {
+    let mut came_from: Vec<Option<(usize, Span)>> = vec![None; calls.len()];
+    let mut open = VecDeque::from([start]);
+    while let Some(at) = open.pop_front() {
+        for (next, span) in calls.get(at)? {
+            if next.0 == start {
+                let mut path = vec![(at, *span)];
+                let mut here = at;
+                while let Some((before, span)) = came_from.get(here).copied().flatten().filter(|_| here != start) {
+                    path.push((before, span));
+                    here = before;
+                }
+                path.reverse();
+                return Some(path);
+            }
+            if let Some(slot @ None) = came_from.get_mut(next.0) {
+                *slot = Some((at, *span));
+                open.push_back(next.0);
+            }
+        }
+    }
+    None
+}
+
+fn calls(pipeline: &Pipeline) -> Vec<(PipelineId, Span)> {
+    let mut found = vec![];
+    for steps in [&pipeline.steps, &pipeline.on_failure, &pipeline.finally] {
+        collect(pipeline, steps, &mut found);
+    }
+    found
+}
+
+fn collect(pipeline: &Pipeline, steps: &[Arc<Step>], found: &mut Vec<(PipelineId, Span)>) {
+    for step in steps {
+        match &step.kind {
+            StepKind::Call(call) => found.extend(call.pipeline.map(|id| (id, call.file.span))),
+            StepKind::Tool(tool) => {
+                if let Some(ToolKind::Pipeline { pipeline: Some(id), .. }) = pipeline.tools.get(&tool.tool.value).map(|tool| &tool.kind) {
+                    found.push((*id, tool.tool.span));
+                }
+            }
+            StepKind::Route(route) => {
+                for case in route.cases.iter().chain(&route.otherwise) {
+                    collect(pipeline, &case.steps, found);
+                }
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! Path → files → model and diagnostics: brings together everything that one file names.
+//!
+//! How to add a kind of file that others may name: a method of `lower::World`, its answer in `world.rs`.
+
+mod calls;
+mod hash;
+mod paths;
+mod world;
+mod written;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use crate::diagnostic::{self, Code, Diagnostic};
+use crate::lower::{self, FileKind};
+use crate::model::{Program, TestFile};
+use crate::port::Files;
+use crate::source::{FileId, Sources, Span, Spanned};
+use world::Loader;
+
+pub use paths::project_of;
+pub use written::WrittenRules;
+
+/// Everything one file brings in, as far as it could be read.
+#[derive(Debug, Clone)]
+pub struct Loaded {
+    /// What the file is.
+    pub kind: FileKind,
+    /// All files that were read; the first is the one that was asked for.
+    pub sources: Sources,
+    /// The pipeline (of a test: the one under test) first, then those it calls; empty for other kinds of files.
+    pub program: Program,
+    /// The test file; of a pipeline, its own `tests`.
+    pub tests: Option<TestFile>,
+    /// What is wrong, sorted.
+    pub diagnostics: Vec<Diagnostic>,
+    /// Where each imported file is imported; see [`Loaded::add_ways`].
+    pub imported_at: BTreeMap<FileId, Span>,
+    /// Files of which only the beginning could be read (F001, F022): what is missing in them is no finding.
+    pub cut_off: Vec<FileId>,
+}
+
+impl Loaded {
+    /// Adds to each finding in an imported file the way of imports that leads there. `load` has done it for its own findings;
+    /// later stages do it for theirs.
+    pub fn add_ways(&self, diagnostics: &mut [Diagnostic]) {
+        add_ways(&self.imported_at, diagnostics);
+    }
+}
+
+/// Loads a file and everything it names. `project` is the project's folder, see [`project_of`].
+pub fn load(path: &Path, project: &Path, files: &dyn Files) -> Loaded {
+    let mut loader = Loader::new(files, path, project);
+    let path = paths::normalised(path);
+    let (kind, tests) = match loader.read(&path) {
+        Ok(file) => loader.load_root(file),
+        Err(problem) => {
+            let file = loader.sources.add(paths::shown(&path), "");
+            let message = format!("cannot read \"{}\": {problem}", paths::shown(&path));
+            loader.diagnostics.push(Diagnostic::new(Code::MissingFile, Span::file_start(file), message).help("correct the path"));
+            (FileKind::Definitions, None)
+        }
+    };
+    let program = loader.program();
+    calls::check(&program, &loader.pipeline_files(), &loader.sources, &mut loader.diagnostics);
+    add_ways(&loader.imported_at, &mut loader.diagnostics);
+    diagnostic::sort(&mut loader.diagnostics);
+    Loaded {
+        kind,
+        program,
+        tests,
+        diagnostics: loader.diagnostics,
+        imported_at: loader.imported_at,
+        cut_off: loader.cut_off,
+        sources: loader.sources,
+    }
+}
+
+impl Loader<'_> {
+    fn load_root(&mut self, file: FileId) -> (FileKind, Option<TestFile>) {
+        let tree = self.tree(file);
+        let kind = lower::kind_of(&tree);
+        let mut tests = None;
+        match kind {
+            FileKind::Pipeline => {
+                self.add_pipeline(file);
+                self.load_called();
+                let cases = self.lowering(file, |tree, world, found| lower::inline_tests(tree, file, world, found));
+                let pipeline = Spanned::new(self.path_of(file).to_path_buf(), Span::file_start(file));
+                tests = (!cases.is_empty()).then_some(TestFile { pipeline, cases });
+            }
+            FileKind::Test => {
+                tests = self.lowering(file, |tree, world, found| lower::test_file(tree, file, world, found));
+                if let Some(test) = &tests {
+                    self.load_tested(&test.pipeline);
+                }
+            }
+            FileKind::Channel => drop(self.lowering(file, |tree, world, found| lower::channel(tree, file, world, found))),
+            FileKind::StyleGuide => drop(self.lowering(file, |tree, world, found| lower::style_guide(tree, file, world, found))),
+            FileKind::Replies => drop(self.lowering(file, |tree, world, found| lower::replies(tree, file, world, found))),
+            FileKind::Definitions => drop(self.load_definitions(file)),
+        }
+        (kind, tests)
+    }
+
+    fn load_tested(&mut self, pipeline: &Spanned<PathBuf>) {
+        let Err(problem) = self.request_pipeline(pipeline.span.file, &pipeline.value) else { return self.load_called() };
+        let shown = paths::shown(&pipeline.value);
+        let message = match problem {
+            lower::Unreadable::Reported => return,
+            lower::Unreadable::WrongKind(kind) => format!("\"{shown}\" is {}, not a pipeline", kind.words()),
+            lower::Unreadable::Because(why) => format!("cannot read pipeline \"{shown}\": {why}"),
+            _ => format!("pipeline \"{shown}\" does not exist"),
+        };
+        self.diagnostics.push(Diagnostic::new(Code::MissingFile, pipeline.span, message).help("name the pipeline under test"));
+    }
+}
+
+fn add_ways(imported_at: &BTreeMap<FileId, Span>, diagnostics: &mut [Diagnostic]) {
+    for diagnostic in diagnostics {
+        let mut file = diagnostic.span.file;
+        // A way is as long as there are imports at most, so it ends even if they went in a circle.
+        for _ in 0..imported_at.len() {
+            let Some(span) = imported_at.get(&file) else { break };
+            let label = (*span, "imported here".to_owned());
+            if diagnostic.related.contains(&label) {
+                break;
+            }
+            diagnostic.related.push(label);
+            file = span.file;
+        }
+    }
+}

@@ -1,0 +1,325 @@
+//! The files of one load: each is read and parsed once, and knows what it brings in.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::hash::hash;
+use super::paths::{normalised, real, shown};
+use crate::diagnostic::{Code, Diagnostic};
+use crate::lower::{self, Definitions, FileKind, Unreadable, World, kind_of};
+use crate::model::{Channel, Pipeline, PipelineId, Program, Replies, StyleGuide};
+use crate::port::{FileProblem, Files};
+use crate::source::{FileId, Sources, Span};
+use crate::syntax::{self, Node, NodeKind};
+
+/// Most files of one load.
+const MOST_FILES: usize = 256;
+/// Most bytes of all these files.
+const MOST_BYTES: usize = 8 * 1024 * 1024;
+/// Deepest chain of imports.
+const DEEPEST_IMPORT: usize = 16;
+
+/// One load in progress.
+pub struct Loader<'f> {
+    files: &'f dyn Files,
+    /// The project's folder as it was given.
+    project: PathBuf,
+    /// The folders files may come from, links followed: the project's, and that of the file that was asked for.
+    roots: Vec<PathBuf>,
+    pub sources: Sources,
+    pub diagnostics: Vec<Diagnostic>,
+    pub imported_at: BTreeMap<FileId, Span>,
+    pub cut_off: Vec<FileId>,
+    bytes: usize,
+    /// By file id: the path as it was reached.
+    paths: Vec<PathBuf>,
+    /// By file id: the name that counts for the hash, from the project's folder where possible.
+    names: Vec<String>,
+    /// By real path.
+    by_path: HashMap<PathBuf, FileId>,
+    trees: HashMap<FileId, Arc<Node>>,
+    /// What each file brings in directly.
+    brings: BTreeMap<FileId, BTreeSet<FileId>>,
+    /// Files whose imports are being read, the outermost first.
+    importing: Vec<FileId>,
+    definitions: HashMap<FileId, Arc<Definitions>>,
+    channels: HashMap<FileId, Option<Arc<Channel>>>,
+    style_guides: HashMap<FileId, Option<Arc<StyleGuide>>>,
+    replies: HashMap<FileId, Arc<Replies>>,
+    /// The files of pipelines by id, and those that have been read.
+    pipelines: Vec<(FileId, Option<Pipeline>)>,
+}
+
+impl<'f> Loader<'f> {
+    pub fn new(files: &'f dyn Files, path: &Path, project: &Path) -> Loader<'f> {
+        let home = normalised(path).parent().map(Path::to_path_buf).unwrap_or_default();
+        Loader {
+            files,
+            project: normalised(project),
+            roots: vec![real(&normalised(project), files), real(&home, files)],
+            sources: Sources::default(),
+            diagnostics: vec![],
+            imported_at: BTreeMap::new(),
+            cut_off: vec![],
+            bytes: 0,
+            paths: vec![],
+            names: vec![],
+            by_path: HashMap::new(),
+            trees: HashMap::new(),
+            brings: BTreeMap::new(),
+            importing: vec![],
+            definitions: HashMap::new(),
+            channels: HashMap::new(),
+            style_guides: HashMap::new(),
+            replies: HashMap::new(),
+            pipelines: vec![],
+        }
+    }
+
+    /// Reads a file, once.
+    pub fn read(&mut self, path: &Path) -> Result<FileId, FileProblem> {
+        let place = real(path, self.files);
+        if let Some(file) = self.by_path.get(&place) {
+            return Ok(*file);
+        }
+        if self.paths.len() >= MOST_FILES {
+            return Err(FileProblem::Refused(format!("more than {MOST_FILES} files are brought in")));
+        }
+        let text = self.files.read_text(path)?;
+        self.bytes += text.len();
+        if self.bytes > MOST_BYTES {
+            return Err(FileProblem::Refused("the files brought in are larger than 8 MiB together".to_owned()));
+        }
+        let file = self.sources.add(shown(path), text);
+        let name = self.roots.iter().find_map(|root| place.strip_prefix(root).ok()).unwrap_or(&place);
+        self.names.push(shown(name));
+        self.paths.push(path.to_path_buf());
+        self.by_path.insert(place, file);
+        Ok(file)
+    }
+
+    /// The path of a file as it was reached.
+    pub fn path_of(&self, file: FileId) -> &Path {
+        self.paths.get(file.0 as usize).map_or(Path::new(""), PathBuf::as_path)
+    }
+
+    /// The tree of a file.
+    pub fn tree(&mut self, file: FileId) -> Arc<Node> {
+        if let Some(tree) = self.trees.get(&file) {
+            return tree.clone();
+        }
+        let mut found = vec![];
+        let tree = Arc::new(syntax::parse(file, self.sources.file(file), &mut found));
+        if found.iter().any(|diagnostic| matches!(diagnostic.code, Code::YamlSyntax | Code::TooLarge)) {
+            self.cut_off.push(file);
+        }
+        self.diagnostics.append(&mut found);
+        self.trees.insert(file, tree.clone());
+        tree
+    }
+
+    /// Reads the tree of a file. Of a file that breaks off, nothing is said to be missing.
+    pub fn lowering<T>(&mut self, file: FileId, read: impl FnOnce(&Node, &mut dyn World, &mut Vec<Diagnostic>) -> T) -> T {
+        let tree = self.tree(file);
+        let mut found = vec![];
+        let value = read(&tree, self, &mut found);
+        if self.cut_off.contains(&file) {
+            let of_absence = [Code::MissingKey, Code::LanguageVersion, Code::EmptySection, Code::CriterionUnchecked];
+            found.retain(|diagnostic| diagnostic.span.file != file || !of_absence.contains(&diagnostic.code));
+        }
+        self.diagnostics.append(&mut found);
+        value
+    }
+
+    /// The definitions of a file.
+    pub fn load_definitions(&mut self, file: FileId) -> Arc<Definitions> {
+        if let Some(definitions) = self.definitions.get(&file) {
+            return definitions.clone();
+        }
+        self.importing.push(file);
+        let definitions = Arc::new(self.lowering(file, |tree, world, found| lower::definitions(tree, file, world, found)));
+        self.importing.pop();
+        self.definitions.insert(file, definitions.clone());
+        definitions
+    }
+
+    /// A pipeline that is to be read, once.
+    pub fn add_pipeline(&mut self, file: FileId) -> PipelineId {
+        let known = self.pipelines.iter().position(|(other, _)| *other == file);
+        PipelineId(known.unwrap_or_else(|| {
+            self.pipelines.push((file, None));
+            self.pipelines.len() - 1
+        }))
+    }
+
+    /// Reads all pipelines that were added, and those that they call.
+    pub fn load_called(&mut self) {
+        let mut next = 0;
+        while let Some((file, _)) = self.pipelines.get(next) {
+            let file = *file;
+            let pipeline = self.lowering(file, |tree, world, found| lower::pipeline(tree, file, world, found));
+            if let Some((_, slot)) = self.pipelines.get_mut(next) {
+                *slot = Some(pipeline);
+            }
+            next += 1;
+        }
+    }
+
+    /// The files of the pipelines, by id.
+    pub fn pipeline_files(&self) -> Vec<FileId> {
+        self.pipelines.iter().map(|(file, _)| *file).collect()
+    }
+
+    /// All pipelines, each with its hash.
+    pub fn program(&mut self) -> Program {
+        let read = std::mem::take(&mut self.pipelines);
+        self.pipelines = read.iter().map(|(file, _)| (*file, None)).collect();
+        let hashed = read.into_iter().filter_map(|(file, pipeline)| {
+            let hash = hash(file, &self.brings, &self.names, &self.sources);
+            pipeline.map(|pipeline| Arc::new(Pipeline { hash, ..pipeline }))
+        });
+        Program { pipelines: hashed.collect() }
+    }
+
+    /// A file that another one names.
+    fn bring(&mut self, from: FileId, path: &Path) -> Result<FileId, Unreadable> {
+        let file = self.read(path).map_err(|problem| match problem {
+            FileProblem::Missing => Unreadable::Missing(self.neighbours(from, path)),
+            other => Unreadable::Because(other.to_string()),
+        })?;
+        self.brings.entry(from).or_default().insert(file);
+        Ok(file)
+    }
+
+    /// The same, if it is a file of this kind.
+    fn bring_kind(&mut self, from: FileId, path: &Path, kind: FileKind) -> Result<FileId, Unreadable> {
+        let file = self.bring(from, path)?;
+        let tree = self.tree(file);
+        match kind_of(&tree) {
+            found if found == kind => Ok(file),
+            _ if tree.kind == NodeKind::Broken || self.cut_off.contains(&file) => Err(Unreadable::Reported),
+            found => Err(Unreadable::WrongKind(found)),
+        }
+    }
+
+    /// A pipeline by its path, to be read later.
+    pub fn request_pipeline(&mut self, from: FileId, path: &Path) -> Result<PipelineId, Unreadable> {
+        let file = self.bring_kind(from, path, FileKind::Pipeline)?;
+        Ok(self.add_pipeline(file))
+    }
+
+    /// A file that is called by name: `FOLDER/NAME.yaml` beside the file that names it, else in the project.
+    fn bring_named(&mut self, from: FileId, folder: &str, name: &str, kind: FileKind) -> Result<FileId, Unreadable> {
+        let folders = [self.folder(from).join(folder), self.project.join(folder)];
+        if name.contains(['/', '\\']) || name.starts_with('.') {
+            return Err(Unreadable::Missing(vec![]));
+        }
+        match folders.iter().map(|folder| folder.join(format!("{name}.yaml"))).find(|path| self.files.exists(path)) {
+            Some(path) if !self.is_inside(&path) => Err(Unreadable::Outside),
+            Some(path) => self.bring_kind(from, &path, kind),
+            None => {
+                let names = folders.iter().flat_map(|folder| self.files.names(folder));
+                Err(Unreadable::Missing(names.filter_map(|name| name.strip_suffix(".yaml").map(str::to_owned)).collect()))
+            }
+        }
+    }
+
+    /// A name that a file gives itself is the one it is called by (F007).
+    fn check_own_name(&mut self, file: FileId, what: &str, own: &str, span: Span) {
+        let stem = self.path_of(file).file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+        if own != stem {
+            let message = format!("this {what} is called by the name of its file, \"{stem}\", but says \"{own}\"");
+            self.diagnostics.push(Diagnostic::new(Code::BadValue, span, message).help(format!("write {stem}, or rename the file")));
+        }
+    }
+
+    fn is_inside(&self, path: &Path) -> bool {
+        let place = real(path, self.files);
+        self.roots.iter().any(|root| place.starts_with(root))
+    }
+
+    /// The files beside a path, for "did you mean", as `from` would write them.
+    fn neighbours(&self, from: FileId, path: &Path) -> Vec<String> {
+        let Some(folder) = path.parent() else { return vec![] };
+        let home = self.folder(from);
+        let written = |name: &String| shown(folder.join(name).strip_prefix(&home).unwrap_or(&folder.join(name)));
+        self.files.names(folder).iter().map(written).collect()
+    }
+}
+
+impl World for Loader<'_> {
+    fn folder(&self, file: FileId) -> PathBuf {
+        self.path_of(file).parent().map(Path::to_path_buf).unwrap_or_default()
+    }
+
+    fn path(&self, from: FileId, path: &str) -> Result<PathBuf, Unreadable> {
+        let path = normalised(&self.folder(from).join(path));
+        if self.is_inside(&path) { Ok(path) } else { Err(Unreadable::Outside) }
+    }
+
+    fn existing(&self, from: FileId, path: &str) -> Result<PathBuf, Unreadable> {
+        let path = self.path(from, path)?;
+        if self.files.exists(&path) { Ok(path) } else { Err(Unreadable::Missing(self.neighbours(from, &path))) }
+    }
+
+    fn import(&mut self, from: Span, path: &str) -> Result<Arc<Definitions>, Unreadable> {
+        let path = self.path(from.file, path)?;
+        let file = self.bring_kind(from.file, &path, FileKind::Definitions)?;
+        if let Some(start) = self.importing.iter().position(|open| *open == file) {
+            let circle = self.importing.iter().skip(start).chain([&file]).map(|file| self.sources.file(*file).name.clone());
+            return Err(Unreadable::Circle(circle.collect()));
+        }
+        if self.importing.len() >= DEEPEST_IMPORT {
+            return Err(Unreadable::Because(format!("imports go more than {DEEPEST_IMPORT} files deep")));
+        }
+        self.imported_at.entry(file).or_insert(from);
+        Ok(self.load_definitions(file))
+    }
+
+    fn channel(&mut self, from: FileId, name: &str) -> Result<Arc<Channel>, Unreadable> {
+        let file = self.bring_named(from, "channels", name, FileKind::Channel)?;
+        if !self.channels.contains_key(&file) {
+            let channel = self.lowering(file, |tree, world, found| lower::channel(tree, file, world, found)).map(Arc::new);
+            if let Some(channel) = &channel {
+                self.check_own_name(file, "channel", &channel.name, channel.span);
+            }
+            self.channels.insert(file, channel);
+        }
+        self.channels.get(&file).cloned().flatten().ok_or(Unreadable::Reported)
+    }
+
+    fn style_guide(&mut self, from: FileId, name: &str) -> Result<Arc<StyleGuide>, Unreadable> {
+        let file = self.bring_named(from, "style_guides", name, FileKind::StyleGuide)?;
+        if !self.style_guides.contains_key(&file) {
+            let guide = self.lowering(file, |tree, world, found| lower::style_guide(tree, file, world, found)).map(Arc::new);
+            if let Some(guide) = &guide {
+                self.check_own_name(file, "style guide", &guide.name, guide.span);
+            }
+            self.style_guides.insert(file, guide);
+        }
+        self.style_guides.get(&file).cloned().flatten().ok_or(Unreadable::Reported)
+    }
+
+    fn text(&mut self, from: FileId, path: &str) -> Result<(FileId, Arc<str>), Unreadable> {
+        let path = self.path(from, path)?;
+        let file = self.bring(from, &path)?;
+        Ok((file, self.sources.file(file).text.clone()))
+    }
+
+    fn replies(&mut self, from: FileId, path: &str) -> Result<Arc<Replies>, Unreadable> {
+        let path = self.path(from, path)?;
+        let file = self.bring_kind(from, &path, FileKind::Replies)?;
+        if let Some(replies) = self.replies.get(&file) {
+            return Ok(replies.clone());
+        }
+        let replies = Arc::new(self.lowering(file, |tree, world, found| lower::replies(tree, file, world, found)));
+        self.replies.insert(file, replies.clone());
+        Ok(replies)
+    }
+
+    fn pipeline(&mut self, from: Span, path: &str) -> Result<PipelineId, Unreadable> {
+        let path = self.path(from.file, path)?;
+        self.request_pipeline(from.file, &path)
+    }
+}

@@ -1,0 +1,60 @@
+//! `agents`, `limits`.
+
+use super::context::Lower;
+use super::keys;
+use super::reader::Reader;
+use crate::diagnostic::Code;
+use crate::model::{Agent, Limits, StyleGuide};
+use crate::source::{Span, Spanned};
+use crate::syntax::Node;
+use std::sync::Arc;
+
+/// One agent; what could not be read is left out.
+pub fn agent(lower: &Lower, owner: &str, span: Span, node: &Node) -> Agent {
+    let mut agent = Agent {
+        span,
+        model: None,
+        instructions: None,
+        tools: vec![],
+        output: None,
+        max_turns: None,
+        limits: Limits::default(),
+        policy: None,
+        style_guide: None,
+    };
+    let Some(keys) = Reader::new(lower, owner, &[&keys::AGENT], node) else { return agent };
+    agent.model = keys.name("model");
+    agent.instructions = keys.get("instructions").and_then(|node| lower.text_or_file("instructions", owner, node));
+    agent.tools = keys.names("tools").unwrap_or_default();
+    agent.output = keys.output();
+    agent.max_turns = keys.limit("max_turns");
+    agent.limits = limits(&keys);
+    agent.policy = keys.name("policy");
+    agent.style_guide = keys.name("style_guide").and_then(|name| style_guide(lower, &name));
+    agent
+}
+
+/// The section `limits` of what `keys` are of.
+pub fn limits(keys: &Reader) -> Limits {
+    let Some(limits) = keys.section("limits", &keys::LIMITS) else { return Limits::default() };
+    Limits {
+        deadline: limits.duration("deadline"),
+        max_parallel: limits.limit("max_parallel"),
+        max_tokens: limits.limit("max_tokens"),
+        max_cost_usd: limits.positive("max_cost_usd"),
+        max_steps: limits.limit("max_steps"),
+        span: Some(keys.key_span("limits")),
+    }
+}
+
+/// A style guide by name (F025).
+pub fn style_guide(lower: &Lower, name: &Spanned<String>) -> Option<Arc<StyleGuide>> {
+    let answer = lower.world().style_guide(lower.file, &name.value);
+    lower.found(Code::MissingFile, &format!("style guide {}", super::context::quoted(&name.value)), name.span, answer)
+}
+
+/// A channel by name (F025).
+pub fn channel(lower: &Lower, name: &Spanned<String>) -> Option<Arc<crate::model::Channel>> {
+    let answer = lower.world().channel(lower.file, &name.value);
+    lower.found(Code::MissingFile, &format!("channel {}", super::context::quoted(&name.value)), name.span, answer)
+}

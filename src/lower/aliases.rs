@@ -1,0 +1,95 @@
+//! Keys people know from elsewhere, and what they are called here. They come before the nearest name.
+//!
+//! How to add one: a line in the table; `same` only if the value can stay as it is.
+
+/// What another tool's key is called here.
+pub struct Alias {
+    /// The other tools' keys: lower case, `_` for `-`.
+    written: &'static [&'static str],
+    /// The key here. The alias counts only where this key is allowed.
+    pub key: &'static str,
+    /// What the message proposes.
+    pub meant: &'static str,
+    /// Whether the value can stay as it is.
+    pub is_same_shape: bool,
+    /// The only place where it counts; empty: everywhere.
+    place: &'static str,
+}
+
+const fn same(written: &'static [&'static str], key: &'static str) -> Alias {
+    Alias { written, key, meant: key, is_same_shape: true, place: "" }
+}
+
+const fn other(written: &'static [&'static str], key: &'static str, meant: &'static str) -> Alias {
+    Alias { written, key, meant, is_same_shape: false, place: "" }
+}
+
+const fn only(place: &'static str, alias: Alias) -> Alias {
+    Alias { place, ..alias }
+}
+
+static ALIASES: &[Alias] = &[
+    same(&["depends_on", "depends", "after"], "needs"),
+    same(&["if", "condition", "run_if"], "when"),
+    same(&["foreach", "loop"], "for_each"),
+    other(&["with_items", "matrix"], "for_each", "for_each"),
+    same(&["uses", "workflow", "subflow"], "call"),
+    other(&["switch", "choose", "branch"], "route", "route"),
+    other(&["use"], "call", "call"),
+    other(&["retries", "attempts", "max_retries"], "retry", "retry.max_attempts"),
+    other(&["timeout_sec", "timeout_secs", "timeout_seconds", "timeout_minutes", "timeout_ms"], "timeout", "timeout"),
+    other(&["continue_on_error", "allow_failure"], "on_failure", "on_failure: continue"),
+    same(&["else", "default"], "otherwise"),
+    same(&["system", "system_prompt", "role"], "instructions"),
+    same(&["model_name", "llm"], "model"),
+    only("model", same(&["temp"], "temperature")),
+    only("model", same(&["max_tokens"], "max_output_tokens")),
+    other(&["params", "variables"], "inputs", "inputs"),
+    same(&["tasks", "jobs", "nodes"], "steps"),
+    same(&["options", "choices"], "enum"),
+    only("field", same(&["min"], "minimum")),
+    only("field", same(&["max"], "maximum")),
+    only("field", same(&["regex"], "pattern")),
+    other(&["validator", "guardrail"], "gate", "gate"),
+    other(&["human", "pause"], "approval", "approval"),
+    same(&["sleep"], "wait"),
+    other(&["response_format"], "output", "output"),
+    other(&["tables", "datasets"], "data", "data"),
+    other(&["user", "recipient"], "person", "person"),
+    other(&["participants"], "dialogue", "dialogue"),
+    only("task", same(&["criteria"], "accept")),
+    same(&["concurrency", "parallelism"], "max_parallel"),
+    same(&["max_chars", "limit"], "max_length"),
+    same(&["forbidden"], "banned"),
+    same(&["emoji"], "emojis"),
+];
+
+/// The types of other languages, and those here.
+static TYPES: &[(&str, &str)] = &[
+    ("string", "text"),
+    ("str", "text"),
+    ("int", "integer"),
+    ("float", "number"),
+    ("double", "number"),
+    ("bool", "boolean"),
+    ("array", "list"),
+    ("dict", "object"),
+    ("map", "object"),
+];
+
+/// Kinds of steps elsewhere that have no counterpart here, and what comes nearest.
+pub const PROGRAM_STEPS: [&str; 3] = ["run", "script", "shell"];
+
+/// The alias a key is, in places of these names, where `is_allowed` tells the keys.
+pub fn alias(written: &str, places: &[&str], is_allowed: impl Fn(&str) -> bool) -> Option<&'static Alias> {
+    let written = written.to_lowercase().replace('-', "_");
+    ALIASES
+        .iter()
+        .filter(|alias| alias.place.is_empty() || places.contains(&alias.place))
+        .find(|alias| alias.written.contains(&written.as_str()) && is_allowed(alias.key))
+}
+
+/// The type of this language for a type of another one.
+pub fn type_alias(written: &str) -> Option<&'static str> {
+    TYPES.iter().find(|(other, _)| other.eq_ignore_ascii_case(written)).map(|(_, ours)| *ours)
+}

@@ -1,0 +1,205 @@
+//! Scorecards, criteria and the checks that need no model.
+
+use super::context::{Lower, quoted};
+use super::keys;
+use super::reader::Reader;
+use crate::diagnostic::{Code, Diagnostic};
+use crate::model::{Check, Criterion, Features, Judging, OnJudgeError, Scorecard, Text};
+use crate::source::{Span, Spanned};
+use crate::syntax::Node;
+
+/// Fewest characters of a criterion's description.
+const SHORTEST_DESCRIPTION: usize = 10;
+
+/// One scorecard; criteria that cannot be read are left out.
+pub fn scorecard(lower: &Lower, owner: &str, span: Span, node: &Node) -> Scorecard {
+    let mut scorecard = Scorecard { span, judge: None, on_judge_error: OnJudgeError::Fail, criteria: vec![] };
+    let Some(keys) = Reader::new(lower, owner, &[&keys::SCORECARD], node) else { return scorecard };
+    scorecard.judge = keys.name("judge");
+    scorecard.on_judge_error = match keys.word("on_judge_error") {
+        Some("pass") => OnJudgeError::Pass,
+        _ => OnJudgeError::Fail,
+    };
+    scorecard.criteria = criteria(&keys);
+    scorecard
+}
+
+/// The section `criteria`.
+pub fn criteria(keys: &Reader) -> Vec<Criterion> {
+    let mut criteria: Vec<Criterion> = vec![];
+    for (index, node) in keys.list("criteria").unwrap_or_default().iter().enumerate() {
+        if let Some(criterion) = criterion(keys.lower, node, index + 1) {
+            keys.lower.check_unique("criteria", &criterion.id, criteria.iter().map(|other| &other.id));
+            criteria.push(criterion);
+        }
+    }
+    criteria
+}
+
+fn criterion(lower: &Lower, node: &Node, number: usize) -> Option<Criterion> {
+    let written = node.as_map().and_then(|map| map.get("id")).and_then(Node::as_scalar).map(|scalar| scalar.text.clone());
+    let owner = written.map_or_else(|| format!("criterion {number}"), |id| format!("criterion {}", quoted(&id)));
+    let keys = Reader::new(lower, owner.clone(), &[&keys::CRITERION], node)?;
+    let id = keys.get("id").and_then(|node| lower.new_id("criterion id", node));
+    let description = keys.sentence("description");
+    let expected = keys.sentence("expected");
+    if let (Some(text), Some(node)) = (&description, keys.get("description")) {
+        let length = text.trim().chars().count();
+        if length < SHORTEST_DESCRIPTION {
+            let message = format!("description {} of {owner} has {length} characters; write at least {SHORTEST_DESCRIPTION}", quoted(text));
+            lower.report(Diagnostic::new(Code::CriterionTooShort, node.span, message).help("say what can be measured"));
+        }
+    }
+    let judging = judging(&keys);
+    let id = id.unwrap_or_else(|| Spanned::new(format!("criterion {number}"), keys.span));
+    Some(Criterion { id, description: description.unwrap_or_default(), expected, judging })
+}
+
+/// `check` or `judge: true`: exactly one (F404, F006).
+fn judging(keys: &Reader) -> Judging {
+    let judge = keys.boolean("judge");
+    if let Some(node) = keys.get("check") {
+        if judge == Some(true) {
+            keys.check_one_of(&["check", "judge"]);
+        }
+        return Judging::Checks(checks(keys.lower, &keys.owner, node));
+    }
+    if judge == Some(true) {
+        if !keys.has("expected") {
+            keys.missing("has judge: true but no \"expected\"", "add expected: what a good answer looks like");
+        }
+        return Judging::Judge;
+    }
+    let is_silent = judge == Some(false) || !keys.has("judge");
+    if is_silent && !keys.has("check") {
+        let message = format!("{} has neither check nor judge: true", keys.owner);
+        keys.lower.report(Diagnostic::new(Code::CriterionUnchecked, keys.span, message).help("add check: { … } or judge: true"));
+    }
+    Judging::Neither
+}
+
+/// A value to compare with, or checks: a list of keys that are all names of checks.
+pub fn expected(lower: &Lower, owner: &str, node: &Node) -> Vec<Spanned<Check>> {
+    let names = |map: &crate::syntax::Map| map.entries.iter().any(|(key, _)| keys::CHECKS.key(&key.text).is_some());
+    match node.as_map() {
+        Some(map) if names(map) => checks(lower, owner, node),
+        _ => vec![Spanned::new(Check::Equals(lower.filling(node)), node.span)],
+    }
+}
+
+/// The checks of a list of keys, in file order.
+pub fn checks(lower: &Lower, owner: &str, node: &Node) -> Vec<Spanned<Check>> {
+    let Some(keys) = Reader::new(lower, format!("the check of {owner}"), &[&keys::CHECKS], node) else { return vec![] };
+    if node.as_map().is_some_and(|map| map.entries.is_empty()) {
+        lower.empty("check", node.span);
+    }
+    let mut checks: Vec<Spanned<Check>> = keys::CHECKS
+        .keys
+        .iter()
+        .filter_map(|rule| Some((rule.name, keys.get(rule.name)?)))
+        .filter_map(|(name, node)| Some(Spanned::new(check(&keys, name, node)?, keys.key_span(name))))
+        .collect();
+    checks.sort_by_key(|check| check.span);
+    checks
+}
+
+fn check(keys: &Reader, name: &str, node: &Node) -> Option<Check> {
+    let lower = keys.lower;
+    match name {
+        "contains" => Some(Check::Contains(texts(lower, name, node))),
+        "not_contains" => Some(Check::NotContains(texts(lower, name, node))),
+        "regex" => lower.pattern(&keys.owner, node).map(Check::Regex),
+        "equals" => Some(Check::Equals(lower.filling(node))),
+        "json_schema" => lower.schema(name, &keys.owner, node).map(Check::JsonSchema),
+        "max_length" => lower.whole(name, node).map(Check::MaxLength),
+        "min_length" => lower.whole(name, node).map(Check::MinLength),
+        "fits_channel" => only_true(lower, name, node).map(|()| Check::FitsChannel),
+        "style_guide" => only_true(lower, name, node).map(|()| Check::StyleGuide),
+        "markdown" => lower.features(name, node).map(Check::Markdown),
+        "emojis" => match is_none(node) {
+            true => Some(Check::Emojis(0)),
+            false => none_or(lower, name, node, "a whole number", |node| node.as_scalar()?.value.as_u64()).map(Check::Emojis),
+        },
+        "language" => language(lower, node).map(Check::Language),
+        "pii" => lower.word(name, node, &["none"]).map(|_| Check::PiiNone),
+        "links" => match is_none(node) {
+            true => Some(Check::Links(vec![])),
+            false => {
+                let hosts = none_or(lower, name, node, "a list of hosts", Node::as_list)?;
+                Some(Check::Links(hosts.iter().filter_map(|node| lower.name(name, node)).map(|host| host.value).collect()))
+            }
+        },
+        "readability" => lower.number(name, node).map(Check::Readability),
+        "expression" | "numbers_from" if lower.is_data => written_expression(lower, name, node),
+        "numbers_from" => lower.expression(name, node).map(Check::NumbersFrom),
+        "expression" => lower.expression(name, node).map(Check::Expression),
+        _ => None,
+    }
+}
+
+fn texts(lower: &Lower, label: &str, node: &Node) -> Vec<Text> {
+    lower.one_or_many(label, node).into_iter().filter_map(|node| lower.loose_text(label, node)).collect()
+}
+
+fn is_none(node: &Node) -> bool {
+    node.as_scalar().is_some_and(|scalar| scalar.text == "none")
+}
+
+fn none_or<'a, T>(lower: &Lower, label: &str, node: &'a Node, what: &str, read: impl Fn(&'a Node) -> Option<T>) -> Option<T> {
+    let value = read(node);
+    if value.is_none() {
+        lower.wrong(label, node, &format!("none or {what}"));
+    }
+    value
+}
+
+/// In a scorecard that a step wrote nothing is computed: a name may stand there, an expression may not.
+fn written_expression(lower: &Lower, name: &str, node: &Node) -> Option<Check> {
+    let text = node.as_scalar().map(|scalar| scalar.text.as_str()).unwrap_or_default();
+    let is_name = !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '.');
+    let (message, help) = match name {
+        "numbers_from" if is_name => return lower.expression(name, node).map(Check::NumbersFrom),
+        "numbers_from" => ("\"numbers_from\" of a scorecard that a step wrote can only be a name such as with.facts", "write with.facts"),
+        _ => ("a scorecard that a step wrote cannot use the check \"expression\"", "use another check, or judge: true"),
+    };
+    lower.report(Diagnostic::new(Code::BadValue, node.span, message).help(help));
+    None
+}
+
+/// A check that is asked for by `true`.
+fn only_true(lower: &Lower, label: &str, node: &Node) -> Option<()> {
+    if lower.boolean(label, node)? {
+        return Some(());
+    }
+    let message = format!("{label}: false checks nothing; write true, or leave it out");
+    lower.report(Diagnostic::new(Code::BadValue, node.span, message).help("write true, or remove the key"));
+    None
+}
+
+fn language(lower: &Lower, node: &Node) -> Option<String> {
+    let language = lower.name("language", node)?;
+    let is_code = language.value.len() == 2 && language.value.chars().all(|c| c.is_ascii_lowercase());
+    if !is_code {
+        let message = format!("language {} is not two small letters", quoted(&language.value));
+        lower.report(Diagnostic::new(Code::BadValue, node.span, message).help("write for example en, de or es"));
+        return None;
+    }
+    Some(language.value)
+}
+
+impl Lower<'_> {
+    /// `none`, `full`, or a list of Markdown features.
+    pub fn features(&self, label: &str, node: &Node) -> Option<Features> {
+        let Some(list) = node.as_list() else {
+            return match self.word(label, node, &["none", "full"])? {
+                "full" => Some(Features::FULL),
+                _ => Some(Features::NONE),
+            };
+        };
+        let mut features = Features::NONE;
+        for word in list.iter().filter_map(|node| self.word(label, node, &Features::WORDS)) {
+            features.enable(word);
+        }
+        Some(features)
+    }
+}

@@ -1,0 +1,169 @@
+//! What all readers of one file share.
+
+use std::cell::{RefCell, RefMut};
+use std::path::PathBuf;
+
+use super::reader::Reader;
+use super::world::{Unreadable, World};
+use crate::diagnostic::{Code, Diagnostic, nearest};
+use crate::lower::keys::Place;
+use crate::source::{FileId, Span, Spanned};
+use crate::syntax::{Node, NodeKind};
+
+/// Longest message, in characters.
+pub const LONGEST_MESSAGE: usize = 160;
+/// Longest text of an author that a message repeats, in characters.
+const LONGEST_QUOTE: usize = 40;
+
+/// One file while it is read.
+pub struct Lower<'w> {
+    /// The file.
+    pub file: FileId,
+    /// Whether its texts are used by other files, where no step can be read.
+    pub is_shared: bool,
+    /// Whether a model wrote it: then its texts are data, never templates.
+    pub is_data: bool,
+    world: RefCell<&'w mut dyn World>,
+    diagnostics: RefCell<&'w mut Vec<Diagnostic>>,
+}
+
+impl<'w> Lower<'w> {
+    pub fn new(file: FileId, world: &'w mut dyn World, diagnostics: &'w mut Vec<Diagnostic>) -> Lower<'w> {
+        Lower { file, is_shared: false, is_data: false, world: RefCell::new(world), diagnostics: RefCell::new(diagnostics) }
+    }
+
+    /// The other files.
+    pub fn world(&self) -> RefMut<'_, &'w mut dyn World> {
+        self.world.borrow_mut()
+    }
+
+    /// The list that other rooms add to.
+    pub fn diagnostics(&self) -> RefMut<'_, &'w mut Vec<Diagnostic>> {
+        self.diagnostics.borrow_mut()
+    }
+
+    /// The folder of the file.
+    pub fn folder(&self) -> PathBuf {
+        self.world().folder(self.file)
+    }
+
+    /// Adds a finding, its message cut to one line of 160 characters.
+    pub fn report(&self, mut diagnostic: Diagnostic) {
+        diagnostic.message = cut(&diagnostic.message, LONGEST_MESSAGE);
+        self.diagnostics.borrow_mut().push(diagnostic);
+    }
+
+    /// The keys of a whole file: `flow: 1` first, then those of `place`.
+    pub fn root<'a>(&'a self, tree: &'a Node, place: &'static Place, owner: &str) -> Option<Reader<'a, 'w>> {
+        self.check_version(tree);
+        match &tree.kind {
+            NodeKind::Map(_) => Reader::new(self, owner, &[place], tree),
+            _ => None,
+        }
+    }
+
+    /// F014: a file begins with `flow: 1`.
+    fn check_version(&self, tree: &Node) {
+        let (span, message) = match &tree.kind {
+            NodeKind::Broken => return,
+            NodeKind::Map(map) => match map.entries.first() {
+                Some((key, value)) if key.text == "flow" => match value.to_value() {
+                    serde_json::Value::Null if value.kind == NodeKind::Broken => return,
+                    version if version == 1 => return,
+                    version if version.as_u64().is_some_and(|v| v > 1) => {
+                        (value.span, format!("flow: {version} is newer than this program, which reads 1"))
+                    }
+                    _ => (value.span, "the first key must be flow: 1".to_owned()),
+                },
+                Some((key, _)) => (key.span, "the first key must be flow: 1".to_owned()),
+                None => (tree.span, "the first key must be flow: 1".to_owned()),
+            },
+            _ => (tree.span, format!("a file must be a list of keys that begins with flow: 1, found {}", found(tree))),
+        };
+        self.report(Diagnostic::new(Code::LanguageVersion, span, message).help("write flow: 1 on the first line"));
+    }
+
+    /// What `answer` holds; else one finding at `place`, of `code`, about `what` (`channel "sms"`, `instructions file "a.md"`).
+    pub fn found<T>(&self, code: Code, what: &str, place: Span, answer: Result<T, Unreadable>) -> Option<T> {
+        let diagnostic = match answer {
+            Ok(value) => return Some(value),
+            Err(Unreadable::Reported) => return None,
+            Err(Unreadable::Missing(names)) => {
+                let written = what.split('"').nth(1).unwrap_or_default();
+                let near = nearest(written, names.iter().map(String::as_str));
+                let message = match code {
+                    Code::ImportMissing => format!("cannot read {what}, imported here: no such file"),
+                    _ => format!("{what} does not exist"),
+                };
+                let diagnostic = Diagnostic::new(code, place, format!("{message}{}", did_you_mean(&near)));
+                diagnostic.help(if near.is_empty() { "make the file, or correct the path" } else { "correct the name" })
+            }
+            Err(Unreadable::Outside) => Diagnostic::new(Code::PathEscape, place, format!("{what} leaves the project folder"))
+                .help("move the file into the project, or name the project with --project"),
+            Err(Unreadable::Circle(files)) => {
+                Diagnostic::new(Code::ImportCircle, place, format!("imports go in a circle: {}", files.join(" -> ")))
+                    .help("remove one of these imports")
+            }
+            Err(Unreadable::WrongKind(kind)) => {
+                let message = match code {
+                    Code::ImportMissing => format!("cannot import {what}: it is {}, not one of shared definitions", kind.words()),
+                    _ => format!("{what} is {}", kind.words()),
+                };
+                Diagnostic::new(code, place, message).help("name a file of the right kind, or correct the path")
+            }
+            Err(Unreadable::Because(reason)) => {
+                Diagnostic::new(code, place, format!("cannot read {what}: {reason}")).help("correct the file, or name another one")
+            }
+        };
+        self.report(diagnostic);
+        None
+    }
+
+    /// F013: two of one id in one place. `seen` are those before it.
+    pub fn check_unique<'a>(&self, what: &str, id: &Spanned<String>, seen: impl IntoIterator<Item = &'a Spanned<String>>) {
+        if let Some(first) = seen.into_iter().find(|other| other.value == id.value) {
+            self.report(
+                Diagnostic::new(Code::DuplicateId, id.span, format!("two {what} are called {}", quoted(&id.value)))
+                    .related(first.span, "first used here")
+                    .help("rename one of the two"),
+            );
+        }
+    }
+}
+
+/// A text of an author inside a message: in quotes, on one line, control characters as escapes, at most 40 characters.
+pub fn quoted(text: &str) -> String {
+    let escaped: String = text.chars().flat_map(|c| if c.is_control() { c.escape_default().collect() } else { vec![c] }).collect();
+    format!("\"{}\"", cut(&escaped, LONGEST_QUOTE))
+}
+
+/// `; did you mean "a" or "b"?`, or nothing.
+pub fn did_you_mean(names: &[&str]) -> String {
+    if names.is_empty() {
+        return String::new();
+    }
+    let names: Vec<String> = names.iter().map(|name| quoted(name)).collect();
+    format!("; did you mean {}?", names.join(" or "))
+}
+
+/// What stands there, in words.
+pub fn found(node: &Node) -> String {
+    match &node.kind {
+        NodeKind::List(_) => "a list".to_owned(),
+        NodeKind::Map(_) => "a list of keys".to_owned(),
+        NodeKind::Broken => "something that cannot be read".to_owned(),
+        NodeKind::Scalar(scalar) => match &scalar.value {
+            serde_json::Value::Null => "nothing".to_owned(),
+            serde_json::Value::Bool(value) => value.to_string(),
+            serde_json::Value::Number(_) => format!("the number {}", cut(&scalar.text, LONGEST_QUOTE)),
+            _ => format!("the text {}", quoted(&scalar.text)),
+        },
+    }
+}
+
+fn cut(text: &str, most: usize) -> String {
+    if text.chars().count() <= most {
+        return text.to_owned();
+    }
+    text.chars().take(most - 1).chain(['…']).collect()
+}

@@ -1,0 +1,104 @@
+//! `data` and `person`.
+
+use std::path::PathBuf;
+
+use super::context::{Lower, quoted};
+use super::fields::kind_of;
+use super::keys;
+use super::reader::Reader;
+use crate::diagnostic::{Code, Diagnostic};
+use crate::model::{Data, DataKind, FieldKind, Filling, Person, PersonSource, SqlEngine};
+use crate::source::{Span, Spanned};
+use crate::syntax::Node;
+
+/// How many of [`FieldKind::WORDS`] a column may have: those of single values.
+const COLUMN_KINDS: usize = 6;
+
+/// One table; one that cannot be read still counts as a table, of a file without name.
+pub fn data(lower: &Lower, owner: &str, span: Span, node: &Node) -> Data {
+    let mut data = Data {
+        file: Spanned::new(PathBuf::new(), span),
+        kind: DataKind::Csv,
+        table: None,
+        pii: vec![],
+        columns: Default::default(),
+        engine: None,
+    };
+    let Some(keys) = Reader::new(lower, owner, &[&keys::DATA], node) else { return data };
+    let written = keys.name("file");
+    let kind = written.as_ref().and_then(|file| data_kind(lower, file));
+    if let (Some(file), Some(kind)) = (written, kind) {
+        let answer = lower.world().existing(lower.file, &file.value);
+        let found = lower.found(Code::MissingFile, &format!("data file {}", quoted(&file.value)), file.span, answer);
+        data.file = Spanned::new(found.unwrap_or_else(|| lower.folder().join(&file.value)), file.span);
+        data.kind = kind;
+        check_part(&keys, kind);
+    }
+    data.table = keys.fixed("sheet").or(keys.fixed("table"));
+    data.pii = keys.names("pii").unwrap_or_default();
+    data.columns = keys
+        .entries("columns")
+        .filter_map(|(name, node)| {
+            let kind = kind_of(lower, &format!("column {}", quoted(&name.text)), node, &FieldKind::WORDS[..COLUMN_KINDS])?;
+            Some((name.text.clone(), kind))
+        })
+        .collect();
+    data.engine = keys.word("engine").map(|word| if word == "duckdb" { SqlEngine::DuckDb } else { SqlEngine::Sqlite });
+    data
+}
+
+fn data_kind(lower: &Lower, file: &Spanned<String>) -> Option<DataKind> {
+    let ending = file.value.rsplit_once('.').map(|(_, ending)| ending.to_lowercase()).unwrap_or_default();
+    let kind = match ending.as_str() {
+        "csv" => DataKind::Csv,
+        "tsv" => DataKind::Tsv,
+        "xlsx" | "xls" | "xlsm" | "xlsb" | "ods" => DataKind::Excel,
+        "sqlite" | "sqlite3" | "db" => DataKind::Sqlite,
+        "parquet" => DataKind::Parquet,
+        "duckdb" => DataKind::DuckDb,
+        _ => {
+            let message = format!("data file {} has an ending that is not known", quoted(&file.value));
+            let help = "use a file that ends in .csv, .tsv, .xlsx, .parquet, .sqlite or .duckdb";
+            lower.report(Diagnostic::new(Code::BadValue, file.span, message).help(help));
+            return None;
+        }
+    };
+    Some(kind)
+}
+
+/// `sheet` is for Excel files, `table` for database files.
+fn check_part(keys: &Reader, kind: DataKind) {
+    keys.check_one_of(&["sheet", "table"]);
+    if keys.has("sheet") && keys.has("table") {
+        return;
+    }
+    let fits = [
+        ("sheet", matches!(kind, DataKind::Excel), "an Excel file"),
+        ("table", matches!(kind, DataKind::Sqlite | DataKind::DuckDb), "a database file"),
+    ];
+    for (key, _, what) in fits.into_iter().filter(|(key, fits, _)| !fits && keys.get(key).is_some()) {
+        let message = format!("{} of {} is only for {what}", quoted(key), keys.owner);
+        keys.lower.report(Diagnostic::new(Code::BadValue, keys.key_span(key), message).help("remove it"));
+    }
+}
+
+/// `person`.
+pub fn person(keys: &Reader) -> Option<Person> {
+    const FIELDS: [&str; 5] = ["language", "time_zone", "name", "email", "phone"];
+    let person = keys.section("person", &keys::PERSON)?;
+    let id = person.filling("id");
+    let fields: Vec<(Spanned<String>, Filling)> = FIELDS
+        .iter()
+        .filter_map(|field| Some((Spanned::new((*field).to_owned(), person.key_span(field)), person.filling(field)?)))
+        .collect();
+    let table = person.name("from");
+    if let (Some(_), Some((first, _))) = (&table, fields.first()) {
+        person.check_one_of(&["from", &first.value]);
+    }
+    let from = match table {
+        Some(table) => PersonSource::Table(table),
+        None if fields.is_empty() => PersonSource::Nothing,
+        None => PersonSource::Fields(fields),
+    };
+    Some(Person { id: id?, from })
+}

@@ -1,0 +1,143 @@
+//! What `imports` bring: models, agents, tools, scorecards, policies, data, secrets; of a shared file and of a pipeline.
+
+use indexmap::IndexMap;
+use std::sync::Arc;
+
+use super::context::{Lower, quoted};
+use super::data::data;
+use super::keys;
+use super::reader::Reader;
+use super::world::World;
+use super::{agents, checks, models, policies, tools};
+use crate::diagnostic::{Code, Diagnostic};
+use crate::model::{Agent, Data, Model, Policy, Scorecard, Tool};
+use crate::source::{FileId, Span, Spanned};
+use crate::syntax::Node;
+
+/// Things by name, each with the place of its name.
+pub type Section<T> = IndexMap<String, Spanned<T>>;
+
+/// The definitions of one file, without those it imports.
+#[derive(Debug, Clone, PartialEq, Default)]
+#[expect(missing_docs, reason = "each field is the section of that name")]
+pub struct Definitions {
+    pub models: Section<Model>,
+    pub agents: Section<Agent>,
+    pub tools: Section<Tool>,
+    pub scorecards: Section<Scorecard>,
+    pub policies: Section<Policy>,
+    pub data: Section<Data>,
+    pub secrets: Section<Spanned<String>>,
+}
+
+/// Reads a file of shared definitions. What it imports itself is checked, but not passed on.
+pub fn definitions(tree: &Node, file: FileId, world: &mut dyn World, diagnostics: &mut Vec<Diagnostic>) -> Definitions {
+    let mut lower = Lower::new(file, world, diagnostics);
+    lower.is_shared = true;
+    let Some(keys) = lower.root(tree, &keys::DEFINITIONS, "this file of shared definitions") else { return Definitions::default() };
+    keys.sentence("description");
+    let own = read(&keys);
+    import_all(&keys, own.clone());
+    own
+}
+
+/// The sections of a file.
+pub fn read(keys: &Reader) -> Definitions {
+    Definitions {
+        models: section(keys, "models", "model", models::model),
+        agents: section(keys, "agents", "agent", agents::agent),
+        tools: section(keys, "tools", "tool", tools::tool),
+        scorecards: section(keys, "scorecards", "scorecard", checks::scorecard),
+        policies: section(keys, "policies", "policy", policies::policy),
+        data: section(keys, "data", "table", data),
+        secrets: secrets(keys),
+    }
+}
+
+/// One section: names of the author's choice. `read` gets the file, whose it is, the place of the name, and the value.
+fn section<T>(keys: &Reader, key: &str, what: &str, read: impl Fn(&Lower, &str, Span, &Node) -> T) -> Section<T> {
+    keys.entries(key)
+        .map(|(name, node)| {
+            keys.lower.check_id(&format!("{what} name"), &name.text, name.span);
+            let value = read(keys.lower, &format!("{what} {}", quoted(&name.text)), name.span, node);
+            (name.text.clone(), Spanned::new(value, name.span))
+        })
+        .collect()
+}
+
+fn secrets(keys: &Reader) -> Section<Spanned<String>> {
+    keys.entries("secrets")
+        .map(|(name, node)| {
+            keys.lower.check_secret_name(&name.text, name.span);
+            let sentence = keys.lower.sentence(&name.text, node).unwrap_or_default();
+            (name.text.clone(), Spanned::new(Spanned::new(sentence, node.span), name.span))
+        })
+        .collect()
+}
+
+/// Adds the definitions of all `imports` (F016, F017, F018).
+pub fn import_all(keys: &Reader, mut own: Definitions) -> Definitions {
+    let lower = keys.lower;
+    let mut files: Vec<(FileId, String)> = vec![(lower.file, "this file".to_owned())];
+    let mut paths: Vec<Spanned<String>> = vec![];
+    for path in keys.list("imports").unwrap_or_default().iter().filter_map(|node| lower.name("imports", node)) {
+        if let Some(first) = paths.iter().find(|other| other.value == path.value) {
+            let message = format!("{} is imported twice", quoted(&path.value));
+            lower.report(
+                Diagnostic::new(Code::ImportClash, path.span, message).related(first.span, "first here").help("remove one of the two"),
+            );
+            continue;
+        }
+        let answer = lower.world().import(path.span, &path.value);
+        paths.push(path.clone());
+        if let Some(theirs) = lower.found(Code::ImportMissing, &quoted(&path.value), path.span, answer) {
+            merge_all(&mut own, &theirs, &mut Clashes { lower, files: &mut files, path: &path });
+        }
+    }
+    own
+}
+
+fn merge_all(own: &mut Definitions, theirs: &Arc<Definitions>, clashes: &mut Clashes) {
+    merge("model", &mut own.models, &theirs.models, clashes);
+    merge("agent", &mut own.agents, &theirs.agents, clashes);
+    merge("tool", &mut own.tools, &theirs.tools, clashes);
+    merge("scorecard", &mut own.scorecards, &theirs.scorecards, clashes);
+    merge("policy", &mut own.policies, &theirs.policies, clashes);
+    merge("table", &mut own.data, &theirs.data, clashes);
+    merge("secret", &mut own.secrets, &theirs.secrets, clashes);
+}
+
+/// Where names that clash come from.
+struct Clashes<'a, 'w> {
+    lower: &'a Lower<'w>,
+    files: &'a mut Vec<(FileId, String)>,
+    path: &'a Spanned<String>,
+}
+
+fn merge<T: Clone>(what: &str, own: &mut Section<T>, theirs: &Section<T>, clashes: &mut Clashes) {
+    for (name, value) in theirs {
+        if !clashes.files.iter().any(|(file, _)| *file == value.span.file) {
+            clashes.files.push((value.span.file, clashes.path.value.clone()));
+        }
+        match own.get(name) {
+            None => {
+                own.insert(name.clone(), value.clone());
+            }
+            Some(first) => clashes.report(what, name, first.span, value.span),
+        }
+    }
+}
+
+impl Clashes<'_, '_> {
+    /// F018.
+    fn report(&self, what: &str, name: &str, first: Span, second: Span) {
+        let other = self.files.iter().find(|(file, _)| *file == first.file).map_or("another file", |(_, path)| path);
+        let message = format!("{what} {} comes from both {other} and {}", quoted(name), self.path.value);
+        self.lower.report(
+            Diagnostic::new(Code::ImportClash, self.path.span, message)
+                .related(first, "one of them")
+                .related(second, "the other one")
+                .help("rename one of the two"),
+        );
+    }
+}

@@ -1,0 +1,238 @@
+//! Field rules: `inputs`, `output`, `form`, `arguments`.
+
+use serde_json::Value;
+
+use super::aliases::type_alias;
+use super::context::{Lower, did_you_mean, quoted};
+use super::keys;
+use super::reader::Reader;
+use crate::diagnostic::{Code, Diagnostic, nearest};
+use crate::model::{Field, FieldKind, Shape};
+use crate::source::Span;
+use crate::syntax::{Key, Node, NodeKind};
+
+/// Where fields stand, which decides whether one must be given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FieldRole {
+    /// Given unless it has a default or says otherwise.
+    Input,
+    /// Given unless it says otherwise.
+    Output,
+}
+
+impl<'a> Reader<'a, '_> {
+    /// `output`, or `output_schema` instead.
+    pub fn output(&self) -> Option<Shape> {
+        self.check_one_of(&["output", "output_schema"]);
+        let schema = self.get("output_schema").and_then(|node| self.lower.schema("output_schema", &self.owner, node));
+        let fields = self.get("output").map(|_| self.fields("output", "field", FieldRole::Output));
+        match (fields, schema) {
+            (Some(fields), _) => Some(Shape::Fields(fields)),
+            (None, Some(schema)) => Some(Shape::Schema(schema)),
+            (None, None) => None,
+        }
+    }
+
+    /// Field rules by name.
+    pub fn fields(&self, key: &str, what: &str, role: FieldRole) -> Vec<Field> {
+        self.entries(key).map(|(name, node)| field(self.lower, what, name, node, role)).collect()
+    }
+}
+
+/// One field: its type alone, or its rules.
+pub fn field(lower: &Lower, what: &str, name: &Key, node: &Node, role: FieldRole) -> Field {
+    let owner = format!("{what} {}", quoted(&name.text));
+    let mut field = empty_field(&name.text, name.span, role == FieldRole::Output);
+    if node.as_map().is_none() {
+        field.is_required = true;
+        field.kind = kind(lower, &owner, node).unwrap_or(FieldKind::Any);
+        return field;
+    }
+    let Some(keys) = Reader::new(lower, owner.clone(), &[&keys::FIELD], node) else { return field };
+    field.kind = keys.get("type").and_then(|node| kind(lower, &owner, node)).unwrap_or(FieldKind::Any);
+    let default = keys.get("default").map(|node| (node.to_value(), node.span));
+    let by_role = role == FieldRole::Output || default.is_none();
+    field.is_required = keys.boolean("required").unwrap_or(by_role);
+    let one_of: Vec<(Value, Span)> = keys.filled_list("enum").unwrap_or_default().iter().map(|node| (node.to_value(), node.span)).collect();
+    field.pattern = keys.get("pattern").and_then(|node| lower.pattern(&owner, node)).map(|regex| regex.as_str().to_owned());
+    field.min_length = keys.whole("min_length");
+    field.max_length = keys.whole("max_length");
+    field.minimum = keys.number("minimum");
+    field.maximum = keys.number("maximum");
+    field.format = keys.fixed("format").map(|format| format.value);
+    field.description = keys.sentence("description");
+    field.example = keys.get("example").map(Node::to_value);
+    field.is_pii = keys.boolean("pii").unwrap_or(false);
+    field.items = keys.get("items").map(|node| {
+        let name = Key { text: name.text.clone(), span: keys.key_span("items") };
+        Box::new(self::field(lower, "items of", &name, node, role))
+    });
+    field.fields = keys.fields("fields", "field", role);
+    check_rules(&keys, &field);
+    for (value, span) in &one_of {
+        if let Some(why) = misfit(&field, value) {
+            input_rules(lower, *span, &format!("the enum value {} of {owner} {why}", shown(value)));
+        }
+    }
+    field.one_of = one_of.into_iter().map(|(value, _)| value).collect();
+    if let Some((value, span)) = default {
+        if let Some(why) = misfit(&field, &value) {
+            input_rules(lower, span, &format!("default {} of {owner} {why}", shown(&value)));
+        }
+        field.default = Some(value);
+    }
+    field
+}
+
+fn empty_field(name: &str, span: Span, is_required: bool) -> Field {
+    Field {
+        name: name.to_owned(),
+        span,
+        kind: FieldKind::Any,
+        is_required,
+        default: None,
+        one_of: vec![],
+        pattern: None,
+        min_length: None,
+        max_length: None,
+        minimum: None,
+        maximum: None,
+        format: None,
+        description: None,
+        example: None,
+        is_pii: false,
+        items: None,
+        fields: vec![],
+    }
+}
+
+/// A type of the language.
+fn kind(lower: &Lower, owner: &str, node: &Node) -> Option<FieldKind> {
+    kind_of(lower, owner, node, &FieldKind::WORDS)
+}
+
+/// One of these types.
+pub fn kind_of(lower: &Lower, owner: &str, node: &Node, kinds: &[(&'static str, FieldKind)]) -> Option<FieldKind> {
+    let Some(scalar) = node.as_scalar().filter(|scalar| scalar.value.is_string()) else {
+        lower.wrong_thing(owner, node, "a type such as text");
+        return None;
+    };
+    let found = kinds.iter().find(|(word, _)| *word == scalar.text);
+    if found.is_none() && node.kind != NodeKind::Broken {
+        let words: Vec<&str> = kinds.iter().map(|(word, _)| *word).collect();
+        let near = type_alias(&scalar.text).map_or_else(|| nearest(&scalar.text, words.iter().copied()), |word| vec![word]);
+        let message = format!("type {} of {owner} is not known{}", quoted(&scalar.text), did_you_mean(&near));
+        let diagnostic = Diagnostic::new(Code::BadValue, node.span, message);
+        lower.report(match near.first() {
+            Some(word) => diagnostic.help(format!("write {word}")).proposed_fix(vec![(node.span, (*word).to_owned())]),
+            None => diagnostic.help(format!("use one of: {}", words.join(", "))),
+        });
+    }
+    found.map(|(_, kind)| *kind)
+}
+
+/// F020: rules that contradict each other or do not go with the type.
+fn check_rules(keys: &Reader, field: &Field) {
+    use FieldKind::{Any, Integer, List, Number, Object, Text};
+    let owner = &keys.owner;
+    let groups: [(&[&str], &[FieldKind], &str); 5] = [
+        (&["min_length", "max_length"], &[Text, List], "text and list"),
+        (&["pattern", "format"], &[Text], "text"),
+        (&["minimum", "maximum"], &[Number, Integer], "number and integer"),
+        (&["items"], &[List], "list"),
+        (&["fields"], &[Object], "object"),
+    ];
+    for (names, kinds, words) in groups {
+        for name in names.iter().filter(|name| keys.get(name).is_some()) {
+            if field.kind != Any && !kinds.contains(&field.kind) {
+                let message = format!("{name} of {owner} goes with {words} only, and its type is {}", field.kind.word());
+                input_rules(keys.lower, keys.key_span(name), &message);
+            }
+        }
+    }
+    if let (Some(least), Some(most)) = (field.min_length, field.max_length)
+        && least > most
+    {
+        let span = keys.get("min_length").map_or(keys.span, |node| node.span);
+        input_rules(keys.lower, span, &format!("min_length {least} of {owner} is above max_length {most}"));
+    }
+    if let (Some(least), Some(most)) = (field.minimum, field.maximum)
+        && least > most
+    {
+        let span = keys.get("minimum").map_or(keys.span, |node| node.span);
+        input_rules(keys.lower, span, &format!("minimum {least} of {owner} is above maximum {most}"));
+    }
+}
+
+fn input_rules(lower: &Lower, span: Span, message: &str) {
+    lower.report(Diagnostic::new(Code::InputRules, span, message).help("change one of the two so that they agree"));
+}
+
+/// Why a value does not fit its own field; `None`: it does, or it is empty.
+fn misfit(field: &Field, value: &Value) -> Option<String> {
+    if value.is_null() {
+        return None;
+    }
+    if !is_of_kind(field.kind, value) {
+        return Some(format!("is no {}", quoted(field.kind.word())));
+    }
+    if !field.one_of.is_empty() && !field.one_of.contains(value) {
+        let all: Vec<String> = field.one_of.iter().map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned)).collect();
+        return Some(format!("is not one of: {}", all.join(", ")));
+    }
+    let length = match value {
+        Value::String(text) => Some(text.chars().count() as u64),
+        Value::Array(list) => Some(list.len() as u64),
+        _ => None,
+    };
+    if let (Some(length), Some(least)) = (length, field.min_length)
+        && length < least
+    {
+        return Some(format!("is shorter than min_length {least}"));
+    }
+    if let (Some(length), Some(most)) = (length, field.max_length)
+        && length > most
+    {
+        return Some(format!("is longer than max_length {most}"));
+    }
+    if let (Some(number), Some(least)) = (value.as_f64(), field.minimum)
+        && number < least
+    {
+        return Some(format!("is below minimum {least}"));
+    }
+    if let (Some(number), Some(most)) = (value.as_f64(), field.maximum)
+        && number > most
+    {
+        return Some(format!("is above maximum {most}"));
+    }
+    let pattern = field.pattern.as_deref().and_then(|pattern| super::patterns::compile(pattern).ok());
+    if let (Some(text), Some(pattern)) = (value.as_str(), pattern)
+        && !pattern.is_match(text)
+    {
+        return Some("does not match its pattern".to_owned());
+    }
+    let items = field.items.as_deref();
+    let mut elements = value.as_array().into_iter().flatten();
+    items.and_then(|items| elements.find_map(|value| misfit(items, value))).map(|why| format!("has an element that {why}"))
+}
+
+fn is_of_kind(kind: FieldKind, value: &Value) -> bool {
+    match kind {
+        FieldKind::Text | FieldKind::File | FieldKind::Folder => value.is_string(),
+        FieldKind::Number => value.is_number(),
+        FieldKind::Integer => value.is_i64() || value.is_u64() || value.as_f64().is_some_and(|n| n.fract() == 0.0),
+        FieldKind::Boolean => value.is_boolean(),
+        FieldKind::Date => value.as_str().is_some_and(|text| chrono::NaiveDate::parse_from_str(text, "%Y-%m-%d").is_ok()),
+        FieldKind::Datetime => value.as_str().is_some_and(|text| chrono::DateTime::parse_from_rfc3339(text).is_ok()),
+        FieldKind::List => value.is_array(),
+        FieldKind::Object => value.is_object(),
+        FieldKind::Any | FieldKind::Plan | FieldKind::Scorecard => true,
+    }
+}
+
+fn shown(value: &Value) -> String {
+    match value {
+        Value::String(text) => quoted(text),
+        other => quoted(&other.to_string()).trim_matches('"').to_owned(),
+    }
+}

@@ -1,0 +1,210 @@
+//! Keys of channel files, style guides, scripted replies and tests.
+
+use super::Takes::{Boolean, Constant, Either, Expected, Expression, Fixed, Id, Keys, Limit, List, Name, Named, Path, Replies, Sentence};
+use super::Takes::{Template, Value, Whole, Word};
+use super::{Key, Place, key, later, required};
+use crate::model::{FailureKind, Features};
+
+const FLOW: Key = key!("flow", Whole, "version of the language: 1");
+
+/// A channel file.
+pub static CHANNEL: Place = Place {
+    name: "channel",
+    keys: &[
+        FLOW,
+        required!("channel", Id, "its name"),
+        key!("description", Sentence, "what it is"),
+        key!("max_length", Limit, "longest part as it is sent; left out: unlimited"),
+        key!("length_unit", Word(&["characters", "utf16", "bytes", "sms_segments"]), "what lengths count"),
+        key!("markdown", Either(&[Word(&["none", "full"]), List(&Word(&Features::WORDS))]), "the Markdown it can show"),
+        key!("emojis", Boolean, "whether emojis may be sent"),
+        key!("split", Keys(&SPLIT), "how a long text becomes parts"),
+        key!("too_long", Sentence, "the sentence that ends a text cut short"),
+        key!("body", Word(&["text", "markup", "markdown", "html", "adaptive_card"]), "what is sent"),
+        key!("markup", Keys(&MARKUP), "how each feature is written with body: markup"),
+    ],
+};
+
+/// `split` of a channel.
+pub static SPLIT: Place = Place {
+    name: "split",
+    keys: &[
+        key!("at", Word(&["paragraph", "sentence", "word"]), "the largest unit kept whole"),
+        key!("most_parts", Limit, "most parts"),
+        key!("indicator", Fixed, "the end of each part, with {part} and {parts}"),
+    ],
+};
+
+/// `markup` of a channel.
+pub static MARKUP: Place = Place {
+    name: "markup",
+    keys: &[
+        key!("bold", Fixed, "a mark on both sides, or a text with {text}"),
+        key!("italic", Fixed, "a mark on both sides, or a text with {text}"),
+        key!("strike", Fixed, "a mark on both sides, or a text with {text}"),
+        key!("code", Fixed, "a mark on both sides, or a text with {text}"),
+        key!("bullet", Fixed, "what each element of a list begins with"),
+        key!("link", Fixed, "a text with {text} and {url}"),
+        key!("heading", Fixed, "a text with {text}"),
+        key!("table", Word(&["lines"]), "one line a row"),
+        key!("escape", Named(&Fixed), "characters that mean something to the channel, and how each is sent"),
+    ],
+};
+
+/// A style guide file.
+pub static STYLE_GUIDE: Place = Place {
+    name: "style guide",
+    keys: &[
+        FLOW,
+        required!("style_guide", Id, "its name"),
+        key!("version", Fixed, "its version"),
+        key!("description", Sentence, "what it is"),
+        key!("brand_name", Sentence, "the brand"),
+        key!("personality", Sentence, "who speaks"),
+        key!("tone", Keys(&TONE), "tone by occasion"),
+        key!("emojis", Keys(&EMOJIS), "which emojis"),
+        key!("humor", Keys(&HUMOR), "how much humour"),
+        key!("formatting", Keys(&FORMATTING), "greeting and sign-off"),
+        key!("words", Keys(&WORDS), "words to prefer, avoid, ban"),
+    ],
+};
+
+/// `tone` of a style guide.
+pub static TONE: Place = Place {
+    name: "tone",
+    keys: &[
+        key!("default", Sentence, "mostly"),
+        key!("error", Sentence, "when something failed"),
+        key!("success", Sentence, "when it worked"),
+    ],
+};
+
+/// `emojis` of a style guide.
+pub static EMOJIS: Place = Place {
+    name: "emojis",
+    keys: &[
+        key!("enabled", Boolean, "whether any may be used"),
+        key!("success", Sentence, "for what worked"),
+        key!("warning", Sentence, "for warnings"),
+        key!("error", Sentence, "for what failed"),
+        key!("info", Sentence, "for remarks"),
+    ],
+};
+
+/// `humor` of a style guide.
+pub static HUMOR: Place = Place {
+    name: "humor",
+    keys: &[
+        key!("enabled", Boolean, "whether there is any"),
+        key!("style", Sentence, "of which kind"),
+        key!("frequency", Sentence, "how often"),
+    ],
+};
+
+/// `formatting` of a style guide.
+pub static FORMATTING: Place = Place {
+    name: "formatting",
+    keys: &[
+        key!("greeting", Either(&[Boolean, Sentence]), "true, false, or your own"),
+        key!("sign_off", Either(&[Boolean, Sentence]), "true, false, or your own"),
+        key!("use_user_name", Boolean, "whether the greeting names the person"),
+    ],
+};
+
+/// `words` of a style guide.
+pub static WORDS: Place = Place {
+    name: "words",
+    keys: &[
+        key!("prefer", Named(&Sentence), "instead of the left, the right"),
+        key!("avoid", List(&Sentence), "named in the prompt only"),
+        key!("banned", List(&Sentence), "fail the style_guide check"),
+    ],
+};
+
+/// A file of scripted replies.
+pub static REPLIES: Place = Place {
+    name: "scripted replies",
+    keys: &[FLOW, key!("description", Sentence, "what they are for"), required!("replies", Named(&Replies), "replies by step")],
+};
+
+/// One scripted reply that is more than a text.
+pub static REPLY: Place = Place {
+    name: "reply",
+    keys: &[
+        key!("when", Expression, "it answers only if this is true"),
+        key!("text", Template, "what it says"),
+        key!("data", Value, "structured data"),
+        key!("calls", List(&Keys(&REPLY_CALL)), "tools it calls"),
+        key!("error", Word(&KIND_WORDS), "how it fails"),
+        key!("passed", Boolean, "true: the judge lets everything pass"),
+        key!("failed", Named(&Template), "criteria the judge finds not met, each with its feedback"),
+        key!("usage", Keys(&REPLY_USAGE), "tokens it claims"),
+    ],
+};
+
+/// One tool call of a scripted reply.
+pub static REPLY_CALL: Place = Place { name: "call", keys: &[required!("tool", Name, "the tool"), key!("with", Value, "its arguments")] };
+
+/// `usage` of a scripted reply.
+pub static REPLY_USAGE: Place =
+    Place { name: "usage", keys: &[key!("input_tokens", Whole, "tokens read"), key!("output_tokens", Whole, "tokens written")] };
+
+/// A test file.
+pub static TEST: Place = Place {
+    name: "test",
+    keys: &[
+        FLOW,
+        required!("test", Path, "the pipeline under test"),
+        key!("description", Sentence, "what is tested"),
+        key!("now", Fixed, "the time of all cases"),
+        key!("mocks", Named(&Constant), "outputs of steps and tools that are not run, for all cases"),
+        key!("replies", Named(&Replies), "scripted replies, for all cases"),
+        required!("cases", List(&Keys(&TEST_CASE)), "the cases"),
+    ],
+};
+
+/// One case of a test.
+pub static TEST_CASE: Place = Place {
+    name: "case",
+    keys: &[
+        required!("id", Id, "its id"),
+        key!("description", Sentence, "what it shows"),
+        key!("inputs", Named(&Constant), "what the run is given"),
+        key!("channels", List(&Name), "once per channel; left out: the default one"),
+        later!("conversation", Constant, "messages before this one"),
+        key!("mocks", Named(&Constant), "outputs of steps and tools that are not run"),
+        key!("replies", Named(&Replies), "scripted replies by step"),
+        key!("expect", Keys(&EXPECT), "what must hold"),
+        key!("golden", Boolean, "whether what was sent is compared with a file"),
+    ],
+};
+
+/// A mock that fails.
+pub static MOCK_ERROR: Place = Place { name: "mock", keys: &[required!("error", Word(&KIND_WORDS), "how it fails")] };
+
+/// `expect` of a case.
+pub static EXPECT: Place = Place {
+    name: "expect",
+    keys: &[
+        key!(
+            "status",
+            Word(&["succeeded", "partial", "quality_not_met", "failed", "timed_out", "over_budget", "cancelled"]),
+            "how the run ends",
+        ),
+        key!("exit", Whole, "the exit code"),
+        key!("refined", Boolean, "whether the refinement ran"),
+        key!("outputs", Named(&Expected), "outputs by name"),
+        key!("sent", Expected, "all parts as one text"),
+        key!("steps", Named(&Word(&["succeeded", "failed", "skipped", "blocked", "cancelled"])), "status by step"),
+    ],
+};
+
+const KIND_WORDS: [&str; FailureKind::WORDS.len()] = {
+    let mut words = [""; FailureKind::WORDS.len()];
+    let mut at = 0;
+    while at < words.len() {
+        words[at] = FailureKind::WORDS[at].0;
+        at += 1;
+    }
+    words
+};

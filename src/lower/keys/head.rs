@@ -1,0 +1,187 @@
+//! Keys of a pipeline's head, of shared definitions, and of what stands directly in them.
+
+use super::Takes::{Boolean, Constant, Duration, Either, Field, Fields, Fixed, Id, Keys, Limit, List, Name, Named, Number, Path, Sentence};
+use super::Takes::{Size, Steps, Template, Value, Whole, Word};
+use super::files::TEST_CASE;
+use super::work::{AGENT, MODEL, SCORECARD, TOOL};
+use super::{Key, Place, key, later, required};
+use crate::model::FieldKind;
+
+const IMPORTS: Key = key!("imports", List(&Path), "files whose definitions this one may use");
+const DATA_KEY: Key = key!("data", Named(&Keys(&DATA)), "tables by name");
+const SECRETS: Key = key!("secrets", Named(&Sentence), "names of secrets, each with one sentence for people");
+const AGENTS: Key = key!("agents", Named(&Keys(&AGENT)), "agents by name: a model with instructions");
+const MODELS: Key = key!("models", Named(&Keys(&MODEL)), "models by name; the one called default serves every agent without model");
+const TOOLS: Key = key!("tools", Named(&Keys(&TOOL)), "tools by name");
+const SCORECARDS: Key = key!("scorecards", Named(&Keys(&SCORECARD)), "scorecards by name: what a gate asks");
+const POLICIES: Key = key!("policies", Named(&Keys(&POLICY)), "policies by name: what may be done");
+const FLOW: Key = key!("flow", Whole, "version of the language: 1");
+
+/// The head of a pipeline.
+pub static PIPELINE: Place = Place {
+    name: "pipeline",
+    keys: &[
+        FLOW,
+        required!("name", Id, "id of the pipeline"),
+        key!("description", Sentence, "what it does, in one sentence"),
+        key!("inputs", Either(&[Fields, Keys(&SCHEMA_INPUTS)]), "what a run is given"),
+        IMPORTS,
+        DATA_KEY,
+        key!("person", Keys(&PERSON), "who the run is for"),
+        SECRETS,
+        AGENTS,
+        MODELS,
+        TOOLS,
+        SCORECARDS,
+        key!("channels", List(&Name), "the channels it can answer on; the first is the default"),
+        key!("style_guide", Name, "the style guide of what it says"),
+        POLICIES,
+        later!("policy", Name, "the policy in force for the whole file"),
+        key!("limits", Keys(&LIMITS), "bounds of a whole run"),
+        later!("conversation", Constant, "what is remembered between runs"),
+        required!("steps", Steps, "the work, from top to bottom"),
+        key!("outputs", Either(&[Named(&Value), Template]), "what a run gives: names and texts, or one text"),
+        key!("on_failure", Steps, "steps that run when the run failed"),
+        key!("finally", Steps, "steps that run after every ending"),
+        key!("tests", List(&Keys(&TEST_CASE)), "test cases of this pipeline"),
+    ],
+};
+
+/// A file of shared definitions.
+pub static DEFINITIONS: Place = Place {
+    name: "shared definitions",
+    keys: &[
+        FLOW,
+        key!("description", Sentence, "what the file is for"),
+        IMPORTS,
+        DATA_KEY,
+        SECRETS,
+        AGENTS,
+        MODELS,
+        TOOLS,
+        SCORECARDS,
+        POLICIES,
+    ],
+};
+
+/// `inputs` given by a JSON Schema.
+pub static SCHEMA_INPUTS: Place =
+    Place { name: "inputs", keys: &[required!("schema_file", Path, "a JSON Schema of all inputs, instead of fields")] };
+
+/// `{ file: … }` where a text or a schema may stand.
+pub static FILE: Place = Place { name: "file", keys: &[required!("file", Path, "the file that holds it")] };
+
+const TYPES: [&str; FieldKind::WORDS.len()] = {
+    let mut words = [""; FieldKind::WORDS.len()];
+    let mut at = 0;
+    while at < words.len() {
+        words[at] = FieldKind::WORDS[at].0;
+        at += 1;
+    }
+    words
+};
+
+/// The rules of one field.
+pub static FIELD: Place = Place {
+    name: "field",
+    keys: &[
+        required!("type", Word(&TYPES), "what kind of value it is"),
+        key!("required", Boolean, "whether it must be given"),
+        key!("default", Constant, "its value when it is not given"),
+        key!("enum", List(&Constant), "the only values allowed"),
+        key!("pattern", Fixed, "a pattern that the text must match somewhere"),
+        key!("min_length", Whole, "fewest characters of a text, or elements of a list"),
+        key!("max_length", Whole, "most characters of a text, or elements of a list"),
+        key!("minimum", Number, "smallest number"),
+        key!("maximum", Number, "largest number"),
+        key!("format", Fixed, "a format of JSON Schema, such as email"),
+        key!("description", Sentence, "what it is, for people and models"),
+        key!("example", Constant, "a sample value for people"),
+        key!("pii", Boolean, "whether it holds personal data"),
+        key!("items", Field, "the type or rules of a list's elements"),
+        key!("fields", Fields, "the fields of an object"),
+    ],
+};
+
+/// One table of `data`.
+pub static DATA: Place = Place {
+    name: "data",
+    keys: &[
+        required!("file", Path, "csv, tsv, xlsx, parquet, sqlite or duckdb"),
+        key!("sheet", Fixed, "which sheet of an Excel file"),
+        key!("table", Fixed, "which table of a database file"),
+        key!("pii", List(&Fixed), "columns with personal data"),
+        key!(
+            "columns",
+            Named(&Word(&["text", "number", "integer", "boolean", "date", "datetime"])),
+            "types of columns where guessing is wrong",
+        ),
+        key!("engine", Word(&["sqlite", "duckdb"]), "which program answers queries on it"),
+    ],
+};
+
+/// `person`.
+pub static PERSON: Place = Place {
+    name: "person",
+    keys: &[
+        required!("id", Template, "whose run it is"),
+        key!("from", Name, "the table of data that holds the other fields"),
+        key!("language", Template, "the person's language"),
+        key!("time_zone", Template, "the person's time zone"),
+        key!("name", Template, "the person's name"),
+        key!("email", Template, "the person's e-mail address"),
+        key!("phone", Template, "the person's phone number"),
+    ],
+};
+
+/// `limits` of a run or an agent.
+pub static LIMITS: Place = Place {
+    name: "limits",
+    keys: &[
+        key!("deadline", Duration, "time for the whole of it"),
+        key!("max_parallel", Limit, "most calls at once"),
+        key!("max_tokens", Limit, "most tokens, in and out"),
+        key!("max_cost_usd", Number, "most money, in US dollars"),
+        key!("max_steps", Limit, "most step runs in total"),
+    ],
+};
+
+/// One policy.
+pub static POLICY: Place = Place {
+    name: "policy",
+    keys: &[
+        key!("description", Sentence, "what it is for"),
+        key!("allowed_tools", List(&Fixed), "tools that may be used"),
+        key!("disallowed_tools", List(&Fixed), "tools that may not be used"),
+        key!("permission_mode", Word(&["auto", "prompt", "deny"]), "what happens to what no list names"),
+        key!("resource_limits", Keys(&RESOURCE_LIMITS), "bounds, all above 0"),
+        key!("file_access", Keys(&FILE_ACCESS), "which files may be touched"),
+        key!("network_access", Keys(&NETWORK_ACCESS), "which hosts may be reached"),
+        key!("sandbox", Word(&["required", "preferred", "none"]), "whether programs are shut in"),
+        key!("approval_required", List(&Fixed), "tools a person must confirm"),
+    ],
+};
+
+/// `resource_limits` of a policy.
+pub static RESOURCE_LIMITS: Place = Place {
+    name: "resource_limits",
+    keys: &[
+        key!("time", Duration, "longest time"),
+        key!("cost_usd", Number, "most money, in US dollars"),
+        key!("tokens", Whole, "most tokens"),
+        key!("memory", Size, "most memory"),
+        key!("file_size", Size, "largest file"),
+    ],
+};
+
+/// `file_access` of a policy.
+pub static FILE_ACCESS: Place = Place {
+    name: "file_access",
+    keys: &[
+        key!("read", List(&Fixed), "patterns of files that may be read"),
+        key!("write", List(&Fixed), "patterns of files that may be written"),
+    ],
+};
+
+/// `network_access` of a policy.
+pub static NETWORK_ACCESS: Place = Place { name: "network_access", keys: &[key!("hosts", List(&Fixed), "hosts that may be reached")] };

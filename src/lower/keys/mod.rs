@@ -1,0 +1,134 @@
+//! Every key of the language, once: where it may stand, what it takes, and one line that says what it means. The readers
+//! of this room, the JSON Schema and the editor all go by these tables.
+//!
+//! How to add a key: a line in the table of its place, its reading in the file of that place.
+
+mod files;
+mod head;
+mod steps;
+mod work;
+
+pub use files::{CHANNEL, EMOJIS, EXPECT, FORMATTING, HUMOR, MARKUP, MOCK_ERROR, REPLIES, REPLY, REPLY_CALL, REPLY_USAGE, SPLIT};
+pub use files::{STYLE_GUIDE, TEST, TEST_CASE, TONE, WORDS};
+pub use head::{DATA, DEFINITIONS, FIELD, FILE, LIMITS, PERSON, PIPELINE, POLICY};
+pub use head::{FILE_ACCESS, NETWORK_ACCESS, RESOURCE_LIMITS, SCHEMA_INPUTS};
+pub use steps::{CASE, CASE_STEPS, EVERY_STEP, KINDS, OTHERWISE_STEPS, RETRY, STEP};
+pub use work::{AGENT, CHECKS, CRITERION, MODEL, PRICE, PROVIDERS, SCORECARD, TOOL, TOOL_KINDS, WRITTEN_SCORECARD};
+
+/// A place in a file that holds keys: the head, a step, a retry section.
+#[derive(Debug)]
+pub struct Place {
+    /// What it is called: the key it stands under, or the kind.
+    pub name: &'static str,
+    /// The keys allowed there, in the order of the manual.
+    pub keys: &'static [Key],
+}
+
+/// One key of a place.
+#[derive(Debug)]
+pub struct Key {
+    /// As it is written.
+    pub name: &'static str,
+    /// What it takes.
+    pub takes: Takes,
+    /// What it means, in one line.
+    pub about: &'static str,
+    /// Whether its owner cannot do without it.
+    pub is_required: bool,
+    /// Whether it belongs to the language but not yet to this version.
+    pub is_later: bool,
+}
+
+/// What a key takes.
+#[derive(Debug)]
+pub enum Takes {
+    /// A text for people or models, taken as it is.
+    Sentence,
+    /// A text that is fixed before the run.
+    Fixed,
+    /// A text with `{{ … }}` in it.
+    Template,
+    /// A bare expression.
+    Expression,
+    /// A new id.
+    Id,
+    /// The name of something defined elsewhere.
+    Name,
+    /// A path, relative to the file it stands in.
+    Path,
+    /// A whole number, 0 or more.
+    Whole,
+    /// A whole number, 1 or more.
+    Limit,
+    /// A number.
+    Number,
+    /// True or false.
+    Boolean,
+    /// A time with its unit, `5s`.
+    Duration,
+    /// A size with its unit, `10MB`.
+    Size,
+    /// One of these words.
+    Word(&'static [&'static str]),
+    /// Any value, with `{{ … }}` in its texts.
+    Value,
+    /// Any value, taken as it is.
+    Constant,
+    /// Field rules by name.
+    Fields,
+    /// One field: its type, or its rules.
+    Field,
+    /// A JSON Schema, or `{ file }`.
+    Schema,
+    /// A list of steps.
+    Steps,
+    /// One step without id, or `{ steps }`.
+    Otherwise,
+    /// Scripted replies of one step.
+    Replies,
+    /// A value to compare with, or checks.
+    Expected,
+    /// The keys of a place.
+    Keys(&'static Place),
+    /// Names of the author's choice, each with such a value.
+    Named(&'static Takes),
+    /// A list of such values.
+    List(&'static Takes),
+    /// One of several.
+    Either(&'static [Takes]),
+}
+
+impl Place {
+    /// The key of a name.
+    pub fn key(&self, name: &str) -> Option<&'static Key> {
+        self.keys.iter().find(|key| key.name == name)
+    }
+}
+
+macro_rules! entry {
+    ($name:expr, $takes:expr, $about:expr, $required:expr, $later:expr) => {
+        $crate::lower::keys::Key { name: $name, takes: $takes, about: $about, is_required: $required, is_later: $later }
+    };
+}
+use entry;
+
+macro_rules! key {
+    ($name:expr, $takes:expr, $about:expr $(,)?) => {
+        $crate::lower::keys::entry!($name, $takes, $about, false, false)
+    };
+}
+use key;
+
+macro_rules! required {
+    ($name:expr, $takes:expr, $about:expr $(,)?) => {
+        $crate::lower::keys::entry!($name, $takes, $about, true, false)
+    };
+}
+use required;
+
+macro_rules! later {
+    ($name:expr, $takes:expr, $about:expr $(,)?) => {
+        $crate::lower::keys::entry!($name, $takes, $about, false, true)
+    };
+}
+use later;

@@ -1,0 +1,255 @@
+//! Keys of steps: those of every step, then those of each kind.
+
+use super::Takes::{Boolean, Constant, Duration, Either, Expression, Fields, Fixed, Id, Keys, Limit, List, Name, Named, Otherwise, Path};
+use super::Takes::{Schema, Steps, Template, Value, Word};
+use super::head::{FILE, LIMITS};
+use super::work::CRITERION;
+use super::{Key, Place, key, later, required};
+
+/// What a step of a list has besides the keys of every step.
+pub static STEP: Place = Place {
+    name: "step",
+    keys: &[
+        required!("id", Id, "its id; others read its output as steps.ID.output"),
+        key!("needs", List(&Name), "the steps that must be over before it; left out: the step above"),
+        key!("when", Expression, "it runs only if this is true"),
+    ],
+};
+
+/// The keys of every step, in a route too.
+pub static EVERY_STEP: Place = Place {
+    name: "step",
+    keys: &[
+        key!("name", Template, "a title for people"),
+        key!("for_each", Either(&[Expression, List(&Value)]), "repeats it for each element of a list"),
+        key!("as", Id, "a name for the element beside item"),
+        key!("max_parallel", Limit, "most elements at once"),
+        key!("fail_fast", Boolean, "whether the first failure cancels the other elements"),
+        key!("timeout", Duration, "time for one attempt"),
+        key!("deadline", Duration, "time for all attempts and waits"),
+        key!("retry", Keys(&RETRY), "tries again after a passing fault"),
+        key!("on_failure", Fixed, "stop, continue, or the id of a later step that runs only then"),
+        later!("cache", Duration, "how long an equal step's result is used again"),
+        key!("phase", Fixed, "a label in the record"),
+        key!("pii", Boolean, "whether its output holds personal data"),
+        key!("once", Boolean, "after a crash flow asks instead of running it again"),
+    ],
+};
+
+/// `retry`.
+pub static RETRY: Place = Place {
+    name: "retry",
+    keys: &[
+        key!("max_attempts", Limit, "all tries together"),
+        key!("delay", Duration, "the first wait"),
+        key!("backoff", Word(&["fixed", "linear", "exponential"]), "how waits grow"),
+        key!("max_delay", Duration, "the longest wait"),
+        key!("jitter", Boolean, "whether waits are shortened by chance"),
+        key!(
+            "on",
+            List(&Word(&["rate_limited", "server_error", "connection", "timeout", "bad_response", "unknown_outcome"])),
+            "which failures are tried again",
+        ),
+    ],
+};
+
+const OUTPUT: Key = key!("output", Fields, "the fields of its output");
+const OUTPUT_SCHEMA: Key = key!("output_schema", Schema, "a JSON Schema of its output, instead of output");
+const IDEMPOTENCY_KEY: Key = key!("idempotency_key", Template, "a key by which the receiver knows a repeated call");
+const WITH: Key = key!("with", Named(&Value), "what it is given, by name");
+const ATTACH: Key = later!("attach", Either(&[Expression, List(&Expression)]), "files the model sees");
+
+/// The kinds of steps. The first key of each is the kind itself.
+pub static KINDS: &[&Place] = &[
+    &AGENT, &TOOL, &SET, &HTTP, &SQL, &PYTHON, &READ, &PLAN, &TASK, &DIALOGUE, &ROUTE, &CALL, &FORMAT, &GATE, &APPROVAL, &SEND, &WAIT,
+    &STOP,
+];
+
+static AGENT: Place = Place {
+    name: "agent",
+    keys: &[
+        key!("agent", Name, "asks an agent"),
+        required!("prompt", Template, "what it is asked"),
+        key!("model", Template, "another model for this step"),
+        OUTPUT,
+        OUTPUT_SCHEMA,
+        ATTACH,
+        later!("history", Boolean, "whether it sees the conversation"),
+    ],
+};
+
+static TOOL: Place = Place { name: "tool", keys: &[key!("tool", Name, "calls a tool"), WITH, OUTPUT, OUTPUT_SCHEMA, IDEMPOTENCY_KEY] };
+
+static SET: Place = Place { name: "set", keys: &[key!("set", Value, "gives a value")] };
+
+static HTTP: Place = Place {
+    name: "http",
+    keys: &[
+        key!("http", Template, "sends a request: GET https://…"),
+        key!("headers", Named(&Template), "headers by name"),
+        key!("query", Named(&Value), "query values by name"),
+        key!("body", Value, "what is sent"),
+        OUTPUT,
+        OUTPUT_SCHEMA,
+        IDEMPOTENCY_KEY,
+    ],
+};
+
+static SQL: Place = Place {
+    name: "sql",
+    keys: &[
+        key!("sql", Fixed, "asks the tables"),
+        key!("with", Named(&Value), "values for $name in the query"),
+        key!("one", Boolean, "only the first row"),
+        key!("max_rows", Limit, "most rows"),
+    ],
+};
+
+static PYTHON: Place = Place {
+    name: "python",
+    keys: &[
+        later!("python", Either(&[Fixed, Keys(&FILE)]), "runs code"),
+        key!("with", Named(&Value), "variables by name"),
+        required!("returns", List(&Fixed), "names of the variables it gives"),
+    ],
+};
+
+static READ: Place = Place {
+    name: "read",
+    keys: &[
+        key!("read", Either(&[Template, List(&Template)]), "reads a file or a list of files"),
+        key!("type", Word(&["text", "table", "document", "image"]), "what the file is, when guessing is wrong"),
+    ],
+};
+
+static PLAN: Place = Place {
+    name: "plan",
+    keys: &[
+        later!("plan", Name, "lets an agent plan steps and does them"),
+        required!("prompt", Template, "what it is asked"),
+        required!("may_use", List(&Name), "the agents and tools a plan may use"),
+        ATTACH,
+        key!("max_steps", Limit, "most steps of a plan"),
+        key!("max_parallel", Limit, "most steps at once"),
+        key!("rounds", Limit, "most plans"),
+        key!("check", Name, "an agent that says whether the work is done"),
+    ],
+};
+
+static TASK: Place = Place {
+    name: "task",
+    keys: &[
+        later!("task", Name, "lets an agent try until its work is accepted"),
+        required!("prompt", Template, "what it is asked"),
+        required!("artefact", Template, "what it makes: text, sql or python"),
+        required!("accept", Either(&[Expression, Name, List(&Either(&[Template, Keys(&CRITERION)]))]), "what its work must meet"),
+        key!("judge", Name, "the agent that judges"),
+        ATTACH,
+        key!("max_attempts", Limit, "most tries"),
+        key!("stop_on_identical_failures", Limit, "gives up after so many equal failures"),
+    ],
+};
+
+static DIALOGUE: Place = Place {
+    name: "dialogue",
+    keys: &[
+        later!("dialogue", List(&Name), "lets two or more agents talk"),
+        required!("topic", Template, "what they talk about"),
+        key!("folder", Template, "the folder they work in"),
+        key!("max_turns", Limit, "most turns"),
+        key!("until", Constant, "when they are done"),
+        key!("limits", Keys(&LIMITS), "bounds of the dialogue"),
+        key!("policy", Name, "its policy"),
+        key!("summary", Name, "the agent that sums up"),
+    ],
+};
+
+static ROUTE: Place = Place {
+    name: "route",
+    keys: &[
+        key!("route", Expression, "does the first case that fits"),
+        required!("cases", List(&Keys(&CASE)), "the cases"),
+        key!("otherwise", Otherwise, "what is done when no case fits"),
+    ],
+};
+
+static CALL: Place = Place {
+    name: "call",
+    keys: &[
+        key!("call", Path, "runs another pipeline"),
+        key!("with", Named(&Value), "its inputs"),
+        key!("channel", Name, "its channel, if not the run's"),
+    ],
+};
+
+static FORMAT: Place = Place {
+    name: "format",
+    keys: &[
+        key!("format", Template, "makes a text fit a channel"),
+        key!("channel", Name, "another channel than the run's"),
+        key!("style_guide", Name, "another style guide than the file's"),
+    ],
+};
+
+static GATE: Place = Place {
+    name: "gate",
+    keys: &[
+        key!("gate", Either(&[Name, Expression, List(&Either(&[Name, Expression]))]), "judges a value by scorecards"),
+        required!("of", Expression, "what is judged"),
+        key!("with", Named(&Value), "names for checks and judge"),
+        key!("judge", Name, "the agent that judges, for scorecards without one"),
+        key!("refine", Name, "the step that tries once more"),
+        key!("otherwise", Template, "what the person gets when the gate is not met"),
+    ],
+};
+
+static APPROVAL: Place = Place {
+    name: "approval",
+    keys: &[
+        later!("approval", Template, "asks a person"),
+        key!("show", Value, "what the person sees"),
+        key!("form", Fields, "what the person fills in"),
+        key!("on_timeout", Fixed, "reject, or the id of a later step"),
+    ],
+};
+
+static SEND: Place = Place {
+    name: "send",
+    keys: &[
+        key!("send", Name, "delivers to stdout or a tool"),
+        required!("of", Expression, "the parts or the text"),
+        key!("with", Named(&Value), "to, subject, name"),
+        IDEMPOTENCY_KEY,
+    ],
+};
+
+static WAIT: Place = Place { name: "wait", keys: &[key!("wait", Either(&[Duration, Template]), "waits, or until a time")] };
+
+static STOP: Place = Place {
+    name: "stop",
+    keys: &[key!("stop", Word(&["succeeded", "failed"]), "ends the run"), key!("reason", Template, "why; becomes the failure's message")],
+};
+
+/// What a case of a route has besides the keys of its step.
+pub static CASE: Place = Place {
+    name: "case",
+    keys: &[
+        required!("id", Id, "its id"),
+        key!("phrases", List(&Fixed), "it fits when one of these occurs"),
+        key!("when", Expression, "it fits when this is true"),
+    ],
+};
+
+/// A case that has steps of its own.
+pub static CASE_STEPS: Place = Place {
+    name: "case",
+    keys: &[
+        required!("id", Id, "its id"),
+        key!("phrases", List(&Fixed), "it fits when one of these occurs"),
+        key!("when", Expression, "it fits when this is true"),
+        required!("steps", Steps, "what is done"),
+    ],
+};
+
+/// `otherwise` of a route with steps of its own.
+pub static OTHERWISE_STEPS: Place = Place { name: "otherwise", keys: &[required!("steps", Steps, "what is done")] };

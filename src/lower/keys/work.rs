@@ -1,0 +1,173 @@
+//! Keys of agents, models, tools, scorecards and checks.
+
+use super::Takes::{Boolean, Duration, Either, Expression, Fields, Fixed, Id, Keys, Limit, List, Name, Named, Number, Path};
+use super::Takes::{Schema, Sentence, Template, Value, Whole, Word};
+use super::head::{FILE, LIMITS};
+use super::steps::RETRY;
+use super::{Place, key, later, required};
+
+/// One agent.
+pub static AGENT: Place = Place {
+    name: "agent",
+    keys: &[
+        key!("model", Name, "its model; left out: the one called default"),
+        key!("instructions", Either(&[Template, Keys(&FILE)]), "what it is told first"),
+        later!("tools", List(&Name), "tools it may call: server, or server.tool"),
+        key!("output", Fields, "the fields of its answers"),
+        key!("output_schema", Schema, "a JSON Schema of its answers, instead of output"),
+        later!("max_turns", Limit, "most rounds of tool calls"),
+        later!("limits", Keys(&LIMITS), "its own bounds"),
+        later!("policy", Name, "its own policy"),
+        key!("style_guide", Name, "what style means in its prompts"),
+    ],
+};
+
+/// The keys of every model.
+pub static MODEL: Place = Place {
+    name: "model",
+    keys: &[
+        required!("provider", Word(&["openai", "anthropic", "ollama", "cli", "acp", "scripted", "replay"]), "who answers"),
+        key!("model", Template, "the provider's name for it"),
+        key!("base_url", Template, "address of the endpoint"),
+        key!("api_key", Template, "the key, from secrets or env"),
+        key!("temperature", Number, "how freely it chooses words"),
+        key!("max_output_tokens", Limit, "most tokens of one answer"),
+        key!("seed", Whole, "start of its random choices"),
+        key!("timeout", Duration, "time for one attempt"),
+        key!("retry", Keys(&RETRY), "tries again after a passing fault"),
+        key!("fallback", List(&Name), "models that are tried after it"),
+        key!("price", Keys(&PRICE), "US dollars per million tokens"),
+    ],
+};
+
+/// What providers have besides the keys of [`MODEL`].
+pub static PROVIDERS: &[&Place] = &[
+    &Place { name: "openai", keys: &[] },
+    &Place { name: "anthropic", keys: &[] },
+    &Place { name: "ollama", keys: &[] },
+    &Place { name: "cli", keys: PROGRAM },
+    &Place { name: "acp", keys: PROGRAM },
+    &Place { name: "scripted", keys: &[required!("replies", Path, "the file of scripted replies")] },
+    &Place { name: "replay", keys: &[required!("folder", Path, "the folder of recordings")] },
+];
+
+const PROGRAM: &[super::Key] = &[
+    key!("preset", Word(&["claude_code", "codex"]), "a program that is known"),
+    key!("command", Fixed, "the program"),
+    key!("args", List(&Template), "its arguments"),
+    key!("output", Word(&["text", "json", "jsonl"]), "what it prints"),
+];
+
+/// `price` of a model.
+pub static PRICE: Place =
+    Place { name: "price", keys: &[required!("input", Number, "for what it reads"), required!("output", Number, "for what it writes")] };
+
+/// The keys of every tool.
+pub static TOOL: Place = Place {
+    name: "tool",
+    keys: &[
+        key!("description", Sentence, "what it does, for models and people"),
+        key!("with", Named(&Value), "arguments the author fixes"),
+        key!("allow", List(&Fixed), "names that may be used"),
+        key!("deny", List(&Fixed), "names that may not be used"),
+        key!("timeout", Duration, "time for one call"),
+        key!("connect_timeout", Duration, "time to connect"),
+        later!("approve", Either(&[Boolean, List(&Fixed)]), "whether a person is asked each time"),
+    ],
+};
+
+/// The kinds of tools. The first key of each is the kind itself.
+pub static TOOL_KINDS: &[&Place] = &[
+    &Place {
+        name: "command",
+        keys: &[
+            later!("command", Fixed, "a program that is an MCP server"),
+            key!("args", List(&Template), "its arguments"),
+            key!("env", Named(&Template), "its environment"),
+        ],
+    },
+    &Place {
+        name: "url",
+        keys: &[later!("url", Template, "address of an MCP server"), key!("headers", Named(&Template), "headers by name")],
+    },
+    &Place {
+        name: "http",
+        keys: &[
+            key!("http", Template, "a request: POST https://…"),
+            key!("headers", Named(&Template), "headers by name"),
+            key!("query", Named(&Value), "query values by name"),
+            key!("body", Value, "what is sent"),
+            key!("arguments", Fields, "its arguments"),
+        ],
+    },
+    &Place { name: "sql", keys: &[key!("sql", List(&Name), "tables of data that may be asked")] },
+    &Place { name: "file", keys: &[key!("file", Path, "a folder whose files may be read")] },
+    &Place {
+        name: "python",
+        keys: &[
+            later!("python", Either(&[Fixed, Keys(&FILE)]), "runs code"),
+            key!("arguments", Fields, "its arguments"),
+            key!("returns", List(&Fixed), "names of the variables it gives"),
+        ],
+    },
+    &Place { name: "pipeline", keys: &[key!("pipeline", Path, "another pipeline; its inputs are the arguments")] },
+    &Place {
+        name: "smtp",
+        keys: &[
+            key!("smtp", Template, "mail server: host:port"),
+            required!("from", Template, "sender address"),
+            key!("user", Template, "user name"),
+            key!("password", Template, "password"),
+        ],
+    },
+];
+
+/// One scorecard.
+pub static SCORECARD: Place = Place {
+    name: "scorecard",
+    keys: &[
+        key!("judge", Name, "the agent that judges"),
+        key!("on_judge_error", Word(&["fail", "pass"]), "what a judge that cannot answer means"),
+        required!("criteria", List(&Keys(&CRITERION)), "the questions; all must pass"),
+    ],
+};
+
+/// A scorecard that a step wrote.
+pub static WRITTEN_SCORECARD: Place =
+    Place { name: "scorecard", keys: &[key!("criteria", List(&Keys(&CRITERION)), "the questions; all must pass")] };
+
+/// One criterion.
+pub static CRITERION: Place = Place {
+    name: "criterion",
+    keys: &[
+        required!("id", Id, "its id"),
+        required!("description", Sentence, "what must be true, measurable"),
+        key!("expected", Sentence, "what a good answer looks like"),
+        key!("check", Keys(&CHECKS), "checks that need no model"),
+        key!("judge", Boolean, "true: a judge is asked"),
+    ],
+};
+
+/// The checks that need no model.
+pub static CHECKS: Place = Place {
+    name: "check",
+    keys: &[
+        key!("contains", Either(&[Template, List(&Template)]), "all of these texts occur"),
+        key!("not_contains", Either(&[Template, List(&Template)]), "none of these texts occurs"),
+        key!("regex", Fixed, "the pattern matches somewhere"),
+        key!("equals", Value, "the value is this"),
+        key!("json_schema", Schema, "the value fits a JSON Schema"),
+        key!("max_length", Whole, "no longer, in the channel's unit"),
+        key!("min_length", Whole, "no shorter, in the channel's unit"),
+        key!("fits_channel", Boolean, "fits the channel's own limits"),
+        key!("style_guide", Boolean, "keeps to the style guide"),
+        key!("markdown", Either(&[Word(&["none", "full"]), List(&Word(&crate::model::Features::WORDS))]), "which Markdown may occur"),
+        key!("emojis", Either(&[Word(&["none"]), Whole]), "most emojis"),
+        key!("language", Fixed, "language of the text, two letters"),
+        key!("pii", Word(&["none"]), "no personal data"),
+        key!("links", Either(&[Word(&["none"]), List(&Fixed)]), "hosts that links may have"),
+        key!("readability", Number, "highest school grade"),
+        key!("numbers_from", Expression, "every figure in the text occurs in this value"),
+        key!("expression", Expression, "true means passed"),
+    ],
+};

@@ -1,0 +1,151 @@
+//! The kinds of steps: each reads its own keys. A kind whose necessary part cannot be read gives nothing, so that checks of
+//! what it reads say nothing more about it; everything else in it is looked at all the same.
+
+use super::agents::{channel, style_guide};
+use super::context::{Lower, quoted};
+use super::reader::Reader;
+use super::routes::route;
+use super::steps::Scope;
+use super::texts::{place, plain};
+use super::tools::{called, headers, request};
+use super::units::parse_duration;
+use crate::diagnostic::{Code, Diagnostic};
+use crate::model::{
+    AgentStep, CallStep, Filling, FormatStep, GateStep, HttpStep, ReadStep, ScorecardRef, SendStep, SqlStep, StepKind, StopStep, Text,
+    ToolStep,
+};
+use crate::syntax::Node;
+
+/// Reads the keys of a kind. `None`: it cannot be read (reported), or is not yet available (reported too).
+pub fn read(keys: &Reader, kind: &str, inside: &Scope) -> Option<StepKind> {
+    match kind {
+        "agent" => agent(keys).map(StepKind::Agent),
+        "tool" => tool(keys).map(StepKind::Tool),
+        "set" => keys.filling("set").map(StepKind::Set),
+        "http" => http(keys).map(StepKind::Http),
+        "sql" => sql(keys).map(StepKind::Sql),
+        "read" => files(keys).map(StepKind::Read),
+        "route" => route(keys, inside).map(StepKind::Route),
+        "call" => call(keys).map(StepKind::Call),
+        "format" => format_step(keys).map(StepKind::Format),
+        "gate" => gate(keys).map(StepKind::Gate),
+        "send" => send(keys).map(StepKind::Send),
+        "wait" => wait(keys).map(StepKind::Wait),
+        "stop" => stop(keys).map(StepKind::Stop),
+        _ => None,
+    }
+}
+
+fn agent(keys: &Reader) -> Option<AgentStep> {
+    let (agent, prompt, model) = (keys.name("agent"), keys.text("prompt"), keys.text("model"));
+    let output = keys.output();
+    let attach = keys.get("attach").and_then(|node| keys.lower.expressions("attach", node));
+    Some(AgentStep { agent: agent?, prompt: prompt?, model, output, attach })
+}
+
+fn tool(keys: &Reader) -> Option<ToolStep> {
+    let (with, output, idempotency_key) = (keys.pairs("with"), keys.output(), keys.text("idempotency_key"));
+    Some(ToolStep { tool: keys.name("tool")?, with, output, idempotency_key })
+}
+
+fn http(keys: &Reader) -> Option<HttpStep> {
+    let headers = headers(keys);
+    let query = keys.pairs("query").into_iter().map(|(name, value)| (name.value, value)).collect();
+    let (body, output, idempotency_key) = (keys.filling("body"), keys.output(), keys.text("idempotency_key"));
+    let (method, url) = request(keys)?;
+    Some(HttpStep { method, url, headers, query, body, output, idempotency_key })
+}
+
+fn sql(keys: &Reader) -> Option<SqlStep> {
+    let with = keys.pairs("with");
+    let (one, max_rows) = (keys.boolean("one").unwrap_or(false), keys.limit("max_rows"));
+    Some(SqlStep { query: query(keys.lower, keys.get("sql")?)?, with, one, max_rows })
+}
+
+/// A query is no template; where it has braces all the same, the names in them are known to those who object.
+fn query(lower: &Lower, node: &Node) -> Option<Text> {
+    let text = lower.sentence("sql", node)?;
+    let scalar = node.as_scalar()?;
+    let place = place(scalar, node.span, 0);
+    if text.trim().is_empty() {
+        lower.empty("sql", node.span);
+        return None;
+    }
+    Some(if text.contains("{{") { lower.template(&text, place) } else { plain(&text, place) })
+}
+
+fn files(keys: &Reader) -> Option<ReadStep> {
+    let kind = keys.word("type").and(keys.fixed("type"));
+    let node = keys.get("read")?;
+    if node.as_map().is_some() {
+        keys.lower.wrong("read", node, "a path or a list of paths");
+        return None;
+    }
+    Some(ReadStep { paths: keys.lower.filling(node), kind })
+}
+
+fn call(keys: &Reader) -> Option<CallStep> {
+    let (with, channel) = (keys.pairs("with"), keys.name("channel"));
+    let file = keys.name("call")?;
+    let pipeline = called(keys.lower, &file);
+    Some(CallStep { file, pipeline, with, channel })
+}
+
+fn format_step(keys: &Reader) -> Option<FormatStep> {
+    let channel = keys.name("channel").and_then(|name| channel(keys.lower, &name));
+    let style_guide = keys.name("style_guide").and_then(|name| style_guide(keys.lower, &name));
+    Some(FormatStep { text: keys.text("format")?, channel, style_guide })
+}
+
+fn gate(keys: &Reader) -> Option<GateStep> {
+    let lower = keys.lower;
+    let scorecards = keys.get("gate").map(|node| lower.one_or_many("gate", node)).unwrap_or_default();
+    let scorecards: Vec<ScorecardRef> = scorecards.into_iter().filter_map(|node| scorecard_ref(lower, node)).collect();
+    let (of, with) = (keys.expression("of"), keys.pairs("with"));
+    let (judge, refine, otherwise) = (keys.name("judge"), keys.name("refine"), keys.text("otherwise"));
+    Some(GateStep { scorecards, of: of?, with, judge, refine, otherwise })
+}
+
+/// A name, or an expression if it begins with `steps.` or `inputs.`.
+fn scorecard_ref(lower: &Lower, node: &Node) -> Option<ScorecardRef> {
+    let text = node.as_scalar().map(|scalar| scalar.text.trim()).unwrap_or_default();
+    let is_written = text.starts_with("steps.") || text.starts_with("inputs.") || text.contains("{{");
+    match is_written {
+        true => lower.expression("gate", node).map(ScorecardRef::Written),
+        false => lower.name("gate", node).map(ScorecardRef::Named),
+    }
+}
+
+fn send(keys: &Reader) -> Option<SendStep> {
+    let (of, with, idempotency_key) = (keys.expression("of"), keys.pairs("with"), keys.text("idempotency_key"));
+    Some(SendStep { to: keys.name("send")?, of: of?, with, idempotency_key })
+}
+
+/// `5m`, or a time; what holds `{{ }}` is known only in the run.
+fn wait(keys: &Reader) -> Option<Filling> {
+    let node = keys.get("wait")?;
+    let filling = keys.lower.filling(node);
+    if let Filling::Text(_) = filling {
+        return Some(filling);
+    }
+    let text = node.as_scalar().map(|scalar| scalar.text.as_str()).unwrap_or_default();
+    let is_time = chrono::DateTime::parse_from_rfc3339(text).is_ok();
+    if is_time || parse_duration(text).is_ok() {
+        return Some(Filling::Constant(text.into()));
+    }
+    let looks_like_time = text.contains('-') && text.contains(':');
+    match looks_like_time {
+        true => {
+            let message = format!("wait {} is no time with a time zone", quoted(text));
+            let help = "write for example 2026-11-18T09:00:00Z";
+            keys.lower.report(Diagnostic::new(Code::BadDuration, node.span, message).help(help));
+        }
+        false => drop(keys.lower.duration("wait", node)),
+    }
+    None
+}
+
+fn stop(keys: &Reader) -> Option<StopStep> {
+    let reason = keys.text("reason");
+    Some(StopStep { succeeds: keys.word("stop")? == "succeeded", reason })
+}

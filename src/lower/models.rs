@@ -1,0 +1,117 @@
+//! `models`, and `retry` in them and in steps.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::context::{Lower, quoted};
+use super::keys::{self, Place};
+use super::reader::Reader;
+use crate::diagnostic::{Code, Diagnostic};
+use crate::model::{Backoff, FailureKind, Model, Price, Provider, Replies, Retry};
+use crate::source::Span;
+use crate::syntax::Node;
+
+/// One model; one that cannot be read or is not yet available has the provider `Broken`.
+pub fn model(lower: &Lower, owner: &str, span: Span, node: &Node) -> Model {
+    let mut model = Model {
+        span,
+        provider: Provider::Broken,
+        model: None,
+        base_url: None,
+        api_key: None,
+        temperature: None,
+        max_output_tokens: None,
+        seed: None,
+        timeout: None,
+        retry: None,
+        fallback: vec![],
+        price: None,
+    };
+    let written = node.as_map().and_then(|map| map.get("provider")).and_then(Node::as_scalar).map(|scalar| scalar.text.as_str());
+    let own = keys::PROVIDERS.iter().find(|place| Some(place.name) == written);
+    let keys = match own {
+        Some(own) => Reader::new(lower, owner, &[&keys::MODEL, own], node),
+        None => {
+            let places: Vec<&'static Place> = [&keys::MODEL].into_iter().chain(keys::PROVIDERS.iter().copied()).collect();
+            Reader::lenient(lower, owner, &places, node).inspect(|keys| keys.report_missing(&[&keys::MODEL]))
+        }
+    };
+    let Some(keys) = keys else { return model };
+    model.provider = provider(&keys).unwrap_or(Provider::Broken);
+    model.model = keys.text("model");
+    model.base_url = keys.text("base_url");
+    model.api_key = keys.text("api_key");
+    model.temperature = keys.number("temperature");
+    model.max_output_tokens = keys.limit("max_output_tokens");
+    model.seed = keys.whole("seed").and_then(|seed| i64::try_from(seed).ok());
+    model.timeout = keys.duration("timeout");
+    model.retry = retry(&keys);
+    model.fallback = keys.names("fallback").unwrap_or_default();
+    model.price = keys.section("price", &keys::PRICE).and_then(|price| {
+        let (input, output) = (amount(&price, "input"), amount(&price, "output"));
+        Some(Price { input: input?, output: output? })
+    });
+    model
+}
+
+fn provider(keys: &Reader) -> Option<Provider> {
+    match keys.word("provider")? {
+        "openai" => Some(Provider::OpenAi),
+        "ollama" => Some(Provider::Ollama),
+        "anthropic" => Some(Provider::Anthropic),
+        "scripted" => Some(Provider::Scripted(scripted(keys)?)),
+        other => {
+            let span = keys.get("provider").map_or(keys.span, |node| node.span);
+            keys.lower.not_yet(&format!("provider {}", quoted(other)), span);
+            None
+        }
+    }
+}
+
+fn scripted(keys: &Reader) -> Option<Arc<Replies>> {
+    let path = keys.name("replies")?;
+    let answer = keys.lower.world().replies(keys.lower.file, &path.value);
+    keys.lower.found(Code::MissingFile, &format!("replies file {}", quoted(&path.value)), path.span, answer)
+}
+
+fn amount(price: &Reader, key: &str) -> Option<f64> {
+    let amount = price.number(key)?;
+    if amount < 0.0 {
+        let span = price.get(key).map_or(price.span, |node| node.span);
+        price
+            .lower
+            .report(Diagnostic::new(Code::BadValue, span, format!("{key} {amount} is below 0")).help("write a price, 0 if it is free"));
+        return None;
+    }
+    Some(amount)
+}
+
+/// The section `retry` of what `keys` are of, with the defaults of section 13.
+pub fn retry(keys: &Reader) -> Option<Retry> {
+    let retry = keys.section("retry", &keys::RETRY)?;
+    let backoff = match retry.word("backoff") {
+        Some("fixed") => Backoff::Fixed,
+        Some("linear") => Backoff::Linear,
+        _ => Backoff::Exponential,
+    };
+    let delay = |key| retry.get(key).and_then(|node| retry.lower.duration_or_zero(key, node));
+    let retryable = &FailureKind::WORDS[..FailureKind::RETRYABLE];
+    let on = retry.filled_list("on").map(|nodes| {
+        let words: Vec<&str> = retryable.iter().map(|(word, _)| *word).collect();
+        let found = nodes.iter().filter_map(|node| retry.lower.word("on", node, &words));
+        found.filter_map(failure_kind).collect()
+    });
+    Some(Retry {
+        max_attempts: retry.limit("max_attempts").unwrap_or(3),
+        delay: delay("delay").unwrap_or(Duration::from_secs(1)),
+        backoff,
+        max_delay: delay("max_delay").unwrap_or(Duration::from_secs(60)),
+        jitter: retry.boolean("jitter").unwrap_or(true),
+        on: on.unwrap_or_else(|| retryable.iter().map(|(_, kind)| *kind).filter(|kind| *kind != FailureKind::UnknownOutcome).collect()),
+    })
+}
+
+/// The failure of a word.
+pub fn failure_kind(word: &str) -> Option<FailureKind> {
+    FailureKind::WORDS.iter().find(|(name, _)| *name == word).map(|(_, kind)| *kind)
+}

@@ -1,0 +1,140 @@
+//! A pipeline file: its head and its lists of steps.
+
+use indexmap::IndexMap;
+
+use super::agents::{channel, limits, style_guide};
+use super::context::{Lower, quoted};
+use super::data::person;
+use super::definitions::{self, Section};
+use super::fields::FieldRole;
+use super::keys;
+use super::reader::Reader;
+use super::steps::{Scope, check_reserved, ids, steps};
+use super::testing;
+use super::world::World;
+use crate::diagnostic::{Code, Diagnostic};
+use crate::model::{Channel, Filling, Limits, Outputs, Pipeline, Shape, TestCase};
+use crate::source::{FileId, Spanned};
+use crate::syntax::Node;
+use std::sync::Arc;
+
+/// Reads a pipeline file with its imports. Its `hash` stays empty: `load` knows all files that were brought in.
+pub fn pipeline(tree: &Node, file: FileId, world: &mut dyn World, diagnostics: &mut Vec<Diagnostic>) -> Pipeline {
+    let lower = Lower::new(file, world, diagnostics);
+    let mut pipeline = empty(&lower, tree);
+    let Some(keys) = lower.root(tree, &keys::PIPELINE, "this pipeline") else { return pipeline };
+    if let Some(name) = keys.get("name").and_then(|node| lower.new_id("pipeline name", node)) {
+        pipeline.name = name;
+    }
+    pipeline.description = keys.sentence("description");
+    pipeline.inputs = inputs(&keys);
+    pipeline.person = person(&keys);
+    let merged = definitions::import_all(&keys, definitions::read(&keys));
+    pipeline.data = values(merged.data);
+    pipeline.secrets = values(merged.secrets);
+    pipeline.agents = values(merged.agents);
+    pipeline.models = values(merged.models);
+    pipeline.tools = values(merged.tools);
+    pipeline.scorecards = values(merged.scorecards);
+    pipeline.policies = values(merged.policies);
+    pipeline.channels = channels(&keys);
+    pipeline.style_guide = keys.name("style_guide").and_then(|name| style_guide(&lower, &name));
+    pipeline.policy = keys.name("policy");
+    pipeline.limits = limits(&keys);
+    let mut around = vec![];
+    for (key, list) in [("steps", &mut pipeline.steps), ("on_failure", &mut pipeline.on_failure), ("finally", &mut pipeline.finally)] {
+        let nodes = keys.filled_list(key).unwrap_or_default();
+        *list = steps(&lower, nodes, &Scope { around: around.clone(), ..Scope::default() });
+        around.extend(ids(nodes));
+    }
+    pipeline.outputs = outputs(&keys);
+    pipeline
+}
+
+/// The cases under `tests` of a pipeline file. Its other keys are not looked at.
+pub fn inline_tests(tree: &Node, file: FileId, world: &mut dyn World, diagnostics: &mut Vec<Diagnostic>) -> Vec<TestCase> {
+    let lower = Lower::new(file, world, diagnostics);
+    let Some(node) = tree.as_map().and_then(|map| map.get("tests")) else { return vec![] };
+    testing::cases(&lower, lower.filled_list("tests", node).unwrap_or_default(), &testing::Shared::default())
+}
+
+fn empty(lower: &Lower, tree: &Node) -> Pipeline {
+    Pipeline {
+        name: Spanned::new(String::new(), tree.span),
+        description: None,
+        folder: lower.folder(),
+        hash: String::new(),
+        inputs: Shape::Fields(vec![]),
+        data: IndexMap::new(),
+        person: None,
+        secrets: IndexMap::new(),
+        agents: IndexMap::new(),
+        models: IndexMap::new(),
+        tools: IndexMap::new(),
+        scorecards: IndexMap::new(),
+        channels: vec![],
+        style_guide: None,
+        policies: IndexMap::new(),
+        policy: None,
+        limits: Limits::default(),
+        steps: vec![],
+        outputs: Outputs::None,
+        on_failure: vec![],
+        finally: vec![],
+    }
+}
+
+fn values<T>(section: Section<T>) -> IndexMap<String, T> {
+    section.into_iter().map(|(name, value)| (name, value.value)).collect()
+}
+
+/// Fields, or `{ schema_file }` instead of them.
+fn inputs(keys: &Reader) -> Shape {
+    let schema = keys.get("inputs").filter(|node| node.as_map().is_some_and(|map| map.get("schema_file").is_some()));
+    if let Some(node) = schema {
+        let schema = Reader::new(keys.lower, "\"inputs\" with a schema_file", &[&keys::SCHEMA_INPUTS], node)
+            .and_then(|keys| keys.name("schema_file"))
+            .and_then(|path| keys.lower.schema_file(&path.value, path.span));
+        return schema.map_or(Shape::Fields(vec![]), Shape::Schema);
+    }
+    let fields = keys.fields("inputs", "input", FieldRole::Input);
+    for field in &fields {
+        let name = Spanned::new(field.name.clone(), field.span);
+        keys.lower.check_id("input", &name.value, name.span);
+        check_reserved(keys.lower, "an input name", &name, &["channel"], "it means the run's channel");
+    }
+    Shape::Fields(fields)
+}
+
+fn channels(keys: &Reader) -> Vec<Arc<Channel>> {
+    let mut seen: Vec<Spanned<String>> = vec![];
+    let mut channels = vec![];
+    for name in keys.filled_list("channels").unwrap_or_default().iter().filter_map(|node| keys.lower.name("channels", node)) {
+        if let Some(first) = seen.iter().find(|other| other.value == name.value) {
+            let message = format!("channel {} is listed twice", quoted(&name.value));
+            let diagnostic = Diagnostic::new(Code::DuplicateId, name.span, message).related(first.span, "first here");
+            keys.lower.report(diagnostic.help("remove one of the two"));
+            continue;
+        }
+        channels.extend(channel(keys.lower, &name));
+        seen.push(name);
+    }
+    channels
+}
+
+fn outputs(keys: &Reader) -> Outputs {
+    let Some(node) = keys.get("outputs") else { return Outputs::None };
+    if node.as_map().is_some() {
+        let pairs: Vec<(Spanned<String>, Filling)> = keys.pairs("outputs");
+        return Outputs::Named(pairs);
+    }
+    match node.as_scalar().filter(|scalar| scalar.value.is_string()) {
+        Some(_) => keys.text("outputs").map_or(Outputs::None, Outputs::Whole),
+        None => {
+            if !keys.lower.is_nothing("outputs", node) {
+                keys.lower.wrong("outputs", node, "a list of keys, or one text");
+            }
+            Outputs::None
+        }
+    }
+}

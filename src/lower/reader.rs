@@ -1,0 +1,279 @@
+//! One list of keys: says at once what is unknown, missing or not yet available, then hands out typed values.
+
+use std::time::Duration;
+
+use super::aliases::{PROGRAM_STEPS, alias};
+use super::context::{Lower, did_you_mean, found, quoted};
+use super::keys::{KINDS, Key, Place, Takes};
+use crate::diagnostic::{Code, Diagnostic, nearest};
+use crate::model::{Filling, Text};
+use crate::source::{Span, Spanned};
+use crate::syntax::{self, Map, Node, NodeKind};
+
+/// The keys of one place in a file.
+pub struct Reader<'a, 'w> {
+    /// The file.
+    pub lower: &'a Lower<'w>,
+    /// Whose keys they are: `step "draft"`.
+    pub owner: String,
+    /// Where findings about the whole stand: its first key.
+    pub span: Span,
+    map: &'a Map,
+    places: Vec<&'static Place>,
+    /// Misspelt keys: what was meant, and the value if it can be read as such.
+    meant: Vec<(&'static str, Option<&'a Node>)>,
+}
+
+impl<'a, 'w> Reader<'a, 'w> {
+    /// Reads a list of keys whose keys are those of `places`; reports every unknown, missing or not yet available one.
+    pub fn new(lower: &'a Lower<'w>, owner: impl Into<String>, places: &[&'static Place], node: &'a Node) -> Option<Reader<'a, 'w>> {
+        let reader = Reader::lenient(lower, owner, places, node)?;
+        reader.report_missing(places);
+        Some(reader)
+    }
+
+    /// The same, silent about what is missing.
+    pub fn lenient(lower: &'a Lower<'w>, owner: impl Into<String>, places: &[&'static Place], node: &'a Node) -> Option<Reader<'a, 'w>> {
+        let owner = owner.into();
+        let map = match &node.kind {
+            NodeKind::Map(map) => map,
+            NodeKind::Broken => return None,
+            NodeKind::Scalar(scalar) if scalar.value.is_null() => {
+                lower.report(Diagnostic::new(Code::EmptySection, node.span, format!("{owner} is empty")).help("fill it in, or remove it"));
+                return None;
+            }
+            _ => {
+                let message = format!("{owner} must be a list of keys, found {}", found(node));
+                let keys = names(places).take(3).collect::<Vec<_>>().join(", ");
+                lower.report(Diagnostic::new(Code::WrongType, node.span, message).help(format!("write keys such as {keys}")));
+                return None;
+            }
+        };
+        let span = map.entries.first().map_or(node.span, |(key, _)| key.span);
+        let mut reader = Reader { lower, owner, span, map, places: places.to_vec(), meant: vec![] };
+        for (key, value) in &map.entries {
+            match reader.rule(&key.text) {
+                Some(rule) => reader.check_available(rule, key, value),
+                None => reader.report_unknown(key, value),
+            }
+        }
+        Some(reader)
+    }
+
+    /// Whether the key is there, or something was written for it.
+    pub fn has(&self, key: &str) -> bool {
+        self.map.get(key).is_some() || self.meant.iter().any(|(meant, _)| *meant == key)
+    }
+
+    /// Whether the key may stand here.
+    pub fn allows(&self, key: &str) -> bool {
+        self.rule(key).is_some()
+    }
+
+    /// The value of a key.
+    pub fn get(&self, key: &str) -> Option<&'a Node> {
+        debug_assert!(self.rule(key).is_some(), "{key} is in no table of {}", self.owner);
+        let meant = || self.meant.iter().find(|(meant, _)| *meant == key).and_then(|(_, node)| *node);
+        self.map.get(key).or_else(meant)
+    }
+
+    /// The place of a key; of the whole if it is not there.
+    pub fn key_span(&self, key: &str) -> Span {
+        self.map.entry(key).map_or(self.span, |(key, _)| key.span)
+    }
+
+    /// F006: at most one of these may stand there.
+    pub fn check_one_of(&self, names: &[&str]) {
+        let given: Vec<&str> = names.iter().copied().filter(|name| self.map.get(name).is_some()).collect();
+        if let [first, .., last] = given.as_slice() {
+            let message = format!("{} has both {} and {}; keep one", self.owner, quoted(first), quoted(last));
+            self.lower.report(
+                Diagnostic::new(Code::TwoKinds, self.key_span(last), message).related(self.key_span(first), "the other one").help(format!(
+                    "remove {} or {}",
+                    quoted(first),
+                    quoted(last)
+                )),
+            );
+        }
+    }
+
+    /// F004 for a key that something else makes necessary.
+    pub fn missing(&self, message: &str, help: &str) {
+        self.lower.report(Diagnostic::new(Code::MissingKey, self.span, format!("{} {message}", self.owner)).help(help));
+    }
+
+    pub fn sentence(&self, key: &str) -> Option<String> {
+        self.lower.sentence(key, self.get(key)?)
+    }
+
+    pub fn fixed(&self, key: &str) -> Option<Spanned<String>> {
+        self.lower.fixed(key, self.get(key)?)
+    }
+
+    pub fn name(&self, key: &str) -> Option<Spanned<String>> {
+        self.lower.name(key, self.get(key)?)
+    }
+
+    /// A list of names; one name may stand in place of a list of one.
+    pub fn names(&self, key: &str) -> Option<Vec<Spanned<String>>> {
+        let node = self.get(key)?;
+        let nodes = match node.as_list() {
+            Some(list) => list.iter().collect(),
+            None => vec![node],
+        };
+        Some(nodes.into_iter().filter_map(|node| self.lower.name(key, node)).collect())
+    }
+
+    pub fn whole(&self, key: &str) -> Option<u64> {
+        self.lower.whole(key, self.get(key)?)
+    }
+
+    pub fn limit(&self, key: &str) -> Option<u64> {
+        self.lower.limit(key, self.get(key)?)
+    }
+
+    pub fn number(&self, key: &str) -> Option<f64> {
+        self.lower.number(key, self.get(key)?)
+    }
+
+    pub fn positive(&self, key: &str) -> Option<f64> {
+        self.lower.positive(key, self.get(key)?)
+    }
+
+    pub fn boolean(&self, key: &str) -> Option<bool> {
+        self.lower.boolean(key, self.get(key)?)
+    }
+
+    pub fn duration(&self, key: &str) -> Option<Duration> {
+        self.lower.duration(key, self.get(key)?)
+    }
+
+    pub fn size(&self, key: &str) -> Option<u64> {
+        self.lower.size(key, self.get(key)?)
+    }
+
+    /// One of the words that the table of the key lists.
+    pub fn word(&self, key: &str) -> Option<&'static str> {
+        match self.rule(key)?.takes {
+            Takes::Word(words) => self.lower.word(key, self.get(key)?, words),
+            _ => None,
+        }
+    }
+
+    pub fn text(&self, key: &str) -> Option<Text> {
+        self.lower.text(key, self.get(key)?)
+    }
+
+    pub fn expression(&self, key: &str) -> Option<Text> {
+        self.lower.expression(key, self.get(key)?)
+    }
+
+    pub fn filling(&self, key: &str) -> Option<Filling> {
+        self.get(key).map(|node| self.lower.filling(node))
+    }
+
+    /// Names of the author's choice, each with a value to fill in.
+    pub fn pairs(&self, key: &str) -> Vec<(Spanned<String>, Filling)> {
+        let pairs = self.entries(key).map(|(name, node)| (Spanned::new(name.text.clone(), name.span), self.lower.filling(node)));
+        pairs.collect()
+    }
+
+    pub fn list(&self, key: &str) -> Option<&'a [Node]> {
+        self.lower.list(key, self.get(key)?)
+    }
+
+    pub fn filled_list(&self, key: &str) -> Option<&'a [Node]> {
+        self.lower.filled_list(key, self.get(key)?)
+    }
+
+    /// Names of the author's choice with their values.
+    pub fn entries(&self, key: &str) -> impl Iterator<Item = (&'a syntax::Key, &'a Node)> + use<'a> {
+        let map = self.get(key).and_then(|node| self.lower.entries(key, node));
+        map.into_iter().flat_map(|map| map.entries.iter().map(|(key, node)| (key, node)))
+    }
+
+    /// The keys of a section.
+    pub fn section(&self, key: &str, place: &'static Place) -> Option<Reader<'a, 'w>> {
+        Reader::new(self.lower, format!("{} of {}", quoted(key), self.owner), &[place], self.get(key)?)
+    }
+
+    /// The keys that were probably meant by misspelt ones.
+    pub fn meant(&self) -> impl Iterator<Item = &'static str> {
+        self.meant.iter().map(|(key, _)| *key)
+    }
+
+    /// The rule of a key that is allowed here.
+    fn rule(&self, name: &str) -> Option<&'static Key> {
+        self.places.iter().find_map(|place| place.key(name))
+    }
+
+    /// F910.
+    fn check_available(&self, rule: &Key, key: &syntax::Key, value: &Node) {
+        if rule.is_later && value.to_value() != false {
+            self.lower.not_yet(&quoted(&key.text), key.span);
+        }
+    }
+
+    /// F002, with what was probably meant.
+    fn report_unknown(&mut self, key: &syntax::Key, value: &'a Node) {
+        let place_names: Vec<&str> = self.places.iter().map(|place| place.name).collect();
+        let alias = alias(&key.text, &place_names, |name| self.rule(name).is_some());
+        let is_step = place_names.contains(&"step");
+        let kinds: Vec<&str> = KINDS.iter().filter(|kind| is_step && kind.key(&key.text).is_some()).map(|kind| kind.name).collect();
+        let near = match alias {
+            Some(alias) => vec![alias.meant],
+            None if !kinds.is_empty() => vec![],
+            None => nearest(&key.text, names(&self.places)),
+        };
+        let message = format!("unknown key {} in {}{}", quoted(&key.text), self.owner, did_you_mean(&near));
+        let mut diagnostic = Diagnostic::new(Code::UnknownKey, key.span, message);
+        match (alias, near.as_slice()) {
+            (Some(alias), _) => {
+                let is_safe = alias.is_same_shape && self.map.get(alias.key).is_none();
+                self.meant.push((alias.key, is_safe.then_some(value)));
+                diagnostic = diagnostic.help(format!("write {}", alias.meant));
+                if is_safe {
+                    diagnostic = diagnostic.safe_fix(vec![(key.span, alias.key.to_owned())]);
+                }
+            }
+            (None, [name]) => {
+                let meant = self.rule(name).map(|rule| rule.name);
+                self.meant.extend(meant.map(|name| (name, Some(value))));
+                diagnostic = diagnostic.help(format!("write {name}")).proposed_fix(vec![(key.span, (*name).to_owned())]);
+            }
+            (None, [_, ..]) => {
+                let meant: Vec<_> = near.iter().filter_map(|name| self.rule(name)).map(|rule| (rule.name, None)).collect();
+                self.meant.extend(meant);
+                diagnostic = diagnostic.help("write one of the two, or remove it");
+            }
+            (None, []) if is_step && PROGRAM_STEPS.contains(&key.text.as_str()) => {
+                self.meant.push(("python", None));
+                diagnostic = diagnostic.help("use a step of kind python, or call a tool that runs the program");
+            }
+            (None, []) if !kinds.is_empty() => {
+                diagnostic = diagnostic.help(format!("remove it; only these kinds of steps have it: {}", kinds.join(", ")));
+            }
+            (None, []) => diagnostic = diagnostic.help(format!("use one of: {}", names(&self.places).collect::<Vec<_>>().join(", "))),
+        }
+        self.lower.report(diagnostic);
+    }
+
+    /// F004 for every required key that is not there.
+    pub fn report_missing(&self, places: &[&'static Place]) {
+        for rule in places.iter().flat_map(|place| place.keys).filter(|rule| rule.is_required && !self.has(rule.name)) {
+            self.missing(&format!("has no {}", quoted(rule.name)), &format!("add {}: {}", rule.name, rule.about));
+        }
+    }
+}
+
+impl Lower<'_> {
+    /// F910.
+    pub fn not_yet(&self, what: &str, span: Span) {
+        let message = format!("{what} is not yet available in this version");
+        self.report(Diagnostic::new(Code::NotYetAvailable, span, message).help("remove it, or wait for a later version"));
+    }
+}
+
+fn names(places: &[&'static Place]) -> impl Iterator<Item = &'static str> {
+    places.iter().flat_map(|place| place.keys).map(|key| key.name)
+}

@@ -1,0 +1,98 @@
+//! Scripted replies: in files of their own, and in tests.
+
+use super::context::{Lower, quoted};
+use super::keys;
+use super::models::failure_kind;
+use super::reader::Reader;
+use super::world::World;
+use crate::diagnostic::{Code, Diagnostic};
+use crate::model::{Replies, Reply, ReplyBody, ReplySet};
+use crate::source::{FileId, Spanned};
+use crate::syntax::Node;
+
+/// What a reply says: one of these keys.
+const BODIES: [&str; 6] = ["text", "data", "calls", "error", "passed", "failed"];
+
+/// Reads a file of scripted replies.
+pub fn replies(tree: &Node, file: FileId, world: &mut dyn World, diagnostics: &mut Vec<Diagnostic>) -> Replies {
+    let lower = Lower::new(file, world, diagnostics);
+    let Some(keys) = lower.root(tree, &keys::REPLIES, "this file of scripted replies") else { return Replies::default() };
+    keys.sentence("description");
+    by_step(&keys)
+}
+
+/// The section `replies`.
+pub fn by_step(keys: &Reader) -> Replies {
+    let sets = keys.entries("replies").filter_map(|(step, node)| Some((step.text.clone(), reply_set(keys.lower, &step.text, node)?)));
+    Replies { by_step: sets.collect() }
+}
+
+fn reply_set(lower: &Lower, step: &str, node: &Node) -> Option<ReplySet> {
+    let Some(list) = node.as_list() else { return reply(lower, step, node).map(ReplySet::Every) };
+    if list.is_empty() {
+        lower.empty(&format!("replies of {step}"), node.span);
+        return None;
+    }
+    let replies: Vec<Reply> = list.iter().filter_map(|node| reply(lower, step, node)).collect();
+    Some(match replies.iter().any(|reply| reply.when.is_some()) {
+        true => ReplySet::Matching(replies),
+        false => ReplySet::InTurn(replies),
+    })
+}
+
+fn reply(lower: &Lower, step: &str, node: &Node) -> Option<Reply> {
+    let owner = format!("the reply of {}", quoted(step));
+    if node.as_map().is_none() {
+        let body = match node.as_scalar().is_some_and(|scalar| scalar.text == "passed") {
+            true => ReplyBody::Passed,
+            false => ReplyBody::Text(lower.text(&format!("reply of {step}"), node)?),
+        };
+        return Some(Reply { span: node.span, when: None, body, usage: None });
+    }
+    let keys = Reader::new(lower, owner, &[&keys::REPLY], node)?;
+    let (when, usage) = (keys.expression("when"), usage(&keys));
+    keys.check_one_of(&BODIES);
+    let bodies: Vec<ReplyBody> = BODIES.iter().filter(|key| keys.get(key).is_some()).filter_map(|key| body(&keys, key)).collect();
+    if !BODIES.iter().any(|key| keys.has(key)) {
+        let help = format!("add one of: {}", BODIES.join(", "));
+        keys.missing("says nothing", &help);
+    }
+    bodies.into_iter().next().map(|body| Reply { span: node.span, when, body, usage })
+}
+
+fn body(keys: &Reader, key: &str) -> Option<ReplyBody> {
+    let lower = keys.lower;
+    match key {
+        "text" => keys.text("text").map(ReplyBody::Text),
+        "data" => keys.filling("data").map(ReplyBody::Data),
+        "calls" => {
+            let calls = keys.filled_list("calls")?.iter().filter_map(|node| {
+                let call = Reader::new(lower, "a call", &[&keys::REPLY_CALL], node)?;
+                let with = call.filling("with").unwrap_or_else(|| crate::model::Filling::Constant(serde_json::json!({})));
+                Some((call.name("tool")?, with))
+            });
+            Some(ReplyBody::Calls(calls.collect()))
+        }
+        "error" => keys.word("error").and_then(failure_kind).map(ReplyBody::Error),
+        "passed" => match keys.boolean("passed")? {
+            true => Some(ReplyBody::Passed),
+            false => {
+                let span = keys.key_span("passed");
+                let message = "passed: false does not say which criteria fail";
+                lower.report(Diagnostic::new(Code::BadValue, span, message).help("write failed: { criterion: feedback }"));
+                None
+            }
+        },
+        _ => {
+            let criteria = keys.entries("failed").filter_map(|(criterion, node)| {
+                Some((Spanned::new(criterion.text.clone(), criterion.span), lower.loose_text(&criterion.text, node)?))
+            });
+            Some(ReplyBody::Failed(criteria.collect()))
+        }
+    }
+}
+
+fn usage(keys: &Reader) -> Option<(u64, u64)> {
+    let usage = keys.section("usage", &keys::REPLY_USAGE)?;
+    Some((usage.whole("input_tokens").unwrap_or(0), usage.whole("output_tokens").unwrap_or(0)))
+}

@@ -1,0 +1,298 @@
+//! JSON Schemas: bounded, closed in themselves, with patterns of the linear engine (F019).
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use super::context::{Lower, did_you_mean, quoted};
+use super::keys;
+use super::patterns::compile;
+use super::reader::Reader;
+use crate::diagnostic::{Code, Diagnostic, nearest};
+use crate::source::Span;
+use crate::syntax::Node;
+
+/// Most bytes of a schema, as compact JSON.
+const LARGEST: usize = 256 * 1024;
+/// Deepest nesting of a schema.
+const DEEPEST: usize = 64;
+/// Most ways through a schema when its references are followed.
+const MOST_PATHS: usize = 10_000;
+/// Deepest nesting of these ways.
+const DEEPEST_PATH: usize = 256;
+
+const TYPES: [&str; 7] = ["string", "number", "integer", "boolean", "array", "object", "null"];
+const TYPE_ALIASES: [(&str, &str); 9] = [
+    ("text", "string"),
+    ("str", "string"),
+    ("int", "integer"),
+    ("float", "number"),
+    ("double", "number"),
+    ("bool", "boolean"),
+    ("list", "array"),
+    ("dict", "object"),
+    ("map", "object"),
+];
+
+impl Lower<'_> {
+    /// A JSON Schema that stands here or in `{ file: … }`. `label` is its key, `owner` whose it is.
+    pub fn schema(&self, label: &str, owner: &str, node: &Node) -> Option<Arc<Value>> {
+        let map = self.entries(label, node)?;
+        if map.entries.len() == 1 && map.get("file").is_some() {
+            let keys = Reader::new(self, format!("{label} of {owner}"), &[&keys::FILE], node)?;
+            let path = keys.name("file")?;
+            return self.schema_file(&path.value, path.span);
+        }
+        self.checked(&|_| format!("{label} of {owner}"), node.to_value(), &|path| span_of(node, path))
+    }
+
+    /// A JSON Schema in a file; `span` is where the file is named.
+    pub fn schema_file(&self, path: &str, span: Span) -> Option<Arc<Value>> {
+        let answer = self.world().text(self.file, path);
+        let (_, text) = self.found(Code::MissingFile, &format!("schema file {}", quoted(path)), span, answer)?;
+        let what = format!("schema file {}", quoted(path));
+        match serde_json::from_str::<Value>(text.trim_start_matches('\u{feff}')) {
+            Ok(value) => {
+                let way = |fault: &Fault| if fault.path.is_empty() { what.clone() } else { format!("{what} at {}", fault.path.join(".")) };
+                self.checked(&way, value, &|_| span)
+            }
+            Err(error) => {
+                let message = format!("{what} is not JSON: line {}, column {}", error.line(), error.column());
+                self.report(Diagnostic::new(Code::SchemaInvalid, span, message).help("correct the file"));
+                None
+            }
+        }
+    }
+
+    fn checked(&self, what: &dyn Fn(&Fault) -> String, schema: Value, span: &dyn Fn(&[String]) -> Span) -> Option<Arc<Value>> {
+        match check(&schema) {
+            Ok(()) => Some(Arc::new(schema)),
+            Err(fault) => {
+                let message = format!("{}: {}", what(&fault), fault.message);
+                self.report(Diagnostic::new(Code::SchemaInvalid, span(&fault.path), message).help(fault.help));
+                None
+            }
+        }
+    }
+}
+
+struct Fault {
+    path: Vec<String>,
+    message: String,
+    help: String,
+}
+
+impl Fault {
+    fn new(path: &[String], message: impl Into<String>, help: impl Into<String>) -> Fault {
+        Fault { path: path.to_vec(), message: message.into(), help: help.into() }
+    }
+}
+
+fn check(schema: &Value) -> Result<(), Fault> {
+    let size = serde_json::to_string(schema).map_or(usize::MAX, |text| text.len());
+    if size > LARGEST {
+        return Err(Fault::new(&[], format!("the schema has {size} bytes; at most {LARGEST} are read"), "make it smaller"));
+    }
+    if depth(schema) > DEEPEST {
+        return Err(Fault::new(&[], format!("the schema is nested more than {DEEPEST} levels deep"), "make it flatter"));
+    }
+    check_words(schema, &mut vec![])?;
+    let mut paths = Paths { root: schema, left: MOST_PATHS, open: vec![] };
+    if paths.walk(schema, 0).is_none() {
+        let message = format!("following its references gives more than {MOST_PATHS} ways through the schema");
+        return Err(Fault::new(&[], message, "remove references to the same part"));
+    }
+    let options = jsonschema::PatternOptions::regex().size_limit(4 * 1024 * 1024);
+    let Err(error) = jsonschema::options().with_pattern_options(options).build(schema) else { return Ok(()) };
+    let path: Vec<String> =
+        error.instance_path().to_string().split('/').skip(1).map(|part| part.replace("~1", "/").replace("~0", "~")).collect();
+    let wrong = at(schema, &path);
+    if let Some(why) =
+        wrong.and_then(Value::as_str).filter(|_| path.last().is_some_and(|key| key == "pattern")).and_then(|p| compile(p).err())
+    {
+        return Err(Fault::new(&path, format!("the pattern {why}"), "correct the pattern"));
+    }
+    let part = quoted(path.last().map_or("the schema", String::as_str));
+    Err(Fault::new(&path, error.masked_with(part).to_string().replace('\n', " "), "correct this part of the schema"))
+}
+
+fn depth(value: &Value) -> usize {
+    match value {
+        Value::Array(list) => 1 + list.iter().map(depth).max().unwrap_or(0),
+        Value::Object(map) => 1 + map.values().map(depth).max().unwrap_or(0),
+        _ => 0,
+    }
+}
+
+fn at<'v>(value: &'v Value, path: &[String]) -> Option<&'v Value> {
+    path.iter().try_fold(value, |value, part| match value {
+        Value::Object(map) => map.get(part),
+        Value::Array(list) => list.get(part.parse::<usize>().ok()?),
+        _ => None,
+    })
+}
+
+/// The schemas directly inside a schema, each with the way to it.
+fn inner(schema: &Map<String, Value>) -> impl Iterator<Item = (Vec<String>, &Value)> {
+    const ONE: [&str; 14] = [
+        "not",
+        "if",
+        "then",
+        "else",
+        "items",
+        "additionalItems",
+        "additionalProperties",
+        "unevaluatedItems",
+        "unevaluatedProperties",
+        "contains",
+        "propertyNames",
+        "contentSchema",
+        "prefixItems",
+        "extends",
+    ];
+    const MANY: [&str; 5] = ["allOf", "anyOf", "oneOf", "prefixItems", "items"];
+    const NAMED: [&str; 6] = ["properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies"];
+    schema.iter().flat_map(|(key, value)| {
+        let name = key.as_str();
+        let found: Vec<(Vec<String>, &Value)> = match value {
+            Value::Array(list) if MANY.contains(&name) => {
+                list.iter().enumerate().map(|(i, value)| (vec![key.clone(), i.to_string()], value)).collect()
+            }
+            Value::Object(map) if NAMED.contains(&name) => {
+                map.iter().map(|(inner, value)| (vec![key.clone(), inner.clone()], value)).collect()
+            }
+            Value::Object(_) if ONE.contains(&name) => vec![(vec![key.clone()], value)],
+            _ => vec![],
+        };
+        found
+    })
+}
+
+/// Types and references, which deserve better words than the schema of schemas has for them.
+fn check_words(schema: &Value, path: &mut Vec<String>) -> Result<(), Fault> {
+    let Some(map) = schema.as_object() else { return Ok(()) };
+    let types = match map.get("type") {
+        Some(Value::Array(list)) => list.iter().collect(),
+        Some(one) => vec![one],
+        None => vec![],
+    };
+    if let Some(word) = types.into_iter().filter_map(Value::as_str).find(|word| !TYPES.contains(word)) {
+        let alias = TYPE_ALIASES.iter().find(|(other, _)| other.eq_ignore_ascii_case(word)).map(|(_, ours)| *ours);
+        let near = alias.map_or_else(|| nearest(word, TYPES), |word| vec![word]);
+        path.push("type".to_owned());
+        let message = format!("type {} is not known{}", quoted(word), did_you_mean(&near));
+        return Err(Fault::new(path, message, format!("write one of: {}", TYPES.join(", "))));
+    }
+    for key in ["$ref", "$dynamicRef", "$recursiveRef"] {
+        if let Some(target) = map.get(key).and_then(Value::as_str).filter(|target| !target.starts_with('#')) {
+            path.push(key.to_owned());
+            let message = format!("the reference {} leads out of the schema", quoted(target));
+            return Err(Fault::new(path, message, "write a reference that begins with # and put what it names into $defs"));
+        }
+    }
+    for (way, value) in inner(map) {
+        let before = path.len();
+        path.extend(way);
+        check_words(value, path)?;
+        path.truncate(before);
+    }
+    Ok(())
+}
+
+/// Counts the ways through a schema, following references; a reference inside itself ends a way.
+struct Paths<'v> {
+    root: &'v Value,
+    left: usize,
+    open: Vec<&'v str>,
+}
+
+impl<'v> Paths<'v> {
+    fn walk(&mut self, schema: &'v Value, depth: usize) -> Option<()> {
+        let Some(map) = schema.as_object() else { return Some(()) };
+        self.left = self.left.checked_sub(1)?;
+        if depth > DEEPEST_PATH {
+            return None;
+        }
+        if let Some(target) = map.get("$ref").and_then(Value::as_str).filter(|target| !self.open.contains(target)) {
+            let found = target.strip_prefix('#').and_then(|pointer| self.root.pointer(pointer));
+            if let Some(found) = found {
+                self.open.push(target);
+                self.walk(found, depth + 1)?;
+                self.open.pop();
+            }
+        }
+        for (_, value) in inner(map) {
+            self.walk(value, depth + 1)?;
+        }
+        Some(())
+    }
+}
+
+/// The place of a part of a schema; of the nearest part around it that has one.
+fn span_of(node: &Node, path: &[String]) -> Span {
+    let Some((first, rest)) = path.split_first() else { return node.span };
+    let next = match node.as_list() {
+        Some(list) => first.parse::<usize>().ok().and_then(|i| list.get(i)),
+        None => node.as_map().and_then(|map| map.get(first)),
+    };
+    next.map_or(node.span, |next| span_of(next, rest))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn fault(schema: Value) -> String {
+        check(&schema).err().map_or_else(String::new, |fault| format!("{}: {}", fault.path.join("."), fault.message))
+    }
+
+    #[test]
+    fn types_of_other_languages_are_named() {
+        assert_eq!(
+            fault(json!({"properties": {"n": {"type": "int"}}})),
+            "properties.n.type: type \"int\" is not known; did you mean \"integer\"?"
+        );
+    }
+
+    #[test]
+    fn references_stay_inside_and_loops_end() {
+        for target in ["http://x/y.json", "file:///etc/passwd", "other.json", "#/$defs/none"] {
+            assert_ne!(fault(json!({"$ref": target})), "", "{target}");
+        }
+        assert_eq!(fault(json!({"$ref": "#"})), "");
+        assert_eq!(fault(json!({"properties": {"next": {"$ref": "#"}}})), "");
+        assert_eq!(fault(json!({"enum": [{"$ref": "http://x"}, {"type": "int"}]})), "");
+    }
+
+    #[test]
+    fn a_schema_that_doubles_at_each_level_is_refused() {
+        let mut defs = Map::new();
+        for level in 0..40 {
+            let next = format!("#/$defs/d{}", level + 1);
+            defs.insert(format!("d{level}"), json!({"allOf": [{"$ref": next}, {"$ref": next}]}));
+        }
+        defs.insert("d40".to_owned(), json!({"type": "string"}));
+        assert!(fault(json!({"$ref": "#/$defs/d0", "$defs": defs})).contains("10000 ways"));
+    }
+
+    #[test]
+    fn patterns_use_the_linear_engine() {
+        assert_eq!(
+            fault(json!({"properties": {"a": {"pattern": "(?=a)(a+)+$"}}})),
+            "properties.a.pattern: the pattern looks ahead or behind (such as \"(?=\"), which is not possible here"
+        );
+    }
+
+    #[test]
+    fn size_and_depth_have_bounds() {
+        assert!(fault(json!({"description": "x".repeat(300_000)})).contains("300018 bytes"));
+        let deep = (0..70).fold(json!({"type": "string"}), |inner, _| json!({"items": inner}));
+        assert!(fault(deep).contains("64 levels"));
+    }
+
+    #[test]
+    fn a_key_of_the_wrong_shape_is_told_with_its_place() {
+        assert!(fault(json!({"properties": {"a": {"required": true}}})).starts_with("properties.a.required: "));
+    }
+}

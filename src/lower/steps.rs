@@ -1,0 +1,189 @@
+//! Lists of steps, and the keys that every step has.
+
+use std::sync::Arc;
+
+use super::context::{Lower, quoted};
+use super::keys::{self, Place};
+use super::kinds;
+use super::models::retry;
+use super::reader::Reader;
+use super::tools::one_kind;
+use crate::diagnostic::{Code, Diagnostic};
+use crate::model::{Filling, ForEach, OnFailure, Step, StepKind};
+use crate::source::Spanned;
+use crate::syntax::Node;
+
+/// Names a loop element cannot have: they mean something else in every step, or in every template.
+const TAKEN: [&str; 26] = [
+    "inputs",
+    "steps",
+    "channel",
+    "style",
+    "person",
+    "conversation",
+    "run",
+    "refinement",
+    "failure",
+    "value",
+    "text",
+    "with",
+    "secrets",
+    "env",
+    "loop",
+    "range",
+    "true",
+    "false",
+    "none",
+    "and",
+    "or",
+    "not",
+    "in",
+    "is",
+    "if",
+    "else",
+];
+/// Ids a step cannot have: they are answers to `on_failure`.
+const TAKEN_IDS: [&str; 2] = ["stop", "continue"];
+
+/// Where a list of steps stands.
+#[derive(Debug, Clone, Default)]
+pub struct Scope {
+    /// The path before the ids: `facts/report/`.
+    pub path: String,
+    /// Ids that may not be used again, because a step in this list can read them: those of the lists around.
+    pub around: Vec<Spanned<String>>,
+    /// The `for_each` step it stands in.
+    pub looped_by: Option<String>,
+}
+
+/// The ids that the steps of a list have, as far as they can be read.
+pub fn ids(list: &[Node]) -> Vec<Spanned<String>> {
+    let ids = list.iter().filter_map(|node| node.as_map()?.get("id"));
+    ids.filter_map(|node| Some(Spanned::new(node.as_scalar()?.text.clone(), node.span))).collect()
+}
+
+/// The steps of a list. Each becomes a step, however broken it is.
+pub fn steps(lower: &Lower, list: &[Node], scope: &Scope) -> Vec<Arc<Step>> {
+    let inner = Scope { around: scope.around.iter().cloned().chain(ids(list)).collect(), ..scope.clone() };
+    let mut steps: Vec<Arc<Step>> = vec![];
+    for (index, node) in list.iter().enumerate() {
+        let written = node.as_map().and_then(|map| map.get("id")).and_then(Node::as_scalar).map(|scalar| scalar.text.clone());
+        let unknown = format!("step {}", index + 1);
+        let owner = written.map_or_else(|| unknown.clone(), |id| format!("step {}", quoted(&format!("{}{id}", scope.path))));
+        let (keys, kind) = one_kind(lower, &owner, &[&keys::STEP, &keys::EVERY_STEP], keys::KINDS, node);
+        let mut step = step(keys.as_ref(), kind, node, &inner);
+        if step.id.value.is_empty() {
+            step.id.value = unknown;
+        } else {
+            lower.check_unique("steps", &step.id, steps.iter().map(|step| &step.id).chain(&scope.around));
+        }
+        steps.push(Arc::new(step));
+    }
+    steps
+}
+
+/// One step from its keys and its kind, as far as they could be told. Without an id of its own the id stays empty.
+pub fn step(keys: Option<&Reader>, kind: Option<&'static Place>, node: &Node, scope: &Scope) -> Step {
+    let mut step = Step {
+        id: Spanned::new(String::new(), node.span),
+        span: node.span,
+        name: None,
+        needs: None,
+        when: None,
+        for_each: None,
+        timeout: None,
+        deadline: None,
+        retry: None,
+        on_failure: OnFailure::Stop,
+        cache: None,
+        phase: None,
+        is_pii: false,
+        is_once: false,
+        kind_span: node.span,
+        kind: StepKind::Broken,
+    };
+    let Some(keys) = keys else { return step };
+    if keys.allows("id")
+        && let Some(id) = keys.get("id").and_then(|node| keys.lower.new_id("step id", node))
+    {
+        check_reserved(keys.lower, "a step id", &id, &TAKEN_IDS, "it means what to do after a failure");
+        step.id = id;
+    }
+    if keys.allows("needs") {
+        step.needs = keys.get("needs").and_then(|_| keys.names("needs"));
+        step.when = keys.expression("when");
+    }
+    step.name = keys.text("name");
+    step.for_each = for_each(keys, scope);
+    step.timeout = keys.duration("timeout");
+    step.deadline = keys.duration("deadline");
+    step.retry = retry(keys);
+    step.on_failure = on_failure(keys);
+    step.cache = keys.duration("cache");
+    step.phase = keys.fixed("phase").map(|phase| phase.value);
+    step.is_pii = keys.boolean("pii").unwrap_or(false);
+    step.is_once = keys.boolean("once").unwrap_or(false);
+    if let Some(kind) = kind {
+        let key = keys.key_span(kind.name);
+        step.kind_span = keys.get(kind.name).map_or(key, |node| key.to(node.span));
+        let looped_by = step.for_each.as_ref().map(|_| step.id.value.clone()).or(scope.looped_by.clone());
+        let inside = Scope { path: format!("{}{}/", scope.path, step.id.value), looped_by, ..scope.clone() };
+        step.kind = kinds::read(keys, kind.name, &inside).unwrap_or(StepKind::Broken);
+    }
+    step
+}
+
+fn for_each(keys: &Reader, scope: &Scope) -> Option<ForEach> {
+    let lower = keys.lower;
+    let Some(node) = keys.get("for_each") else {
+        let dependent = ["as", "max_parallel", "fail_fast"].into_iter().find(|key| keys.get(key).is_some() && !is_of_kind(keys, key));
+        if let Some(key) = dependent.filter(|_| !keys.has("for_each")) {
+            let message = format!("{} has {} but no \"for_each\"", keys.owner, quoted(key));
+            lower.report(Diagnostic::new(Code::MissingKey, keys.key_span(key), message).help(format!("add for_each, or remove {key}")));
+        }
+        return None;
+    };
+    if let Some(outer) = &scope.looped_by {
+        let message = format!("\"for_each\" stands inside the for_each of {}", quoted(outer));
+        lower.report(
+            Diagnostic::new(Code::WrongPlace, keys.key_span("for_each"), message)
+                .help("put the inner one into a pipeline of its own and call it"),
+        );
+    }
+    let list = match node.as_list() {
+        Some(_) => Some(lower.filling(node)),
+        None if node.as_map().is_some() => {
+            lower.wrong("for_each", node, "a list, or an expression that gives one");
+            None
+        }
+        None => lower.expression("for_each", node).map(Filling::Text),
+    };
+    let name = keys.get("as").and_then(|node| lower.new_id("loop name", node));
+    if let Some(name) = &name {
+        check_reserved(lower, "a loop name", name, &TAKEN, "it has a meaning of its own");
+    }
+    let (max_parallel, fail_fast) = (keys.limit("max_parallel"), keys.boolean("fail_fast"));
+    Some(ForEach { list: list?, name, max_parallel, fail_fast: fail_fast.unwrap_or(false) })
+}
+
+/// Whether a key stands there for the step's kind: a `plan` has `max_parallel` too.
+fn is_of_kind(keys: &Reader, key: &str) -> bool {
+    keys::KINDS.iter().any(|kind| kind.key(key).is_some() && keys.allows(kind.name))
+}
+
+fn on_failure(keys: &Reader) -> OnFailure {
+    match keys.name("on_failure") {
+        None => OnFailure::Stop,
+        Some(word) if word.value == "stop" => OnFailure::Stop,
+        Some(word) if word.value == "continue" => OnFailure::Continue,
+        Some(id) => OnFailure::Step(id),
+    }
+}
+
+/// F012.
+pub fn check_reserved(lower: &Lower, name: &str, id: &Spanned<String>, taken: &[&str], why: &str) {
+    if taken.contains(&id.value.as_str()) {
+        let message = format!("{} cannot be used as {name}; {why}", quoted(&id.value));
+        lower.report(Diagnostic::new(Code::ReservedName, id.span, message).help("choose another name"));
+    }
+}

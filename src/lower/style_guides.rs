@@ -1,0 +1,87 @@
+//! Style guide files.
+
+use super::context::Lower;
+use super::keys;
+use super::reader::Reader;
+use super::world::World;
+use crate::diagnostic::Diagnostic;
+use crate::model::{Emojis, Formatting, Humor, Phrase, StyleGuide, Tone, Words};
+use crate::source::FileId;
+use crate::syntax::Node;
+
+/// Reads a style guide file; `None` if it has no name by which it could be called.
+pub fn style_guide(tree: &Node, file: FileId, world: &mut dyn World, diagnostics: &mut Vec<Diagnostic>) -> Option<StyleGuide> {
+    let lower = Lower::new(file, world, diagnostics);
+    let keys = lower.root(tree, &keys::STYLE_GUIDE, "this style guide")?;
+    let name = keys.get("style_guide").and_then(|node| lower.new_id("style guide", node));
+    let guide = StyleGuide {
+        name: String::new(),
+        span: keys.span,
+        version: keys.get("version").and_then(|node| lower.loose_text("version", node)).map(|text| text.source.to_string()),
+        brand_name: keys.sentence("brand_name"),
+        personality: keys.sentence("personality"),
+        tone: tone(&keys),
+        emojis: emojis(&keys),
+        humor: humor(&keys),
+        formatting: formatting(&keys),
+        words: words(&keys),
+    };
+    name.map(|name| StyleGuide { name: name.value, span: name.span, ..guide })
+}
+
+fn tone(keys: &Reader) -> Tone {
+    let Some(tone) = keys.section("tone", &keys::TONE) else { return Tone::default() };
+    Tone { default: tone.sentence("default"), error: tone.sentence("error"), success: tone.sentence("success") }
+}
+
+fn emojis(keys: &Reader) -> Emojis {
+    let section = keys.section("emojis", &keys::EMOJIS);
+    let emoji = |key| section.as_ref().and_then(|emojis| emojis.sentence(key));
+    Emojis {
+        enabled: section.as_ref().and_then(|emojis| emojis.boolean("enabled")).unwrap_or(false),
+        success: emoji("success"),
+        warning: emoji("warning"),
+        error: emoji("error"),
+        info: emoji("info"),
+    }
+}
+
+fn humor(keys: &Reader) -> Humor {
+    let Some(humor) = keys.section("humor", &keys::HUMOR) else { return Humor::default() };
+    Humor { enabled: humor.boolean("enabled").unwrap_or(false), style: humor.sentence("style"), frequency: humor.sentence("frequency") }
+}
+
+fn formatting(keys: &Reader) -> Formatting {
+    let Some(section) = keys.section("formatting", &keys::FORMATTING) else { return Formatting::default() };
+    Formatting {
+        greeting: phrase(&section, "greeting"),
+        sign_off: phrase(&section, "sign_off"),
+        use_user_name: section.boolean("use_user_name").unwrap_or(false),
+    }
+}
+
+fn phrase(keys: &Reader, key: &str) -> Phrase {
+    let Some(node) = keys.get(key) else { return Phrase::Off };
+    match node.as_scalar().map(|scalar| &scalar.value) {
+        Some(serde_json::Value::Bool(true)) => Phrase::On,
+        Some(serde_json::Value::Bool(false)) => Phrase::Off,
+        Some(serde_json::Value::String(text)) => Phrase::Own(text.clone()),
+        _ => {
+            keys.lower.wrong(key, node, "true, false or your own text");
+            Phrase::Off
+        }
+    }
+}
+
+fn words(keys: &Reader) -> Words {
+    let Some(words) = keys.section("words", &keys::WORDS) else { return Words::default() };
+    let list = |key| words.names(key).unwrap_or_default().into_iter().map(|word| word.value).collect();
+    Words {
+        prefer: words
+            .entries("prefer")
+            .filter_map(|(word, node)| Some((word.text.clone(), words.lower.sentence(&word.text, node)?)))
+            .collect(),
+        avoid: list("avoid"),
+        banned: list("banned"),
+    }
+}

@@ -1,0 +1,127 @@
+//! Test files, and the cases under `tests` of a pipeline.
+
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+
+use super::checks::expected;
+use super::context::{Lower, quoted};
+use super::keys;
+use super::models::failure_kind;
+use super::reader::Reader;
+use super::replies::by_step;
+use super::world::World;
+use crate::diagnostic::{Code, Diagnostic};
+use crate::model::{Channels, Expect, Mock, Replies, TestCase, TestFile};
+use crate::source::{FileId, Spanned};
+use crate::syntax::Node;
+
+/// What stands in a test file for all cases; a case's own replaces it step by step.
+#[derive(Debug, Default)]
+pub struct Shared {
+    now: Option<Spanned<String>>,
+    mocks: IndexMap<String, Spanned<Mock>>,
+    replies: Replies,
+}
+
+/// Reads a test file; `None` if it does not say which pipeline it tests.
+pub fn test_file(tree: &Node, file: FileId, world: &mut dyn World, diagnostics: &mut Vec<Diagnostic>) -> Option<TestFile> {
+    let lower = Lower::new(file, world, diagnostics);
+    let keys = lower.root(tree, &keys::TEST, "this test")?;
+    keys.sentence("description");
+    let shared = Shared { now: now(&keys), mocks: mocks(&keys), replies: by_step(&keys) };
+    let cases = cases(&lower, keys.filled_list("cases").unwrap_or_default(), &shared);
+    let written = keys.name("test")?;
+    let answer = lower.world().existing(file, &written.value);
+    let pipeline = lower.found(Code::MissingFile, &format!("pipeline {}", quoted(&written.value)), written.span, answer)?;
+    Some(TestFile { pipeline: Spanned::new(pipeline, written.span), cases })
+}
+
+/// The cases of a list.
+pub fn cases(lower: &Lower, list: &[Node], shared: &Shared) -> Vec<TestCase> {
+    let mut cases: Vec<TestCase> = vec![];
+    for (index, node) in list.iter().enumerate() {
+        if let Some(case) = case(lower, node, index + 1, shared) {
+            lower.check_unique("cases", &case.id, cases.iter().map(|other| &other.id));
+            cases.push(case);
+        }
+    }
+    cases
+}
+
+fn case(lower: &Lower, node: &Node, number: usize, shared: &Shared) -> Option<TestCase> {
+    let written = node.as_map().and_then(|map| map.get("id")).and_then(Node::as_scalar).map(|scalar| scalar.text.clone());
+    let owner = written.map_or_else(|| format!("case {number}"), |id| format!("case {}", quoted(&id)));
+    let keys = Reader::new(lower, owner, &[&keys::TEST_CASE], node)?;
+    keys.sentence("description");
+    let id = keys.get("id").and_then(|node| lower.new_id("case id", node));
+    let mut all_mocks = shared.mocks.clone();
+    all_mocks.extend(mocks(&keys));
+    let mut replies = shared.replies.clone();
+    replies.by_step.extend(by_step(&keys).by_step);
+    Some(TestCase {
+        id: id.unwrap_or_else(|| Spanned::new(format!("case {number}"), keys.span)),
+        now: shared.now.clone(),
+        inputs: keys.entries("inputs").map(|(name, node)| (name.text.clone(), Spanned::new(node.to_value(), node.span))).collect(),
+        channels: match keys.filled_list("channels") {
+            Some(_) => Channels::Named(keys.names("channels").unwrap_or_default()),
+            None => Channels::Default,
+        },
+        mocks: all_mocks,
+        replies: Arc::new(replies),
+        expect: expect(&keys),
+        golden: keys.boolean("golden").unwrap_or(false),
+    })
+}
+
+fn now(keys: &Reader) -> Option<Spanned<String>> {
+    let now = keys.fixed("now")?;
+    if chrono::DateTime::parse_from_rfc3339(&now.value).is_err() {
+        let message = format!("now {} is no date and time with a time zone", quoted(&now.value));
+        keys.lower.report(Diagnostic::new(Code::BadValue, now.span, message).help("write for example \"2026-11-18T09:00:00Z\""));
+        return None;
+    }
+    Some(now)
+}
+
+fn mocks(keys: &Reader) -> IndexMap<String, Spanned<Mock>> {
+    let mocks = keys.entries("mocks").filter_map(|(step, node)| {
+        let is_error =
+            node.as_map().is_some_and(|map| map.entries.len() == 1 && map.get("error").is_some_and(|node| node.as_scalar().is_some()));
+        let mock = match is_error {
+            true => {
+                let keys = Reader::new(keys.lower, format!("the mock of {}", quoted(&step.text)), &[&keys::MOCK_ERROR], node)?;
+                Mock::Error(keys.word("error").and_then(failure_kind)?)
+            }
+            false => Mock::Output(node.to_value()),
+        };
+        Some((step.text.clone(), Spanned::new(mock, node.span)))
+    });
+    mocks.collect()
+}
+
+fn expect(keys: &Reader) -> Option<Expect> {
+    let expect = keys.section("expect", &keys::EXPECT)?;
+    let place = |key: &str| expect.get(key).map_or(expect.span, |node| node.span);
+    Some(Expect {
+        status: expect.word("status").map(|word| Spanned::new(word.to_owned(), place("status"))),
+        exit: expect.whole("exit").and_then(|code| i64::try_from(code).ok()).map(|code| Spanned::new(code, place("exit"))),
+        refined: expect.boolean("refined").map(|refined| Spanned::new(refined, place("refined"))),
+        outputs: expect
+            .entries("outputs")
+            .map(|(name, node)| {
+                let owner = format!("output {}", quoted(&name.text));
+                (Spanned::new(name.text.clone(), name.span), expected(keys.lower, &owner, node))
+            })
+            .collect(),
+        sent: expect.get("sent").map(|node| expected(keys.lower, "\"sent\"", node)).unwrap_or_default(),
+        steps: expect
+            .entries("steps")
+            .filter_map(|(path, node)| {
+                let words = ["succeeded", "failed", "skipped", "blocked", "cancelled"];
+                let status = keys.lower.word(&format!("status of {}", quoted(&path.text)), node, &words)?;
+                Some((Spanned::new(path.text.clone(), path.span), Spanned::new(status.to_owned(), node.span)))
+            })
+            .collect(),
+    })
+}

@@ -1,0 +1,292 @@
+//! Correct files of every kind, in which every key of this version occurs: nothing is said about them.
+
+use std::collections::BTreeSet;
+
+use super::super::keys::{self, Key, Place, Takes};
+use super::*;
+
+const PIPELINE: &str = r#"flow: 1
+name: order_desk
+description: Answers questions about orders.
+imports: [shared/desk.yaml]
+inputs:
+  question: { type: text, required: true, min_length: 1, max_length: 2000, pattern: "[a-z]", description: What is asked, example: Where is it? }
+  customer: { type: text, default: c1, pii: true }
+  amounts: { type: list, items: { type: number, minimum: 0, maximum: 9 } }
+  kind: { type: text, enum: [open, done], format: email, required: false }
+  address: { type: object, fields: { street: text, zip: { type: text, required: false } } }
+  day: { type: date, default: "2026-11-18" }
+  report: file
+data:
+  customers: { file: data/customers.csv, pii: [name], columns: { zip: text }, engine: sqlite }
+  orders: { file: data/orders.xlsx, sheet: All }
+  stock: { file: data/stock.sqlite, table: items }
+person: { id: "{{ inputs.customer }}", language: en, time_zone: UTC, name: Ana, email: a@x.org, phone: "+1" }
+secrets: { DESK_TOKEN: "Token of the desk, from its settings page" }
+channels: [sms, mail]
+style_guide: house
+models:
+  default:
+    provider: openai
+    model: small
+    base_url: https://models.example/v1
+    api_key: "{{ secrets.DESK_TOKEN }}"
+    temperature: 0.2
+    max_output_tokens: 500
+    seed: 7
+    timeout: 20s
+    retry: { max_attempts: 4, delay: 500ms, backoff: linear, max_delay: 5s, jitter: false, on: [timeout, unknown_outcome] }
+    fallback: [other]
+    price: { input: 0.5, output: 1 }
+  other: { provider: anthropic }
+  third: { provider: ollama }
+  fourth: { provider: scripted, replies: demo.yaml }
+agents:
+  clerk:
+    model: default
+    instructions: { file: clerk.md }
+    output: { answer: text, score: { type: integer, minimum: 0 } }
+    style_guide: house
+  strict: { instructions: "Judge {{ person.name }}.", output_schema: { type: object, properties: { a: { type: string } } } }
+tools:
+  desk:
+    http: POST https://desk.example/orders/{{ with.id }}
+    headers: { Authorization: "Bearer {{ secrets.DESK_TOKEN }}" }
+    query: { limit: 5 }
+    body: { id: "{{ with.id }}" }
+    arguments: { id: text }
+    description: Looks an order up.
+    with: { limit: 3 }
+    allow: [orders]
+    deny: [refund]
+    timeout: 5s
+    connect_timeout: 2s
+  tables: { sql: [orders] }
+  files: { file: reports }
+  sub: { pipeline: sub.yaml }
+  post: { smtp: "mail.example:25", from: a@x.org, user: a, password: "{{ secrets.DESK_TOKEN }}" }
+scorecards:
+  reply:
+    judge: strict
+    on_judge_error: pass
+    criteria:
+      - { id: answers, description: The reply answers the question., expected: The state of the order., judge: true }
+      - id: all_checks
+        description: Every check that needs no model.
+        check:
+          contains: [order, "{{ inputs.kind }}"]
+          not_contains: refund
+          regex: "[0-9]+"
+          equals: { a: 1 }
+          json_schema: { type: string }
+          max_length: 300
+          min_length: 3
+          fits_channel: true
+          style_guide: true
+          markdown: [bold]
+          emojis: none
+          language: en
+          pii: none
+          links: [x.org]
+          readability: 9
+          numbers_from: with.facts
+          expression: value.a > 1
+policies:
+  careful:
+    description: Reads only.
+    allowed_tools: [read]
+    disallowed_tools: [write]
+    permission_mode: deny
+    resource_limits: { time: 10m, cost_usd: 1.5, tokens: 1000, memory: 2GB, file_size: 10MB }
+    file_access: { read: ["src/**"], write: [] }
+    network_access: { hosts: [x.org] }
+    sandbox: required
+    approval_required: [shell]
+limits: { deadline: 5m, max_parallel: 2, max_tokens: 1000, max_cost_usd: 0.5, max_steps: 9 }
+steps:
+  - id: facts
+    name: Facts for {{ person.name }}
+    phase: extracting
+    route: inputs.question
+    cases:
+      - { id: open, phrases: [open orders, what is open], sql: select 1 where a = $a, with: { a: "{{ person.id }}" }, one: true, max_rows: 5 }
+      - id: report
+        when: inputs.kind == "done"
+        steps:
+          - { id: rows, set: [1, "{{ inputs.kind }}"] }
+          - { id: text, agent: clerk, prompt: "Sum up {{ steps.rows.output }}" }
+    otherwise: { set: [] }
+  - { id: page, http: GET https://x.org/, headers: { a: 1 }, query: { q: x }, body: x, output: { status: any }, idempotency_key: k }
+  - { id: files, read: ["{{ inputs.report }}"], type: table, needs: [] }
+  - id: each
+    needs: [facts, files]
+    when: inputs.kind is defined
+    for_each: inputs.amounts
+    as: amount
+    max_parallel: 3
+    fail_fast: true
+    timeout: 5s
+    deadline: 1m
+    retry: { max_attempts: 2 }
+    on_failure: continue
+    pii: true
+    once: true
+    tool: desk
+    with: { id: "{{ amount }}" }
+    output_schema: { type: object }
+    idempotency_key: "{{ item }}"
+  - { id: sub, call: sub.yaml, with: { a: 1 }, channel: sms, on_failure: compose }
+  - { id: compose, agent: clerk, prompt: "{{ inputs.question }}", model: other }
+  - { id: fit, format: "{{ steps.compose.output }}", channel: sms, style_guide: house }
+  - { id: check, gate: [reply, steps.sub.output.card], of: steps.fit.output, with: { facts: 1 }, judge: strict, refine: compose, otherwise: Sorry. }
+  - { id: pause, wait: 5m }
+  - { id: deliver, send: post, of: steps.check.output, with: { to: a@x.org, subject: Hi }, idempotency_key: x }
+  - { id: done, stop: succeeded, reason: All is said. }
+on_failure: [{ id: sorry, send: stdout, of: failure.message }]
+finally: [{ id: last, wait: "2026-11-18T09:00:00Z" }]
+outputs: { reply: "{{ steps.check.output.text }}", count: 3 }
+tests: [{ id: t, inputs: { question: x }, golden: true }]
+"#;
+
+const CHANNEL: &str = r#"flow: 1
+channel: sms
+description: Text messages.
+max_length: 300
+length_unit: sms_segments
+markdown: [bold, italic, strike, headers, tables, links, code, lists]
+emojis: false
+split: { at: word, most_parts: 3, indicator: "({part}/{parts})" }
+too_long: The rest follows by mail.
+body: markup
+markup: { bold: "*", italic: "_{text}_", strike: "~", code: "`", bullet: "- ", link: "{text} ({url})", heading: "*{text}*", table: lines, escape: { "&": "&amp;" } }
+"#;
+
+const STYLE_GUIDE: &str = r#"flow: 1
+style_guide: house
+version: "2"
+description: How we write.
+brand_name: House
+personality: A calm colleague.
+tone: { default: calm, error: sorry, success: glad }
+emojis: { enabled: true, success: "✅", warning: "⚠️", error: "❌", info: "ℹ️" }
+humor: { enabled: false, style: dry, frequency: rare }
+formatting: { greeting: true, sign_off: "The desk", use_user_name: true }
+words: { prefer: { purchase: order }, avoid: [utilise], banned: [cheap] }
+"#;
+
+const REPLIES: &str = r#"flow: 1
+description: For demonstrations.
+replies:
+  compose: "You asked {{ inputs.question }}"
+  facts/report/text:
+    - { when: inputs.kind == "done", text: Done., usage: { input_tokens: 5, output_tokens: 2 } }
+    - { data: { answer: x } }
+  each[2]: [{ calls: [{ tool: desk, with: { id: 1 } }] }, { error: timeout }, { passed: true }, passed, { failed: { answers: Say it. } }]
+"#;
+
+const TEST: &str = r#"flow: 1
+test: order_desk.yaml
+description: What must hold.
+now: "2026-11-18T09:00:00Z"
+mocks: { page: { error: connection } }
+replies: { compose: Hello }
+cases:
+  - id: one
+    description: The usual case.
+    inputs: { question: x }
+    channels: [sms]
+    mocks: { facts: [1] }
+    replies: { check: passed }
+    expect: { status: succeeded, exit: 0, refined: false, outputs: { reply: { contains: x }, count: 3 }, sent: { max_length: 9 }, steps: { check: succeeded } }
+    golden: true
+"#;
+
+const DEFINITIONS: &str = "flow: 1
+description: What several pipelines share.
+imports: [more.yaml]
+data: { d: { file: d.csv } }
+secrets: { KEY: The key }
+agents: { a: { instructions: Be brief. } }
+models: { m: { provider: ollama } }
+tools: { t: { file: reports } }
+scorecards: { s: { criteria: [] } }
+policies: { p: { sandbox: none } }
+";
+
+#[test]
+fn correct_files_are_silent() {
+    assert_eq!(read(PIPELINE, pipeline).1, "");
+    assert_eq!(read(PIPELINE, inline_tests).1, "");
+    assert_eq!(read(CHANNEL, channel).1, "");
+    assert_eq!(read(STYLE_GUIDE, style_guide).1, "");
+    assert_eq!(read(REPLIES, replies).1, "");
+    assert_eq!(read(TEST, test_file).1, "");
+    assert_eq!(read(DEFINITIONS, definitions).1, "");
+    assert_eq!(
+        findings("flow: 1\nname: a\ninputs: { schema_file: in.json }\nsteps: [{ id: a, set: 1 }]\noutputs: \"{{ steps.a.output }}\"\n"),
+        ""
+    );
+}
+
+/// All places, each once, with what is not in this version left out.
+fn places() -> Vec<&'static Place> {
+    let mut places: Vec<&'static Place> = vec![
+        &keys::PIPELINE,
+        &keys::DEFINITIONS,
+        &keys::CHANNEL,
+        &keys::STYLE_GUIDE,
+        &keys::REPLIES,
+        &keys::TEST,
+        &keys::FIELD,
+        &keys::REPLY,
+        &keys::EXPECT,
+        &keys::MOCK_ERROR,
+        &keys::STEP,
+        &keys::EVERY_STEP,
+        &keys::CASE,
+        &keys::CASE_STEPS,
+        &keys::SCHEMA_INPUTS,
+    ];
+    let kinds = keys::KINDS.iter().chain(keys::TOOL_KINDS).chain(keys::PROVIDERS);
+    let later = ["cli", "acp", "replay"];
+    places.extend(kinds.filter(|kind| !kind.keys.first().is_some_and(|key| key.is_later) && !later.contains(&kind.name)));
+    let mut at = 0;
+    while let Some(place) = places.get(at) {
+        let inner: Vec<&'static Place> = place.keys.iter().filter(|key| !key.is_later).flat_map(|key| inside(&key.takes)).collect();
+        places.extend(inner.into_iter().filter(|new| !places.iter().any(|old| std::ptr::eq(*old, *new))).collect::<Vec<_>>());
+        at += 1;
+    }
+    places
+}
+
+fn inside(takes: &'static Takes) -> Vec<&'static Place> {
+    match takes {
+        Takes::Keys(place) => vec![place],
+        Takes::Named(takes) | Takes::List(takes) => inside(takes),
+        Takes::Either(all) => all.iter().flat_map(inside).collect(),
+        _ => vec![],
+    }
+}
+
+#[test]
+fn the_correct_files_use_every_key_of_this_version() {
+    let all = [PIPELINE, CHANNEL, STYLE_GUIDE, REPLIES, TEST, DEFINITIONS, "schema_file: x"].concat();
+    let is_used = |key: &Key| all.contains(&format!("{}:", key.name));
+    let unused: BTreeSet<&str> =
+        places().iter().flat_map(|place| place.keys).filter(|key| !key.is_later && !is_used(key)).map(|key| key.name).collect();
+    assert_eq!(unused, BTreeSet::new());
+}
+
+#[test]
+fn every_key_is_told_once_and_in_one_plain_line() {
+    for place in places() {
+        let names: BTreeSet<&str> = place.keys.iter().map(|key| key.name).collect();
+        assert_eq!(names.len(), place.keys.len(), "{}", place.name);
+        for key in place.keys {
+            assert!((3..=90).contains(&key.about.chars().count()) && !key.about.ends_with('.'), "{}", key.about);
+            for jargon in ["mapping", "sequence", "scalar", "string", "integer", "boolean", "null", "node", "regex"] {
+                assert!(!key.about.contains(jargon), "{}", key.about);
+            }
+        }
+    }
+}

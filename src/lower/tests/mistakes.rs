@@ -1,0 +1,346 @@
+//! Values and files: what is said about each mistake.
+
+use insta::assert_snapshot;
+
+use super::*;
+
+#[test]
+fn values_of_the_wrong_type_are_told_with_what_was_found() {
+    assert_snapshot!(with_steps("  - { id: a, set: 1, max_parallel: two, for_each: [1], fail_fast: yes, name: 5, once: 1, pii: }"), @r#"
+    F005 4:36 "max_parallel" must be a whole number, found the text "two" = write a whole number
+    F005 4:67 "fail_fast" must be true or false, found the text "yes" = write true or false
+    F005 4:78 "name" must be text, found the number 5 = put it in quotes: "5"
+    F005 4:87 "once" must be true or false, found the number 1 = write true or false
+    F005 4:94 "pii" must be true or false, found nothing = write true or false
+    "#);
+    assert_snapshot!(with_steps("  - { id: a, agent: [w], prompt: { a: 1 } }\n  - text\n  - { id: b, set: 1, retry: 3, needs: { a: b } }"), @r#"
+    F005 4:21 "agent" must be text, found a list = write a text
+    F005 4:34 "prompt" must be text, found a list of keys = write a text
+    F005 5:5 step 2 must be a list of keys, found the text "text" = write keys such as id, needs, when
+    F005 6:29 "retry" of step "b" must be a list of keys, found the number 3 = write keys such as max_attempts, delay, backoff
+    F005 6:39 "needs" must be text, found a list of keys = write a text
+    "#);
+    assert_snapshot!(head("inputs: [a]\noutputs: 5\nchannels: sms"), @r#"
+    F005 3:9 "inputs" must be a list of keys, found a list = write a list of keys
+    F005 4:10 "outputs" must be a list of keys, or one text, found the number 5 = write a list of keys, or one text
+    F005 5:11 "channels" must be a list, found the text "sms" = write a list
+    "#);
+}
+
+#[test]
+fn two_kinds_in_one_are_told() {
+    assert_snapshot!(with_steps("  - { id: a, agent: w, tool: t, prompt: Hi }\n  - { id: b, tool: t, output: { a: text }, output_schema: {} }"), @r#"
+    F006 4:24 step "a" has both "agent" and "tool"; keep one = remove "agent" or "tool"
+    F006 5:44 step "b" has both "output" and "output_schema"; keep one = remove "output" or "output_schema"
+    "#);
+    assert_snapshot!(head("tools: { t: { sql: [a], file: b } }\nperson: { id: x, from: people, email: y }\ndata: { people: { file: a.xlsx, sheet: a, table: b } }"), @r#"
+    F006 3:25 tool "t" has both "sql" and "file"; keep one = remove "sql" or "file"
+    F006 4:32 "person" of this pipeline has both "from" and "email"; keep one = remove "from" or "email"
+    F006 5:43 table "people" has both "sheet" and "table"; keep one = remove "sheet" or "table"
+    "#);
+}
+
+#[test]
+fn values_outside_their_words_are_told() {
+    assert_snapshot!(with_steps("  - { id: a, stop: later }\n  - { id: b, set: 1, retry: { backoff: expo, on: [timeouts, quality] } }\n  - { id: c, http: https://x.org }\n  - { id: d, read: a, type: pdf }"), @r#"
+    F007 4:20 stop "later" is not one of: succeeded, failed = write one of these
+    F007 5:40 backoff "expo" is not one of: fixed, linear, exponential = write one of these
+    F007 5:51 on "timeouts" is not one of: rate_limited, server_error, connection, timeout, bad_response, unknown_outcome = write timeout
+    F007 5:61 on "quality" is not one of: rate_limited, server_error, connection, timeout, bad_response, unknown_outcome = write one of these
+    F007 6:20 http "https://x.org" does not begin with a method and an address = write for example GET https://example.com/ (methods: GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS)
+    F007 7:29 type "pdf" is not one of: text, table, document, image = write one of these
+    "#);
+    assert_snapshot!(head("data: { a: { file: a.docx }, b: { file: b.csv, sheet: x, columns: { c: string } } }\ninputs: { s: string, t: { type: flaot }, u: zzz }"), @r#"
+    F007 3:20 data file "a.docx" has an ending that is not known = use a file that ends in .csv, .tsv, .xlsx, .parquet, .sqlite or .duckdb
+    F007 3:48 "sheet" of table "b" is only for an Excel file = remove it
+    F007 3:72 type "string" of column "c" is not known; did you mean "text"? = write text
+    F007 4:14 type "string" of input "s" is not known; did you mean "text"? = write text
+    F007 4:33 type "flaot" of input "t" is not known = use one of: text, number, integer, boolean, date, datetime, list, object, file, folder, any, plan, scorecard
+    F007 4:45 type "zzz" of input "u" is not known = use one of: text, number, integer, boolean, date, datetime, list, object, file, folder, any, plan, scorecard
+    "#);
+    assert_snapshot!(with_steps("  - { id: a, route: inputs.x, cases: [{ id: b, when: x, gate: s, of: x }], otherwise: { id: c, set: 1 } }"), @r#"
+    F007 4:57 case "a/b" cannot itself be a gate = put the gate into a list: steps: [ … ]
+    F002 4:89 unknown key "id" in "a/otherwise" = use one of: name, for_each, as, max_parallel, fail_fast, timeout, deadline, retry, on_failure, cache, phase, pii, once, set
+    "#);
+    assert_snapshot!(head("style_guide: \"{{ inputs.x }}\""), @r#"F007 3:14 "style_guide" is read before the run, so it cannot hold {{ }} = write the text itself"#);
+}
+
+#[test]
+fn times_and_sizes_need_a_unit() {
+    assert_snapshot!(with_steps("  - { id: a, set: 1, timeout: 60, deadline: 5 sec }\n  - { id: b, wait: 5 }\n  - { id: c, wait: \"2026-11-18 09:00\" }\n  - { id: d, wait: 0s }"), @r#"
+    F008 4:31 timeout "60" has no unit; write 60s or 60m = write a time such as 5s
+    F008 4:45 deadline "5 sec" is not a time; write a whole number and one of ms, s, m, h, d, such as 5s = write a time such as 5s
+    F008 5:20 wait "5" has no unit; write 5s or 5m = write a time such as 5s
+    F008 6:20 wait "2026-11-18 09:00" is no time with a time zone = write for example 2026-11-18T09:00:00Z
+    "#);
+    assert_snapshot!(head("policies: { p: { resource_limits: { memory: 2, file_size: 10 apples } } }"), @r#"
+    F008 3:45 memory "2" has no unit; write 2MB or 2GB = write a size such as 10MB
+    F008 3:59 file_size "10 apples" is not a size; write a whole number and one of B, KB, MB, GB, TB, such as 10MB = write a size such as 10MB
+    "#);
+}
+
+#[test]
+fn ids_are_plain_words() {
+    assert_snapshot!(findings("flow: 1\nname: My Pipeline\ninputs: { Zip: text }\nsecrets: { token: A token }\nagents: { 1st: {} }\nsteps: [{ id: draft-1, set: 1 }, { id: é, set: 1 }, { id: \"\", set: 1 }]\n"), @r#"
+    F011 2:7 pipeline name "My Pipeline" has "M"; use small letters, digits and "_", a letter first = write my_pipeline
+    F011 3:11 input "Zip" has "Z"; use small letters, digits and "_", a letter first = write zip
+    F011 4:12 secret name "token" has "t"; use capitals, digits and "_", a capital first = write TOKEN
+    F011 5:11 agent name "1st" begins with "1"; use small letters, digits and "_", a letter first = write st
+    F011 6:15 step id "draft-1" has "-"; use small letters, digits and "_", a letter first = write draft_1
+    F011 6:40 step id "é" has "é"; use small letters, digits and "_", a letter first = write a name such as draft
+    F011 6:59 step id "" is empty; use small letters, digits and "_", a letter first = write a name such as draft
+    "#);
+}
+
+#[test]
+fn names_that_mean_something_else_are_reserved() {
+    assert_snapshot!(findings("flow: 1\nname: a\ninputs: { channel: text }\nsteps: [{ id: stop, set: 1 }, { id: b, set: 1, for_each: [1], as: inputs }, { id: c, route: inputs.x, cases: [{ id: otherwise, when: x, set: 1 }] }]\n"), @r#"
+    F012 3:11 "channel" cannot be used as an input name; it means the run's channel = choose another name
+    F012 4:15 "stop" cannot be used as a step id; it means what to do after a failure = choose another name
+    F012 4:67 "inputs" cannot be used as a loop name; it has a meaning of its own = choose another name
+    F012 4:117 "otherwise" cannot be used as a case id; it means what is done when no case fits = choose another name
+    "#);
+}
+
+#[test]
+fn two_of_one_id_are_told_with_the_first() {
+    assert_snapshot!(findings("flow: 1\nname: a\nchannels: [sms, sms]\nsteps:\n  - { id: a, set: 1 }\n  - { id: a, set: 2 }\n  - id: b\n    route: inputs.x\n    cases:\n      - { id: c, when: x, steps: [{ id: rows, set: 1 }, { id: a, set: 1 }] }\n      - { id: c, when: x, steps: [{ id: rows, set: 1 }] }\nfinally: [{ id: b, set: 1 }]\n"), @r#"
+    F013 3:17 channel "sms" is listed twice = remove one of the two
+    F013 6:11 two steps are called "a" = rename one of the two
+    F013 10:63 two steps are called "a" = rename one of the two
+    F013 11:15 two cases are called "c" = rename one of the two
+    F013 12:17 two steps are called "b" = rename one of the two
+    "#);
+}
+
+#[test]
+fn sections_with_nothing_in_them_are_told() {
+    assert_snapshot!(findings("flow: 1\nname: a\nagents:\nlimits:\nchannels: []\nsteps: []\n"), @r#"
+    F015 3:8 "agents" is empty = fill it in, or remove the key
+    F015 4:8 "limits" of this pipeline is empty = fill it in, or remove it
+    F015 5:11 "channels" is empty = fill it in, or remove the key
+    F015 6:8 "steps" is empty = fill it in, or remove the key
+    "#);
+    assert_snapshot!(with_steps("  - { id: a, route: x, cases: [] }\n  - { id: b, gate: [], of: x }\n  - { id: c, sql: \"\" }\n  - { id: d, route: x, cases: [{ id: e, phrases: [], set: 1 }] }"), @r#"
+    F015 4:31 "cases" is empty = fill it in, or remove the key
+    F015 5:20 "gate" is empty = fill it in, or remove the key
+    F015 6:19 "sql" is empty = fill it in, or remove the key
+    F015 7:50 "phrases" is empty = fill it in, or remove the key
+    "#);
+}
+
+#[test]
+fn missing_files_are_told_where_they_are_named() {
+    assert_snapshot!(head("imports: [nothing.yaml]\nchannels: [none]\nstyle_guide: none\nagents: { w: { instructions: { file: notes.md } }, v: { output_schema: { file: no.json } } }\nmodels: { m: { provider: scripted, replies: no.yaml } }\ndata: { d: { file: no.csv } }\ntools: { t: { pipeline: no.yaml } }"), @r#"
+    F016 3:11 cannot read "nothing.yaml", imported here: no such file = make the file, or correct the path
+    F025 4:12 channel "none" does not exist = make the file, or correct the path
+    F025 5:14 style guide "none" does not exist = make the file, or correct the path
+    F025 6:38 instructions file "notes.md" does not exist; did you mean "note.md"? = correct the name
+    F025 6:80 schema file "no.json" does not exist = make the file, or correct the path
+    F025 7:45 replies file "no.yaml" does not exist = make the file, or correct the path
+    F025 8:20 data file "no.csv" does not exist = make the file, or correct the path
+    F025 9:25 pipeline "no.yaml" does not exist = make the file, or correct the path
+    "#);
+    assert_snapshot!(with_steps("  - { id: a, call: no.yaml }\n  - { id: b, format: x, channel: none, style_guide: none }"), @r#"
+    F025 4:20 pipeline "no.yaml" does not exist = make the file, or correct the path
+    F025 5:34 channel "none" does not exist = make the file, or correct the path
+    F025 5:53 style guide "none" does not exist = make the file, or correct the path
+    "#);
+    assert_snapshot!(head("data: { d: { file: ../../etc/hosts.csv } }\ntools: { t: { file: ../.. } }"), @r#"
+    F604 3:20 data file "../../etc/hosts.csv" leaves the project folder = move the file into the project, or name the project with --project
+    F604 4:21 folder "../.." leaves the project folder = move the file into the project, or name the project with --project
+    "#);
+}
+
+#[test]
+fn schemas_are_told_at_the_part_that_is_wrong() {
+    assert_snapshot!(with_steps("  - id: a\n    agent: w\n    prompt: Hi\n    output_schema:\n      type: object\n      properties:\n        n: { type: int }"), @r#"F019 10:20 output_schema of step "a": type "int" is not known; did you mean "integer"? = write one of: string, number, integer, boolean, array, object, null"#);
+    assert_snapshot!(with_steps("  - { id: a, agent: w, prompt: Hi, output_schema: { $ref: http://x/y } }\n  - { id: b, agent: w, prompt: Hi, output_schema: { pattern: \"(?=a)\" } }\n  - { id: c, agent: w, prompt: Hi, output_schema: { required: true } }"), @r#"
+    F019 4:59 output_schema of step "a": the reference "http://x/y" leads out of the schema = write a reference that begins with # and put what it names into $defs
+    F019 5:62 output_schema of step "b": the pattern looks ahead or behind (such as "(?="), which is not possible here = correct the pattern
+    F019 6:63 output_schema of step "c": "required" is not of type "array" = correct this part of the schema
+    "#);
+}
+
+#[test]
+fn field_rules_that_contradict_are_told() {
+    assert_snapshot!(head("inputs:\n  tone: { type: text, enum: [formal, casual], default: friendly }\n  len: { type: text, min_length: 9, max_length: 5 }\n  num: { type: number, minimum: 5, maximum: 1, min_length: 1 }\n  int: { type: integer, default: 1.5 }\n  day: { type: date, default: 18.11.2026 }\n  list: { type: list, items: integer, default: [1, a] }\n  zip: { type: text, pattern: \"([0-9]\" }\n  low: { type: integer, minimum: 3, default: 2 }\n  pat: { type: text, pattern: \"^a\", default: b }"), @r#"
+    F020 4:56 default "friendly" of input "tone" is not one of: formal, casual = change one of the two so that they agree
+    F020 5:34 min_length 9 of input "len" is above max_length 5 = change one of the two so that they agree
+    F020 6:33 minimum 5 of input "num" is above maximum 1 = change one of the two so that they agree
+    F020 6:48 min_length of input "num" goes with text and list only, and its type is number = change one of the two so that they agree
+    F020 7:34 default 1.5 of input "int" is no "integer" = change one of the two so that they agree
+    F020 8:31 default "18.11.2026" of input "day" is no "date" = change one of the two so that they agree
+    F020 9:48 default [1,"a"] of input "list" has an element that is no "integer" = change one of the two so that they agree
+    F021 10:31 the pattern of input "zip" has a "(" that is never closed = correct the pattern "([0-9]"
+    F020 11:46 default 2 of input "low" is below minimum 3 = change one of the two so that they agree
+    F020 12:46 default "b" of input "pat" does not match its pattern = change one of the two so that they agree
+    "#);
+}
+
+#[test]
+fn limits_of_nothing_are_told() {
+    assert_snapshot!(head("limits: { max_parallel: 0, max_cost_usd: 0, deadline: 0s, max_steps: -1, max_tokens: 1.5 }"), @r#"
+    F505 3:25 max_parallel must be 1 or more; leave it out for the default = write a number above 0, or remove the key
+    F505 3:42 max_cost_usd must be above 0; leave it out for the default = write a number above 0, or remove the key
+    F505 3:55 deadline must be above 0; leave it out for the default = write a number above 0, or remove the key
+    F505 3:70 max_steps must be 1 or more; leave it out for the default = write a number above 0, or remove the key
+    F005 3:86 "max_tokens" must be a whole number, found the number 1.5 = write a whole number
+    "#);
+    assert_snapshot!(with_steps("  - { id: a, set: 1, retry: { max_attempts: 0, delay: 0s } }"), @"F505 4:45 max_attempts must be 1 or more; leave it out for the default = write a number above 0, or remove the key");
+}
+
+#[test]
+fn criteria_must_say_what_is_measured() {
+    assert_snapshot!(head("scorecards:\n  s:\n    criteria:\n      - { id: a, description: Good., check: { contains: x } }\n      - { id: b, description: It is good enough. }\n      - { id: c, description: It is good enough., judge: false }\n      - { id: d, description: It is good enough., judge: true, expected: x, check: { emojis: none } }\n      - { id: a, description: It is good enough., check: {} }"), @r#"
+    F406 6:31 description "Good." of criterion "a" has 5 characters; write at least 10 = say what can be measured
+    F404 7:11 criterion "b" has neither check nor judge: true = add check: { … } or judge: true
+    F404 8:11 criterion "c" has neither check nor judge: true = add check: { … } or judge: true
+    F006 9:51 criterion "d" has both "check" and "judge"; keep one = remove "check" or "judge"
+    F013 10:15 two criteria are called "a" = rename one of the two
+    F015 10:58 "check" is empty = fill it in, or remove the key
+    "#);
+}
+
+#[test]
+fn checks_are_read_one_by_one() {
+    assert_snapshot!(head("scorecards:\n  s:\n    criteria:\n      - id: a\n        description: It is good enough.\n        check: { regex: \"(\", emojis: many, language: english, pii: some, links: 5, markdown: [bolt], fits_channel: false, max_length: -1, contain: x, readability: high }"), @r#"
+    F021 8:25 the pattern of the check of criterion "a" has a "(" that is never closed = correct the pattern "("
+    F005 8:38 "emojis" must be none or a whole number, found the text "many" = write none or a whole number
+    F007 8:54 language "english" is not two small letters = write for example en, de or es
+    F007 8:68 pii "some" is not one of: none = write one of these
+    F005 8:81 "links" must be none or a list of hosts, found the number 5 = write none or a list of hosts
+    F007 8:95 markdown "bolt" is not one of: bold, italic, strike, headers, tables, links, code, lists = write bold
+    F007 8:116 fits_channel: false checks nothing; write true, or leave it out = write true, or remove the key
+    F005 8:135 "max_length" must be a whole number, 0 or more, found the number -1 = write a whole number, 0 or more
+    F002 8:139 unknown key "contain" in the check of criterion "a"; did you mean "contains"? = write contains
+    F005 8:164 "readability" must be a number, found the text "high" = write a number
+    "#);
+}
+
+#[test]
+fn what_is_not_in_this_version_is_known_but_refused() {
+    assert_snapshot!(head("conversation: { id: x }\nmodels: { m: { provider: cli, preset: codex }, n: { provider: replay, folder: x } }\ntools: { t: { command: x, args: [a] }, u: { url: http://x }, v: { python: x } }"), @r#"
+    F910 3:1 "conversation" is not yet available in this version = remove it, or wait for a later version
+    F910 4:26 provider "cli" is not yet available in this version = remove it, or wait for a later version
+    F910 4:63 provider "replay" is not yet available in this version = remove it, or wait for a later version
+    F910 5:15 "command" is not yet available in this version = remove it, or wait for a later version
+    F910 5:45 "url" is not yet available in this version = remove it, or wait for a later version
+    F910 5:67 "python" is not yet available in this version = remove it, or wait for a later version
+    "#);
+    assert_snapshot!(with_steps("  - { id: a, plan: w, prompt: Hi, may_use: [t], max_parallel: 2 }\n  - { id: b, task: w, prompt: Hi, artefact: sql, accept: [x], max_attempts: 3 }\n  - { id: c, dialogue: [a, b], topic: x, max_turns: 3, until: { repeats: 2 } }\n  - { id: d, approval: Go?, form: { a: text }, on_timeout: reject }\n  - { id: e, python: x, returns: [x] }\n  - { id: f, agent: w, prompt: Hi, history: true }"), @r#"
+    F910 4:14 "plan" is not yet available in this version = remove it, or wait for a later version
+    F910 5:14 "task" is not yet available in this version = remove it, or wait for a later version
+    F910 6:14 "dialogue" is not yet available in this version = remove it, or wait for a later version
+    F910 7:14 "approval" is not yet available in this version = remove it, or wait for a later version
+    F910 8:14 "python" is not yet available in this version = remove it, or wait for a later version
+    F910 9:36 "history" is not yet available in this version = remove it, or wait for a later version
+    "#);
+}
+
+#[test]
+fn loops_do_not_nest() {
+    assert_snapshot!(with_steps("  - id: a\n    for_each: [1]\n    route: x\n    cases: [{ id: b, when: x, set: 1, for_each: [2] }]"), @r#"F208 7:39 "for_each" stands inside the for_each of "a" = put the inner one into a pipeline of its own and call it"#);
+}
+
+#[test]
+fn shared_texts_cannot_read_steps() {
+    let text = "flow: 1\nagents: { w: { instructions: \"Use {{ steps.a.output }} and {{ inputs.b }}\" } }\n";
+    assert_snapshot!(read(text, definitions).1, @r#"F208 2:38 "steps" exists only in a pipeline; this text is shared by several = pass the value in by the step that uses this"#);
+    assert_snapshot!(read("flow: 1\nsteps: []\nagents: {}\n", definitions).1, @r#"F002 2:1 unknown key "steps" in this file of shared definitions = use one of: flow, description, imports, data, secrets, agents, models, tools, scorecards, policies"#);
+}
+
+#[test]
+fn channel_files_are_checked() {
+    let text = "flow: 1\nchannel: sms-1\nmax_length: 0\nlength_unit: words\nmarkdown: [bold, color]\nemoji: true\nsplit: { at: line, most_parts: 0, indicator: \"{page}/{parts}\" }\nbody: htm\nmarkup: { bold: \"*{txt}*\", escape: { ab: x }, table: grid }\n";
+    assert_snapshot!(read(text, channel).1, @r#"
+    F011 2:10 channel "sms-1" has "-"; use small letters, digits and "_", a letter first = write sms_1
+    F505 3:13 max_length must be 1 or more; leave it out for the default = write a number above 0, or remove the key
+    F007 4:14 length_unit "words" is not one of: characters, utf16, bytes, sms_segments = write one of these
+    F007 5:18 markdown "color" is not one of: bold, italic, strike, headers, tables, links, code, lists = write one of these
+    F002 6:1 unknown key "emoji" in this channel; did you mean "emojis"? = write emojis
+    F007 7:14 at "line" is not one of: paragraph, sentence, word = write one of these
+    F505 7:32 most_parts must be 1 or more; leave it out for the default = write a number above 0, or remove the key
+    F007 7:46 indicator has no place for {page}, only for {part} and {parts} = remove it
+    F007 8:7 body "htm" is not one of: text, markup, markdown, html, adaptive_card = write html
+    F007 9:17 bold has no place for {txt}, only for {text} = write {text}
+    F007 9:38 escape "ab" is not one character = write one character, and what is sent for it
+    F007 9:54 table "grid" is not one of: lines = write one of these
+    "#);
+}
+
+#[test]
+fn style_guides_are_checked() {
+    let text = "flow: 1\nstyle_guide: acme\nversion: 1.0\nemojis: { enabled: sometimes }\nformatting: { greeting: 5 }\nwords: { forbidden: [a], avoid: b }\ntone: loud\n";
+    let (guide, found) = read(text, style_guide);
+    assert_snapshot!(found, @r#"
+    F005 4:20 "enabled" must be true or false, found the text "sometimes" = write true or false
+    F005 5:25 "greeting" must be true, false or your own text, found the number 5 = write true, false or your own text
+    F002 6:10 unknown key "forbidden" in "words" of this style guide; did you mean "banned"? = write banned
+    F005 7:7 "tone" of this style guide must be a list of keys, found the text "loud" = write keys such as default, error, success
+    "#);
+    let guide = guide.unwrap();
+    assert_eq!(guide.version.as_deref(), Some("1.0"));
+    assert_eq!(guide.words.banned, ["a"]);
+    assert_eq!(guide.words.avoid, ["b"]);
+}
+
+#[test]
+fn tests_and_replies_are_checked() {
+    let text = "flow: 1\ntest: no.yaml\nnow: yesterday\nmocks: { a: { error: tired } }\ncases:\n  - { id: a, replies: { x: { txt: a }, y: {}, z: { text: a, data: 1 } }, expect: { status: good, steps: { a: done }, sent: { contains: a, contaions: b } } }\n  - { id: a, channels: [], conversation: [] }\n";
+    assert_snapshot!(read(text, test_file).1, @r#"
+    F025 2:7 pipeline "no.yaml" does not exist = make the file, or correct the path
+    F007 3:6 now "yesterday" is no date and time with a time zone = write for example "2026-11-18T09:00:00Z"
+    F007 4:22 error "tired" is not known = write one of: rate_limited, server_error, connection, timeout, bad_response, unknown_outcome, auth, bad_request, bad_shape, blocked, denied, limit, no_answer, no_case, not_accepted, quality, refused, rejected, too_large, truncated, unavailable, wrong_type, internal
+    F002 6:30 unknown key "txt" in the reply of "x"; did you mean "text"? = write text
+    F004 6:43 the reply of "y" says nothing = add one of: text, data, calls, error, passed, failed
+    F006 6:61 the reply of "z" has both "text" and "data"; keep one = remove "text" or "data"
+    F007 6:92 status "good" is not one of: succeeded, partial, quality_not_met, failed, timed_out, over_budget, cancelled = write one of these
+    F007 6:110 status of "a" "done" is not one of: succeeded, failed, skipped, blocked, cancelled = write one of these
+    F002 6:139 unknown key "contaions" in the check of "sent"; did you mean "contains"? = write contains
+    F013 7:11 two cases are called "a" = rename one of the two
+    F015 7:24 "channels" is empty = fill it in, or remove the key
+    F910 7:28 "conversation" is not yet available in this version = remove it, or wait for a later version
+    "#);
+    assert_snapshot!(read("flow: 1\nreplies: { a: [], b: 5, c: { passed: false }, d: { error: slow } }\n", replies).1, @r#"
+    F015 2:15 "replies of a" is empty = fill it in, or remove the key
+    F005 2:22 "reply of b" must be text, found the number 5 = put it in quotes: "5"
+    F007 2:30 passed: false does not say which criteria fail = write failed: { criterion: feedback }
+    F007 2:59 error "slow" is not known = write one of: rate_limited, server_error, connection, timeout, bad_response, unknown_outcome, auth, bad_request, bad_shape, blocked, denied, limit, no_answer, no_case, not_accepted, quality, refused, rejected, too_large, truncated, unavailable, wrong_type, internal
+    "#);
+}
+
+#[test]
+fn twenty_mistakes_in_one_file_are_twenty_findings() {
+    let text = "flow: 1
+name: twenty
+descripton: A file with many mistakes.
+inputs:
+  tone: { type: string }
+  channel: text
+  len: { type: text, min_length: 9, max_length: 5 }
+limits: { max_parallel: 0, deadline: 60 }
+channels: [none]
+agents:
+  writer: { instructions: 5, output: { a: strin } }
+scorecards:
+  reply:
+    criteria:
+      - { id: ok, description: Good., judge: true, expected: x }
+      - { id: tone, description: The tone is right. }
+steps:
+  - { id: draft-1, agent: writer, prompt: Hi }
+  - { id: b, agent: writer }
+  - { id: c, needs: [b] }
+  - { id: d, agent: writer, prompt: Hi, tool: x }
+  - { id: b, set: 1 }
+  - { id: e, set: 1, retry: { backoff: expo } }
+  - { id: f, stop: never }
+  - { id: g, python: x, returns: [x] }
+  - { id: h, sql: select 1, once: maybe }
+";
+    let found = findings(text);
+    assert_eq!(found.lines().count(), 20, "{found}");
+    let lines: std::collections::BTreeSet<&str> = found.lines().map(|line| line.split(' ').nth(1).unwrap()).collect();
+    assert_eq!(lines.len(), 20, "one place each: {found}");
+}

@@ -1,0 +1,149 @@
+//! Texts of authors: templates, bare expressions, and values with templates in them.
+
+use serde_json::Value;
+
+use super::context::{Lower, quoted};
+use super::keys;
+use super::reader::Reader;
+use crate::diagnostic::{Code, Diagnostic};
+use crate::model::{Filling, Form, Place, Text};
+use crate::source::Span;
+use crate::syntax::{Node, Scalar};
+use crate::template;
+
+impl Lower<'_> {
+    /// A text with `{{ … }}`.
+    pub fn text(&self, label: &str, node: &Node) -> Option<Text> {
+        match node.as_scalar().filter(|scalar| scalar.value.is_string()) {
+            Some(scalar) => Some(self.template(&scalar.text, place(scalar, node.span, 0))),
+            None => {
+                self.sentence(label, node);
+                None
+            }
+        }
+    }
+
+    /// A text where numbers and true/false count as their text: headers, arguments of programs.
+    pub fn loose_text(&self, label: &str, node: &Node) -> Option<Text> {
+        match node.as_scalar() {
+            Some(scalar) if scalar.value.is_number() || scalar.value.is_boolean() => Some(plain(&scalar.text, place(scalar, node.span, 0))),
+            _ => self.text(label, node),
+        }
+    }
+
+    /// A template from its text.
+    pub fn template(&self, source: &str, place: Place) -> Text {
+        if self.is_data {
+            return plain(source, place);
+        }
+        let text = template::text(source, place, &mut self.diagnostics());
+        self.check_shared(&text);
+        text
+    }
+
+    /// A bare expression.
+    pub fn expression(&self, label: &str, node: &Node) -> Option<Text> {
+        match node.as_scalar().filter(|scalar| !scalar.value.is_null() && !scalar.text.trim().is_empty()) {
+            Some(scalar) => Some(self.bare(&scalar.text, place(scalar, node.span, 0))),
+            None => {
+                self.wrong(label, node, "an expression such as inputs.name");
+                None
+            }
+        }
+    }
+
+    fn bare(&self, source: &str, place: Place) -> Text {
+        let text = template::expression(source, place, &mut self.diagnostics());
+        self.check_shared(&text);
+        text
+    }
+
+    /// Any value, with templates at its leaves.
+    pub fn filling(&self, node: &Node) -> Filling {
+        self.filling_with(node, &|scalar, span| {
+            let text = self.template(&scalar.text, place(scalar, span, 0));
+            match text.form {
+                Form::Plain => Filling::Constant(Value::String(scalar.text.clone())),
+                _ => Filling::Text(text),
+            }
+        })
+    }
+
+    /// A bare expression, or a list of them.
+    pub fn expressions(&self, label: &str, node: &Node) -> Option<Filling> {
+        match node.as_list() {
+            Some(list) => Some(Filling::List(list.iter().filter_map(|node| self.expression(label, node)).map(Filling::Text).collect())),
+            None => self.expression(label, node).map(Filling::Text),
+        }
+    }
+
+    fn filling_with(&self, node: &Node, leaf: &dyn Fn(&Scalar, Span) -> Filling) -> Filling {
+        if let Some(list) = node.as_list() {
+            let fillings: Vec<Filling> = list.iter().map(|node| self.filling_with(node, leaf)).collect();
+            return match fillings.iter().map(constant).collect() {
+                Some(values) => Filling::Constant(Value::Array(values)),
+                None => Filling::List(fillings),
+            };
+        }
+        if let Some(map) = node.as_map() {
+            let fillings: Vec<(String, Filling)> =
+                map.entries.iter().map(|(key, node)| (key.text.clone(), self.filling_with(node, leaf))).collect();
+            return match fillings.iter().map(|(name, filling)| Some((name.clone(), constant(filling)?))).collect() {
+                Some(values) => Filling::Constant(Value::Object(values)),
+                None => Filling::Map(fillings),
+            };
+        }
+        match node.as_scalar() {
+            Some(scalar) if scalar.value.is_string() => leaf(scalar, node.span),
+            _ => Filling::Constant(node.to_value()),
+        }
+    }
+
+    /// A text that stands here, or in `{ file: … }`.
+    pub fn text_or_file(&self, label: &str, owner: &str, node: &Node) -> Option<Text> {
+        if node.as_map().is_none() {
+            return self.text(label, node);
+        }
+        let keys = Reader::new(self, format!("{} of {owner}", quoted(label)), &[&keys::FILE], node)?;
+        let path = keys.name("file")?;
+        let answer = self.world().text(self.file, &path.value);
+        let (file, text) = self.found(Code::MissingFile, &format!("{label} file {}", quoted(&path.value)), path.span, answer)?;
+        let text = text.strip_prefix('\u{feff}').unwrap_or(&text).trim_end();
+        Some(self.template(text, Place { span: Span::new(file, 0, text.len()), offsets: vec![(0, 0)] }))
+    }
+
+    /// F208: what other files use cannot read the steps of one of them.
+    fn check_shared(&self, text: &Text) {
+        if !self.is_shared {
+            return;
+        }
+        for read in text.reads.iter().filter(|read| read.path.first().is_some_and(|name| name == "steps")) {
+            let message = "\"steps\" exists only in a pipeline; this text is shared by several";
+            self.report(Diagnostic::new(Code::WrongPlace, read.span, message).help("pass the value in by the step that uses this"));
+        }
+    }
+}
+
+/// A text that is taken as it is.
+pub fn plain(source: &str, place: Place) -> Text {
+    Text { source: source.into(), form: Form::Plain, place, reads: vec![] }
+}
+
+/// The place of the text of a scalar from byte `start` on.
+pub fn place(scalar: &Scalar, span: Span, start: usize) -> Place {
+    let start = start as u32;
+    let offsets = match scalar.offsets.partition_point(|(text, _)| *text <= start).checked_sub(1) {
+        None => vec![],
+        Some(first) => {
+            scalar.offsets[first..].iter().map(|(text, file)| (text.saturating_sub(start), file + start.saturating_sub(*text))).collect()
+        }
+    };
+    Place { span, offsets }
+}
+
+fn constant(filling: &Filling) -> Option<Value> {
+    match filling {
+        Filling::Constant(value) => Some(value.clone()),
+        _ => None,
+    }
+}

@@ -1,0 +1,140 @@
+//! `tools`.
+
+use std::path::PathBuf;
+
+use super::context::{Lower, quoted};
+use super::fields::FieldRole;
+use super::keys::{self, Place};
+use super::reader::Reader;
+use super::texts::place;
+use crate::diagnostic::{Code, Diagnostic};
+use crate::model::{Approve, PipelineId, Text, Tool, ToolKind};
+use crate::source::{Span, Spanned};
+use crate::syntax::Node;
+
+/// Methods of HTTP requests.
+const METHODS: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
+
+/// One tool; one that cannot be read or is not yet available has the kind `Broken`.
+pub fn tool(lower: &Lower, owner: &str, span: Span, node: &Node) -> Tool {
+    let mut tool = Tool {
+        span,
+        kind: ToolKind::Broken,
+        description: None,
+        with: vec![],
+        allow: None,
+        deny: vec![],
+        timeout: None,
+        connect_timeout: None,
+        approve: Approve::Never,
+    };
+    let (keys, kind) = one_kind(lower, owner, &[&keys::TOOL], keys::TOOL_KINDS, node);
+    let Some(keys) = keys else { return tool };
+    tool.kind = kind.and_then(|kind| read_kind(&keys, kind.name)).unwrap_or(ToolKind::Broken);
+    tool.description = keys.sentence("description");
+    tool.with = keys.pairs("with");
+    tool.allow = keys.names("allow");
+    tool.deny = keys.names("deny").unwrap_or_default();
+    tool.timeout = keys.duration("timeout");
+    tool.connect_timeout = keys.duration("connect_timeout");
+    tool.approve = match keys.get("approve") {
+        None => Approve::Never,
+        Some(node) if node.as_list().is_some() => {
+            Approve::Names(keys.names("approve").unwrap_or_default().into_iter().map(|name| name.value).collect())
+        }
+        Some(_) => match keys.boolean("approve") {
+            Some(true) => Approve::Always,
+            _ => Approve::Never,
+        },
+    };
+    tool
+}
+
+/// The keys of something that has exactly one of several kinds (F004, F006), and its kind. The kind's key comes first in its
+/// place; `common` are the places of every kind, the first of them with the keys that are required in any case.
+pub fn one_kind<'a, 'w>(
+    lower: &'a Lower<'w>,
+    owner: &str,
+    common: &[&'static Place],
+    kinds: &'static [&'static Place],
+    node: &'a Node,
+) -> (Option<Reader<'a, 'w>>, Option<&'static Place>) {
+    let given: Vec<&'static Place> =
+        kinds.iter().copied().filter(|kind| node.as_map().is_some_and(|map| map.get(kind.name).is_some())).collect();
+    if let [kind] = given.as_slice() {
+        let places: Vec<&'static Place> = common.iter().copied().chain([*kind]).collect();
+        return (Reader::new(lower, owner, &places, node), Some(kind));
+    }
+    let possible = if given.is_empty() { kinds } else { given.as_slice() };
+    let places: Vec<&'static Place> = common.iter().copied().chain(possible.iter().copied()).collect();
+    let Some(keys) = Reader::lenient(lower, owner, &places, node) else { return (None, None) };
+    keys.report_missing(common);
+    if !given.is_empty() {
+        keys.check_one_of(&given.iter().map(|kind| kind.name).collect::<Vec<_>>());
+    } else if !keys.meant().any(|meant| kinds.iter().any(|kind| kind.name == meant)) {
+        let now: Vec<&str> = kinds.iter().filter(|kind| !kind.keys.first().is_some_and(|key| key.is_later)).map(|kind| kind.name).collect();
+        keys.missing(&format!("has no kind; give it one of: {}", now.join(", ")), "add the key of a kind with its value");
+    }
+    (Some(keys), None)
+}
+
+fn read_kind(keys: &Reader, kind: &str) -> Option<ToolKind> {
+    match kind {
+        "http" => {
+            let headers = headers(keys);
+            let (query, body) = (keys.pairs("query"), keys.filling("body"));
+            let arguments = keys.fields("arguments", "argument", FieldRole::Input);
+            let (method, url) = request(keys)?;
+            let query = query.into_iter().map(|(name, value)| (name.value, value)).collect();
+            Some(ToolKind::Http { method, url, headers, query, body, arguments })
+        }
+        "sql" => keys.names("sql").map(ToolKind::Sql),
+        "file" => path(keys, "file", "folder").map(ToolKind::File),
+        "pipeline" => {
+            let file = keys.name("pipeline")?;
+            let pipeline = called(keys.lower, &file);
+            Some(ToolKind::Pipeline { file, pipeline })
+        }
+        "smtp" => {
+            let (address, from) = (keys.text("smtp"), keys.text("from"));
+            let (user, password) = (keys.text("user"), keys.text("password"));
+            Some(ToolKind::Smtp { address: address?, from: from?, user, password })
+        }
+        _ => None,
+    }
+}
+
+/// A pipeline that is called (F025).
+pub fn called(lower: &Lower, file: &Spanned<String>) -> Option<PipelineId> {
+    let answer = lower.world().pipeline(file.span, &file.value);
+    lower.found(Code::MissingFile, &format!("pipeline {}", quoted(&file.value)), file.span, answer)
+}
+
+/// A path inside the project, joined to the folder of the file (F604).
+fn path(keys: &Reader, key: &str, what: &str) -> Option<PathBuf> {
+    let written = keys.name(key)?;
+    let answer = keys.lower.world().path(keys.lower.file, &written.value);
+    keys.lower.found(Code::MissingFile, &format!("{what} {}", quoted(&written.value)), written.span, answer)
+}
+
+/// `POST https://…`: method and address.
+pub fn request(keys: &Reader) -> Option<(String, Text)> {
+    let node = keys.get("http")?;
+    let text = keys.lower.sentence("http", node)?;
+    let scalar = node.as_scalar()?;
+    let method = METHODS.iter().find(|method| text.strip_prefix(**method).is_some_and(|rest| rest.starts_with([' ', '\t'])));
+    let Some(method) = method else {
+        let message = format!("http {} does not begin with a method and an address", quoted(&text));
+        let help = format!("write for example GET https://example.com/ (methods: {})", METHODS.join(", "));
+        keys.lower.report(Diagnostic::new(Code::BadValue, node.span, message).help(help));
+        return None;
+    };
+    let address = text[method.len()..].trim();
+    let start = text.len() - text[method.len()..].trim_start().len();
+    Some(((*method).to_owned(), keys.lower.template(address, place(scalar, node.span, start))))
+}
+
+/// `headers`: names and texts.
+pub fn headers(keys: &Reader) -> Vec<(String, Text)> {
+    keys.entries("headers").filter_map(|(name, node)| Some((name.text.clone(), keys.lower.loose_text(&name.text, node)?))).collect()
+}

@@ -1,0 +1,280 @@
+//! Single values: a node becomes a number, a text, a word, or a finding. `label` is the key the value belongs to.
+
+use std::time::Duration;
+
+use super::context::{LONGEST_MESSAGE, Lower, did_you_mean, found, quoted};
+use super::units::{parse_duration, parse_size};
+use crate::diagnostic::{Code, Diagnostic, nearest};
+use crate::source::{Span, Spanned};
+use crate::syntax::{Map, Node, NodeKind, Scalar};
+
+impl Lower<'_> {
+    /// F005.
+    pub fn wrong(&self, label: &str, node: &Node, must_be: &str) {
+        self.wrong_thing(&quoted(label), node, must_be);
+    }
+
+    /// F005 about something that has no key: `input "tone"`.
+    pub fn wrong_thing(&self, what: &str, node: &Node, must_be: &str) {
+        if node.kind != NodeKind::Broken {
+            let message = format!("{what} must be {must_be}, found {}", found(node));
+            self.report(Diagnostic::new(Code::WrongType, node.span, message).help(format!("write {must_be}")));
+        }
+    }
+
+    /// F007: `label "written" is not one of: …`.
+    pub fn not_one_of(&self, code: Code, label: &str, written: &str, span: Span, allowed: &[&str]) {
+        let near = nearest(written, allowed.iter().copied());
+        let head = format!("{label} {} is not one of", quoted(written));
+        let all = format!("{head}: {}", allowed.join(", "));
+        let is_short = all.chars().count() <= LONGEST_MESSAGE;
+        let message = if is_short { all } else { format!("{label} {} is not known{}", quoted(written), did_you_mean(&near)) };
+        let diagnostic = Diagnostic::new(code, span, message);
+        self.report(match near.first() {
+            Some(name) => diagnostic.help(format!("write {name}")).proposed_fix(vec![(span, (*name).to_owned())]),
+            None if is_short => diagnostic.help("write one of these"),
+            None => diagnostic.help(format!("write one of: {}", allowed.join(", "))),
+        });
+    }
+
+    /// A text for people or models.
+    pub fn sentence(&self, label: &str, node: &Node) -> Option<String> {
+        self.text_scalar(label, node).map(|scalar| scalar.text.clone())
+    }
+
+    /// A text that is fixed before the run; braces are a finding.
+    pub fn fixed(&self, label: &str, node: &Node) -> Option<Spanned<String>> {
+        let scalar = self.text_scalar(label, node)?;
+        if scalar.text.contains("{{") || scalar.text.contains("{%") {
+            let message = format!("{} is read before the run, so it cannot hold {{{{ }}}}", quoted(label));
+            self.report(Diagnostic::new(Code::BadValue, node.span, message).help("write the text itself"));
+            return None;
+        }
+        Some(Spanned::new(scalar.text.clone(), node.span))
+    }
+
+    /// The name of something: a fixed text that is not empty.
+    pub fn name(&self, label: &str, node: &Node) -> Option<Spanned<String>> {
+        let name = self.fixed(label, node)?;
+        if name.value.trim().is_empty() {
+            self.report(Diagnostic::new(Code::BadValue, node.span, format!("{} is an empty text", quoted(label))).help("write a name"));
+            return None;
+        }
+        Some(name)
+    }
+
+    /// A new id. It is given back even when F011 was reported, so that nothing else stumbles over it.
+    pub fn new_id(&self, label: &str, node: &Node) -> Option<Spanned<String>> {
+        let id = self.fixed(label, node)?;
+        self.check_id(label, &id.value, id.span);
+        Some(id)
+    }
+
+    /// F011 for ids: small letters, digits and `_`, a letter first.
+    pub fn check_id(&self, label: &str, id: &str, span: Span) {
+        let rule = "use small letters, digits and \"_\", a letter first";
+        self.check_letters(label, id, span, rule, |c| c.is_ascii_lowercase(), str::to_lowercase);
+    }
+
+    /// F011 for names of secrets: capitals.
+    pub fn check_secret_name(&self, name: &str, span: Span) {
+        let rule = "use capitals, digits and \"_\", a capital first";
+        self.check_letters("secret name", name, span, rule, |c| c.is_ascii_uppercase(), str::to_uppercase);
+    }
+
+    fn check_letters(&self, label: &str, id: &str, span: Span, rule: &str, is_letter: fn(char) -> bool, case: fn(&str) -> String) {
+        let wrong = match id.chars().next() {
+            None => "is empty".to_owned(),
+            Some(first) => match id.chars().find(|c| !(is_letter(*c) || c.is_ascii_digit() || *c == '_')) {
+                Some(c) => format!("has {}", quoted(&c.to_string())),
+                None if is_letter(first) => return,
+                None => format!("begins with {}", quoted(&first.to_string())),
+            },
+        };
+        let mended: String = case(id).chars().map(|c| if is_letter(c) || c.is_ascii_digit() { c } else { '_' }).collect();
+        let mended = mended.trim_start_matches(|c: char| !is_letter(c));
+        let diagnostic = Diagnostic::new(Code::BadId, span, format!("{label} {} {wrong}; {rule}", quoted(id)));
+        self.report(match mended {
+            "" => diagnostic.help("write a name such as draft"),
+            name => diagnostic.help(format!("write {name}")),
+        });
+    }
+
+    /// A whole number, 0 or more.
+    pub fn whole(&self, label: &str, node: &Node) -> Option<u64> {
+        let number = node.as_scalar().and_then(|scalar| scalar.value.as_u64());
+        if number.is_none() {
+            self.wrong(label, node, "a whole number, 0 or more");
+        }
+        number
+    }
+
+    /// A whole number, 1 or more (F505).
+    pub fn limit(&self, label: &str, node: &Node) -> Option<u64> {
+        let value = node.as_scalar().map(|scalar| &scalar.value);
+        if value.is_some_and(|value| value.as_i64().is_some_and(|n| n < 1)) {
+            self.zero(node, &format!("{label} must be 1 or more"));
+            return None;
+        }
+        let number = value.and_then(serde_json::Value::as_u64);
+        if number.is_none() {
+            self.wrong(label, node, "a whole number");
+        }
+        number
+    }
+
+    /// A number.
+    pub fn number(&self, label: &str, node: &Node) -> Option<f64> {
+        let number = node.as_scalar().and_then(|scalar| scalar.value.as_f64()).filter(|n| n.is_finite());
+        if number.is_none() {
+            self.wrong(label, node, "a number");
+        }
+        number
+    }
+
+    /// A number above 0 (F505).
+    pub fn positive(&self, label: &str, node: &Node) -> Option<f64> {
+        let number = self.number(label, node)?;
+        if number <= 0.0 {
+            self.zero(node, &format!("{label} must be above 0"));
+            return None;
+        }
+        Some(number)
+    }
+
+    fn zero(&self, node: &Node, message: &str) {
+        let message = format!("{message}; leave it out for the default");
+        self.report(Diagnostic::new(Code::ZeroLimit, node.span, message).help("write a number above 0, or remove the key"));
+    }
+
+    /// True or false.
+    pub fn boolean(&self, label: &str, node: &Node) -> Option<bool> {
+        let scalar = node.as_scalar();
+        let value = scalar.and_then(|scalar| scalar.value.as_bool());
+        if value.is_none() {
+            self.wrong(label, node, "true or false");
+        }
+        value
+    }
+
+    /// A time with its unit, above 0.
+    pub fn duration(&self, label: &str, node: &Node) -> Option<Duration> {
+        let duration = self.with_unit(label, node, "a time such as 5s", parse_duration)?;
+        if duration.is_zero() {
+            self.zero(node, &format!("{label} must be above 0"));
+            return None;
+        }
+        Some(duration)
+    }
+
+    /// A time with its unit, 0 too.
+    pub fn duration_or_zero(&self, label: &str, node: &Node) -> Option<Duration> {
+        self.with_unit(label, node, "a time such as 5s", parse_duration)
+    }
+
+    /// A size with its unit, in bytes.
+    pub fn size(&self, label: &str, node: &Node) -> Option<u64> {
+        self.with_unit(label, node, "a size such as 10MB", parse_size)
+    }
+
+    fn with_unit<T>(&self, label: &str, node: &Node, must_be: &str, parse: fn(&str) -> Result<T, String>) -> Option<T> {
+        let Some(scalar) = node.as_scalar().filter(|scalar| scalar.value.is_string() || scalar.value.is_number()) else {
+            self.wrong(label, node, must_be);
+            return None;
+        };
+        match parse(&scalar.text) {
+            Ok(value) => Some(value),
+            Err(why) => {
+                let message = format!("{label} {} {why}", quoted(&scalar.text));
+                self.report(Diagnostic::new(Code::BadDuration, node.span, message).help(format!("write {must_be}")));
+                None
+            }
+        }
+    }
+
+    /// One of these words.
+    pub fn word<'s>(&self, label: &str, node: &Node, allowed: &[&'s str]) -> Option<&'s str> {
+        let Some(scalar) = node.as_scalar().filter(|scalar| !scalar.value.is_null()) else {
+            self.wrong(label, node, &format!("one of {}", allowed.join(", ")));
+            return None;
+        };
+        let word = allowed.iter().find(|word| **word == scalar.text).copied();
+        if word.is_none() {
+            self.not_one_of(Code::BadValue, label, &scalar.text, node.span, allowed);
+        }
+        word
+    }
+
+    /// A list.
+    pub fn list<'a>(&self, label: &str, node: &'a Node) -> Option<&'a [Node]> {
+        let list = node.as_list();
+        if list.is_none() {
+            match self.is_nothing(label, node) {
+                true => return None,
+                false => self.wrong(label, node, "a list"),
+            }
+        }
+        list
+    }
+
+    /// A list with something in it (F015).
+    pub fn filled_list<'a>(&self, label: &str, node: &'a Node) -> Option<&'a [Node]> {
+        let list = self.list(label, node)?;
+        if list.is_empty() {
+            self.empty(label, node.span);
+            return None;
+        }
+        Some(list)
+    }
+
+    /// A list, or one value in place of a list of one.
+    pub fn one_or_many<'a>(&self, label: &str, node: &'a Node) -> Vec<&'a Node> {
+        match node.as_list() {
+            Some([]) => {
+                self.empty(label, node.span);
+                vec![]
+            }
+            Some(list) => list.iter().collect(),
+            None => vec![node],
+        }
+    }
+
+    /// Names of the author's choice with their values.
+    pub fn entries<'a>(&self, label: &str, node: &'a Node) -> Option<&'a Map> {
+        let map = node.as_map();
+        if map.is_none() {
+            match self.is_nothing(label, node) {
+                true => return None,
+                false => self.wrong(label, node, "a list of keys"),
+            }
+        }
+        map
+    }
+
+    /// F015 for a section of which only the key stands there.
+    pub fn is_nothing(&self, label: &str, node: &Node) -> bool {
+        let is_nothing = node.as_scalar().is_some_and(|scalar| scalar.value.is_null());
+        if is_nothing {
+            self.empty(label, node.span);
+        }
+        is_nothing
+    }
+
+    /// F015.
+    pub fn empty(&self, label: &str, span: Span) {
+        let message = format!("{} is empty", quoted(label));
+        self.report(Diagnostic::new(Code::EmptySection, span, message).help("fill it in, or remove the key"));
+    }
+
+    fn text_scalar<'a>(&self, label: &str, node: &'a Node) -> Option<&'a Scalar> {
+        let scalar = node.as_scalar().filter(|scalar| scalar.value.is_string());
+        if scalar.is_none() && node.kind != NodeKind::Broken {
+            let diagnostic = Diagnostic::new(Code::WrongType, node.span, format!("{} must be text, found {}", quoted(label), found(node)));
+            self.report(match node.as_scalar() {
+                Some(scalar) if !scalar.value.is_null() => diagnostic.help(format!("put it in quotes: \"{}\"", scalar.text)),
+                _ => diagnostic.help("write a text"),
+            });
+        }
+        scalar
+    }
+}

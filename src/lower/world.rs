@@ -1,0 +1,48 @@
+//! What a file may ask about other files.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::{Definitions, FileKind};
+use crate::model::{Channel, PipelineId, Replies, StyleGuide};
+use crate::source::{FileId, Span};
+
+/// The other files, as one file sees them. `load` answers; tests may answer from memory. Paths are as written, relative to
+/// the folder of `from`.
+pub trait World {
+    /// The folder of a file.
+    fn folder(&self, file: FileId) -> PathBuf;
+    /// The place a path names.
+    fn path(&self, from: FileId, path: &str) -> Result<PathBuf, Unreadable>;
+    /// The place of a file that must be there but is not read.
+    fn existing(&self, from: FileId, path: &str) -> Result<PathBuf, Unreadable>;
+    /// The definitions of a file; `from` is the place of the import.
+    fn import(&mut self, from: Span, path: &str) -> Result<Arc<Definitions>, Unreadable>;
+    /// A channel by name.
+    fn channel(&mut self, from: FileId, name: &str) -> Result<Arc<Channel>, Unreadable>;
+    /// A style guide by name.
+    fn style_guide(&mut self, from: FileId, name: &str) -> Result<Arc<StyleGuide>, Unreadable>;
+    /// The text of a file of instructions or of a schema.
+    fn text(&mut self, from: FileId, path: &str) -> Result<(FileId, Arc<str>), Unreadable>;
+    /// Scripted replies.
+    fn replies(&mut self, from: FileId, path: &str) -> Result<Arc<Replies>, Unreadable>;
+    /// A pipeline that is called; `from` is the place of the call.
+    fn pipeline(&mut self, from: Span, path: &str) -> Result<PipelineId, Unreadable>;
+}
+
+/// Why another file cannot be had.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Unreadable {
+    /// There is none. Names of those there are, for "did you mean".
+    Missing(Vec<String>),
+    /// It lies outside the project.
+    Outside,
+    /// Imports go in a circle: the files, the first again at the end.
+    Circle(Vec<String>),
+    /// It is something else.
+    WrongKind(FileKind),
+    /// Another reason, to follow after a colon: `it is larger than 1 MiB`.
+    Because(String),
+    /// It was found, and what is wrong with it has been reported there.
+    Reported,
+}

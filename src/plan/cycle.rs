@@ -1,0 +1,110 @@
+//! Circles of steps that wait for each other (F101).
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use petgraph::graph::NodeIndex;
+use petgraph::visit::EdgeRef;
+
+use super::{Block, Edge};
+use crate::diagnostic::{Code, Diagnostic};
+use crate::model::Step;
+use crate::source::Span;
+
+/// Most circles reported at once; a file that has more is better mended step by step.
+const MOST_CIRCLES: usize = 20;
+/// How many steps of a tangle are tried as the start of its shortest circle: keeps the work in step with the size of the file.
+const STARTS: usize = 32;
+
+/// Reports each circle once, by its shortest way, and takes its last edge out so that the rest can be checked.
+pub(super) fn report(block: &mut Block, steps: &[Arc<Step>], diagnostics: &mut Vec<Diagnostic>) {
+    for _ in 0..MOST_CIRCLES {
+        let groups = petgraph::algo::tarjan_scc(&block.graph);
+        let circles: Vec<Vec<usize>> = groups
+            .iter()
+            .filter(|group| group.len() > 1 || group.iter().any(|node| block.graph.find_edge(*node, *node).is_some()))
+            .filter_map(|group| {
+                group.iter().take(STARTS).filter_map(|node| shortest(block, node.index())).min_by_key(|way| (way.len(), way.clone()))
+            })
+            .collect();
+        if circles.is_empty() {
+            return;
+        }
+        for circle in circles {
+            diagnostics.push(diagnose(block, steps, &circle));
+            // Every circle of the group needs an edge less before the next look; the reported one loses its first.
+            block.break_circle(&circle, circle[1 % circle.len()], circle[0]);
+        }
+    }
+}
+
+/// The shortest circle through a place: places in the order "waits for", the lowest place first.
+fn shortest(block: &Block, start: usize) -> Option<Vec<usize>> {
+    let mut from = vec![usize::MAX; block.len()];
+    let mut queue = VecDeque::from([start]);
+    while let Some(place) = queue.pop_front() {
+        for edge in block.graph.edges_directed(NodeIndex::new(place), petgraph::Direction::Incoming) {
+            let above = edge.source().index();
+            if above == start {
+                let mut way = vec![place];
+                let mut at = place;
+                while at != start {
+                    at = from[at];
+                    way.push(at);
+                }
+                way.reverse();
+                let lowest = way.iter().enumerate().min_by_key(|(_, p)| **p).map_or(0, |(i, _)| i);
+                way.rotate_left(lowest);
+                return Some(way);
+            }
+            if from[above] == usize::MAX {
+                from[above] = place;
+                queue.push_back(above);
+            }
+        }
+    }
+    None
+}
+
+fn diagnose(block: &Block, steps: &[Arc<Step>], circle: &[usize]) -> Diagnostic {
+    let id = |place: usize| steps[place].id.value.as_str();
+    let next = |i: usize| circle[(i + 1) % circle.len()];
+    let names: Vec<&str> = circle.iter().chain(&circle[..1]).map(|p| id(*p)).collect();
+    let place_of = |i: usize| -> (Span, bool) {
+        let step = &steps[circle[i]];
+        let written = step.needs.iter().flatten().find(|need| need.value == id(next(i)));
+        (written.map_or(step.id.span, |need| need.span), written.is_some())
+    };
+    let last = circle.len() - 1;
+    let marked = (0..circle.len()).rev().find(|i| place_of(*i).1).unwrap_or(last);
+    let message = if circle.len() == 1 {
+        format!("step \"{}\" waits for itself", names[0])
+    } else {
+        format!("steps wait for each other: {}", shorten(&names))
+    };
+    let mut diagnostic = Diagnostic::new(Code::Cycle, place_of(marked).0, message);
+    let mut by_order = vec![];
+    for i in 0..circle.len() {
+        let edge = block.graph.find_edge(NodeIndex::new(next(i)), NodeIndex::new(circle[i])).and_then(|e| block.graph.edge_weight(e));
+        if edge == Some(&Edge::Above) {
+            by_order.push(format!("\"{}\" waits for \"{}\"", id(circle[i]), id(next(i))));
+        }
+        if circle.len() > 1 {
+            // The one at the finding's own place is the label of what is marked.
+            diagnostic = diagnostic.related(place_of(i).0, format!("\"{}\" waits for \"{}\"", id(circle[i]), id(next(i))));
+        }
+    }
+    if by_order.is_empty() {
+        diagnostic.help("remove one of the names")
+    } else {
+        diagnostic.help(format!("give a step its own needs: from the order in the file, {}", by_order.join(", ")))
+    }
+}
+
+fn shorten(names: &[&str]) -> String {
+    if names.len() <= 8 {
+        names.join(" -> ")
+    } else {
+        format!("{} -> … -> {}", names[..4].join(" -> "), names[names.len() - 3..].join(" -> "))
+    }
+}

@@ -1,0 +1,158 @@
+//! Model → petgraph DAG and the one refinement. Tolerant: unresolved names leave edges out.
+//!
+//! Steps are numbered through a whole pipeline ([`StepIx`]), also those inside routes, `on_failure` and `finally`; each list of steps is
+//! a [`Block`] with a graph of its own.
+//! How to add a kind of edge: a variant of [`Edge`], where it is drawn in `block.rs`, what it means in `engine`.
+
+mod block;
+mod cycle;
+mod reach;
+mod refinement;
+
+use std::sync::Arc;
+
+pub use block::{Block, BlockIx, Edge};
+pub use refinement::Refinement;
+
+use crate::diagnostic::Diagnostic;
+use crate::model::{Pipeline, PipelineId, Program, Step, StepKind, ToolKind};
+
+/// Number of a step within its pipeline.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
+pub struct StepIx(pub u32);
+
+/// The graphs of a program.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// The program it was made from.
+    pub program: Program,
+    /// One a pipeline, in the program's order.
+    pub pipelines: Vec<PipelinePlan>,
+}
+
+impl Plan {
+    /// The plan of one pipeline.
+    pub fn pipeline(&self, id: PipelineId) -> &PipelinePlan {
+        &self.pipelines[id.0]
+    }
+}
+
+/// The graphs of one pipeline.
+#[derive(Debug, Clone)]
+pub struct PipelinePlan {
+    /// The pipeline.
+    pub pipeline: Arc<Pipeline>,
+    /// All steps.
+    pub steps: Vec<PlannedStep>,
+    /// All lists of steps.
+    pub blocks: Vec<Block>,
+    /// `steps`.
+    pub main: BlockIx,
+    /// `on_failure`.
+    pub on_failure: Option<BlockIx>,
+    /// `finally`.
+    pub finally: Option<BlockIx>,
+    /// The one refinement.
+    pub refinement: Option<Refinement>,
+}
+
+/// A step and where it stands.
+#[derive(Debug, Clone)]
+pub struct PlannedStep {
+    /// The step.
+    pub step: Arc<Step>,
+    /// Its list.
+    pub block: BlockIx,
+    /// Its place in that list.
+    pub place: usize,
+    /// Path below its block's prefix: its id.
+    pub id: Arc<str>,
+    /// Of a route: the lists of its cases, in order, `otherwise` last.
+    pub cases: Vec<BlockIx>,
+}
+
+impl PipelinePlan {
+    /// A step by number.
+    pub fn step(&self, ix: StepIx) -> &PlannedStep {
+        &self.steps[ix.0 as usize]
+    }
+
+    /// A block by number.
+    pub fn block(&self, ix: BlockIx) -> &Block {
+        &self.blocks[ix.0 as usize]
+    }
+
+    /// The pipeline a step runs: of a `call`, or of a tool that is one.
+    pub fn called(&self, step: &Step) -> Option<PipelineId> {
+        match &step.kind {
+            StepKind::Call(call) => call.pipeline,
+            StepKind::Tool(tool) => match &self.pipeline.tools.get(&tool.tool.value)?.kind {
+                ToolKind::Pipeline { pipeline, .. } => *pipeline,
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// The step that holds a block inside a route; `None` for the pipeline's own lists.
+    pub fn owner(&self, block: BlockIx) -> Option<StepIx> {
+        self.block(block).owner
+    }
+}
+
+/// Draws the graphs of a program. Findings: F100, F101, F112, F401, F409.
+pub fn plan(program: &Program, diagnostics: &mut Vec<Diagnostic>) -> Plan {
+    let pipelines = program.pipelines.iter().map(|pipeline| plan_pipeline(pipeline, diagnostics)).collect();
+    Plan { program: program.clone(), pipelines }
+}
+
+fn plan_pipeline(pipeline: &Arc<Pipeline>, diagnostics: &mut Vec<Diagnostic>) -> PipelinePlan {
+    let mut builder = Builder { steps: vec![], blocks: vec![] };
+    let main = builder.add(&pipeline.steps, None, diagnostics);
+    let on_failure = (!pipeline.on_failure.is_empty()).then(|| builder.add(&pipeline.on_failure, None, diagnostics));
+    let finally = (!pipeline.finally.is_empty()).then(|| builder.add(&pipeline.finally, None, diagnostics));
+    let mut plan = PipelinePlan {
+        pipeline: pipeline.clone(),
+        steps: builder.steps,
+        blocks: builder.blocks,
+        main,
+        on_failure,
+        finally,
+        refinement: None,
+    };
+    plan.refinement = refinement::find(&plan, diagnostics);
+    if let Some(refinement) = &plan.refinement {
+        refinement::hold_back_readers(&mut plan.blocks[main.0 as usize], refinement);
+    }
+    for block in &mut plan.blocks {
+        block.finish();
+    }
+    plan
+}
+
+/// Numbers steps and blocks, inner ones after the step that holds them.
+struct Builder {
+    steps: Vec<PlannedStep>,
+    blocks: Vec<Block>,
+}
+
+impl Builder {
+    fn add(&mut self, steps: &[Arc<Step>], owner: Option<StepIx>, diagnostics: &mut Vec<Diagnostic>) -> BlockIx {
+        let ix = BlockIx(self.blocks.len() as u32);
+        let first = StepIx(self.steps.len() as u32);
+        self.blocks.push(Block::new(steps, first, owner));
+        for (place, step) in steps.iter().enumerate() {
+            let id = Arc::from(step.id.as_str());
+            self.steps.push(PlannedStep { step: step.clone(), block: ix, place, id, cases: vec![] });
+        }
+        self.blocks[ix.0 as usize].connect(steps, diagnostics);
+        for (place, step) in steps.iter().enumerate() {
+            let StepKind::Route(route) = &step.kind else { continue };
+            let step = StepIx(first.0 + place as u32);
+            let cases = route.cases.iter().chain(&route.otherwise);
+            let blocks = cases.map(|case| self.add(&case.steps, Some(step), diagnostics)).collect();
+            self.steps[step.0 as usize].cases = blocks;
+        }
+        ix
+    }
+}

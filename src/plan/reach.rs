@@ -1,0 +1,81 @@
+//! Which steps of a list come before which. Asked often, by checks of large files, so the answers are worked out for 64
+//! steps at once and kept: the work of all questions together stays below (steps + edges) × steps / 64.
+
+use std::sync::OnceLock;
+
+use super::Edge;
+
+/// Answers for one list and one choice of edges.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Reach {
+    /// The places, each after all it waits for.
+    order: Vec<usize>,
+    /// For each place, the first of the unbroken row of places above it that wait for each other.
+    row: Vec<usize>,
+    /// For 64 places at a time: one bit for each of them that comes before a place.
+    columns: Vec<OnceLock<Box<[u64]>>>,
+    /// The edges that count.
+    counts: Counts,
+}
+
+/// Which edges count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum Counts {
+    /// All.
+    #[default]
+    All,
+    /// Those over which a step that was blocked or failed holds back what waits for it.
+    Blocking,
+}
+
+impl Counts {
+    fn has(self, edge: Edge) -> bool {
+        self == Counts::All || matches!(edge, Edge::Need | Edge::Above)
+    }
+}
+
+impl Reach {
+    /// `order` is a topological order of the places; `incoming` what each place waits for. Without an order, because circles are
+    /// left, every place counts as above every other: the circles are reported, and nothing follows from them.
+    pub(super) fn new(order: Vec<usize>, incoming: &[Vec<(usize, Edge)>], counts: Counts) -> Reach {
+        let mut row: Vec<usize> = Vec::with_capacity(incoming.len());
+        for (place, edges) in incoming.iter().enumerate() {
+            let follows = edges.iter().any(|(above, edge)| above + 1 == place && counts.has(*edge));
+            row.push(if follows { row[place - 1] } else { place });
+        }
+        Reach { order, row, columns: vec![OnceLock::new(); incoming.len().div_ceil(64)], counts }
+    }
+
+    /// Whether it can answer yet.
+    pub(super) fn is_ready(&self) -> bool {
+        !self.row.is_empty()
+    }
+
+    /// Whether a way leads from `above` down to `below`.
+    pub(super) fn leads(&self, incoming: &[Vec<(usize, Edge)>], above: usize, below: usize) -> bool {
+        match self.row.get(below) {
+            Some(first) if *first <= above && above < below => return true,
+            Some(_) if self.order.is_empty() => return above != below,
+            Some(_) => {}
+            None => return false,
+        }
+        let Some(column) = self.columns.get(above / 64) else { return false };
+        let column = column.get_or_init(|| self.column(incoming, above / 64));
+        column.get(below).is_some_and(|bits| bits & (1 << (above % 64)) != 0)
+    }
+
+    fn column(&self, incoming: &[Vec<(usize, Edge)>], column: usize) -> Box<[u64]> {
+        let mut bits = vec![0u64; incoming.len()];
+        for place in &self.order {
+            let mut found = 0;
+            for (above, edge) in &incoming[*place] {
+                if self.counts.has(*edge) {
+                    let own = if above / 64 == column { 1 << (above % 64) } else { 0 };
+                    found |= bits[*above] | own;
+                }
+            }
+            bits[*place] = found;
+        }
+        bits.into()
+    }
+}

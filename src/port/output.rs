@@ -1,0 +1,24 @@
+//! What a run writes for people and programs beside it.
+
+use std::path::Path;
+
+use super::Pending;
+
+/// Standard output: prints the parts of a `send`.
+pub trait Printer: Send + Sync {
+    /// Prints parts, an empty line between them, also between this and an earlier printing. Control characters of the parts are shown as
+    /// escapes when it prints to a terminal. A reader that closed the pipe ends the printing, not the run.
+    fn print(&self, parts: &[String]) -> Result<(), String>;
+}
+
+/// The folder of a `file` tool.
+pub trait Folder: Send + Sync {
+    /// Names of the files in it, sorted.
+    fn list(&self, folder: &Path) -> Pending<Vec<String>>;
+
+    /// The text of a file in it. A name that leads outside is `denied`.
+    fn read(&self, folder: &Path, name: &str) -> Pending<String>;
+
+    /// Writes a file in it, whole or not at all, and gives its path.
+    fn write(&self, folder: &Path, name: &str, text: &str) -> Pending<String>;
+}

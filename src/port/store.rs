@@ -1,0 +1,67 @@
+//! Where the events of runs are kept.
+
+use serde::{Deserialize, Serialize};
+
+use crate::event::Event;
+
+/// What went wrong with the store.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The file cannot be opened, read or written: no room, no right, a broken disk.
+    #[error("the journal {file} cannot be used: {message}")]
+    Unusable {
+        /// The store's file.
+        file: String,
+        /// What the system says.
+        message: String,
+    },
+    /// A row is not what was written.
+    #[error("the journal {file} is damaged: row {seq} of run {run} does not match its checksum")]
+    Damaged {
+        /// The store's file.
+        file: String,
+        /// The run.
+        run: String,
+        /// The event's number.
+        seq: u64,
+    },
+    /// Another process holds it.
+    #[error("the journal {file} is locked by another process")]
+    Locked {
+        /// The store's file.
+        file: String,
+    },
+}
+
+/// A run as a list shows it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunSummary {
+    /// Its id.
+    pub run: String,
+    /// The pipeline's name.
+    pub pipeline: String,
+    /// When it started, RFC 3339.
+    pub started: String,
+    /// Its status; `None`: not over.
+    pub status: Option<String>,
+    /// How many events it has.
+    pub events: u64,
+}
+
+/// Keeps events. What `append` has taken counts only after `sync`.
+pub trait Store: Send {
+    /// Takes events of one run.
+    fn append(&mut self, events: &[Event]) -> Result<(), StoreError>;
+
+    /// Makes everything taken so far survive a killed process and, on a disk that honours fsync, a power cut.
+    fn sync(&mut self) -> Result<(), StoreError>;
+
+    /// All runs, newest first.
+    fn runs(&mut self) -> Result<Vec<RunSummary>, StoreError>;
+
+    /// All events of a run, in order, each checked against its checksum.
+    fn events(&mut self, run: &str) -> Result<Vec<Event>, StoreError>;
+
+    /// Removes a run. False: there is none.
+    fn remove(&mut self, run: &str) -> Result<bool, StoreError>;
+}

@@ -1,1 +1,0 @@
-//! Masks secrets and personal data. Pure.

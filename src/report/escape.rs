@@ -1,0 +1,47 @@
+//! Texts inside other formats.
+
+use serde_json::Value;
+
+/// JSON on one line, or on many with two blanks for each level; no control characters in it, not even those JSON allows.
+pub(crate) fn json_text(value: &Value, on_one_line: bool) -> String {
+    let text = if on_one_line { value.to_string() } else { format!("{value:#}") };
+    replace(&text, |c| matches!(c, '\u{7f}'..='\u{9f}').then(|| format!("\\u{:04x}", c as u32)))
+}
+
+/// Text or attribute of XML 1.0, which has no way to write most control characters: they become YAML escapes.
+pub(crate) fn xml(text: &str) -> String {
+    replace(text, |c| match c {
+        '&' => Some("&amp;".to_owned()),
+        '<' => Some("&lt;".to_owned()),
+        '>' => Some("&gt;".to_owned()),
+        '"' => Some("&quot;".to_owned()),
+        '\'' => Some("&apos;".to_owned()),
+        '\n' => Some("&#10;".to_owned()),
+        '\u{fffe}' | '\u{ffff}' => Some(crate::diagnostic::escaped(c)),
+        _ => crate::diagnostic::is_invisible(c).then(|| crate::diagnostic::escaped(c)),
+    })
+}
+
+/// A path as a relative URI reference (RFC 3986, section 2.3: letters, digits and `-._~` stay).
+pub(super) fn uri(path: &str) -> String {
+    let mut out = String::with_capacity(path.len());
+    for byte in path.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~/".contains(&byte) {
+            out.push(char::from(byte));
+        } else {
+            out.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    out
+}
+
+fn replace(text: &str, with: impl Fn(char) -> Option<String>) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match with(c) {
+            Some(new) => out.push_str(&new),
+            None => out.push(c),
+        }
+    }
+    out
+}

@@ -1,0 +1,96 @@
+//! For programs: JSON, as one object or one line for each finding.
+
+use serde_json::{Value, json};
+
+use super::Findings;
+use super::escape::json_text;
+use super::picture::snippet;
+use crate::diagnostic::{Diagnostic, Fix};
+use crate::source::{Sources, Span};
+
+/// Changes when a field changes its meaning or goes away; new fields may come at any time.
+const VERSION: u32 = 1;
+
+/// One object: `version`, `files`, `errors`, `warnings`, `findings`.
+pub fn json(findings: &Findings<'_>) -> String {
+    let counts = findings.counts();
+    let list: Vec<Value> = findings.shown.iter().map(|d| finding(findings, d)).collect();
+    let object = json!({
+        "version": VERSION,
+        "files": counts.files,
+        "errors": counts.errors,
+        "warnings": counts.warnings,
+        "findings": list,
+    });
+    json_text(&object, false) + "\n"
+}
+
+/// One finding a line; the last line is `{"summary": …}` with `version`, `files`, `errors` and `warnings`.
+pub fn jsonl(findings: &Findings<'_>) -> String {
+    let counts = findings.counts();
+    let summary = json!({
+        "summary": { "version": VERSION, "files": counts.files, "errors": counts.errors, "warnings": counts.warnings }
+    });
+    let lines = findings.shown.iter().map(|d| finding(findings, d)).chain([summary]);
+    lines.map(|line| json_text(&line, true) + "\n").collect()
+}
+
+fn finding(findings: &Findings<'_>, diagnostic: &Diagnostic) -> Value {
+    let sources = findings.sources;
+    let mut value = json!({
+        "code": diagnostic.code.id(),
+        "name": diagnostic.code.name(),
+        "severity": findings.severity(diagnostic).word(),
+        "message": diagnostic.message,
+    });
+    add(&mut value, place(sources, diagnostic.span));
+    let related: Vec<Value> = diagnostic
+        .related
+        .iter()
+        .map(|(span, label)| {
+            let mut value = place(sources, *span);
+            add(&mut value, json!({ "label": label }));
+            value
+        })
+        .collect();
+    add(
+        &mut value,
+        json!({
+            "related": related,
+            "help": diagnostic.help,
+            "fix": diagnostic.fix.as_ref().map(|fix| mended(sources, fix)),
+            "snippet": snippet(sources, diagnostic.span),
+        }),
+    );
+    value
+}
+
+fn mended(sources: &Sources, fix: &Fix) -> Value {
+    let edits: Vec<Value> = fix
+        .edits
+        .iter()
+        .map(|(span, text)| {
+            let mut value = place(sources, *span);
+            add(&mut value, json!({ "text": text }));
+            value
+        })
+        .collect();
+    json!({ "safe": fix.safe, "edits": edits })
+}
+
+fn place(sources: &Sources, span: Span) -> Value {
+    let (start, end) = (sources.start(span), sources.end(span));
+    json!({
+        "file": sources.file(span.file).name,
+        "line": start.line,
+        "column": start.column,
+        "end_line": end.line,
+        "end_column": end.column,
+    })
+}
+
+fn add(value: &mut Value, more: Value) {
+    if let (Value::Object(fields), Value::Object(more)) = (value, more) {
+        fields.extend(more);
+    }
+}

@@ -1,0 +1,116 @@
+//! SARIF 2.1.0 (OASIS standard, section numbers below), which code hosts read.
+
+use serde_json::{Value, json};
+
+use super::Findings;
+use super::escape::{json_text, uri};
+use crate::diagnostic::{Code, Diagnostic, Fix, Severity};
+use crate::source::{Sources, Span};
+
+/// One run. Paths are relative to `%SRCROOT%`; columns count Unicode characters. Hidden findings are there too, marked as
+/// suppressed in the source, with the author's reason.
+pub fn sarif(findings: &Findings<'_>) -> String {
+    let mut codes: Vec<Code> = findings.shown.iter().map(|d| d.code).chain(findings.hidden.iter().map(|s| s.diagnostic.code)).collect();
+    codes.sort_by_key(|code| code.id());
+    codes.dedup();
+    let rules: Vec<Value> = codes.iter().map(|code| rule(findings, *code)).collect();
+    // Where one result says whether it is suppressed, all must (3.27.23): an empty list means it is not.
+    let shown = findings.shown.iter().map(|d| result(findings, d, &codes, json!([])));
+    let hidden = findings.hidden.iter().map(|s| {
+        let suppression = json!([{ "kind": "inSource", "justification": s.reason }]);
+        result(findings, &s.diagnostic, &codes, suppression)
+    });
+    let results: Vec<Value> = shown.chain(hidden).collect();
+    let log = json!({
+        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
+        "version": "2.1.0",
+        "runs": [{
+            "tool": { "driver": { "name": "flow", "version": env!("CARGO_PKG_VERSION"), "rules": rules } },
+            "columnKind": "unicodeCodePoints",
+            "originalUriBaseIds": { "%SRCROOT%": { "description": { "text": "The folder in which flow was started." } } },
+            "results": results,
+        }],
+    });
+    json_text(&log, false) + "\n"
+}
+
+fn rule(findings: &Findings<'_>, code: Code) -> Value {
+    let severity = if findings.denied.contains(&code) { Severity::Error } else { code.severity() };
+    json!({
+        "id": code.id(),
+        "name": code.name(),
+        "shortDescription": { "text": code.name().replace('-', " ") },
+        "help": { "text": format!("flow explain {}", code.id()) },
+        "defaultConfiguration": { "level": level(severity) },
+    })
+}
+
+fn level(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Error => "error",
+        Severity::Warning => "warning",
+        Severity::Info => "note",
+    }
+}
+
+fn result(findings: &Findings<'_>, d: &Diagnostic, codes: &[Code], suppressions: Value) -> Value {
+    let sources = findings.sources;
+    let text = std::iter::once(d.message.clone()).chain(d.help.clone()).collect::<Vec<_>>().join("\n");
+    let related: Vec<Value> = d
+        .related
+        .iter()
+        .enumerate()
+        .map(|(i, (span, label))| json!({ "id": i + 1, "message": { "text": label }, "physicalLocation": location(sources, *span) }))
+        .collect();
+    let fixes: Vec<Value> = d.fix.iter().map(|fix| mended(sources, fix)).collect();
+    json!({
+        "ruleId": d.code.id(),
+        "ruleIndex": codes.iter().position(|code| *code == d.code),
+        "level": level(findings.severity(d)),
+        "message": { "text": text },
+        "locations": [{ "physicalLocation": location(sources, d.span) }],
+        "relatedLocations": related,
+        "fixes": fixes,
+        "suppressions": suppressions,
+    })
+}
+
+fn location(sources: &Sources, span: Span) -> Value {
+    json!({ "artifactLocation": artifact(&sources.file(span.file).name), "region": region(sources, span) })
+}
+
+/// A path outside the base (absolute, or a Windows drive) stands for itself.
+fn artifact(name: &str) -> Value {
+    let path = name.replace('\\', "/");
+    if path.starts_with('/') {
+        json!({ "uri": format!("file://{}", uri(&path)) })
+    } else {
+        json!({ "uri": uri(&path), "uriBaseId": "%SRCROOT%" })
+    }
+}
+
+/// The end column is the one behind the last character (3.30.8).
+fn region(sources: &Sources, span: Span) -> Value {
+    let (start, end) = (sources.start(span), sources.end(span));
+    json!({ "startLine": start.line, "startColumn": start.column, "endLine": end.line, "endColumn": end.column })
+}
+
+fn mended(sources: &Sources, fix: &Fix) -> Value {
+    let mut files: Vec<_> = fix.edits.iter().map(|(span, _)| span.file).collect();
+    files.sort();
+    files.dedup();
+    let changes: Vec<Value> = files
+        .into_iter()
+        .map(|file| {
+            let replacements: Vec<Value> = fix
+                .edits
+                .iter()
+                .filter(|(span, _)| span.file == file)
+                .map(|(span, text)| json!({ "deletedRegion": region(sources, *span), "insertedContent": { "text": text } }))
+                .collect();
+            json!({ "artifactLocation": artifact(&sources.file(file).name), "replacements": replacements })
+        })
+        .collect();
+    let text = if fix.safe { "Safe: flow fix writes this." } else { "A proposal: look at it before you take it." };
+    json!({ "description": { "text": text }, "artifactChanges": changes })
+}

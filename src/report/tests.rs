@@ -1,0 +1,188 @@
+use proptest::prelude::*;
+use serde_json::Value;
+
+use super::*;
+use crate::source::{FileId, Span};
+
+const MAIL: &str = "flow: 1\nname: mail\nsteps:\n  - id: draft\n    agent: writer\n    prompt: Write.\n    needs: [review]\n  - id: send\n    send: stdout\n  - id: review\n    agent: critic\n    needs: [draft]\n";
+
+/// The span of the nth (from 0) `what` in a file.
+fn at(sources: &Sources, file: FileId, what: &str, nth: usize) -> Span {
+    let (start, _) = sources.file(file).text.match_indices(what).nth(nth).unwrap();
+    Span::new(file, start, start + what.len())
+}
+
+pub(super) fn example() -> (Sources, Vec<Diagnostic>) {
+    let mut sources = Sources::default();
+    let mail = sources.add("pipelines/mail.yaml", MAIL);
+    let team = sources.add("pipelines/a team,1.yaml", "agents:\n  critic: { instructions: Be kind. }\n  idle: { tools: no }\n");
+    sources.add("pipelines/clean.yaml", "flow: 1\n");
+    let no = at(&sources, team, "no", 0);
+    let found = vec![
+        Diagnostic::new(Code::Cycle, at(&sources, mail, "draft", 1), "steps wait for each other: draft -> review -> draft")
+            .related(at(&sources, mail, "review", 0), "\"draft\" waits for \"review\"")
+            .related(at(&sources, mail, "draft", 1), "\"review\" waits for \"draft\"")
+            .help("remove one of the two names"),
+        Diagnostic::new(Code::UnusedOutput, at(&sources, mail, "review", 1), "no one reads the output of \"review\"")
+            .related(at(&sources, team, "critic", 0), "its agent")
+            .help("use steps.review.output, 100% or remove the step"),
+        Diagnostic::new(Code::YamlTrap, no, "no without quotes is text here and false elsewhere; write \"no\" or false")
+            .help("write \"no\" for the word, false for true/false")
+            .safe_fix(vec![(no, "\"no\"".to_owned())]),
+    ];
+    (sources, found)
+}
+
+#[test]
+fn people_get_a_picture_with_help() {
+    let (sources, found) = example();
+    insta::assert_snapshot!(human(&Findings::new(&sources, &found), false), @r#"
+    error[F101]: steps wait for each other: draft -> review -> draft
+      --> pipelines/mail.yaml:12:13
+       |
+     7 |     needs: [review]
+       |             ------ "draft" waits for "review"
+    ...
+    12 |     needs: [draft]
+       |             ^^^^^ "review" waits for "draft"
+       |
+       = help: remove one of the two names
+       = more: flow explain F101
+
+    warning[F105]: no one reads the output of "review"
+      --> pipelines/mail.yaml:10:9
+       |
+    10 |   - id: review
+       |         ^^^^^^
+       |
+      ::: pipelines/a team,1.yaml:2:3
+       |
+     2 |   critic: { instructions: Be kind. }
+       |   ------ its agent
+       |
+       = help: use steps.review.output, 100% or remove the step
+       = more: flow explain F105
+
+    warning[F009]: no without quotes is text here and false elsewhere; write "no" or false
+     --> pipelines/a team,1.yaml:3:18
+      |
+    3 |   idle: { tools: no }
+      |                  ^^
+      |
+      = help: write "no" for the word, false for true/false
+      = fix: flow fix can write this
+      = more: flow explain F009
+    "#);
+}
+
+#[test]
+fn colour_changes_no_letter() {
+    let (sources, found) = example();
+    let findings = Findings::new(&sources, &found);
+    let coloured = human(&findings, true);
+    assert!(coloured.contains("\u{1b}["));
+    let bare = regex::Regex::new("\u{1b}\\[[0-9;]*m").unwrap().replace_all(&coloured, "").into_owned();
+    assert_eq!(bare, human(&findings, false));
+}
+
+#[test]
+fn what_cannot_be_seen_is_escaped_and_columns_stay_those_of_the_file() {
+    let mut sources = Sources::default();
+    let file = sources.add("a\u{1b}.yaml", "a:\t\u{1b}[31m\u{202e}evil # x\n");
+    let span = at(&sources, file, "evil", 0);
+    let found =
+        [Diagnostic::new(Code::HiddenCharacters, span, "a \u{1b}[31m\u{202e} message").related(span, "l\u{7}abel").help("remove \u{9b}it")];
+    insta::assert_snapshot!(human(&Findings::new(&sources, &found), false), @r#"
+    error[F023]: a \x1B[31m\u202E message
+     --> a\x1B.yaml:1:10
+      |
+    1 | a:    \x1B[31m\u202Eevil # x
+      |                     ^^^^ l\x07abel
+      |
+      = help: remove \x9Bit
+      = more: flow explain F023
+    "#);
+}
+
+#[test]
+fn a_long_line_is_cut_around_the_mark() {
+    let mut sources = Sources::default();
+    let file = sources.add("a.yaml", format!("a: \"{}MARK{}\"\n", "é ".repeat(200), " z".repeat(200)));
+    let found = [Diagnostic::new(Code::BadValue, at(&sources, file, "MARK", 0), "too long")];
+    insta::assert_snapshot!(human(&Findings::new(&sources, &found), false), @"
+    error[F007]: too long
+     --> a.yaml:1:405
+      |
+    1 | …é é é é é é é é é é é é é é é é é é é é é é é é é é é é é é MARK z z z z z z z z z z z z z z z z z z z z z z z z z z z z z z z z z z z z z z z z z z z z z z z z…
+      |                                                              ^^^^
+      |
+      = more: flow explain F007
+    ");
+}
+
+#[test]
+fn a_span_over_many_lines_and_one_at_the_end_of_the_file_are_marked_on_one_line() {
+    let mut sources = Sources::default();
+    let file = sources.add("a.yaml", "a: |\n  one\n  two\nb:");
+    let found = [
+        Diagnostic::new(Code::BadValue, Span::new(file, 7, 16), "many lines"),
+        Diagnostic::new(Code::MissingKey, Span::new(file, 19, 19), "at the end"),
+        Diagnostic::new(Code::MissingKey, Span::file_start(file), "at the start").related(Span::new(file, 19, 19), "here"),
+    ];
+    insta::assert_snapshot!(human(&Findings::new(&sources, &found), false), @"
+    error[F007]: many lines
+     --> a.yaml:2:3
+      |
+    2 |   one
+      |   ^^^
+      |
+      = more: flow explain F007
+
+    error[F004]: at the end
+     --> a.yaml:4:3
+      |
+    4 | b:
+      |   ^
+      |
+      = more: flow explain F004
+
+    error[F004]: at the start
+     --> a.yaml:1:1
+      |
+    1 | a: |
+      | ^
+    ...
+    4 | b:
+      |   - here
+      |
+      = more: flow explain F004
+    ");
+}
+
+#[test]
+fn the_summary_counts_in_words() {
+    let (sources, found) = example();
+    assert_eq!(summary(&Findings::new(&sources, &found)), "1 error and 2 warnings in 3 files");
+    assert_eq!(summary(&Findings::new(&sources, &[])), "no findings in 3 files");
+    assert_eq!(
+        summary(&Findings { denied: &[Code::YamlTrap, Code::UnusedOutput], ..Findings::new(&sources, &found) }),
+        "3 errors in 3 files"
+    );
+}
+
+proptest! {
+    #[test]
+    fn anything_anywhere_can_be_drawn(text in "(?s).{0,300}", start in 0usize..400, length in 0usize..400, other in 0usize..400, message in any::<String>()) {
+        let mut sources = Sources::default();
+        let file = sources.add(message.clone(), text.as_str());
+        let found = [Diagnostic::new(Code::YamlTrap, Span::new(file, start, start + length), message.clone())
+            .related(Span::new(file, other, other + 1), message.clone())
+            .help(message)];
+        let findings = Findings::new(&sources, &found);
+        prop_assert!(human(&findings, false).chars().all(|c| c == '\n' || !c.is_control()));
+        serde_json::from_str::<Value>(&json(&findings)).unwrap();
+        serde_json::from_str::<Value>(&sarif(&findings)).unwrap();
+        prop_assert_eq!(github(&findings).lines().count(), 1);
+        prop_assert!(junit(&findings).chars().all(|c| c == '\n' || !c.is_control()));
+    }
+}

@@ -1,0 +1,175 @@
+//! Test cases: names that do not exist (F700), nothing expected (F701).
+
+use std::collections::HashSet;
+
+use super::tell::{finding, quoted};
+use crate::diagnostic::{Code, Diagnostic, did_you_mean};
+use crate::model::{Channels, Outputs, ReplySet, Shape, StepKind, TestCase, TestFile};
+use crate::plan::{BlockIx, PipelinePlan, Plan};
+use crate::source::Span;
+
+/// F700 and F701, for the cases of one pipeline: the first of the plan.
+pub(super) fn check(tests: &TestFile, plan: &Plan, out: &mut Vec<Diagnostic>) {
+    expects_nothing(tests, out);
+    if let Some(pipeline) = plan.pipelines.first() {
+        unknown_names(tests, pipeline, plan, out);
+    }
+}
+
+/// F701: a case that would pass whatever happens.
+fn expects_nothing(tests: &TestFile, out: &mut Vec<Diagnostic>) {
+    for case in tests.cases.iter().filter(|case| case.expect.is_none() && !case.golden) {
+        let message = format!("test {} has neither expect nor golden; write what it expects", quoted(&case.id.value));
+        out.push(
+            finding(Code::TestExpectsNothing, case.id.span, &message)
+                .help("add expect: { status: succeeded }, or golden: true to compare what is sent"),
+        );
+    }
+}
+
+/// F700: a name of the test that its pipeline does not have.
+fn unknown_names(tests: &TestFile, pipeline: &PipelinePlan, plan: &Plan, out: &mut Vec<Diagnostic>) {
+    let file = &pipeline.pipeline;
+    let steps: Vec<&str> = pipeline.steps.iter().map(|planned| planned.step.id.as_str()).collect();
+    let mut told = HashSet::new();
+    let mut report = |case: &TestCase, span: Span, what: String, known: Vec<&str>, name: &str| {
+        // What stands in the file for all cases is said once.
+        if told.insert(span) {
+            let hint = did_you_mean(name, known);
+            let message = format!("test {} {what} {}, which does not exist{hint}", quoted(&case.id.value), quoted(name));
+            out.push(finding(Code::TestUnknownName, span, &message).help("correct the name, or remove it"));
+        }
+    };
+    let is_step = |path: &str| is_step(plan, pipeline, path);
+    for case in &tests.cases {
+        if let Shape::Fields(fields) = &file.inputs {
+            for (name, value) in case.inputs.iter().filter(|(name, _)| !fields.iter().any(|field| field.name == **name)) {
+                report(case, value.span, "gives input".to_owned(), fields.iter().map(|field| field.name.as_str()).collect(), name);
+            }
+        }
+        if let Channels::Named(names) = &case.channels {
+            let known = || file.channels.iter().map(|channel| channel.name.as_str());
+            for name in names.iter().filter(|name| !known().any(|known| known == name.value)) {
+                report(case, name.span, "runs on channel".to_owned(), known().collect(), &name.value);
+            }
+        }
+        for (path, mock) in &case.mocks {
+            let tool = path.split('.').next().unwrap_or_default();
+            if !is_step(path) && !file.tools.contains_key(tool) {
+                let known = steps.iter().copied().chain(file.tools.keys().map(String::as_str)).collect();
+                report(case, mock.span, "mocks step".to_owned(), known, path);
+            }
+        }
+        for (path, replies) in case.replies.by_step.iter().filter(|(path, _)| !is_step(path)) {
+            let first = match replies {
+                ReplySet::Every(reply) => Some(reply),
+                ReplySet::InTurn(replies) | ReplySet::Matching(replies) => replies.first(),
+            };
+            if let Some(reply) = first {
+                report(case, reply.span, "has a reply for step".to_owned(), steps.clone(), path);
+            }
+        }
+        let Some(expect) = &case.expect else { continue };
+        for (path, _) in expect.steps.iter().filter(|(path, _)| !is_step(&path.value)) {
+            report(case, path.span, "expects something of step".to_owned(), steps.clone(), &path.value);
+        }
+        if let Outputs::Named(outputs) = &file.outputs {
+            for (name, _) in expect.outputs.iter().filter(|(name, _)| !outputs.iter().any(|(known, _)| known.value == name.value)) {
+                report(
+                    case,
+                    name.span,
+                    "expects output".to_owned(),
+                    outputs.iter().map(|(name, _)| name.value.as_str()).collect(),
+                    &name.value,
+                );
+            }
+        }
+    }
+}
+
+/// Whether a path such as `facts/report/text` or `each[2]` leads to a step. Inside what is only known in the run, every path does.
+fn is_step(plan: &Plan, pipeline: &PipelinePlan, path: &str) -> bool {
+    let parts: Vec<&str> = path.split('/').map(|part| part.split('[').next().unwrap_or(part)).collect();
+    let blocks = [Some(pipeline.main), pipeline.on_failure, pipeline.finally];
+    blocks.into_iter().flatten().any(|block| leads(plan, pipeline, block, &parts))
+}
+
+fn leads<'p>(plan: &'p Plan, mut pipeline: &'p PipelinePlan, mut block: BlockIx, mut parts: &[&str]) -> bool {
+    loop {
+        let [id, rest @ ..] = parts else { return false };
+        let list = pipeline.block(block);
+        let Some(place) = list.place(id) else { return false };
+        let planned = pipeline.step(crate::plan::StepIx(list.first.0 + place as u32));
+        let [first, below @ ..] = rest else { return true };
+        match &planned.step.kind {
+            StepKind::Route(route) => {
+                let mut cases = route.cases.iter().chain(&route.otherwise).zip(&planned.cases);
+                let Some((case, inner)) = cases.find(|(case, _)| case.id.value == *first) else { return false };
+                if below.is_empty() {
+                    return true;
+                }
+                if !case.has_steps {
+                    return !matches!(case.steps.first().map(|step| &step.kind), Some(StepKind::Set(_) | StepKind::Sql(_)));
+                }
+                (block, parts) = (*inner, below);
+            }
+            StepKind::Call(call) => match call.pipeline {
+                Some(called) => {
+                    pipeline = plan.pipeline(called);
+                    (block, parts) = (pipeline.main, rest);
+                }
+                None => return true,
+            },
+            // What a tool or an agent runs is known only in the run.
+            StepKind::Tool(_) | StepKind::Agent(_) | StepKind::Gate(_) | StepKind::Broken => return true,
+            _ => return false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{loaded, told};
+    use super::*;
+    use crate::{diagnostic, plan};
+
+    fn case(keys: &str) -> String {
+        let text = format!(
+            "flow: 1\nname: a\ninputs: {{ topic: text }}\nagents: {{ w: {{}} }}\nchannels: [sms]\ntools: {{ hook: {{ http: GET https://example.com/ }} }}\nsteps:\n  - id: r\n    route: inputs.topic\n    cases:\n      - {{ id: one, phrases: [x], set: 1 }}\n    otherwise: {{ steps: [{{ id: review, agent: w, prompt: x }}] }}\n  - {{ id: draft, agent: w, prompt: x }}\noutputs: {{ reply: '{{{{ steps.draft.output }}}}' }}\ntests:\n  - {{ id: late, inputs: {{ topic: x }}, {keys} }}\n"
+        );
+        let loaded = loaded(&[("a.yaml", &text), ("channels/sms.yaml", "flow: 1\nchannel: sms\n")]);
+        let mut found = vec![];
+        let plan = plan::plan(&loaded.program, &mut found);
+        check(loaded.tests.as_ref().unwrap(), &plan, &mut found);
+        diagnostic::sort(&mut found);
+        told(&loaded, &found)
+    }
+
+    #[test]
+    fn a_case_expects_something() {
+        let found = "F701 16:11 test \"late\" has neither expect nor golden; write what it expects\n";
+        assert_eq!(case("replies: { draft: Hi }"), found);
+        assert_eq!(case("golden: true"), "");
+    }
+
+    #[test]
+    fn names_of_a_case_are_known() {
+        for (keys, found) in [
+            ("mocks: { drft: 1 }", "F700 16:68 test \"late\" mocks step \"drft\", which does not exist; did you mean \"draft\"?\n"),
+            ("mocks: { r/two: 1 }", "F700 16:69 test \"late\" mocks step \"r/two\", which does not exist\n"),
+            (
+                "replies: { drafts: Hi }",
+                "F700 16:72 test \"late\" has a reply for step \"drafts\", which does not exist; did you mean \"draft\"?\n",
+            ),
+            ("channels: [email]", "F700 16:64 test \"late\" runs on channel \"email\", which does not exist\n"),
+            (
+                "expect: { steps: { drat: failed } }",
+                "F700 16:72 test \"late\" expects something of step \"drat\", which does not exist; did you mean \"draft\"?\n",
+            ),
+            ("expect: { outputs: { text: Hi } }", "F700 16:74 test \"late\" expects output \"text\", which does not exist\n"),
+        ] {
+            assert_eq!(case(&format!("golden: true, {keys}")), found, "{keys}");
+        }
+        assert_eq!(case("golden: true, mocks: { r/one: 1, r/otherwise/review: x, hook: 2, hook.x: 3 }, replies: { 'draft[2]': Hi }"), "");
+    }
+}

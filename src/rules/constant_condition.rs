@@ -1,0 +1,38 @@
+//! F106: a condition that reads nothing. What it gives must be true or false (F205).
+
+use super::names::Names;
+use super::seat::{At, Part, Role, Texts};
+use crate::diagnostic::{Code, Diagnostic};
+use crate::model::{Form, StepKind, Text};
+use crate::template::{self, Scope};
+
+pub(super) fn check(names: &Names, texts: &Texts, out: &mut Vec<Diagnostic>) {
+    for placed in texts.all.iter().filter(|placed| placed.role == Role::Condition) {
+        let Some(value) = constant(placed.text) else { continue };
+        let At::Step(ix, part) = &texts.seats[placed.seat].at else { continue };
+        let source = placed.text.source.trim();
+        let (what, never) = match part {
+            Part::When => ("when", format!("step \"{}\" never runs", names.step(*ix).id.value)),
+            _ => ("when", "the case is never chosen by it".to_owned()),
+        };
+        let case = *part != Part::When && matches!(names.step(*ix).kind, StepKind::Route(_));
+        let message = match value {
+            true => format!("{what}: \"{source}\" is always true"),
+            false => format!("{what}: \"{source}\" is never true: {never}"),
+        };
+        let help = match (value, case) {
+            (true, true) => "write otherwise for what is done in every other case",
+            (true, false) => "leave it out",
+            (false, _) => "name a value that changes from run to run, or remove the step",
+        };
+        out.push(Diagnostic::new(Code::ConstantCondition, placed.text.place.span, message).help(help));
+    }
+}
+
+/// True or false for a condition that reads nothing; `None` also for one that gives something else.
+pub(super) fn constant(text: &Text) -> Option<bool> {
+    if text.form != Form::Bare || !text.reads.is_empty() {
+        return None;
+    }
+    template::compile(text).ok()?.fill_condition(&Scope::new()).ok()
+}

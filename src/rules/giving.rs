@@ -1,0 +1,135 @@
+//! What a text reads of steps, and whether what it reads ends up in what it gives.
+
+use crate::model::{Form, Read, Text};
+use crate::plan::{BlockIx, PipelinePlan, StepIx};
+
+/// Whether what a text reads is part of what it gives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Gives {
+    /// It is only tested or counted.
+    Nothing,
+    /// It may be.
+    Perhaps,
+    /// It is, whenever the text is filled in.
+    Surely,
+}
+
+/// Filters that give what they are given, as far as a reader is concerned.
+const KEEPING: [&str; 7] = ["default", "upper", "lower", "trim", "title", "tojson", "join"];
+
+/// The step whose output a read is of, and the path below `output`.
+pub(super) fn output_of(read: &Read) -> Option<(&str, &[String])> {
+    match read.path.as_slice() {
+        [steps, id, output, rest @ ..] if steps == "steps" && output == "output" => Some((id, rest)),
+        _ => None,
+    }
+}
+
+/// The one output a bare expression is: nothing but `steps.x.output` and what stands below it.
+pub(super) fn sole_output(text: &Text) -> Option<(&str, &[String])> {
+    match text.reads.as_slice() {
+        [read] if gives(text, read) == Gives::Surely => output_of(read),
+        _ => None,
+    }
+}
+
+/// A step as one in `from` sees it: in its own list, in those around it, else among the pipeline's steps.
+pub(super) fn find(plan: &PipelinePlan, from: BlockIx, id: &str) -> Option<StepIx> {
+    let place_in = |block: BlockIx| plan.block(block).place(id).map(|place| StepIx(plan.block(block).first.0 + place as u32));
+    let mut block = from;
+    loop {
+        if let Some(found) = place_in(block) {
+            return Some(found);
+        }
+        match plan.owner(block) {
+            Some(owner) => block = plan.step(owner).block,
+            None => return place_in(plan.main),
+        }
+    }
+}
+
+/// How sure it is that the value of a read is part of what the text gives. Goes by the words around each place where it is read.
+pub(super) fn gives(text: &Text, read: &Read) -> Gives {
+    let path = read.path.join(".");
+    let mut found = None;
+    // The last `{{` or `{%` before a place, and how far it has been looked for.
+    let (mut tag, mut seen) = (None, 0);
+    for (start, _) in text.source.match_indices(&path) {
+        let between = text.source.get(seen..start).unwrap_or_default();
+        tag = between.rfind("{{").max(between.rfind("{%")).map(|at| seen + at).or(tag);
+        seen = start;
+        let (before, after) = (&text.source[..start], &text.source[start + path.len()..]);
+        let is_part = |c: char| c.is_alphanumeric() || c == '_';
+        if before.ends_with(|c| is_part(c) || c == '.') || after.starts_with(is_part) {
+            continue;
+        }
+        let here = match (text.form, tag) {
+            (Form::Bare, _) => gives_here(before.trim(), after.trim()),
+            (_, Some(tag)) => in_tag(text.source.get(tag..start).unwrap_or_default(), after),
+            (_, None) => Gives::Perhaps,
+        };
+        if here == Gives::Surely {
+            return here;
+        }
+        found = found.max(Some(here));
+    }
+    found.unwrap_or(Gives::Perhaps)
+}
+
+/// `before` begins with `{{` or `{%`.
+fn in_tag(before: &str, after: &str) -> Gives {
+    if let Some(statement) = before.strip_prefix("{%") {
+        let words = statement.trim_start_matches(['-', ' ']);
+        return if words.starts_with("if") || words.starts_with("elif") { Gives::Nothing } else { Gives::Perhaps };
+    }
+    let before = before.trim_start_matches(['{', '-']).trim();
+    gives_here(before, after.split("}}").next().unwrap_or_default().trim_end_matches('-').trim())
+}
+
+/// `before` and `after` are the rest of the expression.
+fn gives_here(before: &str, after: &str) -> Gives {
+    let tested_before = ["if", "not"].iter().any(|word| before.ends_with(word));
+    let tested_after = ["is ", "==", "!=", ">", "<", "in ", "not in "].iter().any(|word| after.starts_with(word));
+    if tested_before || tested_after {
+        return Gives::Nothing;
+    }
+    let Some(filter) = after.strip_prefix('|') else {
+        return if before.is_empty() && after.is_empty() { Gives::Surely } else { Gives::Perhaps };
+    };
+    let name: String = filter.trim_start().chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
+    match name.as_str() {
+        "length" => Gives::Nothing,
+        name if before.is_empty() && KEEPING.contains(&name) => Gives::Surely,
+        _ => Gives::Perhaps,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Place;
+
+    fn judged(source: &str) -> Gives {
+        let text = crate::template::text(source, Place::default(), &mut vec![]);
+        gives(&text, text.reads.iter().find(|read| read.path[0] == "inputs").unwrap())
+    }
+
+    #[test]
+    fn a_printed_name_is_given_a_tested_one_is_not() {
+        for (source, expected) in [
+            ("{{ inputs.a }}", Gives::Surely),
+            ("Hello {{- inputs.a | default('x') -}}!", Gives::Surely),
+            ("{% if inputs.a %}x{% endif %}", Gives::Nothing),
+            ("{% if inputs.a %}{{ inputs.a }}{% endif %}", Gives::Surely),
+            ("{{ inputs.a | length }}", Gives::Nothing),
+            ("{{ 'yes' if inputs.a else 'no' }}", Gives::Nothing),
+            ("{{ inputs.a == 3 }}", Gives::Nothing),
+            ("{{ 'x' ~ inputs.a }}", Gives::Perhaps),
+            ("{{ inputs.a if run.id else '' }}", Gives::Perhaps),
+            ("{% for x in inputs.a %}{{ x }}{% endfor %}", Gives::Perhaps),
+            ("{{ inputs['a'] }}", Gives::Perhaps),
+        ] {
+            assert_eq!(judged(source), expected, "{source}");
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! What the names of the language hold, and what each kind of step gives: sections 6 and 8 of the language page.
+
+use super::names::Names;
+use super::seat::{At, Part, Seat};
+use super::types::Type;
+use crate::model::{Filling, Outputs, Shape, Step, StepKind};
+use crate::plan::StepIx;
+
+/// `channel`: the keys of its file, and `prompt`.
+pub(super) fn channel() -> Type {
+    Type::object([
+        ("name", Type::Text),
+        ("description", Type::Text),
+        ("max_length", Type::Number),
+        ("length_unit", Type::Text),
+        ("markdown", Type::list(Type::Text)),
+        ("emojis", Type::Boolean),
+        ("split", Type::Any),
+        ("too_long", Type::Text),
+        ("body", Type::Text),
+        ("markup", Type::Any),
+        ("prompt", Type::Text),
+    ])
+}
+
+/// `style`: the keys of its file, and `prompt`.
+pub(super) fn style() -> Type {
+    let texts = |names: &[&'static str]| Type::object(names.iter().map(|name| (*name, Type::Any)));
+    Type::object([
+        ("name", Type::Text),
+        ("version", Type::Text),
+        ("brand_name", Type::Text),
+        ("personality", Type::Text),
+        ("tone", texts(&["default", "error", "success"])),
+        ("emojis", texts(&["enabled", "success", "warning", "error", "info"])),
+        ("humor", texts(&["enabled", "style", "frequency"])),
+        ("formatting", Type::Any),
+        ("words", Type::Any),
+        ("prompt", Type::Text),
+    ])
+}
+
+/// `person`.
+pub(super) fn person() -> Type {
+    Type::object(["id", "language", "time_zone", "name", "email", "phone"].map(|name| (name, Type::Any)))
+}
+
+/// `conversation`.
+pub(super) fn conversation() -> Type {
+    let message = Type::object(["role", "text", "channel", "time"].map(|name| (name, Type::Text)));
+    Type::object([("id", Type::Text), ("messages", Type::list(message)), ("text", Type::Text)])
+}
+
+/// `run`.
+pub(super) fn run() -> Type {
+    Type::object(["id", "now", "today", "week_start", "month_start", "time_zone"].map(|name| (name, Type::Text)))
+}
+
+/// `failure`, where something failed.
+pub(super) fn failure() -> Type {
+    Type::object(["step", "kind", "message"].map(|name| (name, Type::Text)))
+}
+
+/// `error` of a step.
+pub(super) fn error() -> Type {
+    Type::object([("kind", Type::Text), ("message", Type::Text), ("attempts", Type::Number)])
+}
+
+/// `details` of a step.
+pub(super) fn details(step: &Step) -> Type {
+    let mut fields = vec![("attempts", Type::Number), ("duration_ms", Type::Number), ("mocked", Type::Boolean)];
+    let usage = || {
+        let numbers = ["input_tokens", "output_tokens", "total_tokens", "cost_usd"];
+        Type::object(numbers.map(|name| (name, Type::Number)))
+    };
+    if step.for_each.is_some() {
+        fields.push(("failed", Type::Number));
+        return Type::object(fields);
+    }
+    match &step.kind {
+        StepKind::Agent(_) => fields.extend([("model", Type::Text), ("usage", usage()), ("tool_calls", Type::list(Type::Any))]),
+        StepKind::Sql(_) => fields.extend([("columns", Type::list(Type::Any)), ("row_count", Type::Number), ("cut", Type::Boolean)]),
+        StepKind::Read(_) => fields.push(("tables", Type::list(Type::Any))),
+        StepKind::Route(_) => fields.push(("case", Type::Text)),
+        StepKind::Call(_) => fields.extend([("run", Type::Text), ("status", Type::Text)]),
+        StepKind::Gate(_) => {
+            let verdict =
+                Type::open_object([("id", Type::Text), ("passed", Type::Boolean), ("feedback", Type::Text), ("evidence", Type::Text)]);
+            fields.extend([
+                ("passed", Type::Boolean),
+                ("refined", Type::Boolean),
+                ("used_otherwise", Type::Boolean),
+                ("verdicts", Type::list(verdict)),
+                ("model", Type::Any),
+                ("usage", Type::Any),
+                ("tool_calls", Type::Any),
+            ]);
+        }
+        StepKind::Stop(_) => fields.push(("reason", Type::Text)),
+        // What a tool tells besides is not known.
+        StepKind::Tool(_) | StepKind::Broken => return Type::Any,
+        StepKind::Set(_) | StepKind::Http(_) | StepKind::Format(_) | StepKind::Send(_) | StepKind::Wait(_) => {}
+    }
+    Type::object(fields)
+}
+
+/// The output of one run of a step.
+pub(super) fn output(names: &Names, ix: StepIx, step: &Step) -> Type {
+    let seat = Seat { at: At::Step(ix, Part::Work), more: Default::default() };
+    match &step.kind {
+        StepKind::Agent(agent) => match (&agent.output, names.pipeline.pipeline.agents.get(&agent.agent.value)) {
+            (Some(shape), _) => of_shape(shape),
+            (None, Some(agent)) => agent.output.as_ref().map_or(Type::Text, of_shape),
+            (None, None) => Type::Any,
+        },
+        StepKind::Tool(tool) => tool.output.as_ref().map_or(Type::Any, of_shape),
+        StepKind::Set(filling) => names.filling(&seat, filling),
+        StepKind::Http(http) => {
+            let body = http.output.as_ref().map_or(Type::Any, of_shape);
+            Type::object([("status", Type::Number), ("headers", Type::open_object([])), ("body", body)])
+        }
+        StepKind::Sql(sql) if sql.one => Type::Any,
+        StepKind::Sql(_) => Type::list(Type::open_object([])),
+        StepKind::Read(read) => match &read.paths {
+            Filling::Constant(value) if value.is_array() => Type::list(file()),
+            Filling::List(_) => Type::list(file()),
+            Filling::Constant(_) => file(),
+            paths => match names.filling(&seat, paths) {
+                Type::List(_) => Type::list(file()),
+                Type::Text => file(),
+                _ => Type::Any,
+            },
+        },
+        StepKind::Route(_) => {
+            let cases = names.pipeline.step(ix).cases.iter().map(|block| {
+                let block = names.pipeline.block(*block);
+                let last = (block.len() as u32).checked_sub(1)?;
+                Some(names.output(StepIx(block.first.0 + last)))
+            });
+            cases.map(|kind| kind.unwrap_or(Type::Any)).reduce(|one, other| one.or(&other)).unwrap_or(Type::Any)
+        }
+        StepKind::Call(call) => match call.pipeline.map(|id| &names.plan.pipeline(id).pipeline.outputs) {
+            Some(Outputs::Named(outputs)) => Type::object(outputs.iter().map(|(name, _)| (name.value.as_str(), Type::Any))),
+            Some(Outputs::None) => Type::object([]),
+            Some(Outputs::Whole(_)) | None => Type::Any,
+        },
+        StepKind::Format(_) => formatted(),
+        StepKind::Gate(gate) => {
+            let judged = names.text(&seat, &gate.of);
+            match (&judged, &gate.otherwise) {
+                (Type::Object(object), Some(_)) if !object.fields.contains_key("parts") => Type::Any,
+                (_, Some(_)) if !matches!(judged, Type::Text | Type::Object(_)) => Type::Any,
+                _ => judged,
+            }
+        }
+        StepKind::Send(_) => {
+            let sent = Type::object([("part", Type::Number), ("id", Type::Text), ("time", Type::Text)]);
+            Type::object([("delivered", Type::list(sent))])
+        }
+        StepKind::Wait(_) | StepKind::Stop(_) => Type::Empty,
+        StepKind::Broken => Type::Any,
+    }
+}
+
+/// A shape without fields is one that could not be read.
+fn of_shape(shape: &Shape) -> Type {
+    match shape {
+        Shape::Fields(fields) if fields.is_empty() => Type::Any,
+        shape => Type::of_output(shape),
+    }
+}
+
+/// A file of a `read` step.
+fn file() -> Type {
+    let column = ["name", "pct_distinct", "min", "max", "top_3"].map(|name| (name, Type::Any));
+    let table = Type::open_object([
+        ("name", Type::Text),
+        ("row_count", Type::Number),
+        ("sample_markdown", Type::Text),
+        ("columns", Type::list(Type::open_object(column))),
+    ]);
+    let page = Type::open_object([("number", Type::Number), ("text", Type::Text), ("images", Type::Any)]);
+    Type::object([
+        ("path", Type::Text),
+        ("type", Type::Text),
+        ("text", Type::Text),
+        ("tables", Type::list(table)),
+        ("pages", Type::list(page)),
+        ("width", Type::Number),
+        ("height", Type::Number),
+        ("summary", Type::Text),
+    ])
+}
+
+/// The output of `format`.
+fn formatted() -> Type {
+    let part = Type::object([("number", Type::Number), ("text", Type::Text), ("indicator", Type::Text), ("content", Type::Any)]);
+    Type::object([
+        ("channel", Type::Text),
+        ("text", Type::Text),
+        ("parts", Type::list(part)),
+        ("is_split", Type::Boolean),
+        ("shortened", Type::Boolean),
+        ("emojis_used", Type::list(Type::Text)),
+        ("markdown_removed", Type::Boolean),
+    ])
+}

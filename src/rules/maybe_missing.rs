@@ -1,0 +1,8 @@
+//! F204: something that may not be there when it is read.
+
+use crate::diagnostic::{Code, Diagnostic};
+use crate::model::Read;
+
+pub(super) fn report(read: &Read, why: String) -> Diagnostic {
+    Diagnostic::new(Code::MaybeSkipped, read.span, why).help("add | default(\"\"), or ask with is defined first")
+}

@@ -1,0 +1,26 @@
+//! F108: nothing of what a pipeline does gets out.
+
+use crate::diagnostic::{Code, Diagnostic};
+use crate::model::{Outputs, StepKind};
+use crate::plan::{PipelinePlan, Plan};
+
+pub(super) fn check(pipeline: &PipelinePlan, _plan: &Plan, out: &mut Vec<Diagnostic>) {
+    let file = &pipeline.pipeline;
+    if file.outputs != Outputs::None || pipeline.steps.is_empty() {
+        return;
+    }
+    let acts_outside = pipeline.steps.iter().any(|planned| match &planned.step.kind {
+        StepKind::Send(_) | StepKind::Tool(_) | StepKind::Call(_) | StepKind::Broken => true,
+        StepKind::Http(http) => !matches!(http.method.as_str(), "GET" | "HEAD"),
+        // An agent with tools may act by them.
+        StepKind::Agent(agent) => file.agents.get(&agent.agent.value).is_none_or(|agent| !agent.tools.is_empty()),
+        _ => false,
+    });
+    if !acts_outside {
+        let last = pipeline.pipeline.steps.last().map_or("ID", |step| step.id.as_str());
+        out.push(
+            Diagnostic::new(Code::NoResult, file.name.span, "the pipeline has no outputs and no send step; its result is lost")
+                .help(format!("add outputs: {{ result: \"{{{{ steps.{last}.output }}}}\" }}, or a send step")),
+        );
+    }
+}

@@ -1,0 +1,47 @@
+//! F103: a step reads another that may not be over.
+
+use super::names::Names;
+use crate::diagnostic::{Code, Diagnostic};
+use crate::model::Read;
+use crate::plan::StepIx;
+
+pub(super) fn report(names: &Names, read: &Read, step: StepIx, reader: StepIx) -> Diagnostic {
+    let (read_id, reader_id) = (&names.step(step).id, names.shown(reader));
+    let path = read.path.iter().take(3).cloned().collect::<Vec<_>>().join(".");
+    // The reader may stand inside a route; what waits is the step of the same list.
+    let mut beside = reader;
+    while names.pipeline.step(beside).block != names.pipeline.step(step).block {
+        match names.pipeline.owner(names.pipeline.step(beside).block) {
+            Some(owner) => beside = owner,
+            None => break,
+        }
+    }
+    let found = |message: String, help: String| Diagnostic::new(Code::NotUpstream, read.span, message).help(help);
+    if step == beside {
+        let message = format!("\"{reader_id}\" reads {path}, its own output, which is not there yet");
+        return found(message, "name a step that runs before it".to_owned());
+    }
+    let planned = names.pipeline.step(step);
+    let waiting = &names.step(beside).id.value;
+    let is_later = names.pipeline.block(planned.block).is_upstream(names.pipeline.step(beside).place, planned.place);
+    let id = &read_id.value;
+    let diagnostic = if is_later {
+        let message = format!("\"{reader_id}\" reads {path}, but \"{id}\" runs after it");
+        found(message, format!("move what reads it behind \"{id}\""))
+    } else {
+        let message = format!("\"{reader_id}\" reads {path}, but \"{id}\" may not be finished; add \"{id}\" to its needs");
+        let needs: Vec<&str> = match &names.step(beside).needs {
+            Some(needs) => needs.iter().map(|need| need.value.as_str()).collect(),
+            None => above(names, beside).into_iter().collect(),
+        };
+        let all: Vec<&str> = needs.into_iter().chain([id.as_str()]).collect();
+        found(message, format!("write needs: [{}] in \"{waiting}\"", all.join(", ")))
+    };
+    diagnostic.related(read_id.span, "this step")
+}
+
+/// The step above, which a step without `needs` waits for.
+fn above<'a>(names: &Names<'a>, ix: StepIx) -> Option<&'a str> {
+    let place = names.pipeline.step(ix).place;
+    (place > 0).then(|| names.step(StepIx(ix.0 - 1)).id.as_str())
+}

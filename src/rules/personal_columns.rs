@@ -1,0 +1,250 @@
+//! Which personal columns a query gives. Goes by the words of the query; where it is not sure, it says nothing.
+
+use std::collections::HashMap;
+
+use indexmap::IndexMap;
+
+use crate::model::Data;
+
+/// A column with personal data in what a query gives.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Column {
+    /// `table.column`.
+    pub name: String,
+    /// Where it stands in the query.
+    pub bytes: (usize, usize),
+}
+
+/// Which part of a query a word stands in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Part {
+    /// Between `select` and `from`.
+    Columns,
+    /// After `from`.
+    Tables,
+    /// Anywhere else: it decides, but is not given.
+    Other,
+}
+
+#[derive(Debug)]
+struct Word<'q> {
+    text: &'q str,
+    start: usize,
+}
+
+/// The first personal column that the query gives.
+pub(super) fn given(query: &str, data: &IndexMap<String, Data>) -> Option<Column> {
+    let words = words(query);
+    let tables = tables(&words, data);
+    if !tables.values().any(|table| data.get(*table).is_some_and(|data| !data.pii.is_empty())) {
+        return None;
+    }
+    let mut parts = vec![Part::Other];
+    let mut counted = 0usize;
+    for (at, word) in words.iter().enumerate() {
+        let before = at.checked_sub(1).and_then(|before| words.get(before)).map(|word| word.text.to_ascii_lowercase());
+        let part = parts.last().copied().unwrap_or(Part::Other);
+        match word.text.to_ascii_lowercase().as_str() {
+            "(" => {
+                let inherited = if part == Part::Columns { Part::Columns } else { Part::Other };
+                counted += usize::from(counted > 0 || before.as_deref() == Some("count"));
+                parts.push(if part == Part::Tables { Part::Tables } else { inherited });
+            }
+            ")" => {
+                counted = counted.saturating_sub(1);
+                if parts.len() > 1 {
+                    parts.pop();
+                }
+            }
+            "select" => {
+                let outer = parts.len().checked_sub(2).and_then(|outer| parts.get(outer)).copied();
+                let is_given = !matches!(outer, Some(Part::Other)) || parts.len() == 1;
+                set(&mut parts, if is_given { Part::Columns } else { Part::Other });
+            }
+            "from" if part == Part::Columns || part == Part::Other => set(&mut parts, Part::Tables),
+            "where" | "group" | "having" | "order" | "limit" | "on" | "using" | "window" => set(&mut parts, Part::Other),
+            "join" | "union" | "intersect" | "except" if part != Part::Columns => set(&mut parts, Part::Tables),
+            _ if part == Part::Columns && counted == 0 => {
+                if let Some(name) = personal(&words, at, &tables, data) {
+                    return Some(Column { name, bytes: (word.start, word.start + word.text.len()) });
+                }
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+fn set(parts: &mut [Part], part: Part) {
+    if let Some(last) = parts.last_mut() {
+        *last = part;
+    }
+}
+
+/// The tables that the query reads, by the names it gives them. One that is not among `data` (read before, or named by the
+/// query itself) stands for itself.
+fn tables<'q>(words: &[Word<'q>], data: &'q IndexMap<String, Data>) -> HashMap<String, &'q str> {
+    let mut tables = HashMap::new();
+    for (at, word) in words.iter().enumerate() {
+        let before = at.checked_sub(1).and_then(|before| words.get(before)).map(|word| word.text.to_ascii_lowercase());
+        let known = data.get_key_value(&word.text.to_ascii_lowercase()).map(|(name, _)| name.as_str());
+        let name = match (before.as_deref(), known) {
+            (Some("from" | "join" | ","), Some(name)) => name,
+            (Some("from" | "join"), None) if is_name(word.text) => word.text,
+            _ => continue,
+        };
+        let mut alias = at + 1;
+        if words.get(alias).is_some_and(|word| word.text.eq_ignore_ascii_case("as")) {
+            alias += 1;
+        }
+        if let Some(alias) = words.get(alias).filter(|word| is_name(word.text)) {
+            tables.insert(alias.text.to_ascii_lowercase(), name);
+        }
+        tables.insert(name.to_ascii_lowercase(), name);
+    }
+    tables
+}
+
+/// The personal column that a word names.
+fn personal(words: &[Word], at: usize, tables: &HashMap<String, &str>, data: &IndexMap<String, Data>) -> Option<String> {
+    let word = words.get(at)?.text;
+    let text = |at: Option<usize>| at.and_then(|at| words.get(at)).map_or("", |word| word.text);
+    // `x.name`: what stands before a dot is no column.
+    if text(at.checked_add(1)) == "." {
+        return None;
+    }
+    let owner = match text(at.checked_sub(1)) {
+        "." => Some(*tables.get(&text(at.checked_sub(2)).to_ascii_lowercase())?),
+        _ => None,
+    };
+    let mut candidates: Vec<&str> = match owner {
+        Some(owner) => vec![owner],
+        None => tables.values().copied().collect(),
+    };
+    candidates.sort_unstable();
+    candidates.dedup();
+    let column = |table: &str| {
+        let pii = &data.get(table)?.pii;
+        let found = if word == "*" { pii.first() } else { pii.iter().find(|column| column.value.eq_ignore_ascii_case(word)) };
+        found.map(|column| format!("{table}.{}", column.value))
+    };
+    match candidates.as_slice() {
+        [table] => column(table),
+        // `*` gives the columns of all; a bare name may be a column of any.
+        all if word == "*" && text(at.checked_sub(1)).eq_ignore_ascii_case("select") => all.iter().find_map(|table| column(table)),
+        _ => None,
+    }
+}
+
+fn is_name(word: &str) -> bool {
+    const KEYWORDS: [&str; 17] = [
+        "where", "join", "left", "right", "inner", "outer", "full", "cross", "on", "using", "group", "order", "limit", "union", "having",
+        "natural", "window",
+    ];
+    word.starts_with(|c: char| c.is_alphabetic() || c == '_') && !KEYWORDS.contains(&word.to_ascii_lowercase().as_str())
+}
+
+/// Names and marks of a query; texts in quotes, comments, numbers and `$names` are no names.
+fn words(query: &str) -> Vec<Word<'_>> {
+    let mut words = vec![];
+    let mut rest = query;
+    while let Some(first) = rest.chars().next() {
+        let start = query.len() - rest.len();
+        let until = |end: &str| rest.get(1..).and_then(|inner| inner.find(end)).map_or(rest.len(), |at| at + 1 + end.len());
+        let length = match first {
+            '\'' => until("'"),
+            '-' if rest.starts_with("--") => until("\n"),
+            '/' if rest.starts_with("/*") => until("*/"),
+            '"' | '`' => {
+                let end = until(if first == '"' { "\"" } else { "`" });
+                words.push(Word { text: query.get(start + 1..(start + end).saturating_sub(1)).unwrap_or_default(), start });
+                end
+            }
+            c if c.is_alphanumeric() || matches!(c, '_' | '$' | ':' | '@') => {
+                let end = rest.char_indices().skip(1).find(|(_, c)| !(c.is_alphanumeric() || *c == '_')).map_or(rest.len(), |(at, _)| at);
+                if c.is_alphabetic() || c == '_' {
+                    words.push(Word { text: rest.get(..end).unwrap_or_default(), start });
+                }
+                end
+            }
+            '(' | ')' | '.' | ',' | '*' => {
+                words.push(Word { text: rest.get(..1).unwrap_or_default(), start });
+                1
+            }
+            other => other.len_utf8(),
+        };
+        rest = rest.get(length..).unwrap_or_default();
+    }
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::*;
+    use crate::model::DataKind;
+    use crate::source::{Span, Spanned};
+
+    fn table(pii: &[&str]) -> Data {
+        Data {
+            file: Spanned::new(PathBuf::new(), Span::default()),
+            kind: DataKind::Csv,
+            table: None,
+            pii: pii.iter().map(|name| Spanned::new((*name).to_owned(), Span::default())).collect(),
+            columns: IndexMap::new(),
+            engine: None,
+        }
+    }
+
+    fn given_by(query: &str) -> String {
+        let data = IndexMap::from([("people".to_owned(), table(&["name", "phone"])), ("projects".to_owned(), table(&[]))]);
+        given(query, &data).map_or(String::new(), |column| column.name)
+    }
+
+    #[test]
+    fn a_column_is_given_when_it_is_selected() {
+        for query in [
+            "select phone from people",
+            "SELECT p.Phone FROM people AS p, projects",
+            "select id, upper(phone) as x from people where id = $id",
+            "select \"phone\" from people p",
+            "select p.phone from people p join visits v on p.id = v.person",
+            "select x from (select phone as x from people)",
+            "select 'a', (select phone from people limit 1)",
+        ] {
+            assert_eq!(given_by(query), "people.phone", "{query}");
+        }
+        assert_eq!(given_by("select * from people"), "people.name");
+        assert_eq!(given_by("select * from projects, people"), "people.name");
+        assert_eq!(given_by("select p.* from people p"), "people.name");
+    }
+
+    #[test]
+    fn what_only_decides_or_is_counted_is_not_given() {
+        for query in [
+            "select id from people where phone = $phone",
+            "select count(phone) from people",
+            "select count(*) from people",
+            "select id from projects where owner in (select name from people)",
+            "select name from projects",
+            "select projects.name from projects, people",
+            "select name from projects, people",
+            "select name from people join visits on people.id = visits.person",
+            "with x as (select name, id from people) select name from x",
+            "select id, 'phone' from people -- phone",
+            "select id from people order by name",
+            "select weekly_target from people",
+            "select p.name, sum(e.hours) from entries e join projects p on p.id = e.project group by p.name",
+        ] {
+            assert_eq!(given_by(query), "", "{query}");
+        }
+    }
+
+    #[test]
+    fn any_text_is_read_to_its_end() {
+        for query in ["", "'", "\"", "/*", "--", "select ((((", "select é from people", "))))", "`", "select * from", "$"] {
+            given_by(query);
+        }
+    }
+}

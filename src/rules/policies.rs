@@ -1,0 +1,178 @@
+//! Policies: lists that contradict each other (F610), limits of nothing (F611), everything allowed (F612), steps outside (F613).
+
+use std::collections::HashMap;
+
+use super::tell::{finding, quoted};
+use crate::diagnostic::{Code, Diagnostic};
+use crate::model::{Policy, StepKind, Text};
+use crate::plan::{PipelinePlan, Plan};
+use crate::source::{Span, Spanned};
+
+/// F610: a name in a list of what is allowed and in one of what is not; of a policy or a tool.
+pub(super) fn lists_overlap(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
+    let file = &pipeline.pipeline;
+    for policy in file.policies.values() {
+        let allowed = policy.allowed_tools.as_deref().unwrap_or_default();
+        overlap(("allowed_tools", allowed), ("disallowed_tools", &policy.disallowed_tools), out);
+    }
+    for tool in file.tools.values() {
+        overlap(("allow", tool.allow.as_deref().unwrap_or_default()), ("deny", &tool.deny), out);
+    }
+}
+
+fn overlap(first: (&str, &[Spanned<String>]), second: (&str, &[Spanned<String>]), out: &mut Vec<Diagnostic>) {
+    let allowed: HashMap<&str, Span> = first.1.iter().map(|name| (name.value.as_str(), name.span)).collect();
+    for name in second.1 {
+        let Some(other) = allowed.get(name.value.as_str()) else { continue };
+        let message = format!("{} is in {} and {}", quoted(&name.value), first.0, second.0);
+        out.push(
+            finding(Code::ListsOverlap, name.span, &message).related(*other, "allowed here").help("remove it from one of the two lists"),
+        );
+    }
+}
+
+/// F611: a limit under which nothing can run.
+pub(super) fn limits(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
+    for (name, policy) in &pipeline.pipeline.policies {
+        let nothing = [
+            ("time", policy.max_time.is_some_and(|time| time.is_zero())),
+            ("cost_usd", policy.max_cost_usd.is_some_and(|cost| cost <= 0.0)),
+            ("tokens", policy.max_tokens == Some(0)),
+            ("memory", policy.max_memory == Some(0)),
+            ("file_size", policy.max_file_size == Some(0)),
+        ];
+        for (key, _) in nothing.into_iter().filter(|(_, is_nothing)| *is_nothing) {
+            let message = format!("resource_limits.{key} of policy {} must be above 0", quoted(name));
+            out.push(finding(Code::PolicyLimit, policy.span, &message).help("write a number above 0, or remove the key"));
+        }
+    }
+}
+
+/// F612: every tool is allowed.
+pub(super) fn too_wide(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
+    for policy in pipeline.pipeline.policies.values() {
+        for name in policy.allowed_tools.iter().flatten().filter(|name| name.value.trim() == "*") {
+            out.push(
+                finding(Code::PolicyTooWide, name.span, "allowed_tools \"*\" allows every tool; name them")
+                    .help("write the names of the tools that are needed"),
+            );
+        }
+    }
+}
+
+/// F613: a step that its own file's policy is sure to refuse.
+pub(super) fn outside(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
+    let file = &pipeline.pipeline;
+    let Some((name, policy)) = file.policy.as_ref().and_then(|name| Some((name, file.policies.get(&name.value)?))) else { return };
+    let mut report = |id: &str, span: Span, what: String, help: &str| {
+        let message = format!("step {} uses {what}, which policy {} does not allow", quoted(id), quoted(&name.value));
+        out.push(finding(Code::OutsidePolicy, span, &message).related(policy.span, "this policy").help(help));
+    };
+    for step in pipeline.steps.iter().map(|planned| &planned.step) {
+        let used = match &step.kind {
+            StepKind::Tool(tool) => Some(&tool.tool),
+            StepKind::Send(send) if send.to.value != "stdout" => Some(&send.to),
+            _ => None,
+        };
+        if let Some(tool) = used.filter(|tool| refuses_tool(policy, &tool.value)) {
+            let help = "add the tool to allowed_tools, or remove the step";
+            report(&step.id.value, tool.span, format!("tool {}", quoted(&tool.value)), help);
+        }
+        if let StepKind::Http(http) = &step.kind
+            && let Some(host) = host(&http.url).filter(|host| refuses_host(policy, host))
+        {
+            report(
+                &step.id.value,
+                http.url.place.span,
+                format!("host {}", quoted(host)),
+                "add the host to network_access.hosts, or remove the step",
+            );
+        }
+    }
+}
+
+/// Whether a tool is refused whatever it is given: it is named as disallowed, or is in no list and nobody is asked.
+fn refuses_tool(policy: &Policy, tool: &str) -> bool {
+    let server = tool.split('.').next().unwrap_or(tool);
+    // With a pattern for its arguments, or with `*`, it depends on the call.
+    let may_mean = |entry: &Spanned<String>| {
+        let name = entry.value.split('(').next().unwrap_or_default().trim();
+        name.contains('*') || name == tool || name == server || tool == name.split('.').next().unwrap_or_default()
+    };
+    if policy.disallowed_tools.iter().any(|entry| entry.value == tool || entry.value == server) {
+        return true;
+    }
+    let nobody_is_asked = policy.permission_mode.as_deref().is_none_or(|mode| mode == "deny");
+    nobody_is_asked
+        && policy.allowed_tools.as_ref().is_some_and(|allowed| !allowed.iter().any(may_mean))
+        && !policy.approval_required.iter().any(may_mean)
+}
+
+fn refuses_host(policy: &Policy, host: &str) -> bool {
+    policy.hosts.as_ref().is_some_and(|hosts| {
+        !hosts.iter().any(|entry| {
+            let entry = entry.value.split(':').next().unwrap_or_default();
+            entry.contains('*') && host.ends_with(entry.trim_start_matches('*')) || entry == "*" || entry.eq_ignore_ascii_case(host)
+        })
+    })
+}
+
+/// The host of an address, if it is written out.
+fn host(url: &Text) -> Option<&str> {
+    let authority = url.source.split_once("://")?.1.split(['/', '?', '#']).next()?;
+    let host = authority.rsplit('@').next()?.split(':').next()?;
+    (!host.is_empty() && !authority.contains(['{', '['])).then_some(host)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::says;
+    use super::*;
+
+    fn policy(rule: super::super::Rule, keys: &str) -> String {
+        says(
+            rule,
+            &format!(
+                "tools: {{ hook: {{ http: POST https://example.com/ }} }}\npolicies:\n  office: {{ {keys} }}\npolicy: office\nsteps:\n  - {{ id: run, tool: hook }}\n  - {{ id: get, http: GET https://example.org/x }}\n"
+            ),
+        )
+    }
+
+    #[test]
+    fn a_name_is_in_one_list_only() {
+        assert_eq!(
+            policy(lists_overlap, "allowed_tools: ['shell(git *)'], disallowed_tools: ['shell(git *)']"),
+            "F610 5:65 \"shell(git *)\" is in allowed_tools and disallowed_tools\n"
+        );
+        assert_eq!(policy(lists_overlap, "allowed_tools: [hook], disallowed_tools: [shell]"), "");
+        let tool = "tools: { docs: { file: notes, allow: [read], deny: [read] } }\nsteps: [{ id: a, set: 1 }]\n";
+        assert_eq!(says(lists_overlap, tool), "F610 3:53 \"read\" is in allow and deny\n");
+    }
+
+    #[test]
+    fn limits_are_above_zero_and_tools_are_named() {
+        let found = "F611 5:3 resource_limits.cost_usd of policy \"office\" must be above 0\nF611 5:3 resource_limits.time of policy \"office\" must be above 0\n";
+        assert_eq!(policy(limits, "resource_limits: { time: 0s, cost_usd: 0, tokens: 5 }"), found);
+        assert_eq!(policy(too_wide, "allowed_tools: ['*']"), "F612 5:29 allowed_tools \"*\" allows every tool; name them\n");
+        assert_eq!(policy(too_wide, "allowed_tools: ['shell(*)']"), "");
+    }
+
+    #[test]
+    fn a_step_keeps_to_its_own_policy() {
+        let tool = "F613 8:22 step \"run\" uses tool \"hook\", which policy \"office\" does not allow\n";
+        let host = "F613 9:22 step \"get\" uses host \"example.org\", which policy \"office\" does not allow\n";
+        assert_eq!(policy(outside, "disallowed_tools: [hook]"), tool);
+        assert_eq!(policy(outside, "allowed_tools: [shell]"), tool);
+        assert_eq!(policy(outside, "network_access: { hosts: [example.com] }"), host);
+        for fine in [
+            "allowed_tools: [hook]",
+            "allowed_tools: ['hook(x)']",
+            "allowed_tools: [shell], permission_mode: prompt",
+            "allowed_tools: [shell], approval_required: [hook]",
+            "network_access: { hosts: ['*.org'] }",
+            "description: Nothing is said.",
+        ] {
+            assert_eq!(policy(outside, fine), "", "{fine}");
+        }
+    }
+}

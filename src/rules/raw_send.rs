@@ -1,0 +1,73 @@
+//! F422: a text of a model goes to a person without having been fitted to the channel.
+
+use super::giving::{find, output_of};
+use super::tell::{finding, quoted};
+use crate::diagnostic::{Code, Diagnostic};
+use crate::model::{StepKind, ToolKind};
+use crate::plan::{PipelinePlan, Plan};
+
+/// How many gates a text is followed back through.
+const LONGEST_WAY: usize = 32;
+
+/// F422, in a pipeline with channels.
+pub(super) fn raw(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
+    if pipeline.pipeline.channels.is_empty() {
+        return;
+    }
+    for planned in &pipeline.steps {
+        let StepKind::Send(send) = &planned.step.kind else { continue };
+        // A file is no channel.
+        let tool = send.to.value.split('.').next().and_then(|name| pipeline.pipeline.tools.get(name));
+        if matches!(tool.map(|tool| &tool.kind), Some(ToolKind::File(_) | ToolKind::Broken)) {
+            continue;
+        }
+        let (mut text, mut block) = (&send.of, planned.block);
+        for _ in 0..LONGEST_WAY {
+            let [read] = text.reads.as_slice() else { break };
+            let Some(source) = output_of(read).and_then(|(id, _)| find(pipeline, block, id)).map(|ix| pipeline.step(ix)) else { break };
+            match &source.step.kind {
+                StepKind::Gate(gate) => (text, block) = (&gate.of, source.block),
+                StepKind::Agent(_) => {
+                    let (id, source) = (quoted(&planned.step.id.value), &source.step.id);
+                    let message = format!("{id} gets steps.{}.output, which no format step has fitted to a channel", source.value);
+                    out.push(
+                        finding(Code::RawSend, send.of.place.span, &message).related(source.span, "written here").help(format!(
+                            "add a step before it: format: \"{{{{ steps.{}.output }}}}\", and send its output",
+                            source.value
+                        )),
+                    );
+                    break;
+                }
+                _ => break,
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::says_of;
+    use super::*;
+
+    fn with_channels(channels: &str, steps: &str) -> String {
+        let text = format!(
+            "flow: 1\nname: a\n{channels}\nagents: {{ w: {{}} }}\nscorecards:\n  s: {{ criteria: [{{ id: c, description: It is short., check: {{ max_length: 9 }} }}] }}\nsteps:\n  - {{ id: d, agent: w, prompt: x }}\n{steps}"
+        );
+        says_of(raw, &[("a.yaml", &text), ("channels/sms.yaml", "flow: 1\nchannel: sms\n")])
+    }
+
+    #[test]
+    fn a_text_is_fitted_before_it_is_sent() {
+        let send = "  - { id: out, send: stdout, of: steps.d.output }\n";
+        let found = "F422 9:34 \"out\" gets steps.d.output, which no format step has fitted to a channel\n";
+        assert_eq!(with_channels("channels: [sms]", send), found);
+        assert_eq!(with_channels("", send), "", "without channels there is nothing to fit it to");
+        let judged = "  - { id: g, gate: s, of: steps.d.output }\n  - { id: out, send: stdout, of: steps.g.output }\n";
+        assert_eq!(
+            with_channels("channels: [sms]", judged),
+            "F422 10:34 \"out\" gets steps.d.output, which no format step has fitted to a channel\n"
+        );
+        let fitted = "  - { id: f, format: '{{ steps.d.output }}' }\n  - { id: out, send: stdout, of: steps.f.output }\n";
+        assert_eq!(with_channels("channels: [sms]", fitted), "");
+    }
+}

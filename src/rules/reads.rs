@@ -1,0 +1,52 @@
+//! The rules that ask the symbol table, which is built once for all of them; and what each text reads, looked up once: every kind of
+//! problem has its own file.
+
+use super::names::{Names, Problem};
+use super::seat::Texts;
+use super::{call_inputs, comparison, constant_condition, same_file, tool_arguments, type_mismatch, unused};
+use super::{maybe_missing, not_upstream, unknown_field, unknown_name, wrong_place};
+use crate::diagnostic::Diagnostic;
+use crate::plan::{PipelinePlan, Plan};
+
+/// A rule that asks the symbol table.
+type AskingRule = fn(&Names, &Texts, &mut Vec<Diagnostic>);
+
+/// All of them.
+const ASKING: &[AskingRule] = &[
+    each_read,
+    unused::check,
+    constant_condition::check,
+    same_file::check,
+    type_mismatch::check,
+    comparison::check,
+    call_inputs::check,
+    tool_arguments::check,
+];
+
+pub(super) fn check(pipeline: &PipelinePlan, plan: &Plan, out: &mut Vec<Diagnostic>) {
+    let names = Names::new(pipeline, plan);
+    let texts = Texts::of(pipeline);
+    for rule in ASKING {
+        rule(&names, &texts, out);
+    }
+}
+
+/// F103, F201, F202, F204, F208, F211.
+fn each_read(names: &Names, texts: &Texts, out: &mut Vec<Diagnostic>) {
+    for placed in &texts.all {
+        let Some(seat) = texts.seats.get(placed.seat) else { continue };
+        for read in &placed.text.reads {
+            let found = match names.read(seat, read).problem {
+                None => continue,
+                Some(Problem::UnknownName(name)) => unknown_name::name(names, seat, read, &name),
+                Some(Problem::UnknownStep(id)) => unknown_name::step(names, read, &id),
+                Some(Problem::WrongPlace(message, help)) => wrong_place::report(read, message, help),
+                Some(Problem::NotUpstream { read: step, reader }) => not_upstream::report(names, read, step, reader),
+                Some(Problem::UnknownField { owner, field, known }) => unknown_field::report(names, read, &owner, &field, &known),
+                Some(Problem::NoOutputFields(step)) => unknown_field::no_output(names, read, step),
+                Some(Problem::MaybeMissing(why)) => maybe_missing::report(read, why),
+            };
+            out.push(found);
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! F109: two steps that may run at the same time write one file.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use super::names::Names;
+use super::seat::Texts;
+use crate::diagnostic::{Code, Diagnostic};
+use crate::model::{Filling, StepKind, ToolKind};
+use crate::plan::{PipelinePlan, StepIx};
+use crate::source::Spanned;
+
+pub(super) fn check(names: &Names, _texts: &Texts, out: &mut Vec<Diagnostic>) {
+    let mut by_file: HashMap<(&Path, &str), Vec<StepIx>> = HashMap::new();
+    let mut order = vec![];
+    for index in 0..names.pipeline.steps.len() {
+        let ix = StepIx(index as u32);
+        let Some(file) = written(names, ix) else { continue };
+        let writers = by_file.entry(file).or_default();
+        if writers.is_empty() {
+            order.push(file);
+        }
+        writers.push(ix);
+    }
+    for file in order {
+        let Some(writers) = by_file.get_mut(&file) else { continue };
+        // Of steps that are all in order, each is above the next one by how much stands below it.
+        writers.sort_by_key(|ix| std::cmp::Reverse(below(names.pipeline, *ix)));
+        for pair in writers.windows(2) {
+            let [one, other] = pair else { continue };
+            if may_meet(names, *one, *other) {
+                let (first, second) = if one < other { (*one, *other) } else { (*other, *one) };
+                let (a, b) = (names.shown(first), names.shown(second));
+                let message = format!("\"{a}\" and \"{b}\" can run at the same time and both write \"{}\"", file.1);
+                out.push(
+                    Diagnostic::new(Code::SameFileWritten, names.step(second).id.span, message)
+                        .related(names.step(first).id.span, "the other one")
+                        .help("give each a name of its own, or let one wait for the other by needs"),
+                );
+            }
+        }
+    }
+}
+
+/// Folder and name of the file a step writes, if the name is written out.
+fn written<'a>(names: &Names<'a>, ix: StepIx) -> Option<(&'a Path, &'a str)> {
+    let (tool, with): (&str, &'a [(Spanned<String>, Filling)]) = match &names.step(ix).kind {
+        StepKind::Tool(step) => (step.tool.value.strip_suffix(".write")?, &step.with),
+        StepKind::Send(step) => (&step.to.value, &step.with),
+        _ => return None,
+    };
+    let ToolKind::File(folder) = &names.pipeline.pipeline.tools.get(tool)?.kind else { return None };
+    let (_, name) = with.iter().find(|(name, _)| name.value == "name")?;
+    match name {
+        Filling::Constant(value) => Some((folder, value.as_str()?)),
+        _ => None,
+    }
+}
+
+fn below(pipeline: &PipelinePlan, ix: StepIx) -> u32 {
+    let mut ix = ix;
+    while let Some(owner) = pipeline.owner(pipeline.step(ix).block) {
+        ix = owner;
+    }
+    let planned = pipeline.step(ix);
+    pipeline.block(planned.block).longest.get(planned.place).copied().unwrap_or(0)
+}
+
+/// Whether neither of two steps waits for the other.
+fn may_meet(names: &Names, one: StepIx, other: StepIx) -> bool {
+    let pipeline = names.pipeline;
+    let way = |ix: StepIx| {
+        let mut way = vec![ix];
+        while let Some(owner) = pipeline.owner(pipeline.step(way[way.len() - 1]).block) {
+            way.push(owner);
+        }
+        way
+    };
+    // The steps that hold both, or are them, and stand in one list.
+    let (ways, others) = (way(one), way(other));
+    for a in &ways {
+        for b in &others {
+            let (first, second) = (pipeline.step(*a), pipeline.step(*b));
+            if first.block == second.block {
+                let block = pipeline.block(first.block);
+                // The same route: its cases exclude each other.
+                return a != b && !block.is_upstream(first.place, second.place) && !block.is_upstream(second.place, first.place);
+            }
+        }
+    }
+    // `steps`, `on_failure` and `finally` follow each other.
+    false
+}

@@ -1,0 +1,70 @@
+//! F302: a part of a tool that is not open, or that it does not have.
+
+use super::wording::listed;
+use crate::diagnostic::{Code, Diagnostic, did_you_mean};
+use crate::model::{StepKind, Tool, ToolKind};
+use crate::plan::{PipelinePlan, Plan};
+use crate::source::Spanned;
+
+/// What a `file` tool can do; `write` only where `allow` lists it.
+const FILE_PARTS: [&str; 3] = ["list", "read", "write"];
+
+pub(super) fn check(pipeline: &PipelinePlan, _plan: &Plan, out: &mut Vec<Diagnostic>) {
+    let file = &pipeline.pipeline;
+    let tool_of = |name: &str| file.tools.get(name.split('.').next().unwrap_or_default());
+    for (name, agent) in &file.agents {
+        for listed in &agent.tools {
+            if let (Some(tool), Some((server, part))) = (tool_of(&listed.value), listed.value.split_once('.')) {
+                open(&format!("agent \"{name}\" lists"), listed, server, part, tool, out);
+            }
+        }
+    }
+    for planned in &pipeline.steps {
+        let StepKind::Tool(step) = &planned.step.kind else { continue };
+        let Some(tool) = tool_of(&step.tool.value) else { continue };
+        let owner = format!("step \"{}\" uses", planned.step.id.value);
+        let wrong = |message: String, help: &str| Diagnostic::new(Code::ToolNotOpen, step.tool.span, message).help(help);
+        match (step.tool.value.split_once('.'), &tool.kind) {
+            (Some((server, part)), _) => open(&owner, &step.tool, server, part, tool, out),
+            (None, ToolKind::File(_)) => {
+                let message = format!("{owner} tool \"{}\" and does not say for what", step.tool.value);
+                out.push(wrong(message, &format!("write {0}.list, {0}.read or {0}.write", step.tool.value)));
+            }
+            (None, ToolKind::Smtp { .. }) => {
+                let message = format!("{owner} tool \"{}\", which only send can use", step.tool.value);
+                out.push(wrong(message, "write a send step"));
+            }
+            (None, _) => {}
+        }
+    }
+}
+
+fn open(owner: &str, name: &Spanned<String>, server: &str, part: &str, tool: &Tool, out: &mut Vec<Diagnostic>) {
+    let wrong = |message: String| Diagnostic::new(Code::ToolNotOpen, name.span, message);
+    if tool.deny.iter().any(|denied| denied.value == part) {
+        out.push(wrong(format!("{owner} {}, but tool \"{server}\" denies it", name.value)).help("remove it, or take it out of deny"));
+        return;
+    }
+    if let ToolKind::File(_) = tool.kind
+        && !FILE_PARTS.contains(&part)
+    {
+        let near = did_you_mean(part, FILE_PARTS);
+        out.push(wrong(format!("{owner} {}, but a file tool has no \"{part}\"{near}", name.value)).help("use one of: list, read, write"));
+        return;
+    }
+    match &tool.allow {
+        Some(allow) if !allow.iter().any(|allowed| allowed.value == part) => {
+            let names: Vec<&str> = allow.iter().map(|allowed| allowed.value.as_str()).collect();
+            let what = if names.is_empty() { "nothing".to_owned() } else { format!("only: {}", listed(&names)) };
+            out.push(
+                wrong(format!("{owner} {}, but tool \"{server}\" allows {what}", name.value))
+                    .help(format!("add {part} to its allow, or use another")),
+            );
+        }
+        None if matches!(tool.kind, ToolKind::File(_)) && part == "write" => {
+            let message = format!("{owner} {}, but tool \"{server}\" writes only if its allow lists write", name.value);
+            out.push(wrong(message).help("add allow: [list, read, write] to the tool"));
+        }
+        _ => {}
+    }
+}

@@ -1,0 +1,50 @@
+//! F205: a value of another type than the place asks for.
+
+use super::names::{Names, sole_path};
+use super::seat::{Role, Texts};
+use super::types::Type;
+use crate::diagnostic::{Code, Diagnostic};
+use crate::model::{Form, Text};
+use crate::template::{self, Scope};
+
+pub(super) fn check(names: &Names, texts: &Texts, out: &mut Vec<Diagnostic>) {
+    for placed in &texts.all {
+        let (needs, fits): (&str, fn(&Type) -> bool) = match placed.role {
+            Role::Value => continue,
+            Role::Condition => ("a condition must be true or false", |kind| matches!(kind, Type::Boolean)),
+            Role::List => ("for_each needs a list", |kind| matches!(kind, Type::List(_))),
+            Role::Scorecard => ("gate needs a scorecard", |kind| matches!(kind, Type::Object(_))),
+            Role::Time => ("wait needs a text such as 5m", |kind| matches!(kind, Type::Text)),
+        };
+        let (kind, path) = match sole_path(placed.text) {
+            Some(read) => (names.text(&texts.seats[placed.seat], placed.text), read.path.join(".")),
+            None => match written_out(placed.text) {
+                Some(kind) => (kind, placed.text.source.trim().to_owned()),
+                None => continue,
+            },
+        };
+        if matches!(kind, Type::Any | Type::Empty) || fits(&kind) {
+            continue;
+        }
+        let help = match (placed.role, &kind) {
+            (Role::Condition, Type::Text) => format!("compare it, as in: {path} == \"yes\""),
+            (Role::Condition, Type::Number) => format!("compare it, as in: {path} > 0"),
+            (Role::Condition, Type::List(_)) => format!("ask how long it is, as in: {path} | length > 0"),
+            (Role::List, Type::Text) => format!("split it, as in: {path} | split(\",\")"),
+            (Role::List, Type::Object(_)) => format!("take its pairs, as in: {path} | items"),
+            (Role::Time, _) => "write a text with a unit".to_owned(),
+            _ => "name another value".to_owned(),
+        };
+        let message = format!("{needs}; {path} is {}", kind.words());
+        out.push(Diagnostic::new(Code::TypeMismatch, placed.text.place.span, message).help(help));
+    }
+}
+
+/// The type of an expression that reads nothing.
+fn written_out(text: &Text) -> Option<Type> {
+    if text.form != Form::Bare || !text.reads.is_empty() {
+        return None;
+    }
+    let value = template::compile(text).ok()?.fill(&Scope::new()).ok()?;
+    template::to_json(&value).ok().map(|value| Type::of_value(&value))
+}

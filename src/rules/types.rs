@@ -1,0 +1,253 @@
+//! Types of values, as far as they are known before a run. What is not known fits everywhere.
+
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+use serde_json::Value;
+
+use crate::model::{Field, FieldKind, Shape};
+
+/// Deepest nesting that is looked at; below it nothing is known.
+const DEEPEST: usize = 32;
+
+/// A type.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Type {
+    /// Not known: no finding follows from it.
+    Any,
+    /// Always empty.
+    Empty,
+    /// A text.
+    Text,
+    /// A number.
+    Number,
+    /// True or false.
+    Boolean,
+    /// A list and what its elements are.
+    List(Arc<Type>),
+    /// An object.
+    Object(Arc<Object>),
+}
+
+/// What is known of an object.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Object {
+    /// Its fields.
+    pub fields: IndexMap<String, Member>,
+    /// Whether it may have others.
+    pub is_open: bool,
+}
+
+/// A field of an object.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Member {
+    /// Its type.
+    pub kind: Type,
+    /// Whether it may be missing.
+    pub is_optional: bool,
+}
+
+impl Member {
+    /// A field that is always there.
+    pub fn sure(kind: Type) -> Member {
+        Member { kind, is_optional: false }
+    }
+}
+
+impl Type {
+    /// A list.
+    pub fn list(of: Type) -> Type {
+        Type::List(Arc::new(of))
+    }
+
+    /// An object with exactly these fields.
+    pub fn object<'a>(fields: impl IntoIterator<Item = (&'a str, Type)>) -> Type {
+        let fields = fields.into_iter().map(|(name, kind)| (name.to_owned(), Member::sure(kind))).collect();
+        Type::Object(Arc::new(Object { fields, is_open: false }))
+    }
+
+    /// An object with these fields and others.
+    pub fn open_object<'a>(fields: impl IntoIterator<Item = (&'a str, Type)>) -> Type {
+        let fields = fields.into_iter().map(|(name, kind)| (name.to_owned(), Member::sure(kind))).collect();
+        Type::Object(Arc::new(Object { fields, is_open: true }))
+    }
+
+    /// The type in words: `text`, `a list`.
+    pub fn words(&self) -> &'static str {
+        match self {
+            Type::Any => "anything",
+            Type::Empty => "empty",
+            Type::Text => "text",
+            Type::Number => "a number",
+            Type::Boolean => "true or false",
+            Type::List(_) => "a list",
+            Type::Object(_) => "an object",
+        }
+    }
+
+    /// What a value that is written out is.
+    pub fn of_value(value: &Value) -> Type {
+        Type::of_value_at(value, 0)
+    }
+
+    fn of_value_at(value: &Value, depth: usize) -> Type {
+        match value {
+            _ if depth > DEEPEST => Type::Any,
+            Value::Null => Type::Empty,
+            Value::Bool(_) => Type::Boolean,
+            Value::Number(_) => Type::Number,
+            Value::String(_) => Type::Text,
+            Value::Array(list) => {
+                let kinds = list.iter().map(|value| Type::of_value_at(value, depth + 1));
+                Type::list(kinds.reduce(Type::same).unwrap_or(Type::Any))
+            }
+            Value::Object(map) => {
+                let fields = map.iter().map(|(name, value)| (name.clone(), Member::sure(Type::of_value_at(value, depth + 1))));
+                Type::Object(Arc::new(Object { fields: fields.collect(), is_open: false }))
+            }
+        }
+    }
+
+    /// What an output of this shape is.
+    pub fn of_output(shape: &Shape) -> Type {
+        match shape {
+            Shape::Fields(fields) => of_fields(fields),
+            Shape::Schema(schema) => of_schema(schema, 0),
+        }
+    }
+
+    /// What inputs of this shape are: one that need not be given is empty then, not missing.
+    pub fn of_inputs(shape: &Shape) -> Type {
+        match shape {
+            Shape::Fields(fields) => {
+                let fields = fields.iter().map(|field| (field.name.clone(), Member::sure(of_field(field))));
+                Type::Object(Arc::new(Object { fields: fields.collect(), is_open: false }))
+            }
+            Shape::Schema(schema) => of_schema(schema, 0),
+        }
+    }
+
+    /// What is either of the two: a field that only one of two objects has may be missing.
+    pub fn or(&self, other: &Type) -> Type {
+        match (self, other) {
+            (one, other) if one == other => one.clone(),
+            (Type::Empty, known) | (known, Type::Empty) => known.clone(),
+            (Type::List(one), Type::List(other)) => Type::list(one.or(other)),
+            (Type::Object(one), Type::Object(other)) => Type::Object(Arc::new(one.or(other))),
+            _ => Type::Any,
+        }
+    }
+
+    /// What both are, if they are the same: for elements of a list, of which an author knows which one has what.
+    pub fn same(self, other: Type) -> Type {
+        if self == other { self } else { Type::Any }
+    }
+
+    /// Whether a value of this type may be used where `wanted` is asked for. Empty is left to the run.
+    pub fn fits(&self, wanted: &Type) -> bool {
+        match (self, wanted) {
+            (Type::Any | Type::Empty, _) | (_, Type::Any) => true,
+            (Type::List(_), Type::List(_)) | (Type::Object(_), Type::Object(_)) => true,
+            (one, other) => one == other,
+        }
+    }
+}
+
+impl Object {
+    fn or(&self, other: &Object) -> Object {
+        let mut fields = self.fields.clone();
+        for (name, member) in &mut fields {
+            match other.fields.get(name) {
+                Some(theirs) => {
+                    member.kind = member.kind.or(&theirs.kind);
+                    member.is_optional |= theirs.is_optional;
+                }
+                None => member.is_optional = true,
+            }
+        }
+        for (name, member) in &other.fields {
+            fields.entry(name.clone()).or_insert_with(|| Member { kind: member.kind.clone(), is_optional: true });
+        }
+        // What one of the two may have besides is not known, so neither is its type.
+        if self.is_open || other.is_open {
+            fields.values_mut().filter(|member| member.is_optional).for_each(|member| *member = Member::sure(Type::Any));
+        }
+        Object { fields, is_open: self.is_open || other.is_open }
+    }
+}
+
+/// An object of these fields; one that need not be given may be missing.
+fn of_fields(fields: &[Field]) -> Type {
+    let members = fields.iter().map(|field| (field.name.clone(), Member { kind: of_field(field), is_optional: !field.is_required }));
+    Type::Object(Arc::new(Object { fields: members.collect(), is_open: false }))
+}
+
+/// The type of a field.
+pub fn of_field(field: &Field) -> Type {
+    match field.kind {
+        FieldKind::Text | FieldKind::Date | FieldKind::Datetime | FieldKind::File | FieldKind::Folder => Type::Text,
+        FieldKind::Number | FieldKind::Integer => Type::Number,
+        FieldKind::Boolean => Type::Boolean,
+        FieldKind::List => Type::list(field.items.as_ref().map_or(Type::Any, |items| of_field(items))),
+        FieldKind::Object if field.fields.is_empty() => Type::open_object([]),
+        FieldKind::Object => of_fields(&field.fields),
+        FieldKind::Any => Type::Any,
+        FieldKind::Plan => Type::open_object([("strategy", Type::Text), ("reasoning", Type::Text), ("steps", Type::list(Type::Any))]),
+        FieldKind::Scorecard => Type::open_object([("criteria", Type::list(Type::Any))]),
+    }
+}
+
+/// The type of a JSON Schema, as far as `type`, `properties`, `items` and `additionalProperties` tell it.
+fn of_schema(schema: &Value, depth: usize) -> Type {
+    if depth > DEEPEST {
+        return Type::Any;
+    }
+    match schema.get("type").and_then(Value::as_str) {
+        Some("string") => Type::Text,
+        Some("number" | "integer") => Type::Number,
+        Some("boolean") => Type::Boolean,
+        Some("null") => Type::Empty,
+        Some("array") => match schema.get("items") {
+            Some(items) if schema.get("prefixItems").is_none() => Type::list(of_schema(items, depth + 1)),
+            _ => Type::list(Type::Any),
+        },
+        Some("object") => {
+            let properties = schema.get("properties").and_then(Value::as_object);
+            let fields = properties.into_iter().flatten().map(|(name, schema)| (name.clone(), Member::sure(of_schema(schema, depth + 1))));
+            let others = ["patternProperties", "allOf", "anyOf", "oneOf", "$ref", "if"];
+            let is_closed =
+                schema.get("additionalProperties") == Some(&Value::Bool(false)) && others.iter().all(|key| schema.get(key).is_none());
+            Type::Object(Arc::new(Object { fields: fields.collect(), is_open: !is_closed }))
+        }
+        _ => Type::Any,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_field_that_only_one_of_two_objects_has_may_be_missing() {
+        let both = Type::of_value(&json!({ "a": 1, "b": "x" })).or(&Type::of_value(&json!({ "a": null })));
+        let Type::Object(object) = both else { panic!("{both:?}") };
+        assert_eq!(object.fields["a"], Member::sure(Type::Number));
+        assert_eq!(object.fields["b"], Member { kind: Type::Text, is_optional: true });
+    }
+
+    #[test]
+    fn what_is_not_known_fits_everywhere() {
+        assert!(Type::Any.fits(&Type::list(Type::Text)) && Type::Empty.fits(&Type::Number) && Type::Text.fits(&Type::Any));
+        assert!(!Type::Text.fits(&Type::Number));
+        assert_eq!(Type::Text.or(&Type::Number), Type::Any);
+    }
+
+    #[test]
+    fn a_schema_is_closed_only_if_it_says_so() {
+        let open = of_schema(&json!({ "type": "object", "properties": { "a": { "type": "string" } } }), 0);
+        assert_eq!(open, Type::open_object([("a", Type::Text)]));
+        let closed = json!({ "type": "object", "properties": { "a": { "type": "string" } }, "additionalProperties": false });
+        assert_eq!(of_schema(&closed, 0), Type::object([("a", Type::Text)]));
+    }
+}

@@ -1,0 +1,55 @@
+//! F202: a field that a value does not have. F211: a field of an output that is plain text.
+
+use super::names::Names;
+use super::wording::listed;
+use crate::diagnostic::{Code, Diagnostic};
+use crate::model::Read;
+use crate::plan::StepIx;
+
+/// Longest message, in characters.
+const LONGEST: usize = 160;
+
+pub(super) fn report(names: &Names, read: &Read, owner: &str, field: &str, known: &[String]) -> Diagnostic {
+    let near = names.hints.did_you_mean(field, known.iter().map(String::as_str));
+    let what = match owner {
+        "\"inputs\"" => format!("there is no input \"{field}\""),
+        owner if owner.starts_with("step ") && known.iter().any(|name| name == "details") => format!("{owner} has no \"{field}\""),
+        owner if owner.starts_with("step ") => format!("{owner} gives no \"{field}\""),
+        owner => format!("{owner} has no \"{field}\""),
+    };
+    let list = listed(known);
+    let found = |message: String| Diagnostic::new(Code::UnknownField, read.span, message);
+    if known.is_empty() {
+        let help = if owner.ends_with("a list and") {
+            "write [0] for its first element, or go through it with for"
+        } else {
+            "read the value itself"
+        };
+        return match owner {
+            "\"inputs\"" => found(format!("{what}; the pipeline has none")).help("add it under inputs"),
+            owner if owner.starts_with("step ") => found(format!("{what}; it gives nothing")).help("read another step, or give it outputs"),
+            _ => found(what).help(help),
+        };
+    }
+    if !near.is_empty() {
+        return found(format!("{what}{near}")).help(format!("use one of: {list}"));
+    }
+    let whole = format!("{what}; there is: {list}");
+    let fits = whole.chars().count() <= LONGEST;
+    found(if fits { whole } else { what }).help(if owner == "\"inputs\"" {
+        "add it under inputs, or read another".to_owned()
+    } else if fits {
+        "read one of these".to_owned()
+    } else {
+        format!("use one of: {list}")
+    })
+}
+
+pub(super) fn no_output(names: &Names, read: &Read, step: StepIx) -> Diagnostic {
+    let id = &names.step(step).id;
+    let field = read.path.get(3).map_or("", String::as_str);
+    let message = format!("steps.{}.output.{field} is read, but \"{}\" has no output: it gives plain text", id.value, id.value);
+    Diagnostic::new(Code::NoOutputFields, read.span, message)
+        .help(format!("add output: {{ {field}: text }} to \"{}\"", id.value))
+        .related(id.span, "this step")
+}

@@ -1,0 +1,43 @@
+//! F104: steps behind a `stop` that always ends the run.
+
+use super::wording::listed;
+use crate::diagnostic::{Code, Diagnostic};
+use crate::model::StepKind;
+use crate::plan::{Edge, PipelinePlan, Plan, StepIx};
+
+pub(super) fn check(pipeline: &PipelinePlan, _plan: &Plan, out: &mut Vec<Diagnostic>) {
+    for block in &pipeline.blocks {
+        let step = |place: usize| &pipeline.step(StepIx(block.first.0 + place as u32)).step;
+        let mut is_cut_off = vec![false; block.len()];
+        for stop in 0..block.len() {
+            let ends = matches!(step(stop).kind, StepKind::Stop(_)) && step(stop).when.is_none() && step(stop).for_each.is_none();
+            let always = ends && !is_cut_off[stop] && !block.needs(stop).iter().any(|(_, edge)| *edge == Edge::Failure);
+            if !always {
+                continue;
+            }
+            let mut open = vec![stop];
+            let mut below = vec![];
+            while let Some(place) = open.pop() {
+                for (next, edge) in block.readers(place) {
+                    if *edge != Edge::Failure && !is_cut_off[*next] {
+                        is_cut_off[*next] = true;
+                        below.push(*next);
+                        open.push(*next);
+                    }
+                }
+            }
+            below.sort_unstable();
+            let Some(first) = below.first() else { continue };
+            let message =
+                format!("step \"{}\" can never run: \"{}\" always ends the run before it", step(*first).id.value, step(stop).id.value);
+            let mut found = Diagnostic::new(Code::UnreachableStep, step(*first).id.span, message)
+                .related(step(stop).id.span, "this ends the run")
+                .help(format!("give \"{}\" a when, or remove what stands behind it", step(stop).id.value));
+            let others: Vec<&str> = below.iter().skip(1).map(|place| step(*place).id.as_str()).collect();
+            if !others.is_empty() {
+                found = found.help(format!("look also at: {}", listed(&others)));
+            }
+            out.push(found);
+        }
+    }
+}

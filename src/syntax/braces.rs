@@ -1,0 +1,121 @@
+//! Values that begin with `{{` without quotes (F212). To YAML they are lists of keys, or nothing at all; to the author they
+//! are a template. They are read as the text they were meant to be.
+
+use std::collections::BTreeMap;
+
+use super::frames::Failure;
+use super::tree::{Node, NodeKind, Scalar, Style};
+use crate::diagnostic::{Code, Diagnostic};
+use crate::source::{FileId, Span};
+
+/// Values that were put in quotes for another reading: start and end of each.
+#[derive(Debug, Default)]
+pub(super) struct Braces(BTreeMap<usize, usize>);
+
+impl Braces {
+    /// The end of the value that begins at `start`.
+    pub(super) fn end_of(&self, start: usize) -> Option<usize> {
+        self.0.get(&start).copied()
+    }
+
+    /// How many there are.
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// The finding for each.
+    pub(super) fn findings(&self, file: FileId, text: &str) -> Vec<Diagnostic> {
+        self.0.iter().map(|(start, end)| finding(file, text, *start, *end)).collect()
+    }
+
+    /// If such a value is what stopped the parser: `text` with that value in quotes, of the same length.
+    pub(super) fn step_over(&mut self, text: &str, failure: &Failure) -> Option<String> {
+        let (start, in_brackets) = culprit(text, failure)?;
+        let end = extent(text, start, in_brackets);
+        if self.0.contains_key(&start) || end < start + 2 {
+            return None;
+        }
+        self.0.insert(start, end);
+        Some(format!("{}\"{}\"{}", text.get(..start)?, "x".repeat(end - start - 2), text.get(end..)?))
+    }
+}
+
+/// Whether a value that reads `text` begins with a template.
+pub(super) fn begins(text: &str) -> bool {
+    text.starts_with("{{") || text.starts_with("{%")
+}
+
+/// The value that begins with `{{` next to the place where the parser stopped, and whether it stands in brackets.
+fn culprit(text: &str, failure: &Failure) -> Option<(usize, bool)> {
+    let starts = |at: usize| begins(text.get(at..).unwrap_or(""));
+    let open = &failure.open;
+    if let Some(i) = open.iter().position(|o| o.in_brackets && starts(o.start)) {
+        return Some((open.get(i)?.start, i > 0 && open.get(i - 1)?.in_brackets));
+    }
+    let in_brackets = open.last().is_some_and(|o| o.in_brackets);
+    if let Some((braces, _)) = failure.braces.filter(|(_, end)| *end == failure.seen) {
+        return Some((braces.start, in_brackets));
+    }
+    let rest = text.get(failure.seen..)?;
+    let at = failure.seen + rest.len() - rest.trim_start_matches([' ', '\t', '\r', '\n', ':', '-', ',', '[']).len();
+    let in_brackets = in_brackets || text.get(failure.seen..at)?.contains('[');
+    (starts(at) && at <= failure.at).then_some((at, in_brackets))
+}
+
+/// Where the value that begins at `start` was meant to end.
+fn extent(text: &str, start: usize, in_brackets: bool) -> usize {
+    let rest = text.get(start..).unwrap_or("");
+    let line = rest.find('\n').unwrap_or(rest.len());
+    let closer = if rest.starts_with("{%") { "%}" } else { "}}" };
+    // It may go on over the lines below; one that is never closed ends with its line.
+    let reach = line + continuation(text, start, rest.get(line..).unwrap_or(""));
+    let closed = rest.get(..reach).and_then(|r| r.find(closer)).map(|i| i + 2);
+    let from = closed.unwrap_or(line.min(2));
+    let tail = rest.get(from..).unwrap_or("");
+    let end_of_line = tail.find('\n').unwrap_or(tail.len());
+    let tail = tail.get(..end_of_line).unwrap_or("");
+    let end = if in_brackets {
+        from + tail.find([',', ']', '}']).unwrap_or(end_of_line)
+    } else if let Some(comment) = tail.find(" #") {
+        from + comment
+    } else {
+        reach.max(from + end_of_line)
+    };
+    start + rest.get(..end).unwrap_or("").trim_end().len()
+}
+
+/// Length of the lines in `below` that go on with the value that begins at `start`: those indented further than its key
+/// that are no keys and no list items themselves.
+fn continuation(text: &str, start: usize, below: &str) -> usize {
+    let line = text.get(text.get(..start).and_then(|t| t.rfind('\n')).map_or(0, |i| i + 1)..start).unwrap_or("");
+    let column = line.len() - line.trim_start_matches([' ', '-']).len();
+    let goes_on = |line: &&str| {
+        let content = line.trim();
+        let is_entry = content.starts_with("- ") || content.starts_with('#') || content.contains(": ") || content.ends_with(':');
+        content.is_empty() || (!is_entry && line.len() - line.trim_start().len() > column)
+    };
+    // The first piece is the empty rest of the value's own line.
+    usize::from(below.starts_with('\n')) + below.split_inclusive('\n').skip(1).take(20).take_while(goes_on).map(str::len).sum::<usize>()
+}
+
+/// The text that was meant, as a node.
+pub(super) fn node(file: FileId, text: &str, start: usize, end: usize) -> Node {
+    let written = text.get(start..end).unwrap_or("");
+    let is_one_line = !written.contains('\n');
+    let text: String = if is_one_line { written.to_owned() } else { written.split_whitespace().collect::<Vec<_>>().join(" ") };
+    let offsets = if is_one_line { vec![(0, start as u32)] } else { vec![] };
+    let value = text.as_str().into();
+    Node { span: Span::new(file, start, end), kind: NodeKind::Scalar(Scalar { text, style: Style::Plain, value, offsets }) }
+}
+
+/// F212 with the quotes as its fix.
+pub(super) fn finding(file: FileId, text: &str, start: usize, end: usize) -> Diagnostic {
+    let span = Span::new(file, start, end);
+    let written = text.get(start..end).unwrap_or("");
+    let opener = written.get(..2).unwrap_or("{{");
+    let quoted = super::quoted(written);
+    let found = Diagnostic::new(Code::UnquotedTemplate, span, format!("a value that starts with {opener} must stand in quotes"));
+    let found =
+        if written.contains('\n') { found.help("put quotes around it") } else { found.help(format!("write {}", super::short(&quoted))) };
+    found.safe_fix(vec![(span, quoted)])
+}

@@ -1,0 +1,131 @@
+//! What may be a key, and that none comes twice.
+
+use super::build::Builder;
+use super::frames::{Inside, Pending};
+use super::tree::{Key, Node, NodeKind, Style};
+use crate::diagnostic::{Code, Diagnostic};
+use crate::source::Span;
+
+/// Takes `node` as the next key of the innermost list of keys.
+pub(super) fn add(builder: &mut Builder<'_>, node: Node) {
+    let key = accepted(builder, node);
+    if let Some(Inside::Map { places, pending, .. }) = builder.stack.last_mut().map(|frame| &mut frame.inside) {
+        *pending = match key {
+            Some(key) => {
+                places.insert(key.text.clone(), key.span);
+                Pending::Key(key)
+            }
+            None => Pending::Dropped,
+        };
+    }
+}
+
+fn accepted(builder: &mut Builder<'_>, node: Node) -> Option<Key> {
+    let span = node.span;
+    let scalar = match node.kind {
+        NodeKind::Scalar(scalar) => scalar,
+        NodeKind::Broken => return None,
+        NodeKind::List(_) | NodeKind::Map(_) => {
+            builder.report(
+                Diagnostic::new(Code::UnsupportedYaml, span, "a list cannot be a key; a key is a text")
+                    .help("write a text before the \":\""),
+            );
+            return None;
+        }
+    };
+    let is_block = builder.stack.last().is_some_and(|frame| !frame.open.in_brackets);
+    if scalar.style == Style::Plain {
+        if scalar.text == "<<" {
+            builder.report(
+                Diagnostic::new(Code::UnsupportedYaml, span, "\"<<\" is not allowed")
+                    .help("write out the keys it would bring, or use \"*name\" as a value"),
+            );
+            return None;
+        }
+        if is_block && looks_glued(&scalar.text) {
+            let line = builder.source.position(span.start).line;
+            let gap = Span { start: span.start + 1, end: span.start + 1, ..span };
+            break_map(builder);
+            builder.report(
+                Diagnostic::new(Code::YamlSyntax, span, format!("a space is missing after the \"-\" on line {line}"))
+                    .help(format!("write \"- {}\"", super::short(scalar.text.trim_start_matches('-'))))
+                    .proposed_fix(vec![(gap, " ".to_owned())]),
+            );
+            return None;
+        }
+        if is_block
+            && scalar.text.contains(' ')
+            && let Some((key, above)) = empty_block_text(builder)
+        {
+            break_map(builder);
+            builder.report(
+                Diagnostic::new(Code::YamlSyntax, span, format!("the text of \"{key}\" must be indented further than \"{key}\""))
+                    .related(above, "begins here")
+                    .help("indent its lines by two spaces more"),
+            );
+            return None;
+        }
+        if let Some(space) = scalar.text.chars().next().filter(|c| c.is_whitespace()) {
+            let line = builder.source.position(span.start).line;
+            break_map(builder);
+            builder.report(
+                Diagnostic::new(
+                    Code::HiddenCharacters,
+                    Span { end: span.start + space.len_utf8() as u32, ..span },
+                    format!("line {line} is indented with a character that looks like a space and is none (U+{:04X})", space as u32),
+                )
+                .help("use spaces"),
+            );
+            return None;
+        }
+    }
+    if let Some(first) = first_place(builder, &scalar.text) {
+        let at = builder.source.position(first.start);
+        let message = format!("\"{}\" is set twice{} (first at {}:{})", super::short(&scalar.text), owner(builder), at.line, at.column);
+        builder.report(Diagnostic::new(Code::DuplicateKey, span, message).related(first, "first set here").help("keep one of the two"));
+        return None;
+    }
+    Some(Key { text: scalar.text, span })
+}
+
+/// `-id`: a list item whose space is missing.
+fn looks_glued(text: &str) -> bool {
+    let mut chars = text.chars();
+    chars.next() == Some('-') && chars.next().is_some_and(char::is_alphabetic)
+}
+
+/// The last key so far, if its value is a block text (`|`, `>`) without a line.
+fn empty_block_text(builder: &Builder<'_>) -> Option<(String, Span)> {
+    let Inside::Map { map, .. } = &builder.stack.last()?.inside else { return None };
+    let (key, node) = map.entries.last()?;
+    let is_empty = node.as_scalar().is_some_and(|s| s.text.is_empty() && matches!(s.style, Style::Literal | Style::Folded));
+    is_empty.then(|| (super::short(&key.text), key.span))
+}
+
+fn break_map(builder: &mut Builder<'_>) {
+    if let Some(frame) = builder.stack.last_mut() {
+        frame.is_broken = true;
+    }
+}
+
+fn first_place(builder: &Builder<'_>, text: &str) -> Option<Span> {
+    match builder.stack.last().map(|frame| &frame.inside) {
+        Some(Inside::Map { places, .. }) => places.get(text).copied(),
+        _ => None,
+    }
+}
+
+/// ` in "writer"`: the `id` of the innermost list of keys, or else the key above it; empty at the top of the file.
+fn owner(builder: &Builder<'_>) -> String {
+    let id = match builder.stack.last().map(|frame| &frame.inside) {
+        Some(Inside::Map { map, .. }) => map.get("id").and_then(Node::as_scalar).map(|id| id.text.as_str()),
+        _ => None,
+    };
+    let above = || {
+        builder.stack.iter().rev().skip(1).find_map(|frame| match &frame.inside {
+            Inside::Map { pending: Pending::Key(key), .. } => Some(key.text.as_str()),
+            _ => None,
+        })
+    };
+    id.or_else(above).map_or_else(String::new, |name| format!(" in \"{}\"", super::short(name)))
+}

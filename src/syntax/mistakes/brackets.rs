@@ -1,0 +1,82 @@
+//! `[ ]` and `{ }` that do not fit together, and what stands between them.
+
+use super::{Place, key_of, short};
+use crate::diagnostic::Diagnostic;
+
+fn closer(open: char) -> char {
+    if open == '[' { ']' } else { '}' }
+}
+
+/// A closing bracket too many.
+pub(super) fn extra(place: &Place<'_>) -> Diagnostic {
+    let bracket = place.text.get(place.at..).and_then(|t| t.chars().next()).unwrap_or(']');
+    place
+        .found(place.span(place.at, place.at + 1), format!("this \"{bracket}\" closes nothing"))
+        .help("remove it, or put the text it belongs to in quotes")
+}
+
+/// An opening bracket at the place of the error that is never closed.
+pub(super) fn unclosed(place: &Place<'_>, open: char) -> Diagnostic {
+    never_closed(place, place.at, open, None)
+}
+
+fn never_closed(place: &Place<'_>, at: usize, open: char, before: Option<usize>) -> Diagnostic {
+    let close = closer(open);
+    let line = place.line_of(at);
+    let message = match before {
+        Some(next) => format!("\"{open}\" on line {line} is never closed; is a \"{close}\" missing before line {next}?"),
+        None => format!("\"{open}\" on line {line} is never closed"),
+    };
+    place
+        .found(place.span(at, at + 1), message)
+        .help(format!("write \"{close}\" after the last entry; put a text that begins with \"{open}\" in quotes"))
+}
+
+/// `[ … }`.
+pub(super) fn mismatched(place: &Place<'_>, open: char, close: char) -> Diagnostic {
+    let right = closer(open);
+    let line = place.line_of(place.at);
+    place
+        .found(place.span(place.at, place.at + 1), format!("\"{open}\" on line {line} is closed with \"{close}\""))
+        .help(format!("write \"{right}\" in place of \"{close}\""))
+}
+
+/// Something between brackets that is no entry, or the line below a bracket that was never closed.
+pub(super) fn entry(place: &Place<'_>) -> Option<Diagnostic> {
+    let open = place
+        .failure
+        .open
+        .iter()
+        .rev()
+        .find(|open| open.in_brackets && !place.text.get(open.start..).unwrap_or("").starts_with(|c| c != '[' && c != '{'))?;
+    let bracket = if open.is_list { '[' } else { '{' };
+    let first = place.line_of(open.start);
+    let (_, line) = place.line_at(place.line);
+    let is_next_key = key_of(line).is_some() || line.trim_start().starts_with("- ");
+    if place.line > first && is_next_key && place.indent(place.line) <= place.indent(first) + 2 {
+        return Some(never_closed(place, open.start, bracket, Some(place.line)));
+    }
+    let written = place.text.get(place.at..)?;
+    if written.starts_with(':') {
+        return Some(
+            place
+                .found(place.span(place.at, place.at + 1), "a text that holds \": \" must stand in quotes here")
+                .help("put the text in quotes, or separate the entries with \",\""),
+        );
+    }
+    let word = short(written.split([',', ']', '}', '\n']).next().unwrap_or(""));
+    if word.is_empty() {
+        let at = place.span(place.at, (place.at + 1).min(place.text.len()));
+        return Some(place.found(at, "an entry is missing here").help("write the entry, or remove the \",\""));
+    }
+    let close = closer(bracket);
+    Some(
+        place
+            .found(
+                place.span(place.at, place.at + word.trim_end_matches('…').len()),
+                format!("a \",\" or \"{close}\" is missing before \"{word}\""),
+            )
+            .related(place.span(open.start, open.start + 1), "opened here")
+            .help("separate the entries with \",\"; put a text that holds brackets or quotes in quotes"),
+    )
+}

@@ -1,0 +1,207 @@
+//! Lines that stand at the wrong place: indentation, lists, and colons that are missing or too many.
+
+use super::super::frames::Open;
+use super::super::quoted;
+use super::{Place, key_of, short, starts};
+use crate::diagnostic::Diagnostic;
+
+/// Tabs, and characters that only look like spaces, in the indentation of the lines where the parser stopped.
+pub(super) fn odd_indentation(place: &Place<'_>) -> Option<Diagnostic> {
+    let first = place.line_of(place.failure.seen);
+    let (line, start, text, found) = (first.max(place.line.saturating_sub(20))..=place.line + 1).find_map(|line| {
+        let (start, text) = place.line_at(line);
+        let blanks = text.get(..text.len() - text.trim_start().len())?;
+        let odd = blanks.char_indices().find(|(_, c)| *c != ' ')?;
+        Some((line, start, text, odd)).filter(|_| !text.trim().is_empty())
+    })?;
+    let blanks = text.get(..text.len() - text.trim_start().len())?;
+    let spaces: String = blanks.chars().map(|c| if c == '\t' { "  " } else { " " }).collect();
+    let (at, c) = found;
+    let message = match c {
+        '\t' => format!("line {line} is indented with a tab; only spaces count"),
+        _ => format!("line {line} is indented with a character that looks like a space and is none (U+{:04X})", c as u32),
+    };
+    Some(
+        place
+            .found(place.span(start + at, start + at + c.len_utf8()), message)
+            .help("indent with spaces, two for each level")
+            .proposed_fix(vec![(place.span(start, start + blanks.len()), spaces)]),
+    )
+}
+
+/// An empty line before a block text that is indented further than the text.
+pub(super) fn long_blank_line(place: &Place<'_>) -> Diagnostic {
+    let above = place.line.saturating_sub(1).max(1);
+    let (start, text) = place.line_at(above);
+    place
+        .found(place.span(start, start + text.len()), format!("the empty line {above} is indented further than the text below it"))
+        .help(format!("remove the spaces of line {above}"))
+}
+
+/// `key: - item`.
+pub(super) fn item_on_key_line(place: &Place<'_>) -> Diagnostic {
+    let whole = place.rest_of_line(place.at);
+    place
+        .found(whole, "a list cannot begin on the line of its key")
+        .help("start the list on the next line; put a text that begins with \"-\" in quotes")
+}
+
+/// A `:` where no key can stand: a colon inside a text, a line that is indented too far, or a line above without its own.
+pub(super) fn second_colon(place: &Place<'_>) -> Option<Diagnostic> {
+    let (start, line) = place.line_at(place.line);
+    let before = line.get(..place.at.checked_sub(start)?)?;
+    if before.starts_with("---") {
+        let dashes = place.span(start, start + 3);
+        return Some(place.found(dashes, "what follows \"---\" must stand on a line of its own").help("write it on the next line"));
+    }
+    if let Some((key, value)) = key_of(line).filter(|(_, value)| *value < before.len()) {
+        let whole = place.rest_of_line(start + value);
+        let written = place.slice(whole);
+        return Some(
+            place
+                .found(whole, format!("the text after \"{}:\" holds another \":\"; put it in quotes", short(key)))
+                .help(format!("write {}: {}", short(key), short(&quoted(written))))
+                .proposed_fix(vec![(whole, quoted(written))]),
+        );
+    }
+    // A plain text goes on over the lines below it: the one that swallowed this line's key may have been read already.
+    let is_swallowed = place.failure.seen <= place.at && place.text.get(place.failure.seen..place.at)?.trim().is_empty();
+    let piece = if is_swallowed { place.failure.last } else { place.next_piece() };
+    let first = place.line_of(piece);
+    if first >= place.line {
+        return None;
+    }
+    let (first_start, first_line) = place.line_at(first);
+    let word = before.trim_start().trim_start_matches("- ");
+    if let Some((key, _)) = key_of(first_line) {
+        let name = place.span(place.at - word.len(), place.at);
+        let message = format!("line {} is indented further than \"{}\" on line {first}, which has a value already", place.line, short(key));
+        return Some(place.found(name, message).related(place.span(piece, piece), "this value").help(format!(
+            "indent \"{}\" like \"{}\", or put the value of \"{}\" in quotes",
+            short(word),
+            short(key),
+            short(key)
+        )));
+    }
+    Some(no_colon(place, first, first_start, first_line))
+}
+
+/// A line that should be `key: value` and has no `:`.
+pub(super) fn missing_colon(place: &Place<'_>) -> Option<Diagnostic> {
+    let line = place.line_of(place.at);
+    let (start, text) = place.line_at(line);
+    let above = place.line_above(line);
+    if let Some(above) = above
+        && place.line_at(above).1.trim_end().ends_with(['|', '>', '-', '+'])
+        && let Some((key, value)) = key_of(place.line_at(above).1)
+        && place.line_at(above).1.get(value..).is_some_and(|header| header.starts_with(['|', '>']))
+    {
+        return Some(below_block_header(place, line, above, key));
+    }
+    Some(no_colon(place, line, start, text))
+}
+
+fn below_block_header(place: &Place<'_>, line: usize, above: usize, key: &str) -> Diagnostic {
+    let key = short(key);
+    place
+        .found(place.line_span(line), format!("the text of \"{key}\" must be indented further than \"{key}\" on line {above}"))
+        .help("indent its lines by two spaces more")
+}
+
+fn no_colon(place: &Place<'_>, line: usize, start: usize, text: &str) -> Diagnostic {
+    let blanks = text.len() - text.trim_start().trim_start_matches("- ").len();
+    let content = text.get(blanks..).unwrap_or("").trim_end();
+    let glued = content.find(':').filter(|at| *at > 0 && !content.get(..*at).unwrap_or("").contains(' '));
+    if let Some(colon) = glued {
+        let behind = start + blanks + colon + 1;
+        let (key, value) = content.split_at(colon);
+        return place
+            .found(place.span(start + blanks, behind), format!("a space is missing after the \":\" on line {line}"))
+            .help(format!("write {}: {}", short(key), short(value.get(1..).unwrap_or(""))))
+            .proposed_fix(vec![(place.span(behind, behind), " ".to_owned())]);
+    }
+    let word = content.split_whitespace().next().unwrap_or(content);
+    let rest = content.get(word.len()..).unwrap_or("").trim();
+    let end = start + blanks + word.len();
+    let found = place.found(
+        place.span(start + blanks, start + blanks + content.len()),
+        format!("a \":\" is missing on line {line}, after \"{}\"", short(word)),
+    );
+    let found = found.help(format!("write {}:{}{}", short(word), if rest.is_empty() { "" } else { " " }, short(rest)));
+    let found = found.help("indent the line further if it goes on with the text above");
+    if rest.is_empty() { found } else { found.proposed_fix(vec![(place.span(end, end), ":".to_owned())]) }
+}
+
+/// A line whose indentation fits nothing above it, or that mixes keys and list items.
+pub(super) fn fits_nowhere(place: &Place<'_>) -> Option<Diagnostic> {
+    let (start, line) = place.line_at(place.line);
+    let content = line.trim_start();
+    let indent = line.len() - content.len();
+    let before = line.get(..place.at.checked_sub(start)?)?;
+    if !before.trim_matches([' ', '-']).is_empty() {
+        return Some(behind_value(place, start, line));
+    }
+    let is_item = content.starts_with("- ") || content == "-";
+    let above = place.line_above(place.line)?;
+    let column = |open: &Open| open.start.saturating_sub(place.source.line_start(place.line_of(open.start)));
+    let levels: Vec<&Open> = place.failure.open.iter().chain(&place.failure.closed).filter(|open| !open.in_brackets).collect();
+    if let Some(open) = levels.iter().find(|open| column(open) == indent && open.is_list != is_item) {
+        let first = place.line_of(open.start);
+        let message = if is_item {
+            format!("line {} is a list item, but stands among the keys that begin on line {first}", place.line)
+        } else {
+            format!("line {} is a key, but stands in the column of the list that begins on line {first}", place.line)
+        };
+        let help = if is_item {
+            "give the list a key of its own, or indent it below its key"
+        } else {
+            "indent the key like the other keys, or begin the line with \"- \""
+        };
+        return Some(
+            place.found(place.line_span(place.line), message).related(place.span(open.start, open.start + 1), "begins here").help(help),
+        );
+    }
+    if place.failure.after_block_text && place.indent(above) > indent {
+        let message = format!("line {} is indented less than the text above it, but further than the next key", place.line);
+        return Some(place.found(place.line_span(place.line), message).help("indent it like the first line of the text, or like a key"));
+    }
+    let message = match indent {
+        0 => format!("line {} is not indented, but the lines it belongs to are", place.line),
+        _ => format!("line {} is indented by {}, which fits no line above it", place.line, spaces(indent)),
+    };
+    let found = place.found(place.line_span(place.line), message);
+    let nearest = levels.iter().filter(|open| open.is_list == is_item).min_by_key(|open| column(open).abs_diff(indent));
+    Some(match nearest {
+        Some(open) => {
+            let first = place.line_of(open.start);
+            let name = place.text.get(open.start..).map(|t| short(t.split([':', ' ', '\n']).next().unwrap_or(""))).unwrap_or_default();
+            let how = match column(open) {
+                0 => "remove the spaces before it".to_owned(),
+                column => format!("indent it by {}", spaces(column)),
+            };
+            found
+                .related(place.span(open.start, open.start + 1), "the column to use")
+                .help(format!("{how}, like \"{name}\" on line {first}"))
+        }
+        None => found.help("indent it like the line it belongs to"),
+    })
+}
+
+fn spaces(count: usize) -> String {
+    if count == 1 { "1 space".to_owned() } else { format!("{count} spaces") }
+}
+
+/// Something stands behind a value that was complete.
+fn behind_value(place: &Place<'_>, start: usize, line: &str) -> Diagnostic {
+    let blanks = line.len() - line.trim_start().trim_start_matches("- ").len();
+    let value = key_of(line).map_or(blanks, |(_, value)| value);
+    let reserved = line.get(value..).is_some_and(|v| v.starts_with(['*', '&', '[', '{', '!']));
+    if reserved && start + value < place.at {
+        return starts::must_be_quoted(place, start + value);
+    }
+    let whole = place.rest_of_line(place.at);
+    let behind = short(place.slice(whole));
+    place
+        .found(whole, format!("\"{behind}\" stands behind a value that is complete"))
+        .help("put the whole text in quotes, or move this to a line of its own")
+}

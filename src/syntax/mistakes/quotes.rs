@@ -1,0 +1,125 @@
+//! Quotes that are missing, too many, or hold an escape nobody knows.
+
+use super::{Place, key_of, short};
+use crate::diagnostic::Diagnostic;
+
+/// Where the quoted text begins that the parser was reading, and its quote.
+fn opening(place: &Place<'_>) -> Option<(usize, char)> {
+    let is_quote = |at: usize| place.text.get(at..).and_then(|t| t.chars().next()).filter(|c| matches!(c, '"' | '\''));
+    let piece = place.next_piece();
+    is_quote(piece).map(|quote| (piece, quote)).or_else(|| is_quote(place.at).map(|quote| (place.at, quote)))
+}
+
+/// A text in quotes that does not end.
+pub(super) fn unclosed(place: &Place<'_>) -> Option<Diagnostic> {
+    let (start, quote) = opening(place)?;
+    let first = place.line_of(start);
+    let (_, here) = place.line_at(place.line);
+    let is_next_key =
+        place.at == place.text.len() || key_of(here).is_some() || here.trim_start().starts_with("- ") || here.starts_with("---");
+    if !is_next_key && place.line > first && place.text.get(place.at..).is_some_and(|rest| rest.contains(quote)) {
+        let message = format!("line {} goes on with the text in quotes from line {first} and must be indented further", place.line);
+        return Some(
+            place
+                .found(place.line_span(place.line), message)
+                .related(place.span(start, start + 1), "the text begins here")
+                .help("indent it by two spaces more than the key, or write the text below \"|\""),
+        );
+    }
+    Some(no_closing_quote(place, start, quote))
+}
+
+fn no_closing_quote(place: &Place<'_>, start: usize, quote: char) -> Diagnostic {
+    let line = place.rest_of_line(start);
+    let first = place.line_of(start);
+    let written = place.slice(line);
+    let found = place
+        .found(line, format!("the text that begins with {quote} on line {first} has no closing {quote}"))
+        .help(format!("write {quote} at its end"));
+    let is_alone = written.matches(quote).count() == 1;
+    if is_alone { found.proposed_fix(vec![(place.span(line.end as usize, line.end as usize), quote.to_string())]) } else { found }
+}
+
+/// Something stands behind a closing quote.
+pub(super) fn trailing(place: &Place<'_>) -> Option<Diagnostic> {
+    let (start, quote) = opening(place)?;
+    if place.line_of(start) < place.line {
+        return Some(no_closing_quote(place, start, quote));
+    }
+    let (line_start, line) = place.line_at(place.line_of(start));
+    let before = line.get(..start.saturating_sub(line_start)).unwrap_or("").trim_matches([' ', '-']);
+    let whole = place.rest_of_line(start);
+    let written = place.slice(whole);
+    let behind = short(place.slice(place.rest_of_line(place.at)));
+    if before.is_empty() && !written.contains("\": ") && !written.contains("': ") && !written.ends_with(':') {
+        let key = place.text.get(start..place.at).unwrap_or("").trim();
+        return Some(
+            place
+                .found(place.span(place.at, place.at), format!("a \":\" is missing after {}", short(key)))
+                .help(format!("write {}: {behind}", short(key))),
+        );
+    }
+    let line = place.line_of(start);
+    if !behind.contains(quote) {
+        return Some(
+            place
+                .found(place.rest_of_line(place.at), format!("\"{behind}\" stands behind the closing {quote} on line {line}"))
+                .help("put the whole text in one pair of quotes, or remove what follows them"),
+        );
+    }
+    let message = format!("the text that begins with {quote} on line {line} holds another {quote}, which ends it too early");
+    let help = if quote == '"' {
+        "write \\\" for a quote inside the text, or put the text in single quotes"
+    } else {
+        "write '' for a ' inside the text"
+    };
+    let found = place.found(whole, message).help(help);
+    let inner = written.strip_prefix(quote).and_then(|w| w.strip_suffix(quote)).filter(|inner| !inner.contains(['\\', ',', '}', ']']));
+    Some(match inner {
+        Some(inner) if quote == '"' => found.proposed_fix(vec![(whole, format!("\"{}\"", inner.replace('"', "\\\"")))]),
+        Some(inner) => found.proposed_fix(vec![(whole, format!("'{}'", inner.replace("''", "'").replace('\'', "''")))]),
+        None => found,
+    })
+}
+
+/// A backslash in double quotes before something that makes no escape (YAML 1.2, section 5.7, lists those that do).
+pub(super) fn escape(place: &Place<'_>) -> Option<Diagnostic> {
+    let (start, _) = opening(place)?;
+    let rest = place.text.get(start..)?;
+    let mut chars = rest.char_indices().skip(1);
+    while let Some((i, c)) = chars.next() {
+        if c == '"' {
+            return None;
+        }
+        if c != '\\' {
+            continue;
+        }
+        let (_, letter) = chars.next()?;
+        let digits = match letter {
+            'x' => 2,
+            'u' => 4,
+            'U' => 8,
+            '0' | 'a' | 'b' | 't' | '\t' | 'n' | 'v' | 'f' | 'r' | 'e' | ' ' | '"' | '/' | '\\' | 'N' | '_' | 'L' | 'P' | '\n' | '\r' => {
+                continue;
+            }
+            _ => 0,
+        };
+        let hex: String = rest.get(i + 2..)?.chars().take(digits).take_while(char::is_ascii_hexdigit).collect();
+        let names_character = hex.len() == digits && u32::from_str_radix(&hex, 16).ok().and_then(char::from_u32).is_some();
+        if digits > 0 && names_character {
+            continue;
+        }
+        let written = format!("\\{}{hex}", letter.escape_default());
+        let slash = place.span(start + i, start + i + 1);
+        return Some(
+            place
+                .found(
+                    place.span(start + i, start + i + 1 + letter.len_utf8() + hex.len()),
+                    format!("\"{written}\" means nothing in double quotes"),
+                )
+                .help("write \\\\ for a backslash, or put the text in single quotes")
+                .proposed_fix(vec![(slash, "\\\\".to_owned())]),
+        );
+    }
+    None
+}

@@ -1,0 +1,158 @@
+use super::super::tests::read;
+
+/// A syntax mistake and what is said about it.
+fn told(text: &str) -> String {
+    let read = read(text);
+    assert!(!read.found.is_empty(), "{text}");
+    read.lines()
+}
+
+#[test]
+fn missing_and_extra_quotes_are_found() {
+    let cases = [
+        "a:\n  prompt: \"hello\n  agent: x\n",
+        "a: 'hello\n",
+        "a: 'it's fine'\n",
+        "a: \"say \"hi\" now\"\n",
+        "a: \"x\" y\n",
+        "\"a\" 1\n",
+        "a: \"multi\nline\"\n",
+        "a: \"C:\\Users\"\n",
+        "a: \"\\d+\"\n",
+        "\"key: 1\nb: 2\n",
+        "a: \"x\n  y: \"z\"\n",
+        "a: \"x\"#y\n",
+    ];
+    insta::assert_snapshot!(cases.map(told).join("\n"), @r##"
+    F001 2:11 "\"hello": the text that begins with " on line 2 has no closing " / write " at its end
+    F001 1:4 "'hello": the text that begins with ' on line 1 has no closing ' / write ' at its end
+    F001 1:4 "'it's fine'": the text that begins with ' on line 1 holds another ', which ends it too early / write '' for a ' inside the text
+    F001 1:4 "\"say \"hi\" now\"": the text that begins with " on line 1 holds another ", which ends it too early / write \" for a quote inside the text, or put the text in single quotes
+    F001 1:8 "y": "y" stands behind the closing " on line 1 / put the whole text in one pair of quotes, or remove what follows them
+    F001 1:5 "": a ":" is missing after "a" / write "a": 1
+    F001 2:1 "line\"": line 2 goes on with the text in quotes from line 1 and must be indented further / indent it by two spaces more than the key, or write the text below "|"
+    F001 1:7 "\\U": "\U" means nothing in double quotes / write \\ for a backslash, or put the text in single quotes
+    F001 1:5 "\\d": "\d" means nothing in double quotes / write \\ for a backslash, or put the text in single quotes
+    F001 1:1 "\"key: 1": the text that begins with " on line 1 has no closing " / write " at its end
+    F001 1:4 "\"x": the text that begins with " on line 1 has no closing " / write " at its end
+    F001 1:7 "": a space is missing before "#" / write a space before "#" for a remark; put a text that holds "#" in quotes
+        "##);
+}
+
+#[test]
+fn missing_and_extra_colons_are_found() {
+    let cases = [
+        "description: Note: this\n",
+        "url: http://x: y\n",
+        "id a\nagent: b\n",
+        "id: a\nagent b\n",
+        "a:b\nc: d\n",
+        "id: a\nagent:b\nc: d\n",
+        "--- a: b\n",
+        "a: [x: y1: z]\n",
+    ];
+    insta::assert_snapshot!(cases.map(told).join("\n"), @r#"
+    F001 1:14 "Note: this": the text after "description:" holds another ":"; put it in quotes / write description: "Note: this"
+    F001 1:6 "http://x: y": the text after "url:" holds another ":"; put it in quotes / write url: "http://x: y"
+    F001 1:1 "id a": a ":" is missing on line 1, after "id" / write id: a / indent the line further if it goes on with the text above
+    F001 2:1 "agent b": a ":" is missing on line 2, after "agent" / write agent: b / indent the line further if it goes on with the text above
+    F001 1:1 "a:": a space is missing after the ":" on line 1 / write a: b
+    F001 2:1 "agent:": a space is missing after the ":" on line 2 / write agent: b
+    F001 1:1 "---": what follows "---" must stand on a line of its own / write it on the next line
+    F001 1:10 ":": a text that holds ": " must stand in quotes here / put the text in quotes, or separate the entries with ","
+    "#);
+}
+
+#[test]
+fn wrong_indentation_is_found() {
+    let cases = [
+        "steps:\n\t- id: a\n",
+        "steps:\n  - id: a\n\t  agent: x\n",
+        "a:\n  b: 1\n\u{a0} c: 2\n",
+        "steps:\n  - id: a\n   agent: b\n",
+        "steps:\n  - id: a\n      agent: b\n",
+        "steps:\n  - id: a\n - id: b\n",
+        "steps:\n  - id: a\n   - id: b\n",
+        "- a: 1\n- b: c: 2\n",
+        " a: b\nc: d\n",
+        "prompt: hello\n  foo: bar\n",
+        "steps:\n  -id: a\n",
+        "a: - b\n",
+        "- a\nb: c\n",
+        "a:\n  b: c\n  - d\n",
+        "a: |\n  x\n y\nb: 1\n",
+        "a: |\nhello you\nb: 1\n",
+        "a: |\nHello you: 1\n",
+        "a: |\n     \n  x\n",
+    ];
+    insta::assert_snapshot!(cases.map(told).join("\n"), @r#"
+    F001 2:1 "\t": line 2 is indented with a tab; only spaces count / indent with spaces, two for each level
+    F001 3:1 "\t": line 3 is indented with a tab; only spaces count / indent with spaces, two for each level
+    F023 3:1 "\u{a0}": line 3 is indented with a character that looks like a space and is none (U+00A0) / use spaces
+    F001 3:4 "agent: b": line 3 is indented by 3 spaces, which fits no line above it / indent it by 4 spaces, like "id" on line 2
+    F001 3:7 "agent": line 3 is indented further than "id" on line 2, which has a value already / indent "agent" like "id", or put the value of "id" in quotes
+    F001 3:2 "- id: b": line 3 is indented by 1 space, which fits no line above it / indent it by 2 spaces, like "-" on line 2
+    F001 3:4 "- id: b": line 3 is indented by 3 spaces, which fits no line above it / indent it by 2 spaces, like "-" on line 2
+    F001 2:6 "c: 2": the text after "b:" holds another ":"; put it in quotes / write b: "c: 2"
+    F001 2:1 "c: d": line 2 is not indented, but the lines it belongs to are / indent it by 1 space, like "a" on line 1
+    F001 2:3 "foo": line 2 is indented further than "prompt" on line 1, which has a value already / indent "foo" like "prompt", or put the value of "prompt" in quotes
+    F001 2:3 "-id": a space is missing after the "-" on line 2 / write "- id"
+    F001 1:4 "- b": a list cannot begin on the line of its key / start the list on the next line; put a text that begins with "-" in quotes
+    F001 2:1 "b: c": line 2 is a key, but stands in the column of the list that begins on line 1 / indent the key like the other keys, or begin the line with "- "
+    F001 3:3 "- d": line 3 is a list item, but stands among the keys that begin on line 2 / give the list a key of its own, or indent it below its key
+    F001 3:2 "y": line 3 is indented less than the text above it, but further than the next key / indent it like the first line of the text, or like a key
+    F001 2:1 "hello you": the text of "a" must be indented further than "a" on line 1 / indent its lines by two spaces more
+    F001 2:1 "Hello you": the text of "a" must be indented further than "a" / indent its lines by two spaces more
+    F001 2:1 "     ": the empty line 2 is indented further than the text below it / remove the spaces of line 2
+    "#);
+}
+
+#[test]
+fn what_was_stepped_over_is_quoted_as_its_author_wrote_it() {
+    insta::assert_snapshot!(told("a: {{ x }} y\nb: c: {{ z }} d\n"), @r#"
+    F212 1:4 "{{ x }} y": a value that starts with {{ must stand in quotes / write "{{ x }} y"
+    F001 2:4 "c: {{ z }} d": the text after "b:" holds another ":"; put it in quotes / write b: "c: {{ z }} d"
+    "#);
+}
+
+#[test]
+fn brackets_and_first_characters_are_found() {
+    let cases = [
+        "needs: [a, b\nagent: x\n",
+        "with: { a: 1\nb: 2\n",
+        "a: [1, 2\n",
+        "a: [1, 2}\n",
+        "a: [1, 2]]\n",
+        "a: [,]\n",
+        "a: {b: \"c\" d}\n",
+        "a: [- b]\n",
+        "a: @home\n",
+        "a: `code`\n",
+        "a: *bold* text\n",
+        "a: *gone\n",
+        "a: & b\n",
+        "a: [b] c\n",
+        "a: | text\n",
+        "a: x #y\n  z\n",
+        "a: ? b\n",
+    ];
+    insta::assert_snapshot!(cases.map(told).join("\n"), @r##"
+    F001 1:8 "[": "[" on line 1 is never closed; is a "]" missing before line 2? / write "]" after the last entry; put a text that begins with "[" in quotes
+    F001 1:7 "{": "{" on line 1 is never closed; is a "}" missing before line 2? / write "}" after the last entry; put a text that begins with "{" in quotes
+    F001 1:4 "[": "[" on line 1 is never closed / write "]" after the last entry; put a text that begins with "[" in quotes
+    F001 1:4 "[": "[" on line 1 is closed with "}" / write "]" in place of "}"
+    F001 1:10 "]": this "]" closes nothing / remove it, or put the text it belongs to in quotes
+    F001 1:5 ",": an entry is missing here / write the entry, or remove the ","
+    F001 1:12 "d}": "d}" stands behind the closing " on line 1 / put the whole text in one pair of quotes, or remove what follows them
+    F001 1:5 "-": a "-" cannot begin an entry inside brackets / separate the entries with ","
+    F001 1:4 "@home": a text that begins with "@" must stand in quotes / write "@home"
+    F001 1:4 "`code`": a text that begins with "`" must stand in quotes / write "`code`"
+    F001 1:4 "*bold* text": a text that begins with "*" must stand in quotes / write "*bold* text"
+    F001 1:4 "*gone": "*gone" repeats nothing above it; a text that begins with "*" must stand in quotes / write "*gone"
+    F001 1:4 "& b": a text that begins with "&" must stand in quotes / write "& b"
+    F001 1:4 "[b] c": a text that begins with "[" must stand in quotes / write "[b] c"
+    F001 1:4 "| text": a text after "|" must begin on the next line / move the text to the next line, indented, or write "| text"
+    F001 1:6 "#": a remark ("#") on line 1 stands in the middle of a text / move the remark above the text; put a text that holds " #" in quotes
+    F001 1:4 "? b": a text that begins with "?" must stand in quotes / write "? b"
+        "##);
+}

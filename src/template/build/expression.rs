@@ -1,0 +1,182 @@
+//! Expressions.
+
+use minijinja::machinery::ast;
+
+use super::super::number::Arithmetic;
+use super::super::problem::Problem;
+use super::super::scan;
+use super::super::tree::{Comparison, Expr, Test};
+use super::Builder;
+
+/// Functions an expression may call.
+const FUNCTIONS: &[&str] = &["range"];
+
+impl<'s> Builder<'s> {
+    pub(super) fn expression(&mut self, expression: &ast::Expr<'s>) -> Expr {
+        match expression {
+            ast::Expr::Var(_) | ast::Expr::GetAttr(_) | ast::Expr::GetItem(_) => self.path(expression, false),
+            ast::Expr::Const(constant) => Expr::Constant(constant.value.clone()),
+            ast::Expr::Slice(slice) => {
+                let list = self.boxed(&slice.expr);
+                let bounds = [&slice.start, &slice.stop, &slice.step].map(|bound| bound.as_ref().map(|bound| self.boxed(bound)));
+                Expr::Slice(list, bounds)
+            }
+            ast::Expr::UnaryOp(unary) => match unary.op {
+                ast::UnaryOpKind::Not => Expr::Not(self.boxed(&unary.expr)),
+                ast::UnaryOpKind::Neg => Expr::Negative(self.boxed(&unary.expr)),
+            },
+            ast::Expr::BinOp(binary) => self.binary(binary),
+            ast::Expr::Compare(compare) => {
+                let first = self.boxed(&compare.expr);
+                let rest = compare.ops.iter().map(|next| (comparison(next.op), self.expression(&next.expr))).collect();
+                Expr::Compare(first, rest)
+            }
+            ast::Expr::IfExpr(choice) => self.choice(choice, false),
+            ast::Expr::Filter(filter) => self.filter(filter, expression),
+            ast::Expr::Test(test) => self.test(test, expression),
+            ast::Expr::Call(call) => self.call(call, expression),
+            ast::Expr::List(list) => Expr::List(list.items.iter().map(|item| self.expression(item)).collect()),
+            ast::Expr::Tuple(tuple) => Expr::List(tuple.items.iter().map(|item| self.expression(item)).collect()),
+            ast::Expr::Map(map) => {
+                let pairs = map.keys.iter().zip(&map.values);
+                Expr::Map(pairs.map(|(key, value)| (self.expression(key), self.expression(value))).collect())
+            }
+        }
+    }
+
+    /// An expression of which any missing part is caught, by `default` or `is defined`.
+    pub(super) fn guarded(&mut self, expression: &ast::Expr<'s>) -> Expr {
+        match expression {
+            ast::Expr::Var(_) | ast::Expr::GetAttr(_) | ast::Expr::GetItem(_) => self.path(expression, true),
+            ast::Expr::IfExpr(choice) => self.choice(choice, true),
+            ast::Expr::Filter(filter) if filter.name == "default" => self.default(filter, expression, true),
+            other => self.expression(other),
+        }
+    }
+
+    pub(super) fn boxed(&mut self, expression: &ast::Expr<'s>) -> Box<Expr> {
+        Box::new(self.expression(expression))
+    }
+
+    fn binary(&mut self, binary: &ast::BinOp<'s>) -> Expr {
+        use ast::BinOpKind as Kind;
+        if matches!(binary.op, Kind::ScAnd | Kind::ScOr) {
+            let tested = self.tested.len();
+            let left = Box::new(self.tested_by(&binary.left));
+            let right = self.boxed(&binary.right);
+            self.tested.truncate(tested);
+            return if matches!(binary.op, Kind::ScAnd) { Expr::And(left, right) } else { Expr::Or(left, right) };
+        }
+        let left = self.boxed(&binary.left);
+        let right = self.boxed(&binary.right);
+        let calculate = |operator, left, right| Expr::Arithmetic(operator, left, right);
+        match binary.op {
+            Kind::Add => calculate(Arithmetic::Add, left, right),
+            Kind::Sub => calculate(Arithmetic::Subtract, left, right),
+            Kind::Mul => calculate(Arithmetic::Multiply, left, right),
+            Kind::Div => calculate(Arithmetic::Divide, left, right),
+            Kind::FloorDiv => calculate(Arithmetic::FloorDivide, left, right),
+            Kind::Rem => calculate(Arithmetic::Remainder, left, right),
+            Kind::Pow => calculate(Arithmetic::Power, left, right),
+            Kind::Concat => Expr::Concatenate(left, right),
+            Kind::Eq => Expr::Compare(left, vec![(Comparison::Equal, *right)]),
+            Kind::Ne => Expr::Compare(left, vec![(Comparison::Unequal, *right)]),
+            Kind::Lt => Expr::Compare(left, vec![(Comparison::Less, *right)]),
+            Kind::Lte => Expr::Compare(left, vec![(Comparison::LessOrEqual, *right)]),
+            Kind::Gt => Expr::Compare(left, vec![(Comparison::Greater, *right)]),
+            Kind::Gte => Expr::Compare(left, vec![(Comparison::GreaterOrEqual, *right)]),
+            Kind::In => Expr::Compare(left, vec![(Comparison::In, *right)]),
+            Kind::ScAnd => Expr::And(left, right),
+            Kind::ScOr => Expr::Or(left, right),
+        }
+    }
+
+    fn choice(&mut self, choice: &ast::IfExpr<'s>, is_guarded: bool) -> Expr {
+        let tested = self.tested.len();
+        let condition = self.tested_by(&choice.test_expr);
+        let mut branch = |expression| if is_guarded { self.guarded(expression) } else { self.expression(expression) };
+        let yes = branch(&choice.true_expr);
+        let no = match &choice.false_expr {
+            Some(other) => Some(Box::new(branch(other))),
+            None => is_guarded.then(|| Box::new(Expr::Missing)),
+        };
+        self.tested.truncate(tested);
+        Expr::If(Box::new([condition, yes]), no)
+    }
+
+    fn test(&mut self, test: &ast::Test<'s>, whole: &ast::Expr<'s>) -> Expr {
+        let at = (self.span(&test.expr).1, self.span(whole).1);
+        let Some(known) = self.test_named(test.name, at) else {
+            return self.expression(&test.expr);
+        };
+        let most = usize::from(known == Test::In);
+        let arguments: Option<Vec<_>> = test.args.iter().map(|given| self.plain_argument(given, at)).collect();
+        let Some(mut arguments) = arguments else { return Expr::Constant(().into()) };
+        if arguments.len() != most {
+            let wanted = if most == 1 { "takes one list, as in: x is in [1, 2]" } else { "takes nothing after its name" };
+            return self.wrong(Problem::syntax(at, format!("the test \"{}\" {wanted}", test.name)));
+        }
+        match known {
+            Test::Defined => Expr::Defined(Box::new(self.guarded(&test.expr))),
+            Test::Undefined => Expr::Not(Box::new(Expr::Defined(Box::new(self.guarded(&test.expr))))),
+            other => Expr::Test(other, self.boxed(&test.expr), arguments.pop().map(Box::new)),
+        }
+    }
+
+    /// The test of this name; a mistake is noted where there is none.
+    pub(super) fn test_named(&mut self, name: &str, at: super::At) -> Option<Test> {
+        let found = Test::named(name);
+        if found.is_none() {
+            let known: Vec<&'static str> = Test::ALL.iter().map(|(name, _)| *name).collect();
+            let problem = self.unknown(at, "test", name, &known);
+            self.problems.push(problem);
+        }
+        found
+    }
+
+    fn call(&mut self, call: &ast::Call<'s>, whole: &ast::Expr<'s>) -> Expr {
+        match &call.expr {
+            ast::Expr::Var(name) if name.id == "range" && !self.locals.contains(&"range") => {
+                let at = (self.span(&call.expr).0, self.span(whole).1);
+                match self.arguments("the function range", at, &["start", "stop", "step"], 1, &call.args) {
+                    Some(arguments) => Expr::Range(arguments),
+                    None => Expr::Constant(().into()),
+                }
+            }
+            ast::Expr::Var(name) => {
+                let at = self.span(&call.expr);
+                let problem = match name.id {
+                    "namespace" => scan::forbidden("namespace", at),
+                    _ => self.unknown(at, "function", name.id, FUNCTIONS),
+                };
+                self.wrong(problem)
+            }
+            ast::Expr::GetAttr(method) => {
+                let end = self.span(&call.expr).1;
+                let at = (end.saturating_sub(method.name.len()), end);
+                let mut problem = self.unknown(at, "function", method.name, FUNCTIONS);
+                if super::super::filters::is_known(method.name) {
+                    problem = Problem::unknown(at, problem.message).help(format!("write | {} after the value", method.name));
+                }
+                self.wrong(problem)
+            }
+            other => {
+                let at = self.span(other);
+                self.wrong(Problem::unknown(at, "only a function can be called; the only one is range"))
+            }
+        }
+    }
+}
+
+fn comparison(operator: ast::CompareOpKind) -> Comparison {
+    match operator {
+        ast::CompareOpKind::Eq => Comparison::Equal,
+        ast::CompareOpKind::Ne => Comparison::Unequal,
+        ast::CompareOpKind::Lt => Comparison::Less,
+        ast::CompareOpKind::Lte => Comparison::LessOrEqual,
+        ast::CompareOpKind::Gt => Comparison::Greater,
+        ast::CompareOpKind::Gte => Comparison::GreaterOrEqual,
+        ast::CompareOpKind::In => Comparison::In,
+        ast::CompareOpKind::NotIn => Comparison::NotIn,
+    }
+}

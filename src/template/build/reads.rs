@@ -1,0 +1,127 @@
+//! Which names a text reads, and which of these reads may meet something missing without harm.
+
+use minijinja::machinery::ast;
+
+use super::super::Value;
+use super::super::problem::Problem;
+use super::super::tree::{At, Expr, LoopField};
+use super::{Builder, PathRead, place};
+
+/// A look-up that was written after a name: `.x` or `[x]`.
+enum Part<'a, 's> {
+    Attribute(&'s str, At),
+    Item(&'a ast::Expr<'s>, At),
+}
+
+impl<'s> Builder<'s> {
+    /// A condition; what it tests counts as tested until the caller forgets it.
+    pub(super) fn tested_by(&mut self, condition: &ast::Expr<'s>) -> Expr {
+        let before = self.reads.len();
+        let built = self.expression(condition);
+        for read in self.reads.get(before..).unwrap_or_default() {
+            if read.is_guarded {
+                self.tested.push(read.path.clone());
+            } else if let [steps, step, field, ..] = read.path.as_slice()
+                && steps == "steps"
+                && (field == "status" || field == "error")
+            {
+                self.tested.push(vec![steps.clone(), step.clone()]);
+            }
+        }
+        built
+    }
+
+    /// Notes a read of the run's time zone, which the filter `date` does on its own.
+    pub(super) fn reads_time_zone(&mut self, at: At) {
+        self.reads.push(PathRead { path: vec!["run".into(), "time_zone".into()], at, is_guarded: true });
+    }
+
+    /// A name, or look-ups below one.
+    pub(super) fn path(&mut self, expression: &ast::Expr<'s>, is_guarded: bool) -> Expr {
+        let mut parts = vec![];
+        let mut root = expression;
+        loop {
+            let end = self.span(root).1;
+            match root {
+                ast::Expr::GetAttr(attribute) => {
+                    parts.push(Part::Attribute(attribute.name, (end, end)));
+                    root = &attribute.expr;
+                }
+                ast::Expr::GetItem(item) => {
+                    parts.push(Part::Item(&item.subscript_expr, (end, end)));
+                    root = &item.expr;
+                }
+                _ => break,
+            }
+        }
+        parts.reverse();
+        match root {
+            ast::Expr::Var(name) => match self.locals.iter().rposition(|local| *local == name.id) {
+                Some(local) => self.look_up(Expr::Local(local), parts),
+                None if name.id == "loop" && self.loops > 0 => self.loop_field(name.span(), parts),
+                None => {
+                    self.note(name.id, place(name.span()), &parts, is_guarded);
+                    self.look_up(Expr::Global(name.id.into()), parts)
+                }
+            },
+            other if is_guarded => {
+                let root = self.guarded(other);
+                self.look_up(root, parts)
+            }
+            other => {
+                let root = self.expression(other);
+                self.look_up(root, parts)
+            }
+        }
+    }
+
+    fn look_up(&mut self, root: Expr, parts: Vec<Part<'_, 's>>) -> Expr {
+        parts.into_iter().fold(root, |base, part| match part {
+            Part::Attribute(name, _) => Expr::Attribute(Box::new(base), name.into()),
+            Part::Item(key, _) => Expr::Item(Box::new(base), Box::new(self.expression(key))),
+        })
+    }
+
+    fn note(&mut self, name: &str, (start, mut end): At, parts: &[Part<'_, 's>], is_guarded: bool) {
+        let mut path = vec![name.to_owned()];
+        for part in parts {
+            let (text, at) = match part {
+                Part::Attribute(name, at) => (Some((*name).to_owned()), at),
+                Part::Item(ast::Expr::Const(key), at) => (written_out(&key.value), at),
+                Part::Item(_, at) => (None, at),
+            };
+            let Some(text) = text else { break };
+            path.push(text);
+            end = at.1;
+        }
+        let is_guarded = is_guarded || self.tested.iter().any(|tested| path.starts_with(tested) || tested.starts_with(&path));
+        self.reads.push(PathRead { path, at: (start, end), is_guarded });
+    }
+
+    fn loop_field(&mut self, span: minijinja::machinery::Span, parts: Vec<Part<'_, 's>>) -> Expr {
+        let mut parts = parts.into_iter();
+        let at = place(span);
+        let known: Vec<&'static str> = LoopField::ALL.iter().map(|(name, _)| *name).collect();
+        match parts.next() {
+            Some(Part::Attribute(name, part)) => match LoopField::ALL.iter().find(|(known, _)| *known == name) {
+                Some((_, field)) => self.look_up(Expr::Loop(self.loops - 1, *field), parts.collect()),
+                None => {
+                    let problem = self.unknown((at.0, part.1), "field of loop", name, &known);
+                    self.wrong(problem)
+                }
+            },
+            _ => self.wrong(
+                Problem::syntax(at, "loop is read with a field, such as loop.index").help(format!("use one of: {}", known.join(", "))),
+            ),
+        }
+    }
+}
+
+/// A key as a part of a path.
+fn written_out(key: &Value) -> Option<String> {
+    match key.as_str() {
+        Some(text) => Some(text.to_owned()),
+        None if key.is_integer() => Some(key.to_string()),
+        None => None,
+    }
+}

@@ -1,0 +1,185 @@
+//! A compiled text, the names it is filled with, and why that may fail.
+
+use std::sync::Arc;
+
+use crate::model::{Form, Place, Text};
+use crate::source::Span;
+
+use super::Value;
+use super::build;
+use super::eval::Filling;
+use super::print::{Encode, Output, kind_and_value, printed};
+use super::problem::Problem;
+use super::stop::Stop;
+use super::tree::{Expr, Node};
+
+/// Longest message, in bytes.
+const MESSAGE_BYTES: usize = 2048;
+
+/// Why a text could not be filled, in plain words of at most 2 KiB.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct FillError {
+    /// What people read.
+    pub message: String,
+    /// The expression that failed, where that is known.
+    pub span: Option<Span>,
+}
+
+impl FillError {
+    pub(super) fn new(stop: Stop, span: Option<Span>) -> FillError {
+        let mut message = stop.message;
+        if message.len() > MESSAGE_BYTES {
+            let mut end = MESSAGE_BYTES - '…'.len_utf8();
+            while !message.is_char_boundary(end) {
+                end -= 1;
+            }
+            message.truncate(end);
+            message.push('…');
+        }
+        FillError { message, span }
+    }
+
+    fn of(problem: Problem, place: &Place) -> FillError {
+        let span = place.inside(problem.at.0, problem.at.1);
+        FillError::new(Stop::failed(problem.message), Some(span))
+    }
+}
+
+/// The names one filling knows. Values are shared, not copied.
+#[derive(Debug, Clone, Default)]
+pub struct Scope {
+    names: Vec<(Arc<str>, Value)>,
+}
+
+impl Scope {
+    /// Knows no name.
+    pub fn new() -> Scope {
+        Scope::default()
+    }
+
+    /// Gives a name its value, in place of an older one.
+    pub fn set(&mut self, name: &str, value: Value) {
+        match self.names.iter_mut().find(|(known, _)| **known == *name) {
+            Some((_, old)) => *old = value,
+            None => self.names.push((name.into(), value)),
+        }
+    }
+
+    pub(super) fn value(&self, name: &str) -> Option<&Value> {
+        self.names.iter().find(|(known, _)| **known == *name).map(|(_, value)| value)
+    }
+}
+
+/// A text that is ready to be filled, as often as wanted. Clones share it.
+#[derive(Debug, Clone)]
+pub struct Compiled {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    form: CompiledForm,
+    place: Place,
+}
+
+#[derive(Debug)]
+enum CompiledForm {
+    Plain(Value),
+    Template(Vec<Node>),
+    Expression(Expr),
+}
+
+/// Makes a text ready to be filled: once per text, since this is dear and filling is cheap.
+///
+/// # Errors
+/// Everything that [`super::text`] and [`super::expression`] report; so never for a text that was checked without findings.
+pub fn compile(text: &Text) -> Result<Compiled, FillError> {
+    let failed = |problem| FillError::of(problem, &text.place);
+    let form = match text.form {
+        Form::Plain => CompiledForm::Plain(Value::from(text.source.clone())),
+        Form::Bare => CompiledForm::Expression(sound(build::expression(&text.source).map_err(failed)?, &text.place)?),
+        Form::Template => CompiledForm::Template(sound(build::template(&text.source).map_err(failed)?, &text.place)?),
+        Form::Sole => {
+            let mut nodes = sound(build::template(&text.source).map_err(failed)?, &text.place)?.into_iter();
+            match nodes.next() {
+                Some(Node::Print(expression, _)) => CompiledForm::Expression(expression),
+                _ => return Err(failed(Problem::syntax((0, text.source.len()), "this text is not one {{ … }}"))),
+            }
+        }
+    };
+    Ok(Compiled { inner: Arc::new(Inner { form, place: text.place.clone() }) })
+}
+
+fn sound<T>(built: build::Built<T>, place: &Place) -> Result<T, FillError> {
+    match built.problems.into_iter().next() {
+        Some(problem) => Err(FillError::of(problem, place)),
+        None => Ok(built.tree),
+    }
+}
+
+impl Compiled {
+    /// The filled value: the text itself without braces, a text for a template, and the value with its type for one
+    /// `{{ … }}` alone and for a bare expression.
+    ///
+    /// # Errors
+    /// Something is missing or of the wrong kind, or a limit is passed.
+    pub fn fill(&self, scope: &Scope) -> Result<Value, FillError> {
+        match &self.inner.form {
+            CompiledForm::Plain(text) => Ok(text.clone()),
+            CompiledForm::Template(nodes) => self.template(nodes, scope).map(Value::from),
+            CompiledForm::Expression(expression) => {
+                Filling::new(scope).value(expression).map_err(|stop| FillError::new(stop, Some(self.inner.place.span)))
+            }
+        }
+    }
+
+    /// The filled value as it prints.
+    ///
+    /// # Errors
+    /// As [`Compiled::fill`].
+    pub fn fill_text(&self, scope: &Scope) -> Result<String, FillError> {
+        match &self.inner.form {
+            CompiledForm::Template(nodes) => self.template(nodes, scope),
+            _ => {
+                let value = self.fill(scope)?;
+                printed(&value).map_err(|stop| FillError::new(stop, Some(self.inner.place.span)))
+            }
+        }
+    }
+
+    /// The filled text, with every value filled into it encoded, but for one it begins with.
+    ///
+    /// # Errors
+    /// As [`Compiled::fill`].
+    pub fn fill_encoded(&self, scope: &Scope, encode: Encode) -> Result<String, FillError> {
+        match &self.inner.form {
+            CompiledForm::Template(nodes) => self.statements(nodes, scope, Output::encoding(encode)),
+            _ => self.fill_text(scope),
+        }
+    }
+
+    /// The filled value of a condition.
+    ///
+    /// # Errors
+    /// As [`Compiled::fill`]; and when the value is neither true nor false.
+    pub fn fill_condition(&self, scope: &Scope) -> Result<bool, FillError> {
+        let value = self.fill(scope)?;
+        bool::try_from(value.clone()).map_err(|_| {
+            let message = format!("a condition must give true or false; this gave {}", kind_and_value(&value));
+            FillError::new(Stop::failed(message), Some(self.inner.place.span))
+        })
+    }
+
+    fn template(&self, nodes: &[Node], scope: &Scope) -> Result<String, FillError> {
+        self.statements(nodes, scope, Output::default())
+    }
+
+    fn statements(&self, nodes: &[Node], scope: &Scope, mut output: Output) -> Result<String, FillError> {
+        let mut filling = Filling::new(scope);
+        match filling.statements(nodes, &mut output) {
+            Ok(()) => Ok(output.into_text()),
+            Err(stop) => Err(FillError::new(stop, Some(self.inner.place.inside(filling.at.0, filling.at.1)))),
+        }
+    }
+}

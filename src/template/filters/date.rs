@@ -1,0 +1,66 @@
+//! The filter `date`: a date or a time as people write it, in the run's time zone.
+
+use std::fmt::Write;
+
+use chrono::format::{Item, StrftimeItems};
+use chrono::{DateTime, NaiveDate, NaiveTime, TimeZone};
+use chrono_tz::Tz;
+
+use super::super::Value;
+use super::super::print::{kind_and_value, shortened};
+use super::super::stop::Stop;
+use super::Call;
+
+/// Longest format, in bytes.
+const LONGEST: usize = 256;
+
+/// Whether a format can be used; formats are those of strftime, as chrono knows them.
+pub(in super::super) fn check_date_format(format: &Value) -> Result<(), Stop> {
+    let Some(format) = format.as_str() else {
+        return Err(Stop::failed(format!("the format of date is a text such as \"%d %B %Y\", not {}", kind_and_value(format))));
+    };
+    if format.len() > LONGEST {
+        return Err(Stop::failed("the format of date has more than 256 bytes"));
+    }
+    if StrftimeItems::new(format).any(|item| matches!(item, Item::Error)) {
+        return Err(Stop::failed(format!(
+            "the format \"{}\" of date has a \"%\" that means nothing; write \"%%\" for the sign itself",
+            shortened(format)
+        )));
+    }
+    Ok(())
+}
+
+/// Takes date-times of RFC 3339 and dates such as `2026-11-18`.
+pub(super) fn date(call: Call<'_>) -> Result<Value, Stop> {
+    let Some(format) = call.argument(0) else { return Err(Stop::failed("the filter date needs its format")) };
+    check_date_format(format)?;
+    let format = format.as_str().unwrap_or_default();
+    let zone = time_zone(&call)?;
+    let wanted = "a date such as 2026-11-18 or a time such as 2026-11-18T09:00:00Z";
+    let Some(text) = call.value.as_str().map(str::trim) else { return Err(call.wrong_value(wanted)) };
+    let time = if let Ok(time) = DateTime::parse_from_rfc3339(text) {
+        time.with_timezone(&zone)
+    } else if let Ok(day) = NaiveDate::parse_from_str(text, "%Y-%m-%d") {
+        // Midnight of that day; where clocks skip it, the same hour in UTC, which is still that day there.
+        let midnight = day.and_time(NaiveTime::MIN);
+        zone.from_local_datetime(&midnight).earliest().unwrap_or_else(|| zone.from_utc_datetime(&midnight))
+    } else {
+        return Err(call.wrong_value(wanted));
+    };
+    let mut shown = String::new();
+    write!(shown, "{}", time.format(format))
+        .map_err(|_| Stop::failed(format!("the format \"{}\" cannot show this date", shortened(format))))?;
+    call.budget.text(shown.len())?;
+    Ok(Value::from(shown))
+}
+
+fn time_zone(call: &Call<'_>) -> Result<Tz, Stop> {
+    let zone = call.scope.value("run").and_then(|run| run.get_attr("time_zone").ok()).unwrap_or_default();
+    match zone.as_str() {
+        Some(name) if !name.is_empty() => {
+            name.parse().map_err(|_| Stop::failed(format!("\"{}\" is not a time zone; write one such as Europe/Berlin", shortened(name))))
+        }
+        _ => Ok(Tz::UTC),
+    }
+}

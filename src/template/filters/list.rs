@@ -1,0 +1,180 @@
+//! Filters over lists.
+
+use std::cmp::Ordering;
+use std::collections::BTreeSet;
+
+use minijinja::value::ValueKind;
+
+use super::super::Value;
+use super::super::budget::Budget;
+use super::super::number::{Arithmetic, Number};
+use super::super::print::{Output, kind, kind_and_value, pairs, shortened};
+use super::super::stop::Stop;
+use super::Call;
+use super::order::{Key, compare};
+
+/// The elements of a list, and the keys of an object; empty has none. `None` for what is neither.
+pub(in super::super) fn list_of(value: &Value, budget: &mut Budget) -> Result<Option<Vec<Value>>, Stop> {
+    match value.kind() {
+        ValueKind::None => Ok(Some(vec![])),
+        ValueKind::Seq | ValueKind::Iterable | ValueKind::Map => {
+            budget.elements(value.len().unwrap_or(0))?;
+            Ok(value.try_iter().ok().map(Iterator::collect))
+        }
+        _ => Ok(None),
+    }
+}
+
+/// The field of an element; a name with dots goes down. `None` where it is not there.
+pub(in super::super) fn field(element: &Value, name: &Value) -> Option<Value> {
+    let Some(path) = name.as_str() else {
+        return element.get_item(name).ok().filter(|value| !value.is_undefined());
+    };
+    path.split('.').try_fold(element.clone(), |value, part| {
+        let found = match part.parse::<usize>() {
+            Ok(index) if value.kind() == ValueKind::Seq => value.get_item_by_index(index),
+            _ => value.get_attr(part),
+        };
+        found.ok().filter(|value| !value.is_undefined())
+    })
+}
+
+impl Call<'_> {
+    /// The elements with what they are judged by: themselves, or the field that the argument at `index` names.
+    fn judged(&mut self, index: usize) -> Result<Vec<(Value, Value)>, Stop> {
+        let list = self.list()?;
+        let Some(name) = self.argument(index).cloned() else {
+            return Ok(list.into_iter().map(|element| (element.clone(), element)).collect());
+        };
+        let judged = list.into_iter().enumerate().map(|(index, element)| match field(&element, &name) {
+            Some(value) => Ok((value, element)),
+            None => Err(no_field(index, &name)),
+        });
+        judged.collect()
+    }
+}
+
+/// The reason when an element has no such field.
+pub(in super::super) fn no_field(index: usize, name: &Value) -> Stop {
+    Stop::failed(format!("element {} of the list has no \"{}\"", index + 1, shortened(&name.to_string())))
+}
+
+pub(super) fn length(call: Call<'_>) -> Result<Value, Stop> {
+    if let Some(text) = call.value.as_str() {
+        call.budget.bytes(text.len() / 16)?;
+        return Ok(Value::from(text.chars().count()));
+    }
+    match (kind(&call.value), call.value.len()) {
+        ("empty", _) => Ok(Value::from(0)),
+        (_, Some(length)) => Ok(Value::from(length)),
+        _ => Err(call.wrong_value("a list, an object or a text")),
+    }
+}
+
+pub(super) fn first(mut call: Call<'_>) -> Result<Value, Stop> {
+    end_of(&mut call, 0)
+}
+
+pub(super) fn last(mut call: Call<'_>) -> Result<Value, Stop> {
+    let index = call.value.len().unwrap_or(0).saturating_sub(1);
+    end_of(&mut call, index)
+}
+
+fn end_of(call: &mut Call<'_>, index: usize) -> Result<Value, Stop> {
+    let found = match call.value.as_str() {
+        Some(text) if index == 0 => text.chars().next().map(Value::from),
+        Some(text) => text.chars().next_back().map(Value::from),
+        None if call.value.kind() == ValueKind::Seq => call.value.get_item_by_index(index).ok().filter(|value| !value.is_undefined()),
+        None => call.list()?.into_iter().nth(index),
+    };
+    found.ok_or_else(|| none_of(call))
+}
+
+fn none_of(call: &Call<'_>) -> Stop {
+    Stop::missing(format!("the list before the filter {} is empty; add | default(…) after it", call.filter.name))
+}
+
+pub(super) fn join(mut call: Call<'_>) -> Result<Value, Stop> {
+    let separator = call.text_argument(0)?.unwrap_or_default().to_owned();
+    let mut output = Output::default();
+    for (index, (value, _)) in call.judged(1)?.iter().enumerate() {
+        if index > 0 {
+            output.push(&separator)?;
+        }
+        output.print(value)?;
+    }
+    let text = output.into_text();
+    call.budget.text(text.len())?;
+    Ok(Value::from(text))
+}
+
+pub(super) fn sort(mut call: Call<'_>) -> Result<Value, Stop> {
+    let (reverse, case_sensitive) = (call.flag(0), call.flag(1));
+    let judged = call.judged(2)?;
+    call.budget.list(judged.len())?;
+    let mut keyed = Vec::with_capacity(judged.len());
+    for (value, element) in judged {
+        keyed.push((Key::of(&value, case_sensitive, call.budget)?, element));
+    }
+    if reverse {
+        keyed.sort_by(|(a, _), (b, _)| b.cmp(a));
+    } else {
+        keyed.sort_by(|(a, _), (b, _)| a.cmp(b));
+    }
+    Ok(keyed.into_iter().map(|(_, element)| element).collect::<Vec<_>>().into())
+}
+
+pub(super) fn unique(mut call: Call<'_>) -> Result<Value, Stop> {
+    let case_sensitive = call.flag(0);
+    let mut seen = BTreeSet::new();
+    let mut kept = vec![];
+    for (value, element) in call.judged(1)? {
+        if seen.insert(Key::of(&value, case_sensitive, call.budget)?) {
+            kept.push(element);
+        }
+    }
+    call.budget.list(kept.len())?;
+    Ok(kept.into())
+}
+
+pub(super) fn sum(mut call: Call<'_>) -> Result<Value, Stop> {
+    let mut total = Value::from(0);
+    for (index, (value, _)) in call.judged(0)?.into_iter().enumerate() {
+        let (Some(sum), Some(number)) = (Number::of(&total), Number::of(&value)) else {
+            return Err(Stop::failed(format!("the filter sum adds numbers; element {} is {}", index + 1, kind_and_value(&value))));
+        };
+        total = sum.calculate(Arithmetic::Add, number)?;
+    }
+    Ok(total)
+}
+
+pub(super) fn min(call: Call<'_>) -> Result<Value, Stop> {
+    extreme(call, Ordering::Less)
+}
+
+pub(super) fn max(call: Call<'_>) -> Result<Value, Stop> {
+    extreme(call, Ordering::Greater)
+}
+
+/// The first element whose value comes before (or after) all others.
+fn extreme(mut call: Call<'_>, wanted: Ordering) -> Result<Value, Stop> {
+    let mut judged = call.judged(0)?.into_iter();
+    let Some(mut best) = judged.next() else { return Err(none_of(&call)) };
+    for next in judged {
+        if compare(&next.0, &best.0)? == wanted {
+            best = next;
+        }
+    }
+    Ok(best.1)
+}
+
+pub(super) fn items(call: Call<'_>) -> Result<Value, Stop> {
+    match call.value.kind() {
+        ValueKind::None => Ok(Value::from(Vec::<Value>::new())),
+        ValueKind::Map => {
+            call.budget.list(call.value.len().unwrap_or(0).saturating_mul(2))?;
+            Ok(pairs(&call.value).map(|(key, value)| Value::from(vec![key, value])).collect::<Vec<_>>().into())
+        }
+        _ => Err(call.wrong_value("an object")),
+    }
+}

@@ -1,0 +1,94 @@
+//! Filters that make Markdown: tables of GitHub Flavored Markdown (section 4.10 of its specification) and lists.
+
+use std::collections::HashSet;
+
+use minijinja::value::ValueKind;
+
+use super::super::Value;
+use super::super::print::{Output, key_text, pairs, printed};
+use super::super::stop::Stop;
+use super::Call;
+
+/// Rows, each an object, as a table; its columns are the keys of all rows, in the order they first appear.
+pub(super) fn table(mut call: Call<'_>) -> Result<Value, Stop> {
+    if call.value.kind() == ValueKind::Map {
+        return Err(call.wrong_value("a list of rows"));
+    }
+    let rows = call.list()?;
+    let mut seen = HashSet::new();
+    let mut columns = vec![];
+    for row in &rows {
+        if row.kind() != ValueKind::Map {
+            return Err(Stop::failed("the filter table takes a list of rows; an element here is not an object"));
+        }
+        call.budget.elements(row.len().unwrap_or(0))?;
+        for (key, _) in pairs(row) {
+            let name = key_text(&key);
+            if !seen.contains(&name) {
+                seen.insert(name.clone());
+                columns.push((name, key));
+            }
+        }
+    }
+    let mut output = Output::default();
+    if !columns.is_empty() {
+        line(&mut output, columns.iter().map(|(name, _)| Ok(name.clone())))?;
+        line(&mut output, columns.iter().map(|_| Ok("---".to_owned())))?;
+        for row in &rows {
+            line(&mut output, columns.iter().map(|(_, key)| printed(&row.get_item(key).unwrap_or_default())))?;
+        }
+    }
+    finished(call, output)
+}
+
+fn line(output: &mut Output, cells: impl Iterator<Item = Result<String, Stop>>) -> Result<(), Stop> {
+    output.push(if output.is_empty() { "|" } else { "\n|" })?;
+    for cell in cells {
+        output.push(" ")?;
+        output.push(&escaped(&cell?))?;
+        output.push(" |")?;
+    }
+    Ok(())
+}
+
+/// A cell stays one cell: bars and backslashes are escaped, line ends become blanks.
+fn escaped(cell: &str) -> String {
+    let mut text = String::with_capacity(cell.len());
+    for character in cell.trim().chars() {
+        match character {
+            '|' => text.push_str("\\|"),
+            '\\' => text.push_str("\\\\"),
+            '\r' => {}
+            '\n' => text.push(' '),
+            other => text.push(other),
+        }
+    }
+    text
+}
+
+/// One line with a `-` for each element; `key: value` for an object. Further lines of an element are indented below it.
+pub(super) fn bullets(mut call: Call<'_>) -> Result<Value, Stop> {
+    let mut output = Output::default();
+    if call.value.kind() == ValueKind::Map {
+        call.budget.elements(call.value.len().unwrap_or(0))?;
+        for (key, value) in pairs(&call.value) {
+            bullet(&mut output, &format!("{}: {}", key_text(&key), printed(&value)?))?;
+        }
+    } else {
+        for element in call.list()? {
+            bullet(&mut output, &printed(&element)?)?;
+        }
+    }
+    finished(call, output)
+}
+
+fn bullet(output: &mut Output, text: &str) -> Result<(), Stop> {
+    output.push(if output.is_empty() { "- " } else { "\n- " })?;
+    output.push(&text.trim_end().replace('\n', "\n  "))
+}
+
+fn finished(call: Call<'_>, output: Output) -> Result<Value, Stop> {
+    let text = output.into_text();
+    call.budget.text(text.len())?;
+    Ok(Value::from(text))
+}

@@ -1,0 +1,124 @@
+//! Filters that make texts.
+
+use super::super::Value;
+use super::super::print::Output;
+use super::super::stop::Stop;
+use super::Call;
+
+pub(super) fn upper(mut call: Call<'_>) -> Result<Value, Stop> {
+    let text = call.text()?;
+    made(&mut call, text.to_uppercase())
+}
+
+pub(super) fn lower(mut call: Call<'_>) -> Result<Value, Stop> {
+    let text = call.text()?;
+    made(&mut call, text.to_lowercase())
+}
+
+/// Each word with a capital; words are parted as in Jinja, by blanks, hyphens and opening brackets.
+pub(super) fn title(mut call: Call<'_>) -> Result<Value, Stop> {
+    let text = call.text()?;
+    let mut titled = String::with_capacity(text.len());
+    let mut begins = true;
+    for character in text.chars() {
+        if begins {
+            titled.extend(character.to_uppercase());
+        } else {
+            titled.extend(character.to_lowercase());
+        }
+        begins = character.is_whitespace() || matches!(character, '-' | '(' | '{' | '[' | '<');
+    }
+    made(&mut call, titled)
+}
+
+pub(super) fn trim(mut call: Call<'_>) -> Result<Value, Stop> {
+    let text = call.text()?;
+    let trimmed = match call.text_argument(0)? {
+        Some(characters) => {
+            call.budget_for(text.len().saturating_mul(characters.len()) / 8)?;
+            let characters = call.text_argument(0)?.unwrap_or_default();
+            text.trim_matches(|c| characters.contains(c))
+        }
+        None => text.trim(),
+    };
+    Ok(Value::from(trimmed))
+}
+
+pub(super) fn replace(mut call: Call<'_>) -> Result<Value, Stop> {
+    let text = call.text()?;
+    let old = call.text_argument(0)?.unwrap_or_default().to_owned();
+    let new = call.text_argument(1)?.unwrap_or_default().to_owned();
+    if old.is_empty() {
+        return Err(Stop::failed("the filter replace cannot look for an empty text"));
+    }
+    let count = text.matches(&old).count();
+    call.budget.text((text.len() - count * old.len()).saturating_add(count.saturating_mul(new.len())))?;
+    Ok(Value::from(text.replace(&old, &new)))
+}
+
+pub(super) fn split(mut call: Call<'_>) -> Result<Value, Stop> {
+    let text = call.text()?;
+    let separator = call.text_argument(0)?.map(str::to_owned);
+    let most = match call.whole_argument(1)? {
+        Some(splits) => usize::try_from(splits).map_or(usize::MAX, |splits| splits.saturating_add(1)),
+        None => usize::MAX,
+    };
+    let parts: Vec<&str> = match separator.as_deref() {
+        Some("") => return Err(Stop::failed("the filter split cannot part a text at an empty text")),
+        Some(separator) => text.splitn(most, separator).collect(),
+        None => split_at_blanks(&text, most),
+    };
+    call.budget.list(parts.len())?;
+    Ok(parts.into_iter().map(Value::from).collect::<Vec<_>>().into())
+}
+
+fn split_at_blanks(text: &str, most: usize) -> Vec<&str> {
+    let mut parts = vec![];
+    let mut rest = text.trim();
+    while !rest.is_empty() {
+        let end = if parts.len() + 1 >= most { rest.len() } else { rest.find(char::is_whitespace).unwrap_or(rest.len()) };
+        let (part, after) = rest.split_at(end);
+        parts.push(part);
+        rest = after.trim_start();
+    }
+    parts
+}
+
+/// At most `length` characters, `end` included; between words unless `killwords`.
+pub(super) fn truncate(mut call: Call<'_>) -> Result<Value, Stop> {
+    let text = call.text()?;
+    let length = usize::try_from(call.whole_argument(0)?.unwrap_or(255)).unwrap_or(0);
+    let end = call.text_argument(2)?.unwrap_or("...");
+    if text.chars().nth(length).is_none() {
+        return Ok(Value::from(text));
+    }
+    let room = length.saturating_sub(end.chars().count());
+    let cut = text.char_indices().nth(room).map_or(text.len(), |(index, _)| index);
+    let (kept, rest) = text.split_at(cut);
+    let kept = match kept.rfind(char::is_whitespace) {
+        Some(space) if !call.flag(1) && !rest.starts_with(char::is_whitespace) => kept.split_at(space).0,
+        _ => kept,
+    };
+    let end: String = end.chars().take(length).collect();
+    Ok(Value::from(format!("{}{end}", kept.trim_end())))
+}
+
+pub(super) fn tojson(call: Call<'_>) -> Result<Value, Stop> {
+    let indent = call.whole_argument(0)?.map(|width| usize::try_from(width).unwrap_or(0));
+    let mut output = Output::default();
+    output.json(&call.value, indent)?;
+    let text = output.into_text();
+    call.budget.text(text.len())?;
+    Ok(Value::from(text))
+}
+
+fn made(call: &mut Call<'_>, text: String) -> Result<Value, Stop> {
+    call.budget.text(text.len())?;
+    Ok(Value::from(text))
+}
+
+impl Call<'_> {
+    fn budget_for(&mut self, bytes: usize) -> Result<(), Stop> {
+        self.budget.bytes(bytes)
+    }
+}

@@ -1,0 +1,324 @@
+//! The first look at a text: a linear scan over its tokens that holds the limits (the parser of minijinja calls itself, so
+//! nothing deep may reach it) and says in plain words what the parser would say in its own.
+
+use minijinja::machinery::{Span, Token, tokenize};
+use minijinja::syntax::SyntaxConfig;
+
+use crate::diagnostic::did_you_mean;
+
+use super::budget::{ELIFS, EXPRESSION_BYTES, NESTING, OPERATORS, TEMPLATE_BYTES};
+use super::problem::{Problem, excerpt};
+use super::tree::At;
+
+/// Statements that make names or load other files; a step does that here.
+const FORBIDDEN: &[&str] = &[
+    "set",
+    "with",
+    "macro",
+    "call",
+    "filter",
+    "block",
+    "include",
+    "import",
+    "from",
+    "extends",
+    "autoescape",
+    "do",
+    "continue",
+    "break",
+    "namespace",
+];
+const STATEMENTS: &[&str] = &["if", "elif", "else", "endif", "for", "endfor", "raw", "endraw"];
+
+/// How minijinja reads a text here: the line end at its end stays.
+pub(super) fn syntax() -> SyntaxConfig {
+    let mut builder = SyntaxConfig::builder();
+    builder.keep_trailing_newline(true);
+    builder.build().unwrap_or_default()
+}
+
+/// The mistake in the structure or size of a template, if there is one.
+pub(super) fn template(source: &str) -> Result<(), Problem> {
+    if source.len() > TEMPLATE_BYTES {
+        return Err(Problem::too_large((0, source.len()), format!("this text has {} bytes; a template has at most 64 KiB", source.len())));
+    }
+    Scan::new(source).run(false)
+}
+
+/// The mistake in the structure or size of a bare expression, if there is one.
+pub(super) fn expression(source: &str) -> Result<(), Problem> {
+    if source.trim().is_empty() {
+        return Err(Problem::syntax((0, source.len()), "an expression is missing here"));
+    }
+    let mut scan = Scan::new(source);
+    scan.check_length((0, source.len()))?;
+    scan.run(true)
+}
+
+/// The help for everything that would make a name inside a template.
+pub(super) fn forbidden(word: &str, at: At) -> Problem {
+    Problem::syntax(at, format!("\"{word}\" cannot stand in a template; its statements are if, for and raw"))
+        .help("make the value in a \"set\" step of its own, and read it here as steps.<id>.output")
+}
+
+struct Scan<'s> {
+    source: &'s str,
+    /// Where the `{{` or `{%` that is open now begins.
+    open: Option<(usize, Opened)>,
+    /// Brackets open now, with their places.
+    brackets: Vec<(char, usize)>,
+    /// Statements open now, with their places.
+    blocks: Vec<(&'s str, At)>,
+    operators: usize,
+    elifs: usize,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Opened {
+    Print,
+    Statement,
+}
+
+impl Opened {
+    fn end(self) -> &'static str {
+        match self {
+            Opened::Print => "}}",
+            Opened::Statement => "%}",
+        }
+    }
+}
+
+impl<'s> Scan<'s> {
+    fn new(source: &'s str) -> Scan<'s> {
+        Scan { source, open: None, brackets: vec![], blocks: vec![], operators: 0, elifs: 0 }
+    }
+
+    fn run(&mut self, is_expression: bool) -> Result<(), Problem> {
+        let mut before = (0, 0);
+        let mut word_is_next = false;
+        for token in tokenize(self.source, is_expression, syntax()) {
+            let (token, at) = match token {
+                Ok((token, span)) => (token, place(span)),
+                Err(error) => return Err(self.unreadable(error.detail().unwrap_or_default(), error.range(), before.1)),
+            };
+            if std::mem::take(&mut word_is_next) {
+                match token {
+                    Token::Ident(word) => self.statement(word, at)?,
+                    _ => return Err(Problem::syntax(at, "a statement begins with if, elif, else, endif, for, endfor or raw")),
+                }
+            }
+            match token {
+                Token::VariableStart => self.begin(at, Opened::Print),
+                Token::BlockStart => {
+                    self.begin(at, Opened::Statement);
+                    word_is_next = true;
+                }
+                Token::VariableEnd | Token::BlockEnd => self.end(at)?,
+                Token::ParenOpen => self.bracket('(', at)?,
+                Token::BracketOpen => self.bracket('[', at)?,
+                Token::BraceOpen => self.bracket('{', at)?,
+                Token::ParenClose => self.closed('(', at, before)?,
+                Token::BracketClose => self.closed('[', at, before)?,
+                Token::BraceClose => self.closed('{', at, before)?,
+                ref other if is_operator(other) => self.operator(at)?,
+                _ => {}
+            }
+            before = at;
+        }
+        self.finish()
+    }
+
+    fn begin(&mut self, at: At, opened: Opened) {
+        self.open = Some((at.0, opened));
+        self.operators = 0;
+    }
+
+    fn end(&mut self, at: At) -> Result<(), Problem> {
+        match self.open.take() {
+            Some((start, _)) => self.check_length((start, at.1)),
+            None => Err(Problem::syntax(at, "\"}}\" closes nothing; an expression stands here without {{ }}")),
+        }
+    }
+
+    fn check_length(&self, (start, end): At) -> Result<(), Problem> {
+        if end - start > EXPRESSION_BYTES {
+            return Err(Problem::too_large((start, end), format!("this expression has {} bytes; at most 4 KiB are allowed", end - start)));
+        }
+        Ok(())
+    }
+
+    fn operator(&mut self, at: At) -> Result<(), Problem> {
+        self.operators += 1;
+        if self.operators > OPERATORS {
+            return Err(Problem::too_large(at, "this expression has more than 256 operators, filters and look-ups")
+                .help("split it: make parts of it in \"set\" steps"));
+        }
+        Ok(())
+    }
+
+    fn bracket(&mut self, bracket: char, at: At) -> Result<(), Problem> {
+        self.brackets.push((bracket, at.0));
+        self.check_nesting(at)?;
+        self.operator(at)
+    }
+
+    fn check_nesting(&self, at: At) -> Result<(), Problem> {
+        if self.brackets.len() + self.blocks.len() > NESTING {
+            return Err(Problem::too_large(at, "brackets and statements are nested more than 64 levels deep"));
+        }
+        Ok(())
+    }
+
+    fn closed(&mut self, expected: char, at: At, before: At) -> Result<(), Problem> {
+        match self.brackets.pop() {
+            Some((open, _)) if open == expected => Ok(()),
+            Some((open, start)) => Err(not_closed(open, (start, at.0))),
+            None if expected == '{' => Err(self.half_closed(at, before)),
+            None => Err(Problem::syntax(at, format!("\"{}\" closes nothing here", excerpt(self.source, at)))),
+        }
+    }
+
+    /// A single `}` where `}}` or `%}` is due.
+    fn half_closed(&self, at: At, before: At) -> Problem {
+        let Some((start, opened)) = self.open else {
+            return Problem::syntax(at, "\"}\" closes nothing here");
+        };
+        let shown = excerpt(self.source, (start, at.1));
+        let after_percent = before.1 == at.0 && self.source.get(before.0..before.1) == Some("%");
+        let advice = match opened {
+            Opened::Print if !after_percent => "add \"}\"".to_owned(),
+            _ => format!("end it with \"{}\"", opened.end()),
+        };
+        Problem::syntax((start, at.1), format!("\"{shown}\" is not closed; {advice}")).help(format!("write {} at its end", opened.end()))
+    }
+
+    fn statement(&mut self, word: &'s str, at: At) -> Result<(), Problem> {
+        let whole = (self.open.map_or(at.0, |(start, _)| start), at.1);
+        match word {
+            "if" | "for" => {
+                self.blocks.push((word, whole));
+                self.check_nesting(at)
+            }
+            "elif" => {
+                self.elifs += 1;
+                if self.elifs > ELIFS {
+                    return Err(Problem::too_large(at, "this text has more than 128 elif"));
+                }
+                self.inside(word, &["if"], at)
+            }
+            "else" => self.inside(word, &["if", "for"], at),
+            "endif" => self.ended(word, "if", at),
+            "endfor" => self.ended(word, "for", at),
+            "endraw" => Err(Problem::syntax(at, "endraw ends nothing; there is no {% raw %} before it")),
+            "raw" => Err(Problem::syntax(at, "{% raw %} takes nothing else; write {% raw %} … {% endraw %}")),
+            _ => {
+                let plain = word.strip_prefix("end").unwrap_or(word);
+                if FORBIDDEN.contains(&plain) {
+                    return Err(forbidden(word, at));
+                }
+                let near = did_you_mean(word, STATEMENTS.iter().copied());
+                Err(Problem::syntax(at, format!("there is no statement \"{}\"{near}", excerpt(self.source, at)))
+                    .help("use if, elif, else, endif, for, endfor or raw; to print a value, write {{ … }}"))
+            }
+        }
+    }
+
+    fn inside(&self, word: &str, allowed: &[&str], at: At) -> Result<(), Problem> {
+        match self.blocks.last() {
+            Some((open, _)) if allowed.contains(open) => Ok(()),
+            _ => Err(Problem::syntax(at, format!("{word} stands outside of {{% {} … %}}", allowed.join(" … %} or {% ")))),
+        }
+    }
+
+    fn ended(&mut self, word: &str, opener: &str, at: At) -> Result<(), Problem> {
+        match self.blocks.pop() {
+            Some((open, _)) if open == opener => Ok(()),
+            Some((open, _)) => Err(Problem::syntax(at, format!("{word} stands where end{open} is due"))),
+            None => Err(Problem::syntax(at, format!("{word} ends nothing; there is no {{% {opener} … %}} before it"))),
+        }
+    }
+
+    fn finish(&self) -> Result<(), Problem> {
+        if let Some((bracket, start)) = self.brackets.last().filter(|(bracket, _)| self.open.is_none() || *bracket != '{') {
+            return Err(not_closed(*bracket, (*start, start + 1)));
+        }
+        if let Some((start, opened)) = self.open {
+            return Err(self.never_closed(start, opened));
+        }
+        match self.blocks.last() {
+            Some((word, at)) => Err(Problem::syntax(*at, format!("this {word} is never ended; add {{% end{word} %}}"))),
+            None => Ok(()),
+        }
+    }
+
+    /// A `{{` or `{%` without an end: it is shown up to the next one, or to the end of its line.
+    fn never_closed(&self, start: usize, opened: Opened) -> Problem {
+        let rest = self.source.get(start..).unwrap_or_default();
+        let until = rest.get(2..).and_then(|inner| inner.find(['{', '\n'])).map_or(rest.len(), |found| found + 2);
+        let at = (start, start + until);
+        Problem::syntax(at, format!("\"{}\" is not closed; add \"{}\"", excerpt(self.source, at), opened.end()))
+            .help(format!("write {} at its end", opened.end()))
+    }
+
+    /// What the tokenizer could not read.
+    fn unreadable(&self, detail: &str, range: Option<std::ops::Range<usize>>, before: usize) -> Problem {
+        let start = range.map_or(before, |range| range.start);
+        let rest = self.source.get(start..).unwrap_or_default();
+        let at = (start, start + rest.chars().next().map_or(0, char::len_utf8));
+        match detail {
+            "unexpected end of comment" => return Problem::syntax((before, start), "a comment {# … is not closed; add \"#}\""),
+            "unexpected end of raw block" => return Problem::syntax((before, start), "{% raw %} is never ended; add {% endraw %}"),
+            "unexpected end of string" => {
+                return Problem::syntax((before, start), "a text in quotes is not closed here; add the same quote at its end");
+            }
+            "unexpected character" => {}
+            "unexpected input after end of variable block" => {
+                return Problem::syntax(at, "\"}}\" closes nothing; an expression stands here without {{ }}");
+            }
+            detail if detail.contains("integer") || detail.contains("float") || detail.contains('_') => {
+                return Problem::syntax((before, start), "a number here cannot be read, or is too large");
+            }
+            _ => {
+                return Problem::syntax((before, start), "a \"\\\" in a text in quotes is not followed by something known; write \"\\\\\"");
+            }
+        }
+        if let Some((open, opened)) = self.open
+            && !rest.contains(opened.end())
+        {
+            return self.never_closed(open, opened);
+        }
+        let character = rest.chars().next().unwrap_or(' ');
+        let advice = match character {
+            '&' => "; write \"and\"",
+            '!' => "; write \"not\"",
+            '?' => "; write: a if condition else b",
+            '“' | '”' | '„' | '‘' | '’' | '`' => "; write straight quotes, \" or '",
+            _ if character.is_alphanumeric() => "; a name with such letters is read like this: inputs[\"größe\"]",
+            _ => "",
+        };
+        Problem::syntax(at, format!("\"{}\" cannot stand in an expression{advice}", excerpt(self.source, at)))
+    }
+}
+
+fn not_closed(bracket: char, at: At) -> Problem {
+    let close = match bracket {
+        '(' => ')',
+        '[' => ']',
+        _ => '}',
+    };
+    Problem::syntax((at.0, at.0 + 1), format!("this \"{bracket}\" is not closed; add \"{close}\""))
+}
+
+fn place(span: Span) -> At {
+    (span.start_offset as usize, span.end_offset as usize)
+}
+
+fn is_operator(token: &Token<'_>) -> bool {
+    match token {
+        Token::Ident(word) => matches!(*word, "and" | "or" | "not" | "in" | "is" | "if" | "else"),
+        Token::Plus | Token::Minus | Token::Mul | Token::Div | Token::FloorDiv | Token::Mod | Token::Pow => true,
+        Token::Dot | Token::Tilde | Token::Pipe | Token::Assign => true,
+        Token::Eq | Token::Ne | Token::Lt | Token::Lte | Token::Gt | Token::Gte => true,
+        _ => false,
+    }
+}

@@ -1,0 +1,177 @@
+//! Each filter, what it gives and what it refuses.
+
+use serde_json::json;
+
+use super::super::filters::names;
+use super::super::tree::Test;
+use super::*;
+
+fn gives(expression: &str, expected: serde_json::Value) {
+    let names = json!({
+        "rows": [{"n": 3, "name": "b", "ok": true, "deep": {"x": 1}}, {"n": 1, "name": "A", "ok": false}, {"n": 2, "name": "c", "ok": true}],
+        "map": {"b": 1, "a": [2]}, "none": null,
+        "run": {"time_zone": "Europe/Berlin"},
+    });
+    assert_eq!(fill(&format!("{{{{ {expression} }}}}"), names), expected, "{expression}");
+}
+
+#[test]
+fn the_lists_of_filters_and_tests_are_exactly_those_of_the_language() {
+    let mut known = names();
+    known.sort_unstable();
+    let mut expected: Vec<&str> = "default join split length upper lower title trim replace truncate round int float first last sort \
+        unique sum min max map selectattr rejectattr items tojson date table bullets"
+        .split_whitespace()
+        .collect();
+    expected.sort_unstable();
+    assert_eq!(known, expected);
+    let tests: Vec<&str> = Test::ALL.iter().map(|(name, _)| *name).collect();
+    assert_eq!(tests, ["defined", "undefined", "none", "number", "string", "boolean", "sequence", "mapping", "in"]);
+}
+
+#[test]
+fn what_is_not_on_the_list_does_not_exist() {
+    for name in
+        ["indent", "format", "batch", "slice", "list", "safe", "escape", "pprint", "attr", "groupby", "urlencode", "dictsort", "reverse"]
+    {
+        assert_eq!(finding(&format!("{{{{ a | {name} }}}}")).0, Code::UnknownFilter, "{name}");
+    }
+    for call in ["debug()", "dict()", "lipsum()", "cycler()", "super()", "joiner()"] {
+        assert_eq!(finding(&format!("{{{{ {call} }}}}")).0, Code::UnknownFilter, "{call}");
+    }
+    for test in ["odd", "even", "divisibleby(2)", "eq(1)", "startingwith('a')", "safe", "filter", "callable"] {
+        assert_eq!(finding(&format!("{{{{ a is {test} }}}}")).0, Code::UnknownFilter, "{test}");
+    }
+}
+
+#[test]
+fn filters_of_texts() {
+    gives("'aß' | upper", json!("ASS"));
+    gives("'ÄB' | lower", json!("äb"));
+    gives("'hello big-world' | title", json!("Hello Big-World"));
+    gives("'  a ' | trim", json!("a"));
+    gives("'xxaxx' | trim('x')", json!("a"));
+    gives("'a-b-c' | replace('-', '+')", json!("a+b+c"));
+    gives("'a,b,,c' | split(',')", json!(["a", "b", "", "c"]));
+    gives("' a  b c ' | split", json!(["a", "b", "c"]));
+    gives("'a b c d' | split(none, 2)", json!(["a", "b", "c d"]));
+    gives("'a,b,c' | split(',', 1)", json!(["a", "b,c"]));
+    gives("12 | upper", json!("12"));
+    gives("none | upper", json!(""));
+    assert_eq!(error("{{ [1] | upper }}", json!({})), "the filter upper takes a text; this is a list");
+    assert!(error("{{ 'a' | replace('', 'x') }}", json!({})).contains("empty text"));
+    assert!(error("{{ 'a' | split('') }}", json!({})).contains("empty text"));
+}
+
+#[test]
+fn truncate_never_gives_more_characters_than_asked_for() {
+    gives("'hello big world' | truncate(11)", json!("hello..."));
+    gives("'hello big world' | truncate(11, true)", json!("hello bi..."));
+    gives("'hello big world' | truncate(10, end='…')", json!("hello big…"));
+    gives("'hello big world' | truncate(15)", json!("hello big world"));
+    gives("'grüße' | truncate(4, true, '')", json!("grüß"));
+    gives("'hello' | truncate(2)", json!(".."));
+}
+
+#[test]
+fn filters_of_numbers() {
+    gives("2.5 | round", json!(3));
+    gives("2.345 | round(1)", json!(2.3));
+    gives("1234 | round(-2)", json!(1200));
+    gives("2.1 | round(method='ceil')", json!(3));
+    gives("2.9 | round(0, 'floor')", json!(2));
+    gives("7 | round", json!(7));
+    gives("' 12 ' | int", json!(12));
+    gives("'3.9' | int", json!(3));
+    gives("true | int", json!(1));
+    gives("'x' | int(0)", json!(0));
+    gives("'1.5' | float", json!(1.5));
+    gives("'x' | float(default=-1)", json!(-1));
+    assert_eq!(error("{{ 'x' | int }}", json!({})), "the filter int takes a number, or a text that holds one; this is the text \"x\"");
+    assert!(error("{{ 'inf' | float }}", json!({})).contains("float"));
+    assert!(error("{{ 'a' | round }}", json!({})).contains("a number"));
+}
+
+#[test]
+fn filters_of_lists() {
+    gives("[1, 2] | length", json!(2));
+    gives("'grün' | length", json!(4));
+    gives("none | length", json!(0));
+    gives("[1, 'a', none, 2.0] | join('-')", json!("1-a--2"));
+    gives("rows | join(', ', attribute='name')", json!("b, A, c"));
+    gives("[3, 1, 2] | first", json!(3));
+    gives("[3, 1, 2] | last", json!(2));
+    gives("'abc' | last", json!("c"));
+    gives("[3, 'b', none, 'A', 1] | sort", json!([null, 1, 3, "A", "b"]));
+    gives("['b', 'A'] | sort(case_sensitive=true)", json!(["A", "b"]));
+    gives("rows | sort(attribute='n', reverse=true) | map(attribute='name')", json!(["b", "c", "A"]));
+    gives("map | sort", json!(["a", "b"]));
+    gives("[1, 1.0, 'a', 'A', [1], [1]] | unique", json!([1, "a", [1]]));
+    gives("[1, 2.5] | sum", json!(3.5));
+    gives("rows | sum(attribute='n')", json!(6));
+    gives("[] | sum", json!(0));
+    gives("[3, 1, 2] | min", json!(1));
+    gives("rows | max(attribute='n') | items | first", json!(["n", 3]));
+    gives("map | items", json!([["b", 1], ["a", [2]]]));
+    assert_eq!(error("{{ [1, none] | sum }}", json!({})), "the filter sum adds numbers; element 2 is empty");
+    assert!(error("{{ [1, 'a'] | min }}", json!({})).contains("cannot be put in order"));
+    assert!(error("{{ [] | first }}", json!({})).contains("is empty; add | default"));
+    assert_eq!(error("{{ [{}] | join(',', 'x') }}", json!({})), "element 1 of the list has no \"x\"");
+}
+
+#[test]
+fn map_and_select_run_over_elements() {
+    gives("['a', 'b'] | map('upper')", json!(["A", "B"]));
+    gives("['a-b'] | map('replace', '-', '+')", json!(["a+b"]));
+    gives("rows | map(attribute='deep.x', default=0)", json!([1, 0, 0]));
+    gives("rows | selectattr('ok') | map(attribute='n')", json!([3, 2]));
+    gives("rows | rejectattr('ok') | map(attribute='n')", json!([1]));
+    gives("rows | selectattr('name', 'in', ['b', 'c']) | length", json!(2));
+    gives("rows | selectattr('deep', 'defined') | length", json!(1));
+    gives("rows | rejectattr('deep', 'undefined') | length", json!(1));
+    gives("rows | selectattr('n', 'number') | length", json!(3));
+    assert_eq!(error("{{ [{}] | map(attribute='x') }}", json!({})), "element 1 of the list has no \"x\"");
+    assert!(error("{{ 'abc' | map('upper') }}", json!({})).contains("takes a list"));
+}
+
+#[test]
+fn tojson_keeps_the_order_of_keys_and_escapes_nothing_for_html() {
+    gives("map | tojson", json!("{\"b\":1,\"a\":[2]}"));
+    gives("'<a>&' | tojson", json!("\"<a>&\""));
+    gives("map | tojson(indent=2)", json!("{\n  \"b\": 1,\n  \"a\": [\n    2\n  ]\n}"));
+    gives("none | tojson", json!("null"));
+}
+
+#[test]
+fn date_shows_times_in_the_time_zone_of_the_run_and_days_as_they_are() {
+    gives("'2026-11-18T23:30:00Z' | date('%d.%m.%Y %H:%M')", json!("19.11.2026 00:30"));
+    gives("'2026-07-01T12:00:00+02:00' | date('%H:%M %Z')", json!("12:00 CEST"));
+    gives("'2026-11-18' | date('%A, %e %B')", json!("Wednesday, 18 November"));
+    gives("['2026-11-18'] | map('date', '%j')", json!(["322"]));
+    let utc = printed("{{ '2026-11-18T23:30:00Z' | date('%d') }}.", json!({}));
+    assert_eq!(utc, "18.", "without a person's time zone it is UTC");
+    assert!(error("{{ 'yesterday' | date('%d') }}", json!({})).contains("takes a date such as 2026-11-18"));
+    assert!(error("{{ '2026-11-18' | date(f) }}", json!({"f": "%Q"})).contains("means nothing"));
+    let lost = error("{{ '2026-11-18' | date('%d') }}", json!({"run": {"time_zone": "Mars/Base"}}));
+    assert_eq!(lost, "\"Mars/Base\" is not a time zone; write one such as Europe/Berlin");
+}
+
+#[test]
+fn table_makes_a_markdown_table_whose_cells_stay_cells() {
+    let rows = json!({"rows": [{"day": "Mon", "hours": 8.0}, {"day": "a|b\\\nc", "note": null}]});
+    assert_eq!(
+        printed("{{ rows | table }}\nx", rows),
+        "| day | hours | note |\n| --- | --- | --- |\n| Mon | 8 |  |\n| a\\|b\\\\ c |  |  |\nx"
+    );
+    gives("[] | table", json!(""));
+    assert!(error("{{ [1] | table }}", json!({})).contains("list of rows"));
+    assert!(error("{{ {'a': 1} | table }}", json!({})).contains("list of rows"));
+}
+
+#[test]
+fn bullets_makes_a_list() {
+    gives("['a', 'b\nc', 3] | bullets", json!("- a\n- b\n  c\n- 3"));
+    gives("map | bullets", json!("- b: 1\n- a: [2]"));
+    gives("[] | bullets", json!(""));
+    assert!(error("{{ 'a' | bullets }}", json!({})).contains("takes a list"));
+}
