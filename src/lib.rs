@@ -3,14 +3,17 @@
 //! See `ARCHITECTURE.md` for the rooms and which may name which.
 
 pub mod adapter;
+pub mod channel;
 pub mod check;
 pub mod diagnostic;
 pub mod event;
+pub mod gate;
 pub mod lower;
 pub mod load;
 pub mod model;
 pub mod plan;
 pub mod port;
+pub mod redact;
 pub mod report;
 pub mod rules;
 pub mod source;

@@ -1,0 +1,114 @@
+//! An Adaptive Card, version 1.5 (adaptivecards.io): texts with the card's own few marks, headings as bold text, tables as tables.
+
+use std::collections::HashSet;
+
+use serde_json::{Value, json};
+
+use super::inline::{Inline, Mark, write};
+use crate::channel::degrade::mark;
+use crate::channel::document::{Block, Kind, Run, plain};
+
+/// Writes a document as a card. Blocks that follow without an empty line share one `TextBlock`.
+pub(super) fn render(blocks: &[Block]) -> Value {
+    let mut body: Vec<Value> = vec![];
+    let mut begun: HashSet<u32> = HashSet::new();
+    let mut text = String::new();
+    let mut rest = blocks;
+    while let Some(block) = rest.first() {
+        rest = &rest[1..];
+        match &block.kind {
+            Kind::Paragraph => {
+                if block.tight && !text.is_empty() {
+                    text.push('\r');
+                } else {
+                    flush(&mut text, &mut body);
+                }
+                text.push_str(&edge(block, &mut begun));
+                text.push_str(&write(&block.runs, &Card));
+                continue;
+            }
+            _ => flush(&mut text, &mut body),
+        }
+        match &block.kind {
+            Kind::Heading(level) => {
+                let size = if *level <= 2 { "Large" } else { "Medium" };
+                let mut runs = block.runs.clone();
+                runs.iter_mut().for_each(|run| run.style.bold = false);
+                body.push(json!({ "type": "TextBlock", "text": write(&runs, &Card), "wrap": true, "weight": "Bolder", "size": size }));
+            }
+            Kind::Code(_) => {
+                body.push(json!({ "type": "TextBlock", "text": Card.text(&plain(&block.runs)), "wrap": true, "fontType": "Monospace" }))
+            }
+            Kind::Row(row) => {
+                let mut rows = vec![cells(&row.header)];
+                if !row.cells.is_empty() {
+                    rows.push(cells(&row.cells));
+                }
+                while let Some(Kind::Row(next)) = rest.first().map(|block| &block.kind)
+                    && next.table == row.table
+                {
+                    rows.push(cells(&next.cells));
+                    rest = &rest[1..];
+                }
+                let columns: Vec<Value> = row.header.iter().map(|_| json!({ "width": 1 })).collect();
+                body.push(json!({ "type": "Table", "firstRowAsHeader": true, "columns": columns, "rows": rows }));
+            }
+            Kind::Paragraph | Kind::Rule => {}
+        }
+    }
+    flush(&mut text, &mut body);
+    json!({ "type": "AdaptiveCard", "$schema": "http://adaptivecards.io/schemas/adaptive-card.json", "version": "1.5", "body": body })
+}
+
+fn flush(text: &mut String, body: &mut Vec<Value>) {
+    if !text.is_empty() {
+        body.push(json!({ "type": "TextBlock", "text": std::mem::take(text), "wrap": true }));
+    }
+}
+
+/// What an element of a list begins with.
+fn edge(block: &Block, begun: &mut HashSet<u32>) -> String {
+    match block.items.last() {
+        Some(item) => {
+            let mark = if begun.insert(item.id) { mark(item) } else { "  ".into() };
+            format!("{}{mark}", "  ".repeat(block.items.len() - 1))
+        }
+        None => String::new(),
+    }
+}
+
+fn cells(cells: &[Vec<Run>]) -> Value {
+    let cells: Vec<Value> = cells
+        .iter()
+        .map(|cell| json!({ "type": "TableCell", "items": [{ "type": "TextBlock", "text": write(cell, &Card), "wrap": true }] }))
+        .collect();
+    json!({ "type": "TableRow", "cells": cells })
+}
+
+/// The Markdown that a card reads: bold, italic, links, lists.
+struct Card;
+
+impl Inline for Card {
+    fn open(&self, mark: Mark) -> String {
+        match mark {
+            Mark::Bold => "**".into(),
+            Mark::Italic => "_".into(),
+            Mark::Strike => String::new(),
+        }
+    }
+    fn close(&self, mark: Mark) -> String {
+        self.open(mark)
+    }
+    fn text(&self, text: &str) -> String {
+        super::markdown::escape(text, false)
+    }
+    fn code(&self, text: &str) -> String {
+        self.text(text)
+    }
+    fn link(&self, written: &str, _: &str, url: &str) -> String {
+        format!("[{written}]({})", super::markdown::address(url))
+    }
+    fn line(&self) -> &str {
+        "\n\n"
+    }
+}

@@ -1,0 +1,132 @@
+//! Runs → text with marks: opened and closed in pairs, one inside the other, never around white space.
+
+use unicode_segmentation::UnicodeSegmentation;
+
+use crate::channel::document::{Run, Style, plain};
+
+/// A style that is written with a mark before and one after.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Mark {
+    Bold,
+    Italic,
+    Strike,
+}
+
+const MARKS: [Mark; 3] = [Mark::Bold, Mark::Italic, Mark::Strike];
+
+/// How a body writes what is inside a line.
+pub(super) trait Inline {
+    fn open(&self, mark: Mark) -> String;
+    fn close(&self, mark: Mark) -> String;
+    /// Text as it must be written to be read as itself.
+    fn text(&self, text: &str) -> String;
+    fn code(&self, text: &str) -> String;
+    /// A link around text that is written already; `plain` is that text without marks.
+    fn link(&self, written: &str, plain: &str, url: &str) -> String;
+    /// The end of a line inside a paragraph.
+    fn line(&self) -> &str {
+        "\n"
+    }
+}
+
+/// Writes runs; a link's text is written as a whole, between its own marks.
+pub(super) fn write(runs: &[Run], inline: &dyn Inline) -> String {
+    let mut out = String::new();
+    let mut rest = runs;
+    while let Some(first) = rest.first() {
+        let length = rest.iter().take_while(|run| run.link == first.link).count();
+        let (group, after) = rest.split_at(length);
+        match &first.link {
+            Some(url) => {
+                let written = marked(group, inline);
+                out.push_str(&inline.link(&written, &plain(group), url));
+            }
+            None => out.push_str(&marked(group, inline)),
+        }
+        rest = after;
+    }
+    out
+}
+
+fn has(style: Style, mark: Mark) -> bool {
+    match mark {
+        Mark::Bold => style.bold,
+        Mark::Italic => style.italic,
+        Mark::Strike => style.strike,
+    }
+}
+
+fn marked(runs: &[Run], inline: &dyn Inline) -> String {
+    let mut out = String::new();
+    let mut open: Vec<Mark> = vec![];
+    for (text, style) in spaced(runs) {
+        let keep = open.iter().take_while(|mark| has(style, **mark)).count();
+        for mark in open.drain(keep..).rev() {
+            out.push_str(&inline.close(mark));
+        }
+        for mark in MARKS {
+            if has(style, mark) && !open.contains(&mark) {
+                out.push_str(&inline.open(mark));
+                open.push(mark);
+            }
+        }
+        if style.code {
+            out.push_str(&inline.code(&text));
+        } else {
+            for (index, line) in text.split('\n').enumerate() {
+                if index > 0 {
+                    out.push_str(inline.line());
+                }
+                out.push_str(&inline.text(line));
+            }
+        }
+    }
+    for mark in open.drain(..).rev() {
+        out.push_str(&inline.close(mark));
+    }
+    out
+}
+
+/// The runs with white space at their ends taken out of their style, unless both neighbours have it; and no style goes over the
+/// end of a line.
+fn spaced(runs: &[Run]) -> Vec<(String, Style)> {
+    let mut pieces: Vec<(String, Style, bool)> = vec![];
+    for run in runs {
+        if run.style.code || run.style == Style::default() {
+            match pieces.last_mut() {
+                // Code beside code is one piece: its marks would run into each other.
+                Some((text, style, _)) if run.style.code && *style == run.style => text.push_str(&run.text),
+                _ => pieces.push((run.text.clone(), run.style, false)),
+            }
+            continue;
+        }
+        for (index, line) in run.text.split('\n').enumerate() {
+            if index > 0 {
+                pieces.push(("\n".into(), Style::default(), false));
+            }
+            let blank = |grapheme: &&str| grapheme.chars().all(char::is_whitespace);
+            let before: usize = line.graphemes(true).take_while(blank).map(str::len).sum();
+            let after: usize = line[before..].graphemes(true).rev().take_while(blank).map(str::len).sum();
+            let end = line.len() - after;
+            for (part, is_blank) in [(&line[..before], true), (&line[before..end], false), (&line[end..], true)] {
+                if !part.is_empty() {
+                    pieces.push((part.to_owned(), run.style, is_blank));
+                }
+            }
+        }
+    }
+    let styles: Vec<(Style, bool)> = pieces.iter().map(|(_, style, is_blank)| (*style, *is_blank)).collect();
+    let around = |at: Option<usize>| at.and_then(|at| styles.get(at)).map_or(Style::default(), |(style, _)| *style);
+    pieces
+        .into_iter()
+        .enumerate()
+        .map(|(index, (text, style, is_blank))| match is_blank {
+            true => (text, common(style, common(around(index.checked_sub(1)), around(Some(index + 1))))),
+            false => (text, style),
+        })
+        .collect()
+}
+
+fn common(a: Style, b: Style) -> Style {
+    Style { bold: a.bold && b.bold, italic: a.italic && b.italic, strike: a.strike && b.strike, code: false }
+}

@@ -1,0 +1,263 @@
+//! CommonMark with tables and strike, written one way; read again it gives the same text.
+
+use std::collections::HashSet;
+
+use super::inline::{Inline, Mark, write};
+use crate::channel::document::{Block, Item, Kind, Run, Style, plain};
+use crate::channel::parse;
+
+/// Writes a document.
+pub(super) fn render(blocks: &[Block]) -> String {
+    let mut out = String::new();
+    let mut begun: HashSet<u32> = HashSet::new();
+    let mut before: Option<&Block> = None;
+    // Two lists in a row would be read as one; the second uses the other mark.
+    let mut other_mark: HashSet<u32> = HashSet::new();
+    for block in blocks {
+        if let Some(before) = before {
+            for (item, old) in block.items.iter().zip(&before.items) {
+                if item.list != old.list
+                    && item.number.is_some() == old.number.is_some()
+                    && !other_mark.contains(&old.list)
+                    && !begun.contains(&item.id)
+                {
+                    other_mark.insert(item.list);
+                }
+            }
+        }
+        let same_table =
+            matches!((before.map(|before| &before.kind), &block.kind), (Some(Kind::Row(a)), Kind::Row(b)) if a.table == b.table);
+        let is_line = block.tight && block.items.is_empty() && !same_table && is_paragraph(block) && before.is_some_and(is_paragraph);
+        if let Some(before) = before {
+            let quote = quotes(block.quote.min(before.quote));
+            if is_line {
+                out.push_str("  \n");
+            } else if block.tight {
+                out.push('\n');
+            } else {
+                out.push_str(&format!("\n{}\n", quote.trim_end()));
+            }
+        }
+        let (first, rest) = edges(block, &mut begun, &other_mark);
+        for (index, line) in written(block, same_table).split('\n').enumerate() {
+            if index > 0 {
+                out.push('\n');
+            }
+            let edge = if index == 0 { &first } else { &rest };
+            out.push_str(if line.is_empty() { edge.trim_end() } else { edge });
+            out.push_str(line);
+        }
+        before = Some(block);
+    }
+    out
+}
+
+fn is_paragraph(block: &Block) -> bool {
+    block.kind == Kind::Paragraph
+}
+
+fn quotes(depth: u8) -> String {
+    "> ".repeat(usize::from(depth))
+}
+
+/// What the first line of a block begins with, and what the others do.
+fn edges(block: &Block, begun: &mut HashSet<u32>, other_mark: &HashSet<u32>) -> (String, String) {
+    let (mut first, mut rest) = (quotes(block.quote), quotes(block.quote));
+    for item in &block.items {
+        let bullet = bullet(item, other_mark.contains(&item.list));
+        let room = " ".repeat(bullet.len());
+        first.push_str(if begun.insert(item.id) { &bullet } else { &room });
+        rest.push_str(&room);
+    }
+    (first, rest)
+}
+
+fn bullet(item: &Item, other_mark: bool) -> String {
+    match (item.number, other_mark) {
+        (None, false) => "- ".into(),
+        (None, true) => "* ".into(),
+        // CommonMark reads numbers of at most nine digits.
+        (Some(number), false) => format!("{}. ", number.min(999_999_999)),
+        (Some(number), true) => format!("{}) ", number.min(999_999_999)),
+    }
+}
+
+fn written(block: &Block, same_table: bool) -> String {
+    match &block.kind {
+        // Not `---`: that would be a rule of its own after the `- ` of a list.
+        Kind::Rule => "***".into(),
+        Kind::Heading(level) => format!("{} {}", "#".repeat(usize::from(*level)), line(&block.runs, Place::Heading)),
+        Kind::Paragraph => line(&block.runs, Place::Paragraph),
+        Kind::Code(language) => {
+            let text = plain(&block.runs);
+            let fence = "`".repeat(longest_ticks(&text).max(2) + 1);
+            let language: String = language.chars().filter(|c| !c.is_whitespace() && *c != '`').collect();
+            format!("{fence}{language}\n{text}\n{fence}")
+        }
+        Kind::Row(row) => {
+            let mut lines = vec![];
+            if !same_table {
+                lines.push(cells(&row.header));
+                lines.push(format!("|{}", " --- |".repeat(row.header.len())));
+            }
+            if !row.cells.is_empty() {
+                lines.push(cells(&row.cells));
+            }
+            lines.join("\n")
+        }
+    }
+}
+
+fn cells(cells: &[Vec<Run>]) -> String {
+    let written: String = cells.iter().map(|cell| format!(" {} |", line(cell, Place::Cell).replace('|', "\\|"))).collect();
+    format!("|{written}")
+}
+
+/// Where runs are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Paragraph,
+    Heading,
+    Cell,
+}
+
+/// What is inside a block. If the marks would not be read as marks (they stand between letters, say), the text is written without
+/// them: the words count more than their looks.
+fn line(runs: &[Run], place: Place) -> String {
+    let wanted = squeezed(&plain(runs));
+    let written = write_line(runs, place);
+    if reads_as(&written, place, &wanted) {
+        return written;
+    }
+    let bare: Vec<Run> = runs.iter().map(|run| Run { style: Style { code: run.style.code, ..Style::default() }, ..run.clone() }).collect();
+    let written = write_line(&bare, place);
+    if reads_as(&written, place, &wanted) {
+        return written;
+    }
+    write_line(&[Run::plain(plain(runs))], place)
+}
+
+fn write_line(runs: &[Run], place: Place) -> String {
+    let written = write(runs, &Markdown);
+    let lines = written.split('\n').map(|line| line.trim_matches([' ', '\t'])).filter(|line| !line.is_empty());
+    if place == Place::Paragraph {
+        return lines.map(line_start).collect::<Vec<_>>().join("\n");
+    }
+    let mut written = lines.collect::<Vec<_>>().join(" ");
+    if place == Place::Heading && written.ends_with('#') {
+        written.insert(written.len() - 1, '\\');
+    }
+    written
+}
+
+fn reads_as(written: &str, place: Place, wanted: &str) -> bool {
+    let read = |text: &str| squeezed(&parse::parse(text).0.iter().map(|block| plain(&block.runs)).collect::<String>());
+    match place {
+        Place::Paragraph => read(written) == wanted,
+        // What stands after something else on its line cannot begin a list, a heading or code.
+        Place::Heading | Place::Cell => read(&format!("x {written}")).strip_prefix('x') == Some(wanted),
+    }
+}
+
+fn squeezed(text: &str) -> String {
+    text.split_whitespace().collect()
+}
+
+/// Escapes what means something only at the start of a line.
+fn line_start(line: &str) -> String {
+    let digits = line.len() - line.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+    let next = line[digits..].chars().next();
+    if (1..=9).contains(&digits) && matches!(next, Some('.' | ')')) {
+        return format!("{}\\{}", &line[..digits], &line[digits..]);
+    }
+    match line.chars().next() {
+        Some('#' | '+' | '-' | '=' | '>' | '|' | ':') => format!("\\{line}"),
+        _ => line.to_owned(),
+    }
+}
+
+fn longest_ticks(text: &str) -> usize {
+    text.split(|c| c != '`').map(str::len).max().unwrap_or(0)
+}
+
+/// Escapes what means something anywhere: all of it, or (in a card) only what a card reads.
+pub(super) fn escape(text: &str, all: bool) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut before: Option<char> = None;
+    let mut rest = text.chars();
+    while let Some(now) = rest.next() {
+        let next = rest.clone().next();
+        let between_letters = before.is_some_and(char::is_alphanumeric) && next.is_some_and(char::is_alphanumeric);
+        let between_spaces = before.is_some_and(char::is_whitespace) && next.is_some_and(char::is_whitespace);
+        let means_something = match now {
+            '\\' | '[' | ']' => true,
+            '*' => !between_spaces,
+            '_' => !between_letters,
+            '`' | '<' | '~' => all,
+            // Before a link it would make a picture of it.
+            '!' => all && next.is_none_or(|next| next == '['),
+            '&' => all && is_reference(rest.as_str()),
+            _ => false,
+        };
+        if means_something {
+            out.push('\\');
+        }
+        out.push(now);
+        before = Some(now);
+    }
+    out
+}
+
+/// Whether what follows an `&` makes it a character reference.
+fn is_reference(rest: &str) -> bool {
+    let name = rest.strip_prefix('#').unwrap_or(rest);
+    let length = name.bytes().take(40).take_while(u8::is_ascii_alphanumeric).count();
+    length > 0 && name[length..].starts_with(';')
+}
+
+/// An address as it stands in the round brackets of a link.
+pub(super) fn address(url: &str) -> String {
+    let mut open = 0_i32;
+    let balanced = url.chars().all(|c| {
+        open += i32::from(c == '(') - i32::from(c == ')');
+        open >= 0
+    }) && open == 0;
+    let mut out = String::with_capacity(url.len());
+    for (at, character) in url.char_indices() {
+        match character {
+            '(' if !balanced => out.push_str("%28"),
+            ')' if !balanced => out.push_str("%29"),
+            '&' if is_reference(&url[at + 1..]) => out.push_str("&amp;"),
+            other if other.is_whitespace() => {}
+            other => out.push(other),
+        }
+    }
+    out
+}
+
+struct Markdown;
+
+impl Inline for Markdown {
+    fn open(&self, mark: Mark) -> String {
+        match mark {
+            Mark::Bold => "**",
+            Mark::Italic => "*",
+            Mark::Strike => "~~",
+        }
+        .into()
+    }
+    fn close(&self, mark: Mark) -> String {
+        self.open(mark)
+    }
+    fn text(&self, text: &str) -> String {
+        escape(text, true)
+    }
+    fn code(&self, text: &str) -> String {
+        let fence = "`".repeat(longest_ticks(text) + 1);
+        let pad = if text.starts_with(['`', ' ']) || text.ends_with(['`', ' ']) { " " } else { "" };
+        format!("{fence}{pad}{}{pad}{fence}", text.replace('\n', " "))
+    }
+    fn link(&self, written: &str, plain: &str, url: &str) -> String {
+        if plain == url { format!("<{url}>") } else { format!("[{written}]({})", address(url)) }
+    }
+}

@@ -1,0 +1,72 @@
+//! Document → what is sent, one file per kind of body.
+//!
+//! How to add a body: a file with `render`, a variant of `model::Body`, an arm in each `match` below.
+
+mod card;
+mod html;
+mod inline;
+mod lines;
+mod markdown;
+
+use serde_json::Value;
+
+use super::document::Block;
+use crate::model::{Body, Channel, Features};
+
+/// What is sent, and how it reads.
+pub(super) struct Rendered {
+    /// Text for people: what is sent, or its plain text where that is HTML or a card.
+    pub text: String,
+    /// What is sent: a text, or the object of a card.
+    pub content: Value,
+}
+
+/// The features that survive in the channel: those it allows and its body can write.
+pub(super) fn features(channel: &Channel) -> Features {
+    let (allowed, markup) = (channel.markdown, &channel.markup);
+    match channel.body {
+        Body::Text => Features::NONE,
+        Body::Markdown | Body::Html => allowed,
+        Body::AdaptiveCard => Features { strike: false, code: false, ..allowed },
+        Body::Markup => Features {
+            bold: allowed.bold && markup.bold.is_some(),
+            italic: allowed.italic && markup.italic.is_some(),
+            strike: allowed.strike && markup.strike.is_some(),
+            code: allowed.code && markup.code.is_some(),
+            lists: allowed.lists && markup.bullet.is_some(),
+            links: allowed.links && markup.link.is_some(),
+            headers: allowed.headers && markup.heading.is_some(),
+            // A channel's markup writes tables as lines, which is their plain text too.
+            tables: false,
+        },
+    }
+}
+
+/// Writes a document that has only the channel's features.
+pub(super) fn render(blocks: &[Block], channel: &Channel) -> Rendered {
+    match channel.body {
+        Body::Text => same(lines::render(blocks, &lines::Plain)),
+        Body::Markup => same(lines::render(blocks, &lines::Marked::new(&channel.markup))),
+        Body::Markdown => same(markdown::render(blocks)),
+        Body::Html => Rendered { text: lines::render(&plainly(blocks), &lines::Plain), content: Value::String(html::render(blocks)) },
+        Body::AdaptiveCard => Rendered { text: lines::render(&plainly(blocks), &lines::Plain), content: card::render(blocks) },
+    }
+}
+
+/// What is sent, as it is measured: a card as its JSON.
+pub(super) fn as_sent(content: &Value) -> std::borrow::Cow<'_, str> {
+    match content {
+        Value::String(text) => text.into(),
+        other => other.to_string().into(),
+    }
+}
+
+fn same(text: String) -> Rendered {
+    Rendered { content: Value::String(text.clone()), text }
+}
+
+fn plainly(blocks: &[Block]) -> Vec<Block> {
+    let mut blocks = blocks.to_vec();
+    super::degrade::degrade(&mut blocks, Features::NONE);
+    blocks
+}

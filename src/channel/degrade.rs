@@ -1,0 +1,153 @@
+//! Features that a channel does not have become plain text.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use super::document::{Block, Item, Kind, Row, Run, Style, plain, push};
+use super::parse::target;
+use crate::model::Features;
+
+/// Turns everything but the allowed features into plain text; true if there was anything.
+pub(super) fn degrade(blocks: &mut [Block], allowed: Features) -> bool {
+    let mut removed = false;
+    let mut begun = HashSet::new();
+    for block in blocks.iter_mut() {
+        if matches!(block.kind, Kind::Row(_)) && !allowed.tables {
+            removed = true;
+            row_to_line(block);
+        }
+        match &mut block.kind {
+            Kind::Heading(_) if !allowed.headers => {
+                removed = true;
+                block.kind = Kind::Paragraph;
+            }
+            Kind::Code(_) if !allowed.code => {
+                removed = true;
+                block.kind = Kind::Paragraph;
+            }
+            Kind::Row(row) => {
+                let mut header = (*row.header).clone();
+                for cell in row.cells.iter_mut().chain(header.iter_mut()) {
+                    removed |= runs(cell, allowed);
+                }
+                row.header = Arc::new(header);
+            }
+            _ => {}
+        }
+        removed |= runs(&mut block.runs, allowed);
+        if !allowed.lists && !block.items.is_empty() {
+            removed = true;
+            item_to_line(block, &mut begun);
+        }
+    }
+    removed
+}
+
+fn runs(list: &mut Vec<Run>, allowed: Features) -> bool {
+    let mut removed = false;
+    for run in list.iter_mut() {
+        let Style { bold, italic, strike, code } = run.style;
+        let style = Style {
+            bold: bold && allowed.bold,
+            italic: italic && allowed.italic,
+            strike: strike && allowed.strike,
+            code: code && allowed.code,
+        };
+        removed |= style != run.style;
+        run.style = style;
+    }
+    if !allowed.links && list.iter().any(|run| run.link.is_some()) {
+        removed |= list.iter().any(|run| run.link.as_deref().is_some_and(|link| link != run.text));
+        *list = links_to_text(std::mem::take(list));
+    }
+    removed
+}
+
+/// `text (url)`, and the address alone where it is the text.
+fn links_to_text(list: Vec<Run>) -> Vec<Run> {
+    let mut made: Vec<Run> = vec![];
+    let mut rest = list.into_iter().peekable();
+    while let Some(run) = rest.next() {
+        let Some(link) = run.link.clone() else {
+            push(&mut made, run);
+            continue;
+        };
+        let mut group = vec![run];
+        while let Some(next) = rest.next_if(|next| next.link.as_ref() == Some(&link)) {
+            group.push(next);
+        }
+        let is_address = is_same_address(&plain(&group), &link);
+        group.into_iter().for_each(|run| push(&mut made, Run { link: None, whole: is_address, ..run }));
+        if !is_address {
+            push(&mut made, Run::plain(" ("));
+            push(&mut made, Run { text: shown(&link).to_owned(), whole: true, ..Run::default() });
+            push(&mut made, Run::plain(")"));
+        }
+    }
+    made
+}
+
+/// Whether the text of a link is its address.
+pub(super) fn is_same_address(text: &str, link: &str) -> bool {
+    let open = |address: &str| address.replace("%28", "(").replace("%29", ")");
+    text == link || text == shown(link) || target(text).is_some_and(|address| open(&address) == open(link))
+}
+
+/// An address as people write it: without `mailto:` and `tel:`.
+fn shown(link: &str) -> &str {
+    link.strip_prefix("mailto:").or_else(|| link.strip_prefix("tel:")).unwrap_or(link)
+}
+
+/// A row of a table as a line, `Day: Mon, Hours: 8`; a table without rows as its header.
+pub(super) fn row_to_line(block: &mut Block) {
+    let Kind::Row(row) = &block.kind else { return };
+    let runs = line_of(row);
+    block.kind = Kind::Paragraph;
+    block.runs = runs;
+    if block.runs.is_empty() {
+        block.runs.push(Run::plain("–"));
+    }
+}
+
+fn line_of(row: &Row) -> Vec<Run> {
+    let mut runs = vec![];
+    let cells = if row.cells.is_empty() { &row.header } else { &row.cells };
+    for (index, cell) in cells.iter().enumerate().filter(|(_, cell)| !cell.is_empty()) {
+        if !runs.is_empty() {
+            push(&mut runs, Run::plain(", "));
+        }
+        if !row.cells.is_empty()
+            && let Some(name) = row.header.get(index).filter(|name| !name.is_empty())
+        {
+            name.iter().cloned().for_each(|run| push(&mut runs, run));
+            push(&mut runs, Run::plain(": "));
+        }
+        cell.iter().cloned().for_each(|run| push(&mut runs, run));
+    }
+    runs
+}
+
+/// An element of a list as a line of its own: `- text`, `2. text`; deeper ones are moved in.
+fn item_to_line(block: &mut Block, begun: &mut HashSet<u32>) {
+    let Some(item) = block.items.last() else { return };
+    let mark = if begun.insert(item.id) { mark(item) } else { "  ".to_owned() };
+    let line = format!("{}{mark}", "  ".repeat(block.items.len() - 1));
+    match &mut block.kind {
+        Kind::Row(row) => {
+            if let Some(cell) = row.cells.first_mut() {
+                cell.insert(0, Run::plain(mark));
+            }
+        }
+        Kind::Rule | Kind::Code(_) => {}
+        _ => block.runs.insert(0, Run::plain(line)),
+    }
+    block.items.clear();
+}
+
+/// What an element begins with in plain text.
+pub(super) fn mark(item: &Item) -> String {
+    match item.number {
+        Some(number) => format!("{number}. "),
+        None => "- ".to_owned(),
+    }
+}

@@ -1,0 +1,241 @@
+//! The text between Markdown and body: a flat list of blocks made of runs. Flat, because a slice of it is again a document: marks
+//! close at a cut and open after it by themselves, whatever the body.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use unicode_segmentation::UnicodeSegmentation;
+
+/// A paragraph, heading, block of code, rule or table row.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Block {
+    /// How many quotes it stands in.
+    pub quote: u8,
+    /// The elements of lists it stands in, outermost first.
+    pub items: Vec<Item>,
+    /// Joined to the block before it by one line break, not by an empty line.
+    pub tight: bool,
+    /// Stays with the block after it: a heading, a greeting.
+    pub keep: bool,
+    pub kind: Kind,
+    /// Its text; empty for a rule and a row.
+    pub runs: Vec<Run>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Kind {
+    Paragraph,
+    /// Level 1 to 6.
+    Heading(u8),
+    /// A block of code and its language.
+    Code(String),
+    Rule,
+    Row(Row),
+}
+
+/// A row of a table. A table without rows is one row without cells.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Row {
+    pub table: u32,
+    pub header: Arc<Vec<Vec<Run>>>,
+    pub cells: Vec<Vec<Run>>,
+}
+
+/// An element of a list; the ids tell lists and elements apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Item {
+    pub list: u32,
+    pub id: u32,
+    /// Its number in an ordered list.
+    pub number: Option<u64>,
+}
+
+/// Text of one style.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Run {
+    pub text: String,
+    pub style: Style,
+    /// Where it leads: an address with one of the schemes of `parse::target`.
+    pub link: Option<Arc<str>>,
+    /// Never cut: a link, an address.
+    pub whole: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Style {
+    pub bold: bool,
+    pub italic: bool,
+    pub strike: bool,
+    pub code: bool,
+}
+
+/// A place in a document: block and byte of its text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Position {
+    pub block: usize,
+    pub offset: usize,
+}
+
+impl Run {
+    pub fn plain(text: impl Into<String>) -> Run {
+        Run { text: text.into(), ..Run::default() }
+    }
+
+    fn is_like(&self, other: &Run) -> bool {
+        self.style == other.style && self.link == other.link && self.whole == other.whole && (!self.whole || self.link.is_some())
+    }
+
+    fn with_text(&self, text: &str) -> Run {
+        Run { text: text.to_owned(), ..self.clone() }
+    }
+}
+
+impl Block {
+    pub fn paragraph(runs: Vec<Run>) -> Block {
+        Block { quote: 0, items: vec![], tight: false, keep: false, kind: Kind::Paragraph, runs }
+    }
+
+    /// Bytes of its text; 1 for what is never cut.
+    pub fn len(&self) -> usize {
+        match self.kind {
+            Kind::Rule | Kind::Row(_) => 1,
+            _ => self.runs.iter().map(|run| run.text.len()).sum(),
+        }
+    }
+}
+
+/// Adds a run, joined to the one before it if it looks the same.
+pub(super) fn push(runs: &mut Vec<Run>, run: Run) {
+    if run.text.is_empty() {
+        return;
+    }
+    match runs.last_mut() {
+        Some(last) if last.is_like(&run) => last.text.push_str(&run.text),
+        _ => runs.push(run),
+    }
+}
+
+/// The text without its styles.
+pub(super) fn plain(runs: &[Run]) -> String {
+    runs.iter().map(|run| run.text.as_str()).collect()
+}
+
+/// The runs of the bytes `range`, which must lie on characters.
+pub(super) fn cut(runs: &[Run], range: Range<usize>) -> Vec<Run> {
+    let mut found = vec![];
+    let mut at = 0;
+    for run in runs {
+        let (from, to) = (range.start.max(at), range.end.min(at + run.text.len()));
+        if from < to {
+            push(&mut found, run.with_text(run.text.get(from - at..to - at).unwrap_or_default()));
+        }
+        at += run.text.len();
+        if at >= range.end {
+            break;
+        }
+    }
+    found
+}
+
+/// Puts other text in place of byte ranges, which are in order and apart. New text has the style of what it replaces.
+pub(super) fn replace(runs: &mut Vec<Run>, changes: &[(Range<usize>, String)]) {
+    let changes = changes.iter().map(|(range, text)| {
+        let style = cut(runs, range.clone()).into_iter().next().unwrap_or_default();
+        (range.clone(), vec![style.with_text(text)])
+    });
+    let changes = changes.collect();
+    put(runs, changes);
+}
+
+/// Puts other runs in place of byte ranges, which are in order and apart.
+pub(super) fn put(runs: &mut Vec<Run>, changes: Vec<(Range<usize>, Vec<Run>)>) {
+    if changes.is_empty() {
+        return;
+    }
+    let mut made = vec![];
+    let mut at = 0;
+    for (range, new) in changes {
+        cut(runs, at..range.start).into_iter().chain(new).for_each(|run| push(&mut made, run));
+        at = range.end;
+    }
+    cut(runs, at..usize::MAX).into_iter().for_each(|run| push(&mut made, run));
+    *runs = made;
+}
+
+/// Calls `edit` with each text: of blocks, cells and headers, each header once; of blocks of code only if `code` says so.
+pub(super) fn each_text(blocks: &mut [Block], code: bool, mut edit: impl FnMut(&mut Vec<Run>)) {
+    let mut edited: Option<(u32, Arc<Vec<Vec<Run>>>)> = None;
+    for block in blocks {
+        match &mut block.kind {
+            Kind::Code(_) if !code => {}
+            Kind::Row(row) => {
+                row.cells.iter_mut().for_each(&mut edit);
+                if edited.as_ref().is_none_or(|(table, _)| *table != row.table) {
+                    let mut header = (*row.header).clone();
+                    header.iter_mut().for_each(&mut edit);
+                    edited = Some((row.table, Arc::new(header)));
+                }
+                if let Some((_, header)) = &edited {
+                    row.header = Arc::clone(header);
+                }
+            }
+            _ => edit(&mut block.runs),
+        }
+    }
+}
+
+/// Takes out blocks that have lost all their text.
+pub(super) fn drop_empty(blocks: &mut Vec<Block>) {
+    blocks.retain(|block| matches!(block.kind, Kind::Rule | Kind::Row(_)) || block.runs.iter().any(|run| !run.text.trim().is_empty()));
+}
+
+/// The place after the last block.
+pub(super) fn end(blocks: &[Block]) -> Position {
+    Position { block: blocks.len(), offset: 0 }
+}
+
+/// The document between two places, without the white space at the cuts. An element of a list that began before `from` goes on
+/// without its mark.
+pub(super) fn slice(blocks: &[Block], from: Position, to: Position) -> Vec<Block> {
+    let mut made: Vec<Block> = vec![];
+    let begun: Vec<u32> = match (from.block, from.offset) {
+        (block, 0) => block.checked_sub(1).and_then(|before| blocks.get(before)).map(ids).unwrap_or_default(),
+        (block, _) => blocks.get(block).map(ids).unwrap_or_default(),
+    };
+    let last = if to.offset == 0 { to.block } else { to.block + 1 };
+    for (index, block) in blocks.iter().enumerate().take(last).skip(from.block) {
+        let start = if index == from.block { from.offset } else { 0 };
+        let stop = if index == to.block { to.offset } else { usize::MAX };
+        let mut runs = cut(&block.runs, start..stop);
+        if start > 0 || index == to.block {
+            trim(&mut runs, start > 0, index == to.block);
+            if runs.is_empty() {
+                continue;
+            }
+        }
+        let items = block.items.iter().filter(|item| !begun.contains(&item.id)).copied().collect();
+        let mut block = Block { items, runs, quote: block.quote, tight: block.tight, keep: block.keep, kind: block.kind.clone() };
+        if made.is_empty() {
+            block.tight = false;
+        }
+        made.push(block);
+    }
+    made
+}
+
+fn ids(block: &Block) -> Vec<u32> {
+    block.items.iter().map(|item| item.id).collect()
+}
+
+/// Takes white space off the ends, whole graphemes at a time.
+pub(super) fn trim(runs: &mut Vec<Run>, at_start: bool, at_end: bool) {
+    let text = plain(runs);
+    let blank = |grapheme: &&str| grapheme.chars().all(char::is_whitespace);
+    let before: usize = if at_start { text.graphemes(true).take_while(blank).map(str::len).sum() } else { 0 };
+    let after: usize = if at_end { text.graphemes(true).rev().take_while(blank).map(str::len).sum() } else { 0 };
+    if before + after >= text.len() {
+        runs.clear();
+    } else if before + after > 0 {
+        *runs = cut(runs, before..text.len() - after);
+    }
+}

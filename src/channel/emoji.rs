@@ -1,0 +1,105 @@
+//! Which characters are emojis, and taking them out.
+
+use std::ops::Range;
+
+use unicode_segmentation::UnicodeSegmentation;
+
+/// Whether a grapheme is shown as an emoji: it is one of Unicode's, or lies in a block made for them. Signs such as `©`, `™`
+/// and arrows count only with the emoji variation selector.
+pub fn is_emoji(grapheme: &str) -> bool {
+    let Some(first) = grapheme.chars().next() else { return false };
+    if first < '\u{A9}' && grapheme.len() == 1 {
+        return false;
+    }
+    let pictures = matches!(first, '\u{2600}'..='\u{27BF}' | '\u{1F000}'..='\u{1FAFF}');
+    let shown = grapheme.contains(['\u{FE0F}', '\u{20E3}'])
+        || matches!(first, '\u{231A}'..='\u{23FF}' | '\u{2B50}' | '\u{2B55}' | '\u{2B1B}' | '\u{2B1C}');
+    !grapheme.contains('\u{FE0E}')
+        && (matches!(first, '\u{1F1E6}'..='\u{1F1FF}' | '\u{1F300}'..='\u{1FAFF}')
+            || (pictures || shown) && emojis::get(grapheme).is_some())
+}
+
+/// The different emojis of a text, in the order of their first places.
+pub fn emojis_of(text: &str) -> Vec<String> {
+    let mut found: Vec<String> = vec![];
+    for grapheme in text.graphemes(true).filter(|grapheme| is_emoji(grapheme)) {
+        if !found.iter().any(|known| known == grapheme) {
+            found.push(grapheme.to_owned());
+        }
+    }
+    found
+}
+
+/// How many emojis a text has.
+pub fn count_emojis(text: &str) -> u64 {
+    text.graphemes(true).filter(|grapheme| is_emoji(grapheme)).count() as u64
+}
+
+/// The bytes to take out so that no emoji is left, with the space that only parted it from its neighbours.
+pub(super) fn without_emojis(text: &str) -> Vec<Range<usize>> {
+    let mut ranges: Vec<Range<usize>> = vec![];
+    let graphemes: Vec<(usize, &str)> = text.grapheme_indices(true).collect();
+    let mut at = 0;
+    while let Some((start, grapheme)) = graphemes.get(at).copied() {
+        at += 1;
+        if !is_emoji(grapheme) {
+            continue;
+        }
+        let mut end = start + grapheme.len();
+        while let Some((next, grapheme)) = graphemes.get(at).filter(|(_, next)| is_emoji(next)) {
+            end = next + grapheme.len();
+            at += 1;
+        }
+        let mut start = start;
+        let floor = ranges.last().map_or(0, |range| range.end);
+        let before = &text[floor..start];
+        let at_line_start = (floor == 0 && before.is_empty()) || before.ends_with('\n') || (before.is_empty() && floor > 0);
+        let next = text[end..].chars().next();
+        if at_line_start {
+            if next == Some(' ') && graphemes.get(at).is_some_and(|(_, grapheme)| *grapheme == " ") {
+                end += 1;
+                at += 1;
+            }
+        } else if before.ends_with(' ')
+            && next.is_none_or(|next| next.is_whitespace() || matches!(next, '.' | ',' | '!' | '?' | ';' | ':' | ')'))
+        {
+            start -= 1;
+        }
+        ranges.push(start..end);
+    }
+    ranges
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn removed(text: &str) -> String {
+        let mut text = text.to_owned();
+        for range in without_emojis(&text).into_iter().rev() {
+            text.replace_range(range, "");
+        }
+        text
+    }
+
+    #[test]
+    fn pictures_flags_and_sequences_are_emojis_and_signs_are_not() {
+        for emoji in ["✅", "⚠️", "🇩🇪", "👩‍💻", "1️⃣", "❤", "🏴󠁧󠁢󠁥󠁮󠁧󠁿", "👍🏽", "⏰", "™️"]
+        {
+            assert!(is_emoji(emoji), "{emoji}");
+        }
+        for sign in ["a", "1", "#", "©", "™", "→", "é", "漢", "½", "€", "☃\u{FE0E}"] {
+            assert!(!is_emoji(sign), "{sign}");
+        }
+    }
+
+    #[test]
+    fn taking_emojis_out_leaves_no_double_space() {
+        assert_eq!(removed("Well done ✅ today"), "Well done today");
+        assert_eq!(removed("✅ Done"), "Done");
+        assert_eq!(removed("Done 🎉."), "Done.");
+        assert_eq!(removed("a\n🎉🎉 b 🎉"), "a\nb");
+        assert_eq!(removed("👩‍💻"), "");
+        assert_eq!(removed("🎉 🎉 x"), "x");
+    }
+}

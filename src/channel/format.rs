@@ -1,0 +1,122 @@
+//! The `format` step: one text, made fit for one channel.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::body::{as_sent, features, render};
+use super::clean::clean;
+use super::degrade::degrade;
+use super::document::{Run, drop_empty, each_text, plain, replace};
+use super::emoji::{count_emojis, emojis_of, without_emojis};
+use super::greeting;
+use super::measure::measure;
+use super::parse::parse;
+use super::split::{add_end, split};
+use super::words::Preferred;
+use crate::model::{Body, Channel, StyleGuide};
+
+/// The output of a `format` step (language, section 6).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Formatted {
+    /// The channel's name.
+    pub channel: String,
+    /// All parts as one text, without indicators. For HTML and cards: their plain text.
+    pub text: String,
+    /// What is sent, in order; at least one.
+    pub parts: Vec<Part>,
+    /// There is more than one part.
+    pub is_split: bool,
+    /// Something was left out because it did not fit.
+    pub shortened: bool,
+    /// The different emojis in `text`, in the order of their first places.
+    pub emojis_used: Vec<String>,
+    /// The text had Markdown that the channel cannot show; it became plain text.
+    pub markdown_removed: bool,
+    /// How many hostile characters were taken out of the text (see [`clean`]); counted for the record, no part of the output.
+    #[serde(skip)]
+    pub hidden_removed: usize,
+}
+
+/// One message.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Part {
+    /// Its number, from 1.
+    pub number: u64,
+    /// Its text with the indicator. For HTML and cards: their plain text.
+    pub text: String,
+    /// `(1/3)`; empty when there is one part.
+    pub indicator: String,
+    /// What is sent: a text, or the object of a card.
+    pub content: Value,
+}
+
+/// Makes a text fit for a channel, without a model: preferred words, emojis, greeting and sign-off, Markdown, parts, in this order
+/// (language, section 10). The text is data: whatever it holds, the result keeps to the channel's limits and has no remote image,
+/// no script and no hidden character. What is never done: a grapheme, an emoji or a link that is cut in two; one that fits into no
+/// part is left out, and `shortened` says so.
+pub fn format(text: &str, channel: &Channel, style: Option<&StyleGuide>, person_name: Option<&str>) -> Formatted {
+    let (text, hidden) = clean(text);
+    let (mut blocks, hidden_inside) = parse(&text);
+    if let Some(preferred) = style.and_then(|style| Preferred::new(&style.words.prefer)) {
+        preferred.apply(&mut blocks);
+    }
+    let with_emojis = channel.emojis && style.is_none_or(|style| style.emojis.enabled);
+    if let Some(style) = style {
+        greeting::add(&mut blocks, style, person_name);
+    }
+    if !with_emojis {
+        each_text(&mut blocks, true, |runs: &mut Vec<Run>| {
+            let changes: Vec<_> = without_emojis(&plain(runs)).into_iter().map(|range| (range, String::new())).collect();
+            replace(runs, &changes);
+        });
+        drop_empty(&mut blocks);
+    }
+    let markdown_removed = degrade(&mut blocks, features(channel));
+    let parts = split(blocks, channel);
+    let text = render(&parts.sent, channel).text;
+    let parts_made: Vec<Part> = parts
+        .parts
+        .into_iter()
+        .zip(1..)
+        .map(|((mut blocks, indicator), number)| {
+            if !indicator.is_empty() {
+                add_end(&mut blocks, vec![Run::plain(indicator.as_str())]);
+            }
+            let rendered = render(&blocks, channel);
+            Part { number, text: rendered.text, indicator, content: rendered.content }
+        })
+        .collect();
+    Formatted {
+        channel: channel.name.clone(),
+        emojis_used: emojis_of(&text),
+        text,
+        is_split: parts_made.len() > 1,
+        parts: parts_made,
+        shortened: parts.shortened,
+        markdown_removed,
+        hidden_removed: hidden + hidden_inside,
+    }
+}
+
+/// Whether a formatted text keeps to its channel: number of parts, length of each, emojis, kind of body. The error is a sentence
+/// that names the part and both numbers.
+pub fn fits(formatted: &Formatted, channel: &Channel) -> Result<(), String> {
+    let most_parts = channel.split.as_ref().map_or(1, |split| split.most_parts);
+    if formatted.parts.len() as u64 > most_parts {
+        return Err(format!("The text has {} parts; channel \"{}\" allows {most_parts}.", formatted.parts.len(), channel.name));
+    }
+    for part in &formatted.parts {
+        if (channel.body == Body::AdaptiveCard) != part.content.is_object() {
+            return Err(format!("Part {} is not what channel \"{}\" sends.", part.number, channel.name));
+        }
+        let length = measure(&as_sent(&part.content), channel.length_unit);
+        if let Some(most) = channel.max_length.filter(|most| length > *most) {
+            let unit = super::unit_name(channel.length_unit);
+            return Err(format!("Part {} has {length} {unit}; channel \"{}\" allows {most}.", part.number, channel.name));
+        }
+        if !channel.emojis && count_emojis(&part.text) > 0 {
+            return Err(format!("Part {} has emojis; channel \"{}\" has none.", part.number, channel.name));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,119 @@
+//! The greeting and the sign-off of a style guide.
+
+use unicode_segmentation::UnicodeSegmentation;
+
+use super::clean::clean;
+use super::document::{Block, Kind, Run, plain};
+use super::parse::parse;
+use crate::model::{Phrase, StyleGuide};
+
+/// Words that greet when `greeting` is simply `true`.
+const GREETINGS: [&str; 3] = ["hello", "hi", "hey"];
+
+/// The greeting of the style guide as it would be written; `None`: no greeting.
+pub fn greeting(style: &StyleGuide, person_name: Option<&str>) -> Option<String> {
+    match &style.formatting.greeting {
+        Phrase::Off => None,
+        Phrase::Own(text) => Some(text.trim().to_owned()),
+        Phrase::On => Some(match person_name.map(name).filter(|name| style.formatting.use_user_name && !name.is_empty()) {
+            Some(name) => format!("Hi {name},"),
+            None => "Hello,".to_owned(),
+        }),
+    }
+    .filter(|text| !text.is_empty())
+}
+
+/// The sign-off of the style guide; `None`: no sign-off.
+pub fn sign_off(style: &StyleGuide) -> Option<String> {
+    match &style.formatting.sign_off {
+        Phrase::Off => None,
+        Phrase::Own(text) => Some(text.trim().to_owned()),
+        Phrase::On => style.brand_name.as_ref().map(|brand| brand.trim().to_owned()),
+    }
+    .filter(|text| !text.is_empty())
+}
+
+/// A name as it may be shown: one line, no hidden characters.
+fn name(name: &str) -> String {
+    clean(name).0.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Whether a text already begins with the greeting, whatever its case and punctuation. With `greeting: true` any of `Hello`, `Hi`,
+/// `Hey` as the first word will do.
+pub fn is_greeted(text: &str, style: &StyleGuide, greeting: &str) -> bool {
+    let said = words(greeting);
+    let begins = words_within(text, said.len());
+    let usual = style.formatting.greeting == Phrase::On && GREETINGS.iter().any(|word| begins_with_word(text, word));
+    usual || !said.is_empty() && begins == said
+}
+
+/// Whether a text greets at all, as far as can be told: its first word is one of `Hello`, `Hi`, `Hey`, `Dear`.
+pub fn greets(text: &str) -> bool {
+    GREETINGS.iter().chain(&["dear"]).any(|word| begins_with_word(text, word))
+}
+
+/// Whether a text already ends with the sign-off, whatever its case and punctuation.
+pub fn is_signed(text: &str, sign_off: &str) -> bool {
+    let said = words(sign_off);
+    let mut ends: Vec<String> =
+        text.split_word_bounds().rev().filter(|word| is_word(word)).take(said.len()).map(str::to_lowercase).collect();
+    ends.reverse();
+    !said.is_empty() && ends == said
+}
+
+/// Adds greeting and sign-off to a document that is not empty, unless they are there.
+pub(super) fn add(blocks: &mut Vec<Block>, style: &StyleGuide, person_name: Option<&str>) {
+    let text: Vec<String> = blocks.iter().map(|block| plain(&block.runs)).filter(|text| !text.trim().is_empty()).collect();
+    let (Some(first), Some(last)) = (text.first(), text.last()) else { return };
+    if let Some(sign_off) = sign_off(style).filter(|sign_off| !is_signed(last, sign_off)) {
+        blocks.extend(own(&sign_off, true));
+    }
+    if let Some(greeting) = greeting(style, person_name).filter(|greeting| !is_greeted(first, style, greeting)) {
+        let mut made = own(&greeting, matches!(style.formatting.greeting, Phrase::Own(_)));
+        if let Some(last) = made.last_mut() {
+            last.keep = true;
+        }
+        if let Some(first) = blocks.first_mut() {
+            first.tight = false;
+        }
+        blocks.splice(0..0, made);
+    }
+}
+
+/// The blocks of a greeting or sign-off. The author's text may have Markdown; a name is only a name.
+fn own(text: &str, is_markdown: bool) -> Vec<Block> {
+    if is_markdown {
+        // Ids of lists and tables do not matter: what an author greets with stands apart from the text.
+        let mut blocks = parse(text).0;
+        blocks.iter_mut().for_each(|block| {
+            block.items.clear();
+            if let Kind::Heading(_) = block.kind {
+                block.kind = Kind::Paragraph;
+            }
+        });
+        blocks.retain(|block| !matches!(block.kind, Kind::Row(_) | Kind::Rule));
+        blocks
+    } else {
+        vec![Block::paragraph(vec![Run::plain(text)])]
+    }
+}
+
+fn is_word(part: &str) -> bool {
+    part.chars().any(char::is_alphanumeric)
+}
+
+fn words(text: &str) -> Vec<String> {
+    words_within(text, usize::MAX)
+}
+
+fn words_within(text: &str, most: usize) -> Vec<String> {
+    text.split_word_bounds().filter(|word| is_word(word)).take(most).map(str::to_lowercase).collect()
+}
+
+/// The first word, followed by white space, punctuation or the end; `Hi-fi` does not begin with `hi`.
+fn begins_with_word(text: &str, word: &str) -> bool {
+    let text = text.trim_start_matches(|c: char| !c.is_alphanumeric());
+    let Some(head) = text.get(..word.len()) else { return false };
+    let next = text[word.len()..].chars().next();
+    head.eq_ignore_ascii_case(word) && next.is_none_or(|next| next.is_whitespace() || matches!(next, ',' | '!' | '.' | ':' | ';'))
+}

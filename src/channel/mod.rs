@@ -1,0 +1,36 @@
+//! Text → parts for one channel, by the channel file's own limits and markup. Pure.
+//!
+//! The way of a text: [`clean`] → `parse` (Markdown → a flat document) → `words`, `emoji`, `greeting` → `degrade` (what the channel
+//! cannot show becomes plain text) → `split` at the places that `breaks` found → `body` (document → what is sent).
+//!
+//! How to add a Markdown feature: a field of `model::Features`, its reading in `parse`, its plain text in `degrade`, its writing in
+//! each file of `body`. How to add a length unit: a variant of `model::LengthUnit` and its arm in `measure`.
+
+mod body;
+mod breaks;
+mod clean;
+mod degrade;
+mod document;
+mod emoji;
+mod format;
+mod greeting;
+mod measure;
+mod parse;
+mod prompt;
+mod sentence;
+mod split;
+mod tags;
+mod words;
+
+pub use clean::clean;
+pub use emoji::{count_emojis, emojis_of, is_emoji};
+pub use format::{Formatted, Part, fits, format};
+pub use greeting::{greeting, greets, is_greeted, is_signed, sign_off};
+pub use measure::measure;
+pub use parse::markdown_options;
+pub use prompt::{prompt, style_prompt, unit_name};
+pub use sentence::sentence_ends;
+pub use words::Phrases;
+
+#[cfg(test)]
+mod tests;

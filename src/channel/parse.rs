@@ -1,0 +1,376 @@
+//! Markdown (CommonMark, tables, strike) → document.
+
+use std::collections::HashSet;
+use std::sync::{Arc, LazyLock};
+
+use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
+use regex::Regex;
+
+use super::clean::clean;
+use super::document::{Block, Item, Kind, Row, Run, Style, drop_empty, each_text, push, trim};
+use super::tags::{self, Piece};
+
+/// Deeper quotes and lists are joined to their parents: a text cannot make the room work without bound.
+const DEEPEST: usize = 8;
+
+/// The extensions that a text may use.
+pub fn markdown_options() -> Options {
+    Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH
+}
+
+/// Reads a text. HTML is taken off: its known tags go, `b`, `i`, `s`, `code`, `a` and `br` keep their meaning, scripts, styles and
+/// frames go with their content; an image leaves its description. What only looks like a tag (`Vec<Item>`) stays text.
+/// Returns the document and how many hostile characters it would have brought in by character references.
+pub(super) fn parse(text: &str) -> (Vec<Block>, usize) {
+    let mut reader = Reader::default();
+    for event in Parser::new_ext(text, markdown_options()) {
+        reader.event(event);
+    }
+    reader.flush(Kind::Paragraph);
+    let (mut blocks, loose) = (reader.blocks, reader.loose);
+    let mut removed = 0;
+    each_text(&mut blocks, true, |runs| {
+        for run in runs.iter_mut() {
+            let (text, count) = clean(&run.text);
+            removed += count;
+            run.text = text.into_owned();
+        }
+        runs.retain(|run| !run.text.is_empty());
+        mark_addresses(runs);
+    });
+    drop_empty(&mut blocks);
+    join(&mut blocks, &loose);
+    (blocks, removed)
+}
+
+/// The address a link may lead to: `http`, `https`, `mailto` and `tel`, without white space and control characters. All else
+/// (scripts, data, places relative to nothing) is no link.
+pub(super) fn target(address: &str) -> Option<Arc<str>> {
+    let address: String = clean(address.trim()).0.chars().filter(|c| !matches!(c, '\n' | '\t')).collect();
+    // What no address may hold (RFC 3986); and an emoji in it is not one to see, and a channel without emojis would break it.
+    let is_foreign = |c: char| is_picture(c) || matches!(c, ' ' | '\\' | '<' | '>' | '"' | '`' | '{' | '}' | '|' | '^');
+    let address: String = address.chars().map(|c| if is_foreign(c) { in_percent(c) } else { c.to_string() }).collect();
+    let scheme = address.split_once(':').map(|(scheme, _)| scheme.to_ascii_lowercase());
+    matches!(scheme.as_deref(), Some("http" | "https" | "mailto" | "tel")).then(|| Arc::from(address))
+}
+
+fn in_percent(character: char) -> String {
+    character.to_string().bytes().map(|byte| format!("%{byte:02X}")).collect()
+}
+
+/// A character that makes an emoji by itself, or joins one.
+fn is_picture(character: char) -> bool {
+    matches!(character, '\u{200D}' | '\u{20E3}' | '\u{FE0F}' | '\u{2300}'..='\u{23FF}' | '\u{2600}'..='\u{27BF}' | '\u{2B00}'..='\u{2BFF}' | '\u{1F000}'..='\u{1FAFF}')
+}
+
+/// Which blocks follow the one before without an empty line: in a tight list, and in a table.
+fn join(blocks: &mut [Block], loose: &HashSet<u32>) {
+    for index in 1..blocks.len() {
+        let [before, block] = &mut blocks[index - 1..=index] else { continue };
+        let same_table = matches!((&before.kind, &block.kind), (Kind::Row(a), Kind::Row(b)) if a.table == b.table);
+        let shared = before.items.iter().zip(&block.items).take_while(|(a, b)| a.list == b.list).last();
+        block.tight = same_table || shared.is_some_and(|(item, _)| !loose.contains(&item.list));
+    }
+}
+
+/// Bare addresses in the text are never cut, and links where links are allowed.
+fn mark_addresses(runs: &mut Vec<Run>) {
+    static ADDRESS: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r#"(?i)\b(?:https?://|www\.)[^\s<>"`]+"#).ok());
+    let Some(pattern) = ADDRESS.as_ref() else { return };
+    if !runs.iter().any(|run| run.link.is_none() && pattern.is_match(&run.text)) {
+        return;
+    }
+    let mut made = vec![];
+    for run in runs.drain(..) {
+        if run.link.is_some() {
+            push(&mut made, run);
+            continue;
+        }
+        let mut at = 0;
+        for found in pattern.find_iter(&run.text) {
+            let address = found.as_str().split(is_picture).next().unwrap_or_default();
+            let address = without_closing(address);
+            push(&mut made, Run { text: run.text[at..found.start()].to_owned(), ..run.clone() });
+            let link = if run.style.code { None } else { target(address) };
+            push(&mut made, Run { text: address.to_owned(), link, whole: true, style: run.style });
+            at = found.start() + address.len();
+        }
+        push(&mut made, Run { text: run.text[at..].to_owned(), ..run });
+    }
+    *runs = made;
+}
+
+/// An address in running text without the punctuation that belongs to the sentence.
+pub(super) fn without_closing(address: &str) -> &str {
+    let mut address = address;
+    while let Some(last) = address.chars().next_back() {
+        let sentence =
+            matches!(last, '.' | ',' | ';' | ':' | '!' | '?' | '\'' | '"' | '*' | '_' | '~' | ']' | '}' | '。' | '，' | '”' | '’');
+        let unpaired = last == ')' && address.matches(')').count() > address.matches('(').count();
+        if !sentence && !unpaired {
+            break;
+        }
+        address = &address[..address.len() - last.len_utf8()];
+    }
+    address
+}
+
+/// A list that is being read.
+struct OpenList {
+    id: u32,
+    /// The number of its next element, if it has numbers.
+    next: Option<u64>,
+    /// Deeper than we go.
+    too_deep: bool,
+}
+
+#[derive(Default)]
+struct Reader {
+    blocks: Vec<Block>,
+    runs: Vec<Run>,
+    bold: u32,
+    italic: u32,
+    strike: u32,
+    /// Styles by HTML tags; they end with their block.
+    html: Style,
+    links: Vec<Option<Arc<str>>>,
+    /// The open tag whose content is left out.
+    hidden: Option<String>,
+    items: Vec<Item>,
+    lists: Vec<OpenList>,
+    quote: u8,
+    /// What stood open around each quote: a quote inside a list stands by itself.
+    outer: Vec<(Vec<Item>, Vec<OpenList>)>,
+    loose: HashSet<u32>,
+    next_id: u32,
+    code: Option<String>,
+    html_block: Option<String>,
+    table: u32,
+    header: Arc<Vec<Vec<Run>>>,
+    cells: Vec<Vec<Run>>,
+    has_rows: bool,
+}
+
+impl Reader {
+    fn event(&mut self, event: Event<'_>) {
+        match event {
+            Event::Start(tag) => self.start(tag),
+            Event::End(tag) => self.end(tag),
+            Event::Text(text) => match &mut self.html_block {
+                Some(html) => html.push_str(&text),
+                None => self.text(&text, false),
+            },
+            Event::Code(text) => self.text(&text, true),
+            Event::Html(html) => match &mut self.html_block {
+                Some(block) => block.push_str(&html),
+                None => self.html(&html),
+            },
+            Event::InlineHtml(html) => self.html(&html),
+            Event::SoftBreak | Event::HardBreak => self.text("\n", false),
+            Event::Rule => {
+                self.flush(Kind::Paragraph);
+                self.add(Kind::Rule, vec![]);
+            }
+            // Extensions that are not switched on.
+            Event::InlineMath(text) | Event::DisplayMath(text) | Event::FootnoteReference(text) => self.text(&text, false),
+            Event::TaskListMarker(_) => {}
+        }
+    }
+
+    fn start(&mut self, tag: Tag<'_>) {
+        match tag {
+            Tag::Paragraph => {
+                self.flush(Kind::Paragraph);
+                if let Some(list) = self.lists.last() {
+                    self.loose.insert(list.id);
+                }
+            }
+            Tag::Heading { .. } => self.flush(Kind::Paragraph),
+            Tag::BlockQuote(_) => {
+                self.flush(Kind::Paragraph);
+                self.outer.push((std::mem::take(&mut self.items), std::mem::take(&mut self.lists)));
+                self.quote = self.outer.len().min(DEEPEST) as u8;
+            }
+            Tag::CodeBlock(kind) => {
+                self.flush(Kind::Paragraph);
+                self.code = Some(match kind {
+                    CodeBlockKind::Fenced(language) => language.split_whitespace().next().unwrap_or_default().to_owned(),
+                    CodeBlockKind::Indented => String::new(),
+                });
+            }
+            Tag::HtmlBlock => {
+                self.flush(Kind::Paragraph);
+                self.html_block = Some(String::new());
+            }
+            Tag::List(number) => {
+                self.flush(Kind::Paragraph);
+                self.next_id += 1;
+                self.lists.push(OpenList { id: self.next_id, next: number, too_deep: self.items.len() >= DEEPEST });
+            }
+            Tag::Item => {
+                self.flush(Kind::Paragraph);
+                self.next_id += 1;
+                if let Some(list) = self.lists.last_mut().filter(|list| !list.too_deep) {
+                    self.items.push(Item { list: list.id, id: self.next_id, number: list.next });
+                }
+            }
+            Tag::Table(_) => {
+                self.flush(Kind::Paragraph);
+                self.next_id += 1;
+                (self.table, self.has_rows) = (self.next_id, false);
+            }
+            Tag::TableHead | Tag::TableRow => self.cells = vec![],
+            Tag::Emphasis => self.italic += 1,
+            Tag::Strong => self.bold += 1,
+            Tag::Strikethrough => self.strike += 1,
+            Tag::Link { dest_url, link_type, .. } => {
+                let address =
+                    if link_type == pulldown_cmark::LinkType::Email { format!("mailto:{dest_url}") } else { dest_url.to_string() };
+                self.links.push(target(&address));
+            }
+            _ => {}
+        }
+    }
+
+    fn end(&mut self, tag: TagEnd) {
+        match tag {
+            TagEnd::Paragraph => self.flush(Kind::Paragraph),
+            TagEnd::Heading(level) => self.flush(Kind::Heading(level as u8)),
+            TagEnd::BlockQuote(_) => {
+                self.flush(Kind::Paragraph);
+                (self.items, self.lists) = self.outer.pop().unwrap_or_default();
+                self.quote = self.outer.len().min(DEEPEST) as u8;
+            }
+            TagEnd::CodeBlock => {
+                let language = self.code.take().unwrap_or_default();
+                let mut runs = std::mem::take(&mut self.runs);
+                if let Some(last) = runs.last_mut() {
+                    last.text.truncate(last.text.trim_end_matches('\n').len());
+                }
+                self.add(Kind::Code(language), runs);
+            }
+            TagEnd::HtmlBlock => {
+                let html = self.html_block.take().unwrap_or_default();
+                self.html(&html);
+                self.flush(Kind::Paragraph);
+            }
+            TagEnd::List(_) => {
+                self.flush(Kind::Paragraph);
+                self.lists.pop();
+            }
+            TagEnd::Item => {
+                self.flush(Kind::Paragraph);
+                if let Some(list) = self.lists.last_mut().filter(|list| !list.too_deep) {
+                    // An element without text is left out, and the others are counted without it.
+                    let item = self.items.pop();
+                    if self.blocks.last().is_some_and(|block| block.items.iter().any(|of| Some(of.id) == item.map(|item| item.id))) {
+                        list.next = list.next.map(|number| number.saturating_add(1));
+                    }
+                }
+            }
+            TagEnd::TableCell => {
+                let mut cell = std::mem::take(&mut self.runs);
+                cell.iter_mut().for_each(|run| run.text = run.text.replace('\n', " "));
+                trim(&mut cell, true, true);
+                self.cells.push(cell);
+                self.end_block();
+            }
+            TagEnd::TableHead => self.header = Arc::new(std::mem::take(&mut self.cells)),
+            TagEnd::TableRow => {
+                self.has_rows = true;
+                self.row();
+            }
+            TagEnd::Table if !self.has_rows => self.row(),
+            TagEnd::Emphasis => self.italic = self.italic.saturating_sub(1),
+            TagEnd::Strong => self.bold = self.bold.saturating_sub(1),
+            TagEnd::Strikethrough => self.strike = self.strike.saturating_sub(1),
+            TagEnd::Link => {
+                self.links.pop();
+            }
+            _ => {}
+        }
+    }
+
+    fn row(&mut self) {
+        let row = Row { table: self.table, header: Arc::clone(&self.header), cells: std::mem::take(&mut self.cells) };
+        self.add(Kind::Row(row), vec![]);
+    }
+
+    fn text(&mut self, text: &str, code: bool) {
+        if self.hidden.is_some() {
+            return;
+        }
+        let style = Style {
+            bold: self.bold > 0 || self.html.bold,
+            italic: self.italic > 0 || self.html.italic,
+            strike: self.strike > 0 || self.html.strike,
+            code: code || self.html.code,
+        };
+        let style = if self.code.is_some() { Style::default() } else { style };
+        let link = self.links.last().cloned().flatten();
+        let whole = link.is_some();
+        push(&mut self.runs, Run { text: text.to_owned(), style, link, whole });
+    }
+
+    fn html(&mut self, html: &str) {
+        for piece in tags::scan(html) {
+            match piece {
+                Piece::Text(text) => self.text(&text, false),
+                Piece::Tag { name, is_end, href, alt } => {
+                    if let Some(hidden) = &self.hidden {
+                        if is_end && *hidden == name {
+                            self.hidden = None;
+                        }
+                        continue;
+                    }
+                    match name.as_str() {
+                        "b" | "strong" => self.html.bold = !is_end,
+                        "i" | "em" => self.html.italic = !is_end,
+                        "s" | "del" | "strike" => self.html.strike = !is_end,
+                        "code" | "kbd" | "tt" => self.html.code = !is_end,
+                        "a" if is_end => {
+                            self.links.pop();
+                        }
+                        "a" => self.links.push(href.as_deref().and_then(target)),
+                        "img" => self.text(&alt.unwrap_or_default(), false),
+                        "td" | "th" => self.text(" ", false),
+                        _ if tags::hides(&name) && !is_end => self.hidden = Some(name),
+                        _ if tags::breaks(&name) => self.line(),
+                        _ => {}
+                    }
+                }
+            }
+        }
+    }
+
+    fn line(&mut self) {
+        if self.runs.last().is_some_and(|run| !run.text.ends_with('\n')) {
+            self.text("\n", false);
+        }
+    }
+
+    /// Ends the block of text that is being read, if there is one.
+    fn flush(&mut self, kind: Kind) {
+        let mut runs = std::mem::take(&mut self.runs);
+        trim(&mut runs, true, true);
+        if matches!(kind, Kind::Heading(_)) {
+            runs.iter_mut().for_each(|run| run.text = run.text.replace('\n', " "));
+        }
+        if !runs.is_empty() {
+            self.add(kind, runs);
+        }
+        self.end_block();
+    }
+
+    /// What HTML opened does not reach into the next block.
+    fn end_block(&mut self) {
+        self.html = Style::default();
+        self.hidden = None;
+        self.links.clear();
+    }
+
+    fn add(&mut self, kind: Kind, runs: Vec<Run>) {
+        let keep = matches!(kind, Kind::Heading(_));
+        self.blocks.push(Block { quote: self.quote, items: self.items.clone(), tight: false, keep, kind, runs });
+    }
+}

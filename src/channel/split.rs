@@ -1,0 +1,295 @@
+//! A long document → parts, none longer than the channel allows.
+
+use unicode_segmentation::UnicodeSegmentation;
+
+use super::body::{as_sent, render};
+use super::breaks::{Break, Level, breaks, whole};
+use super::degrade::row_to_line;
+use super::document::{Block, Kind, Position, Run, end, plain, push, put, slice};
+use super::measure::measure;
+use super::parse::parse;
+use crate::model::{Channel, LengthUnit, Split, SplitAt};
+
+/// A document in parts.
+pub(super) struct Parts {
+    /// Each part without its indicator, and the indicator.
+    pub parts: Vec<(Vec<Block>, String)>,
+    /// All that is sent, as one document without indicators.
+    pub sent: Vec<Block>,
+    /// Something was left out.
+    pub shortened: bool,
+}
+
+/// Cuts a document into parts. It has only features of the channel.
+pub(super) fn split(mut blocks: Vec<Block>, channel: &Channel) -> Parts {
+    let Some(most) = channel.max_length else { return one(blocks, false) };
+    let length = |blocks: &[Block]| measure(&as_sent(&render(blocks, channel).content), channel.length_unit);
+    if length(&blocks) <= most {
+        return one(blocks, false);
+    }
+    let split = channel.split.clone().unwrap_or(Split { at: SplitAt::Sentence, most_parts: 1, indicator: String::new() });
+    let most_parts = split.most_parts.max(1);
+    let digits = most_parts.to_string().len() as u32;
+    let mut shortened = false;
+    for digits in 1..=digits {
+        // The widest total of so many digits; the real one is put in at the end.
+        let total = 10u64.saturating_pow(digits).saturating_sub(1).min(most_parts);
+        let mut cutter = Cutter { channel, split: &split, most, total, blocks: &[], breaks: vec![], indicator: true };
+        cutter.indicator = !split.indicator.is_empty() && most_parts > 1 && cutter.fits(vec![], total);
+        shortened |= cutter.make_room(&mut blocks);
+        cutter.blocks = &blocks;
+        cutter.breaks = breaks(&blocks);
+        let made = cutter.cut();
+        if made.parts.len() as u64 <= total || total >= most_parts {
+            let total = made.parts.len();
+            let label =
+                |number: usize| if cutter.indicator && total > 1 { cutter.label(number as u64, total as u64) } else { String::new() };
+            let parts: Vec<_> = made.parts.into_iter().enumerate().map(|(index, part)| (part, label(index + 1))).collect();
+            return Parts { parts, sent: made.sent, shortened: made.shortened || shortened };
+        }
+    }
+    one(blocks, shortened)
+}
+
+fn one(blocks: Vec<Block>, shortened: bool) -> Parts {
+    Parts { parts: vec![(blocks.clone(), String::new())], sent: blocks, shortened }
+}
+
+/// Adds runs to the end of a document: to its last paragraph, else as one of its own.
+pub(super) fn add_end(blocks: &mut Vec<Block>, runs: Vec<Run>) {
+    match blocks.last_mut() {
+        Some(last) if last.kind == Kind::Paragraph => {
+            push(&mut last.runs, Run::plain(" "));
+            runs.into_iter().for_each(|run| push(&mut last.runs, run));
+        }
+        _ => blocks.push(Block::paragraph(runs)),
+    }
+}
+
+struct Cut {
+    parts: Vec<Vec<Block>>,
+    sent: Vec<Block>,
+    shortened: bool,
+}
+
+struct Cutter<'a> {
+    channel: &'a Channel,
+    split: &'a Split,
+    most: u64,
+    total: u64,
+    blocks: &'a [Block],
+    breaks: Vec<Break>,
+    /// Whether there is room for the indicator at all.
+    indicator: bool,
+}
+
+impl Cutter<'_> {
+    fn label(&self, number: u64, total: u64) -> String {
+        // The fixed places are filled in one pass: a text that holds braces of its own stays as it is.
+        let parts = self.split.indicator.split("{parts}").map(|piece| piece.replace("{part}", &number.to_string()));
+        parts.collect::<Vec<_>>().join(&total.to_string()).trim().to_owned()
+    }
+
+    /// More characters than these fit into no part: every unit counts at least one for a character, a segment for 160.
+    fn most_characters(&self) -> u64 {
+        if self.channel.length_unit == LengthUnit::SmsSegments { self.most.saturating_mul(160) } else { self.most }
+    }
+
+    fn fits(&self, mut blocks: Vec<Block>, number: u64) -> bool {
+        let mut characters = blocks.iter().flat_map(|block| &block.runs).flat_map(|run| run.text.chars()).filter(|c| !c.is_whitespace());
+        let most = usize::try_from(self.most_characters()).unwrap_or(usize::MAX);
+        if characters.nth(most).is_some() {
+            return false;
+        }
+        if self.indicator {
+            add_end(&mut blocks, vec![Run::plain(self.label(number, self.total))]);
+        }
+        measure(&as_sent(&render(&blocks, self.channel).content), self.channel.length_unit) <= self.most
+    }
+
+    /// What is never cut but does not fit into a part alone gives way: a row becomes a line, a link its text, an address its host.
+    /// True if something was left out.
+    fn make_room(&self, blocks: &mut [Block]) -> bool {
+        let mut shortened = false;
+        for block in blocks.iter_mut() {
+            if matches!(block.kind, Kind::Row(_)) && !self.fits(vec![Block { items: vec![], ..block.clone() }], self.total) {
+                row_to_line(block);
+            }
+            let mut changes = vec![];
+            for whole in whole(block) {
+                let mut runs = whole.runs.to_vec();
+                if !self.fits(vec![Block::paragraph(runs.clone())], self.total) {
+                    runs.iter_mut().for_each(|run| (run.link, run.whole) = (None, false));
+                    changes.push((whole.bytes, host(&plain(&runs)).map_or(runs, |host| vec![Run::plain(format!("{host}..."))])));
+                }
+            }
+            if !changes.is_empty() {
+                shortened = true;
+                put(&mut block.runs, changes);
+            }
+        }
+        shortened
+    }
+
+    fn cut(&self) -> Cut {
+        let end = end(self.blocks);
+        let mut parts = vec![];
+        let mut start = Position { block: 0, offset: 0 };
+        let mut shortened = false;
+        while start < end {
+            let number = parts.len() as u64 + 1;
+            let reach = self.reach(start, number);
+            if reach == Some(self.breaks.len().saturating_sub(1)) {
+                parts.push(slice(self.blocks, start, end));
+                break;
+            }
+            if number >= self.split.most_parts.max(1) {
+                let (part, sent) = self.shorten(start, number);
+                parts.push(part);
+                return Cut { parts, sent, shortened: true };
+            }
+            let (stop, left_out) = match reach {
+                Some(reach) => (self.stop(start, reach, number), false),
+                None => self.inside_word(start, &|part| self.fits(part, number)),
+            };
+            shortened |= left_out;
+            let part = slice(self.blocks, start, stop);
+            if !part.is_empty() && !left_out {
+                parts.push(part);
+            }
+            start = stop;
+            if parts.len() as u64 > self.total {
+                break;
+            }
+        }
+        if parts.is_empty() {
+            parts.push(vec![]);
+        }
+        Cut { parts, sent: self.blocks.to_vec(), shortened }
+    }
+
+    /// The index of the first break after a place.
+    fn after(&self, start: Position) -> usize {
+        self.breaks.partition_point(|found| found.at <= start)
+    }
+
+    /// The last break that a part from `start` can reach; `None`: not even the first.
+    fn reach(&self, start: Position, number: u64) -> Option<usize> {
+        self.reach_with(start, &|part| self.fits(part, number))
+    }
+
+    fn reach_with(&self, start: Position, fits: &dyn Fn(Vec<Block>) -> bool) -> Option<usize> {
+        let first = self.after(start);
+        let ok = |index: usize| self.breaks.get(index).is_some_and(|found| fits(slice(self.blocks, start, found.at)));
+        if !ok(first) {
+            return None;
+        }
+        let (mut good, mut step) = (first, 1);
+        while good + step < self.breaks.len() && ok(good + step) {
+            good += step;
+            step *= 2;
+        }
+        let mut bad = (good + step).min(self.breaks.len());
+        while good + 1 < bad {
+            let middle = good + (bad - good) / 2;
+            if ok(middle) { good = middle } else { bad = middle }
+        }
+        Some(good)
+    }
+
+    /// Where the part that starts here and can reach that break stops.
+    fn stop(&self, start: Position, reach: usize, number: u64) -> Position {
+        let first = self.after(start);
+        let mut level = Level::from(self.split.at);
+        loop {
+            let found = (first..=reach).rev().find(|index| self.breaks.get(*index).is_some_and(|found| found.level >= level));
+            let place = found.and_then(|index| self.breaks.get(index)).map(|found| found.at);
+            match (place, level) {
+                (Some(place), Level::Word) => return place,
+                (Some(place), _) if found.is_some_and(|index| self.next_fits(index, level, number + 1)) => return place,
+                (None, Level::Word) => return end(self.blocks),
+                (_, Level::Paragraph) => level = Level::Sentence,
+                (_, Level::Sentence) => level = Level::Word,
+            }
+        }
+    }
+
+    /// Whether what begins at a break, up to the next break of that level, fits into a part alone: then it is not cut here.
+    fn next_fits(&self, index: usize, level: Level, number: u64) -> bool {
+        let Some(start) = self.breaks.get(index) else { return true };
+        let Some(reach) = self.reach(start.at, number) else { return false };
+        (index + 1..=reach).any(|next| self.breaks.get(next).is_some_and(|next| next.level >= level))
+    }
+
+    /// Cuts inside a word that is longer than a part, between graphemes and not in a link. True: one that fits nowhere is passed over.
+    fn inside_word(&self, start: Position, fits: &dyn Fn(Vec<Block>) -> bool) -> (Position, bool) {
+        let limit = self.breaks.get(self.after(start)).map_or(end(self.blocks), |found| found.at);
+        let Some(block) = self.blocks.get(start.block) else { return (limit, true) };
+        let stop = if limit.block == start.block { limit.offset } else { block.len() };
+        let text = plain(&block.runs);
+        let kept = whole(block);
+        let places: Vec<Position> = text
+            .get(start.offset..stop)
+            .unwrap_or_default()
+            .grapheme_indices(true)
+            .take(usize::try_from(self.most_characters()).unwrap_or(usize::MAX))
+            .map(|(at, grapheme)| start.offset + at + grapheme.len())
+            .filter(|at| !kept.iter().any(|whole| whole.bytes.start < *at && *at < whole.bytes.end))
+            .map(|offset| Position { block: start.block, offset })
+            .collect();
+        let good = places.partition_point(|place| fits(slice(self.blocks, start, *place)));
+        match (good.checked_sub(1).and_then(|last| places.get(last)), places.first()) {
+            (Some(place), _) => (*place, false),
+            (None, Some(place)) => (*place, true),
+            (None, None) => (limit, true),
+        }
+    }
+
+    /// The last part: up to the last full sentence that fits, else the last word, else the last grapheme, and the channel's words
+    /// for "there was more". Gives the part and all that is sent.
+    fn shorten(&self, start: Position, number: u64) -> (Vec<Block>, Vec<Block>) {
+        let too_long = || parse(&self.channel.too_long).0.into_iter().next().map(|block| block.runs).unwrap_or_default();
+        let with_end = |mut part: Vec<Block>, dots: bool| {
+            if dots && let Some(last) = part.last_mut().filter(|last| last.kind == Kind::Paragraph) {
+                push(&mut last.runs, Run::plain("..."));
+            }
+            let said = too_long();
+            if !said.is_empty() {
+                add_end(&mut part, said);
+            }
+            part
+        };
+        let sent = |stop: Position, dots: bool| with_end(slice(self.blocks, Position { block: 0, offset: 0 }, stop), dots);
+        let first = self.after(start);
+        if let Some(reach) = self.reach_with(start, &|part| self.fits(with_end(part, false), number)) {
+            let sentence = (first..=reach).rev().filter_map(|index| self.breaks.get(index)).find(|found| found.level >= Level::Sentence);
+            if let Some(found) = sentence {
+                return (with_end(slice(self.blocks, start, found.at), false), sent(found.at, false));
+            }
+        }
+        let with_dots = |part| self.fits(with_end(part, true), number);
+        let stop = match self.reach_with(start, &with_dots).and_then(|reach| self.breaks.get(reach)) {
+            Some(found) => Some(found.at),
+            None => Some(self.inside_word(start, &with_dots)).filter(|(_, left_out)| !left_out).map(|(stop, _)| stop),
+        };
+        if let Some(stop) = stop {
+            return (with_end(slice(self.blocks, start, stop), true), sent(stop, true));
+        }
+        // No room for text and words: the words alone, cut if they must be.
+        let said = plain(&too_long());
+        let graphemes: Vec<(usize, &str)> = said.grapheme_indices(true).collect();
+        let good = graphemes
+            .partition_point(|(at, grapheme)| self.fits(vec![Block::paragraph(vec![Run::plain(&said[..at + grapheme.len()])])], number));
+        let end = good.checked_sub(1).and_then(|last| graphemes.get(last)).map_or(0, |(at, grapheme)| at + grapheme.len());
+        let part: Vec<Block> = if end == 0 { vec![] } else { vec![Block::paragraph(vec![Run::plain(said[..end].trim_end())])] };
+        let mut all = slice(self.blocks, Position { block: 0, offset: 0 }, start);
+        all.extend(part.clone());
+        (part, all)
+    }
+}
+
+/// The host of a text that is an address.
+fn host(text: &str) -> Option<&str> {
+    let rest = text.split_once("://").map(|(_, rest)| rest).or_else(|| text.starts_with("www.").then_some(text))?;
+    rest.split(['/', '?', '#']).next().filter(|host| !host.is_empty() && !host.contains(char::is_whitespace))
+}

@@ -1,0 +1,191 @@
+//! HTML inside a text: which of it are tags, and what they mean for a reader.
+
+/// A piece of HTML.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Piece {
+    /// Text, with its character references read.
+    Text(String),
+    /// A start or end tag of a known element, its name in small letters.
+    Tag { name: String, is_end: bool, href: Option<String>, alt: Option<String> },
+}
+
+/// The elements of HTML (WHATWG HTML, section 4, and the obsolete ones of section 16.2). Only these are tags.
+const ELEMENTS: &str = " a abbr acronym address applet area article aside audio b base basefont bdi bdo bgsound big blink blockquote \
+body br button canvas caption center cite code col colgroup data datalist dd del details dfn dialog dir div dl dt em embed fieldset \
+figcaption figure font footer form frame frameset h1 h2 h3 h4 h5 h6 head header hgroup hr html i iframe image img input ins isindex kbd \
+keygen label legend li link listing main map mark marquee math menu menuitem meta meter nav nobr noembed noframes noscript object ol \
+optgroup option output p param picture plaintext pre progress q rp rt ruby s samp script search section select slot small source span \
+strike strong style sub summary sup svg table tbody td template textarea tfoot th thead time title tr track tt u ul var video wbr xmp ";
+const HIDING: &str = " applet audio canvas embed head iframe math noembed noframes noscript object script style svg template title video ";
+const BREAKING: &str = " address article aside blockquote br caption center dd details dialog div dl dt fieldset figcaption figure footer \
+form h1 h2 h3 h4 h5 h6 header hr li main nav ol p pre section summary table tr ul ";
+
+fn listed(list: &str, name: &str) -> bool {
+    list.split(' ').any(|word| !word.is_empty() && word == name)
+}
+
+/// The content of such an element is not text.
+pub(super) fn hides(name: &str) -> bool {
+    name != "embed" && listed(HIDING, name)
+}
+
+/// Such a tag begins a new line.
+pub(super) fn breaks(name: &str) -> bool {
+    listed(BREAKING, name)
+}
+
+/// Reads HTML into text and tags. Comments and declarations are left out; what is no tag stays text.
+pub(super) fn scan(html: &str) -> Vec<Piece> {
+    let mut pieces = vec![];
+    let mut text = String::new();
+    let mut rest = html;
+    while let Some(at) = rest.find('<') {
+        text.push_str(&rest[..at]);
+        rest = &rest[at..];
+        match tag(rest) {
+            Some((piece, length)) => {
+                flush(&mut text, &mut pieces);
+                pieces.extend(piece);
+                rest = &rest[length..];
+            }
+            None => {
+                text.push('<');
+                rest = &rest[1..];
+            }
+        }
+    }
+    text.push_str(rest);
+    flush(&mut text, &mut pieces);
+    pieces
+}
+
+fn flush(text: &mut String, pieces: &mut Vec<Piece>) {
+    if !text.is_empty() {
+        pieces.push(Piece::Text(read_references(text)));
+        text.clear();
+    }
+}
+
+/// The tag at the start of `html` (`None` inside for a comment) and its length.
+fn tag(html: &str) -> Option<(Option<Piece>, usize)> {
+    if html.starts_with("<!--") {
+        let end = html.find("-->").map_or(html.len(), |at| at + 3);
+        return Some((None, end));
+    }
+    if html.starts_with("<!") || html.starts_with("<?") {
+        return Some((None, html.find('>').map_or(html.len(), |at| at + 1)));
+    }
+    let is_end = html.starts_with("</");
+    let from = if is_end { 2 } else { 1 };
+    let inside = html.get(from..)?;
+    let length = inside.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(inside.len());
+    let name = inside[..length].to_ascii_lowercase();
+    if !listed(ELEMENTS, &name) {
+        return None;
+    }
+    let (mut href, mut alt) = (None, None);
+    let mut at = from + length;
+    // Attributes: name, name=value, name="value"; a tag without an end reaches to the end of the text, as browsers read it.
+    loop {
+        let left = html.get(at..).unwrap_or_default();
+        let skipped = left.find(|c: char| !c.is_whitespace() && c != '/').unwrap_or(left.len());
+        at += skipped;
+        let left = html.get(at..).unwrap_or_default();
+        if left.is_empty() {
+            break;
+        }
+        if left.starts_with('>') {
+            at += 1;
+            break;
+        }
+        let key_length = left.find(|c: char| c.is_whitespace() || matches!(c, '=' | '>' | '/')).unwrap_or(left.len()).max(1);
+        let key_length = if left.is_char_boundary(key_length) { key_length } else { left.chars().next().map_or(1, char::len_utf8) };
+        let key = left[..key_length].to_ascii_lowercase();
+        at += key_length;
+        let Some(value) = html.get(at..).unwrap_or_default().trim_start().strip_prefix('=') else { continue };
+        let value = value.trim_start();
+        let (value, rest) = match value.chars().next() {
+            Some(quote @ ('"' | '\'')) => value[1..].split_once(quote).unwrap_or((&value[1..], "")),
+            _ => value.split_at(value.find(|c: char| c.is_whitespace() || c == '>').unwrap_or(value.len())),
+        };
+        at = html.len() - rest.len();
+        match key.as_str() {
+            "href" => href = Some(read_references(value)),
+            "alt" => alt = Some(read_references(value)),
+            _ => {}
+        }
+    }
+    Some((Some(Piece::Tag { name, is_end, href, alt }), at))
+}
+
+/// Character references: the five of XML, the space, and numbers.
+fn read_references(text: &str) -> String {
+    let mut made = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find('&') {
+        made.push_str(&rest[..at]);
+        rest = &rest[at..];
+        let end = rest.bytes().take(12).position(|byte| byte == b';');
+        let read = end.and_then(|end| Some((character(rest.get(1..end)?)?, end + 1)));
+        match read {
+            Some((character, length)) => {
+                made.push(character);
+                rest = &rest[length..];
+            }
+            None => {
+                made.push('&');
+                rest = &rest[1..];
+            }
+        }
+    }
+    made.push_str(rest);
+    made
+}
+
+fn character(name: &str) -> Option<char> {
+    match name {
+        "amp" => Some('&'),
+        "lt" => Some('<'),
+        "gt" => Some('>'),
+        "quot" => Some('"'),
+        "apos" => Some('\''),
+        "nbsp" => Some('\u{A0}'),
+        _ => {
+            let digits = name.strip_prefix('#')?;
+            let code = match digits.strip_prefix(['x', 'X']) {
+                Some(hex) => u32::from_str_radix(hex, 16).ok()?,
+                None => digits.parse().ok()?,
+            };
+            char::from_u32(code).filter(|c| *c != '\0')
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn known_elements_are_tags_and_all_else_is_text() {
+        let pieces = scan("a <b class='x'>c</b> Vec<Item> 1 < 2 &amp; &#33;<!-- x -->");
+        let tag = |is_end| Piece::Tag { name: "b".into(), is_end, href: None, alt: None };
+        assert_eq!(
+            pieces,
+            [Piece::Text("a ".into()), tag(false), Piece::Text("c".into()), tag(true), Piece::Text(" Vec<Item> 1 < 2 & !".into())]
+        );
+    }
+
+    #[test]
+    fn attributes_are_read_with_and_without_quotes() {
+        let pieces = scan("<a title=\"<x>\" HREF=https://a.example/x?a=1&amp;b=2>t<img/alt='é>'src=y>");
+        assert_eq!(pieces[0], Piece::Tag { name: "a".into(), is_end: false, href: Some("https://a.example/x?a=1&b=2".into()), alt: None });
+        assert_eq!(pieces[2], Piece::Tag { name: "img".into(), is_end: false, href: None, alt: Some("é>".into()) });
+    }
+
+    #[test]
+    fn a_tag_without_end_takes_the_rest() {
+        assert_eq!(scan("x<img src=https://evil.example/?").len(), 2);
+        assert_eq!(scan("<"), [Piece::Text("<".into())]);
+        assert_eq!(scan("<a é"), [Piece::Tag { name: "a".into(), is_end: false, href: None, alt: None }]);
+    }
+}

@@ -1,0 +1,132 @@
+//! What holds for any text on any channel.
+
+use proptest::prelude::*;
+use unicode_segmentation::UnicodeSegmentation;
+
+use super::{channel, chat, plain, splitting, style, telegram};
+use crate::channel::{Formatted, Part, fits, format, measure};
+use crate::model::{Body, Channel, Features, LengthUnit, SplitAt};
+
+/// Texts of words, marks, links, emojis and hostile pieces.
+fn texts() -> impl Strategy<Value = String> {
+    let piece = prop_oneof![
+        6 => "[a-zA-Zäß ,.]{1,12}",
+        2 => prop::sample::select(vec![
+            "**", "*", "_", "`", "~~", "\n", "\n\n", "\n- ", "\n1. ", "\n# ", "> ", "[x](https://a.example/b)", "https://c.example/d?e=f", "\n```\n",
+            "|", "\n|a|b|\n|-|-|\n|c|d|\n", "<b>", "</b>", "<br>", "<img src=x>", "![i](https://p.example)", "&amp;", "\\", "  \n", "---", "\t",
+            "e\u{301}", " \u{301}", "👩‍💻", "🇩🇪", "✅", "漢字。", "é", "\u{202E}", "\u{200D}", "1.", "{part}", "{{ x }}", "Dr. ", "! ", "? ", "\u{A0}",
+        ]).prop_map(str::to_owned),
+        1 => any::<char>().prop_map(String::from),
+    ];
+    prop::collection::vec(piece, 0..40).prop_map(|pieces| pieces.concat())
+}
+
+fn channels() -> impl Strategy<Value = Channel> {
+    let base = prop_oneof![
+        Just(plain()),
+        Just(chat()),
+        Just(telegram()),
+        (prop::sample::select(vec![Body::Markdown, Body::Html, Body::AdaptiveCard]), any::<bool>())
+            .prop_map(|(body, full)| channel(body, if full { Features::FULL } else { Features::NONE })),
+    ];
+    let unit = prop::sample::select(vec![LengthUnit::Characters, LengthUnit::Utf16, LengthUnit::Bytes, LengthUnit::SmsSegments]);
+    let at = prop::sample::select(vec![SplitAt::Paragraph, SplitAt::Sentence, SplitAt::Word]);
+    (base, unit, at, 1u64..200, 1u64..15, any::<bool>(), any::<bool>()).prop_map(|(base, unit, at, most, parts, emojis, limited)| {
+        let most = match (base.body, unit) {
+            (Body::AdaptiveCard, LengthUnit::SmsSegments) => most % 4 + 3,
+            (_, LengthUnit::SmsSegments) => most % 4 + 1,
+            // The empty card and its one text.
+            (Body::AdaptiveCard, _) => most + 200,
+            (Body::Html, _) => most + 60,
+            _ => most,
+        };
+        let channel = Channel { length_unit: unit, emojis, ..splitting(base, most, at, parts) };
+        if limited { channel } else { Channel { max_length: None, ..channel } }
+    })
+}
+
+fn squeezed(text: &str) -> String {
+    text.graphemes(true).filter(|grapheme| !grapheme.chars().all(char::is_whitespace)).collect()
+}
+
+fn letters(text: &str) -> String {
+    text.split_whitespace().collect()
+}
+
+/// The parts without indicators, without white space.
+fn joined(formatted: &Formatted) -> String {
+    let part = |part: &Part| squeezed(part.text.strip_suffix(&part.indicator).unwrap_or(&part.text));
+    formatted.parts.iter().map(part).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(256))]
+
+    #[test]
+    fn every_part_fits_its_channel(text in texts(), channel in channels(), name in prop::option::of("[A-Z*_][a-z*]{0,8}")) {
+        let formatted = format(&text, &channel, Some(&style()), name.as_deref());
+        prop_assert_eq!(fits(&formatted, &channel), Ok(()));
+        prop_assert!(!formatted.parts.is_empty());
+        prop_assert_eq!(formatted.is_split, formatted.parts.len() > 1);
+    }
+
+    #[test]
+    fn the_parts_are_the_whole_text(text in texts(), most in 12u64..80, at in prop::sample::select(vec![SplitAt::Paragraph, SplitAt::Sentence, SplitAt::Word])) {
+        let channel = splitting(plain(), most, at, 1000);
+        let formatted = format(&text, &channel, None, None);
+        if !formatted.shortened {
+            // The sign of a quote stands in each part again.
+            prop_assert_eq!(joined(&formatted).replace('>', ""), squeezed(&formatted.text).replace('>', ""));
+        }
+    }
+
+    #[test]
+    fn graphemes_are_never_cut(text in texts(), most in 1u64..40) {
+        let channel = splitting(plain(), most, SplitAt::Word, 1000);
+        let whole = format(&text, &Channel { max_length: None, ..channel.clone() }, None, None).text;
+        let known: std::collections::HashSet<&str> = whole.graphemes(true).collect();
+        let formatted = format(&text, &channel, None, None);
+        for part in &formatted.parts {
+            let body = part.text.strip_suffix(&part.indicator).unwrap_or(&part.text);
+            for grapheme in body.graphemes(true) {
+                prop_assert!(known.contains(grapheme) || formatted.shortened || grapheme.trim().is_empty(), "{:?} of {:?}", grapheme, whole);
+            }
+        }
+    }
+
+    #[test]
+    fn written_markdown_reads_as_the_same_text(text in texts()) {
+        let full = channel(Body::Markdown, Features::FULL);
+        let once = format(&text, &full, None, None).text;
+        let twice = format(&once, &full, None, None).text;
+        prop_assert_eq!(letters(&format(&once, &plain(), None, None).text), letters(&format(&text, &plain(), None, None).text), "{}", once);
+        prop_assert_eq!(&twice, &format(&twice, &full, None, None).text);
+    }
+
+    #[test]
+    fn preferred_words_twice_are_preferred_words_once(text in "((one|two|three|big|One TWO|x)[ \n,]){0,20}") {
+        let mut style = style();
+        style.words.prefer = [("one two", "three"), ("two", "one"), ("big three", "huge"), ("x", "big x")].map(|(a, b)| (a.to_owned(), b.to_owned())).into();
+        style.formatting.greeting = crate::model::Phrase::Off;
+        let once = format(&text, &plain(), Some(&style), None).text;
+        prop_assert_eq!(letters(&format(&once, &plain(), Some(&style), None).text), letters(&once));
+    }
+
+    #[test]
+    fn html_has_no_tag_but_its_own(text in texts()) {
+        let formatted = format(&text, &channel(Body::Html, Features::FULL), None, None);
+        let content = formatted.parts[0].content.as_str().unwrap_or_default().to_owned();
+        for piece in content.split('<').skip(1) {
+            let name: String = piece.trim_start_matches('/').chars().take_while(char::is_ascii_alphanumeric).collect();
+            let own = ["p", "h1", "h2", "h3", "h4", "h5", "h6", "ul", "ol", "li", "table", "thead", "tbody", "tr", "th", "td", "blockquote", "pre", "code",
+                "strong", "em", "del", "a", "br", "hr"];
+            prop_assert!(own.contains(&name.as_str()), "{}", content);
+        }
+    }
+
+    #[test]
+    fn segments_never_shrink_when_text_is_added(text in any::<String>(), more in any::<String>()) {
+        let longer = [text.as_str(), more.as_str()].concat();
+        prop_assert!(measure(&text, LengthUnit::SmsSegments) <= measure(&longer, LengthUnit::SmsSegments));
+    }
+}

@@ -1,0 +1,113 @@
+//! Words, emojis, greetings, names, links and hostile pieces.
+
+use super::{channel, chat, html, one, plain, splitting, style, telegram, text, words};
+use crate::channel::{format, prompt, style_prompt};
+use crate::model::{Body, Channel, Features, Markup, Phrase, SplitAt};
+
+#[test]
+fn the_example_reply_fits_each_channel() {
+    let reply = "You've logged 32 of 40 time units this week. ✅";
+    let formatted = format(reply, &splitting(plain(), 160, SplitAt::Sentence, 10), Some(&style()), Some("Ana"));
+    assert_eq!(formatted.text, "Hi Ana,\n\nYou've logged 32 of 40 hours this week. ✅");
+    assert_eq!((formatted.parts.len(), formatted.is_split, formatted.shortened), (1, false, false));
+    assert_eq!(formatted.emojis_used, ["✅"]);
+    assert_eq!(
+        serde_json::to_value(&formatted).ok(),
+        Some(serde_json::json!({
+            "channel": "test", "text": formatted.text, "is_split": false, "shortened": false, "emojis_used": ["✅"], "markdown_removed": false,
+            "parts": [{ "number": 1, "text": formatted.text, "indicator": "", "content": formatted.text }],
+        }))
+    );
+}
+
+#[test]
+fn emojis_go_unless_channel_and_style_guide_allow_them() {
+    let no_emojis = Channel { emojis: false, ..plain() };
+    assert_eq!(format("Done 🎉 now", &no_emojis, None, None).text, "Done now");
+    let mut sober = style();
+    sober.emojis.enabled = false;
+    sober.formatting.greeting = Phrase::Own("Hi 👋 there,".into());
+    assert_eq!(format("Done 🎉 now", &plain(), Some(&sober), None).text, "Hi there,\n\nDone now");
+    assert_eq!(format("🎉", &no_emojis, None, None).text, "");
+}
+
+#[test]
+fn greeting_and_sign_off_are_added_once() {
+    let mut style = style();
+    style.formatting.sign_off = Phrase::On;
+    let greeted = format("All done.", &plain(), Some(&style), Some("Ana")).text;
+    assert_eq!(greeted, "Hi Ana,\n\nAll done.\n\nAcme Time");
+    assert_eq!(format(&greeted, &plain(), Some(&style), Some("Ana")).text, greeted);
+    assert_eq!(format("Hello Ana!\n\nDone.\n\n*Acme Time*", &plain(), Some(&style), Some("Ana")).text, "Hello Ana!\n\nDone.\n\nAcme Time");
+    assert_eq!(format("Hi-fi sales rose.", &plain(), Some(&style), None).text, "Hello,\n\nHi-fi sales rose.\n\nAcme Time");
+    assert_eq!(format("  ", &plain(), Some(&style), Some("Ana")).text, "");
+    style.formatting.use_user_name = false;
+    assert!(format("x", &plain(), Some(&style), Some("Ana")).text.starts_with("Hello,"));
+}
+
+#[test]
+fn a_name_is_a_name_and_no_markup() {
+    let formatted = format("Done.", &telegram(), Some(&style()), Some("*A_na*\n[x](https://evil.example)\u{202E}"));
+    assert!(formatted.text.starts_with("Hi \\*A\\_na\\* \\[x\\]\\(https://evil\\.example\\),\n\n"), "{}", formatted.text);
+    let markdown = format("Done.", &channel(Body::Markdown, Features::FULL), Some(&style()), Some("# <b>"));
+    assert_eq!(markdown.text, "Hi # \\<b>,\n\nDone.");
+}
+
+#[test]
+fn text_that_looks_like_marks_stays_text() {
+    assert_eq!(text(r"2 \* 3 \* 4 and \_x\_ and a_b_c", &plain()), "2 * 3 * 4 and _x_ and a_b_c");
+    assert_eq!(text("1.5 - 2 = (-0.5)!", &telegram()), r"1\.5 \- 2 \= \(\-0\.5\)\!");
+    assert_eq!(text(r"\# no heading, 3 \< 4, 5\*", &channel(Body::Markdown, Features::FULL)), r"\# no heading, 3 \< 4, 5\*");
+    let slack = Channel {
+        markup: Markup {
+            link: Some("<{url}|{text}>".into()),
+            escape: vec![("&".into(), "&amp;".into()), ("<".into(), "&lt;".into()), (">".into(), "&gt;".into())],
+            ..Markup::default()
+        },
+        ..channel(Body::Markup, words(&["links"]))
+    };
+    assert_eq!(text("a < b & c [d](https://e.example/?f&g)", &slack), "a &lt; b &amp; c <https://e.example/?f&amp;g|d>");
+}
+
+#[test]
+fn no_image_script_or_strange_address_survives_in_any_body() {
+    let hostile = "![pic](https://evil.example/1.png) <img src=https://evil.example/2.png alt=two> [![a](https://evil.example/3.png)][r]\n\n\
+        <script>fetch('https://evil.example/4')</script>\n\n<style>@import url(https://evil.example/5)</style>\n\n[x](javascript:alert(1)) \
+        [y](data:text/html;base64,AA) <iframe src=\"https://evil.example/6\"></iframe> <svg onload=alert(1)> ![b][q]\n\n\
+        <p><img\nsrc='https://evil.example/7'>\n\n&#x202E;\n\n[r]: javascript:alert(2)\n[q]: https://evil.example/8\n";
+    let bodies = [Body::Text, Body::Markdown, Body::Html, Body::AdaptiveCard];
+    for channel in bodies.map(|body| channel(body, Features::FULL)).iter().chain([&telegram(), &chat()]) {
+        let formatted = one(hostile, channel);
+        let sent = serde_json::to_string(&formatted).unwrap_or_default();
+        for bad in ["evil", "javascript", "data:", "fetch", "onload", "import", "<script", "<img", "<iframe", "![", "\u{202E}"] {
+            assert!(!sent.contains(bad), "{bad} in {sent}");
+        }
+        assert!(formatted.text.contains("pic") && formatted.text.contains("two"), "{}", formatted.text);
+        assert_eq!(formatted.hidden_removed, 1);
+    }
+}
+
+#[test]
+fn links_are_links_where_they_are_allowed_and_text_elsewhere() {
+    let source = "See https://a.example/x_(y). Or [here](https://b.example \"t\"), <c@d.example>, <a href='https://e.example'>e</a>.";
+    assert_eq!(text(source, &plain()), "See https://a.example/x_(y). Or here (https://b.example), c@d.example, e (https://e.example).");
+    assert_eq!(
+        text(source, &channel(Body::Markdown, Features::FULL)),
+        "See <https://a.example/x_(y)>. Or [here](https://b.example), [c@d.example](mailto:c@d.example), [e](https://e.example)."
+    );
+    assert!(html("https://a.example/?b=\"><script>").starts_with("<p><a href=\"https://a.example/?b=\" "));
+    assert_eq!(text("[a\u{200B}b](https://a.exa\u{200B}mple)", &plain()), "ab (https://a.example)");
+}
+
+#[test]
+fn prompts_say_the_rules_in_sentences() {
+    insta::assert_snapshot!(prompt(&splitting(chat(), 4096, SplitAt::Sentence, 3)), @r#"The reply is sent over the channel "test". One message holds 4,096 characters; keep to one if you can, and to 3 at most. Of Markdown use only bold, italic, strike, code and lists. Emojis can be shown."#);
+    insta::assert_snapshot!(prompt(&Channel { emojis: false, max_length: Some(70), ..plain() }), @r#"The reply is sent over the channel "test". It holds 70 characters; a longer reply is cut off. Write plain text, without Markdown. Use no emojis."#);
+    insta::assert_snapshot!(style_prompt(&style()), @r#"You speak for Acme Time. Your personality: A friendly colleague. Your tone: conversational in general. You may use emojis, sparingly: ✅ for success. No jokes. Say "hours", not "time units". Avoid "utilise". Never use "synergy". Do not greet and do not sign off: where that is wanted, it is added later."#);
+}
+
+#[test]
+fn hidden_characters_are_taken_out_and_counted() {
+    let formatted = format("pay\u{202E}me \u{E0041}now\u{200B}", &plain(), None, None);
+    assert_eq!((formatted.text.as_str(), formatted.hidden_removed), ("payme now", 3));
+}

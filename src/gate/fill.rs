@@ -1,0 +1,111 @@
+//! Checks with every text of their author filled in.
+
+use std::sync::Arc;
+
+use regex::Regex;
+use serde_json::Value;
+
+use crate::model::{Check, Features, Filling, Text};
+
+/// How the caller fills in what an author wrote.
+pub trait Fill {
+    /// Why something could not be filled in.
+    type Error;
+
+    /// A text or bare expression; a text that is nothing but one expression keeps its type.
+    fn text(&self, text: &Text) -> Result<Value, Self::Error>;
+
+    /// A value with texts at its leaves.
+    fn filling(&self, filling: &Filling) -> Result<Value, Self::Error>;
+
+    /// A bare expression that must give true or false.
+    fn condition(&self, text: &Text) -> Result<bool, Self::Error>;
+}
+
+/// A check that needs nothing more than what it judges.
+#[derive(Debug, Clone)]
+pub enum FilledCheck {
+    /// All of these texts occur, as they are written.
+    Contains(Vec<String>),
+    /// None of these texts occurs.
+    NotContains(Vec<String>),
+    /// The pattern matches somewhere in the text.
+    Regex(Regex),
+    /// The value equals this one, or the text equals this text.
+    Equals(Value),
+    /// The value fits the schema.
+    JsonSchema(Arc<Value>),
+    /// The text is no longer, in the channel's unit.
+    MaxLength(u64),
+    /// The text is no shorter, in the channel's unit.
+    MinLength(u64),
+    /// What is sent fits the channel.
+    FitsChannel,
+    /// Keeps to the style guide.
+    StyleGuide,
+    /// Uses no other Markdown.
+    Markdown(Features),
+    /// Has at most so many emojis.
+    Emojis(u64),
+    /// Is not in another language (ISO 639-1).
+    Language(String),
+    /// Has no personal data.
+    PiiNone,
+    /// Has links to these hosts only.
+    Links(Vec<String>),
+    /// Needs no more than this school grade.
+    Readability(f64),
+    /// Every figure occurs in this value.
+    NumbersFrom(Value),
+    /// What the author's expression gave.
+    Expression {
+        /// The expression, to show.
+        source: Arc<str>,
+        /// Its result.
+        is_true: bool,
+    },
+}
+
+/// Fills a check in. The first text that cannot be filled in ends it.
+pub fn fill_check<F: Fill>(check: &Check, fill: &F) -> Result<FilledCheck, F::Error> {
+    Ok(match check {
+        Check::Contains(texts) => FilledCheck::Contains(wanted(texts, fill)?),
+        Check::NotContains(texts) => FilledCheck::NotContains(wanted(texts, fill)?),
+        Check::Regex(pattern) => FilledCheck::Regex(pattern.clone()),
+        Check::Equals(filling) => FilledCheck::Equals(fill.filling(filling)?),
+        Check::JsonSchema(schema) => FilledCheck::JsonSchema(Arc::clone(schema)),
+        Check::MaxLength(most) => FilledCheck::MaxLength(*most),
+        Check::MinLength(least) => FilledCheck::MinLength(*least),
+        Check::FitsChannel => FilledCheck::FitsChannel,
+        Check::StyleGuide => FilledCheck::StyleGuide,
+        Check::Markdown(allowed) => FilledCheck::Markdown(*allowed),
+        Check::Emojis(most) => FilledCheck::Emojis(*most),
+        Check::Language(language) => FilledCheck::Language(language.clone()),
+        Check::PiiNone => FilledCheck::PiiNone,
+        Check::Links(hosts) => FilledCheck::Links(hosts.clone()),
+        Check::Readability(highest) => FilledCheck::Readability(*highest),
+        Check::NumbersFrom(text) => FilledCheck::NumbersFrom(fill.text(text)?),
+        Check::Expression(text) => FilledCheck::Expression { source: Arc::clone(&text.source), is_true: fill.condition(text)? },
+    })
+}
+
+/// The texts to look for; a text that gives a list stands for all its elements.
+fn wanted<F: Fill>(texts: &[Text], fill: &F) -> Result<Vec<String>, F::Error> {
+    let mut wanted = vec![];
+    for text in texts {
+        match fill.text(text)? {
+            Value::Array(list) => wanted.extend(list.iter().map(written)),
+            value => wanted.push(written(&value)),
+        }
+    }
+    Ok(wanted)
+}
+
+/// A value as it stands in a text: empty is nothing.
+fn written(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Null => String::new(),
+        other => other.to_string(),
+    }
+}

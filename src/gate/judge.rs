@@ -1,0 +1,149 @@
+//! What is judged, the verdict of one check, and which file does which check.
+
+use std::ops::Range;
+
+use serde_json::Value;
+
+use super::{FilledCheck, language, links, manner, markdown, numbers, personal_data, readability, schema, words};
+use crate::channel::Formatted;
+use crate::model::{Channel, StyleGuide};
+
+/// Most characters of an evidence.
+const LONGEST_EVIDENCE: usize = 200;
+/// Characters of an evidence before the place it is about.
+const BEFORE: usize = 80;
+/// Most characters quoted inside a sentence.
+const LONGEST_QUOTE: usize = 60;
+
+/// What is judged, and for whom it was made.
+#[derive(Debug, Clone, Copy)]
+pub struct Judged<'a> {
+    /// The value.
+    pub value: &'a Value,
+    /// Its readable text: of a `format` output its `text`.
+    pub text: &'a str,
+    /// The channel it is sent on.
+    pub channel: Option<&'a Channel>,
+    /// The style guide it was made with.
+    pub style: Option<&'a StyleGuide>,
+    /// The name a greeting may use.
+    pub person_name: Option<&'a str>,
+}
+
+impl Judged<'_> {
+    /// Whether the value says of itself that it has been formatted: it has parts.
+    pub(super) fn has_parts(&self) -> bool {
+        self.value.get("parts").is_some_and(Value::is_array)
+    }
+
+    /// The value as the output of a `format` step, if it is one.
+    pub(super) fn formatted(&self) -> Option<Formatted> {
+        if self.has_parts() { serde_json::from_value(self.value.clone()).ok() } else { None }
+    }
+}
+
+/// The verdict of one check.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CheckResult {
+    /// Whether it is passed.
+    pub passed: bool,
+    /// One sentence that says what is wrong; empty when passed.
+    pub feedback: String,
+    /// The place in the text it rests on, at most 200 characters; may be empty.
+    pub evidence: String,
+}
+
+impl CheckResult {
+    /// Passed.
+    pub fn passed() -> CheckResult {
+        CheckResult { passed: true, feedback: String::new(), evidence: String::new() }
+    }
+
+    /// Not passed: why, and where.
+    pub fn failed(feedback: impl Into<String>, evidence: impl Into<String>) -> CheckResult {
+        CheckResult { passed: false, feedback: feedback.into(), evidence: evidence.into() }
+    }
+}
+
+/// Does a check.
+pub fn check(check: &FilledCheck, judged: &Judged) -> CheckResult {
+    let text = judged.text;
+    match check {
+        FilledCheck::Contains(wanted) => words::contains(wanted, text),
+        FilledCheck::NotContains(unwanted) => words::not_contains(unwanted, text),
+        FilledCheck::Regex(pattern) => words::regex(pattern, text),
+        FilledCheck::Equals(expected) => words::equals(expected, judged),
+        FilledCheck::JsonSchema(schema) => schema::fits(schema, judged.value),
+        FilledCheck::MaxLength(most) => manner::max_length(*most, judged),
+        FilledCheck::MinLength(least) => manner::min_length(*least, judged),
+        FilledCheck::FitsChannel => manner::fits_channel(judged),
+        FilledCheck::StyleGuide => manner::style_guide(judged),
+        FilledCheck::Emojis(most) => manner::emojis(*most, text),
+        FilledCheck::Markdown(allowed) => markdown::markdown(*allowed, judged),
+        FilledCheck::Language(language) => language::language(language, text),
+        FilledCheck::PiiNone => personal_data::none(text),
+        FilledCheck::Links(hosts) => links::links(hosts, text),
+        FilledCheck::Readability(highest) => readability::readability(*highest, text),
+        FilledCheck::NumbersFrom(value) => numbers::numbers_from(value, judged),
+        FilledCheck::Expression { is_true: true, .. } => CheckResult::passed(),
+        FilledCheck::Expression { source, .. } => CheckResult::failed(format!("This is not true: {}.", shortened(source)), ""),
+    }
+}
+
+/// The place `range` of a text with what stands around it in its line.
+pub(super) fn place(text: &str, range: Range<usize>) -> String {
+    let before = text.get(..range.start).unwrap_or_default();
+    let after = text.get(range.start..).unwrap_or_default();
+    let start: usize = before.chars().rev().take(BEFORE).take_while(|c| *c != '\n').map(char::len_utf8).sum();
+    let shown = before.get(before.len() - start..).unwrap_or_default().trim_start();
+    let room = LONGEST_EVIDENCE - shown.chars().count();
+    let rest: usize = after.chars().take(room).take_while(|c| *c != '\n').map(char::len_utf8).sum();
+    format!("{shown}{}", after.get(..rest).unwrap_or_default().trim_end())
+}
+
+/// The beginning of a text on one line, as evidence.
+pub(super) fn beginning(text: &str) -> String {
+    text.trim_start().chars().take(LONGEST_EVIDENCE).collect::<String>().split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// The end of a text on one line, as evidence.
+pub(super) fn end(text: &str) -> String {
+    let text = text.trim_end();
+    let length: usize = text.chars().rev().take(BEFORE).map(char::len_utf8).sum();
+    beginning(text.get(text.len() - length..).unwrap_or_default())
+}
+
+/// A text in quotes, cut where it is long.
+pub(super) fn quoted(text: &str) -> String {
+    format!("\"{}\"", shortened(text))
+}
+
+/// A text on one line, cut where it is long.
+pub(super) fn shortened(text: &str) -> String {
+    let mut shown: String = text.chars().take(LONGEST_QUOTE).map(|c| if c.is_control() { ' ' } else { c }).collect();
+    if text.chars().nth(LONGEST_QUOTE).is_some() {
+        shown.push('…');
+    }
+    shown
+}
+
+/// `a, b and c`, at most three of them.
+pub(super) fn listed(items: &[String]) -> String {
+    match items {
+        [] => String::new(),
+        [only] => only.clone(),
+        [start @ .., last] if items.len() <= 3 => format!("{} and {last}", start.join(", ")),
+        [a, b, c, rest @ ..] => format!("{a}, {b}, {c} and {} more", rest.len()),
+        [..] => items.join(", "),
+    }
+}
+
+/// `1 emoji`, `2 emojis`.
+pub(super) fn counted(count: u64, one: &str, several: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { several })
+}
+
+/// `1 is`, `2 are`.
+pub(super) fn are(count: u64) -> String {
+    counted(count, "is", "are")
+}

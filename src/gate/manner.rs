@@ -1,0 +1,110 @@
+//! Lengths, emojis, and whether a text keeps to its channel and its style guide.
+
+use super::judge::{CheckResult, Judged, are, beginning, counted, end, place, quoted};
+use crate::channel::{Phrases, count_emojis, fits, greeting, greets, is_emoji, is_greeted, is_signed, measure, sign_off, unit_name};
+use crate::model::{Channel, LengthUnit, StyleGuide};
+use unicode_segmentation::UnicodeSegmentation;
+
+/// No longer than `most`, in the channel's unit; without a channel in characters.
+pub(super) fn max_length(most: u64, judged: &Judged) -> CheckResult {
+    let (length, unit) = length(judged);
+    if length <= most {
+        return CheckResult::passed();
+    }
+    CheckResult::failed(format!("The text has {length} {unit}; at most {} allowed.", are(most)), end(judged.text))
+}
+
+/// No shorter than `least`, in the channel's unit; without a channel in characters.
+pub(super) fn min_length(least: u64, judged: &Judged) -> CheckResult {
+    let (length, unit) = length(judged);
+    if length >= least {
+        return CheckResult::passed();
+    }
+    CheckResult::failed(format!("The text has {length} {unit}; at least {} needed.", are(least)), beginning(judged.text))
+}
+
+fn length(judged: &Judged) -> (u64, &'static str) {
+    let unit = judged.channel.map_or(LengthUnit::Characters, |channel| channel.length_unit);
+    (measure(judged.text, unit), unit_name(unit))
+}
+
+/// What is sent fits the channel: of a formatted value each part as it is sent; a text that was not formatted as one message.
+pub(super) fn fits_channel(judged: &Judged) -> CheckResult {
+    let Some(channel) = judged.channel else {
+        return CheckResult::failed("There is no channel that the text could fit.", "");
+    };
+    if !judged.has_parts() {
+        return fits_as_one(judged.text, channel);
+    }
+    let Some(formatted) = judged.formatted() else {
+        return CheckResult::failed("The value has parts, but not as a format step makes them.", "");
+    };
+    if formatted.parts.is_empty() {
+        return CheckResult::failed("There is nothing to send: the value has no parts.", "");
+    }
+    match fits(&formatted, channel) {
+        Ok(()) => CheckResult::passed(),
+        Err(why) => CheckResult::failed(why, end(judged.text)),
+    }
+}
+
+fn fits_as_one(text: &str, channel: &Channel) -> CheckResult {
+    let length = measure(text, channel.length_unit);
+    if let Some(most) = channel.max_length.filter(|most| length > *most) {
+        let unit = unit_name(channel.length_unit);
+        return CheckResult::failed(format!("The text has {length} {unit}; channel \"{}\" allows {most}.", channel.name), end(text));
+    }
+    match first_emoji(text).filter(|_| !channel.emojis) {
+        Some(at) => CheckResult::failed(format!("The text has emojis; channel \"{}\" has none.", channel.name), place(text, at..at)),
+        None => CheckResult::passed(),
+    }
+}
+
+/// At most so many emojis.
+pub(super) fn emojis(most: u64, text: &str) -> CheckResult {
+    let count = count_emojis(text);
+    if count <= most {
+        return CheckResult::passed();
+    }
+    let at = first_emoji(text).unwrap_or_default();
+    let allowed = if most == 0 { "none is allowed".to_owned() } else { format!("at most {} allowed", are(most)) };
+    CheckResult::failed(format!("The text has {}; {allowed}.", counted(count, "emoji", "emojis")), place(text, at..at))
+}
+
+fn first_emoji(text: &str) -> Option<usize> {
+    text.grapheme_indices(true).find(|(_, grapheme)| is_emoji(grapheme)).map(|(at, _)| at)
+}
+
+/// No banned word; emojis, greeting and sign-off as the style guide sets them. Without a greeting set, the text must not greet. A text
+/// that was cut to fit its channel may have lost its sign-off.
+pub(super) fn style_guide(judged: &Judged) -> CheckResult {
+    let Some(style) = judged.style else {
+        return CheckResult::failed("There is no style guide that the text could keep to.", "");
+    };
+    let text = judged.text;
+    let banned = Phrases::new(style.words.banned.iter().map(String::as_str)).find(text).into_iter().next();
+    if let Some((range, index)) = banned {
+        let word = style.words.banned.get(index).map(String::as_str).unwrap_or_default();
+        return CheckResult::failed(format!("The style guide bans the word {}.", quoted(word)), place(text, range));
+    }
+    if !style.emojis.enabled
+        && let Some(at) = first_emoji(text)
+    {
+        return CheckResult::failed("The style guide allows no emojis.", place(text, at..at));
+    }
+    match greeting(style, judged.person_name) {
+        Some(greeting) if !is_greeted(text, style, &greeting) => {
+            CheckResult::failed(format!("The text does not begin with the greeting {}.", quoted(&greeting)), beginning(text))
+        }
+        None if greets(text) => CheckResult::failed("The text greets, but the style guide sets no greeting.", beginning(text)),
+        _ => signed(style, judged),
+    }
+}
+
+fn signed(style: &StyleGuide, judged: &Judged) -> CheckResult {
+    let was_cut = judged.value.get("shortened").is_some_and(|cut| cut == true);
+    match sign_off(style).filter(|sign_off| !was_cut && !is_signed(judged.text, sign_off)) {
+        Some(sign_off) => CheckResult::failed(format!("The text does not end with the sign-off {}.", quoted(&sign_off)), end(judged.text)),
+        None => CheckResult::passed(),
+    }
+}

@@ -1,0 +1,27 @@
+//! The checks of a criterion that ask no model: one value and its text in, a verdict with a reason out. Pure.
+//!
+//! A check is filled in first ([`fill_check`]: every text an author wrote becomes a value), then done ([`check`]). A check that
+//! cannot do its work (no channel, no style guide, an unknown language) is not passed, and says why. The work is bounded by the
+//! size of the text and of the value it is compared with.
+//!
+//! How to add a check: a variant of `model::Check` and of [`FilledCheck`], its arm in `fill_check` and in `check`, and its file here,
+//! whose function ends in [`CheckResult::passed`] or [`CheckResult::failed`].
+
+mod fill;
+mod judge;
+mod language;
+mod links;
+mod manner;
+mod markdown;
+mod numbers;
+mod personal_data;
+mod readability;
+mod schema;
+mod words;
+
+pub use fill::{Fill, FilledCheck, fill_check};
+pub use judge::{CheckResult, Judged, check};
+pub use schema::schema_problems;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,135 @@
+//! `numbers_from`: every figure of a text occurs in a value, as a number or inside its texts.
+//!
+//! The way: [`normal`](normal::normal) gives text and value one form, [`scan`] finds the figures of both, [`key`] says what each asks
+//! for (in the text) or gives (in the value), and what is asked for but not given is told. What counts:
+//! - A number is its value: `32`, `32.0`, `"32"`; `1,250.5`, `1.250,5` and `1 250.5`. A single mark before three digits may part
+//!   thousands or a fraction; either will do. A minus must be there in both; a number without one also fits its negative ("5 hours
+//!   less"). A percentage occurs only if it stands in the value.
+//! - A date is a date, however written: `16 November`, `Nov 16th`, `16.11.2026` and `11/16` are `2026-11-16`; months are known in
+//!   English, German, French, Spanish and Italian. So is a time: `9:30 pm` is `21:30`. The day of such a date also counts beside a
+//!   weekday (`Mon 16`) and as `16th`, but `16 hours` needs a 16 of its own. A date or time that does not occur passes if each of its
+//!   figures does.
+//! - Digits inside a word (`p7`, `40h`) count if that word occurs, else as figures.
+//! - No figures are: the numbers of a list (`1.`, `2.` at the start of lines), raised digits (`m²`), the person's name in the greeting,
+//!   and what the channel and the style guide add themselves (greeting, sign-off, the sentence of a text cut short).
+
+mod calendar;
+mod decimal;
+mod key;
+mod normal;
+mod scan;
+
+use std::collections::HashSet;
+use std::ops::Range;
+use std::sync::LazyLock;
+
+use regex::Regex;
+use serde_json::Value;
+
+use self::key::Key;
+use self::normal::normal;
+use self::scan::figures;
+use super::judge::{CheckResult, Judged, listed, place, shortened};
+use crate::channel::{Phrases, format, greeting, greets, sign_off};
+
+/// Every figure of the text occurs in the value.
+pub(super) fn numbers_from(value: &Value, judged: &Judged) -> CheckResult {
+    let text = normal(judged.text);
+    let ignored = [added(&text, judged), list_numbers(&text)].concat();
+    let mut figures = figures(&without(&text, &ignored));
+    if figures.is_empty() {
+        return CheckResult::passed();
+    }
+    let known = known(value);
+    figures.retain(|figure| !figure.meaning.needs.iter().all(|need| need.is_met(&known)));
+    let Some(first) = figures.first() else { return CheckResult::passed() };
+    let mut missing: Vec<String> = vec![];
+    let mut told: HashSet<&str> = HashSet::new();
+    for figure in &figures {
+        let written = text.get(figure.range.clone()).unwrap_or_default();
+        if told.insert(written) {
+            let shown = shortened(written);
+            missing.push(if shown.contains(char::is_alphabetic) { format!("\"{shown}\"") } else { shown });
+        }
+    }
+    let (noun, verb) = if missing.len() == 1 { ("figure", "does") } else { ("figures", "do") };
+    CheckResult::failed(format!("The {noun} {} {verb} not occur in the data.", listed(&missing)), place(&text, first.range.clone()))
+}
+
+/// All that the figures of a value mean: its numbers, and the figures inside its texts and names.
+fn known(value: &Value) -> HashSet<Key> {
+    let mut known = HashSet::new();
+    let mut left = vec![value];
+    while let Some(value) = left.pop() {
+        match value {
+            Value::Null | Value::Bool(_) => {}
+            Value::Number(number) => {
+                for form in decimal::of_json(number) {
+                    if let Some(positive) = form.strip_prefix('-') {
+                        known.insert(Key::Number(positive.to_owned()));
+                    }
+                    known.insert(Key::Number(form));
+                }
+            }
+            Value::String(text) => read(text, &mut known),
+            Value::Array(list) => left.extend(list),
+            Value::Object(map) => {
+                map.keys().for_each(|name| read(name, &mut known));
+                left.extend(map.values());
+            }
+        }
+    }
+    known
+}
+
+fn read(text: &str, known: &mut HashSet<Key>) {
+    if text.contains(char::is_numeric) {
+        known.extend(figures(&normal(text)).into_iter().flat_map(|figure| figure.meaning.gives));
+    }
+}
+
+/// What was added to the text, and is not from the data.
+fn added(text: &str, judged: &Judged) -> Vec<Range<usize>> {
+    let as_sent = |text: String| normal(&judged.channel.map_or_else(|| text.clone(), |channel| format(&text, channel, None, None).text));
+    let is_blank = |text: Option<&str>| !text.unwrap_or_default().contains(char::is_alphanumeric);
+    let find = |wanted: &str| Phrases::new([wanted]).find(text).into_iter().map(|(range, _)| range).collect::<Vec<_>>();
+    let was_cut = judged.value.get("shortened").is_some_and(|cut| cut == true);
+    let start = judged.style.and_then(|style| greeting(style, judged.person_name));
+    let ends = [judged.style.and_then(sign_off), judged.channel.filter(|_| was_cut).map(|channel| channel.too_long.clone())];
+    let mut found: Vec<Range<usize>> = vec![];
+    found.extend(start.and_then(|start| find(&as_sent(start)).into_iter().next()).filter(|range| is_blank(text.get(..range.start))));
+    for end in ends.into_iter().flatten() {
+        found.extend(find(&as_sent(end)).pop().filter(|range| is_blank(text.get(range.end..))));
+    }
+    if let Some(name) = judged.person_name.filter(|_| greets(text)) {
+        let is_first = |range: &Range<usize>| text.get(..range.start).is_some_and(|head| head.split_whitespace().count() == 1);
+        found.extend(find(&normal(name)).into_iter().next().filter(is_first));
+    }
+    found
+}
+
+/// The text with spaces in these places, which lie on characters.
+fn without(text: &str, ranges: &[Range<usize>]) -> String {
+    let mut left = text.to_owned();
+    for range in ranges {
+        left.replace_range(range.clone(), &" ".repeat(range.len()));
+    }
+    left
+}
+
+/// The numbers of lists: at the start of a line, before `.` or `)` and a space, from 1 on one by one.
+fn list_numbers(text: &str) -> Vec<Range<usize>> {
+    static NUMBER: LazyLock<Option<Regex>> =
+        LazyLock::new(|| Regex::new(r"(?m)^[ \t>*_#-]{0,16}([0-9]{1,6})[.)][*_]{0,3}(?:[ \t]|$)").ok());
+    let mut last = 0;
+    let mut found = vec![];
+    for captures in NUMBER.as_ref().map(|pattern| pattern.captures_iter(text)).into_iter().flatten() {
+        let Some(number) = captures.get(1) else { continue };
+        let now: u32 = number.as_str().parse().unwrap_or_default();
+        if now == 1 || last > 0 && now == last + 1 {
+            last = now;
+            found.push(number.range());
+        }
+    }
+    found
+}

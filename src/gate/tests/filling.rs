@@ -1,0 +1,68 @@
+use std::sync::Arc;
+
+use regex::Regex;
+
+use super::*;
+use crate::gate::{Fill, fill_check};
+use crate::model::{Check, Filling, Form, Text};
+
+/// Fills in from a fixed value, and remembers nothing.
+struct Names(Value);
+
+impl Fill for Names {
+    type Error = String;
+
+    fn text(&self, text: &Text) -> Result<Value, String> {
+        match text.form {
+            Form::Plain => Ok(json!(&*text.source)),
+            _ => self.0.get(&*text.source).cloned().ok_or_else(|| format!("there is no \"{}\"", text.source)),
+        }
+    }
+
+    fn filling(&self, filling: &Filling) -> Result<Value, String> {
+        match filling {
+            Filling::Constant(value) => Ok(value.clone()),
+            Filling::Text(text) => self.text(text),
+            Filling::List(_) | Filling::Map(_) => Err("not in this test".into()),
+        }
+    }
+
+    fn condition(&self, text: &Text) -> Result<bool, String> {
+        self.text(text)?.as_bool().ok_or_else(|| "neither true nor false".into())
+    }
+}
+
+#[test]
+fn every_text_of_a_check_is_filled_in_before() {
+    let names = Names(json!({ "words": ["32", 40], "facts": { "logged": 32 }, "is_good": false }));
+    let bare = |source: &str| Text { source: source.into(), form: Form::Bare, ..Text::plain("") };
+    let filled = |check: Check| fill_check(&check, &names);
+    let text = "32 of 40";
+    let contains = filled(Check::Contains(vec![bare("words"), Text::plain("of")])).unwrap();
+    assert!(passes(&of_text(&contains, text)) && !passes(&of_text(&contains, "32 of")), "a list stands for its elements");
+    assert!(passes(&of_text(&filled(Check::Equals(Filling::Text(Text::plain(text)))).unwrap(), text)));
+    let figures = filled(Check::NumbersFrom(bare("facts"))).unwrap();
+    assert_eq!(of_text(&figures, text).feedback, "The figure 40 does not occur in the data.");
+    let expression = filled(Check::Expression(bare("is_good"))).unwrap();
+    assert_eq!(of_text(&expression, text).feedback, "This is not true: is_good.");
+    assert_eq!(filled(Check::Expression(bare("facts"))).unwrap_err(), "neither true nor false");
+    assert_eq!(filled(Check::NumbersFrom(bare("fact"))).unwrap_err(), "there is no \"fact\"");
+    for check in [
+        Check::NotContains(vec![Text::plain("33")]),
+        Check::Regex(Regex::new("of").unwrap()),
+        Check::JsonSchema(Arc::new(json!({ "type": "string" }))),
+        Check::MaxLength(8),
+        Check::MinLength(8),
+        Check::Markdown(Features::NONE),
+        Check::Emojis(0),
+        Check::Language("en".into()),
+        Check::PiiNone,
+        Check::Links(vec![]),
+        Check::Readability(5.0),
+    ] {
+        assert!(passes(&of_text(&filled(check.clone()).unwrap(), text)), "{check:?}");
+    }
+    for check in [Check::FitsChannel, Check::StyleGuide] {
+        assert!(!passes(&of_text(&filled(check).unwrap(), text)), "there is neither channel nor style guide");
+    }
+}

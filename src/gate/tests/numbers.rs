@@ -1,0 +1,150 @@
+use super::*;
+
+fn from(value: Value) -> FilledCheck {
+    FilledCheck::NumbersFrom(value)
+}
+
+#[test]
+fn every_figure_occurs_in_the_value_whatever_its_form() {
+    for (text, value) in [
+        ("No figures at all.", json!(null)),
+        ("32 of 40 hours", json!({ "logged": 32, "target": 40 })),
+        ("32.0 hours", json!([32])),
+        ("32 hours", json!("32.0")),
+        ("32 hours", json!({ "rows": [{ "hours": "32" }] })),
+        ("032", json!(32)),
+        ("1,250.5 hours", json!(1250.5)),
+        ("1.250,5 Stunden", json!(1250.5)),
+        ("1,250 hours", json!(1250)),
+        ("1 250 heures, 1\u{202F}250,50 euros", json!([1250, 1250.5])),
+        ("1'250 Franken", json!(1250)),
+        ("12,34,567 rupees", json!(1_234_567)),
+        ("7,5 Stunden", json!(7.5)),
+        ("1250", json!("1,250 hours in all")),
+        ("29.3 hours", json!(29.299_999_999_999_997)),
+        ("0.5 or .5", json!(0.5)),
+        ("7½ hours", json!(7.5)),
+        ("-5 hours", json!(-5)),
+        ("5 hours under", json!(-5)),
+        ("−$5.50", json!(-5.5)),
+        ("- 8 hours\n-8 hours", json!(8)),
+        ("between 8-10", json!([8, 10])),
+        ("+5", json!(5)),
+        ("80% done", json!({ "done": "80 %" })),
+        ("8,7,6 in a row", json!([8, 7, 6])),
+        ("version 1.2.3", json!("1.2.3")),
+        ("at 9:30", json!("09:30")),
+        ("at 9:30 pm", json!("2026-11-16T21:30:00Z")),
+        ("at 21:30:15", json!("21:30:15")),
+        ("at 9:30", json!("9:30 p.m.")),
+        ("at 9 am", json!("09:00")),
+        ("um 9.30 Uhr, 9 Uhr", json!(["09:30", "9:00"])),
+        ("32:30 in all", json!("32:30")),
+        ("at 9:30", json!({ "hour": 9, "minute": 30 })),
+        ("on 2026-11-16", json!("2026-11-16")),
+        ("on 16.11.2026, 16.11., 16/11/2026, 11/16/26 or 11/16", json!("2026-11-16T09:00:00Z")),
+        ("on 16 November", json!("2026-11-16")),
+        ("on Nov 16th, 2026", json!("2026-11-16")),
+        ("on the 16th of November 2026", json!("2026-11-16")),
+        ("am 16. November, le 16 novembre, el 16 de noviembre de 2026, il 16 novembre", json!("2026-11-16")),
+        ("Nov. 16–18", json!(["2026-11-16", "2026-11-18"])),
+        ("16, 17 and 18 November", json!(["2026-11-16", "2026-11-17", "2026-11-18"])),
+        ("in November 2026, in 2026-11 and in 2026", json!("2026-11-16")),
+        ("Mon 16: 8 h, on the 17th 7 h", json!({ "2026-11-16": 8, "2026-11-17": 7 })),
+        ("2026-11-16", json!("16 November 2026")),
+        ("16 November 2026", json!({ "day": "16 November", "year": 2026 })),
+        ("May 16", json!({ "month": "May", "day": 16 })),
+        ("May 8.5 hours", json!(8.5)),
+        ("You logged 8.5. Well done.", json!(8.5)),
+        ("1st and 2nd", json!([1, 2])),
+        ("person p7 and R2D2", json!({ "id": "P7", "name": "r2d2" })),
+        ("40h, 3.5h, 8hrs", json!([40, 3.5, 8])),
+        ("40 hours", json!("40h")),
+        ("今週は32時間、2026年", json!([32, "2026-01-01"])),
+        ("３２ hours, ٣٢ hours", json!(32)),
+        ("3\u{200B}2 hours", json!(32)),
+        ("12 m²", json!(12)),
+        ("1. First\n2. Second\n\n**1.** Again\n  2) and so on", json!(null)),
+        ("COVID-19", json!("COVID-19")),
+        ("call +49 30 123-4567", json!("+49 30 123-4567")),
+        ("https://acme.example/t/47?v=2", json!("https://acme.example/t/47?v=2")),
+    ] {
+        let result = of_text(&from(value.clone()), text);
+        assert!(passes(&result), "{text} from {value}: {}", result.feedback);
+    }
+}
+
+#[test]
+fn a_figure_that_does_not_occur_is_told() {
+    for (text, value, missing) in [
+        ("35 hours", json!(32), "35"),
+        ("35 hours", json!(null), "35"),
+        ("35 hours", json!(true), "35"),
+        ("35 hours", json!("thirty-five"), "35"),
+        ("3 of 40", json!({ "logged": 32, "target": 40 }), "3"),
+        ("320", json!(32), "320"),
+        ("32.5", json!([32, 5]), "32.5"),
+        ("8,5 Stunden", json!([8, 5]), "8,5"),
+        ("1,250.5", json!([1, 250.5, 1250]), "1,250.5"),
+        ("it is -5 hours", json!(5), "-5"),
+        ("it is −$1 250.5", json!(1250.5), "-$1 250.5"),
+        ("32.46", json!(32.456), "32.46"),
+        ("80%", json!(0.8), "80"),
+        ("16 hours", json!("2026-11-16"), "16"),
+        ("11 hours", json!("2026-11-16T09:30:00Z"), "11"),
+        ("9 hours", json!("2026-11-16T09:30:00Z"), "9"),
+        ("on 17 November", json!("2026-11-16"), "\"17 November\""),
+        ("on Nov 16, 2025", json!("2026-11-16"), "\"Nov 16, 2025\""),
+        ("on 2026-16-11", json!("2026-11-16"), "2026-16-11"),
+        ("16–17 November", json!("2026-11-16"), "\"16–17 November\""),
+        ("October 2025", json!("2026-11-16"), "\"October 2025\""),
+        ("at 9:30 am", json!("9:30 pm"), "\"9:30 am\""),
+        ("at 9:45", json!("9:30"), "9:45"),
+        ("at 21:30:16", json!("21:30:15"), "21:30:16"),
+        ("in 1.2.4", json!("1.2.3"), "1.2.4"),
+        ("7 hours", json!("p7"), "7"),
+        ("p8", json!("p7"), "\"p8\""),
+        ("41h", json!("40h"), "\"41h\""),
+        ("the 17th", json!("2026-11-16"), "\"17th\""),
+        ("35時間", json!(32), "35"),
+        ("3\u{200B}5 hours", json!([3, 5]), "35"),
+        ("٣٥ hours", json!(32), "35"),
+        ("3. Third", json!(null), "3"),
+        ("Done.\n35. Well", json!(null), "35"),
+        ("24/7", json!(null), "24/7"),
+        ("**35** hours", json!(32), "35"),
+        ("$35", json!(32), "35"),
+    ] {
+        let result = of_text(&from(value.clone()), text);
+        assert_eq!(result.feedback, format!("The figure {missing} does not occur in the data."), "{text} from {value}");
+        assert!(!result.evidence.is_empty());
+    }
+}
+
+#[test]
+fn several_missing_figures_are_told_together() {
+    let judge = |text: &str| of_text(&from(json!(32)), text);
+    assert_eq!(judge("35 and 12, 35 again, of 32").feedback, "The figures 35 and 12 do not occur in the data.");
+    assert_eq!(judge("1, 2, 3, 4 and 5").feedback, "The figures 1, 2, 3 and 2 more do not occur in the data.");
+    assert_eq!(judge("All is well.\nYou logged 35 hours.\nBye").evidence, "You logged 35 hours.");
+}
+
+#[test]
+fn what_channel_and_style_guide_add_needs_no_data() {
+    let facts = from(json!({ "logged": 32 }));
+    let judge = |text: &str, name: Option<&str>| of_formatted(&facts, text, &plain(), Some(&style()), name);
+    assert!(passes(&judge("You logged 32 hours.", Some("Agent 47"))), "{}", judge("You logged 32 hours.", Some("Agent 47")).feedback);
+    assert!(passes(&judge("Hey Agent 47! You logged 32 hours.", Some("Agent 47"))));
+    assert!(passes(&judge(&"You logged 32 hours in this week. ".repeat(40), None)), "too_long names a page");
+    assert_eq!(judge("You logged 47 hours.", Some("Agent 47")).feedback, "The figure 47 does not occur in the data.");
+    assert_eq!(judge("You logged 47 hours.", Some("47")).feedback, "The figure 47 does not occur in the data.");
+    assert_eq!(judge("Acme 24/7 has 32 hours.", None).feedback, "The figure 24/7 does not occur in the data.");
+    assert_eq!(judge("See page 2 of your timesheet.", None).feedback, "The figure 2 does not occur in the data.");
+}
+
+#[test]
+fn the_number_of_a_part_is_not_in_the_text() {
+    let text = "You logged 32 hours in this week. ".repeat(8);
+    let formatted = crate::channel::format(&text, &plain(), None, None);
+    assert!(formatted.is_split && passes(&of_formatted(&from(json!(32)), &text, &plain(), None, None)));
+}

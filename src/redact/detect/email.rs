@@ -1,0 +1,61 @@
+//! E-mail addresses (the forms of RFC 5322 that people use; letters of any script).
+
+use super::super::{Found, Kind};
+use super::add;
+
+pub(super) fn find(text: &str, found: &mut Vec<Found>) {
+    let mut floor = 0;
+    for (at, _) in text.match_indices('@') {
+        if at < floor {
+            continue;
+        }
+        if let Some((start, end)) = address(text, floor, at) {
+            add(found, Kind::Email, start, end);
+            floor = end;
+        }
+    }
+}
+
+fn address(text: &str, floor: usize, at: usize) -> Option<(usize, usize)> {
+    let (left, right) = (text.get(floor..at)?, text.get(at + 1..)?);
+    let mut local = 0;
+    for character in left.chars().rev().take(64).take_while(|c| is_local(*c)) {
+        local += character.len_utf8();
+    }
+    let local = left.get(left.len() - local..)?.trim_start_matches(['.', '-', '\'', '/', '=', '&']);
+    // `a%40b` and `name=ana@…`: what stands before the last `=` is not part of an address in a query.
+    let local = local.rsplit(['=', '/', '&']).next().unwrap_or(local);
+    if local.is_empty() || local.ends_with('.') {
+        return None;
+    }
+    if is_user_of_address(left) {
+        return None;
+    }
+    let domain: usize = right.chars().take(253).take_while(|c| c.is_alphanumeric() || matches!(c, '.' | '-')).map(char::len_utf8).sum();
+    let domain = right.get(..domain)?.trim_end_matches(['.', '-']);
+    let (name, top) = domain.rsplit_once('.')?;
+    let top_is_fine = top.chars().count() >= 2 && (top.chars().all(char::is_alphabetic) || top.starts_with("xn--"));
+    if !top_is_fine || name.is_empty() || name.starts_with(['.', '-']) || domain.contains("..") {
+        return None;
+    }
+    // Pictures for sharp screens (`logo@2x.png`), and addresses of code (`git@host:path`).
+    let is_picture = name.strip_suffix('x').is_some_and(|scale| !scale.is_empty() && scale.bytes().all(|byte| byte.is_ascii_digit()));
+    let after = right.get(domain.len()..)?;
+    let is_code = local == "git" && after.starts_with([':', '/']);
+    if is_picture || is_code {
+        return None;
+    }
+    Some((at - local.len(), at + 1 + domain.len()))
+}
+
+/// Whether what stands before the `@` is the user of a web address, which is found as such.
+fn is_user_of_address(left: &str) -> bool {
+    let near: usize = left.chars().rev().take(128).take_while(|c| !c.is_whitespace()).map(char::len_utf8).sum();
+    let near = left.get(left.len() - near..).unwrap_or_default();
+    near.rfind("://").is_some_and(|at| !near[at + 3..].contains(['/', '?', '#']))
+}
+
+fn is_local(character: char) -> bool {
+    character.is_alphanumeric()
+        || matches!(character, '.' | '_' | '%' | '+' | '-' | '\'' | '!' | '#' | '$' | '&' | '/' | '=' | '?' | '^' | '{' | '|' | '}' | '~')
+}

@@ -1,0 +1,256 @@
+//! API keys and tokens by their prefixes or their names, JSON web tokens, PEM blocks.
+
+use std::sync::LazyLock;
+
+use aho_corasick::{AhoCorasick, AhoCorasickKind};
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+
+use super::super::{Found, Kind};
+use super::{add, before};
+
+/// What a key begins with, and how many characters of `A–Z a–z 0–9 _ -` follow at least. From the documentation of the services.
+const PREFIXES: &[(&str, usize)] = &[
+    ("sk-", 20),
+    ("sk_live_", 16),
+    ("sk_test_", 16),
+    ("rk_live_", 16),
+    ("rk_test_", 16),
+    ("pk_live_", 16),
+    ("pk_test_", 16),
+    ("whsec_", 24),
+    ("ghp_", 36),
+    ("gho_", 36),
+    ("ghu_", 36),
+    ("ghs_", 36),
+    ("ghr_", 36),
+    ("github_pat_", 40),
+    ("glpat-", 20),
+    ("gldt-", 20),
+    ("glrt-", 20),
+    ("xoxb-", 20),
+    ("xoxp-", 20),
+    ("xoxa-", 20),
+    ("xoxr-", 20),
+    ("xoxs-", 20),
+    ("xapp-", 20),
+    ("AKIA", 16),
+    ("ASIA", 16),
+    ("AIza", 35),
+    ("ya29.", 20),
+    ("GOCSPX-", 20),
+    ("npm_", 36),
+    ("pypi-", 50),
+    ("hf_", 30),
+    ("SG.", 40),
+    ("dop_v1_", 60),
+    ("doo_v1_", 60),
+    ("shpat_", 32),
+    ("shpss_", 32),
+    ("shpca_", 32),
+    ("shppa_", 32),
+    ("key-", 32),
+    ("r8_", 36),
+    ("gsk_", 40),
+    ("xai-", 40),
+    ("pplx-", 40),
+    ("tvly-", 20),
+    ("lin_api_", 32),
+    ("ntn_", 40),
+    ("figd_", 40),
+    ("sq0atp-", 22),
+    ("sq0csp-", 40),
+    ("EAAA", 50),
+    ("AGE-SECRET-KEY-1", 50),
+    ("dckr_pat_", 20),
+    ("hvs.", 24),
+    ("sntrys_", 40),
+    ("PMAK-", 40),
+    ("rubygems_", 40),
+    ("cio", 32),
+    ("NRAK-", 20),
+    ("dapi", 32),
+    ("nvapi-", 40),
+    ("tskey-", 20),
+    ("fly_", 40),
+    ("sbp_", 36),
+    ("pscale_tkn_", 32),
+    ("lsv2_", 32),
+    ("CFPAT-", 40),
+    ("ATATT3", 60),
+    ("oy2", 43),
+];
+const JWT: &str = "eyJ";
+const PEM: &str = "-----BEGIN ";
+/// Names that are followed by `=` or `:` and a key, in any case.
+const NAMES: &[&str] = &[
+    "api_key",
+    "apikey",
+    "api-key",
+    "secret",
+    "token",
+    "password",
+    "passwd",
+    "access_key",
+    "accesskey",
+    "private_key",
+    "auth_key",
+    "authkey",
+    "account_key",
+    "accountkey",
+    "credential",
+    "bearer",
+    "x-api-key",
+    "signing_key",
+    "encryption_key",
+];
+
+/// All of them in one pass; a prefix counts only as it is written here.
+static SHAPES: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
+    let shapes = PREFIXES.iter().map(|(prefix, _)| *prefix).chain([JWT, PEM]).chain(NAMES.iter().copied());
+    AhoCorasick::builder().ascii_case_insensitive(true).kind(Some(AhoCorasickKind::DFA)).build(shapes).ok()
+});
+
+pub(super) fn find(text: &str, found: &mut Vec<Found>) {
+    let mut floor = 0;
+    for shape in SHAPES.iter().flat_map(|shapes| shapes.find_overlapping_iter(text)) {
+        let (start, index) = (shape.start(), shape.pattern().as_usize());
+        if index > PREFIXES.len() + 1 {
+            if let Some((start, end)) = named(text, shape.end()) {
+                add(found, Kind::Key, start, end);
+            }
+            continue;
+        }
+        if start < floor {
+            continue;
+        }
+        let written = text.get(start..shape.end()).unwrap_or_default();
+        let hit = match PREFIXES.get(index) {
+            Some((prefix, least)) if *prefix == written => key(text, start, prefix, *least).map(|end| (Kind::Key, end)),
+            None if written == JWT => jwt(text, start).map(|end| (Kind::Jwt, end)),
+            None if written == PEM => pem(text, start).map(|end| (Kind::Pem, end)),
+            _ => None,
+        };
+        if let Some((kind, end)) = hit {
+            add(found, kind, start, end);
+            floor = end;
+        }
+    }
+}
+
+fn is_token(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-')
+}
+
+fn token_length(text: &[u8]) -> usize {
+    text.iter().take_while(|byte| is_token(**byte)).count()
+}
+
+/// A key by its prefix. Its rest must have digits and letters: `sk-learn-contrib-…` is none.
+fn key(text: &str, start: usize, prefix: &str, least: usize) -> Option<usize> {
+    let bytes = text.as_bytes();
+    if before(bytes, start).is_ascii_alphanumeric() || matches!(before(bytes, start), b'_') {
+        return None;
+    }
+    let from = start + prefix.len();
+    let mut end = from + token_length(&bytes[from..]);
+    // Keys of two or three parts with a dot between.
+    while matches!(prefix, "SG." | "hvs." | "ya29." | "ATATT3") && bytes.get(end) == Some(&b'.') && token_length(&bytes[end + 1..]) > 0 {
+        end += 1 + token_length(&bytes[end + 1..]);
+    }
+    let rest = &bytes[from..end];
+    let digits = rest.iter().filter(|byte| byte.is_ascii_digit()).count();
+    let letters = rest.iter().filter(|byte| byte.is_ascii_alphabetic()).count();
+    // Short prefixes that are also parts of words want a rest like noise, in exactly their length.
+    let exact = !matches!(prefix, "cio" | "dapi" | "oy2" | "AKIA" | "ASIA") || rest.len() == least;
+    let upper = !matches!(prefix, "AKIA" | "ASIA") || rest.iter().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit());
+    let has_both = rest.iter().any(u8::is_ascii_lowercase) && rest.iter().any(u8::is_ascii_uppercase);
+    let noise = matches!(prefix, "AKIA" | "ASIA") && digits + letters == least || digits >= 2 && letters >= 2 || digits == 1 && has_both;
+    (rest.len() >= least && exact && upper && noise).then_some(end)
+}
+
+/// Three (signed) or five (encrypted) parts, the first a JSON object with `alg`.
+fn jwt(text: &str, start: usize) -> Option<usize> {
+    let bytes = text.as_bytes();
+    if is_token(before(bytes, start)) {
+        return None;
+    }
+    let head_end = start + token_length(&bytes[start..]);
+    let head = URL_SAFE_NO_PAD.decode(&bytes[start..head_end]).ok()?;
+    let head: serde_json::Value = serde_json::from_slice(&head).ok()?;
+    head.get("alg").or_else(|| head.get("typ"))?;
+    let mut end = head_end;
+    let mut parts = 1;
+    while parts < 5 && bytes.get(end) == Some(&b'.') {
+        let length = token_length(&bytes[end + 1..]);
+        if length == 0 && parts > 2 {
+            break;
+        }
+        end += 1 + length;
+        parts += 1;
+    }
+    (parts >= 2).then_some(end)
+}
+
+/// From the first line to the last; a block that was cut off: to the end of its letters. Lines may also be written as `\n`.
+fn pem(text: &str, start: usize) -> Option<usize> {
+    let rest = &text[start + PEM.len()..];
+    let label_length = rest.bytes().take(64).take_while(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || *byte == b' ').count();
+    let label = &rest[..label_length];
+    let body = rest[label_length..].strip_prefix("-----")?;
+    let body_start = text.len() - body.len();
+    let is_body = |byte: &u8| {
+        byte.is_ascii_alphanumeric()
+            || matches!(byte, b'+' | b'/' | b'=' | b'\\' | b'\n' | b'\r' | b' ' | b'\t' | b':' | b',' | b'-' | b'"' | b'>')
+    };
+    let length = body.bytes().take(1 << 16).take_while(|byte| is_body(byte)).count();
+    let body = &body[..length];
+    let last = format!("-----END {label}-----");
+    if let Some(at) = body.find(&last) {
+        return Some(body_start + at + last.len());
+    }
+    let is_letter = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '/' | '=');
+    let is_key = body.split(|c| !is_letter(c)).any(|line| line.len() >= 32);
+    body.rfind(is_letter).filter(|_| is_key).map(|end| body_start + end + 1)
+}
+
+/// The value behind a name, if it looks like noise.
+fn named(text: &str, name_end: usize) -> Option<(usize, usize)> {
+    let bytes = text.as_bytes();
+    let mut at = name_end + bytes[name_end..].iter().take(24).take_while(|byte| is_token(**byte)).count();
+    let skip = |at: &mut usize, set: &[u8], most: usize| {
+        let count = bytes[*at..].iter().take(most).take_while(|byte| set.contains(byte)).count();
+        *at += count;
+        count
+    };
+    skip(&mut at, b"\"'", 1);
+    skip(&mut at, b" \t", 4);
+    let marks = skip(&mut at, b"=:>", 2);
+    let spaces = skip(&mut at, b" \t", 4);
+    // "Bearer abc": a space is enough there.
+    let is_bearer =
+        name_end.checked_sub(6).and_then(|from| text.get(from..name_end)).is_some_and(|name| name.eq_ignore_ascii_case("bearer"));
+    if marks == 0 && !(is_bearer && (spaces > 0 || at > name_end)) {
+        return None;
+    }
+    skip(&mut at, b"\"'", 1);
+    let length = bytes[at..].iter().take_while(|byte| is_token(**byte) || matches!(byte, b'/' | b'+' | b'=' | b'.' | b'~')).count();
+    let value = text.get(at..at + length)?.trim_end_matches(['.', '/']);
+    (is_noise(value) && bytes.get(at + length) != Some(&b'(')).then_some((at, at + value.len()))
+}
+
+/// At least 16 characters, letters and digits mixed as no word mixes them.
+fn is_noise(value: &str) -> bool {
+    let classes = value.bytes().map(|byte| match byte {
+        b'0'..=b'9' => 1,
+        b'a'..=b'z' => 2,
+        b'A'..=b'Z' => 3,
+        _ => 0,
+    });
+    let classes: Vec<u8> = classes.collect();
+    let changes = classes.windows(2).filter(|pair| pair[0] != pair[1] && pair[0] != 0 && pair[1] != 0).count();
+    let digits = classes.iter().filter(|class| **class == 1).count();
+    let letters = classes.iter().filter(|class| **class > 1).count();
+    let different = value.bytes().collect::<std::collections::HashSet<u8>>().len();
+    value.len() >= 16 && digits >= 2 && letters >= 4 && different >= 8 && changes >= 4 && !value.contains("://")
+}

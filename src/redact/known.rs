@@ -1,0 +1,159 @@
+//! The values that are known to be secret or personal, and the forms in which they turn up.
+
+use std::collections::HashSet;
+
+use aho_corasick::{AhoCorasick, AhoCorasickBuilder, AhoCorasickKind};
+use base64::Engine;
+use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
+use serde_json::Value;
+use unicode_normalization::UnicodeNormalization;
+use unicode_segmentation::UnicodeSegmentation;
+
+use super::Kind;
+
+/// A secret shorter than this would mask half of every text; it is not looked for.
+const SHORTEST_SECRET: usize = 4;
+/// Encoded forms shorter than this are found by chance.
+const SHORTEST_FORM: usize = 6;
+/// Bytes of patterns up to which the fast form of the automaton is made; it takes some hundred times as much memory.
+const MOST_FAST: usize = 1 << 15;
+
+/// Values to find, as one automaton.
+#[derive(Debug, Default)]
+pub(super) struct Known {
+    finder: Option<AhoCorasick>,
+    /// Of each pattern: whose it is.
+    owners: Vec<usize>,
+    /// Bytes of the longest pattern.
+    pub longest: usize,
+}
+
+impl Known {
+    /// Secrets, in all the forms of [`forms`].
+    pub fn secrets<'a>(secrets: impl IntoIterator<Item = &'a str>) -> Known {
+        Known::build(
+            secrets.into_iter().enumerate().flat_map(|(owner, secret)| forms(secret).into_iter().map(move |form| (form, owner))),
+            false,
+        )
+    }
+
+    /// Personal values, whose owners are their places: as a whole and, where they are no address or number of a known shape, by word.
+    pub fn personal(values: &[(Kind, String)]) -> Known {
+        let forms = |(owner, (kind, value)): (usize, &(Kind, String))| spellings(*kind, value).into_iter().map(move |form| (form, owner));
+        Known::build(values.iter().enumerate().flat_map(forms), true)
+    }
+
+    fn build(patterns: impl Iterator<Item = (String, usize)>, any_case: bool) -> Known {
+        let mut seen = HashSet::new();
+        let (patterns, owners): (Vec<String>, Vec<usize>) = patterns.filter(|(pattern, _)| seen.insert(pattern.clone())).unzip();
+        let longest = patterns.iter().map(String::len).max().unwrap_or(0);
+        let finder = match patterns.is_empty() {
+            true => None,
+            // Cannot fail for patterns that fit into memory: the only error is one of size.
+            false => {
+                let bytes: usize = patterns.iter().map(String::len).sum();
+                let kind = (bytes <= MOST_FAST).then_some(AhoCorasickKind::DFA);
+                AhoCorasickBuilder::new().ascii_case_insensitive(any_case).kind(kind).build(&patterns).ok()
+            }
+        };
+        Known { finder, owners, longest }
+    }
+
+    /// Where the values stand, with their owners; places may overlap.
+    pub fn find<'a>(&'a self, text: &'a str) -> impl Iterator<Item = (std::ops::Range<usize>, usize)> + 'a {
+        let found = self.finder.iter().flat_map(move |finder| finder.find_overlapping_iter(text));
+        found.filter_map(|found| Some((found.range(), *self.owners.get(found.pattern().as_usize())?)))
+    }
+}
+
+/// A secret as it is, and as it looks in a web address, in JSON, in HTML, in hex and inside base64.
+fn forms(secret: &str) -> Vec<String> {
+    let secret = secret.trim();
+    if secret.len() < SHORTEST_SECRET {
+        return vec![];
+    }
+    let mut forms = vec![secret.to_owned()];
+    // Each line of a key that has several.
+    forms.extend(secret.lines().map(str::trim).filter(|line| line.len() >= 12).map(str::to_owned));
+    let json = Value::String(secret.to_owned()).to_string();
+    forms.push(json[1..json.len() - 1].to_owned());
+    forms.push(json[1..json.len() - 1].replace('/', "\\/"));
+    forms.push(
+        secret
+            .chars()
+            .map(|c| {
+                if c.is_ascii() { c.to_string() } else { c.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}")).collect() }
+            })
+            .collect(),
+    );
+    let percent = |keep: &dyn Fn(u8) -> bool, upper: bool| -> String {
+        let escape = |byte: u8| if upper { format!("%{byte:02X}") } else { format!("%{byte:02x}") };
+        secret
+            .bytes()
+            .map(|byte| if byte.is_ascii_alphanumeric() || keep(byte) { char::from(byte).to_string() } else { escape(byte) })
+            .collect()
+    };
+    for upper in [true, false] {
+        forms.push(percent(&|byte| matches!(byte, b'-' | b'.' | b'_' | b'~'), upper));
+        forms.push(percent(&|byte| matches!(byte, b'-' | b'.' | b'_' | b'~' | b'!' | b'*' | b'\'' | b'(' | b')'), upper));
+        forms.push(percent(&|byte| matches!(byte, b'-' | b'.' | b'_' | b'*'), upper).replace("%20", "+"));
+    }
+    forms.push(secret.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;").replace('\'', "&#39;"));
+    let hex: String = secret.bytes().map(|byte| format!("{byte:02x}")).collect();
+    forms.push(hex.to_uppercase());
+    forms.push(hex);
+    for offset in 0..3 {
+        forms.extend(inside_base64(secret, offset));
+    }
+    forms.retain(|form| form == secret || form.len() >= SHORTEST_FORM);
+    forms
+}
+
+/// The letters that a secret always gives inside base64 when so many bytes (mod 3) stand before it: those that depend on its
+/// neighbours are left out. In the usual and the web alphabet.
+fn inside_base64(secret: &str, offset: usize) -> [String; 2] {
+    let mut bytes = vec![0; offset];
+    bytes.extend_from_slice(secret.as_bytes());
+    let skip = [0, 2, 3][offset];
+    let sure = bytes.len() * 8 / 6;
+    [STANDARD_NO_PAD.encode(&bytes), URL_SAFE_NO_PAD.encode(&bytes)].map(|form| form.get(skip..sure).unwrap_or_default().to_owned())
+}
+
+/// A personal value and its words, in the cases and normal forms that occur.
+fn spellings(kind: Kind, value: &str) -> Vec<String> {
+    let whole: String = value.split_whitespace().collect::<Vec<_>>().join(" ");
+    let mut texts = vec![value.trim().to_owned(), whole.clone()];
+    match kind {
+        Kind::Person => texts.extend(whole.unicode_words().filter(|word| is_telling_word(word) && *word != whole).map(str::to_owned)),
+        // Not the domain, which is everybody's.
+        Kind::Email => {
+            texts.extend(whole.split_once('@').map(|(local, _)| local).filter(|local| is_telling_word(local)).map(str::to_owned))
+        }
+        _ => {}
+    }
+    let mut forms = vec![];
+    for text in texts.into_iter().filter(|text| is_telling(text)) {
+        for text in [text.nfc().collect::<String>(), text.nfd().collect()] {
+            // The search itself knows the case of A to Z.
+            if text.is_ascii() { forms.push(text.to_lowercase()) } else { forms.extend([text.to_lowercase(), text.to_uppercase(), text]) }
+        }
+    }
+    forms
+}
+
+/// A value that can be looked for at all: two letters, or three digits.
+fn is_telling(text: &str) -> bool {
+    let letters = text.chars().filter(|c| c.is_alphabetic()).count();
+    letters >= 2 || text.chars().any(is_wide) || text.chars().filter(char::is_ascii_digit).count() >= 3
+}
+
+/// A word of a value that is masked by itself: three letters, or five digits; one sign in scripts that write words so.
+fn is_telling_word(word: &str) -> bool {
+    let letters = word.chars().filter(|c| c.is_alphabetic()).count();
+    letters >= 3 || word.chars().filter(char::is_ascii_digit).count() >= 5 || word.chars().filter(|c| is_wide(*c)).count() >= 2
+}
+
+/// Written without spaces between words.
+pub(super) fn is_wide(character: char) -> bool {
+    matches!(character, '\u{0E00}'..='\u{0EFF}' | '\u{1000}'..='\u{109F}' | '\u{1780}'..='\u{17FF}' | '\u{3040}'..='\u{30FF}' | '\u{3400}'..='\u{9FFF}' | '\u{F900}'..='\u{FAFF}' | '\u{20000}'..='\u{3FFFF}')
+}

@@ -1,0 +1,120 @@
+//! What is put in the place of a value: `<EMAIL_1>`, or `***` for a secret.
+
+use std::collections::HashMap;
+use std::collections::hash_map::DefaultHasher;
+use std::hash::{Hash, Hasher};
+use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
+
+use super::Kind;
+
+/// After so many different values of a run no more are told apart.
+const MOST_NUMBERS: usize = 100_000;
+
+/// The numbers that values were given, in the order of their first places. Values are kept as hashes only.
+#[derive(Debug, Default)]
+pub(super) struct Numbers {
+    given: Mutex<(HashMap<u64, usize>, HashMap<Kind, usize>)>,
+}
+
+impl Numbers {
+    /// The number of a value, the same each time.
+    pub fn of(&self, kind: Kind, value: &str) -> usize {
+        let mut hasher = DefaultHasher::new();
+        (kind, normal(kind, value)).hash(&mut hasher);
+        let key = hasher.finish();
+        let mut given = self.given.lock().unwrap_or_else(PoisonError::into_inner);
+        let (numbers, last) = &mut *given;
+        if let Some(number) = numbers.get(&key) {
+            return *number;
+        }
+        let last = last.entry(kind).or_insert(0);
+        if numbers.len() >= MOST_NUMBERS {
+            return *last;
+        }
+        *last += 1;
+        numbers.insert(key, *last);
+        *last
+    }
+}
+
+/// The same number for `+49 151` and `+49151`, `A@b.de` and `a@b.de`.
+fn normal(kind: Kind, value: &str) -> String {
+    match kind {
+        Kind::Phone | Kind::Card | Kind::Ssn => value.chars().filter(char::is_ascii_digit).collect(),
+        Kind::Iban => value.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_uppercase(),
+        Kind::Email | Kind::Person | Kind::Ip => value.to_lowercase(),
+        _ => value.to_owned(),
+    }
+}
+
+/// How much was read and written: the result is never longer than twice the text.
+#[derive(Debug, Default, Clone, Copy)]
+pub(super) struct Budget {
+    pub read: usize,
+    pub written: usize,
+}
+
+impl Budget {
+    /// The marker of a value: the long one, unless a text of nothing but short values would grow beyond twice its length; then a
+    /// short one with the same number, then stars.
+    pub fn marker(&self, kind: Kind, number: usize, length: usize) -> String {
+        let long = format!("<{}_{number}>", kind.word());
+        if self.written + long.len() <= 2 * (self.read + length) {
+            return long;
+        }
+        let short = format!("<{}{number}>", letter(kind));
+        if short.len() <= 2 * length { short } else { "*".repeat(length.min(3)) }
+    }
+}
+
+fn letter(kind: Kind) -> char {
+    match kind {
+        Kind::Person => 'P',
+        Kind::Phone => 'T',
+        Kind::Ip => 'A',
+        Kind::Email => 'E',
+        Kind::Ssn => 'S',
+        Kind::Card => 'C',
+        Kind::Iban => 'B',
+        Kind::Url => 'U',
+        Kind::Key => 'K',
+        Kind::Jwt => 'J',
+        Kind::Pem => 'M',
+    }
+}
+
+const KINDS: [Kind; 11] =
+    [Kind::Person, Kind::Phone, Kind::Ip, Kind::Email, Kind::Ssn, Kind::Card, Kind::Iban, Kind::Url, Kind::Key, Kind::Jwt, Kind::Pem];
+
+/// The places of markers and stars: what was masked before is left alone.
+pub(super) fn masked(text: &str) -> Vec<Range<usize>> {
+    let bytes = text.as_bytes();
+    let mut ranges = vec![];
+    let mut at = 0;
+    while let Some(start) =
+        bytes.get(at..).and_then(|rest| rest.iter().position(|byte| matches!(byte, b'<' | b'*'))).map(|offset| at + offset)
+    {
+        let length = if bytes[start] == b'*' {
+            bytes[start..].iter().take_while(|byte| **byte == b'*').count()
+        } else {
+            marker_length(&bytes[start..])
+        };
+        let is_mask = bytes[start] == b'<' && length > 0 || length >= 3;
+        if is_mask {
+            ranges.push(start..start + length);
+        }
+        at = start + length.max(1);
+    }
+    ranges
+}
+
+/// The length of the marker that these bytes begin with, else 0.
+fn marker_length(bytes: &[u8]) -> usize {
+    let Some(end) = bytes.iter().take(32).position(|byte| *byte == b'>') else { return 0 };
+    let inside = bytes.get(1..end).unwrap_or_default();
+    let digits = inside.iter().rev().take_while(|byte| byte.is_ascii_digit()).count();
+    let word = &inside[..inside.len() - digits];
+    let is_known = KINDS.iter().any(|kind| word.strip_suffix(b"_") == Some(kind.word().as_bytes()) || word == [letter(*kind) as u8]);
+    if digits > 0 && is_known { end + 1 } else { 0 }
+}

@@ -1,0 +1,227 @@
+//! The values of one run, and the masking of texts.
+
+use std::collections::HashSet;
+use std::ops::Range;
+
+use serde_json::Value;
+
+use super::known::{Known, is_wide};
+use super::marker::{Budget, Numbers, masked};
+use super::{Kind, find_pii};
+
+/// Knows the secrets and personal values of a run. A value has the same marker everywhere in the run.
+#[derive(Debug, Default)]
+pub struct Redactor {
+    secrets: Known,
+    personal: Known,
+    /// The personal values, by owner: what counts is the value as it was made known.
+    values: Vec<(Kind, String)>,
+    learned: HashSet<String>,
+    numbers: Numbers,
+}
+
+/// A place to mask. Of places that overlap the first in this order gives the mask.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Mask {
+    /// Of a personal value: its place in `values`.
+    Personal(usize),
+    Found(Kind),
+    Secret,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Hit {
+    pub start: usize,
+    pub end: usize,
+    mask: Mask,
+}
+
+impl Redactor {
+    /// With these secrets (4 bytes or longer; also found base64-, URL-, hex-, JSON- and HTML-encoded) and personal values (texts and
+    /// numbers; those in lists and objects too), which are masked as a whole and by word, in any case.
+    pub fn new<'a>(secrets: impl IntoIterator<Item = &'a str>, personal: impl IntoIterator<Item = &'a Value>) -> Redactor {
+        let mut redactor = Redactor { secrets: Known::secrets(secrets), ..Redactor::default() };
+        redactor.learn(personal);
+        redactor
+    }
+
+    /// Adds personal values, such as those of a table that was read. Costs as much as all values are long: better many at once.
+    pub fn learn<'a>(&mut self, personal: impl IntoIterator<Item = &'a Value>) {
+        let mut texts = vec![];
+        personal.into_iter().for_each(|value| texts_of(value, &mut texts));
+        let before = self.values.len();
+        for text in texts {
+            let kind = match find_pii(&text).as_slice() {
+                [one] if one.range == (0..text.len()) => one.kind,
+                _ => Kind::Person,
+            };
+            if self.learned.insert(text.clone()) {
+                self.values.push((kind, text));
+            }
+        }
+        if self.values.len() > before {
+            self.personal = Known::personal(&self.values);
+        }
+    }
+
+    /// The text with every secret as `***` and every personal value and shape of one as a marker such as `<EMAIL_1>`. Doing it again
+    /// changes nothing. Never more than twice as long.
+    pub fn redact(&self, text: &str) -> String {
+        let hits = self.hits(text);
+        self.write(text, &hits, 0..text.len(), &mut Budget::default())
+    }
+
+    /// The value with all its texts and keys masked; a number that is a personal value or a secret becomes a text.
+    pub fn redact_value(&self, value: &Value) -> Value {
+        match value {
+            Value::String(text) => Value::String(self.redact(text)),
+            Value::Number(number) => {
+                let text = number.to_string();
+                let masked = self.redact(&text);
+                if masked == text { value.clone() } else { Value::String(masked) }
+            }
+            Value::Array(list) => Value::Array(list.iter().map(|value| self.redact_value(value)).collect()),
+            Value::Object(map) => Value::Object(map.iter().map(|(key, value)| (self.redact(key), self.redact_value(value))).collect()),
+            Value::Null | Value::Bool(_) => value.clone(),
+        }
+    }
+
+    /// The longest value that is known, in bytes.
+    pub(super) fn longest(&self) -> usize {
+        self.secrets.longest.max(self.personal.longest)
+    }
+
+    /// All places to mask, in order and apart. What a mask uncovers (a number that stood next to a secret, say) is looked for again,
+    /// so that a second redaction finds nothing new.
+    pub(super) fn hits(&self, text: &str) -> Vec<Hit> {
+        let mut hits: Vec<Hit> =
+            self.secrets.find(text).map(|(range, _)| Hit { start: range.start, end: range.end, mask: Mask::Secret }).collect();
+        merge(&mut hits);
+        for _ in 0..4 {
+            let covered = (!hits.is_empty()).then(|| cover(text, &hits));
+            let now = covered.as_deref().unwrap_or(text);
+            let mut new = self.look(now);
+            if new.is_empty() {
+                break;
+            }
+            hits.append(&mut new);
+            merge(&mut hits);
+        }
+        hits
+    }
+
+    fn look(&self, text: &str) -> Vec<Hit> {
+        let mut hits: Vec<Hit> = find_pii(text)
+            .into_iter()
+            .map(|found| Hit { start: found.range.start, end: found.range.end, mask: Mask::Found(found.kind) })
+            .collect();
+        let personal = self.personal.find(text).filter(|(range, _)| is_whole(text, range.start, range.end));
+        hits.extend(personal.map(|(range, owner)| Hit { start: range.start, end: range.end, mask: Mask::Personal(owner) }));
+        if hits.is_empty() {
+            return hits;
+        }
+        let masked = masked(text);
+        hits.into_iter().flat_map(|hit| without(text, hit, &masked)).collect()
+    }
+
+    /// Writes a piece of the text with its hits masked.
+    pub(super) fn write(&self, text: &str, hits: &[Hit], piece: Range<usize>, budget: &mut Budget) -> String {
+        let mut out = String::with_capacity(piece.len());
+        let mut at = piece.start;
+        let plain = |out: &mut String, budget: &mut Budget, piece: &str| {
+            out.push_str(piece);
+            budget.read += piece.len();
+            budget.written += piece.len();
+        };
+        for hit in hits.iter().filter(|hit| piece.start < hit.end && hit.end <= piece.end) {
+            let start = hit.start.max(at);
+            plain(&mut out, budget, text.get(at..start).unwrap_or_default());
+            let value = text.get(start..hit.end).unwrap_or_default();
+            let marker = match &hit.mask {
+                Mask::Secret | Mask::Found(Kind::Url) => "***".to_owned(),
+                Mask::Found(kind) => budget.marker(*kind, self.numbers.of(*kind, value), value.len()),
+                Mask::Personal(owner) => match self.values.get(*owner) {
+                    Some((kind, known)) => budget.marker(*kind, self.numbers.of(*kind, known), value.len()),
+                    None => "***".to_owned(),
+                },
+            };
+            out.push_str(&marker);
+            budget.read += value.len();
+            budget.written += marker.len();
+            at = hit.end;
+        }
+        plain(&mut out, budget, text.get(at..piece.end).unwrap_or_default());
+        out
+    }
+}
+
+fn texts_of(value: &Value, texts: &mut Vec<String>) {
+    match value {
+        Value::String(text) => texts.push(text.trim().to_owned()),
+        Value::Number(number) => texts.push(number.to_string()),
+        Value::Array(list) => list.iter().for_each(|value| texts_of(value, texts)),
+        Value::Object(map) => map.values().for_each(|value| texts_of(value, texts)),
+        Value::Null | Value::Bool(_) => {}
+    }
+}
+
+/// The pieces of a place that are not masked already and have something to mask.
+fn without(text: &str, hit: Hit, masked: &[Range<usize>]) -> Vec<Hit> {
+    let mut pieces = vec![];
+    let mut at = hit.start;
+    let first = masked.partition_point(|range| range.end <= hit.start);
+    let inside = masked.iter().skip(first).take_while(|range| range.start < hit.end).cloned();
+    for gap in inside.chain(std::iter::once(hit.end..hit.end)) {
+        let is_something = |piece: &str| piece.contains(char::is_alphanumeric);
+        if at < gap.start && text.get(at..gap.start).is_some_and(is_something) {
+            pieces.push(Hit { start: at, end: gap.start, mask: hit.mask.clone() });
+        }
+        at = at.max(gap.end);
+    }
+    pieces
+}
+
+/// Stands by itself, not inside a longer word; in scripts without spaces it may stand anywhere.
+fn is_whole(text: &str, start: usize, end: usize) -> bool {
+    let (Some(inside), Some(left), Some(right)) = (text.get(start..end), text.get(..start), text.get(end..)) else { return false };
+    let joins = |a: Option<char>, b: Option<char>| match (a, b) {
+        (Some(a), Some(b)) => a.is_alphanumeric() && b.is_alphanumeric() && !is_wide(a) && !is_wide(b),
+        _ => false,
+    };
+    !joins(left.chars().next_back(), inside.chars().next()) && !joins(inside.chars().next_back(), right.chars().next())
+}
+
+/// Joins places that overlap; the gravest mask counts, of equal ones that of the longer.
+fn merge(hits: &mut Vec<Hit>) {
+    hits.sort_by_key(|hit| (hit.start, std::cmp::Reverse(hit.end)));
+    let mut merged: Vec<Hit> = Vec::with_capacity(hits.len());
+    for hit in hits.drain(..) {
+        match merged.last_mut() {
+            Some(last) if hit.start < last.end => {
+                last.end = last.end.max(hit.end);
+                let is_graver = match (&hit.mask, &last.mask) {
+                    (Mask::Personal(_), Mask::Personal(_)) => false,
+                    (new, old) => new > old,
+                };
+                if is_graver {
+                    last.mask = hit.mask;
+                }
+            }
+            _ => merged.push(hit),
+        }
+    }
+    *hits = merged;
+}
+
+/// The text with stars over the hits, of the same length.
+fn cover(text: &str, hits: &[Hit]) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut at = 0;
+    for hit in hits {
+        out.push_str(text.get(at..hit.start).unwrap_or_default());
+        out.extend(std::iter::repeat_n('*', hit.end - hit.start));
+        at = hit.end;
+    }
+    out.push_str(text.get(at..).unwrap_or_default());
+    out
+}

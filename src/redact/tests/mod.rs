@@ -1,0 +1,199 @@
+//! Masking of known values, markers, streams; the shapes are in `labelled`.
+
+mod labelled;
+
+use std::sync::LazyLock;
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::{Found, Kind, Redactor, Stream, find_pii};
+
+fn kinds(text: &str) -> Vec<(Kind, &str)> {
+    find_pii(text).into_iter().map(|Found { kind, range }| (kind, &text[range])).collect()
+}
+
+fn redactor() -> Redactor {
+    let personal =
+        json!([{ "name": "Ana Torres", "email": "ana.torres@example.com", "phone": "+49 151 23456789", "id": 4711 }, "Bo", "王小明"]);
+    Redactor::new(["s3cr3t/Töken+1", "hunter2hunter2"], [&personal])
+}
+
+#[test]
+fn personal_values_are_masked_whole_and_by_word_in_any_case() {
+    let redactor = redactor();
+    assert_eq!(
+        redactor.redact("Dear Ana Torres, is ANA here? Mrs. torres and Banana stay."),
+        "Dear <PERSON_1>, is <PERSON_1> here? Mrs. <PERSON_1> and Banana stay."
+    );
+    assert_eq!(
+        redactor.redact("Mail ana.torres@example.com or Ana.Torres; number 4711, not 47110."),
+        "Mail <EMAIL_1> or <EMAIL_1>; number <PERSON_2>, not 47110."
+    );
+    assert_eq!(redactor.redact("我是王小明吗? 4111"), "我是<PERSON_3>吗? 4111");
+}
+
+#[test]
+fn a_value_has_the_same_marker_everywhere() {
+    let redactor = redactor();
+    let first = redactor.redact("a.b@c.example wrote to x@y.example");
+    assert_eq!(first, "<EMAIL_1> wrote to <EMAIL_2>");
+    assert_eq!(redactor.redact("To: X@Y.example, call +1 (212) 555-0147 or +12125550147"), "To: <EMAIL_2>, call <PHONE_1> or <PHONE_1>");
+}
+
+#[test]
+fn a_secret_is_found_in_every_encoding() {
+    use base64::Engine;
+    use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+    let redactor = redactor();
+    let secret = "s3cr3t/Töken+1";
+    let mut forms = vec![
+        secret.to_owned(),
+        "s3cr3t%2FT%C3%B6ken%2B1".into(),
+        "s3cr3t%2ft%c3%b6ken%2b1".replace("%2ft", "%2fT"),
+        "s3cr3t\\/Töken+1".into(),
+        "s3cr3t/T\\u00f6ken+1".into(),
+        secret.bytes().map(|byte| format!("{byte:02x}")).collect(),
+        secret.bytes().map(|byte| format!("{byte:02X}")).collect(),
+    ];
+    for before in ["", "a", "user", "user:"] {
+        for after in ["", "!", "more"] {
+            let text = format!("{before}{secret}{after}");
+            forms.extend([STANDARD.encode(&text), URL_SAFE_NO_PAD.encode(&text)]);
+        }
+    }
+    for form in forms {
+        let masked = redactor.redact(&format!("x {form} y"));
+        let left: String = masked.chars().filter(|c| c.is_ascii_alphanumeric()).collect();
+        assert!(masked.contains("***") && left.len() <= 22, "{form}: {masked}");
+    }
+    assert_eq!(redactor.redact("key=hunter2hunter2hunter2"), "key=***");
+}
+
+#[test]
+fn values_are_masked_in_texts_keys_and_numbers() {
+    let value = json!({ "who": "Ana Torres", "ana.torres@example.com": [4711, 12, true, null], "note": "hunter2hunter2" });
+    assert_eq!(redactor().redact_value(&value), json!({ "who": "<PERSON_1>", "<EMAIL_1>": ["<P2>", 12, true, null], "note": "***" }));
+}
+
+#[test]
+fn short_values_get_short_markers_when_a_text_is_nothing_else() {
+    let redactor = redactor();
+    assert_eq!(redactor.redact("Ana"), "<P1>");
+    assert_eq!(redactor.redact("Bo"), "<P2>");
+    assert_eq!(redactor.redact("I, Bo and Ana Bo"), "I, <P2> and <PERSON_1> <P2>");
+    assert_eq!(redactor.redact("It was, as we said, Bo who"), "It was, as we said, <PERSON_2> who");
+}
+
+#[test]
+fn what_stood_beside_a_secret_is_found_at_once() {
+    let redactor = redactor();
+    let once = redactor.redact("hunter2hunter24111 1111 1111 1111");
+    assert_eq!(once, "***<CARD_1>");
+    assert_eq!(redactor.redact(&once), once);
+}
+
+#[test]
+fn the_user_and_token_of_an_address_go_and_the_rest_stays() {
+    let redactor = Redactor::default();
+    assert_eq!(redactor.redact("postgres://me:pw@db.example/x?sslmode=1"), "postgres://***@db.example/x?sslmode=1");
+    assert_eq!(redactor.redact("https://a.example/?q=1&access_token=abcdef123&r=2"), "https://a.example/?q=1&access_token=***&r=2");
+}
+
+#[test]
+fn overlapping_finds_are_one() {
+    assert_eq!(kinds("https://a.example/?token=abcdef@b.example"), [(Kind::Url, "abcdef@b.example")]);
+}
+
+#[test]
+fn no_known_value_is_left_whatever_its_length() {
+    assert_eq!(Redactor::new(["abc", ""], [&json!(["", "x", 7, 42])]).redact("abc x 7 42"), "abc x 7 42");
+    assert_eq!(Redactor::new(["abcd"], [&json!("Ng")]).redact("xabcdx Ng"), "x***x <PERSON_1>");
+}
+
+#[test]
+fn a_block_of_many_lines_is_masked_across_chunks() {
+    let body = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7\n".repeat(60);
+    let text = format!("before\n-----BEGIN PRIVATE KEY-----\n{body}-----END PRIVATE KEY-----\nafter {}\n", "words ".repeat(400));
+    let redactor = Redactor::default();
+    let mut stream = Stream::new(&redactor);
+    let mut out: String = text.as_bytes().chunks(100).map(|chunk| stream.push(std::str::from_utf8(chunk).unwrap_or_default())).collect();
+    out.push_str(&stream.finish());
+    assert_eq!(out, Redactor::default().redact(&text));
+    assert!(out.starts_with("before\n<PEM_1>\nafter words"));
+}
+
+#[test]
+fn a_text_without_white_space_passes_through_a_stream() {
+    let redactor = redactor();
+    let mut stream = Stream::new(&redactor);
+    let mut length = 0;
+    for _ in 0..600 {
+        length += stream.push(&"x".repeat(1000)).len();
+    }
+    assert!(length > 300_000);
+    assert_eq!(length + stream.finish().len(), 600_000);
+}
+
+/// Made once: what it knows takes longer to learn than a text to mask.
+static SHARED: LazyLock<Redactor> = LazyLock::new(redactor);
+
+fn texts() -> impl Strategy<Value = String> {
+    let piece = prop_oneof![
+        4 => "[a-zA-Z0-9 .,:@/+<>_*-]{0,10}",
+        3 => prop::sample::select(vec![
+            "Ana", "ana torres", "Torres", "Bo", "hunter2hunter2", "s3cr3t/Töken+1", "a@b.example", "4111 1111 1111 1111", "DE89 3704 0044 0532 0130 00",
+            "123-45-6789", "+49 151 23456789", "phone ", "10.1.2.3", "2001:db8::1", "https://u:p@h.example/", "?token=abcdef12", "<EMAIL_1>", "<P1>", "***",
+            "-----BEGIN PRIVATE KEY-----", "王小明", "ssn ", " ", "\n", "AKIA", "é", "PERSON", "<", ">",
+        ]).prop_map(str::to_owned),
+        1 => any::<String>(),
+    ];
+    prop::collection::vec(piece, 0..24).prop_map(|pieces| pieces.concat())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(128))]
+
+    #[test]
+    fn masking_twice_is_masking_once_and_never_doubles_the_length(text in texts()) {
+        let redactor = &*SHARED;
+        let once = redactor.redact(&text);
+        prop_assert!(once.len() <= 2 * text.len(), "{} {}", text, once);
+        prop_assert!(!once.contains("hunter2hunter2") && !once.contains("s3cr3t/Töken+1"), "{}", once);
+        prop_assert_eq!(redactor.redact(&once), once);
+    }
+
+    #[test]
+    fn a_stream_gives_what_the_whole_gives(pieces in prop::collection::vec(texts(), 0..40), size in 1usize..300) {
+        let text = pieces.join(" ");
+        let redactor = &*SHARED;
+        let mut stream = Stream::new(redactor);
+        let mut out = String::new();
+        let mut rest = text.as_str();
+        while !rest.is_empty() {
+            let mut end = size.min(rest.len());
+            while !rest.is_char_boundary(end) {
+                end += 1;
+            }
+            out.push_str(&stream.push(&rest[..end]));
+            rest = &rest[end..];
+        }
+        out.push_str(&stream.finish());
+        prop_assert_eq!(out, redactor.redact(&text));
+    }
+
+    #[test]
+    fn found_places_are_in_order_apart_and_on_characters(text in any::<String>()) {
+        let mut at = 0;
+        for found in find_pii(&text) {
+            prop_assert!(found.range.start >= at && text.get(found.range.clone()).is_some_and(|value| !value.is_empty()));
+            at = found.range.end;
+        }
+    }
+}
+
+#[test]
+fn values_keep_their_shape() {
+    let value: Value = json!({ "a": [1, 2.5, "x"], "b": { "c": null } });
+    assert_eq!(Redactor::default().redact_value(&value), value);
+}
