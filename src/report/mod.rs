@@ -10,6 +10,7 @@ mod json;
 mod junit;
 mod pages;
 mod picture;
+mod record;
 mod sarif;
 
 pub use github::github;
@@ -17,6 +18,7 @@ pub use human::human;
 pub use json::{json, jsonl};
 pub use junit::junit;
 pub use pages::page;
+pub use record::record;
 pub use sarif::sarif;
 
 use crate::diagnostic::{Code, Diagnostic, Severity, Suppressed};

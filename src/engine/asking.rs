@@ -1,0 +1,516 @@
+//! Talking with a model: the prompt, repair of answers of the wrong shape, retries, fallback.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::Run;
+use super::command::{Command, Request};
+use super::shape;
+use super::state::{NodeRef, Work};
+use crate::event::{Answer, Failure, FailureKind, Happening, Note, Purpose, Usage};
+use crate::model::{Agent, AgentStep, Model, Provider, Replies, ReplyBody, ReplySet, Shape, StepKind};
+use crate::port::{Message, ModelReply, ModelRequest, Role, WireFormat};
+use crate::template;
+
+/// How often an answer of the wrong shape is sent back.
+const MOST_REPAIRS: u32 = 2;
+/// Time for one try of a model call.
+const MODEL_TIMEOUT: Duration = Duration::from_secs(60);
+/// Time to connect.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// Tokens set aside for an answer when nothing bounds it.
+const UNBOUNDED_ANSWER: u64 = 4096;
+
+/// What is asked, worked out anew from the state whenever it is needed.
+pub(super) struct Brief {
+    pub(super) agent: String,
+    /// The model the step names instead of the agent's.
+    pub(super) model: Option<String>,
+    pub(super) system: Option<String>,
+    pub(super) prompt: String,
+    pub(super) schema: Option<Value>,
+    pub(super) purpose: Purpose,
+    /// Criteria a judge is asked about; empty for agents.
+    pub(super) criteria: Vec<String>,
+}
+
+/// What to send.
+pub(super) enum Turn {
+    /// The prompt, in a new conversation.
+    First,
+    /// The same request again.
+    Again { attempt: u32, fallback: usize },
+    /// What is wrong with the answer.
+    Repair(String),
+}
+
+/// What became of the last call.
+pub(super) enum Heard {
+    /// A call is out or a retry is planned.
+    Waiting,
+    /// The text of an answer.
+    Said(String),
+    /// No answer, for good.
+    Failed(Failure),
+}
+
+impl Run {
+    /// Goes on with an agent step or with a gate's judges: after the start, an answer, a backoff, or the wait for a permit.
+    pub(super) fn ask_on(&mut self, at: NodeRef) {
+        let step = self.step(at);
+        match &step.kind {
+            StepKind::Gate(_) => self.judge(at),
+            StepKind::Agent(agent) => {
+                if let Err(failure) = self.ask_agent(at, agent) {
+                    self.fail(at, failure, None);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn ask_agent(&mut self, at: NodeRef, step: &AgentStep) -> Result<(), Failure> {
+        if self.waits_for_permit(at) {
+            return Ok(());
+        }
+        let shape = self.output_shape(at, step);
+        if !matches!(self.state.node(at).work, Work::Asking(_)) {
+            let brief = self.agent_brief(at, step, shape.as_ref())?;
+            return self.send(at, &brief, Turn::First);
+        }
+        match self.hear(at, &|run| run.agent_brief(at, step, shape.as_ref()))? {
+            Heard::Waiting => Ok(()),
+            Heard::Failed(failure) => {
+                let details = self.model_details(at);
+                self.fail(at, failure, Some(details));
+                Ok(())
+            }
+            Heard::Said(text) => {
+                let Some(shape) = shape else {
+                    let details = self.model_details(at);
+                    self.succeed(at, Value::String(text), Some(details));
+                    return Ok(());
+                };
+                match self.read_answer(&shape, &text) {
+                    Ok(value) => {
+                        let details = self.model_details(at);
+                        self.succeed(at, value, Some(details));
+                        Ok(())
+                    }
+                    Err(problems) => {
+                        let brief = self.agent_brief(at, step, Some(&shape))?;
+                        self.repair(at, &brief, &problems)
+                    }
+                }
+            }
+        }
+    }
+
+    fn output_shape(&self, at: NodeRef, step: &AgentStep) -> Option<Shape> {
+        let pipeline = &self.planned_of(at).pipeline;
+        step.output.clone().or_else(|| pipeline.agents.get(&step.agent.value).and_then(|a| a.output.clone()))
+    }
+
+    /// An answer of the right shape, or what is wrong with it.
+    fn read_answer(&self, shape: &Shape, text: &str) -> Result<Value, Vec<String>> {
+        let mut value = shape::json_in(text).map_err(|problem| vec![problem])?;
+        shape::accept_tasks(shape, &mut value);
+        let mut problems = shape::problems(&shape::schema(shape), &value);
+        if let (Shape::Fields(fields), true) = (shape, problems.is_empty()) {
+            for field in fields.iter().filter(|f| f.kind == crate::model::FieldKind::Scorecard) {
+                let Some(written) = value.get(&field.name).filter(|v| !v.is_null()) else { continue };
+                if let Err(findings) = self.options.written.scorecard(written) {
+                    problems.extend(findings.into_iter().map(|f| format!("{}: {f}", field.name)));
+                }
+            }
+        }
+        if problems.is_empty() { Ok(value) } else { Err(problems) }
+    }
+
+    fn agent_brief(&self, at: NodeRef, step: &AgentStep, shape: Option<&Shape>) -> Result<Brief, Failure> {
+        let mut prompt = self.fill_text(at, &step.prompt)?;
+        let reads_refinement = step.prompt.reads.iter().any(|r| r.path.first().is_some_and(|p| p == "refinement"));
+        if let (2, false) = (self.state.node(at).round, reads_refinement)
+            && let Some(note) = self.refinement_note(at)
+        {
+            prompt = format!("{}\n\n{note}", prompt.trim_end());
+        }
+        let schema = shape.map(shape::schema);
+        if let Some(schema) = &schema {
+            prompt =
+                format!("{}\n\nAnswer with one JSON object that fits this JSON Schema, and nothing else:\n{schema}", prompt.trim_end());
+        }
+        let model = step.model.as_ref().map(|m| self.fill_text(at, m)).transpose()?;
+        self.brief(at, &step.agent.value, model, prompt, schema, Purpose::Turn)
+    }
+
+    /// What an agent is told in the second round when its prompt does not mention `refinement`: only the target itself.
+    fn refinement_note(&self, at: NodeRef) -> Option<String> {
+        let planned = self.planned_of(at);
+        let target = planned.refinement.as_ref()?.target;
+        let round = self.state.instance(self.state.instance_of(at)).refinement.as_ref()?;
+        if self.state.node(at).step != target {
+            return None;
+        }
+        let original = round.original.as_str().map_or_else(|| round.original.to_string(), str::to_string);
+        Some(format!("Your first answer was:\n{original}\n\nIt was not good enough:\n{}\n\nAnswer again, and mend this.", round.feedback))
+    }
+
+    /// Puts a brief together: the agent's instructions are filled in with the step's names.
+    pub(super) fn brief(
+        &self,
+        at: NodeRef,
+        agent: &str,
+        model: Option<String>,
+        prompt: String,
+        schema: Option<Value>,
+        purpose: Purpose,
+    ) -> Result<Brief, Failure> {
+        let found = self.agent(at, agent)?;
+        let system = found.instructions.as_ref().map(|text| self.fill_text(at, text)).transpose()?;
+        let model = model.or_else(|| found.model.as_ref().map(|m| m.value.clone()));
+        Ok(Brief { agent: agent.to_string(), model, system, prompt, schema, purpose, criteria: vec![] })
+    }
+
+    fn agent(&self, at: NodeRef, name: &str) -> Result<&Agent, Failure> {
+        let missing = || Failure::new(FailureKind::Internal, format!("there is no agent \"{name}\""));
+        self.planned_of(at).pipeline.agents.get(name).ok_or_else(missing)
+    }
+
+    /// Whether a step must wait until a call may go out; it is woken then.
+    pub(super) fn waits_for_permit(&mut self, at: NodeRef) -> bool {
+        let is_out = matches!(&self.state.node(at).work, Work::Asking(asking) if asking.call.is_some());
+        if is_out || self.has_permit() {
+            return false;
+        }
+        self.woken.insert(self.state.key(at));
+        true
+    }
+
+    /// What the last call gave. A failure is tried again, then with the next model.
+    pub(super) fn hear(&mut self, at: NodeRef, brief: &dyn Fn(&Run) -> Result<Brief, Failure>) -> Result<Heard, Failure> {
+        let Work::Asking(asking) = &self.state.node(at).work else { return Ok(Heard::Waiting) };
+        let (attempt, fallback) = (asking.attempt, asking.fallbacks);
+        match &asking.last {
+            _ if asking.call.is_some() => Ok(Heard::Waiting),
+            Some(Answer::Said { text, .. }) => Ok(Heard::Said(text.clone())),
+            None => {
+                let brief = brief(self)?;
+                self.send(at, &brief, Turn::Again { attempt: attempt + 1, fallback })?;
+                Ok(Heard::Waiting)
+            }
+            Some(Answer::Failed(failure)) => {
+                let failure = failure.clone();
+                let brief = brief(self)?;
+                let chain = self.models(at, &brief);
+                let own = chain.get(fallback).and_then(|(_, model)| model.retry.clone());
+                let policy = self.step(at).retry.clone().or(own).unwrap_or_else(super::retrying::model_default);
+                if let Some(retry_at_ms) = self.retry_at(at, &policy, attempt, &failure) {
+                    let step = self.state.node(at).path.clone();
+                    self.emit(Happening::AttemptFailed { step, attempt, failure, retry_at_ms });
+                    return Ok(Heard::Waiting);
+                }
+                if policy.on.contains(&failure.kind) && fallback + 1 < chain.len() {
+                    self.send(at, &brief, Turn::Again { attempt: 1, fallback: fallback + 1 })?;
+                    return Ok(Heard::Waiting);
+                }
+                Ok(Heard::Failed(failure))
+            }
+        }
+    }
+
+    /// Sends an answer of the wrong shape back, or gives up.
+    pub(super) fn repair(&mut self, at: NodeRef, brief: &Brief, problems: &[String]) -> Result<(), Failure> {
+        let Work::Asking(asking) = &self.state.node(at).work else { return Ok(()) };
+        if asking.repairs >= MOST_REPAIRS {
+            let message = format!("the answer has the wrong shape after {MOST_REPAIRS} repairs: {}", problems.join("; "));
+            return Err(Failure::new(FailureKind::BadShape, message));
+        }
+        let list: Vec<String> = problems.iter().map(|p| format!("- {p}")).collect();
+        let text = format!("Your answer does not fit:\n{}\nAnswer again with the whole JSON object, and nothing else.", list.join("\n"));
+        self.send(at, brief, Turn::Repair(text))
+    }
+
+    /// The model of a brief and those tried after it, by name.
+    fn models(&self, at: NodeRef, brief: &Brief) -> Vec<(String, Model)> {
+        let name = brief.model.clone().unwrap_or_else(|| "default".to_string());
+        let models = &self.planned_of(at).pipeline.models;
+        let find = |name: &str| match (&self.options.default_model, name) {
+            (Some(model), "default") => Some(model.clone()),
+            _ => models.get(name).cloned(),
+        };
+        let mut chain = vec![];
+        if let Some(first) = find(&name) {
+            let fallback = first.fallback.clone();
+            chain.push((name, first));
+            chain.extend(fallback.into_iter().filter_map(|f| find(&f.value).map(|model| (f.value, model))));
+        }
+        chain
+    }
+
+    pub(super) fn send(&mut self, at: NodeRef, brief: &Brief, turn: Turn) -> Result<(), Failure> {
+        let chain = self.models(at, brief);
+        let (attempt, fallback) = match turn {
+            Turn::Again { attempt, fallback } => (attempt, fallback),
+            Turn::First => (1, 0),
+            Turn::Repair(_) => {
+                let fallback = if let Work::Asking(asking) = &self.state.node(at).work { asking.fallbacks } else { 0 };
+                (1, fallback)
+            }
+        };
+        let of_test = self.options.replies.clone();
+        let of_model = || match chain.get(fallback).map(|(_, m)| &m.provider) {
+            Some(Provider::Scripted(replies)) => Some(replies.clone()),
+            _ => None,
+        };
+        let path = &self.state.node(at).path;
+        let scripted = of_test.clone().filter(|replies| replies_of(replies, path).is_some()).or_else(of_model).or(of_test);
+        let (name, model) = match (chain.get(fallback), &scripted) {
+            (Some((name, model)), _) => (name.clone(), Some(model.clone())),
+            (None, Some(_)) => (brief.model.clone().unwrap_or_else(|| "default".into()), None),
+            (None, None) => {
+                let name = brief.model.clone().unwrap_or_else(|| "default".into());
+                let message = format!("there is no model \"{name}\"; add it to models, or set FLOW_MODEL and FLOW_MODEL_BASE_URL");
+                return Err(Failure::new(FailureKind::Unavailable, message));
+            }
+        };
+        let (fresh, messages) = match &turn {
+            Turn::First => {
+                let system = brief.system.iter().map(|text| note("system", text));
+                (true, system.chain([note("user", &brief.prompt)]).collect())
+            }
+            Turn::Again { .. } => (false, vec![]),
+            Turn::Repair(text) => (false, vec![note("user", text)]),
+        };
+        let purpose = match &turn {
+            Turn::Repair(_) => Purpose::Repair,
+            _ => brief.purpose,
+        };
+        let before = match &self.state.node(at).work {
+            Work::Asking(asking) if !fresh => asking.messages.clone(),
+            _ => vec![],
+        };
+        let all: Vec<Note> = before.into_iter().chain(messages.iter().cloned()).collect();
+        let request = match &scripted {
+            Some(replies) => Request::Scripted(self.scripted_reply(at, replies, brief)?),
+            None => Request::Model(self.model_request(at, model.as_ref(), brief, &all)?),
+        };
+        let reserved_tokens = match &request {
+            Request::Model(request) => worst_case(request),
+            _ => 0,
+        };
+        if let Some(over) = self.over_budget(reserved_tokens, model.as_ref()) {
+            if self.state.calls.values().any(|c| c.reserved_tokens > 0) {
+                self.woken.insert(self.state.key(at));
+                return Ok(());
+            }
+            self.emit(Happening::LimitReached { step: "".into(), limit: over.0.into(), message: over.1 });
+            return Ok(());
+        }
+        let timeout = match &request {
+            Request::Model(request) => request.timeout,
+            _ => MODEL_TIMEOUT,
+        };
+        let call = self.state.last_call + 1;
+        self.emit(Happening::ModelCalled {
+            step: self.state.node(at).path.clone(),
+            call,
+            agent: brief.agent.clone(),
+            model: name,
+            purpose,
+            attempt,
+            fresh,
+            fallback,
+            timeout_at_ms: self.now.ms + timeout.as_millis() as u64,
+            messages,
+            scripted: scripted.is_some(),
+            reserved_tokens,
+        });
+        self.commands.push_back(Command::Call { call, request: Box::new(request) });
+        Ok(())
+    }
+
+    fn model_request(&self, at: NodeRef, model: Option<&Model>, brief: &Brief, messages: &[Note]) -> Result<ModelRequest, Failure> {
+        let model = model.ok_or_else(|| Failure::new(FailureKind::Internal, "no model"))?;
+        let secrets = self.secret_names();
+        let text = |text: &Option<crate::model::Text>| text.as_ref().map(|t| self.fill_text_with(at, t, &secrets)).transpose();
+        let (wire, base_url) = match model.provider {
+            Provider::Anthropic => (WireFormat::AnthropicMessages, "https://api.anthropic.com"),
+            Provider::Ollama => (WireFormat::OpenAiChat, "http://127.0.0.1:11434/v1"),
+            _ => (WireFormat::OpenAiChat, "https://api.openai.com/v1"),
+        };
+        let base_url = text(&model.base_url)?.unwrap_or_else(|| base_url.to_string());
+        let role = |role: &str| match role {
+            "system" => Role::System,
+            "assistant" => Role::Assistant,
+            "tool" => Role::Tool,
+            _ => Role::User,
+        };
+        let message = |n: &Note| Message { role: role(&n.role), text: n.text.clone(), calls: vec![], call_id: n.call_id.clone() };
+        Ok(ModelRequest {
+            wire,
+            base_url: base_url.trim_end_matches('/').to_string(),
+            model: text(&model.model)?.unwrap_or_default(),
+            api_key: text(&model.api_key)?.filter(|k| !k.is_empty()).map(crate::port::Secret::new),
+            messages: messages.iter().map(message).collect(),
+            schema: brief.schema.clone(),
+            tools: vec![],
+            temperature: model.temperature,
+            max_output_tokens: model.max_output_tokens,
+            seed: model.seed,
+            timeout: self.step(at).timeout.or(model.timeout).unwrap_or(MODEL_TIMEOUT),
+            connect_timeout: CONNECT_TIMEOUT,
+        })
+    }
+
+    /// The limit a call would pass if it used all that is set aside for it.
+    fn over_budget(&self, reserved: u64, model: Option<&Model>) -> Option<(&'static str, String)> {
+        let own = self.state.instances.first().and_then(Option::as_ref).map(|i| &self.plan.pipeline(i.pipeline).pipeline.limits);
+        let smallest = |a: Option<u64>, b: Option<u64>| [a, b].into_iter().flatten().min();
+        let out: u64 = self.state.calls.values().map(|c| c.reserved_tokens).sum();
+        let spent = self.state.usage.total_tokens();
+        if let Some(most) = smallest(own.and_then(|l| l.max_tokens), self.options.limits.max_tokens)
+            && spent.saturating_add(out).saturating_add(reserved) > most
+        {
+            return Some(("max_tokens", format!("max_tokens is {most}; {spent} are used and the next call may need {reserved}")));
+        }
+        let most = [own.and_then(|l| l.max_cost_usd), self.options.limits.max_cost_usd].into_iter().flatten().reduce(f64::min)?;
+        let price = model.and_then(|m| m.price)?;
+        let worst = (out.saturating_add(reserved)) as f64 * price.input.max(price.output) / 1e6;
+        let spent = self.state.usage.cost_usd.unwrap_or(0.0);
+        (spent + worst > most)
+            .then(|| ("max_cost_usd", format!("max_cost_usd is {most}; {spent:.4} are spent and the next call may cost {worst:.4}")))
+    }
+
+    /// Takes the answer of a model in.
+    pub(super) fn model_replied(&mut self, at: NodeRef, call: u64, result: Result<ModelReply, Failure>) {
+        let open = self.state.calls.get(&call).cloned();
+        let (reserved, started) = open.map_or((0, self.now.ms), |o| (o.reserved_tokens, o.started_ms));
+        let usage = match &result {
+            Ok(ModelReply { usage: Some(usage), .. }) => self.priced(at, *usage),
+            Ok(_) => Usage { output_tokens: reserved, ..Usage::default() },
+            Err(_) => Usage::default(),
+        };
+        let reply = match result {
+            Ok(reply) => Answer::Said { text: reply.text, calls: vec![], model: reply.model },
+            Err(failure) => Answer::Failed(failure),
+        };
+        let happening = Happening::ModelReplied {
+            step: self.state.node(at).path.clone(),
+            call,
+            reply,
+            duration_ms: self.now.ms.saturating_sub(started),
+            usage,
+        };
+        self.emit(happening);
+        self.ask_on(at);
+    }
+
+    fn priced(&self, at: NodeRef, usage: Usage) -> Usage {
+        let Work::Asking(asking) = &self.state.node(at).work else { return usage };
+        let file = self.planned_of(at).pipeline.models.get(&asking.model);
+        let model = self.options.default_model.as_ref().filter(|_| asking.model == "default").or(file);
+        let cost = model
+            .and_then(|m| m.price)
+            .map(|price| (usage.input_tokens as f64 * price.input + usage.output_tokens as f64 * price.output) / 1e6);
+        Usage { cost_usd: cost, ..usage }
+    }
+
+    /// `details` of a step that asked a model.
+    pub(super) fn model_details(&self, at: NodeRef) -> Value {
+        let Work::Asking(asking) = &self.state.node(at).work else { return json!({}) };
+        json!({
+            "model": asking.answered_by.clone().unwrap_or_else(|| asking.model.clone()),
+            "usage": {
+                "input_tokens": asking.usage.input_tokens,
+                "output_tokens": asking.usage.output_tokens,
+                "total_tokens": asking.usage.total_tokens(),
+                "cost_usd": asking.usage.cost_usd,
+            },
+            "tool_calls": [],
+        })
+    }
+
+    /// How many of the replies under a key were used, by the step or by elements of the `for_each` of that path.
+    pub(super) fn replies_used(&self, replies: &Replies, key: &str) -> u64 {
+        let used = &self.state.replies_used;
+        let from = format!("{key}[");
+        let elements = used.range(from.clone()..).take_while(|(path, _)| path.starts_with(&from));
+        let elements = elements.filter(|(path, _)| replies_of(replies, path).is_some_and(|(found, _)| found == key));
+        used.get(key).copied().unwrap_or(0) + elements.map(|(_, used)| used).sum::<u64>()
+    }
+
+    /// The scripted reply of a call: an author's template, filled with the names of its step.
+    fn scripted_reply(&self, at: NodeRef, replies: &Arc<Replies>, brief: &Brief) -> Result<Result<ModelReply, Failure>, Failure> {
+        let path = &*self.state.node(at).path;
+        let found = replies_of(replies, path);
+        let used = self.replies_used(replies, found.map_or(path, |(key, _)| key));
+        let none = || {
+            self.noted.borrow_mut().missing_replies.push((path.into(), used + 1));
+            Failure::new(FailureKind::NoAnswer, format!("there is no scripted reply for call {} of step \"{path}\"", used + 1))
+        };
+        let reply = match found.ok_or_else(none)?.1 {
+            ReplySet::Every(reply) => reply,
+            ReplySet::InTurn(list) => list.get(used as usize).ok_or_else(none)?,
+            ReplySet::Matching(list) => {
+                let mut fitting = None;
+                for reply in list {
+                    if reply.when.as_ref().map_or(Ok(true), |when| self.condition(at, when))? {
+                        fitting = Some(reply);
+                        break;
+                    }
+                }
+                fitting.ok_or_else(none)?
+            }
+        };
+        let verdict =
+            |id: &String, passed: bool, feedback: String| json!({ "id": id, "passed": passed, "feedback": feedback, "evidence": "" });
+        let text = match &reply.body {
+            ReplyBody::Text(text) => self.fill_text(at, text)?,
+            ReplyBody::Data(data) => self.filling(at, data)?.to_string(),
+            ReplyBody::Error(kind) => return Ok(Err(Failure::new(*kind, "scripted failure"))),
+            ReplyBody::Passed => {
+                let verdicts: Value = brief.criteria.iter().map(|id| verdict(id, true, String::new())).collect();
+                json!({ "verdicts": verdicts }).to_string()
+            }
+            ReplyBody::Failed(failed) => {
+                let mut verdicts = vec![];
+                for id in &brief.criteria {
+                    let feedback =
+                        failed.iter().find(|(name, _)| name.value == *id).map(|(_, text)| self.fill_text(at, text)).transpose()?;
+                    verdicts.push(verdict(id, feedback.is_none(), feedback.unwrap_or_default()));
+                }
+                json!({ "verdicts": verdicts }).to_string()
+            }
+            ReplyBody::Calls(_) => return Err(Failure::new(FailureKind::Unavailable, "tool calls of agents are not yet available")),
+        };
+        let (input_tokens, output_tokens) = reply.usage.unwrap_or((0, 0));
+        let usage = Some(Usage { input_tokens, output_tokens, cost_usd: None });
+        Ok(Ok(ModelReply { text, calls: vec![], usage, model: None }))
+    }
+}
+
+/// The replies of a step by its path; of an element also by the `for_each` it belongs to.
+fn replies_of<'r>(replies: &'r Replies, path: &str) -> Option<(&'r str, &'r ReplySet)> {
+    let list = || path.strip_suffix(']').and_then(|p| p.rsplit_once('[')).map(|(list, _)| list);
+    let found = replies.by_step.get_key_value(path).or_else(|| replies.by_step.get_key_value(list()?));
+    found.map(|(key, set)| (key.as_str(), set))
+}
+
+fn note(role: &str, text: &str) -> Note {
+    Note { role: role.into(), text: text.to_string(), call_id: None }
+}
+
+/// Most tokens a call can use: no token is shorter than a byte, and an answer is bounded by its limit.
+fn worst_case(request: &ModelRequest) -> u64 {
+    let prompt: usize = request.messages.iter().map(|m| m.text.len() + 16).sum();
+    let schema = request.schema.as_ref().map_or(0, |s| s.to_string().len());
+    (prompt + schema) as u64 + request.max_output_tokens.unwrap_or(UNBOUNDED_ANSWER)
+}
+
+/// A JSON value as a name of a template.
+pub(super) fn named(value: &Value) -> template::Value {
+    template::from_json(value)
+}

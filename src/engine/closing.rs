@@ -1,0 +1,283 @@
+//! How events close things: steps, inner steps, calls and timers, and what a failure or a limit means for the rest.
+
+use std::sync::Arc;
+
+use serde_json::json;
+
+use super::state::{CachedValue, FrameKind, Mood, NodeRef, State, Timer, Work};
+use crate::event::{Failure, FailureKind, Shared, Stage, StepFailure, StepPath, StepStatus};
+use crate::model::{OnFailure, StepKind};
+use crate::plan::{BlockIx, PipelinePlan, Plan};
+
+/// Time of their own that `on_failure` and `finally` have, in milliseconds.
+pub(super) const STAGE_MS: u64 = 60_000;
+
+impl State {
+    /// Ends a step: its timers, calls and inner work go, what waits for it waits for one less.
+    pub(super) fn step_over(&mut self, plan: &Plan, at: NodeRef, status: StepStatus) {
+        self.not_ready(at);
+        self.clear_timers(at, true);
+        let open_calls: Vec<u64> = match &self.node(at).work {
+            Work::Call(call) => vec![*call],
+            Work::Asking(asking) => asking.call.into_iter().collect(),
+            _ => vec![],
+        };
+        for call in open_calls {
+            self.close_call(call);
+        }
+        self.drop_inner(at);
+        let had_place = self.node(at).waits_for == 0 && self.node(at).retry_at.is_none();
+        let node = self.node_mut(at);
+        let was_open = !node.status.is_final();
+        node.status = status;
+        node.work = Work::None;
+        node.retry_at = None;
+        if status != StepStatus::Succeeded {
+            node.output = None;
+        }
+        if was_open {
+            let frame = self.frame_mut(at.frame);
+            frame.open -= 1;
+            if frame.open == 0 {
+                self.done.insert(at.frame);
+                self.ending.remove(&at.frame);
+            }
+        }
+        match self.frame(at.frame).kind {
+            FrameKind::Items { .. } => {
+                if had_place {
+                    self.free_place(plan, at);
+                }
+            }
+            FrameKind::Block(block) => self.tell_readers(plan, at, block),
+        }
+    }
+
+    pub(super) fn tell_readers(&mut self, plan: &Plan, at: NodeRef, block: BlockIx) {
+        let planned = plan.pipeline(self.instance(self.instance_of(at)).pipeline);
+        for (place, _) in planned.block(block).readers(at.node as usize) {
+            let reader = NodeRef { frame: at.frame, node: *place as u32 };
+            let node = self.node_mut(reader);
+            node.waits_for = node.waits_for.saturating_sub(1);
+            if node.waits_for == 0 && node.status == StepStatus::Pending {
+                self.make_ready(planned, reader);
+            }
+        }
+    }
+
+    pub(super) fn clear_timers(&mut self, at: NodeRef, all: bool) {
+        let node = self.node_mut(at);
+        let (retry, attempt) = (node.retry_at, node.attempt_ends.take());
+        let deadline = if all { node.deadline.take() } else { None };
+        let paused = if let Work::Paused(until) = node.work { Some(until) } else { None };
+        for (time, timer) in
+            [(retry, Timer::Backoff(at)), (attempt, Timer::Attempt(at)), (deadline, Timer::StepDeadline(at)), (paused, Timer::Pause(at))]
+        {
+            if let Some(time) = time {
+                self.timers.remove(&(time, timer));
+            }
+        }
+    }
+
+    /// Forgets the inner steps of a step that is over.
+    pub(super) fn drop_inner(&mut self, at: NodeRef) {
+        match self.node(at).work {
+            Work::Inner { frame, .. } => self.drop_frame(frame),
+            Work::Called(instance) => self.drop_instance(instance),
+            _ => {}
+        }
+    }
+
+    pub(super) fn drop_frame(&mut self, ix: u32) {
+        let Some(frame) = self.frames.get_mut(ix as usize).and_then(Option::take) else { return };
+        self.done.remove(&ix);
+        self.ending.remove(&ix);
+        for node in &frame.nodes {
+            self.paths.remove(&node.path);
+        }
+        while self.frames.last().is_some_and(Option::is_none) {
+            self.frames.pop();
+        }
+    }
+
+    pub(super) fn drop_instance(&mut self, ix: u32) {
+        let Some(instance) = self.instances.get_mut(ix as usize).and_then(Option::take) else { return };
+        for (time, timer) in [(instance.deadline, Timer::Deadline(ix)), (instance.stage_timer, Timer::Stage(ix))] {
+            if let Some(time) = time {
+                self.timers.remove(&(time, timer));
+            }
+        }
+        for frame in instance.past.into_iter().chain([instance.frame, instance.main]) {
+            self.drop_frame(frame);
+        }
+        while self.instances.last().is_some_and(Option::is_none) {
+            self.instances.pop();
+        }
+    }
+
+    pub(super) fn step_failed(&mut self, plan: &Plan, path: &StepPath, failure: &Failure, attempts: u32, details: Option<&Shared>) {
+        let Some(at) = self.find(path) else { return };
+        self.inherit_from_call(at);
+        let error = json!({ "kind": failure.kind.word(), "message": failure.message, "attempts": attempts });
+        let node = self.node_mut(at);
+        node.error = Some(Arc::new(error));
+        node.failure = Some(failure.clone());
+        node.details = details.cloned();
+        node.cached = CachedValue::default();
+        self.step_over(plan, at, StepStatus::Failed);
+        let instance_ix = self.instance_of(at);
+        let planned = plan.pipeline(self.instance(instance_ix).pipeline);
+        let step = &planned.step(self.node(at).step).step;
+        let told = StepFailure { step: path.clone(), failure: failure.clone() };
+        if self.is_element(at) {
+            let fail_fast = step.for_each.as_ref().is_some_and(|f| f.fail_fast);
+            let frame = self.frame_mut(at.frame);
+            frame.failure.get_or_insert(told);
+            if step.on_failure != OnFailure::Stop {
+                self.instance_mut(instance_ix).ending.is_partial = true;
+            }
+            if fail_fast {
+                self.set_mood(at.frame, Mood::Cancelling);
+            }
+            return;
+        }
+        if failure.kind == FailureKind::Quality {
+            let ending = &mut self.instance_mut(instance_ix).ending;
+            ending.quality_not_met = true;
+            ending.nothing_let_through = true;
+            return;
+        }
+        if self.is_second_round(planned, at) {
+            return;
+        }
+        match step.on_failure {
+            OnFailure::Stop => {
+                self.frame_mut(at.frame).failure.get_or_insert(told);
+                self.set_mood(at.frame, Mood::Stopping);
+            }
+            OnFailure::Continue | OnFailure::Step(_) => self.instance_mut(instance_ix).ending.is_partial = true,
+        }
+    }
+
+    /// Whether a step stands on the way of the refinement that is under way: its failure is the gate's affair.
+    pub(super) fn is_second_round(&self, planned: &PipelinePlan, at: NodeRef) -> bool {
+        let instance = self.instance(self.instance_of(at));
+        instance.refinement.is_some()
+            && at.frame == instance.main
+            && planned.refinement.as_ref().is_some_and(|r| r.stretch.contains(&(at.node as usize)))
+    }
+
+    /// What a called pipeline's ending means for the one that called it.
+    pub(super) fn inherit_from_call(&mut self, at: NodeRef) {
+        let Work::Called(inner) = self.node(at).work else { return };
+        let ending = self.instance(inner).ending.clone();
+        let outer = self.instance_of(at);
+        let outer = &mut self.instance_mut(outer).ending;
+        outer.quality_not_met |= ending.quality_not_met;
+        outer.is_partial |= ending.is_partial && ending.failure.is_none();
+    }
+
+    /// A `stop` step that ended well ends its pipeline.
+    pub(super) fn note_stop(&mut self, plan: &Plan, at: NodeRef) {
+        let instance_ix = self.instance_of(at);
+        let instance = self.instance(instance_ix);
+        let planned = plan.pipeline(instance.pipeline);
+        let step = &planned.step(self.node(at).step).step;
+        let StepKind::Stop(stop) = &step.kind else { return };
+        let message = self.node(at).details.as_ref().and_then(|d| d.get("reason")).and_then(|r| r.as_str()).unwrap_or("").to_string();
+        let told = StepFailure { step: self.node(at).path.clone(), failure: Failure::new(FailureKind::Rejected, message) };
+        let ending = &mut self.instance_mut(instance_ix).ending;
+        if ending.stop.is_none() {
+            ending.stop = Some(stop.succeeds);
+            if !stop.succeeds {
+                ending.failure = Some(told);
+            }
+        }
+        for ix in 0..self.frames.len() as u32 {
+            if self.frames[ix as usize].as_ref().is_some_and(|f| f.instance == instance_ix) {
+                self.set_mood(ix, Mood::Skipping);
+            }
+        }
+    }
+
+    /// Lets nothing new start in a frame; cancelling goes down into the steps that hold others.
+    pub(super) fn set_mood(&mut self, ix: u32, mood: Mood) {
+        let frame = self.frame_mut(ix);
+        if frame.mood >= mood {
+            return;
+        }
+        frame.mood = mood;
+        if frame.open > 0 {
+            self.ending.insert(ix);
+        }
+        if mood != Mood::Cancelling {
+            return;
+        }
+        let mut inner = vec![];
+        let mut called = vec![];
+        for node in &self.frame(ix).nodes {
+            match node.work {
+                Work::Inner { frame, .. } => inner.push(frame),
+                Work::Called(instance) => called.push(instance),
+                _ => {}
+            }
+        }
+        for instance in called {
+            let instance = self.instance_mut(instance);
+            if instance.stage != Stage::Finally {
+                instance.ending.is_cancelled = true;
+                inner.push(instance.frame);
+            }
+        }
+        for frame in inner {
+            self.set_mood(frame, Mood::Cancelling);
+        }
+    }
+
+    pub(super) fn limit_reached(&mut self, path: &StepPath, limit: &str, message: &str) {
+        let kind = if matches!(limit, "timeout" | "deadline" | "limits.deadline") { FailureKind::Timeout } else { FailureKind::Limit };
+        let failure = Failure::new(kind, message);
+        if path.is_empty() {
+            self.end_instance(0, limit, failure);
+            return;
+        }
+        let Some(at) = self.find(path) else { return };
+        let work = self.node(at).work.clone();
+        if let (Work::Called(inner), Some(limit)) = (&work, limit.strip_prefix("limits.")) {
+            self.end_instance(*inner, limit, failure);
+            return;
+        }
+        self.clear_timers(at, limit == "deadline");
+        self.node_mut(at).ended_by = Some(failure);
+        match work {
+            Work::Called(inner) => {
+                let instance = self.instance_mut(inner);
+                instance.ending.is_cancelled = true;
+                let frame = instance.frame;
+                self.set_mood(frame, Mood::Cancelling);
+            }
+            Work::Inner { frame, .. } => self.set_mood(frame, Mood::Cancelling),
+            _ => {}
+        }
+    }
+
+    /// A bound of a pipeline was reached: of its steps, or the 60 s of a later stage.
+    pub(super) fn end_instance(&mut self, ix: u32, limit: &str, failure: Failure) {
+        let instance = self.instance_mut(ix);
+        let frame = instance.frame;
+        if instance.stage == Stage::Steps {
+            let path = instance.prefix.trim_end_matches('/').into();
+            instance.ending.limit.get_or_insert_with(|| limit.to_string());
+            instance.ending.failure.get_or_insert(StepFailure { step: path, failure });
+        } else {
+            instance.ending.is_partial = true;
+        }
+        let timers = [(instance.deadline.take(), Timer::Deadline(ix)), (instance.stage_timer.take(), Timer::Stage(ix))];
+        for (time, timer) in timers {
+            if let Some(time) = time {
+                self.timers.remove(&(time, timer));
+            }
+        }
+        self.set_mood(frame, Mood::Cancelling);
+    }
+}

@@ -1,0 +1,166 @@
+//! What a run is given: checked against the pipeline's rules before anything starts.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use super::shape;
+use crate::event::Marks;
+use crate::model::{Filling, PersonSource, Pipeline, Program, Shape, Step, StepKind};
+use crate::port::{QueryRequest, TableSource};
+use crate::template::{self, Scope};
+
+/// Checks inputs and fills defaults in. Only declared inputs may be given. The problems are sentences; none names a value of a `pii` input.
+pub fn check_inputs(pipeline: &Pipeline, given: Map<String, Value>) -> Result<Map<String, Value>, Vec<String>> {
+    let fields = match &pipeline.inputs {
+        Shape::Schema(schema) => {
+            let given = Value::Object(given);
+            let problems = shape::problems(schema, &given);
+            return match given {
+                Value::Object(given) if problems.is_empty() => Ok(given),
+                _ => Err(problems),
+            };
+        }
+        Shape::Fields(fields) => fields,
+    };
+    let mut problems = vec![];
+    for name in given.keys() {
+        if !fields.iter().any(|f| f.name == *name) {
+            let hint = crate::diagnostic::did_you_mean(name, fields.iter().map(|f| f.name.as_str()));
+            let known: Vec<&str> = fields.iter().map(|f| f.name.as_str()).collect();
+            let known = if known.is_empty() { "it has no inputs".to_string() } else { format!("it has: {}", known.join(", ")) };
+            problems.push(format!("\"{name}\" is no input of this pipeline{hint}; {known}"));
+        }
+    }
+    let mut checked = Map::new();
+    let mut missing = vec![];
+    for field in fields {
+        let value = match given.get(&field.name) {
+            Some(value) => value.clone(),
+            None => match &field.default {
+                Some(default) => default.clone(),
+                None if field.is_required => {
+                    let example = field.example.as_ref().map(|e| format!(", for example {e}")).unwrap_or_default();
+                    missing.push(format!("input \"{}\" is missing{example}", field.name));
+                    continue;
+                }
+                None => {
+                    checked.insert(field.name.clone(), Value::Null);
+                    continue;
+                }
+            },
+        };
+        let found = shape::problems(&shape::field_schema(field), &value);
+        if !found.is_empty() {
+            let what = if field.is_pii { "does not fit its rules".to_string() } else { found.join("; ") };
+            problems.push(format!("input \"{}\": {what}", field.name));
+        }
+        checked.insert(field.name.clone(), value);
+    }
+    missing.extend(problems);
+    if missing.is_empty() { Ok(checked) } else { Err(missing) }
+}
+
+/// Where the fields of a run's person come from.
+pub enum PersonFrom {
+    /// They are known.
+    Known(Map<String, Value>),
+    /// From the row that this query finds; none: there is no such person.
+    Row {
+        /// The id that was asked for.
+        id: String,
+        /// The table, for people.
+        table: String,
+        /// The query.
+        query: QueryRequest,
+    },
+}
+
+/// Works out who a run is for, from its inputs.
+///
+/// # Errors
+/// A text of `person` cannot be filled in.
+pub fn person(pipeline: &Pipeline, inputs: &Map<String, Value>) -> Result<PersonFrom, String> {
+    let Some(person) = &pipeline.person else { return Ok(PersonFrom::Known(Map::new())) };
+    let mut scope = Scope::new();
+    scope.set("inputs", template::from_json(&Value::Object(inputs.clone())));
+    let fill = |filling: &Filling| fill(filling, &scope);
+    let id = match fill(&person.id)? {
+        Value::String(id) => id,
+        other => other.to_string(),
+    };
+    let mut known = Map::from_iter([("id".to_string(), Value::String(id.clone()))]);
+    match &person.from {
+        PersonSource::Nothing => {}
+        PersonSource::Fields(fields) => {
+            for (name, value) in fields {
+                known.insert(name.value.clone(), fill(value)?);
+            }
+        }
+        PersonSource::Table(name) => {
+            let data = pipeline.data.get(&name.value).ok_or_else(|| format!("there is no table \"{}\" in data", name.value))?;
+            let source = TableSource {
+                name: name.value.clone(),
+                file: data.file.value.clone(),
+                kind: data.kind,
+                table: data.table.as_ref().map(|t| t.value.clone()),
+                columns: data.columns.iter().map(|(name, kind)| (name.clone(), *kind)).collect(),
+            };
+            let query = QueryRequest {
+                engine: data.engine(),
+                tables: vec![source],
+                query: format!("select * from \"{}\" where cast(id as text) = $id", name.value),
+                with: [("id".to_string(), Value::from(id.as_str()))].into(),
+                max_rows: 1,
+                timeout: std::time::Duration::from_secs(30),
+            };
+            return Ok(PersonFrom::Row { id, table: name.value.clone(), query });
+        }
+    }
+    Ok(PersonFrom::Known(person_fields(&known)))
+}
+
+/// The known fields of a person, in a fixed order; those that are not given are empty.
+pub fn person_fields(given: &Map<String, Value>) -> Map<String, Value> {
+    let known = ["id", "name", "email", "phone", "language", "time_zone"];
+    known.iter().map(|name| (name.to_string(), given.get(*name).cloned().unwrap_or(Value::Null))).collect()
+}
+
+fn fill(filling: &Filling, scope: &Scope) -> Result<Value, String> {
+    match filling {
+        Filling::Constant(value) => Ok(value.clone()),
+        Filling::Text(text) => {
+            let filled = template::compile(text).and_then(|c| c.fill(scope)).and_then(|v| template::to_json(&v));
+            filled.map_err(|error| error.message)
+        }
+        _ => Err("a field of person is one text".into()),
+    }
+}
+
+/// What the pipelines of a program mark as personal data.
+pub fn marks(program: &Program) -> Marks {
+    let mut marks = Marks::default();
+    for pipeline in &program.pipelines {
+        marks.inputs.extend(pipeline.input_fields().iter().filter(|f| f.is_pii).map(|f| f.name.clone()));
+        marks.columns.extend(pipeline.data.values().flat_map(|d| &d.pii).map(|c| c.value.clone()));
+        for steps in [&pipeline.steps, &pipeline.on_failure, &pipeline.finally] {
+            mark_steps(steps, &mut marks.steps);
+        }
+    }
+    for names in [&mut marks.inputs, &mut marks.columns, &mut marks.steps] {
+        names.sort();
+        names.dedup();
+    }
+    marks
+}
+
+fn mark_steps(steps: &[Arc<Step>], marked: &mut Vec<String>) {
+    for step in steps {
+        if step.is_pii {
+            marked.push(step.id.value.clone());
+        }
+        if let StepKind::Route(route) = &step.kind {
+            route.cases.iter().chain(&route.otherwise).for_each(|case| mark_steps(&case.steps, marked));
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! A run without input or output: inputs and the time go in, commands and events come out.
+//!
+//! Decisions read the state and make events; the state changes only by `State::apply(event)`.
+//!
+//! | file | what |
+//! |---|---|
+//! | `state`, `apply`, `opening`, `closing` | what a run knows, and how an event changes it |
+//! | `run` | the outside: `handle`, `next_command`, `next_event`, `next_timeout` |
+//! | `schedule` | what may start next; how frames, stages and the run end |
+//! | `start` | how each kind of step starts |
+//! | `asking`, `judging` | talking with a model; gates |
+//! | `replies` | what an answer from outside becomes |
+//! | `names` | what templates read |
+//!
+//! How to add a step kind: its type in `model`, an arm in `start.rs`, one in `replies.rs` if it calls something, and tests in `tests/`.
+
+mod apply;
+mod asking;
+mod calling;
+mod closing;
+mod command;
+mod end;
+mod inputs;
+mod judging;
+mod names;
+mod opening;
+mod replies;
+mod retrying;
+mod run;
+mod schedule;
+mod shape;
+mod start;
+mod state;
+mod words;
+
+#[cfg(test)]
+mod tests;
+
+pub use command::{Command, Input, Reply, Request};
+pub use inputs::{PersonFrom, check_inputs, marks, person, person_fields};
+pub use judging::readable;
+pub use run::{Mocks, Moment, Noted, Options, Run};
+pub use state::State;

@@ -1,0 +1,321 @@
+//! What templates read: only the names a text mentions are made, from the state.
+
+use chrono::{Datelike, Days, NaiveDate, SecondsFormat};
+use serde_json::{Map, Value, json};
+
+use super::Run;
+use super::schedule::not_filled;
+use super::state::{CachedValue, Instance, NodeRef};
+use crate::event::{Failure, Shared, StepStatus};
+use crate::model::{Channel, Filling, Form, StyleGuide, Text};
+use crate::template::{self, Scope, Value as Named};
+
+/// More names than the run's own: `value`, `text`, `with` in checks, `with` in tools.
+pub(super) type Extra<'a> = &'a [(&'a str, Named)];
+
+impl Run {
+    /// Fills a text in for a step.
+    pub(super) fn fill(&self, at: NodeRef, text: &Text) -> Result<Value, Failure> {
+        self.fill_with(at, text, &[])
+    }
+
+    /// Fills a text in for a step, with more names.
+    pub(super) fn fill_with(&self, at: NodeRef, text: &Text, extra: Extra) -> Result<Value, Failure> {
+        if text.form == Form::Plain {
+            return Ok(Value::String(text.source.to_string()));
+        }
+        let scope = self.scope(self.state.instance_of(at), Some(at), [text], extra);
+        let filled = self.compiled(text).and_then(|c| c.fill(&scope)).and_then(|v| template::to_json(&v));
+        filled.map_err(|error| not_filled(&error))
+    }
+
+    /// Fills a text in and gives what it prints.
+    pub(super) fn fill_text(&self, at: NodeRef, text: &Text) -> Result<String, Failure> {
+        self.fill_text_with(at, text, &[])
+    }
+
+    /// As `fill_text`, with more names.
+    pub(super) fn fill_text_with(&self, at: NodeRef, text: &Text, extra: Extra) -> Result<String, Failure> {
+        if text.form == Form::Plain {
+            return Ok(text.source.to_string());
+        }
+        let scope = self.scope(self.state.instance_of(at), Some(at), [text], extra);
+        self.compiled(text).and_then(|c| c.fill_text(&scope)).map_err(|error| not_filled(&error))
+    }
+
+    /// An address: what is filled into it is percent-encoded.
+    pub(super) fn fill_address(&self, at: NodeRef, text: &Text, extra: Extra) -> Result<String, Failure> {
+        if text.form == Form::Plain {
+            return Ok(text.source.to_string());
+        }
+        let scope = self.scope(self.state.instance_of(at), Some(at), [text], extra);
+        self.compiled(text).and_then(|c| c.fill_encoded(&scope, super::calling::percent)).map_err(|error| not_filled(&error))
+    }
+
+    /// A condition: true or false, nothing else.
+    pub(super) fn condition(&self, at: NodeRef, text: &Text) -> Result<bool, Failure> {
+        self.condition_with(at, text, &[])
+    }
+
+    /// As `condition`, with more names.
+    pub(super) fn condition_with(&self, at: NodeRef, text: &Text, extra: Extra) -> Result<bool, Failure> {
+        let scope = self.scope(self.state.instance_of(at), Some(at), [text], extra);
+        self.compiled(text).and_then(|c| c.fill_condition(&scope)).map_err(|error| not_filled(&error))
+    }
+
+    /// Fills a value with templates at its leaves.
+    pub(super) fn filling(&self, at: NodeRef, filling: &Filling) -> Result<Value, Failure> {
+        self.filling_with(at, filling, &[])
+    }
+
+    /// As `filling`, with more names.
+    pub(super) fn filling_with(&self, at: NodeRef, filling: &Filling, extra: Extra) -> Result<Value, Failure> {
+        map_filling(filling, &|text| self.fill_with(at, text, extra))
+    }
+
+    /// Fills a text of the pipeline's head or end (`outputs`).
+    pub(super) fn fill_in_pipeline(&self, instance: u32, text: &Text) -> Result<Value, Failure> {
+        if text.form == Form::Plain {
+            return Ok(Value::String(text.source.to_string()));
+        }
+        let scope = self.scope(instance, None, [text], &[]);
+        let filled = self.compiled(text).and_then(|c| c.fill(&scope)).and_then(|v| template::to_json(&v));
+        filled.map_err(|error| not_filled(&error))
+    }
+
+    /// As `fill_in_pipeline`, for a value.
+    pub(super) fn filling_in_pipeline(&self, instance: u32, filling: &Filling) -> Result<Value, Failure> {
+        map_filling(filling, &|text| self.fill_in_pipeline(instance, text))
+    }
+
+    fn scope<'t>(&self, instance_ix: u32, at: Option<NodeRef>, texts: impl IntoIterator<Item = &'t Text>, extra: Extra) -> Scope {
+        let mut scope = Scope::new();
+        let mut steps: Vec<(&str, Named)> = vec![];
+        let mut reads_all_steps = false;
+        for read in texts.into_iter().flat_map(|text| &text.reads) {
+            let Some(root) = read.path.first() else { continue };
+            if root == "steps" {
+                match read.path.get(1) {
+                    Some(id) if !steps.iter().any(|(known, _)| known == id) => {
+                        if let Some(found) = self.look_up(instance_ix, at, id) {
+                            steps.push((id, self.step_value(found)));
+                        }
+                    }
+                    Some(_) => {}
+                    None => reads_all_steps = true,
+                }
+            } else if let Some((name, value)) = extra.iter().find(|(name, _)| name == root) {
+                scope.set(name, value.clone());
+            } else if let Some(value) = self.named(instance_ix, at, root) {
+                scope.set(root, value);
+            }
+        }
+        if reads_all_steps {
+            let instance = self.state.instance(instance_ix);
+            for node in &self.state.frame(instance.main).nodes {
+                let id = &*self.planned(instance_ix).step(node.step).id;
+                if !steps.iter().any(|(known, _)| *known == id) {
+                    let place = NodeRef { frame: instance.main, node: self.planned(instance_ix).step(node.step).place as u32 };
+                    steps.push((id, self.step_value(place)));
+                }
+            }
+        }
+        if !steps.is_empty() {
+            scope.set("steps", template::object(steps));
+        }
+        scope
+    }
+
+    /// The value of a name other than `steps`.
+    fn named(&self, instance_ix: u32, at: Option<NodeRef>, name: &str) -> Option<Named> {
+        let instance = self.state.instance(instance_ix);
+        let value = match name {
+            "inputs" => cached(&instance.cached.inputs, || template::from_json(&instance.inputs)),
+            "person" => cached(&instance.cached.person, || template::from_json(&instance.person)),
+            "run" => cached(&instance.cached.run, || template::from_json(&self.run_names(instance))),
+            "channel" => cached(&instance.cached.channel, || template::from_json(&channel_names(self.channel(instance_ix)))),
+            "style" => cached(&instance.cached.style, || {
+                template::from_json(&style_names(self.planned(instance_ix).pipeline.style_guide.as_deref()))
+            }),
+            "conversation" => template::from_json(&json!({ "id": null, "messages": [], "text": "" })),
+            "refinement" => self.refinement(instance, at),
+            "failure" => {
+                let failure = instance.ending.failure.as_ref().or(self.state.frame(instance.main).failure.as_ref());
+                template::from_json(
+                    &failure
+                        .map_or(Value::Null, |f| json!({ "step": f.step, "kind": f.failure.kind.word(), "message": f.failure.message })),
+                )
+            }
+            _ => return self.element(at, name),
+        };
+        Some(value)
+    }
+
+    /// `item`, or the name in `as`: of the step itself or of the `for_each` around it.
+    fn element(&self, at: Option<NodeRef>, name: &str) -> Option<Named> {
+        let mut at = at;
+        while let Some(here) = at {
+            if let Some(item) = &self.state.node(here).item {
+                let step = self.step(here);
+                let own = step.for_each.as_ref().and_then(|f| f.name.as_ref()).is_some_and(|n| n.value == name);
+                if name == "item" || own {
+                    return Some(template::from_json(item));
+                }
+            }
+            at = self.state.frame(here.frame).parent;
+        }
+        None
+    }
+
+    /// `refinement`: filled in the second round for the steps on the way; empty otherwise.
+    fn refinement(&self, instance: &Instance, at: Option<NodeRef>) -> Named {
+        let in_second_round = at.is_some_and(|at| {
+            let mut here = Some(at);
+            while let Some(now) = here {
+                if now.frame == instance.main {
+                    return self.state.node(now).round == 2;
+                }
+                here = self.state.frame(now.frame).parent;
+            }
+            false
+        });
+        match &instance.refinement {
+            Some(round) if in_second_round => template::from_json(&json!({
+                "original": *round.original,
+                "failed": round.failed.iter().map(|v| json!({
+                    "id": v.id, "description": v.description, "expected": v.expected, "feedback": v.feedback, "evidence": v.evidence,
+                })).collect::<Value>(),
+                "feedback": round.feedback,
+            })),
+            _ => template::empty_refinement(),
+        }
+    }
+
+    /// A step by its id, seen from a place: its own list, the lists around it, then the pipeline's steps.
+    pub(super) fn look_up(&self, instance_ix: u32, at: Option<NodeRef>, id: &str) -> Option<NodeRef> {
+        let instance = self.state.instance(instance_ix);
+        let planned = self.planned(instance_ix);
+        let mut frame = at.map(|at| at.frame);
+        while let Some(ix) = frame {
+            let here = self.state.frame(ix);
+            if let super::state::FrameKind::Block(block) = here.kind
+                && let Some(place) = planned.block(block).place(id)
+            {
+                return Some(NodeRef { frame: ix, node: place as u32 });
+            }
+            frame = here.parent.map(|parent| parent.frame);
+        }
+        let place = planned.block(planned.main).place(id)?;
+        Some(NodeRef { frame: instance.main, node: place as u32 })
+    }
+
+    fn step_value(&self, at: NodeRef) -> Named {
+        let node = self.state.node(at);
+        cached_if(&node.cached, node.status.is_final(), || {
+            let output = match node.status {
+                StepStatus::Succeeded => node.output.as_ref().map(|o| template::from_json(o)),
+                _ => None,
+            };
+            let json =
+                |value: &Option<Shared>| value.as_ref().map_or_else(|| template::from_json(&Value::Null), |v| template::from_json(v));
+            template::step_value(
+                &self.planned_of(at).step(node.step).id,
+                node.status.word(),
+                output,
+                json(&node.error),
+                json(&node.details),
+            )
+        })
+    }
+
+    /// `secrets` and `env`, for the few texts that may read them.
+    pub(super) fn secret_names(&self) -> [(&'static str, Named); 2] {
+        let named = |values: &std::collections::BTreeMap<String, crate::port::Secret>| {
+            let values = values.iter().map(|(name, secret)| (name.clone(), Value::String(secret.reveal().to_string())));
+            template::from_json(&values.collect::<Map<_, _>>().into())
+        };
+        [("secrets", named(&self.options.secrets)), ("env", named(&self.options.env))]
+    }
+
+    /// The channel of a pipeline that runs.
+    pub(super) fn channel(&self, instance: u32) -> Option<&Channel> {
+        let name = self.state.instance(instance).channel.as_deref()?;
+        self.planned(instance).pipeline.channels.iter().find(|c| c.name == name).map(|c| &**c)
+    }
+
+    /// `run`: in the person's time zone, else UTC; the clock of the run's start.
+    fn run_names(&self, instance: &Instance) -> Value {
+        let zone_name = instance.person.get("time_zone").and_then(Value::as_str).filter(|z| !z.is_empty()).unwrap_or("UTC");
+        let zone: chrono_tz::Tz = zone_name.parse().unwrap_or(chrono_tz::UTC);
+        let now = self.state.start.as_ref().map_or(self.now.wall, |s| s.now).with_timezone(&zone);
+        let today = now.date_naive();
+        let monday = today - Days::new(u64::from(today.weekday().num_days_from_monday()));
+        json!({
+            "id": *self.id,
+            "now": now.to_rfc3339_opts(SecondsFormat::Secs, true),
+            "today": iso(today),
+            "week_start": iso(monday),
+            "month_start": iso(today.with_day(1).unwrap_or(today)),
+            "time_zone": zone.name(),
+        })
+    }
+}
+
+fn iso(date: NaiveDate) -> String {
+    date.format("%Y-%m-%d").to_string()
+}
+
+fn cached(cell: &CachedValue, make: impl FnOnce() -> Named) -> Named {
+    cell.0.get_or_init(make).clone()
+}
+
+fn cached_if(cell: &CachedValue, keep: bool, make: impl FnOnce() -> Named) -> Named {
+    if keep { cached(cell, make) } else { make() }
+}
+
+/// `channel`: its name, the keys of its file, and its rules as a prompt.
+fn channel_names(channel: Option<&Channel>) -> Value {
+    let Some(channel) = channel else { return json!({ "name": null, "prompt": "" }) };
+    json!({
+        "name": channel.name,
+        "description": channel.description,
+        "max_length": channel.max_length,
+        "markdown": channel.markdown.words(),
+        "emojis": channel.emojis,
+        "too_long": channel.too_long,
+        "prompt": crate::channel::prompt(channel),
+    })
+}
+
+/// `style`: its name, keys, and its rules as a prompt.
+fn style_names(style: Option<&StyleGuide>) -> Value {
+    let Some(style) = style else { return json!({ "name": null, "prompt": "" }) };
+    json!({
+        "name": style.name,
+        "version": style.version,
+        "brand_name": style.brand_name,
+        "personality": style.personality,
+        "tone": { "default": style.tone.default, "error": style.tone.error, "success": style.tone.success },
+        "emojis": {
+            "enabled": style.emojis.enabled, "success": style.emojis.success, "warning": style.emojis.warning,
+            "error": style.emojis.error, "info": style.emojis.info,
+        },
+        "humor": { "enabled": style.humor.enabled, "style": style.humor.style, "frequency": style.humor.frequency },
+        "prompt": crate::channel::style_prompt(style),
+    })
+}
+
+fn map_filling(filling: &Filling, fill: &dyn Fn(&Text) -> Result<Value, Failure>) -> Result<Value, Failure> {
+    Ok(match filling {
+        Filling::Constant(value) => value.clone(),
+        Filling::Text(text) => fill(text)?,
+        Filling::List(list) => Value::Array(list.iter().map(|f| map_filling(f, fill)).collect::<Result<_, _>>()?),
+        Filling::Map(map) => {
+            let mut object = Map::new();
+            for (name, value) in map {
+                object.insert(name.clone(), map_filling(value, fill)?);
+            }
+            Value::Object(object)
+        }
+    })
+}

@@ -1,0 +1,256 @@
+//! How events open things: pipelines, lists of steps, elements, cases, the second round.
+
+use std::sync::Arc;
+
+use super::apply::calls_at_once;
+use super::closing::STAGE_MS;
+use super::state::{CachedNames, Ending, Frame, FrameKind, Instance, Mood, Node, NodeRef, RefinementRound, State, Timer, Work};
+use crate::event::{Shared, Stage, StepFailure, StepPath, StepStatus};
+use crate::model::{PipelineId, StepKind};
+use crate::plan::{BlockIx, PipelinePlan, Plan, StepIx};
+
+impl State {
+    #[expect(clippy::too_many_arguments, reason = "the parts of one instance, named at the only two calls")]
+    pub(super) fn open_instance(
+        &mut self,
+        plan: &Plan,
+        pipeline: PipelineId,
+        parent: Option<NodeRef>,
+        prefix: StepPath,
+        inputs: &Shared,
+        channel: Option<String>,
+        person: &Shared,
+        now: u64,
+    ) -> u32 {
+        let ix = self.instances.len() as u32;
+        let planned = plan.pipeline(pipeline);
+        let deadline = planned.pipeline.limits.deadline.map(|d| now + d.as_millis() as u64);
+        self.instances.push(Some(Instance {
+            pipeline,
+            parent,
+            prefix: prefix.clone(),
+            inputs: inputs.clone(),
+            channel,
+            person: person.clone(),
+            stage: Stage::Steps,
+            main: 0,
+            frame: 0,
+            ending: Ending::default(),
+            refinement: None,
+            stage_timer: None,
+            deadline,
+            past: vec![],
+            cached: CachedNames::default(),
+        }));
+        if let Some(at) = deadline {
+            self.timers.insert((at, Timer::Deadline(ix)));
+        }
+        let base = parent.map_or(0, |at| self.node(at).priority);
+        let frame = self.open_block(planned, ix, planned.main, None, &prefix, base);
+        let instance = self.instance_mut(ix);
+        instance.main = frame;
+        instance.frame = frame;
+        ix
+    }
+
+    pub(super) fn open_block(
+        &mut self,
+        planned: &PipelinePlan,
+        instance: u32,
+        block_ix: BlockIx,
+        parent: Option<NodeRef>,
+        prefix: &str,
+        base: u32,
+    ) -> u32 {
+        let block = planned.block(block_ix);
+        let frame = self.frames.len() as u32;
+        let nodes = (0..block.len())
+            .map(|place| {
+                let step = StepIx(block.first.0 + place as u32);
+                let id = &planned.step(step).id;
+                let path = if prefix.is_empty() { id.clone() } else { Arc::from(format!("{prefix}{id}")) };
+                Node::new(step, path, block.needs(place).len() as u32, base + block.longest.get(place).copied().unwrap_or(1))
+            })
+            .collect();
+        self.add_frame(Frame {
+            instance,
+            kind: FrameKind::Block(block_ix),
+            parent,
+            nodes,
+            open: block.len() as u32,
+            mood: Mood::Going,
+            failure: None,
+        });
+        for node in 0..block.len() as u32 {
+            let at = NodeRef { frame, node };
+            if self.node(at).waits_for == 0 {
+                self.make_ready(planned, at);
+            }
+        }
+        frame
+    }
+
+    pub(super) fn make_ready(&mut self, planned: &PipelinePlan, at: NodeRef) {
+        let key = self.key(at);
+        let step = &planned.step(self.node(at).step).step;
+        let is_list = step.for_each.is_some() && !self.is_element(at);
+        if calls_at_once(&step.kind) && !is_list {
+            self.ready_calls.insert(key)
+        } else {
+            self.ready.insert(key)
+        };
+    }
+
+    pub(super) fn not_ready(&mut self, at: NodeRef) {
+        let key = self.key(at);
+        if !self.ready.remove(&key) {
+            self.ready_calls.remove(&key);
+        }
+    }
+
+    pub(super) fn add_frame(&mut self, frame: Frame) {
+        let ix = self.frames.len() as u32;
+        for (node, inner) in frame.nodes.iter().enumerate() {
+            self.paths.insert(inner.path.clone(), NodeRef { frame: ix, node: node as u32 });
+        }
+        if frame.open == 0 {
+            self.done.insert(ix);
+        }
+        self.frames.push(Some(frame));
+    }
+
+    pub(super) fn open_items(&mut self, plan: &Plan, at: NodeRef, pipeline: PipelineId, items: &[Shared]) {
+        let planned = plan.pipeline(pipeline);
+        let holder = self.node(at);
+        let (step, base, path) = (holder.step, holder.priority, holder.path.clone());
+        let for_each = planned.step(step).step.for_each.as_ref();
+        let most = for_each.and_then(|f| f.max_parallel).or(planned.pipeline.limits.max_parallel).unwrap_or(8);
+        let nodes = items
+            .iter()
+            .enumerate()
+            .map(|(i, item)| Node { item: Some(item.clone()), ..Node::new(step, Arc::from(format!("{path}[{i}]")), 1, base) })
+            .collect();
+        let frame = self.frames.len() as u32;
+        self.add_frame(Frame {
+            instance: self.instance_of(at),
+            kind: FrameKind::Items { most: most.min(u64::from(u32::MAX)) as u32, active: 0, next: 0 },
+            parent: Some(at),
+            nodes,
+            open: items.len() as u32,
+            mood: Mood::Going,
+            failure: None,
+        });
+        self.node_mut(at).work = Work::Inner { frame, case: None };
+        self.give_places(plan, frame);
+    }
+
+    /// Lets the next elements in while the list has places.
+    pub(super) fn give_places(&mut self, plan: &Plan, ix: u32) {
+        let pipeline = self.instance(self.frame(ix).instance).pipeline;
+        loop {
+            let frame = self.frame_mut(ix);
+            let count = frame.nodes.len() as u32;
+            let FrameKind::Items { most, active, next } = &mut frame.kind else { return };
+            if *active >= *most || *next >= count {
+                return;
+            }
+            let at = NodeRef { frame: ix, node: *next };
+            *active += 1;
+            *next += 1;
+            frame.nodes[at.node as usize].waits_for = 0;
+            if frame.nodes[at.node as usize].status == StepStatus::Pending {
+                self.make_ready(plan.pipeline(pipeline), at);
+            }
+        }
+    }
+
+    /// An element that gave its place back while it waited goes on.
+    pub(super) fn take_place_again(&mut self, at: NodeRef) {
+        if let FrameKind::Items { active, .. } = &mut self.frame_mut(at.frame).kind {
+            *active += 1;
+        }
+    }
+
+    /// Gives an element's place back.
+    pub(super) fn free_place(&mut self, plan: &Plan, at: NodeRef) {
+        if let FrameKind::Items { active, .. } = &mut self.frame_mut(at.frame).kind {
+            *active = active.saturating_sub(1);
+            self.give_places(plan, at.frame);
+        }
+    }
+
+    pub(super) fn case_chosen(&mut self, plan: &Plan, path: &str, case: &str) {
+        let Some(at) = self.find(path) else { return };
+        let instance = self.instance_of(at);
+        let planned = plan.pipeline(self.instance(instance).pipeline);
+        let node = self.node(at);
+        let step = planned.step(node.step);
+        let StepKind::Route(route) = &step.step.kind else { return };
+        let chosen = route.cases.iter().chain(&route.otherwise).position(|c| c.id.value == case);
+        let Some(place) = chosen else { return };
+        let has_steps = route.cases.iter().chain(&route.otherwise).nth(place).is_some_and(|c| c.has_steps);
+        let prefix = if has_steps { format!("{}/{case}/", node.path) } else { format!("{}/", node.path) };
+        let base = node.priority;
+        let frame = self.open_block(planned, instance, step.cases[place], Some(at), &prefix, base);
+        self.node_mut(at).work = Work::Inner { frame, case: Some(case.to_string()) };
+    }
+
+    pub(super) fn refinement_started(&mut self, plan: &Plan, gate: NodeRef, round: RefinementRound) {
+        let instance_ix = self.instance_of(gate);
+        let planned = plan.pipeline(self.instance(instance_ix).pipeline);
+        let Some(refinement) = &planned.refinement else { return };
+        self.instance_mut(instance_ix).refinement = Some(round);
+        let block = planned.block(planned.main);
+        for place in &refinement.stretch {
+            let at = NodeRef { frame: gate.frame, node: *place as u32 };
+            self.clear_timers(at, true);
+            let waits_for = block.needs(*place).iter().filter(|(above, _)| refinement.stretch.contains(above)).count() as u32;
+            let node = self.node_mut(at);
+            let was_over = node.status.is_final();
+            let (step, path, priority) = (node.step, node.path.clone(), node.priority);
+            *node = Node { round: 2, ..Node::new(step, path, waits_for, priority) };
+            if was_over {
+                self.frame_mut(at.frame).open += 1;
+            }
+            if waits_for == 0 {
+                self.make_ready(planned, at);
+            }
+        }
+    }
+
+    pub(super) fn stage_started(&mut self, plan: &Plan, path: &str, stage: Stage, failure: Option<StepFailure>, now: u64) {
+        let ix = if path.is_empty() {
+            0
+        } else {
+            match self.find(path).map(|at| &self.node(at).work) {
+                Some(Work::Called(inner)) => *inner,
+                _ => return,
+            }
+        };
+        let instance = self.instance(ix);
+        let planned = plan.pipeline(instance.pipeline);
+        let block = if stage == Stage::OnFailure { planned.on_failure } else { planned.finally };
+        let Some(block) = block else { return };
+        let (prefix, frame, old_timer) = (instance.prefix.clone(), instance.frame, instance.stage_timer);
+        let deadline = instance.deadline;
+        self.done.remove(&frame);
+        if let Some(time) = old_timer {
+            self.timers.remove(&(time, Timer::Stage(ix)));
+        }
+        if let Some(time) = deadline {
+            self.timers.remove(&(time, Timer::Deadline(ix)));
+        }
+        let frame = self.open_block(planned, ix, block, None, &prefix, 0);
+        let ends = now + STAGE_MS;
+        self.timers.insert((ends, Timer::Stage(ix)));
+        let instance = self.instance_mut(ix);
+        instance.stage = stage;
+        instance.past.push(instance.frame);
+        instance.frame = frame;
+        instance.stage_timer = Some(ends);
+        instance.deadline = None;
+        if instance.ending.failure.is_none() {
+            instance.ending.failure = failure;
+        }
+    }
+}

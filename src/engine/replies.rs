@@ -1,0 +1,111 @@
+//! What an answer from outside becomes.
+
+use serde_json::{Map, Value, json};
+
+use super::Run;
+use super::command::{Command, Reply};
+use super::shape;
+use super::state::{NodeRef, Work};
+use crate::event::{Failure, FailureKind, Happening};
+use crate::model::{Shape, StepKind};
+use crate::port::Rows;
+
+impl Run {
+    /// Takes an answer in; one for a call that is over is noted and left aside.
+    pub(super) fn replied(&mut self, call: u64, result: Result<Reply, Failure>) {
+        let Some(open) = self.state.calls.get(&call) else {
+            self.emit(Happening::ReplyIgnored { call });
+            return;
+        };
+        let at = open.node;
+        let started = open.started_ms;
+        if matches!(self.state.node(at).work, Work::Asking(_)) {
+            let result = result.and_then(|reply| match reply {
+                Reply::Model(reply) => Ok(reply),
+                _ => Err(Failure::new(FailureKind::Internal, "an answer of another kind came")),
+            });
+            return self.model_replied(at, call, result);
+        }
+        let step = self.state.node(at).path.clone();
+        let failure = result.as_ref().err().cloned();
+        let duration_ms = self.now.ms.saturating_sub(started);
+        self.emit(Happening::ToolReplied { step, call, failure, duration_ms, result: None });
+        let outcome = result.and_then(|reply| self.take_reply(at, reply));
+        match outcome {
+            Ok(Some((output, details))) => self.succeed(at, output, details),
+            Ok(None) => {}
+            Err(failure) => self.fail_attempt(at, failure),
+        }
+    }
+
+    /// A call's own time is up.
+    pub(super) fn call_timed_out(&mut self, call: u64) {
+        let Some(open) = self.state.calls.get(&call) else { return };
+        let at = open.node;
+        let seconds = super::words::duration(std::time::Duration::from_millis(open.timeout_at.saturating_sub(open.started_ms)));
+        let may_have_acted = super::retrying::acts_outside(&self.step(at));
+        let kind = if may_have_acted { FailureKind::UnknownOutcome } else { FailureKind::Timeout };
+        self.commands.push_back(Command::Cancel { call });
+        self.replied(call, Err(Failure::new(kind, format!("no answer after {seconds}"))));
+    }
+
+    /// Output and details of a step, or `None` when it goes on.
+    fn take_reply(&mut self, at: NodeRef, reply: Reply) -> Result<Option<(Value, Option<Value>)>, Failure> {
+        let step = self.step(at);
+        match (&step.kind, reply) {
+            (StepKind::Sql(sql), Reply::Rows(rows)) => Ok(Some(sql_output(rows, sql.one))),
+            (StepKind::Read(read), Reply::Files(files)) => {
+                let tables: Vec<Value> = files
+                    .iter()
+                    .flat_map(|(_, tables)| tables)
+                    .map(|t| json!({ "name": t.name, "file": t.file, "table": t.table }))
+                    .collect();
+                let mut contents = vec![];
+                for (content, _) in files {
+                    contents.push(serde_json::to_value(content).map_err(|e| Failure::new(FailureKind::Internal, e.to_string()))?);
+                }
+                let is_list = matches!(self.filling(at, &read.paths)?, Value::Array(_));
+                let output = if is_list { Value::Array(contents) } else { contents.pop().unwrap_or(Value::Null) };
+                Ok(Some((output, Some(json!({ "tables": tables })))))
+            }
+            (StepKind::Http(http), Reply::Http(reply)) => {
+                let body = fitted(http.output.as_ref(), reply.body)?;
+                let headers: Map<String, Value> = reply.headers.into_iter().map(|(n, v)| (n, Value::String(v))).collect();
+                Ok(Some((json!({ "status": reply.status, "headers": headers, "body": body }), None)))
+            }
+            (StepKind::Tool(tool), Reply::Http(reply)) => Ok(Some((fitted(tool.output.as_ref(), reply.body)?, None))),
+            (StepKind::Tool(tool), Reply::Value(value)) => Ok(Some((fitted(tool.output.as_ref(), value)?, None))),
+            (StepKind::Tool(tool), Reply::Rows(rows)) => {
+                let (output, details) = sql_output(rows, false);
+                Ok(Some((fitted(tool.output.as_ref(), output)?, details)))
+            }
+            (StepKind::Tool(_), Reply::Sent(id)) => Ok(Some((json!({ "written": id }), None))),
+            (StepKind::Send(send), Reply::Sent(id)) => self.sent(at, send, id).map(|over| over.map(|output| (output, None))),
+            (StepKind::Send(send), Reply::Http(_)) => self.sent(at, send, String::new()).map(|over| over.map(|output| (output, None))),
+            _ => Err(Failure::new(FailureKind::Internal, "an answer of another kind came")),
+        }
+    }
+}
+
+fn sql_output(rows: Rows, one: bool) -> (Value, Option<Value>) {
+    let columns: Vec<Value> = rows.columns.iter().map(|(name, kind)| json!({ "name": name, "type": kind })).collect();
+    let details = json!({ "columns": columns, "row_count": rows.rows.len(), "cut": rows.is_cut });
+    let mut list = rows.rows.into_iter().map(Value::Object);
+    let output = if one { list.next().unwrap_or(Value::Null) } else { Value::Array(list.collect()) };
+    (output, Some(details))
+}
+
+/// A result checked against the step's `output`; a text is read as JSON first.
+fn fitted(output: Option<&Shape>, value: Value) -> Result<Value, Failure> {
+    let Some(output) = output else { return Ok(value) };
+    let value = match value {
+        Value::String(text) => shape::json_in(&text).map_err(|problem| Failure::new(FailureKind::BadShape, problem))?,
+        value => value,
+    };
+    let problems = shape::problems(&shape::schema(output), &value);
+    if problems.is_empty() {
+        Ok(value)
+    } else {
+        Err(Failure::new(FailureKind::BadShape, format!("the result does not fit: {}", problems.join("; "))))
+    }
+}

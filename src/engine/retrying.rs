@@ -1,0 +1,81 @@
+//! Retries: of the same request, after a passing fault.
+
+use std::time::Duration;
+
+use super::Run;
+use super::state::NodeRef;
+use crate::event::{Failure, FailureKind, Happening};
+use crate::model::{Backoff, Retry, Step, StepKind};
+
+/// `retry` of a model call, when nothing is written (docs/language.md, section 13).
+pub(super) fn model_default() -> Retry {
+    Retry {
+        max_attempts: 3,
+        delay: Duration::from_secs(1),
+        backoff: Backoff::Exponential,
+        max_delay: Duration::from_secs(60),
+        jitter: true,
+        on: FailureKind::WORDS[..FailureKind::RETRYABLE - 1].iter().map(|(_, kind)| *kind).collect(),
+    }
+}
+
+impl Run {
+    /// A try of a step failed: another one, or the end.
+    pub(super) fn fail_attempt(&mut self, at: NodeRef, failure: Failure) {
+        let step = self.step(at);
+        let attempt = self.state.node(at).attempt.max(1);
+        match step.retry.as_ref().and_then(|retry| self.retry_at(at, retry, attempt, &failure)) {
+            Some(retry_at_ms) => {
+                let step = self.state.node(at).path.clone();
+                self.emit(Happening::AttemptFailed { step, attempt, failure, retry_at_ms });
+            }
+            None => self.fail(at, failure, None),
+        }
+    }
+
+    /// When to try again; `None`: no more tries, or they would come too late.
+    pub(super) fn retry_at(&self, at: NodeRef, retry: &Retry, attempt: u32, failure: &Failure) -> Option<u64> {
+        if u64::from(attempt) >= retry.max_attempts || !retry.on.contains(&failure.kind) {
+            return None;
+        }
+        let most = retry.max_delay.as_millis() as u64;
+        let wait = match failure.retry_after_ms {
+            Some(asked) if asked > most => return None,
+            Some(asked) => asked,
+            None => {
+                let first = retry.delay.as_millis() as u64;
+                let full = match retry.backoff {
+                    Backoff::Fixed => first,
+                    Backoff::Linear => first.saturating_mul(u64::from(attempt)),
+                    Backoff::Exponential => first.saturating_mul(1u64.checked_shl(attempt - 1).unwrap_or(u64::MAX)),
+                };
+                let full = full.min(most);
+                if retry.jitter { self.chance(at, attempt) % (full + 1) } else { full }
+            }
+        };
+        let time = self.now.ms.saturating_add(wait);
+        let instance = self.state.instance(self.state.instance_of(at));
+        let ends = [self.state.node(at).deadline, instance.deadline].into_iter().flatten().min();
+        ends.is_none_or(|end| time < end).then_some(time)
+    }
+
+    /// A number that follows from the run's seed, the step and the try alone (splitmix64).
+    fn chance(&self, at: NodeRef, attempt: u32) -> u64 {
+        let mut z = self.state.start.as_ref().map_or(0, |s| s.seed) ^ u64::from(attempt);
+        for byte in self.state.node(at).path.bytes() {
+            z = (z ^ u64::from(byte)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        }
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ (z >> 31)
+    }
+}
+
+/// Whether a call of this step may have an effect that a second one would repeat.
+pub(super) fn acts_outside(step: &Step) -> bool {
+    match &step.kind {
+        StepKind::Http(http) => !matches!(http.method.as_str(), "GET" | "HEAD"),
+        StepKind::Send(_) | StepKind::Tool(_) => true,
+        _ => false,
+    }
+}

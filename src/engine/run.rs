@@ -1,0 +1,256 @@
+//! The outside of a run.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::sync::Arc;
+
+use chrono::{DateTime, Utc};
+use serde_json::Value;
+
+use super::command::{Command, Input};
+use super::state::{NodeRef, ReadyKey, State, Timer};
+use crate::event::{Event, Failure, FailureKind, Happening, StepPath, VERSION};
+use crate::model::{Mock, Replies, Step, Text};
+use crate::plan::{PipelinePlan, Plan};
+use crate::port::{Secret, WrittenCheck};
+use crate::template::{Compiled, FillError, compile};
+
+/// A point in time: for people, and by the clock that never jumps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Moment {
+    /// For the `time` of events.
+    pub wall: DateTime<Utc>,
+    /// Milliseconds since the run started.
+    pub ms: u64,
+}
+
+/// What a run is given besides its plan and inputs; none of it is recorded.
+pub struct Options {
+    /// Values of declared secrets.
+    pub secrets: BTreeMap<String, Secret>,
+    /// The environment, for `env`.
+    pub env: BTreeMap<String, Secret>,
+    /// Replaces the model called `default` (`FLOW_MODEL…`).
+    pub default_model: Option<crate::model::Model>,
+    /// Scripted replies that stand in for every model: of a test.
+    pub replies: Option<Arc<Replies>>,
+    /// Outputs of steps and tools that are not run: of a test.
+    pub mocks: Mocks,
+    /// Checks what a model wrote.
+    pub written: Box<dyn WrittenCheck>,
+    /// The smallest of flags and settings; the file's own `limits` count too.
+    pub limits: crate::model::Limits,
+}
+
+/// Outputs of steps and tools that are not run, by path or `server.tool`.
+#[derive(Debug, Clone, Default)]
+pub struct Mocks {
+    /// The mocks.
+    pub by_name: BTreeMap<String, Mock>,
+    /// Nothing goes outside: a step that would needs a mock, and whatever `send` would deliver comes out as [`Request::Print`].
+    ///
+    /// [`Request::Print`]: super::Request::Print
+    pub refuses_effects: bool,
+}
+
+/// What a test wants to know of a run and its events do not tell.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Noted {
+    /// Mocks that stood in, by name.
+    pub mocks_used: BTreeSet<String>,
+    /// How many of its scripted replies were used, by key.
+    pub replies_used: BTreeMap<String, u64>,
+    /// Calls for which there was no scripted reply: step and number of the call.
+    pub missing_replies: Vec<(StepPath, u64)>,
+    /// Steps that act outside and had no mock.
+    pub refused: Vec<StepPath>,
+}
+
+/// A run.
+pub struct Run {
+    pub(super) id: Arc<str>,
+    pub(super) plan: Arc<Plan>,
+    pub(super) options: Options,
+    pub(super) state: State,
+    pub(super) now: Moment,
+    pub(super) commands: VecDeque<Command>,
+    events: VecDeque<Event>,
+    /// Steps that want to go on: their backoff is over, or they have something to ask and no permit yet.
+    pub(super) woken: BTreeSet<ReadyKey>,
+    /// Frames whose rest has been blocked, skipped or cancelled, by how.
+    pub(super) swept: HashMap<u32, super::state::Mood>,
+    compiled: RefCell<HashMap<usize, Compiled>>,
+    pub(super) noted: RefCell<Noted>,
+}
+
+impl Run {
+    /// A run that has not begun.
+    pub fn new(id: impl Into<Arc<str>>, plan: Arc<Plan>, options: Options, now: Moment) -> Run {
+        Run {
+            id: id.into(),
+            plan,
+            options,
+            state: State::default(),
+            now,
+            commands: VecDeque::new(),
+            events: VecDeque::new(),
+            woken: BTreeSet::new(),
+            swept: HashMap::new(),
+            compiled: RefCell::new(HashMap::new()),
+            noted: RefCell::default(),
+        }
+    }
+
+    /// Takes an input in and decides everything that follows from it at this moment.
+    pub fn handle(&mut self, input: Input, now: Moment) {
+        self.now = Moment { wall: now.wall, ms: now.ms.max(self.now.ms) };
+        if self.state.finished.is_some() {
+            return;
+        }
+        match input {
+            Input::Start(start) => self.emit(Happening::RunStarted(start)),
+            Input::Reply { call, result } => self.replied(call, result),
+            Input::Tick => {}
+            Input::Cancel { by } => {
+                let is_new = self.state.instances.first().and_then(Option::as_ref).is_some_and(|i| !i.ending.is_cancelled);
+                if is_new {
+                    self.emit(Happening::CancelRequested { by });
+                }
+            }
+        }
+        self.ring();
+        self.pump();
+    }
+
+    /// The next thing to do outside. Write the events that came before to the journal first.
+    pub fn next_command(&mut self) -> Option<Command> {
+        self.commands.pop_front()
+    }
+
+    /// The next event, once.
+    pub fn next_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    /// When to call `handle(Tick)` at the latest, in milliseconds since the run started.
+    pub fn next_timeout(&self) -> Option<u64> {
+        self.state.timers.iter().find(|(_, timer)| !self.is_woken(timer)).map(|(time, _)| *time)
+    }
+
+    /// The state.
+    pub fn state(&self) -> &State {
+        &self.state
+    }
+
+    /// What a test wants to know besides the events.
+    pub fn noted(&self) -> Noted {
+        let replies = self.options.replies.iter().flat_map(|replies| replies.by_step.keys().map(move |key| (key, replies)));
+        let replies_used = replies.map(|(key, replies)| (key.clone(), self.replies_used(replies, key))).collect();
+        Noted { replies_used, ..self.noted.borrow().clone() }
+    }
+
+    /// The plan.
+    pub fn plan(&self) -> &Arc<Plan> {
+        &self.plan
+    }
+
+    fn is_woken(&self, timer: &Timer) -> bool {
+        matches!(timer, Timer::Backoff(at) if self.woken.contains(&self.state.key(*at)))
+    }
+
+    pub(super) fn emit(&mut self, happening: Happening) {
+        let event = self.event(happening);
+        self.state.apply(&self.plan, &event);
+        self.events.push_back(event);
+    }
+
+    fn event(&self, happening: Happening) -> Event {
+        Event { v: VERSION, seq: self.state.seq + 1, time: self.now.wall, at_ms: self.now.ms, run: self.id.clone(), happening }
+    }
+
+    /// Deals with every timer whose time has come.
+    fn ring(&mut self) {
+        loop {
+            let due = self.state.timers.iter().take_while(|(time, _)| *time <= self.now.ms).find(|(_, timer)| !self.is_woken(timer));
+            let Some((_, timer)) = due.copied() else { return };
+            match timer {
+                Timer::Call(call) => self.call_timed_out(call),
+                Timer::Backoff(at) => {
+                    self.woken.insert(self.state.key(at));
+                }
+                Timer::Pause(at) => self.succeed(at, Value::Null, None),
+                Timer::Attempt(at) => self.step_timed_out(at, "timeout"),
+                Timer::StepDeadline(at) => self.step_timed_out(at, "deadline"),
+                Timer::Deadline(ix) | Timer::Stage(ix) => {
+                    let instance = self.state.instance(ix);
+                    let step: StepPath = instance.prefix.trim_end_matches('/').into();
+                    let is_deadline = matches!(timer, Timer::Deadline(_));
+                    let limit = if step.is_empty() { "deadline" } else { "limits.deadline" };
+                    let message = if is_deadline {
+                        let limits = &self.planned(ix).pipeline.limits;
+                        let seconds = limits.deadline.map_or(0, |d| d.as_secs());
+                        format!("the deadline of {seconds}s has passed")
+                    } else {
+                        "on_failure and finally have 60s each, and that time is over".to_string()
+                    };
+                    self.emit(Happening::LimitReached { step, limit: limit.into(), message });
+                }
+            }
+        }
+    }
+
+    fn step_timed_out(&mut self, at: NodeRef, limit: &str) {
+        use super::state::Work;
+        let node = self.state.node(at);
+        let step = self.step(at);
+        let allowed = if limit == "timeout" { step.timeout } else { step.deadline };
+        let message = format!("no end after {}", super::words::duration(allowed.unwrap_or_default()));
+        if matches!(node.work, Work::Inner { .. } | Work::Called(_)) {
+            let step = node.path.clone();
+            self.emit(Happening::LimitReached { step, limit: limit.into(), message });
+            return;
+        }
+        let may_have_acted = matches!(node.work, Work::Call(_)) && super::retrying::acts_outside(&step);
+        self.stop_calls(at);
+        let kind = if may_have_acted { FailureKind::UnknownOutcome } else { FailureKind::Timeout };
+        let failure = Failure::new(kind, message);
+        if limit == "timeout" { self.fail_attempt(at, failure) } else { self.fail(at, failure, None) }
+    }
+
+    /// Ends the calls of a step; their answers are not awaited.
+    pub(super) fn stop_calls(&mut self, at: NodeRef) {
+        use super::state::Work;
+        let call = match &self.state.node(at).work {
+            Work::Call(call) => Some(*call),
+            Work::Asking(asking) => asking.call,
+            _ => None,
+        };
+        if let Some(call) = call {
+            self.commands.retain(|c| !matches!(c, Command::Call { call: pending, .. } if *pending == call));
+            self.commands.push_back(Command::Cancel { call });
+        }
+    }
+
+    pub(super) fn planned(&self, instance: u32) -> &PipelinePlan {
+        self.plan.pipeline(self.state.instance(instance).pipeline)
+    }
+
+    pub(super) fn planned_of(&self, at: NodeRef) -> &PipelinePlan {
+        self.planned(self.state.instance_of(at))
+    }
+
+    pub(super) fn step(&self, at: NodeRef) -> Arc<Step> {
+        self.planned_of(at).step(self.state.node(at).step).step.clone()
+    }
+
+    /// The compiled form of an author's text; compiled once a run.
+    pub(super) fn compiled(&self, text: &Text) -> Result<Compiled, FillError> {
+        let key = Arc::as_ptr(&text.source).cast::<u8>() as usize;
+        if let Some(compiled) = self.compiled.borrow().get(&key) {
+            return Ok(compiled.clone());
+        }
+        let compiled = compile(text)?;
+        self.compiled.borrow_mut().insert(key, compiled.clone());
+        Ok(compiled)
+    }
+}

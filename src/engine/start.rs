@@ -1,0 +1,293 @@
+//! How each kind of step starts.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+
+use super::Run;
+use super::command::{Command, Request};
+use super::state::NodeRef;
+use crate::event::{Failure, FailureKind, Happening, Opens};
+use crate::model::{Mock, PipelineId, RouteStep, Step, StepKind, ToolKind, contains_phrase, phrase_words};
+
+impl Run {
+    /// Starts a step whose turn has come; elements of a `for_each` one by one.
+    pub(super) fn start(&mut self, at: NodeRef) {
+        if let Err(failure) = self.try_start(at) {
+            self.fail_start(at, failure);
+        }
+    }
+
+    /// Goes on with a step that had started and was waiting for a permit.
+    pub(super) fn start_again(&mut self, at: NodeRef) {
+        let step = self.step(at);
+        if let Err(failure) = self.start_kind(at, &step) {
+            self.fail_attempt(at, failure);
+        }
+    }
+
+    /// A step that could not be prepared has started and failed.
+    fn fail_start(&mut self, at: NodeRef, failure: Failure) {
+        self.fail(at, failure, None);
+    }
+
+    fn try_start(&mut self, at: NodeRef) -> Result<(), Failure> {
+        let step = self.step(at);
+        if let Some(over) = self.step_limit() {
+            self.emit(Happening::LimitReached { step: "".into(), limit: "max_steps".into(), message: over });
+            return Ok(());
+        }
+        if let Some(mock) = self.mock(at) {
+            self.begin_attempt(at, &step, None);
+            match mock {
+                Mock::Output(output) => self.succeed(at, output, Some(json!({ "mocked": true }))),
+                Mock::Error(kind) => self.fail_attempt(at, Failure::new(kind, "mocked failure")),
+            }
+            return Ok(());
+        }
+        if let Some(for_each) = step.for_each.as_ref().filter(|_| !self.state.is_element(at)) {
+            let list = self.filling(at, &for_each.list)?;
+            let Value::Array(list) = list else {
+                return Err(Failure::new(FailureKind::WrongType, format!("for_each needs a list, found {}", kind_of(&list))));
+            };
+            if list.is_empty() {
+                self.succeed(at, json!([]), None);
+                return Ok(());
+            }
+            let items = list.into_iter().map(Arc::new).collect();
+            self.begin_attempt(at, &step, Some(Opens::Items(items)));
+            return Ok(());
+        }
+        if self.options.mocks.refuses_effects && self.goes_outside(at, &step) {
+            let path = self.state.node(at).path.clone();
+            let message = format!("\"{path}\" acts outside; give it a mock");
+            self.noted.borrow_mut().refused.push(path);
+            return Err(Failure::new(FailureKind::Denied, message));
+        }
+        if let Some(called) = self.planned_of(at).called(&step) {
+            return self.start_call(at, &step, called);
+        }
+        self.begin_attempt(at, &step, None);
+        if let Err(failure) = self.start_kind(at, &step) {
+            self.fail_attempt(at, failure);
+        }
+        Ok(())
+    }
+
+    fn begin_attempt(&mut self, at: NodeRef, step: &Step, opens: Option<Opens>) {
+        let node = self.state.node(at);
+        let happening = Happening::StepStarted {
+            step: node.path.clone(),
+            attempt: node.attempt + 1,
+            round: node.round,
+            phase: step.phase.clone(),
+            opens,
+        };
+        self.emit(happening);
+    }
+
+    fn start_kind(&mut self, at: NodeRef, step: &Step) -> Result<(), Failure> {
+        match &step.kind {
+            StepKind::Set(filling) => {
+                let value = self.filling(at, filling)?;
+                self.succeed(at, value, None);
+            }
+            StepKind::Agent(_) => self.ask_on(at),
+            StepKind::Gate(_) => self.judge(at),
+            StepKind::Route(route) => self.start_route(at, route)?,
+            StepKind::Format(format) => {
+                let text = self.fill_text(at, &format.text)?;
+                let instance = self.state.instance_of(at);
+                let channel = format.channel.as_deref().or_else(|| self.channel(instance)).cloned();
+                let style = format.style_guide.as_deref().or(self.planned(instance).pipeline.style_guide.as_deref()).cloned();
+                let output = self.format(instance, &text, channel.as_ref(), style.as_ref())?;
+                self.succeed(at, output, None);
+            }
+            StepKind::Wait(filling) => {
+                let until_ms = self.wait_until(at, filling)?;
+                let step = self.state.node(at).path.clone();
+                self.emit(Happening::StepPaused { step, until_ms });
+            }
+            StepKind::Stop(stop) => {
+                let reason = match &stop.reason {
+                    Some(reason) => self.fill_text(at, reason)?,
+                    None => "the pipeline stopped".to_string(),
+                };
+                self.succeed(at, Value::Null, Some(json!({ "reason": reason })));
+            }
+            StepKind::Sql(_) | StepKind::Http(_) | StepKind::Read(_) | StepKind::Send(_) | StepKind::Tool(_) => {
+                self.start_calling(at, step)?
+            }
+            StepKind::Call(call) => {
+                return Err(Failure::new(FailureKind::Unavailable, format!("pipeline \"{}\" could not be read", call.file.value)));
+            }
+            StepKind::Broken => {
+                return Err(Failure::new(FailureKind::Internal, format!("a step of kind \"{}\" cannot start here", step.kind.word())));
+            }
+        }
+        Ok(())
+    }
+
+    /// Formats a text for a channel; without a channel it stays as it is.
+    pub(super) fn format(
+        &self,
+        instance: u32,
+        text: &str,
+        channel: Option<&crate::model::Channel>,
+        style: Option<&crate::model::StyleGuide>,
+    ) -> Result<Value, Failure> {
+        let Some(channel) = channel else {
+            return Err(Failure::new(
+                FailureKind::BadRequest,
+                "format needs a channel: list some in \"channels\", or name one in the step",
+            ));
+        };
+        let name = self.state.instance(instance).person.get("name").and_then(Value::as_str);
+        let formatted = crate::channel::format(text, channel, style, name);
+        serde_json::to_value(formatted).map_err(|e| Failure::new(FailureKind::Internal, e.to_string()))
+    }
+
+    fn start_route(&mut self, at: NodeRef, route: &RouteStep) -> Result<(), Failure> {
+        let subject = self.fill_text(at, &route.subject)?;
+        let words = phrase_words(&subject);
+        let mut chosen = None;
+        for case in &route.cases {
+            let by_phrase = case.phrases.iter().any(|phrase| contains_phrase(&words, &phrase.value));
+            let by_condition = || case.when.as_ref().map_or(Ok(false), |when| self.condition(at, when));
+            if by_phrase || by_condition()? {
+                chosen = Some(case);
+                break;
+            }
+        }
+        let step = self.state.node(at).path.clone();
+        match chosen.or(route.otherwise.as_ref()) {
+            Some(case) => self.emit(Happening::CaseChosen { step, case: case.id.value.clone() }),
+            None => {
+                let shown: String = subject.chars().take(80).collect();
+                return Err(Failure::new(
+                    FailureKind::NoCase,
+                    format!("no case of \"{step}\" fits \"{shown}\", and there is no otherwise"),
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Starts a `call`, or a tool that is a pipeline; what the author fixed in the tool wins.
+    fn start_call(&mut self, at: NodeRef, step: &Step, called: PipelineId) -> Result<(), Failure> {
+        let planned = self.planned_of(at);
+        let (with, fixed, own_channel) = match &step.kind {
+            StepKind::Call(call) => (&call.with, None, call.channel.as_ref()),
+            StepKind::Tool(tool) => (&tool.with, planned.pipeline.tools.get(&tool.tool.value).map(|t| &t.with), None),
+            _ => return Ok(()),
+        };
+        let mut given = Map::new();
+        for (name, value) in with.iter().chain(fixed.into_iter().flatten()) {
+            given.insert(name.value.clone(), self.filling(at, value)?);
+        }
+        let pipeline = self.plan.pipeline(called).pipeline.clone();
+        let inputs = super::inputs::check_inputs(&pipeline, given).map_err(|problems| {
+            Failure::new(FailureKind::BadRequest, format!("call of \"{}\": {}", pipeline.name.value, problems.join("; ")))
+        })?;
+        let own = self.state.instance(self.state.instance_of(at)).channel.clone();
+        let wanted = own_channel.map(|c| c.value.clone()).or(own);
+        let listed = |name: &String| pipeline.channels.iter().any(|c| c.name == *name);
+        let channel = match (wanted.filter(listed), own_channel) {
+            (Some(name), _) => Some(name),
+            (None, Some(name)) => {
+                let message = format!("pipeline \"{}\" does not list channel \"{}\"", pipeline.name.value, name.value);
+                return Err(Failure::new(FailureKind::BadRequest, message));
+            }
+            (None, None) => pipeline.channels.first().map(|c| c.name.clone()),
+        };
+        self.begin_attempt(at, step, Some(Opens::Call { inputs: Arc::new(Value::Object(inputs)), channel }));
+        Ok(())
+    }
+
+    /// Sends a request of a step out.
+    pub(super) fn call_out(&mut self, at: NodeRef, tool: &str, with: Value, request: Request, timeout_ms: u64) {
+        let node = self.state.node(at);
+        let call = self.state.last_call + 1;
+        let happening = Happening::ToolCalled {
+            step: node.path.clone(),
+            call,
+            tool: tool.to_string(),
+            with,
+            timeout_at_ms: self.now.ms + timeout_ms,
+            attempt: node.attempt,
+        };
+        self.emit(happening);
+        self.commands.push_back(Command::Call { call, request: Box::new(request) });
+    }
+
+    /// The mock of a step: by its path, or by the tool it uses; a `for_each` as a whole only by its path.
+    fn mock(&self, at: NodeRef) -> Option<Mock> {
+        let mocks = &self.options.mocks.by_name;
+        if mocks.is_empty() {
+            return None;
+        }
+        let step = self.step(at);
+        let is_whole = step.for_each.is_some() && !self.state.is_element(at);
+        let tool = match &step.kind {
+            StepKind::Tool(tool) if !is_whole => Some(tool.tool.as_str()),
+            _ => None,
+        };
+        let path = self.state.node(at).path.clone();
+        let (name, mock) = mocks.get_key_value(&*path).or_else(|| mocks.get_key_value(tool?))?;
+        self.noted.borrow_mut().mocks_used.insert(name.clone());
+        Some(mock.clone())
+    }
+
+    /// Whether a step reaches anything but tables, files to read, and a receiver of `send`.
+    fn goes_outside(&self, at: NodeRef, step: &Step) -> bool {
+        match &step.kind {
+            StepKind::Http(_) => true,
+            StepKind::Tool(call) => {
+                let (name, part) = call.tool.value.split_once('.').unwrap_or((&call.tool.value, ""));
+                match self.planned_of(at).pipeline.tools.get(name).map(|tool| &tool.kind) {
+                    Some(ToolKind::Http { .. }) => true,
+                    Some(ToolKind::File(_)) => part == "write",
+                    // A pipeline's own steps are asked; the rest does nothing or cannot start.
+                    Some(ToolKind::Sql(_) | ToolKind::Pipeline { .. } | ToolKind::Smtp { .. } | ToolKind::Broken) | None => false,
+                }
+            }
+            _ => false,
+        }
+    }
+
+    fn step_limit(&self) -> Option<String> {
+        let own = self.state.instances.first().and_then(Option::as_ref).map(|i| self.plan.pipeline(i.pipeline));
+        let file = own.and_then(|p| p.pipeline.limits.max_steps);
+        let most = [file, self.options.limits.max_steps].into_iter().flatten().min()?;
+        (self.state.steps_started >= most).then(|| format!("max_steps is {most}, and that many steps have started"))
+    }
+
+    fn wait_until(&self, at: NodeRef, filling: &crate::model::Filling) -> Result<u64, Failure> {
+        let value = self.filling(at, filling)?;
+        let text = value.as_str().unwrap_or_default();
+        if let Ok(duration) = crate::model::parse_duration(text) {
+            return Ok(self.now.ms.saturating_add(duration.as_millis() as u64));
+        }
+        match chrono::DateTime::parse_from_rfc3339(text) {
+            Ok(time) => {
+                let wait = time.with_timezone(&chrono::Utc) - self.now.wall;
+                Ok(self.now.ms.saturating_add(wait.num_milliseconds().max(0) as u64))
+            }
+            Err(_) => {
+                Err(Failure::new(FailureKind::WrongType, format!("wait needs a time such as 5m or 2026-01-05T09:00:00Z, found \"{text}\"")))
+            }
+        }
+    }
+}
+
+/// A value's type in the language's words.
+pub(super) fn kind_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "nothing",
+        Value::Bool(_) => "true or false",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a text",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "a list of keys",
+    }
+}

@@ -1,0 +1,325 @@
+//! The state of a run. It changes only by `apply`; replaying any prefix of the events gives it again, and it serialises at every prefix.
+
+use std::cell::OnceCell;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use serde::{Deserialize, Serialize};
+
+use crate::event::{Answer, Failure, Note, RunEnd, RunStart, Shared, Stage, StepFailure, StepPath, StepStatus, Usage, Verdict};
+use crate::model::PipelineId;
+use crate::plan::{BlockIx, StepIx};
+
+/// Everything a run knows.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct State {
+    /// What it started with; `None` before the first event.
+    pub start: Option<RunStart>,
+    /// The run's own pipeline first, then called ones; ended ones are dropped.
+    pub(super) instances: Vec<Option<Instance>>,
+    /// Lists of steps that run; ended inner ones are dropped.
+    pub(super) frames: Vec<Option<Frame>>,
+    /// Where each step that is still kept stands.
+    pub(super) paths: HashMap<StepPath, NodeRef>,
+    /// Steps whose waits are over and that have not started, in the order they may start; those that only compute.
+    pub(super) ready: BTreeSet<ReadyKey>,
+    /// The same, for steps that call something as soon as they start.
+    pub(super) ready_calls: BTreeSet<ReadyKey>,
+    /// Frames whose steps are all over, not yet dealt with.
+    pub(super) done: BTreeSet<u32>,
+    /// Frames in which nothing new starts, with steps still to be blocked, skipped or cancelled.
+    pub(super) ending: BTreeSet<u32>,
+    /// Calls that are out.
+    pub(super) calls: BTreeMap<u64, OpenCall>,
+    /// Number of the last call.
+    pub(super) last_call: u64,
+    /// Timers, soonest first.
+    pub(super) timers: BTreeSet<(u64, Timer)>,
+    /// Tokens and money spent.
+    pub usage: Usage,
+    /// Step runs so far.
+    pub steps_started: u64,
+    /// Scripted replies used, by step.
+    pub replies_used: BTreeMap<String, u64>,
+    /// How it ended.
+    pub finished: Option<RunEnd>,
+    /// Number of the last event.
+    pub seq: u64,
+}
+
+/// A step in a frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct NodeRef {
+    pub(super) frame: u32,
+    pub(super) node: u32,
+}
+
+/// Order of starting: longest remaining path first, then frame, then place in the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct ReadyKey {
+    pub(super) shortness: u32,
+    pub(super) at: NodeRef,
+}
+
+/// A call that is out.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct OpenCall {
+    pub(super) node: NodeRef,
+    pub(super) started_ms: u64,
+    pub(super) timeout_at: u64,
+    pub(super) reserved_tokens: u64,
+}
+
+/// What a timer is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Timer {
+    /// A call's time is up.
+    Call(u64),
+    /// A step may try again.
+    Backoff(NodeRef),
+    /// A `wait` is over.
+    Pause(NodeRef),
+    /// One attempt's time is up.
+    Attempt(NodeRef),
+    /// A step's time is up.
+    StepDeadline(NodeRef),
+    /// A pipeline's `limits.deadline`.
+    Deadline(u32),
+    /// The 60 s of `on_failure` and `finally`.
+    Stage(u32),
+}
+
+/// A pipeline that runs: the run's own, or a called one.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Instance {
+    pub(super) pipeline: PipelineId,
+    pub(super) parent: Option<NodeRef>,
+    /// Path of the call and `/`; empty for the run's own.
+    pub(super) prefix: StepPath,
+    pub(super) inputs: Shared,
+    pub(super) channel: Option<String>,
+    pub(super) person: Shared,
+    pub(super) stage: Stage,
+    /// The frame of `steps`, kept to the end; and of the present stage.
+    pub(super) main: u32,
+    pub(super) frame: u32,
+    pub(super) ending: Ending,
+    pub(super) refinement: Option<RefinementRound>,
+    pub(super) stage_timer: Option<u64>,
+    pub(super) deadline: Option<u64>,
+    /// Frames of earlier stages besides `main`.
+    pub(super) past: Vec<u32>,
+    #[serde(skip)]
+    pub(super) cached: CachedNames,
+}
+
+/// What is known about how a pipeline ends. The status is a pure function of this.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Ending {
+    pub(super) is_cancelled: bool,
+    pub(super) limit: Option<String>,
+    pub(super) failure: Option<StepFailure>,
+    /// A `stop` step: whether it says `succeeded`.
+    pub(super) stop: Option<bool>,
+    pub(super) quality_not_met: bool,
+    /// A gate was not met and had no `otherwise`.
+    pub(super) nothing_let_through: bool,
+    pub(super) is_partial: bool,
+}
+
+/// The one refinement, once it has begun.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RefinementRound {
+    pub(super) original: Shared,
+    pub(super) failed: Vec<Verdict>,
+    pub(super) feedback: String,
+}
+
+/// A list of steps that runs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Frame {
+    pub(super) instance: u32,
+    pub(super) kind: FrameKind,
+    /// The step that holds it; `None` for the lists of a pipeline itself.
+    pub(super) parent: Option<NodeRef>,
+    pub(super) nodes: Vec<Node>,
+    /// Steps that are not over.
+    pub(super) open: u32,
+    pub(super) mood: Mood,
+    /// The first failure that stops it.
+    pub(super) failure: Option<StepFailure>,
+}
+
+/// Whether new steps start in a frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Mood {
+    /// Yes.
+    Going,
+    /// No: a step failed; the rest is blocked.
+    Stopping,
+    /// No: a `stop` step; the rest is skipped.
+    Skipping,
+    /// No: what runs is ended too.
+    Cancelling,
+}
+
+/// What a frame is.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum FrameKind {
+    /// A list of steps, as a graph.
+    Block(BlockIx),
+    /// Elements of a `for_each`: how many at once, how many have a place now, and the next without one.
+    Items { most: u32, active: u32, next: u32 },
+}
+
+/// A step that runs, ran or will run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Node {
+    pub(super) step: StepIx,
+    pub(super) path: StepPath,
+    pub(super) status: StepStatus,
+    /// 1, or 2 in the refinement.
+    pub(super) round: u32,
+    pub(super) attempt: u32,
+    /// Edges whose other end is not over.
+    pub(super) waits_for: u32,
+    pub(super) priority: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
+    pub(super) output: Option<Shared>,
+    pub(super) error: Option<Shared>,
+    pub(super) failure: Option<Failure>,
+    pub(super) details: Option<Shared>,
+    /// The element, for elements of a `for_each`.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
+    pub(super) item: Option<Shared>,
+    pub(super) started_ms: u64,
+    /// When it may try again.
+    pub(super) retry_at: Option<u64>,
+    /// When the attempt's, and the whole step's time is up.
+    pub(super) attempt_ends: Option<u64>,
+    pub(super) deadline: Option<u64>,
+    /// Parts a `send` has delivered.
+    pub(super) delivered: Vec<Shared>,
+    /// Why a step that holds others is being ended.
+    pub(super) ended_by: Option<Failure>,
+    pub(super) work: Work,
+    #[serde(skip)]
+    pub(super) cached: CachedValue,
+}
+
+/// A value that is given, though it may be empty.
+fn given<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Shared>, D::Error> {
+    Shared::deserialize(deserializer).map(Some)
+}
+
+/// What a running step is at.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub enum Work {
+    /// Nothing between two events.
+    #[default]
+    None,
+    /// A call is out.
+    Call(u64),
+    /// Talking with a model; for a gate, with its judges.
+    Asking(Box<Asking>),
+    /// Inner steps: a case or elements.
+    Inner { frame: u32, case: Option<String> },
+    /// A called pipeline.
+    Called(u32),
+    /// Waiting until then.
+    Paused(u64),
+}
+
+/// A conversation with a model, from the first prompt to an answer of the right shape.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Asking {
+    pub(super) agent: String,
+    /// Name of the model in the file.
+    pub(super) model: String,
+    /// How many of the model's `fallback` were given up.
+    pub(super) fallbacks: usize,
+    pub(super) messages: Vec<Note>,
+    pub(super) call: Option<u64>,
+    /// Tries of the present request.
+    pub(super) attempt: u32,
+    /// Tries of all requests.
+    pub(super) attempts: u32,
+    pub(super) repairs: u32,
+    pub(super) last: Option<Answer>,
+    pub(super) answered_by: Option<String>,
+    pub(super) usage: Usage,
+    /// A gate's judges that are done with: the last thing each said.
+    pub(super) heard: Vec<Option<Answer>>,
+}
+
+/// A template value made once from a shared one; equal to every other, since it adds nothing.
+#[derive(Debug, Clone, Default)]
+pub struct CachedValue(pub(super) OnceCell<crate::template::Value>);
+
+impl PartialEq for CachedValue {
+    fn eq(&self, _: &CachedValue) -> bool {
+        true
+    }
+}
+
+/// Names of an instance as template values, made once.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct CachedNames {
+    pub(super) inputs: CachedValue,
+    pub(super) person: CachedValue,
+    pub(super) channel: CachedValue,
+    pub(super) style: CachedValue,
+    pub(super) run: CachedValue,
+}
+
+impl State {
+    pub(super) fn node(&self, at: NodeRef) -> &Node {
+        &self.frame(at.frame).nodes[at.node as usize]
+    }
+
+    pub(super) fn node_mut(&mut self, at: NodeRef) -> &mut Node {
+        &mut self.frame_mut(at.frame).nodes[at.node as usize]
+    }
+
+    #[expect(clippy::expect_used, reason = "frames are dropped only after everything that names them")]
+    pub(super) fn frame(&self, ix: u32) -> &Frame {
+        self.frames[ix as usize].as_ref().expect("a frame in use")
+    }
+
+    #[expect(clippy::expect_used, reason = "frames are dropped only after everything that names them")]
+    pub(super) fn frame_mut(&mut self, ix: u32) -> &mut Frame {
+        self.frames[ix as usize].as_mut().expect("a frame in use")
+    }
+
+    #[expect(clippy::expect_used, reason = "instances are dropped only after everything that names them")]
+    pub(super) fn instance(&self, ix: u32) -> &Instance {
+        self.instances[ix as usize].as_ref().expect("an instance in use")
+    }
+
+    #[expect(clippy::expect_used, reason = "instances are dropped only after everything that names them")]
+    pub(super) fn instance_mut(&mut self, ix: u32) -> &mut Instance {
+        self.instances[ix as usize].as_mut().expect("an instance in use")
+    }
+
+    pub(super) fn instance_of(&self, at: NodeRef) -> u32 {
+        self.frame(at.frame).instance
+    }
+
+    pub(super) fn key(&self, at: NodeRef) -> ReadyKey {
+        ReadyKey { shortness: u32::MAX - self.node(at).priority, at }
+    }
+
+    /// Whether a frame holds the elements of a `for_each`.
+    pub(super) fn is_element(&self, at: NodeRef) -> bool {
+        matches!(self.frame(at.frame).kind, FrameKind::Items { .. })
+    }
+
+    /// Status of a step by its path; `None`: not kept, or no such step.
+    pub fn step_status(&self, path: &str) -> Option<StepStatus> {
+        self.paths.get(path).map(|at| self.node(*at).status)
+    }
+
+    /// Calls that are out.
+    pub fn calls_out(&self) -> usize {
+        self.calls.len()
+    }
+}

@@ -1,0 +1,7 @@
+//! The engine without a world: plans made by hand, answers given by the test, time that only moves when told.
+
+mod build;
+mod endings;
+mod properties;
+mod refining;
+mod world;

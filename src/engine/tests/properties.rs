@@ -1,0 +1,159 @@
+//! Random graphs, outcomes and orders of answers.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use proptest::prelude::*;
+
+use super::build::*;
+use super::world::{Says, World};
+use crate::event::{FailureKind, Happening};
+use crate::model::{OnFailure, Step};
+
+/// What a random step is: its needs (places before it), whether it calls, how it fails, what a failure means.
+#[derive(Debug, Clone)]
+struct Drawn {
+    needs: Vec<usize>,
+    calls: bool,
+    fails: u8,
+    on_failure: u8,
+    skipped: bool,
+    items: u8,
+}
+
+fn drawn(place: usize) -> impl Strategy<Value = Drawn> {
+    let needs = proptest::collection::vec(0..place.max(1), 0..=place.min(3));
+    (needs, any::<bool>(), 0u8..4, 0u8..3, 0u8..6, 0u8..6).prop_map(move |(needs, calls, fails, on_failure, skipped, items)| Drawn {
+        needs: if place == 0 { vec![] } else { needs },
+        calls,
+        fails,
+        on_failure,
+        skipped: skipped == 0,
+        items: items.saturating_sub(3),
+    })
+}
+
+fn graph() -> impl Strategy<Value = (Vec<Drawn>, Vec<u8>, u64)> {
+    let steps = (1usize..9).prop_flat_map(|n| (0..n).map(drawn).collect::<Vec<_>>());
+    (steps, proptest::collection::vec(any::<u8>(), 64), 1u64..4)
+}
+
+fn build(drawn: &[Drawn]) -> Vec<Step> {
+    let mut steps: Vec<Step> = vec![];
+    for (place, d) in drawn.iter().enumerate() {
+        let id = format!("s{place}");
+        let mut step = if d.calls { query(&id) } else { set(&id, "x") };
+        let names: BTreeSet<String> = d.needs.iter().map(|n| format!("s{n}")).collect();
+        step.needs = Some(names.iter().map(|n| named(n)).collect());
+        if d.skipped {
+            step.when = Some(bare("1 == 2"));
+        }
+        if d.calls && d.items > 0 {
+            step.for_each = Some(crate::model::ForEach {
+                list: crate::model::Filling::Constant((0..d.items).collect::<Vec<_>>().into()),
+                name: None,
+                max_parallel: Some(1 + u64::from(d.items) % 2),
+                fail_fast: d.items % 2 == 1,
+            });
+        }
+        if d.fails == 2 {
+            step.retry = Some(retry(2));
+        }
+        step.on_failure = if d.on_failure == 1 { OnFailure::Continue } else { OnFailure::Stop };
+        steps.push(step);
+    }
+    steps
+}
+
+/// Answers in an order drawn beforehand until the run is over. Gives the world back, and what each call came to.
+fn play(drawn: &[Drawn], order: &[u8], parallel: u64) -> World {
+    let mut p = pipeline("p", build(drawn));
+    p.limits.max_parallel = Some(parallel);
+    p.finally = vec![set("last", "x").into()];
+    let mut world = World::new(planned(vec![p]));
+    let mut tries: BTreeMap<String, u32> = BTreeMap::new();
+    for turn in 0..1_000 {
+        if world.is_over() {
+            return world;
+        }
+        if world.out.is_empty() {
+            world.wait();
+            continue;
+        }
+        let pick = order[turn % order.len()] as usize % world.out.len();
+        let path = world.out[pick].1.clone();
+        let place: usize = path.trim_start_matches('s').split('[').next().unwrap().parse().unwrap();
+        let tried = tries.entry(path.clone()).or_default();
+        *tried += 1;
+        let says = match drawn[place].fails {
+            1 => Says::No(FailureKind::Auth),
+            2 if *tried == 1 => Says::No(FailureKind::Timeout),
+            3 if path.ends_with("[1]") => Says::No(FailureKind::Auth),
+            _ => Says::Yes,
+        };
+        world.answer(&path, says);
+    }
+    panic!("the run does not end: {:#?}", world.lines());
+}
+
+fn statuses(world: &World, count: usize) -> Vec<Option<crate::event::StepStatus>> {
+    (0..count).map(|i| world.step(&format!("s{i}"))).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 10_000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_run_ends_once_and_no_step_starts_before_what_it_needs((drawn, order, parallel) in graph()) {
+        let world = play(&drawn, &order, parallel);
+        let mut over: BTreeSet<String> = BTreeSet::new();
+        let mut started: BTreeSet<String> = BTreeSet::new();
+        let mut finished = 0;
+        for event in &world.events {
+            match &event.happening {
+                Happening::StepStarted { step, attempt, .. } => {
+                    if let Some(place) = step.strip_prefix('s').and_then(|s| s.parse::<usize>().ok()) {
+                        for need in &drawn[place].needs {
+                            prop_assert!(over.contains(&format!("s{need}")), "{step} started before s{need} was over");
+                        }
+                    }
+                    prop_assert!(*attempt > 1 || started.insert(step.to_string()), "{step} started twice");
+                }
+                Happening::StepSucceeded { step, .. } | Happening::StepFailed { step, .. } | Happening::StepSkipped { step }
+                | Happening::StepBlocked { step, .. } | Happening::StepCancelled { step } => {
+                    prop_assert!(over.insert(step.to_string()), "{step} ended twice");
+                }
+                Happening::RunFinished(_) => finished += 1,
+                _ => {}
+            }
+        }
+        prop_assert_eq!(finished, 1);
+        prop_assert!((0..drawn.len()).all(|i| over.contains(&format!("s{i}"))), "a step has no final status");
+        prop_assert!(world.most_out as u64 <= parallel, "more calls out than permits");
+        prop_assert_eq!(world.run.state().calls_out(), 0);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_prefix_of_the_events_replays_and_serialises((drawn, order, parallel) in graph()) {
+        play(&drawn, &order, parallel).check();
+    }
+
+    #[test]
+    fn the_same_answers_in_the_same_order_give_the_same_events((drawn, order, parallel) in graph()) {
+        prop_assert_eq!(play(&drawn, &order, parallel).events, play(&drawn, &order, parallel).events);
+    }
+
+    #[test]
+    fn the_order_of_answers_does_not_change_how_steps_end_when_nothing_stops((mut drawn, order, parallel) in graph(), other in proptest::collection::vec(any::<u8>(), 64)) {
+        for d in &mut drawn {
+            d.on_failure = 1;
+            d.items = if d.items % 2 == 1 { 2 } else { d.items };
+        }
+        let (first, second) = (play(&drawn, &order, parallel), play(&drawn, &other, parallel));
+        prop_assert_eq!(statuses(&first, drawn.len()), statuses(&second, drawn.len()));
+        prop_assert_eq!(first.status(), second.status());
+    }
+}

@@ -1,0 +1,205 @@
+//! A world that answers as the test says, in virtual time.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use serde_json::{Map, Value, json};
+
+use crate::engine::{Command, Input, Mocks, Moment, Options, Reply, Request, Run, State};
+use crate::event::{Event, Failure, FailureKind, Happening, RunEnd, RunStart, RunStatus, StepStatus};
+use crate::model::{Criterion, Limits};
+use crate::plan::Plan;
+use crate::port::{ModelReply, Rows, WrittenCheck};
+
+pub(super) struct NoWritten;
+
+impl WrittenCheck for NoWritten {
+    fn scorecard(&self, _: &Value) -> Result<Vec<Criterion>, Vec<String>> {
+        Err(vec!["none".into()])
+    }
+}
+
+pub(super) fn start() -> DateTime<Utc> {
+    DateTime::from_timestamp(1_800_000_000, 0).unwrap()
+}
+
+pub(super) fn options() -> Options {
+    Options {
+        secrets: BTreeMap::new(),
+        env: BTreeMap::new(),
+        default_model: None,
+        replies: None,
+        mocks: Mocks::default(),
+        written: Box::new(NoWritten),
+        limits: Limits::default(),
+    }
+}
+
+/// What the world says to a call.
+pub(super) enum Says {
+    Yes,
+    Text(&'static str),
+    No(FailureKind),
+}
+
+pub(super) struct World {
+    pub(super) run: Run,
+    pub(super) plan: Arc<Plan>,
+    pub(super) ms: u64,
+    pub(super) events: Vec<Event>,
+    /// Calls that are out: number and step path.
+    pub(super) out: Vec<(u64, String)>,
+    pub(super) cancelled: Vec<u64>,
+    pub(super) most_out: usize,
+}
+
+impl World {
+    pub(super) fn new(plan: Arc<Plan>) -> World {
+        World::with(plan, options())
+    }
+
+    pub(super) fn with(plan: Arc<Plan>, options: Options) -> World {
+        let moment = Moment { wall: start(), ms: 0 };
+        let run = Run::new("r_test", plan.clone(), options, moment);
+        let mut world = World { run, plan, ms: 0, events: vec![], out: vec![], cancelled: vec![], most_out: 0 };
+        world.handle(Input::Start(Box::new(RunStart {
+            pipeline: "test".into(),
+            hash: String::new(),
+            inputs: Arc::new(json!({})),
+            channel: None,
+            person: Arc::new(json!({})),
+            now: start(),
+            scripted: false,
+            seed: 1,
+            marks: crate::event::Marks::default(),
+        })));
+        world
+    }
+
+    pub(super) fn moment(&self) -> Moment {
+        Moment { wall: start() + TimeDelta::milliseconds(self.ms as i64), ms: self.ms }
+    }
+
+    pub(super) fn handle(&mut self, input: Input) {
+        let moment = self.moment();
+        self.run.handle(input, moment);
+        while let Some(event) = self.run.next_event() {
+            match &event.happening {
+                Happening::ToolCalled { step, call, .. } | Happening::ModelCalled { step, call, .. } => {
+                    self.out.push((*call, step.to_string()))
+                }
+                _ => {}
+            }
+            self.events.push(event);
+        }
+        let mut commanded = vec![];
+        while let Some(command) = self.run.next_command() {
+            match command {
+                Command::Cancel { call } => {
+                    self.cancelled.push(call);
+                    self.out.retain(|(c, _)| *c != call);
+                }
+                Command::Call { call, request } => commanded.push((call, matches!(*request, Request::Query(_) | Request::Model(_)))),
+            }
+        }
+        for (call, known) in commanded {
+            assert!(known && self.out.iter().any(|(c, _)| *c == call), "a call without its event");
+        }
+        self.most_out = self.most_out.max(self.out.len());
+    }
+
+    /// Answers the call of a step.
+    pub(super) fn answer(&mut self, path: &str, says: Says) {
+        let place = self.out.iter().position(|(_, p)| p == path).unwrap_or_else(|| panic!("{path} is not out: {:?}", self.out));
+        let (call, _) = self.out.remove(place);
+        self.reply(call, says);
+    }
+
+    pub(super) fn reply(&mut self, call: u64, says: Says) {
+        let is_model = self.events.iter().any(|e| matches!(&e.happening, Happening::ModelCalled { call: c, .. } if *c == call));
+        let text = if let Says::Text(text) = says { text } else { "yes" };
+        let result = match says {
+            Says::Yes | Says::Text(_) if is_model => Ok(Reply::Model(ModelReply { text: text.into(), ..ModelReply::default() })),
+            Says::Yes | Says::Text(_) => {
+                let row = Map::from_iter([("said".to_string(), Value::from(text))]);
+                Ok(Reply::Rows(Rows { rows: vec![row], columns: vec![], is_cut: false }))
+            }
+            Says::No(kind) => Err(Failure::new(kind, "the test says no")),
+        };
+        self.handle(Input::Reply { call, result });
+    }
+
+    /// Lets time go on to the next timer.
+    pub(super) fn wait(&mut self) {
+        let next = self.run.next_timeout().expect("a timer");
+        self.ms = self.ms.max(next);
+        self.handle(Input::Tick);
+    }
+
+    pub(super) fn end(&self) -> &RunEnd {
+        self.run.state().finished.as_ref().unwrap_or_else(|| panic!("not over: {:#?}", self.lines()))
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.run.state().finished.is_some()
+    }
+
+    pub(super) fn status(&self) -> RunStatus {
+        self.end().status
+    }
+
+    /// The last status of a step, as the events tell it.
+    pub(super) fn step(&self, path: &str) -> Option<StepStatus> {
+        self.events.iter().rev().find_map(|e| match &e.happening {
+            Happening::StepSucceeded { step, .. } if **step == *path => Some(StepStatus::Succeeded),
+            Happening::StepFailed { step, .. } if **step == *path => Some(StepStatus::Failed),
+            Happening::StepSkipped { step } if **step == *path => Some(StepStatus::Skipped),
+            Happening::StepBlocked { step, .. } if **step == *path => Some(StepStatus::Blocked),
+            Happening::StepCancelled { step } if **step == *path => Some(StepStatus::Cancelled),
+            Happening::StepStarted { step, .. } if **step == *path => Some(StepStatus::Running),
+            _ => None,
+        })
+    }
+
+    pub(super) fn output(&self, path: &str) -> Option<Value> {
+        self.events.iter().rev().find_map(|e| match &e.happening {
+            Happening::StepSucceeded { step, output, .. } if **step == *path => Some((**output).clone()),
+            _ => None,
+        })
+    }
+
+    /// Event types with their step, for reading.
+    pub(super) fn lines(&self) -> Vec<String> {
+        let line = |e: &Event| {
+            let value = serde_json::to_value(e).unwrap();
+            format!("{} {}", value["type"].as_str().unwrap_or(""), value["step"].as_str().unwrap_or(""))
+        };
+        self.events.iter().map(line).collect()
+    }
+
+    pub(super) fn count(&self, kind: &str) -> usize {
+        self.lines().iter().filter(|l| l.starts_with(&format!("{kind} "))).count()
+    }
+
+    /// Every prefix of the events replays to a state that serialises; all of them to the live one. Every step ended once.
+    pub(super) fn check(&self) {
+        let mut state = State::default();
+        for (i, event) in self.events.iter().enumerate() {
+            assert_eq!(event.seq, i as u64 + 1);
+            let line = serde_json::to_string(event).unwrap();
+            let read: Event = serde_json::from_str(&line).unwrap();
+            assert_eq!(&read, event);
+            state.apply(&self.plan, &read);
+            let text = serde_json::to_string(&state).unwrap();
+            let back: State = serde_json::from_str(&text).unwrap();
+            assert_eq!(back, state);
+        }
+        assert_eq!(&state, self.run.state());
+        if self.is_over() {
+            assert_eq!(self.count("run_finished"), 1);
+            assert_eq!(self.events.last().map(|e| matches!(e.happening, Happening::RunFinished(_))), Some(true));
+            assert_eq!(self.run.state().calls_out(), 0);
+        }
+    }
+}

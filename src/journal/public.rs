@@ -1,0 +1,34 @@
+//! Events as others may read them: no texts of prompts, replies, inputs or outputs.
+
+use serde_json::Value;
+
+use crate::event::Event;
+use crate::redact::Redactor;
+
+/// Fields that hold texts of people, models and tools.
+const CONTENT: [&str; 14] = [
+    "messages", "reply", "output", "outputs", "inputs", "person", "with", "result", "judged", "question", "original", "opens", "feedback",
+    "verdicts",
+];
+
+/// One event as a JSON object on one line, without contents; what is told of a failure is masked.
+pub fn public_line(event: &Event, redactor: &Redactor) -> String {
+    let mut value = serde_json::to_value(event).unwrap_or(Value::Null);
+    if let Value::Object(fields) = &mut value {
+        for name in CONTENT {
+            fields.remove(name);
+        }
+        for name in ["failure", "message", "cause"] {
+            if let Some(told) = fields.get_mut(name) {
+                *told = redactor.redact_value(told);
+            }
+        }
+        if let Some(Value::Object(details)) = fields.get_mut("details") {
+            details.remove("verdicts");
+        }
+        if let Some(Value::Array(failed)) = fields.get_mut("failed") {
+            failed.iter_mut().for_each(|v| *v = v["id"].take());
+        }
+    }
+    value.to_string()
+}

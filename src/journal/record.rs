@@ -1,0 +1,308 @@
+//! The record of a run: phases, agent calls and gate failures, worked out from its events.
+
+use std::collections::HashMap;
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::event::{Answer, Event, Happening, Purpose, RunEnd, RunStart, RunStatus, StepPath, Usage, Verdict};
+
+/// What people and auditors read of a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Record {
+    /// Its id.
+    pub run: String,
+    /// The pipeline.
+    pub pipeline: String,
+    /// Hash of its definition.
+    pub hash: String,
+    /// What it was given.
+    pub inputs: Value,
+    /// Its channel.
+    pub channel: Option<String>,
+    /// When it began.
+    pub started: DateTime<Utc>,
+    /// When it was over.
+    pub ended: Option<DateTime<Utc>>,
+    /// How it ended.
+    pub status: Option<RunStatus>,
+    /// Whether models were scripted.
+    pub scripted: bool,
+    /// Phases, in the order they began.
+    pub phases: Vec<Phase>,
+    /// Each step's last status, output and details.
+    pub steps: Vec<StepRecord>,
+    /// One a call of an agent.
+    pub interactions: Vec<Interaction>,
+    /// One a gate that did not let its first text through.
+    pub failures: Vec<FailureRecord>,
+    /// Its outputs.
+    pub outputs: Value,
+    /// Why it did not succeed.
+    pub failure: Option<Value>,
+    /// Tokens and money.
+    pub usage: Usage,
+}
+
+/// A phase: `created`, the steps' own, `refining`, and `completed` or `failed`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Phase {
+    /// Its name.
+    pub name: String,
+    /// When it began.
+    pub time: DateTime<Utc>,
+    /// The step it came from; empty: the run.
+    pub step: String,
+}
+
+/// The last that is known of a step.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct StepRecord {
+    /// Its path.
+    pub step: String,
+    /// Its status.
+    pub status: String,
+    /// Its output.
+    pub output: Value,
+    /// Its details.
+    pub details: Value,
+    /// Why it failed.
+    pub error: Option<Value>,
+}
+
+/// One call of an agent.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Interaction {
+    /// The agent.
+    pub agent: String,
+    /// What was done: `turn`, `repair` or `judge`, and the step.
+    pub action: String,
+    /// The messages it was sent.
+    pub input: Value,
+    /// What it answered.
+    pub output: Value,
+    /// How long it took.
+    pub duration_ms: u64,
+    /// Whether it answered.
+    pub success: bool,
+    /// Why it did not.
+    pub error: Option<String>,
+    /// The model that answered.
+    pub model: String,
+    /// When it was asked.
+    pub time: DateTime<Utc>,
+    /// Tokens and money.
+    pub usage: Usage,
+}
+
+/// What happened at a gate that did not let the first text through.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FailureRecord {
+    /// The gate.
+    pub gate: String,
+    /// What was asked.
+    pub question: Value,
+    /// The criteria: id, description, expected.
+    pub scorecard: Value,
+    /// The verdicts of each round.
+    pub verdicts: Vec<Vec<Verdict>>,
+    /// Whether the refinement was tried.
+    pub refinement_tried: bool,
+    /// Whether it worked; empty: it was not tried.
+    pub refinement_worked: Option<bool>,
+    /// What was sent in the end.
+    pub sent: Value,
+    /// The cause in one sentence.
+    pub cause: String,
+    /// When it was settled.
+    pub time: DateTime<Utc>,
+}
+
+/// Works the record out. `None`: the events do not begin with `run_started`.
+pub fn record(events: &[Event]) -> Option<Record> {
+    let first = events.first()?;
+    let Happening::RunStarted(start) = &first.happening else { return None };
+    let mut builder = Builder::new(first, start);
+    for event in events {
+        builder.take(event);
+    }
+    Some(builder.record)
+}
+
+struct Builder {
+    record: Record,
+    steps: HashMap<StepPath, usize>,
+    calls: HashMap<u64, usize>,
+    gates: HashMap<StepPath, usize>,
+}
+
+impl Builder {
+    fn new(first: &Event, start: &RunStart) -> Builder {
+        let record = Record {
+            run: first.run.to_string(),
+            pipeline: start.pipeline.clone(),
+            hash: start.hash.clone(),
+            inputs: (*start.inputs).clone(),
+            channel: start.channel.clone(),
+            started: first.time,
+            ended: None,
+            status: None,
+            scripted: start.scripted,
+            phases: vec![Phase { name: "created".into(), time: first.time, step: String::new() }],
+            steps: vec![],
+            interactions: vec![],
+            failures: vec![],
+            outputs: Value::Null,
+            failure: None,
+            usage: Usage::default(),
+        };
+        Builder { record, steps: HashMap::new(), calls: HashMap::new(), gates: HashMap::new() }
+    }
+
+    fn take(&mut self, event: &Event) {
+        match &event.happening {
+            Happening::StepStarted { step, phase, attempt, .. } => {
+                if let (Some(phase), 1) = (phase, attempt) {
+                    self.phase(phase, event, step);
+                }
+                self.step(step).status = "running".into();
+            }
+            Happening::StepSucceeded { step, output, details } => {
+                let found = self.step(step);
+                found.status = "succeeded".into();
+                found.output = (**output).clone();
+                found.details = (**details).clone();
+                found.error = None;
+                self.gate_over(step, output, event);
+            }
+            Happening::StepFailed { step, failure, attempts, details } => {
+                let found = self.step(step);
+                found.status = "failed".into();
+                found.error = Some(json!({ "kind": failure.kind.word(), "message": failure.message, "attempts": attempts }));
+                if let Some(details) = details {
+                    found.details = (**details).clone();
+                }
+                self.gate_over(step, &Value::Null, event);
+            }
+            Happening::StepSkipped { step } => self.step(step).status = "skipped".into(),
+            Happening::StepBlocked { step, .. } => self.step(step).status = "blocked".into(),
+            Happening::StepCancelled { step } => self.step(step).status = "cancelled".into(),
+            Happening::ModelCalled { step, call, agent, model, purpose, messages, .. } => {
+                let purpose = match purpose {
+                    Purpose::Turn => "turn",
+                    Purpose::Repair => "repair",
+                    Purpose::Judge => "judge",
+                };
+                self.calls.insert(*call, self.record.interactions.len());
+                self.record.interactions.push(Interaction {
+                    agent: agent.clone(),
+                    action: format!("{purpose} {step}"),
+                    input: messages.iter().map(|m| json!({ "role": m.role, "text": m.text })).collect(),
+                    output: Value::Null,
+                    duration_ms: 0,
+                    success: false,
+                    error: Some("no answer yet".into()),
+                    model: model.clone(),
+                    time: event.time,
+                    usage: Usage::default(),
+                });
+            }
+            Happening::ModelReplied { call, reply, duration_ms, usage, .. } => self.model_replied(*call, reply, *duration_ms, usage),
+            Happening::GateFailed { step, verdicts, question, cause, for_good, .. } => {
+                let scorecard =
+                    verdicts.iter().map(|v| json!({ "id": v.id, "description": v.description, "expected": v.expected })).collect();
+                let place = *self.gates.entry(step.clone()).or_insert_with(|| {
+                    self.record.failures.push(FailureRecord {
+                        gate: step.to_string(),
+                        question: question.clone(),
+                        scorecard,
+                        verdicts: vec![],
+                        refinement_tried: false,
+                        refinement_worked: None,
+                        sent: Value::Null,
+                        cause: String::new(),
+                        time: event.time,
+                    });
+                    self.record.failures.len() - 1
+                });
+                let failure = &mut self.record.failures[place];
+                failure.verdicts.push(verdicts.clone());
+                failure.cause.clone_from(cause);
+                if *for_good && failure.refinement_tried {
+                    failure.refinement_worked = Some(false);
+                }
+            }
+            Happening::GatePassed { step, verdicts, .. } => {
+                if let Some(failure) = self.gates.get(step).map(|place| &mut self.record.failures[*place]) {
+                    failure.verdicts.push(verdicts.clone());
+                    failure.refinement_worked = Some(true);
+                }
+            }
+            Happening::RefinementStarted { step, .. } => {
+                self.phase("refining", event, step);
+                if let Some(failure) = self.gates.get(step).map(|place| &mut self.record.failures[*place]) {
+                    failure.refinement_tried = true;
+                }
+            }
+            Happening::RunFinished(end) => self.over(end, event),
+            _ => {}
+        }
+    }
+
+    fn model_replied(&mut self, call: u64, reply: &Answer, duration_ms: u64, usage: &Usage) {
+        let Some(interaction) = self.calls.get(&call).map(|place| &mut self.record.interactions[*place]) else { return };
+        interaction.duration_ms = duration_ms;
+        interaction.usage = *usage;
+        match reply {
+            Answer::Said { text, model, .. } => {
+                interaction.success = true;
+                interaction.error = None;
+                interaction.output = json!(text);
+                if let Some(model) = model {
+                    interaction.model.clone_from(model);
+                }
+            }
+            Answer::Failed(failure) => interaction.error = Some(format!("{}: {}", failure.kind.word(), failure.message)),
+        }
+    }
+
+    /// What a gate that had failed gave in the end.
+    fn gate_over(&mut self, step: &StepPath, output: &Value, event: &Event) {
+        if let Some(failure) = self.gates.get(step).map(|place| &mut self.record.failures[*place]) {
+            failure.sent = output.get("text").cloned().unwrap_or_else(|| output.clone());
+            failure.time = event.time;
+        }
+    }
+
+    fn over(&mut self, end: &RunEnd, event: &Event) {
+        let is_completed = matches!(end.status, RunStatus::Succeeded | RunStatus::Partial);
+        self.phase(if is_completed { "completed" } else { "failed" }, event, &"".into());
+        self.record.ended = Some(event.time);
+        self.record.status = Some(end.status);
+        self.record.outputs = (*end.outputs).clone();
+        self.record.failure =
+            end.failure.as_ref().map(|f| json!({ "step": f.step, "kind": f.failure.kind.word(), "message": f.failure.message }));
+        self.record.usage = end.usage;
+    }
+
+    fn phase(&mut self, name: &str, event: &Event, step: &StepPath) {
+        if self.record.phases.last().is_none_or(|last| last.name != name) {
+            self.record.phases.push(Phase { name: name.to_string(), time: event.time, step: step.to_string() });
+        }
+    }
+
+    fn step(&mut self, path: &StepPath) -> &mut StepRecord {
+        let place = *self.steps.entry(path.clone()).or_insert_with(|| {
+            self.record.steps.push(StepRecord {
+                step: path.to_string(),
+                status: "pending".into(),
+                output: Value::Null,
+                details: Value::Null,
+                error: None,
+            });
+            self.record.steps.len() - 1
+        });
+        &mut self.record.steps[place]
+    }
+}

@@ -1,0 +1,40 @@
+//! The record of a run for people.
+
+use crate::diagnostic::{visible, visible_lines};
+use crate::journal::Record;
+
+/// Draws a record: what was asked, each step, gate failures, the cause.
+pub fn record(record: &Record) -> String {
+    let mut out = String::new();
+    let status = record.status.map_or("not over", |s| s.word());
+    let took = record.ended.map(|end| (end - record.started).num_milliseconds()).unwrap_or(0);
+    out.push_str(&format!("{}  {}  {status}  {took} ms\n", record.run, visible(&record.pipeline)));
+    if let Some(channel) = &record.channel {
+        out.push_str(&format!("channel: {channel}\n"));
+    }
+    let phases: Vec<&str> = record.phases.iter().map(|p| p.name.as_str()).collect();
+    out.push_str(&format!("phases:  {}\n\n", phases.join(" -> ")));
+    let width = record.steps.iter().map(|s| s.step.chars().count()).max().unwrap_or(0);
+    for step in &record.steps {
+        let ms = step.details.get("duration_ms").and_then(serde_json::Value::as_u64).map(|ms| format!("{ms} ms")).unwrap_or_default();
+        let error = step.error.as_ref().and_then(|e| e["message"].as_str()).map(|m| format!("  {}", visible(m))).unwrap_or_default();
+        out.push_str(&format!("  {:<width$}  {:<9}  {ms}{error}\n", visible(&step.step), step.status));
+    }
+    for failure in &record.failures {
+        out.push_str(&format!("\ngate \"{}\": {}\n", visible(&failure.gate), visible(&failure.cause)));
+        for (round, verdicts) in failure.verdicts.iter().enumerate() {
+            for verdict in verdicts.iter().filter(|v| !v.passed) {
+                out.push_str(&format!("  round {}: {}: {}\n", round + 1, visible(&verdict.id), visible_lines(&verdict.feedback)));
+            }
+        }
+    }
+    let usage = &record.usage;
+    if usage.total_tokens() > 0 {
+        let cost = usage.cost_usd.map_or("unpriced".to_string(), |usd| format!("{usd:.4} USD"));
+        out.push_str(&format!("\ntokens: {} in, {} out; {cost}\n", usage.input_tokens, usage.output_tokens));
+    }
+    if let Some(message) = record.failure.as_ref().and_then(|f| f["message"].as_str()) {
+        out.push_str(&format!("\ncause: {}\n", visible(message)));
+    }
+    out
+}
