@@ -6,6 +6,7 @@ pub mod adapter;
 pub mod channel;
 pub mod check;
 pub mod diagnostic;
+pub mod driver;
 pub mod engine;
 pub mod event;
 pub mod gate;

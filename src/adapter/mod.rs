@@ -2,4 +2,17 @@
 //!
 //! How to add an adapter: a file here that implements a trait of `port`, and its line in `cli`.
 
+pub mod clock;
+pub mod data;
+pub mod environment;
 pub mod files;
+pub mod folder;
+pub mod http;
+pub mod model;
+pub mod smtp;
+pub mod sqlite_store;
+pub mod stdout;
+mod wording;
+
+#[cfg(test)]
+mod faultd;

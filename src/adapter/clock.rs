@@ -1,0 +1,38 @@
+//! The machine's clock.
+
+use std::time::{Duration, Instant};
+
+use chrono::{DateTime, Utc};
+
+use crate::port::Clock;
+
+/// The clock of this machine; the one place that asks it.
+#[derive(Debug, Clone, Copy)]
+pub struct SystemClock {
+    start: Instant,
+}
+
+impl SystemClock {
+    /// A clock whose [`Clock::elapsed`] begins now.
+    #[expect(clippy::disallowed_methods, reason = "this is the adapter behind port::Clock")]
+    pub fn new() -> SystemClock {
+        SystemClock { start: Instant::now() }
+    }
+}
+
+impl Default for SystemClock {
+    fn default() -> SystemClock {
+        SystemClock::new()
+    }
+}
+
+impl Clock for SystemClock {
+    #[expect(clippy::disallowed_methods, reason = "this is the adapter behind port::Clock")]
+    fn now(&self) -> DateTime<Utc> {
+        Utc::now()
+    }
+
+    fn elapsed(&self) -> Duration {
+        self.start.elapsed()
+    }
+}

@@ -1,0 +1,114 @@
+//! Zip archives (Excel, Word) before anything parses them: how many entries, how large when unpacked, how strongly packed.
+//!
+//! The sizes an archive states may be lies, so every entry is unpacked once and counted (reliability.md, D5).
+
+use std::io::{Cursor, Read};
+use std::path::Path;
+
+use super::blocking::Cancel;
+use super::sentence::{failure, file_name};
+use crate::event::Failure;
+use crate::model::FailureKind;
+
+/// The most entries.
+const MOST_ENTRIES: usize = 2_000;
+/// The most bytes of all entries when unpacked.
+const MOST_BYTES: u64 = 256 << 20;
+/// The most that unpacked is larger than packed.
+const MOST_RATIO: u64 = 100;
+/// An archive that unpacks to less than this may be packed as strongly as it likes.
+const RATIO_COUNTS_FROM: u64 = 1 << 20;
+
+/// An archive that was unpacked once within the limits.
+pub(super) type Archive<'a> = zip::ZipArchive<Cursor<&'a [u8]>>;
+
+/// Refuses an archive that is damaged, encrypted or a bomb.
+pub(super) fn checked<'a>(path: &Path, bytes: &'a [u8], cancel: &Cancel) -> Result<Archive<'a>, Failure> {
+    let name = file_name(path);
+    let damaged = |error: &dyn std::fmt::Display| {
+        failure(FailureKind::WrongType, format!("{name} is damaged or packed in an unknown way ({error}). Save it again in its program."))
+    };
+    let bomb =
+        |why: String| failure(FailureKind::TooLarge, format!("{name} was not opened: {why}. Save the parts you need as a smaller file."));
+    let mut archive = zip::ZipArchive::new(Cursor::new(bytes)).map_err(|error| damaged(&error))?;
+    if archive.len() > MOST_ENTRIES {
+        return Err(bomb(format!("it packs {} files, more than {MOST_ENTRIES}", archive.len())));
+    }
+    let most = MOST_BYTES.min((bytes.len() as u64).saturating_mul(MOST_RATIO).max(RATIO_COUNTS_FROM));
+    let mut total = 0_u64;
+    let mut buffer = vec![0; 64 << 10];
+    for index in 0..archive.len() {
+        let mut entry = archive.by_index(index).map_err(|error| damaged(&error))?;
+        if entry.enclosed_name().is_none() {
+            return Err(failure(FailureKind::WrongType, format!("{name} was not opened: a file in it has a name that leads out of it.")));
+        }
+        loop {
+            cancel.check()?;
+            let read = entry.read(&mut buffer).map_err(|error| damaged(&error))?;
+            if read == 0 {
+                break;
+            }
+            total += read as u64;
+            if total > most {
+                let limit = if most == MOST_BYTES { format!("{} MB", MOST_BYTES >> 20) } else { format!("{MOST_RATIO} times its size") };
+                return Err(bomb(format!("it unpacks to more than {limit}")));
+            }
+        }
+    }
+    Ok(archive)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::zip_of;
+    use super::*;
+
+    fn refusal(bytes: &[u8]) -> Failure {
+        checked(Path::new("book.xlsx"), bytes, &Cancel::default()).map(|_| ()).unwrap_err()
+    }
+
+    #[test]
+    fn an_ordinary_archive_passes() {
+        let bytes = zip_of(&[("a.xml", b"<a/>"), ("b/c.xml", b"<c/>")]);
+        assert_eq!(checked(Path::new("book.xlsx"), &bytes, &Cancel::default()).unwrap().len(), 2);
+    }
+
+    #[test]
+    fn an_archive_that_unpacks_to_more_than_a_hundred_times_its_size_is_not_opened() {
+        let zeros = vec![0_u8; 3 << 20];
+        let failure = refusal(&zip_of(&[("a.xml", &zeros)]));
+        assert_eq!(failure.kind, FailureKind::TooLarge);
+        assert!(failure.message.contains("unpacks to more than 100 times its size"), "{}", failure.message);
+    }
+
+    #[test]
+    fn an_entry_that_lies_about_its_size_is_counted_as_it_unpacks() {
+        let zeros = vec![0_u8; 3 << 20];
+        let mut bytes = zip_of(&[("a.xml", &zeros)]);
+        let size = (3_u32 << 20).to_le_bytes();
+        let places: Vec<usize> = bytes.windows(4).enumerate().filter(|(_, window)| *window == size).map(|(at, _)| at).collect();
+        assert!(!places.is_empty(), "the stated size is in the file");
+        for at in places {
+            bytes[at..at + 4].copy_from_slice(&16_u32.to_le_bytes());
+        }
+        refusal(&bytes);
+    }
+
+    #[test]
+    fn too_many_entries_names_that_lead_out_and_damage_are_refused() {
+        let names: Vec<String> = (0..=MOST_ENTRIES).map(|n| n.to_string()).collect();
+        let many: Vec<(&str, &[u8])> = names.iter().map(|name| (name.as_str(), &b""[..])).collect();
+        assert_eq!(refusal(&zip_of(&many)).kind, FailureKind::TooLarge);
+        assert!(refusal(&zip_of(&[("../../etc/x", b"x")])).message.contains("leads out of it"));
+        let good = zip_of(&[("a.xml", b"hello hello hello")]);
+        assert_eq!(refusal(&good[..good.len() - 5]).kind, FailureKind::WrongType);
+    }
+
+    #[test]
+    fn every_cut_of_an_archive_is_a_sentence() {
+        let bytes = zip_of(&[("a.xml", b"hello hello hello"), ("b.xml", b"x")]);
+        for length in 0..bytes.len() {
+            refusal(&bytes[..length]);
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! Work on a thread of its own that ends when nobody waits for it any more.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use tokio::sync::Semaphore;
+
+use super::sentence::failure;
+use crate::event::Failure;
+use crate::model::FailureKind;
+use crate::port::Pending;
+
+/// Says whether the work is still wanted. Clones share the answer.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Cancel(Arc<AtomicBool>);
+
+impl Cancel {
+    /// Whether the caller has gone or the time is up.
+    pub(super) fn is_cancelled(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// Ends long loops of ours. The sentence is seen by nobody: the caller has left.
+    pub(super) fn check(&self) -> Result<(), Failure> {
+        if self.is_cancelled() { Err(failure(FailureKind::Timeout, "The work was stopped.")) } else { Ok(()) }
+    }
+
+    /// Ends the work.
+    pub(super) fn cancel(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Cancels when it is dropped: at the end, at the timeout, or when the caller drops the future.
+struct CancelOnDrop(Cancel);
+
+impl Drop for CancelOnDrop {
+    fn drop(&mut self) {
+        self.0.cancel();
+    }
+}
+
+/// Runs the work on a blocking thread. `what` begins the sentence of a timeout. Waiting for a free place counts as time.
+pub(super) fn on_thread<T: Send + 'static>(
+    permits: &Arc<Semaphore>,
+    timeout: Duration,
+    what: &'static str,
+    work: impl FnOnce(&Cancel) -> Result<T, Failure> + Send + 'static,
+) -> Pending<T> {
+    let permits = Arc::clone(permits);
+    Box::pin(async move {
+        let cancel = Cancel::default();
+        let guard = CancelOnDrop(cancel.clone());
+        let job = async move {
+            let permit = permits.acquire_owned().await;
+            tokio::task::spawn_blocking(move || {
+                let _until_done = permit;
+                cancel.check()?;
+                work(&cancel)
+            })
+            .await
+        };
+        let result = tokio::time::timeout(timeout, job).await;
+        drop(guard);
+        match result {
+            Ok(Ok(answer)) => answer,
+            Ok(Err(_panicked)) => Err(failure(FailureKind::Internal, format!("{what} failed because of a mistake in flow itself."))),
+            Err(_elapsed) => Err(failure(
+                FailureKind::Timeout,
+                format!("{what} took longer than {timeout:?} and was stopped. Ask for less, or raise `timeout`."),
+            )),
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn work_that_is_no_longer_awaited_is_told_to_stop() {
+        let permits = Arc::new(Semaphore::new(1));
+        let (told, heard) = tokio::sync::oneshot::channel();
+        let work = on_thread(&permits, Duration::from_millis(20), "The query", move |cancel| {
+            while !cancel.is_cancelled() {
+                std::thread::yield_now();
+            }
+            let _ = told.send(());
+            Ok(())
+        });
+        let failure = work.await.unwrap_err();
+        assert_eq!(failure.kind, FailureKind::Timeout);
+        assert_eq!(failure.message, "The query took longer than 20ms and was stopped. Ask for less, or raise `timeout`.");
+        heard.await.expect("the thread ends by itself");
+    }
+
+    #[tokio::test]
+    async fn a_panic_fails_only_this_work() {
+        let permits = Arc::new(Semaphore::new(1));
+        let work = on_thread(&permits, Duration::from_secs(5), "The query", |_| -> Result<(), Failure> { panic!("no") });
+        assert_eq!(work.await.unwrap_err().kind, FailureKind::Internal);
+        let next = on_thread(&permits, Duration::from_secs(5), "The query", |_| Ok(7));
+        assert_eq!(next.await.unwrap(), 7);
+    }
+}

@@ -1,0 +1,217 @@
+//! The type of each column, guessed over all rows or declared, and the values it gives.
+
+use std::borrow::Cow;
+
+use rusqlite::types::{ToSqlOutput, ValueRef};
+
+use super::numeral::{has_clear_comma, integer, number};
+use super::rows::Cell;
+use crate::model::FieldKind;
+
+/// What a column holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ColumnType {
+    /// All cells are empty.
+    Unknown,
+    Text,
+    Integer,
+    /// With its decimal mark.
+    Number(char),
+    Boolean,
+    Date,
+    Datetime,
+}
+
+impl ColumnType {
+    /// The type of an entry in `columns`. Lists, objects and files stay texts.
+    pub(super) fn declared(kind: FieldKind, may_use_comma: bool) -> ColumnType {
+        match kind {
+            FieldKind::Integer => ColumnType::Integer,
+            FieldKind::Number => ColumnType::Number(if may_use_comma { ',' } else { '.' }),
+            FieldKind::Boolean => ColumnType::Boolean,
+            FieldKind::Date => ColumnType::Date,
+            FieldKind::Datetime => ColumnType::Datetime,
+            _ => ColumnType::Text,
+        }
+    }
+
+    /// The type in SQLite. Dates are texts like `2026-11-18`, which compare and sort as days do.
+    pub(super) fn sql(self) -> &'static str {
+        match self {
+            ColumnType::Unknown => "",
+            ColumnType::Text | ColumnType::Date | ColumnType::Datetime => "TEXT",
+            ColumnType::Integer => "INTEGER",
+            ColumnType::Number(_) => "REAL",
+            ColumnType::Boolean => "BOOLEAN",
+        }
+    }
+
+    /// The value of a cell; the error says what the column wants.
+    pub(super) fn value<'a>(self, cell: &'a Cell<'_>) -> Result<ToSqlOutput<'a>, &'static str> {
+        match (self, cell) {
+            (_, Cell::Empty) => Ok(ToSqlOutput::Borrowed(ValueRef::Null)),
+            (ColumnType::Integer, Cell::Number(value)) => whole(*value).map(ToSqlOutput::from).ok_or("a whole number"),
+            (ColumnType::Integer, cell) => integer(cell.text().trim()).map(ToSqlOutput::from).ok_or("a whole number"),
+            (ColumnType::Number(_), Cell::Number(value)) => Ok(ToSqlOutput::from(*value)),
+            (ColumnType::Number(mark), cell) => {
+                let text = cell.text();
+                let either = number(text.trim(), mark).or_else(|| number(text.trim(), '.'));
+                either.map(ToSqlOutput::from).ok_or("a number")
+            }
+            (ColumnType::Boolean, cell) => boolean(cell).map(|value| ToSqlOutput::from(i64::from(value))).ok_or("true or false"),
+            (ColumnType::Date, cell) if !is_date(cell.text().trim()) => Err("a date like 2026-11-18"),
+            (ColumnType::Datetime, cell) if !is_datetime(cell.text().trim()) => Err("a date and time like 2026-11-18T09:30:00Z"),
+            (ColumnType::Date | ColumnType::Datetime, cell) => Ok(ToSqlOutput::from(cell.text().trim().to_owned())),
+            (ColumnType::Text | ColumnType::Unknown, cell) => Ok(match cell.text() {
+                Cow::Borrowed(text) => ToSqlOutput::Borrowed(ValueRef::Text(text.as_bytes())),
+                Cow::Owned(text) => ToSqlOutput::from(text),
+            }),
+        }
+    }
+}
+
+fn whole(value: f64) -> Option<i64> {
+    // Up to 2^53 every whole number has its own f64.
+    (value.fract() == 0.0 && value.abs() <= 9_007_199_254_740_992.0).then_some(value as i64)
+}
+
+fn boolean(cell: &Cell<'_>) -> Option<bool> {
+    match cell.text().trim().to_lowercase().as_str() {
+        "true" | "yes" | "1" => Some(true),
+        "false" | "no" | "0" => Some(false),
+        _ => None,
+    }
+}
+
+fn is_date(text: &str) -> bool {
+    text.len() == 10 && chrono::NaiveDate::parse_from_str(text, "%Y-%m-%d").is_ok()
+}
+
+fn is_datetime(text: &str) -> bool {
+    chrono::DateTime::parse_from_rfc3339(text).is_ok()
+        || ["%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%dT%H:%M", "%Y-%m-%d %H:%M"]
+            .iter()
+            .any(|format| chrono::NaiveDateTime::parse_from_str(text, format).is_ok())
+}
+
+/// What the cells of a column seen so far can be.
+#[derive(Debug, Clone)]
+pub(super) struct Guess {
+    is_used: bool,
+    integer: bool,
+    point: bool,
+    comma: bool,
+    clear_comma: bool,
+    boolean: bool,
+}
+
+impl Guess {
+    /// Nothing seen yet.
+    pub(super) fn new(may_use_comma: bool) -> Guess {
+        Guess { is_used: false, integer: true, point: true, comma: may_use_comma, clear_comma: false, boolean: true }
+    }
+
+    /// Takes one more cell into account. Empty cells say nothing.
+    pub(super) fn see(&mut self, cell: &Cell<'_>) {
+        if *cell == Cell::Empty {
+            return;
+        }
+        self.is_used = true;
+        self.boolean &= matches!(cell, Cell::Boolean(_));
+        match cell {
+            Cell::Guess(text) => {
+                let text = text.trim();
+                self.integer = self.integer && integer(text).is_some();
+                self.point = self.point && number(text, '.').is_some();
+                self.comma = self.comma && number(text, ',').is_some();
+                self.clear_comma |= has_clear_comma(text);
+            }
+            Cell::Number(value) => {
+                self.integer &= whole(*value).is_some();
+                self.comma = false;
+            }
+            _ => (self.integer, self.point, self.comma) = (false, false, false),
+        }
+    }
+
+    /// The narrowest type that holds all of them.
+    pub(super) fn column_type(&self) -> ColumnType {
+        match self {
+            Guess { is_used: false, .. } => ColumnType::Unknown,
+            Guess { boolean: true, .. } => ColumnType::Boolean,
+            Guess { integer: true, .. } => ColumnType::Integer,
+            Guess { point: true, .. } => ColumnType::Number('.'),
+            Guess { comma: true, clear_comma: true, .. } => ColumnType::Number(','),
+            _ => ColumnType::Text,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn guessed(cells: &[&'static str]) -> ColumnType {
+        guessed_with(false, cells)
+    }
+
+    fn guessed_with(may_use_comma: bool, cells: &[&'static str]) -> ColumnType {
+        let mut guess = Guess::new(may_use_comma);
+        for cell in cells {
+            guess.see(&if cell.is_empty() { Cell::Empty } else { Cell::Guess(cell) });
+        }
+        guess.column_type()
+    }
+
+    #[test]
+    fn a_column_is_guessed_over_all_its_rows() {
+        assert_eq!(guessed(&["1", "", "-3"]), ColumnType::Integer);
+        assert_eq!(guessed(&["8", "7.5", " 8 "]), ColumnType::Number('.'));
+        assert_eq!(guessed(&["8", "7.5", "n/a"]), ColumnType::Text);
+        assert_eq!(guessed(&["2026-11-18"]), ColumnType::Text);
+        assert_eq!(guessed(&["", ""]), ColumnType::Unknown);
+        assert_eq!(guessed(&["true", "false"]), ColumnType::Text);
+    }
+
+    #[test]
+    fn one_identifier_makes_the_column_text() {
+        for cell in ["007", "+15550100", "4111111111111111"] {
+            assert_eq!(guessed(&["1", cell]), ColumnType::Text, "{cell}");
+        }
+    }
+
+    #[test]
+    fn a_decimal_comma_is_a_number_only_where_it_is_allowed_and_clear() {
+        assert_eq!(guessed_with(true, &["8", "7,5"]), ColumnType::Number(','));
+        assert_eq!(guessed_with(true, &["1,234", "5"]), ColumnType::Text);
+        assert_eq!(guessed_with(true, &["8", "7.5"]), ColumnType::Number('.'));
+        assert_eq!(guessed_with(false, &["8", "7,5"]), ColumnType::Text);
+    }
+
+    #[test]
+    fn cells_of_excel_keep_what_they_are() {
+        let mut guess = Guess::new(false);
+        guess.see(&Cell::Number(8.0));
+        assert_eq!(guess.column_type(), ColumnType::Integer);
+        guess.see(&Cell::Number(7.5));
+        assert_eq!(guess.column_type(), ColumnType::Number('.'));
+        guess.see(&Cell::Text("0049".into()));
+        assert_eq!(guess.column_type(), ColumnType::Text);
+        assert_eq!(Cell::Number(8.0).text(), "8");
+    }
+
+    #[test]
+    fn a_declared_type_refuses_what_does_not_fit() {
+        for (kind, good, bad, wants) in [
+            (FieldKind::Integer, "12", "1.5", "a whole number"),
+            (FieldKind::Number, "1.5", "x", "a number"),
+            (FieldKind::Boolean, "Yes", "maybe", "true or false"),
+            (FieldKind::Date, "2026-11-18", "18.11.2026", "a date like 2026-11-18"),
+            (FieldKind::Datetime, "2026-11-18T09:30:00+01:00", "2026-11-18", "a date and time like 2026-11-18T09:30:00Z"),
+        ] {
+            let declared = ColumnType::declared(kind, false);
+            assert!(declared.value(&Cell::Guess(good)).is_ok(), "{good}");
+            assert_eq!(declared.value(&Cell::Guess(bad)), Err(wants));
+        }
+    }
+}

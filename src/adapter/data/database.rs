@@ -1,0 +1,324 @@
+//! A database in memory with the tables that queries have needed so far.
+//!
+//! A query is compiled twice. First on the *shape*: an empty database that has nothing but the tables this request may see, with their
+//! columns. What compiles there names no other table, however it is written. Then on the database itself, where an attached SQLite file
+//! has other tables beside the one that was asked for.
+
+use std::path::Path;
+use std::time::Duration;
+
+use rusqlite::config::DbConfig;
+use rusqlite::limits::Limit;
+use rusqlite::{Connection, OpenFlags};
+
+use super::blocking::Cancel;
+use super::content::Content;
+use super::guard::Guard;
+use super::query::{quoted, run, sqlite_sentence, while_compiling};
+use super::sentence::{failure, file_name, listed};
+use super::source::{Stamp, open};
+use super::{functions, load};
+use crate::event::Failure;
+use crate::model::{DataKind, FailureKind};
+use crate::port::{QueryRequest, Rows, TableSource};
+
+/// The longest single value, in bytes.
+const MOST_VALUE_BYTES: i32 = 2 << 20;
+/// The longest query, in bytes.
+const MOST_QUERY_BYTES: usize = 64 << 10;
+/// The most memory of all loaded tables, in pages of 4 KiB: 512 MiB.
+const MOST_PAGES: u32 = 131_072;
+/// How long to wait while another program writes an attached file.
+const BUSY: Duration = Duration::from_secs(1);
+
+/// The tables, and the shape of those the current request may see.
+pub(super) struct Database {
+    connection: Connection,
+    shape: Connection,
+    loaded: Vec<Loaded>,
+    attached: u64,
+}
+
+/// A table that queries can use.
+struct Loaded {
+    source: TableSource,
+    stamp: Stamp,
+    /// The name of the attached file behind it; `None`: a table in memory.
+    attached: Option<String>,
+    /// Whether the shape has it.
+    is_visible: bool,
+}
+
+impl Database {
+    /// With no tables yet.
+    pub(super) fn new() -> Result<Database, Failure> {
+        let connect = || connect().map_err(|error| failure(FailureKind::Internal, format!("SQLite could not be started: {error}.")));
+        Ok(Database { connection: connect()?, shape: connect()?, loaded: Vec::new(), attached: 0 })
+    }
+
+    /// How many of these tables it holds already.
+    pub(super) fn shared_with(&self, tables: &[TableSource]) -> usize {
+        self.loaded.iter().filter(|loaded| tables.contains(&loaded.source)).count()
+    }
+
+    /// How much file content it holds in memory, in bytes.
+    pub(super) fn loaded_bytes(&self) -> u64 {
+        self.loaded.iter().filter(|loaded| loaded.attached.is_none()).map(|loaded| loaded.stamp.size).sum()
+    }
+
+    /// Answers a query. Tables are loaded when SQLite asks for them.
+    pub(super) fn query(&mut self, request: &QueryRequest, cancel: &Cancel) -> Result<Rows, Failure> {
+        for (index, table) in request.tables.iter().enumerate() {
+            if request.tables.iter().take(index).any(|other| same_name(&other.name, &table.name)) {
+                return Err(failure(
+                    FailureKind::BadRequest,
+                    format!("Two tables are called \"{}\". Rename one in `data`, or the file.", table.name),
+                ));
+            }
+        }
+        if request.query.len() > MOST_QUERY_BYTES {
+            return Err(failure(FailureKind::TooLarge, format!("The query is longer than {} KB.", MOST_QUERY_BYTES >> 10)));
+        }
+        // A run of semicolons would make rusqlite call itself once for each.
+        let query = request.query.trim_end_matches(|character: char| character == ';' || character.is_whitespace());
+        self.keep_only(&request.tables)?;
+        loop {
+            match self.attempt(query, request, cancel)? {
+                Attempt::Done(rows) => return Ok(rows),
+                Attempt::Needs(table) => self.show(table, cancel)?,
+            }
+        }
+    }
+
+    /// One try: either rows, or a table of the request that must be loaded first. Every table is asked for at most once.
+    fn attempt<'a>(&mut self, query: &str, request: &'a QueryRequest, cancel: &Cancel) -> Result<Attempt<'a>, Failure> {
+        let guard = Guard::watch(&mut self.shape, request.tables.iter().map(|table| table.name.as_str()), cancel).map_err(not_guarded)?;
+        let compiled = self.shape.prepare(query).map(drop);
+        Guard::lift(&mut self.shape).map_err(not_guarded)?;
+        if let Err(error) = compiled {
+            let missing = missing_table(&sqlite_sentence(&error));
+            return match missing.and_then(|name| request.tables.iter().find(|table| same_name(&table.name, &name))) {
+                Some(table) if !self.is_visible(table) => Ok(Attempt::Needs(table)),
+                _ => Err(guard.cause(&error).unwrap_or_else(|| self.explained(while_compiling(&error), request))),
+            };
+        }
+        let guard = Guard::watch_acts(&mut self.connection, cancel).map_err(not_guarded)?;
+        let outcome = match self.connection.prepare(query) {
+            Ok(mut statement) => run(&mut statement, request, &guard).map(Attempt::Done),
+            Err(error) => Err(guard.cause(&error).unwrap_or_else(|| while_compiling(&error))),
+        };
+        Guard::lift(&mut self.connection).map_err(not_guarded)?;
+        outcome
+    }
+
+    /// Adds what there is when the query names something that there is not.
+    fn explained(&self, mut wrong: Failure, request: &QueryRequest) -> Failure {
+        if wrong.message.contains("no such table") {
+            let have = listed(request.tables.iter().map(|table| table.name.as_str()));
+            wrong = failure(wrong.kind, format!("{} The tables are: {have}.", wrong.message));
+        } else if wrong.message.contains("no such column") {
+            for loaded in self.loaded.iter().filter(|loaded| request.tables.contains(&loaded.source)) {
+                let columns = columns_of(&self.connection, &loaded.source.name).unwrap_or_default();
+                wrong = failure(
+                    wrong.kind,
+                    format!("{} Columns of {}: {}.", wrong.message, loaded.source.name, listed(columns.iter().map(String::as_str))),
+                );
+            }
+        }
+        wrong
+    }
+
+    /// Forgets tables whose file has changed or whose name now means another, and attached files this request does not have (SQLite
+    /// attaches ten at most). Other tables in memory stay, out of the shape.
+    fn keep_only(&mut self, tables: &[TableSource]) -> Result<(), Failure> {
+        let wrong = |error: rusqlite::Error| failure(FailureKind::Internal, format!("A table could not be forgotten: {error}."));
+        let mut kept = Vec::with_capacity(self.loaded.len());
+        for mut loaded in std::mem::take(&mut self.loaded) {
+            let named = tables.iter().find(|table| same_name(&table.name, &loaded.source.name));
+            let is_current =
+                named.map_or(loaded.attached.is_none(), |table| *table == loaded.source && Stamp::now(&table.file) == Some(loaded.stamp));
+            let name = quoted(&loaded.source.name);
+            if loaded.is_visible && !(is_current && named.is_some()) {
+                self.shape.execute_batch(&format!("DROP TABLE main.{name}")).map_err(wrong)?;
+                loaded.is_visible = false;
+            }
+            if is_current {
+                kept.push(loaded);
+                continue;
+            }
+            let forget = match &loaded.attached {
+                None => format!("DROP TABLE main.{name}"),
+                Some(file) => format!("DROP VIEW temp.{name}; DETACH {}", quoted(file)),
+            };
+            self.connection.execute_batch(&forget).map_err(wrong)?;
+        }
+        self.loaded = kept;
+        Ok(())
+    }
+
+    fn is_visible(&self, table: &TableSource) -> bool {
+        self.loaded.iter().any(|loaded| loaded.is_visible && same_name(&loaded.source.name, &table.name))
+    }
+
+    /// Makes a table of the request visible, and loads it if an earlier request has not.
+    fn show(&mut self, table: &TableSource, cancel: &Cancel) -> Result<(), Failure> {
+        if !self.loaded.iter().any(|loaded| loaded.source == *table) {
+            self.load(table, cancel)?;
+        }
+        let columns =
+            columns_of(&self.connection, &table.name).map(|names| names.iter().map(|name| quoted(name)).collect::<Vec<_>>().join(", "));
+        let shaped =
+            columns.and_then(|columns| self.shape.execute_batch(&format!("CREATE TABLE main.{} ({columns})", quoted(&table.name))));
+        let file = file_name(&table.file);
+        shaped.map_err(|error| {
+            failure(
+                FailureKind::Unavailable,
+                format!("The table \"{}\" of {file} cannot be read: {}.", table.name, sqlite_sentence(&error)),
+            )
+        })?;
+        self.loaded.iter_mut().filter(|loaded| loaded.source == *table).for_each(|loaded| loaded.is_visible = true);
+        Ok(())
+    }
+
+    fn load(&mut self, table: &TableSource, cancel: &Cancel) -> Result<(), Failure> {
+        let (stamp, attached) = match table.kind {
+            DataKind::Sqlite => {
+                let (stamp, name) = self.attach(table)?;
+                (stamp, Some(name))
+            }
+            _ => (load::load(&mut self.connection, table, cancel)?, None),
+        };
+        self.loaded.push(Loaded { source: table.clone(), stamp, attached, is_visible: false });
+        Ok(())
+    }
+
+    /// Opens a SQLite file for reading and gives one of its tables the name the query uses.
+    fn attach(&mut self, table: &TableSource) -> Result<(Stamp, String), Failure> {
+        let stamp = checked_sqlite(&table.file)?;
+        let file = file_name(&table.file);
+        let wrong = |error: rusqlite::Error| {
+            failure(FailureKind::Unavailable, format!("{file} cannot be read as a SQLite database: {}.", sqlite_sentence(&error)))
+        };
+        // An absolute path is never taken for a `file:` address with options.
+        let path = std::path::absolute(&table.file)
+            .map_err(|error| failure(FailureKind::Unavailable, format!("{file} cannot be opened: {error}.")))?;
+        let Some(path) = path.to_str() else {
+            return Err(failure(FailureKind::Unavailable, format!("The path of {file} is not UTF-8. Rename the file or its folder.")));
+        };
+        self.attached += 1;
+        let name = format!("file_{}", self.attached);
+        self.connection.execute("ATTACH ?1 AS ?2", (path, &name)).map_err(wrong)?;
+        let viewed = tables_in(&self.connection, &name).map_err(wrong).and_then(|tables| {
+            let (own, theirs) = (quoted(&table.name), quoted(wanted_table(table, &tables)?));
+            self.connection.execute_batch(&format!("CREATE TEMP VIEW {own} AS SELECT * FROM {}.{theirs}", quoted(&name))).map_err(wrong)
+        });
+        if let Err(failure) = viewed {
+            // The first failure is the one to tell.
+            let _ = self.connection.execute("DETACH ?1", [&name]);
+            return Err(failure);
+        }
+        Ok((stamp, name))
+    }
+}
+
+/// An empty database in memory that cannot write files or load code.
+fn connect() -> rusqlite::Result<Connection> {
+    let connection = Connection::open_in_memory_with_flags(OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+    for (setting, value) in [
+        (DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true),
+        (DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false),
+        (DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false),
+        // "name" is a column and never a text: a misspelt column is an error.
+        (DbConfig::SQLITE_DBCONFIG_DQS_DML, false),
+        (DbConfig::SQLITE_DBCONFIG_DQS_DDL, false),
+        // Attached files are opened for reading only and never made.
+        (DbConfig::SQLITE_DBCONFIG_ENABLE_ATTACH_CREATE, false),
+        (DbConfig::SQLITE_DBCONFIG_ENABLE_ATTACH_WRITE, false),
+    ] {
+        connection.set_db_config(setting, value)?;
+    }
+    for (limit, value) in [
+        (Limit::SQLITE_LIMIT_LENGTH, MOST_VALUE_BYTES),
+        (Limit::SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 256),
+        (Limit::SQLITE_LIMIT_VDBE_OP, 250_000),
+        (Limit::SQLITE_LIMIT_WORKER_THREADS, 0),
+    ] {
+        connection.set_limit(limit, value)?;
+    }
+    connection.busy_timeout(BUSY)?;
+    connection
+        .execute_batch(&format!("PRAGMA temp_store = MEMORY; PRAGMA main.max_page_count = {MOST_PAGES}; PRAGMA cell_size_check = ON;"))?;
+    functions::add(&connection)?;
+    Ok(connection)
+}
+
+fn not_guarded(error: rusqlite::Error) -> Failure {
+    failure(FailureKind::Internal, format!("SQLite could not be guarded: {error}."))
+}
+
+/// The columns of a table.
+fn columns_of(connection: &Connection, table: &str) -> rusqlite::Result<Vec<String>> {
+    let statement = connection.prepare(&format!("SELECT * FROM {}", quoted(table)))?;
+    Ok(statement.column_names().map(str::to_owned).collect())
+}
+
+enum Attempt<'a> {
+    Done(Rows),
+    Needs(&'a TableSource),
+}
+
+fn same_name(one: &str, other: &str) -> bool {
+    one.to_lowercase() == other.to_lowercase()
+}
+
+/// The table SQLite misses (`no such table: main.entries`).
+fn missing_table(sentence: &str) -> Option<String> {
+    let name = sentence.strip_prefix("no such table: ")?;
+    Some(name.strip_prefix("main.").unwrap_or(name).to_owned())
+}
+
+fn checked_sqlite(path: &Path) -> Result<Stamp, Failure> {
+    let (file, stamp) = open(path)?;
+    let mut start = Vec::new();
+    std::io::Read::read_to_end(&mut std::io::Read::take(file, 512), &mut start)
+        .map_err(|error| failure(FailureKind::Unavailable, format!("{} cannot be read: {error}.", file_name(path))))?;
+    if Content::of(&start) == Content::Sqlite {
+        Ok(stamp)
+    } else {
+        Err(failure(FailureKind::WrongType, format!("{} is not a SQLite database.", file_name(path))))
+    }
+}
+
+/// Tables and views of a SQLite file, by name.
+pub(super) fn tables_of(path: &Path) -> Result<Vec<String>, Failure> {
+    checked_sqlite(path)?;
+    let database = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX);
+    database.and_then(|database| tables_in(&database, "main")).map_err(|error| {
+        failure(FailureKind::Unavailable, format!("{} cannot be read as a SQLite database: {}.", file_name(path), sqlite_sentence(&error)))
+    })
+}
+
+fn tables_in(connection: &Connection, database: &str) -> rusqlite::Result<Vec<String>> {
+    let list = format!(
+        "SELECT name FROM {}.sqlite_schema WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY name",
+        quoted(database)
+    );
+    connection.prepare(&list)?.query_map([], |row| row.get(0))?.collect()
+}
+
+/// The table the source names, else the one called like the source, else the only one.
+fn wanted_table<'a>(source: &TableSource, tables: &'a [String]) -> Result<&'a String, Failure> {
+    let named = source.table.as_deref().unwrap_or(&source.name);
+    let found = tables.iter().find(|table| same_name(table, named));
+    if let Some(table) = found {
+        return Ok(table);
+    }
+    let (file, have) = (file_name(&source.file), listed(tables.iter().map(String::as_str)));
+    match (&source.table, tables) {
+        (None, [only]) => Ok(only),
+        (None, _) => {
+            Err(failure(FailureKind::BadRequest, format!("{file} has several tables or none: {have}. Say which one with `table`.")))
+        }
+        (Some(table), _) => Err(failure(FailureKind::BadRequest, format!("{file} has no table \"{table}\"; its tables are: {have}."))),
+    }
+}

@@ -1,0 +1,237 @@
+//! Excel files (`.xlsx`, `.xlsm`), one sheet at a time, cell by cell: nothing grows with the area a sheet claims to fill.
+//!
+//! Dates become `2026-11-18`, with a time `2026-11-18 09:30:00`, durations `32:15:00`. A cell that shows an error (`#DIV/0!`) is empty.
+
+use std::borrow::Cow;
+use std::io::Cursor;
+use std::path::{Path, PathBuf};
+
+use calamine::{Data, DataRef, ExcelDateTime, Reader, SheetType, Xlsx};
+
+use super::archive;
+use super::blocking::Cancel;
+use super::content::Content;
+use super::rows::{Cell, Row, RowSource};
+use super::sentence::{failure, file_name, listed};
+use crate::event::Failure;
+use crate::model::FailureKind;
+
+/// The most columns of a table (SQLite's own limit).
+pub(super) const MOST_COLUMNS: usize = 2_000;
+
+/// An opened workbook.
+pub(super) struct Workbook {
+    path: PathBuf,
+    xlsx: Xlsx<Cursor<Vec<u8>>>,
+}
+
+impl Workbook {
+    /// Checks the archive (zip bombs), then opens it.
+    pub(super) fn open(path: &Path, bytes: Vec<u8>, cancel: &Cancel) -> Result<Workbook, Failure> {
+        let name = file_name(path);
+        match Content::of(&bytes) {
+            Content::Zip => {}
+            Content::OldOffice => {
+                let sentence = format!(
+                    "{name} is an Excel file of an old kind or with a password. Save it as \"Excel workbook (.xlsx)\" without a password."
+                );
+                return Err(failure(FailureKind::WrongType, sentence));
+            }
+            _ => {
+                return Err(failure(
+                    FailureKind::WrongType,
+                    format!("{name} is no Excel file. Save it as \"Excel workbook (.xlsx)\", or give it its right ending."),
+                ));
+            }
+        }
+        archive::checked(path, &bytes, cancel)?;
+        let xlsx = Xlsx::new(Cursor::new(bytes)).map_err(|error| unreadable(&name, &error))?;
+        Ok(Workbook { path: path.to_owned(), xlsx })
+    }
+
+    /// Names of the sheets that hold cells (no chart sheets), in the file's order.
+    pub(super) fn sheets(&self) -> Vec<String> {
+        let sheets = self.xlsx.sheets_metadata().iter();
+        sheets.filter(|sheet| sheet.typ == SheetType::WorkSheet).map(|sheet| sheet.name.clone()).collect()
+    }
+
+    /// The sheet of this name, capitals aside; without a name the only one.
+    pub(super) fn sheet(self, table: Option<&str>) -> Result<Sheet, Failure> {
+        let sheets = self.sheets();
+        let file = file_name(&self.path);
+        let have = || listed(sheets.iter().map(String::as_str));
+        let name = match table {
+            Some(table) => {
+                sheets.iter().find(|name| *name == table).or_else(|| sheets.iter().find(|name| name.to_lowercase() == table.to_lowercase()))
+            }
+            None if sheets.len() > 1 => {
+                let sentence = format!("{file} has several sheets: {}. Say which one with `sheet`.", have());
+                return Err(failure(FailureKind::BadRequest, sentence));
+            }
+            None => sheets.first(),
+        };
+        match name {
+            Some(name) => Ok(Sheet { name: name.clone(), workbook: self }),
+            None => Err(failure(
+                FailureKind::BadRequest,
+                format!("{file} has no sheet \"{}\"; its sheets are: {}.", table.unwrap_or_default(), have()),
+            )),
+        }
+    }
+}
+
+fn unreadable(name: &str, error: &dyn std::fmt::Display) -> Failure {
+    failure(FailureKind::WrongType, format!("{name} cannot be read as an Excel file: {error}. Open it in its program and save it again."))
+}
+
+/// One sheet of a workbook.
+pub(super) struct Sheet {
+    name: String,
+    workbook: Workbook,
+}
+
+impl RowSource for Sheet {
+    fn each_row(&mut self, cancel: &Cancel, show: &mut dyn FnMut(&Row<'_>) -> Result<(), Failure>) -> Result<(), Failure> {
+        let file = file_name(&self.workbook.path);
+        let wrong = |error: calamine::XlsxError| unreadable(&file, &error);
+        let mut cells = self.workbook.xlsx.worksheet_cells_reader(&self.name).map_err(wrong)?;
+        let mut row: Vec<Cell<'_>> = Vec::new();
+        let mut current = None;
+        let mut seen = 0_u64;
+        loop {
+            if seen.is_multiple_of(1024) {
+                cancel.check()?;
+            }
+            seen += 1;
+            let next = cells.next_cell().map_err(wrong)?;
+            let at = next.as_ref().map(calamine::Cell::get_position);
+            if let Some(number) = current
+                && at.is_none_or(|(row, _)| row != number)
+            {
+                if row.iter().any(|cell| *cell != Cell::Empty) {
+                    show(&Row { number: u64::from(number) + 1, cells: &row })?;
+                }
+                row.clear();
+            }
+            let (Some(cell), Some((number, column))) = (next, at) else { return Ok(()) };
+            current = Some(number);
+            let column = column as usize;
+            if column >= MOST_COLUMNS {
+                let sentence =
+                    format!("{file}, sheet \"{}\", row {} has more than {MOST_COLUMNS} columns.", self.name, u64::from(number) + 1);
+                return Err(failure(FailureKind::TooLarge, sentence));
+            }
+            if row.len() <= column {
+                row.resize(column + 1, Cell::Empty);
+            }
+            if let Some(place) = row.get_mut(column) {
+                *place = from_excel(cell.get_value());
+            }
+        }
+    }
+
+    fn place(&self, number: u64) -> String {
+        format!("{}, sheet \"{}\", row {number}", file_name(&self.workbook.path), self.name)
+    }
+}
+
+fn from_excel(value: &DataRef<'_>) -> Cell<'static> {
+    match Data::from(value.clone()) {
+        Data::Empty | Data::Error(_) => Cell::Empty,
+        Data::String(text) | Data::DateTimeIso(text) | Data::DurationIso(text) if text.trim().is_empty() => Cell::Empty,
+        Data::String(text) | Data::DateTimeIso(text) | Data::DurationIso(text) => Cell::Text(Cow::Owned(text)),
+        Data::Int(number) => Cell::Number(number as f64),
+        Data::Float(number) => Cell::Number(number),
+        Data::Bool(boolean) => Cell::Boolean(boolean),
+        Data::DateTime(time) => Cell::Text(Cow::Owned(shown_time(&time))),
+    }
+}
+
+fn shown_time(time: &ExcelDateTime) -> String {
+    if time.is_duration() {
+        let seconds = (time.as_f64() * 86_400.0).round() as i64; // saturates
+        let (sign, seconds) = if seconds < 0 { ("-", seconds.unsigned_abs()) } else { ("", seconds.unsigned_abs()) };
+        return format!("{sign}{:02}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60);
+    }
+    let (year, month, day, hour, minute, second, _) = time.to_ymd_hms_milli();
+    let clock = format!("{hour:02}:{minute:02}:{second:02}");
+    match time.as_f64() {
+        days if (0.0..1.0).contains(&days) => clock,
+        days if days.fract() == 0.0 => format!("{year:04}-{month:02}-{day:02}"),
+        _ => format!("{year:04}-{month:02}-{day:02} {clock}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{sheet_xml, workbook};
+    use super::*;
+
+    fn opened(sheets: &[(&str, &str)]) -> Workbook {
+        Workbook::open(Path::new("data/book.xlsx"), workbook(sheets), &Cancel::default()).unwrap()
+    }
+
+    fn rows(xml: &str) -> Result<Vec<(u64, Vec<String>)>, Failure> {
+        let mut sheet = opened(&[("Hours", xml)]).sheet(None)?;
+        let mut rows = Vec::new();
+        sheet.each_row(&Cancel::default(), &mut |row| {
+            rows.push((row.number, row.cells.iter().map(|cell| cell.text().into_owned()).collect()));
+            Ok(())
+        })?;
+        Ok(rows)
+    }
+
+    #[test]
+    fn cells_keep_numbers_texts_dates_and_times() {
+        let xml = sheet_xml(&[
+            r#"<c r="A1" t="inlineStr"><is><t>id</t></is></c><c r="B1" t="inlineStr"><is><t>day</t></is></c>"#,
+            r#"<c r="A2"><v>7</v></c><c r="B2" s="1"><v>46344</v></c><c r="C2" s="1"><v>46344.5</v></c>"#,
+            "",
+            r#"<c r="A4" t="inlineStr"><is><t>0049</t></is></c><c r="B4" t="b"><v>1</v></c><c r="C4" t="e"><v>#DIV/0!</v></c><c r="E4"><v>7.5</v></c>"#,
+        ]);
+        let text = |cells: &[&str]| cells.iter().map(|cell| (*cell).to_owned()).collect::<Vec<_>>();
+        assert_eq!(
+            rows(&xml).unwrap(),
+            [
+                (1, text(&["id", "day"])),
+                (2, text(&["7", "2026-11-18", "2026-11-18 12:00:00"])),
+                (4, text(&["0049", "true", "", "", "7.5"]))
+            ]
+        );
+    }
+
+    #[test]
+    fn a_sheet_that_claims_a_huge_area_costs_only_its_cells() {
+        let xml =
+            sheet_xml(&[r#"<c r="A1"><v>1</v></c>"#]).replace("</row>", r#"</row><row r="1048576"><c r="B1048576"><v>2</v></c></row>"#);
+        assert_eq!(rows(&xml).unwrap().len(), 2);
+        let wide = sheet_xml(&[r#"<c r="XFD1"><v>1</v></c>"#]);
+        assert_eq!(rows(&wide).unwrap_err().kind, FailureKind::TooLarge);
+    }
+
+    #[test]
+    fn one_of_several_sheets_must_be_named() {
+        let xml = sheet_xml(&[r#"<c r="A1"><v>1</v></c>"#]);
+        let sentence = |table: Option<&str>| {
+            opened(&[("Hours", &xml), ("People", &xml)]).sheet(table).map(|sheet| sheet.name).map_err(|failure| failure.message)
+        };
+        assert_eq!(sentence(Some("people")).unwrap(), "People");
+        assert_eq!(sentence(None).unwrap_err(), "book.xlsx has several sheets: Hours, People. Say which one with `sheet`.");
+        assert_eq!(sentence(Some("Tasks")).unwrap_err(), "book.xlsx has no sheet \"Tasks\"; its sheets are: Hours, People.");
+    }
+
+    #[test]
+    fn old_files_damaged_files_and_other_files_say_what_to_do() {
+        let open =
+            |bytes: &[u8]| Workbook::open(Path::new("book.xlsx"), bytes.to_vec(), &Cancel::default()).map(|_| ()).unwrap_err().message;
+        assert!(open(b"\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1....").contains("without a password"));
+        assert!(open(b"id,name\n").starts_with("book.xlsx is no Excel file."));
+        let good = workbook(&[("Hours", "<worksheet><sheetData/></worksheet>")]);
+        assert!(open(&good[..good.len() / 2]).contains("damaged"));
+    }
+
+    #[test]
+    fn a_broken_sheet_is_a_sentence() {
+        assert_eq!(rows("<worksheet><sheetData><row r=\"1\"><c r=\"A1\"><v>1</v>").unwrap_err().kind, FailureKind::WrongType);
+    }
+}

@@ -1,0 +1,165 @@
+//! What a query may do: read its own tables with the allowed functions, and nothing else; and how long and with how much memory.
+//!
+//! SQLite asks the authorizer about every table, column, function and kind of statement while it compiles a query, so nothing is
+//! decided by looking at the query's text.
+
+use std::collections::HashSet;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
+use rusqlite::{Connection, ErrorCode};
+
+use super::blocking::Cancel;
+use super::functions;
+use super::sentence::{failure, listed};
+use crate::event::Failure;
+use crate::model::FailureKind;
+
+/// How many steps of SQLite's machine pass between two looks at time and memory.
+const STEPS_BETWEEN_LOOKS: i32 = 1_000;
+/// How much the process may grow while a query runs, in bytes. Sorting and grouping happen in memory.
+const MOST_GROWTH: u64 = 512 << 20;
+
+/// Watches one query.
+pub(super) struct Guard {
+    state: Arc<State>,
+}
+
+struct State {
+    /// Names of the request's tables in lower case: nothing else may be read. `None`: that was decided before.
+    tables: Option<HashSet<String>>,
+    /// The first thing that was refused.
+    refusal: Mutex<Option<Refusal>>,
+    grew_too_much: AtomicBool,
+}
+
+/// Why a statement was refused.
+#[derive(Clone)]
+enum Refusal {
+    /// A sentence for people.
+    Act(String),
+    /// A table that is not in the request.
+    Table(String),
+}
+
+impl Guard {
+    /// Puts the guard on a connection that has no tables but a query's own ones and perhaps those of other queries.
+    pub(super) fn watch<'a>(
+        connection: &mut Connection,
+        tables: impl Iterator<Item = &'a str>,
+        cancel: &Cancel,
+    ) -> rusqlite::Result<Guard> {
+        Guard::put_on(connection, Some(tables.map(str::to_lowercase).collect()), MOST_GROWTH, cancel)
+    }
+
+    /// Puts the guard on a connection for a query whose tables were looked at before.
+    pub(super) fn watch_acts(connection: &mut Connection, cancel: &Cancel) -> rusqlite::Result<Guard> {
+        Guard::put_on(connection, None, MOST_GROWTH, cancel)
+    }
+
+    fn put_on(connection: &mut Connection, tables: Option<HashSet<String>>, most_growth: u64, cancel: &Cancel) -> rusqlite::Result<Guard> {
+        let state = Arc::new(State { tables, refusal: Mutex::new(None), grew_too_much: AtomicBool::new(false) });
+        let asked = Arc::clone(&state);
+        connection.authorizer(Some(move |context: AuthContext<'_>| asked.decide(&context)))?;
+        let (watched, cancel, at_start) = (Arc::clone(&state), cancel.clone(), resident_bytes());
+        let look = move || {
+            let grew = resident_bytes().zip(at_start).is_some_and(|(now, then)| now.saturating_sub(then) > most_growth);
+            if grew {
+                watched.grew_too_much.store(true, Ordering::Relaxed);
+            }
+            grew || cancel.is_cancelled()
+        };
+        connection.progress_handler(STEPS_BETWEEN_LOOKS, Some(look))?;
+        Ok(Guard { state })
+    }
+
+    /// Takes the guard off: what follows is our own.
+    pub(super) fn lift(connection: &mut Connection) -> rusqlite::Result<()> {
+        connection.authorizer(None::<fn(AuthContext<'_>) -> Authorization>)?;
+        connection.progress_handler(0, None::<fn() -> bool>)
+    }
+
+    /// The failure behind SQLite's error, if the guard caused it.
+    pub(super) fn cause(&self, error: &rusqlite::Error) -> Option<Failure> {
+        let code = error.sqlite_error_code();
+        if code == Some(ErrorCode::OperationInterrupted) {
+            return Some(if self.state.grew_too_much.load(Ordering::Relaxed) {
+                failure(
+                    FailureKind::TooLarge,
+                    format!("The query needs more than {} MB of memory. Sort, group or join fewer rows.", MOST_GROWTH >> 20),
+                )
+            } else {
+                failure(FailureKind::Timeout, "The query was stopped.")
+            });
+        }
+        match self.refusal()? {
+            Refusal::Act(sentence) => Some(failure(FailureKind::Denied, sentence)),
+            Refusal::Table(table) => Some(failure(
+                FailureKind::Denied,
+                format!("The query may not read \"{table}\". It sees these tables only: {}.", self.tables_listed()),
+            )),
+        }
+    }
+
+    fn tables_listed(&self) -> String {
+        let mut names: Vec<&str> = self.state.tables.iter().flatten().map(String::as_str).collect();
+        names.sort_unstable();
+        listed(names)
+    }
+
+    fn refusal(&self) -> Option<Refusal> {
+        self.state.refusal.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl State {
+    fn decide(&self, context: &AuthContext<'_>) -> Authorization {
+        let refusal = match context.action {
+            AuthAction::Select | AuthAction::Recursive => return Authorization::Allow,
+            AuthAction::Read { table_name, .. } if self.may_read(table_name, context.database_name) => return Authorization::Allow,
+            AuthAction::Read { table_name, .. } => Refusal::Table(table_name.to_owned()),
+            AuthAction::Function { function_name } if functions::is_allowed(function_name) => return Authorization::Allow,
+            AuthAction::Function { function_name } => Refusal::Act(format!("A query may not call the function {function_name}.")),
+            AuthAction::Attach { .. } | AuthAction::Detach { .. } => {
+                Refusal::Act("A query may not open other files: it sees the tables of `data` only.".to_owned())
+            }
+            AuthAction::Pragma { pragma_name, .. } => Refusal::Act(format!("A query may not use PRAGMA {pragma_name}.")),
+            _ => Refusal::Act("A query only reads: it may not change, create or remove anything.".to_owned()),
+        };
+        self.refusal.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(refusal);
+        Authorization::Deny
+    }
+
+    /// Without a database SQLite asks for a name from which no column is read (`count(*)`): a table, or a `with` of the query.
+    fn may_read(&self, table: &str, database: Option<&str>) -> bool {
+        let table = table.to_lowercase();
+        let Some(tables) = &self.tables else { return true };
+        let is_inner = ["sqlite_", "pragma_", "dbstat"].iter().any(|start| table.starts_with(start));
+        tables.contains(&table) || functions::TABLES.contains(&table.as_str()) || (database.is_none() && !is_inner)
+    }
+}
+
+/// The memory this process holds, in bytes, taking a page as 4 KiB; `None` where the system does not tell so (then only time and the
+/// size of single values bound a query).
+fn resident_bytes() -> Option<u64> {
+    let pages = std::fs::read_to_string("/proc/self/statm").ok()?;
+    pages.split_ascii_whitespace().nth(1)?.parse::<u64>().ok().map(|pages| pages * 4096)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_query_that_needs_too_much_memory_is_stopped() {
+        let mut connection = Connection::open_in_memory().unwrap();
+        connection.execute_batch("PRAGMA temp_store = MEMORY").unwrap();
+        let guard = Guard::put_on(&mut connection, None, 16 << 20, &Cancel::default()).unwrap();
+        let query = "with recursive n(i) as (select 1 union all select i + 1 from n) \
+                     select count(*) from (select printf('%100000d', i) as wide from n limit 100000) group by wide";
+        let error = connection.query_row(query, [], |row| row.get::<_, i64>(0)).unwrap_err();
+        assert_eq!(guard.cause(&error).unwrap().kind, FailureKind::TooLarge);
+    }
+}

@@ -1,0 +1,194 @@
+//! `read` steps: what kind a file is, and its content as data.
+
+use std::collections::{BTreeMap, HashSet};
+use std::path::Path;
+
+use super::blocking::Cancel;
+use super::content::Content;
+use super::database::tables_of;
+use super::excel::Workbook;
+use super::names::{file_id, sheet_id, unique};
+use super::pool::Pool;
+use super::sentence::{counted, failure, file_name, listed};
+use super::source::{decode, read_all};
+use super::summary::summary;
+use super::{document, pdf, picture};
+use crate::event::Failure;
+use crate::model::{DataKind, FailureKind};
+use crate::port::{FileContent, PageText, ReadRequest, TableSource};
+
+/// The most bytes of a text, and of the text of a document (reliability.md, Y4).
+const MOST_TEXT: usize = 8 << 20;
+/// The most bytes of a document, an Excel file or a picture.
+const MOST_FILE: u64 = 32 << 20;
+/// The most tables of one file.
+const MOST_TABLES: usize = 100;
+
+/// The kinds a `read` step can ask for with `type`.
+const KINDS: [&str; 4] = ["text", "table", "document", "image"];
+
+/// Reads a file. Without `type`, a file that cannot be read is `unreadable` and its summary says why; with it, that is a failure.
+pub(super) fn read(pool: &Pool, request: &ReadRequest, cancel: &Cancel) -> Result<(FileContent, Vec<TableSource>), Failure> {
+    let path = request.path.as_path();
+    let outcome = match request.kind.as_deref() {
+        Some(kind) if !KINDS.contains(&kind) => {
+            return Err(failure(FailureKind::WrongType, format!("\"{kind}\" is no kind of file; write one of: {}.", listed(KINDS))));
+        }
+        Some(kind) => read_as(pool, path, asked(kind, path, cancel)?, cancel),
+        None => kind_of(path, cancel).and_then(|kind| read_as(pool, path, kind, cancel)),
+    };
+    let (mut content, tables) = match outcome {
+        Err(failure) if request.kind.is_none() && failure.kind == FailureKind::WrongType => {
+            (FileContent { kind: "unreadable".to_owned(), summary: failure.message, ..FileContent::default() }, Vec::new())
+        }
+        other => other?,
+    };
+    content.path = path.display().to_string();
+    Ok((content, tables))
+}
+
+/// How a file is read.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Kind {
+    Text,
+    Table(DataKind),
+    Pdf,
+    Word,
+    Picture,
+}
+
+/// By ending; without a known one by content.
+fn kind_of(path: &Path, cancel: &Cancel) -> Result<Kind, Failure> {
+    let ending = path.extension().map(|ending| ending.to_string_lossy().to_lowercase()).unwrap_or_default();
+    Ok(match ending.as_str() {
+        "csv" => Kind::Table(DataKind::Csv),
+        "tsv" | "tab" => Kind::Table(DataKind::Tsv),
+        "xlsx" | "xlsm" | "xls" => Kind::Table(DataKind::Excel),
+        "sqlite" | "sqlite3" | "db" => Kind::Table(DataKind::Sqlite),
+        "parquet" => Kind::Table(DataKind::Parquet),
+        "duckdb" => Kind::Table(DataKind::DuckDb),
+        "pdf" => Kind::Pdf,
+        "docx" => Kind::Word,
+        "png" | "jpg" | "jpeg" | "gif" | "webp" | "bmp" | "tif" | "tiff" => Kind::Picture,
+        _ => by_content(path, cancel)?,
+    })
+}
+
+fn by_content(path: &Path, cancel: &Cancel) -> Result<Kind, Failure> {
+    let (bytes, _) = read_all(path, MOST_FILE)?;
+    Ok(match Content::of(&bytes) {
+        Content::Sqlite => Kind::Table(DataKind::Sqlite),
+        Content::Parquet => Kind::Table(DataKind::Parquet),
+        Content::Pdf => Kind::Pdf,
+        Content::Image => Kind::Picture,
+        Content::Zip if document::holds(path, &bytes, "xl/workbook.xml", cancel) => Kind::Table(DataKind::Excel),
+        Content::Zip if document::holds(path, &bytes, "word/document.xml", cancel) => Kind::Word,
+        Content::Zip | Content::OldOffice | Content::Other => Kind::Text,
+    })
+}
+
+/// The kind that `type` asks for; the ending still tells a table from a table.
+fn asked(kind: &str, path: &Path, cancel: &Cancel) -> Result<Kind, Failure> {
+    Ok(match (kind, kind_of(path, cancel)?) {
+        ("table", table @ Kind::Table(_)) => table,
+        ("table", _) => Kind::Table(DataKind::Csv),
+        ("document", Kind::Word) => Kind::Word,
+        ("document", _) => Kind::Pdf,
+        ("image", _) => Kind::Picture,
+        _ => Kind::Text,
+    })
+}
+
+fn read_as(pool: &Pool, path: &Path, kind: Kind, cancel: &Cancel) -> Result<(FileContent, Vec<TableSource>), Failure> {
+    let content = match kind {
+        Kind::Text => text(path)?,
+        Kind::Table(kind) => return tables(pool, path, kind, cancel),
+        Kind::Pdf => pages("PDF document", pdf::pages(path, &read_all(path, MOST_FILE)?.0, MOST_TEXT, cancel)?),
+        Kind::Word => pages("Word document", vec![document::word(path, &read_all(path, MOST_FILE)?.0, MOST_TEXT, cancel)?]),
+        Kind::Picture => {
+            let (kind, width, height) = picture::size(path, &read_all(path, MOST_FILE)?.0)?;
+            let summary = format!("{kind} picture, {width} × {height} pixels.");
+            FileContent { kind: "image".to_owned(), width: Some(width), height: Some(height), summary, ..FileContent::default() }
+        }
+    };
+    Ok((content, Vec::new()))
+}
+
+fn text(path: &Path) -> Result<FileContent, Failure> {
+    let text = decode(path, read_all(path, MOST_TEXT as u64)?.0)?;
+    let summary =
+        format!("Text of {} and {}.", counted(text.lines().count() as u64, "line"), counted(text.chars().count() as u64, "character"));
+    Ok(FileContent { kind: "text".to_owned(), text, summary, ..FileContent::default() })
+}
+
+fn pages(what: &str, pages: Vec<PageText>) -> FileContent {
+    let text = pages.iter().map(|page| page.text.as_str()).filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n\n");
+    let without = if text.is_empty() { " without readable text; perhaps it holds pictures of pages" } else { "" };
+    let summary = if what.starts_with("PDF") {
+        format!("{what} of {}{without}.", counted(pages.len() as u64, "page"))
+    } else {
+        format!("{what} of {}{without}.", counted(text.lines().count() as u64, "line"))
+    };
+    FileContent { kind: "document".to_owned(), text, pages, summary, ..FileContent::default() }
+}
+
+/// Loads every table of the file, describes it, and keeps it for the queries that follow.
+fn tables(pool: &Pool, path: &Path, kind: DataKind, cancel: &Cancel) -> Result<(FileContent, Vec<TableSource>), Failure> {
+    let mut sources = sources(path, kind, cancel)?;
+    if sources.len() > MOST_TABLES {
+        let sentence = format!("{} holds {} tables, more than {MOST_TABLES}. Split it.", file_name(path), sources.len());
+        return Err(failure(FailureKind::TooLarge, sentence));
+    }
+    let is_single = sources.len() == 1;
+    let mut database = pool.take(&sources)?;
+    let mut content = FileContent { kind: "table".to_owned(), ..FileContent::default() };
+    let mut left_out = Vec::new();
+    let mut kept = Vec::with_capacity(sources.len());
+    for source in sources.drain(..) {
+        match summary(&mut database, &source, cancel) {
+            Ok(summary) => {
+                content.tables.push(summary);
+                kept.push(source);
+            }
+            // One empty sheet does not make the others unreadable.
+            Err(failure) if !is_single && failure.kind == FailureKind::WrongType => {
+                left_out.push(format!("\"{}\" was left out: {}", source.table.unwrap_or(source.name), failure.message));
+            }
+            Err(failure) => return Err(failure),
+        }
+    }
+    pool.give_back(database);
+    content.summary = match content.tables.as_slice() {
+        [] => "File without tables.".to_owned(),
+        [table] => format!("Table of {} and {}.", counted(table.row_count, "row"), counted(table.columns.len() as u64, "column")),
+        several => {
+            let each: Vec<String> = several.iter().map(|table| format!("{} ({})", table.name, counted(table.row_count, "row"))).collect();
+            format!("{} tables: {}.", several.len(), listed(each.iter().map(String::as_str)))
+        }
+    };
+    for sentence in left_out {
+        content.summary.push(' ');
+        content.summary.push_str(&sentence);
+    }
+    Ok((content, kept))
+}
+
+/// The tables of a file under the names that later `sql` steps use: `us_cities`, of several `book_sheet`.
+fn sources(path: &Path, kind: DataKind, cancel: &Cancel) -> Result<Vec<TableSource>, Failure> {
+    let parts = match kind {
+        DataKind::Csv | DataKind::Tsv => {
+            let source = TableSource { name: file_id(path), file: path.to_owned(), kind, table: None, columns: BTreeMap::new() };
+            return Ok(vec![source]);
+        }
+        DataKind::Excel => Workbook::open(path, read_all(path, MOST_FILE)?.0, cancel)?.sheets(),
+        DataKind::Sqlite => tables_of(path)?,
+        DataKind::Parquet | DataKind::DuckDb => return Err(Failure { kind: FailureKind::WrongType, ..super::no_duckdb() }),
+    };
+    let is_single = parts.len() == 1;
+    let mut taken = HashSet::new();
+    let source = |part: String| {
+        let name = if is_single { file_id(path) } else { sheet_id(path, &part) };
+        TableSource { name: unique(&name, &mut taken), file: path.to_owned(), kind, table: Some(part), columns: BTreeMap::new() }
+    };
+    Ok(parts.into_iter().map(source).collect())
+}

@@ -1,0 +1,80 @@
+//! Failures whose sentence is safe to show: control characters as escapes, at most 2 KiB.
+
+use std::path::Path;
+
+use crate::event::Failure;
+use crate::model::FailureKind;
+
+/// The most bytes of a failure's sentence (`port`: `Failure::message`).
+const MOST_BYTES: usize = 2048;
+
+/// A failure with its sentence.
+pub(super) fn failure(kind: FailureKind, message: impl AsRef<str>) -> Failure {
+    Failure::new(kind, shown(message.as_ref(), MOST_BYTES))
+}
+
+/// A text without control characters and with at most so many bytes; a cut is marked with `…`.
+pub(super) fn shown(text: &str, most_bytes: usize) -> String {
+    let mut out = String::with_capacity(text.len().min(most_bytes));
+    for character in text.chars() {
+        let before = out.len();
+        if character.is_control() || is_direction_mark(character) {
+            out.extend(character.escape_default())
+        } else {
+            out.push(character)
+        }
+        if out.len() > most_bytes.saturating_sub('…'.len_utf8()) {
+            out.truncate(before);
+            out.push('…');
+            break;
+        }
+    }
+    out
+}
+
+/// Characters that turn the reading direction and could make a sentence read as another (CVE-2021-42574).
+fn is_direction_mark(character: char) -> bool {
+    matches!(character, '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}')
+}
+
+/// How people call a file: its name without folders.
+pub(super) fn file_name(path: &Path) -> String {
+    path.file_name().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned())
+}
+
+/// `a, b, c`, at most 20 of them.
+pub(super) fn listed<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
+    let names: Vec<&str> = names.into_iter().collect();
+    match names.len() {
+        0 => "none".to_owned(),
+        many if many > 20 => format!("{}, … ({many} in all)", names.iter().take(20).copied().collect::<Vec<_>>().join(", ")),
+        _ => names.join(", "),
+    }
+}
+
+/// `1 row`, `2 rows`.
+pub(super) fn counted(count: u64, one: &str) -> String {
+    if count == 1 { format!("1 {one}") } else { format!("{count} {one}s") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn control_characters_and_direction_marks_are_shown_as_escapes() {
+        assert_eq!(shown("a\u{1b}[31m\nb\u{202e}", 100), "a\\u{1b}[31m\\nb\\u{202e}");
+    }
+
+    #[test]
+    fn a_long_sentence_is_cut_at_a_character_and_marked() {
+        let cut = shown(&"é".repeat(5000), 2048);
+        assert!(cut.len() <= 2048 && cut.ends_with("é…"), "{} bytes", cut.len());
+    }
+
+    #[test]
+    fn many_names_are_counted_instead_of_listed() {
+        let names: Vec<String> = (0..30).map(|n| format!("t{n}")).collect();
+        assert!(listed(names.iter().map(String::as_str)).ends_with("t19, … (30 in all)"));
+    }
+}

@@ -1,0 +1,166 @@
+//! Opening a data file and decoding its text. Only plain files, within a size, and never as guessed characters.
+
+use std::fs::{File, Metadata};
+use std::io::{ErrorKind, Read};
+use std::path::Path;
+use std::time::SystemTime;
+
+use super::content::Content;
+use super::sentence::{failure, file_name};
+use crate::event::Failure;
+use crate::model::FailureKind;
+
+/// What tells that a file has changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Stamp {
+    modified: Option<SystemTime>,
+    /// Size in bytes.
+    pub(super) size: u64,
+}
+
+impl Stamp {
+    fn of(metadata: &Metadata) -> Stamp {
+        Stamp { modified: metadata.modified().ok(), size: metadata.len() }
+    }
+
+    /// The stamp of the file as it is now; `None` when it cannot be read.
+    pub(super) fn now(path: &Path) -> Option<Stamp> {
+        std::fs::metadata(path).ok().map(|metadata| Stamp::of(&metadata))
+    }
+}
+
+/// Checks that the path is a plain file (a pipe or device would block or never end) and opens it.
+pub(super) fn open(path: &Path) -> Result<(File, Stamp), Failure> {
+    let looked = std::fs::metadata(path).map_err(|error| cannot_open(path, &error))?;
+    if !looked.is_file() {
+        let what = if looked.is_dir() { "a folder" } else { "no plain file" };
+        return Err(failure(FailureKind::Unavailable, format!("{} is {what}; a file was expected.", path.display())));
+    }
+    let file = File::open(path).map_err(|error| cannot_open(path, &error))?;
+    let metadata = file.metadata().map_err(|error| cannot_open(path, &error))?;
+    Ok((file, Stamp::of(&metadata)))
+}
+
+/// The whole file, if it has at most so many bytes.
+pub(super) fn read_all(path: &Path, most_bytes: u64) -> Result<(Vec<u8>, Stamp), Failure> {
+    let (file, stamp) = open(path)?;
+    if stamp.size > most_bytes {
+        return Err(too_large(path, most_bytes));
+    }
+    let mut bytes = Vec::with_capacity(usize::try_from(stamp.size).unwrap_or(0));
+    file.take(most_bytes + 1).read_to_end(&mut bytes).map_err(|error| cannot_open(path, &error))?;
+    if bytes.len() as u64 > most_bytes { Err(too_large(path, most_bytes)) } else { Ok((bytes, stamp)) }
+}
+
+fn too_large(path: &Path, most_bytes: u64) -> Failure {
+    failure(
+        FailureKind::TooLarge,
+        format!(
+            "{} is larger than {} MB, the most that is read at once. Split it, or put the table into a SQLite file.",
+            file_name(path),
+            most_bytes >> 20
+        ),
+    )
+}
+
+fn cannot_open(path: &Path, error: &std::io::Error) -> Failure {
+    let shown = path.display();
+    let sentence = match error.kind() {
+        ErrorKind::NotFound => format!("The file {shown} does not exist. Check the path, or put the file there."),
+        ErrorKind::PermissionDenied => format!("The file {shown} may not be read by this user. Change its permissions."),
+        _ => format!("The file {shown} cannot be read: {error}."),
+    };
+    failure(FailureKind::Unavailable, sentence)
+}
+
+/// The text of a file: UTF-8 (with or without mark), or UTF-16 with its mark. Anything else is a failure `wrong_type`: a wrong guess
+/// would change names silently.
+pub(super) fn decode(path: &Path, bytes: Vec<u8>) -> Result<String, Failure> {
+    let name = file_name(path);
+    match bytes.get(..2) {
+        Some([0xFF, 0xFE]) => return decode_utf16(&name, &bytes, u16::from_le_bytes),
+        Some([0xFE, 0xFF]) => return decode_utf16(&name, &bytes, u16::from_be_bytes),
+        _ => {}
+    }
+    if let Some(what) = Content::of(&bytes).as_file_kind() {
+        return Err(failure(
+            FailureKind::WrongType,
+            format!("{name} is not a text: its content is {what}. Give the file its right ending."),
+        ));
+    }
+    let mut text = String::from_utf8(bytes).map_err(|error| {
+        let good = error.as_bytes().get(..error.utf8_error().valid_up_to()).unwrap_or_default();
+        let line = good.iter().filter(|byte| **byte == b'\n').count() + 1;
+        failure(
+            FailureKind::WrongType,
+            format!("{name} is not UTF-8 text (first unreadable character in line {line}). Save it with the encoding UTF-8, in Excel as \"CSV UTF-8\"."),
+        )
+    })?;
+    if text.starts_with('\u{FEFF}') {
+        text.drain(..'\u{FEFF}'.len_utf8());
+    }
+    if text.contains('\0') {
+        return Err(failure(
+            FailureKind::WrongType,
+            format!("{name} is not a text: it holds zero bytes. Save it with the encoding UTF-8."),
+        ));
+    }
+    Ok(text)
+}
+
+fn decode_utf16(name: &str, bytes: &[u8], unit: fn([u8; 2]) -> u16) -> Result<String, Failure> {
+    let (pairs, rest) = bytes.as_chunks::<2>();
+    let units = pairs.iter().skip(1).map(|pair| unit(*pair));
+    match char::decode_utf16(units).collect::<Result<String, _>>() {
+        Ok(text) if rest.is_empty() && !text.contains('\0') => Ok(text),
+        _ => {
+            Err(failure(FailureKind::WrongType, format!("{name} begins like UTF-16 text but is damaged. Save it with the encoding UTF-8.")))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn decoded(bytes: &[u8]) -> Result<String, String> {
+        decode(Path::new("data/people.csv"), bytes.to_vec()).map_err(|failure| failure.message)
+    }
+
+    #[test]
+    fn utf8_with_a_mark_and_utf16_with_a_mark_are_read() {
+        assert_eq!(decoded(b"\xEF\xBB\xBFid,name\n").unwrap(), "id,name\n");
+        assert_eq!(decoded(b"\xFF\xFEi\0d\0\xE9\0").unwrap(), "idé");
+        assert_eq!(decoded(b"\xFE\xFF\0i\0d\0\xE9").unwrap(), "idé");
+    }
+
+    #[test]
+    fn another_encoding_is_an_error_with_its_line() {
+        let sentence = decoded(b"id,name\n1,Ren\xE9\n").unwrap_err();
+        assert!(sentence.starts_with("people.csv is not UTF-8 text (first unreadable character in line 2)."), "{sentence}");
+        assert!(decoded(b"\xFF\xFEi\0d").unwrap_err().contains("damaged"));
+        assert!(decoded(b"a\0b").unwrap_err().contains("zero bytes"));
+    }
+
+    #[test]
+    fn an_excel_file_with_the_wrong_ending_is_named() {
+        assert!(decoded(b"PK\x03\x04....").unwrap_err().contains("an Excel, Word or zip file"));
+    }
+
+    #[test]
+    fn a_missing_file_a_folder_and_a_device_are_unavailable() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(read_all(&folder.path().join("no.csv"), 10).unwrap_err().message.contains("does not exist"));
+        assert!(read_all(folder.path(), 10).unwrap_err().message.contains("is a folder"));
+        #[cfg(unix)]
+        assert!(read_all(Path::new("/dev/zero"), 10).unwrap_err().message.contains("no plain file"));
+    }
+
+    #[test]
+    fn a_file_above_its_cap_is_too_large() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), "12345").unwrap();
+        assert_eq!(read_all(file.path(), 4).unwrap_err().kind, FailureKind::TooLarge);
+        assert_eq!(read_all(file.path(), 5).unwrap().0, b"12345");
+    }
+}

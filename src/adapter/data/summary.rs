@@ -1,0 +1,133 @@
+//! What a table holds, in few words: for prompts and people.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+
+use super::blocking::Cancel;
+use super::database::Database;
+use super::query::quoted;
+use super::sentence::shown;
+use crate::event::Failure;
+use crate::model::SqlEngine;
+use crate::port::{ColumnSummary, QueryRequest, Rows, TableSource, TableSummary};
+
+/// How many rows a sample shows.
+const SAMPLE_ROWS: u64 = 5;
+/// How much of one cell is shown, in bytes.
+const MOST_SHOWN: usize = 200;
+
+/// Counts rows and looks at every column.
+pub(super) fn summary(database: &mut Database, table: &TableSource, cancel: &Cancel) -> Result<TableSummary, Failure> {
+    let mut asked = Asked { database, table, cancel };
+    let name = quoted(&table.name);
+    let sample = asked.rows(format!("SELECT * FROM {name} LIMIT {SAMPLE_ROWS}"))?;
+    let row_count = asked.first_row(format!("SELECT count(*) AS rows FROM {name}"))?.get("rows").and_then(Value::as_u64).unwrap_or(0);
+    let mut columns = Vec::with_capacity(sample.columns.len());
+    for (column, _) in &sample.columns {
+        columns.push(column_summary(&mut asked, &name, column)?);
+    }
+    Ok(TableSummary { name: table.name.clone(), row_count, sample_markdown: markdown(&sample), columns })
+}
+
+/// Queries about one table.
+struct Asked<'a> {
+    database: &'a mut Database,
+    table: &'a TableSource,
+    cancel: &'a Cancel,
+}
+
+impl Asked<'_> {
+    fn rows(&mut self, query: String) -> Result<Rows, Failure> {
+        let tables = vec![self.table.clone()];
+        // The caller's time limit covers all of these queries.
+        let request =
+            QueryRequest { engine: SqlEngine::Sqlite, tables, query, with: BTreeMap::new(), max_rows: SAMPLE_ROWS, timeout: Duration::MAX };
+        self.database.query(&request, self.cancel)
+    }
+
+    fn first_row(&mut self, query: String) -> Result<Map<String, Value>, Failure> {
+        Ok(self.rows(query)?.rows.into_iter().next().unwrap_or_default())
+    }
+}
+
+fn column_summary(asked: &mut Asked<'_>, table: &str, column: &str) -> Result<ColumnSummary, Failure> {
+    let quoted = quoted(column);
+    let mut figures =
+        asked.first_row(format!("SELECT count({quoted}) AS used, count(DISTINCT {quoted}) AS distinct_values, min({quoted}) AS least, max({quoted}) AS most FROM {table}"))?;
+    let top = asked.rows(format!(
+        "SELECT {quoted} AS value FROM {table} WHERE {quoted} IS NOT NULL GROUP BY {quoted} ORDER BY count(*) DESC, {quoted} LIMIT 3"
+    ))?;
+    let is_boolean = top.columns.iter().any(|(_, kind)| kind == "boolean");
+    let count = |name: &str| figures.get(name).and_then(Value::as_f64).unwrap_or(0.0);
+    let used = count("used");
+    let pct_distinct = if used > 0.0 { (count("distinct_values") / used * 1000.0).round() / 10.0 } else { 0.0 };
+    let mut end = |name: &str| match figures.remove(name).unwrap_or_default() {
+        Value::Number(number) if is_boolean => Value::Bool(number.as_i64() == Some(1)),
+        other => short(other),
+    };
+    let (min, max) = (end("least"), end("most"));
+    let top_3 = top.rows.into_iter().filter_map(|mut row| row.remove("value")).map(short).collect();
+    Ok(ColumnSummary { name: column.to_owned(), pct_distinct, min, max, top_3 })
+}
+
+fn short(value: Value) -> Value {
+    match value {
+        Value::String(text) => Value::String(shown(&text, MOST_SHOWN)),
+        other => other,
+    }
+}
+
+/// The rows as a Markdown table; an empty cell stays empty.
+fn markdown(rows: &Rows) -> String {
+    let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
+    let mut out = line(rows.columns.iter().map(|(name, _)| cell(name)).collect());
+    out.push_str(&line(vec!["---".to_owned(); rows.columns.len()]));
+    for row in &rows.rows {
+        let text = |value: &Value| match value {
+            Value::Null => String::new(),
+            Value::String(text) => cell(text),
+            other => other.to_string(),
+        };
+        out.push_str(&line(row.values().map(text).collect()));
+    }
+    out
+}
+
+fn cell(text: &str) -> String {
+    let one_line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    shown(&one_line, MOST_SHOWN).replace('\\', "\\\\").replace('|', "\\|")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    use super::super::testing::table_of;
+
+    #[test]
+    fn a_table_is_summed_up_by_column() {
+        let (_folder, table) = table_of("hours.csv", "person,hours,note\np7,8,a|b\np7,7.5,\np1,8,\"two\nlines\"\n");
+        let summary = summary(&mut Database::new().unwrap(), &table, &Cancel::default()).unwrap();
+        assert_eq!(summary.row_count, 3);
+        assert_eq!(
+            summary.sample_markdown,
+            "| person | hours | note |\n| --- | --- | --- |\n| p7 | 8.0 | a\\|b |\n| p7 | 7.5 |  |\n| p1 | 8.0 | two lines |\n"
+        );
+        let [person, hours, note] = summary.columns.as_slice() else { panic!("three columns") };
+        assert_eq!((person.pct_distinct, &person.min, &person.max), (66.7, &json!("p1"), &json!("p7")));
+        assert_eq!(person.top_3, [json!("p7"), json!("p1")]);
+        assert_eq!((hours.min.clone(), hours.max.clone(), hours.top_3.clone()), (json!(7.5), json!(8.0), vec![json!(8.0), json!(7.5)]));
+        assert_eq!(note.pct_distinct, 100.0);
+    }
+
+    #[test]
+    fn a_table_without_rows_has_columns_without_values() {
+        let (_folder, table) = table_of("empty.csv", "a,b\n");
+        let summary = summary(&mut Database::new().unwrap(), &table, &Cancel::default()).unwrap();
+        assert_eq!(summary.row_count, 0);
+        assert_eq!(summary.columns[1], ColumnSummary { name: "b".into(), ..ColumnSummary::default() });
+    }
+}

@@ -1,0 +1,53 @@
+//! The environment, `.env` files and random ids: the only place that reads them.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use crate::port::Secret;
+
+/// All variables, those of `--env-file` behind the ones that are set.
+///
+/// # Errors
+/// The file cannot be read, or a line is no `NAME=value`; the sentence names the line.
+pub fn variables(env_file: Option<&Path>) -> Result<BTreeMap<String, Secret>, String> {
+    let mut variables = BTreeMap::new();
+    if let Some(file) = env_file {
+        let text = std::fs::read_to_string(file).map_err(|e| format!("cannot read {}: {e}", file.display()))?;
+        for (number, line) in text.lines().enumerate() {
+            let line = line.trim();
+            if line.is_empty() || line.starts_with('#') {
+                continue;
+            }
+            let line = line.strip_prefix("export ").unwrap_or(line);
+            let Some((name, value)) = line.split_once('=') else {
+                return Err(format!("{}:{}: write NAME=value", file.display(), number + 1));
+            };
+            variables.insert(name.trim().to_string(), Secret::new(unquoted(value.trim())));
+        }
+    }
+    variables.extend(std::env::vars().map(|(name, value)| (name, Secret::new(value))));
+    Ok(variables)
+}
+
+fn unquoted(value: &str) -> &str {
+    let inner = |quote: char| value.strip_prefix(quote).and_then(|v| v.strip_suffix(quote));
+    inner('"').or_else(|| inner('\'')).unwrap_or(value)
+}
+
+/// A new run id: `r_` and 128 random bits in hexadecimal.
+#[expect(clippy::disallowed_methods, reason = "the one place that makes ids")]
+pub fn run_id() -> String {
+    format!("r_{}", uuid::Uuid::new_v4().simple())
+}
+
+/// A random seed.
+#[expect(clippy::disallowed_methods, reason = "the one place that makes ids")]
+pub fn seed() -> u64 {
+    uuid::Uuid::new_v4().as_u64_pair().0
+}
+
+/// Whether a variable is set and not empty.
+#[expect(clippy::disallowed_methods, reason = "the one place that reads the environment")]
+pub fn is_set(name: &str) -> bool {
+    std::env::var(name).is_ok_and(|value| !value.is_empty())
+}

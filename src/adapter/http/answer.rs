@@ -1,0 +1,220 @@
+//! An answer whose status and headers are there, read within bounds.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use reqwest::header::{CONTENT_TYPE, HeaderMap, LOCATION, RETRY_AFTER};
+use serde_json::Value;
+use tokio::time::{Instant, timeout, timeout_at};
+
+use super::HttpSettings;
+use super::fault::{Fault, class_of_body, in_words, last_cause, status_class};
+use super::json::{JsonFault, read_json};
+use super::retry_after::retry_after_ms;
+use super::sse::{SseDecoder, SseEvent, SseFault};
+use crate::adapter::wording::Scrub;
+use crate::event::Failure;
+use crate::model::FailureKind;
+
+/// Most bytes of an error's body that are looked at, and the time for them.
+const ERROR_BODY: usize = 64 << 10;
+const ERROR_TIME: Duration = Duration::from_secs(5);
+/// The time for what follows the end mark of a stream.
+const LAST_BYTES: Duration = Duration::from_millis(50);
+/// What an empty piece of a body costs, so that a flood of them ends at the cap.
+const EMPTY_PIECE: usize = 64;
+
+/// An answer. Dropping it closes its connection unless it was read to its end.
+pub(crate) struct Answer {
+    response: reqwest::Response,
+    /// `https://host:port`, for messages.
+    pub(crate) origin: String,
+    settings: Arc<HttpSettings>,
+    pub(crate) scrub: Scrub,
+    received: usize,
+}
+
+/// What a reader of events wants next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Progress {
+    /// The event said nothing new: the idle clock goes on.
+    Nothing,
+    /// More is to come.
+    More,
+    /// That was the end.
+    Done,
+}
+
+impl Answer {
+    pub(super) fn new(response: reqwest::Response, origin: String, settings: Arc<HttpSettings>, scrub: Scrub) -> Answer {
+        Answer { response, origin, settings, scrub, received: 0 }
+    }
+
+    /// The status.
+    pub(crate) fn status(&self) -> u16 {
+        self.response.status().as_u16()
+    }
+
+    /// The headers.
+    pub(crate) fn headers(&self) -> &HeaderMap {
+        self.response.headers()
+    }
+
+    /// The content type without its parameters, in small letters; empty: none.
+    pub(crate) fn content_type(&self) -> String {
+        let value = self.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or("");
+        value.split(';').next().unwrap_or("").trim().to_ascii_lowercase()
+    }
+
+    /// A failure with the origin before its message.
+    pub(crate) fn failure(&self, kind: FailureKind, what: impl AsRef<str>) -> Failure {
+        self.scrub.failure(kind, format!("{} {}", self.origin, what.as_ref()))
+    }
+
+    fn cut(&self, kind: FailureKind, what: impl AsRef<str>) -> Fault {
+        Fault::after_sending(self.failure(kind, what))
+    }
+
+    /// The answer itself, unless its headers are too large or its status is a redirect, 400 or above.
+    pub(super) async fn checked(mut self, now: DateTime<Utc>) -> Result<Answer, Fault> {
+        let size: usize = self.headers().iter().map(|(name, value)| name.as_str().len() + value.len() + 4).sum();
+        if size > self.settings.max_headers {
+            return Err(self.cut(FailureKind::TooLarge, format!("sent more than {} bytes of headers", self.settings.max_headers)));
+        }
+        let status = self.status();
+        if matches!(status, 301 | 302 | 303 | 307 | 308) {
+            let to = self.headers().get(LOCATION).and_then(|value| value.to_str().ok()).unwrap_or("nowhere");
+            let message = format!("answered with a redirect ({status}) to {}, which is never followed", self.scrub.quote(to, false));
+            return Err(Fault::before_sending(self.failure(FailureKind::Blocked, message)));
+        }
+        if (200..400).contains(&status) {
+            return Ok(self);
+        }
+        let kind = status_class(status);
+        let wait = self.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok()).and_then(|value| retry_after_ms(value, now));
+        let said = self.error_text().await;
+        let reason = self.response.status().canonical_reason().unwrap_or("unknown status");
+        let colon = if said.is_empty() { "" } else { ": " };
+        let mut failure = self.failure(kind, format!("answered {status} ({reason}){colon}{said}"));
+        if matches!(kind, FailureKind::RateLimited | FailureKind::ServerError) {
+            failure.retry_after_ms = wait;
+        }
+        // Other statuses of 400 and above are refusals: nothing was done. 408: the request was not read to its end.
+        Err(Fault { failure, may_have_acted: !(200..500).contains(&status) })
+    }
+
+    /// What an error's body says, ready to be shown. Never fails: the status is the news.
+    async fn error_text(&mut self) -> String {
+        let content_type = self.content_type();
+        let mut bytes = Vec::new();
+        let read = timeout(ERROR_TIME.min(self.settings.idle), async {
+            while let Ok(Some(piece)) = self.response.chunk().await {
+                bytes.extend_from_slice(&piece);
+                if bytes.len() > ERROR_BODY {
+                    return false;
+                }
+            }
+            true
+        });
+        let is_whole = read.await.unwrap_or(false);
+        bytes.truncate(ERROR_BODY);
+        if content_type == "text/html" {
+            return "a page in HTML".to_owned();
+        }
+        let text = String::from_utf8_lossy(&bytes);
+        match serde_json::from_slice::<Value>(&bytes).ok().as_ref().and_then(error_sentence) {
+            Some(sentence) => self.scrub.quote(sentence, false),
+            None => self.scrub.quote(&text, !is_whole),
+        }
+    }
+
+    /// The next piece of the body, decompressed; `None`: its end.
+    async fn piece(&mut self) -> Result<Option<impl AsRef<[u8]> + use<>>, Fault> {
+        let piece = match self.response.chunk().await {
+            Ok(piece) => piece,
+            Err(error) => {
+                let message = format!("sent an answer that broke off after {} bytes: {}", self.received, last_cause(&error));
+                return Err(self.cut(class_of_body(&error), message));
+            }
+        };
+        if let Some(piece) = &piece {
+            self.received = self.received.saturating_add(if piece.is_empty() { EMPTY_PIECE } else { piece.len() });
+            if self.received > self.settings.max_body {
+                return Err(self.cut(FailureKind::TooLarge, format!("sent more than {} bytes", self.settings.max_body)));
+            }
+        }
+        Ok(piece)
+    }
+
+    /// Reads what little may follow the end mark, so that the connection can be used again.
+    async fn finish(&mut self) {
+        let rest = async { while self.piece().await.is_ok_and(|piece| piece.is_some()) {} };
+        let _ = timeout(LAST_BYTES, rest).await;
+    }
+
+    fn idle(&self) -> Fault {
+        self.cut(FailureKind::Timeout, format!("sent nothing new for {}", in_words(self.settings.idle)))
+    }
+
+    /// The whole body.
+    pub(crate) async fn bytes(&mut self) -> Result<Vec<u8>, Fault> {
+        let mut bytes = Vec::new();
+        loop {
+            match timeout(self.settings.idle, self.piece()).await {
+                Err(_) => return Err(self.idle()),
+                Ok(piece) => match piece? {
+                    Some(piece) => bytes.extend_from_slice(piece.as_ref()),
+                    None => return Ok(bytes),
+                },
+            }
+        }
+    }
+
+    /// The whole body as JSON; `None`: there is no body.
+    pub(crate) async fn json(&mut self) -> Result<Option<Value>, Fault> {
+        let bytes = self.bytes().await?;
+        if bytes.is_empty() {
+            return Ok(None);
+        }
+        read_json(&bytes).map(Some).map_err(|fault| {
+            let kind = if matches!(fault, JsonFault::TooMany) { FailureKind::TooLarge } else { FailureKind::BadResponse };
+            self.cut(kind, format!("sent {fault}"))
+        })
+    }
+
+    /// Reads a stream event by event until `read` says that it is done. The end of the stream before that is `bad_response`.
+    pub(crate) async fn events(&mut self, mut read: impl FnMut(&SseEvent) -> Result<Progress, Failure>) -> Result<(), Fault> {
+        let mut decoder = SseDecoder::new(self.settings.max_line);
+        let mut events = Vec::new();
+        let mut deadline = Instant::now() + self.settings.idle;
+        loop {
+            let Ok(piece) = timeout_at(deadline, self.piece()).await else { return Err(self.idle()) };
+            let Some(piece) = piece? else {
+                return Err(self.cut(FailureKind::BadResponse, "ended its answer before the end mark"));
+            };
+            let decoded = decoder.push(piece.as_ref(), &mut events);
+            for event in events.drain(..) {
+                match read(&event).map_err(Fault::after_sending)? {
+                    Progress::Nothing => {}
+                    Progress::More => deadline = Instant::now() + self.settings.idle,
+                    Progress::Done => {
+                        self.finish().await;
+                        return Ok(());
+                    }
+                }
+            }
+            decoded.map_err(|fault| match fault {
+                SseFault::LongLine => self.cut(FailureKind::TooLarge, format!("sent a line of more than {} bytes", self.settings.max_line)),
+                SseFault::NotUtf8 => self.cut(FailureKind::BadResponse, "sent text that is not UTF-8"),
+                SseFault::Nul => self.cut(FailureKind::BadResponse, "sent a NUL character"),
+            })?;
+        }
+    }
+}
+
+/// The sentence in the forms of error that providers send: `{error: {message}}`, `{error: "…"}`, `{message}`, `{detail}`.
+pub(crate) fn error_sentence(value: &Value) -> Option<&str> {
+    let places = ["/error/message", "/error", "/message", "/detail", "/errors/0/message"];
+    places.iter().find_map(|place| value.pointer(place)?.as_str()).filter(|text| !text.trim().is_empty())
+}

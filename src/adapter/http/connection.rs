@@ -1,0 +1,175 @@
+//! The clients behind all calls, and the way from a host's name to a checked address.
+
+use std::collections::HashMap;
+use std::future::Future;
+use std::net::{IpAddr, SocketAddr};
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use rustls_platform_verifier::BuilderVerifierExt;
+
+use super::{HttpSettings, address};
+
+/// Most clients kept. There is one for each connect time-out and scheme in use; more than a few are not real.
+const MOST_CLIENTS: usize = 16;
+/// How long an idle connection is kept.
+const KEPT_IDLE: Duration = Duration::from_secs(90);
+
+/// Gives the addresses of a host.
+pub trait HostLookup: Send + Sync + 'static {
+    /// All addresses of a name, in the order to try them.
+    fn lookup(&self, host: String) -> Pin<Box<dyn Future<Output = std::io::Result<Vec<IpAddr>>> + Send>>;
+}
+
+/// The machine's own name resolution.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct SystemLookup;
+
+impl HostLookup for SystemLookup {
+    fn lookup(&self, host: String) -> Pin<Box<dyn Future<Output = std::io::Result<Vec<IpAddr>>> + Send>> {
+        Box::pin(async move { Ok(tokio::net::lookup_host((host, 0)).await?.map(|address| address.ip()).collect()) })
+    }
+}
+
+/// A name leads to addresses that may not be called.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct RefusedAddress(pub(crate) &'static str);
+
+/// Whether a name could not be resolved because of where it leads.
+pub(crate) fn is_refused(error: &std::io::Error) -> bool {
+    error.get_ref().is_some_and(|inner| inner.is::<RefusedAddress>())
+}
+
+/// Resolves a name and checks each address. One that is refused refuses the name: an attacker's answer may mix both kinds.
+pub(crate) async fn resolve(lookup: &dyn HostLookup, host: &str, private_hosts: &[String]) -> std::io::Result<Vec<IpAddr>> {
+    let addresses = lookup.lookup(host.to_owned()).await?;
+    for address in &addresses {
+        address::allowed(host, *address, private_hosts).map_err(|reason| std::io::Error::other(RefusedAddress(reason)))?;
+    }
+    if addresses.is_empty() {
+        return Err(std::io::Error::new(std::io::ErrorKind::NotFound, "the name has no address"));
+    }
+    Ok(addresses)
+}
+
+/// The clients. Each keeps its own idle connections.
+pub(crate) struct Connections {
+    settings: Arc<HttpSettings>,
+    lookup: Arc<dyn HostLookup>,
+    open: Mutex<Open>,
+}
+
+/// What is there so far.
+#[derive(Default)]
+struct Open {
+    /// By whether they speak TLS, and connect time-out.
+    clients: HashMap<(bool, Duration), reqwest::Client>,
+    /// The root certificates of the machine, once they were needed.
+    tls: Option<rustls::ClientConfig>,
+}
+
+impl Connections {
+    pub(crate) fn new(settings: Arc<HttpSettings>, lookup: Arc<dyn HostLookup>) -> Connections {
+        Connections { settings, lookup, open: Mutex::default() }
+    }
+
+    /// A client for `https` or plain `http` with a connect time-out. Only the first of the former loads root certificates. The error is
+    /// a sentence.
+    pub(crate) fn client(&self, is_tls: bool, connect_timeout: Duration) -> Result<reqwest::Client, String> {
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(client) = open.clients.get(&(is_tls, connect_timeout)) {
+            return Ok(client.clone());
+        }
+        let tls = match &open.tls {
+            Some(tls) if is_tls => tls.clone(),
+            _ if is_tls => open.tls.insert(machine_roots().map_err(|error| error.to_string())?).clone(),
+            _ => no_roots().map_err(|error| error.to_string())?,
+        };
+        let client = self.build(tls, connect_timeout).map_err(|error| super::fault::last_cause(&error))?;
+        if open.clients.len() >= MOST_CLIENTS {
+            open.clients.clear();
+        }
+        open.clients.insert((is_tls, connect_timeout), client.clone());
+        Ok(client)
+    }
+
+    fn build(&self, tls: rustls::ClientConfig, connect_timeout: Duration) -> reqwest::Result<reqwest::Client> {
+        let resolver = CheckedResolver { settings: Arc::clone(&self.settings), lookup: Arc::clone(&self.lookup) };
+        let builder = reqwest::Client::builder()
+            .user_agent(concat!("flow/", env!("CARGO_PKG_VERSION")))
+            .no_proxy()
+            .redirect(reqwest::redirect::Policy::none())
+            .referer(false)
+            .retry(reqwest::retry::never())
+            .connect_timeout(connect_timeout)
+            .pool_max_idle_per_host(usize::MAX)
+            .pool_idle_timeout(KEPT_IDLE)
+            .http2_max_header_list_size(u32::try_from(self.settings.max_headers).unwrap_or(u32::MAX))
+            .dns_resolver(Arc::new(resolver))
+            .tls_backend_preconfigured(tls);
+        #[cfg(test)]
+        let builder = if self.settings.is_http2 { builder.http2_prior_knowledge() } else { builder };
+        builder.build()
+    }
+}
+
+fn tls_builder() -> Result<rustls::ConfigBuilder<rustls::ClientConfig, rustls::WantsVerifier>, rustls::Error> {
+    rustls::ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider())).with_safe_default_protocol_versions()
+}
+
+/// TLS with the root certificates of this machine, which are read from disk.
+fn machine_roots() -> Result<rustls::ClientConfig, rustls::Error> {
+    let mut tls = tls_builder()?.with_platform_verifier()?.with_no_client_auth();
+    tls.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    Ok(tls)
+}
+
+/// TLS that trusts nobody, for the client that never speaks it: nothing is read from disk.
+fn no_roots() -> Result<rustls::ClientConfig, rustls::Error> {
+    Ok(tls_builder()?.with_root_certificates(rustls::RootCertStore::empty()).with_no_client_auth())
+}
+
+/// The time to connect inside an attempt that has only so much time. Whatever remains of it, there are few different values, so that
+/// attempts share their connections: the time asked for, or a power of two of milliseconds.
+pub(crate) fn connect_time(asked: Duration, attempt: Duration) -> Duration {
+    if asked < attempt {
+        return asked;
+    }
+    let millis = u64::try_from(attempt.as_millis()).unwrap_or(u64::MAX);
+    Duration::from_millis(millis.checked_ilog2().map_or(1, |power| 1 << power))
+}
+
+/// The addresses it gives are the ones connected to: what was checked cannot change afterwards.
+struct CheckedResolver {
+    settings: Arc<HttpSettings>,
+    lookup: Arc<dyn HostLookup>,
+}
+
+impl reqwest::dns::Resolve for CheckedResolver {
+    fn resolve(&self, name: reqwest::dns::Name) -> reqwest::dns::Resolving {
+        let (settings, lookup) = (Arc::clone(&self.settings), Arc::clone(&self.lookup));
+        Box::pin(async move {
+            let addresses = resolve(lookup.as_ref(), name.as_str(), &settings.private_hosts).await?;
+            let addresses = addresses.into_iter().map(|address| SocketAddr::new(address, 0));
+            Ok(Box::new(addresses) as reqwest::dns::Addrs)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_to_connect_is_inside_the_attempt_and_one_of_few() {
+        let [second, minute] = [Duration::from_secs(1), Duration::from_secs(60)];
+        assert_eq!(connect_time(second, minute), second);
+        assert_eq!(connect_time(minute, second), Duration::from_millis(512));
+        assert_eq!(connect_time(minute, Duration::from_micros(5)), Duration::from_millis(1));
+        let all: std::collections::HashSet<Duration> =
+            (1..60_000).map(|millis| connect_time(minute, Duration::from_millis(millis))).collect();
+        assert!(all.len() <= MOST_CLIENTS);
+    }
+}

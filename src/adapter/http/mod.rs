@@ -1,0 +1,176 @@
+//! HTTP out of this process: one set of connections, bounded and checked, for models, `http` steps and tools.
+//!
+//! [`Http`] makes single attempts. It never follows a redirect, never uses a proxy from the environment, connects only to addresses it
+//! has checked, and stops at the caps of [`HttpSettings`], which hold for what is left after decompression. Every fault ends in a class
+//! of `retry.on` or one that is not tried again; `fault` has the table.
+//!
+//! How to add another use of HTTP: take an [`Http`] in, build a `Call`, read the `Answer` as a whole or event by event.
+
+mod address;
+mod answer;
+mod connection;
+mod fault;
+mod json;
+mod retry_after;
+mod sse;
+mod step;
+
+#[cfg(test)]
+pub(crate) mod tests;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use connection::Connections;
+pub use connection::{HostLookup, SystemLookup};
+pub(crate) use connection::{connect_time, is_refused, resolve};
+pub use step::StepHttpClient;
+
+pub(crate) use address::{allowed, is_loopback_host, literal};
+pub(crate) use answer::{Answer, Progress, error_sentence};
+pub(crate) use fault::{Fault, certificate_fault, in_words, status_class};
+pub(crate) use json::{JsonFault, read_json};
+pub(crate) use sse::SseEvent;
+
+use super::wording::Scrub;
+use crate::model::FailureKind;
+use crate::port::{Clock, Secret};
+
+/// Bounds of every call. The defaults are those of the manual.
+#[derive(Debug, Clone)]
+pub struct HttpSettings {
+    /// Time until the status and headers are there.
+    pub first_byte: Duration,
+    /// Time without anything new in an answer; comments and pings of a stream are nothing new.
+    pub idle: Duration,
+    /// Most bytes of a body, after decompression.
+    pub max_body: usize,
+    /// Most bytes of one line of a stream.
+    pub max_line: usize,
+    /// Most bytes of all headers.
+    pub max_headers: usize,
+    /// Hosts that may be in a private network, or lead to this machine though their name does not say so; from the user's own settings
+    /// only, never from a pipeline file.
+    pub private_hosts: Vec<String>,
+    /// Speaks HTTP/2 without TLS, which no real endpoint does.
+    #[cfg(test)]
+    pub(crate) is_http2: bool,
+}
+
+impl Default for HttpSettings {
+    fn default() -> HttpSettings {
+        HttpSettings {
+            first_byte: Duration::from_secs(60),
+            idle: Duration::from_secs(60),
+            max_body: 8 << 20,
+            max_line: 1 << 20,
+            max_headers: 64 << 10,
+            private_hosts: Vec::new(),
+            #[cfg(test)]
+            is_http2: false,
+        }
+    }
+}
+
+/// Makes HTTP calls. Clones share their connections.
+#[derive(Clone)]
+pub struct Http {
+    settings: Arc<HttpSettings>,
+    connections: Arc<Connections>,
+    clock: Arc<dyn Clock>,
+}
+
+/// One request.
+pub(crate) struct Call<'a> {
+    /// Upper-case method.
+    pub(crate) method: &'a str,
+    /// The whole address.
+    pub(crate) url: &'a str,
+    /// Headers; those that frame the message or name the host are refused.
+    pub(crate) headers: Vec<(String, Secret)>,
+    /// Content type and body.
+    pub(crate) body: Option<(String, Vec<u8>)>,
+    /// Time to connect.
+    pub(crate) connect_timeout: Duration,
+    /// What must not be shown.
+    pub(crate) scrub: &'a Scrub,
+}
+
+/// Headers that frame a message, name its host or belong to one connection: set by us alone (RFC 9112; request smuggling).
+const OWN_HEADERS: [&str; 9] =
+    ["host", "content-length", "transfer-encoding", "connection", "keep-alive", "upgrade", "te", "trailer", "expect"];
+
+impl Http {
+    /// Connections are opened when first needed; the root certificates are loaded at the first `https` call.
+    pub fn new(settings: HttpSettings, clock: Arc<dyn Clock>) -> Http {
+        Http::with_lookup(settings, clock, Arc::new(SystemLookup))
+    }
+
+    /// As [`Http::new`], with another way from names to addresses.
+    pub fn with_lookup(settings: HttpSettings, clock: Arc<dyn Clock>, lookup: Arc<dyn HostLookup>) -> Http {
+        let settings = Arc::new(settings);
+        let connections = Arc::new(Connections::new(Arc::clone(&settings), lookup));
+        Http { settings, connections, clock }
+    }
+
+    /// Sends a call and waits for the status and headers. Redirects and statuses of 400 and above are faults.
+    pub(crate) async fn send(&self, call: Call<'_>) -> Result<Answer, Fault> {
+        let before = |kind, message: String| Fault::before_sending(call.scrub.failure(kind, message));
+        let url = address::checked(call.url, &self.settings.private_hosts)
+            .map_err(|reason| before(FailureKind::Blocked, format!("the address {} cannot be called: {reason}", origin_of(call.url))))?;
+        let origin = url.origin().ascii_serialization();
+        let method = reqwest::Method::from_bytes(call.method.as_bytes())
+            .map_err(|_| before(FailureKind::BadRequest, format!("{} is not an HTTP method", call.method)))?;
+        let headers = self.headers(&call)?;
+        let client = self
+            .connections
+            .client(url.scheme() == "https", call.connect_timeout)
+            .map_err(|reason| before(FailureKind::Unavailable, format!("no connection can be made to {origin}: {reason}")))?;
+        let mut request = client.request(method, url).headers(headers);
+        if let Some((_, body)) = call.body {
+            request = request.body(body);
+        }
+        let response = match tokio::time::timeout(self.settings.first_byte, request.send()).await {
+            Ok(Ok(response)) => response,
+            Ok(Err(error)) => return Err(fault::of_request(&error, &origin, call.connect_timeout, call.scrub)),
+            Err(_) => {
+                let message = format!("{origin} gave no answer within {}", in_words(self.settings.first_byte));
+                return Err(Fault::after_sending(call.scrub.failure(FailureKind::Timeout, message)));
+            }
+        };
+        let answer = Answer::new(response, origin, Arc::clone(&self.settings), call.scrub.clone());
+        answer.checked(self.clock.now()).await
+    }
+
+    fn headers(&self, call: &Call<'_>) -> Result<reqwest::header::HeaderMap, Fault> {
+        use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+        let refuse = |message: String| Fault::before_sending(call.scrub.failure(FailureKind::BadRequest, message));
+        let mut headers = HeaderMap::with_capacity(call.headers.len() + 1);
+        for (name, value) in &call.headers {
+            let header = HeaderName::from_bytes(name.as_bytes()).map_err(|_| refuse(format!("{name:?} cannot be the name of a header")))?;
+            if OWN_HEADERS.contains(&header.as_str()) || header.as_str().starts_with("proxy-") {
+                return Err(refuse(format!("the header {header} cannot be set")));
+            }
+            let mut value = HeaderValue::from_bytes(value.reveal().as_bytes())
+                .map_err(|_| refuse(format!("the value of the header {header} holds a line break or another control character")))?;
+            value.set_sensitive(true);
+            headers.append(header, value);
+        }
+        if let Some((content_type, _)) = &call.body
+            && !headers.contains_key(CONTENT_TYPE)
+        {
+            let value = HeaderValue::from_str(content_type).map_err(|_| refuse(format!("{content_type:?} is not a content type")))?;
+            headers.insert(CONTENT_TYPE, value);
+        }
+        Ok(headers)
+    }
+}
+
+/// The part of an address that may be shown before it was checked: nothing after its host, nothing before an `@`.
+fn origin_of(text: &str) -> String {
+    let (scheme, rest) = text.split_once("://").unwrap_or(("", text));
+    let authority = rest.split(['/', '?', '#', '\\']).next().unwrap_or("");
+    let host = authority.rsplit('@').next().unwrap_or("");
+    let scheme = if scheme.is_empty() { String::new() } else { format!("{scheme}://") };
+    format!("{:?}", format!("{scheme}{host}").chars().take(200).collect::<String>())
+}

@@ -1,0 +1,164 @@
+//! Server-sent events (WHATWG HTML, section 9.2.6), read piece by piece with bounds.
+//!
+//! Own code because a stream may be hostile: the line length is bounded while the line arrives, each byte is looked at once however
+//! small the pieces are, invalid UTF-8 and NUL are faults, and a comment is nothing, so that it does not count as progress.
+
+/// One event.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct SseEvent {
+    /// Its `event` field; empty: none.
+    pub(crate) event: String,
+    /// Its `data` lines, joined by line breaks; never empty.
+    pub(crate) data: String,
+}
+
+/// Why a stream cannot be read on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SseFault {
+    /// A line is longer than the bound.
+    LongLine,
+    /// Bytes that are not UTF-8.
+    NotUtf8,
+    /// A NUL character.
+    Nul,
+}
+
+/// Reads events out of pieces of bytes.
+#[derive(Debug)]
+pub(crate) struct SseDecoder {
+    longest_line: usize,
+    line: Vec<u8>,
+    event: SseEvent,
+    has_data: bool,
+    is_after_cr: bool,
+    is_first_line: bool,
+}
+
+impl SseDecoder {
+    /// A decoder whose lines have at most `longest_line` bytes.
+    pub(crate) fn new(longest_line: usize) -> SseDecoder {
+        SseDecoder { longest_line, line: Vec::new(), event: SseEvent::default(), has_data: false, is_after_cr: false, is_first_line: true }
+    }
+
+    /// Takes the next bytes; events that are complete now are added to `events`. What is incomplete at the end is never an event.
+    pub(crate) fn push(&mut self, mut bytes: &[u8], events: &mut Vec<SseEvent>) -> Result<(), SseFault> {
+        while let Some(&first) = bytes.first() {
+            if std::mem::take(&mut self.is_after_cr) && first == b'\n' {
+                bytes = bytes.get(1..).unwrap_or_default();
+                continue;
+            }
+            let end = bytes.iter().position(|byte| matches!(byte, b'\n' | b'\r'));
+            let (part, rest) = bytes.split_at(end.unwrap_or(bytes.len()));
+            if self.line.len() + part.len() > self.longest_line {
+                return Err(SseFault::LongLine);
+            }
+            self.line.extend_from_slice(part);
+            if end.is_some() {
+                self.is_after_cr = rest.first() == Some(&b'\r');
+                self.end_line(events)?;
+            }
+            bytes = rest.get(1..).unwrap_or_default();
+        }
+        Ok(())
+    }
+
+    fn end_line(&mut self, events: &mut Vec<SseEvent>) -> Result<(), SseFault> {
+        let bytes = std::mem::take(&mut self.line);
+        let mut line = std::str::from_utf8(&bytes).map_err(|_| SseFault::NotUtf8)?;
+        if line.contains('\0') {
+            return Err(SseFault::Nul);
+        }
+        if std::mem::take(&mut self.is_first_line) {
+            line = line.strip_prefix('\u{feff}').unwrap_or(line);
+        }
+        if line.is_empty() {
+            let event = std::mem::take(&mut self.event);
+            if std::mem::take(&mut self.has_data) && !event.data.is_empty() {
+                events.push(event);
+            }
+            return Ok(());
+        }
+        let (field, value) = line.split_once(':').unwrap_or((line, ""));
+        let value = value.strip_prefix(' ').unwrap_or(value);
+        match field {
+            "event" => value.clone_into(&mut self.event.event),
+            "data" => {
+                if std::mem::replace(&mut self.has_data, true) {
+                    self.event.data.push('\n');
+                }
+                self.event.data.push_str(value);
+            }
+            // Comments (an empty field name), `id`, `retry`, and fields nobody knows.
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn read(pieces: &[&[u8]]) -> Result<Vec<SseEvent>, SseFault> {
+        let mut decoder = SseDecoder::new(64);
+        let mut events = Vec::new();
+        for piece in pieces {
+            decoder.push(piece, &mut events)?;
+        }
+        Ok(events)
+    }
+
+    fn event(event: &str, data: &str) -> SseEvent {
+        SseEvent { event: event.to_owned(), data: data.to_owned() }
+    }
+
+    #[test]
+    fn events_have_a_name_and_joined_data_lines() {
+        let text = b"event: delta\ndata: one\ndata:two\n\n: comment\nid: 3\nretry: 4\nwhat\n\ndata: [DONE]\n\n";
+        assert_eq!(read(&[text]).unwrap(), [event("delta", "one\ntwo"), event("", "[DONE]")]);
+    }
+
+    #[test]
+    fn all_line_ends_and_a_byte_order_mark_are_read() {
+        assert_eq!(
+            read(&["\u{feff}data: a\r\n\r\ndata: b\r\rdata: c\n\n".as_bytes()]).unwrap(),
+            [event("", "a"), event("", "b"), event("", "c")]
+        );
+    }
+
+    #[test]
+    fn an_event_without_data_or_without_its_empty_line_is_none() {
+        assert_eq!(read(&[b"event: x\n\ndata\n\ndata:\n\ndata: cut\n"]).unwrap(), []);
+    }
+
+    #[test]
+    fn long_lines_broken_characters_and_nul_are_faults() {
+        assert_eq!(read(&[b"data: 0123456789", &[b'x'; 60]]), Err(SseFault::LongLine));
+        assert_eq!(read(&[b"data: \xff\n\n"]), Err(SseFault::NotUtf8));
+        assert_eq!(read(&[b"data: \xc3\ndata: \xa9\n\n"]), Err(SseFault::NotUtf8));
+        assert_eq!(read(&[b"data: a\0b\n\n"]), Err(SseFault::Nul));
+    }
+
+    proptest! {
+        #[test]
+        fn any_cutting_into_pieces_gives_the_same_events(
+            text in "((data|event)?:?( |é|🎈|x){0,4}(\r\n|\n|\r)){0,20}",
+            cuts in proptest::collection::vec(0usize..400, 0..12),
+        ) {
+            let bytes = text.as_bytes();
+            let mut cuts: Vec<usize> = cuts.into_iter().map(|cut| cut.min(bytes.len())).collect();
+            cuts.push(0);
+            cuts.push(bytes.len());
+            cuts.sort_unstable();
+            let pieces: Vec<&[u8]> = cuts.windows(2).map(|pair| &bytes[pair[0]..pair[1]]).collect();
+            prop_assert_eq!(read(&pieces), read(&[bytes]));
+        }
+
+        #[test]
+        fn any_bytes_are_read_without_a_panic(bytes: Vec<u8>) {
+            let _ = read(&[&bytes]);
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! [`HttpClient`]: the calls of `http` steps and tools.
+
+use serde_json::Value;
+
+use super::fault::{Fault, in_words};
+use super::{Answer, Call, Http, connect_time};
+use crate::adapter::wording::Scrub;
+use crate::event::Failure;
+use crate::model::FailureKind;
+use crate::port::{HttpClient, HttpReply, HttpRequest, Pending};
+
+/// Headers whose values are no secrets: hiding them would blank out ordinary words.
+const PLAIN_HEADERS: [&str; 6] = ["accept", "accept-language", "content-type", "if-none-match", "if-modified-since", "user-agent"];
+
+/// Sends the requests of `http` steps and tools.
+#[derive(Clone)]
+pub struct StepHttpClient {
+    http: Http,
+}
+
+impl StepHttpClient {
+    /// Calls over these connections.
+    pub fn new(http: Http) -> StepHttpClient {
+        StepHttpClient { http }
+    }
+}
+
+impl HttpClient for StepHttpClient {
+    fn send(&self, request: HttpRequest) -> Pending<HttpReply> {
+        let http = self.http.clone();
+        Box::pin(async move {
+            let is_safe = matches!(request.method.as_str(), "GET" | "HEAD");
+            let scrub = Scrub::new(
+                request
+                    .headers
+                    .iter()
+                    .filter(|(name, _)| !PLAIN_HEADERS.iter().any(|plain| plain.eq_ignore_ascii_case(name)))
+                    .map(|(_, value)| value),
+            );
+            let time = request.timeout;
+            let fault = match tokio::time::timeout(time, attempt(&http, request, &scrub)).await {
+                Ok(Ok(reply)) => return Ok(reply),
+                Ok(Err(fault)) => fault,
+                Err(_) => Fault::after_sending(scrub.failure(FailureKind::Timeout, format!("no whole answer within {}", in_words(time)))),
+            };
+            Err(if is_safe { fault.failure } else { honest(fault) })
+        })
+    }
+}
+
+/// The failure of a request that may change something: if it may have acted and nobody can say, it is `unknown_outcome`.
+fn honest(fault: Fault) -> Failure {
+    let is_retryable = matches!(
+        fault.failure.kind,
+        FailureKind::Timeout | FailureKind::Connection | FailureKind::ServerError | FailureKind::BadResponse | FailureKind::RateLimited
+    );
+    if fault.may_have_acted && is_retryable {
+        return Failure {
+            kind: FailureKind::UnknownOutcome,
+            message: format!("{}; whether the request had an effect is not known", fault.failure.message),
+            ..fault.failure
+        };
+    }
+    fault.failure
+}
+
+async fn attempt(http: &Http, request: HttpRequest, scrub: &Scrub) -> Result<HttpReply, Fault> {
+    let call = Call {
+        method: &request.method,
+        url: &request.url,
+        headers: request.headers,
+        body: request.body,
+        connect_timeout: connect_time(request.connect_timeout, request.timeout),
+        scrub,
+    };
+    let mut answer = http.send(call).await?;
+    let headers = answer
+        .headers()
+        .iter()
+        .filter_map(|(name, value)| Some((name.as_str().to_owned(), std::str::from_utf8(value.as_bytes()).ok()?.to_owned())))
+        .collect();
+    let status = answer.status();
+    let body = body(&mut answer).await?;
+    Ok(HttpReply { status, headers, body })
+}
+
+async fn body(answer: &mut Answer) -> Result<Value, Fault> {
+    let content_type = answer.content_type();
+    let is_json = content_type == "application/json" || content_type == "text/json" || content_type.ends_with("+json");
+    if is_json {
+        return Ok(answer.json().await?.unwrap_or(Value::Null));
+    }
+    let charset = charset(answer);
+    let bytes = answer.bytes().await?;
+    let broken = |kind, what: String| Fault::after_sending(answer.failure(kind, what));
+    let encoding = match &charset {
+        None => encoding_rs::UTF_8,
+        Some(label) => encoding_rs::Encoding::for_label_no_replacement(label.as_bytes())
+            .ok_or_else(|| broken(FailureKind::WrongType, format!("sent text in the unknown encoding {label:?}")))?,
+    };
+    match encoding.decode_without_bom_handling_and_without_replacement(&bytes) {
+        Some(text) if !text.contains('\0') => Ok(Value::String(text.into_owned())),
+        _ if content_type.is_empty() || content_type.starts_with("text/") => {
+            Err(broken(FailureKind::BadResponse, format!("sent text that is not {}", encoding.name())))
+        }
+        _ => Err(broken(FailureKind::WrongType, format!("sent {content_type}; only JSON and text can be read"))),
+    }
+}
+
+/// The encoding a content type names.
+fn charset(answer: &Answer) -> Option<String> {
+    let value = answer.headers().get(reqwest::header::CONTENT_TYPE)?.to_str().ok()?;
+    value.split(';').skip(1).find_map(|parameter| {
+        let (name, value) = parameter.split_once('=')?;
+        name.trim().eq_ignore_ascii_case("charset").then(|| value.trim().trim_matches('"').to_owned())
+    })
+}

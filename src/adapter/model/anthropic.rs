@@ -1,0 +1,281 @@
+//! Anthropic's messages format.
+//!
+//! A schema is asked for by one more tool, `flow_answer`, whose arguments are the answer and which the model must call; with other tools
+//! offered it must call one of them or that. This is enforced by every model of Anthropic; the newer `output_config` only by some. Other
+//! endpoints that speak the format may drop tools (llama.cpp does when the model's chat template has none), so for them the schema is
+//! also put into words below the system text, and an answer in text is taken as it is. The engine checks either.
+//!
+//! There is no seed in this format; one that is set is not sent.
+
+use serde_json::{Value, json};
+
+use super::draft::{Draft, DraftCall, bad, error_complaint, event_json, text, tokens};
+use super::{Complaint, Progress, Reader, is_at, joined};
+use crate::adapter::http::SseEvent;
+use crate::event::Usage;
+use crate::model::FailureKind;
+use crate::port::{Message, ModelReply, ModelRequest, Role};
+
+/// `max_tokens` must be sent; this when the author sets none.
+const DEFAULT_MAX_TOKENS: u64 = 4096;
+/// The tool whose arguments are the answer.
+const ANSWER_TOOL: &str = "flow_answer";
+
+/// `{base_url}/v1/messages`; a base URL may end in `/v1` itself.
+pub(super) fn url(base_url: &str) -> String {
+    joined(base_url, "/v1", "/messages")
+}
+
+/// The body of a request and the reader of its answer.
+pub(super) fn body(request: &ModelRequest) -> (Value, MessageReader) {
+    let mut system: Vec<String> =
+        request.messages.iter().filter(|message| message.role == Role::System).map(|message| message.text.clone()).collect();
+    let mut body = json!({
+        "model": request.model,
+        "max_tokens": request.max_output_tokens.unwrap_or(DEFAULT_MAX_TOKENS),
+        "messages": messages(&request.messages),
+        "stream": true,
+    });
+    if let Some(temperature) = request.temperature {
+        body["temperature"] = temperature.into();
+    }
+    let mut tools: Vec<Value> = request
+        .tools
+        .iter()
+        .map(|tool| json!({ "name": tool.name, "description": tool.description, "input_schema": tool.parameters }))
+        .collect();
+    let mut answer_tool = None;
+    if let Some(schema) = &request.schema {
+        let mut name = ANSWER_TOOL.to_owned();
+        while request.tools.iter().any(|tool| tool.name == name) {
+            name.push('_');
+        }
+        body["tool_choice"] = if tools.is_empty() { json!({ "type": "tool", "name": name }) } else { json!({ "type": "any" }) };
+        tools.push(json!({ "name": name, "description": "Gives the final answer.", "input_schema": schema }));
+        if !is_at(&request.base_url, "api.anthropic.com") {
+            system.push(format!(
+                "Give the final answer by calling the tool {name}. If you cannot call tools, answer with one JSON value and nothing else. \
+                 It must fit this JSON Schema: {schema}"
+            ));
+        }
+        answer_tool = Some(name);
+    }
+    system.retain(|text| !text.is_empty());
+    if !system.is_empty() {
+        body["system"] = system.join("\n\n").into();
+    }
+    if !tools.is_empty() {
+        body["tools"] = tools.into();
+    }
+    (body, MessageReader { answer_tool, ..MessageReader::default() })
+}
+
+/// All but the system messages. Results of tools belong to the user's side, all of a round in one message.
+fn messages(messages: &[Message]) -> Vec<Value> {
+    let mut turns: Vec<(Role, Vec<Value>)> = Vec::new();
+    for message in messages.iter().filter(|message| message.role != Role::System) {
+        let blocks = blocks(message);
+        match turns.last_mut() {
+            Some((Role::Tool, found)) if message.role == Role::Tool => found.extend(blocks),
+            _ if blocks.is_empty() => {}
+            _ => turns.push((message.role, blocks)),
+        }
+    }
+    turns
+        .into_iter()
+        .map(|(role, blocks)| json!({ "role": if role == Role::Assistant { "assistant" } else { "user" }, "content": blocks }))
+        .collect()
+}
+
+/// The blocks of a message. An empty text is refused by the format, so it has none.
+fn blocks(message: &Message) -> Vec<Value> {
+    if message.role == Role::Tool {
+        return vec![json!({ "type": "tool_result", "tool_use_id": message.call_id, "content": message.text })];
+    }
+    let text = (!message.text.trim().is_empty()).then(|| json!({ "type": "text", "text": message.text }));
+    let calls = message.calls.iter().map(|call| {
+        // The format takes objects only.
+        let input = if call.arguments.is_object() { call.arguments.clone() } else { json!({ "arguments": call.arguments }) };
+        json!({ "type": "tool_use", "id": call.id, "name": call.tool, "input": input })
+    });
+    text.into_iter().chain(calls).collect()
+}
+
+/// What stands open in a stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Block {
+    Text,
+    /// Arguments of the call at this place.
+    Call(usize),
+    /// Thinking and other kinds, which are not part of the answer.
+    Other,
+}
+
+/// Reads events until `message_stop`, or one `message` object.
+#[derive(Debug, Default)]
+pub(super) struct MessageReader {
+    answer_tool: Option<String>,
+    draft: Draft,
+    /// The open block and its index.
+    open: Option<(u64, Block)>,
+    has_begun: bool,
+    stop_reason: Option<String>,
+    input_tokens: Option<u64>,
+    output_tokens: Option<u64>,
+    is_done: bool,
+}
+
+impl Reader for MessageReader {
+    fn event(&mut self, event: &SseEvent) -> Result<Progress, Complaint> {
+        let value = event_json(&event.data)?;
+        let kind = value.get("type").and_then(Value::as_str).unwrap_or(&event.event);
+        match kind {
+            "ping" => return Ok(Progress::Nothing),
+            "error" => return Err(error_complaint(&value, !self.draft.text.is_empty() || !self.draft.calls.is_empty())),
+            "message_start" if !self.has_begun => {
+                let message = value.get("message").ok_or_else(|| bad("began its answer without a message"))?;
+                self.has_begun = true;
+                self.head(message);
+            }
+            "content_block_start" if self.has_begun && self.open.is_none() && self.stop_reason.is_none() => {
+                let block = value.get("content_block").ok_or_else(|| bad("sent a block without content"))?;
+                self.open = Some((place(&value)?, self.begin(block, true)?));
+            }
+            "content_block_delta" => {
+                let place = place(&value)?;
+                let block = self.open.filter(|(open, _)| *open == place).ok_or_else(out_of_order)?.1;
+                self.delta(block, value.get("delta").unwrap_or(&Value::Null))?;
+            }
+            "content_block_stop" => {
+                let place = place(&value)?;
+                self.open.take().filter(|(open, _)| *open == place).ok_or_else(out_of_order)?;
+            }
+            "message_delta" if self.has_begun && self.open.is_none() => {
+                if let Some(reason) = value.pointer("/delta/stop_reason").and_then(Value::as_str) {
+                    self.stop_reason = Some(reason.to_owned());
+                }
+                self.count(value.get("usage").unwrap_or(&Value::Null));
+            }
+            "message_stop" if self.has_begun && self.open.is_none() => {
+                self.is_done = true;
+                return Ok(Progress::Done);
+            }
+            "message_start" | "content_block_start" | "message_delta" | "message_stop" => return Err(out_of_order()),
+            // The format may grow new kinds of events; those are passed over.
+            _ => return Ok(Progress::Nothing),
+        }
+        Ok(Progress::More)
+    }
+
+    fn whole(&mut self, answer: &Value) -> Result<(), Complaint> {
+        if answer.get("error").is_some_and(|error| !error.is_null()) {
+            return Err(error_complaint(answer, false));
+        }
+        let blocks = answer.get("content").and_then(Value::as_array).ok_or_else(|| bad("sent an answer without content"))?;
+        for block in blocks {
+            self.begin(block, false)?;
+        }
+        self.head(answer);
+        self.stop_reason = answer.get("stop_reason").and_then(Value::as_str).map(str::to_owned);
+        self.is_done = true;
+        Ok(())
+    }
+
+    fn reply(mut self) -> Result<ModelReply, Complaint> {
+        if !self.is_done {
+            return Err(bad("ended its answer before the end mark"));
+        }
+        match self.stop_reason.as_deref() {
+            None => return Err(bad("ended its answer without a stop_reason")),
+            Some("max_tokens") => {
+                return Err((FailureKind::Truncated, "cut the answer at its length limit; raise max_output_tokens".to_owned()));
+            }
+            Some("model_context_window_exceeded") => {
+                return Err((FailureKind::Truncated, "cut the answer where the model's context was full".to_owned()));
+            }
+            Some("refusal") => return Err((FailureKind::Refused, "refused to answer".to_owned())),
+            Some("tool_use") if self.draft.calls.is_empty() => return Err(bad("ended with tool calls but sent none")),
+            Some("end_turn" | "stop_sequence" | "tool_use") => {}
+            Some(other) => return Err(bad(format!("ended its answer for an unknown reason: {other}"))),
+        }
+        self.draft.usage = self.input_tokens.zip(self.output_tokens).map(|(input_tokens, output_tokens)| Usage {
+            input_tokens,
+            output_tokens,
+            cost_usd: None,
+        });
+        let mut reply = self.draft.reply()?;
+        if let Some(name) = self.answer_tool {
+            let (answers, calls): (Vec<_>, Vec<_>) = std::mem::take(&mut reply.calls).into_iter().partition(|call| call.tool == name);
+            // Beside other calls the answer came too early: those first.
+            if let (Some(answer), true) = (answers.into_iter().next(), calls.is_empty()) {
+                reply.text = answer.arguments.as_str().map_or_else(|| answer.arguments.to_string(), str::to_owned);
+            }
+            reply.calls = calls;
+        }
+        Ok(reply)
+    }
+}
+
+impl MessageReader {
+    /// The model's name and the first counts.
+    fn head(&mut self, message: &Value) {
+        self.draft.model = message.get("model").and_then(Value::as_str).filter(|model| !model.is_empty()).map(str::to_owned);
+        self.count(message.get("usage").unwrap_or(&Value::Null));
+    }
+
+    /// Later counts replace earlier ones: they are totals. Cached input is input.
+    fn count(&mut self, usage: &Value) {
+        let has = |key| usage.get(key).is_some_and(|value| !value.is_null());
+        if has("input_tokens") {
+            let cached = ["cache_creation_input_tokens", "cache_read_input_tokens"].into_iter().filter(|key| has(key));
+            self.input_tokens = cached.map(|key| tokens(usage, key)).chain([tokens(usage, "input_tokens")]).sum();
+        }
+        if has("output_tokens") {
+            self.output_tokens = tokens(usage, "output_tokens");
+        }
+    }
+
+    /// A block: its beginning in a stream, or the whole of it.
+    fn begin(&mut self, block: &Value, is_stream: bool) -> Result<Block, Complaint> {
+        match text(block, "type")? {
+            "" => Err(bad("sent a block without type")),
+            "text" => {
+                self.draft.text.push_str(text(block, "text")?);
+                Ok(Block::Text)
+            }
+            "tool_use" => {
+                // In a stream the input of the beginning is an empty object, and the arguments follow as text.
+                let input = block.get("input").filter(|input| !is_stream || input.as_object().is_some_and(|input| !input.is_empty()));
+                let call = DraftCall {
+                    id: text(block, "id")?.to_owned(),
+                    tool: text(block, "name")?.to_owned(),
+                    arguments: input.map_or_else(String::new, Value::to_string),
+                };
+                Ok(Block::Call(self.draft.add_call(call)?))
+            }
+            _ => Ok(Block::Other),
+        }
+    }
+
+    fn delta(&mut self, block: Block, delta: &Value) -> Result<(), Complaint> {
+        match (block, text(delta, "type")?) {
+            (Block::Text, "text_delta") => self.draft.text.push_str(text(delta, "text")?),
+            (Block::Call(place), "input_json_delta") => {
+                let call = self.draft.calls.get_mut(place).ok_or_else(out_of_order)?;
+                call.arguments.push_str(text(delta, "partial_json")?);
+            }
+            (_, "") => return Err(bad("sent a piece without type")),
+            (Block::Text, "input_json_delta") | (Block::Call(_), "text_delta") => return Err(out_of_order()),
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+fn place(event: &Value) -> Result<u64, Complaint> {
+    event.get("index").and_then(Value::as_u64).ok_or_else(|| bad("sent a block without index"))
+}
+
+fn out_of_order() -> Complaint {
+    bad("sent the parts of its answer out of order")
+}

@@ -1,0 +1,124 @@
+//! A reply while it is put together, and what both wire formats have in common.
+
+use serde_json::{Map, Value};
+
+use super::Complaint;
+use crate::adapter::http::{JsonFault, error_sentence, read_json};
+use crate::event::Usage;
+use crate::model::FailureKind;
+use crate::port::{ModelReply, ToolCall};
+
+/// Most tool calls in one reply.
+const MOST_CALLS: usize = 64;
+/// More tokens than this in one call are nonsense.
+const MOST_TOKENS: u64 = 1 << 40;
+
+/// A complaint that is tried again.
+pub(super) fn bad(what: impl Into<String>) -> Complaint {
+    (FailureKind::BadResponse, what.into())
+}
+
+/// The JSON of an event.
+pub(super) fn event_json(data: &str) -> Result<Value, Complaint> {
+    read_json(data.as_bytes()).map_err(|fault| match fault {
+        JsonFault::TooMany => (FailureKind::TooLarge, format!("sent {fault}")),
+        JsonFault::Broken(_) => bad(format!("sent {fault}")),
+    })
+}
+
+/// A reply in the making.
+#[derive(Debug, Default)]
+pub(super) struct Draft {
+    pub(super) text: String,
+    pub(super) calls: Vec<DraftCall>,
+    pub(super) usage: Option<Usage>,
+    pub(super) model: Option<String>,
+}
+
+/// A tool call in the making.
+#[derive(Debug, Default)]
+pub(super) struct DraftCall {
+    pub(super) id: String,
+    pub(super) tool: String,
+    /// JSON text, as it arrives.
+    pub(super) arguments: String,
+}
+
+impl Draft {
+    /// Adds a tool call and gives its place.
+    pub(super) fn add_call(&mut self, call: DraftCall) -> Result<usize, Complaint> {
+        if self.calls.len() == MOST_CALLS {
+            return Err(bad(format!("asked for more than {MOST_CALLS} tool calls")));
+        }
+        self.calls.push(call);
+        Ok(self.calls.len() - 1)
+    }
+
+    /// The reply.
+    pub(super) fn reply(self) -> Result<ModelReply, Complaint> {
+        if self.text.contains('\0') {
+            return Err(bad("sent a NUL character"));
+        }
+        let mut calls = Vec::with_capacity(self.calls.len());
+        for (index, call) in self.calls.into_iter().enumerate() {
+            if call.tool.is_empty() {
+                return Err(bad("asked for a tool call without a name"));
+            }
+            // Some endpoints leave ids out; the engine needs one to answer the call.
+            let id = if call.id.is_empty() { format!("call_{}", index + 1) } else { call.id };
+            calls.push(ToolCall { id, tool: call.tool, arguments: arguments(call.arguments) });
+        }
+        Ok(ModelReply { text: self.text, calls, usage: self.usage, model: self.model })
+    }
+}
+
+/// The arguments of a call: an object, or the text that is none.
+fn arguments(text: String) -> Value {
+    if text.trim().is_empty() {
+        return Value::Object(Map::new());
+    }
+    match read_json(text.as_bytes()) {
+        Ok(value @ Value::Object(_)) => value,
+        _ => Value::String(text),
+    }
+}
+
+/// A number of tokens; `None` when it is missing, negative, broken or absurd.
+pub(super) fn tokens(value: &Value, key: &str) -> Option<u64> {
+    value.get(key)?.as_u64().filter(|tokens| *tokens <= MOST_TOKENS)
+}
+
+/// A text, where null and missing are empty.
+pub(super) fn text<'a>(value: &'a Value, key: &str) -> Result<&'a str, Complaint> {
+    match value.get(key) {
+        None | Some(Value::Null) => Ok(""),
+        Some(Value::String(text)) => Ok(text),
+        Some(_) => Err(bad(format!("sent {key} that is not text"))),
+    }
+}
+
+/// An error object inside a 200: its own class while nothing of the answer is there, afterwards the answer is a broken one.
+pub(super) fn error_complaint(value: &Value, has_begun: bool) -> Complaint {
+    let sentence = error_sentence(value).unwrap_or("no reason given");
+    if has_begun {
+        return bad(format!("broke its answer off with an error: {sentence}"));
+    }
+    let error = value.get("error").unwrap_or(value);
+    let numbered = ["code", "status"].iter().find_map(|key| error.get(key)?.as_u64()).and_then(|code| u16::try_from(code).ok());
+    let kind = match numbered {
+        Some(status @ 400..=599) => crate::adapter::http::status_class(status),
+        _ => ["type", "code"].iter().find_map(|key| named_class(error.get(key)?.as_str()?)).unwrap_or(FailureKind::BadResponse),
+    };
+    (kind, format!("answered with an error: {sentence}"))
+}
+
+/// The class of an error by the names OpenAI and Anthropic give.
+fn named_class(name: &str) -> Option<FailureKind> {
+    match name {
+        "rate_limit_error" | "rate_limit_exceeded" | "requests" | "tokens" => Some(FailureKind::RateLimited),
+        "overloaded_error" | "api_error" | "server_error" | "timeout_error" => Some(FailureKind::ServerError),
+        "authentication_error" | "permission_error" | "invalid_api_key" => Some(FailureKind::Auth),
+        "invalid_request_error" | "not_found_error" | "request_too_large" => Some(FailureKind::BadRequest),
+        _ => None,
+    }
+}

@@ -1,0 +1,141 @@
+//! Language models over HTTP: one attempt, always streamed, in OpenAI's chat format or Anthropic's messages format.
+//!
+//! A reply counts only when the stream ended the way its format says; the text of anything else is dropped. An endpoint that ignores
+//! `stream` and answers one JSON object is read too.
+//!
+//! How to add a wire format: a file here with a body and a `Reader`, a variant of `WireFormat`, its arms below and in `tests`.
+
+mod anthropic;
+mod draft;
+mod openai;
+
+#[cfg(test)]
+mod tests;
+
+use serde_json::Value;
+
+use super::http::{Answer, Call, Fault, Http, Progress, SseEvent, connect_time, in_words};
+use super::wording::Scrub;
+use crate::event::Failure;
+use crate::model::FailureKind;
+use crate::port::{ModelClient, ModelReply, ModelRequest, Pending, Secret, WireFormat};
+
+/// Calls models over HTTP, in every wire format.
+#[derive(Clone)]
+pub struct HttpModelClient {
+    http: Http,
+}
+
+impl HttpModelClient {
+    /// Calls over these connections.
+    pub fn new(http: Http) -> HttpModelClient {
+        HttpModelClient { http }
+    }
+}
+
+impl ModelClient for HttpModelClient {
+    fn call(&self, request: ModelRequest) -> Pending<ModelReply> {
+        let http = self.http.clone();
+        Box::pin(async move {
+            let scrub = Scrub::new(&request.api_key);
+            match tokio::time::timeout(request.timeout, attempt(&http, &request, &scrub)).await {
+                Ok(outcome) => Ok(outcome?),
+                Err(_) => {
+                    let message = format!("model {:?} did not finish its answer within {}", request.model, in_words(request.timeout));
+                    Err(scrub.failure(FailureKind::Timeout, message))
+                }
+            }
+        })
+    }
+}
+
+/// What is wrong with an answer: a class and the words after `https://host`.
+type Complaint = (FailureKind, String);
+
+/// Puts an answer together. Each method fails with what is wrong.
+trait Reader {
+    /// Takes the next event of a stream.
+    fn event(&mut self, event: &SseEvent) -> Result<Progress, Complaint>;
+    /// Takes an answer that was not streamed.
+    fn whole(&mut self, answer: &Value) -> Result<(), Complaint>;
+    /// The reply, once an end was read.
+    fn reply(self) -> Result<ModelReply, Complaint>;
+}
+
+async fn attempt(http: &Http, request: &ModelRequest, scrub: &Scrub) -> Result<ModelReply, Fault> {
+    match request.wire {
+        WireFormat::OpenAiChat => {
+            let headers = request.api_key.iter().map(|key| ("authorization".to_owned(), Secret::new(format!("Bearer {}", key.reveal()))));
+            let url = openai::url(&request.base_url);
+            exchange(http, request, scrub, (&url, headers.collect(), openai::body(request)), openai::ChatReader::default()).await
+        }
+        WireFormat::AnthropicMessages => {
+            let mut headers = vec![("anthropic-version".to_owned(), Secret::new("2023-06-01"))];
+            headers.extend(request.api_key.iter().map(|key| ("x-api-key".to_owned(), key.clone())));
+            let url = anthropic::url(&request.base_url);
+            let (body, reader) = anthropic::body(request);
+            exchange(http, request, scrub, (&url, headers, body), reader).await
+        }
+    }
+}
+
+async fn exchange<R: Reader>(
+    http: &Http,
+    request: &ModelRequest,
+    scrub: &Scrub,
+    (url, mut headers, body): (&str, Vec<(String, Secret)>, Value),
+    mut reader: R,
+) -> Result<ModelReply, Fault> {
+    headers.push(("accept".to_owned(), Secret::new("text/event-stream, application/json")));
+    let call = Call {
+        method: "POST",
+        url,
+        headers,
+        body: Some(("application/json".to_owned(), body.to_string().into_bytes())),
+        connect_timeout: connect_time(request.connect_timeout, request.timeout),
+        scrub,
+    };
+    let mut answer = http.send(call).await?;
+    read(&mut answer, &mut reader).await?;
+    reader.reply().map_err(|complaint| Fault::after_sending(complain(&answer.origin, scrub, complaint)))
+}
+
+async fn read<R: Reader>(answer: &mut Answer, reader: &mut R) -> Result<(), Fault> {
+    let (origin, scrub) = (answer.origin.clone(), answer.scrub.clone());
+    let content_type = answer.content_type();
+    if answer.status() >= 300 {
+        let message = format!("answered {}, which is no answer of a model; check base_url", answer.status());
+        return Err(Fault::after_sending(answer.failure(FailureKind::BadResponse, message)));
+    }
+    match content_type.as_str() {
+        "text/event-stream" => answer.events(|event| reader.event(event).map_err(|complaint| complain(&origin, &scrub, complaint))).await,
+        "application/json" => {
+            let Some(value) = answer.json().await? else {
+                return Err(Fault::after_sending(answer.failure(FailureKind::BadResponse, "sent an empty answer")));
+            };
+            reader.whole(&value).map_err(|complaint| Fault::after_sending(complain(&origin, &scrub, complaint)))
+        }
+        other => {
+            let sent = if other.is_empty() { "an answer without content type".to_owned() } else { scrub.quote(other, false) };
+            let message = format!("sent {sent} where a model's answer was expected; check base_url");
+            Err(Fault::after_sending(answer.failure(FailureKind::WrongType, message)))
+        }
+    }
+}
+
+fn complain(origin: &str, scrub: &Scrub, (kind, what): Complaint) -> Failure {
+    scrub.failure(kind, format!("{origin} {}", scrub.quote(&what, false)))
+}
+
+/// The address of a method below a base URL. `version` stands between them unless the base URL ends with it.
+fn joined(base_url: &str, version: &str, method: &str) -> String {
+    let base = base_url.trim_end_matches('/');
+    let version = if version.is_empty() || base.ends_with(version) { "" } else { version };
+    format!("{base}{version}{method}")
+}
+
+/// Whether a base URL is on a host.
+fn is_at(base_url: &str, host: &str) -> bool {
+    let rest = base_url.split_once("://").map_or(base_url, |(_, rest)| rest);
+    rest.split(['/', ':']).next().is_some_and(|found| found.eq_ignore_ascii_case(host))
+}

@@ -1,0 +1,261 @@
+//! Every row of the fault table.
+
+use super::*;
+
+#[tokio::test]
+async fn a_stream_is_read_however_it_is_cut_into_pieces() {
+    for wire in WIRES {
+        assert_eq!(streamed(wire, good(wire)).await.unwrap(), good_reply());
+        let noisy = format!(": hello\r\n\r\n{}", good(wire).replace('\n', "\r\n").replace("\r\n\r\n", "\r\n: still here\r\n\r\n"));
+        assert_eq!(streamed(wire, &noisy).await.unwrap(), good_reply());
+        for size in [1, 2, 3, 7] {
+            assert_eq!(play(wire, vec![Act::Trickle(stream(&noisy), size), Act::Close]).await.unwrap(), good_reply());
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_is_cut_at_any_byte_is_no_answer() {
+    let client = client(small());
+    for wire in WIRES {
+        let whole = stream(good(wire));
+        for cut in 0..whole.len() {
+            let failure =
+                play_to(&client, wire, vec![Act::Send(whole[..cut].to_vec()), Act::Close]).await.expect_err("a part is not the whole");
+            assert!(
+                matches!(failure.kind, FailureKind::BadResponse | FailureKind::Connection | FailureKind::WrongType),
+                "{cut}: {failure:?}"
+            );
+            assert!(!failure.message.contains("Grün"), "{}", failure.message);
+        }
+    }
+}
+
+#[tokio::test]
+async fn one_json_object_is_read_where_the_stream_was_asked_for_and_cut_at_any_byte_is_no_answer() {
+    let objects = [
+        json!({ "model": "m-1", "choices": [{ "message": { "content": "Grün 🎈" }, "finish_reason": "stop" }],
+                "usage": { "prompt_tokens": 7, "completion_tokens": 3 } }),
+        json!({ "type": "message", "model": "m-1", "content": [{ "type": "text", "text": "Grün 🎈" }], "stop_reason": "end_turn",
+                "usage": { "input_tokens": 7, "output_tokens": 3 } }),
+    ];
+    let client = client(small());
+    for (wire, object) in WIRES.into_iter().zip(objects) {
+        let text = object.to_string();
+        let whole = |body: &[u8]| vec![Act::Send(answer("200 OK", &[("content-type", "application/json")], body))];
+        assert_eq!(play(wire, whole(text.as_bytes())).await.unwrap(), good_reply());
+        for cut in 0..text.len() {
+            assert_eq!(play_to(&client, wire, whole(&text.as_bytes()[..cut])).await.unwrap_err().kind, FailureKind::BadResponse, "{cut}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn broken_streams_are_bad_responses() {
+    let done = "data: [DONE]\n\n";
+    let late =
+        good(WireFormat::OpenAiChat).replace(done, "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"x\"}}]}\n\ndata: [DONE]\n\n");
+    let block = ("text", json!({ "type": "text", "text": "" }), vec![text_delta("a")]);
+    let blocks = messages(std::slice::from_ref(&block), json!("end_turn"));
+    for (wire, body) in [
+        (WIRES[0], String::new()),
+        (WIRES[0], done.to_owned()),
+        (WIRES[0], late),
+        (WIRES[0], good(WIRES[0]).replace("\"stop\"", "null")),
+        (WIRES[0], good(WIRES[0]).replace("\"stop\"", "7")),
+        (WIRES[0], good(WIRES[0]).replace("Grün", "Gr\u{0}n")),
+        (WIRES[0], good(WIRES[0]).replace("Grün", "Gr\\u0000n")),
+        (WIRES[0], good(WIRES[0]).replace("Grün", "Gr\\ud800n")),
+        (WIRES[0], good(WIRES[0]).replace("\"Grün\"", "[1]")),
+        (WIRES[0], good(WIRES[0]).replace("\"index\":0", "\"index\":1")),
+        (WIRES[0], format!("data: 7\n\n{done}")),
+        (WIRES[0], format!("data: {{}}\n\n{done}")),
+        (WIRES[0], format!("data: {{\"choices\": [\n\n{done}")),
+        (
+            WIRES[0],
+            chat(&[json!({ "content": "part" })], "stop").replace(done, "data: {\"error\":{\"message\":\"boom\",\"code\":429}}\n\n"),
+        ),
+        (WIRES[0], chat(&[json!({ "content": "part" })], "sleepy")),
+        (WIRES[0], chat(&[], "tool_calls")),
+        (WIRES[1], String::new()),
+        (WIRES[1], event(&json!({ "type": "message_stop" }))),
+        (WIRES[1], event(&json!({ "type": "content_block_start", "index": 0, "content_block": block.1 }))),
+        (WIRES[1], blocks.replace("\"end_turn\"", "null")),
+        (WIRES[1], blocks.replace("end_turn", "pause_turn")),
+        (WIRES[1], blocks.replace("end_turn", "tool_use")),
+        (WIRES[1], blocks.replace("content_block_stop", "content_block_start")),
+        (WIRES[1], blocks.replace("content_block_delta", "message_start")),
+        (WIRES[1], blocks.replace("text_delta", "input_json_delta")),
+        (WIRES[1], blocks.replacen("\"index\":0", "\"index\":1", 1)),
+        (WIRES[1], blocks.replace("\"text\":\"a\"", "\"text\":\"a\\u0000\"")),
+        (WIRES[1], blocks.replace("event: message_delta", "event: error").replace("\"message_delta\"", "\"error\"")),
+    ] {
+        let failure = streamed(wire, &body).await.expect_err(&body);
+        assert_eq!(failure.kind, FailureKind::BadResponse, "{body}\n{}", failure.message);
+    }
+    for wire in WIRES {
+        let invalid = [b"data: \xff\n\n", good(wire).as_bytes()].concat();
+        assert_eq!(streamed(wire, invalid).await.unwrap_err().kind, FailureKind::BadResponse);
+    }
+}
+
+#[tokio::test]
+async fn how_an_answer_ended_decides_its_class() {
+    let part = json!({ "content": "part" });
+    let block = |stop: &str| messages(&[("text", json!({ "type": "text", "text": "part" }), vec![])], json!(stop));
+    for (wire, body, expected) in [
+        (WIRES[0], chat(std::slice::from_ref(&part), "length"), FailureKind::Truncated),
+        (WIRES[0], chat(std::slice::from_ref(&part), "content_filter"), FailureKind::Refused),
+        (WIRES[0], chat(&[json!({ "refusal": "I cannot." })], "stop"), FailureKind::Refused),
+        (WIRES[1], block("max_tokens"), FailureKind::Truncated),
+        (WIRES[1], block("model_context_window_exceeded"), FailureKind::Truncated),
+        (WIRES[1], block("refusal"), FailureKind::Refused),
+    ] {
+        let failure = streamed(wire, body).await.unwrap_err();
+        assert_eq!(failure.kind, expected);
+        assert!(!failure.message.contains("part"), "{}", failure.message);
+    }
+    assert_eq!(streamed(WIRES[1], block("stop_sequence")).await.unwrap().text, "part");
+}
+
+#[tokio::test]
+async fn an_error_before_the_first_word_keeps_its_class() {
+    for (wire, error, expected) in [
+        (WIRES[0], json!({ "error": { "message": "slow down", "code": 429 } }), FailureKind::RateLimited),
+        (WIRES[0], json!({ "error": { "message": "no key", "code": "invalid_api_key" } }), FailureKind::Auth),
+        (WIRES[0], json!({ "error": "boom" }), FailureKind::BadResponse),
+        (WIRES[1], json!({ "type": "error", "error": { "type": "overloaded_error", "message": "busy" } }), FailureKind::ServerError),
+        (WIRES[1], json!({ "type": "error", "error": { "type": "invalid_request_error", "message": "no" } }), FailureKind::BadRequest),
+    ] {
+        assert_eq!(streamed(wire, format!("data: {error}\n\n")).await.unwrap_err().kind, expected, "{error}");
+        let whole = vec![Act::Send(answer("200 OK", &[("content-type", "application/json")], error.to_string()))];
+        assert_eq!(play(wire, whole).await.unwrap_err().kind, expected, "{error}");
+    }
+}
+
+#[tokio::test]
+async fn statuses_redirects_and_foreign_content_have_their_class() {
+    for wire in WIRES {
+        for (status, expected) in [
+            ("400 Bad Request", FailureKind::BadRequest),
+            ("401 Unauthorized", FailureKind::Auth),
+            ("404 Not Found", FailureKind::BadRequest),
+            ("408 Request Timeout", FailureKind::ServerError),
+            ("302 Found", FailureKind::Blocked),
+            ("304 Not Modified", FailureKind::BadResponse),
+            ("429 Too Many Requests", FailureKind::RateLimited),
+            ("529 Overloaded", FailureKind::ServerError),
+        ] {
+            let script = vec![Act::Send(answer(status, &[("location", "http://127.0.0.1:1/"), ("retry-after", "3")], "")), Act::Close];
+            let failure = play(wire, script).await.unwrap_err();
+            assert_eq!(failure.kind, expected, "{status}");
+            let waits = matches!(expected, FailureKind::RateLimited | FailureKind::ServerError);
+            assert_eq!(failure.retry_after_ms, waits.then_some(3_000), "{status}");
+        }
+        for content_type in ["text/html; charset=utf-8", "text/plain", "application/octet-stream"] {
+            let script = vec![Act::Send(answer("200 OK", &[("content-type", content_type)], "<html>"))];
+            let failure = play(wire, script).await.unwrap_err();
+            assert_eq!(failure.kind, FailureKind::WrongType);
+            assert!(failure.message.contains("base_url"), "{}", failure.message);
+        }
+        assert_eq!(play(wire, vec![Act::Send(answer("200 OK", &[], ""))]).await.unwrap_err().kind, FailureKind::WrongType);
+        assert_eq!(play(wire, vec![Act::Reset]).await.unwrap_err().kind, FailureKind::Connection);
+    }
+}
+
+#[tokio::test]
+async fn comments_pings_and_silence_do_not_keep_a_stream_alive() {
+    let head = stream("");
+    for (wire, noise) in [(WIRES[0], ": still here\n\n"), (WIRES[1], ": x\n"), (WIRES[1], "event: ping\ndata: {\"type\": \"ping\"}\n\n")] {
+        let script = vec![Act::Send(head.clone()), Act::Forever(noise.as_bytes().to_vec(), Duration::from_millis(10))];
+        let mut server = Faultd::start(script).await;
+        let failure = client(hasty()).call(request(wire, server.url())).await.unwrap_err();
+        assert_eq!(failure.kind, FailureKind::Timeout);
+        assert!(failure.message.contains("nothing new"), "{}", failure.message);
+        server.gone().await;
+    }
+    for wire in WIRES {
+        let half = good(wire).as_bytes()[..200].to_vec();
+        let failure = play_to(&client(hasty()), wire, vec![Act::Send(stream(half)), Act::Stall]).await.unwrap_err();
+        assert_eq!(failure.kind, FailureKind::Timeout);
+    }
+}
+
+#[tokio::test]
+async fn an_answer_without_end_stops_at_the_timeout_or_the_cap() {
+    let word = format!("data: {}\n\n", json!({ "choices": [{ "index": 0, "delta": { "content": "word " } }] }));
+    let slow = vec![Act::Send(stream("")), Act::Forever(word.clone().into_bytes(), Duration::from_millis(20))];
+    let server = Faultd::start(slow).await;
+    let failure = call(ModelRequest { timeout: Duration::from_millis(300), ..request(WIRES[0], server.url()) }).await.unwrap_err();
+    assert_eq!(failure.kind, FailureKind::Timeout);
+    assert!(failure.message.contains("did not finish"), "{}", failure.message);
+
+    for noise in [word, ": x\n".to_owned(), "\n".to_owned(), "data: x".repeat(100)] {
+        let flood = vec![Act::Send(stream("")), Act::Forever(noise.repeat(1000).into_bytes(), Duration::ZERO)];
+        assert_eq!(play(WIRES[0], flood).await.unwrap_err().kind, FailureKind::TooLarge, "{noise}");
+    }
+}
+
+#[tokio::test]
+async fn an_echoed_key_is_not_shown_wherever_it_comes_from() {
+    let echo = json!({ "error": { "message": "key sk-canary-1 is wrong" } }).to_string();
+    for wire in WIRES {
+        let refused = vec![Act::Send(answer("401 No", &[("content-type", "application/json")], &echo))];
+        let in_stream = vec![Act::Send(stream(format!("event: error\ndata: {echo}\n\n"))), Act::Close];
+        let to = vec![Act::Send(answer("302 Go", &[("location", "http://x/?k=sk-canary-1")], ""))];
+        let kind = vec![Act::Send(answer("200 OK", &[("content-type", "text/sk-canary-1")], ""))];
+        for script in [refused, in_stream, to, kind] {
+            let message = play(wire, script).await.unwrap_err().message;
+            assert!(message.contains("***") && !message.contains("canary"), "{message}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_key_with_a_line_break_is_refused_before_it_is_sent() {
+    for wire in WIRES {
+        let server = Faultd::start(vec![]).await;
+        let with = ModelRequest { api_key: Some(Secret::new("sk-canary-1\r\nx-evil: 1")), ..request(wire, server.url()) };
+        let failure = call(with).await.unwrap_err();
+        assert_eq!(failure.kind, FailureKind::BadRequest);
+        assert!(!failure.message.contains("canary"));
+        assert_eq!(server.connections(), 0);
+    }
+}
+
+#[tokio::test]
+async fn streams_use_their_connection_again() {
+    for wire in WIRES {
+        let body = good(wire);
+        let chunked = format!(
+            "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n{:x}\r\n{body}\r\n",
+            body.len()
+        );
+        let server = Faultd::start(vec![Act::Send(chunked.into_bytes()), Act::Send(b"0\r\n\r\n".to_vec())]).await;
+        let client = client(small());
+        for _ in 0..5 {
+            assert_eq!(client.call(request(wire, server.url())).await.unwrap(), good_reply());
+        }
+        assert_eq!((server.connections(), server.requests().len()), (1, 5));
+    }
+}
+
+#[tokio::test]
+async fn json_of_too_many_values_is_too_large() {
+    let many = format!("{{\"choices\": [{}1]}}", "1,".repeat(450_000));
+    let server = Faultd::answering("200 OK", "application/json", many).await;
+    let failure = client(HttpSettings::default()).call(request(WIRES[0], server.url())).await.unwrap_err();
+    assert_eq!(failure.kind, FailureKind::TooLarge, "{}", failure.message);
+}
+
+#[tokio::test]
+async fn a_dropped_call_closes_its_connection() {
+    let mut server = Faultd::start(vec![Act::Send(stream(": x\n")), Act::Stall]).await;
+    let client = HttpModelClient::new(Http::new(HttpSettings::default(), Arc::new(StoppedClock)));
+    let mut pending = client.call(request(WIRES[0], server.url()));
+    while server.requests().is_empty() {
+        let _ = tokio::time::timeout(Duration::from_millis(5), &mut pending).await;
+    }
+    drop(pending);
+    server.gone().await;
+}

@@ -1,0 +1,144 @@
+//! Both wire formats against a server that plays faults.
+
+mod faults;
+mod formats;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::*;
+use crate::adapter::faultd::{Act, Faultd, answer, stream};
+use crate::adapter::http::HttpSettings;
+use crate::adapter::http::tests::{StoppedClock, hasty, small};
+use crate::event::Usage;
+use crate::port::{Message, Role, ToolCall, ToolDescription};
+
+const WIRES: [WireFormat; 2] = [WireFormat::OpenAiChat, WireFormat::AnthropicMessages];
+
+/// A whole streamed answer that says `Grün 🎈` and ends well.
+fn good(wire: WireFormat) -> String {
+    match wire {
+        WireFormat::OpenAiChat => chat(
+            &[
+                json!({ "role": "assistant", "content": null }),
+                json!({ "content": "Grün" }),
+                json!({ "reasoning_content": "hm" }),
+                json!({ "content": " 🎈" }),
+            ],
+            "stop",
+        ),
+        WireFormat::AnthropicMessages => {
+            messages(&[("text", json!({ "type": "text", "text": "" }), vec![text_delta("Grün"), text_delta(" 🎈")])], json!("end_turn"))
+        }
+    }
+}
+
+fn chat(deltas: &[Value], finish: &str) -> String {
+    let mut text = String::new();
+    for delta in deltas {
+        let chunk = json!({ "model": "m-1", "choices": [{ "index": 0, "delta": delta, "finish_reason": null }] });
+        text.push_str(&format!("data: {chunk}\n\n"));
+    }
+    let end = json!({ "choices": [{ "index": 0, "delta": {}, "finish_reason": finish }] });
+    let usage = json!({ "choices": [], "usage": { "prompt_tokens": 7, "completion_tokens": 3, "total_tokens": 10 } });
+    format!("{text}data: {end}\n\ndata: {usage}\n\ndata: [DONE]\n\n")
+}
+
+fn event(value: &Value) -> String {
+    format!("event: {}\ndata: {value}\n\n", value["type"].as_str().unwrap())
+}
+
+fn text_delta(text: &str) -> Value {
+    json!({ "type": "text_delta", "text": text })
+}
+
+fn json_delta(text: &str) -> Value {
+    json!({ "type": "input_json_delta", "partial_json": text })
+}
+
+fn messages(blocks: &[(&str, Value, Vec<Value>)], stop_reason: Value) -> String {
+    let usage = json!({ "input_tokens": 2, "cache_read_input_tokens": 5, "output_tokens": 0 });
+    let mut text = event(&json!({ "type": "message_start", "message": { "model": "m-1", "content": [], "usage": usage } }));
+    text.push_str(&event(&json!({ "type": "ping" })));
+    for (index, (_, block, deltas)) in blocks.iter().enumerate() {
+        text.push_str(&event(&json!({ "type": "content_block_start", "index": index, "content_block": block })));
+        for delta in deltas {
+            text.push_str(&event(&json!({ "type": "content_block_delta", "index": index, "delta": delta })));
+        }
+        text.push_str(&event(&json!({ "type": "content_block_stop", "index": index })));
+    }
+    text.push_str(&event(&json!({ "type": "message_delta", "delta": { "stop_reason": stop_reason }, "usage": { "output_tokens": 3 } })));
+    text + &event(&json!({ "type": "message_stop" }))
+}
+
+fn good_reply() -> ModelReply {
+    ModelReply {
+        text: "Grün 🎈".to_owned(),
+        calls: Vec::new(),
+        usage: Some(Usage { input_tokens: 7, output_tokens: 3, cost_usd: None }),
+        model: Some("m-1".to_owned()),
+    }
+}
+
+fn message(role: Role, text: &str) -> Message {
+    Message { role, text: text.to_owned(), calls: Vec::new(), call_id: None }
+}
+
+fn request(wire: WireFormat, base_url: String) -> ModelRequest {
+    ModelRequest {
+        wire,
+        base_url,
+        model: "m".to_owned(),
+        api_key: Some(Secret::new("sk-canary-1")),
+        messages: vec![message(Role::System, "Be brief."), message(Role::User, "Hello")],
+        schema: None,
+        tools: Vec::new(),
+        temperature: None,
+        max_output_tokens: None,
+        seed: None,
+        timeout: Duration::from_secs(10),
+        connect_timeout: Duration::from_secs(5),
+    }
+}
+
+fn client(settings: HttpSettings) -> HttpModelClient {
+    HttpModelClient::new(Http::new(settings, Arc::new(StoppedClock)))
+}
+
+async fn call(request: ModelRequest) -> Result<ModelReply, Failure> {
+    client(small()).call(request).await
+}
+
+async fn play(wire: WireFormat, script: Vec<Act>) -> Result<ModelReply, Failure> {
+    play_to(&client(small()), wire, script).await
+}
+
+async fn play_to(client: &HttpModelClient, wire: WireFormat, script: Vec<Act>) -> Result<ModelReply, Failure> {
+    let server = Faultd::start(script).await;
+    let outcome = client.call(request(wire, server.url())).await;
+    assert_eq!(server.requests().len(), 1, "one attempt is one request");
+    outcome
+}
+
+async fn streamed(wire: WireFormat, body: impl AsRef<[u8]>) -> Result<ModelReply, Failure> {
+    play(wire, vec![Act::Send(stream(body)), Act::Close]).await
+}
+
+async fn sent(mut request: ModelRequest) -> (String, Value) {
+    let server = Faultd::start(vec![Act::Send(stream(good(request.wire))), Act::Close]).await;
+    request.base_url = server.url() + &request.base_url;
+    call(request).await.unwrap();
+    let text = server.requests().remove(0);
+    let (head, body) = text.split_once("\r\n\r\n").unwrap();
+    (head.to_ascii_lowercase(), serde_json::from_str(body).unwrap())
+}
+
+fn tool() -> ToolDescription {
+    ToolDescription { name: "time".to_owned(), description: "Tells the time.".to_owned(), parameters: json!({ "type": "object" }) }
+}
+
+fn schema() -> Value {
+    json!({ "type": "object", "properties": { "city": { "type": "string" } }, "required": ["city"], "additionalProperties": false })
+}

@@ -1,0 +1,278 @@
+//! Mail over SMTP: one attempt, one recipient.
+//!
+//! To another machine the connection is always encrypted: TLS from the start on port 465, STARTTLS elsewhere, and a server that offers
+//! neither gets no mail. To this machine it is plain. Once the data of a mail is on its way, a cut means that nobody knows.
+
+#[cfg(test)]
+mod tests;
+
+use std::io;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll};
+
+use lettre::message::{Mailbox, MultiPart, SinglePart};
+use lettre::transport::smtp::authentication::{Credentials, Mechanism};
+use lettre::transport::smtp::client::{AsyncSmtpConnection, AsyncTokioStream, TlsParameters};
+use lettre::transport::smtp::extension::{ClientId, Extension, MailBodyParameter, MailParameter};
+use lettre::transport::smtp::{Error, commands};
+use sha2::{Digest, Sha256};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+
+use crate::adapter::http::{HostLookup, SystemLookup, certificate_fault, in_words, is_loopback_host, resolve};
+use crate::adapter::wording::Scrub;
+use crate::event::Failure;
+use crate::model::FailureKind;
+use crate::port::{Clock, Mail, MailSender, Pending};
+
+/// The port where TLS begins at once (RFC 8314).
+const TLS_PORT: u16 = 465;
+/// Most bytes a server may say in one session, before lettre's own bounds on lines see them.
+const MOST_RECEIVED: usize = 256 << 10;
+
+/// Sends mail over SMTP.
+#[derive(Clone)]
+pub struct SmtpMailSender {
+    clock: Arc<dyn Clock>,
+    lookup: Arc<dyn HostLookup>,
+    private_hosts: Arc<[String]>,
+}
+
+impl SmtpMailSender {
+    /// A sender. `private_hosts`: see `HttpSettings`.
+    pub fn new(clock: Arc<dyn Clock>, private_hosts: Vec<String>) -> SmtpMailSender {
+        SmtpMailSender { clock, lookup: Arc::new(SystemLookup), private_hosts: private_hosts.into() }
+    }
+}
+
+impl MailSender for SmtpMailSender {
+    fn send(&self, mail: Mail) -> Pending<String> {
+        let sender = self.clone();
+        Box::pin(async move {
+            let secrets = mail.login.iter().map(|(_, password)| password);
+            let scrub = Scrub::new(secrets);
+            let is_on_its_way = AtomicBool::new(false);
+            let session = Session { sender: &sender, mail: &mail, scrub: &scrub, is_on_its_way: &is_on_its_way };
+            match tokio::time::timeout(mail.timeout, session.run()).await {
+                Ok(outcome) => outcome,
+                Err(_) => Err(session.lost(FailureKind::Timeout, format!("did not take the mail within {}", in_words(mail.timeout)))),
+            }
+        })
+    }
+}
+
+/// One attempt.
+struct Session<'a> {
+    sender: &'a SmtpMailSender,
+    mail: &'a Mail,
+    scrub: &'a Scrub,
+    /// The data was begun to be sent.
+    is_on_its_way: &'a AtomicBool,
+}
+
+impl Session<'_> {
+    async fn run(&self) -> Result<String, Failure> {
+        let id = message_id(self.mail);
+        let message = self.message(&id)?;
+        let (host, port) = self.server()?;
+        let mut connection = self.connect(host, port).await?;
+        if let Some((user, password)) = &self.mail.login {
+            let credentials = Credentials::new(user.reveal().to_owned(), password.reveal().to_owned());
+            connection.auth(&[Mechanism::Plain, Mechanism::Login], &credentials).await.map_err(|error| self.fault(&error))?;
+        }
+        self.deliver(&mut connection, &message).await?;
+        // The mail is taken; how the server says goodbye does not matter.
+        let _ = connection.quit().await;
+        Ok(id)
+    }
+
+    async fn deliver(&self, connection: &mut AsyncSmtpConnection, message: &lettre::Message) -> Result<(), Failure> {
+        let data = message.formatted();
+        let envelope = message.envelope();
+        let has_plain_addresses = envelope.from().into_iter().chain(envelope.to()).all(|address| address.to_string().is_ascii());
+        let mut options = Vec::new();
+        for (is_needed, extension, option, name) in [
+            (!has_plain_addresses, Extension::SmtpUtfEight, MailParameter::SmtpUtfEight, "addresses"),
+            (!data.is_ascii(), Extension::EightBitMime, MailParameter::Body(MailBodyParameter::EightBitMime), "mails"),
+        ] {
+            if is_needed && !connection.server_info().supports_feature(extension) {
+                return Err(self.failure(FailureKind::BadRequest, format!("does not take {name} with characters outside ASCII")));
+            }
+            if is_needed {
+                options.push(option);
+            }
+        }
+        connection.command(commands::Mail::new(envelope.from().cloned(), options)).await.map_err(|error| self.fault(&error))?;
+        for to in envelope.to() {
+            connection.command(commands::Rcpt::new(to.clone(), Vec::new())).await.map_err(|error| self.fault(&error))?;
+        }
+        connection.command(commands::Data).await.map_err(|error| self.fault(&error))?;
+        self.is_on_its_way.store(true, Ordering::Relaxed);
+        connection.message(&data).await.map_err(|error| self.fault(&error))?;
+        Ok(())
+    }
+
+    /// Connects to an address that was checked, and encrypts unless it is this machine.
+    async fn connect(&self, host: &str, port: u16) -> Result<AsyncSmtpConnection, Failure> {
+        let addresses = self.addresses(host, port).await?;
+        let hello = ClientId::default();
+        let is_plain = is_loopback_host(host);
+        let tls = || TlsParameters::new(host.trim_matches(['[', ']']).to_owned()).map_err(|error| self.fault(&error));
+        if port == TLS_PORT && !is_plain {
+            return AsyncSmtpConnection::connect_tokio1(addresses.as_slice(), None, &hello, Some(tls()?), None)
+                .await
+                .map_err(|error| self.fault(&error));
+        }
+        let stream = TcpStream::connect(addresses.as_slice())
+            .await
+            .map_err(|error| self.failure(FailureKind::Connection, format!("cannot be reached: {error}")))?;
+        let stream = Box::new(BoundedStream { stream, left: MOST_RECEIVED });
+        let mut connection = AsyncSmtpConnection::connect_with_transport(stream, &hello).await.map_err(|error| self.fault(&error))?;
+        if !is_plain {
+            if !connection.can_starttls() {
+                return Err(self.failure(FailureKind::Blocked, "offers no encryption (STARTTLS); no mail is sent without"));
+            }
+            connection.starttls(tls()?, &hello).await.map_err(|error| self.fault(&error))?;
+        }
+        Ok(connection)
+    }
+
+    async fn addresses(&self, host: &str, port: u16) -> Result<Vec<SocketAddr>, Failure> {
+        let private = &self.sender.private_hosts;
+        let addresses = match crate::adapter::http::literal(host) {
+            Some(address) => crate::adapter::http::allowed(host, address, private)
+                .map(|()| vec![address])
+                .map_err(|reason| self.failure(FailureKind::Blocked, format!("was not called: {reason}")))?,
+            None => resolve(self.sender.lookup.as_ref(), host, private).await.map_err(|error| {
+                let kind = if crate::adapter::http::is_refused(&error) { FailureKind::Blocked } else { FailureKind::Connection };
+                self.failure(kind, format!("was not called: {error}"))
+            })?,
+        };
+        Ok(addresses.into_iter().map(|address| SocketAddr::new(address, port)).collect())
+    }
+
+    /// `host:port` of the server.
+    fn server(&self) -> Result<(&str, u16), Failure> {
+        let server = &self.mail.server;
+        server
+            .rsplit_once(':')
+            .and_then(|(host, port)| Some((host, port.parse::<u16>().ok().filter(|port| *port != 0)?)))
+            .filter(|(host, _)| {
+                let is_bracketed = host.starts_with('[') && host.ends_with(']');
+                !host.is_empty() && (is_bracketed || host.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-".contains(&byte)))
+            })
+            .ok_or_else(|| {
+                self.scrub.failure(FailureKind::BadRequest, format!("{server:?} is not the address of a mail server (host:port)"))
+            })
+    }
+
+    fn message(&self, id: &str) -> Result<lettre::Message, Failure> {
+        let mail = self.mail;
+        let wrong = |what: String| self.scrub.failure(FailureKind::BadRequest, what);
+        for (name, value) in [("subject", &mail.subject), ("sender", &mail.from), ("recipient", &mail.to)] {
+            if value.chars().any(char::is_control) {
+                return Err(wrong(format!("the {name} of the mail holds a line break or another control character")));
+            }
+        }
+        let mailbox = |name: &str, value: &str| {
+            value.parse::<Mailbox>().map_err(|error| wrong(format!("the {name} {value:?} is not one mail address: {error}")))
+        };
+        let builder = lettre::Message::builder()
+            .from(mailbox("sender", &mail.from)?)
+            .to(mailbox("recipient", &mail.to)?)
+            .subject(mail.subject.clone())
+            .message_id(Some(id.to_owned()))
+            .date(self.sender.clock.now().into());
+        let built = match &mail.html {
+            None => builder.singlepart(SinglePart::plain(mail.text.clone())),
+            Some(html) => builder.multipart(MultiPart::alternative_plain_html(mail.text.clone(), html.clone())),
+        };
+        built.map_err(|error| wrong(format!("the mail cannot be written: {error}")))
+    }
+
+    /// The class of an error of the session.
+    fn fault(&self, error: &Error) -> Failure {
+        if let Some(reason) = certificate_fault(error) {
+            return self.failure(FailureKind::Blocked, format!("has a certificate that was not accepted: {reason}"));
+        }
+        let said = self.scrub.quote(&error.to_string(), false);
+        match error.status().map(u16::from) {
+            Some(530 | 534 | 535 | 538) => self.failure(FailureKind::Auth, format!("did not accept the login: {said}")),
+            Some(552) => self.failure(FailureKind::TooLarge, format!("did not take the mail: {said}")),
+            Some(500..) => self.failure(FailureKind::BadRequest, format!("refused the mail: {said}")),
+            Some(_) => self.failure(FailureKind::ServerError, format!("cannot take the mail now: {said}")),
+            None if error.is_client() => self.failure(FailureKind::BadRequest, format!("cannot take the mail: {said}")),
+            None if error.is_response() => self.lost(FailureKind::BadResponse, format!("gave an answer that cannot be read: {said}")),
+            None => self.lost(FailureKind::Connection, format!("broke the connection: {said}")),
+        }
+    }
+
+    /// A failure that says nothing about the mail: nobody knows, once its data was on its way.
+    fn lost(&self, kind: FailureKind, what: String) -> Failure {
+        if self.is_on_its_way.load(Ordering::Relaxed) {
+            return self.failure(FailureKind::UnknownOutcome, format!("{what}; whether the mail was sent is not known"));
+        }
+        self.failure(kind, what)
+    }
+
+    fn failure(&self, kind: FailureKind, what: impl AsRef<str>) -> Failure {
+        self.scrub.failure(kind, format!("the mail server {} {}", self.mail.server, what.as_ref()))
+    }
+}
+
+/// The same for the same key, and unlike for any other.
+fn message_id(mail: &Mail) -> String {
+    let digest = Sha256::digest(mail.key.as_bytes());
+    let name: String = digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+    let domain: String = mail
+        .from
+        .rsplit_once('@')
+        .map_or("", |(_, domain)| domain)
+        .chars()
+        .filter(|character| character.is_ascii_alphanumeric() || matches!(character, '.' | '-'))
+        .collect();
+    format!("<{name}@{}>", if domain.is_empty() { "localhost" } else { &domain })
+}
+
+/// A connection that ends when the other side has said too much.
+#[derive(Debug)]
+struct BoundedStream {
+    stream: TcpStream,
+    left: usize,
+}
+
+impl AsyncTokioStream for BoundedStream {
+    fn peer_addr(&self) -> io::Result<SocketAddr> {
+        self.stream.peer_addr()
+    }
+}
+
+impl AsyncRead for BoundedStream {
+    fn poll_read(mut self: Pin<&mut Self>, context: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        let polled = Pin::new(&mut self.stream).poll_read(context, buffer);
+        let received = buffer.filled().len().saturating_sub(before);
+        match self.left.checked_sub(received) {
+            Some(left) => self.left = left,
+            None => return Poll::Ready(Err(io::Error::other(format!("it sent more than {MOST_RECEIVED} bytes")))),
+        }
+        polled
+    }
+}
+
+impl AsyncWrite for BoundedStream {
+    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(context, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+}

@@ -1,0 +1,233 @@
+//! Events in a SQLite file: WAL, `synchronous=FULL`, a checksum per row, values always bound.
+
+use std::path::{Path, PathBuf};
+
+use rusqlite::{Connection, ErrorCode, OptionalExtension, params};
+use sha2::{Digest, Sha256};
+
+use crate::event::{Event, Happening};
+use crate::port::{RunSummary, Store, StoreError};
+
+/// Version of the tables, `PRAGMA user_version`.
+const VERSION: i64 = 1;
+
+/// A store in one file.
+pub struct SqliteStore {
+    file: PathBuf,
+    connection: Connection,
+    is_open: bool,
+}
+
+impl SqliteStore {
+    /// Opens the file, or makes it (0600, its folder 0700).
+    ///
+    /// # Errors
+    /// The file or its folder cannot be made or read, or belongs to a newer version.
+    pub fn open(file: &Path) -> Result<SqliteStore, StoreError> {
+        let unusable = |message: String| StoreError::Unusable { file: file.display().to_string(), message };
+        if let Some(folder) = file.parent() {
+            make_private_folder(folder).map_err(|e| unusable(e.to_string()))?;
+        }
+        make_private_file(file).map_err(|e| unusable(e.to_string()))?;
+        let connection = Connection::open(file).map_err(|e| told(file, &e))?;
+        let store = SqliteStore { file: file.to_path_buf(), connection, is_open: false };
+        store.prepare().map_err(|e| told(file, &e))?;
+        let version: i64 = store.connection.pragma_query_value(None, "user_version", |row| row.get(0)).map_err(|e| told(file, &e))?;
+        if version != VERSION {
+            return Err(unusable(format!("it has format {version}, and this flow reads {VERSION}")));
+        }
+        Ok(store)
+    }
+
+    fn prepare(&self) -> rusqlite::Result<()> {
+        self.connection.busy_timeout(std::time::Duration::from_secs(10))?;
+        self.connection.pragma_update(None, "journal_mode", "wal")?;
+        self.connection.pragma_update(None, "synchronous", "full")?;
+        let version: i64 = self.connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
+        if version == 0 {
+            self.connection.execute_batch(
+                "begin immediate;
+                 create table if not exists runs (run text primary key, pipeline text not null, started text not null, status text) strict;
+                 create table if not exists events (
+                     run text not null, seq integer not null, body text not null, checksum blob not null, primary key (run, seq)
+                 ) strict, without rowid;
+                 pragma user_version = 1;
+                 commit;",
+            )?;
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, events: &[Event]) -> rusqlite::Result<()> {
+        if !self.is_open {
+            self.connection.execute_batch("begin immediate")?;
+            self.is_open = true;
+        }
+        for event in events {
+            let body = serde_json::to_string(event).map_err(|e| rusqlite::Error::ToSqlConversionFailure(Box::new(e)))?;
+            match &event.happening {
+                Happening::RunStarted(start) => {
+                    let mut insert = self.connection.prepare_cached("insert into runs (run, pipeline, started) values (?1, ?2, ?3)")?;
+                    insert.execute(params![&*event.run, start.pipeline, event.time.to_rfc3339()])?;
+                }
+                Happening::RunFinished(end) => {
+                    let mut update = self.connection.prepare_cached("update runs set status = ?2 where run = ?1")?;
+                    update.execute(params![&*event.run, end.status.word()])?;
+                }
+                _ => {}
+            }
+            let sum = checksum(&event.run, event.seq, &body);
+            let mut insert = self.connection.prepare_cached("insert into events (run, seq, body, checksum) values (?1, ?2, ?3, ?4)")?;
+            insert.execute(params![&*event.run, event.seq as i64, body, sum])?;
+        }
+        Ok(())
+    }
+
+    fn told(&self, error: &rusqlite::Error) -> StoreError {
+        told(&self.file, error)
+    }
+}
+
+impl Store for SqliteStore {
+    fn append(&mut self, events: &[Event]) -> Result<(), StoreError> {
+        self.write(events).map_err(|e| self.told(&e))
+    }
+
+    fn sync(&mut self) -> Result<(), StoreError> {
+        if self.is_open {
+            self.connection.execute_batch("commit").map_err(|e| self.told(&e))?;
+            self.is_open = false;
+        }
+        Ok(())
+    }
+
+    fn runs(&mut self) -> Result<Vec<RunSummary>, StoreError> {
+        let list = || -> rusqlite::Result<Vec<RunSummary>> {
+            let mut query = self.connection.prepare(
+                "select run, pipeline, started, status, (select count(*) from events e where e.run = r.run) from runs r
+                 order by started desc, rowid desc",
+            )?;
+            let rows = query.query_map([], |row| {
+                let events: i64 = row.get(4)?;
+                Ok(RunSummary { run: row.get(0)?, pipeline: row.get(1)?, started: row.get(2)?, status: row.get(3)?, events: events as u64 })
+            })?;
+            rows.collect()
+        };
+        list().map_err(|e| self.told(&e))
+    }
+
+    fn events(&mut self, run: &str) -> Result<Vec<Event>, StoreError> {
+        let list = || -> rusqlite::Result<Vec<(u64, String, Vec<u8>)>> {
+            let mut query = self.connection.prepare("select seq, body, checksum from events where run = ?1 order by seq")?;
+            let rows = query.query_map([run], |row| {
+                let seq: i64 = row.get(0)?;
+                Ok((seq as u64, row.get(1)?, row.get(2)?))
+            })?;
+            rows.collect()
+        };
+        let rows = list().map_err(|e| self.told(&e))?;
+        let damaged = |seq| StoreError::Damaged { file: self.file.display().to_string(), run: run.to_string(), seq };
+        let mut events: Vec<Event> = vec![];
+        for (seq, body, sum) in rows {
+            if sum != checksum(run, seq, &body) || seq != events.len() as u64 + 1 {
+                return Err(damaged(seq));
+            }
+            events.push(serde_json::from_str(&body).map_err(|_| damaged(seq))?);
+        }
+        Ok(events)
+    }
+
+    fn remove(&mut self, run: &str) -> Result<bool, StoreError> {
+        let remove = || -> rusqlite::Result<bool> {
+            self.connection.execute("delete from events where run = ?1", [run])?;
+            let found: Option<String> =
+                self.connection.query_row("delete from runs where run = ?1 returning run", [run], |row| row.get(0)).optional()?;
+            Ok(found.is_some())
+        };
+        remove().map_err(|e| self.told(&e))
+    }
+}
+
+/// The first 16 bytes of SHA-256 over run, number and body.
+fn checksum(run: &str, seq: u64, body: &str) -> Vec<u8> {
+    let mut hash = Sha256::new();
+    hash.update(run.as_bytes());
+    hash.update(seq.to_le_bytes());
+    hash.update(body.as_bytes());
+    hash.finalize()[..16].to_vec()
+}
+
+fn told(file: &Path, error: &rusqlite::Error) -> StoreError {
+    let file = file.display().to_string();
+    match error.sqlite_error_code() {
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => StoreError::Locked { file },
+        _ => StoreError::Unusable { file, message: error.to_string() },
+    }
+}
+
+fn make_private_folder(folder: &Path) -> std::io::Result<()> {
+    use std::os::unix::fs::DirBuilderExt;
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)
+}
+
+fn make_private_file(file: &Path) -> std::io::Result<()> {
+    use std::os::unix::fs::OpenOptionsExt;
+    std::fs::OpenOptions::new().create(true).append(true).mode(0o600).open(file).map(|_| ())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::VERSION as EVENTS;
+
+    fn event(seq: u64) -> Event {
+        let time = chrono::DateTime::from_timestamp(0, 0).unwrap();
+        let happening = Happening::StepSkipped { step: format!("step {seq}").into() };
+        Event { v: EVENTS, seq, time, at_ms: 0, run: "r_1".into(), happening }
+    }
+
+    #[test]
+    fn events_come_back_in_order_after_the_store_was_closed() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("deep/runs.db");
+        let mut store = SqliteStore::open(&file).unwrap();
+        store.append(&[event(1), event(2)]).unwrap();
+        store.sync().unwrap();
+        store.append(&[event(3)]).unwrap();
+        drop(store);
+        let mut store = SqliteStore::open(&file).unwrap();
+        assert_eq!(store.events("r_1").unwrap(), [event(1), event(2)]);
+    }
+
+    #[test]
+    fn a_changed_row_is_refused_by_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("runs.db");
+        let mut store = SqliteStore::open(&file).unwrap();
+        store.append(&[event(1), event(2)]).unwrap();
+        store.sync().unwrap();
+        store.connection.execute("update events set body = replace(body, 'step 2', 'step 9') where seq = 2", []).unwrap();
+        assert!(matches!(store.events("r_1"), Err(StoreError::Damaged { seq: 2, .. })));
+        store.connection.execute("delete from events where seq = 1", []).unwrap();
+        assert!(matches!(store.events("r_1"), Err(StoreError::Damaged { .. })));
+    }
+
+    #[test]
+    fn a_file_that_is_no_store_is_refused_and_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("runs.db");
+        std::fs::write(&file, "not a database at all, but long enough to be looked at twice").unwrap();
+        assert!(matches!(SqliteStore::open(&file), Err(StoreError::Unusable { .. })));
+        assert!(std::fs::read_to_string(&file).unwrap().starts_with("not a database"));
+    }
+
+    #[test]
+    fn only_the_owner_can_read_it() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("store/runs.db");
+        SqliteStore::open(&file).unwrap();
+        assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(std::fs::metadata(file.parent().unwrap()).unwrap().permissions().mode() & 0o777, 0o700);
+    }
+}

@@ -1,0 +1,52 @@
+//! Standard output.
+
+use std::io::{ErrorKind, IsTerminal, Write};
+use std::sync::Mutex;
+
+use crate::diagnostic::visible_lines;
+use crate::port::Printer;
+
+/// Prints parts of a `send`.
+#[derive(Debug, Default)]
+pub struct Stdout {
+    state: Mutex<Printed>,
+}
+
+#[derive(Debug, Default)]
+struct Printed {
+    any: bool,
+    is_closed: bool,
+}
+
+impl Printer for Stdout {
+    fn print(&self, parts: &[String]) -> Result<(), String> {
+        let mut state = self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut out = std::io::stdout().lock();
+        let is_terminal = out.is_terminal();
+        for part in parts {
+            if state.is_closed {
+                return Ok(());
+            }
+            let gap = if state.any { "\n" } else { "" };
+            let part = if is_terminal { visible_lines(part) } else { part.clone() };
+            state.any = true;
+            match out.write_all(format!("{gap}{part}\n").as_bytes()).and_then(|()| out.flush()) {
+                Ok(()) => {}
+                // The reader has what it wanted; the run goes on.
+                Err(error) if error.kind() == ErrorKind::BrokenPipe => state.is_closed = true,
+                Err(error) => return Err(format!("standard output cannot be written: {error}")),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Prints nothing, for runs whose standard output holds something else.
+#[derive(Debug, Default)]
+pub struct Silent;
+
+impl Printer for Silent {
+    fn print(&self, _: &[String]) -> Result<(), String> {
+        Ok(())
+    }
+}

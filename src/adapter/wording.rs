@@ -1,0 +1,146 @@
+//! Texts from outside, made safe for the message of a failure.
+
+use crate::event::Failure;
+use crate::model::FailureKind;
+use crate::port::Secret;
+
+/// Most bytes of a failure's message.
+const MOST_BYTES: usize = 2048;
+/// Most bytes quoted from outside in one message.
+const MOST_QUOTED: usize = 1024;
+/// A secret shorter than this is not looked for: it would blank out ordinary words.
+const SHORTEST_SECRET: usize = 4;
+
+/// Takes known secrets out of texts.
+#[derive(Clone, Default)]
+pub(crate) struct Scrub {
+    /// What is replaced, longest first.
+    needles: Vec<String>,
+}
+
+impl Scrub {
+    /// Looks for these secrets as they are, JSON-escaped and percent-encoded; of `Bearer abc` also for `abc` alone.
+    pub(crate) fn new<'a>(secrets: impl IntoIterator<Item = &'a Secret>) -> Scrub {
+        let mut needles = Vec::new();
+        for secret in secrets {
+            let whole = secret.reveal().trim();
+            for value in std::iter::once(whole).chain(whole.split_once(' ').map(|(_, rest)| rest.trim())) {
+                needles.push(value.to_owned());
+                needles.push(json_escaped(value));
+                needles.push(percent_encoded(value));
+            }
+        }
+        needles.retain(|needle| needle.len() >= SHORTEST_SECRET);
+        needles.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
+        needles.dedup();
+        Scrub { needles }
+    }
+
+    /// The text without the secrets.
+    pub(crate) fn hide(&self, text: &str) -> String {
+        self.needles.iter().fold(text.to_owned(), |text, needle| text.replace(needle.as_str(), "***"))
+    }
+
+    /// A quote from outside: secrets hidden, control characters shown as escapes, one line, bounded. `is_cut`: the text ends where we
+    /// stopped reading, so that its end may be the beginning of a secret and is left out.
+    pub(crate) fn quote(&self, text: &str, is_cut: bool) -> String {
+        let mut text = self.hide(text);
+        if is_cut {
+            let longest = self.needles.first().map_or(0, String::len);
+            text.truncate(boundary(&text, text.len().saturating_sub(longest)));
+        }
+        bounded(visible(&text), MOST_QUOTED)
+    }
+
+    /// A failure whose message holds none of the secrets.
+    pub(crate) fn failure(&self, kind: FailureKind, message: impl AsRef<str>) -> Failure {
+        Failure::new(kind, bounded(visible(&self.hide(message.as_ref())), MOST_BYTES))
+    }
+}
+
+/// One line without control characters: runs of white space become a space, controls and characters that turn text around are escaped.
+pub(crate) fn visible(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for word in text.split_whitespace() {
+        if !shown.is_empty() {
+            shown.push(' ');
+        }
+        for character in word.chars() {
+            if character.is_control() || matches!(character, '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}' | '\u{200E}' | '\u{200F}') {
+                shown.extend(character.escape_unicode());
+            } else {
+                shown.push(character);
+            }
+        }
+    }
+    shown
+}
+
+fn bounded(mut text: String, most: usize) -> String {
+    if text.len() > most {
+        text.truncate(boundary(&text, most - '…'.len_utf8()));
+        text.push('…');
+    }
+    text
+}
+
+/// The last character boundary at or before `at`.
+fn boundary(text: &str, at: usize) -> usize {
+    (0..=at.min(text.len())).rev().find(|&index| text.is_char_boundary(index)).unwrap_or(0)
+}
+
+fn json_escaped(text: &str) -> String {
+    let quoted = serde_json::Value::from(text).to_string();
+    quoted.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).unwrap_or(&quoted).to_owned()
+}
+
+fn percent_encoded(text: &str) -> String {
+    text.bytes().fold(String::with_capacity(text.len()), |mut encoded, byte| {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            encoded.push(char::from(byte));
+        } else {
+            encoded.push_str(&format!("%{byte:02X}"));
+        }
+        encoded
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_secret_is_hidden_as_it_is_escaped_encoded_and_without_its_scheme() {
+        let scrub = Scrub::new(&[Secret::new("Bearer k/e\"y+1")]);
+        for echo in ["Bearer k/e\"y+1", "k/e\"y+1", "k/e\\\"y+1", "k%2Fe%22y%2B1"] {
+            assert_eq!(scrub.quote(&format!("bad key {echo}!"), false), "bad key ***!");
+        }
+    }
+
+    #[test]
+    fn the_beginning_of_a_secret_at_the_end_of_a_cut_text_is_left_out() {
+        let scrub = Scrub::new(&[Secret::new("sk-0123456789")]);
+        assert!(!scrub.quote("wrong key: sk-01234", true).contains("sk-0"));
+        assert!(scrub.quote("wrong key: nothing secret", false).ends_with("secret"));
+    }
+
+    #[test]
+    fn control_characters_are_escaped_and_lines_joined() {
+        assert_eq!(visible("a\u{1b}[31mb\n\tc\u{202e}d\u{7f}"), "a\\u{1b}[31mb c\\u{202e}d\\u{7f}");
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+        #[test]
+        fn a_message_is_bounded_one_line_and_without_the_secret(text in "\\PC{0,100}|(\u{0}|\n|sk-canary|é|word ){0,600}") {
+            let scrub = Scrub::new(&[Secret::new("sk-canary")]);
+            let failure = scrub.failure(FailureKind::Auth, &text);
+            prop_assert!(failure.message.len() <= MOST_BYTES);
+            prop_assert!(!failure.message.chars().any(char::is_control));
+            prop_assert!(!failure.message.contains("sk-canary"));
+            prop_assert!(scrub.quote(&text, true).len() <= MOST_QUOTED);
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! Calls carried out one at a time, each to its end: for runs in virtual time.
+
+use serde_json::{Map, Value};
+
+use super::{Answer, NoPerson, Ports, carry_out, find_person};
+use crate::engine::Request;
+use crate::model::Pipeline;
+
+/// A thread's own way to the ports.
+pub struct Blocking {
+    runtime: tokio::runtime::Runtime,
+    ports: Ports,
+}
+
+impl Blocking {
+    /// For the thread that makes it.
+    ///
+    /// # Errors
+    /// The system has no more threads or files to give.
+    pub fn new(ports: Ports) -> std::io::Result<Blocking> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        Ok(Blocking { runtime, ports })
+    }
+
+    /// Carries one request out.
+    pub fn carry_out(&self, request: Request) -> Answer {
+        self.runtime.block_on(carry_out(request, &self.ports))
+    }
+
+    /// As [`find_person`].
+    ///
+    /// # Errors
+    /// As [`find_person`].
+    pub fn find_person(&self, pipeline: &Pipeline, inputs: &Map<String, Value>) -> Result<Map<String, Value>, NoPerson> {
+        self.runtime.block_on(find_person(pipeline, inputs, &*self.ports.database))
+    }
+}

@@ -1,0 +1,69 @@
+//! One request carried out by the ports.
+
+use std::future::Future;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use futures_util::FutureExt;
+use serde_json::Value;
+
+use super::Answer;
+use crate::engine::{Reply, Request};
+use crate::event::{Failure, FailureKind};
+use crate::port::{Clock, Folder, HttpClient, MailSender, ModelClient, Printer, Reader, SqlDatabase};
+
+/// The world of a run.
+#[derive(Clone)]
+pub struct Ports {
+    /// Time.
+    pub clock: Arc<dyn Clock>,
+    /// Models.
+    pub models: Arc<dyn ModelClient>,
+    /// Queries.
+    pub database: Arc<dyn SqlDatabase>,
+    /// Files to read.
+    pub reader: Arc<dyn Reader>,
+    /// Requests.
+    pub http: Arc<dyn HttpClient>,
+    /// Mail.
+    pub mail: Arc<dyn MailSender>,
+    /// Folders of `file` tools.
+    pub folder: Arc<dyn Folder>,
+    /// Standard output.
+    pub printer: Arc<dyn Printer>,
+}
+
+/// Carries one request out. A panic of a port is a failure of that call alone.
+pub fn carry_out(request: Request, ports: &Ports) -> impl Future<Output = Answer> + use<> {
+    let ports = ports.clone();
+    AssertUnwindSafe(async move { ask(request, &ports).await }).catch_unwind().map(|answer| {
+        answer.unwrap_or_else(|_| Err(Failure::new(FailureKind::Internal, "this call hit a fault of flow itself; please report it")))
+    })
+}
+
+async fn ask(request: Request, ports: &Ports) -> Answer {
+    match request {
+        Request::Model(request) => ports.models.call(request).await.map(Reply::Model),
+        Request::Scripted(reply) => reply.map(Reply::Model),
+        Request::Query(request) => ports.database.query(request).await.map(Reply::Rows),
+        Request::Read(requests) => {
+            let mut files = vec![];
+            for request in requests {
+                files.push(ports.reader.read(request).await?);
+            }
+            Ok(Reply::Files(files))
+        }
+        Request::Http(request) => ports.http.send(request).await.map(Reply::Http),
+        Request::Mail(mail) => ports.mail.send(mail).await.map(Reply::Sent),
+        Request::Print(parts) => {
+            let printed = ports.printer.print(&parts);
+            printed.map(|()| Reply::Sent(String::new())).map_err(|message| Failure::new(FailureKind::Unavailable, message))
+        }
+        Request::Write { folder, name, text } => ports.folder.write(&folder, &name, &text).await.map(Reply::Sent),
+        Request::List { folder } => {
+            let names = ports.folder.list(&folder).await?;
+            Ok(Reply::Value(names.into_iter().map(Value::from).collect()))
+        }
+        Request::Open { folder, name } => ports.folder.read(&folder, &name).await.map(|text| Reply::Value(Value::from(text))),
+    }
+}

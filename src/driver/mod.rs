@@ -1,0 +1,121 @@
+//! The tokio loop: events to the journal, commands out, inputs in; time limits and stopping.
+//!
+//! One thread owns a run. Calls are futures of this loop; they only give inputs.
+//! How to add a command: its variant in `engine::Request`, its arm in [`carry_out`].
+
+mod blocking;
+mod carry;
+mod person;
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use futures_util::future::{AbortHandle, Abortable};
+use futures_util::stream::{FuturesUnordered, StreamExt};
+
+pub use blocking::Blocking;
+pub use carry::{Ports, carry_out};
+pub use person::{NoPerson, find_person};
+
+use crate::engine::{Command, Input, Moment, Reply, Request, Run};
+use crate::event::{Event, Failure, RunEnd, RunStart};
+use crate::journal::Journal;
+use crate::port::{Clock, StoreError};
+
+/// Longest sleep without a timer.
+const IDLE: Duration = Duration::from_secs(3600);
+/// How long an ended run waits for its calls to let go.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// Somebody who wants the run to end.
+pub type Stop = tokio::sync::mpsc::UnboundedReceiver<String>;
+
+/// The time since a moment of a clock, and the date.
+pub fn moment(clock: &dyn Clock, began: Duration) -> Moment {
+    Moment { wall: clock.now(), ms: clock.elapsed().saturating_sub(began).as_millis() as u64 }
+}
+
+/// Drives a run to its end. `watch` sees every event after the journal has taken it.
+///
+/// # Errors
+/// The journal cannot be written: nothing more is started, calls that are out are dropped.
+pub async fn drive(
+    run: &mut Run,
+    start: RunStart,
+    ports: &Ports,
+    journal: &mut Journal,
+    stop: &mut Stop,
+    watch: &mut dyn FnMut(&Event),
+) -> Result<RunEnd, StoreError> {
+    let began = ports.clock.elapsed();
+    let mut calls = FuturesUnordered::new();
+    let mut handles: HashMap<u64, AbortHandle> = HashMap::new();
+    run.handle(Input::Start(Box::new(start)), moment(&*ports.clock, began));
+    loop {
+        let mut commands = vec![];
+        while let Some(command) = run.next_command() {
+            commands.push(command);
+        }
+        let acts = commands.iter().any(|c| matches!(c, Command::Call { request, .. } if acts_outside(request)));
+        let end = run.state().finished.clone();
+        take_events(run, journal, acts || end.is_some(), watch)?;
+        if let Some(end) = end {
+            for handle in handles.values() {
+                handle.abort();
+            }
+            let _ = tokio::time::timeout(GRACE, async { while calls.next().await.is_some() {} }).await;
+            return Ok(end);
+        }
+        for command in commands {
+            match command {
+                Command::Call { call, request } => {
+                    let (handle, registration) = AbortHandle::new_pair();
+                    handles.insert(call, handle);
+                    let work = carry_out(*request, ports);
+                    calls.push(Abortable::new(async move { (call, work.await) }, registration));
+                }
+                Command::Cancel { call } => {
+                    if let Some(handle) = handles.remove(&call) {
+                        handle.abort();
+                    }
+                }
+            }
+        }
+        let now = moment(&*ports.clock, began);
+        let sleep = run.next_timeout().map_or(IDLE, |at| Duration::from_millis(at.saturating_sub(now.ms)));
+        let input = tokio::select! {
+            biased;
+            Some(by) = stop.recv() => Input::Cancel { by },
+            Some(answer) = calls.next(), if !calls.is_empty() => match answer {
+                Ok((call, result)) => {
+                    handles.remove(&call);
+                    Input::Reply { call, result }
+                }
+                Err(_) => continue,
+            },
+            () = tokio::time::sleep(sleep) => Input::Tick,
+        };
+        run.handle(input, moment(&*ports.clock, began));
+    }
+}
+
+/// Events go to the journal first; before an outside effect, and at the end, they are made durable.
+fn take_events(run: &mut Run, journal: &mut Journal, durable: bool, watch: &mut dyn FnMut(&Event)) -> Result<(), StoreError> {
+    let mut events = vec![];
+    while let Some(event) = run.next_event() {
+        events.push(event);
+    }
+    journal.take(&events, durable)?;
+    for event in &events {
+        watch(event);
+    }
+    Ok(())
+}
+
+/// Whether a request costs or changes something outside, so that what came before must be on disk.
+fn acts_outside(request: &Request) -> bool {
+    !matches!(request, Request::Scripted(_) | Request::Query(_) | Request::Read(_) | Request::List { .. } | Request::Open { .. })
+}
+
+/// What a call gave.
+pub type Answer = Result<Reply, Failure>;
