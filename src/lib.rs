@@ -5,14 +5,16 @@
 pub mod adapter;
 pub mod channel;
 pub mod check;
+pub mod cli;
 pub mod diagnostic;
 pub mod driver;
 pub mod engine;
 pub mod event;
 pub mod gate;
+pub mod golden;
 pub mod journal;
-pub mod lower;
 pub mod load;
+pub mod lower;
 pub mod model;
 pub mod plan;
 pub mod port;

@@ -1,1 +1,5 @@
-fn main() {}
+//! The program `flow`.
+
+fn main() -> std::process::ExitCode {
+    flow::cli::main()
+}

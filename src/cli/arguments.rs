@@ -1,0 +1,225 @@
+//! What can be written on the command line.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// Multi-agent workflows from YAML: checked like a compiler, run as a graph.
+#[derive(Debug, Parser)]
+#[command(name = "flow", version, about, after_help = EXIT_CODES, disable_help_subcommand = true)]
+pub struct Arguments {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+    /// Options of every command.
+    #[command(flatten)]
+    pub shared: Shared,
+}
+
+/// The table of exit codes in `--help`.
+const EXIT_CODES: &str = "Exit codes:
+    0  ok
+    1  errors in a file, failed test, golden differs
+    2  wrong command line, inputs or channel, no such person
+    3  internal error
+    4  nothing ran
+    5  quality gate not met
+    6  run failed
+    7  timeout or budget
+    8  waiting for an answer
+  130  interrupted (Ctrl-C)
+  143  interrupted (SIGTERM)";
+
+/// Options of every command.
+#[derive(Debug, Args)]
+pub struct Shared {
+    /// Only the result, no progress and no warnings
+    #[arg(short, long, global = true)]
+    pub quiet: bool,
+    /// More: remarks of the check, every event
+    #[arg(short, long, global = true)]
+    pub verbose: bool,
+    /// When to use colour
+    #[arg(long, global = true, value_enum, default_value_t = When::Auto)]
+    pub color: When,
+    /// No progress lines
+    #[arg(long, global = true)]
+    pub no_progress: bool,
+    /// The project's folder [default: the nearest folder upwards with flow.toml, else the current one]
+    #[arg(long, global = true, value_name = "DIR")]
+    pub project: Option<PathBuf>,
+    /// Reads NAME=value lines for secrets and env; variables that are set win
+    #[arg(long, global = true, value_name = "FILE")]
+    pub env_file: Option<PathBuf>,
+}
+
+/// When to use colour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum When {
+    /// On a terminal, unless NO_COLOR is set.
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Runs a pipeline
+    Run(RunOptions),
+    /// Checks files and starts nothing
+    Validate(ValidateOptions),
+    /// Runs tests with scripted replies and compares with goldens
+    Test(TestOptions),
+    /// Shows the page of a code
+    Explain {
+        /// A code (F101) or its name (cycle)
+        code: String,
+    },
+    /// Past runs: list, show, export, rm
+    #[command(subcommand)]
+    Runs(RunsCommand),
+}
+
+/// Options of `flow run`.
+#[derive(Debug, Args)]
+pub struct RunOptions {
+    /// The pipeline file
+    pub file: PathBuf,
+    /// An input; may be repeated
+    #[arg(long = "input", value_name = "NAME=VALUE")]
+    pub inputs: Vec<String>,
+    /// Inputs from a JSON file
+    #[arg(long = "inputs", value_name = "FILE")]
+    pub inputs_file: Option<PathBuf>,
+    /// The channel [default: the first the pipeline lists]
+    #[arg(long)]
+    pub channel: Option<String>,
+    /// Sets the clock: 2026-11-18T09:00:00Z
+    #[arg(long, value_name = "TIME")]
+    pub now: Option<String>,
+    /// Writes the outputs to a file as JSON
+    #[arg(long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Writes the events to a file, one JSON object per line; - for standard output
+    #[arg(long, value_name = "FILE")]
+    pub events: Option<PathBuf>,
+    /// Prints one JSON object: run_id, status, outputs, steps, usage, cost, failure
+    #[arg(long)]
+    pub json: bool,
+    /// Ends the run after this time
+    #[arg(long, value_name = "TIME")]
+    pub deadline: Option<String>,
+    /// Most money the run may spend, in US dollars
+    #[arg(long, value_name = "USD")]
+    pub max_cost_usd: Option<f64>,
+    /// A partial run counts as failed (exit 6)
+    #[arg(long)]
+    pub fail_on_partial: bool,
+}
+
+/// Options of `flow validate`.
+#[derive(Debug, Args)]
+pub struct ValidateOptions {
+    /// Files and folders; - reads standard input [default: all files of the project]
+    pub paths: Vec<PathBuf>,
+    /// How findings are shown
+    #[arg(long, value_enum)]
+    pub format: Option<Format>,
+    /// Short for --format json
+    #[arg(long, conflicts_with = "format")]
+    pub json: bool,
+    /// Warnings count as errors
+    #[arg(long)]
+    pub deny_warnings: bool,
+    /// Shows what comments hide, too
+    #[arg(long)]
+    pub no_ignore: bool,
+}
+
+/// Options of `flow test`.
+#[derive(Debug, Args)]
+pub struct TestOptions {
+    /// Files with tests, and folders in which they are looked for [default: the project]
+    pub paths: Vec<PathBuf>,
+    /// Writes goldens instead of comparing with them; refused where CI is set
+    #[arg(long)]
+    pub update: bool,
+    /// Only tests with this text in FILE/CASE/CHANNEL
+    #[arg(long, value_name = "TEXT")]
+    pub filter: Option<String>,
+    /// How the report is shown
+    #[arg(long, value_enum)]
+    pub format: Option<TestFormat>,
+    /// Short for --format json
+    #[arg(long, conflicts_with = "format")]
+    pub json: bool,
+    /// Writes the report as JUnit XML, too
+    #[arg(long, value_name = "FILE")]
+    pub junit: Option<PathBuf>,
+    /// What it means that there are no tests
+    #[arg(long, value_enum, default_value_t = NoTests::Fail)]
+    pub no_tests: NoTests,
+}
+
+/// How the report of tests is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum TestFormat {
+    /// For people.
+    Human,
+    /// One JSON object.
+    Json,
+    /// JUnit XML.
+    Junit,
+}
+
+/// What it means that there are no tests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum NoTests {
+    /// Exit 4.
+    Fail,
+    /// Exit 0.
+    Pass,
+}
+
+/// How findings are shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    Human,
+    Json,
+    Jsonl,
+    Sarif,
+    Github,
+    Junit,
+}
+
+/// `flow runs …`
+#[derive(Debug, Subcommand)]
+pub enum RunsCommand {
+    /// Lists runs, newest first
+    List {
+        /// As JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Shows a run: its phases, steps, verdicts, cost and cause
+    Show {
+        /// Its id, or the beginning of it; the newest when left out
+        run: Option<String>,
+        /// As JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Writes a run's record as JSON, personal data and secrets masked
+    Export {
+        /// Its id, or the beginning of it; the newest when left out
+        run: Option<String>,
+    },
+    /// Removes a run
+    Rm {
+        /// Its id
+        run: String,
+    },
+}

@@ -1,0 +1,71 @@
+//! Exit codes: one public enum, the table of `docs/cli.md`.
+
+use std::process::ExitCode;
+
+use crate::event::RunStatus;
+
+/// How the program ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Exit {
+    /// All is well; a partial run too.
+    Ok,
+    /// Errors in a file (nothing was started), a failed test, a golden that differs.
+    Findings,
+    /// Wrong command line, channel or inputs, no such person, a store that another process holds.
+    Usage,
+    /// A fault of this program.
+    Internal,
+    /// No file, no test, or no match.
+    NothingRan,
+    /// A gate was not met, also when its `otherwise` was delivered.
+    QualityNotMet,
+    /// The run failed, or the journal cannot be used.
+    Failed,
+    /// The run's time or budget is over.
+    LimitReached,
+    /// Waiting for an answer; the run is saved.
+    Waiting,
+    /// Ctrl-C.
+    Interrupted,
+    /// SIGTERM.
+    Terminated,
+}
+
+impl Exit {
+    /// Every code with its number and meaning.
+    pub const TABLE: [(Exit, u8, &'static str); 11] = [
+        (Exit::Ok, 0, "ok"),
+        (Exit::Findings, 1, "errors in a file, failed test, golden differs"),
+        (Exit::Usage, 2, "wrong command line, inputs or channel, no such person"),
+        (Exit::Internal, 3, "internal error"),
+        (Exit::NothingRan, 4, "nothing ran"),
+        (Exit::QualityNotMet, 5, "quality gate not met"),
+        (Exit::Failed, 6, "run failed"),
+        (Exit::LimitReached, 7, "timeout or budget"),
+        (Exit::Waiting, 8, "waiting for an answer"),
+        (Exit::Interrupted, 130, "interrupted (Ctrl-C)"),
+        (Exit::Terminated, 143, "interrupted (SIGTERM)"),
+    ];
+
+    /// The number.
+    pub fn number(self) -> u8 {
+        Exit::TABLE.iter().find(|(exit, ..)| *exit == self).map_or(3, |(_, number, _)| *number)
+    }
+
+    /// The number as the system wants it.
+    pub fn code(self) -> ExitCode {
+        ExitCode::from(self.number())
+    }
+
+    /// What a run's status means; `terminated`: it was cancelled by SIGTERM.
+    pub fn of(status: RunStatus, terminated: bool) -> Exit {
+        match status {
+            RunStatus::Succeeded | RunStatus::Partial => Exit::Ok,
+            RunStatus::QualityNotMet => Exit::QualityNotMet,
+            RunStatus::Failed => Exit::Failed,
+            RunStatus::TimedOut | RunStatus::OverBudget => Exit::LimitReached,
+            RunStatus::Cancelled if terminated => Exit::Terminated,
+            RunStatus::Cancelled => Exit::Interrupted,
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! The command line: one file per command.
+//!
+//! How to add a command: a variant of [`Command`], a file here with `pub fn run(…) -> Exit`, a section in `docs/cli.md`.
+
+mod arguments;
+
+mod exit;
+mod explain;
+mod inputs;
+mod progress;
+mod project;
+mod run;
+mod runs;
+mod test;
+mod validate;
+mod world;
+
+use clap::Parser;
+
+pub use arguments::{Arguments, Command, Shared};
+pub use exit::Exit;
+
+/// Stack of the thread that holds the engine and all template work, in bytes.
+const STACK: usize = 64 * 1024 * 1024;
+
+/// Reads the command line and does what it says.
+pub fn main() -> std::process::ExitCode {
+    let worker = std::thread::Builder::new().name("flow".into()).stack_size(STACK).spawn(command);
+    let exit = match worker.map(std::thread::JoinHandle::join) {
+        Ok(Ok(exit)) => exit,
+        Ok(Err(_)) => {
+            eprintln!("flow met a fault of its own; please report it with the lines above");
+            Exit::Internal
+        }
+        Err(error) => {
+            eprintln!("flow cannot start: {error}");
+            Exit::Internal
+        }
+    };
+    exit.code()
+}
+
+fn command() -> Exit {
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            let _ = error.print();
+            return if error.use_stderr() { Exit::Usage } else { Exit::Ok };
+        }
+    };
+    let shared = &arguments.shared;
+    match &arguments.command {
+        Command::Run(options) => run::run(options, shared),
+        Command::Validate(options) => validate::run(options, shared),
+        Command::Test(options) => test::run(options, shared),
+        Command::Explain { code } => explain::run(code),
+        Command::Runs(command) => runs::run(command, shared),
+    }
+}

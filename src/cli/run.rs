@@ -1,0 +1,298 @@
+//! `flow run`.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::Path;
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+
+use super::arguments::{RunOptions, Shared};
+use super::progress::Progress;
+use super::{Exit, inputs, project, world};
+use crate::adapter::environment;
+use crate::adapter::files::DiskFiles;
+use crate::adapter::sqlite_store::SqliteStore;
+use crate::adapter::stdout::{Silent, Stdout};
+use crate::check::{Checked, check_file};
+use crate::diagnostic::{Severity, visible};
+use crate::driver::{NoPerson, drive, find_person};
+use crate::engine::{Mocks, Options, Run, check_inputs};
+use crate::event::{Event, Happening, RunEnd, RunStart, RunStatus};
+use crate::journal::{Journal, Mask};
+use crate::load::WrittenRules;
+use crate::model::{Pipeline, Provider, StepKind};
+use crate::port::{Printer, Secret};
+use crate::redact::Redactor;
+use crate::report::{self, Findings};
+
+/// What stops a run before it starts: its exit code and what to say.
+struct Refusal(Exit, Vec<String>);
+
+impl Refusal {
+    fn usage(line: impl Into<String>) -> Refusal {
+        Refusal(Exit::Usage, vec![line.into()])
+    }
+}
+
+/// Runs a pipeline.
+pub(super) fn run(options: &RunOptions, shared: &Shared) -> Exit {
+    match try_run(options, shared) {
+        Ok(exit) => exit,
+        Err(Refusal(exit, lines)) => {
+            for line in lines {
+                eprintln!("{line}");
+            }
+            exit
+        }
+    }
+}
+
+fn try_run(options: &RunOptions, shared: &Shared) -> Result<Exit, Refusal> {
+    if options.json && options.events.as_deref() == Some(Path::new("-")) {
+        return Err(Refusal::usage("--json and --events - both want standard output; leave one out"));
+    }
+    let project = project::project(&options.file, shared);
+    let checked = check_file(&options.file, &project, &DiskFiles);
+    report_findings(&checked, shared)?;
+    let Some(pipeline) = checked.loaded.program.pipelines.first().cloned() else {
+        return Err(Refusal::usage(format!("{} is no pipeline: a pipeline has name and steps", options.file.display())));
+    };
+    let env = environment::variables(shared.env_file.as_deref()).map_err(Refusal::usage)?;
+    let given = inputs::read(&pipeline, options.inputs_file.as_deref(), &options.inputs).map_err(Refusal::usage)?;
+    let given = check_inputs(&pipeline, given).map_err(|problems| Refusal(Exit::Usage, problems))?;
+    let channel = channel(&pipeline, options.channel.as_deref())?;
+    let now = options.now.as_deref().map(time).transpose()?;
+    let default_model = world::default_model(&env).map_err(Refusal::usage)?;
+    let scripted = is_scripted(&pipeline, default_model.is_some());
+    let sends = pipeline.steps.iter().chain(&pipeline.on_failure).chain(&pipeline.finally).any(|s| sends_to_stdout(&s.kind));
+    let own_stdout = options.json || options.events.as_deref() == Some(Path::new("-"));
+    let printer: Arc<dyn Printer> = if own_stdout { Arc::new(Silent) } else { Arc::new(Stdout::default()) };
+    let ports = world::ports(printer);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|e| Refusal(Exit::Internal, vec![format!("flow cannot start: {e}")]))?;
+    let person = runtime.block_on(find_person(&pipeline, &given, &*ports.database)).map_err(|problem| match problem {
+        NoPerson::Unknown(line) => Refusal::usage(visible(&line)),
+        NoPerson::Unavailable(_) => Refusal(Exit::Failed, vec![problem.to_string()]),
+    })?;
+    let file = world::journal_file(&project);
+    let store = SqliteStore::open(&file).map_err(|e| Refusal(Exit::Failed, vec![e.to_string()]))?;
+    let mut journal = Journal::new(Box::new(store));
+    let secrets: BTreeMap<String, Secret> =
+        pipeline.secrets.keys().filter_map(|name| env.get(name).map(|value| (name.clone(), value.clone()))).collect();
+    let secret_values: Vec<String> = secrets.values().map(|s| s.reveal().to_string()).collect();
+    let mut run = Run::new(
+        environment::run_id(),
+        Arc::new(checked.plan.clone()),
+        Options {
+            secrets,
+            env,
+            default_model,
+            replies: None,
+            mocks: Mocks::default(),
+            written: Box::new(WrittenRules),
+            limits: world::limits(options.deadline.as_deref(), options.max_cost_usd).map_err(Refusal::usage)?,
+        },
+        crate::driver::moment(&*ports.clock, ports.clock.elapsed()),
+    );
+    let start = RunStart {
+        pipeline: pipeline.name.value.clone(),
+        hash: pipeline.hash.clone(),
+        inputs: Arc::new(Value::Object(given)),
+        channel,
+        person: Arc::new(Value::Object(person)),
+        now: now.unwrap_or_else(|| ports.clock.now()),
+        scripted,
+        seed: environment::seed(),
+        marks: crate::engine::marks(&checked.loaded.program),
+    };
+    if scripted && !shared.quiet {
+        eprintln!("models are scripted: replies come from a file, no model is asked");
+    }
+    let progress = Progress { is_on: !shared.quiet && !shared.no_progress, is_verbose: shared.verbose };
+    let mut events = EventLines::open(options.events.as_deref())?;
+    let mut seen: Vec<Event> = vec![];
+    let mut mask = Mask::new(secret_values.iter().map(String::as_str));
+    let ended = runtime.block_on(async {
+        let (sender, mut stop) = tokio::sync::mpsc::unbounded_channel();
+        let signals = tokio::spawn(listen(sender));
+        let mut watch = |event: &Event| {
+            mask.take(event);
+            progress.show(event, mask.redactor());
+            events.write(event, mask.redactor());
+            seen.push(event.clone());
+        };
+        let ended = drive(&mut run, start, &ports, &mut journal, &mut stop, &mut watch).await;
+        signals.abort();
+        ended
+    });
+    runtime.shutdown_timeout(std::time::Duration::from_millis(100));
+    let end = ended.map_err(|e| Refusal(Exit::Failed, vec![e.to_string()]))?;
+    finish(options, shared, &end, &seen, sends)
+}
+
+/// Errors stop the run before it starts; warnings become one line.
+fn report_findings(checked: &Checked, shared: &Shared) -> Result<(), Refusal> {
+    let errors: Vec<_> = checked.diagnostics.iter().filter(|d| d.severity() == Severity::Error).cloned().collect();
+    let warnings = checked.diagnostics.iter().filter(|d| d.severity() == Severity::Warning).count();
+    if !errors.is_empty() {
+        let findings = Findings::new(&checked.loaded.sources, &errors);
+        let text = report::human(&findings, super::validate::colour_on_stderr(shared));
+        return Err(Refusal(
+            Exit::Findings,
+            vec![text.trim_end().to_string(), format!("nothing was started: {}", report::summary(&findings))],
+        ));
+    }
+    if warnings > 0 && !shared.quiet {
+        let noun = if warnings == 1 { "warning" } else { "warnings" };
+        eprintln!("{warnings} {noun}; see flow validate");
+    }
+    Ok(())
+}
+
+fn channel(pipeline: &Pipeline, wanted: Option<&str>) -> Result<Option<String>, Refusal> {
+    let names: Vec<&str> = pipeline.channels.iter().map(|c| c.name.as_str()).collect();
+    match wanted {
+        None => Ok(names.first().map(|n| n.to_string())),
+        Some(name) if names.contains(&name) => Ok(Some(name.to_string())),
+        Some(name) => {
+            let hint = crate::diagnostic::did_you_mean(name, names.iter().copied());
+            let listed = if names.is_empty() { "it lists no channels".to_string() } else { format!("it lists: {}", names.join(", ")) };
+            Err(Refusal::usage(format!("the pipeline has no channel \"{}\"{hint}; {listed}", visible(name))))
+        }
+    }
+}
+
+fn time(text: &str) -> Result<chrono::DateTime<chrono::Utc>, Refusal> {
+    chrono::DateTime::parse_from_rfc3339(text)
+        .map(|t| t.with_timezone(&chrono::Utc))
+        .map_err(|_| Refusal::usage(format!("--now {}: write a time such as 2026-11-18T09:00:00Z", visible(text))))
+}
+
+fn sends_to_stdout(kind: &StepKind) -> bool {
+    match kind {
+        StepKind::Send(send) => send.to.value == "stdout",
+        StepKind::Route(route) => route.cases.iter().chain(&route.otherwise).flat_map(|c| &c.steps).any(|s| sends_to_stdout(&s.kind)),
+        _ => false,
+    }
+}
+
+/// Whether any model that may be asked is scripted.
+fn is_scripted(pipeline: &Pipeline, default_replaced: bool) -> bool {
+    pipeline.models.iter().any(|(name, model)| matches!(model.provider, Provider::Scripted(_)) && !(default_replaced && name == "default"))
+}
+
+/// Ctrl-C and SIGTERM: the first ends the run, the second ends the program at once.
+async fn listen(sender: tokio::sync::mpsc::UnboundedSender<String>) {
+    use tokio::signal::unix::{SignalKind, signal};
+    let Ok(mut terminate) = signal(SignalKind::terminate()) else { return };
+    let mut asked = false;
+    loop {
+        let (by, exit) = tokio::select! {
+            _ = tokio::signal::ctrl_c() => ("interrupt", Exit::Interrupted),
+            _ = terminate.recv() => ("terminate", Exit::Terminated),
+        };
+        if asked {
+            std::process::exit(i32::from(exit.number()));
+        }
+        asked = true;
+        eprintln!("ending the run; once more ends it at once");
+        if sender.send(by.to_string()).is_err() {
+            return;
+        }
+    }
+}
+
+/// `--events`: one JSON object a line, texts of prompts and replies left out.
+struct EventLines(Option<Box<dyn Write>>);
+
+impl EventLines {
+    fn open(path: Option<&Path>) -> Result<EventLines, Refusal> {
+        Ok(EventLines(match path {
+            None => None,
+            Some(path) if path == Path::new("-") => Some(Box::new(std::io::stdout())),
+            Some(path) => {
+                let file = std::fs::File::create(path).map_err(|e| Refusal::usage(format!("cannot write {}: {e}", path.display())))?;
+                Some(Box::new(std::io::BufWriter::new(file)))
+            }
+        }))
+    }
+
+    fn write(&mut self, event: &Event, redactor: &Redactor) {
+        if let Some(out) = &mut self.0 {
+            let line = crate::journal::public_line(event, redactor);
+            let _ = writeln!(out, "{line}").and_then(|()| out.flush());
+        }
+    }
+}
+
+fn finish(options: &RunOptions, shared: &Shared, end: &RunEnd, events: &[Event], sends: bool) -> Result<Exit, Refusal> {
+    if let Some(path) = &options.output {
+        let text = serde_json::to_string_pretty(&*end.outputs).unwrap_or_default();
+        std::fs::write(path, text + "\n").map_err(|e| Refusal(Exit::Failed, vec![format!("cannot write {}: {e}", path.display())]))?;
+    }
+    if options.json {
+        print_line(&serde_json::to_string_pretty(&summary(end, events)).unwrap_or_default());
+    } else if !sends && options.events.as_deref() != Some(Path::new("-")) {
+        print_outputs(&end.outputs);
+    }
+    if !shared.quiet {
+        match (&end.failure, end.status) {
+            (Some(failure), RunStatus::Failed | RunStatus::TimedOut | RunStatus::OverBudget) => {
+                let step = if failure.step.is_empty() { String::new() } else { format!(" at \"{}\"", failure.step) };
+                eprintln!("{}{step}: {} ({})", end.status.word(), visible(&failure.failure.message), failure.failure.kind.word());
+            }
+            (_, RunStatus::Partial) => eprintln!("partial: a failure was allowed"),
+            (_, RunStatus::QualityNotMet) => eprintln!("quality_not_met: a gate was not met"),
+            (_, RunStatus::Cancelled) => eprintln!("cancelled"),
+            _ => {}
+        }
+    }
+    let terminated = events.iter().any(|e| matches!(&e.happening, Happening::CancelRequested { by } if by == "terminate"));
+    if end.status == RunStatus::Partial && options.fail_on_partial {
+        return Ok(Exit::Failed);
+    }
+    Ok(Exit::of(end.status, terminated))
+}
+
+/// One output: its text. Several: one JSON object.
+fn print_outputs(outputs: &Value) {
+    match outputs {
+        Value::Null => {}
+        Value::Object(named) if named.is_empty() => {}
+        Value::Object(named) if named.len() == 1 => named.values().for_each(print_value),
+        Value::Object(_) => print_line(&serde_json::to_string_pretty(outputs).unwrap_or_default()),
+        whole => print_value(whole),
+    }
+}
+
+fn print_value(value: &Value) {
+    match value {
+        Value::Null => {}
+        Value::String(text) => print_line(text),
+        other => print_line(&serde_json::to_string_pretty(other).unwrap_or_default()),
+    }
+}
+
+fn print_line(text: &str) {
+    let _ = Stdout::default().print(&[text.to_string()]);
+}
+
+/// The object of `--json`.
+fn summary(end: &RunEnd, events: &[Event]) -> Value {
+    let record = crate::journal::record(events);
+    let steps: Map<String, Value> = record
+        .iter()
+        .flat_map(|r| &r.steps)
+        .map(|s| (s.step.clone(), json!({ "status": s.status, "details": s.details, "error": s.error })))
+        .collect();
+    json!({
+        "run_id": events.first().map(|e| &*e.run),
+        "status": end.status.word(),
+        "outputs": *end.outputs,
+        "steps": steps,
+        "usage": { "input_tokens": end.usage.input_tokens, "output_tokens": end.usage.output_tokens, "total_tokens": end.usage.total_tokens() },
+        "cost": end.usage.cost_usd,
+        "failure": end.failure,
+    })
+}

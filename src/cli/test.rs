@@ -1,0 +1,97 @@
+//! `flow test`.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::arguments::{NoTests, Shared, TestFormat, TestOptions};
+use super::{Exit, project, validate, world};
+use crate::adapter::environment;
+use crate::adapter::files::DiskFiles;
+use crate::adapter::stdout::Silent;
+use crate::check::check_file;
+use crate::diagnostic::{Diagnostic, Severity};
+use crate::golden::{self, Broken, Report, Suite, report};
+use crate::report::Findings;
+
+/// Runs tests.
+pub(super) fn run(options: &TestOptions, shared: &Shared) -> Exit {
+    match try_run(options, shared) {
+        Ok(exit) => exit,
+        Err((exit, line)) => {
+            eprintln!("{line}");
+            exit
+        }
+    }
+}
+
+fn try_run(options: &TestOptions, shared: &Shared) -> Result<Exit, (Exit, String)> {
+    if options.update && environment::is_set("CI") {
+        return Err((Exit::Usage, "--update is refused where CI is set: goldens are written and looked at by a person".into()));
+    }
+    let mut suites = vec![];
+    let mut broken = vec![];
+    for path in files(options, shared)? {
+        let checked = check_file(&path, &project::project(&path, shared), &DiskFiles);
+        let errors: Vec<Diagnostic> = checked.diagnostics.iter().filter(|d| d.severity() == Severity::Error).cloned().collect();
+        if errors.is_empty() {
+            suites.extend(Suite::new(&path, checked.loaded, Arc::new(checked.plan)));
+        } else {
+            broken.push(mistakes(&path, &Findings::new(&checked.loaded.sources, &errors), shared));
+        }
+    }
+    let how = golden::Options {
+        filter: options.filter.as_deref(),
+        update: options.update,
+        exit_of: |status| Exit::of(status, false).number(),
+        ports: world::ports(Arc::new(Silent)),
+    };
+    let found = Report { broken, ..golden::run(&suites, &how) };
+    // A reader that has seen enough ends the printing, not the tests.
+    let _ = std::io::stdout().write_all(drawn(&found, options, shared).as_bytes());
+    if let Some(file) = &options.junit {
+        std::fs::write(file, report::junit(&found)).map_err(|e| (Exit::Usage, format!("cannot write {}: {e}", file.display())))?;
+    }
+    if !shared.quiet {
+        eprintln!("{}", report::summary(&found));
+    }
+    if !found.is_good() {
+        return Ok(Exit::Findings);
+    }
+    if found.outcomes.is_empty() && options.no_tests == NoTests::Fail {
+        let why = options.filter.as_ref().map_or("no test found".to_string(), |text| format!("no test matches \"{text}\""));
+        return Err((Exit::NothingRan, why));
+    }
+    Ok(Exit::Ok)
+}
+
+/// The files with tests: of the paths that are named, else of the project.
+fn files(options: &TestOptions, shared: &Shared) -> Result<Vec<PathBuf>, (Exit, String)> {
+    let nothing = |line| (Exit::NothingRan, line);
+    if !options.paths.is_empty() {
+        return golden::discover(&options.paths).map_err(nothing);
+    }
+    let project = project::project(&Path::new(".").join("x"), shared);
+    golden::discover(&[project]).map(validate::relative).map_err(nothing)
+}
+
+fn mistakes(path: &Path, findings: &Findings, shared: &Shared) -> Broken {
+    let line = |d: &Diagnostic| {
+        let at = findings.sources.start(d.span);
+        format!("{} {}:{}:{}: {}", d.code.id(), findings.sources.file(d.span.file).name, at.line, at.column, d.message)
+    };
+    Broken {
+        file: path.display().to_string(),
+        drawn: crate::report::human(findings, validate::colour(shared)),
+        lines: findings.shown.iter().map(line).collect(),
+    }
+}
+
+fn drawn(found: &Report, options: &TestOptions, shared: &Shared) -> String {
+    let format = if options.json { TestFormat::Json } else { options.format.unwrap_or(TestFormat::Human) };
+    match format {
+        TestFormat::Human => report::human(found, validate::colour(shared), shared.quiet),
+        TestFormat::Json => report::json(found),
+        TestFormat::Junit => report::junit(found),
+    }
+}

@@ -1,0 +1,190 @@
+//! `flow validate`.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use super::arguments::{Format, Shared, ValidateOptions};
+use super::{Exit, project};
+use crate::adapter::files::{DiskFiles, yaml_files};
+use crate::check::check_file;
+use crate::diagnostic::{Diagnostic, Severity};
+use crate::port::{FileProblem, Files};
+use crate::report::{self, Findings};
+
+/// Checks files.
+pub(super) fn run(options: &ValidateOptions, shared: &Shared) -> Exit {
+    let format = if options.json { Format::Json } else { options.format.unwrap_or_else(default_format) };
+    let paths = match files(options, shared) {
+        Ok(paths) => paths,
+        Err(problem) => {
+            eprintln!("{problem}");
+            return Exit::NothingRan;
+        }
+    };
+    let input = match paths.iter().any(|p| is_input(p)).then(standard_input).transpose() {
+        Ok(input) => WithInput(input),
+        Err(problem) => {
+            eprintln!("{problem}");
+            return Exit::Usage;
+        }
+    };
+    let mut worst = Exit::Ok;
+    let mut out = String::new();
+    let mut summaries = vec![];
+    for path in &paths {
+        let project = project::project(path, shared);
+        let checked = check_file(path, &project, &input);
+        let mut shown: Vec<Diagnostic> = checked.diagnostics.clone();
+        if options.no_ignore {
+            shown.extend(checked.hidden.iter().map(|h| h.diagnostic.clone()));
+            crate::diagnostic::sort(&mut shown);
+        }
+        if !shared.verbose && format == Format::Human {
+            shown.retain(|d| d.severity() != Severity::Info);
+        }
+        let findings = Findings { hidden: &checked.hidden, ..Findings::new(&checked.loaded.sources, &shown) };
+        let counts = findings.counts();
+        if counts.errors > 0 || (options.deny_warnings && counts.warnings > 0) {
+            worst = Exit::Findings;
+        }
+        out.push_str(&match format {
+            Format::Human => report::human(&findings, colour(shared)),
+            Format::Json => report::json(&findings),
+            Format::Jsonl => report::jsonl(&findings),
+            Format::Sarif => report::sarif(&findings),
+            Format::Github => report::github(&findings),
+            Format::Junit => report::junit(&findings),
+        });
+        if !out.is_empty() && !out.ends_with('\n') {
+            out.push('\n');
+        }
+        summaries.push(format!("{}: {}", path.display(), report::summary(&findings)));
+    }
+    print!("{out}");
+    if !shared.quiet {
+        for summary in summaries {
+            eprintln!("{summary}");
+        }
+    }
+    worst
+}
+
+fn default_format() -> Format {
+    let on_github = crate::adapter::environment::is_set("GITHUB_ACTIONS");
+    if on_github { Format::Github } else { Format::Human }
+}
+
+/// Whether to use colour on standard output.
+pub(super) fn colour(shared: &Shared) -> bool {
+    use std::io::IsTerminal;
+    match shared.color {
+        super::arguments::When::Always => true,
+        super::arguments::When::Never => false,
+        super::arguments::When::Auto => {
+            let set = crate::adapter::environment::is_set;
+            !set("NO_COLOR") && (std::io::stdout().is_terminal() || set("CLICOLOR_FORCE"))
+        }
+    }
+}
+
+/// Whether to use colour on standard error.
+pub(super) fn colour_on_stderr(shared: &Shared) -> bool {
+    use std::io::IsTerminal;
+    match shared.color {
+        super::arguments::When::Always => true,
+        super::arguments::When::Never => false,
+        super::arguments::When::Auto => !crate::adapter::environment::is_set("NO_COLOR") && std::io::stderr().is_terminal(),
+    }
+}
+
+/// The files to check: as named; of a folder, all that look like ours.
+fn files(options: &ValidateOptions, shared: &Shared) -> Result<Vec<PathBuf>, String> {
+    if options.paths.is_empty() {
+        let current = Path::new(".");
+        let project = project::project(&current.join("x"), shared);
+        let mut found = vec![];
+        find(&project, &mut found);
+        return if found.is_empty() {
+            Err("no file found: there is no YAML file with flow: in this project".into())
+        } else {
+            Ok(relative(found))
+        };
+    }
+    let mut found = vec![];
+    for path in &options.paths {
+        if is_input(path) {
+            found.push(path.clone());
+        } else if path.is_dir() {
+            let before = found.len();
+            find(path, &mut found);
+            if found.len() == before {
+                return Err(format!("no file found in {}", path.display()));
+            }
+        } else if path.exists() {
+            found.push(path.clone());
+        } else {
+            return Err(format!("no file found: {} does not exist", path.display()));
+        }
+    }
+    found.sort();
+    found.dedup();
+    Ok(found)
+}
+
+/// Standard input as the file `-`, beside the files on disk.
+struct WithInput(Option<String>);
+
+impl Files for WithInput {
+    fn read_text(&self, path: &Path) -> Result<String, FileProblem> {
+        match &self.0 {
+            Some(text) if is_input(path) => Ok(text.clone()),
+            _ => DiskFiles.read_text(path),
+        }
+    }
+
+    fn exists(&self, path: &Path) -> bool {
+        is_input(path) && self.0.is_some() || DiskFiles.exists(path)
+    }
+
+    fn names(&self, folder: &Path) -> Vec<String> {
+        DiskFiles.names(folder)
+    }
+
+    fn real_path(&self, path: &Path) -> Option<PathBuf> {
+        if is_input(path) && self.0.is_some() { std::env::current_dir().ok().map(|c| c.join(path)) } else { DiskFiles.real_path(path) }
+    }
+}
+
+fn is_input(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}
+
+fn standard_input() -> Result<String, String> {
+    let mut text = String::new();
+    match std::io::stdin().take(MOST_INPUT).read_to_string(&mut text) {
+        Ok(_) => Ok(text),
+        Err(error) => Err(format!("standard input cannot be read: {error}")),
+    }
+}
+
+pub(super) fn relative(paths: Vec<PathBuf>) -> Vec<PathBuf> {
+    let current = std::env::current_dir().unwrap_or_default();
+    paths.into_iter().map(|p| p.strip_prefix(&current).map(Path::to_path_buf).unwrap_or(p)).collect()
+}
+
+/// Most bytes read of standard input: one more than a file may have.
+const MOST_INPUT: u64 = 1024 * 1024 + 1;
+/// Folders whose YAML files are ours whatever they begin with.
+const OURS: [&str; 4] = ["pipelines", "channels", "style_guides", "policies"];
+/// The files in a folder that are ours.
+fn find(folder: &Path, found: &mut Vec<PathBuf>) {
+    let in_ours = |path: &PathBuf| path.parent().and_then(Path::file_name).is_some_and(|f| OURS.iter().any(|o| f == *o));
+    found.extend(yaml_files(folder).into_iter().filter(|path| in_ours(path) || begins_with_flow(path)));
+}
+
+/// Whether the first key of a file is `flow`.
+fn begins_with_flow(path: &Path) -> bool {
+    let Ok(text) = std::fs::read_to_string(path) else { return false };
+    let first = text.lines().map(str::trim).find(|l| !l.is_empty() && !l.starts_with('#') && *l != "---");
+    first.is_some_and(|l| l.starts_with("flow:"))
+}

@@ -1,0 +1,75 @@
+//! The adapters a run uses, and its settings.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::adapter::clock::SystemClock;
+use crate::adapter::data::DataFiles;
+use crate::adapter::folder::DiskFolder;
+use crate::adapter::http::{Http, HttpSettings, StepHttpClient};
+use crate::adapter::model::HttpModelClient;
+use crate::adapter::smtp::SmtpMailSender;
+use crate::driver::Ports;
+use crate::model::{Limits, Model, Provider, Text};
+use crate::port::{Clock, Printer, Secret};
+use crate::source::Span;
+
+/// Everything outside, for real.
+pub(super) fn ports(printer: Arc<dyn Printer>) -> Ports {
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
+    let http = Http::new(HttpSettings::default(), clock.clone());
+    let data = Arc::new(DataFiles::new());
+    Ports {
+        models: Arc::new(HttpModelClient::new(http.clone())),
+        database: data.clone(),
+        reader: data,
+        http: Arc::new(StepHttpClient::new(http)),
+        mail: Arc::new(SmtpMailSender::new(clock.clone(), vec![])),
+        folder: Arc::new(DiskFolder),
+        printer,
+        clock,
+    }
+}
+
+/// Where the journal of a project stands.
+pub(super) fn journal_file(project: &Path) -> PathBuf {
+    project.join(".flow").join("runs.db")
+}
+
+/// The model that `FLOW_MODEL`, `FLOW_MODEL_BASE_URL`, `FLOW_MODEL_PROVIDER` and `FLOW_API_KEY` name, in place of `default`.
+pub(super) fn default_model(env: &BTreeMap<String, Secret>) -> Result<Option<Model>, String> {
+    let get = |name: &str| env.get(name).map(Secret::reveal).filter(|value| !value.is_empty());
+    if get("FLOW_MODEL").is_none() && get("FLOW_MODEL_BASE_URL").is_none() {
+        return Ok(None);
+    }
+    let provider = match get("FLOW_MODEL_PROVIDER").unwrap_or("openai") {
+        "openai" => Provider::OpenAi,
+        "anthropic" => Provider::Anthropic,
+        "ollama" => Provider::Ollama,
+        other => return Err(format!("FLOW_MODEL_PROVIDER is \"{other}\"; write openai, anthropic or ollama")),
+    };
+    Ok(Some(Model {
+        span: Span::default(),
+        provider,
+        model: Some(Text::plain(get("FLOW_MODEL").unwrap_or("default"))),
+        base_url: get("FLOW_MODEL_BASE_URL").map(Text::plain),
+        api_key: get("FLOW_API_KEY").map(Text::plain),
+        temperature: None,
+        max_output_tokens: None,
+        seed: None,
+        timeout: None,
+        retry: None,
+        fallback: vec![],
+        price: None,
+    }))
+}
+
+/// Limits of flags.
+pub(super) fn limits(deadline: Option<&str>, max_cost_usd: Option<f64>) -> Result<Limits, String> {
+    let deadline = deadline.map(crate::model::parse_duration).transpose().map_err(|what| format!("--deadline {what}"))?;
+    if max_cost_usd.is_some_and(|usd| usd.is_nan() || usd <= 0.0) {
+        return Err("--max-cost-usd must be above 0".into());
+    }
+    Ok(Limits { deadline, max_cost_usd, ..Limits::default() })
+}

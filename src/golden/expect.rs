@@ -1,0 +1,245 @@
+//! Compares a run with what its case expects.
+
+use serde_json::{Map, Value};
+
+use super::diff::Diff;
+use super::file::one_text;
+use super::play::{Ending, Played};
+use super::run::Complaint;
+use super::suite::{Suite, Trial};
+use crate::diagnostic::{did_you_mean, visible};
+use crate::engine::readable;
+use crate::event::{RunEnd, RunStatus};
+use crate::gate::{self, Fill, FilledCheck, Judged};
+use crate::model::{Check, Expect, Filling, Text};
+use crate::source::Spanned;
+use crate::template::{self, FillError, Scope};
+
+/// What is not as expected. `exit_of` gives the exit code of a status.
+pub(super) fn compare(suite: &Suite, trial: &Trial, played: &Played, exit_of: fn(RunStatus) -> u8) -> Vec<Complaint> {
+    let case = &suite.test.cases[trial.case];
+    let expect = case.expect.clone().unwrap_or_default();
+    let mut complaints = noted(played);
+    let end = match &played.ending {
+        Ending::Over(end) => end,
+        Ending::Endless(why) => {
+            complaints.push(Complaint::new(why));
+            return complaints;
+        }
+        Ending::NotStarted(exit, problems) => {
+            if !ended_as_expected(&expect, &played.ending) {
+                complaints.push(Complaint::new(format!("the run did not start (exit {exit}): {}", visible(&problems.join("; ")))));
+            }
+            return complaints;
+        }
+    };
+    let mut comparing = Comparing { suite, trial, played, end, expect: &expect, complaints };
+    comparing.status();
+    comparing.exit(exit_of);
+    comparing.refined();
+    comparing.steps();
+    comparing.outputs();
+    comparing.sent();
+    comparing.complaints
+}
+
+/// Whether a run ended as its case wants it to. That it does not start is wanted by `exit` alone.
+pub(super) fn ended_as_expected(expect: &Expect, ending: &Ending) -> bool {
+    match ending {
+        Ending::Over(end) => end.status.word() == wanted_status(expect),
+        Ending::NotStarted(exit, _) => {
+            expect.status.is_none() && expect.exit.as_ref().is_some_and(|wanted| wanted.value == i64::from(*exit))
+        }
+        Ending::Endless(_) => false,
+    }
+}
+
+fn wanted_status(expect: &Expect) -> &str {
+    expect.status.as_ref().map_or("succeeded", |status| status.as_str())
+}
+
+/// What the engine lacked: replies and mocks.
+fn noted(played: &Played) -> Vec<Complaint> {
+    let missing = played
+        .noted
+        .missing_replies
+        .iter()
+        .map(|(step, call)| Complaint::new(format!("there is no reply for call {call} of step \"{step}\"; add one to replies")));
+    let refused =
+        played.noted.refused.iter().map(|step| Complaint::new(format!("step \"{step}\" acts outside and has no mock; add one to mocks")));
+    missing.chain(refused).collect()
+}
+
+struct Comparing<'a> {
+    suite: &'a Suite,
+    trial: &'a Trial,
+    played: &'a Played,
+    end: &'a RunEnd,
+    expect: &'a Expect,
+    complaints: Vec<Complaint>,
+}
+
+impl Comparing<'_> {
+    fn complain<T>(&mut self, at: &Spanned<T>, message: impl Into<String>) {
+        let line = self.suite.line(at.span);
+        self.complaints.push(Complaint { line: Some(line), ..Complaint::new(message) });
+    }
+
+    fn status(&mut self) {
+        let wanted = wanted_status(self.expect);
+        if self.end.status.word() == wanted {
+            return;
+        }
+        let mut message = format!("status: expected {wanted}, found {}", self.end.status.word());
+        if let Some(failure) = &self.end.failure {
+            let at = if failure.step.is_empty() { String::new() } else { format!(" at \"{}\"", failure.step) };
+            message.push_str(&format!("{at}: {} ({})", visible(&failure.failure.message), failure.failure.kind.word()));
+        }
+        match &self.expect.status {
+            Some(status) => self.complain(status, message),
+            None => self.complaints.push(Complaint::new(message)),
+        }
+    }
+
+    fn exit(&mut self, exit_of: fn(RunStatus) -> u8) {
+        let found = i64::from(exit_of(self.end.status));
+        if let Some(exit) = self.expect.exit.as_ref().filter(|exit| exit.value != found) {
+            self.complain(exit, format!("exit: expected {}, found {found}", exit.value));
+        }
+    }
+
+    fn refined(&mut self) {
+        let word = |refined: bool| if refined { "refined" } else { "not refined" };
+        if let Some(refined) = self.expect.refined.as_ref().filter(|refined| refined.value != self.played.is_refined) {
+            self.complain(refined, format!("expected the run to be {}, it was {}", word(refined.value), word(self.played.is_refined)));
+        }
+    }
+
+    fn steps(&mut self) {
+        for (path, wanted) in &self.expect.steps {
+            let steps = || self.played.record.iter().flat_map(|record| &record.steps);
+            match steps().find(|step| step.step == path.value) {
+                Some(step) if step.status == wanted.value => {}
+                Some(step) => {
+                    let why = step.error.as_ref().and_then(|error| error["message"].as_str());
+                    let why = why.map(|why| format!(": {}", visible(why))).unwrap_or_default();
+                    self.complain(wanted, format!("step \"{}\": expected {}, found {}{why}", path.value, wanted.value, step.status));
+                }
+                None => {
+                    let hint = did_you_mean(&path.value, steps().map(|step| step.step.as_str()));
+                    self.complain(path, format!("step \"{}\": expected {}, it did not run{hint}", path.value, wanted.value));
+                }
+            }
+        }
+    }
+
+    fn outputs(&mut self) {
+        for (name, checks) in &self.expect.outputs {
+            match self.end.outputs.get(&name.value) {
+                Some(value) => self.checks(&format!("output \"{}\"", name.value), value, checks),
+                None => {
+                    let names = self.end.outputs.as_object().into_iter().flat_map(|outputs| outputs.keys().map(String::as_str));
+                    let hint = did_you_mean(&name.value, names);
+                    self.complain(name, format!("output \"{}\": the run gave none{hint}", name.value));
+                }
+            }
+        }
+    }
+
+    fn sent(&mut self) {
+        let Some(first) = self.expect.sent.first() else { return };
+        if self.played.sent.is_empty() {
+            return self.complain(first, "sent: nothing was sent");
+        }
+        self.checks("sent", &Value::String(one_text(&self.played.sent)), &self.expect.sent);
+    }
+
+    fn checks(&mut self, what: &str, value: &Value, checks: &[Spanned<Check>]) {
+        let pipeline = self.suite.pipeline();
+        let text = readable(value);
+        let judged = Judged {
+            value,
+            text: &text,
+            channel: self.suite.channel(self.trial.channel.as_deref()),
+            style: pipeline.style_guide.as_deref(),
+            person_name: self.played.person.get("name").and_then(Value::as_str),
+        };
+        let names = Names(self.scope(value, &text));
+        for check in checks {
+            let (feedback, diff) = match gate::fill_check(&check.value, &names) {
+                Err(problem) => (problem.message, None),
+                Ok(filled) => match (gate::check(&filled, &judged), &filled) {
+                    (result, _) if result.passed => continue,
+                    (result, FilledCheck::Equals(wanted)) => (result.feedback, Diff::of(&lines_of(wanted), &lines_of(value))),
+                    (result, _) => (result.feedback, None),
+                },
+            };
+            let found = if diff.is_none() { format!("; found {}", shortened(&text)) } else { String::new() };
+            self.complain(check, format!("{what}: {}{found}", visible(&feedback)));
+            if let Some(last) = self.complaints.last_mut() {
+                last.diff = diff.map(|diff| ("expected".to_string(), diff));
+            }
+        }
+    }
+
+    /// The names of a check: `value`, `text`, and the run's `inputs`, `outputs`, `steps`.
+    fn scope(&self, value: &Value, text: &str) -> Scope {
+        let json = |value: &Value| template::from_json(value);
+        let mut scope = Scope::new();
+        scope.set("value", json(value));
+        scope.set("text", json(&Value::from(text)));
+        scope.set("inputs", json(&self.played.inputs));
+        scope.set("outputs", json(&self.end.outputs));
+        let steps = self.played.record.iter().flat_map(|record| &record.steps).filter(|step| !step.step.contains(['/', '[']));
+        let steps = steps.map(|step| {
+            let output = (step.status == "succeeded").then(|| json(&step.output));
+            let error = json(step.error.as_ref().unwrap_or(&Value::Null));
+            (step.step.as_str(), template::step_value(&step.step, &step.status, output, error, json(&step.details)))
+        });
+        scope.set("steps", template::object(steps.collect::<Vec<_>>()));
+        scope
+    }
+}
+
+/// Fills in what an author wrote in a check of a test.
+struct Names(Scope);
+
+impl Fill for Names {
+    type Error = FillError;
+
+    fn text(&self, text: &Text) -> Result<Value, FillError> {
+        template::compile(text)?.fill(&self.0).and_then(|value| template::to_json(&value))
+    }
+
+    fn filling(&self, filling: &Filling) -> Result<Value, FillError> {
+        Ok(match filling {
+            Filling::Constant(value) => value.clone(),
+            Filling::Text(text) => self.text(text)?,
+            Filling::List(list) => Value::Array(list.iter().map(|filling| self.filling(filling)).collect::<Result<_, _>>()?),
+            Filling::Map(map) => {
+                let pairs = map.iter().map(|(name, value)| Ok((name.clone(), self.filling(value)?)));
+                Value::Object(pairs.collect::<Result<Map<_, _>, FillError>>()?)
+            }
+        })
+    }
+
+    fn condition(&self, text: &Text) -> Result<bool, FillError> {
+        template::compile(text)?.fill_condition(&self.0)
+    }
+}
+
+/// A value as lines to compare.
+fn lines_of(value: &Value) -> String {
+    match value {
+        Value::String(text) => format!("{text}\n"),
+        other => serde_json::to_string_pretty(other).unwrap_or_default() + "\n",
+    }
+}
+
+/// The beginning of a text, on one line.
+fn shortened(text: &str) -> String {
+    const MOST: usize = 200;
+    let shown: String = text.chars().take(MOST).collect();
+    let more = if shown.len() < text.len() { " …" } else { "" };
+    format!("\"{}{more}\"", visible(&shown))
+}

@@ -1,0 +1,28 @@
+//! `flow test`: finds cases, runs each on each of its channels in virtual time, compares with what is expected and with goldens.
+//!
+//! | file | what |
+//! |---|---|
+//! | `discover` | which files hold tests |
+//! | `suite` | a checked test file, and its trials: one a case and channel |
+//! | `play` | runs one trial: the engine, a clock of its own, nothing goes outside |
+//! | `expect`, `leftover` | what the author expects; replies and mocks nobody asked for |
+//! | `file`, `diff` | golden files; how two texts differ |
+//! | `run` | all trials, on several threads |
+//! | `report` | drawing: for people, JSON, JUnit |
+//!
+//! How to add an expectation: its field in `model::Expect`, its comparison in `expect.rs`, a line in `docs/testing.md`.
+
+mod diff;
+mod discover;
+mod expect;
+mod file;
+mod leftover;
+mod play;
+pub mod report;
+mod run;
+mod suite;
+
+pub use diff::Diff;
+pub use discover::discover;
+pub use run::{Broken, Complaint, Golden, Options, Outcome, Report, run};
+pub use suite::Suite;

@@ -1,0 +1,213 @@
+//! Runs one trial in virtual time. Tables and files are really read; nothing else goes outside.
+
+use std::collections::VecDeque;
+use std::path::Path;
+use std::sync::Arc;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use serde_json::{Map, Value};
+
+use super::file::Sent;
+use super::suite::{Suite, Trial};
+use crate::driver::{Answer, Blocking, NoPerson};
+use crate::engine::{Command, Input, Mocks, Moment, Noted, Options, Reply, Request, Run, check_inputs};
+use crate::event::{Event, Failure, FailureKind, Happening, RunEnd, RunStart};
+use crate::journal::{Record, record};
+use crate::load::WrittenRules;
+use crate::model::{Field, FieldKind, Limits, TestCase};
+
+/// The time of a test that has no `now`: a Monday morning.
+const NOW: &str = "2026-01-05T09:00:00Z";
+/// Most answers and timers of one run.
+const MOST_TURNS: usize = 200_000;
+/// The exit code of a run that cannot start: its inputs, channel or person are not what the pipeline asks for.
+const USAGE: u8 = 2;
+/// The exit code of a run that cannot start because a table cannot be read.
+const FAILED: u8 = 6;
+
+/// What became of a trial.
+pub(super) struct Played {
+    pub(super) ending: Ending,
+    pub(super) inputs: Value,
+    pub(super) person: Value,
+    pub(super) sent: Vec<Sent>,
+    pub(super) record: Option<Record>,
+    pub(super) is_refined: bool,
+    pub(super) noted: Noted,
+}
+
+/// How it ended.
+pub(super) enum Ending {
+    Over(Box<RunEnd>),
+    /// It did not start: exit code and why.
+    NotStarted(u8, Vec<String>),
+    /// It does not end.
+    Endless(String),
+}
+
+impl Played {
+    fn not_started(exit: u8, problems: Vec<String>) -> Played {
+        Played {
+            ending: Ending::NotStarted(exit, problems),
+            inputs: Value::Null,
+            person: Value::Null,
+            sent: vec![],
+            record: None,
+            is_refined: false,
+            noted: Noted::default(),
+        }
+    }
+}
+
+/// Runs a trial to its end.
+pub(super) fn play(suite: &Suite, trial: &Trial, world: &Blocking) -> Played {
+    let pipeline = suite.pipeline();
+    let case = &suite.test.cases[trial.case];
+    if trial.channel.is_some() && suite.channel(trial.channel.as_deref()).is_none() {
+        let name = trial.channel.as_deref().unwrap_or_default();
+        return Played::not_started(USAGE, vec![format!("the pipeline has no channel \"{name}\"")]);
+    }
+    let home = suite.path.parent().unwrap_or(Path::new(""));
+    let inputs = match check_inputs(pipeline, given(case, pipeline.input_fields(), home)) {
+        Ok(inputs) => inputs,
+        Err(problems) => return Played::not_started(USAGE, problems),
+    };
+    let person = match world.find_person(pipeline, &inputs) {
+        Ok(person) => Arc::new(Value::Object(person)),
+        Err(problem) => {
+            let exit = if matches!(problem, NoPerson::Unknown(_)) { USAGE } else { FAILED };
+            return Played::not_started(exit, vec![problem.to_string()]);
+        }
+    };
+    let inputs = Arc::new(Value::Object(inputs));
+    let now = case.now.as_ref().map_or(NOW, |now| now.as_str());
+    let now = DateTime::parse_from_rfc3339(now).map(|now| now.with_timezone(&Utc)).unwrap_or_default();
+    let run = Run::new("r_test", suite.plan.clone(), options(case), Moment { wall: now, ms: 0 });
+    let mut stage = Stage { run, now, ms: 0, events: vec![], out: VecDeque::new(), sent: vec![] };
+    stage.take(Input::Start(Box::new(RunStart {
+        pipeline: pipeline.name.value.clone(),
+        hash: pipeline.hash.clone(),
+        inputs: inputs.clone(),
+        channel: trial.channel.clone(),
+        person: person.clone(),
+        now,
+        scripted: true,
+        seed: 1,
+        marks: crate::engine::marks(&suite.plan.program),
+    })));
+    let ending = stage.play(world);
+    let is_refined = stage.events.iter().any(|event| matches!(event.happening, Happening::RefinementStarted { .. }));
+    Played {
+        ending,
+        inputs: (*inputs).clone(),
+        person: (*person).clone(),
+        sent: stage.sent,
+        record: record(&stage.events),
+        is_refined,
+        noted: stage.run.noted(),
+    }
+}
+
+fn options(case: &TestCase) -> Options {
+    Options {
+        secrets: Default::default(),
+        env: Default::default(),
+        default_model: None,
+        replies: Some(case.replies.clone()),
+        mocks: Mocks { by_name: case.mocks.iter().map(|(name, mock)| (name.clone(), mock.value.clone())).collect(), refuses_effects: true },
+        written: Box::new(WrittenRules),
+        limits: Limits::default(),
+    }
+}
+
+/// The inputs of a case. A path in a test file is relative to that file.
+fn given(case: &TestCase, fields: &[Field], home: &Path) -> Map<String, Value> {
+    let mut given = Map::new();
+    for (name, value) in &case.inputs {
+        let field = fields.iter().find(|field| field.name == *name);
+        let kind = |field: &Field| matches!(field.kind, FieldKind::File | FieldKind::Folder);
+        let is_path = field.is_some_and(|field| kind(field) || field.items.as_deref().is_some_and(kind));
+        let value = if is_path { placed(&value.value, home) } else { value.value.clone() };
+        given.insert(name.clone(), value);
+    }
+    given
+}
+
+fn placed(value: &Value, home: &Path) -> Value {
+    match value {
+        Value::String(path) => home.join(path).to_string_lossy().into_owned().into(),
+        Value::Array(list) => list.iter().map(|value| placed(value, home)).collect(),
+        other => other.clone(),
+    }
+}
+
+/// The engine with a clock that jumps from timer to timer.
+struct Stage {
+    run: Run,
+    now: DateTime<Utc>,
+    ms: u64,
+    events: Vec<Event>,
+    /// Calls that are out, oldest first.
+    out: VecDeque<(u64, Request)>,
+    sent: Vec<Sent>,
+}
+
+impl Stage {
+    fn play(&mut self, world: &Blocking) -> Ending {
+        for _ in 0..MOST_TURNS {
+            if let Some(end) = self.run.state().finished.clone() {
+                return Ending::Over(Box::new(end));
+            }
+            if let Some((call, request)) = self.out.pop_front() {
+                let result = self.answer(call, request, world);
+                self.take(Input::Reply { call, result });
+            } else if let Some(at) = self.run.next_timeout() {
+                self.ms = self.ms.max(at);
+                self.take(Input::Tick);
+            } else {
+                return Ending::Endless("the run does not end: nothing is awaited, and no timer is set".into());
+            }
+        }
+        Ending::Endless(format!("the run does not end: {MOST_TURNS} answers and timers were not enough"))
+    }
+
+    fn take(&mut self, input: Input) {
+        let wall = TimeDelta::try_milliseconds(self.ms as i64).and_then(|ms| self.now.checked_add_signed(ms)).unwrap_or(self.now);
+        self.run.handle(input, Moment { wall, ms: self.ms });
+        while let Some(event) = self.run.next_event() {
+            self.events.push(event);
+        }
+        while let Some(command) = self.run.next_command() {
+            match command {
+                Command::Call { call, request } => self.out.push_back((call, *request)),
+                Command::Cancel { call } => self.out.retain(|(out, _)| *out != call),
+            }
+        }
+    }
+
+    fn answer(&mut self, call: u64, request: Request, world: &Blocking) -> Answer {
+        match request {
+            Request::Print(parts) => {
+                let (step, to) = self.sender(call);
+                self.sent.push(Sent { step, to, parts });
+                Ok(Reply::Sent(String::new()))
+            }
+            Request::Scripted(_) | Request::Query(_) | Request::Read(_) | Request::List { .. } | Request::Open { .. } => {
+                world.carry_out(request)
+            }
+            // The engine lets none of these out; a new way outside would end here.
+            Request::Model(_) | Request::Http(_) | Request::Mail(_) | Request::Write { .. } => {
+                Err(Failure::new(FailureKind::Denied, "a test reaches nothing outside; give the step a mock"))
+            }
+        }
+    }
+
+    /// The `send` step behind a call, and its receiver.
+    fn sender(&self, call: u64) -> (String, String) {
+        let called = self.events.iter().rev().find_map(|event| match &event.happening {
+            Happening::ToolCalled { step, call: known, tool, .. } if *known == call => Some((step.to_string(), tool.clone())),
+            _ => None,
+        });
+        called.unwrap_or_default()
+    }
+}

@@ -1,0 +1,60 @@
+//! For people: a line a trial, then what failed.
+
+use super::super::run::{Golden, Report};
+use super::told;
+use crate::diagnostic::visible;
+
+/// All lines; with `only_bad`, nothing about what passed.
+pub fn human(report: &Report, colour: bool, only_bad: bool) -> String {
+    let word = |word: &str, code: &str| if colour { format!("\x1b[{code}m{word}\x1b[0m") } else { word.to_string() };
+    let mut out = String::new();
+    for outcome in &report.outcomes {
+        let mark = match (outcome.complaints.is_empty(), &outcome.golden) {
+            (false, _) => word("FAIL", "1;31"),
+            (true, Some(Golden::Written(_))) => word("new ", "33"),
+            (true, _) => word("ok  ", "32"),
+        };
+        if !only_bad || !outcome.complaints.is_empty() {
+            out.push_str(&format!("{mark} {}\n", visible(&outcome.name)));
+        }
+    }
+    for outcome in report.outcomes.iter().filter(|outcome| !outcome.complaints.is_empty()) {
+        out.push_str(&format!("\n{} {}\n", word("FAIL", "1;31"), visible(&outcome.name)));
+        for complaint in &outcome.complaints {
+            let text = told(outcome, complaint, colour);
+            out.extend(text.lines().map(|line| format!("  {line}\n")));
+        }
+    }
+    for broken in &report.broken {
+        out.push_str(&format!("\n{} {}\n{}", word("FAIL", "1;31"), visible(&broken.file), broken.drawn));
+    }
+    if !report.orphans.is_empty() {
+        out.push_str("\nThese goldens belong to no case; remove them, or mend the case:\n");
+        out.extend(report.orphans.iter().map(|path| format!("  {}\n", visible(&path.display().to_string()))));
+    }
+    let written: Vec<_> = report
+        .outcomes
+        .iter()
+        .filter_map(|outcome| if let Some(Golden::Written(path)) = &outcome.golden { Some(path) } else { None })
+        .collect();
+    if !written.is_empty() && !only_bad {
+        out.push_str("\nWritten; look at the changes before you keep them:\n");
+        out.extend(written.iter().map(|path| format!("  {}\n", visible(&path.display().to_string()))));
+    }
+    out
+}
+
+/// `12 passed, 1 failed`, and what else there is to count.
+pub fn summary(report: &Report) -> String {
+    let (passed, failed) = report.counts();
+    let written = report.outcomes.iter().filter(|outcome| matches!(outcome.golden, Some(Golden::Written(_)))).count();
+    let counted = |count: usize, one: &str, many: &str| match count {
+        0 => String::new(),
+        1 => format!(", 1 {one}"),
+        _ => format!(", {count} {many}"),
+    };
+    let broken = counted(report.broken.len(), "file with errors", "files with errors");
+    let orphans = counted(report.orphans.len(), "unused golden", "unused goldens");
+    let written = counted(written, "golden written", "goldens written");
+    format!("{passed} passed, {failed} failed{broken}{orphans}{written}")
+}

@@ -1,0 +1,269 @@
+//! Runs all trials, on several threads, and puts together what they gave.
+
+use std::collections::BTreeSet;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use super::diff::Diff;
+use super::file;
+use super::play::{Ending, Played, play};
+use super::suite::{Suite, Trial};
+use super::{expect, leftover};
+use crate::driver::{Blocking, Ports};
+use crate::event::RunStatus;
+
+/// Stack of a thread that runs the engine, in bytes.
+const STACK: usize = 64 * 1024 * 1024;
+/// Most threads.
+const MOST_THREADS: usize = 8;
+
+/// How to run.
+pub struct Options<'a> {
+    /// Only trials with this text in `FILE/CASE/CHANNEL`.
+    pub filter: Option<&'a str>,
+    /// Write goldens instead of comparing with them.
+    pub update: bool,
+    /// The exit code of a status.
+    pub exit_of: fn(RunStatus) -> u8,
+    /// Tables and files.
+    pub ports: Ports,
+}
+
+/// What is wrong with a trial.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Complaint {
+    /// One sentence.
+    pub message: String,
+    /// The line of the test file it is about.
+    pub line: Option<usize>,
+    /// What the old side is called, and how the new one differs.
+    pub diff: Option<(String, Diff)>,
+}
+
+impl Complaint {
+    /// A sentence alone.
+    pub(super) fn new(message: impl Into<String>) -> Complaint {
+        Complaint { message: message.into(), line: None, diff: None }
+    }
+}
+
+/// What was done with a golden.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Golden {
+    /// It is as it was.
+    Same,
+    /// `--update` wrote it.
+    Written(PathBuf),
+    /// It is missing or differs; the complaints tell.
+    Wrong,
+}
+
+/// What became of a trial.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outcome {
+    /// The test file.
+    pub file: String,
+    /// The case.
+    pub case: String,
+    /// Its line.
+    pub line: usize,
+    /// The channel.
+    pub channel: Option<String>,
+    /// `FILE/CASE/CHANNEL`.
+    pub name: String,
+    /// What is wrong; nothing: it passed.
+    pub complaints: Vec<Complaint>,
+    /// Its golden; `None`: it has none.
+    pub golden: Option<Golden>,
+}
+
+/// A file that could not be run because of its mistakes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Broken {
+    /// The file.
+    pub file: String,
+    /// Its mistakes as `flow validate` draws them.
+    pub drawn: String,
+    /// One line a mistake.
+    pub lines: Vec<String>,
+}
+
+/// What all trials gave.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Report {
+    /// In the order of files, cases and channels.
+    pub outcomes: Vec<Outcome>,
+    /// Goldens that belong to no case.
+    pub orphans: Vec<PathBuf>,
+    /// Files with mistakes.
+    pub broken: Vec<Broken>,
+}
+
+impl Report {
+    /// How many trials passed and failed.
+    pub fn counts(&self) -> (usize, usize) {
+        let passed = self.outcomes.iter().filter(|outcome| outcome.complaints.is_empty()).count();
+        (passed, self.outcomes.len() - passed)
+    }
+
+    /// Whether nothing is wrong.
+    pub fn is_good(&self) -> bool {
+        self.counts().1 == 0 && self.orphans.is_empty() && self.broken.is_empty()
+    }
+}
+
+/// Runs the trials of these suites.
+pub fn run(suites: &[Suite], options: &Options) -> Report {
+    let all: Vec<Trial> = suites.iter().enumerate().flat_map(|(index, suite)| suite.trials(index)).collect();
+    let is_wanted = |trial: &Trial| options.filter.is_none_or(|text| trial.name.contains(text));
+    let wanted: Vec<&Trial> = all.iter().filter(|trial| is_wanted(trial)).collect();
+    let mut results = on_threads(suites, &wanted, options).into_iter();
+    // By place in `all`; those that were filtered out have none.
+    let mut results: Vec<Option<Tried>> = all.iter().map(|trial| if is_wanted(trial) { results.next() } else { None }).collect();
+    for (index, suite) in suites.iter().enumerate() {
+        let places: Vec<usize> = (0..all.len()).filter(|place| all[*place].suite == index).collect();
+        let judged = |place: &usize| {
+            let tried = results[*place].as_ref().filter(|tried| tried.ended_well);
+            (&all[*place], tried.and_then(|tried| tried.played.as_ref()))
+        };
+        let trials: Vec<_> = places.iter().map(judged).collect();
+        for (first, complaint) in leftover::of_suite(suite, &trials) {
+            if let Some(tried) = &mut results[places[first]] {
+                tried.complaints.push(complaint);
+            }
+        }
+    }
+    let owned: BTreeSet<PathBuf> = all.iter().zip(&results).flat_map(|(trial, tried)| owned(&suites[trial.suite], trial, tried)).collect();
+    let tests: Vec<&std::path::Path> = suites.iter().map(|suite| suite.path.as_path()).collect();
+    let outcomes = all.iter().zip(results).filter_map(|(trial, tried)| Some(outcome(&suites[trial.suite], trial, tried?))).collect();
+    Report { outcomes, orphans: file::orphans(&tests, &owned), broken: vec![] }
+}
+
+/// A trial that was run.
+struct Tried {
+    played: Option<Played>,
+    ended_well: bool,
+    complaints: Vec<Complaint>,
+    golden: Option<Golden>,
+}
+
+fn on_threads(suites: &[Suite], trials: &[&Trial], options: &Options) -> Vec<Tried> {
+    let results: Vec<Mutex<Option<Tried>>> = trials.iter().map(|_| Mutex::new(None)).collect();
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let world = Blocking::new(options.ports.clone());
+        while let Some((trial, result)) = {
+            let place = next.fetch_add(1, Ordering::Relaxed);
+            trials.get(place).zip(results.get(place))
+        } {
+            let tried = match &world {
+                Ok(world) => guarded(&suites[trial.suite], trial, world, options),
+                Err(error) => fault(format!("the test cannot be run: {error}")),
+            };
+            *result.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(tried);
+        }
+    };
+    let threads = std::thread::available_parallelism().map_or(2, |n| n.get().max(2)).min(MOST_THREADS).min(trials.len());
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            // With fewer threads than wished for the others do the work; with none, this one does.
+            let _ = std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, work);
+        }
+    });
+    work();
+    let taken = results.into_iter().map(|result| result.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner));
+    taken.map(|tried| tried.unwrap_or_else(|| fault("the test was not run".into()))).collect()
+}
+
+fn fault(message: String) -> Tried {
+    Tried { played: None, ended_well: false, complaints: vec![Complaint::new(message)], golden: None }
+}
+
+/// One trial; a fault of `flow` in it fails it alone.
+fn guarded(suite: &Suite, trial: &Trial, world: &Blocking, options: &Options) -> Tried {
+    catch_unwind(AssertUnwindSafe(|| try_one(suite, trial, world, options)))
+        .unwrap_or_else(|_| fault("flow met a fault of its own; please report it with the lines above".into()))
+}
+
+fn try_one(suite: &Suite, trial: &Trial, world: &Blocking, options: &Options) -> Tried {
+    let case = &suite.test.cases[trial.case];
+    let played = play(suite, trial, world);
+    let mut complaints = expect::compare(suite, trial, &played, options.exit_of);
+    let ended_well = expect::ended_as_expected(&case.expect.clone().unwrap_or_default(), &played.ending);
+    if ended_well {
+        complaints.extend(leftover::of_trial(suite, trial, &played));
+    }
+    let golden = if case.golden { golden(suite, trial, &played, options.update, &mut complaints) } else { None };
+    Tried { played: Some(played), ended_well, complaints, golden }
+}
+
+/// Where the golden of a trial stands.
+fn golden_path(suite: &Suite, trial: &Trial, has_sent: bool) -> PathBuf {
+    let case = &suite.test.cases[trial.case];
+    let extension = suite.channel(trial.channel.as_deref()).map_or("txt", |channel| channel.body.extension());
+    let several = suite.channels(case).len() > 1;
+    file::folder(&suite.path).join(&case.id.value).join(file::name(trial.channel.as_deref(), extension, has_sent, several))
+}
+
+fn golden(suite: &Suite, trial: &Trial, played: &Played, update: bool, complaints: &mut Vec<Complaint>) -> Option<Golden> {
+    let Ending::Over(end) = &played.ending else { return None };
+    let has_sent = !played.sent.is_empty();
+    let path = golden_path(suite, trial, has_sent);
+    let now = if has_sent { file::of_sent(&played.sent) } else { file::of_outputs(&end.outputs) };
+    let before = match std::fs::read(&path) {
+        Ok(bytes) => Some(String::from_utf8_lossy(&bytes).into_owned()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
+        Err(error) => {
+            complaints.push(Complaint::new(format!("cannot read golden {}: {error}", path.display())));
+            return Some(Golden::Wrong);
+        }
+    };
+    if before.as_ref() == Some(&now) {
+        return Some(Golden::Same);
+    }
+    // A run that is not as expected is nothing to compare later ones with.
+    if update && complaints.is_empty() {
+        return Some(match file::write(&path, &now) {
+            Ok(()) => Golden::Written(path),
+            Err(error) => {
+                complaints.push(Complaint::new(format!("cannot write golden {}: {error}", path.display())));
+                Golden::Wrong
+            }
+        });
+    }
+    let nothing = if has_sent { "" } else { " (nothing was sent, so it holds the outputs)" };
+    let not_written = if update { "; it was not written, since the run is not as expected" } else { "" };
+    let message = match &before {
+        Some(_) => format!("golden {} differs{not_written}", path.display()),
+        None if update => format!("golden {} is missing{nothing}{not_written}", path.display()),
+        None => format!("golden {} is missing{nothing}; if this is right, run flow test --update", path.display()),
+    };
+    let diff = Diff::of(&before.unwrap_or_default(), &now).map(|diff| ("golden".to_string(), diff));
+    complaints.push(Complaint { diff, ..Complaint::new(message) });
+    Some(Golden::Wrong)
+}
+
+/// The goldens that belong to a trial. One that was not run, or went wrong, may have either.
+fn owned(suite: &Suite, trial: &Trial, tried: &Option<Tried>) -> Vec<PathBuf> {
+    let has_sent = |tried: &Tried| tried.played.as_ref().is_some_and(|played| !played.sent.is_empty());
+    match tried {
+        _ if !suite.test.cases[trial.case].golden => vec![],
+        Some(tried) if tried.ended_well => vec![golden_path(suite, trial, has_sent(tried))],
+        _ => vec![golden_path(suite, trial, true), golden_path(suite, trial, false)],
+    }
+}
+
+fn outcome(suite: &Suite, trial: &Trial, tried: Tried) -> Outcome {
+    let case = &suite.test.cases[trial.case];
+    Outcome {
+        file: suite.path.display().to_string(),
+        case: case.id.value.clone(),
+        line: suite.line(case.id.span),
+        channel: trial.channel.clone(),
+        name: trial.name.clone(),
+        complaints: tried.complaints,
+        golden: tried.golden,
+    }
+}

@@ -1,0 +1,78 @@
+//! A checked test file and its trials.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::load::Loaded;
+use crate::model::{Channel, Channels, Pipeline, TestCase, TestFile};
+use crate::plan::Plan;
+use crate::source::{Sources, Span};
+
+/// A test file without errors, and what it tests.
+pub struct Suite {
+    /// The file; goldens stand beside it.
+    pub path: PathBuf,
+    /// Its cases.
+    pub test: TestFile,
+    /// Everything that was read.
+    pub sources: Sources,
+    /// The pipeline under test.
+    pub plan: Arc<Plan>,
+}
+
+/// One case on one channel.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Trial {
+    /// Which suite and case.
+    pub(super) suite: usize,
+    pub(super) case: usize,
+    /// The channel; `None`: the pipeline lists none.
+    pub(super) channel: Option<String>,
+    /// `FILE/CASE/CHANNEL`, for people and filters.
+    pub(super) name: String,
+}
+
+impl Suite {
+    /// From a file that was loaded and has no errors; `None`: it holds no tests.
+    pub fn new(path: &Path, loaded: Loaded, plan: Arc<Plan>) -> Option<Suite> {
+        let test = loaded.tests?;
+        let has_pipeline = !plan.program.pipelines.is_empty();
+        has_pipeline.then(|| Suite { path: path.to_path_buf(), test, sources: loaded.sources, plan })
+    }
+
+    /// The pipeline under test.
+    pub(super) fn pipeline(&self) -> &Pipeline {
+        &self.plan.program.pipelines[0]
+    }
+
+    /// Each case on each of its channels, in the order of the file.
+    pub(super) fn trials(&self, suite: usize) -> Vec<Trial> {
+        let mut trials = vec![];
+        for (index, case) in self.test.cases.iter().enumerate() {
+            for channel in self.channels(case) {
+                let shown = channel.as_ref().map(|name| format!("/{name}")).unwrap_or_default();
+                let name = format!("{}/{}{shown}", self.path.display(), case.id.value);
+                trials.push(Trial { suite, case: index, channel, name });
+            }
+        }
+        trials
+    }
+
+    /// The channels a case runs on.
+    pub(super) fn channels(&self, case: &TestCase) -> Vec<Option<String>> {
+        match &case.channels {
+            Channels::Named(names) => names.iter().map(|name| Some(name.value.clone())).collect(),
+            Channels::Default => vec![self.pipeline().channels.first().map(|channel| channel.name.clone())],
+        }
+    }
+
+    /// A channel of the pipeline by its name.
+    pub(super) fn channel(&self, name: Option<&str>) -> Option<&Channel> {
+        self.pipeline().channels.iter().find(|channel| Some(channel.name.as_str()) == name).map(|channel| &**channel)
+    }
+
+    /// The line a span begins on.
+    pub(super) fn line(&self, span: Span) -> usize {
+        self.sources.start(span).line
+    }
+}
