@@ -1,0 +1,286 @@
+//! Every code has a file that yields it and the nearest correct file, which is silent; what the pages of `flow explain` show is run.
+//!
+//! How to add a code: `tests/check/err/F123_words.yaml` and `tests/check/ok/F123_words.yaml`, then `FLOW_UPDATE=1 cargo test --test it check`
+//! to write the `.out`. A first line `# also: F105` names further codes the file yields. Files that cases name stand in
+//! `tests/check/parts`, `channels` and `style_guides`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use flow::adapter::files::DiskFiles;
+use flow::check::{Checked, check_file};
+use flow::diagnostic::{Code, Severity};
+use flow::port::{FileProblem, Files};
+use flow::report::{Findings, human, json, page};
+
+/// The project all cases stand in.
+const PROJECT: &str = "tests/check";
+
+/// Codes without cases, and why.
+const WITHOUT_CASES: &[(&str, &str)] = &[
+    ("F310", "dialogue and task are not yet available"),
+    ("F311", "dialogue is not yet available"),
+    ("F312", "plan is not yet available"),
+    ("F313", "task is not yet available"),
+    ("F314", "approval is not yet available"),
+    ("F614", "python is not yet available"),
+    ("F702", "flow test tells of goldens that belong to no case"),
+    ("F703", "not told yet: tests may stand anywhere in the project"),
+];
+
+/// Checks a case. Codes about parts of the language that cannot run yet have cases all the same: that a part is not yet available (F910)
+/// is no finding there.
+fn check(path: &str) -> Checked {
+    of_available(check_file(Path::new(path), Path::new(PROJECT), &DiskFiles), code_of(path))
+}
+
+fn of_available(mut checked: Checked, code: &str) -> Checked {
+    if code != Code::NotYetAvailable.id() {
+        checked.diagnostics.retain(|d| d.code != Code::NotYetAvailable);
+    }
+    checked
+}
+
+/// The YAML files directly in a folder.
+#[expect(clippy::unwrap_used, reason = "part of each test below")]
+fn cases(folder: &str) -> Vec<String> {
+    let entries = std::fs::read_dir(Path::new(PROJECT).join(folder)).unwrap();
+    let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let mut cases: Vec<String> = names.filter(|name| name.ends_with(".yaml")).collect();
+    cases.sort();
+    cases.into_iter().map(|name| format!("{PROJECT}/{folder}/{name}")).collect()
+}
+
+fn code_of(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or_default().get(..4).unwrap_or_default()
+}
+
+/// The findings of a case in the format for people: its own code, and whatever else is more than a remark.
+fn drawn(checked: &Checked, code: &str) -> String {
+    let shown: Vec<_> = checked.diagnostics.iter().filter(|d| d.severity() != Severity::Info || d.code.id() == code).cloned().collect();
+    human(&Findings::new(&checked.loaded.sources, &shown), false)
+}
+
+fn codes(checked: &Checked) -> BTreeSet<&'static str> {
+    checked.diagnostics.iter().map(|d| d.code.id()).collect()
+}
+
+fn graver(checked: &Checked) -> BTreeSet<&'static str> {
+    checked.diagnostics.iter().filter(|d| d.severity() != Severity::Info).map(|d| d.code.id()).collect()
+}
+
+#[test]
+fn each_wrong_file_yields_its_own_code_and_what_is_written_beside_it() {
+    let mut wrong = vec![];
+    for path in cases("err") {
+        let checked = check(&path);
+        let code = code_of(&path);
+        let text = std::fs::read_to_string(&path).unwrap_or_default();
+        let also: BTreeSet<&str> =
+            text.lines().next().and_then(|line| line.strip_prefix("# also: ")).into_iter().flat_map(|list| list.split(", ")).collect();
+        let extra: Vec<&str> = graver(&checked).into_iter().filter(|found| *found != code && !also.contains(found)).collect();
+        let missing: Vec<&str> = also.iter().chain([&code]).copied().filter(|code| !codes(&checked).contains(code)).collect();
+        if !extra.is_empty() || !missing.is_empty() {
+            wrong.push(format!("{path}: too many {extra:?}, missing {missing:?}\n{}", drawn(&checked, code)));
+        }
+        let out = PathBuf::from(&path).with_extension("out");
+        let found = drawn(&checked, code);
+        if std::env::var_os("FLOW_UPDATE").is_some() {
+            std::fs::write(&out, &found).unwrap();
+        } else if std::fs::read_to_string(&out).unwrap_or_default() != found {
+            wrong.push(format!("{} differs; FLOW_UPDATE=1 writes it:\n{found}", out.display()));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn each_right_file_is_silent() {
+    let loud: Vec<String> = cases("ok")
+        .into_iter()
+        .map(|path| (check(&path), path))
+        .filter(|(checked, path)| !graver(checked).is_empty() || codes(checked).contains(code_of(path)))
+        .map(|(checked, path)| format!("{path}:\n{}", drawn(&checked, code_of(&path))))
+        .collect();
+    assert!(loud.is_empty(), "{}", loud.join("\n"));
+}
+
+#[test]
+fn each_code_has_a_wrong_and_a_right_file() {
+    let names = |folder: &str| -> BTreeSet<String> { cases(folder).iter().map(|path| code_of(path).to_owned()).collect() };
+    let (err, ok) = (names("err"), names("ok"));
+    let mut lacking = vec![];
+    for code in Code::ALL {
+        let id = code.id();
+        let excused = WITHOUT_CASES.iter().any(|(without, _)| *without == id);
+        if !excused && !err.contains(id) {
+            lacking.push(format!("err/{id}"));
+        }
+        if !excused && !ok.contains(id) {
+            lacking.push(format!("ok/{id}"));
+        }
+    }
+    let has_page = |code: &&Code| !page(**code).is_empty();
+    for code in Code::ALL.iter().filter(|code| err.contains(code.id()) && !has_page(code)) {
+        lacking.push(format!("docs/codes/{}.md", code.id()));
+    }
+    assert!(lacking.is_empty(), "{lacking:?} are missing, or their line in src/report/pages.rs");
+    for name in err.iter().chain(&ok) {
+        assert!(Code::find(name).is_some(), "no code is called {name}");
+        assert!(WITHOUT_CASES.iter().all(|(without, _)| without != name), "{name} has cases: take it out of the list");
+    }
+}
+
+/// A file that stands in no folder, among the files of the project.
+struct Page(String);
+
+const PAGE: &str = "tests/check/example.yaml";
+
+impl Files for Page {
+    fn read_text(&self, path: &Path) -> Result<String, FileProblem> {
+        if path == Path::new(PAGE) { Ok(self.0.clone()) } else { DiskFiles.read_text(path) }
+    }
+    fn exists(&self, path: &Path) -> bool {
+        path == Path::new(PAGE) || DiskFiles.exists(path)
+    }
+    fn names(&self, folder: &Path) -> Vec<String> {
+        DiskFiles.names(folder)
+    }
+    fn real_path(&self, path: &Path) -> Option<PathBuf> {
+        if path == Path::new(PAGE) { Some(DiskFiles.real_path(path.parent()?)?.join("example.yaml")) } else { DiskFiles.real_path(path) }
+    }
+}
+
+/// The YAML below a heading of a page. What is left out there, the head of the file and the agents it may use, is put before it.
+fn block(page: &str, heading: &str) -> Option<String> {
+    let (_, below) = page.split_once(&format!("\n## {heading}\n\n```yaml\n"))?;
+    let (yaml, _) = below.split_once("\n```")?;
+    let mut head = String::new();
+    if !yaml.starts_with("flow:") {
+        head.push_str("flow: 1\nname: example\n");
+        if !yaml.contains("imports:") && !yaml.contains("agents:") {
+            head.push_str("imports: [parts/team.yaml]\n");
+        }
+    }
+    Some(format!("{head}{yaml}\n"))
+}
+
+#[test]
+fn the_pages_show_what_happens() {
+    let mut wrong = vec![];
+    for code in Code::ALL {
+        let page = page(*code);
+        if page.is_empty() {
+            continue;
+        }
+        let id = code.id();
+        if !page.starts_with(&format!("# {id} {}\n", code.name())) {
+            wrong.push(format!("{id}: the first line is not \"# {id} {}\"", code.name()));
+        }
+        let (Some(bad), Some(good)) = (block(page, "Wrong"), block(page, "Right")) else {
+            wrong.push(format!("{id}: no wrong or no right block"));
+            continue;
+        };
+        let check = |yaml: String| of_available(check_file(Path::new(PAGE), Path::new(PROJECT), &Page(yaml)), id);
+        let (bad, good) = (check(bad), check(good));
+        if !codes(&bad).contains(id) {
+            wrong.push(format!("{id}: the wrong block does not yield it, but {:?}", codes(&bad)));
+        }
+        if codes(&good).contains(id) || good.has_errors() {
+            wrong.push(format!("{id}: the right block yields\n{}", drawn(&good, id)));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Line and code of each finding that is more than a remark.
+fn lines(checked: &Checked) -> Vec<(usize, &'static str)> {
+    let graver = checked.diagnostics.iter().filter(|d| d.severity() != Severity::Info && d.span.file.0 == 0);
+    graver.map(|d| (checked.loaded.sources.start(d.span).line, d.code.id())).collect()
+}
+
+#[test]
+fn twenty_mistakes_in_one_file_are_found_at_once() {
+    let expected = [
+        (5, "F020"),
+        (11, "F300"),
+        (13, "F008"),
+        (17, "F002"),
+        (18, "F213"),
+        (19, "F303"),
+        (20, "F205"),
+        (21, "F205"),
+        (22, "F300"),
+        (23, "F204"),
+        (23, "F202"),
+        (25, "F110"),
+        (28, "F203"),
+        (29, "F209"),
+        (31, "F201"),
+        (31, "F208"),
+        (31, "F101"),
+        (32, "F100"),
+        (32, "F008"),
+    ];
+    assert_eq!(lines(&check("tests/check/many/twenty.yaml")), expected);
+}
+
+#[test]
+fn before_a_line_that_cannot_be_read_all_is_checked_and_behind_it_nothing_is_missed() {
+    let expected = [(5, "F201"), (7, "F205"), (8, "F001")];
+    assert_eq!(lines(&check("tests/check/many/cut.yaml")), expected);
+}
+
+#[test]
+fn the_same_files_give_the_same_bytes_in_any_order() {
+    let paths = [
+        "tests/check/many/cut.yaml",
+        "tests/check/err/F208_names_out_of_place.yaml",
+        "tests/check/err/F301_definitions_that_nothing_uses.yaml",
+    ];
+    let draw = |path: &str| {
+        let checked = check(path);
+        json(&Findings::new(&checked.loaded.sources, &checked.diagnostics))
+    };
+    let first: BTreeMap<&str, String> = paths.iter().map(|path| (*path, draw(path))).collect();
+    for round in 0..100usize {
+        // Each round begins elsewhere and steps differently through the list, whose length is a prime number.
+        for index in 0..paths.len() {
+            let path = paths[(round + index * (round % 2 + 1)) % paths.len()];
+            assert_eq!(draw(path), first[path], "round {round}");
+        }
+    }
+}
+
+#[test]
+fn messages_and_help_are_plain_words() {
+    const JARGON: [&str; 12] =
+        ["mapping", "sequence", "string", "scalar", "integer", "boolean", "null", "node", "graph", "regex", "invalid", "illegal"];
+    const VERBS: [&str; 43] = [
+        "add", "ask", "change", "check", "choose", "compare", "correct", "fill", "give", "keep", "leave", "look", "make", "mend", "move",
+        "name", "pass", "put", "quote", "read", "remove", "rename", "split", "take", "use", "write", "do", "spell", "close", "begin",
+        "indent", "replace", "delete", "define", "set", "say", "show", "turn", "end", "insert", "lower", "raise", "declare",
+    ];
+    let mut wrong = vec![];
+    for path in cases("err").into_iter().chain(["tests/check/many/twenty.yaml".to_owned()]) {
+        for found in check(&path).diagnostics {
+            let id = found.code.id();
+            if found.message.chars().count() > 160 {
+                wrong.push(format!("{id}: {} characters: {}", found.message.chars().count(), found.message));
+            }
+            if found.help.is_empty() {
+                wrong.push(format!("{id} has no help: {}", found.message));
+            }
+            for help in &found.help {
+                let first = help.split(|c: char| !c.is_alphabetic()).next().unwrap_or_default();
+                if !VERBS.contains(&first) {
+                    wrong.push(format!("{id}: help does not start with a verb: {help}"));
+                }
+            }
+            let outside: String = found.message.split('"').step_by(2).collect();
+            let words = outside.split(|c: char| !c.is_alphanumeric());
+            wrong.extend(words.filter(|word| JARGON.contains(word)).map(|word| format!("{id}: \"{word}\" in: {}", found.message)));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}

@@ -1,0 +1,309 @@
+//! `flow test`, through the program: tests that pass, and every way a test can fail.
+
+#![expect(clippy::unwrap_used, reason = "part of each test")]
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// The tests that ship with the project, in a folder of their own.
+struct Bench(TempDir);
+
+struct Ran {
+    exit: i32,
+    out: String,
+    err: String,
+}
+
+const TEST: &str = "reminder.test.yaml";
+const NOTE: &str = "goldens/reminder.test/missing_hours/note.txt";
+
+impl Bench {
+    fn new() -> Bench {
+        let folder = tempfile::tempdir().unwrap();
+        copy(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden_runner"), folder.path());
+        Bench(folder)
+    }
+
+    fn at(&self, path: &str) -> PathBuf {
+        self.0.path().join(path)
+    }
+
+    fn read(&self, path: &str) -> String {
+        std::fs::read_to_string(self.at(path)).unwrap()
+    }
+
+    fn write(&self, path: &str, text: &str) {
+        std::fs::create_dir_all(self.at(path).parent().unwrap()).unwrap();
+        std::fs::write(self.at(path), text).unwrap();
+    }
+
+    /// Replaces a text that occurs once or more.
+    fn edit(&self, path: &str, from: &str, to: &str) {
+        let text = self.read(path);
+        assert!(text.contains(from), "{path} has no {from:?}");
+        self.write(path, &text.replace(from, to));
+    }
+
+    fn command(&self, arguments: &[&str]) -> assert_cmd::Command {
+        let mut command = assert_cmd::Command::new(env!("CARGO_BIN_EXE_flow"));
+        command.current_dir(self.0.path()).env_remove("CI").env_remove("CLICOLOR_FORCE").args(["test"]).args(arguments);
+        command
+    }
+
+    fn run(&self, arguments: &[&str]) -> Ran {
+        ran(&mut self.command(arguments))
+    }
+
+    /// Runs everything and wants these failures, each in the report.
+    fn fails_with(&self, texts: &[&str]) -> Ran {
+        let ran = self.run(&[]);
+        assert_eq!(ran.exit, 1, "{}{}", ran.out, ran.err);
+        for text in texts {
+            assert!(ran.out.contains(text), "no {text:?} in\n{}", ran.out);
+        }
+        ran
+    }
+}
+
+fn ran(command: &mut assert_cmd::Command) -> Ran {
+    let output = command.output().unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    Ran { exit: output.status.code().unwrap(), out: text(output.stdout), err: text(output.stderr) }
+}
+
+pub(crate) fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap().flatten() {
+        let to = to.join(entry.file_name());
+        if entry.path().is_dir() {
+            copy(&entry.path(), &to);
+        } else {
+            std::fs::copy(entry.path(), to).unwrap();
+        }
+    }
+}
+
+#[test]
+fn tests_that_hold_pass_with_one_line_each() {
+    let ran = Bench::new().run(&[]);
+    assert_eq!((ran.exit, ran.err.as_str()), (0, "7 passed, 0 failed\n"), "{}", ran.out);
+    insta::assert_snapshot!(ran.out, @r"
+    ok   reminder.test.yaml/missing_hours/note
+    ok   reminder.test.yaml/missing_hours/card
+    ok   reminder.test.yaml/said_better/note
+    ok   reminder.test.yaml/never_kind/note
+    ok   reminder.test.yaml/model_away/note
+    ok   reminder.test.yaml/said_by_name/note
+    ok   reminder.test.yaml/nobody/note
+    ");
+}
+
+#[test]
+fn a_golden_that_differs_fails_and_shows_the_words() {
+    let bench = Bench::new();
+    bench.edit(NOTE, "32", "31");
+    let ran = bench.run(&["--filter", "missing_hours/note"]);
+    assert_eq!((ran.exit, ran.err.as_str()), (1, "0 passed, 1 failed\n"));
+    insta::assert_snapshot!(ran.out, @r"
+    FAIL reminder.test.yaml/missing_hours/note
+
+    FAIL reminder.test.yaml/missing_hours/note
+      golden goldens/reminder.test/missing_hours/note.txt differs
+            - golden   + this run
+          1 - You logged [-31-] of 40 hours so far. (1/2)
+          1 + You logged {+32+} of 40 hours so far. (1/2)
+          2   --- part 2 of 2 ---
+          3   Eight are missing, shall I help you to add them? (2/2)
+    ");
+}
+
+#[test]
+fn a_missing_golden_fails_until_update_writes_it() {
+    let bench = Bench::new();
+    let before = bench.read(NOTE);
+    std::fs::remove_file(bench.at(NOTE)).unwrap();
+    bench.fails_with(&["golden goldens/reminder.test/missing_hours/note.txt is missing; if this is right, run flow test --update"]);
+    let ran = bench.run(&["--update"]);
+    assert_eq!((ran.exit, ran.err.as_str()), (0, "7 passed, 0 failed, 1 golden written\n"), "{}", ran.out);
+    assert_eq!(bench.read(NOTE), before);
+    assert_eq!(bench.run(&[]).exit, 0);
+}
+
+#[test]
+fn update_is_refused_in_ci_and_for_runs_that_are_not_as_expected() {
+    let bench = Bench::new();
+    bench.edit(NOTE, "32", "31");
+    let refused = ran(bench.command(&["--update"]).env("CI", "true"));
+    assert_eq!(refused.exit, 2);
+    assert!(refused.err.contains("--update is refused where CI is set"), "{}", refused.err);
+    bench.edit(TEST, "hours: 32", "hours: 33");
+    let ran = bench.run(&["--update"]);
+    assert_eq!(ran.exit, 1);
+    assert!(ran.out.contains("differs; it was not written, since the run is not as expected"), "{}", ran.out);
+    assert!(bench.read(NOTE).contains("31"));
+}
+
+#[test]
+fn expectations_that_do_not_hold_name_their_line_and_what_was_found() {
+    let bench = Bench::new();
+    bench.edit(TEST, "hours: 32", "hours: 33");
+    bench.edit(TEST, "contains: shall I help", "contains: shall we help");
+    bench.edit(TEST, "deliver: succeeded", "deliver: skipped");
+    bench.edit(TEST, "status: quality_not_met, exit: 5, refined: true", "exit: 0, refined: false");
+    bench.edit(TEST, "exit: 2", "status: failed");
+    let ran = bench.fails_with(&[
+        "reminder.test.yaml:14: output \"hours\":",
+        "reminder.test.yaml:15: sent:",
+        "reminder.test.yaml:16: step \"deliver\": expected skipped, found succeeded",
+        "status: expected succeeded, found quality_not_met",
+        "exit: expected 0, found 5",
+        "expected the run to be not refined, it was refined",
+        "the run did not start (exit 2): there is no person \"p9\" in table \"people\"",
+    ]);
+    assert_eq!(ran.err, "3 passed, 4 failed\n");
+}
+
+#[test]
+fn replies_that_are_missing_or_left_over_fail_with_step_and_call() {
+    let bench = Bench::new();
+    bench.edit(TEST, "{ is_kind: Blame nobody. } }, passed]", "{ is_kind: Blame nobody. } }]");
+    bench.edit(TEST, "[You forgot eight hours!, ", "[You forgot eight hours!, Once more., Twice more., ");
+    bench.fails_with(&["there is no reply for call 2 of step \"validate\"; add one to replies"]);
+
+    let bench = Bench::new();
+    bench.edit(TEST, "add them?\"]", "add them?\", A third.]");
+    bench.fails_with(&["reminder.test.yaml:22: reply 3 of 3 for step \"compose\" is left over: call 3 never came"]);
+
+    let bench = Bench::new();
+    bench.edit("reminder.yaml", "  - id: fit\n", "  - { id: extra, agent: writer, prompt: More?, when: false }\n  - id: fit\n");
+    bench.edit(TEST, "  validate: passed\n", "  validate: passed\n  extra: More.\n");
+    let ran = bench.fails_with(&["reminder.test.yaml:9: the reply for step \"extra\" is left over: no model was asked there"]);
+    assert_eq!(ran.err, "6 passed, 1 failed\n", "{}", ran.out);
+}
+
+#[test]
+fn steps_that_act_outside_need_a_mock_and_mocks_need_a_step() {
+    let bench = Bench::new();
+    bench.edit(TEST, "  record: { status: 201, headers: {}, body: null }\n", "  logged: { hours: 32 }\n");
+    bench.fails_with(&["step \"record\" acts outside and has no mock; add one to mocks", "found failed at \"record\""]);
+
+    let bench = Bench::new();
+    bench.edit(
+        "reminder.yaml",
+        "    http: POST https://office.example/reminders\n",
+        "    when: false\n    http: POST https://office.example/reminders\n",
+    );
+    bench.edit(TEST, "record: succeeded", "record: skipped");
+    bench.fails_with(&["reminder.test.yaml:5: the mock of \"record\" is left over: it was never needed"]);
+}
+
+#[test]
+fn what_send_would_give_to_a_tool_is_taken_down_and_goes_nowhere() {
+    let bench = Bench::new();
+    bench.edit("reminder.yaml", "agents:\n", "tools:\n  mail: { smtp: \"127.0.0.1:1\", from: me@office.example }\nagents:\n");
+    bench.edit(
+        "reminder.yaml",
+        "    send: stdout\n",
+        "    send: mail\n    with: { to: \"{{ person.id }}@office.example\", subject: Hours }\n",
+    );
+    let ran = bench.run(&[]);
+    assert_eq!((ran.exit, ran.err.as_str()), (0, "7 passed, 0 failed\n"), "{}", ran.out);
+}
+
+#[test]
+fn goldens_of_nobody_fail_also_with_update_and_stay() {
+    let bench = Bench::new();
+    bench.write("goldens/reminder.test/missing_hours/fax.txt", "x");
+    bench.write("goldens/gone.test/a/note.txt", "x");
+    for arguments in [[].as_slice(), &["--update"]] {
+        let ran = bench.run(arguments);
+        assert_eq!((ran.exit, ran.err.as_str()), (1, "7 passed, 0 failed, 2 unused goldens\n"), "{}", ran.out);
+        assert!(ran.out.contains("  goldens/gone.test/a/note.txt\n  goldens/reminder.test/missing_hours/fax.txt\n"), "{}", ran.out);
+    }
+    assert!(bench.at("goldens/gone.test/a/note.txt").exists());
+}
+
+#[test]
+fn a_file_that_is_named_twice_runs_once() {
+    let ran = Bench::new().run(&[".", "./reminder.test.yaml", "reminder.test.yaml", "--filter", "model_away"]);
+    assert_eq!((ran.exit, ran.out.as_str()), (0, "ok   reminder.test.yaml/model_away/note\n"), "{}", ran.err);
+}
+
+#[test]
+fn a_filter_hides_nothing_from_the_tests_it_leaves_out() {
+    let ran = Bench::new().run(&["--filter", "model_away"]);
+    assert_eq!((ran.exit, ran.err.as_str()), (0, "1 passed, 0 failed\n"), "{}", ran.out);
+}
+
+#[test]
+fn no_test_is_a_failure_unless_it_may_be() {
+    let bench = Bench::new();
+    for arguments in [["--filter", "nothing like this"].as_slice(), &["gone"], &["channels"]] {
+        let ran = bench.run(arguments);
+        assert_eq!((ran.exit, ran.out.as_str()), (4, ""), "{arguments:?}: {}", ran.err);
+    }
+    assert_eq!(bench.run(&["channels", "--no-tests", "pass"]).exit, 0);
+}
+
+#[test]
+fn a_file_with_mistakes_fails_and_the_others_run() {
+    let bench = Bench::new();
+    bench.write("broken.test.yaml", "flow: 1\ntest: reminder.yaml\ncases:\n  - { id: a, gold: true }\n");
+    let ran = bench.fails_with(&["FAIL broken.test.yaml", "broken.test.yaml:4:"]);
+    assert_eq!(ran.err, "7 passed, 0 failed, 1 file with errors\n");
+}
+
+#[test]
+fn a_pipeline_may_hold_its_own_tests_and_waits_take_no_time() {
+    let bench = Bench::new();
+    bench.write(
+        "own.yaml",
+        "flow: 1\nname: own\ndescription: Waits a year.\nsteps:\n  - { id: nap, wait: 365d }\n  - { id: each, for_each: [1, 2, 3], agent: writer, prompt: \"{{ item }}\" }\n\
+         agents:\n  writer: { instructions: You write. }\noutputs: { words: \"{{ steps.each.output }}\" }\n\
+         tests:\n  - id: slow\n    golden: true\n    replies: { each: [one, two, three] }\n    expect: { outputs: { words: [one, two, three] } }\n  - id: mocked\n    mocks: { each: [four], nap: null }\n    expect: { outputs: { words: [four] } }\n",
+    );
+    let ran = bench.run(&["own.yaml", "--update"]);
+    assert_eq!((ran.exit, ran.err.as_str()), (0, "2 passed, 0 failed, 1 golden written\n"), "{}", ran.out);
+    assert_eq!(bench.read("goldens/own/slow/outputs.json"), "{\n  \"words\": [\n    \"one\",\n    \"two\",\n    \"three\"\n  ]\n}\n");
+    bench.edit("own.yaml", "[one, two, three] } }", "[one, 2, three] } }");
+    insta::assert_snapshot!(bench.run(&["own.yaml", "--quiet"]).out, @r#"
+    FAIL own.yaml/slow
+
+    FAIL own.yaml/slow
+      own.yaml:14: output "words": The value is not "["one",2,"three"]".
+            - expected   + this run
+          1   [
+          2     "one",
+          3 -   [-2-],
+          3 +   {+"two"+},
+          4     "three"
+          5   ]
+    "#);
+}
+
+#[test]
+fn programs_read_the_report_as_json_and_junit() {
+    let bench = Bench::new();
+    bench.edit(NOTE, "32", "31");
+    let ran = bench.run(&["--json", "--junit", "report.xml"]);
+    let report: Value = serde_json::from_str(&ran.out).unwrap();
+    assert_eq!(report["summary"]["passed"], 6);
+    let first = &report["tests"][0];
+    assert_eq!((&first["case"], &first["channel"], &first["passed"]), (&"missing_hours".into(), &"note".into(), &false.into()));
+    assert!(first["failures"][0]["diff"].as_str().unwrap().contains("{+32+}"), "{first}");
+    let xml = bench.read("report.xml");
+    let mut reader = quick_xml::Reader::from_str(&xml);
+    let mut failures = 0;
+    loop {
+        match reader.read_event().unwrap() {
+            quick_xml::events::Event::Start(tag) if tag.name().as_ref() == "failure" => failures += 1,
+            quick_xml::events::Event::Eof => break,
+            _ => {}
+        }
+    }
+    assert_eq!(failures, 1, "{xml}");
+    assert!(xml.contains("<testcase name=\"missing_hours/card\" classname=\"reminder.test.yaml\"/>"), "{xml}");
+    assert_eq!(bench.run(&["--format", "junit"]).out, xml);
+}

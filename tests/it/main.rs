@@ -1,0 +1,11 @@
+//! The one integration-test binary: the whole program, and what it ships.
+
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "what goes wrong in a helper of a test fails the test")]
+
+mod check;
+mod golden;
+mod readme;
+mod real_model;
+mod reference_systems;
+mod tidy;
+mod timesheet_data;

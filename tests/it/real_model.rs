@@ -1,0 +1,144 @@
+//! Both wire formats against a real model: `tests/real/install.sh`, then
+//! `FLOW_REAL_MODEL_URL=$(tests/real/serve.sh) cargo test --test it real_model`.
+//!
+//! The model is small and weak: nothing here judges what it says, only how the answer travels.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use flow::adapter::clock::SystemClock;
+use flow::adapter::http::{Http, HttpSettings};
+use flow::adapter::model::HttpModelClient;
+use flow::event::Failure;
+use flow::model::FailureKind;
+use flow::port::{Message, ModelClient, ModelReply, ModelRequest, Role, WireFormat};
+use serde_json::{Value, json};
+
+/// The address of the real model; `None`: the test is skipped, and says so.
+#[expect(clippy::disallowed_methods, reason = "a test's own switch, not a setting of flow")]
+fn real_model(test: &str) -> Option<String> {
+    let url = std::env::var("FLOW_REAL_MODEL_URL").ok().filter(|url| !url.is_empty());
+    let is_required = std::env::var("FLOW_REQUIRE_REAL_MODEL").is_ok_and(|value| value == "1");
+    assert!(url.is_some() || !is_required, "FLOW_REQUIRE_REAL_MODEL=1 but FLOW_REAL_MODEL_URL is not set: start tests/real/serve.sh");
+    if url.is_none() {
+        eprintln!("SKIPPED {test}: no real model; set FLOW_REAL_MODEL_URL to the address tests/real/serve.sh prints");
+    }
+    url
+}
+
+fn request(wire: WireFormat, url: &str) -> ModelRequest {
+    let message = |role, text: &str| Message { role, text: text.to_owned(), calls: Vec::new(), call_id: None };
+    ModelRequest {
+        wire,
+        base_url: format!("{url}/v1"),
+        model: "smollm2".to_owned(),
+        api_key: None,
+        messages: vec![message(Role::System, "You are brief."), message(Role::User, "Name a city and its country.")],
+        schema: None,
+        tools: Vec::new(),
+        temperature: Some(0.0),
+        max_output_tokens: Some(120),
+        seed: Some(7),
+        timeout: Duration::from_secs(120),
+        connect_timeout: Duration::from_secs(5),
+    }
+}
+
+async fn call(request: ModelRequest) -> Result<ModelReply, Failure> {
+    HttpModelClient::new(Http::new(HttpSettings::default(), Arc::new(SystemClock::new()))).call(request).await
+}
+
+/// The reply, where a small model may also run into its length limit: then the failure says so and there is no text.
+async fn reply(request: ModelRequest) -> Option<ModelReply> {
+    match call(request).await {
+        Ok(reply) => {
+            let usage = reply.usage.expect("a real endpoint counts tokens");
+            assert!(usage.input_tokens > 0 && usage.output_tokens > 0, "{usage:?}");
+            assert!(reply.model.is_some(), "a real endpoint names its model");
+            Some(reply)
+        }
+        Err(failure) => {
+            assert_eq!(failure.kind, FailureKind::Truncated, "{}", failure.message);
+            None
+        }
+    }
+}
+
+fn schema() -> Value {
+    let text = json!({ "type": "string", "maxLength": 20 });
+    let both = json!({ "city": text, "country": text });
+    json!({ "type": "object", "properties": both, "required": ["city", "country"], "additionalProperties": false })
+}
+
+#[tokio::test]
+async fn openai_chat_streams_text_and_usage() {
+    let Some(url) = real_model("openai_chat_streams_text_and_usage") else { return };
+    if let Some(reply) = reply(request(WireFormat::OpenAiChat, &url)).await {
+        assert!(!reply.text.trim().is_empty());
+    }
+}
+
+#[tokio::test]
+async fn openai_chat_keeps_to_a_schema() {
+    let Some(url) = real_model("openai_chat_keeps_to_a_schema") else { return };
+    let reply =
+        reply(ModelRequest { schema: Some(schema()), ..request(WireFormat::OpenAiChat, &url) }).await.expect("a bounded schema ends");
+    let answer: Value = serde_json::from_str(&reply.text).expect("the schema makes the answer JSON");
+    assert!(answer["city"].is_string() && answer["country"].is_string(), "{answer}");
+}
+
+#[tokio::test]
+async fn anthropic_messages_stream_text_and_usage() {
+    let Some(url) = real_model("anthropic_messages_stream_text_and_usage") else { return };
+    if let Some(reply) = reply(request(WireFormat::AnthropicMessages, &url)).await {
+        assert!(!reply.text.trim().is_empty());
+    }
+}
+
+#[tokio::test]
+async fn anthropic_messages_take_a_schema_and_give_an_answer_to_check() {
+    let Some(url) = real_model("anthropic_messages_take_a_schema_and_give_an_answer_to_check") else { return };
+    // This endpoint does not enforce it, so that the text may be anything; the engine checks and repairs.
+    if let Some(reply) = reply(ModelRequest { schema: Some(schema()), ..request(WireFormat::AnthropicMessages, &url) }).await {
+        assert!(!reply.text.is_empty() && reply.calls.is_empty(), "{reply:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_length_limit_is_told_and_gives_no_text() {
+    let Some(url) = real_model("a_length_limit_is_told_and_gives_no_text") else { return };
+    for wire in [WireFormat::OpenAiChat, WireFormat::AnthropicMessages] {
+        let failure = call(ModelRequest { max_output_tokens: Some(2), ..request(wire, &url) }).await.expect_err("two tokens are too few");
+        assert_eq!(failure.kind, FailureKind::Truncated, "{}", failure.message);
+    }
+}
+
+#[tokio::test]
+async fn a_prompt_longer_than_the_context_is_a_bad_request() {
+    let Some(url) = real_model("a_prompt_longer_than_the_context_is_a_bad_request") else { return };
+    for wire in [WireFormat::OpenAiChat, WireFormat::AnthropicMessages] {
+        let mut long = request(wire, &url);
+        long.messages.iter_mut().for_each(|message| message.text = "word ".repeat(6000));
+        let failure = call(long).await.expect_err("12,000 words do not fit");
+        assert_eq!(failure.kind, FailureKind::BadRequest, "{}", failure.message);
+        assert!(failure.message.contains("context"), "{}", failure.message);
+    }
+}
+
+#[tokio::test]
+async fn a_call_that_takes_too_long_is_cut_and_the_server_serves_on() {
+    let Some(url) = real_model("a_call_that_takes_too_long_is_cut_and_the_server_serves_on") else { return };
+    let mut long = request(WireFormat::OpenAiChat, &url);
+    long.max_output_tokens = Some(3000);
+    long.messages.iter_mut().for_each(|message| message.text = "Count from one to a thousand in words.".to_owned());
+    let failure = call(ModelRequest { timeout: Duration::from_millis(300), ..long }).await.expect_err("300 ms are too short");
+    assert_eq!(failure.kind, FailureKind::Timeout, "{}", failure.message);
+    let _ = reply(ModelRequest { max_output_tokens: Some(8), ..request(WireFormat::OpenAiChat, &url) }).await;
+}
+
+#[tokio::test]
+async fn a_wrong_base_url_is_told() {
+    let Some(url) = real_model("a_wrong_base_url_is_told") else { return };
+    let failure = call(ModelRequest { base_url: format!("{url}/nowhere"), ..request(WireFormat::OpenAiChat, &url) }).await.unwrap_err();
+    assert_eq!(failure.kind, FailureKind::BadRequest, "{}", failure.message);
+}

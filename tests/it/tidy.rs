@@ -1,0 +1,217 @@
+//! Invariants of the house: who may name whom, where the world is touched, how long files are.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+/// Each room and the rooms its code may name. The table of ARCHITECTURE.md is compared with this one.
+const MAY_NAME: &[(&str, &[&str])] = &[
+    ("source", &[]),
+    ("diagnostic", &["source"]),
+    ("syntax", &["source", "diagnostic"]),
+    ("model", &["source"]),
+    ("template", &["source", "diagnostic", "model"]),
+    ("lower", &["source", "diagnostic", "syntax", "model", "template"]),
+    ("plan", &["source", "diagnostic", "model"]),
+    ("rules", &["source", "diagnostic", "model", "template", "plan", "channel", "gate"]),
+    ("channel", &["model"]),
+    ("redact", &["model"]),
+    ("gate", &["model", "template", "channel", "redact"]),
+    ("event", &["model"]),
+    ("engine", &["source", "diagnostic", "model", "plan", "template", "gate", "channel", "redact", "event", "port"]),
+    ("port", &["model", "event"]),
+    ("driver", &["engine", "port", "event", "model", "redact", "journal"]),
+    ("adapter", &["port", "model", "event", "diagnostic"]),
+    ("load", &["source", "diagnostic", "syntax", "model", "template", "lower", "plan", "rules", "port"]),
+    ("journal", &["event", "port", "model", "redact"]),
+    ("report", &["source", "diagnostic", "model", "event", "journal"]),
+];
+/// Rooms that may name every other one.
+const FREE: &[&str] = &["golden", "cli", "check"];
+
+/// Where a crate may be named.
+const CRATES: &[(&str, &[&str])] = &[
+    ("granit_parser", &["syntax"]),
+    ("minijinja", &["template"]),
+    ("petgraph", &["plan", "engine"]),
+    ("tokio", &["driver", "adapter", "cli", "golden"]),
+    ("reqwest", &["adapter"]),
+    ("rusqlite", &["adapter"]),
+    ("annotate_snippets", &["report"]),
+    ("clap", &["cli"]),
+];
+/// Rooms that may touch files, processes and sockets.
+const TOUCH_THE_WORLD: &[&str] = &["adapter", "golden", "cli"];
+/// Files over 600 lines. This list may only shrink.
+const LONG: &[&str] = &["src/rules/names.rs"];
+const MOST_LINES: usize = 600;
+
+fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn files(folder: &Path, ending: &str, found: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).unwrap().flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            files(&path, ending, found);
+        } else if path.extension().is_some_and(|e| e == ending) {
+            found.push(path);
+        }
+    }
+    found.sort();
+}
+
+/// Code of a file of `src` without comments and without its tests, and the room it belongs to.
+fn sources() -> Vec<(String, PathBuf, String)> {
+    let mut found = vec![];
+    files(&root().join("src"), "rs", &mut found);
+    let is_test = |path: &Path| {
+        path.components()
+            .any(|c| c.as_os_str().to_str().is_some_and(|n| n.starts_with("test") || n.ends_with("_tests.rs") || n == "faultd.rs"))
+    };
+    found.retain(|path| !is_test(path.strip_prefix(root().join("src")).unwrap()));
+    let read = |path: PathBuf| {
+        let text = std::fs::read_to_string(&path).unwrap();
+        let text = text.split("#[cfg(test)]\nmod tests {").next().unwrap().to_string();
+        let code: Vec<&str> = text.lines().filter(|l| !l.trim_start().starts_with("//")).collect();
+        let inner = path.strip_prefix(root().join("src")).unwrap().to_path_buf();
+        let room = inner.components().next().unwrap().as_os_str().to_str().unwrap().trim_end_matches(".rs").to_string();
+        (room, inner, code.join("\n"))
+    };
+    found.into_iter().map(read).collect()
+}
+
+/// Rooms a piece of code names: `crate::room` and the rooms in `use crate::{…}`.
+fn named_rooms(code: &str) -> BTreeSet<String> {
+    let mut rooms = BTreeSet::new();
+    for (at, _) in code.match_indices("crate::") {
+        let rest = &code[at + "crate::".len()..];
+        let name: String = rest.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
+        rooms.insert(name);
+    }
+    rooms
+}
+
+#[test]
+fn rooms_name_only_the_rooms_they_may() {
+    let allowed: BTreeMap<&str, &[&str]> = MAY_NAME.iter().copied().collect();
+    let mut wrong = vec![];
+    for (room, path, code) in sources() {
+        if FREE.contains(&room.as_str()) || matches!(room.as_str(), "lib" | "main") {
+            continue;
+        }
+        let Some(may) = allowed.get(room.as_str()) else {
+            wrong.push(format!("{}: room \"{room}\" is not in the table", path.display()));
+            continue;
+        };
+        for named in named_rooms(&code) {
+            let is_room = allowed.contains_key(named.as_str()) || FREE.contains(&named.as_str());
+            if is_room && named != room && !may.contains(&named.as_str()) {
+                wrong.push(format!("{}: \"{room}\" names \"{named}\"", path.display()));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn the_table_of_rooms_stands_in_the_architecture_page() {
+    let page = std::fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
+    for (room, _) in MAY_NAME {
+        assert!(page.contains(&format!("`{room}`")), "ARCHITECTURE.md does not name the room {room}");
+    }
+}
+
+#[test]
+fn crates_are_named_only_in_their_rooms() {
+    let mut wrong = vec![];
+    for (room, path, code) in sources() {
+        for (name, rooms) in CRATES {
+            let is_named = code.contains(&format!("{name}::")) || code.contains(&format!("use {name};"));
+            if is_named && !rooms.contains(&room.as_str()) {
+                wrong.push(format!("{}: names {name}", path.display()));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn only_adapters_and_commands_touch_files_processes_and_sockets() {
+    let mut wrong = vec![];
+    for (room, path, code) in sources() {
+        let touches = ["std::fs::", "std::process::Command", "std::net::Tcp", "std::net::Udp", "ToSocketAddrs", "std::env::", "File::open"]
+            .iter()
+            .any(|t| code.contains(t));
+        if touches && !TOUCH_THE_WORLD.contains(&room.as_str()) && room != "main" {
+            wrong.push(path.display().to_string());
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn no_code_knows_a_channel_by_name() {
+    // A detector of phone numbers knows words that people write before one; they are no channels there.
+    for (_, path, code) in sources().into_iter().filter(|(room, ..)| room != "redact") {
+        for name in ["\"sms\"", "\"whatsapp\"", "\"teams\"", "\"telegram\""] {
+            assert!(!code.contains(name), "{} knows the channel {name}", path.display());
+        }
+    }
+}
+
+#[test]
+fn files_stay_short_enough_to_read_in_a_sitting() {
+    let mut found = vec![];
+    files(&root().join("src"), "rs", &mut found);
+    let long: Vec<String> = found
+        .iter()
+        .filter(|p| std::fs::read_to_string(p).unwrap().lines().count() > MOST_LINES)
+        .map(|p| p.strip_prefix(root()).unwrap().display().to_string())
+        .collect();
+    assert_eq!(long, LONG, "files over {MOST_LINES} lines; split them, and let the list only shrink");
+}
+
+#[test]
+fn every_room_says_what_it_is_for() {
+    for entry in std::fs::read_dir(root().join("src")).unwrap().flatten().filter(|e| e.path().is_dir()) {
+        let text = std::fs::read_to_string(entry.path().join("mod.rs")).unwrap();
+        assert!(text.starts_with("//! "), "{} has no job sentence", entry.path().display());
+        assert!(text.contains("How to add"), "{} does not say how to add something", entry.path().display());
+    }
+}
+
+#[test]
+fn exit_codes_are_the_same_in_code_help_and_manual() {
+    let manual = std::fs::read_to_string(root().join("docs/cli.md")).unwrap();
+    let help = assert_cmd::Command::cargo_bin("flow").unwrap().arg("--help").output().unwrap();
+    let help = String::from_utf8(help.stdout).unwrap();
+    for (_, number, meaning) in flow::cli::Exit::TABLE {
+        assert!(help.contains(&format!("{number:>3}  {meaning}")), "--help lacks {number}: {meaning}");
+        assert!(manual.contains(&format!("| {number} | {meaning} |")), "docs/cli.md lacks | {number} | {meaning} |");
+    }
+}
+
+#[test]
+fn every_event_stands_in_the_manual() {
+    let manual = std::fs::read_to_string(root().join("docs/events.md")).unwrap();
+    let code = std::fs::read_to_string(root().join("src/event/happening.rs")).unwrap();
+    let body = code.split("pub enum Happening {").nth(1).unwrap().split("\n}\n").next().unwrap();
+    let variants = body.lines().filter(|l| l.starts_with("    ") && !l.starts_with("     ")).filter_map(|l| {
+        let name: String = l.trim().chars().take_while(|c| c.is_alphanumeric()).collect();
+        name.chars().next().filter(char::is_ascii_uppercase).map(|_| name)
+    });
+    let mut count = 0;
+    for variant in variants {
+        let mut word = String::new();
+        for c in variant.chars() {
+            if c.is_ascii_uppercase() && !word.is_empty() {
+                word.push('_');
+            }
+            word.push(c.to_ascii_lowercase());
+        }
+        assert!(manual.contains(&format!("`{word}`")), "docs/events.md lacks {word}");
+        count += 1;
+    }
+    assert!(count > 20, "only {count} events found");
+}
