@@ -9,7 +9,7 @@ mod suppress;
 mod visible;
 
 pub use codes::{Code, Severity};
-pub use suggest::{Hints, did_you_mean, nearest};
+pub use suggest::{Hints, did_you_mean, in_words, nearest};
 pub use suppress::{Judged, Suppressed, Suppression, suppress};
 pub use visible::{escaped, is_invisible, visible, visible_lines};
 

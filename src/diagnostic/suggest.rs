@@ -29,7 +29,8 @@ pub fn did_you_mean<'a>(written: &str, allowed: impl IntoIterator<Item = &'a str
     in_words(&nearest(written, allowed))
 }
 
-fn in_words(names: &[&str]) -> String {
+/// Proposed names for the end of a message, as in [`did_you_mean`].
+pub fn in_words(names: &[&str]) -> String {
     if names.is_empty() {
         return String::new();
     }

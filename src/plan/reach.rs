@@ -79,3 +79,47 @@ impl Reach {
         bits.into()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// All places above one, by following every edge.
+    fn all_above(incoming: &[Vec<(usize, Edge)>], counts: Counts, below: usize) -> Vec<usize> {
+        let mut found = vec![];
+        let mut open = vec![below];
+        while let Some(place) = open.pop() {
+            for (above, edge) in &incoming[place] {
+                if counts.has(*edge) && !found.contains(above) {
+                    found.push(*above);
+                    open.push(*above);
+                }
+            }
+        }
+        found
+    }
+
+    proptest! {
+        #[test]
+        fn answers_are_those_of_following_every_edge(edges in prop::collection::btree_map((0usize..70, 0usize..70), 0usize..8, 0..120)) {
+            let mut incoming = vec![vec![]; 70];
+            for ((one, other), kind) in edges {
+                let edge = if kind == 0 { Edge::Failure } else { Edge::Need };
+                if one != other {
+                    incoming[one.max(other)].push((one.min(other), edge));
+                }
+            }
+            for counts in [Counts::All, Counts::Blocking] {
+                let reach = Reach::new((0..70).collect(), &incoming, counts);
+                for below in 0..70 {
+                    let expected = all_above(&incoming, counts, below);
+                    for above in 0..70 {
+                        prop_assert_eq!(reach.leads(&incoming, above, below), expected.contains(&above), "{} {}", above, below);
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,10 +1,12 @@
 //! F209: what a call gives and what the called pipeline takes. F303 asks the same of tools.
 
+use std::collections::{HashMap, HashSet};
+
 use super::names::Names;
 use super::seat::{Seat, Texts};
 use super::types::{Type, of_field};
 use super::wording::listed;
-use crate::diagnostic::{Code, Diagnostic};
+use crate::diagnostic::{Code, Diagnostic, in_words};
 use crate::model::{Field, Filling, Shape, StepKind};
 use crate::plan::StepIx;
 use crate::source::{Span, Spanned};
@@ -47,44 +49,42 @@ impl Given<'_> {
     /// Compares them with the fields that are asked for.
     pub(super) fn check(&self, names: &Names, seat: &Seat, fields: &[Field], out: &mut Vec<Diagnostic>) {
         let (owner, what) = (&self.owner, self.what);
-        let known: Vec<&str> = fields.iter().map(|field| field.name.as_str()).collect();
-        let unknown: Vec<&Spanned<String>> =
-            self.with.iter().map(|(name, _)| name).filter(|name| !known.contains(&name.value.as_str())).collect();
-        let mut meant = vec![];
-        for name in &unknown {
-            let missing = fields.iter().map(|field| field.name.as_str()).filter(|field| !self.has(field));
-            let near = names.hints.did_you_mean(&name.value, missing);
-            meant.extend(names.hints.nearest(&name.value, known.iter().copied()));
-            if self.others_are_wrong || !near.is_empty() {
-                let message = format!("{owner} has no {what} \"{}\"{near}", name.value);
-                let help = match known.is_empty() {
-                    true => "remove it".to_owned(),
-                    false => format!("use one of: {}", listed(&known)),
-                };
-                out.push(Diagnostic::new(self.code, name.span, message).help(help));
-            }
-        }
-        for field in fields {
-            let is_missing = field.is_required && field.default.is_none() && !self.has(&field.name);
-            if is_missing && !meant.contains(&field.name.as_str()) {
-                let message = match what {
-                    "input" => format!("{owner}: the required input \"{}\" is missing", field.name),
-                    _ => format!("{owner}: the {what} \"{}\" is missing", field.name),
-                };
-                out.push(Diagnostic::new(self.code, self.span, message).help(format!("add with: {{ {}: … }}", field.name)));
-            }
-        }
+        let known: HashMap<&str, &Field> = fields.iter().map(|field| (field.name.as_str(), field)).collect();
+        let given: HashSet<&str> = self.with.iter().chain(self.fixed).map(|(name, _)| name.value.as_str()).collect();
+        let not_given: Vec<&str> = fields.iter().map(|field| field.name.as_str()).filter(|name| !given.contains(name)).collect();
+        let mut meant = HashSet::new();
         for (name, value) in self.with {
-            let Some(field) = fields.iter().find(|field| field.name == name.value) else { continue };
-            if let Some(why) = misfit(names, seat, field, value) {
-                let message = format!("{what} \"{}\" of {owner} {why}", name.value);
-                out.push(Diagnostic::new(self.code, name.span, message).help(format!("give it {}", wanted(field))));
+            match known.get(name.value.as_str()) {
+                Some(field) => {
+                    if let Some(why) = misfit(names, seat, field, value) {
+                        let message = format!("{what} \"{}\" of {owner} {why}", name.value);
+                        out.push(Diagnostic::new(self.code, name.span, message).help(format!("give it {}", wanted(field))));
+                    }
+                }
+                None => {
+                    let near = names.hints.nearest(&name.value, not_given.iter().copied());
+                    if self.others_are_wrong || !near.is_empty() {
+                        let message = format!("{owner} has no {what} \"{}\"{}", name.value, in_words(&near));
+                        let help = match fields.is_empty() {
+                            true => "remove it".to_owned(),
+                            false => format!("use one of: {}", listed(fields.iter().map(|field| &field.name))),
+                        };
+                        out.push(Diagnostic::new(self.code, name.span, message).help(help));
+                    }
+                    meant.extend(near);
+                }
             }
         }
-    }
-
-    fn has(&self, field: &str) -> bool {
-        self.with.iter().chain(self.fixed).any(|(name, _)| name.value == field)
+        let is_needed = |field: &&Field| field.is_required && field.default.is_none();
+        for field in fields.iter().filter(is_needed).map(|field| &field.name) {
+            if !given.contains(field.as_str()) && !meant.contains(field.as_str()) {
+                let message = match what {
+                    "input" => format!("{owner}: the required input \"{field}\" is missing"),
+                    _ => format!("{owner}: the {what} \"{field}\" is missing"),
+                };
+                out.push(Diagnostic::new(self.code, self.span, message).help(format!("add with: {{ {field}: … }}")));
+            }
+        }
     }
 }
 

@@ -9,17 +9,20 @@ mod comparison;
 mod constant_condition;
 mod default_bound;
 mod fallback;
+mod guards;
 mod known;
 mod maybe_missing;
 pub mod names;
 mod no_result;
 mod not_upstream;
+pub mod problem;
 mod reads;
 mod redundant_need;
 mod references;
 mod routes;
 mod same_file;
 pub mod seat;
+mod step_reads;
 mod tables;
 mod tool_arguments;
 mod tool_use;
@@ -54,6 +57,8 @@ mod styles;
 mod tell;
 #[cfg(test)]
 mod testing;
+#[cfg(test)]
+mod tests;
 mod times;
 mod ways_out;
 

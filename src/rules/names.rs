@@ -7,80 +7,33 @@ use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 
 use super::known;
+use super::problem::{Found, Problem};
 use super::seat::{At, More, Part, Seat};
 use super::types::Type;
 use crate::diagnostic::Hints;
-use crate::model::{Filling, Form, OnFailure, Read, Step, StepKind, Text};
-use crate::plan::{BlockIx, Edge, PipelinePlan, Plan, StepIx};
-
-/// How deep outputs that are made of other outputs are followed.
-const DEEPEST: usize = 64;
+use crate::model::{Filling, ForEach, Form, Read, Step, StepKind, Text};
+use crate::plan::{BlockIx, PipelinePlan, Plan, StepIx};
 
 /// The names of one pipeline.
 pub struct Names<'a> {
     pub(super) plan: &'a Plan,
     pub(super) pipeline: &'a PipelinePlan,
     /// Where ids stand, in all lists.
-    steps: HashMap<&'a str, Vec<StepIx>>,
+    pub(super) steps: HashMap<&'a str, Vec<StepIx>>,
     /// Names of loop elements, anywhere in the file.
     loop_names: HashMap<&'a str, StepIx>,
     inputs: Type,
     /// For each list the `when` of the case that it is.
-    case_whens: Vec<Option<&'a Text>>,
-    outputs: RefCell<Vec<Option<Type>>>,
-    depth: Cell<usize>,
+    pub(super) case_whens: Vec<Option<&'a Text>>,
+    pub(super) outputs: RefCell<Vec<Option<Type>>>,
+    /// What the elements of a step's `for_each` are.
+    elements: RefCell<HashMap<StepIx, Type>>,
+    pub(super) depth: Cell<usize>,
     /// For "did you mean".
     pub(super) hints: Hints,
 }
 
-/// What a read gives, and what is wrong with it.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Found {
-    /// What it is.
-    pub kind: Type,
-    /// What is wrong.
-    pub problem: Option<Problem>,
-}
-
-/// What is wrong with a read. Each is one code.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Problem {
-    /// F201: nothing has this name.
-    UnknownName(String),
-    /// F201: no step has this id.
-    UnknownStep(String),
-    /// F208: the name exists, but not here. Message and help.
-    WrongPlace(String, String),
-    /// F103: the step may not be over.
-    NotUpstream {
-        /// The step that is read.
-        read: StepIx,
-        /// The step that reads.
-        reader: StepIx,
-    },
-    /// F202: there is no such field.
-    UnknownField {
-        /// Whose, in words.
-        owner: String,
-        /// What is missing.
-        field: String,
-        /// What there is.
-        known: Vec<String>,
-    },
-    /// F211: the step's output is a plain text.
-    NoOutputFields(StepIx),
-    /// F204: it may not be there; why.
-    MaybeMissing(String),
-}
-
-impl Problem {
-    /// Whether `default(…)` or another guard makes it harmless.
-    fn is_caught_by_guard(&self) -> bool {
-        matches!(self, Problem::UnknownField { .. } | Problem::NoOutputFields(_) | Problem::MaybeMissing(_))
-    }
-}
-
-type Looked = Result<Type, Problem>;
+pub(super) type Looked = Result<Type, Problem>;
 
 impl<'a> Names<'a> {
     /// Builds the table; outputs are worked out when they are asked for.
@@ -104,7 +57,18 @@ impl<'a> Names<'a> {
         }
         let inputs = Type::of_inputs(&pipeline.pipeline.inputs);
         let outputs = RefCell::new(vec![None; pipeline.steps.len()]);
-        Names { plan, pipeline, steps, loop_names, inputs, case_whens, outputs, depth: Cell::new(0), hints: Hints::default() }
+        Names {
+            plan,
+            pipeline,
+            steps,
+            loop_names,
+            inputs,
+            case_whens,
+            outputs,
+            elements: RefCell::default(),
+            depth: Cell::new(0),
+            hints: Hints::default(),
+        }
     }
 
     /// What a read of a text gives.
@@ -142,27 +106,24 @@ impl<'a> Names<'a> {
     }
 
     /// The names that may begin a path here, in the order of the manual.
-    pub fn known(&self, seat: &Seat) -> Vec<String> {
-        let mut known: Vec<String> =
-            ["inputs", "steps", "channel", "style", "person", "conversation", "run", "refinement"].map(str::to_owned).to_vec();
-        let more = ["item", "failure", "value", "text", "with", "secrets", "env"];
-        let loops = self.loop_names.keys().copied();
-        let mut rest: Vec<&str> = loops.filter(|name| self.root(seat, name).is_ok()).collect();
-        rest.sort_unstable();
-        let more = more.into_iter().filter(|name| self.root(seat, name).is_ok());
-        known.extend(more.chain(rest).map(str::to_owned));
-        if !seat.more.secrets {
-            known.retain(|name| name != "secrets");
-        }
+    pub fn known(&self, seat: &Seat) -> Vec<&'a str> {
+        let mut known = vec!["inputs", "steps", "channel", "style", "person", "conversation", "run", "refinement"];
         if matches!(seat.at, At::Person) {
-            known.retain(|name| name != "steps" && name != "person");
+            known.retain(|name| !matches!(*name, "steps" | "person"));
+        }
+        let more = ["failure", "value", "text", "with", "secrets", "env"];
+        known.extend(more.into_iter().filter(|name| (*name != "secrets" || seat.more.secrets) && self.root(seat, name).is_ok()));
+        if let At::Step(ix, part) = seat.at {
+            let loops: Vec<&'a ForEach> = self.loops_around(ix, part).map(|(_, for_each)| for_each).collect();
+            known.extend(loops.first().map(|_| "item"));
+            known.extend(loops.iter().filter_map(|for_each| for_each.name.as_ref()).map(|name| name.value.as_str()));
         }
         known
     }
 
-    /// The ids of the steps that can be read from here, for "did you mean".
-    pub fn ids(&self) -> impl Iterator<Item = &str> {
-        self.steps.keys().copied()
+    /// The ids of all steps, in file order.
+    pub fn ids(&self) -> impl Iterator<Item = &'a str> {
+        self.pipeline.steps.iter().map(|planned| planned.step.id.as_str())
     }
 
     /// Whether any list has a step of this id.
@@ -173,6 +134,9 @@ impl<'a> Names<'a> {
     /// What `path` gives here.
     pub fn path(&self, seat: &Seat, path: &[String]) -> Looked {
         let Some((root, rest)) = path.split_first() else { return Ok(Type::Any) };
+        if seat.is_for_others() {
+            return Ok(Type::Any);
+        }
         if root == "steps" {
             return self.step_path(seat, rest);
         }
@@ -238,43 +202,51 @@ impl<'a> Names<'a> {
         };
         match &seat.at {
             At::Step(ix, part) => {
-                let mut ix = *ix;
-                let mut is_list = *part == Part::List;
-                loop {
-                    let step = self.step(ix);
-                    if let Some(for_each) = step.for_each.as_ref().filter(|_| !is_list)
-                        && (name == "item" || for_each.name.as_ref().is_some_and(|own| own.value == name))
-                    {
-                        let list = Seat { at: At::Step(ix, Part::List), more: Default::default() };
-                        return Ok(match self.filling(&list, &for_each.list) {
-                            Type::List(element) => (*element).clone(),
-                            _ => Type::Any,
-                        });
-                    }
-                    is_list = false;
-                    match self.pipeline.owner(self.pipeline.step(ix).block) {
-                        Some(owner) => ix = owner,
-                        None => return unknown(),
-                    }
+                let is_named = |for_each: &ForEach| name == "item" || for_each.name.as_ref().is_some_and(|own| own.value == name);
+                match self.loops_around(*ix, *part).find(|(_, for_each)| is_named(for_each)) {
+                    Some((ix, for_each)) => Ok(self.element_of(ix, for_each)),
+                    None => unknown(),
                 }
             }
             // One of the steps that use it has the name; which one asks is known only in the run.
-            At::Shared { users, is_imported } => {
+            At::Shared { users, .. } => {
                 let is_known = |ix: &StepIx| {
                     let seat = Seat { at: At::Step(*ix, Part::Work), more: Default::default() };
                     self.element(&seat, name).is_ok()
                 };
-                if users.iter().any(is_known) || (*is_imported && users.is_empty()) { Ok(Type::Any) } else { unknown() }
+                if users.iter().any(is_known) { Ok(Type::Any) } else { unknown() }
             }
             At::Outputs | At::Person => unknown(),
         }
+    }
+
+    /// The `for_each` of a step and of those around it, from the inside; its own does not count in its list.
+    fn loops_around(&self, ix: StepIx, part: Part) -> impl Iterator<Item = (StepIx, &'a ForEach)> {
+        let pipeline = self.pipeline;
+        let around = std::iter::successors(Some(ix), move |ix| pipeline.owner(pipeline.step(*ix).block));
+        let of = move |ix: StepIx| pipeline.step(ix).step.for_each.as_ref().map(|for_each| (ix, for_each));
+        around.skip(usize::from(part == Part::List)).filter_map(of)
+    }
+
+    /// What the elements of a list are.
+    fn element_of(&self, ix: StepIx, for_each: &ForEach) -> Type {
+        if let Some(kind) = self.elements.borrow().get(&ix) {
+            return kind.clone();
+        }
+        let list = Seat { at: At::Step(ix, Part::List), more: More::default() };
+        let kind = match self.filling(&list, &for_each.list) {
+            Type::List(element) => (*element).clone(),
+            _ => Type::Any,
+        };
+        self.elements.borrow_mut().insert(ix, kind.clone());
+        kind
     }
 
     fn failure(&self, seat: &Seat) -> Looked {
         let is_after = |ix: StepIx| self.root_of(ix).1 != self.pipeline.main;
         let is_known = match &seat.at {
             At::Step(ix, _) => is_after(*ix),
-            At::Shared { users, is_imported } => users.iter().any(|ix| is_after(*ix)) || *is_imported,
+            At::Shared { users, .. } => users.iter().any(|ix| is_after(*ix)),
             At::Outputs | At::Person => false,
         };
         if is_known {
@@ -292,7 +264,7 @@ impl<'a> Names<'a> {
     }
 
     /// What stands below a value.
-    fn below(&self, kind: Type, owner: &str, rest: &[String]) -> Looked {
+    pub(super) fn below(&self, kind: Type, owner: &str, rest: &[String]) -> Looked {
         let mut kind = kind;
         let mut owner = owner.to_owned();
         for part in rest {
@@ -319,197 +291,6 @@ impl<'a> Names<'a> {
             owner = if is_place(part) { format!("{owner}[{part}]") } else { format!("{owner}.{part}") };
         }
         Ok(kind)
-    }
-
-    /// A path below `steps`.
-    fn step_path(&self, seat: &Seat, rest: &[String]) -> Looked {
-        let Some((id, rest)) = rest.split_first() else { return Ok(Type::Any) };
-        match &seat.at {
-            At::Step(reader, part) => self.step_from(*reader, *part, seat, id, rest),
-            At::Outputs => {
-                let main = self.pipeline.block(self.pipeline.main);
-                match main.place(id) {
-                    Some(place) => self.member(self.at(self.pipeline.main, place), rest),
-                    None => Err(self.elsewhere(id, "outputs")),
-                }
-            }
-            At::Person => Err(Problem::WrongPlace(
-                "\"steps\" cannot be read in person: no step has run when the person is looked up".to_owned(),
-                "use inputs here".to_owned(),
-            )),
-            At::Shared { is_imported: true, .. } => Ok(Type::Any),
-            At::Shared { users, .. } => {
-                if !self.steps.contains_key(id.as_str()) {
-                    return Err(Problem::UnknownStep(id.clone()));
-                }
-                let mut kind = Type::Any;
-                for user in users {
-                    kind = self.step_from(*user, Part::Work, seat, id, rest)?;
-                }
-                Ok(kind)
-            }
-        }
-    }
-
-    /// A path below one step, read from another.
-    fn step_from(&self, reader: StepIx, part: Part, seat: &Seat, id: &str, rest: &[String]) -> Looked {
-        let mut ix = reader;
-        loop {
-            let planned = self.pipeline.step(ix);
-            let block = self.pipeline.block(planned.block);
-            if let Some(place) = block.place(id) {
-                let read = self.at(planned.block, place);
-                if !block.is_upstream(place, planned.place) {
-                    return Err(Problem::NotUpstream { read, reader });
-                }
-                let kind = self.member(read, rest)?;
-                return match self.may_be_missing(read, ix, reader, part, seat, rest) {
-                    Some(why) => Err(Problem::MaybeMissing(why)),
-                    None => Ok(kind),
-                };
-            }
-            match self.pipeline.owner(planned.block) {
-                Some(owner) => ix = owner,
-                None => break,
-            }
-        }
-        let (_, root) = self.root_of(reader);
-        match self.pipeline.block(self.pipeline.main).place(id) {
-            Some(place) if root != self.pipeline.main => {
-                let read = self.at(self.pipeline.main, place);
-                let kind = self.member(read, rest)?;
-                let is_read = needs_output(rest);
-                if is_read && !self.is_tested(read, self.whens_of(reader, part)) {
-                    return Err(Problem::MaybeMissing(format!("\"{id}\" may not have run when this is read")));
-                }
-                Ok(kind)
-            }
-            _ => Err(self.elsewhere(id, &format!("step \"{}\"", self.step(reader).id.value))),
-        }
-    }
-
-    /// An id that is none of a step that can be read here.
-    fn elsewhere(&self, id: &str, reader: &str) -> Problem {
-        let Some(ix) = self.steps.get(id).and_then(|steps| steps.first()) else { return Problem::UnknownStep(id.to_owned()) };
-        let (top, root) = self.root_of(*ix);
-        let (message, help) = if top != *ix {
-            let route = &self.step(top).id.value;
-            (
-                format!("\"{id}\" stands inside route \"{route}\" and is seen only there"),
-                format!("read steps.{route}.output: it is the output of the case that was chosen"),
-            )
-        } else {
-            let list = if Some(root) == self.pipeline.finally { "finally" } else { "on_failure" };
-            (format!("\"{id}\" stands in {list}, which {reader} cannot read"), "read a step of the pipeline's own list".to_owned())
-        };
-        Problem::WrongPlace(message, help)
-    }
-
-    /// `output`, `status`, `error`, `details` of a step, and what is below.
-    fn member(&self, ix: StepIx, rest: &[String]) -> Looked {
-        let Some((member, rest)) = rest.split_first() else { return Ok(Type::Any) };
-        let step = self.step(ix);
-        let id = &step.id.value;
-        match member.as_str() {
-            "output" => {
-                if let (StepKind::Agent(_), None, Type::Text, Some(field)) = (&step.kind, &step.for_each, self.output(ix), rest.first())
-                    && !is_place(field)
-                {
-                    return Err(Problem::NoOutputFields(ix));
-                }
-                let kind = self.output(ix);
-                self.below(kind, &format!("steps.{id}.output"), rest).map_err(|problem| of_output(problem, id, step.for_each.is_some()))
-            }
-            "status" => self.below(Type::Text, &format!("steps.{id}.status"), rest),
-            "error" => self.below(known::error(), &format!("steps.{id}.error"), rest),
-            "details" => self.below(known::details(step), &format!("steps.{id}.details"), rest),
-            _ => {
-                let known = ["output", "status", "error", "details"].map(str::to_owned).to_vec();
-                Err(Problem::UnknownField { owner: format!("step \"{id}\""), field: member.clone(), known })
-            }
-        }
-    }
-
-    /// What the output of a step is.
-    pub fn output(&self, ix: StepIx) -> Type {
-        let place = ix.0 as usize;
-        if let Some(Some(kind)) = self.outputs.borrow().get(place) {
-            return kind.clone();
-        }
-        if self.depth.get() >= DEEPEST {
-            return Type::Any;
-        }
-        self.depth.set(self.depth.get() + 1);
-        let step = self.step(ix);
-        let kind = known::output(self, ix, step);
-        let kind = match (&step.for_each, &step.on_failure) {
-            (None, _) => kind,
-            (Some(_), OnFailure::Continue) => {
-                Type::list(Type::object([("item", Type::Any), ("status", Type::Text), ("output", kind), ("error", known::error())]))
-            }
-            (Some(_), _) => Type::list(kind),
-        };
-        self.depth.set(self.depth.get() - 1);
-        if let Some(slot) = self.outputs.borrow_mut().get_mut(place) {
-            *slot = Some(kind.clone());
-        }
-        kind
-    }
-
-    /// Why what `reader` reads of `read` may not be there. `beside` is the step of `read`'s own list that is, or holds, the reader.
-    fn may_be_missing(&self, read: StepIx, beside: StepIx, reader: StepIx, part: Part, seat: &Seat, rest: &[String]) -> Option<String> {
-        if !needs_output(rest) || matches!(seat.at, At::Outputs) {
-            return None;
-        }
-        let planned = self.pipeline.step(read);
-        let step = &planned.step;
-        let id = &step.id.value;
-        let block = self.pipeline.block(planned.block);
-        let is_for_each = step.for_each.is_some();
-        let why = if step.when.as_ref().is_some_and(|when| !is_for_each || !reads_element(when, step)) {
-            format!("\"{id}\" may be skipped and then has no output")
-        } else if let Some((failing, _)) = block.needs(planned.place).iter().find(|(_, edge)| *edge == Edge::Failure) {
-            let failing = self.step(self.at(planned.block, *failing));
-            format!("\"{id}\" runs only if \"{}\" fails; otherwise it has no output", failing.id.value)
-        } else {
-            match &step.on_failure {
-                OnFailure::Stop => return None,
-                OnFailure::Continue if is_for_each || matches!(step.kind, StepKind::Gate(_)) => return None,
-                OnFailure::Continue => format!("\"{id}\" may fail and then has no output: its on_failure is continue"),
-                OnFailure::Step(_) if block.is_held_back_by(self.pipeline.step(beside).place, planned.place) => return None,
-                OnFailure::Step(target) => {
-                    format!("\"{id}\" may have failed and then has no output: \"{}\" runs in its place", target.value)
-                }
-            }
-        };
-        (!self.is_tested(read, self.whens_of(reader, part))).then_some(why)
-    }
-
-    /// Whether one of these conditions holds only if the step ran, or asks whether it did.
-    fn is_tested(&self, read: StepIx, whens: Vec<&Text>) -> bool {
-        let step = self.step(read);
-        let own = step.when.as_ref().map(|when| when.source.trim());
-        whens.into_iter().any(|when| {
-            let asks = |read: &Read| matches!(read.path.as_slice(), [steps, id, ..] if steps == "steps" && *id == step.id.value);
-            own.is_some_and(|own| implies(&when.source, own)) || when.reads.iter().any(asks)
-        })
-    }
-
-    /// The conditions under which a step's text is filled: its own `when` and those of what it stands in.
-    fn whens_of(&self, ix: StepIx, part: Part) -> Vec<&'a Text> {
-        let mut whens = vec![];
-        let mut ix = ix;
-        let mut is_own = part == Part::When;
-        loop {
-            let planned = self.pipeline.step(ix);
-            whens.extend(planned.step.when.as_ref().filter(|_| !is_own));
-            whens.extend(self.case_whens.get(planned.block.0 as usize).copied().flatten());
-            is_own = false;
-            match self.pipeline.owner(planned.block) {
-                Some(owner) => ix = owner,
-                None => return whens,
-            }
-        }
     }
 
     /// The step of one of the pipeline's own lists that a step is, or stands in, and that list.
@@ -550,7 +331,7 @@ impl<'a> Names<'a> {
         &self.pipeline.step(ix).step
     }
 
-    fn at(&self, block: BlockIx, place: usize) -> StepIx {
+    pub(super) fn at(&self, block: BlockIx, place: usize) -> StepIx {
         StepIx(self.pipeline.block(block).first.0 + place as u32)
     }
 }
@@ -570,42 +351,15 @@ pub fn sole_path(text: &Text) -> Option<&Read> {
 }
 
 /// Whether a part of a path is a place in a list.
-fn is_place(part: &str) -> bool {
+pub(super) fn is_place(part: &str) -> bool {
     part.strip_prefix('-').unwrap_or(part).bytes().all(|b| b.is_ascii_digit())
 }
 
 /// Whether this reads something that a step has only if it ran well.
-fn needs_output(rest: &[String]) -> bool {
+pub(super) fn needs_output(rest: &[String]) -> bool {
     match rest.first().map(String::as_str) {
         Some("output") => true,
         Some("details") => rest.len() > 1,
         _ => false,
-    }
-}
-
-/// Whether a condition is judged for each element.
-fn reads_element(when: &Text, step: &Step) -> bool {
-    let own = step.for_each.as_ref().and_then(|for_each| for_each.name.as_ref());
-    let is_element = |name: &String| name == "item" || own.is_some_and(|own| own.value == *name);
-    when.reads.iter().any(|read| read.path.first().is_some_and(is_element))
-}
-
-/// Whether `when` can be true only if `other` is: the same text, or one of its parts joined by `and`.
-fn implies(when: &str, other: &str) -> bool {
-    let when = when.trim();
-    if when == other {
-        return true;
-    }
-    let is_plain = !when.contains(" or ") && !when.contains(['(', '"', '\'']);
-    is_plain && when.split(" and ").any(|part| part.trim() == other)
-}
-
-/// A finding about the output itself names the step.
-fn of_output(problem: Problem, id: &str, is_list: bool) -> Problem {
-    match problem {
-        Problem::UnknownField { owner, field, known } if owner == format!("\"steps.{id}.output\"") && !is_list => {
-            Problem::UnknownField { owner: format!("step \"{id}\""), field, known }
-        }
-        other => other,
     }
 }

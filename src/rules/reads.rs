@@ -1,7 +1,8 @@
 //! The rules that ask the symbol table, which is built once for all of them; and what each text reads, looked up once: every kind of
 //! problem has its own file.
 
-use super::names::{Names, Problem};
+use super::names::Names;
+use super::problem::Problem;
 use super::seat::Texts;
 use super::{call_inputs, comparison, constant_condition, same_file, tool_arguments, type_mismatch, unused};
 use super::{maybe_missing, not_upstream, unknown_field, unknown_name, wrong_place};

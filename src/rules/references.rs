@@ -90,12 +90,11 @@ impl Look<'_> {
         let near = self.hints.did_you_mean(&name.value, known.keys().map(String::as_str));
         let problem = if what == "channel" { "which it does not list" } else { "which does not exist" };
         let message = format!("{owner} {what} \"{}\", {problem}{near}", name.value);
-        let names: Vec<&String> = known.keys().collect();
-        let help = match names.is_empty() {
+        let help = match known.is_empty() {
             true if what == "table" => "add it under data".to_owned(),
             true if what == "channel" => "add it to the channels of that pipeline".to_owned(),
             true => format!("add it under {}", section(what)),
-            false => format!("use one of: {}", listed(&names)),
+            false => format!("use one of: {}", listed(known.keys())),
         };
         self.out.push(Diagnostic::new(Code::UnknownReference, name.span, message).help(help));
     }

@@ -8,7 +8,7 @@ use crate::model::{RouteStep, StepKind, phrase_words};
 use crate::plan::{PipelinePlan, Plan};
 
 /// Words of a phrase in which earlier phrases are looked for; a longer one is only compared as a whole.
-const MOST_WORDS: usize = 50;
+const MOST_WORDS: usize = 12;
 
 pub(super) fn check(pipeline: &PipelinePlan, _plan: &Plan, out: &mut Vec<Diagnostic>) {
     for planned in &pipeline.steps {

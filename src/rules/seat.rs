@@ -19,6 +19,13 @@ pub struct Seat {
     pub more: More,
 }
 
+impl Seat {
+    /// Whether it is offered by another file and nobody takes it: then it is written for other pipelines, and not judged here.
+    pub fn is_for_others(&self) -> bool {
+        matches!(&self.at, At::Shared { users, is_imported: true } if users.is_empty())
+    }
+}
+
 /// From where steps are seen.
 #[derive(Debug, Clone)]
 pub enum At {

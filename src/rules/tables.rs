@@ -136,26 +136,26 @@ fn own_names(tokens: &[Token]) -> HashSet<String> {
     if !tokens.iter().any(|token| word(*token).as_deref() == Some("with")) {
         return HashSet::new();
     }
-    // Every name before `as (` or before `(…) as (` counts: rather one too many than one too few.
-    let name = |token: &Token| match token {
-        Token::Word(name, _) | Token::Quoted(name, _) => Some(name.to_lowercase()),
-        Token::Mark(_) => None,
-    };
-    tokens
-        .iter()
-        .enumerate()
-        .filter(|(_, token)| word(**token).as_deref() == Some("as"))
-        .filter_map(|(at, _)| {
-            let mut before = at.checked_sub(1)?;
-            if tokens.get(before) == Some(&Token::Mark(')')) {
-                while tokens.get(before)? != &Token::Mark('(') {
-                    before = before.checked_sub(1)?;
+    // Every name before `as` or before `(…) as` counts: rather one too many than one too few.
+    let mut own = HashSet::new();
+    let mut open = vec![];
+    let mut opened_at = vec![None; tokens.len()];
+    for (at, token) in tokens.iter().enumerate() {
+        match token {
+            Token::Mark('(') => open.push(at),
+            Token::Mark(')') => opened_at[at] = open.pop(),
+            _ if word(*token).as_deref() == Some("as") => {
+                let before = at.checked_sub(1);
+                let bracket = before.and_then(|before| opened_at[before]);
+                let name = bracket.map_or(before, |bracket| bracket.checked_sub(1)).and_then(|at| tokens.get(at));
+                if let Some(Token::Word(name, _) | Token::Quoted(name, _)) = name {
+                    own.insert(name.to_lowercase());
                 }
-                before = before.checked_sub(1)?;
             }
-            name(tokens.get(before)?)
-        })
-        .collect()
+            _ => {}
+        }
+    }
+    own
 }
 
 fn word(token: Token) -> Option<String> {

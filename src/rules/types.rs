@@ -11,7 +11,7 @@ use crate::model::{Field, FieldKind, Shape};
 const DEEPEST: usize = 32;
 
 /// A type.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Type {
     /// Not known: no finding follows from it.
     Any,
@@ -30,7 +30,7 @@ pub enum Type {
 }
 
 /// What is known of an object.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Object {
     /// Its fields.
     pub fields: IndexMap<String, Member>,
@@ -39,7 +39,7 @@ pub struct Object {
 }
 
 /// A field of an object.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Member {
     /// Its type.
     pub kind: Type,
@@ -141,6 +141,21 @@ impl Type {
     /// What both are, if they are the same: for elements of a list, of which an author knows which one has what.
     pub fn same(self, other: Type) -> Type {
         if self == other { self } else { Type::Any }
+    }
+
+    /// Whether it has at most so many parts. Parts that are shared count each time they occur.
+    pub fn is_within(&self, most: usize) -> bool {
+        self.count(most).is_some()
+    }
+
+    /// How many parts are left of `most`.
+    fn count(&self, most: usize) -> Option<usize> {
+        let left = most.checked_sub(1)?;
+        match self {
+            Type::List(of) => of.count(left),
+            Type::Object(object) => object.fields.values().try_fold(left, |left, member| member.kind.count(left)),
+            _ => Some(left),
+        }
     }
 
     /// Whether a value of this type may be used where `wanted` is asked for. Empty is left to the run.

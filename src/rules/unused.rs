@@ -28,10 +28,16 @@ fn read_below<'t>(texts: &'t Texts, root: &str) -> Option<HashSet<&'t str>> {
     reads.map(|read| read.path.get(1).map(String::as_str)).collect()
 }
 
+/// Whether a text reads something below a root that is not there. That was reported; it was meant for one of those that seem unread.
+fn reads_unknown(texts: &Texts, root: &str, is_known: impl Fn(&str) -> bool) -> bool {
+    let judged = texts.all.iter().filter(|placed| !texts.seats[placed.seat].is_for_others());
+    let mut paths = judged.flat_map(|placed| &placed.text.reads).map(|read| read.path.as_slice());
+    paths.any(|path| matches!(path, [first, name, ..] if first == root && !is_known(name)))
+}
+
 fn outputs(names: &Names, texts: &Texts, out: &mut Vec<Diagnostic>) {
     let Some(read) = read_below(texts, "steps") else { return };
-    // A name that nothing has was reported; it was meant for one of those that seem unread.
-    if read.iter().any(|id| !names.has_step(id)) {
+    if reads_unknown(texts, "steps", |id| names.has_step(id)) {
         return;
     }
     let has_sql = names.pipeline.steps.iter().any(|planned| matches!(planned.step.kind, StepKind::Sql(_)));
@@ -68,7 +74,7 @@ fn inputs(names: &Names, texts: &Texts, out: &mut Vec<Diagnostic>) {
     let Shape::Fields(fields) = &names.pipeline.pipeline.inputs else { return };
     let Some(read) = read_below(texts, "inputs") else { return };
     let known: HashSet<&str> = fields.iter().map(|field| field.name.as_str()).collect();
-    if !read.is_subset(&known) {
+    if reads_unknown(texts, "inputs", |name| known.contains(name)) {
         return;
     }
     for field in fields.iter().filter(|field| !read.contains(field.name.as_str())) {

@@ -284,3 +284,18 @@ fn messages_and_help_are_plain_words() {
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
+
+#[test]
+fn a_file_that_lost_any_line_or_its_end_is_still_checked() {
+    let text = std::fs::read_to_string("tests/check/many/twenty.yaml").unwrap().replace("../parts", "parts");
+    let lines: Vec<&str> = text.lines().collect();
+    for index in 0..lines.len() {
+        let lost: Vec<&str> = lines.iter().enumerate().filter(|(line, _)| *line != index).map(|(_, line)| *line).collect();
+        let half = &lines[index][..lines[index].len() / 2];
+        let broken_off: Vec<&str> = lines[..index].iter().copied().chain([half]).collect();
+        for text in [lost.join("\n"), broken_off.join("\n")] {
+            let checked = check_file(Path::new(PAGE), Path::new(PROJECT), &Page(text));
+            assert!(!checked.diagnostics.is_empty(), "line {}", index + 1);
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! What may be wrong with a read; each kind is one code.
+
+use super::types::Type;
+use crate::plan::StepIx;
+
+/// What a read gives, and what is wrong with it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Found {
+    /// What it is.
+    pub kind: Type,
+    /// What is wrong.
+    pub problem: Option<Problem>,
+}
+
+/// What is wrong with a read. Each is one code.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Problem {
+    /// F201: nothing has this name.
+    UnknownName(String),
+    /// F201: no step has this id.
+    UnknownStep(String),
+    /// F208: the name exists, but not here. Message and help.
+    WrongPlace(String, String),
+    /// F103: the step may not be over.
+    NotUpstream {
+        /// The step that is read.
+        read: StepIx,
+        /// The step that reads.
+        reader: StepIx,
+    },
+    /// F202: there is no such field.
+    UnknownField {
+        /// Whose, in words.
+        owner: String,
+        /// What is missing.
+        field: String,
+        /// What there is.
+        known: Vec<String>,
+    },
+    /// F211: the step's output is a plain text.
+    NoOutputFields(StepIx),
+    /// F204: it may not be there; why.
+    MaybeMissing(String),
+}
+
+impl Problem {
+    /// Whether `default(…)` or another guard makes it harmless.
+    pub(super) fn is_caught_by_guard(&self) -> bool {
+        matches!(self, Problem::UnknownField { .. } | Problem::NoOutputFields(_) | Problem::MaybeMissing(_))
+    }
+}

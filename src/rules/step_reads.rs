@@ -1,0 +1,169 @@
+//! Paths below `steps`: which step is seen from where, and what its output is.
+
+use super::known;
+use super::names::{Looked, Names, is_place, needs_output};
+use super::problem::Problem;
+use super::seat::{At, Part, Seat};
+use super::types::Type;
+use crate::model::{OnFailure, StepKind};
+use crate::plan::StepIx;
+
+/// How deep outputs that are made of other outputs are followed.
+const DEEPEST: usize = 64;
+/// Most fields and lists of an output that are kept in mind; of a larger one nothing is known.
+const LARGEST: usize = 2_000;
+
+impl Names<'_> {
+    /// A path below `steps`.
+    pub(super) fn step_path(&self, seat: &Seat, rest: &[String]) -> Looked {
+        let Some((id, rest)) = rest.split_first() else { return Ok(Type::Any) };
+        match &seat.at {
+            At::Step(reader, part) => self.step_from(*reader, *part, seat, id, rest),
+            At::Outputs => {
+                let main = self.pipeline.block(self.pipeline.main);
+                match main.place(id) {
+                    Some(place) => self.member(self.at(self.pipeline.main, place), rest),
+                    None => Err(self.elsewhere(id, "outputs")),
+                }
+            }
+            At::Person => Err(Problem::WrongPlace(
+                "\"steps\" cannot be read in person: no step has run when the person is looked up".to_owned(),
+                "use inputs here".to_owned(),
+            )),
+            At::Shared { is_imported: true, .. } => Ok(Type::Any),
+            At::Shared { users, .. } => {
+                if !self.steps.contains_key(id.as_str()) {
+                    return Err(Problem::UnknownStep(id.clone()));
+                }
+                let mut kind = Type::Any;
+                for user in users {
+                    kind = self.step_from(*user, Part::Work, seat, id, rest)?;
+                }
+                Ok(kind)
+            }
+        }
+    }
+
+    /// A path below one step, read from another.
+    fn step_from(&self, reader: StepIx, part: Part, seat: &Seat, id: &str, rest: &[String]) -> Looked {
+        let mut ix = reader;
+        loop {
+            let planned = self.pipeline.step(ix);
+            let block = self.pipeline.block(planned.block);
+            if let Some(place) = block.place(id) {
+                let read = self.at(planned.block, place);
+                if !block.is_upstream(place, planned.place) {
+                    return Err(Problem::NotUpstream { read, reader });
+                }
+                let kind = self.member(read, rest)?;
+                return match self.may_be_missing(read, ix, reader, part, seat, rest) {
+                    Some(why) => Err(Problem::MaybeMissing(why)),
+                    None => Ok(kind),
+                };
+            }
+            match self.pipeline.owner(planned.block) {
+                Some(owner) => ix = owner,
+                None => break,
+            }
+        }
+        let (_, root) = self.root_of(reader);
+        match self.pipeline.block(self.pipeline.main).place(id) {
+            Some(place) if root != self.pipeline.main => {
+                let read = self.at(self.pipeline.main, place);
+                let kind = self.member(read, rest)?;
+                let is_read = needs_output(rest);
+                if is_read && !self.is_tested(read, self.whens_of(reader, part)) {
+                    return Err(Problem::MaybeMissing(format!("\"{id}\" may not have run when this is read")));
+                }
+                Ok(kind)
+            }
+            _ => Err(self.elsewhere(id, &format!("step \"{}\"", self.step(reader).id.value))),
+        }
+    }
+
+    /// An id that is none of a step that can be read here.
+    fn elsewhere(&self, id: &str, reader: &str) -> Problem {
+        let Some(ix) = self.steps.get(id).and_then(|steps| steps.first()) else { return Problem::UnknownStep(id.to_owned()) };
+        let (top, root) = self.root_of(*ix);
+        let (message, help) = if top != *ix {
+            let route = &self.step(top).id.value;
+            (
+                format!("\"{id}\" stands inside route \"{route}\" and is seen only there"),
+                format!("read steps.{route}.output: it is the output of the case that was chosen"),
+            )
+        } else {
+            let list = if Some(root) == self.pipeline.finally { "finally" } else { "on_failure" };
+            (format!("\"{id}\" stands in {list}, which {reader} cannot read"), "read a step of the pipeline's own list".to_owned())
+        };
+        Problem::WrongPlace(message, help)
+    }
+
+    /// `output`, `status`, `error`, `details` of a step, and what is below.
+    fn member(&self, ix: StepIx, rest: &[String]) -> Looked {
+        let Some((member, rest)) = rest.split_first() else { return Ok(Type::Any) };
+        let step = self.step(ix);
+        let id = &step.id.value;
+        match member.as_str() {
+            "output" => {
+                if let (StepKind::Agent(_), None, Type::Text, Some(field)) = (&step.kind, &step.for_each, self.output(ix), rest.first())
+                    && !is_place(field)
+                {
+                    return Err(Problem::NoOutputFields(ix));
+                }
+                let kind = self.output(ix);
+                self.below(kind, &format!("steps.{id}.output"), rest).map_err(|problem| of_output(problem, id, step.for_each.is_some()))
+            }
+            "status" => self.below(Type::Text, &format!("steps.{id}.status"), rest),
+            "error" => self.below(known::error(), &format!("steps.{id}.error"), rest),
+            "details" => self.below(known::details(step), &format!("steps.{id}.details"), rest),
+            _ => {
+                let known = ["output", "status", "error", "details"].map(str::to_owned).to_vec();
+                Err(Problem::UnknownField { owner: format!("step \"{id}\""), field: member.clone(), known })
+            }
+        }
+    }
+
+    /// What the output of a step is.
+    pub fn output(&self, ix: StepIx) -> Type {
+        let place = ix.0 as usize;
+        if let Some(Some(kind)) = self.outputs.borrow().get(place) {
+            return kind.clone();
+        }
+        if self.depth.get() >= DEEPEST {
+            return Type::Any;
+        }
+        // Until it is known, so that steps that wait for each other come to an end.
+        self.keep(ix, &Type::Any);
+        self.depth.set(self.depth.get() + 1);
+        let step = self.step(ix);
+        let kind = known::output(self, ix, step);
+        let kind = match (&step.for_each, &step.on_failure) {
+            (None, _) => kind,
+            (Some(_), OnFailure::Continue) => {
+                Type::list(Type::object([("item", Type::Any), ("status", Type::Text), ("output", kind), ("error", known::error())]))
+            }
+            (Some(_), _) => Type::list(kind),
+        };
+        self.depth.set(self.depth.get() - 1);
+        // Outputs made of outputs can grow without bound.
+        let kind = if kind.is_within(LARGEST) { kind } else { Type::Any };
+        self.keep(ix, &kind);
+        kind
+    }
+
+    fn keep(&self, ix: StepIx, kind: &Type) {
+        if let Some(slot) = self.outputs.borrow_mut().get_mut(ix.0 as usize) {
+            *slot = Some(kind.clone());
+        }
+    }
+}
+
+/// A finding about the output itself names the step.
+fn of_output(problem: Problem, id: &str, is_list: bool) -> Problem {
+    match problem {
+        Problem::UnknownField { owner, field, known } if owner == format!("\"steps.{id}.output\"") && !is_list => {
+            Problem::UnknownField { owner: format!("step \"{id}\""), field, known }
+        }
+        other => other,
+    }
+}
