@@ -81,6 +81,7 @@ fn run(plan: &Arc<Plan>) -> usize {
     let start = RunStart {
         pipeline: "bench".into(),
         hash: String::new(),
+        file: String::new(),
         inputs: empty.clone(),
         channel: None,
         person: empty,

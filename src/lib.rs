@@ -17,6 +17,7 @@ pub mod load;
 pub mod lower;
 pub mod model;
 pub mod plan;
+pub mod policy;
 pub mod port;
 pub mod redact;
 pub mod report;

@@ -10,6 +10,7 @@ pub mod folder;
 pub mod http;
 pub mod model;
 pub mod smtp;
+pub mod sqlite_cache;
 pub mod sqlite_store;
 pub mod stdout;
 mod wording;

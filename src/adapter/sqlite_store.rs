@@ -148,6 +148,50 @@ impl Store for SqliteStore {
     }
 }
 
+/// A run that this process alone goes on with. The system lets go of it when the process ends, however it ends.
+pub struct RunLock {
+    file: std::fs::File,
+    path: PathBuf,
+}
+
+impl RunLock {
+    /// Takes the lock of a run of the store in `store`.
+    ///
+    /// # Errors
+    /// Another process has it, told with its number; or the file beside the store cannot be made.
+    pub fn take(store: &Path, run: &str) -> Result<RunLock, String> {
+        use std::io::{Read, Seek, Write};
+        use std::os::unix::fs::MetadataExt;
+        let path = store.with_file_name(format!("{run}.lock"));
+        let unusable = |e: std::io::Error| format!("cannot use {}: {e}", path.display());
+        let mut file = std::fs::OpenOptions::new().create(true).read(true).write(true).truncate(false).open(&path).map_err(unusable)?;
+        match file.try_lock() {
+            Ok(()) => {
+                // The one that had it before may have removed the file in between.
+                let is_there = std::fs::metadata(&path).is_ok_and(|there| file.metadata().is_ok_and(|own| own.ino() == there.ino()));
+                if !is_there {
+                    return RunLock::take(store, run);
+                }
+                file.set_len(0).and_then(|()| file.rewind()).and_then(|()| write!(file, "{}", std::process::id())).map_err(unusable)?;
+                Ok(RunLock { file, path })
+            }
+            Err(std::fs::TryLockError::WouldBlock) => {
+                let mut holder = String::new();
+                let _ = file.read_to_string(&mut holder);
+                Err(format!("run {run} is being run by process {}", if holder.is_empty() { "?" } else { holder.trim() }))
+            }
+            Err(std::fs::TryLockError::Error(error)) => Err(unusable(error)),
+        }
+    }
+}
+
+impl Drop for RunLock {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.path);
+        let _ = self.file.unlock();
+    }
+}
+
 /// The first 16 bytes of SHA-256 over run, number and body.
 fn checksum(run: &str, seq: u64, body: &str) -> Vec<u8> {
     let mut hash = Sha256::new();
@@ -165,12 +209,14 @@ fn told(file: &Path, error: &rusqlite::Error) -> StoreError {
     }
 }
 
-fn make_private_folder(folder: &Path) -> std::io::Result<()> {
+/// Makes a folder that only its owner can open.
+pub(super) fn make_private_folder(folder: &Path) -> std::io::Result<()> {
     use std::os::unix::fs::DirBuilderExt;
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)
 }
 
-fn make_private_file(file: &Path) -> std::io::Result<()> {
+/// Makes a file that only its owner can read.
+pub(super) fn make_private_file(file: &Path) -> std::io::Result<()> {
     use std::os::unix::fs::OpenOptionsExt;
     std::fs::OpenOptions::new().create(true).append(true).mode(0o600).open(file).map(|_| ())
 }

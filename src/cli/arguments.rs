@@ -78,9 +78,22 @@ pub enum Command {
         /// A code (F101) or its name (cycle)
         code: String,
     },
-    /// Past runs: list, show, export, rm
+    /// Past runs: list, show, export, resume, rm
     #[command(subcommand)]
     Runs(RunsCommand),
+    /// Decides about a `once` step that was started before a crash
+    Approve {
+        /// The run's id, or the beginning of it
+        run: String,
+        /// The step
+        step: String,
+        /// Lets it fail instead of running it again
+        #[arg(long)]
+        reject: bool,
+        /// A sentence for the record
+        #[arg(long, value_name = "TEXT", default_value = "")]
+        comment: String,
+    },
 }
 
 /// Options of `flow run`.
@@ -100,6 +113,20 @@ pub struct RunOptions {
     /// Sets the clock: 2026-11-18T09:00:00Z
     #[arg(long, value_name = "TIME")]
     pub now: Option<String>,
+    /// What is printed and written
+    #[command(flatten)]
+    pub printed: OutputOptions,
+    /// Ends the run after this time
+    #[arg(long, value_name = "TIME")]
+    pub deadline: Option<String>,
+    /// Most money the run may spend, in US dollars
+    #[arg(long, value_name = "USD")]
+    pub max_cost_usd: Option<f64>,
+}
+
+/// What a run prints and writes.
+#[derive(Debug, Args)]
+pub struct OutputOptions {
     /// Writes the outputs to a file as JSON
     #[arg(long, value_name = "FILE")]
     pub output: Option<PathBuf>,
@@ -109,12 +136,6 @@ pub struct RunOptions {
     /// Prints one JSON object: run_id, status, outputs, steps, usage, cost, failure
     #[arg(long)]
     pub json: bool,
-    /// Ends the run after this time
-    #[arg(long, value_name = "TIME")]
-    pub deadline: Option<String>,
-    /// Most money the run may spend, in US dollars
-    #[arg(long, value_name = "USD")]
-    pub max_cost_usd: Option<f64>,
     /// A partial run counts as failed (exit 6)
     #[arg(long)]
     pub fail_on_partial: bool,
@@ -216,6 +237,14 @@ pub enum RunsCommand {
     Export {
         /// Its id, or the beginning of it; the newest when left out
         run: Option<String>,
+    },
+    /// Goes on with a run whose process was killed; finished steps do not run again
+    Resume {
+        /// Its id, or the beginning of it
+        run: String,
+        /// What is printed and written
+        #[command(flatten)]
+        printed: OutputOptions,
     },
     /// Removes a run
     Rm {

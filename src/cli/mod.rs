@@ -2,6 +2,7 @@
 //!
 //! How to add a command: a variant of [`Command`], a file here with `pub fn run(…) -> Exit`, a section in `docs/cli.md`.
 
+mod approve;
 mod arguments;
 
 mod exit;
@@ -17,6 +18,7 @@ mod world;
 
 use clap::Parser;
 
+use arguments::RunsCommand;
 pub use arguments::{Arguments, Command, Shared};
 pub use exit::Exit;
 
@@ -54,6 +56,8 @@ fn command() -> Exit {
         Command::Validate(options) => validate::run(options, shared),
         Command::Test(options) => test::run(options, shared),
         Command::Explain { code } => explain::run(code),
+        Command::Runs(RunsCommand::Resume { run, printed }) => run::resume(run, printed, shared),
         Command::Runs(command) => runs::run(command, shared),
+        Command::Approve { run, step, reject, comment } => approve::run(run, step, !reject, comment, shared),
     }
 }

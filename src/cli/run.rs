@@ -2,27 +2,27 @@
 
 use std::collections::BTreeMap;
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use super::arguments::{RunOptions, Shared};
+use super::arguments::{OutputOptions, RunOptions, Shared};
 use super::progress::Progress;
 use super::{Exit, inputs, project, world};
 use crate::adapter::environment;
 use crate::adapter::files::DiskFiles;
-use crate::adapter::sqlite_store::SqliteStore;
+use crate::adapter::sqlite_store::{RunLock, SqliteStore};
 use crate::adapter::stdout::{Silent, Stdout};
 use crate::check::{Checked, check_file};
 use crate::diagnostic::{Severity, visible};
-use crate::driver::{NoPerson, drive, find_person};
-use crate::engine::{Mocks, Options, Run, check_inputs};
+use crate::driver::{Begin, NoPerson, Ports, drive, find_person};
+use crate::engine::{Mocks, Moment, Options, Run, check_inputs};
 use crate::event::{Event, Happening, RunEnd, RunStart, RunStatus};
 use crate::journal::{Journal, Mask};
 use crate::load::WrittenRules;
-use crate::model::{Pipeline, Provider, StepKind};
-use crate::port::{Printer, Secret};
+use crate::model::{Limits, Model, Pipeline, Provider, StepKind};
+use crate::port::{Printer, Secret, Store, StoreError};
 use crate::redact::Redactor;
 use crate::report::{self, Findings};
 
@@ -37,98 +37,182 @@ impl Refusal {
 
 /// Runs a pipeline.
 pub(super) fn run(options: &RunOptions, shared: &Shared) -> Exit {
-    match try_run(options, shared) {
-        Ok(exit) => exit,
-        Err(Refusal(exit, lines)) => {
-            for line in lines {
-                eprintln!("{line}");
-            }
-            exit
+    told(try_run(options, shared))
+}
+
+/// Goes on with a run whose process has ended.
+pub(super) fn resume(id: &str, output: &OutputOptions, shared: &Shared) -> Exit {
+    told(try_resume(id, output, shared))
+}
+
+fn told(result: Result<Exit, Refusal>) -> Exit {
+    result.unwrap_or_else(|Refusal(exit, lines)| {
+        for line in lines {
+            eprintln!("{line}");
         }
-    }
+        exit
+    })
 }
 
 fn try_run(options: &RunOptions, shared: &Shared) -> Result<Exit, Refusal> {
-    if options.json && options.events.as_deref() == Some(Path::new("-")) {
-        return Err(Refusal::usage("--json and --events - both want standard output; leave one out"));
-    }
-    let project = project::project(&options.file, shared);
-    let checked = check_file(&options.file, &project, &DiskFiles);
-    report_findings(&checked, shared)?;
-    let Some(pipeline) = checked.loaded.program.pipelines.first().cloned() else {
-        return Err(Refusal::usage(format!("{} is no pipeline: a pipeline has name and steps", options.file.display())));
-    };
-    let env = environment::variables(shared.env_file.as_deref()).map_err(Refusal::usage)?;
+    let surroundings = Surroundings::new(&options.file, &options.printed, shared)?;
+    let pipeline = surroundings.pipeline.clone();
     let given = inputs::read(&pipeline, options.inputs_file.as_deref(), &options.inputs).map_err(Refusal::usage)?;
     let given = check_inputs(&pipeline, given).map_err(|problems| Refusal(Exit::Usage, problems))?;
     let channel = channel(&pipeline, options.channel.as_deref())?;
     let now = options.now.as_deref().map(time).transpose()?;
-    let default_model = world::default_model(&env).map_err(Refusal::usage)?;
-    let scripted = is_scripted(&pipeline, default_model.is_some());
-    let sends = pipeline.steps.iter().chain(&pipeline.on_failure).chain(&pipeline.finally).any(|s| sends_to_stdout(&s.kind));
-    let own_stdout = options.json || options.events.as_deref() == Some(Path::new("-"));
-    let printer: Arc<dyn Printer> = if own_stdout { Arc::new(Silent) } else { Arc::new(Stdout::default()) };
-    let ports = world::ports(printer);
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(|e| Refusal(Exit::Internal, vec![format!("flow cannot start: {e}")]))?;
-    let person = runtime.block_on(find_person(&pipeline, &given, &*ports.database)).map_err(|problem| match problem {
+    let ports = &surroundings.ports;
+    let person = surroundings.runtime.block_on(find_person(&pipeline, &given, &*ports.database)).map_err(|problem| match problem {
         NoPerson::Unknown(line) => Refusal::usage(visible(&line)),
         NoPerson::Unavailable(_) => Refusal(Exit::Failed, vec![problem.to_string()]),
     })?;
-    let file = world::journal_file(&project);
-    let store = SqliteStore::open(&file).map_err(|e| Refusal(Exit::Failed, vec![e.to_string()]))?;
-    let mut journal = Journal::new(Box::new(store));
-    let secrets: BTreeMap<String, Secret> =
-        pipeline.secrets.keys().filter_map(|name| env.get(name).map(|value| (name.clone(), value.clone()))).collect();
-    let secret_values: Vec<String> = secrets.values().map(|s| s.reveal().to_string()).collect();
-    let mut run = Run::new(
-        environment::run_id(),
-        Arc::new(checked.plan.clone()),
-        Options {
-            secrets,
-            env,
-            default_model,
-            replies: None,
-            mocks: Mocks::default(),
-            written: Box::new(WrittenRules),
-            limits: world::limits(options.deadline.as_deref(), options.max_cost_usd).map_err(Refusal::usage)?,
-        },
-        crate::driver::moment(&*ports.clock, ports.clock.elapsed()),
-    );
+    let id = environment::run_id();
+    let limits = world::limits(options.deadline.as_deref(), options.max_cost_usd).map_err(Refusal::usage)?;
     let start = RunStart {
         pipeline: pipeline.name.value.clone(),
         hash: pipeline.hash.clone(),
+        file: std::path::absolute(&options.file).unwrap_or_else(|_| options.file.clone()).display().to_string(),
         inputs: Arc::new(Value::Object(given)),
         channel,
         person: Arc::new(Value::Object(person)),
         now: now.unwrap_or_else(|| ports.clock.now()),
-        scripted,
+        scripted: surroundings.scripted,
         seed: environment::seed(),
-        marks: crate::engine::marks(&checked.loaded.program),
+        marks: crate::engine::marks(&surroundings.checked.loaded.program),
     };
-    if scripted && !shared.quiet {
-        eprintln!("models are scripted: replies come from a file, no model is asked");
+    let file = world::journal_file(&surroundings.project);
+    let store = SqliteStore::open(&file).map_err(|e| Refusal(Exit::Failed, vec![e.to_string()]))?;
+    let lock = RunLock::take(&file, &id).map_err(|problem| Refusal(Exit::Usage, vec![problem]))?;
+    let now = crate::driver::moment(&*ports.clock, ports.clock.elapsed());
+    let run = Run::new(id, Arc::new(surroundings.checked.plan.clone()), surroundings.options(limits), now);
+    surroundings.carry_on(run, Begin::Start(Box::new(start)), vec![], store, lock)
+}
+
+fn try_resume(id: &str, printed: &OutputOptions, shared: &Shared) -> Result<Exit, Refusal> {
+    let failed = |e: StoreError| Refusal(Exit::Failed, vec![e.to_string()]);
+    let project = project::project(Path::new("./x"), shared);
+    let file = world::journal_file(&project);
+    if !file.exists() {
+        return Err(Refusal(Exit::NothingRan, vec![format!("there are no runs yet: {} does not exist", file.display())]));
     }
-    let progress = Progress { is_on: !shared.quiet && !shared.no_progress, is_verbose: shared.verbose };
-    let mut events = EventLines::open(options.events.as_deref())?;
-    let mut seen: Vec<Event> = vec![];
-    let mut mask = Mask::new(secret_values.iter().map(String::as_str));
-    let ended = runtime.block_on(async {
-        let (sender, mut stop) = tokio::sync::mpsc::unbounded_channel();
-        let signals = tokio::spawn(listen(sender));
-        let mut watch = |event: &Event| {
-            mask.take(event);
-            progress.show(event, mask.redactor());
-            events.write(event, mask.redactor());
-            seen.push(event.clone());
-        };
-        let ended = drive(&mut run, start, &ports, &mut journal, &mut stop, &mut watch).await;
-        signals.abort();
-        ended
+    let mut store = SqliteStore::open(&file).map_err(failed)?;
+    let runs = store.runs().map_err(failed)?;
+    let found = super::runs::find(&runs, Some(id)).map_err(Refusal::usage)?.run.clone();
+    let lock = RunLock::take(&file, &found).map_err(|problem| Refusal(Exit::Usage, vec![problem]))?;
+    let events = store.events(&found).map_err(failed)?;
+    let begun = events.first().and_then(|event| match &event.happening {
+        Happening::RunStarted(start) if !start.file.is_empty() => Some((event, start)),
+        _ => None,
     });
-    runtime.shutdown_timeout(std::time::Duration::from_millis(100));
-    let end = ended.map_err(|e| Refusal(Exit::Failed, vec![e.to_string()]))?;
-    finish(options, shared, &end, &seen, sends)
+    let Some((first, start)) = begun else {
+        return Err(Refusal(Exit::Failed, vec![format!("run {found} does not say which file it runs")]));
+    };
+    let surroundings = Surroundings::new(Path::new(&start.file), printed, shared)?;
+    let now = Moment { wall: surroundings.ports.clock.now(), ms: 0 };
+    let last = events.last().unwrap_or(first);
+    let away = (now.wall - last.time).num_milliseconds().max(0) as u64;
+    let plan = Arc::new(surroundings.checked.plan.clone());
+    let run = Run::resumed(found.as_str(), plan, surroundings.options(Limits::default()), now, &events);
+    let run = run.map_err(|why| Refusal(Exit::Failed, vec![format!("run {found} cannot go on: {why}")]))?;
+    surroundings.carry_on(run, Begin::Resume(away), events, store, lock)
+}
+
+/// What a run needs besides its beginning.
+struct Surroundings<'a> {
+    printed: &'a OutputOptions,
+    shared: &'a Shared,
+    project: PathBuf,
+    checked: Checked,
+    pipeline: Arc<Pipeline>,
+    env: BTreeMap<String, Secret>,
+    default_model: Option<Model>,
+    scripted: bool,
+    ports: Ports,
+    runtime: tokio::runtime::Runtime,
+}
+
+impl<'a> Surroundings<'a> {
+    /// Checks the file and gets everything ready; nothing is started.
+    fn new(file: &Path, printed: &'a OutputOptions, shared: &'a Shared) -> Result<Surroundings<'a>, Refusal> {
+        let events_on_stdout = printed.events.as_deref() == Some(Path::new("-"));
+        if printed.json && events_on_stdout {
+            return Err(Refusal::usage("--json and --events - both want standard output; leave one out"));
+        }
+        let project = project::project(file, shared);
+        let checked = check_file(file, &project, &DiskFiles);
+        report_findings(&checked, shared)?;
+        let Some(pipeline) = checked.loaded.program.pipelines.first().cloned() else {
+            return Err(Refusal::usage(format!("{} is no pipeline: a pipeline has name and steps", file.display())));
+        };
+        let env = environment::variables(shared.env_file.as_deref()).map_err(Refusal::usage)?;
+        let default_model = world::default_model(&env).map_err(Refusal::usage)?;
+        let scripted = is_scripted(&pipeline, default_model.is_some());
+        let printer: Arc<dyn Printer> = if printed.json || events_on_stdout { Arc::new(Silent) } else { Arc::new(Stdout::default()) };
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.map_err(|e| Refusal(Exit::Internal, vec![format!("flow cannot start: {e}")]))?;
+        let ports = world::ports(printer, &project);
+        Ok(Surroundings { printed, shared, project, checked, pipeline, env, default_model, scripted, ports, runtime })
+    }
+
+    /// Values of the declared secrets.
+    fn secrets(&self) -> BTreeMap<String, Secret> {
+        self.pipeline.secrets.keys().filter_map(|name| self.env.get(name).map(|value| (name.clone(), value.clone()))).collect()
+    }
+
+    fn options(&self, limits: Limits) -> Options {
+        Options {
+            secrets: self.secrets(),
+            env: self.env.clone(),
+            default_model: self.default_model.clone(),
+            replies: None,
+            mocks: Mocks::default(),
+            written: Box::new(WrittenRules),
+            limits,
+        }
+    }
+
+    /// Runs to the end, or until a person must decide. `before` are the events so far.
+    fn carry_on(self, mut run: Run, begin: Begin, before: Vec<Event>, store: SqliteStore, _lock: RunLock) -> Result<Exit, Refusal> {
+        let shared = self.shared;
+        if self.scripted && !shared.quiet {
+            eprintln!("models are scripted: replies come from a file, no model is asked");
+        }
+        let steps = [&self.pipeline.steps, &self.pipeline.on_failure, &self.pipeline.finally];
+        let sends = steps.into_iter().flatten().any(|step| sends_to_stdout(&step.kind));
+        let secrets = self.secrets();
+        let mut journal = Journal::new(Box::new(store));
+        let progress = Progress { is_on: !shared.quiet && !shared.no_progress, is_verbose: shared.verbose };
+        let mut events = EventLines::open(self.printed.events.as_deref())?;
+        let mut mask = Mask::new(secrets.values().map(Secret::reveal));
+        before.iter().for_each(|event| mask.take(event));
+        let mut seen = before;
+        let ended = self.runtime.block_on(async {
+            let (sender, mut stop) = tokio::sync::mpsc::unbounded_channel();
+            let signals = tokio::spawn(listen(sender));
+            let mut watch = |event: &Event| {
+                mask.take(event);
+                progress.show(event, mask.redactor());
+                events.write(event, mask.redactor());
+                seen.push(event.clone());
+            };
+            let ended = drive(&mut run, begin, &self.ports, &mut journal, &mut stop, &mut watch).await;
+            signals.abort();
+            ended
+        });
+        self.runtime.shutdown_timeout(std::time::Duration::from_millis(100));
+        match ended.map_err(|e| Refusal(Exit::Failed, vec![e.to_string()]))? {
+            Some(end) => finish(self.printed, shared, &end, &seen, sends),
+            None => {
+                for step in run.state().undecided() {
+                    eprintln!("\"{step}\" was started before and may have acted; it is marked once, so a person decides:");
+                    eprintln!("  flow approve {} {step}            runs it again", seen[0].run);
+                    eprintln!("  flow approve {} {step} --reject   lets it fail", seen[0].run);
+                }
+                eprintln!("then: flow runs resume {}", seen[0].run);
+                Ok(Exit::Waiting)
+            }
+        }
+    }
 }
 
 /// Errors stop the run before it starts; warnings become one line.
@@ -226,7 +310,7 @@ impl EventLines {
     }
 }
 
-fn finish(options: &RunOptions, shared: &Shared, end: &RunEnd, events: &[Event], sends: bool) -> Result<Exit, Refusal> {
+fn finish(options: &OutputOptions, shared: &Shared, end: &RunEnd, events: &[Event], sends: bool) -> Result<Exit, Refusal> {
     if let Some(path) = &options.output {
         let text = serde_json::to_string_pretty(&*end.outputs).unwrap_or_default();
         std::fs::write(path, text + "\n").map_err(|e| Refusal(Exit::Failed, vec![format!("cannot write {}: {e}", path.display())]))?;

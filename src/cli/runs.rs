@@ -50,6 +50,7 @@ fn answer(command: &RunsCommand, store: &mut dyn Store) -> Result<Exit, String> 
             }
             Ok(if runs.is_empty() { Exit::NothingRan } else { Exit::Ok })
         }
+        RunsCommand::Resume { .. } => Err("runs are gone on with elsewhere".to_string()),
         RunsCommand::Rm { run } => {
             let found = find(&runs, Some(run))?;
             store.remove(&found.run).map_err(|e| e.to_string())?;
@@ -71,7 +72,7 @@ fn answer(command: &RunsCommand, store: &mut dyn Store) -> Result<Exit, String> 
     }
 }
 
-fn find<'a>(runs: &'a [RunSummary], wanted: Option<&str>) -> Result<&'a RunSummary, String> {
+pub(super) fn find<'a>(runs: &'a [RunSummary], wanted: Option<&str>) -> Result<&'a RunSummary, String> {
     let Some(wanted) = wanted else { return runs.first().ok_or_else(|| "there are no runs yet".to_string()) };
     let fitting: Vec<&RunSummary> = runs.iter().filter(|r| r.run.starts_with(wanted)).collect();
     match fitting.as_slice() {

@@ -10,13 +10,14 @@ use crate::adapter::folder::DiskFolder;
 use crate::adapter::http::{Http, HttpSettings, StepHttpClient};
 use crate::adapter::model::HttpModelClient;
 use crate::adapter::smtp::SmtpMailSender;
+use crate::adapter::sqlite_cache::SqliteCache;
 use crate::driver::Ports;
 use crate::model::{Limits, Model, Provider, Text};
 use crate::port::{Clock, Printer, Secret};
 use crate::source::Span;
 
 /// Everything outside, for real.
-pub(super) fn ports(printer: Arc<dyn Printer>) -> Ports {
+pub(super) fn ports(printer: Arc<dyn Printer>, project: &Path) -> Ports {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
     let http = Http::new(HttpSettings::default(), clock.clone());
     let data = Arc::new(DataFiles::new());
@@ -27,6 +28,7 @@ pub(super) fn ports(printer: Arc<dyn Printer>) -> Ports {
         http: Arc::new(StepHttpClient::new(http)),
         mail: Arc::new(SmtpMailSender::new(clock.clone(), vec![])),
         folder: Arc::new(DiskFolder),
+        cache: Arc::new(SqliteCache::new(project.join(".flow").join("cache.db"))),
         printer,
         clock,
     }

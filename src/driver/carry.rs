@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::Answer;
 use crate::engine::{Reply, Request};
 use crate::event::{Failure, FailureKind};
-use crate::port::{Clock, Folder, HttpClient, MailSender, ModelClient, Printer, Reader, SqlDatabase};
+use crate::port::{Cache, Clock, Folder, HttpClient, MailSender, ModelClient, Printer, Reader, SqlDatabase};
 
 /// The world of a run.
 #[derive(Clone)]
@@ -29,6 +29,8 @@ pub struct Ports {
     pub mail: Arc<dyn MailSender>,
     /// Folders of `file` tools.
     pub folder: Arc<dyn Folder>,
+    /// Results that are used again.
+    pub cache: Arc<dyn Cache>,
     /// Standard output.
     pub printer: Arc<dyn Printer>,
 }
@@ -45,6 +47,7 @@ async fn ask(request: Request, ports: &Ports) -> Answer {
     match request {
         Request::Model(request) => ports.models.call(request).await.map(Reply::Model),
         Request::Scripted(reply) => reply.map(Reply::Model),
+        Request::Recall { key, now } => ports.cache.recall(key, now).await.map(|kept| Reply::Value(kept.unwrap_or_default())),
         Request::Query(request) => ports.database.query(request).await.map(Reply::Rows),
         Request::Read(requests) => {
             let mut files = vec![];

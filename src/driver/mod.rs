@@ -24,6 +24,8 @@ use crate::port::{Clock, StoreError};
 
 /// Longest sleep without a timer.
 const IDLE: Duration = Duration::from_secs(3600);
+/// How long events wait for the next outside effect, to share its commit, before they are made durable alone.
+const UNWRITTEN: Duration = Duration::from_millis(50);
 /// How long an ended run waits for its calls to let go.
 const GRACE: Duration = Duration::from_secs(5);
 
@@ -35,22 +37,39 @@ pub fn moment(clock: &dyn Clock, began: Duration) -> Moment {
     Moment { wall: clock.now(), ms: clock.elapsed().saturating_sub(began).as_millis() as u64 }
 }
 
-/// Drives a run to its end. `watch` sees every event after the journal has taken it.
+/// How a run begins.
+pub enum Begin {
+    /// Anew.
+    Start(Box<RunStart>),
+    /// After a crash; how long nothing ran, in milliseconds.
+    Resume(u64),
+}
+
+/// Drives a run to its end; `None`: it waits for a person. `watch` sees every event after the journal has taken it.
 ///
 /// # Errors
 /// The journal cannot be written: nothing more is started, calls that are out are dropped.
 pub async fn drive(
     run: &mut Run,
-    start: RunStart,
+    begin: Begin,
     ports: &Ports,
     journal: &mut Journal,
     stop: &mut Stop,
     watch: &mut dyn FnMut(&Event),
-) -> Result<RunEnd, StoreError> {
-    let began = ports.clock.elapsed();
+) -> Result<Option<RunEnd>, StoreError> {
+    let (began, before) = (ports.clock.elapsed(), run.state().last_ms());
+    let moment = |clock: &dyn Clock| {
+        let here = moment(clock, began);
+        Moment { ms: here.ms + before, ..here }
+    };
     let mut calls = FuturesUnordered::new();
     let mut handles: HashMap<u64, AbortHandle> = HashMap::new();
-    run.handle(Input::Start(Box::new(start)), moment(&*ports.clock, began));
+    let mut keeps = FuturesUnordered::new();
+    let first = match begin {
+        Begin::Start(start) => Input::Start(start),
+        Begin::Resume(away_ms) => Input::Resume { away_ms },
+    };
+    run.handle(first, moment(&*ports.clock));
     loop {
         let mut commands = vec![];
         while let Some(command) = run.next_command() {
@@ -58,12 +77,17 @@ pub async fn drive(
         }
         let acts = commands.iter().any(|c| matches!(c, Command::Call { request, .. } if acts_outside(request)));
         let end = run.state().finished.clone();
-        take_events(run, journal, acts || end.is_some(), watch)?;
-        if let Some(end) = end {
+        let over = end.is_some() || run.is_paused();
+        take_events(run, journal, acts || over, watch)?;
+        if over {
             for handle in handles.values() {
                 handle.abort();
             }
-            let _ = tokio::time::timeout(GRACE, async { while calls.next().await.is_some() {} }).await;
+            let _ = tokio::time::timeout(GRACE, async {
+                while calls.next().await.is_some() {}
+                while keeps.next().await.is_some() {}
+            })
+            .await;
             return Ok(end);
         }
         for command in commands {
@@ -74,6 +98,11 @@ pub async fn drive(
                     let work = carry_out(*request, ports);
                     calls.push(Abortable::new(async move { (call, work.await) }, registration));
                 }
+                Command::Keep { key, until, value } => {
+                    let keep = ports.cache.keep(key, until, value);
+                    // A result that cannot be kept costs a call next time and nothing now.
+                    keeps.push(async move { keep.await.is_ok() });
+                }
                 Command::Cancel { call } => {
                     if let Some(handle) = handles.remove(&call) {
                         handle.abort();
@@ -81,21 +110,24 @@ pub async fn drive(
                 }
             }
         }
-        let now = moment(&*ports.clock, began);
-        let sleep = run.next_timeout().map_or(IDLE, |at| Duration::from_millis(at.saturating_sub(now.ms)));
-        let input = tokio::select! {
-            biased;
-            Some(by) = stop.recv() => Input::Cancel { by },
-            Some(answer) = calls.next(), if !calls.is_empty() => match answer {
-                Ok((call, result)) => {
-                    handles.remove(&call);
-                    Input::Reply { call, result }
+        let input = loop {
+            let now = moment(&*ports.clock);
+            let sleep = run.next_timeout().map_or(IDLE, |at| Duration::from_millis(at.saturating_sub(now.ms)));
+            tokio::select! {
+                biased;
+                Some(by) = stop.recv() => break Input::Cancel { by },
+                Some(answer) = calls.next(), if !calls.is_empty() => {
+                    if let Ok((call, result)) = answer {
+                        handles.remove(&call);
+                        break Input::Reply { call, result };
+                    }
                 }
-                Err(_) => continue,
-            },
-            () = tokio::time::sleep(sleep) => Input::Tick,
+                Some(_) = keeps.next(), if !keeps.is_empty() => {}
+                () = tokio::time::sleep(sleep) => break Input::Tick,
+                () = tokio::time::sleep(UNWRITTEN), if journal.is_dirty() => journal.take(&[], true)?,
+            }
         };
-        run.handle(input, moment(&*ports.clock, began));
+        run.handle(input, moment(&*ports.clock));
     }
 }
 
@@ -114,7 +146,10 @@ fn take_events(run: &mut Run, journal: &mut Journal, durable: bool, watch: &mut 
 
 /// Whether a request costs or changes something outside, so that what came before must be on disk.
 fn acts_outside(request: &Request) -> bool {
-    !matches!(request, Request::Scripted(_) | Request::Query(_) | Request::Read(_) | Request::List { .. } | Request::Open { .. })
+    !matches!(
+        request,
+        Request::Scripted(_) | Request::Recall { .. } | Request::Query(_) | Request::Read(_) | Request::List { .. } | Request::Open { .. }
+    )
 }
 
 /// What a call gave.

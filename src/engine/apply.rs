@@ -1,25 +1,32 @@
 //! `apply`: the only way state changes. No clock, no chance, no outside: the event and the plan say everything.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::state::{Asking, CachedValue, Mood, Node, NodeRef, OpenCall, RefinementRound, State, Timer, Work};
-use crate::event::{Answer, Event, Failure, Happening, Note, Opens, Purpose, StepPath, StepStatus};
-use crate::model::{PipelineId, StepKind};
+use super::state::{
+    Asked, AskedStage, Asking, CacheStage, CachedValue, Mood, Node, NodeRef, OpenCall, RefinementRound, State, Timer, Work,
+};
+use crate::event::{Answer, AskedCall, Event, Failure, Happening, Note, Purpose, Shared, StepPath, StepStatus};
+use crate::model::{Pipeline, PipelineId, Step, StepKind};
 use crate::plan::{Edge, Plan, StepIx};
 
 impl State {
     /// Takes one event in. Events of another plan than the one the run was made with are ignored where they name unknown steps.
     pub fn apply(&mut self, plan: &Plan, event: &Event) {
         self.seq = event.seq;
+        self.last_ms = event.at_ms;
         let now = event.at_ms;
         match &event.happening {
             Happening::RunStarted(start) => {
                 self.start = Some((**start).clone());
                 self.open_instance(plan, PipelineId(0), None, "".into(), &start.inputs, start.channel.clone(), &start.person, now);
             }
-            Happening::StepStarted { step, attempt, opens, .. } => self.step_started(plan, step, *attempt, opens.as_ref(), now),
+            Happening::StepStarted { step, attempt, items, .. } => self.step_started(plan, step, *attempt, items.as_deref(), now),
+            Happening::CallOpened { step, asked, inputs, channel, person } => {
+                self.call_opened(plan, step, *asked, inputs, channel.clone(), person, now);
+            }
             Happening::AttemptFailed { step, attempt, failure, retry_at_ms } => {
                 self.attempt_failed(plan, step, *attempt, failure, *retry_at_ms);
             }
@@ -46,37 +53,77 @@ impl State {
             Happening::StepSkipped { step } => self.over(plan, step, StepStatus::Skipped),
             Happening::StepBlocked { step, .. } => self.over(plan, step, StepStatus::Blocked),
             Happening::StepCancelled { step } => self.over(plan, step, StepStatus::Cancelled),
+            Happening::CacheAsked { step, call, key, timeout_at_ms } => {
+                let Some(at) = self.find(step) else { return };
+                self.open_call(*call, at, now, *timeout_at_ms, 0);
+                let node = self.node_mut(at);
+                node.work = Work::Call(*call);
+                node.cache = CacheStage::Looking(key.clone());
+            }
+            Happening::CacheMissed { call, .. } => {
+                let Some(at) = self.close_call(*call) else { return };
+                let node = self.node_mut(at);
+                node.work = Work::None;
+                if let CacheStage::Looking(key) = &mut node.cache {
+                    node.cache = CacheStage::Missed(std::mem::take(key));
+                }
+            }
             Happening::CaseChosen { step, case } => self.case_chosen(plan, step, case),
             Happening::ModelCalled { .. } => self.model_called(&event.happening, now),
             Happening::ModelReplied { call, reply, usage, .. } => {
                 let Some(at) = self.close_call(*call) else { return };
                 self.usage.add(usage);
+                let around: Vec<u32> = self.chain(at).map(|(ix, _)| ix).collect();
+                for ix in around {
+                    self.instance_mut(ix).usage.add(usage);
+                }
                 if let Work::Asking(asking) = &mut self.node_mut(at).work {
                     asking.call = None;
                     asking.usage.add(usage);
-                    if let Answer::Said { text, model, .. } = reply {
-                        asking.messages.push(Note { role: "assistant".into(), text: text.clone(), call_id: None });
+                    if let Answer::Said { text, calls, model } = reply {
+                        asking.messages.push(Note {
+                            role: "assistant".into(),
+                            text: text.clone(),
+                            calls: calls.clone(),
+                            ..Note::default()
+                        });
                         asking.answered_by = model.clone();
+                        asking.turns += u64::from(!calls.is_empty());
+                        let open = |asked: &_| Asked { asked: AskedCall::clone(asked), stage: AskedStage::Open, started_ms: now };
+                        asking.asked = calls.iter().map(open).collect();
+                        asking.uses.extend(calls.iter().map(|_| Shared::default()));
                     }
                     asking.last = Some(reply.clone());
                 }
             }
-            Happening::ToolCalled { step, call, timeout_at_ms, .. } => {
+            Happening::ToolCalled { step, call, timeout_at_ms, asked, .. } => {
                 let Some(at) = self.find(step) else { return };
+                self.goes_on(at);
                 self.open_call(*call, at, now, *timeout_at_ms, 0);
-                self.node_mut(at).work = Work::Call(*call);
-            }
-            Happening::ToolReplied { call, .. } => {
-                if let Some(at) = self.close_call(*call) {
-                    self.node_mut(at).work = Work::None;
+                match (*asked, &mut self.node_mut(at).work) {
+                    (Some(place), Work::Asking(asking)) => {
+                        if let Some(asked) = asking.asked.get_mut(place) {
+                            asked.stage = AskedStage::Out(*call);
+                            asked.started_ms = now;
+                        }
+                    }
+                    (_, work) => *work = Work::Call(*call),
                 }
             }
+            Happening::ToolReplied { step, call, failure, duration_ms, result, asked } => match asked {
+                Some(place) => self.asked_over(step, *call, *place, failure.as_ref(), *duration_ms, result.as_ref()),
+                None => {
+                    if let Some(at) = self.close_call(*call) {
+                        self.node_mut(at).work = Work::None;
+                    }
+                }
+            },
             Happening::OutputWritten { step, part, id, .. } => {
                 let Some(at) = self.find(step) else { return };
                 let delivered = json!({ "part": part, "id": id, "time": event.time });
                 self.node_mut(at).delivered.push(Arc::new(delivered));
             }
-            Happening::GatePassed { .. } | Happening::ReplyIgnored { .. } => {}
+            Happening::GatePassed { .. } | Happening::ReplyIgnored { .. } | Happening::PolicyDecided { .. } => {}
             Happening::GateFailed { step, for_good, .. } => {
                 let Some(at) = self.find(step) else { return };
                 if *for_good {
@@ -98,6 +145,18 @@ impl State {
                     self.set_mood(frame, Mood::Cancelling);
                 }
             }
+            Happening::RunResumed { away_ms } => self.resumed(*away_ms),
+            Happening::ApprovalRequested { step, .. } => {
+                let Some(at) = self.find(step) else { return };
+                self.doubts.insert(step.clone(), None);
+                self.node_mut(at).status = StepStatus::Waiting;
+            }
+            Happening::ApprovalAnswered { step, approved, .. } => {
+                let Some(at) = self.find(step) else { return };
+                self.doubts.insert(step.clone(), Some(*approved));
+                self.node_mut(at).status = StepStatus::Running;
+            }
+            Happening::RunPaused => {}
             Happening::RunFinished(end) => {
                 self.finished = Some((**end).clone());
                 self.done.clear();
@@ -110,7 +169,7 @@ impl State {
         self.paths.get(path).copied()
     }
 
-    fn step_started(&mut self, plan: &Plan, path: &str, attempt: u32, opens: Option<&Opens>, now: u64) {
+    fn step_started(&mut self, plan: &Plan, path: &str, attempt: u32, items: Option<&[Shared]>, now: u64) {
         let Some(at) = self.find(path) else { return };
         self.not_ready(at);
         self.steps_started += 1;
@@ -137,28 +196,95 @@ impl State {
                 node.attempt_ends = Some(end);
                 timers.push((end, Timer::Attempt(at)));
             }
-            if let (Some(deadline), 1) = (step.deadline, attempt) {
+            if let (Some(deadline), 1) = (allowed_time(&plan.pipeline(pipeline).pipeline, &step), attempt) {
                 let end = now + deadline.as_millis() as u64;
                 node.deadline = Some(end);
                 timers.push((end, Timer::StepDeadline(at)));
             }
         }
         self.timers.extend(timers);
-        match opens {
-            None => {}
-            Some(Opens::Items(items)) => self.open_items(plan, at, pipeline, items),
-            Some(Opens::Call { inputs, channel }) => {
-                let Some(called) = plan.pipeline(pipeline).called(&step) else { return };
-                let prefix = Arc::from(format!("{}/", self.node(at).path));
-                let person = self.instance(instance_ix).person.clone();
-                let inner = self.open_instance(plan, called, Some(at), prefix, inputs, channel.clone(), &person, now);
-                self.node_mut(at).work = Work::Called(inner);
-            }
+        if let Some(items) = items {
+            self.open_items(plan, at, pipeline, items);
         }
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "the parts of one event, named at the only call")]
+    fn call_opened(
+        &mut self,
+        plan: &Plan,
+        path: &str,
+        place: Option<usize>,
+        inputs: &Shared,
+        channel: Option<String>,
+        person: &Shared,
+        now: u64,
+    ) {
+        let Some(at) = self.find(path) else { return };
+        let planned = plan.pipeline(self.instance(self.instance_of(at)).pipeline);
+        let Some(place) = place else {
+            let Some(called) = planned.called(&planned.step(self.node(at).step).step) else { return };
+            let prefix = Arc::from(format!("{}/", self.node(at).path));
+            let inner = self.open_instance(plan, called, Some(at), prefix, inputs, channel, person, now);
+            self.node_mut(at).work = Work::Called(inner);
+            return;
+        };
+        let Work::Asking(asking) = &self.node(at).work else { return };
+        let Some(asked) = asking.asked.get(place) else { return };
+        let AskedStage::Out(call) = asked.stage else { return };
+        let Some(called) = planned.called_tool(&asked.asked.tool) else { return };
+        let prefix = Arc::from(format!("{}/{}[{call}]/", self.node(at).path, asked.asked.tool));
+        self.close_call(call);
+        let inner = self.open_instance(plan, called, Some(at), prefix, inputs, channel, person, now);
+        if let Work::Asking(asking) = &mut self.node_mut(at).work {
+            asking.asked[place].stage = AskedStage::Inside(inner);
+        }
+    }
+
+    /// A tool call that an agent asked for is over, or was not made.
+    fn asked_over(&mut self, path: &str, call: u64, place: usize, failure: Option<&Failure>, duration_ms: u64, result: Option<&Value>) {
+        self.close_call(call);
+        self.last_call = self.last_call.max(call);
+        let Some(at) = self.find(path) else { return };
+        let Work::Asking(asking) = &self.node(at).work else { return };
+        let Some(asked) = asking.asked.get(place) else { return };
+        let used = json!({
+            "tool": asked.asked.tool,
+            "with": asked.asked.arguments,
+            "result": result.unwrap_or(&Value::Null),
+            "status": if failure.is_none() { "succeeded" } else { "failed" },
+            "error": failure.map(|f| format!("{}: {}", f.kind.word(), f.message)),
+            "duration_ms": duration_ms,
+        });
+        let told = match (failure, result) {
+            (Some(failure), _) => format!("This did not work ({}): {}", failure.kind.word(), failure.message),
+            (None, Some(Value::String(text))) => text.clone(),
+            (None, result) => result.unwrap_or(&Value::Null).to_string(),
+        };
+        if let AskedStage::Inside(inner) = asked.stage {
+            self.inherit(at, inner);
+            self.drop_instance(inner);
+        }
+        if let Work::Asking(asking) = &mut self.node_mut(at).work {
+            let first = asking.uses.len() - asking.asked.len();
+            asking.uses[first + place] = Arc::new(used);
+            asking.asked[place].stage = AskedStage::Over(told);
+        }
+    }
+
+    /// A step that waited for its next try goes on.
+    fn goes_on(&mut self, at: NodeRef) {
+        if let Some(retry_at) = self.node_mut(at).retry_at.take() {
+            self.timers.remove(&(retry_at, Timer::Backoff(at)));
+            self.take_place_again(at);
+        }
+        self.node_mut(at).status = StepStatus::Running;
     }
 
     fn attempt_failed(&mut self, plan: &Plan, path: &str, attempt: u32, failure: &Failure, retry_at: u64) {
         let Some(at) = self.find(path) else { return };
+        for call in self.node(at).work.calls() {
+            self.close_call(call);
+        }
         self.drop_inner(at);
         self.clear_timers(at, false);
         let node = self.node_mut(at);
@@ -168,7 +294,12 @@ impl State {
         node.retry_at = Some(retry_at);
         node.ended_by = None;
         match &mut node.work {
-            Work::Asking(asking) => asking.last = None,
+            Work::Asking(asking) => {
+                asking.call = None;
+                asking.last = None;
+                let unfinished = asking.asked.iter_mut().filter(|a| matches!(a.stage, AskedStage::Out(_) | AskedStage::Inside(_)));
+                unfinished.for_each(|asked| asked.stage = AskedStage::Open);
+            }
             work => *work = Work::None,
         }
         self.timers.insert((retry_at, Timer::Backoff(at)));
@@ -199,15 +330,8 @@ impl State {
         if *scripted {
             *self.replies_used.entry(step.to_string()).or_default() += 1;
         }
-        let was_waiting = self.node(at).retry_at.is_some();
-        if let Some(retry_at) = self.node_mut(at).retry_at.take() {
-            self.timers.remove(&(retry_at, Timer::Backoff(at)));
-        }
-        if was_waiting {
-            self.take_place_again(at);
-        }
+        self.goes_on(at);
         let node = self.node_mut(at);
-        node.status = StepStatus::Running;
         if !matches!(node.work, Work::Asking(_)) {
             node.work = Work::Asking(Box::default());
         }
@@ -226,6 +350,7 @@ impl State {
             asking.attempt = *attempt;
             asking.attempts += 1;
             asking.last = None;
+            asking.asked.clear();
             if *purpose == Purpose::Repair && *attempt == 1 {
                 asking.repairs += 1;
             }
@@ -245,11 +370,44 @@ impl State {
         Some(open.node)
     }
 
+    /// Calls that were out are lost; waits end by the clock of people.
+    fn resumed(&mut self, away_ms: u64) {
+        let lost: Vec<u64> = self.calls.keys().copied().collect();
+        for call in lost {
+            let Some(at) = self.close_call(call) else { continue };
+            match &mut self.node_mut(at).work {
+                Work::Asking(asking) => {
+                    asking.call = asking.call.filter(|own| *own != call);
+                    let out = asking.asked.iter_mut().find(|asked| asked.stage == AskedStage::Out(call));
+                    out.into_iter().for_each(|asked| asked.stage = AskedStage::Open);
+                }
+                work => *work = Work::None,
+            }
+        }
+        let waits: Vec<(u64, Timer)> = self.timers.iter().filter(|(_, timer)| matches!(timer, Timer::Pause(_))).copied().collect();
+        for (until, timer) in waits {
+            let Timer::Pause(at) = timer else { continue };
+            let until_now = until.saturating_sub(away_ms);
+            self.timers.remove(&(until, timer));
+            self.timers.insert((until_now, timer));
+            self.node_mut(at).work = Work::Paused(until_now);
+        }
+    }
+
     fn over(&mut self, plan: &Plan, path: &str, status: StepStatus) {
         if let Some(at) = self.find(path) {
             self.step_over(plan, at, status);
         }
     }
+}
+
+/// Time for all attempts of a step: its `deadline`, and that of the agent it asks.
+pub(super) fn allowed_time(pipeline: &Pipeline, step: &Step) -> Option<Duration> {
+    let of_agent = match &step.kind {
+        StepKind::Agent(asked) => pipeline.agents.get(&asked.agent.value).and_then(|agent| pipeline.bounds_of(agent).deadline),
+        _ => None,
+    };
+    [step.deadline, of_agent].into_iter().flatten().min()
 }
 
 /// Whether a step of this kind calls something as soon as it starts, and so needs a permit.
@@ -277,6 +435,7 @@ impl Node {
             retry_at: None,
             attempt_ends: None,
             deadline: None,
+            cache: CacheStage::None,
             ended_by: None,
             work: Work::None,
             cached: CachedValue::default(),

@@ -1,17 +1,20 @@
 //! Talking with a model: the prompt, repair of answers of the wrong shape, retries, fallback.
 
-use std::sync::Arc;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use super::Run;
+use super::budget::{Over, worst_case};
 use super::command::{Command, Request};
+use super::scripting::replies_of;
 use super::shape;
 use super::state::{NodeRef, Work};
-use crate::event::{Answer, Failure, FailureKind, Happening, Note, Purpose, Usage};
-use crate::model::{Agent, AgentStep, Model, Provider, Replies, ReplyBody, ReplySet, Shape, StepKind};
-use crate::port::{Message, ModelReply, ModelRequest, Role, WireFormat};
+use super::tooling::Offered;
+use crate::event::{Answer, AskedCall, Failure, FailureKind, Happening, Note, Purpose, Usage};
+use crate::model::{Agent, AgentStep, Limits, Model, Provider, Shape, StepKind};
+use crate::port::{Message, ModelReply, ModelRequest, Role, ToolCall, WireFormat};
 use crate::template;
 
 /// How often an answer of the wrong shape is sent back.
@@ -20,9 +23,6 @@ const MOST_REPAIRS: u32 = 2;
 const MODEL_TIMEOUT: Duration = Duration::from_secs(60);
 /// Time to connect.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// Tokens set aside for an answer when nothing bounds it.
-const UNBOUNDED_ANSWER: u64 = 4096;
-
 /// What is asked, worked out anew from the state whenever it is needed.
 pub(super) struct Brief {
     pub(super) agent: String,
@@ -34,6 +34,12 @@ pub(super) struct Brief {
     pub(super) purpose: Purpose,
     /// Criteria a judge is asked about; empty for agents.
     pub(super) criteria: Vec<String>,
+    /// Pictures beside the prompt, by path.
+    pub(super) pictures: Vec<String>,
+    /// Tools the agent may call.
+    pub(super) tools: Vec<Offered>,
+    /// Bounds of its own.
+    pub(super) bounds: Limits,
 }
 
 /// What to send.
@@ -44,6 +50,8 @@ pub(super) enum Turn {
     Again { attempt: u32, fallback: usize },
     /// What is wrong with the answer.
     Repair(String),
+    /// What the tools gave that the last answer asked for.
+    Results(Vec<Note>),
 }
 
 /// What became of the last call.
@@ -72,10 +80,17 @@ impl Run {
     }
 
     fn ask_agent(&mut self, at: NodeRef, step: &AgentStep) -> Result<(), Failure> {
-        if self.waits_for_permit(at) {
+        if self.state.node(at).ended_by.is_some() {
             return Ok(());
         }
         let shape = self.output_shape(at, step);
+        if matches!(&self.state.node(at).work, Work::Asking(asking) if !asking.asked.is_empty()) {
+            let agent = self.agent(at, &step.agent.value)?.clone();
+            return self.use_tools(at, &agent, &|run| run.agent_brief(at, step, shape.as_ref()));
+        }
+        if self.waits_for_permit(at) {
+            return Ok(());
+        }
         if !matches!(self.state.node(at).work, Work::Asking(_)) {
             let brief = self.agent_brief(at, step, shape.as_ref())?;
             return self.send(at, &brief, Turn::First);
@@ -137,13 +152,16 @@ impl Run {
         {
             prompt = format!("{}\n\n{note}", prompt.trim_end());
         }
+        let attached = self.attached(at, step)?;
+        prompt.push_str(&attached.text);
         let schema = shape.map(shape::schema);
         if let Some(schema) = &schema {
             prompt =
                 format!("{}\n\nAnswer with one JSON object that fits this JSON Schema, and nothing else:\n{schema}", prompt.trim_end());
         }
         let model = step.model.as_ref().map(|m| self.fill_text(at, m)).transpose()?;
-        self.brief(at, &step.agent.value, model, prompt, schema, Purpose::Turn)
+        let tools = self.offered(at, self.agent(at, &step.agent.value)?);
+        Ok(Brief { tools, pictures: attached.pictures, ..self.brief(at, &step.agent.value, model, prompt, schema, Purpose::Turn)? })
     }
 
     /// What an agent is told in the second round when its prompt does not mention `refinement`: only the target itself.
@@ -171,7 +189,19 @@ impl Run {
         let found = self.agent(at, agent)?;
         let system = found.instructions.as_ref().map(|text| self.fill_text(at, text)).transpose()?;
         let model = model.or_else(|| found.model.as_ref().map(|m| m.value.clone()));
-        Ok(Brief { agent: agent.to_string(), model, system, prompt, schema, purpose, criteria: vec![] })
+        let bounds = self.planned_of(at).pipeline.bounds_of(found);
+        Ok(Brief {
+            agent: agent.to_string(),
+            model,
+            system,
+            prompt,
+            schema,
+            purpose,
+            criteria: vec![],
+            pictures: vec![],
+            tools: vec![],
+            bounds,
+        })
     }
 
     fn agent(&self, at: NodeRef, name: &str) -> Result<&Agent, Failure> {
@@ -182,7 +212,7 @@ impl Run {
     /// Whether a step must wait until a call may go out; it is woken then.
     pub(super) fn waits_for_permit(&mut self, at: NodeRef) -> bool {
         let is_out = matches!(&self.state.node(at).work, Work::Asking(asking) if asking.call.is_some());
-        if is_out || self.has_permit() {
+        if is_out || self.has_permit(at) {
             return false;
         }
         self.woken.insert(self.state.key(at));
@@ -255,7 +285,7 @@ impl Run {
         let (attempt, fallback) = match turn {
             Turn::Again { attempt, fallback } => (attempt, fallback),
             Turn::First => (1, 0),
-            Turn::Repair(_) => {
+            Turn::Repair(_) | Turn::Results(_) => {
                 let fallback = if let Work::Asking(asking) = &self.state.node(at).work { asking.fallbacks } else { 0 };
                 (1, fallback)
             }
@@ -279,10 +309,12 @@ impl Run {
         let (fresh, messages) = match &turn {
             Turn::First => {
                 let system = brief.system.iter().map(|text| note("system", text));
-                (true, system.chain([note("user", &brief.prompt)]).collect())
+                let prompt = Note { pictures: brief.pictures.clone(), ..note("user", &brief.prompt) };
+                (true, system.chain([prompt]).collect())
             }
             Turn::Again { .. } => (false, vec![]),
             Turn::Repair(text) => (false, vec![note("user", text)]),
+            Turn::Results(results) => (false, results.clone()),
         };
         let purpose = match &turn {
             Turn::Repair(_) => Purpose::Repair,
@@ -297,17 +329,24 @@ impl Run {
             Some(replies) => Request::Scripted(self.scripted_reply(at, replies, brief)?),
             None => Request::Model(self.model_request(at, model.as_ref(), brief, &all)?),
         };
+        if matches!(turn, Turn::First) && brief.purpose == Purpose::Turn && self.recalls(at, &request) {
+            return Ok(());
+        }
         let reserved_tokens = match &request {
             Request::Model(request) => worst_case(request),
             _ => 0,
         };
-        if let Some(over) = self.over_budget(reserved_tokens, model.as_ref()) {
-            if self.state.calls.values().any(|c| c.reserved_tokens > 0) {
+        match self.over_budget(at, brief, fresh, reserved_tokens, model.as_ref()) {
+            None => {}
+            Some(Over::Agent(message)) => return Err(Failure::new(FailureKind::Limit, message)),
+            Some(Over::Pipeline { others_are_out: true, .. }) => {
                 self.woken.insert(self.state.key(at));
                 return Ok(());
             }
-            self.emit(Happening::LimitReached { step: "".into(), limit: over.0.into(), message: over.1 });
-            return Ok(());
+            Some(Over::Pipeline { step, limit, message, .. }) => {
+                self.emit(Happening::LimitReached { step, limit, message });
+                return Ok(());
+            }
         }
         let timeout = match &request {
             Request::Model(request) => request.timeout,
@@ -336,7 +375,7 @@ impl Run {
         let model = model.ok_or_else(|| Failure::new(FailureKind::Internal, "no model"))?;
         let secrets = self.secret_names();
         let text = |text: &Option<crate::model::Text>| text.as_ref().map(|t| self.fill_text_with(at, t, &secrets)).transpose();
-        let (wire, base_url) = match model.provider {
+        let (format, base_url) = match model.provider {
             Provider::Anthropic => (WireFormat::AnthropicMessages, "https://api.anthropic.com"),
             Provider::Ollama => (WireFormat::OpenAiChat, "http://127.0.0.1:11434/v1"),
             _ => (WireFormat::OpenAiChat, "https://api.openai.com/v1"),
@@ -348,40 +387,29 @@ impl Run {
             "tool" => Role::Tool,
             _ => Role::User,
         };
-        let message = |n: &Note| Message { role: role(&n.role), text: n.text.clone(), calls: vec![], call_id: n.call_id.clone() };
+        let wire = |name: &str| brief.tools.iter().find(|t| t.name == name).map_or(name, |t| &t.description.name).to_string();
+        let call = |c: &AskedCall| ToolCall { id: c.id.clone(), tool: wire(&c.tool), arguments: c.arguments.clone() };
+        let message = |n: &Note| Message {
+            role: role(&n.role),
+            text: n.text.clone(),
+            pictures: n.pictures.iter().map(PathBuf::from).collect(),
+            calls: n.calls.iter().map(call).collect(),
+            call_id: n.call_id.clone(),
+        };
         Ok(ModelRequest {
-            wire,
+            wire: format,
             base_url: base_url.trim_end_matches('/').to_string(),
             model: text(&model.model)?.unwrap_or_default(),
             api_key: text(&model.api_key)?.filter(|k| !k.is_empty()).map(crate::port::Secret::new),
             messages: messages.iter().map(message).collect(),
             schema: brief.schema.clone(),
-            tools: vec![],
+            tools: brief.tools.iter().map(|tool| tool.description.clone()).collect(),
             temperature: model.temperature,
             max_output_tokens: model.max_output_tokens,
             seed: model.seed,
             timeout: self.step(at).timeout.or(model.timeout).unwrap_or(MODEL_TIMEOUT),
             connect_timeout: CONNECT_TIMEOUT,
         })
-    }
-
-    /// The limit a call would pass if it used all that is set aside for it.
-    fn over_budget(&self, reserved: u64, model: Option<&Model>) -> Option<(&'static str, String)> {
-        let own = self.state.instances.first().and_then(Option::as_ref).map(|i| &self.plan.pipeline(i.pipeline).pipeline.limits);
-        let smallest = |a: Option<u64>, b: Option<u64>| [a, b].into_iter().flatten().min();
-        let out: u64 = self.state.calls.values().map(|c| c.reserved_tokens).sum();
-        let spent = self.state.usage.total_tokens();
-        if let Some(most) = smallest(own.and_then(|l| l.max_tokens), self.options.limits.max_tokens)
-            && spent.saturating_add(out).saturating_add(reserved) > most
-        {
-            return Some(("max_tokens", format!("max_tokens is {most}; {spent} are used and the next call may need {reserved}")));
-        }
-        let most = [own.and_then(|l| l.max_cost_usd), self.options.limits.max_cost_usd].into_iter().flatten().reduce(f64::min)?;
-        let price = model.and_then(|m| m.price)?;
-        let worst = (out.saturating_add(reserved)) as f64 * price.input.max(price.output) / 1e6;
-        let spent = self.state.usage.cost_usd.unwrap_or(0.0);
-        (spent + worst > most)
-            .then(|| ("max_cost_usd", format!("max_cost_usd is {most}; {spent:.4} are spent and the next call may cost {worst:.4}")))
     }
 
     /// Takes the answer of a model in.
@@ -394,7 +422,11 @@ impl Run {
             Err(_) => Usage::default(),
         };
         let reply = match result {
-            Ok(reply) => Answer::Said { text: reply.text, calls: vec![], model: reply.model },
+            Ok(reply) => {
+                let tools = self.tools_of(at);
+                let asked = |c: ToolCall| AskedCall { id: c.id, tool: super::tooling::known_name(&tools, &c.tool), arguments: c.arguments };
+                Answer::Said { text: reply.text, calls: reply.calls.into_iter().map(asked).collect(), model: reply.model }
+            }
             Err(failure) => Answer::Failed(failure),
         };
         let happening = Happening::ModelReplied {
@@ -408,14 +440,12 @@ impl Run {
         self.ask_on(at);
     }
 
-    fn priced(&self, at: NodeRef, usage: Usage) -> Usage {
-        let Work::Asking(asking) = &self.state.node(at).work else { return usage };
-        let file = self.planned_of(at).pipeline.models.get(&asking.model);
-        let model = self.options.default_model.as_ref().filter(|_| asking.model == "default").or(file);
-        let cost = model
-            .and_then(|m| m.price)
-            .map(|price| (usage.input_tokens as f64 * price.input + usage.output_tokens as f64 * price.output) / 1e6);
-        Usage { cost_usd: cost, ..usage }
+    /// The tools of the agent that a step asks; a judge has none.
+    fn tools_of(&self, at: NodeRef) -> Vec<Offered> {
+        match &self.step(at).kind {
+            StepKind::Agent(step) => self.agent(at, &step.agent.value).map(|agent| self.offered(at, agent)).unwrap_or_default(),
+            _ => vec![],
+        }
     }
 
     /// `details` of a step that asked a model.
@@ -429,85 +459,13 @@ impl Run {
                 "total_tokens": asking.usage.total_tokens(),
                 "cost_usd": asking.usage.cost_usd,
             },
-            "tool_calls": [],
+            "tool_calls": asking.uses.iter().map(|used| (**used).clone()).collect::<Value>(),
         })
     }
-
-    /// How many of the replies under a key were used, by the step or by elements of the `for_each` of that path.
-    pub(super) fn replies_used(&self, replies: &Replies, key: &str) -> u64 {
-        let used = &self.state.replies_used;
-        let from = format!("{key}[");
-        let elements = used.range(from.clone()..).take_while(|(path, _)| path.starts_with(&from));
-        let elements = elements.filter(|(path, _)| replies_of(replies, path).is_some_and(|(found, _)| found == key));
-        used.get(key).copied().unwrap_or(0) + elements.map(|(_, used)| used).sum::<u64>()
-    }
-
-    /// The scripted reply of a call: an author's template, filled with the names of its step.
-    fn scripted_reply(&self, at: NodeRef, replies: &Arc<Replies>, brief: &Brief) -> Result<Result<ModelReply, Failure>, Failure> {
-        let path = &*self.state.node(at).path;
-        let found = replies_of(replies, path);
-        let used = self.replies_used(replies, found.map_or(path, |(key, _)| key));
-        let none = || {
-            self.noted.borrow_mut().missing_replies.push((path.into(), used + 1));
-            Failure::new(FailureKind::NoAnswer, format!("there is no scripted reply for call {} of step \"{path}\"", used + 1))
-        };
-        let reply = match found.ok_or_else(none)?.1 {
-            ReplySet::Every(reply) => reply,
-            ReplySet::InTurn(list) => list.get(used as usize).ok_or_else(none)?,
-            ReplySet::Matching(list) => {
-                let mut fitting = None;
-                for reply in list {
-                    if reply.when.as_ref().map_or(Ok(true), |when| self.condition(at, when))? {
-                        fitting = Some(reply);
-                        break;
-                    }
-                }
-                fitting.ok_or_else(none)?
-            }
-        };
-        let verdict =
-            |id: &String, passed: bool, feedback: String| json!({ "id": id, "passed": passed, "feedback": feedback, "evidence": "" });
-        let text = match &reply.body {
-            ReplyBody::Text(text) => self.fill_text(at, text)?,
-            ReplyBody::Data(data) => self.filling(at, data)?.to_string(),
-            ReplyBody::Error(kind) => return Ok(Err(Failure::new(*kind, "scripted failure"))),
-            ReplyBody::Passed => {
-                let verdicts: Value = brief.criteria.iter().map(|id| verdict(id, true, String::new())).collect();
-                json!({ "verdicts": verdicts }).to_string()
-            }
-            ReplyBody::Failed(failed) => {
-                let mut verdicts = vec![];
-                for id in &brief.criteria {
-                    let feedback =
-                        failed.iter().find(|(name, _)| name.value == *id).map(|(_, text)| self.fill_text(at, text)).transpose()?;
-                    verdicts.push(verdict(id, feedback.is_none(), feedback.unwrap_or_default()));
-                }
-                json!({ "verdicts": verdicts }).to_string()
-            }
-            ReplyBody::Calls(_) => return Err(Failure::new(FailureKind::Unavailable, "tool calls of agents are not yet available")),
-        };
-        let (input_tokens, output_tokens) = reply.usage.unwrap_or((0, 0));
-        let usage = Some(Usage { input_tokens, output_tokens, cost_usd: None });
-        Ok(Ok(ModelReply { text, calls: vec![], usage, model: None }))
-    }
-}
-
-/// The replies of a step by its path; of an element also by the `for_each` it belongs to.
-fn replies_of<'r>(replies: &'r Replies, path: &str) -> Option<(&'r str, &'r ReplySet)> {
-    let list = || path.strip_suffix(']').and_then(|p| p.rsplit_once('[')).map(|(list, _)| list);
-    let found = replies.by_step.get_key_value(path).or_else(|| replies.by_step.get_key_value(list()?));
-    found.map(|(key, set)| (key.as_str(), set))
 }
 
 fn note(role: &str, text: &str) -> Note {
-    Note { role: role.into(), text: text.to_string(), call_id: None }
-}
-
-/// Most tokens a call can use: no token is shorter than a byte, and an answer is bounded by its limit.
-fn worst_case(request: &ModelRequest) -> u64 {
-    let prompt: usize = request.messages.iter().map(|m| m.text.len() + 16).sum();
-    let schema = request.schema.as_ref().map_or(0, |s| s.to_string().len());
-    (prompt + schema) as u64 + request.max_output_tokens.unwrap_or(UNBOUNDED_ANSWER)
+    Note { role: role.into(), text: text.to_string(), ..Note::default() }
 }
 
 /// A JSON value as a name of a template.

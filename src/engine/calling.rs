@@ -1,4 +1,4 @@
-//! Requests of steps that call something: queries, files, HTTP, tools, sending.
+//! Requests of steps that call something: queries, files, HTTP, tools.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -11,16 +11,14 @@ use super::Run;
 use super::asking::named;
 use super::command::Request;
 use super::state::{FrameKind, NodeRef};
-use crate::event::{Failure, FailureKind, Happening, StepStatus};
-use crate::model::{
-    DataKind, Filling, HttpStep, Pipeline, ReadStep, SendStep, SqlEngine, SqlStep, Step, StepKind, Text, Tool, ToolKind, ToolStep,
-};
-use crate::port::{HttpRequest, Mail, QueryRequest, ReadRequest, Secret, TableSource};
+use crate::event::{Failure, FailureKind, StepStatus};
+use crate::model::{DataKind, Filling, HttpStep, Pipeline, ReadStep, SqlEngine, SqlStep, Step, StepKind, Text, Tool, ToolKind, ToolStep};
+use crate::port::{HttpRequest, QueryRequest, ReadRequest, Secret, TableSource};
 use crate::source::Spanned;
 
-const HTTP_TIMEOUT: Duration = Duration::from_secs(60);
+pub(super) const HTTP_TIMEOUT: Duration = Duration::from_secs(60);
 const SQL_TIMEOUT: Duration = Duration::from_secs(30);
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const MOST_ROWS: u64 = 1_000;
 
 impl Run {
@@ -39,8 +37,9 @@ impl Run {
     fn start_sql(&mut self, at: NodeRef, step: &Step, sql: &SqlStep) -> Result<(), Failure> {
         let with = self.arguments(at, &sql.with)?;
         let timeout = step.timeout.unwrap_or(SQL_TIMEOUT);
-        let request = self.query(at, None, sql.query.source.to_string(), with.clone(), sql.max_rows, timeout);
-        self.call_out(at, "sql", json!({ "query": *sql.query.source, "with": with }), Request::Query(request), ms(timeout));
+        let request = Request::Query(self.query(at, None, sql.query.source.to_string(), with.clone(), sql.max_rows, timeout));
+        self.permit(at, None, None, &request)?;
+        self.call_out(at, "sql", json!({ "query": *sql.query.source, "with": with }), request, ms(timeout));
         Ok(())
     }
 
@@ -103,7 +102,9 @@ impl Run {
             let path = if from_file { folder.join(path) } else { PathBuf::from(path) };
             requests.push(ReadRequest { path, kind: read.kind.as_ref().map(|k| k.value.clone()), timeout });
         }
-        self.call_out(at, "read", json!({ "paths": paths }), Request::Read(requests), ms(timeout));
+        let request = Request::Read(requests);
+        self.permit(at, None, None, &request)?;
+        self.call_out(at, "read", json!({ "paths": paths }), request, ms(timeout));
         Ok(())
     }
 
@@ -115,25 +116,53 @@ impl Run {
         let key = self.idempotency_key(at, http.idempotency_key.as_ref(), 0)?;
         add_key(&mut request, key);
         let shown = json!({ "method": request.method, "url": shown_url(&request.url) });
-        self.call_out(at, "http", shown, Request::Http(request), ms(timeout));
+        let request = Request::Http(request);
+        self.permit(at, None, None, &request)?;
+        self.call_out(at, "http", shown, request, ms(timeout));
         Ok(())
     }
 
     fn start_tool(&mut self, at: NodeRef, step: &Step, call: &ToolStep) -> Result<(), Failure> {
-        let (name, part) = call.tool.value.split_once('.').unwrap_or((&call.tool.value, ""));
+        let name = &call.tool.value;
+        let given = self.arguments(at, &call.with)?;
+        let timeout = step.timeout.unwrap_or(self.tool_timeout(at, name)?);
+        let (request, shown) = self.tool_request(at, name, given, call.idempotency_key.as_ref(), timeout)?;
+        self.permit(at, None, Some((name, &shown)), &request)?;
+        self.call_out(at, name, shown, request, ms(timeout));
+        Ok(())
+    }
+
+    /// Time for one call of a tool.
+    pub(super) fn tool_timeout(&self, at: NodeRef, name: &str) -> Result<Duration, Failure> {
         let tool = self.tool(at, name)?;
-        let timeout = step.timeout.or(tool.timeout).unwrap_or(HTTP_TIMEOUT);
-        let mut with = self.arguments(at, &call.with)?;
+        Ok(tool.timeout.unwrap_or(if matches!(tool.kind, ToolKind::Sql(_)) { SQL_TIMEOUT } else { HTTP_TIMEOUT }))
+    }
+
+    /// A call of a tool (`tool` or `tool.part`) as a request, and its arguments as the record shows them: without secrets.
+    pub(super) fn tool_request(
+        &self,
+        at: NodeRef,
+        name: &str,
+        given: Map<String, Value>,
+        key: Option<&Text>,
+        timeout: Duration,
+    ) -> Result<(Request, Value), Failure> {
+        let part = name.split_once('.').map_or("", |(_, part)| part);
+        let tool = self.tool(at, name)?;
+        let (mut with, mut shown) = (given.clone(), given);
+        let secrets = self.secret_names();
         for (name, value) in &tool.with {
-            with.insert(name.value.clone(), self.filling(at, value)?);
+            let is_secret = value.texts().iter().flat_map(|text| &text.reads).any(reads_secret);
+            let value = self.filling_with(at, value, &secrets)?;
+            shown.insert(name.value.clone(), if is_secret { Value::from("***") } else { value.clone() });
+            with.insert(name.value.clone(), value);
         }
-        let shown = Value::Object(with.clone());
         let request = match &tool.kind {
             ToolKind::Http { method, url, headers, query, body, .. } => {
-                let extra = [("with", named(&shown))];
+                let extra = [("with", named(&Value::Object(with)))];
                 let parts = HttpParts { method, url, headers, query, body: body.as_ref() };
                 let mut request = self.http_request(at, &parts, &extra, timeout, tool.connect_timeout.unwrap_or(CONNECT_TIMEOUT))?;
-                let key = self.idempotency_key(at, call.idempotency_key.as_ref(), 0)?;
+                let key = self.idempotency_key(at, key, 0)?;
                 add_key(&mut request, key);
                 Request::Http(request)
             }
@@ -144,13 +173,14 @@ impl Run {
             }
             ToolKind::File(folder) => {
                 let text = |key: &str| with.get(key).and_then(Value::as_str).unwrap_or_default().to_string();
-                let may_write = tool.allow.as_ref().is_some_and(|list| list.iter().any(|n| n.value == "write"));
                 match part {
+                    part if !tool.opens(part) => {
+                        let message = format!("tool \"{name}\" is not open: it allows {}", tool.parts().join(", "));
+                        return Err(Failure::new(FailureKind::Denied, message));
+                    }
                     "list" => Request::List { folder: folder.clone() },
                     "read" => Request::Open { folder: folder.clone(), name: text("name") },
-                    "write" if may_write => Request::Write { folder: folder.clone(), name: text("name"), text: text("text") },
-                    "write" => return Err(Failure::new(FailureKind::Denied, format!("tool \"{name}\" writes only if allow lists write"))),
-                    _ => return Err(Failure::new(FailureKind::BadRequest, format!("tool \"{name}\" has list, read and write"))),
+                    _ => Request::Write { folder: folder.clone(), name: text("name"), text: plain(&with["text"]) },
                 }
             }
             ToolKind::Smtp { .. } => return Err(Failure::new(FailureKind::BadRequest, format!("tool \"{name}\" is for send only"))),
@@ -159,114 +189,10 @@ impl Run {
                 return Err(Failure::new(FailureKind::Unavailable, format!("pipeline \"{}\" could not be read", file.value)));
             }
         };
-        let tool_name = call.tool.value.clone();
-        self.call_out(at, &tool_name, shown, request, ms(timeout));
-        Ok(())
+        Ok((request, Value::Object(shown)))
     }
 
-    fn start_send(&mut self, at: NodeRef, step: &Step, send: &SendStep) -> Result<(), Failure> {
-        let value = self.fill(at, &send.of)?;
-        let parts = parts_of(&value);
-        if send.to.value == "stdout" {
-            let texts: Vec<String> = parts.iter().map(content_text).collect();
-            self.call_out(at, "stdout", json!({ "parts": texts.len() }), Request::Print(texts), ms(HTTP_TIMEOUT));
-            return Ok(());
-        }
-        let with = self.arguments(at, &send.with)?;
-        if self.options.mocks.refuses_effects {
-            let texts: Vec<String> = parts.iter().map(content_text).collect();
-            self.call_out(at, &send.to.value, json!({ "parts": texts.len() }), Request::Print(texts), ms(HTTP_TIMEOUT));
-            return Ok(());
-        }
-        let tool = self.tool(at, &send.to.value)?;
-        let timeout = step.timeout.or(tool.timeout).unwrap_or(HTTP_TIMEOUT);
-        let done = self.state.node(at).delivered.len();
-        let Some(part) = parts.get(done) else {
-            self.succeed(at, json!({ "delivered": [] }), None);
-            return Ok(());
-        };
-        let key = self.idempotency_key(at, send.idempotency_key.as_ref(), done as u64 + 1)?;
-        let text = |key: &str| with.get(key).and_then(Value::as_str).map(str::to_string);
-        let request = match &tool.kind {
-            ToolKind::Http { method, url, headers, query, body, .. } => {
-                let mut names = with.clone();
-                names.insert("content".into(), part["content"].clone());
-                names.insert("text".into(), part["text"].clone());
-                names.insert("part".into(), (done + 1).into());
-                names.insert("parts".into(), parts.len().into());
-                let names = Value::Object(names);
-                let extra = [("with", named(&names))];
-                let own = HttpParts { method, url, headers, query, body: body.as_ref() };
-                let mut request = self.http_request(at, &own, &extra, timeout, tool.connect_timeout.unwrap_or(CONNECT_TIMEOUT))?;
-                if body.is_none() {
-                    let own = json!({ "part": done + 1, "parts": parts.len(), "content": part["content"] });
-                    request.body = Some(("application/json".into(), own.to_string().into_bytes()));
-                }
-                add_key(&mut request, Some(key.clone().unwrap_or_default()).filter(|k| !k.is_empty()));
-                Request::Http(request)
-            }
-            ToolKind::File(folder) => {
-                let name = text("name").ok_or_else(|| Failure::new(FailureKind::BadRequest, "send to a file needs with: { name: … }"))?;
-                let all: Vec<String> = parts.iter().map(content_text).collect();
-                Request::Write { folder: folder.clone(), name, text: all.join("\n\n") }
-            }
-            ToolKind::Smtp { address, from, user, password } => {
-                let secrets = self.secret_names();
-                let fill = |t: &Text| self.fill_text_with(at, t, &secrets);
-                let login = match (user, password) {
-                    (Some(user), Some(password)) => Some((Secret::new(fill(user)?), Secret::new(fill(password)?))),
-                    _ => None,
-                };
-                let need = |key: &str| {
-                    text(key).ok_or_else(|| Failure::new(FailureKind::BadRequest, format!("send by mail needs with: {{ {key}: … }}")))
-                };
-                let all: Vec<String> = parts.iter().map(content_text).collect();
-                Request::Mail(Mail {
-                    server: fill(address)?,
-                    login,
-                    from: fill(from)?,
-                    to: need("to")?,
-                    subject: need("subject")?,
-                    text: all.join("\n\n"),
-                    html: None,
-                    key: key.clone().unwrap_or_default(),
-                    timeout,
-                })
-            }
-            _ => return Err(Failure::new(FailureKind::BadRequest, format!("nothing can be sent to tool \"{}\"", send.to.value))),
-        };
-        let shown = json!({ "part": done + 1, "parts": parts.len() });
-        let to = send.to.value.clone();
-        self.call_out(at, &to, shown, request, ms(timeout));
-        Ok(())
-    }
-
-    /// One sending is done. Gives the step's output, or goes on with the next part.
-    pub(super) fn sent(&mut self, at: NodeRef, send: &SendStep, id: String) -> Result<Option<Value>, Failure> {
-        let value = self.fill(at, &send.of)?;
-        let count = parts_of(&value).len();
-        let at_once = send.to.value == "stdout"
-            || self.options.mocks.refuses_effects
-            || self.tool(at, &send.to.value).is_ok_and(|t| matches!(t.kind, ToolKind::File(_) | ToolKind::Smtp { .. }));
-        let first = self.state.node(at).delivered.len();
-        let last = if at_once { count } else { first + 1 };
-        for part in first..last {
-            let step = self.state.node(at).path.clone();
-            self.emit(Happening::OutputWritten { step, to: send.to.value.clone(), part: part as u64 + 1, id: id.clone() });
-        }
-        if last < count {
-            if self.has_permit() {
-                self.start_again(at);
-            } else {
-                self.woken.insert(self.state.key(at));
-            }
-            return Ok(None);
-        }
-        let delivered: Vec<Value> = self.state.node(at).delivered.iter().map(|d| (**d).clone()).collect();
-        Ok(Some(json!({ "delivered": delivered })))
-    }
-
-    fn http_request(
+    pub(super) fn http_request(
         &self,
         at: NodeRef,
         parts: &HttpParts,
@@ -301,7 +227,7 @@ impl Run {
     }
 
     /// The key a receiver may know a repeated call by: equal for all tries of one call.
-    fn idempotency_key(&self, at: NodeRef, own: Option<&Text>, part: u64) -> Result<Option<String>, Failure> {
+    pub(super) fn idempotency_key(&self, at: NodeRef, own: Option<&Text>, part: u64) -> Result<Option<String>, Failure> {
         let node = self.state.node(at);
         match own {
             Some(text) => {
@@ -313,7 +239,7 @@ impl Run {
         }
     }
 
-    fn arguments(&self, at: NodeRef, with: &[(Spanned<String>, Filling)]) -> Result<Map<String, Value>, Failure> {
+    pub(super) fn arguments(&self, at: NodeRef, with: &[(Spanned<String>, Filling)]) -> Result<Map<String, Value>, Failure> {
         let mut arguments = Map::new();
         for (name, value) in with {
             arguments.insert(name.value.clone(), self.filling(at, value)?);
@@ -321,22 +247,28 @@ impl Run {
         Ok(arguments)
     }
 
-    fn tool(&self, at: NodeRef, name: &str) -> Result<Tool, Failure> {
+    /// The tool of `tool` or `tool.part`.
+    pub(super) fn tool(&self, at: NodeRef, name: &str) -> Result<&Tool, Failure> {
         let missing = || Failure::new(FailureKind::Internal, format!("there is no tool \"{name}\""));
-        self.planned_of(at).pipeline.tools.get(name).cloned().ok_or_else(missing)
+        self.planned_of(at).pipeline.tools.get(name.split('.').next().unwrap_or(name)).ok_or_else(missing)
     }
 }
 
 /// The parts of a request as they are written.
-struct HttpParts<'a> {
-    method: &'a str,
-    url: &'a Text,
-    headers: &'a [(String, Text)],
-    query: &'a [(String, Filling)],
-    body: Option<&'a Filling>,
+pub(super) struct HttpParts<'a> {
+    pub(super) method: &'a str,
+    pub(super) url: &'a Text,
+    pub(super) headers: &'a [(String, Text)],
+    pub(super) query: &'a [(String, Filling)],
+    pub(super) body: Option<&'a Filling>,
 }
 
-fn ms(duration: Duration) -> u64 {
+/// Whether a text reads `secrets` or `env`.
+fn reads_secret(read: &crate::model::Read) -> bool {
+    read.path.first().is_some_and(|root| root == "secrets" || root == "env")
+}
+
+pub(super) fn ms(duration: Duration) -> u64 {
     duration.as_millis() as u64
 }
 
@@ -371,28 +303,12 @@ fn table_source(value: &Value) -> Option<TableSource> {
 }
 
 /// Whether a query names a table, as a word.
-fn mentions(query: &str, table: &str) -> bool {
+pub(super) fn mentions(query: &str, table: &str) -> bool {
     query.split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| word.eq_ignore_ascii_case(table))
 }
 
-/// The parts to send: of a `format` output its parts, else the text as one part.
-fn parts_of(value: &Value) -> Vec<Value> {
-    match value.get("parts").and_then(Value::as_array) {
-        Some(parts) => parts.clone(),
-        None => vec![json!({ "number": 1, "text": plain(value), "content": plain(value) })],
-    }
-}
-
-/// What is sent of a part, as text: a card as its JSON.
-fn content_text(part: &Value) -> String {
-    match &part["content"] {
-        Value::String(text) => text.clone(),
-        Value::Null => part["text"].as_str().unwrap_or_default().to_string(),
-        content => serde_json::to_string_pretty(content).unwrap_or_default(),
-    }
-}
-
-fn plain(value: &Value) -> String {
+/// A value as it prints.
+pub(super) fn plain(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
         Value::String(text) => text.clone(),
@@ -408,7 +324,7 @@ pub(super) fn percent(text: &str) -> String {
     utf8_percent_encode(text, RESERVED).to_string()
 }
 
-fn add_key(request: &mut HttpRequest, key: Option<String>) {
+pub(super) fn add_key(request: &mut HttpRequest, key: Option<String>) {
     if let Some(key) = key {
         request.headers.push(("Idempotency-Key".to_string(), Secret::new(key)));
     }

@@ -17,12 +17,7 @@ impl State {
     pub(super) fn step_over(&mut self, plan: &Plan, at: NodeRef, status: StepStatus) {
         self.not_ready(at);
         self.clear_timers(at, true);
-        let open_calls: Vec<u64> = match &self.node(at).work {
-            Work::Call(call) => vec![*call],
-            Work::Asking(asking) => asking.call.into_iter().collect(),
-            _ => vec![],
-        };
-        for call in open_calls {
+        for call in self.node(at).work.calls() {
             self.close_call(call);
         }
         self.drop_inner(at);
@@ -81,10 +76,11 @@ impl State {
 
     /// Forgets the inner steps of a step that is over.
     pub(super) fn drop_inner(&mut self, at: NodeRef) {
-        match self.node(at).work {
-            Work::Inner { frame, .. } => self.drop_frame(frame),
-            Work::Called(instance) => self.drop_instance(instance),
-            _ => {}
+        if let Work::Inner { frame, .. } = self.node(at).work {
+            self.drop_frame(frame);
+        }
+        for instance in self.node(at).work.pipelines() {
+            self.drop_instance(instance);
         }
     }
 
@@ -170,6 +166,10 @@ impl State {
     /// What a called pipeline's ending means for the one that called it.
     pub(super) fn inherit_from_call(&mut self, at: NodeRef) {
         let Work::Called(inner) = self.node(at).work else { return };
+        self.inherit(at, inner);
+    }
+
+    pub(super) fn inherit(&mut self, at: NodeRef, inner: u32) {
         let ending = self.instance(inner).ending.clone();
         let outer = self.instance_of(at);
         let outer = &mut self.instance_mut(outer).ending;
@@ -216,11 +216,10 @@ impl State {
         let mut inner = vec![];
         let mut called = vec![];
         for node in &self.frame(ix).nodes {
-            match node.work {
-                Work::Inner { frame, .. } => inner.push(frame),
-                Work::Called(instance) => called.push(instance),
-                _ => {}
+            if let Work::Inner { frame, .. } = node.work {
+                inner.push(frame);
             }
+            called.extend(node.work.pipelines());
         }
         for instance in called {
             let instance = self.instance_mut(instance);
@@ -237,27 +236,25 @@ impl State {
     pub(super) fn limit_reached(&mut self, path: &StepPath, limit: &str, message: &str) {
         let kind = if matches!(limit, "timeout" | "deadline" | "limits.deadline") { FailureKind::Timeout } else { FailureKind::Limit };
         let failure = Failure::new(kind, message);
-        if path.is_empty() {
-            self.end_instance(0, limit, failure);
+        let of_pipeline = if path.is_empty() { Some(limit) } else { limit.strip_prefix("limits.") };
+        if let Some(limit) = of_pipeline {
+            if let Some(ix) = self.instance_at(path) {
+                self.end_instance(ix, limit, failure);
+            }
             return;
         }
         let Some(at) = self.find(path) else { return };
         let work = self.node(at).work.clone();
-        if let (Work::Called(inner), Some(limit)) = (&work, limit.strip_prefix("limits.")) {
-            self.end_instance(*inner, limit, failure);
-            return;
-        }
         self.clear_timers(at, limit == "deadline");
         self.node_mut(at).ended_by = Some(failure);
-        match work {
-            Work::Called(inner) => {
-                let instance = self.instance_mut(inner);
-                instance.ending.is_cancelled = true;
-                let frame = instance.frame;
-                self.set_mood(frame, Mood::Cancelling);
-            }
-            Work::Inner { frame, .. } => self.set_mood(frame, Mood::Cancelling),
-            _ => {}
+        if let Work::Inner { frame, .. } = work {
+            self.set_mood(frame, Mood::Cancelling);
+        }
+        for inner in work.pipelines() {
+            let instance = self.instance_mut(inner);
+            instance.ending.is_cancelled = true;
+            let frame = instance.frame;
+            self.set_mood(frame, Mood::Cancelling);
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use chrono::{DateTime, Utc};
 use serde_json::Value;
 
 use crate::event::{Failure, RunStart};
@@ -18,6 +19,11 @@ pub enum Input {
         call: u64,
         /// What came.
         result: Result<Reply, Failure>,
+    },
+    /// Go on after the process that ran it has ended; see [`Run::resumed`](super::Run::resumed).
+    Resume {
+        /// How long nothing ran.
+        away_ms: u64,
     },
     /// Time went on.
     Tick,
@@ -38,6 +44,15 @@ pub enum Command {
         /// What to do.
         request: Box<Request>,
     },
+    /// Keep the result of a step; nothing is awaited.
+    Keep {
+        /// What it is kept under.
+        key: String,
+        /// Until when.
+        until: DateTime<Utc>,
+        /// Output and details.
+        value: Value,
+    },
     /// Stop doing it; an answer is not awaited any more.
     Cancel {
         /// Number of the call.
@@ -52,6 +67,13 @@ pub enum Request {
     Model(ModelRequest),
     /// Hand a scripted reply back.
     Scripted(Result<ModelReply, Failure>),
+    /// Give the kept result of an equal step, or empty.
+    Recall {
+        /// What it is kept under.
+        key: String,
+        /// The time it must still be good at.
+        now: DateTime<Utc>,
+    },
     /// Run a query.
     Query(QueryRequest),
     /// Read files.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use super::Run;
-use super::state::{Ending, FrameKind, Instance, Mood, NodeRef, Work};
+use super::state::{AskedStage, Ending, FrameKind, Instance, Mood, NodeRef, Work};
 use crate::event::{Failure, FailureKind, Happening, RunEnd, RunStatus, Stage, StepFailure, StepStatus};
 use crate::model::{OnFailure, Outputs, StepKind};
 
@@ -50,7 +50,8 @@ impl Run {
     /// A step that holds others was ended by a limit of its own, and its inner steps are over.
     fn end_attempt(&mut self, at: NodeRef) {
         let failure = self.state.node(at).ended_by.clone().unwrap_or_else(|| Failure::new(FailureKind::Timeout, "its time is over"));
-        let deadline_over = self.state.node(at).deadline.is_none() && self.step(at).deadline.is_some();
+        let allowed = super::apply::allowed_time(&self.planned_of(at).pipeline, &self.step(at));
+        let deadline_over = self.state.node(at).deadline.is_none() && allowed.is_some();
         if deadline_over { self.fail(at, failure, None) } else { self.fail_attempt(at, failure) }
     }
 
@@ -161,6 +162,9 @@ impl Run {
     fn call_over(&mut self, ix: u32, status: RunStatus, failure: Option<StepFailure>) {
         let instance = self.state.instance(ix);
         let Some(at) = instance.parent else { return };
+        if let Work::Asking(_) = &self.state.node(at).work {
+            return self.asked_call_over(at, ix, status, failure);
+        }
         if self.state.node(at).ended_by.is_some() {
             return self.end_attempt(at);
         }
@@ -182,6 +186,38 @@ impl Run {
                 let message = format!("pipeline \"{name}\" ended {}: {}", status.word(), failure.message);
                 self.fail_attempt(at, Failure { message, ..failure });
             }
+        }
+    }
+
+    /// A pipeline that an agent called as a tool is over.
+    fn asked_call_over(&mut self, at: NodeRef, ix: u32, status: RunStatus, failure: Option<StepFailure>) {
+        let Work::Asking(asking) = &self.state.node(at).work else { return };
+        let Some(place) = asking.asked.iter().position(|asked| asked.stage == AskedStage::Inside(ix)) else { return };
+        let name = &self.planned(ix).pipeline.name.value;
+        let nothing = self.state.instance(ix).ending.nothing_let_through;
+        let result = match status {
+            RunStatus::Succeeded | RunStatus::Partial => self.outputs(ix, status),
+            RunStatus::QualityNotMet if !nothing => self.outputs(ix, status),
+            status => {
+                let failure = failure.map_or_else(|| Failure::new(FailureKind::Quality, "a gate was not met"), |f| f.failure);
+                let message = format!("pipeline \"{name}\" ended {}: {}", status.word(), failure.message);
+                Err(Failure { message, ..failure })
+            }
+        };
+        let call = self.state.last_call + 1;
+        self.asked_replied(at, call, place, result);
+        let node = self.state.node(at);
+        if node.work.holds_steps() {
+            return;
+        }
+        if node.ended_by.is_some() {
+            self.stop_calls(at);
+            self.end_attempt(at);
+        } else if self.state.frame(at.frame).mood == Mood::Cancelling {
+            self.stop_calls(at);
+            self.cancelled(at);
+        } else {
+            self.ask_on(at);
         }
     }
 

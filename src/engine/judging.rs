@@ -332,7 +332,7 @@ impl Run {
         for (name, filling) in &gate.with {
             with.insert(name.value.clone(), self.filling(at, filling).unwrap_or(Value::Null));
         }
-        self.emit(Happening::StepStarted { step: path.clone(), attempt: 1, round: 2, phase: step.phase.clone(), opens: None });
+        self.emit(Happening::StepStarted { step: path.clone(), attempt: 1, round: 2, phase: step.phase.clone(), items: None });
         self.emit(Happening::GateFailed {
             step: path,
             round: 2,

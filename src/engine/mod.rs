@@ -8,7 +8,13 @@
 //! | `run` | the outside: `handle`, `next_command`, `next_event`, `next_timeout` |
 //! | `schedule` | what may start next; how frames, stages and the run end |
 //! | `start` | how each kind of step starts |
-//! | `asking`, `judging` | talking with a model; gates |
+//! | `calling`, `sending`, `called` | steps that call something; called pipelines |
+//! | `asking`, `tooling`, `judging` | talking with a model; the tools it asks for; gates |
+//! | `attaching`, `caching` | files beside a prompt; results that are used again |
+//! | `resuming` | going on after a crash |
+//! | `budget` | bounds on tokens and money |
+//! | `scripting` | scripted replies |
+//! | `permitting` | policies: what may go out |
 //! | `replies` | what an answer from outside becomes |
 //! | `names` | what templates read |
 //!
@@ -16,6 +22,10 @@
 
 mod apply;
 mod asking;
+mod attaching;
+mod budget;
+mod caching;
+mod called;
 mod calling;
 mod closing;
 mod command;
@@ -24,13 +34,18 @@ mod inputs;
 mod judging;
 mod names;
 mod opening;
+mod permitting;
 mod replies;
+mod resuming;
 mod retrying;
 mod run;
 mod schedule;
+mod scripting;
+mod sending;
 mod shape;
 mod start;
 mod state;
+mod tooling;
 mod words;
 
 #[cfg(test)]
@@ -39,5 +54,5 @@ mod tests;
 pub use command::{Command, Input, Reply, Request};
 pub use inputs::{PersonFrom, check_inputs, marks, person, person_fields};
 pub use judging::readable;
-pub use run::{Mocks, Moment, Noted, Options, Run};
+pub use run::{CannotResume, Mocks, Moment, Noted, Options, Run};
 pub use state::State;

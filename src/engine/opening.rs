@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::apply::calls_at_once;
 use super::closing::STAGE_MS;
 use super::state::{CachedNames, Ending, Frame, FrameKind, Instance, Mood, Node, NodeRef, RefinementRound, State, Timer, Work};
-use crate::event::{Shared, Stage, StepFailure, StepPath, StepStatus};
+use crate::event::{Shared, Stage, StepFailure, StepPath, StepStatus, Usage};
 use crate::model::{PipelineId, StepKind};
 use crate::plan::{BlockIx, PipelinePlan, Plan, StepIx};
 
@@ -24,7 +24,7 @@ impl State {
     ) -> u32 {
         let ix = self.instances.len() as u32;
         let planned = plan.pipeline(pipeline);
-        let deadline = planned.pipeline.limits.deadline.map(|d| now + d.as_millis() as u64);
+        let deadline = planned.pipeline.bounds().deadline.map(|d| now + d.as_millis() as u64);
         self.instances.push(Some(Instance {
             pipeline,
             parent,
@@ -32,6 +32,7 @@ impl State {
             inputs: inputs.clone(),
             channel,
             person: person.clone(),
+            usage: Usage::default(),
             stage: Stage::Steps,
             main: 0,
             frame: 0,
@@ -219,14 +220,7 @@ impl State {
     }
 
     pub(super) fn stage_started(&mut self, plan: &Plan, path: &str, stage: Stage, failure: Option<StepFailure>, now: u64) {
-        let ix = if path.is_empty() {
-            0
-        } else {
-            match self.find(path).map(|at| &self.node(at).work) {
-                Some(Work::Called(inner)) => *inner,
-                _ => return,
-            }
-        };
+        let Some(ix) = self.instance_at(path) else { return };
         let instance = self.instance(ix);
         let planned = plan.pipeline(instance.pipeline);
         let block = if stage == Stage::OnFailure { planned.on_failure } else { planned.finally };

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::Run;
 use super::command::{Command, Reply};
 use super::shape;
-use super::state::{NodeRef, Work};
+use super::state::{CacheStage, NodeRef, Work};
 use crate::event::{Failure, FailureKind, Happening};
 use crate::model::{Shape, StepKind};
 use crate::port::Rows;
@@ -19,6 +19,9 @@ impl Run {
         };
         let at = open.node;
         let started = open.started_ms;
+        if let Some(place) = self.asked_place(at, call) {
+            return self.asked_answered(at, call, place, result);
+        }
         if matches!(self.state.node(at).work, Work::Asking(_)) {
             let result = result.and_then(|reply| match reply {
                 Reply::Model(reply) => Ok(reply),
@@ -26,10 +29,13 @@ impl Run {
             });
             return self.model_replied(at, call, result);
         }
+        if matches!(self.state.node(at).cache, CacheStage::Looking(_)) {
+            return self.recalled(at, call, result);
+        }
         let step = self.state.node(at).path.clone();
         let failure = result.as_ref().err().cloned();
         let duration_ms = self.now.ms.saturating_sub(started);
-        self.emit(Happening::ToolReplied { step, call, failure, duration_ms, result: None });
+        self.emit(Happening::ToolReplied { step, call, failure, duration_ms, result: None, asked: None });
         let outcome = result.and_then(|reply| self.take_reply(at, reply));
         match outcome {
             Ok(Some((output, details))) => self.succeed(at, output, details),
@@ -43,7 +49,10 @@ impl Run {
         let Some(open) = self.state.calls.get(&call) else { return };
         let at = open.node;
         let seconds = super::words::duration(std::time::Duration::from_millis(open.timeout_at.saturating_sub(open.started_ms)));
-        let may_have_acted = super::retrying::acts_outside(&self.step(at));
+        let may_have_acted = match self.asked_place(at, call) {
+            Some(place) => self.asked_tool_acts(at, place),
+            None => super::retrying::acts_outside(&self.step(at)),
+        };
         let kind = if may_have_acted { FailureKind::UnknownOutcome } else { FailureKind::Timeout };
         self.commands.push_back(Command::Cancel { call });
         self.replied(call, Err(Failure::new(kind, format!("no answer after {seconds}"))));
@@ -52,7 +61,9 @@ impl Run {
     /// Output and details of a step, or `None` when it goes on.
     fn take_reply(&mut self, at: NodeRef, reply: Reply) -> Result<Option<(Value, Option<Value>)>, Failure> {
         let step = self.step(at);
+        let called = self.planned_of(at).called(&step);
         match (&step.kind, reply) {
+            (_, Reply::Rows(rows)) if let Some(called) = called => self.person_came(at, &step, called, rows).map(|()| None),
             (StepKind::Sql(sql), Reply::Rows(rows)) => Ok(Some(sql_output(rows, sql.one))),
             (StepKind::Read(read), Reply::Files(files)) => {
                 let tables: Vec<Value> = files

@@ -66,6 +66,17 @@ pub struct Noted {
     pub refused: Vec<StepPath>,
 }
 
+/// Why a run cannot go on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum CannotResume {
+    /// It has ended.
+    #[error("it is over")]
+    Over,
+    /// The pipeline, or a file it brings in, is not what it was.
+    #[error("its pipeline, or a file it brings in, has changed since it began")]
+    Changed,
+}
+
 /// A run.
 pub struct Run {
     pub(super) id: Arc<str>,
@@ -79,6 +90,8 @@ pub struct Run {
     pub(super) woken: BTreeSet<ReadyKey>,
     /// Frames whose rest has been blocked, skipped or cancelled, by how.
     pub(super) swept: HashMap<u32, super::state::Mood>,
+    /// Only a person's answer is missing.
+    pub(super) is_paused: bool,
     compiled: RefCell<HashMap<usize, Compiled>>,
     pub(super) noted: RefCell<Noted>,
 }
@@ -96,9 +109,33 @@ impl Run {
             events: VecDeque::new(),
             woken: BTreeSet::new(),
             swept: HashMap::new(),
+            is_paused: false,
             compiled: RefCell::new(HashMap::new()),
             noted: RefCell::default(),
         }
+    }
+
+    /// A run as its events tell it, to be gone on with: hand it [`Input::Resume`] next.
+    ///
+    /// # Errors
+    /// The run is over, or the pipeline is not the one it began with.
+    pub fn resumed(id: impl Into<Arc<str>>, plan: Arc<Plan>, options: Options, now: Moment, events: &[Event]) -> Result<Run, CannotResume> {
+        let start = events.first().and_then(|event| match &event.happening {
+            Happening::RunStarted(start) => Some(start),
+            _ => None,
+        });
+        if start.is_none_or(|start| start.hash != plan.pipeline(crate::model::PipelineId(0)).pipeline.hash) {
+            return Err(CannotResume::Changed);
+        }
+        let mut run = Run::new(id, plan, options, now);
+        for event in events {
+            run.state.apply(&run.plan, event);
+        }
+        if run.state.finished.is_some() {
+            return Err(CannotResume::Over);
+        }
+        run.now.ms = run.state.last_ms;
+        Ok(run)
     }
 
     /// Takes an input in and decides everything that follows from it at this moment.
@@ -110,6 +147,7 @@ impl Run {
         match input {
             Input::Start(start) => self.emit(Happening::RunStarted(start)),
             Input::Reply { call, result } => self.replied(call, result),
+            Input::Resume { away_ms } => self.go_on_after(away_ms),
             Input::Tick => {}
             Input::Cancel { by } => {
                 let is_new = self.state.instances.first().and_then(Option::as_ref).is_some_and(|i| !i.ending.is_cancelled);
@@ -187,7 +225,7 @@ impl Run {
                     let is_deadline = matches!(timer, Timer::Deadline(_));
                     let limit = if step.is_empty() { "deadline" } else { "limits.deadline" };
                     let message = if is_deadline {
-                        let limits = &self.planned(ix).pipeline.limits;
+                        let limits = self.planned(ix).pipeline.bounds();
                         let seconds = limits.deadline.map_or(0, |d| d.as_secs());
                         format!("the deadline of {seconds}s has passed")
                     } else {
@@ -203,10 +241,11 @@ impl Run {
         use super::state::Work;
         let node = self.state.node(at);
         let step = self.step(at);
-        let allowed = if limit == "timeout" { step.timeout } else { step.deadline };
+        let allowed = if limit == "timeout" { step.timeout } else { super::apply::allowed_time(&self.planned_of(at).pipeline, &step) };
         let message = format!("no end after {}", super::words::duration(allowed.unwrap_or_default()));
-        if matches!(node.work, Work::Inner { .. } | Work::Called(_)) {
+        if node.work.holds_steps() {
             let step = node.path.clone();
+            self.stop_calls(at);
             self.emit(Happening::LimitReached { step, limit: limit.into(), message });
             return;
         }
@@ -219,13 +258,7 @@ impl Run {
 
     /// Ends the calls of a step; their answers are not awaited.
     pub(super) fn stop_calls(&mut self, at: NodeRef) {
-        use super::state::Work;
-        let call = match &self.state.node(at).work {
-            Work::Call(call) => Some(*call),
-            Work::Asking(asking) => asking.call,
-            _ => None,
-        };
-        if let Some(call) = call {
+        for call in self.state.node(at).work.calls() {
             self.commands.retain(|c| !matches!(c, Command::Call { call: pending, .. } if *pending == call));
             self.commands.push_back(Command::Cancel { call });
         }

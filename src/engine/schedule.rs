@@ -41,20 +41,32 @@ impl Run {
             }
         }
         if self.state.finished.is_none() && self.is_stuck() {
-            self.report_deadlock();
+            if self.state.undecided().next().is_some() { self.pause() } else { self.report_deadlock() }
         }
     }
 
-    pub(super) fn has_permit(&self) -> bool {
+    /// Whether one more call may go out in this run.
+    fn has_any_permit(&self) -> bool {
         let own = self.state.instances.first().and_then(Option::as_ref).map(|i| self.plan.pipeline(i.pipeline));
         let file = own.and_then(|p| p.pipeline.limits.max_parallel);
         let most = [file, self.options.limits.max_parallel].into_iter().flatten().min().unwrap_or(DEFAULT_PARALLEL);
         (self.state.calls.len() as u64) < most
     }
 
+    /// Whether a step may make one more call: in this run, in its pipeline, and in those that called it.
+    pub(super) fn has_permit(&self, at: NodeRef) -> bool {
+        let has_place = |(ix, parent): (u32, Option<NodeRef>)| {
+            let most = self.planned(ix).pipeline.limits.max_parallel.filter(|_| parent.is_some());
+            let is_inside = |node| self.state.chain(node).any(|(inner, _)| inner == ix);
+            most.is_none_or(|most| (self.state.calls.values().filter(|call| is_inside(call.node)).count() as u64) < most)
+        };
+        self.has_any_permit() && self.state.chain(at).all(has_place)
+    }
+
     fn next_ready(&self) -> Option<ReadyKey> {
         let computing = self.state.ready.first();
-        let calling = if self.has_permit() { self.state.ready_calls.first() } else { None };
+        // A step whose own pipeline has no place left waits among the woken.
+        let calling = if self.has_any_permit() { self.state.ready_calls.iter().find(|key| !self.woken.contains(key)) } else { None };
         match (computing, calling) {
             (Some(a), Some(b)) => Some(*a.min(b)),
             (a, b) => a.or(b).copied(),
@@ -62,7 +74,7 @@ impl Run {
     }
 
     fn next_woken(&mut self) -> Option<NodeRef> {
-        let permit = self.has_permit();
+        let any_permit = self.has_any_permit();
         let fits = |key: &&ReadyKey| {
             let Some(frame) = self.state.frames.get(key.at.frame as usize).and_then(Option::as_ref) else { return true };
             let node = &frame.nodes[key.at.node as usize];
@@ -74,7 +86,9 @@ impl Run {
                 FrameKind::Block(_) => true,
             };
             let step = &self.planned(frame.instance).step(node.step).step;
-            has_place && (permit || !(super::apply::calls_at_once(&step.kind) || matches!(node.work, Work::Asking(_))))
+            let calls =
+                super::apply::calls_at_once(&step.kind) || matches!(step.kind, StepKind::Call(_)) || matches!(node.work, Work::Asking(_));
+            has_place && (!calls || any_permit && self.has_permit(key.at))
         };
         let key = self.woken.iter().find(fits).copied()?;
         self.woken.remove(&key);
@@ -93,6 +107,8 @@ impl Run {
     fn go_on(&mut self, at: NodeRef) {
         if matches!(self.state.node(at).work, Work::Asking(_)) {
             self.ask_on(at);
+        } else if self.state.node(at).status == StepStatus::Pending {
+            self.begin(at);
         } else if self.state.node(at).retry_at.is_some() {
             self.start(at);
         } else if matches!(self.step(at).kind, StepKind::Gate(_)) {
@@ -104,6 +120,9 @@ impl Run {
 
     fn begin(&mut self, at: NodeRef) {
         match self.may_start(at) {
+            Verdict::Start if self.state.ready_calls.contains(&self.state.key(at)) && !self.has_permit(at) => {
+                self.woken.insert(self.state.key(at));
+            }
             Verdict::Start => self.start(at),
             Verdict::Skip => {
                 let step = self.state.node(at).path.clone();
@@ -186,7 +205,7 @@ impl Run {
                 (_, status) if status.is_final() => {}
                 (Mood::Stopping, StepStatus::Pending) => self.emit(Happening::StepBlocked { step, by: by.clone() }),
                 (Mood::Skipping, StepStatus::Pending) => self.emit(Happening::StepSkipped { step }),
-                (Mood::Cancelling, _) if !matches!(inner.work, Work::Inner { .. } | Work::Called(_)) => {
+                (Mood::Cancelling, _) if !inner.work.holds_steps() => {
                     self.stop_calls(at);
                     self.emit(Happening::StepCancelled { step });
                 }
@@ -223,6 +242,7 @@ impl Run {
     pub(super) fn succeed(&mut self, at: NodeRef, output: Value, details: Option<Value>) {
         let step = self.state.node(at).path.clone();
         let details = self.details(at, details);
+        self.keep(at, &output, &details);
         self.emit(Happening::StepSucceeded { step, output: output.into(), details: details.into() });
     }
 

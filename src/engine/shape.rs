@@ -13,7 +13,8 @@ pub(super) fn schema(shape: &Shape) -> Value {
     }
 }
 
-fn object_schema(fields: &[Field]) -> Value {
+/// The JSON Schema of an object with these fields.
+pub(super) fn object_schema(fields: &[Field]) -> Value {
     let properties: Map<String, Value> = fields.iter().map(|f| (f.name.clone(), field_schema(f))).collect();
     let required: Vec<&str> = fields.iter().filter(|f| f.is_required).map(|f| f.name.as_str()).collect();
     json!({ "type": "object", "properties": properties, "required": required, "additionalProperties": false })

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::Run;
 use super::command::{Command, Request};
 use super::state::NodeRef;
-use crate::event::{Failure, FailureKind, Happening, Opens};
-use crate::model::{Mock, PipelineId, RouteStep, Step, StepKind, ToolKind, contains_phrase, phrase_words};
+use crate::event::{Failure, FailureKind, Happening, Shared};
+use crate::model::{Mock, RouteStep, Step, StepKind, ToolKind, contains_phrase, phrase_words};
 
 impl Run {
     /// Starts a step whose turn has come; elements of a `for_each` one by one.
@@ -55,7 +55,7 @@ impl Run {
                 return Ok(());
             }
             let items = list.into_iter().map(Arc::new).collect();
-            self.begin_attempt(at, &step, Some(Opens::Items(items)));
+            self.begin_attempt(at, &step, Some(items));
             return Ok(());
         }
         if self.options.mocks.refuses_effects && self.goes_outside(at, &step) {
@@ -64,9 +64,6 @@ impl Run {
             self.noted.borrow_mut().refused.push(path);
             return Err(Failure::new(FailureKind::Denied, message));
         }
-        if let Some(called) = self.planned_of(at).called(&step) {
-            return self.start_call(at, &step, called);
-        }
         self.begin_attempt(at, &step, None);
         if let Err(failure) = self.start_kind(at, &step) {
             self.fail_attempt(at, failure);
@@ -74,19 +71,22 @@ impl Run {
         Ok(())
     }
 
-    fn begin_attempt(&mut self, at: NodeRef, step: &Step, opens: Option<Opens>) {
+    fn begin_attempt(&mut self, at: NodeRef, step: &Step, items: Option<Vec<Shared>>) {
         let node = self.state.node(at);
         let happening = Happening::StepStarted {
             step: node.path.clone(),
             attempt: node.attempt + 1,
             round: node.round,
             phase: step.phase.clone(),
-            opens,
+            items,
         };
         self.emit(happening);
     }
 
     fn start_kind(&mut self, at: NodeRef, step: &Step) -> Result<(), Failure> {
+        if let Some(called) = self.planned_of(at).called(step) {
+            return self.start_call(at, step, called);
+        }
         match &step.kind {
             StepKind::Set(filling) => {
                 let value = self.filling(at, filling)?;
@@ -173,39 +173,11 @@ impl Run {
         Ok(())
     }
 
-    /// Starts a `call`, or a tool that is a pipeline; what the author fixed in the tool wins.
-    fn start_call(&mut self, at: NodeRef, step: &Step, called: PipelineId) -> Result<(), Failure> {
-        let planned = self.planned_of(at);
-        let (with, fixed, own_channel) = match &step.kind {
-            StepKind::Call(call) => (&call.with, None, call.channel.as_ref()),
-            StepKind::Tool(tool) => (&tool.with, planned.pipeline.tools.get(&tool.tool.value).map(|t| &t.with), None),
-            _ => return Ok(()),
-        };
-        let mut given = Map::new();
-        for (name, value) in with.iter().chain(fixed.into_iter().flatten()) {
-            given.insert(name.value.clone(), self.filling(at, value)?);
-        }
-        let pipeline = self.plan.pipeline(called).pipeline.clone();
-        let inputs = super::inputs::check_inputs(&pipeline, given).map_err(|problems| {
-            Failure::new(FailureKind::BadRequest, format!("call of \"{}\": {}", pipeline.name.value, problems.join("; ")))
-        })?;
-        let own = self.state.instance(self.state.instance_of(at)).channel.clone();
-        let wanted = own_channel.map(|c| c.value.clone()).or(own);
-        let listed = |name: &String| pipeline.channels.iter().any(|c| c.name == *name);
-        let channel = match (wanted.filter(listed), own_channel) {
-            (Some(name), _) => Some(name),
-            (None, Some(name)) => {
-                let message = format!("pipeline \"{}\" does not list channel \"{}\"", pipeline.name.value, name.value);
-                return Err(Failure::new(FailureKind::BadRequest, message));
-            }
-            (None, None) => pipeline.channels.first().map(|c| c.name.clone()),
-        };
-        self.begin_attempt(at, step, Some(Opens::Call { inputs: Arc::new(Value::Object(inputs)), channel }));
-        Ok(())
-    }
-
     /// Sends a request of a step out.
     pub(super) fn call_out(&mut self, at: NodeRef, tool: &str, with: Value, request: Request, timeout_ms: u64) {
+        if self.recalls(at, &request) {
+            return;
+        }
         let node = self.state.node(at);
         let call = self.state.last_call + 1;
         let happening = Happening::ToolCalled {
@@ -215,6 +187,7 @@ impl Run {
             with,
             timeout_at_ms: self.now.ms + timeout_ms,
             attempt: node.attempt,
+            asked: None,
         };
         self.emit(happening);
         self.commands.push_back(Command::Call { call, request: Box::new(request) });
@@ -238,20 +211,30 @@ impl Run {
         Some(mock.clone())
     }
 
+    /// The mock of a tool, for an agent that calls it.
+    pub(super) fn mock_named(&self, tool: &str) -> Option<Mock> {
+        let (name, mock) = self.options.mocks.by_name.get_key_value(tool)?;
+        self.noted.borrow_mut().mocks_used.insert(name.clone());
+        Some(mock.clone())
+    }
+
     /// Whether a step reaches anything but tables, files to read, and a receiver of `send`.
     fn goes_outside(&self, at: NodeRef, step: &Step) -> bool {
         match &step.kind {
             StepKind::Http(_) => true,
-            StepKind::Tool(call) => {
-                let (name, part) = call.tool.value.split_once('.').unwrap_or((&call.tool.value, ""));
-                match self.planned_of(at).pipeline.tools.get(name).map(|tool| &tool.kind) {
-                    Some(ToolKind::Http { .. }) => true,
-                    Some(ToolKind::File(_)) => part == "write",
-                    // A pipeline's own steps are asked; the rest does nothing or cannot start.
-                    Some(ToolKind::Sql(_) | ToolKind::Pipeline { .. } | ToolKind::Smtp { .. } | ToolKind::Broken) | None => false,
-                }
-            }
+            StepKind::Tool(call) => self.tool_goes_outside(at, &call.tool.value),
             _ => false,
+        }
+    }
+
+    /// The same for a tool, `tool` or `tool.part`.
+    pub(super) fn tool_goes_outside(&self, at: NodeRef, name: &str) -> bool {
+        let part = name.split_once('.').map_or("", |(_, part)| part);
+        match self.tool(at, name).map(|tool| &tool.kind) {
+            Ok(ToolKind::Http { .. }) => true,
+            Ok(ToolKind::File(_)) => part == "write",
+            // A pipeline's own steps are asked; the rest does nothing or cannot start.
+            Ok(ToolKind::Sql(_) | ToolKind::Pipeline { .. } | ToolKind::Smtp { .. } | ToolKind::Broken) | Err(_) => false,
         }
     }
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde::{Deserialize, Serialize};
 
-use crate::event::{Answer, Failure, Note, RunEnd, RunStart, Shared, Stage, StepFailure, StepPath, StepStatus, Usage, Verdict};
+use crate::event::{Answer, AskedCall, Failure, Note, RunEnd, RunStart, Shared, Stage, StepFailure, StepPath, StepStatus, Usage, Verdict};
 use crate::model::PipelineId;
 use crate::plan::{BlockIx, StepIx};
 
@@ -40,10 +40,14 @@ pub struct State {
     pub steps_started: u64,
     /// Scripted replies used, by step.
     pub replies_used: BTreeMap<String, u64>,
+    /// Steps in doubt after a crash, each with what a person decided.
+    pub(super) doubts: BTreeMap<StepPath, Option<bool>>,
     /// How it ended.
     pub finished: Option<RunEnd>,
     /// Number of the last event.
     pub seq: u64,
+    /// Its time.
+    pub(super) last_ms: u64,
 }
 
 /// A step in a frame.
@@ -98,6 +102,8 @@ pub struct Instance {
     pub(super) inputs: Shared,
     pub(super) channel: Option<String>,
     pub(super) person: Shared,
+    /// Tokens and money of its calls, those of the pipelines it calls among them.
+    pub(super) usage: Usage,
     pub(super) stage: Stage,
     /// The frame of `steps`, kept to the end; and of the present stage.
     pub(super) main: u32,
@@ -199,11 +205,25 @@ pub struct Node {
     pub(super) deadline: Option<u64>,
     /// Parts a `send` has delivered.
     pub(super) delivered: Vec<Shared>,
+    /// How far the look for a kept result has come.
+    pub(super) cache: CacheStage,
     /// Why a step that holds others is being ended.
     pub(super) ended_by: Option<Failure>,
     pub(super) work: Work,
     #[serde(skip)]
     pub(super) cached: CachedValue,
+}
+
+/// How far the look for a kept result has come.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub enum CacheStage {
+    /// Nothing was looked for.
+    #[default]
+    None,
+    /// It is looked for under this key.
+    Looking(String),
+    /// There is none; the step's own result will be kept under this key.
+    Missed(String),
 }
 
 /// A value that is given, though it may be empty.
@@ -249,6 +269,65 @@ pub struct Asking {
     pub(super) usage: Usage,
     /// A gate's judges that are done with: the last thing each said.
     pub(super) heard: Vec<Option<Answer>>,
+    /// Tool calls of the last answer.
+    pub(super) asked: Vec<Asked>,
+    /// Answers that asked for tools.
+    pub(super) turns: u64,
+    /// Tool calls of this conversation that are over: `details.tool_calls`.
+    pub(super) uses: Vec<Shared>,
+}
+
+/// A tool call that a model asked for.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Asked {
+    pub(super) asked: AskedCall,
+    pub(super) stage: AskedStage,
+    pub(super) started_ms: u64,
+}
+
+/// How far a tool call that a model asked for has come.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum AskedStage {
+    /// Not yet made.
+    Open,
+    /// It is out.
+    Out(u64),
+    /// It is a pipeline that runs.
+    Inside(u32),
+    /// It is over; what the model is shown.
+    Over(String),
+}
+
+impl Work {
+    /// Calls that are out.
+    pub(super) fn calls(&self) -> Vec<u64> {
+        match self {
+            Work::Call(call) => vec![*call],
+            Work::Asking(asking) => {
+                let tools = asking.asked.iter().filter_map(|asked| if let AskedStage::Out(call) = asked.stage { Some(call) } else { None });
+                asking.call.into_iter().chain(tools).collect()
+            }
+            _ => vec![],
+        }
+    }
+
+    /// Pipelines that run for it.
+    pub(super) fn pipelines(&self) -> Vec<u32> {
+        match self {
+            Work::Called(inner) => vec![*inner],
+            Work::Asking(asking) => asking
+                .asked
+                .iter()
+                .filter_map(|asked| if let AskedStage::Inside(inner) = asked.stage { Some(inner) } else { None })
+                .collect(),
+            _ => vec![],
+        }
+    }
+
+    /// Whether other steps run for it: it ends when they have ended.
+    pub(super) fn holds_steps(&self) -> bool {
+        matches!(self, Work::Inner { .. }) || !self.pipelines().is_empty()
+    }
 }
 
 /// A template value made once from a shared one; equal to every other, since it adds nothing.
@@ -300,6 +379,23 @@ impl State {
         self.instances[ix as usize].as_mut().expect("an instance in use")
     }
 
+    /// The pipeline that runs under a path: of the call, or empty for the run's own.
+    pub(super) fn instance_at(&self, path: &str) -> Option<u32> {
+        let fits = |i: &Option<Instance>| i.as_ref().is_some_and(|i| i.prefix.trim_end_matches('/') == path);
+        self.instances.iter().rposition(fits).map(|ix| ix as u32)
+    }
+
+    /// The pipeline a step belongs to, then the ones around it, each with the step that called it.
+    pub(super) fn chain(&self, at: NodeRef) -> impl Iterator<Item = (u32, Option<NodeRef>)> + '_ {
+        let mut next = Some(self.instance_of(at));
+        std::iter::from_fn(move || {
+            let ix = next?;
+            let parent = self.instance(ix).parent;
+            next = parent.map(|parent| self.instance_of(parent));
+            Some((ix, parent))
+        })
+    }
+
     pub(super) fn instance_of(&self, at: NodeRef) -> u32 {
         self.frame(at.frame).instance
     }
@@ -316,6 +412,16 @@ impl State {
     /// Status of a step by its path; `None`: not kept, or no such step.
     pub fn step_status(&self, path: &str) -> Option<StepStatus> {
         self.paths.get(path).map(|at| self.node(*at).status)
+    }
+
+    /// Steps that wait for a person, by path.
+    pub fn undecided(&self) -> impl Iterator<Item = &StepPath> {
+        self.doubts.iter().filter(|(_, decided)| decided.is_none()).map(|(step, _)| step)
+    }
+
+    /// When the last event happened, in milliseconds since the run started.
+    pub fn last_ms(&self) -> u64 {
+        self.last_ms
     }
 
     /// Calls that are out.

@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::Failure;
+use super::{Failure, RunStatus};
 
 /// Version of the event format, `v` in each line.
 pub const VERSION: u32 = 1;
@@ -52,9 +52,23 @@ pub enum Happening {
         /// Its label in the record.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         phase: Option<String>,
-        /// What it opens, for steps that hold others.
+        /// The elements of a `for_each`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        opens: Option<Opens>,
+        items: Option<Vec<Shared>>,
+    },
+    /// A called pipeline began: of a `call`, or of a tool that is a pipeline.
+    CallOpened {
+        /// The step that calls it.
+        step: StepPath,
+        /// For a call that an agent asked for: its place among the calls of the model's last answer, from 0.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        asked: Option<usize>,
+        /// Its checked inputs.
+        inputs: Shared,
+        /// Its channel.
+        channel: Option<String>,
+        /// Who it is for.
+        person: Shared,
     },
     /// A try failed and another follows.
     AttemptFailed {
@@ -111,6 +125,24 @@ pub enum Happening {
     StepCancelled {
         /// The step.
         step: StepPath,
+    },
+    /// A kept result of an equal step is looked for.
+    CacheAsked {
+        /// The step.
+        step: StepPath,
+        /// Number of the call in this run.
+        call: u64,
+        /// What a result would be kept under.
+        key: String,
+        /// When its time is up, in milliseconds since the run started.
+        timeout_at_ms: u64,
+    },
+    /// No result of an equal step is kept, so the step does its work.
+    CacheMissed {
+        /// The step.
+        step: StepPath,
+        /// The call.
+        call: u64,
     },
     /// A route chose.
     CaseChosen {
@@ -177,8 +209,11 @@ pub enum Happening {
         timeout_at_ms: u64,
         /// Which try, from 1.
         attempt: u32,
+        /// For a call that an agent asked for: its place among the calls of the model's last answer, from 0.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        asked: Option<usize>,
     },
-    /// It answered, or failed.
+    /// It answered, or failed. Without a `tool_called` before it: it was not made.
     ToolReplied {
         /// The step.
         step: StepPath,
@@ -192,6 +227,25 @@ pub enum Happening {
         /// What an agent is shown; empty for calls of steps, whose `step_succeeded` has it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         result: Option<Value>,
+        /// As in `tool_called`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        asked: Option<usize>,
+    },
+    /// A policy, or the rule that holds without one, was asked whether something may be done.
+    PolicyDecided {
+        /// The step that wants it.
+        step: StepPath,
+        /// The agent that asked for it; empty: the step itself.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        agent: String,
+        /// `tool`, `host`, `read` or `write`.
+        act: String,
+        /// The tool, host or path.
+        target: String,
+        /// The answer.
+        allowed: bool,
+        /// The rule that gave it: policy and key.
+        rule: String,
     },
     /// All criteria passed.
     GatePassed {
@@ -258,6 +312,30 @@ pub enum Happening {
         /// Who: `interrupt` (Ctrl-C), `terminate` (SIGTERM), `person`.
         by: String,
     },
+    /// The run goes on after its process ended: calls that were out are lost, their steps go on from there.
+    RunResumed {
+        /// How long nothing ran, by the clock of people; a `wait` ends that much earlier.
+        away_ms: u64,
+    },
+    /// A step was started before a crash and must not be run again unasked (`once`): a person decides.
+    ApprovalRequested {
+        /// The step.
+        step: StepPath,
+        /// What is asked.
+        question: String,
+    },
+    /// A person decided.
+    ApprovalAnswered {
+        /// The step.
+        step: StepPath,
+        /// Run it again; else it fails.
+        approved: bool,
+        /// What the person says about it.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        comment: String,
+    },
+    /// Nothing is left to do before a person has decided; the process ends.
+    RunPaused,
     /// An answer came for a call that was over.
     ReplyIgnored {
         /// The call.
@@ -279,21 +357,6 @@ pub enum Happening {
     RunFinished(Box<RunEnd>),
 }
 
-/// What a step that holds others opens.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Opens {
-    /// Elements of a `for_each`.
-    Items(Vec<Shared>),
-    /// A called pipeline with these inputs and channel.
-    Call {
-        /// Inputs.
-        inputs: Shared,
-        /// Channel.
-        channel: Option<String>,
-    },
-}
-
 /// Everything a run starts with.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunStart {
@@ -301,6 +364,9 @@ pub struct RunStart {
     pub pipeline: String,
     /// Hash of its definition.
     pub hash: String,
+    /// Its file; empty: it has none, and the run cannot be resumed.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub file: String,
     /// Checked inputs, defaults filled in.
     pub inputs: Shared,
     /// The channel.
@@ -407,12 +473,18 @@ pub struct AskedCall {
 }
 
 /// One message of a conversation with a model.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Note {
     /// `system`, `user`, `assistant` or `tool`.
     pub role: String,
     /// The text.
     pub text: String,
+    /// Pictures beside it, by path.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pictures: Vec<String>,
+    /// Tool calls the model made with it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub calls: Vec<AskedCall>,
     /// Which call a tool message answers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call_id: Option<String>,
@@ -465,72 +537,4 @@ pub struct Verdict {
     /// The judge could not answer and the scorecard lets that pass: look at it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub needs_review: bool,
-}
-
-/// Status of a step.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[expect(missing_docs, reason = "the words of the language; see docs/events.md")]
-pub enum StepStatus {
-    Pending,
-    Running,
-    Waiting,
-    Succeeded,
-    Failed,
-    Skipped,
-    Blocked,
-    Cancelled,
-}
-
-impl StepStatus {
-    /// Whether nothing follows.
-    pub fn is_final(self) -> bool {
-        !matches!(self, StepStatus::Pending | StepStatus::Running | StepStatus::Waiting)
-    }
-
-    /// The word of the language.
-    pub fn word(self) -> &'static str {
-        match self {
-            StepStatus::Pending => "pending",
-            StepStatus::Running => "running",
-            StepStatus::Waiting => "waiting",
-            StepStatus::Succeeded => "succeeded",
-            StepStatus::Failed => "failed",
-            StepStatus::Skipped => "skipped",
-            StepStatus::Blocked => "blocked",
-            StepStatus::Cancelled => "cancelled",
-        }
-    }
-}
-
-/// Status of a run, most pressing first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[expect(missing_docs, reason = "the words of the language; see docs/events.md")]
-pub enum RunStatus {
-    Cancelled,
-    TimedOut,
-    OverBudget,
-    Failed,
-    QualityNotMet,
-    Partial,
-    Succeeded,
-}
-
-impl RunStatus {
-    /// All of them with their word.
-    pub const WORDS: [(&'static str, RunStatus); 7] = [
-        ("cancelled", RunStatus::Cancelled),
-        ("timed_out", RunStatus::TimedOut),
-        ("over_budget", RunStatus::OverBudget),
-        ("failed", RunStatus::Failed),
-        ("quality_not_met", RunStatus::QualityNotMet),
-        ("partial", RunStatus::Partial),
-        ("succeeded", RunStatus::Succeeded),
-    ];
-
-    /// The word of the language.
-    pub fn word(self) -> &'static str {
-        RunStatus::WORDS.iter().find(|(_, status)| *status == self).map_or("failed", |(word, _)| word)
-    }
 }

@@ -4,9 +4,11 @@
 
 mod failure;
 mod happening;
+mod status;
 
 pub use failure::{Failure, FailureKind};
 pub use happening::{
-    Answer, AskedCall, Event, Happening, Marks, Note, Opens, Purpose, RunEnd, RunStart, RunStatus, Shared, Stage, StepFailure, StepPath,
-    StepStatus, Usage, VERSION, Verdict,
+    Answer, AskedCall, Event, Happening, Marks, Note, Purpose, RunEnd, RunStart, Shared, Stage, StepFailure, StepPath, Usage, VERSION,
+    Verdict,
 };
+pub use status::{RunStatus, StepStatus};

@@ -87,6 +87,7 @@ pub(super) fn play(suite: &Suite, trial: &Trial, world: &Blocking) -> Played {
     stage.take(Input::Start(Box::new(RunStart {
         pipeline: pipeline.name.value.clone(),
         hash: pipeline.hash.clone(),
+        file: String::new(),
         inputs: inputs.clone(),
         channel: trial.channel.clone(),
         person: person.clone(),
@@ -180,6 +181,7 @@ impl Stage {
         while let Some(command) = self.run.next_command() {
             match command {
                 Command::Call { call, request } => self.out.push_back((call, *request)),
+                Command::Keep { .. } => {}
                 Command::Cancel { call } => self.out.retain(|(out, _)| *out != call),
             }
         }
@@ -196,7 +198,7 @@ impl Stage {
                 world.carry_out(request)
             }
             // The engine lets none of these out; a new way outside would end here.
-            Request::Model(_) | Request::Http(_) | Request::Mail(_) | Request::Write { .. } => {
+            Request::Model(_) | Request::Recall { .. } | Request::Http(_) | Request::Mail(_) | Request::Write { .. } => {
                 Err(Failure::new(FailureKind::Denied, "a test reaches nothing outside; give the step a mock"))
             }
         }

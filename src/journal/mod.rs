@@ -8,7 +8,7 @@ mod record;
 
 pub use personal::{Mask, masked};
 pub use public::public_line;
-pub use record::{FailureRecord, Interaction, Phase, Record, record};
+pub use record::{DecisionRecord, FailureRecord, Interaction, Phase, Record, record};
 
 use crate::event::Event;
 use crate::port::{Store, StoreError};
@@ -39,6 +39,11 @@ impl Journal {
             self.is_dirty = false;
         }
         Ok(())
+    }
+
+    /// Whether something was taken that is not yet durable.
+    pub fn is_dirty(&self) -> bool {
+        self.is_dirty
     }
 
     /// The store, for reading.

@@ -57,6 +57,9 @@ pub fn masked(mut record: Record, events: &[Event]) -> Record {
         hide(&mut interaction.output);
         interaction.error.iter_mut().for_each(|error| *error = redactor.redact(error));
     }
+    for decision in &mut record.decisions {
+        decision.target = redactor.redact(&decision.target);
+    }
     for failure in &mut record.failures {
         hide(&mut failure.question);
         hide(&mut failure.sent);
@@ -95,6 +98,7 @@ impl Personal {
                     columns(output, &self.marks.columns, &mut found);
                 }
             }
+            Happening::ToolReplied { result: Some(result), .. } => columns(result, &self.marks.columns, &mut found),
             _ => {}
         }
         found.retain(|value| self.values.insert(value.clone()));

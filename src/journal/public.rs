@@ -7,7 +7,7 @@ use crate::redact::Redactor;
 
 /// Fields that hold texts of people, models and tools.
 const CONTENT: [&str; 14] = [
-    "messages", "reply", "output", "outputs", "inputs", "person", "with", "result", "judged", "question", "original", "opens", "feedback",
+    "messages", "reply", "output", "outputs", "inputs", "person", "with", "result", "judged", "question", "original", "items", "feedback",
     "verdicts",
 ];
 
@@ -18,7 +18,7 @@ pub fn public_line(event: &Event, redactor: &Redactor) -> String {
         for name in CONTENT {
             fields.remove(name);
         }
-        for name in ["failure", "message", "cause"] {
+        for name in ["failure", "message", "cause", "target"] {
             if let Some(told) = fields.get_mut(name) {
                 *told = redactor.redact_value(told);
             }

@@ -35,6 +35,9 @@ pub struct Record {
     pub steps: Vec<StepRecord>,
     /// One a call of an agent.
     pub interactions: Vec<Interaction>,
+    /// One a decision of a policy: what was wanted, by whom, and which rule allowed or blocked it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub decisions: Vec<DecisionRecord>,
     /// One a gate that did not let its first text through.
     pub failures: Vec<FailureRecord>,
     /// Its outputs.
@@ -96,6 +99,27 @@ pub struct Interaction {
     pub usage: Usage,
 }
 
+/// What a policy said.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DecisionRecord {
+    /// Number of the event: the place to look at in the journal.
+    pub seq: u64,
+    /// When.
+    pub time: DateTime<Utc>,
+    /// The step.
+    pub step: String,
+    /// The agent that asked for it; empty: the step itself.
+    pub agent: String,
+    /// `tool`, `host`, `read` or `write`.
+    pub act: String,
+    /// The tool, host or path.
+    pub target: String,
+    /// The answer.
+    pub allowed: bool,
+    /// The rule that gave it.
+    pub rule: String,
+}
+
 /// What happened at a gate that did not let the first text through.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FailureRecord {
@@ -152,6 +176,7 @@ impl Builder {
             phases: vec![Phase { name: "created".into(), time: first.time, step: String::new() }],
             steps: vec![],
             interactions: vec![],
+            decisions: vec![],
             failures: vec![],
             outputs: Value::Null,
             failure: None,
@@ -208,6 +233,16 @@ impl Builder {
                     usage: Usage::default(),
                 });
             }
+            Happening::PolicyDecided { step, agent, act, target, allowed, rule } => self.record.decisions.push(DecisionRecord {
+                seq: event.seq,
+                time: event.time,
+                step: step.to_string(),
+                agent: agent.clone(),
+                act: act.clone(),
+                target: target.clone(),
+                allowed: *allowed,
+                rule: rule.clone(),
+            }),
             Happening::ModelReplied { call, reply, duration_ms, usage, .. } => self.model_replied(*call, reply, *duration_ms, usage),
             Happening::GateFailed { step, verdicts, question, cause, for_good, .. } => {
                 let scorecard =
@@ -255,10 +290,14 @@ impl Builder {
         interaction.duration_ms = duration_ms;
         interaction.usage = *usage;
         match reply {
-            Answer::Said { text, model, .. } => {
+            Answer::Said { text, calls, model } => {
                 interaction.success = true;
                 interaction.error = None;
-                interaction.output = json!(text);
+                let asked = |c: &crate::event::AskedCall| json!({ "tool": c.tool, "with": c.arguments });
+                interaction.output = match calls.is_empty() {
+                    true => json!(text),
+                    false => json!({ "text": text, "calls": calls.iter().map(asked).collect::<Value>() }),
+                };
                 if let Some(model) = model {
                     interaction.model.clone_from(model);
                 }

@@ -253,6 +253,10 @@ impl World for Loader<'_> {
         self.path_of(file).parent().map(Path::to_path_buf).unwrap_or_default()
     }
 
+    fn project(&self) -> PathBuf {
+        self.project.clone()
+    }
+
     fn path(&self, from: FileId, path: &str) -> Result<PathBuf, Unreadable> {
         let path = normalised(&self.folder(from).join(path));
         if self.is_inside(&path) { Ok(path) } else { Err(Unreadable::Outside) }

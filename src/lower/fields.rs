@@ -85,25 +85,7 @@ pub fn field(lower: &Lower, what: &str, name: &Key, node: &Node, role: FieldRole
 }
 
 fn empty_field(name: &str, span: Span, is_required: bool) -> Field {
-    Field {
-        name: name.to_owned(),
-        span,
-        kind: FieldKind::Any,
-        is_required,
-        default: None,
-        one_of: vec![],
-        pattern: None,
-        min_length: None,
-        max_length: None,
-        minimum: None,
-        maximum: None,
-        format: None,
-        description: None,
-        example: None,
-        is_pii: false,
-        items: None,
-        fields: vec![],
-    }
+    Field { span, is_required, ..Field::new(name, FieldKind::Any) }
 }
 
 /// A type of the language.

@@ -63,6 +63,7 @@ fn empty(lower: &Lower, tree: &Node) -> Pipeline {
         name: Spanned::new(String::new(), tree.span),
         description: None,
         folder: lower.folder(),
+        project: lower.world().project(),
         hash: String::new(),
         inputs: Shape::Fields(vec![]),
         data: IndexMap::new(),

@@ -15,6 +15,10 @@ pub fn policy(lower: &Lower, owner: &str, span: Span, node: &Node) -> Policy {
     policy.allowed_tools = keys.names("allowed_tools");
     policy.disallowed_tools = keys.names("disallowed_tools").unwrap_or_default();
     policy.permission_mode = keys.word("permission_mode").map(str::to_owned);
+    if policy.permission_mode.as_deref() == Some("prompt") {
+        let place = keys.get("permission_mode").map_or(span, |node| node.span);
+        keys.lower.not_yet("permission_mode \"prompt\"", place);
+    }
     policy.sandbox = keys.word("sandbox").map(str::to_owned);
     policy.approval_required = keys.names("approval_required").unwrap_or_default();
     if let Some(limits) = keys.section("resource_limits", &keys::RESOURCE_LIMITS) {

@@ -12,6 +12,8 @@ use crate::source::{FileId, Span};
 pub trait World {
     /// The folder of a file.
     fn folder(&self, file: FileId) -> PathBuf;
+    /// The folder of the project.
+    fn project(&self) -> PathBuf;
     /// The place a path names.
     fn path(&self, from: FileId, path: &str) -> Result<PathBuf, Unreadable>;
     /// The place of a file that must be there but is not read.

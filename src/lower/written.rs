@@ -59,6 +59,9 @@ impl World for Nowhere {
     fn folder(&self, _: FileId) -> PathBuf {
         PathBuf::new()
     }
+    fn project(&self) -> PathBuf {
+        PathBuf::new()
+    }
     fn path(&self, _: FileId, _: &str) -> Result<PathBuf, Unreadable> {
         Nowhere::no()
     }

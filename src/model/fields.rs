@@ -54,6 +54,31 @@ pub struct Field {
     pub fields: Vec<Field>,
 }
 
+impl Field {
+    /// A required field without further rules.
+    pub fn new(name: impl Into<String>, kind: FieldKind) -> Field {
+        Field {
+            name: name.into(),
+            span: Span::default(),
+            kind,
+            is_required: true,
+            default: None,
+            one_of: vec![],
+            pattern: None,
+            min_length: None,
+            max_length: None,
+            minimum: None,
+            maximum: None,
+            format: None,
+            description: None,
+            example: None,
+            is_pii: false,
+            items: None,
+            fields: vec![],
+        }
+    }
+}
+
 /// The types of fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum FieldKind {

@@ -36,6 +36,8 @@ pub struct Pipeline {
     pub description: Option<String>,
     /// The folder of its file; paths in it are relative to this.
     pub folder: PathBuf,
+    /// The project's folder; patterns of policies start there.
+    pub project: PathBuf,
     /// SHA-256 (hex) over the file and everything it brings in; a run remembers it.
     pub hash: String,
     /// What a run is given.
@@ -80,6 +82,26 @@ impl Pipeline {
         match &self.inputs {
             Shape::Fields(fields) => fields,
             Shape::Schema(_) => &[],
+        }
+    }
+
+    /// Its `limits`, narrowed by the policy in force for the file.
+    pub fn bounds(&self) -> Limits {
+        self.narrowed(&self.limits, self.policy.as_ref())
+    }
+
+    /// An agent's `limits`, narrowed by its own policy.
+    pub fn bounds_of(&self, agent: &Agent) -> Limits {
+        self.narrowed(&agent.limits, agent.policy.as_ref())
+    }
+
+    fn narrowed(&self, limits: &Limits, policy: Option<&Spanned<String>>) -> Limits {
+        let Some(policy) = policy.and_then(|name| self.policies.get(&name.value)) else { return limits.clone() };
+        Limits {
+            deadline: [limits.deadline, policy.max_time].into_iter().flatten().min(),
+            max_tokens: [limits.max_tokens, policy.max_tokens].into_iter().flatten().min(),
+            max_cost_usd: [limits.max_cost_usd, policy.max_cost_usd].into_iter().flatten().reduce(f64::min),
+            ..limits.clone()
         }
     }
 }

@@ -105,6 +105,22 @@ pub struct Tool {
     pub approve: Approve,
 }
 
+impl Tool {
+    /// What a `file` tool does: `list` and `read`, or what `allow` lists; nothing that `deny` lists.
+    pub fn parts(&self) -> Vec<&'static str> {
+        let is_allowed = |part: &&str| match &self.allow {
+            Some(allow) => allow.iter().any(|name| name.value == *part),
+            None => *part != "write",
+        };
+        ["list", "read", "write"].into_iter().filter(is_allowed).filter(|part| self.deny.iter().all(|name| name.value != *part)).collect()
+    }
+
+    /// Whether a `file` tool does this.
+    pub fn opens(&self, part: &str) -> bool {
+        self.parts().contains(&part)
+    }
+}
+
 /// Whether a person is asked before a call.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Approve {

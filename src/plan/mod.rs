@@ -86,10 +86,15 @@ impl PipelinePlan {
     pub fn called(&self, step: &Step) -> Option<PipelineId> {
         match &step.kind {
             StepKind::Call(call) => call.pipeline,
-            StepKind::Tool(tool) => match &self.pipeline.tools.get(&tool.tool.value)?.kind {
-                ToolKind::Pipeline { pipeline, .. } => *pipeline,
-                _ => None,
-            },
+            StepKind::Tool(tool) => self.called_tool(&tool.tool.value),
+            _ => None,
+        }
+    }
+
+    /// The pipeline a tool runs, if it is one.
+    pub fn called_tool(&self, tool: &str) -> Option<PipelineId> {
+        match &self.pipeline.tools.get(tool)?.kind {
+            ToolKind::Pipeline { pipeline, .. } => *pipeline,
             _ => None,
         }
     }

@@ -2,6 +2,7 @@
 //!
 //! How to add a port: a trait in a file here, one adapter per implementation, a field in `driver::Ports`.
 
+mod cache;
 mod clock;
 mod data;
 mod files;
@@ -15,6 +16,7 @@ mod written;
 use std::future::Future;
 use std::pin::Pin;
 
+pub use cache::Cache;
 pub use clock::Clock;
 pub use data::{ColumnSummary, FileContent, PageText, QueryRequest, ReadRequest, Reader, Rows, SqlDatabase, TableSource, TableSummary};
 pub use files::{FileProblem, Files};

@@ -1,5 +1,6 @@
 //! Calls of language models.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -73,6 +74,9 @@ pub struct Message {
     pub role: Role,
     /// The text.
     pub text: String,
+    /// Files of pictures beside it; the client reads them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pictures: Vec<PathBuf>,
     /// Tool calls an assistant message made.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub calls: Vec<ToolCall>,

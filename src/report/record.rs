@@ -20,6 +20,20 @@ pub fn record(record: &Record) -> String {
         let error = step.error.as_ref().and_then(|e| e["message"].as_str()).map(|m| format!("  {}", visible(m))).unwrap_or_default();
         out.push_str(&format!("  {:<width$}  {:<9}  {ms}{error}\n", visible(&step.step), step.status));
     }
+    if !record.decisions.is_empty() {
+        out.push_str("\ndecisions:\n");
+    }
+    for decision in &record.decisions {
+        let who = if decision.agent.is_empty() { &decision.step } else { &decision.agent };
+        let answer = if decision.allowed { "allowed" } else { "blocked" };
+        out.push_str(&format!(
+            "  {}  {} {}  {answer}: {}\n",
+            visible(who),
+            decision.act,
+            visible(&decision.target),
+            visible(&decision.rule)
+        ));
+    }
     for failure in &record.failures {
         out.push_str(&format!("\ngate \"{}\": {}\n", visible(&failure.gate), visible(&failure.cause)));
         for (round, verdicts) in failure.verdicts.iter().enumerate() {

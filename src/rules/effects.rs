@@ -4,6 +4,7 @@ use super::tell::{finding, quoted};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::model::{FailureKind, Pipeline, Retry, Step, StepKind, Text, ToolKind};
 use crate::plan::{PipelinePlan, Plan};
+use crate::source::Spanned;
 
 /// Methods that change nothing on the other side (RFC 9110, section 9.2.1).
 const SAFE: [&str; 3] = ["GET", "HEAD", "OPTIONS"];
@@ -71,6 +72,12 @@ pub(super) fn cache_hides_effect(pipeline: &PipelinePlan, _: &Plan, out: &mut Ve
         let what = match &step.kind {
             StepKind::Send(_) => "the sending".to_owned(),
             StepKind::Tool(tool) if writes(&pipeline.pipeline, &tool.tool.value) => "the writing".to_owned(),
+            StepKind::Agent(asked) if agent_acts(&pipeline.pipeline, &asked.agent.value) => "what the agent's tools do outside".to_owned(),
+            StepKind::Gate(_) => "the judging".to_owned(),
+            StepKind::Route(_) | StepKind::Call(_) => "the steps inside".to_owned(),
+            StepKind::Tool(_) if pipeline.called(step).is_some() => "the steps inside".to_owned(),
+            StepKind::Wait(_) => "the waiting".to_owned(),
+            StepKind::Stop(_) => "the stopping".to_owned(),
             _ => match method(&pipeline.pipeline, step).filter(|method| !SAFE.contains(method)) {
                 Some(method) => format!("the {method}"),
                 None => continue,
@@ -79,6 +86,20 @@ pub(super) fn cache_hides_effect(pipeline: &PipelinePlan, _: &Plan, out: &mut Ve
         let message = format!("cache on {id} would skip {what}");
         out.push(finding(Code::CacheHidesEffect, step.id.span, &message).help("remove cache from this step"));
     }
+}
+
+/// Whether an agent has a tool that acts outside, or that holds steps of its own.
+fn agent_acts(pipeline: &Pipeline, agent: &str) -> bool {
+    let acts = |written: &Spanned<String>| {
+        let (name, part) = written.value.split_once('.').map_or((written.value.as_str(), None), |(name, part)| (name, Some(part)));
+        pipeline.tools.get(name).is_some_and(|tool| match &tool.kind {
+            ToolKind::Http { method, .. } => !SAFE.contains(&method.as_str()),
+            ToolKind::File(_) => part.map_or(tool.opens("write"), |part| part == "write"),
+            ToolKind::Pipeline { .. } => true,
+            ToolKind::Sql(_) | ToolKind::Smtp { .. } | ToolKind::Broken => false,
+        })
+    };
+    pipeline.agents.get(agent).is_some_and(|agent| agent.tools.iter().any(acts))
 }
 
 fn writes(pipeline: &Pipeline, tool: &str) -> bool {

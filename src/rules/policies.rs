@@ -4,8 +4,9 @@ use std::collections::HashMap;
 
 use super::tell::{finding, quoted};
 use crate::diagnostic::{Code, Diagnostic};
-use crate::model::{Policy, StepKind, Text};
+use crate::model::{StepKind, Text};
 use crate::plan::{PipelinePlan, Plan};
+use crate::policy::{Act, decide};
 use crate::source::{Span, Spanned};
 
 /// F610: a name in a list of what is allowed and in one of what is not; of a policy or a tool.
@@ -74,12 +75,13 @@ pub(super) fn outside(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnosti
             StepKind::Send(send) if send.to.value != "stdout" => Some(&send.to),
             _ => None,
         };
-        if let Some(tool) = used.filter(|tool| refuses_tool(policy, &tool.value)) {
+        let refuses = |act: Act| !decide(&[(&name.value, policy)], &act).allowed;
+        if let Some(tool) = used.filter(|tool| refuses(Act::Tool { name: &tool.value, arguments: None })) {
             let help = "add the tool to allowed_tools, or remove the step";
             report(&step.id.value, tool.span, format!("tool {}", quoted(&tool.value)), help);
         }
         if let StepKind::Http(http) = &step.kind
-            && let Some(host) = host(&http.url).filter(|host| refuses_host(policy, host))
+            && let Some((host, _)) = host(&http.url).filter(|(host, port)| refuses(Act::Host { host, port: *port }))
         {
             report(
                 &step.id.value,
@@ -91,37 +93,12 @@ pub(super) fn outside(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnosti
     }
 }
 
-/// Whether a tool is refused whatever it is given: it is named as disallowed, or is in no list and nobody is asked.
-fn refuses_tool(policy: &Policy, tool: &str) -> bool {
-    let server = tool.split('.').next().unwrap_or(tool);
-    // With a pattern for its arguments, or with `*`, it depends on the call.
-    let may_mean = |entry: &Spanned<String>| {
-        let name = entry.value.split('(').next().unwrap_or_default().trim();
-        name.contains('*') || name == tool || name == server || tool == name.split('.').next().unwrap_or_default()
-    };
-    if policy.disallowed_tools.iter().any(|entry| entry.value == tool || entry.value == server) {
-        return true;
-    }
-    let nobody_is_asked = policy.permission_mode.as_deref().is_none_or(|mode| mode == "deny");
-    nobody_is_asked
-        && policy.allowed_tools.as_ref().is_some_and(|allowed| !allowed.iter().any(may_mean))
-        && !policy.approval_required.iter().any(may_mean)
-}
-
-fn refuses_host(policy: &Policy, host: &str) -> bool {
-    policy.hosts.as_ref().is_some_and(|hosts| {
-        !hosts.iter().any(|entry| {
-            let entry = entry.value.split(':').next().unwrap_or_default();
-            entry.contains('*') && host.ends_with(entry.trim_start_matches('*')) || entry == "*" || entry.eq_ignore_ascii_case(host)
-        })
-    })
-}
-
-/// The host of an address, if it is written out.
-fn host(url: &Text) -> Option<&str> {
-    let authority = url.source.split_once("://")?.1.split(['/', '?', '#']).next()?;
-    let host = authority.rsplit('@').next()?.split(':').next()?;
-    (!host.is_empty() && !authority.contains(['{', '['])).then_some(host)
+/// The host of an address and its port, if they are written out.
+fn host(url: &Text) -> Option<(&str, Option<u16>)> {
+    let (scheme, rest) = url.source.split_once("://")?;
+    let authority = rest.split(['/', '?', '#']).next()?.rsplit('@').next()?;
+    let (host, port) = authority.split_once(':').unwrap_or((authority, if scheme == "http" { "80" } else { "443" }));
+    (!host.is_empty() && !authority.contains(['{', '['])).then_some((host, port.parse().ok()))
 }
 
 #[cfg(test)]
@@ -161,16 +138,17 @@ mod tests {
     fn a_step_keeps_to_its_own_policy() {
         let tool = "F613 8:22 step \"run\" uses tool \"hook\", which policy \"office\" does not allow\n";
         let host = "F613 9:22 step \"get\" uses host \"example.org\", which policy \"office\" does not allow\n";
-        assert_eq!(policy(outside, "disallowed_tools: [hook]"), tool);
-        assert_eq!(policy(outside, "allowed_tools: [shell]"), tool);
-        assert_eq!(policy(outside, "network_access: { hosts: [example.com] }"), host);
+        let both = format!("{tool}{host}");
+        assert_eq!(policy(outside, "description: Nothing is named here."), both);
+        assert_eq!(policy(outside, "disallowed_tools: [hook], permission_mode: auto"), tool);
+        assert_eq!(policy(outside, "allowed_tools: [shell], network_access: { hosts: [example.org] }"), tool);
+        assert_eq!(policy(outside, "allowed_tools: [hook], network_access: { hosts: [example.com, 'example.org:80'] }"), host);
         for fine in [
-            "allowed_tools: [hook]",
-            "allowed_tools: ['hook(x)']",
-            "allowed_tools: [shell], permission_mode: prompt",
-            "allowed_tools: [shell], approval_required: [hook]",
-            "network_access: { hosts: ['*.org'] }",
-            "description: Nothing is said.",
+            "allowed_tools: [hook], network_access: { hosts: [example.org] }",
+            "allowed_tools: ['hook(x)'], network_access: { hosts: ['example.org:443'] }",
+            "disallowed_tools: ['hook(x)'], permission_mode: auto",
+            "allowed_tools: [hook], network_access: { hosts: ['*.org'] }",
+            "permission_mode: auto",
         ] {
             assert_eq!(policy(outside, fine), "", "{fine}");
         }

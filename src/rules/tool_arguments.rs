@@ -57,25 +57,7 @@ fn arguments(names: &Names, tool: &Tool, part: &str) -> Option<(Vec<Field>, &'st
 }
 
 fn text_field(name: &str) -> Field {
-    Field {
-        name: name.to_owned(),
-        span: Default::default(),
-        kind: if name == "text" { FieldKind::Any } else { FieldKind::Text },
-        is_required: true,
-        default: None,
-        one_of: vec![],
-        pattern: None,
-        min_length: None,
-        max_length: None,
-        minimum: None,
-        maximum: None,
-        format: None,
-        description: None,
-        example: None,
-        is_pii: false,
-        items: None,
-        fields: vec![],
-    }
+    Field::new(name, if name == "text" { FieldKind::Any } else { FieldKind::Text })
 }
 
 /// A mail needs a receiver and a subject, a file a name.

@@ -27,7 +27,7 @@ fn real_model(test: &str) -> Option<String> {
 }
 
 fn request(wire: WireFormat, url: &str) -> ModelRequest {
-    let message = |role, text: &str| Message { role, text: text.to_owned(), calls: Vec::new(), call_id: None };
+    let message = |role, text: &str| Message { role, text: text.to_owned(), pictures: Vec::new(), calls: Vec::new(), call_id: None };
     ModelRequest {
         wire,
         base_url: format!("{url}/v1"),

@@ -10,6 +10,7 @@
 use serde_json::{Value, json};
 
 use super::draft::{Draft, DraftCall, bad, error_complaint, event_json, text, tokens};
+use super::pictures::Pictures;
 use super::{Complaint, Progress, Reader, is_at, joined};
 use crate::adapter::http::SseEvent;
 use crate::event::Usage;
@@ -27,13 +28,13 @@ pub(super) fn url(base_url: &str) -> String {
 }
 
 /// The body of a request and the reader of its answer.
-pub(super) fn body(request: &ModelRequest) -> (Value, MessageReader) {
+pub(super) fn body(request: &ModelRequest, pictures: &Pictures) -> (Value, MessageReader) {
     let mut system: Vec<String> =
         request.messages.iter().filter(|message| message.role == Role::System).map(|message| message.text.clone()).collect();
     let mut body = json!({
         "model": request.model,
         "max_tokens": request.max_output_tokens.unwrap_or(DEFAULT_MAX_TOKENS),
-        "messages": messages(&request.messages),
+        "messages": messages(&request.messages, pictures),
         "stream": true,
     });
     if let Some(temperature) = request.temperature {
@@ -71,10 +72,10 @@ pub(super) fn body(request: &ModelRequest) -> (Value, MessageReader) {
 }
 
 /// All but the system messages. Results of tools belong to the user's side, all of a round in one message.
-fn messages(messages: &[Message]) -> Vec<Value> {
+fn messages(messages: &[Message], pictures: &Pictures) -> Vec<Value> {
     let mut turns: Vec<(Role, Vec<Value>)> = Vec::new();
     for message in messages.iter().filter(|message| message.role != Role::System) {
-        let blocks = blocks(message);
+        let blocks = blocks(message, pictures);
         match turns.last_mut() {
             Some((Role::Tool, found)) if message.role == Role::Tool => found.extend(blocks),
             _ if blocks.is_empty() => {}
@@ -88,7 +89,7 @@ fn messages(messages: &[Message]) -> Vec<Value> {
 }
 
 /// The blocks of a message. An empty text is refused by the format, so it has none.
-fn blocks(message: &Message) -> Vec<Value> {
+fn blocks(message: &Message, pictures: &Pictures) -> Vec<Value> {
     if message.role == Role::Tool {
         return vec![json!({ "type": "tool_result", "tool_use_id": message.call_id, "content": message.text })];
     }
@@ -98,7 +99,10 @@ fn blocks(message: &Message) -> Vec<Value> {
         let input = if call.arguments.is_object() { call.arguments.clone() } else { json!({ "arguments": call.arguments }) };
         json!({ "type": "tool_use", "id": call.id, "name": call.tool, "input": input })
     });
-    text.into_iter().chain(calls).collect()
+    let pictures = pictures.of(message).map(
+        |picture| json!({ "type": "image", "source": { "type": "base64", "media_type": picture.media_type, "data": picture.base64 } }),
+    );
+    pictures.chain(text).chain(calls).collect()
 }
 
 /// What stands open in a stream.

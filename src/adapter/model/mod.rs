@@ -8,6 +8,7 @@
 mod anthropic;
 mod draft;
 mod openai;
+mod pictures;
 
 #[cfg(test)]
 mod tests;
@@ -63,17 +64,18 @@ trait Reader {
 }
 
 async fn attempt(http: &Http, request: &ModelRequest, scrub: &Scrub) -> Result<ModelReply, Fault> {
+    let pictures = pictures::load(request).await?;
     match request.wire {
         WireFormat::OpenAiChat => {
             let headers = request.api_key.iter().map(|key| ("authorization".to_owned(), Secret::new(format!("Bearer {}", key.reveal()))));
             let url = openai::url(&request.base_url);
-            exchange(http, request, scrub, (&url, headers.collect(), openai::body(request)), openai::ChatReader::default()).await
+            exchange(http, request, scrub, (&url, headers.collect(), openai::body(request, &pictures)), openai::ChatReader::default()).await
         }
         WireFormat::AnthropicMessages => {
             let mut headers = vec![("anthropic-version".to_owned(), Secret::new("2023-06-01"))];
             headers.extend(request.api_key.iter().map(|key| ("x-api-key".to_owned(), key.clone())));
             let url = anthropic::url(&request.base_url);
-            let (body, reader) = anthropic::body(request);
+            let (body, reader) = anthropic::body(request, &pictures);
             exchange(http, request, scrub, (&url, headers, body), reader).await
         }
     }

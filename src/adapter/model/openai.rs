@@ -3,6 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::draft::{Draft, DraftCall, bad, error_complaint, event_json, text, tokens};
+use super::pictures::{Picture, Pictures};
 use super::{Complaint, Progress, Reader, is_at, joined};
 use crate::adapter::http::SseEvent;
 use crate::event::Usage;
@@ -15,10 +16,10 @@ pub(super) fn url(base_url: &str) -> String {
 }
 
 /// The body of a request.
-pub(super) fn body(request: &ModelRequest) -> Value {
+pub(super) fn body(request: &ModelRequest, pictures: &Pictures) -> Value {
     let mut body = json!({
         "model": request.model,
-        "messages": request.messages.iter().map(message).collect::<Vec<_>>(),
+        "messages": request.messages.iter().map(|m| message(m, pictures)).collect::<Vec<_>>(),
         "stream": true,
         "stream_options": { "include_usage": true },
     });
@@ -51,10 +52,19 @@ pub(super) fn body(request: &ModelRequest) -> Value {
     body
 }
 
-fn message(message: &Message) -> Value {
+fn message(message: &Message, pictures: &Pictures) -> Value {
     match message.role {
         Role::System => json!({ "role": "system", "content": message.text }),
-        Role::User => json!({ "role": "user", "content": message.text }),
+        Role::User if message.pictures.is_empty() => json!({ "role": "user", "content": message.text }),
+        Role::User => {
+            let text = json!({ "type": "text", "text": message.text });
+            let picture = |p: &Picture| {
+                let url = format!("data:{};base64,{}", p.media_type, p.base64);
+                json!({ "type": "image_url", "image_url": { "url": url } })
+            };
+            let content = pictures.of(message).map(picture).chain([text]);
+            json!({ "role": "user", "content": content.collect::<Value>() })
+        }
         Role::Tool => json!({ "role": "tool", "tool_call_id": message.call_id, "content": message.text }),
         Role::Assistant if message.calls.is_empty() => json!({ "role": "assistant", "content": message.text }),
         Role::Assistant => {

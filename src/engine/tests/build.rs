@@ -118,6 +118,7 @@ pub(super) fn pipeline(name: &str, steps: Vec<Step>) -> Pipeline {
         name: named(name),
         description: None,
         folder: ".".into(),
+        project: ".".into(),
         hash: String::new(),
         inputs: Shape::Fields(vec![]),
         data: IndexMap::new(),

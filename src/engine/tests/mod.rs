@@ -2,6 +2,9 @@
 
 mod build;
 mod endings;
+mod keeping;
 mod properties;
 mod refining;
+mod resuming;
+mod tools;
 mod world;

@@ -52,6 +52,9 @@ pub(super) struct World {
     pub(super) out: Vec<(u64, String)>,
     pub(super) cancelled: Vec<u64>,
     pub(super) most_out: usize,
+    /// Keys that kept results were looked for under, and what was kept.
+    pub(super) recalls: Vec<String>,
+    pub(super) kept: BTreeMap<String, Value>,
 }
 
 impl World {
@@ -62,10 +65,12 @@ impl World {
     pub(super) fn with(plan: Arc<Plan>, options: Options) -> World {
         let moment = Moment { wall: start(), ms: 0 };
         let run = Run::new("r_test", plan.clone(), options, moment);
-        let mut world = World { run, plan, ms: 0, events: vec![], out: vec![], cancelled: vec![], most_out: 0 };
+        let mut world =
+            World { run, plan, ms: 0, events: vec![], out: vec![], cancelled: vec![], most_out: 0, recalls: vec![], kept: BTreeMap::new() };
         world.handle(Input::Start(Box::new(RunStart {
             pipeline: "test".into(),
             hash: String::new(),
+            file: String::new(),
             inputs: Arc::new(json!({})),
             channel: None,
             person: Arc::new(json!({})),
@@ -84,27 +89,33 @@ impl World {
     pub(super) fn handle(&mut self, input: Input) {
         let moment = self.moment();
         self.run.handle(input, moment);
+        let mut told = BTreeMap::new();
         while let Some(event) = self.run.next_event() {
-            match &event.happening {
-                Happening::ToolCalled { step, call, .. } | Happening::ModelCalled { step, call, .. } => {
-                    self.out.push((*call, step.to_string()))
-                }
-                _ => {}
+            if let Happening::ToolCalled { step, call, .. }
+            | Happening::ModelCalled { step, call, .. }
+            | Happening::CacheAsked { step, call, .. } = &event.happening
+            {
+                told.insert(*call, step.to_string());
             }
             self.events.push(event);
         }
-        let mut commanded = vec![];
         while let Some(command) = self.run.next_command() {
             match command {
                 Command::Cancel { call } => {
                     self.cancelled.push(call);
                     self.out.retain(|(c, _)| *c != call);
                 }
-                Command::Call { call, request } => commanded.push((call, matches!(*request, Request::Query(_) | Request::Model(_)))),
+                Command::Keep { key, value, .. } => {
+                    self.kept.insert(key, value);
+                }
+                Command::Call { call, request } => {
+                    if let Request::Recall { key, .. } = &*request {
+                        self.recalls.push(key.clone());
+                    }
+                    let step = told.remove(&call).unwrap_or_else(|| panic!("a call without its event: {call}"));
+                    self.out.push((call, step));
+                }
             }
-        }
-        for (call, known) in commanded {
-            assert!(known && self.out.iter().any(|(c, _)| *c == call), "a call without its event");
         }
         self.most_out = self.most_out.max(self.out.len());
     }

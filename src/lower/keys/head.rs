@@ -36,7 +36,7 @@ pub static PIPELINE: Place = Place {
         key!("channels", List(&Name), "the channels it can answer on; the first is the default"),
         key!("style_guide", Name, "the style guide of what it says"),
         POLICIES,
-        later!("policy", Name, "the policy in force for the whole file"),
+        key!("policy", Name, "the policy in force for the whole file"),
         key!("limits", Keys(&LIMITS), "bounds of a whole run"),
         later!("conversation", Constant, "what is remembered between runs"),
         required!("steps", Steps, "the work, from top to bottom"),
@@ -158,7 +158,7 @@ pub static POLICY: Place = Place {
         key!("file_access", Keys(&FILE_ACCESS), "which files may be touched"),
         key!("network_access", Keys(&NETWORK_ACCESS), "which hosts may be reached"),
         key!("sandbox", Word(&["required", "preferred", "none"]), "whether programs are shut in"),
-        key!("approval_required", List(&Fixed), "tools a person must confirm"),
+        later!("approval_required", List(&Fixed), "tools a person must confirm"),
     ],
 };
 

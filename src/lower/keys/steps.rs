@@ -29,7 +29,7 @@ pub static EVERY_STEP: Place = Place {
         key!("deadline", Duration, "time for all attempts and waits"),
         key!("retry", Keys(&RETRY), "tries again after a passing fault"),
         key!("on_failure", Fixed, "stop, continue, or the id of a later step that runs only then"),
-        later!("cache", Duration, "how long an equal step's result is used again"),
+        key!("cache", Duration, "how long an equal step's result is used again"),
         key!("phase", Fixed, "a label in the record"),
         key!("pii", Boolean, "whether its output holds personal data"),
         key!("once", Boolean, "after a crash flow asks instead of running it again"),
@@ -57,7 +57,7 @@ const OUTPUT: Key = key!("output", Fields, "the fields of its output");
 const OUTPUT_SCHEMA: Key = key!("output_schema", Schema, "a JSON Schema of its output, instead of output");
 const IDEMPOTENCY_KEY: Key = key!("idempotency_key", Template, "a key by which the receiver knows a repeated call");
 const WITH: Key = key!("with", Named(&Value), "what it is given, by name");
-const ATTACH: Key = later!("attach", Either(&[Expression, List(&Expression)]), "files the model sees");
+const ATTACH: Key = key!("attach", Either(&[Expression, List(&Expression)]), "files the model sees");
 
 /// The kinds of steps. The first key of each is the kind itself.
 pub static KINDS: &[&Place] = &[

@@ -12,12 +12,12 @@ pub static AGENT: Place = Place {
     keys: &[
         key!("model", Name, "its model; left out: the one called default"),
         key!("instructions", Either(&[Template, Keys(&FILE)]), "what it is told first"),
-        later!("tools", List(&Name), "tools it may call: server, or server.tool"),
+        key!("tools", List(&Name), "tools it may call: server, or server.tool"),
         key!("output", Fields, "the fields of its answers"),
         key!("output_schema", Schema, "a JSON Schema of its answers, instead of output"),
-        later!("max_turns", Limit, "most rounds of tool calls"),
-        later!("limits", Keys(&LIMITS), "its own bounds"),
-        later!("policy", Name, "its own policy"),
+        key!("max_turns", Limit, "most rounds of tool calls"),
+        key!("limits", Keys(&LIMITS), "its own bounds"),
+        key!("policy", Name, "its own policy"),
         key!("style_guide", Name, "what style means in its prompts"),
     ],
 };

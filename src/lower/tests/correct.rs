@@ -46,6 +46,10 @@ agents:
     model: default
     instructions: { file: clerk.md }
     output: { answer: text, score: { type: integer, minimum: 0 } }
+    tools: [tables, files.read]
+    max_turns: 4
+    limits: { max_tokens: 900 }
+    policy: careful
     style_guide: house
   strict: { instructions: "Judge {{ person.name }}.", output_schema: { type: object, properties: { a: { type: string } } } }
 tools:
@@ -101,7 +105,6 @@ policies:
     file_access: { read: ["src/**"], write: [] }
     network_access: { hosts: [x.org] }
     sandbox: required
-    approval_required: [shell]
 limits: { deadline: 5m, max_parallel: 2, max_tokens: 1000, max_cost_usd: 0.5, max_steps: 9 }
 steps:
   - id: facts
@@ -136,7 +139,7 @@ steps:
     output_schema: { type: object }
     idempotency_key: "{{ item }}"
   - { id: sub, call: sub.yaml, with: { a: 1 }, channel: sms, on_failure: compose }
-  - { id: compose, agent: clerk, prompt: "{{ inputs.question }}", model: other }
+  - { id: compose, agent: clerk, prompt: "{{ inputs.question }}", model: other, attach: steps.files.output, cache: 1d }
   - { id: fit, format: "{{ steps.compose.output }}", channel: sms, style_guide: house }
   - { id: check, gate: [reply, steps.sub.output.card], of: steps.fit.output, with: { facts: 1 }, judge: strict, refine: compose, otherwise: Sorry. }
   - { id: pause, wait: 5m }

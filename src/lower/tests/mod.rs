@@ -26,6 +26,9 @@ impl World for Alone {
     fn folder(&self, _: FileId) -> PathBuf {
         PathBuf::from("home")
     }
+    fn project(&self) -> PathBuf {
+        PathBuf::from("home")
+    }
     fn path(&self, _: FileId, path: &str) -> Result<PathBuf, Unreadable> {
         if path.starts_with("../") { Err(Unreadable::Outside) } else { Ok(PathBuf::from("home").join(path)) }
     }

@@ -1,6 +1,8 @@
 //! What is sent and what is read in each wire format.
 
 use super::*;
+use crate::adapter::clock::SystemClock;
+use crate::adapter::model::pictures::Pictures;
 
 #[tokio::test]
 async fn tool_calls_come_in_pieces_and_whole() {
@@ -127,9 +129,9 @@ async fn a_request_says_what_was_asked_in_each_format() {
 #[test]
 fn the_providers_own_endpoints_get_what_only_they_know() {
     let with = |wire, base: &str| ModelRequest { schema: Some(schema()), max_output_tokens: Some(9), ..request(wire, base.to_owned()) };
-    let body = openai::body(&with(WIRES[0], "https://api.openai.com/v1"));
+    let body = openai::body(&with(WIRES[0], "https://api.openai.com/v1"), &Pictures::default());
     assert_eq!((&body["max_completion_tokens"], body.get("max_tokens")), (&json!(9), None));
-    let body = anthropic::body(&with(WIRES[1], "https://api.anthropic.com")).0;
+    let body = anthropic::body(&with(WIRES[1], "https://api.anthropic.com"), &Pictures::default()).0;
     assert_eq!((&body["system"], &body["tool_choice"]["name"]), (&json!("Be brief."), &json!("flow_answer")));
     assert_eq!(anthropic::url("https://api.anthropic.com/"), "https://api.anthropic.com/v1/messages");
     assert_eq!(openai::url("https://api.openai.com/v1/"), "https://api.openai.com/v1/chat/completions");
@@ -138,7 +140,8 @@ fn the_providers_own_endpoints_get_what_only_they_know() {
 #[test]
 fn a_schema_is_strict_only_where_openai_would_take_it() {
     let strict = |schema: Value| {
-        openai::body(&ModelRequest { schema: Some(schema), ..request(WIRES[0], String::new()) })["response_format"]["json_schema"]["strict"]
+        openai::body(&ModelRequest { schema: Some(schema), ..request(WIRES[0], String::new()) }, &Pictures::default())["response_format"]["json_schema"]
+            ["strict"]
             == true
     };
     assert!(strict(schema()));
@@ -222,6 +225,59 @@ async fn anthropics_answer_tool_becomes_the_text_and_other_calls_come_first() {
         assert_eq!((reply.text.as_str(), reply.calls.len()), (text, calls));
     }
     let named = ToolDescription { name: "flow_answer".to_owned(), ..tool() };
-    let body = anthropic::body(&ModelRequest { schema: Some(schema()), tools: vec![named], ..request(WIRES[1], String::new()) }).0;
+    let body = anthropic::body(
+        &ModelRequest { schema: Some(schema()), tools: vec![named], ..request(WIRES[1], String::new()) },
+        &Pictures::default(),
+    )
+    .0;
     assert_eq!(body["tools"][1]["name"], "flow_answer_");
+}
+
+/// The smallest picture that tells its kind: the header of a PNG.
+fn png() -> Vec<u8> {
+    let mut bytes = b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR".to_vec();
+    bytes.extend([0, 0, 0, 1, 0, 0, 0, 1, 8, 6, 0, 0, 0, 31, 21, 196, 137]);
+    bytes
+}
+
+#[tokio::test]
+async fn pictures_stand_before_the_text_in_each_format() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("plan.png");
+    std::fs::write(&path, png()).unwrap();
+    let with = |wire| {
+        let messages = vec![Message { pictures: vec![path.clone()], ..message(Role::User, "What is this?") }];
+        ModelRequest { messages, ..request(wire, String::new()) }
+    };
+    let data = base64::Engine::encode(&base64::engine::general_purpose::STANDARD, png());
+    let (_, body) = sent(with(WIRES[0])).await;
+    let url = format!("data:image/png;base64,{data}");
+    assert_eq!(
+        body["messages"][0]["content"],
+        json!([{ "type": "image_url", "image_url": { "url": url } }, { "type": "text", "text": "What is this?" }])
+    );
+    let (_, body) = sent(with(WIRES[1])).await;
+    let source = json!({ "type": "base64", "media_type": "image/png", "data": data });
+    assert_eq!(body["messages"][0]["content"], json!([{ "type": "image", "source": source }, { "type": "text", "text": "What is this?" }]));
+}
+
+#[tokio::test]
+async fn a_picture_that_is_none_or_too_large_or_gone_stops_the_call_before_it_is_made() {
+    let folder = tempfile::tempdir().unwrap();
+    let refused = async |name: &str, bytes: Option<Vec<u8>>| {
+        let path = folder.path().join(name);
+        if let Some(bytes) = bytes {
+            std::fs::write(&path, bytes).unwrap();
+        }
+        let messages = vec![Message { pictures: vec![path], ..message(Role::User, "What is this?") }];
+        let with = ModelRequest { messages, ..request(WIRES[0], "http://127.0.0.1:9".to_owned()) };
+        let client = HttpModelClient::new(Http::new(HttpSettings::default(), std::sync::Arc::new(SystemClock::new())));
+        let failure = client.call(with).await.unwrap_err();
+        (failure.kind, failure.message)
+    };
+    let wrong = "picture a.png is no PNG, JPEG, GIF or WebP, which is what models take".to_owned();
+    assert_eq!(refused("a.png", Some(b"hello".to_vec())).await, (FailureKind::WrongType, wrong));
+    let large = (FailureKind::TooLarge, "picture b.png is larger than 5 MB".to_owned());
+    assert_eq!(refused("b.png", Some(vec![0; 5 * 1024 * 1024 + 1])).await, large);
+    assert_eq!(refused("c.png", None).await.0, FailureKind::Unavailable);
 }

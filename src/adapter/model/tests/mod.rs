@@ -83,7 +83,7 @@ fn good_reply() -> ModelReply {
 }
 
 fn message(role: Role, text: &str) -> Message {
-    Message { role, text: text.to_owned(), calls: Vec::new(), call_id: None }
+    Message { role, text: text.to_owned(), pictures: Vec::new(), calls: Vec::new(), call_id: None }
 }
 
 fn request(wire: WireFormat, base_url: String) -> ModelRequest {

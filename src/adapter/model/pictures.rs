@@ -1,0 +1,71 @@
+//! Pictures beside a prompt: read, and put into the form both wire formats take.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use base64::Engine as _;
+use imagesize::ImageType;
+
+use super::super::http::Fault;
+use crate::event::Failure;
+use crate::model::FailureKind;
+use crate::port::{Message, ModelRequest};
+
+/// Most bytes of one picture: what the providers take (Anthropic, "Vision": 5 MB for one picture).
+const MOST_BYTES: u64 = 5 * 1024 * 1024;
+
+/// A picture as it is sent.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Picture {
+    pub(super) media_type: &'static str,
+    pub(super) base64: String,
+}
+
+/// The pictures of a request, by path.
+#[derive(Debug, Default)]
+pub(super) struct Pictures(BTreeMap<PathBuf, Picture>);
+
+impl Pictures {
+    /// Those of a message, in order.
+    pub(super) fn of<'p>(&'p self, message: &'p Message) -> impl Iterator<Item = &'p Picture> {
+        message.pictures.iter().filter_map(|path| self.0.get(path))
+    }
+}
+
+/// Reads the pictures of a request; nothing is sent when one cannot be read.
+pub(super) async fn load(request: &ModelRequest) -> Result<Pictures, Fault> {
+    let mut paths: Vec<PathBuf> = request.messages.iter().flat_map(|message| message.pictures.clone()).collect();
+    if paths.is_empty() {
+        return Ok(Pictures::default());
+    }
+    paths.sort();
+    paths.dedup();
+    let read = move || paths.into_iter().map(|path| read(&path).map(|picture| (path, picture))).collect::<Result<_, _>>();
+    let pictures = tokio::task::spawn_blocking(read).await;
+    let broken = |_| Failure::new(FailureKind::Internal, "reading a picture hit a fault of flow itself");
+    pictures.map_err(broken).and_then(|pictures| pictures).map(Pictures).map_err(Fault::before_sending)
+}
+
+fn read(path: &Path) -> Result<Picture, Failure> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let gone = |e: std::io::Error| Failure::new(FailureKind::Unavailable, format!("picture {name} cannot be read: {e}"));
+    let about = std::fs::metadata(path).map_err(gone)?;
+    if !about.is_file() {
+        return Err(Failure::new(FailureKind::WrongType, format!("picture {name} is no file")));
+    }
+    if about.len() > MOST_BYTES {
+        return Err(Failure::new(FailureKind::TooLarge, format!("picture {name} is larger than 5 MB")));
+    }
+    let bytes = std::fs::read(path).map_err(gone)?;
+    let media_type = match imagesize::image_type(&bytes) {
+        Ok(ImageType::Png) => "image/png",
+        Ok(ImageType::Jpeg) => "image/jpeg",
+        Ok(ImageType::Gif) => "image/gif",
+        Ok(ImageType::Webp) => "image/webp",
+        _ => {
+            let message = format!("picture {name} is no PNG, JPEG, GIF or WebP, which is what models take");
+            return Err(Failure::new(FailureKind::WrongType, message));
+        }
+    };
+    Ok(Picture { media_type, base64: base64::engine::general_purpose::STANDARD.encode(bytes) })
+}

@@ -1,0 +1,94 @@
+//! Bounds on tokens and money: looked at before each call, with its worst case set aside.
+
+use super::Run;
+use super::asking::Brief;
+use super::state::{NodeRef, Work};
+use crate::event::{StepPath, Usage};
+use crate::model::{Limits, Model};
+use crate::port::{Message, ModelRequest};
+
+/// Tokens set aside for an answer when nothing bounds it.
+const UNBOUNDED_ANSWER: u64 = 4096;
+
+/// Tokens set aside for a picture: more than either wire format's providers count for the largest they take.
+const PICTURE: u64 = 5_000;
+
+/// A bound that a call would pass.
+pub(super) enum Over {
+    /// Of the agent: the step fails.
+    Agent(String),
+    /// Of a pipeline; calls that are out may turn out cheaper than what is set aside for them.
+    Pipeline { step: StepPath, limit: String, message: String, others_are_out: bool },
+}
+
+/// The bound that would be passed: its key and a sentence. `out` and `reserved` are tokens, `price` is US dollars a token at most.
+fn passed(bounds: &Limits, spent: &Usage, out: u64, reserved: u64, price: Option<f64>) -> Option<(&'static str, String)> {
+    let tokens = spent.total_tokens();
+    if let Some(most) = bounds.max_tokens
+        && tokens.saturating_add(out).saturating_add(reserved) > most
+    {
+        return Some(("max_tokens", format!("max_tokens is {most}; {tokens} are used and the next call may need {reserved}")));
+    }
+    let (most, price) = (bounds.max_cost_usd?, price?);
+    let worst = out.saturating_add(reserved) as f64 * price;
+    let cost = spent.cost_usd.unwrap_or(0.0);
+    (cost + worst > most)
+        .then(|| ("max_cost_usd", format!("max_cost_usd is {most}; {cost:.4} are spent and the next call may cost {worst:.4}")))
+}
+
+impl Run {
+    /// The bound a call would pass if it used all that is set aside for it: of its agent, of its pipeline or of one around it.
+    pub(super) fn over_budget(&self, at: NodeRef, brief: &Brief, fresh: bool, reserved: u64, model: Option<&Model>) -> Option<Over> {
+        let price = model.and_then(|m| m.price).map(|price| price.input.max(price.output) / 1e6);
+        if let Work::Asking(asking) = &self.state.node(at).work
+            && !fresh
+            && let Some((limit, message)) = passed(&brief.bounds, &asking.usage, 0, reserved, price)
+        {
+            return Some(Over::Agent(format!("agent \"{}\": limits.{limit}: {message}", brief.agent)));
+        }
+        if fresh && let Some((limit, message)) = passed(&brief.bounds, &Usage::default(), 0, reserved, price) {
+            return Some(Over::Agent(format!("agent \"{}\": limits.{limit}: {message}", brief.agent)));
+        }
+        for (ix, parent) in self.state.chain(at) {
+            let mut bounds = self.planned(ix).pipeline.bounds();
+            if parent.is_none() {
+                let own = &self.options.limits;
+                bounds.max_tokens = [bounds.max_tokens, own.max_tokens].into_iter().flatten().min();
+                bounds.max_cost_usd = [bounds.max_cost_usd, own.max_cost_usd].into_iter().flatten().reduce(f64::min);
+            }
+            if bounds.max_tokens.is_none() && bounds.max_cost_usd.is_none() {
+                continue;
+            }
+            let is_inside = |node| self.state.chain(node).any(|(inner, _)| inner == ix);
+            let out: u64 = self.state.calls.values().filter(|c| is_inside(c.node)).map(|c| c.reserved_tokens).sum();
+            let instance = self.state.instance(ix);
+            if let Some((limit, message)) = passed(&bounds, &instance.usage, out, reserved, price) {
+                let step: StepPath = instance.prefix.trim_end_matches('/').into();
+                let limit = if parent.is_some() { format!("limits.{limit}") } else { limit.to_string() };
+                return Some(Over::Pipeline { step, limit, message, others_are_out: out > 0 });
+            }
+        }
+        None
+    }
+
+    /// What a call cost, if its model has a price.
+    pub(super) fn priced(&self, at: NodeRef, usage: Usage) -> Usage {
+        let Work::Asking(asking) = &self.state.node(at).work else { return usage };
+        let file = self.planned_of(at).pipeline.models.get(&asking.model);
+        let model = self.options.default_model.as_ref().filter(|_| asking.model == "default").or(file);
+        let cost = model
+            .and_then(|m| m.price)
+            .map(|price| (usage.input_tokens as f64 * price.input + usage.output_tokens as f64 * price.output) / 1e6);
+        Usage { cost_usd: cost, ..usage }
+    }
+}
+
+/// Most tokens a call can use: no token is shorter than a byte, and an answer is bounded by its limit.
+pub(super) fn worst_case(request: &ModelRequest) -> u64 {
+    let calls = |m: &Message| m.calls.iter().map(|c| c.arguments.to_string().len() + c.tool.len() + 16).sum::<usize>();
+    let prompt: usize = request.messages.iter().map(|m| m.text.len() + calls(m) + 16).sum();
+    let schema = request.schema.as_ref().map_or(0, |s| s.to_string().len());
+    let tools: usize = request.tools.iter().map(|t| t.parameters.to_string().len() + t.description.len() + t.name.len() + 16).sum();
+    let pictures: usize = request.messages.iter().map(|m| m.pictures.len()).sum();
+    (prompt + schema + tools) as u64 + pictures as u64 * PICTURE + request.max_output_tokens.unwrap_or(UNBOUNDED_ANSWER)
+}

@@ -1,0 +1,175 @@
+//! Policies: every act of a step or of an agent is decided before it goes out, and the decision is an event.
+
+use std::path::{Component, Path, PathBuf};
+
+use serde_json::Value;
+
+use super::Run;
+use super::calling::mentions;
+use super::command::Request;
+use super::state::NodeRef;
+use crate::event::{Failure, FailureKind, Happening};
+use crate::model::{Policy, StepKind, ToolKind};
+use crate::policy::{Act, Decision, decide};
+
+/// What a request does, in the words of a policy.
+enum Deed {
+    Host(String, Option<u16>),
+    Read(String),
+    Write(String, u64),
+}
+
+impl Run {
+    /// Whether a request may go out: of a step, or of the agent that asks for it. `tool` is its name and its arguments.
+    ///
+    /// # Errors
+    /// A policy refuses it (`denied`), or its address cannot be read.
+    pub(super) fn permit(
+        &mut self,
+        at: NodeRef,
+        agent: Option<&str>,
+        tool: Option<(&str, &Value)>,
+        request: &Request,
+    ) -> Result<(), Failure> {
+        let policies = self.policies(at, agent);
+        if policies.is_empty() && agent.is_none() {
+            return Ok(());
+        }
+        let deeds = self.deeds(at, request)?;
+        let of_tool = tool.map(|(name, arguments)| Act::Tool { name, arguments: Some(arguments) });
+        let acts = of_tool.into_iter().chain(deeds.iter().map(|deed| match deed {
+            Deed::Host(host, port) => Act::Host { host, port: *port },
+            Deed::Read(path) => Act::Read(path),
+            Deed::Write(path, size) => Act::Write(path, *size),
+        }));
+        let chosen_by_model = policies.is_empty() && tool.is_some_and(|(name, _)| self.leaves_host_open(at, name));
+        let decided: Vec<(Happening, Option<Failure>)> = acts
+            .map(|act| {
+                let decision = match act {
+                    Act::Host { .. } if chosen_by_model => {
+                        Decision { allowed: false, rule: "no policy: a host that a model chooses needs network_access.hosts".to_string() }
+                    }
+                    act => decide(&policies, &act),
+                };
+                let target = act.target().to_string();
+                let denied = || Failure::new(FailureKind::Denied, format!("{} \"{target}\" is not allowed: {}", act.word(), decision.rule));
+                let failure = (!decision.allowed).then(denied);
+                let happening = Happening::PolicyDecided {
+                    step: self.state.node(at).path.clone(),
+                    agent: agent.unwrap_or_default().to_string(),
+                    act: act.word().to_string(),
+                    target,
+                    allowed: decision.allowed,
+                    rule: decision.rule,
+                };
+                (happening, failure)
+            })
+            .collect();
+        for (happening, failure) in decided {
+            self.emit(happening);
+            if let Some(failure) = failure {
+                return Err(failure);
+            }
+        }
+        Ok(())
+    }
+
+    /// The policies in force for a step, from the inside out: of the agent, of its file, and of the files and agents that called it.
+    fn policies(&self, at: NodeRef, agent: Option<&str>) -> Vec<(&str, &Policy)> {
+        let mut found = vec![];
+        let mut agent = agent.map(str::to_owned);
+        for (ix, parent) in self.state.chain(at) {
+            let pipeline = &self.planned(ix).pipeline;
+            let of_agent = agent.as_ref().and_then(|name| pipeline.agents.get(name)).and_then(|agent| agent.policy.as_ref());
+            for name in of_agent.into_iter().chain(&pipeline.policy) {
+                found.extend(pipeline.policies.get_key_value(&name.value).map(|(name, policy)| (name.as_str(), policy)));
+            }
+            agent = parent.and_then(|parent| match &self.step(parent).kind {
+                StepKind::Agent(asked) => Some(asked.agent.value.clone()),
+                _ => None,
+            });
+        }
+        found
+    }
+
+    fn deeds(&self, at: NodeRef, request: &Request) -> Result<Vec<Deed>, Failure> {
+        let pipeline = &self.planned_of(at).pipeline;
+        let inside = |path: &Path| from_project(&pipeline.project, path);
+        Ok(match request {
+            Request::Http(request) => {
+                let wrong = |e| Failure::new(FailureKind::BadRequest, format!("the address is none: {e}"));
+                let url = url::Url::parse(&request.url).map_err(wrong)?;
+                vec![Deed::Host(url.host_str().unwrap_or_default().to_string(), url.port_or_known_default())]
+            }
+            Request::Mail(mail) => {
+                let (host, port) = mail.server.rsplit_once(':').unwrap_or((&mail.server, ""));
+                vec![Deed::Host(host.to_lowercase(), port.parse().ok())]
+            }
+            Request::Query(query) => {
+                let used = query.tables.iter().filter(|table| mentions(&query.query, &table.name));
+                used.map(|table| Deed::Read(inside(&table.file))).collect()
+            }
+            Request::Read(files) => files.iter().map(|file| Deed::Read(inside(&file.path))).collect(),
+            // A list tells all names of the folder, so it needs what reading all of them does.
+            Request::List { folder } => vec![Deed::Read(format!("{}/*", inside(folder)))],
+            Request::Open { folder, name } => vec![Deed::Read(inside(&folder.join(name)))],
+            Request::Write { folder, name, text } => vec![Deed::Write(inside(&folder.join(name)), text.len() as u64)],
+            Request::Model(_) | Request::Scripted(_) | Request::Recall { .. } | Request::Print(_) => vec![],
+        })
+    }
+
+    /// Whether the arguments of an `http` tool choose its host.
+    fn leaves_host_open(&self, at: NodeRef, tool: &str) -> bool {
+        let Ok(tool) = self.tool(at, tool) else { return true };
+        let ToolKind::Http { url, .. } = &tool.kind else { return false };
+        let rest = url.source.split_once("://").map_or(&*url.source, |(_, rest)| rest);
+        // What stands in braces may hold any character, so the authority ends at the first `/`, `?` or `#` outside of them.
+        let mut depth = 0i32;
+        let end = rest.char_indices().find(|(_, c)| {
+            depth += match c {
+                '{' => 1,
+                '}' => -1,
+                _ => 0,
+            };
+            depth == 0 && matches!(c, '/' | '?' | '#')
+        });
+        let authority = &rest[..end.map_or(rest.len(), |(at, _)| at)];
+        let own_scheme = url.source.contains("://");
+        authority.contains("with") && authority.contains("{{") || !own_scheme
+    }
+}
+
+/// A path from the project's folder, tidied as text; one outside stays whole.
+fn from_project(project: &Path, path: &Path) -> String {
+    let (project, path) = (tidy(project), tidy(path));
+    path.strip_prefix(&project).unwrap_or(&path).to_string_lossy().into_owned()
+}
+
+fn tidy(path: &Path) -> PathBuf {
+    let mut tidied = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir if tidied.file_name().is_some_and(|name| name != "..") => {
+                tidied.pop();
+            }
+            part => tidied.push(part),
+        }
+    }
+    tidied
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_told_from_the_project() {
+        let from = |project: &str, path: &str| from_project(Path::new(project), Path::new(path));
+        assert_eq!(from("/p", "/p/a/../b.md"), "b.md");
+        assert_eq!(from(".", "./a/b.md"), "a/b.md");
+        assert_eq!(from("", "a.md"), "a.md");
+        assert_eq!(from("/p", "/p/../etc/hosts"), "/etc/hosts");
+        assert_eq!(from(".", "../x.md"), "../x.md");
+    }
+}

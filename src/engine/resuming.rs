@@ -1,0 +1,60 @@
+//! Going on after a crash.
+//!
+//! What a step had out is lost with the process, so it is done again with the same idempotency key; a `once` step asks first.
+
+use super::Run;
+use super::state::{NodeRef, Work};
+use crate::event::{Failure, FailureKind, Happening, StepPath, StepStatus};
+
+impl Run {
+    /// Goes on: what was out goes out again, steps in doubt wait for a person.
+    pub(super) fn go_on_after(&mut self, away_ms: u64) {
+        let (again, in_doubt) = self.unfinished();
+        self.emit(Happening::RunResumed { away_ms });
+        for at in again {
+            self.woken.insert(self.state.key(at));
+        }
+        for (at, step) in in_doubt {
+            match self.state.doubts.get(&step).copied().flatten() {
+                Some(true) => {
+                    self.woken.insert(self.state.key(at));
+                }
+                Some(false) => self.fail(at, Failure::new(FailureKind::Rejected, "a person decided not to run it again"), None),
+                None if self.state.doubts.contains_key(&step) => {}
+                None => {
+                    let question = format!("\"{step}\" was started and may have acted; run it again?");
+                    self.emit(Happening::ApprovalRequested { step, question });
+                }
+            }
+        }
+    }
+
+    /// Steps that had started and were not over: those that go on by themselves, and `once` steps that may have acted.
+    fn unfinished(&self) -> (Vec<NodeRef>, Vec<(NodeRef, StepPath)>) {
+        let (mut again, mut in_doubt) = (vec![], vec![]);
+        for (frame, nodes) in self.state.frames.iter().enumerate().filter_map(|(ix, frame)| Some((ix, &frame.as_ref()?.nodes))) {
+            for (node, found) in nodes.iter().enumerate() {
+                let at = NodeRef { frame: frame as u32, node: node as u32 };
+                let is_asked = self.state.doubts.get(&found.path).is_some_and(|decided| decided.is_none());
+                let is_running = found.status == StepStatus::Running && !matches!(found.work, Work::Inner { .. } | Work::Called(_));
+                if is_asked || is_running && self.step(at).is_once {
+                    in_doubt.push((at, found.path.clone()));
+                } else if is_running {
+                    again.push(at);
+                }
+            }
+        }
+        (again, in_doubt)
+    }
+
+    /// Everything that is left waits for a person.
+    pub(super) fn pause(&mut self) {
+        self.is_paused = true;
+        self.emit(Happening::RunPaused);
+    }
+
+    /// Whether nothing is left to do before a person has decided.
+    pub fn is_paused(&self) -> bool {
+        self.is_paused
+    }
+}

@@ -1,0 +1,134 @@
+//! Sending: the parts of a text to `stdout` or to a tool.
+
+use serde_json::{Value, json};
+
+use super::Run;
+use super::asking::named;
+use super::calling::{CONNECT_TIMEOUT, HTTP_TIMEOUT, HttpParts, add_key, ms, plain};
+use super::command::Request;
+use super::state::NodeRef;
+use crate::event::{Failure, FailureKind, Happening};
+use crate::model::{SendStep, Step, Text, ToolKind};
+use crate::port::{Mail, Secret};
+
+impl Run {
+    pub(super) fn start_send(&mut self, at: NodeRef, step: &Step, send: &SendStep) -> Result<(), Failure> {
+        let value = self.fill(at, &send.of)?;
+        let parts = parts_of(&value);
+        if send.to.value == "stdout" {
+            let texts: Vec<String> = parts.iter().map(content_text).collect();
+            self.call_out(at, "stdout", json!({ "parts": texts.len() }), Request::Print(texts), ms(HTTP_TIMEOUT));
+            return Ok(());
+        }
+        let with = self.arguments(at, &send.with)?;
+        if self.options.mocks.refuses_effects {
+            let texts: Vec<String> = parts.iter().map(content_text).collect();
+            self.call_out(at, &send.to.value, json!({ "parts": texts.len() }), Request::Print(texts), ms(HTTP_TIMEOUT));
+            return Ok(());
+        }
+        let tool = self.tool(at, &send.to.value)?.clone();
+        let timeout = step.timeout.or(tool.timeout).unwrap_or(HTTP_TIMEOUT);
+        let done = self.state.node(at).delivered.len();
+        let Some(part) = parts.get(done) else {
+            self.succeed(at, json!({ "delivered": [] }), None);
+            return Ok(());
+        };
+        let key = self.idempotency_key(at, send.idempotency_key.as_ref(), done as u64 + 1)?;
+        let text = |key: &str| with.get(key).and_then(Value::as_str).map(str::to_string);
+        let request = match &tool.kind {
+            ToolKind::Http { method, url, headers, query, body, .. } => {
+                let mut names = with.clone();
+                names.insert("content".into(), part["content"].clone());
+                names.insert("text".into(), part["text"].clone());
+                names.insert("part".into(), (done + 1).into());
+                names.insert("parts".into(), parts.len().into());
+                let names = Value::Object(names);
+                let extra = [("with", named(&names))];
+                let own = HttpParts { method, url, headers, query, body: body.as_ref() };
+                let mut request = self.http_request(at, &own, &extra, timeout, tool.connect_timeout.unwrap_or(CONNECT_TIMEOUT))?;
+                if body.is_none() {
+                    let own = json!({ "part": done + 1, "parts": parts.len(), "content": part["content"] });
+                    request.body = Some(("application/json".into(), own.to_string().into_bytes()));
+                }
+                add_key(&mut request, Some(key.clone().unwrap_or_default()).filter(|k| !k.is_empty()));
+                Request::Http(request)
+            }
+            ToolKind::File(folder) => {
+                let name = text("name").ok_or_else(|| Failure::new(FailureKind::BadRequest, "send to a file needs with: { name: … }"))?;
+                let all: Vec<String> = parts.iter().map(content_text).collect();
+                Request::Write { folder: folder.clone(), name, text: all.join("\n\n") }
+            }
+            ToolKind::Smtp { address, from, user, password } => {
+                let secrets = self.secret_names();
+                let fill = |t: &Text| self.fill_text_with(at, t, &secrets);
+                let login = match (user, password) {
+                    (Some(user), Some(password)) => Some((Secret::new(fill(user)?), Secret::new(fill(password)?))),
+                    _ => None,
+                };
+                let need = |key: &str| {
+                    text(key).ok_or_else(|| Failure::new(FailureKind::BadRequest, format!("send by mail needs with: {{ {key}: … }}")))
+                };
+                let all: Vec<String> = parts.iter().map(content_text).collect();
+                Request::Mail(Mail {
+                    server: fill(address)?,
+                    login,
+                    from: fill(from)?,
+                    to: need("to")?,
+                    subject: need("subject")?,
+                    text: all.join("\n\n"),
+                    html: None,
+                    key: key.clone().unwrap_or_default(),
+                    timeout,
+                })
+            }
+            _ => return Err(Failure::new(FailureKind::BadRequest, format!("nothing can be sent to tool \"{}\"", send.to.value))),
+        };
+        let shown = json!({ "part": done + 1, "parts": parts.len() });
+        let to = send.to.value.clone();
+        self.permit(at, None, Some((&to, &shown)), &request)?;
+        self.call_out(at, &to, shown, request, ms(timeout));
+        Ok(())
+    }
+
+    /// One sending is done. Gives the step's output, or goes on with the next part.
+    pub(super) fn sent(&mut self, at: NodeRef, send: &SendStep, id: String) -> Result<Option<Value>, Failure> {
+        let value = self.fill(at, &send.of)?;
+        let count = parts_of(&value).len();
+        let at_once = send.to.value == "stdout"
+            || self.options.mocks.refuses_effects
+            || self.tool(at, &send.to.value).is_ok_and(|t| matches!(t.kind, ToolKind::File(_) | ToolKind::Smtp { .. }));
+        let first = self.state.node(at).delivered.len();
+        let last = if at_once { count } else { first + 1 };
+        for part in first..last {
+            let step = self.state.node(at).path.clone();
+            self.emit(Happening::OutputWritten { step, to: send.to.value.clone(), part: part as u64 + 1, id: id.clone() });
+        }
+        if last < count {
+            if self.has_permit(at) {
+                self.start_again(at);
+            } else {
+                self.woken.insert(self.state.key(at));
+            }
+            return Ok(None);
+        }
+        let delivered: Vec<Value> = self.state.node(at).delivered.iter().map(|d| (**d).clone()).collect();
+        Ok(Some(json!({ "delivered": delivered })))
+    }
+}
+
+/// The parts to send: of a `format` output its parts, else the text as one part.
+fn parts_of(value: &Value) -> Vec<Value> {
+    match value.get("parts").and_then(Value::as_array) {
+        Some(parts) => parts.clone(),
+        None => vec![json!({ "number": 1, "text": plain(value), "content": plain(value) })],
+    }
+}
+
+/// What is sent of a part, as text: a card as its JSON.
+fn content_text(part: &Value) -> String {
+    match &part["content"] {
+        Value::String(text) => text.clone(),
+        Value::Null => part["text"].as_str().unwrap_or_default().to_string(),
+        content => serde_json::to_string_pretty(content).unwrap_or_default(),
+    }
+}

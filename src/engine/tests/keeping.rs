@@ -1,0 +1,127 @@
+//! Files beside a prompt, and results that are used again.
+
+use serde_json::{Value, json};
+
+use super::build::*;
+use super::world::{Says, World};
+use crate::engine::{Input, Reply};
+use crate::event::{FailureKind, Happening, RunStatus};
+use crate::model::{Filling, Outputs, ReadStep, Step, StepKind};
+use crate::port::{FileContent, PageText};
+
+fn cached(mut step: Step) -> Step {
+    step.cache = Some(std::time::Duration::from_secs(86_400));
+    step
+}
+
+fn world(steps: Vec<Step>) -> World {
+    let mut pipeline = pipeline("p", steps);
+    pipeline.outputs =
+        Outputs::Named(vec![output("a", "{{ steps.a.output }}"), output("cached", "{{ steps.a.details.cached | default(false) }}")]);
+    World::new(planned(vec![pipeline]))
+}
+
+/// Answers the look for a kept result.
+fn recall(world: &mut World, kept: Option<Value>) {
+    let (call, _) = world.out.pop().expect("a look for a kept result");
+    world.handle(Input::Reply { call, result: Ok(Reply::Value(kept.unwrap_or_default())) });
+}
+
+#[test]
+fn a_result_is_kept_and_used_again() {
+    let mut first = world(vec![cached(query("a"))]);
+    recall(&mut first, None);
+    assert!(first.kept.is_empty());
+    first.answer("a", Says::Text("eight"));
+    assert_eq!(first.end().outputs["a"], json!([{ "said": "eight" }]));
+    let (key, kept) = first.kept.iter().next().map(|(k, v)| (k.clone(), v.clone())).unwrap();
+    first.check();
+
+    let mut second = world(vec![cached(query("a"))]);
+    assert_eq!(second.recalls.last(), Some(&key));
+    recall(&mut second, Some(kept));
+    assert_eq!(*second.end().outputs, json!({ "a": [{ "said": "eight" }], "cached": true }));
+    assert!(second.kept.is_empty());
+    second.check();
+
+    let mut other = query("a");
+    if let StepKind::Sql(sql) = &mut other.kind {
+        sql.with = vec![(named("day"), Filling::Constant(json!("Monday")))];
+    }
+    assert_ne!(world(vec![cached(other)]).recalls, [key]);
+}
+
+#[test]
+fn an_agents_answer_is_kept_and_a_failure_is_not() {
+    let mut asked = world(vec![cached(agent("a", "Go."))]);
+    recall(&mut asked, None);
+    asked.answer("a", Says::Text("Done."));
+    assert_eq!(asked.kept.values().next().unwrap()["output"], "Done.");
+    asked.check();
+    assert_ne!(world(vec![cached(agent("a", "Stay."))]).recalls, world(vec![cached(agent("a", "Go."))]).recalls);
+
+    let mut failed = world(vec![cached(query("a"))]);
+    recall(&mut failed, None);
+    failed.answer("a", Says::No(FailureKind::Auth));
+    assert_eq!((failed.status(), failed.kept.len()), (RunStatus::Failed, 0));
+}
+
+#[test]
+fn a_cache_that_cannot_be_read_has_nothing() {
+    let mut hung = world(vec![cached(query("a"))]);
+    hung.wait();
+    hung.answer("a", Says::Yes);
+    assert_eq!(hung.status(), RunStatus::Succeeded);
+    hung.check();
+    let mut broken = world(vec![cached(query("a"))]);
+    broken.answer("a", Says::No(FailureKind::Unavailable));
+    broken.answer("a", Says::Yes);
+    assert_eq!(broken.status(), RunStatus::Succeeded);
+}
+
+fn read(id: &str) -> Step {
+    step(id, StepKind::Read(ReadStep { paths: Filling::Constant(json!(["plan.png", "notes.pdf"])), kind: None }))
+}
+
+fn attaching(attach: &str) -> Step {
+    let mut step = agent("a", "What is this?");
+    if let StepKind::Agent(agent) = &mut step.kind {
+        agent.attach = Some(Filling::Text(bare(attach)));
+    }
+    step
+}
+
+/// A run up to the model call of `a`, with what it was sent, or how it failed.
+fn attached(attach: &str) -> Result<(String, Vec<String>), (FailureKind, String)> {
+    let told = step("told", StepKind::Set(Filling::Constant(json!({ "path": "/etc/passwd", "type": "text", "text": "x" }))));
+    let mut world = world(vec![read("files"), told, attaching(attach)]);
+    let picture = FileContent { path: "plan.png".into(), kind: "image".into(), ..FileContent::default() };
+    let pages = vec![PageText { number: 1, text: "Page one.".into(), images: 0 }];
+    let document = FileContent { path: "in/notes.pdf".into(), kind: "document".into(), pages, ..FileContent::default() };
+    let (call, _) = world.out.pop().unwrap();
+    world.handle(Input::Reply { call, result: Ok(Reply::Files(vec![(picture, vec![]), (document, vec![])])) });
+    world.check();
+    if world.is_over() {
+        let failure = world.end().failure.clone().unwrap().failure;
+        return Err((failure.kind, failure.message));
+    }
+    let sent = world.events.iter().rev().find_map(|e| match &e.happening {
+        Happening::ModelCalled { messages, .. } => messages.last().cloned(),
+        _ => None,
+    });
+    sent.map(|note| (note.text, note.pictures)).ok_or((FailureKind::Internal, "nothing was sent".into()))
+}
+
+#[test]
+fn an_agent_sees_pictures_and_pages_of_files_that_were_read() {
+    let pages = "What is this?\n\nFile notes.pdf:\nPage 1:\nPage one.\n";
+    assert_eq!(attached("steps.files.output"), Ok((pages.to_string(), vec!["plan.png".to_string()])));
+    assert_eq!(attached("steps.files.output[0]"), Ok(("What is this?".to_string(), vec!["plan.png".to_string()])));
+}
+
+#[test]
+fn only_files_that_a_read_step_gave_are_attached() {
+    let denied = "attach: no read step of this run has read \"/etc/passwd\"".to_string();
+    assert_eq!(attached("steps.told.output"), Err((FailureKind::Denied, denied)));
+    assert_eq!(attached("steps.told.output.path").unwrap_err().0, FailureKind::WrongType);
+}

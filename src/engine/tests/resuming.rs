@@ -1,0 +1,161 @@
+//! Going on after a crash, from every point at which the journal may end.
+
+use serde_json::json;
+
+use super::build::*;
+use super::world::{Says, World, options};
+use crate::engine::{CannotResume, Input, Run};
+use crate::event::{Event, Happening, RunStatus, StepStatus};
+use crate::model::{Outputs, Pipeline, Step, StepKind};
+use crate::plan::Plan;
+use std::sync::Arc;
+
+impl World {
+    /// The world as another process finds it: of the events only the first `kept`, calls that were out are lost.
+    fn after_crash(&self, kept: usize, away_ms: u64) -> World {
+        let events: Vec<Event> = self.events[..kept].to_vec();
+        let ms = events.last().map_or(0, |e| e.at_ms);
+        let now = crate::engine::Moment { wall: super::world::start(), ms };
+        let run = Run::resumed("r_test", self.plan.clone(), options(), now, &events).unwrap();
+        let mut world = World { run, plan: self.plan.clone(), ms, events, out: vec![], cancelled: vec![], ..World::new(self.plan.clone()) };
+        world.handle(Input::Resume { away_ms });
+        world
+    }
+
+    /// Answers everything until nothing is out.
+    fn finish(&mut self) {
+        while !self.is_over() && !self.run.is_paused() {
+            match self.out.first().cloned() {
+                Some((call, _)) => {
+                    self.out.retain(|(other, _)| *other != call);
+                    self.reply(call, Says::Text("good"));
+                }
+                None => self.wait(),
+            }
+        }
+    }
+
+    fn successes(&self, path: &str) -> usize {
+        let fits = |e: &&Event| matches!(&e.happening, Happening::StepSucceeded { step, .. } if **step == *path);
+        self.events.iter().filter(fits).count()
+    }
+}
+
+fn mixed() -> Arc<Plan> {
+    let mut retried = query("retried");
+    retried.retry = Some(retry(3));
+    let steps = vec![
+        needs(query("first"), &[]),
+        needs(for_each(query("each"), "[1, 2, 3]", false, Some(2)), &[]),
+        needs(step("nap", StepKind::Wait(crate::model::Filling::Constant(json!("5s")))), &[]),
+        needs(retried, &["first"]),
+        needs(agent("draft", "{{ steps.first.output }}"), &["first"]),
+        needs(gate("check", "steps.draft.output", Some("draft"), Some("none")), &["draft"]),
+        needs(set("last", "{{ steps.check.output }}"), &["check", "each", "nap", "retried"]),
+    ];
+    let mut pipeline = pipeline("p", steps);
+    pipeline.scorecards = [("card".to_string(), good())].into_iter().collect();
+    pipeline.outputs = Outputs::Named(vec![output("last", "{{ steps.last.output }}"), output("each", "{{ steps.each.output | length }}")]);
+    planned(vec![pipeline])
+}
+
+/// A run of `mixed` with a retry, a refinement and a wait in it, and the numbers of events after which the journal may end.
+fn whole() -> (World, Vec<usize>) {
+    let mut world = World::new(mixed());
+    let mut ends = vec![world.events.len()];
+    world.answer("first", Says::Yes);
+    ends.push(world.events.len());
+    world.answer("retried", Says::No(crate::event::FailureKind::Connection));
+    ends.push(world.events.len());
+    world.answer("draft", Says::Text("bad"));
+    ends.push(world.events.len());
+    while !world.is_over() {
+        match world.out.first().cloned() {
+            Some((call, _)) => {
+                world.out.retain(|(other, _)| *other != call);
+                world.reply(call, Says::Text("good"));
+            }
+            None => world.wait(),
+        }
+        ends.push(world.events.len());
+    }
+    ends.pop();
+    (world, ends)
+}
+
+#[test]
+fn from_every_point_the_run_ends_the_same_and_what_was_done_is_not_done_again() {
+    let (uncut, ends) = whole();
+    assert_eq!(uncut.status(), RunStatus::Succeeded);
+    assert!(ends.len() > 8, "{ends:?}");
+    for kept in ends {
+        let mut world = uncut.after_crash(kept, 0);
+        world.finish();
+        assert_eq!((world.status(), &world.end().outputs), (uncut.status(), &uncut.end().outputs), "after {kept} events");
+        assert_eq!(world.count("run_resumed"), 1);
+        for path in ["first", "each[0]", "each[1]", "each[2]", "nap", "retried", "last"] {
+            assert_eq!(world.successes(path), 1, "{path} after {kept} events");
+        }
+        assert!(world.count("refinement_started") <= 1, "after {kept} events");
+        world.check();
+        // And once more, from the middle of the second try.
+        let again = world.after_crash(kept + 1, 10);
+        assert_eq!(again.count("run_resumed"), 2);
+    }
+}
+
+#[test]
+fn a_wait_ends_by_the_clock_of_people_and_a_deadline_does_not_run_while_nothing_does() {
+    let mut pipeline = pipeline("p", vec![step("nap", StepKind::Wait(crate::model::Filling::Constant(json!("1h")))), query("a")]);
+    pipeline.limits.deadline = Some(std::time::Duration::from_secs(7200));
+    let world = World::new(planned(vec![pipeline]));
+    let mut later = world.after_crash(world.events.len(), 86_400_000);
+    assert_eq!(later.ms, 0);
+    later.answer("a", Says::Yes);
+    assert_eq!(later.status(), RunStatus::Succeeded);
+    later.check();
+}
+
+fn once(mut step: Step) -> Pipeline {
+    step.is_once = true;
+    pipeline("p", vec![step, query("after")])
+}
+
+#[test]
+fn a_once_step_in_doubt_waits_for_a_person() {
+    let world = World::new(planned(vec![once(query("pay"))]));
+    assert_eq!(world.out.len(), 1);
+    let paused = world.after_crash(world.events.len(), 5);
+    assert!(paused.run.is_paused() && paused.out.is_empty());
+    assert_eq!(paused.run.state().undecided().map(|s| &**s).collect::<Vec<_>>(), ["pay"]);
+    assert_eq!(paused.lines().last().map(String::as_str), Some("run_paused "));
+    paused.check();
+    let unasked = paused.after_crash(paused.events.len(), 5);
+    assert!(unasked.run.is_paused() && unasked.out.is_empty());
+    assert_eq!(unasked.count("approval_requested"), 1);
+    let decide = |approved: bool| {
+        let mut decided = World { events: paused.events.clone(), ..paused.after_crash(paused.events.len(), 0) };
+        let seq = decided.events.len() as u64 + 1;
+        let happening = Happening::ApprovalAnswered { step: "pay".into(), approved, comment: String::new() };
+        decided.events.push(Event { seq, happening, ..decided.events[0].clone() });
+        let mut world = decided.after_crash(decided.events.len(), 0);
+        world.finish();
+        world.check();
+        (world.status(), world.step("pay"), world.step("after"))
+    };
+    assert_eq!(decide(true), (RunStatus::Succeeded, Some(StepStatus::Succeeded), Some(StepStatus::Succeeded)));
+    assert_eq!(decide(false), (RunStatus::Failed, Some(StepStatus::Failed), Some(StepStatus::Blocked)));
+}
+
+#[test]
+fn a_run_that_is_over_or_whose_pipeline_changed_does_not_go_on() {
+    let mut world = World::new(planned(vec![pipeline("p", vec![query("a")])]));
+    let events = world.events.clone();
+    world.answer("a", Says::Yes);
+    let resume = |plan: &Arc<Plan>, events: &[Event]| Run::resumed("r", plan.clone(), options(), world.moment(), events).err();
+    assert_eq!(resume(&world.plan, &world.events), Some(CannotResume::Over));
+    let mut other = pipeline("p", vec![query("a")]);
+    other.hash = "another".into();
+    assert_eq!(resume(&planned(vec![other]), &events), Some(CannotResume::Changed));
+    assert_eq!(resume(&world.plan, &[]), Some(CannotResume::Changed));
+}

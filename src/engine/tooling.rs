@@ -1,0 +1,351 @@
+//! Tools of agents: what a model is offered, and the calls it asks for.
+
+use serde_json::{Map, Value, json};
+
+use super::Run;
+use super::asking::{Brief, Turn};
+use super::calling::ms;
+use super::command::{Command, Reply, Request};
+use super::shape;
+use super::state::{AskedStage, NodeRef, Work};
+use crate::event::{Failure, FailureKind, Happening, Note};
+use crate::model::{Agent, Mock, PipelineId, Tool, ToolKind};
+use crate::plan::PipelinePlan;
+use crate::port::ToolDescription;
+
+/// Rounds of tool calls when `max_turns` is not written (docs/language.md, section 13).
+const MOST_TURNS: u64 = 10;
+/// Characters of a result that a model is shown.
+const MOST_SHOWN: usize = 100_000;
+
+/// A tool as a model sees it.
+#[derive(Debug, Clone)]
+pub(super) struct Offered {
+    /// `tool` or `tool.part`, as in the file.
+    pub(super) name: String,
+    /// What goes to the model.
+    pub(super) description: ToolDescription,
+}
+
+/// The name of a tool as the wire formats want it: ids have no hyphen, so it cannot clash.
+fn wire_name(name: &str) -> String {
+    name.replace('.', "-")
+}
+
+/// The tools of an agent.
+pub(super) fn offered(planned: &PipelinePlan, agent: &Agent, plan: &crate::plan::Plan) -> Vec<Offered> {
+    let mut list: Vec<Offered> = vec![];
+    for written in &agent.tools {
+        let (name, part) = written.value.split_once('.').map_or((written.value.as_str(), None), |(name, part)| (name, Some(part)));
+        let Some(tool) = planned.pipeline.tools.get(name) else { continue };
+        let names: Vec<String> = match (&tool.kind, part) {
+            (ToolKind::File(_), None) => tool.parts().iter().map(|part| format!("{name}.{part}")).collect(),
+            (ToolKind::File(_), Some(part)) if tool.opens(part) => vec![written.value.clone()],
+            (ToolKind::File(_) | ToolKind::Smtp { .. } | ToolKind::Broken, _) => vec![],
+            _ => vec![name.to_string()],
+        };
+        for name in names {
+            if list.iter().all(|known| known.name != name) {
+                list.push(Offered { description: description(planned, plan, &name, tool), name });
+            }
+        }
+    }
+    list
+}
+
+fn description(planned: &PipelinePlan, plan: &crate::plan::Plan, name: &str, tool: &Tool) -> ToolDescription {
+    let part = name.split_once('.').map_or("", |(_, part)| part);
+    let text = |names: &[&str]| {
+        let properties: Map<String, Value> = names.iter().map(|name| (name.to_string(), json!({ "type": "string" }))).collect();
+        json!({ "type": "object", "properties": properties, "required": names, "additionalProperties": false })
+    };
+    let (own, mut parameters) = match &tool.kind {
+        ToolKind::Http { method, arguments, .. } => (format!("Sends a {method} request."), shape::object_schema(arguments)),
+        ToolKind::Sql(tables) => {
+            let tables: Vec<&str> = tables.iter().map(|table| table.value.as_str()).collect();
+            let own = format!("Runs one SQL query that only reads. Tables: {}. Select a few rows to see the columns.", tables.join(", "));
+            (own, text(&["query"]))
+        }
+        ToolKind::File(_) => match part {
+            "list" => ("Lists the files of a folder.".to_string(), text(&[])),
+            "read" => ("Gives the text of a file, by its name from the list.".to_string(), text(&["name"])),
+            _ => ("Writes a text file.".to_string(), text(&["name", "text"])),
+        },
+        ToolKind::Pipeline { .. } => {
+            let called = planned.called_tool(name).map(|id| &plan.pipeline(id).pipeline);
+            let own = called.and_then(|p| p.description.clone()).unwrap_or_default();
+            (own, called.map_or_else(|| text(&[]), |p| shape::schema(&p.inputs)))
+        }
+        ToolKind::Smtp { .. } | ToolKind::Broken => (String::new(), text(&[])),
+    };
+    // What the author fixes, a model neither sees nor changes.
+    for (fixed, _) in &tool.with {
+        if let Some(properties) = parameters.get_mut("properties").and_then(Value::as_object_mut) {
+            properties.shift_remove(&fixed.value);
+        }
+        if let Some(required) = parameters.get_mut("required").and_then(Value::as_array_mut) {
+            required.retain(|name| *name != fixed.value);
+        }
+    }
+    let description = match &tool.description {
+        Some(written) if part.is_empty() => written.clone(),
+        Some(written) => format!("{written} {own}"),
+        None => own,
+    };
+    ToolDescription { name: wire_name(name), description, parameters }
+}
+
+/// The name in the file of what a model called; its own word if it has no such tool.
+pub(super) fn known_name(tools: &[Offered], called: &str) -> String {
+    let found = tools.iter().find(|tool| tool.description.name == called || tool.name == called);
+    found.map_or_else(|| called.to_string(), |tool| tool.name.clone())
+}
+
+impl Run {
+    /// The tools of an agent in a step's pipeline.
+    pub(super) fn offered(&self, at: NodeRef, agent: &Agent) -> Vec<Offered> {
+        offered(self.planned_of(at), agent, &self.plan)
+    }
+
+    /// Makes the calls that the last answer asked for, as far as permits allow, and sends the results when all are over.
+    ///
+    /// # Errors
+    /// A bound of the agent is passed; the step fails.
+    pub(super) fn use_tools(&mut self, at: NodeRef, agent: &Agent, brief: &dyn Fn(&Run) -> Result<Brief, Failure>) -> Result<(), Failure> {
+        let bounds = self.planned_of(at).pipeline.bounds_of(agent);
+        let Work::Asking(asking) = &self.state.node(at).work else { return Ok(()) };
+        let most = agent.max_turns.unwrap_or(MOST_TURNS);
+        if asking.turns > most {
+            let message = format!("no answer after {most} rounds of tool calls (max_turns)");
+            return Err(Failure::new(FailureKind::Limit, message));
+        }
+        for place in 0..asking.asked.len() {
+            let Work::Asking(asking) = &self.state.node(at).work else { return Ok(()) };
+            if asking.asked[place].stage != AskedStage::Open {
+                continue;
+            }
+            let running = asking.asked.iter().filter(|a| matches!(a.stage, AskedStage::Out(_) | AskedStage::Inside(_))).count() as u64;
+            if !self.has_permit(at) || bounds.max_parallel.is_some_and(|most| running >= most) {
+                // One that is out wakes it; without any it waits for a permit.
+                if running == 0 {
+                    self.woken.insert(self.state.key(at));
+                }
+                return Ok(());
+            }
+            let earlier = asking.uses.len() - asking.asked.len();
+            if bounds.max_steps.is_some_and(|most| (earlier + place) as u64 >= most) {
+                let message = format!("the agent may make {} tool calls (limits.max_steps)", bounds.max_steps.unwrap_or_default());
+                return Err(Failure::new(FailureKind::Limit, message));
+            }
+            if let Err(failure) = self.use_tool(at, agent, place)? {
+                self.asked_failed(at, place, failure);
+            }
+        }
+        let Work::Asking(asking) = &self.state.node(at).work else { return Ok(()) };
+        let told = |a: &super::state::Asked| match &a.stage {
+            AskedStage::Over(text) => {
+                Some(Note { role: "tool".into(), text: text.clone(), call_id: Some(a.asked.id.clone()), ..Note::default() })
+            }
+            _ => None,
+        };
+        let Some(results) = asking.asked.iter().map(told).collect::<Option<Vec<Note>>>() else { return Ok(()) };
+        if self.waits_for_permit(at) {
+            return Ok(());
+        }
+        let brief = brief(self)?;
+        self.send(at, &brief, Turn::Results(results))
+    }
+
+    /// Makes one call. The inner failure is the model's to hear; the outer one ends the step.
+    fn use_tool(&mut self, at: NodeRef, agent: &Agent, place: usize) -> Result<Result<(), Failure>, Failure> {
+        let Work::Asking(asking) = &self.state.node(at).work else { return Ok(Ok(())) };
+        let asked = asking.asked[place].asked.clone();
+        let agent_name = asking.agent.clone();
+        let heard = |kind, message: String| Ok(Err(Failure::new(kind, message)));
+        if asking.asked[..place].iter().any(|other| other.asked.id == asked.id) {
+            return heard(FailureKind::BadRequest, format!("two calls have the id \"{}\"", asked.id));
+        }
+        let tools = self.offered(at, agent);
+        let Some(offered) = tools.iter().find(|tool| tool.name == asked.tool) else {
+            let names: Vec<&str> = tools.iter().map(|tool| tool.description.name.as_str()).collect();
+            return heard(FailureKind::BadRequest, format!("there is no tool \"{}\"; there are: {}", asked.tool, names.join(", ")));
+        };
+        let Value::Object(given) = &asked.arguments else {
+            return heard(FailureKind::BadRequest, "the arguments are not a JSON object".to_string());
+        };
+        let problems = shape::problems(&offered.description.parameters, &asked.arguments);
+        if !problems.is_empty() {
+            return heard(FailureKind::BadRequest, format!("the arguments do not fit: {}", problems.join("; ")));
+        }
+        let timeout = self.tool_timeout(at, &asked.tool)?;
+        if let Some(mock) = self.mock_named(&asked.tool) {
+            let call = self.asked_called(at, place, &asked.tool, asked.arguments.clone(), ms(timeout));
+            let result = match mock {
+                Mock::Output(output) => Ok(output),
+                Mock::Error(kind) => Err(Failure::new(kind, "mocked failure")),
+            };
+            self.asked_replied(at, call, place, result);
+            return Ok(Ok(()));
+        }
+        if self.options.mocks.refuses_effects && self.tool_goes_outside(at, &asked.tool) {
+            self.noted.borrow_mut().refused.push(self.state.node(at).path.clone());
+            return Err(Failure::new(FailureKind::Denied, format!("tool \"{}\" acts outside; give it a mock", asked.tool)));
+        }
+        if let Some(called) = self.planned_of(at).called_tool(&asked.tool) {
+            return Ok(self.use_pipeline(at, place, called, given.clone(), &agent_name, ms(timeout)));
+        }
+        let made = self.tool_request(at, &asked.tool, given.clone(), None, timeout);
+        let permitted = made.and_then(|(request, shown)| {
+            self.permit(at, Some(&agent_name), Some((&asked.tool, &shown)), &request)?;
+            Ok((request, shown))
+        });
+        let (request, shown) = match permitted {
+            Ok(made) => made,
+            Err(failure) => return Ok(Err(failure)),
+        };
+        let call = self.asked_called(at, place, &asked.tool, shown, ms(timeout));
+        self.commands.push_back(Command::Call { call, request: Box::new(request) });
+        Ok(Ok(()))
+    }
+
+    /// A tool that is a pipeline. A person of its own is looked up first.
+    fn use_pipeline(
+        &mut self,
+        at: NodeRef,
+        place: usize,
+        called: PipelineId,
+        given: Map<String, Value>,
+        agent: &str,
+        timeout_ms: u64,
+    ) -> Result<(), Failure> {
+        let Work::Asking(asking) = &self.state.node(at).work else { return Ok(()) };
+        let tool = asking.asked[place].asked.tool.clone();
+        let mut shown = given.clone();
+        for (name, value) in &self.tool(at, &tool)?.with {
+            shown.insert(name.value.clone(), self.filling(at, value)?);
+        }
+        let opening = self.opening(at, called, shown.clone(), None)?;
+        let shown = Value::Object(shown);
+        // No request goes out, so only the tool itself is decided on.
+        self.permit(at, Some(agent), Some((&tool, &shown)), &Request::Print(vec![]))?;
+        let call = self.asked_called(at, place, &tool, shown, timeout_ms);
+        match opening.person {
+            Ok(person) => self.open_call(at, Some(place), opening.inputs, opening.channel, person),
+            Err(query) => self.commands.push_back(Command::Call { call, request: Box::new(Request::Query(query)) }),
+        }
+        Ok(())
+    }
+
+    /// The result of a call that an agent asked for has come.
+    pub(super) fn asked_answered(&mut self, at: NodeRef, call: u64, place: usize, result: Result<Reply, Failure>) {
+        let Work::Asking(asking) = &self.state.node(at).work else { return };
+        let asked = asking.asked[place].asked.clone();
+        let called = self.planned_of(at).called_tool(&asked.tool);
+        let result = match (result, called) {
+            (Ok(Reply::Rows(rows)), Some(called)) => match self.opening_with(at, called, &asked, rows) {
+                Ok((inputs, channel, person)) => return self.open_call(at, Some(place), inputs, channel, person),
+                Err(failure) => Err(failure),
+            },
+            (result, _) => result.map(shown),
+        };
+        self.asked_replied(at, call, place, result);
+        self.ask_on(at);
+    }
+
+    fn opening_with(
+        &mut self,
+        at: NodeRef,
+        called: PipelineId,
+        asked: &crate::event::AskedCall,
+        rows: crate::port::Rows,
+    ) -> Result<(crate::event::Shared, Option<String>, crate::event::Shared), Failure> {
+        let mut given = asked.arguments.as_object().cloned().unwrap_or_default();
+        for (name, value) in &self.tool(at, &asked.tool)?.with {
+            given.insert(name.value.clone(), self.filling(at, value)?);
+        }
+        let opening = self.opening(at, called, given, None)?;
+        let person = self.person_found(called, rows)?;
+        Ok((opening.inputs, opening.channel, person))
+    }
+
+    fn asked_called(&mut self, at: NodeRef, place: usize, tool: &str, with: Value, timeout_ms: u64) -> u64 {
+        let call = self.state.last_call + 1;
+        let step = self.state.node(at).path.clone();
+        let timeout_at_ms = self.now.ms + timeout_ms;
+        self.emit(Happening::ToolCalled { step, call, tool: tool.to_string(), with, timeout_at_ms, attempt: 1, asked: Some(place) });
+        call
+    }
+
+    /// A call that an agent asked for could not be made.
+    fn asked_failed(&mut self, at: NodeRef, place: usize, failure: Failure) {
+        let call = self.state.last_call + 1;
+        self.asked_replied(at, call, place, Err(failure));
+    }
+
+    /// A call that an agent asked for is over.
+    pub(super) fn asked_replied(&mut self, at: NodeRef, call: u64, place: usize, result: Result<Value, Failure>) {
+        let started = match &self.state.node(at).work {
+            Work::Asking(asking) if !matches!(asking.asked[place].stage, AskedStage::Open) => asking.asked[place].started_ms,
+            _ => self.now.ms,
+        };
+        let (result, failure) = match result {
+            Ok(value) => (Some(cut(value)), None),
+            Err(failure) => (None, Some(failure)),
+        };
+        self.emit(Happening::ToolReplied {
+            step: self.state.node(at).path.clone(),
+            call,
+            failure,
+            duration_ms: self.now.ms.saturating_sub(started),
+            result,
+            asked: Some(place),
+        });
+    }
+
+    /// Whether a call that an agent asked for may have an effect that a second one would repeat.
+    pub(super) fn asked_tool_acts(&self, at: NodeRef, place: usize) -> bool {
+        let Work::Asking(asking) = &self.state.node(at).work else { return false };
+        let name = &asking.asked[place].asked.tool;
+        match self.tool(at, name).map(|tool| &tool.kind) {
+            Ok(ToolKind::Http { method, .. }) => !matches!(method.as_str(), "GET" | "HEAD"),
+            Ok(ToolKind::File(_)) => name.ends_with(".write"),
+            _ => false,
+        }
+    }
+
+    /// The place of a call among those an agent asked for.
+    pub(super) fn asked_place(&self, at: NodeRef, call: u64) -> Option<usize> {
+        let Work::Asking(asking) = &self.state.node(at).work else { return None };
+        asking.asked.iter().position(|asked| asked.stage == AskedStage::Out(call))
+    }
+}
+
+/// What a model is shown of a reply.
+fn shown(reply: Reply) -> Value {
+    match reply {
+        Reply::Rows(rows) => {
+            let mut shown = json!({ "rows": rows.rows.into_iter().map(Value::Object).collect::<Vec<_>>() });
+            if rows.is_cut {
+                shown["cut"] = json!("there are more rows than these");
+            }
+            shown
+        }
+        Reply::Http(reply) => json!({ "status": reply.status, "body": reply.body }),
+        Reply::Sent(_) => json!("written"),
+        Reply::Value(value) => value,
+        Reply::Model(reply) => Value::String(reply.text),
+        Reply::Files(files) => files.into_iter().map(|(file, _)| serde_json::to_value(file).unwrap_or_default()).collect(),
+    }
+}
+
+/// A result no longer than a model should read.
+fn cut(value: Value) -> Value {
+    let text = match &value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    match text.char_indices().nth(MOST_SHOWN) {
+        None => value,
+        Some((end, _)) => Value::String(format!("{}\n(cut: {} of {} bytes)", &text[..end], end, text.len())),
+    }
+}

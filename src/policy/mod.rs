@@ -1,0 +1,217 @@
+//! May this be done, and which rule says so. Pure: the caller gives what it is about to do in canonical form and records the answer.
+//!
+//! In force is what all policies allow: the first that refuses decides. How to add a kind of act: its variant of [`Act`], its arm in
+//! `of_one`, a row in docs/language.md (section 11) and a test.
+
+mod patterns;
+
+use serde_json::Value;
+
+use crate::model::Policy;
+use crate::source::Spanned;
+
+pub use patterns::argument_text;
+use patterns::{host_fits, path_fits, tool_fits};
+
+/// Something that is about to be done.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Act<'a> {
+    /// A tool is called.
+    Tool {
+        /// `tool` or `server.tool`.
+        name: &'a str,
+        /// Its arguments; `None`: any, as far as is known before a run.
+        arguments: Option<&'a Value>,
+    },
+    /// A host is asked.
+    Host {
+        /// Its name or address, in lower case.
+        host: &'a str,
+        /// The port.
+        port: Option<u16>,
+    },
+    /// A file is read. Its path from the project's folder, with `/`.
+    Read(&'a str),
+    /// A file is written. Its path from the project's folder, with `/`, and its size in bytes.
+    Write(&'a str, u64),
+}
+
+impl Act<'_> {
+    /// The word of the record.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Act::Tool { .. } => "tool",
+            Act::Host { .. } => "host",
+            Act::Read(_) => "read",
+            Act::Write(..) => "write",
+        }
+    }
+
+    /// What it is done to.
+    pub fn target(&self) -> &str {
+        match self {
+            Act::Tool { name, .. } => name,
+            Act::Host { host, .. } => host,
+            Act::Read(path) | Act::Write(path, _) => path,
+        }
+    }
+}
+
+/// An answer and the rule that gave it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Decision {
+    /// The answer.
+    pub allowed: bool,
+    /// The policy and its key, or why it holds without one.
+    pub rule: String,
+}
+
+/// Decides by all policies in force, each with its name; without any, what the file declares itself is allowed.
+pub fn decide(policies: &[(&str, &Policy)], act: &Act) -> Decision {
+    let mut rules = vec![];
+    for (name, policy) in policies {
+        let (allowed, rule) = of_one(policy, act);
+        let rule = format!("policy {name}: {rule}");
+        if !allowed {
+            return Decision { allowed, rule };
+        }
+        rules.push(rule);
+    }
+    if rules.is_empty() {
+        rules.push("no policy: the file declares it".to_string());
+    }
+    Decision { allowed: true, rule: rules.join(", ") }
+}
+
+fn of_one(policy: &Policy, act: &Act) -> (bool, String) {
+    let listed = match act {
+        Act::Tool { name, arguments } => {
+            let fits = |entry: &&Spanned<String>| tool_fits(&entry.value, name, *arguments);
+            // With a pattern for its arguments it depends on the call; what is refused must be refused for sure.
+            let refused = |entry: &&Spanned<String>| match arguments {
+                None => !entry.value.contains('(') && tool_fits(&entry.value, name, None),
+                Some(_) => fits(entry),
+            };
+            if let Some(entry) = policy.disallowed_tools.iter().find(refused) {
+                return (false, format!("disallowed_tools {}", entry.value));
+            }
+            policy.allowed_tools.iter().flatten().find(fits).map(|entry| format!("allowed_tools {}", entry.value))
+        }
+        Act::Host { host, port } => {
+            let found = policy.hosts.iter().flatten().find(|entry| host_fits(&entry.value, host, *port));
+            found.map(|entry| format!("network_access.hosts {}", entry.value))
+        }
+        Act::Read(path) => policy
+            .read
+            .iter()
+            .flatten()
+            .find(|entry| path_fits(&entry.value, path))
+            .map(|entry| format!("file_access.read {}", entry.value)),
+        Act::Write(path, size) => {
+            if policy.max_file_size.is_some_and(|most| *size > most) {
+                return (false, "resource_limits.file_size".to_string());
+            }
+            let found = policy.write.iter().flatten().find(|entry| path_fits(&entry.value, path));
+            found.map(|entry| format!("file_access.write {}", entry.value))
+        }
+    };
+    match (listed, policy.permission_mode.as_deref()) {
+        (Some(rule), _) => (true, rule),
+        (None, Some("auto")) => (true, "permission_mode auto".to_string()),
+        (None, mode) => (false, format!("no list names it, and permission_mode is {}", mode.unwrap_or("deny"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    fn names(list: &[&str]) -> Vec<Spanned<String>> {
+        list.iter().map(|name| Spanned::new(name.to_string(), Default::default())).collect()
+    }
+
+    fn acts() -> [Act<'static>; 4] {
+        [
+            Act::Tool { name: "docs.read", arguments: None },
+            Act::Host { host: "example.com", port: None },
+            Act::Read("a.md"),
+            Act::Write("a.md", 1),
+        ]
+    }
+
+    #[test]
+    fn an_empty_policy_refuses_every_kind_and_none_at_all_refuses_nothing() {
+        let empty = Policy::default();
+        for act in acts() {
+            let decision = decide(&[("empty", &empty)], &act);
+            assert_eq!((decision.allowed, decision.rule.as_str()), (false, "policy empty: no list names it, and permission_mode is deny"));
+            assert!(decide(&[], &act).allowed);
+        }
+    }
+
+    #[test]
+    fn a_tool_is_known_by_its_name_its_server_and_its_arguments() {
+        let policy = Policy {
+            allowed_tools: Some(names(&["docs", "shell(git diff *)"])),
+            disallowed_tools: names(&["docs.write"]),
+            ..Policy::default()
+        };
+        let of = |name: &str, arguments: Value| decide(&[("p", &policy)], &Act::Tool { name, arguments: Some(&arguments) });
+        assert_eq!(of("docs.read", json!({})).rule, "policy p: allowed_tools docs");
+        assert_eq!(of("docs.write", json!({})).rule, "policy p: disallowed_tools docs.write");
+        assert!(of("shell", json!({ "command": "git diff HEAD" })).allowed);
+        assert!(!of("shell", json!({ "command": "git push" })).allowed);
+        assert!(!of("shell", json!({ "command": "rm -rf x; git diff HEAD" })).allowed);
+        assert!(!of("docsy", json!({})).allowed);
+    }
+
+    #[test]
+    fn hosts_and_paths_fit_exactly_or_by_pattern() {
+        let policy = Policy {
+            hosts: Some(names(&["api.example.com:8443", "*.example.org"])),
+            read: Some(names(&["src/**", "*.md"])),
+            write: Some(names(&["out/*.txt"])),
+            max_file_size: Some(10),
+            ..Policy::default()
+        };
+        let allowed = |act: Act| decide(&[("p", &policy)], &act).allowed;
+        assert!(allowed(Act::Host { host: "api.example.com", port: Some(8443) }));
+        assert!(!allowed(Act::Host { host: "api.example.com", port: Some(443) }));
+        assert!(allowed(Act::Host { host: "a.example.org", port: None }));
+        assert!(
+            !allowed(Act::Host { host: "example.org.evil.test", port: None })
+                && !allowed(Act::Host { host: "evilexample.org", port: None })
+        );
+        assert!(allowed(Act::Read("src/a/b.rs")) && allowed(Act::Read("README.md")));
+        assert!(!allowed(Act::Read("docs/a.md")) && !allowed(Act::Read("/etc/passwd")) && !allowed(Act::Read("../x.md")));
+        assert!(allowed(Act::Write("out/a.txt", 10)) && !allowed(Act::Write("out/a.txt", 11)) && !allowed(Act::Write("out/b/a.txt", 1)));
+    }
+
+    fn policies() -> impl Strategy<Value = Policy> {
+        let list = prop::sample::subsequence(vec!["docs", "docs.read", "example.com", "*.md", "a.md"], 0..4);
+        let mode = prop::option::of(prop::sample::select(vec!["auto", "deny", "prompt"]));
+        (prop::option::of(list.clone()), list.clone(), prop::option::of(list), mode).prop_map(|(allowed, refused, paths, mode)| Policy {
+            allowed_tools: allowed.as_deref().map(names),
+            disallowed_tools: names(&refused),
+            hosts: paths.as_deref().map(names),
+            read: paths.as_deref().map(names),
+            permission_mode: mode.map(str::to_owned),
+            ..Policy::default()
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn one_more_policy_never_allows_more(list in prop::collection::vec(policies(), 0..4), more in policies()) {
+            let named: Vec<(&str, &Policy)> = list.iter().map(|policy| ("p", policy)).collect();
+            let narrower: Vec<(&str, &Policy)> = named.iter().copied().chain([("more", &more)]).collect();
+            for act in acts() {
+                prop_assert!(decide(&named, &act).allowed || !decide(&narrower, &act).allowed);
+                prop_assert_eq!(decide(&narrower, &act).allowed, narrower.iter().all(|one| decide(&[*one], &act).allowed));
+            }
+        }
+    }
+}
