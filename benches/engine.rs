@@ -85,6 +85,7 @@ fn run(plan: &Arc<Plan>) -> usize {
         inputs: empty.clone(),
         channel: None,
         person: empty,
+        failure: None,
         now: now.wall,
         scripted: false,
         seed: 1,

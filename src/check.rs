@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use crate::diagnostic::{self, Code, Diagnostic, Suppressed};
+use crate::diagnostic::{self, Code, Diagnostic, Severity, Suppressed};
 use crate::load::{self, Loaded};
 use crate::plan::{self, Plan};
 use crate::port::Files;
@@ -25,9 +25,26 @@ pub struct Checked {
 }
 
 impl Checked {
-    /// Whether a finding keeps the file from running.
+    /// Whether a finding is an error.
     pub fn has_errors(&self) -> bool {
         diagnostic::has_errors(&self.diagnostics)
+    }
+
+    /// The errors that keep the file from running: all but data files that are not there. Whether data can be reached is the world's
+    /// affair: the step that reads it fails, and what the pipeline does then is its author's.
+    pub fn errors(&self) -> Vec<Diagnostic> {
+        let errors = self.diagnostics.iter().filter(|found| found.severity() == Severity::Error);
+        errors.filter(|found| !self.is_missing_data(found)).cloned().collect()
+    }
+
+    /// The data files that are not there.
+    pub fn missing_data(&self) -> impl Iterator<Item = &Diagnostic> {
+        self.diagnostics.iter().filter(|found| self.is_missing_data(found))
+    }
+
+    fn is_missing_data(&self, found: &Diagnostic) -> bool {
+        let mut data = self.loaded.program.pipelines.iter().flat_map(|pipeline| pipeline.data.values());
+        found.code == Code::MissingFile && data.any(|data| data.file.span == found.span)
     }
 }
 

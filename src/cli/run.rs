@@ -16,7 +16,7 @@ use crate::adapter::sqlite_store::{RunLock, SqliteStore};
 use crate::adapter::stdout::{Silent, Stdout};
 use crate::check::{Checked, check_file};
 use crate::diagnostic::{Severity, visible};
-use crate::driver::{Begin, NoPerson, Ports, drive, find_person};
+use crate::driver::{Begin, Ports, drive, find_person};
 use crate::engine::{Mocks, Moment, Options, Run, check_inputs};
 use crate::event::{Event, Happening, RunEnd, RunStart, RunStatus};
 use crate::journal::{Journal, Mask};
@@ -62,10 +62,8 @@ fn try_run(options: &RunOptions, shared: &Shared) -> Result<Exit, Refusal> {
     let channel = channel(&pipeline, options.channel.as_deref())?;
     let now = options.now.as_deref().map(time).transpose()?;
     let ports = &surroundings.ports;
-    let person = surroundings.runtime.block_on(find_person(&pipeline, &given, &*ports.database)).map_err(|problem| match problem {
-        NoPerson::Unknown(line) => Refusal::usage(visible(&line)),
-        NoPerson::Unavailable(_) => Refusal(Exit::Failed, vec![problem.to_string()]),
-    })?;
+    let person = surroundings.runtime.block_on(find_person(&pipeline, &given, &*ports.database));
+    let person = person.map_err(|line| Refusal::usage(visible(&line)))?;
     let id = environment::run_id();
     let limits = world::limits(options.deadline.as_deref(), options.max_cost_usd).map_err(Refusal::usage)?;
     let start = RunStart {
@@ -74,7 +72,8 @@ fn try_run(options: &RunOptions, shared: &Shared) -> Result<Exit, Refusal> {
         file: std::path::absolute(&options.file).unwrap_or_else(|_| options.file.clone()).display().to_string(),
         inputs: Arc::new(Value::Object(given)),
         channel,
-        person: Arc::new(Value::Object(person)),
+        person: Arc::new(Value::Object(person.fields)),
+        failure: person.failure,
         now: now.unwrap_or_else(|| ports.clock.now()),
         scripted: surroundings.scripted,
         seed: environment::seed(),
@@ -215,9 +214,9 @@ impl<'a> Surroundings<'a> {
     }
 }
 
-/// Errors stop the run before it starts; warnings become one line.
+/// Errors stop the run before it starts; warnings become one line, and so does each data file that is not there.
 fn report_findings(checked: &Checked, shared: &Shared) -> Result<(), Refusal> {
-    let errors: Vec<_> = checked.diagnostics.iter().filter(|d| d.severity() == Severity::Error).cloned().collect();
+    let errors = checked.errors();
     let warnings = checked.diagnostics.iter().filter(|d| d.severity() == Severity::Warning).count();
     if !errors.is_empty() {
         let findings = Findings::new(&checked.loaded.sources, &errors);
@@ -227,7 +226,14 @@ fn report_findings(checked: &Checked, shared: &Shared) -> Result<(), Refusal> {
             vec![text.trim_end().to_string(), format!("nothing was started: {}", report::summary(&findings))],
         ));
     }
-    if warnings > 0 && !shared.quiet {
+    if shared.quiet {
+        return Ok(());
+    }
+    for found in checked.missing_data() {
+        let (file, at) = (checked.loaded.sources.file(found.span.file), checked.loaded.sources.start(found.span));
+        eprintln!("{}:{}:{}: {} (steps that read it will fail)", file.name, at.line, at.column, found.message);
+    }
+    if warnings > 0 {
         let noun = if warnings == 1 { "warning" } else { "warnings" };
         eprintln!("{warnings} {noun}; see flow validate");
     }

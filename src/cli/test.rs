@@ -10,7 +10,7 @@ use crate::adapter::environment;
 use crate::adapter::files::DiskFiles;
 use crate::adapter::stdout::Silent;
 use crate::check::check_file;
-use crate::diagnostic::{Diagnostic, Severity};
+use crate::diagnostic::Diagnostic;
 use crate::golden::{self, Broken, Report, Suite, report};
 use crate::report::Findings;
 
@@ -33,7 +33,7 @@ fn try_run(options: &TestOptions, shared: &Shared) -> Result<Exit, (Exit, String
     let mut broken = vec![];
     for path in files(options, shared)? {
         let checked = check_file(&path, &project::project(&path, shared), &DiskFiles);
-        let errors: Vec<Diagnostic> = checked.diagnostics.iter().filter(|d| d.severity() == Severity::Error).cloned().collect();
+        let errors = checked.errors();
         if errors.is_empty() {
             suites.extend(Suite::new(&path, checked.loaded, Arc::new(checked.plan)));
         } else {

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{Answer, NoPerson, Ports, carry_out, find_person};
+use super::{Answer, FoundPerson, Ports, carry_out, find_person};
 use crate::engine::Request;
 use crate::model::Pipeline;
 
@@ -31,7 +31,7 @@ impl Blocking {
     ///
     /// # Errors
     /// As [`find_person`].
-    pub fn find_person(&self, pipeline: &Pipeline, inputs: &Map<String, Value>) -> Result<Map<String, Value>, NoPerson> {
+    pub fn find_person(&self, pipeline: &Pipeline, inputs: &Map<String, Value>) -> Result<FoundPerson, String> {
         self.runtime.block_on(find_person(pipeline, inputs, &*self.ports.database))
     }
 }

@@ -15,7 +15,7 @@ use futures_util::stream::{FuturesUnordered, StreamExt};
 
 pub use blocking::Blocking;
 pub use carry::{Ports, carry_out};
-pub use person::{NoPerson, find_person};
+pub use person::{FoundPerson, find_person};
 
 use crate::engine::{Command, Input, Moment, Reply, Request, Run};
 use crate::event::{Event, Failure, RunEnd, RunStart};

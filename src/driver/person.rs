@@ -3,35 +3,47 @@
 use serde_json::{Map, Value};
 
 use crate::engine::{PersonFrom, person, person_fields};
+use crate::event::Failure;
 use crate::model::Pipeline;
 use crate::port::SqlDatabase;
 
-/// Why a run has no person; it does not start.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum NoPerson {
-    /// The inputs name nobody; the sentence holds what they name.
-    #[error("{0}")]
-    Unknown(String),
-    /// The table cannot be asked.
-    #[error("person: {0}")]
-    Unavailable(String),
+/// Who a run is for, as far as that could be found out.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FoundPerson {
+    /// The person's fields; none when the pipeline has no `person`.
+    pub fields: Map<String, Value>,
+    /// The table could not be read, so that only `id` is known: the run starts with this and fails, and its `on_failure` speaks.
+    pub failure: Option<Failure>,
 }
 
-/// The fields of the person a run is for, from its checked inputs; empty when the pipeline has no `person`.
+impl FoundPerson {
+    /// From what the table gave: the person's row, no row, or a failure.
+    ///
+    /// # Errors
+    /// There is no such person, as a sentence.
+    pub fn of_row(id: &str, table: &str, row: Result<Option<Map<String, Value>>, Failure>) -> Result<FoundPerson, String> {
+        match row {
+            Ok(Some(row)) => Ok(FoundPerson { fields: person_fields(&row), failure: None }),
+            Ok(None) => Err(format!("there is no person \"{id}\" in table \"{table}\"")),
+            Err(failure) => {
+                let known = Map::from_iter([("id".to_string(), Value::from(id))]);
+                let message = format!("person: {}", failure.message);
+                Ok(FoundPerson { fields: person_fields(&known), failure: Some(Failure { message, ..failure }) })
+            }
+        }
+    }
+}
+
+/// Finds out who a run is for, from its checked inputs.
 ///
 /// # Errors
-/// No such person, or a table that cannot be read.
-pub async fn find_person(
-    pipeline: &Pipeline,
-    inputs: &Map<String, Value>,
-    database: &dyn SqlDatabase,
-) -> Result<Map<String, Value>, NoPerson> {
-    match person(pipeline, inputs).map_err(|problem| NoPerson::Unknown(format!("person: {problem}")))? {
-        PersonFrom::Known(person) => Ok(person),
+/// There is no such person, or the texts of `person` cannot be filled in; as a sentence.
+pub async fn find_person(pipeline: &Pipeline, inputs: &Map<String, Value>, database: &dyn SqlDatabase) -> Result<FoundPerson, String> {
+    match person(pipeline, inputs).map_err(|problem| format!("person: {problem}"))? {
+        PersonFrom::Known(fields) => Ok(FoundPerson { fields, failure: None }),
         PersonFrom::Row { id, table, query } => {
-            let rows = database.query(query).await.map_err(|failure| NoPerson::Unavailable(failure.message))?;
-            let missing = || NoPerson::Unknown(format!("there is no person \"{id}\" in table \"{table}\""));
-            rows.rows.first().map(person_fields).ok_or_else(missing)
+            let answer = database.query(query).await;
+            FoundPerson::of_row(&id, &table, answer.map(|rows| rows.rows.into_iter().next()))
         }
     }
 }

@@ -10,6 +10,7 @@ use crate::model::{PipelineId, StepKind};
 use crate::plan::{BlockIx, PipelinePlan, Plan, StepIx};
 
 impl State {
+    /// Opens the run's own pipeline, or a called one. If the run lacks what it needs to start, its steps are blocked at once.
     #[expect(clippy::too_many_arguments, reason = "the parts of one instance, named at the only two calls")]
     pub(super) fn open_instance(
         &mut self,
@@ -51,6 +52,11 @@ impl State {
         let instance = self.instance_mut(ix);
         instance.main = frame;
         instance.frame = frame;
+        let cannot_start = self.start.as_ref().filter(|_| parent.is_none()).and_then(|start| start.failure.clone());
+        if let Some(failure) = cannot_start {
+            self.instance_mut(ix).ending.failure = Some(StepFailure { step: prefix, failure });
+            self.set_mood(frame, Mood::Stopping);
+        }
         ix
     }
 

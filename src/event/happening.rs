@@ -373,6 +373,9 @@ pub struct RunStart {
     pub channel: Option<String>,
     /// The fields of the person; empty object: none.
     pub person: Shared,
+    /// Why no step can start: the person's table could not be read. `on_failure` and `finally` run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<Failure>,
     /// The run's clock at its start: `run.now`.
     pub now: DateTime<Utc>,
     /// Whether models are scripted.

@@ -1,6 +1,6 @@
 //! Runs one trial in virtual time. Tables and files are really read; nothing else goes outside.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -9,12 +9,12 @@ use serde_json::{Map, Value};
 
 use super::file::Sent;
 use super::suite::{Suite, Trial};
-use crate::driver::{Answer, Blocking, NoPerson};
-use crate::engine::{Command, Input, Mocks, Moment, Noted, Options, Reply, Request, Run, check_inputs};
+use crate::driver::{Answer, Blocking, FoundPerson};
+use crate::engine::{Command, Input, Mocks, Moment, Noted, Options, PersonFrom, Reply, Request, Run, check_inputs, person};
 use crate::event::{Event, Failure, FailureKind, Happening, RunEnd, RunStart};
 use crate::journal::{Record, record};
 use crate::load::WrittenRules;
-use crate::model::{Field, FieldKind, Limits, TestCase};
+use crate::model::{Field, FieldKind, Limits, Mock, Pipeline, TestCase};
 
 /// The time of a test that has no `now`: a Monday morning.
 const NOW: &str = "2026-01-05T09:00:00Z";
@@ -22,8 +22,6 @@ const NOW: &str = "2026-01-05T09:00:00Z";
 const MOST_TURNS: usize = 200_000;
 /// The exit code of a run that cannot start: its inputs, channel or person are not what the pipeline asks for.
 const USAGE: u8 = 2;
-/// The exit code of a run that cannot start because a table cannot be read.
-const FAILED: u8 = 6;
 
 /// What became of a trial.
 pub(super) struct Played {
@@ -72,13 +70,12 @@ pub(super) fn play(suite: &Suite, trial: &Trial, world: &Blocking) -> Played {
         Ok(inputs) => inputs,
         Err(problems) => return Played::not_started(USAGE, problems),
     };
-    let person = match world.find_person(pipeline, &inputs) {
-        Ok(person) => Arc::new(Value::Object(person)),
-        Err(problem) => {
-            let exit = if matches!(problem, NoPerson::Unknown(_)) { USAGE } else { FAILED };
-            return Played::not_started(exit, vec![problem.to_string()]);
-        }
+    let (found, mocks_used) = find_person(pipeline, case, &inputs, world);
+    let found = match found {
+        Ok(found) => found,
+        Err(problem) => return Played { noted: Noted { mocks_used, ..Noted::default() }, ..Played::not_started(USAGE, vec![problem]) },
     };
+    let person = Arc::new(Value::Object(found.fields));
     let inputs = Arc::new(Value::Object(inputs));
     let now = case.now.as_ref().map_or(NOW, |now| now.as_str());
     let now = DateTime::parse_from_rfc3339(now).map(|now| now.with_timezone(&Utc)).unwrap_or_default();
@@ -91,12 +88,15 @@ pub(super) fn play(suite: &Suite, trial: &Trial, world: &Blocking) -> Played {
         inputs: inputs.clone(),
         channel: trial.channel.clone(),
         person: person.clone(),
+        failure: found.failure,
         now,
         scripted: true,
         seed: 1,
         marks: crate::engine::marks(&suite.plan.program),
     })));
     let ending = stage.play(world);
+    let mut noted = stage.run.noted();
+    noted.mocks_used.extend(mocks_used);
     let is_refined = stage.events.iter().any(|event| matches!(event.happening, Happening::RefinementStarted { .. }));
     Played {
         ending,
@@ -105,8 +105,30 @@ pub(super) fn play(suite: &Suite, trial: &Trial, world: &Blocking) -> Played {
         sent: stage.sent,
         record: record(&stage.events),
         is_refined,
-        noted: stage.run.noted(),
+        noted,
     }
+}
+
+/// Who the run is for, and the mocks that said so: `person` stands for the table of people, unless a step has that name.
+fn find_person(
+    pipeline: &Pipeline,
+    case: &TestCase,
+    inputs: &Map<String, Value>,
+    world: &Blocking,
+) -> (Result<FoundPerson, String>, BTreeSet<String>) {
+    const MOCK: &str = "person";
+    let is_step = pipeline.steps.iter().any(|step| step.id.value == MOCK);
+    let mock = case.mocks.get(MOCK).filter(|_| !is_step);
+    let (Some(mock), Ok(PersonFrom::Row { id, table, .. })) = (mock, person(pipeline, inputs)) else {
+        return (world.find_person(pipeline, inputs), BTreeSet::new());
+    };
+    let found = match &mock.value {
+        Mock::Error(kind) => FoundPerson::of_row(&id, &table, Err(Failure::new(*kind, "mocked failure"))),
+        Mock::Output(Value::Object(fields)) => FoundPerson::of_row(&id, &table, Ok(Some(fields.clone()))),
+        Mock::Output(Value::Null) => FoundPerson::of_row(&id, &table, Ok(None)),
+        Mock::Output(_) => Err("the mock of \"person\" must hold the person's fields, or be empty, or an error".into()),
+    };
+    (found, BTreeSet::from([MOCK.to_string()]))
 }
 
 fn options(case: &TestCase) -> Options {

@@ -55,8 +55,10 @@ fn unknown_names(tests: &TestFile, pipeline: &PipelinePlan, plan: &Plan, out: &m
         }
         for (path, mock) in &case.mocks {
             let tool = path.split('.').next().unwrap_or_default();
-            if !is_step(path) && !file.tools.contains_key(tool) {
-                let known = steps.iter().copied().chain(file.tools.keys().map(String::as_str)).collect();
+            let is_person = path == "person" && file.person.is_some();
+            if !is_step(path) && !file.tools.contains_key(tool) && !is_person {
+                let person = file.person.as_ref().map(|_| "person");
+                let known = steps.iter().copied().chain(file.tools.keys().map(String::as_str)).chain(person).collect();
                 report(case, mock.span, "mocks step".to_owned(), known, path);
             }
         }
@@ -156,6 +158,7 @@ mod tests {
     fn names_of_a_case_are_known() {
         for (keys, found) in [
             ("mocks: { drft: 1 }", "F700 16:68 test \"late\" mocks step \"drft\", which does not exist; did you mean \"draft\"?\n"),
+            ("mocks: { person: null }", "F700 16:70 test \"late\" mocks step \"person\", which does not exist\n"),
             ("mocks: { r/two: 1 }", "F700 16:69 test \"late\" mocks step \"r/two\", which does not exist\n"),
             (
                 "replies: { drafts: Hi }",

@@ -307,3 +307,36 @@ fn programs_read_the_report_as_json_and_junit() {
     assert!(xml.contains("<testcase name=\"missing_hours/card\" classname=\"reminder.test.yaml\"/>"), "{xml}");
     assert_eq!(bench.run(&["--format", "junit"]).out, xml);
 }
+
+#[test]
+fn the_table_of_people_can_be_mocked() {
+    let bench = Bench::new();
+    let case = |mock: &str, expect: &str| {
+        format!(
+            "flow: 1\ntest: reminder.yaml\nmocks: {{ record: null }}\ncases:\n  - id: a\n    inputs: {{ message: Hi, who: p7 }}\n    mocks: {{ person: {mock}, \
+             logged: {{ hours: 1 }} }}\n    replies: {{ compose: \"{{{{ person.name }}}}, shall I help?\", validate: passed }}\n    expect: {expect}\n"
+        )
+    };
+    bench.write("people.test.yaml", &case("{ id: p7, name: Zoe }", "{ sent: { contains: 'Zoe, shall I' } }"));
+    let ran = bench.run(&["people.test.yaml"]);
+    assert_eq!(ran.exit, 0, "{}", ran.out);
+    bench.write("people.test.yaml", &case("[Zoe]", "{}"));
+    let ran = bench.run(&["people.test.yaml"]);
+    assert!(ran.out.contains("the mock of \"person\" must hold the person's fields, or be empty, or an error"), "{}", ran.out);
+    bench.edit("reminder.yaml", "person: { id: \"{{ inputs.who }}\", from: people }", "person: { id: \"{{ inputs.who }}\", name: Ben }");
+    bench.write("people.test.yaml", &case("{ name: Zoe }", "{ sent: { contains: 'Ben, shall I' } }"));
+    let ran = bench.run(&["people.test.yaml"]);
+    assert!(ran.out.contains("people.test.yaml:7: the mock of \"person\" is left over: it was never needed"), "{}", ran.out);
+}
+
+#[test]
+fn a_data_file_that_is_not_there_fails_only_the_tests_that_read_it() {
+    let bench = Bench::new();
+    std::fs::remove_file(bench.at("hours.csv")).unwrap();
+    let ran = bench.run(&["--filter", "missing_hours/note"]);
+    assert_eq!(ran.exit, 1);
+    assert!(ran.out.contains("hours.csv does not exist. Check the path, or put the file there. (unavailable)"), "{}", ran.out);
+    bench.edit(TEST, "  - id: missing_hours\n", "  - id: missing_hours\n    mocks: { logged: { hours: 32 } }\n");
+    let ran = bench.run(&["--filter", "missing_hours/note"]);
+    assert_eq!((ran.exit, ran.err.as_str()), (0, "1 passed, 0 failed\n"), "{}", ran.out);
+}

@@ -4,6 +4,7 @@
 
 mod check;
 mod golden;
+mod missing_data;
 mod readme;
 mod real_model;
 mod reference_systems;

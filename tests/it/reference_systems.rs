@@ -82,7 +82,7 @@ fn run(message: &str, replies: Option<&str>) -> Ran {
     Ran { exit, out, exported, record, events }
 }
 
-fn project() -> tempfile::TempDir {
+pub(crate) fn project() -> tempfile::TempDir {
     let project = tempfile::tempdir().expect("there is room for a copy");
     std::fs::copy(root().join("flow.toml"), project.path().join("flow.toml")).expect("the project has settings");
     for folder in ["pipelines", "channels", "style_guides"] {

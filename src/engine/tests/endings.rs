@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::build::*;
 use super::world::{Says, World};
-use crate::event::{FailureKind, RunStatus, StepStatus};
+use crate::event::{Failure, FailureKind, RunStatus, StepStatus};
 use crate::model::{CallStep, ForEach, Limits, OnFailure, Outputs, PipelineId, RouteStep, Step, StepKind, StopStep};
 
 fn run(steps: Vec<Step>) -> World {
@@ -386,5 +386,20 @@ fn a_tool_that_is_a_pipeline_runs_it_with_what_its_author_fixed() {
     inner.outputs = Outputs::Whole(text("{{ steps.a.output }}"));
     let world = World::new(planned(vec![outer, inner]));
     assert_eq!(world.output("t"), Some(json!("by the author")));
+    world.check();
+}
+
+#[test]
+fn a_run_that_cannot_start_blocks_its_steps_and_tells_on_failure_and_finally() {
+    let mut p = pipeline("p", vec![query("a"), set("b", "x")]);
+    p.on_failure = vec![set("sorry", "{{ failure.kind }} {{ failure.message }}").into()];
+    p.finally = vec![set("last", "x").into()];
+    p.outputs = Outputs::Named(vec![output("b", "{{ steps.b.output }}")]);
+    let world = World::that_cannot_start(planned(vec![p]), Failure::new(FailureKind::Unavailable, "people.csv is gone"));
+    assert_eq!([world.step("a"), world.step("b")], [Some(StepStatus::Blocked); 2]);
+    assert_eq!((world.count("step_started"), world.count("stage_started")), (2, 2));
+    assert_eq!(world.output("sorry"), Some(json!("unavailable people.csv is gone")));
+    assert_eq!(world.step("last"), Some(StepStatus::Succeeded));
+    assert_eq!((world.status(), &*world.end().outputs), (RunStatus::Failed, &json!(null)));
     world.check();
 }

@@ -63,6 +63,15 @@ impl World {
     }
 
     pub(super) fn with(plan: Arc<Plan>, options: Options) -> World {
+        World::started(plan, options, None)
+    }
+
+    /// A world whose run cannot start a step.
+    pub(super) fn that_cannot_start(plan: Arc<Plan>, failure: Failure) -> World {
+        World::started(plan, options(), Some(failure))
+    }
+
+    fn started(plan: Arc<Plan>, options: Options, failure: Option<Failure>) -> World {
         let moment = Moment { wall: start(), ms: 0 };
         let run = Run::new("r_test", plan.clone(), options, moment);
         let mut world =
@@ -74,6 +83,7 @@ impl World {
             inputs: Arc::new(json!({})),
             channel: None,
             person: Arc::new(json!({})),
+            failure,
             now: start(),
             scripted: false,
             seed: 1,
