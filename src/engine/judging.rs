@@ -238,7 +238,8 @@ impl Run {
             match (&criterion.judging, asked.judge) {
                 (Judging::Checks(checks), _) => {
                     for check in checks {
-                        let result = match gate::fill_check(&check.value, &Filler { run: self, at, extra: &extra }) {
+                        let filler = Filler { run: self, at, extra: &extra };
+                        let result = match gate::fill_check(&check.value, Some(&criterion.description), &filler) {
                             Ok(check) => gate::check(&check, &judged),
                             Err(failure) => gate::CheckResult::failed(failure.message, ""),
                         };

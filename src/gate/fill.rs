@@ -5,6 +5,7 @@ use std::sync::Arc;
 use regex::Regex;
 use serde_json::Value;
 
+use super::judge::shortened;
 use crate::model::{Check, Features, Filling, Text};
 
 /// How the caller fills in what an author wrote.
@@ -59,15 +60,16 @@ pub enum FilledCheck {
     NumbersFrom(Value),
     /// What the author's expression gave.
     Expression {
-        /// The expression, to show.
-        source: Arc<str>,
+        /// What to say when it is not true.
+        unmet: String,
         /// Its result.
         is_true: bool,
     },
 }
 
-/// Fills a check in. The first text that cannot be filled in ends it.
-pub fn fill_check<F: Fill>(check: &Check, fill: &F) -> Result<FilledCheck, F::Error> {
+/// Fills a check in. The first text that cannot be filled in ends it. `description` is the sentence of the criterion that the check
+/// belongs to, if it has one: it says better than an expression what is missing.
+pub fn fill_check<F: Fill>(check: &Check, description: Option<&str>, fill: &F) -> Result<FilledCheck, F::Error> {
     Ok(match check {
         Check::Contains(texts) => FilledCheck::Contains(wanted(texts, fill)?),
         Check::NotContains(texts) => FilledCheck::NotContains(wanted(texts, fill)?),
@@ -85,7 +87,11 @@ pub fn fill_check<F: Fill>(check: &Check, fill: &F) -> Result<FilledCheck, F::Er
         Check::Links(hosts) => FilledCheck::Links(hosts.clone()),
         Check::Readability(highest) => FilledCheck::Readability(*highest),
         Check::NumbersFrom(text) => FilledCheck::NumbersFrom(fill.text(text)?),
-        Check::Expression(text) => FilledCheck::Expression { source: Arc::clone(&text.source), is_true: fill.condition(text)? },
+        Check::Expression(text) => {
+            let source = || format!("This is not true: {}.", shortened(&text.source));
+            let unmet = description.map_or_else(source, |sentence| format!("Not met: {sentence}"));
+            FilledCheck::Expression { unmet, is_true: fill.condition(text)? }
+        }
     })
 }
 

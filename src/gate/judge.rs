@@ -86,7 +86,7 @@ pub fn check(check: &FilledCheck, judged: &Judged) -> CheckResult {
         FilledCheck::Readability(highest) => readability::readability(*highest, text),
         FilledCheck::NumbersFrom(value) => numbers::numbers_from(value, judged),
         FilledCheck::Expression { is_true: true, .. } => CheckResult::passed(),
-        FilledCheck::Expression { source, .. } => CheckResult::failed(format!("This is not true: {}.", shortened(source)), ""),
+        FilledCheck::Expression { unmet, .. } => CheckResult::failed(unmet, ""),
     }
 }
 

@@ -166,7 +166,7 @@ impl Comparing<'_> {
         };
         let names = Names(self.scope(value, &text));
         for check in checks {
-            let (feedback, diff) = match gate::fill_check(&check.value, &names) {
+            let (feedback, diff) = match gate::fill_check(&check.value, None, &names) {
                 Err(problem) => (problem.message, None),
                 Ok(filled) => match (gate::check(&filled, &judged), &filled) {
                     (result, _) if result.passed => continue,

@@ -319,6 +319,8 @@ fn a_refined_reply_leaves_both_rounds_and_its_failure_record() {
     assert_eq!(asked[0]["target"], "compose");
     assert_eq!(ids(&asked[0]["failed"], false), ["states_hours", "no_personal_data"]);
     assert!(asked[0]["feedback"].as_str().is_some_and(|text| text.contains("- states_hours: ") && text.contains("- no_personal_data: ")));
+    let told = list(&asked[0]["failed"])[0]["feedback"].as_str();
+    assert_eq!(told, Some("Not met: A reply about hours names the hours that are logged."), "the author's sentence, not the expression");
     let draft = ran.events_of("model_replied").next().map(|reply| &reply["reply"]["said"]["text"]);
     assert_eq!(draft, Some(&asked[0]["original"]));
     let round = |kind: &'static str| ran.events_of(kind).map(|event| event["round"].as_u64()).collect::<Vec<_>>();

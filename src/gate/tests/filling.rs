@@ -36,7 +36,7 @@ impl Fill for Names {
 fn every_text_of_a_check_is_filled_in_before() {
     let names = Names(json!({ "words": ["32", 40], "facts": { "logged": 32 }, "is_good": false }));
     let bare = |source: &str| Text { source: source.into(), form: Form::Bare, ..Text::plain("") };
-    let filled = |check: Check| fill_check(&check, &names);
+    let filled = |check: Check| fill_check(&check, None, &names);
     let text = "32 of 40";
     let contains = filled(Check::Contains(vec![bare("words"), Text::plain("of")])).unwrap();
     assert!(passes(&of_text(&contains, text)) && !passes(&of_text(&contains, "32 of")), "a list stands for its elements");
@@ -45,6 +45,8 @@ fn every_text_of_a_check_is_filled_in_before() {
     assert_eq!(of_text(&figures, text).feedback, "The figure 40 does not occur in the data.");
     let expression = filled(Check::Expression(bare("is_good"))).unwrap();
     assert_eq!(of_text(&expression, text).feedback, "This is not true: is_good.");
+    let criterion = fill_check(&Check::Expression(bare("is_good")), Some("The reply names the hours."), &names).unwrap();
+    assert_eq!(of_text(&criterion, text).feedback, "Not met: The reply names the hours.");
     assert_eq!(filled(Check::Expression(bare("facts"))).unwrap_err(), "neither true nor false");
     assert_eq!(filled(Check::NumbersFrom(bare("fact"))).unwrap_err(), "there is no \"fact\"");
     for check in [

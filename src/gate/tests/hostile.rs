@@ -24,7 +24,7 @@ fn all() -> Vec<FilledCheck> {
         FilledCheck::Links(vec!["acme.example".into(), "*.".into(), "%".into()]),
         FilledCheck::Readability(0.0),
         FilledCheck::NumbersFrom(json!({ "9": "8:30 16 Nov p7" })),
-        FilledCheck::Expression { source: "é".repeat(100).into(), is_true: false },
+        FilledCheck::Expression { unmet: "é".repeat(100), is_true: false },
     ]
 }
 
