@@ -15,7 +15,7 @@ pub fn greeting(style: &StyleGuide, person_name: Option<&str>) -> Option<String>
     match &style.formatting.greeting {
         Phrase::Off => None,
         Phrase::Own(text) => Some(text.trim().to_owned()),
-        Phrase::On => Some(match person_name.map(name).filter(|name| style.formatting.use_user_name && !name.is_empty()) {
+        Phrase::On => Some(match person_name.map(given_name).filter(|name| style.formatting.use_user_name && !name.is_empty()) {
             Some(name) => format!("Hi {name},"),
             None => "Hello,".to_owned(),
         }),
@@ -33,9 +33,18 @@ pub fn sign_off(style: &StyleGuide) -> Option<String> {
     .filter(|text| !text.is_empty())
 }
 
-/// A name as it may be shown: one line, no hidden characters.
-fn name(name: &str) -> String {
-    clean(name).0.split_whitespace().collect::<Vec<_>>().join(" ")
+/// How a person is greeted: by the first word of the name. By the whole name where the first word is only a letter or a title (`Dr.`),
+/// or the family name: before a comma, and in Chinese, Japanese and Korean writing. One line, no hidden characters.
+fn given_name(name: &str) -> String {
+    let name = clean(name).0.split_whitespace().collect::<Vec<_>>().join(" ");
+    let first = name.split(' ').next().unwrap_or_default();
+    let is_given = !first.ends_with(['.', ',']) && first.graphemes(true).count() > 1 && !name.chars().any(puts_family_first);
+    if is_given { first.to_owned() } else { name }
+}
+
+/// Kana, Han and Hangul.
+fn puts_family_first(character: char) -> bool {
+    matches!(character, '\u{3040}'..='\u{30FF}' | '\u{3400}'..='\u{9FFF}' | '\u{AC00}'..='\u{D7AF}' | '\u{F900}'..='\u{FAFF}' | '\u{20000}'..='\u{3FFFF}')
 }
 
 /// Whether a text already begins with the greeting, whatever its case and punctuation. With `greeting: true` any of `Hello`, `Hi`,

@@ -217,7 +217,7 @@ pub struct Humor {
 /// Greeting and sign-off, which `format` adds.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Formatting {
-    /// `On`: `Hello,`, or `Hi Ana,` with `use_user_name` and a known name.
+    /// `On`: `Hello,`, or `Hi Ana,` with `use_user_name` and a known name: its first word.
     pub greeting: Phrase,
     /// `On`: the brand name.
     pub sign_off: Phrase,

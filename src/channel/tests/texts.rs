@@ -46,11 +46,33 @@ fn greeting_and_sign_off_are_added_once() {
 }
 
 #[test]
+fn a_greeting_uses_the_given_name() {
+    let greeted = |name: &str| format("x", &plain(), Some(&style()), Some(name)).text.lines().next().unwrap_or_default().to_owned();
+    for (name, greeting) in [
+        ("Ana Moreira", "Hi Ana,"),
+        ("  Ana\tMaria  Moreira ", "Hi Ana,"),
+        ("D'Arcy O'Brien", "Hi D'Arcy,"),
+        ("Jean-Luc Picard", "Hi Jean-Luc,"),
+        ("Zoë", "Hi Zoë,"),
+        // What comes first is no given name, or only its beginning: then the whole name.
+        ("Dr. Ana Moreira", "Hi Dr. Ana Moreira,"),
+        ("J Moreira", "Hi J Moreira,"),
+        ("Moreira, Ana", "Hi Moreira, Ana,"),
+        ("佐藤 花子", "Hi 佐藤 花子,"),
+        ("김 민준", "Hi 김 민준,"),
+        ("", "Hello,"),
+        (" \u{200B}", "Hello,"),
+    ] {
+        assert_eq!(greeted(name), greeting, "{name:?}");
+    }
+}
+
+#[test]
 fn a_name_is_a_name_and_no_markup() {
-    let formatted = format("Done.", &telegram(), Some(&style()), Some("*A_na*\n[x](https://evil.example)\u{202E}"));
-    assert!(formatted.text.starts_with("Hi \\*A\\_na\\* \\[x\\]\\(https://evil\\.example\\),\n\n"), "{}", formatted.text);
-    let markdown = format("Done.", &channel(Body::Markdown, Features::FULL), Some(&style()), Some("# <b>"));
-    assert_eq!(markdown.text, "Hi # \\<b>,\n\nDone.");
+    let formatted = format("Done.", &telegram(), Some(&style()), Some("*A_na*[x](https://evil.example)\u{202E}\nx"));
+    assert!(formatted.text.starts_with("Hi \\*A\\_na\\*\\[x\\]\\(https://evil\\.example\\),\n\n"), "{}", formatted.text);
+    let markdown = format("Done.", &channel(Body::Markdown, Features::FULL), Some(&style()), Some("<b>#"));
+    assert_eq!(markdown.text, "Hi \\<b>#,\n\nDone.");
 }
 
 #[test]
