@@ -59,6 +59,12 @@ pub fn check_file(path: &Path, project: &Path, files: &dyn Files) -> Checked {
     if let Some(tests) = &loaded.tests {
         rules::check_tests(tests, &plan, &mut later);
     }
+    if let Some(channel) = &loaded.channel {
+        rules::check_channel(channel, &mut later);
+    }
+    if let Some(style) = &loaded.style_guide {
+        rules::check_style_guide(style, &mut later);
+    }
     let gaps = Gaps::of(&found, &loaded);
     later.retain(|diagnostic| gaps.allow(diagnostic, &loaded.sources));
     loaded.add_ways(&mut later);

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 
 use crate::diagnostic::{self, Code, Diagnostic};
 use crate::lower::{self, FileKind};
-use crate::model::{Program, TestFile};
+use crate::model::{Channel, Program, StyleGuide, TestFile};
 use crate::port::Files;
 use crate::source::{FileId, Sources, Span, Spanned};
 use world::Loader;
@@ -35,6 +35,10 @@ pub struct Loaded {
     pub program: Program,
     /// The test file; of a pipeline, its own `tests`.
     pub tests: Option<TestFile>,
+    /// The channel, if the file is one.
+    pub channel: Option<Channel>,
+    /// The style guide, if the file is one.
+    pub style_guide: Option<StyleGuide>,
     /// What is wrong, sorted.
     pub diagnostics: Vec<Diagnostic>,
     /// Where each imported file is imported; see [`Loaded::add_ways`].
@@ -55,13 +59,13 @@ impl Loaded {
 pub fn load(path: &Path, project: &Path, files: &dyn Files) -> Loaded {
     let mut loader = Loader::new(files, path, project);
     let path = paths::normalised(path);
-    let (kind, tests) = match loader.read(&path) {
+    let root = match loader.read(&path) {
         Ok(file) => loader.load_root(file),
         Err(problem) => {
             let file = loader.sources.add(paths::shown(&path), "");
             let message = format!("cannot read \"{}\": {problem}", paths::shown(&path));
             loader.diagnostics.push(Diagnostic::new(Code::MissingFile, Span::file_start(file), message).help("correct the path"));
-            (FileKind::Definitions, None)
+            Root::of(FileKind::Definitions)
         }
     };
     let program = loader.program();
@@ -69,9 +73,11 @@ pub fn load(path: &Path, project: &Path, files: &dyn Files) -> Loaded {
     add_ways(&loader.imported_at, &mut loader.diagnostics);
     diagnostic::sort(&mut loader.diagnostics);
     Loaded {
-        kind,
+        kind: root.kind,
         program,
-        tests,
+        tests: root.tests,
+        channel: root.channel,
+        style_guide: root.style_guide,
         diagnostics: loader.diagnostics,
         imported_at: loader.imported_at,
         cut_off: loader.cut_off,
@@ -79,31 +85,46 @@ pub fn load(path: &Path, project: &Path, files: &dyn Files) -> Loaded {
     }
 }
 
+/// The file that was asked for.
+struct Root {
+    kind: FileKind,
+    tests: Option<TestFile>,
+    channel: Option<Channel>,
+    style_guide: Option<StyleGuide>,
+}
+
+impl Root {
+    fn of(kind: FileKind) -> Root {
+        Root { kind, tests: None, channel: None, style_guide: None }
+    }
+}
+
 impl Loader<'_> {
-    fn load_root(&mut self, file: FileId) -> (FileKind, Option<TestFile>) {
+    fn load_root(&mut self, file: FileId) -> Root {
         let tree = self.tree(file);
-        let kind = lower::kind_of(&tree);
-        let mut tests = None;
-        match kind {
+        let mut root = Root::of(lower::kind_of(&tree));
+        match root.kind {
             FileKind::Pipeline => {
                 self.add_pipeline(file);
                 self.load_called();
                 let cases = self.lowering(file, |tree, world, found| lower::inline_tests(tree, file, world, found));
                 let pipeline = Spanned::new(self.path_of(file).to_path_buf(), Span::file_start(file));
-                tests = (!cases.is_empty()).then_some(TestFile { pipeline, cases });
+                root.tests = (!cases.is_empty()).then_some(TestFile { pipeline, cases });
             }
             FileKind::Test => {
-                tests = self.lowering(file, |tree, world, found| lower::test_file(tree, file, world, found));
-                if let Some(test) = &tests {
+                root.tests = self.lowering(file, |tree, world, found| lower::test_file(tree, file, world, found));
+                if let Some(test) = &root.tests {
                     self.load_tested(&test.pipeline);
                 }
             }
-            FileKind::Channel => drop(self.lowering(file, |tree, world, found| lower::channel(tree, file, world, found))),
-            FileKind::StyleGuide => drop(self.lowering(file, |tree, world, found| lower::style_guide(tree, file, world, found))),
+            FileKind::Channel => root.channel = self.lowering(file, |tree, world, found| lower::channel(tree, file, world, found)),
+            FileKind::StyleGuide => {
+                root.style_guide = self.lowering(file, |tree, world, found| lower::style_guide(tree, file, world, found));
+            }
             FileKind::Replies => drop(self.lowering(file, |tree, world, found| lower::replies(tree, file, world, found))),
             FileKind::Definitions => drop(self.load_definitions(file)),
         }
-        (kind, tests)
+        root
     }
 
     fn load_tested(&mut self, pipeline: &Spanned<PathBuf>) {

@@ -193,6 +193,18 @@ fn the_pages_show_what_happens() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+#[test]
+fn channels_and_style_guides_that_are_checked_alone_get_their_own_checks() {
+    let found = |folder: &str| -> Vec<(String, Vec<String>)> {
+        let codes =
+            |path: &str| codes(&check_file(Path::new(path), Path::new(PROJECT), &DiskFiles)).into_iter().map(str::to_owned).collect();
+        cases(folder).into_iter().map(|path| (path.clone(), codes(&path))).filter(|(_, codes): &(_, Vec<_>)| !codes.is_empty()).collect()
+    };
+    let with = |path: &str, code: &str| (format!("{PROJECT}/{path}.yaml"), vec![code.to_owned()]);
+    assert_eq!(found("channels"), [with("channels/bold_text", "F421"), with("channels/tiny", "F420")]);
+    assert_eq!(found("style_guides"), [with("style_guides/torn", "F430")]);
+}
+
 /// Line and code of each finding that is more than a remark.
 fn lines(checked: &Checked) -> Vec<(usize, &'static str)> {
     let graver = checked.diagnostics.iter().filter(|d| d.severity() != Severity::Info && d.span.file.0 == 0);
