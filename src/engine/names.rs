@@ -7,7 +7,7 @@ use super::Run;
 use super::schedule::not_filled;
 use super::state::{CachedValue, Instance, NodeRef};
 use crate::event::{Failure, Shared, StepStatus};
-use crate::model::{Channel, Filling, Form, StyleGuide, Text};
+use crate::model::{Channel, Filling, Form, Phrase, StyleGuide, Text};
 use crate::template::{self, Scope, Value as Named};
 
 /// More names than the run's own: `value`, `text`, `with` in checks, `with` in tools.
@@ -276,13 +276,26 @@ fn cached_if(cell: &CachedValue, keep: bool, make: impl FnOnce() -> Named) -> Na
 /// `channel`: its name, the keys of its file, and its rules as a prompt.
 fn channel_names(channel: Option<&Channel>) -> Value {
     let Some(channel) = channel else { return json!({ "name": null, "prompt": "" }) };
+    let markup = &channel.markup;
+    let escape: Map<_, _> = markup.escape.iter().map(|(character, sent)| (character.clone(), json!(sent))).collect();
     json!({
         "name": channel.name,
         "description": channel.description,
         "max_length": channel.max_length,
+        "length_unit": channel.length_unit.word(),
         "markdown": channel.markdown.words(),
         "emojis": channel.emojis,
+        "split": {
+            "at": channel.split.as_ref().map(|split| split.at.word()),
+            "most_parts": channel.split.as_ref().map_or(1, |split| split.most_parts),
+            "indicator": channel.split.as_ref().map_or("", |split| &split.indicator),
+        },
         "too_long": channel.too_long,
+        "body": channel.body.word(),
+        "markup": {
+            "bold": markup.bold, "italic": markup.italic, "strike": markup.strike, "code": markup.code, "bullet": markup.bullet,
+            "link": markup.link, "heading": markup.heading, "table": markup.table, "escape": escape,
+        },
         "prompt": crate::channel::prompt(channel),
     })
 }
@@ -290,6 +303,11 @@ fn channel_names(channel: Option<&Channel>) -> Value {
 /// `style`: its name, keys, and its rules as a prompt.
 fn style_names(style: Option<&StyleGuide>) -> Value {
     let Some(style) = style else { return json!({ "name": null, "prompt": "" }) };
+    let phrase = |phrase: &Phrase| match phrase {
+        Phrase::Off => json!(false),
+        Phrase::On => json!(true),
+        Phrase::Own(text) => json!(text),
+    };
     json!({
         "name": style.name,
         "version": style.version,
@@ -301,6 +319,14 @@ fn style_names(style: Option<&StyleGuide>) -> Value {
             "error": style.emojis.error, "info": style.emojis.info,
         },
         "humor": { "enabled": style.humor.enabled, "style": style.humor.style, "frequency": style.humor.frequency },
+        "formatting": {
+            "greeting": phrase(&style.formatting.greeting), "sign_off": phrase(&style.formatting.sign_off),
+            "use_user_name": style.formatting.use_user_name,
+        },
+        "words": {
+            "prefer": style.words.prefer.iter().map(|(left, right)| (left.clone(), json!(right))).collect::<Map<_, _>>(),
+            "avoid": style.words.avoid, "banned": style.words.banned,
+        },
         "prompt": crate::channel::style_prompt(style),
     })
 }

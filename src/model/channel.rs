@@ -42,6 +42,18 @@ pub enum LengthUnit {
     SmsSegments,
 }
 
+impl LengthUnit {
+    /// The word of the language.
+    pub fn word(self) -> &'static str {
+        match self {
+            LengthUnit::Characters => "characters",
+            LengthUnit::Utf16 => "utf16",
+            LengthUnit::Bytes => "bytes",
+            LengthUnit::SmsSegments => "sms_segments",
+        }
+    }
+}
+
 /// A set of Markdown features.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[expect(missing_docs, reason = "each field is the feature of that name")]
@@ -110,6 +122,17 @@ pub enum SplitAt {
     Word,
 }
 
+impl SplitAt {
+    /// The word of the language.
+    pub fn word(self) -> &'static str {
+        match self {
+            SplitAt::Paragraph => "paragraph",
+            SplitAt::Sentence => "sentence",
+            SplitAt::Word => "word",
+        }
+    }
+}
+
 /// What is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Body {
@@ -126,6 +149,17 @@ pub enum Body {
 }
 
 impl Body {
+    /// The word of the language.
+    pub fn word(self) -> &'static str {
+        match self {
+            Body::Text => "text",
+            Body::Markup => "markup",
+            Body::Markdown => "markdown",
+            Body::Html => "html",
+            Body::AdaptiveCard => "adaptive_card",
+        }
+    }
+
     /// The ending of a golden file that holds such a body.
     pub fn extension(self) -> &'static str {
         match self {

@@ -8,6 +8,8 @@ use crate::plan::StepIx;
 
 /// `channel`: the keys of its file, and `prompt`.
 pub(super) fn channel() -> Type {
+    let marks = ["bold", "italic", "strike", "code", "bullet", "link", "heading", "table"].map(|name| (name, Type::Any));
+    let markup = Type::object(marks.into_iter().chain([("escape", Type::open_object([]))]));
     Type::object([
         ("name", Type::Text),
         ("description", Type::Text),
@@ -15,16 +17,17 @@ pub(super) fn channel() -> Type {
         ("length_unit", Type::Text),
         ("markdown", Type::list(Type::Text)),
         ("emojis", Type::Boolean),
-        ("split", Type::Any),
+        ("split", Type::object([("at", Type::Text), ("most_parts", Type::Number), ("indicator", Type::Text)])),
         ("too_long", Type::Text),
         ("body", Type::Text),
-        ("markup", Type::Any),
+        ("markup", markup),
         ("prompt", Type::Text),
     ])
 }
 
 /// `style`: the keys of its file, and `prompt`.
 pub(super) fn style() -> Type {
+    let words = Type::list(Type::Text);
     let texts = |names: &[&'static str]| Type::object(names.iter().map(|name| (*name, Type::Any)));
     Type::object([
         ("name", Type::Text),
@@ -34,8 +37,8 @@ pub(super) fn style() -> Type {
         ("tone", texts(&["default", "error", "success"])),
         ("emojis", texts(&["enabled", "success", "warning", "error", "info"])),
         ("humor", texts(&["enabled", "style", "frequency"])),
-        ("formatting", Type::Any),
-        ("words", Type::Any),
+        ("formatting", Type::object([("greeting", Type::Any), ("sign_off", Type::Any), ("use_user_name", Type::Boolean)])),
+        ("words", Type::object([("prefer", Type::open_object([])), ("avoid", words.clone()), ("banned", words)])),
         ("prompt", Type::Text),
     ])
 }

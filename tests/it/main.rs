@@ -5,6 +5,7 @@
 mod check;
 mod golden;
 mod missing_data;
+mod names;
 mod readme;
 mod real_model;
 mod reference_systems;
