@@ -8,7 +8,7 @@ use regex::Regex;
 
 use super::clean::clean;
 use super::document::{Block, Item, Kind, Row, Run, Style, drop_empty, each_text, push, trim};
-use super::tags::{self, Piece};
+use super::tags::{self, Pairs, Piece};
 
 /// Deeper quotes and lists are joined to their parents: a text cannot make the room work without bound.
 const DEEPEST: usize = 8;
@@ -19,10 +19,10 @@ pub fn markdown_options() -> Options {
 }
 
 /// Reads a text. HTML is taken off: its known tags go, `b`, `i`, `s`, `code`, `a` and `br` keep their meaning, scripts, styles and
-/// frames go with their content; an image leaves its description. What only looks like a tag (`Vec<Item>`) stays text.
+/// frames go with their content; an image leaves its description. What only looks like a tag (`Vec<Item>`, a lone `<script>`) stays text.
 /// Returns the document and how many hostile characters it would have brought in by character references.
 pub(super) fn parse(text: &str) -> (Vec<Block>, usize) {
-    let mut reader = Reader::default();
+    let mut reader = Reader { pairs: Pairs::of(text), ..Reader::default() };
     for event in Parser::new_ext(text, markdown_options()) {
         reader.event(event);
     }
@@ -126,6 +126,9 @@ struct OpenList {
 
 #[derive(Default)]
 struct Reader {
+    pairs: Pairs,
+    /// Something was just left out: the space before it and the one after it are one.
+    is_gap: bool,
     blocks: Vec<Block>,
     runs: Vec<Run>,
     bold: u32,
@@ -307,19 +310,23 @@ impl Reader {
             code: code || self.html.code,
         };
         let style = if self.code.is_some() { Style::default() } else { style };
+        let is_gap = std::mem::take(&mut self.is_gap) && self.runs.last().is_some_and(|run| run.text.ends_with(' '));
+        let text = if is_gap { text.trim_start_matches(' ') } else { text };
         let link = self.links.last().cloned().flatten();
         let whole = link.is_some();
         push(&mut self.runs, Run { text: text.to_owned(), style, link, whole });
     }
 
     fn html(&mut self, html: &str) {
-        for piece in tags::scan(html) {
+        for piece in tags::scan(html, &self.pairs) {
             match piece {
                 Piece::Text(text) => self.text(&text, false),
+                Piece::Nothing => self.is_gap = true,
                 Piece::Tag { name, is_end, href, alt } => {
                     if let Some(hidden) = &self.hidden {
                         if is_end && *hidden == name {
                             self.hidden = None;
+                            self.is_gap = true;
                         }
                         continue;
                     }
@@ -336,7 +343,7 @@ impl Reader {
                         "td" | "th" => self.text(" ", false),
                         _ if tags::hides(&name) && !is_end => self.hidden = Some(name),
                         _ if tags::breaks(&name) => self.line(),
-                        _ => {}
+                        _ => self.is_gap = true,
                     }
                 }
             }
@@ -344,6 +351,9 @@ impl Reader {
     }
 
     fn line(&mut self) {
+        if let Some(last) = self.runs.last_mut() {
+            last.text.truncate(last.text.trim_end_matches(' ').len());
+        }
         if self.runs.last().is_some_and(|run| !run.text.ends_with('\n')) {
             self.text("\n", false);
         }
@@ -366,6 +376,7 @@ impl Reader {
     fn end_block(&mut self) {
         self.html = Style::default();
         self.hidden = None;
+        self.is_gap = false;
         self.links.clear();
     }
 

@@ -1,10 +1,14 @@
 //! HTML inside a text: which of it are tags, and what they mean for a reader.
 
+use std::collections::HashSet;
+
 /// A piece of HTML.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Piece {
     /// Text, with its character references read.
     Text(String),
+    /// A comment or declaration.
+    Nothing,
     /// A start or end tag of a known element, its name in small letters.
     Tag { name: String, is_end: bool, href: Option<String>, alt: Option<String> },
 }
@@ -24,6 +28,35 @@ fn listed(list: &str, name: &str) -> bool {
     list.split(' ').any(|word| !word.is_empty() && word == name)
 }
 
+/// Elements of one tag, and those whose end tag may be left out (WHATWG HTML, sections 13.1.2 and 13.1.2.4).
+const SINGLE: &str = " area base basefont bgsound body br caption col colgroup dd dt embed frame head hr html image img input isindex keygen \
+li link meta optgroup option p param plaintext rp rt source tbody td tfoot th thead tr track wbr ";
+
+/// The tags that a text holds, by name: a bare start tag of an element that must be closed, in a text without such an end tag, is
+/// no markup but something that looks like it, such as a project called `<script>`; so is an end tag without a start.
+#[derive(Debug, Default)]
+pub(super) struct Pairs {
+    starts: HashSet<String>,
+    ends: HashSet<String>,
+}
+
+impl Pairs {
+    /// Of a whole text.
+    pub(super) fn of(text: &str) -> Pairs {
+        let mut pairs = Pairs::default();
+        for rest in text.split('<').skip(1) {
+            let (names, rest) = rest.strip_prefix('/').map_or((&mut pairs.starts, rest), |rest| (&mut pairs.ends, rest));
+            let length = rest.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(rest.len());
+            names.insert(rest[..length].to_ascii_lowercase());
+        }
+        pairs
+    }
+
+    fn has_both(&self, name: &str) -> bool {
+        listed(SINGLE, name) || self.starts.contains(name) && self.ends.contains(name)
+    }
+}
+
 /// The content of such an element is not text.
 pub(super) fn hides(name: &str) -> bool {
     name != "embed" && listed(HIDING, name)
@@ -34,18 +67,18 @@ pub(super) fn breaks(name: &str) -> bool {
     listed(BREAKING, name)
 }
 
-/// Reads HTML into text and tags. Comments and declarations are left out; what is no tag stays text.
-pub(super) fn scan(html: &str) -> Vec<Piece> {
+/// Reads HTML into text and tags; what is no tag stays text. `pairs` is of the text that the HTML stands in.
+pub(super) fn scan(html: &str, pairs: &Pairs) -> Vec<Piece> {
     let mut pieces = vec![];
     let mut text = String::new();
     let mut rest = html;
     while let Some(at) = rest.find('<') {
         text.push_str(&rest[..at]);
         rest = &rest[at..];
-        match tag(rest) {
+        match tag(rest, pairs) {
             Some((piece, length)) => {
                 flush(&mut text, &mut pieces);
-                pieces.extend(piece);
+                pieces.push(piece);
                 rest = &rest[length..];
             }
             None => {
@@ -66,14 +99,13 @@ fn flush(text: &mut String, pieces: &mut Vec<Piece>) {
     }
 }
 
-/// The tag at the start of `html` (`None` inside for a comment) and its length.
-fn tag(html: &str) -> Option<(Option<Piece>, usize)> {
+/// The tag at the start of `html` and its length.
+fn tag(html: &str, pairs: &Pairs) -> Option<(Piece, usize)> {
     if html.starts_with("<!--") {
-        let end = html.find("-->").map_or(html.len(), |at| at + 3);
-        return Some((None, end));
+        return Some((Piece::Nothing, html.find("-->")? + 3));
     }
     if html.starts_with("<!") || html.starts_with("<?") {
-        return Some((None, html.find('>').map_or(html.len(), |at| at + 1)));
+        return Some((Piece::Nothing, html.find('>')? + 1));
     }
     let is_end = html.starts_with("</");
     let from = if is_end { 2 } else { 1 };
@@ -115,7 +147,8 @@ fn tag(html: &str) -> Option<(Option<Piece>, usize)> {
             _ => {}
         }
     }
-    Some((Some(Piece::Tag { name, is_end, href, alt }), at))
+    let is_bare = html.get(from + length..at).is_some_and(|inside| inside.chars().all(|c| c.is_whitespace() || matches!(c, '/' | '>')));
+    (!is_bare || pairs.has_both(&name)).then_some((Piece::Tag { name, is_end, href, alt }, at))
 }
 
 /// Character references: the five of XML, the space, and numbers.
@@ -165,27 +198,38 @@ fn character(name: &str) -> Option<char> {
 mod tests {
     use super::*;
 
+    fn alone(html: &str) -> Vec<Piece> {
+        scan(html, &Pairs::of(html))
+    }
+
     #[test]
     fn known_elements_are_tags_and_all_else_is_text() {
-        let pieces = scan("a <b class='x'>c</b> Vec<Item> 1 < 2 &amp; &#33;<!-- x -->");
+        let pieces = alone("a <b class='x'>c</b> Vec<Item> 1 < 2 &amp; &#33;<!-- x -->");
         let tag = |is_end| Piece::Tag { name: "b".into(), is_end, href: None, alt: None };
         assert_eq!(
             pieces,
-            [Piece::Text("a ".into()), tag(false), Piece::Text("c".into()), tag(true), Piece::Text(" Vec<Item> 1 < 2 & !".into())]
+            [
+                Piece::Text("a ".into()),
+                tag(false),
+                Piece::Text("c".into()),
+                tag(true),
+                Piece::Text(" Vec<Item> 1 < 2 & !".into()),
+                Piece::Nothing,
+            ]
         );
     }
 
     #[test]
     fn attributes_are_read_with_and_without_quotes() {
-        let pieces = scan("<a title=\"<x>\" HREF=https://a.example/x?a=1&amp;b=2>t<img/alt='é>'src=y>");
+        let pieces = alone("<a title=\"<x>\" HREF=https://a.example/x?a=1&amp;b=2>t<img/alt='é>'src=y>");
         assert_eq!(pieces[0], Piece::Tag { name: "a".into(), is_end: false, href: Some("https://a.example/x?a=1&b=2".into()), alt: None });
         assert_eq!(pieces[2], Piece::Tag { name: "img".into(), is_end: false, href: None, alt: Some("é>".into()) });
     }
 
     #[test]
     fn a_tag_without_end_takes_the_rest() {
-        assert_eq!(scan("x<img src=https://evil.example/?").len(), 2);
-        assert_eq!(scan("<"), [Piece::Text("<".into())]);
-        assert_eq!(scan("<a é"), [Piece::Tag { name: "a".into(), is_end: false, href: None, alt: None }]);
+        assert_eq!(alone("x<img src=https://evil.example/?").len(), 2);
+        assert_eq!(alone("<"), [Piece::Text("<".into())]);
+        assert_eq!(alone("<a é"), [Piece::Tag { name: "a".into(), is_end: false, href: None, alt: None }]);
     }
 }

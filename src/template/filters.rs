@@ -65,6 +65,7 @@ static FILTERS: &[Filter] = &[
     filter("date", &["format"], 1, date::date),
     filter("table", &[], 0, markdown::table),
     filter("bullets", &[], 0, markdown::bullets),
+    filter("escape_markdown", &[], 0, markdown::escape_markdown),
 ];
 
 /// The filters that the tree has forms of its own for, since they run another filter or test.

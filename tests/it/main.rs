@@ -4,6 +4,7 @@
 
 mod check;
 mod golden;
+mod markdown;
 mod missing_data;
 mod names;
 mod readme;

@@ -24,7 +24,7 @@ pub(super) fn render(blocks: &[Block]) -> Value {
                     flush(&mut text, &mut body);
                 }
                 text.push_str(&edge(block, &mut begun));
-                text.push_str(&write(&block.runs, &Card));
+                text.push_str(&written(&block.runs));
                 continue;
             }
             _ => flush(&mut text, &mut body),
@@ -34,11 +34,11 @@ pub(super) fn render(blocks: &[Block]) -> Value {
                 let size = if *level <= 2 { "Large" } else { "Medium" };
                 let mut runs = block.runs.clone();
                 runs.iter_mut().for_each(|run| run.style.bold = false);
-                body.push(json!({ "type": "TextBlock", "text": write(&runs, &Card), "wrap": true, "weight": "Bolder", "size": size }));
+                body.push(json!({ "type": "TextBlock", "text": written(&runs), "wrap": true, "weight": "Bolder", "size": size }));
             }
-            Kind::Code(_) => {
-                body.push(json!({ "type": "TextBlock", "text": Card.text(&plain(&block.runs)), "wrap": true, "fontType": "Monospace" }))
-            }
+            Kind::Code(_) => body.push(
+                json!({ "type": "TextBlock", "text": own_lines(&Card.text(&plain(&block.runs))), "wrap": true, "fontType": "Monospace" }),
+            ),
             Kind::Row(row) => {
                 let mut rows = vec![cells(&row.header)];
                 if !row.cells.is_empty() {
@@ -66,6 +66,21 @@ fn flush(text: &mut String, body: &mut Vec<Value>) {
     }
 }
 
+fn written(runs: &[Run]) -> String {
+    own_lines(&write(runs, &Card))
+}
+
+/// Lines of which none begins an element of a list: those begin with [`edge`].
+fn own_lines(text: &str) -> String {
+    let own = |line: &str| {
+        let digits = line.len() - line.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+        let mark = line[digits..].chars().next().filter(|mark| if digits == 0 { "-+".contains(*mark) } else { ".)".contains(*mark) });
+        let is_list = mark.is_some_and(|_| line[digits + 1..].chars().next().is_none_or(char::is_whitespace));
+        if is_list { format!("{}\\{}", &line[..digits], &line[digits..]) } else { line.to_owned() }
+    };
+    text.split('\n').map(own).collect::<Vec<_>>().join("\n")
+}
+
 /// What an element of a list begins with.
 fn edge(block: &Block, begun: &mut HashSet<u32>) -> String {
     match block.items.last() {
@@ -80,7 +95,7 @@ fn edge(block: &Block, begun: &mut HashSet<u32>) -> String {
 fn cells(cells: &[Vec<Run>]) -> Value {
     let cells: Vec<Value> = cells
         .iter()
-        .map(|cell| json!({ "type": "TableCell", "items": [{ "type": "TextBlock", "text": write(cell, &Card), "wrap": true }] }))
+        .map(|cell| json!({ "type": "TableCell", "items": [{ "type": "TextBlock", "text": written(cell), "wrap": true }] }))
         .collect();
     json!({ "type": "TableRow", "cells": cells })
 }

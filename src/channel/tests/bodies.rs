@@ -298,3 +298,20 @@ fn a_card_has_texts_headings_and_tables() {
     assert!(formatted.text.starts_with("Week\n\nYou logged 32 of 40 hours in flow, see the sheet (https://a.example/s)."));
     assert!(formatted.markdown_removed, "strike and code are not for cards");
 }
+
+#[test]
+fn a_text_of_a_card_is_a_list_only_where_it_is_one() {
+    let source = "1\\. Atlas  \n\\- b\n\n# \\+ c\n\n- \\- d\n- -5 to 12.5\n\n| \\- e | 3) |\n|---|---|\n| - | 2026-11-18 |";
+    let card = one(source, &channel(Body::AdaptiveCard, Features::FULL)).parts[0].content.to_string();
+    for text in [
+        "\"1\\\\. Atlas\\n\\n\\\\- b\"",
+        "\"\\\\+ c\"",
+        "\"- \\\\- d\\r- -5 to 12.5\"",
+        "\"\\\\- e\"",
+        "\"3\\\\)\"",
+        "\"\\\\-\"",
+        "\"2026-11-18\"",
+    ] {
+        assert!(card.contains(&format!("\"text\":{text}")), "no {text} in {card}");
+    }
+}

@@ -92,6 +92,30 @@ fn text_that_looks_like_marks_stays_text() {
 }
 
 #[test]
+fn what_only_looks_like_a_tag_stays_visible() {
+    for (source, expected) in [
+        ("Project <script>: 8 h", "Project <script>: 8 h"),
+        ("<script>", "<script>"),
+        ("<title> and </time> and <B>", "<title> and </time> and <B>"),
+        ("<b>, then <i> x", "<b>, then <i> x"),
+        ("<section>\n\nrest", "<section>\n\nrest"),
+        ("a <!-- never closed", "a <!-- never closed"),
+        ("<!-- never closed\n\nrest", "<!-- never closed\n\nrest"),
+        ("<!DOCTYPE x", "<!DOCTYPE x"),
+        // Real markup: it has both its tags, needs no second one, or has attributes.
+        ("<b>a</b> b <span>c</span><br>d <p>e", "a b c\nd\ne"),
+        ("a <script>b</script> c", "a c"),
+        ("a <script src=x> c", "a"),
+        ("a <!-- b --> c", "a c"),
+        ("a <span></span> <em>b</em>  c", "a b  c"),
+    ] {
+        assert_eq!(text(source, &plain()), expected, "{source:?}");
+    }
+    assert_eq!(html("<script> & <b>"), "<p>&lt;script&gt; &amp; &lt;b&gt;</p>");
+    assert_eq!(text("*a* <script>", &channel(Body::Markdown, Features::FULL)), "*a* \\<script>");
+}
+
+#[test]
 fn no_image_script_or_strange_address_survives_in_any_body() {
     let hostile = "![pic](https://evil.example/1.png) <img src=https://evil.example/2.png alt=two> [![a](https://evil.example/3.png)][r]\n\n\
         <script>fetch('https://evil.example/4')</script>\n\n<style>@import url(https://evil.example/5)</style>\n\n[x](javascript:alert(1)) \

@@ -20,7 +20,7 @@ fn the_lists_of_filters_and_tests_are_exactly_those_of_the_language() {
     let mut known = names();
     known.sort_unstable();
     let mut expected: Vec<&str> = "default join split length upper lower title trim replace truncate round int float first last sort \
-        unique sum min max map selectattr rejectattr items tojson date table bullets"
+        unique sum min max map selectattr rejectattr items tojson date table bullets escape_markdown"
         .split_whitespace()
         .collect();
     expected.sort_unstable();
@@ -169,9 +169,51 @@ fn table_makes_a_markdown_table_whose_cells_stay_cells() {
 }
 
 #[test]
+fn cells_and_list_elements_stay_what_they_are() {
+    let rows = json!({"rows": [{"*day*": "R&D *Atlas*", "n": -5}, {"*day*": "<b>&lt;\n# x", "n": "- 1"}]});
+    assert_eq!(
+        printed("{{ rows | table }}\n{{ rows | map(attribute='*day*') | bullets }}", rows),
+        "| \\*day\\* | n |\n| --- | --- |\n| R&D \\*Atlas\\* | -5 |\n| \\<b>\\&lt; # x | - 1 |\n- R&D \\*Atlas\\*\n- \\<b>\\&lt;\n  \\# x"
+    );
+    gives("['a-b', '- c', '1. d', 'e\n\nf'] | bullets", json!("- a-b\n- \\- c\n- 1\\. d\n- e\n  f"));
+}
+
+#[test]
+fn escape_markdown_makes_a_text_that_reads_as_the_value() {
+    for (value, escaped) in [
+        ("plain text, 8.5 h (of 40)!", "plain text, 8.5 h (of 40)!"),
+        ("R&D *Atlas*", "R&D \\*Atlas\\*"),
+        ("client_id _x_ __", "client_id \\_x\\_ \\_\\_"),
+        ("a < b > c & d &amp; &#60; &x", "a < b > c & d \\&amp; \\&#60; &x"),
+        ("<script>x</script><!-- y --><?z", "\\<script>x\\</script>\\<!-- y -->\\<?z"),
+        ("[x](y) ![p](q)", "\\[x\\](y) !\\[p\\](q)"),
+        ("`a` ~~b~~ c|d e\\f", "\\`a\\` \\~\\~b\\~\\~ c\\|d e\\\\f"),
+        ("# a", "\\# a"),
+        ("#a ####### b", "#a ####### b"),
+        ("- a", "\\- a"),
+        ("-5 +49 a-b", "-5 +49 a-b"),
+        ("+", "\\+"),
+        ("> a", "\\> a"),
+        ("12. a", "12\\. a"),
+        ("3) a", "3\\) a"),
+        ("12.5", "12.5"),
+        ("---", "\\---"),
+        ("===", "\\==="),
+        (":-:", "\\:-:"),
+        ("  a\r\n\n    - b  \n", "a\n\\- b"),
+        ("", ""),
+    ] {
+        assert_eq!(printed("{{ v | escape_markdown }}", json!({ "v": value })), escaped, "{value:?}");
+    }
+    gives("8.5 | escape_markdown", json!("8.5"));
+    gives("none | escape_markdown", json!(""));
+    assert!(error("{{ [1] | escape_markdown }}", json!({})).contains("takes a text"));
+}
+
+#[test]
 fn bullets_makes_a_list() {
     gives("['a', 'b\nc', 3] | bullets", json!("- a\n- b\n  c\n- 3"));
-    gives("map | bullets", json!("- b: 1\n- a: [2]"));
+    gives("map | bullets", json!("- b: 1\n- a: \\[2\\]"));
     gives("[] | bullets", json!(""));
     assert!(error("{{ 'a' | bullets }}", json!({})).contains("takes a list"));
 }

@@ -261,6 +261,7 @@ fn sensible() -> impl Strategy<Value = String> {
                 "|sum",
                 "|unique",
                 "|bullets",
+                "|escape_markdown",
                 "|round",
                 "|date('%Y')",
                 "|split",
