@@ -69,7 +69,8 @@ impl Number {
                 (_, Ok(large)) => Ok(Value::from(large)),
                 _ => Err(too_large()),
             },
-            Number::Float(float) if float.is_finite() => Ok(Value::from(float)),
+            // Zero has no sign, so 0 is added: -0.0 becomes 0.0.
+            Number::Float(float) if float.is_finite() => Ok(Value::from(float + 0.0)),
             Number::Float(_) => Err(too_large()),
         }
     }
@@ -108,11 +109,11 @@ impl Number {
         }
     }
 
-    /// The order of two numbers, whole or not.
+    /// The order of two numbers, whole or not; zero has no sign.
     pub(super) fn order(self, other: Number) -> Ordering {
         match (self, other) {
             (Number::Whole(a), Number::Whole(b)) => a.cmp(&b),
-            (a, b) => a.float().total_cmp(&b.float()),
+            (a, b) => (a.float() + 0.0).total_cmp(&(b.float() + 0.0)),
         }
     }
 }

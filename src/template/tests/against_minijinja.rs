@@ -75,6 +75,24 @@ fn filters_with_their_names_give_what_theirs_give() {
     }
 }
 
+#[test]
+fn zero_has_no_sign() {
+    for condition in [
+        "(0 * 0) == ((-5) % -(x if (2) > (list[1] - 0) else 0))",
+        "0 == -5 % -2.5",
+        "0.0 == 0.0 * -1",
+        "not (0 < 0.0 * -1) and not (0 > 0.0 * -1)",
+        "(0.0 * -1) in [0]",
+        "([0, 0.0 * -1] | unique | length) == 1",
+    ] {
+        let source = format!("{{% if {condition} %}}a{{% else %}}b{{% endif %}}");
+        assert_eq!(printed(&source, data()), "a", "{condition}");
+        same(&source);
+    }
+    assert_eq!(fill("{{ -5 % -2.5 }}", data()).to_string(), "0.0", "and none is written");
+    assert_eq!(fill("{{ v == 0 }}", json!({ "v": -0.0 })), json!(true), "whatever the data hold");
+}
+
 fn number() -> impl Strategy<Value = String> + Clone {
     let leaf = prop_oneof![(0..30i64).prop_map(|n| n.to_string()), Just("n".to_owned()), Just("x".to_owned()), Just("list[1]".to_owned())];
     leaf.prop_recursive(4, 24, 2, |inner| {
