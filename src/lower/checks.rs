@@ -1,6 +1,7 @@
 //! Scorecards, criteria and the checks that need no model.
 
 use super::context::{Lower, quoted};
+use super::ids::Ids;
 use super::keys;
 use super::reader::Reader;
 use crate::diagnostic::{Code, Diagnostic};
@@ -26,10 +27,10 @@ pub fn scorecard(lower: &Lower, owner: &str, span: Span, node: &Node) -> Scoreca
 
 /// The section `criteria`.
 pub fn criteria(keys: &Reader) -> Vec<Criterion> {
-    let mut criteria: Vec<Criterion> = vec![];
+    let (mut criteria, mut ids) = (vec![], Ids::default());
     for (index, node) in keys.list("criteria").unwrap_or_default().iter().enumerate() {
         if let Some(criterion) = criterion(keys.lower, node, index + 1) {
-            keys.lower.check_unique("criteria", &criterion.id, criteria.iter().map(|other| &other.id));
+            keys.lower.check_unique("criteria", &criterion.id, ids.take(&criterion.id));
             criteria.push(criterion);
         }
     }

@@ -119,12 +119,12 @@ impl<'w> Lower<'w> {
         None
     }
 
-    /// F013: two of one id in one place. `seen` are those before it.
-    pub fn check_unique<'a>(&self, what: &str, id: &Spanned<String>, seen: impl IntoIterator<Item = &'a Spanned<String>>) {
-        if let Some(first) = seen.into_iter().find(|other| other.value == id.value) {
+    /// F013: two of one id in one place. `first` is where it was used before.
+    pub fn check_unique(&self, what: &str, id: &Spanned<String>, first: Option<Span>) {
+        if let Some(first) = first {
             self.report(
                 Diagnostic::new(Code::DuplicateId, id.span, format!("two {what} are called {}", quoted(&id.value)))
-                    .related(first.span, "first used here")
+                    .related(first, "first used here")
                     .help("rename one of the two"),
             );
         }

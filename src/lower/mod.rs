@@ -12,6 +12,7 @@ mod context;
 mod data;
 mod definitions;
 mod fields;
+mod ids;
 pub mod keys;
 mod kinds;
 mod models;

@@ -7,9 +7,10 @@ use super::context::{Lower, quoted};
 use super::data::person;
 use super::definitions::{self, Section};
 use super::fields::FieldRole;
+use super::ids::Around;
 use super::keys;
 use super::reader::Reader;
-use super::steps::{Scope, check_reserved, ids, steps};
+use super::steps::{Scope, check_reserved, steps};
 use super::testing;
 use super::world::World;
 use crate::diagnostic::{Code, Diagnostic};
@@ -41,11 +42,11 @@ pub fn pipeline(tree: &Node, file: FileId, world: &mut dyn World, diagnostics: &
     pipeline.style_guide = keys.name("style_guide").and_then(|name| style_guide(&lower, &name));
     pipeline.policy = keys.name("policy");
     pipeline.limits = limits(&keys);
-    let mut around = vec![];
+    let mut around = Around::default();
     for (key, list) in [("steps", &mut pipeline.steps), ("on_failure", &mut pipeline.on_failure), ("finally", &mut pipeline.finally)] {
         let nodes = keys.filled_list(key).unwrap_or_default();
         *list = steps(&lower, nodes, &Scope { around: around.clone(), ..Scope::default() });
-        around.extend(ids(nodes));
+        around = around.and(nodes);
     }
     pipeline.outputs = outputs(&keys);
     pipeline

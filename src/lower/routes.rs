@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::context::{Lower, quoted};
+use super::ids::Ids;
 use super::keys;
 use super::reader::Reader;
 use super::steps::{Scope, check_reserved, step, steps};
@@ -18,10 +19,10 @@ const OTHERWISE: &str = "otherwise";
 /// Reads a route; `inside` is where its cases stand (`facts/`).
 pub fn route(keys: &Reader, inside: &Scope) -> Option<RouteStep> {
     let subject = keys.expression("route");
-    let mut cases: Vec<Case> = vec![];
+    let (mut cases, mut ids) = (vec![], Ids::default());
     for (index, node) in keys.filled_list("cases").unwrap_or_default().iter().enumerate() {
         if let Some(case) = case(keys.lower, node, index + 1, inside) {
-            keys.lower.check_unique("cases", &case.id, cases.iter().map(|other| &other.id));
+            keys.lower.check_unique("cases", &case.id, ids.take(&case.id));
             cases.push(case);
         }
     }

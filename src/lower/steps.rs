@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::context::{Lower, quoted};
+use super::ids::{Around, Ids};
 use super::keys::{self, Place};
 use super::kinds;
 use super::models::retry;
@@ -51,21 +52,15 @@ pub struct Scope {
     /// The path before the ids: `facts/report/`.
     pub path: String,
     /// Ids that may not be used again, because a step in this list can read them: those of the lists around.
-    pub around: Vec<Spanned<String>>,
+    pub around: Around,
     /// The `for_each` step it stands in.
     pub looped_by: Option<String>,
 }
 
-/// The ids that the steps of a list have, as far as they can be read.
-pub fn ids(list: &[Node]) -> Vec<Spanned<String>> {
-    let ids = list.iter().filter_map(|node| node.as_map()?.get("id"));
-    ids.filter_map(|node| Some(Spanned::new(node.as_scalar()?.text.clone(), node.span))).collect()
-}
-
 /// The steps of a list. Each becomes a step, however broken it is.
 pub fn steps(lower: &Lower, list: &[Node], scope: &Scope) -> Vec<Arc<Step>> {
-    let inner = Scope { around: scope.around.iter().cloned().chain(ids(list)).collect(), ..scope.clone() };
-    let mut steps: Vec<Arc<Step>> = vec![];
+    let inner = Scope { around: scope.around.and(list), ..scope.clone() };
+    let (mut steps, mut ids) = (vec![], Ids::default());
     for (index, node) in list.iter().enumerate() {
         let written = node.as_map().and_then(|map| map.get("id")).and_then(Node::as_scalar).map(|scalar| scalar.text.clone());
         let unknown = format!("step {}", index + 1);
@@ -74,8 +69,10 @@ pub fn steps(lower: &Lower, list: &[Node], scope: &Scope) -> Vec<Arc<Step>> {
         let mut step = step(keys.as_ref(), kind, node, &inner);
         if step.id.value.is_empty() {
             step.id.value = unknown;
+            ids.take(&step.id);
         } else {
-            lower.check_unique("steps", &step.id, steps.iter().map(|step| &step.id).chain(&scope.around));
+            let first = ids.take(&step.id).or_else(|| scope.around.first(&step.id.value));
+            lower.check_unique("steps", &step.id, first);
         }
         steps.push(Arc::new(step));
     }

@@ -6,6 +6,7 @@ use indexmap::IndexMap;
 
 use super::checks::expected;
 use super::context::{Lower, quoted};
+use super::ids::Ids;
 use super::keys;
 use super::models::failure_kind;
 use super::reader::Reader;
@@ -39,10 +40,10 @@ pub fn test_file(tree: &Node, file: FileId, world: &mut dyn World, diagnostics: 
 
 /// The cases of a list.
 pub fn cases(lower: &Lower, list: &[Node], shared: &Shared) -> Vec<TestCase> {
-    let mut cases: Vec<TestCase> = vec![];
+    let (mut cases, mut ids) = (vec![], Ids::default());
     for (index, node) in list.iter().enumerate() {
         if let Some(case) = case(lower, node, index + 1, shared) {
-            lower.check_unique("cases", &case.id, cases.iter().map(|other| &other.id));
+            lower.check_unique("cases", &case.id, ids.take(&case.id));
             cases.push(case);
         }
     }

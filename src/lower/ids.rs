@@ -1,0 +1,85 @@
+//! Which ids are taken: looked up, never searched for, so that long lists cost no more than their length.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::rc::Rc;
+
+use crate::source::{Span, Spanned};
+use crate::syntax::Node;
+
+/// The ids of one list, each with the place where it was used first.
+#[derive(Debug, Default)]
+pub struct Ids(HashMap<String, Span>);
+
+impl Ids {
+    /// Takes an id; gives the place of its first use if it was taken before.
+    pub fn take(&mut self, id: &Spanned<String>) -> Option<Span> {
+        match self.0.entry(id.value.clone()) {
+            Entry::Occupied(first) => Some(*first.get()),
+            Entry::Vacant(free) => {
+                free.insert(id.span);
+                None
+            }
+        }
+    }
+}
+
+/// The ids of the lists of steps around a list. Lists inside one another share those around them.
+#[derive(Debug, Clone, Default)]
+pub struct Around(Option<Rc<(Around, Ids)>>);
+
+impl Around {
+    /// These lists, and inside them one more, whose ids count as far as they can be read.
+    pub fn and(&self, list: &[Node]) -> Around {
+        let mut ids = Ids::default();
+        for node in list {
+            let id = node.as_map().and_then(|map| map.get("id"));
+            if let Some((id, scalar)) = id.and_then(|node| Some((node, node.as_scalar()?))) {
+                ids.take(&Spanned::new(scalar.text.clone(), id.span));
+            }
+        }
+        Around(Some(Rc::new((self.clone(), ids))))
+    }
+
+    /// Where an id was used first, in the outermost list that has it.
+    pub fn first(&self, id: &str) -> Option<Span> {
+        let (outer, ids) = self.0.as_deref()?;
+        outer.first(id).or_else(|| ids.0.get(id).copied())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::source::FileId;
+    use crate::syntax::{Scalar, Style};
+
+    fn at(id: &str, start: usize) -> Spanned<String> {
+        Spanned::new(id.to_owned(), Span::new(FileId(0), start, start + 1))
+    }
+
+    fn step(id: &str, start: usize) -> Node {
+        use crate::syntax::{Key, Map, NodeKind};
+        let span = Span::new(FileId(0), start, start + 1);
+        let scalar = Scalar { text: id.to_owned(), style: Style::Plain, value: id.into(), offsets: vec![] };
+        let entries = vec![(Key { text: "id".to_owned(), span }, Node { span, kind: NodeKind::Scalar(scalar) })];
+        Node { span, kind: NodeKind::Map(Map { entries, is_cut: false }) }
+    }
+
+    #[test]
+    fn the_first_use_of_an_id_is_kept() {
+        let mut ids = Ids::default();
+        assert_eq!(ids.take(&at("a", 1)), None);
+        assert_eq!(ids.take(&at("a", 5)), Some(at("a", 1).span));
+        assert_eq!(ids.take(&at("a", 9)), Some(at("a", 1).span));
+    }
+
+    #[test]
+    fn the_outermost_list_that_has_an_id_is_named_first() {
+        let outer = Around::default().and(&[step("a", 1), step("b", 3), step("b", 5)]);
+        let inner = outer.and(&[step("b", 7), step("c", 9)]);
+        let starts = ["a", "b", "c", "d"].map(|id| inner.first(id).map(|span| span.start));
+        assert_eq!(starts, [Some(1), Some(3), Some(9), None]);
+        assert_eq!(outer.first("c"), None);
+    }
+}
