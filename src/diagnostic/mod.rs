@@ -4,11 +4,13 @@
 //! and one function in the room that owns it (`syntax`, `lower`, `template`, `plan` or a file of `rules`).
 
 mod codes;
+mod quote;
 mod suggest;
 mod suppress;
 mod visible;
 
 pub use codes::{Code, Severity};
+pub use quote::{LONGEST_MESSAGE, LONGEST_QUOTE, cut, quoted};
 pub use suggest::{Hints, did_you_mean, in_words, nearest};
 pub use suppress::{Judged, Suppressed, Suppression, suppress};
 pub use visible::{escaped, is_invisible, visible, visible_lines};
@@ -74,6 +76,14 @@ impl Diagnostic {
     /// How grave it is.
     pub fn severity(&self) -> Severity {
         self.code.severity()
+    }
+}
+
+/// A way from name to name: `a -> b -> c`. The middle of a long one is left out.
+pub fn way(names: &[&str]) -> String {
+    match names {
+        [a, b, c, d, _, _, .., x, y, z] => format!("{} -> … -> {}", [*a, b, c, d].join(" -> "), [*x, y, z].join(" -> ")),
+        all => all.join(" -> "),
     }
 }
 

@@ -11,13 +11,21 @@ pub fn nearest<'a>(written: &str, allowed: impl IntoIterator<Item = &'a str>) ->
     } else {
         3
     };
-    let lower = written.to_lowercase();
-    let mut found: Vec<(usize, &str)> = allowed
-        .into_iter()
-        .filter(|name| *name != written)
-        .map(|name| (distance(&lower, &name.to_lowercase(), most), name))
-        .filter(|(edits, name)| *edits <= most && *edits < name.chars().count())
-        .collect();
+    let lower: Vec<char> = written.to_lowercase().chars().collect();
+    let mut other: Vec<char> = vec![];
+    let mut found: Vec<(usize, &str)> = vec![];
+    for name in allowed {
+        // Most names are too long or too short; that is seen at once.
+        if name == written || (name.is_ascii() && name.len().abs_diff(lower.len()) > most) {
+            continue;
+        }
+        other.clear();
+        other.extend(name.chars().flat_map(char::to_lowercase));
+        let edits = distance(&lower, &other, most);
+        if edits <= most && edits < name.chars().count() {
+            found.push((edits, name));
+        }
+    }
     found.sort();
     found.dedup();
     let best = found.first().map(|(edits, _)| *edits);
@@ -70,9 +78,12 @@ impl Hints {
 }
 
 /// Edits between two texts (insert, delete, change, swap of neighbours); gives up above `most`.
-fn distance(a: &str, b: &str, most: usize) -> usize {
-    let a: Vec<char> = a.chars().collect();
-    let b: Vec<char> = b.chars().collect();
+fn distance(a: &[char], b: &[char], most: usize) -> usize {
+    // What both begin and end with needs no edit.
+    let same = a.iter().zip(b).take_while(|(a, b)| a == b).count();
+    let (a, b) = (&a[same..], &b[same..]);
+    let same = a.iter().rev().zip(b.iter().rev()).take_while(|(a, b)| a == b).count();
+    let (a, b) = (&a[..a.len() - same], &b[..b.len() - same]);
     if a.len().abs_diff(b.len()) > most {
         return most + 1;
     }
@@ -87,6 +98,10 @@ fn distance(a: &str, b: &str, most: usize) -> usize {
                 row[j] = row[j].min(before_last[j - 2] + 1);
             }
         }
+        // A swap may still mend what stands one row above.
+        if row.iter().chain(&last).all(|edits| *edits > most) {
+            return most + 1;
+        }
         before_last = std::mem::replace(&mut last, row);
     }
     last[b.len()]
@@ -95,6 +110,20 @@ fn distance(a: &str, b: &str, most: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn giving_up_early_changes_no_answer() {
+        let names = ["ab", "ba", "abc", "acb", "xabc", "bacd", "abdc", "abcd", "dabc", "a", "", "abcdefgh", "bacdfegh", "ABCD", "äbcd"];
+        for a in names {
+            for b in names {
+                let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
+                let full = distance(&a, &b, 99);
+                for most in 0..4 {
+                    assert_eq!(distance(&a, &b, most).min(most + 1), full.min(most + 1), "{a:?} {b:?} {most}");
+                }
+            }
+        }
+    }
 
     #[test]
     fn a_swap_is_one_edit_and_short_names_allow_one() {

@@ -1,7 +1,9 @@
 //! `# flow-ignore: F105 reason`: findings an author has looked at and wants to hide.
 
+use std::collections::{HashMap, HashSet};
+
 use super::{Code, Diagnostic};
-use crate::source::{Sources, Span};
+use crate::source::{FileId, Sources, Span};
 
 /// One `flow-ignore` comment.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,12 +47,19 @@ pub struct Judged {
 pub fn suppress(sources: &Sources, suppressions: &[Suppression], diagnostics: Vec<Diagnostic>) -> Judged {
     let mut judged = Judged::default();
     let mut used: Vec<Vec<bool>> = suppressions.iter().map(|s| vec![false; s.codes.len()]).collect();
-    let unread: Vec<_> = diagnostics.iter().filter(|d| matches!(d.code, Code::YamlSyntax | Code::TooLarge)).map(|d| d.span.file).collect();
+    let unread: HashSet<FileId> =
+        diagnostics.iter().filter(|d| matches!(d.code, Code::YamlSyntax | Code::TooLarge)).map(|d| d.span.file).collect();
+    let mut by_file: HashMap<FileId, Vec<usize>> = HashMap::new();
+    for (number, suppression) in suppressions.iter().enumerate() {
+        by_file.entry(suppression.span.file).or_default().push(number);
+    }
     for diagnostic in diagnostics {
-        let line = sources.start(diagnostic.span).line;
         let mut reason = None;
-        for (suppression, used) in suppressions.iter().zip(&mut used) {
-            if suppression.span.file != diagnostic.span.file || !(suppression.line..=suppression.last_line).contains(&line) {
+        let of_file = by_file.get(&diagnostic.span.file);
+        let line = of_file.map_or(0, |_| sources.start(diagnostic.span).line);
+        for number in of_file.into_iter().flatten() {
+            let (Some(suppression), Some(used)) = (suppressions.get(*number), used.get_mut(*number)) else { continue };
+            if !(suppression.line..=suppression.last_line).contains(&line) {
                 continue;
             }
             for (code, used) in suppression.codes.iter().zip(used) {

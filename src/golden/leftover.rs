@@ -13,7 +13,7 @@ use crate::source::Span;
 /// Replies of a list that were left over in one trial.
 pub(super) fn of_trial(suite: &Suite, trial: &Trial, played: &Played) -> Vec<Complaint> {
     let mut complaints = vec![];
-    for (step, set) in &suite.test.cases[trial.case].replies.by_step {
+    for (step, set) in suite.test.cases[trial.case].replies.iter() {
         let used = played.noted.replies_used.get(step).copied().unwrap_or(0);
         // A list nobody asked for is told once, by `of_suite`.
         let ReplySet::InTurn(list) = set else { continue };
@@ -33,7 +33,7 @@ pub(super) fn of_suite(suite: &Suite, trials: &[(&Trial, Option<&Played>)]) -> V
     for (index, (trial, played)) in trials.iter().enumerate() {
         let case = &suite.test.cases[trial.case];
         let noted = played.map(|played| &played.noted);
-        let replies = case.replies.by_step.iter().filter_map(|(step, set)| {
+        let replies = case.replies.iter().filter_map(|(step, set)| {
             let used = noted.is_none_or(|noted| noted.replies_used.get(step).is_some_and(|used| *used > 0));
             Some((place(set)?, "reply", step, used))
         });

@@ -14,7 +14,7 @@ use crate::engine::{Command, Input, Mocks, Moment, Noted, Options, PersonFrom, R
 use crate::event::{Event, Failure, FailureKind, Happening, RunEnd, RunStart};
 use crate::journal::{Record, record};
 use crate::load::WrittenRules;
-use crate::model::{Field, FieldKind, Limits, Mock, Pipeline, TestCase};
+use crate::model::{Field, FieldKind, Limits, Mock, Pipeline, Replies, TestCase};
 
 /// The time of a test that has no `now`: a Monday morning.
 const NOW: &str = "2026-01-05T09:00:00Z";
@@ -136,7 +136,7 @@ fn options(case: &TestCase) -> Options {
         secrets: Default::default(),
         env: Default::default(),
         default_model: None,
-        replies: Some(case.replies.clone()),
+        replies: Some(Arc::new(Replies { by_step: case.replies.iter().map(|(step, set)| (step.clone(), set.clone())).collect() })),
         mocks: Mocks { by_name: case.mocks.iter().map(|(name, mock)| (name.clone(), mock.value.clone())).collect(), refuses_effects: true },
         written: Box::new(WrittenRules),
         limits: Limits::default(),

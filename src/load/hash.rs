@@ -6,9 +6,14 @@ use sha2::{Digest, Sha256};
 
 use crate::source::{FileId, Sources};
 
-/// SHA-256 in hex over a file and all that it brings in, by way of others too. Each file counts with its name and its text,
-/// both with their length before them, in the order of the names.
-pub fn hash(file: FileId, brings: &BTreeMap<FileId, BTreeSet<FileId>>, names: &[String], sources: &Sources) -> String {
+/// What each file counts with: the SHA-256 of its text, made once however many pipelines bring it in.
+pub fn texts(sources: &Sources) -> Vec<[u8; 32]> {
+    sources.files().map(|(_, file)| Sha256::digest(file.text.as_bytes()).into()).collect()
+}
+
+/// SHA-256 in hex over a file and all that it brings in, by way of others too. Each file counts with its name, its length before
+/// it, and with the hash of its text, in the order of the names.
+pub fn hash(file: FileId, brings: &BTreeMap<FileId, BTreeSet<FileId>>, names: &[String], texts: &[[u8; 32]]) -> String {
     let mut all = BTreeSet::from([file]);
     let mut open = vec![file];
     while let Some(next) = open.pop() {
@@ -18,15 +23,13 @@ pub fn hash(file: FileId, brings: &BTreeMap<FileId, BTreeSet<FileId>>, names: &[
             }
         }
     }
-    let mut parts: Vec<(&str, &str)> =
-        all.into_iter().map(|id| (names.get(id.0 as usize).map_or("", String::as_str), &*sources.file(id).text)).collect();
+    let mut parts: Vec<_> = all.into_iter().filter_map(|id| Some((names.get(id.0 as usize)?, texts.get(id.0 as usize)?))).collect();
     parts.sort_unstable();
     let mut digest = Sha256::new();
     for (name, text) in parts {
-        for part in [name, text] {
-            digest.update((part.len() as u64).to_be_bytes());
-            digest.update(part.as_bytes());
-        }
+        digest.update((name.len() as u64).to_be_bytes());
+        digest.update(name.as_bytes());
+        digest.update(text);
     }
     digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
 }

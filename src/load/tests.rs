@@ -222,8 +222,8 @@ fn a_test_brings_its_pipeline() {
     assert_eq!((told(&loaded), loaded.kind), (String::new(), FileKind::Test));
     let test = loaded.tests.unwrap();
     assert_eq!(test.pipeline.value, Path::new("a.yaml"));
-    assert_eq!(test.cases[0].mocks["x"].value, Mock::Output(1.into()));
-    assert!(matches!(test.cases[0].replies.by_step["y"], ReplySet::Every(_)));
+    assert_eq!(test.cases[0].mocks.get("x").unwrap().value, Mock::Output(1.into()));
+    assert!(matches!(test.cases[0].replies.get("y"), Some(ReplySet::Every(_))));
     assert_eq!(loaded.program.pipelines[0].name.value, "a");
     assert_snapshot!(findings(&[("a.test.yaml", "flow: 1\ntest: b.yaml\ncases: [{ id: one }]\n"), ("b.yaml", "flow: 1\n")]), @r#"F025 a.test.yaml:2:7 "b.yaml" is a file of shared definitions, not a pipeline"#);
 }

@@ -1,10 +1,11 @@
 //! The files of one load: each is read and parsed once, and knows what it brings in.
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::hash::hash;
+use super::hash::{hash, texts};
 use super::paths::{normalised, real, shown};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::lower::{self, Definitions, FileKind, Unreadable, World, kind_of};
@@ -20,6 +21,9 @@ const MOST_BYTES: usize = 8 * 1024 * 1024;
 /// Deepest chain of imports.
 const DEEPEST_IMPORT: usize = 16;
 
+/// Most folders that one load lists for "did you mean".
+const MOST_LISTINGS: usize = 200;
+
 /// One load in progress.
 pub struct Loader<'f> {
     files: &'f dyn Files,
@@ -31,6 +35,8 @@ pub struct Loader<'f> {
     pub diagnostics: Vec<Diagnostic>,
     pub imported_at: BTreeMap<FileId, Span>,
     pub cut_off: Vec<FileId>,
+    /// Folders that were listed for "did you mean".
+    listings: Cell<usize>,
     bytes: usize,
     /// By file id: the path as it was reached.
     paths: Vec<PathBuf>,
@@ -62,6 +68,7 @@ impl<'f> Loader<'f> {
             diagnostics: vec![],
             imported_at: BTreeMap::new(),
             cut_off: vec![],
+            listings: Cell::new(0),
             bytes: 0,
             paths: vec![],
             names: vec![],
@@ -175,8 +182,9 @@ impl<'f> Loader<'f> {
     pub fn program(&mut self) -> Program {
         let read = std::mem::take(&mut self.pipelines);
         self.pipelines = read.iter().map(|(file, _)| (*file, None)).collect();
+        let texts = texts(&self.sources);
         let hashed = read.into_iter().filter_map(|(file, pipeline)| {
-            let hash = hash(file, &self.brings, &self.names, &self.sources);
+            let hash = hash(file, &self.brings, &self.names, &texts);
             pipeline.map(|pipeline| Arc::new(Pipeline { hash, ..pipeline }))
         });
         Program { pipelines: hashed.collect() }
@@ -219,7 +227,7 @@ impl<'f> Loader<'f> {
             Some(path) if !self.is_inside(&path) => Err(Unreadable::Outside),
             Some(path) => self.bring_kind(from, &path, kind),
             None => {
-                let names = folders.iter().flat_map(|folder| self.files.names(folder));
+                let names = folders.iter().flat_map(|folder| self.list(folder));
                 Err(Unreadable::Missing(names.filter_map(|name| name.strip_suffix(".yaml").map(str::to_owned)).collect()))
             }
         }
@@ -244,7 +252,13 @@ impl<'f> Loader<'f> {
         let Some(folder) = path.parent() else { return vec![] };
         let home = self.folder(from);
         let written = |name: &String| shown(folder.join(name).strip_prefix(&home).unwrap_or(&folder.join(name)));
-        self.files.names(folder).iter().map(written).collect()
+        self.list(folder).iter().map(written).collect()
+    }
+
+    /// The files of a folder; none when many were listed before, so that a file full of wrong names is checked soon.
+    fn list(&self, folder: &Path) -> Vec<String> {
+        self.listings.set(self.listings.get() + 1);
+        if self.listings.get() > MOST_LISTINGS { vec![] } else { self.files.names(folder) }
     }
 }
 

@@ -5,15 +5,11 @@ use std::path::PathBuf;
 
 use super::reader::Reader;
 use super::world::{Unreadable, World};
-use crate::diagnostic::{Code, Diagnostic, nearest};
+use crate::diagnostic::{Code, Diagnostic, Hints, LONGEST_QUOTE, cut};
+pub use crate::diagnostic::{LONGEST_MESSAGE, quoted};
 use crate::lower::keys::Place;
 use crate::source::{FileId, Span, Spanned};
 use crate::syntax::{Node, NodeKind};
-
-/// Longest message, in characters.
-pub const LONGEST_MESSAGE: usize = 160;
-/// Longest text of an author that a message repeats, in characters.
-const LONGEST_QUOTE: usize = 40;
 
 /// One file while it is read.
 pub struct Lower<'w> {
@@ -23,13 +19,22 @@ pub struct Lower<'w> {
     pub is_shared: bool,
     /// Whether a model wrote it: then its texts are data, never templates.
     pub is_data: bool,
+    /// For "did you mean" among names of other files.
+    hints: Hints,
     world: RefCell<&'w mut dyn World>,
     diagnostics: RefCell<&'w mut Vec<Diagnostic>>,
 }
 
 impl<'w> Lower<'w> {
     pub fn new(file: FileId, world: &'w mut dyn World, diagnostics: &'w mut Vec<Diagnostic>) -> Lower<'w> {
-        Lower { file, is_shared: false, is_data: false, world: RefCell::new(world), diagnostics: RefCell::new(diagnostics) }
+        Lower {
+            file,
+            is_shared: false,
+            is_data: false,
+            hints: Hints::default(),
+            world: RefCell::new(world),
+            diagnostics: RefCell::new(diagnostics),
+        }
     }
 
     /// The other files.
@@ -90,7 +95,7 @@ impl<'w> Lower<'w> {
             Err(Unreadable::Reported) => return None,
             Err(Unreadable::Missing(names)) => {
                 let written = what.split('"').nth(1).unwrap_or_default();
-                let near = nearest(written, names.iter().map(String::as_str));
+                let near = self.hints.nearest(written, names.iter().map(String::as_str));
                 let message = match code {
                     Code::ImportMissing => format!("cannot read {what}, imported here: no such file"),
                     _ => format!("{what} does not exist"),
@@ -131,12 +136,6 @@ impl<'w> Lower<'w> {
     }
 }
 
-/// A text of an author inside a message: in quotes, on one line, control characters as escapes, at most 40 characters.
-pub fn quoted(text: &str) -> String {
-    let escaped: String = text.chars().flat_map(|c| if c.is_control() { c.escape_default().collect() } else { vec![c] }).collect();
-    format!("\"{}\"", cut(&escaped, LONGEST_QUOTE))
-}
-
 /// `; did you mean "a" or "b"?`, or nothing.
 pub fn did_you_mean(names: &[&str]) -> String {
     if names.is_empty() {
@@ -159,11 +158,4 @@ pub fn found(node: &Node) -> String {
             _ => format!("the text {}", quoted(&scalar.text)),
         },
     }
-}
-
-fn cut(text: &str, most: usize) -> String {
-    if text.chars().count() <= most {
-        return text.to_owned();
-    }
-    text.chars().take(most - 1).chain(['…']).collect()
 }

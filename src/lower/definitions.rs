@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::context::{Lower, quoted};
 use super::data::data;
+use super::ids::Ids;
 use super::keys;
 use super::reader::Reader;
 use super::world::World;
@@ -79,17 +80,14 @@ fn secrets(keys: &Reader) -> Section<Spanned<String>> {
 pub fn import_all(keys: &Reader, mut own: Definitions) -> Definitions {
     let lower = keys.lower;
     let mut files: Vec<(FileId, String)> = vec![(lower.file, "this file".to_owned())];
-    let mut paths: Vec<Spanned<String>> = vec![];
+    let mut paths = Ids::default();
     for path in keys.list("imports").unwrap_or_default().iter().filter_map(|node| lower.name("imports", node)) {
-        if let Some(first) = paths.iter().find(|other| other.value == path.value) {
+        if let Some(first) = paths.take(&path) {
             let message = format!("{} is imported twice", quoted(&path.value));
-            lower.report(
-                Diagnostic::new(Code::ImportClash, path.span, message).related(first.span, "first here").help("remove one of the two"),
-            );
+            lower.report(Diagnostic::new(Code::ImportClash, path.span, message).related(first, "first here").help("remove one of the two"));
             continue;
         }
         let answer = lower.world().import(path.span, &path.value);
-        paths.push(path.clone());
         if let Some(theirs) = lower.found(Code::ImportMissing, &quoted(&path.value), path.span, answer) {
             merge_all(&mut own, &theirs, &mut Clashes { lower, files: &mut files, path: &path });
         }

@@ -1,5 +1,8 @@
 //! Field rules: `inputs`, `output`, `form`, `arguments`.
 
+use std::collections::HashSet;
+
+use regex::Regex;
 use serde_json::Value;
 
 use super::aliases::type_alias;
@@ -69,8 +72,9 @@ pub fn field(lower: &Lower, what: &str, name: &Key, node: &Node, role: FieldRole
     });
     field.fields = keys.fields("fields", "field", role);
     check_rules(&keys, &field);
+    let rules = Rules::of(&field);
     for (value, span) in &one_of {
-        if let Some(why) = misfit(&field, value) {
+        if let Some(why) = rules.misfit(value) {
             input_rules(lower, *span, &format!("the enum value {} of {owner} {why}", shown(value)));
         }
     }
@@ -152,50 +156,74 @@ fn input_rules(lower: &Lower, span: Span, message: &str) {
 
 /// Why a value does not fit its own field; `None`: it does, or it is empty.
 fn misfit(field: &Field, value: &Value) -> Option<String> {
-    if value.is_null() {
-        return None;
+    Rules::of(field).misfit(value)
+}
+
+/// The rules of a field, ready for many values: of a list, all elements have the same.
+struct Rules<'f> {
+    field: &'f Field,
+    one_of: HashSet<&'f Value>,
+    pattern: Option<Regex>,
+    items: Option<Box<Rules<'f>>>,
+}
+
+impl<'f> Rules<'f> {
+    fn of(field: &'f Field) -> Rules<'f> {
+        Rules {
+            field,
+            one_of: field.one_of.iter().collect(),
+            pattern: field.pattern.as_deref().and_then(|pattern| super::patterns::compile(pattern).ok()),
+            items: field.items.as_deref().map(|items| Box::new(Rules::of(items))),
+        }
     }
-    if !is_of_kind(field.kind, value) {
-        return Some(format!("is no {}", quoted(field.kind.word())));
+
+    fn misfit(&self, value: &Value) -> Option<String> {
+        let field = self.field;
+        if value.is_null() {
+            return None;
+        }
+        if !is_of_kind(field.kind, value) {
+            return Some(format!("is no {}", quoted(field.kind.word())));
+        }
+        if !field.one_of.is_empty() && !self.one_of.contains(value) {
+            let all: Vec<String> =
+                field.one_of.iter().map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned)).collect();
+            return Some(format!("is not one of: {}", all.join(", ")));
+        }
+        let length = match value {
+            Value::String(text) => Some(text.chars().count() as u64),
+            Value::Array(list) => Some(list.len() as u64),
+            _ => None,
+        };
+        if let (Some(length), Some(least)) = (length, field.min_length)
+            && length < least
+        {
+            return Some(format!("is shorter than min_length {least}"));
+        }
+        if let (Some(length), Some(most)) = (length, field.max_length)
+            && length > most
+        {
+            return Some(format!("is longer than max_length {most}"));
+        }
+        if let (Some(number), Some(least)) = (value.as_f64(), field.minimum)
+            && number < least
+        {
+            return Some(format!("is below minimum {least}"));
+        }
+        if let (Some(number), Some(most)) = (value.as_f64(), field.maximum)
+            && number > most
+        {
+            return Some(format!("is above maximum {most}"));
+        }
+        if let (Some(text), Some(pattern)) = (value.as_str(), &self.pattern)
+            && !pattern.is_match(text)
+        {
+            return Some("does not match its pattern".to_owned());
+        }
+        let mut elements = value.as_array().into_iter().flatten();
+        let why = self.items.as_ref().and_then(|items| elements.find_map(|value| items.misfit(value)));
+        why.map(|why| format!("has an element that {why}"))
     }
-    if !field.one_of.is_empty() && !field.one_of.contains(value) {
-        let all: Vec<String> = field.one_of.iter().map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned)).collect();
-        return Some(format!("is not one of: {}", all.join(", ")));
-    }
-    let length = match value {
-        Value::String(text) => Some(text.chars().count() as u64),
-        Value::Array(list) => Some(list.len() as u64),
-        _ => None,
-    };
-    if let (Some(length), Some(least)) = (length, field.min_length)
-        && length < least
-    {
-        return Some(format!("is shorter than min_length {least}"));
-    }
-    if let (Some(length), Some(most)) = (length, field.max_length)
-        && length > most
-    {
-        return Some(format!("is longer than max_length {most}"));
-    }
-    if let (Some(number), Some(least)) = (value.as_f64(), field.minimum)
-        && number < least
-    {
-        return Some(format!("is below minimum {least}"));
-    }
-    if let (Some(number), Some(most)) = (value.as_f64(), field.maximum)
-        && number > most
-    {
-        return Some(format!("is above maximum {most}"));
-    }
-    let pattern = field.pattern.as_deref().and_then(|pattern| super::patterns::compile(pattern).ok());
-    if let (Some(text), Some(pattern)) = (value.as_str(), pattern)
-        && !pattern.is_match(text)
-    {
-        return Some("does not match its pattern".to_owned());
-    }
-    let items = field.items.as_deref();
-    let mut elements = value.as_array().into_iter().flatten();
-    items.and_then(|items| elements.find_map(|value| misfit(items, value))).map(|why| format!("has an element that {why}"))
 }
 
 fn is_of_kind(kind: FieldKind, value: &Value) -> bool {

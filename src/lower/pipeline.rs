@@ -7,7 +7,7 @@ use super::context::{Lower, quoted};
 use super::data::person;
 use super::definitions::{self, Section};
 use super::fields::FieldRole;
-use super::ids::Around;
+use super::ids::{Around, Ids};
 use super::keys;
 use super::reader::Reader;
 use super::steps::{Scope, check_reserved, steps};
@@ -109,17 +109,15 @@ fn inputs(keys: &Reader) -> Shape {
 }
 
 fn channels(keys: &Reader) -> Vec<Arc<Channel>> {
-    let mut seen: Vec<Spanned<String>> = vec![];
-    let mut channels = vec![];
+    let (mut channels, mut seen) = (vec![], Ids::default());
     for name in keys.filled_list("channels").unwrap_or_default().iter().filter_map(|node| keys.lower.name("channels", node)) {
-        if let Some(first) = seen.iter().find(|other| other.value == name.value) {
+        if let Some(first) = seen.take(&name) {
             let message = format!("channel {} is listed twice", quoted(&name.value));
-            let diagnostic = Diagnostic::new(Code::DuplicateId, name.span, message).related(first.span, "first here");
+            let diagnostic = Diagnostic::new(Code::DuplicateId, name.span, message).related(first, "first here");
             keys.lower.report(diagnostic.help("remove one of the two"));
             continue;
         }
         channels.extend(channel(keys.lower, &name));
-        seen.push(name);
     }
     channels
 }

@@ -13,7 +13,7 @@ use super::reader::Reader;
 use super::replies::by_step;
 use super::world::World;
 use crate::diagnostic::{Code, Diagnostic};
-use crate::model::{Channels, Expect, Mock, Replies, TestCase, TestFile};
+use crate::model::{Channels, Expect, Layered, Mock, ReplySet, TestCase, TestFile};
 use crate::source::{FileId, Spanned};
 use crate::syntax::Node;
 
@@ -21,8 +21,8 @@ use crate::syntax::Node;
 #[derive(Debug, Default)]
 pub struct Shared {
     now: Option<Spanned<String>>,
-    mocks: IndexMap<String, Spanned<Mock>>,
-    replies: Replies,
+    mocks: Arc<IndexMap<String, Spanned<Mock>>>,
+    replies: Arc<IndexMap<String, ReplySet>>,
 }
 
 /// Reads a test file; `None` if it does not say which pipeline it tests.
@@ -30,7 +30,7 @@ pub fn test_file(tree: &Node, file: FileId, world: &mut dyn World, diagnostics: 
     let lower = Lower::new(file, world, diagnostics);
     let keys = lower.root(tree, &keys::TEST, "this test")?;
     keys.sentence("description");
-    let shared = Shared { now: now(&keys), mocks: mocks(&keys), replies: by_step(&keys) };
+    let shared = Shared { now: now(&keys), mocks: Arc::new(mocks(&keys)), replies: Arc::new(by_step(&keys).by_step) };
     let cases = cases(&lower, keys.filled_list("cases").unwrap_or_default(), &shared);
     let written = keys.name("test")?;
     let answer = lower.world().existing(file, &written.value);
@@ -56,10 +56,7 @@ fn case(lower: &Lower, node: &Node, number: usize, shared: &Shared) -> Option<Te
     let keys = Reader::new(lower, owner, &[&keys::TEST_CASE], node)?;
     keys.sentence("description");
     let id = keys.get("id").and_then(|node| lower.new_id("case id", node));
-    let mut all_mocks = shared.mocks.clone();
-    all_mocks.extend(mocks(&keys));
-    let mut replies = shared.replies.clone();
-    replies.by_step.extend(by_step(&keys).by_step);
+    let own_mocks = mocks(&keys);
     Some(TestCase {
         id: id.unwrap_or_else(|| Spanned::new(format!("case {number}"), keys.span)),
         now: shared.now.clone(),
@@ -68,8 +65,8 @@ fn case(lower: &Lower, node: &Node, number: usize, shared: &Shared) -> Option<Te
             Some(_) => Channels::Named(keys.names("channels").unwrap_or_default()),
             None => Channels::Default,
         },
-        mocks: all_mocks,
-        replies: Arc::new(replies),
+        mocks: Layered { shared: shared.mocks.clone(), own: own_mocks },
+        replies: Layered { shared: shared.replies.clone(), own: by_step(&keys).by_step },
         expect: expect(&keys),
         golden: keys.boolean("golden").unwrap_or(false),
     })

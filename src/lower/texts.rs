@@ -80,17 +80,20 @@ impl Lower<'_> {
     fn filling_with(&self, node: &Node, leaf: &dyn Fn(&Scalar, Span) -> Filling) -> Filling {
         if let Some(list) = node.as_list() {
             let fillings: Vec<Filling> = list.iter().map(|node| self.filling_with(node, leaf)).collect();
-            return match fillings.iter().map(constant).collect() {
-                Some(values) => Filling::Constant(Value::Array(values)),
-                None => Filling::List(fillings),
+            return match fillings.iter().all(is_constant) {
+                true => Filling::Constant(Value::Array(fillings.into_iter().filter_map(constant).collect())),
+                false => Filling::List(fillings),
             };
         }
         if let Some(map) = node.as_map() {
             let fillings: Vec<(String, Filling)> =
                 map.entries.iter().map(|(key, node)| (key.text.clone(), self.filling_with(node, leaf))).collect();
-            return match fillings.iter().map(|(name, filling)| Some((name.clone(), constant(filling)?))).collect() {
-                Some(values) => Filling::Constant(Value::Object(values)),
-                None => Filling::Map(fillings),
+            return match fillings.iter().all(|(_, filling)| is_constant(filling)) {
+                true => {
+                    let values = fillings.into_iter().filter_map(|(name, filling)| Some((name, constant(filling)?)));
+                    Filling::Constant(Value::Object(values.collect()))
+                }
+                false => Filling::Map(fillings),
             };
         }
         match node.as_scalar() {
@@ -141,9 +144,13 @@ pub fn place(scalar: &Scalar, span: Span, start: usize) -> Place {
     Place { span, offsets }
 }
 
-fn constant(filling: &Filling) -> Option<Value> {
+fn is_constant(filling: &Filling) -> bool {
+    matches!(filling, Filling::Constant(_))
+}
+
+fn constant(filling: Filling) -> Option<Value> {
     match filling {
-        Filling::Constant(value) => Some(value.clone()),
+        Filling::Constant(value) => Some(value),
         _ => None,
     }
 }

@@ -26,6 +26,6 @@ pub use step::{
     AgentStep, Backoff, CallStep, Case, FailureKind, ForEach, FormatStep, HttpStep, OnFailure, ReadStep, Retry, RouteStep, SendStep,
     SqlStep, Step, StepKind, StopStep, ToolStep,
 };
-pub use testing::{Channels, Expect, Mock, Replies, Reply, ReplyBody, ReplySet, TestCase, TestFile};
+pub use testing::{Channels, Expect, Layered, Mock, Replies, Reply, ReplyBody, ReplySet, TestCase, TestFile};
 pub use text::{Filling, Form, Place, Read, Text};
 pub use work::{Agent, Approve, Model, Price, Provider, Tool, ToolKind};

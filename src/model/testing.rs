@@ -66,7 +66,29 @@ pub struct TestFile {
     pub cases: Vec<TestCase>,
 }
 
-/// One case; what stands in the file for all cases has been merged in.
+/// Things by name: those that stand in the file for all cases, and a case's own, which replace them name by name.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Layered<T> {
+    /// Of the file; every case has the same.
+    pub shared: Arc<IndexMap<String, T>>,
+    /// Of the case.
+    pub own: IndexMap<String, T>,
+}
+
+impl<T> Layered<T> {
+    /// What counts under a name.
+    pub fn get(&self, name: &str) -> Option<&T> {
+        self.own.get(name).or_else(|| self.shared.get(name))
+    }
+
+    /// All that count: in the order of the file, then what only the case has.
+    pub fn iter(&self) -> impl Iterator<Item = (&String, &T)> {
+        let shared = self.shared.iter().map(|(name, value)| (name, self.own.get(name).unwrap_or(value)));
+        shared.chain(self.own.iter().filter(|(name, _)| !self.shared.contains_key(*name)))
+    }
+}
+
+/// One case.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TestCase {
     /// Its id.
@@ -78,9 +100,9 @@ pub struct TestCase {
     /// Run once per channel.
     pub channels: Channels,
     /// Outputs of steps or tools that are not run.
-    pub mocks: IndexMap<String, Spanned<Mock>>,
-    /// Scripted replies.
-    pub replies: Arc<Replies>,
+    pub mocks: Layered<Spanned<Mock>>,
+    /// Scripted replies by step path.
+    pub replies: Layered<ReplySet>,
     /// What it expects.
     pub expect: Option<Expect>,
     /// Whether what was sent is compared with a golden file.

@@ -1,6 +1,6 @@
 //! One list of steps as a graph.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use petgraph::Direction;
@@ -42,6 +42,8 @@ pub struct Block {
     /// Steps on the longest way from each place to an end, itself included.
     pub longest: Vec<u32>,
     places: HashMap<Arc<str>, usize>,
+    /// From where to where edges were drawn since the last `finish`: asking the graph takes as long as a step has readers.
+    drawn: HashSet<(usize, usize)>,
     incoming: Vec<Vec<(usize, Edge)>>,
     outgoing: Vec<Vec<(usize, Edge)>>,
     all: Reach,
@@ -64,6 +66,7 @@ impl Block {
             graph,
             longest: vec![],
             places,
+            drawn: HashSet::with_capacity(steps.len() * 2),
             incoming: vec![],
             outgoing: vec![],
             all: Reach::default(),
@@ -103,10 +106,7 @@ impl Block {
         if above != below && self.is_uncertain.get(below) == Some(&true) {
             return true;
         }
-        if self.all.is_ready() {
-            return self.all.leads(&self.incoming, above, below);
-        }
-        above != below && petgraph::algo::has_path_connecting(&self.graph, NodeIndex::new(above), NodeIndex::new(below), None)
+        self.all.leads(&self.incoming, above, below)
     }
 
     /// Whether `below` runs only if `above` ended well or was skipped: a failure of `above` blocks it, directly or through
@@ -190,9 +190,8 @@ impl Block {
     }
 
     pub(super) fn edge(&mut self, from: usize, to: usize, edge: Edge) {
-        let (from, to) = (NodeIndex::new(from), NodeIndex::new(to));
-        if self.graph.find_edge(from, to).is_none() {
-            self.graph.add_edge(from, to, edge);
+        if self.drawn.insert((from, to)) {
+            self.graph.add_edge(NodeIndex::new(from), NodeIndex::new(to), edge);
         }
     }
 
@@ -200,11 +199,13 @@ impl Block {
         members.iter().for_each(|place| self.is_uncertain[*place] = true);
         if let Some(edge) = self.graph.find_edge(NodeIndex::new(from), NodeIndex::new(to)) {
             self.graph.remove_edge(edge);
+            self.drawn.remove(&(from, to));
         }
     }
 
     /// Computes what the engine asks for each step: neighbours and longest ways.
     pub(super) fn finish(&mut self) {
+        self.drawn = HashSet::new();
         let neighbours = |direction: Direction| -> Vec<Vec<(usize, Edge)>> {
             let list = |node: NodeIndex<u32>| {
                 let mut list: Vec<(usize, Edge)> = self

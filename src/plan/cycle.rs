@@ -7,7 +7,7 @@ use petgraph::graph::NodeIndex;
 use petgraph::visit::EdgeRef;
 
 use super::{Block, Edge};
-use crate::diagnostic::{Code, Diagnostic};
+use crate::diagnostic::{Code, Diagnostic, way};
 use crate::model::Step;
 use crate::source::Span;
 
@@ -19,12 +19,20 @@ const STARTS: usize = 32;
 /// Reports each circle once, by its shortest way, and takes its last edge out so that the rest can be checked.
 pub(super) fn report(block: &mut Block, steps: &[Arc<Step>], diagnostics: &mut Vec<Diagnostic>) {
     for _ in 0..MOST_CIRCLES {
-        let groups = petgraph::algo::tarjan_scc(&block.graph);
+        // Kosaraju's way keeps its own stack; a recursive one would overflow the thread's on a long list.
+        let mut groups = petgraph::algo::kosaraju_scc(&block.graph);
+        let mut group_of = vec![0; block.len()];
+        for (number, group) in groups.iter_mut().enumerate() {
+            group.sort_unstable();
+            group.iter().for_each(|node| group_of[node.index()] = number);
+        }
+        let mut search = Search { group_of, from: vec![0; block.len()], found_in: vec![0; block.len()], number: 0 };
         let circles: Vec<Vec<usize>> = groups
             .iter()
             .filter(|group| group.len() > 1 || group.iter().any(|node| block.graph.find_edge(*node, *node).is_some()))
             .filter_map(|group| {
-                group.iter().take(STARTS).filter_map(|node| shortest(block, node.index())).min_by_key(|way| (way.len(), way.clone()))
+                let ways = group.iter().take(STARTS).filter_map(|node| search.shortest(block, node.index()));
+                ways.min_by_key(|way| (way.len(), way.clone()))
             })
             .collect();
         if circles.is_empty() {
@@ -38,32 +46,51 @@ pub(super) fn report(block: &mut Block, steps: &[Arc<Step>], diagnostics: &mut V
     }
 }
 
-/// The shortest circle through a place: places in the order "waits for", the lowest place first.
-fn shortest(block: &Block, start: usize) -> Option<Vec<usize>> {
-    let mut from = vec![usize::MAX; block.len()];
-    let mut queue = VecDeque::from([start]);
-    while let Some(place) = queue.pop_front() {
-        for edge in block.graph.edges_directed(NodeIndex::new(place), petgraph::Direction::Incoming) {
-            let above = edge.source().index();
-            if above == start {
-                let mut way = vec![place];
-                let mut at = place;
-                while at != start {
-                    at = from[at];
-                    way.push(at);
+/// What is kept from one search to the next, so that each costs no more than the places it looks at.
+struct Search {
+    /// For each place, its group: places that wait for each other. A circle never leaves one.
+    group_of: Vec<usize>,
+    /// For each place, from where the present search came to it.
+    from: Vec<usize>,
+    /// In which search that was.
+    found_in: Vec<usize>,
+    /// The present search.
+    number: usize,
+}
+
+impl Search {
+    /// The shortest circle through a place: places in the order "waits for", the lowest place first.
+    fn shortest(&mut self, block: &Block, start: usize) -> Option<Vec<usize>> {
+        self.number += 1;
+        let mut queue = VecDeque::from([start]);
+        while let Some(place) = queue.pop_front() {
+            for edge in block.graph.edges_directed(NodeIndex::new(place), petgraph::Direction::Incoming) {
+                let above = edge.source().index();
+                if above == start {
+                    return Some(self.way_back(place, start));
                 }
-                way.reverse();
-                let lowest = way.iter().enumerate().min_by_key(|(_, p)| **p).map_or(0, |(i, _)| i);
-                way.rotate_left(lowest);
-                return Some(way);
-            }
-            if from[above] == usize::MAX {
-                from[above] = place;
-                queue.push_back(above);
+                if self.group_of[above] == self.group_of[start] && self.found_in[above] != self.number {
+                    self.found_in[above] = self.number;
+                    self.from[above] = place;
+                    queue.push_back(above);
+                }
             }
         }
+        None
     }
-    None
+
+    fn way_back(&self, place: usize, start: usize) -> Vec<usize> {
+        let mut way = vec![place];
+        let mut at = place;
+        while at != start {
+            at = self.from[at];
+            way.push(at);
+        }
+        way.reverse();
+        let lowest = way.iter().enumerate().min_by_key(|(_, p)| **p).map_or(0, |(i, _)| i);
+        way.rotate_left(lowest);
+        way
+    }
 }
 
 fn diagnose(block: &Block, steps: &[Arc<Step>], circle: &[usize]) -> Diagnostic {
@@ -80,7 +107,7 @@ fn diagnose(block: &Block, steps: &[Arc<Step>], circle: &[usize]) -> Diagnostic 
     let message = if circle.len() == 1 {
         format!("step \"{}\" waits for itself", names[0])
     } else {
-        format!("steps wait for each other: {}", shorten(&names))
+        format!("steps wait for each other: {}", way(&names))
     };
     let mut diagnostic = Diagnostic::new(Code::Cycle, place_of(marked).0, message);
     let mut by_order = vec![];
@@ -98,13 +125,5 @@ fn diagnose(block: &Block, steps: &[Arc<Step>], circle: &[usize]) -> Diagnostic 
         diagnostic.help("remove one of the names")
     } else {
         diagnostic.help(format!("give a step its own needs: from the order in the file, {}", by_order.join(", ")))
-    }
-}
-
-fn shorten(names: &[&str]) -> String {
-    if names.len() <= 8 {
-        names.join(" -> ")
-    } else {
-        format!("{} -> … -> {}", names[..4].join(" -> "), names[names.len() - 3..].join(" -> "))
     }
 }

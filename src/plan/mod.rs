@@ -125,12 +125,14 @@ fn plan_pipeline(pipeline: &Arc<Pipeline>, diagnostics: &mut Vec<Diagnostic>) ->
         finally,
         refinement: None,
     };
-    plan.refinement = refinement::find(&plan, diagnostics);
-    if let Some(refinement) = &plan.refinement {
-        refinement::hold_back_readers(&mut plan.blocks[main.0 as usize], refinement);
-    }
     for block in &mut plan.blocks {
         block.finish();
+    }
+    plan.refinement = refinement::find(&plan, diagnostics);
+    if let Some(refinement) = &plan.refinement {
+        let main = &mut plan.blocks[main.0 as usize];
+        refinement::hold_back_readers(main, refinement);
+        main.finish();
     }
     plan
 }

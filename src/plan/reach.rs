@@ -1,9 +1,13 @@
 //! Which steps of a list come before which. Asked often, by checks of large files, so the answers are worked out for 64
-//! steps at once and kept: the work of all questions together stays below (steps + edges) × steps / 64.
+//! steps at once and kept: the work of all questions together stays below (steps + edges) × steps / 64. Most questions need
+//! none of it: steps that follow each other, that name each other, or of which the upper one stands no higher.
 
 use std::sync::OnceLock;
 
 use super::Edge;
+
+/// How many of the steps that a step waits for are looked through before anything is worked out.
+const NEAR: usize = 16;
 
 /// Answers for one list and one choice of edges.
 #[derive(Debug, Clone, Default)]
@@ -12,6 +16,8 @@ pub(super) struct Reach {
     order: Vec<usize>,
     /// For each place, the first of the unbroken row of places above it that wait for each other.
     row: Vec<usize>,
+    /// For each place, the most places that stand above it in one way.
+    depth: Vec<u32>,
     /// For 64 places at a time: one bit for each of them that comes before a place.
     columns: Vec<OnceLock<Box<[u64]>>>,
     /// The edges that count.
@@ -43,12 +49,12 @@ impl Reach {
             let follows = edges.iter().any(|(above, edge)| above + 1 == place && counts.has(*edge));
             row.push(if follows { row[place - 1] } else { place });
         }
-        Reach { order, row, columns: vec![OnceLock::new(); incoming.len().div_ceil(64)], counts }
-    }
-
-    /// Whether it can answer yet.
-    pub(super) fn is_ready(&self) -> bool {
-        !self.row.is_empty()
+        let mut depth = vec![0; incoming.len()];
+        for place in &order {
+            let above = incoming[*place].iter().filter(|(_, edge)| counts.has(*edge)).map(|(above, _)| depth[*above] + 1);
+            depth[*place] = above.max().unwrap_or(0);
+        }
+        Reach { order, row, depth, columns: vec![OnceLock::new(); incoming.len().div_ceil(64)], counts }
     }
 
     /// Whether a way leads from `above` down to `below`.
@@ -56,6 +62,8 @@ impl Reach {
         match self.row.get(below) {
             Some(first) if *first <= above && above < below => return true,
             Some(_) if self.order.is_empty() => return above != below,
+            Some(_) if self.depth.get(above) >= self.depth.get(below) => return false,
+            Some(_) if incoming[below].iter().take(NEAR).any(|(near, edge)| *near == above && self.counts.has(*edge)) => return true,
             Some(_) => {}
             None => return false,
         }

@@ -1,12 +1,12 @@
 //! The one refinement of a pipeline: from a gate back to the step that tries again. It is no edge of the graph.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
 use petgraph::graph::NodeIndex;
 use petgraph::visit::{Bfs, Reversed};
 
 use super::{Block, Edge, PipelinePlan, StepIx};
-use crate::diagnostic::{Code, Diagnostic, did_you_mean};
+use crate::diagnostic::{Code, Diagnostic, Hints};
 use crate::model::StepKind;
 
 /// The refinement.
@@ -22,6 +22,8 @@ pub struct Refinement {
 
 /// Finds the first refinement; others are reported by `rules` (F400).
 pub(super) fn find(plan: &PipelinePlan, diagnostics: &mut Vec<Diagnostic>) -> Option<Refinement> {
+    let hints = Hints::default();
+    let ids: HashSet<&str> = plan.steps.iter().map(|planned| planned.step.id.as_str()).collect();
     let mut found = None;
     for (ix, planned) in plan.steps.iter().enumerate() {
         let StepKind::Gate(gate) = &planned.step.kind else { continue };
@@ -47,12 +49,11 @@ pub(super) fn find(plan: &PipelinePlan, diagnostics: &mut Vec<Diagnostic>) -> Op
         }
         let main = plan.block(plan.main);
         let Some(target) = main.place(&refine.value) else {
-            let inside = plan.steps.iter().any(|s| s.step.id.value == refine.value);
-            let hint = did_you_mean(&refine.value, plan.pipeline.steps.iter().map(|s| s.id.as_str()));
-            diagnostics.push(if inside {
+            diagnostics.push(if ids.contains(refine.as_str()) {
                 Diagnostic::new(Code::RefineInside, refine.span, format!("refine names \"{}\", which stands inside a route", refine.value))
                     .help("name the route itself, or a step of the pipeline's own list")
             } else {
+                let hint = hints.did_you_mean(&refine.value, plan.pipeline.steps.iter().map(|s| s.id.as_str()));
                 Diagnostic::new(Code::UnknownStep, refine.span, format!("refine names \"{}\", which does not exist{hint}", refine.value))
                     .help("name the step that should try once more")
             });
@@ -101,13 +102,10 @@ fn stretch(block: &Block, target: usize, gate: usize) -> Vec<usize> {
 pub(super) fn hold_back_readers(block: &mut Block, refinement: &Refinement) {
     let gate = (refinement.gate.0 - block.first.0) as usize;
     let stretch: HashSet<usize> = refinement.stretch.iter().copied().collect();
-    let beside: Vec<usize> = refinement
-        .stretch
-        .iter()
-        .filter(|place| **place != gate)
-        .flat_map(|place| block.graph.neighbors(NodeIndex::new(*place)).map(|n| n.index()).collect::<Vec<_>>())
-        .filter(|place| !stretch.contains(place))
-        .collect();
+    let readers = |place: usize| block.readers(place).iter().map(|(reader, _)| *reader);
+    let waiting: HashSet<usize> = readers(gate).collect();
+    let beside = refinement.stretch.iter().filter(|place| **place != gate).flat_map(|place| readers(*place));
+    let beside: BTreeSet<usize> = beside.filter(|place| !stretch.contains(place) && !waiting.contains(place)).collect();
     for place in beside {
         block.edge(gate, place, Edge::Wait);
     }

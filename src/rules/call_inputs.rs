@@ -7,14 +7,18 @@ use super::seat::{Seat, Texts};
 use super::types::{Type, of_field};
 use super::wording::listed;
 use crate::diagnostic::{Code, Diagnostic, in_words};
-use crate::model::{Field, Filling, Shape, StepKind};
+use crate::model::{Field, Filling, PipelineId, Shape, StepKind};
 use crate::plan::StepIx;
 use crate::source::{Span, Spanned};
 
+/// Most missing values that are told one by one at one place.
+const MOST_MISSING: usize = 12;
+
 pub(super) fn check(names: &Names, _texts: &Texts, out: &mut Vec<Diagnostic>) {
+    let mut asked: HashMap<PipelineId, Asked> = HashMap::new();
     for (index, planned) in names.pipeline.steps.iter().enumerate() {
         let StepKind::Call(call) = &planned.step.kind else { continue };
-        let Some(called) = call.pipeline.map(|id| &names.plan.pipeline(id).pipeline) else { continue };
+        let Some((id, called)) = call.pipeline.map(|id| (id, &names.plan.pipeline(id).pipeline)) else { continue };
         let Shape::Fields(fields) = &called.inputs else { continue };
         let given = Given {
             code: Code::CallInputs,
@@ -25,7 +29,27 @@ pub(super) fn check(names: &Names, _texts: &Texts, out: &mut Vec<Diagnostic>) {
             fixed: &[],
             others_are_wrong: true,
         };
-        given.check(names, &names.seat(StepIx(index as u32)), fields, out);
+        let asked = asked.entry(id).or_insert_with(|| Asked::of(fields));
+        given.check(names, &names.seat(StepIx(index as u32)), asked, out);
+    }
+}
+
+/// The fields that something asks for, by name: made once for all who give them.
+pub(super) struct Asked<'a> {
+    fields: &'a [Field],
+    by_name: HashMap<&'a str, &'a Field>,
+    /// Those that must be given.
+    needed: Vec<&'a str>,
+}
+
+impl<'a> Asked<'a> {
+    pub(super) fn of(fields: &'a [Field]) -> Asked<'a> {
+        let needed = fields.iter().filter(|field| field.is_required && field.default.is_none());
+        Asked {
+            fields,
+            by_name: fields.iter().map(|field| (field.name.as_str(), field)).collect(),
+            needed: needed.map(|field| field.name.as_str()).collect(),
+        }
     }
 }
 
@@ -47,14 +71,12 @@ pub(super) struct Given<'a> {
 
 impl Given<'_> {
     /// Compares them with the fields that are asked for.
-    pub(super) fn check(&self, names: &Names, seat: &Seat, fields: &[Field], out: &mut Vec<Diagnostic>) {
-        let (owner, what) = (&self.owner, self.what);
-        let known: HashMap<&str, &Field> = fields.iter().map(|field| (field.name.as_str(), field)).collect();
+    pub(super) fn check(&self, names: &Names, seat: &Seat, asked: &Asked, out: &mut Vec<Diagnostic>) {
+        let (owner, what, fields) = (&self.owner, self.what, asked.fields);
         let given: HashSet<&str> = self.with.iter().chain(self.fixed).map(|(name, _)| name.value.as_str()).collect();
-        let not_given: Vec<&str> = fields.iter().map(|field| field.name.as_str()).filter(|name| !given.contains(name)).collect();
         let mut meant = HashSet::new();
         for (name, value) in self.with {
-            match known.get(name.value.as_str()) {
+            match asked.by_name.get(name.value.as_str()) {
                 Some(field) => {
                     if let Some(why) = misfit(names, seat, field, value) {
                         let message = format!("{what} \"{}\" of {owner} {why}", name.value);
@@ -62,7 +84,8 @@ impl Given<'_> {
                     }
                 }
                 None => {
-                    let near = names.hints.nearest(&name.value, not_given.iter().copied());
+                    let not_given = fields.iter().map(|field| field.name.as_str()).filter(|name| !given.contains(name));
+                    let near = names.hints.nearest(&name.value, not_given);
                     if self.others_are_wrong || !near.is_empty() {
                         let message = format!("{owner} has no {what} \"{}\"{}", name.value, in_words(&near));
                         let help = match fields.is_empty() {
@@ -75,15 +98,13 @@ impl Given<'_> {
                 }
             }
         }
-        let is_needed = |field: &&Field| field.is_required && field.default.is_none();
-        for field in fields.iter().filter(is_needed).map(|field| &field.name) {
-            if !given.contains(field.as_str()) && !meant.contains(field.as_str()) {
-                let message = match what {
-                    "input" => format!("{owner}: the required input \"{field}\" is missing"),
-                    _ => format!("{owner}: the {what} \"{field}\" is missing"),
-                };
-                out.push(Diagnostic::new(self.code, self.span, message).help(format!("add with: {{ {field}: … }}")));
-            }
+        let missing = asked.needed.iter().filter(|field| !given.contains(**field) && !meant.contains(**field));
+        for field in missing.take(MOST_MISSING) {
+            let message = match what {
+                "input" => format!("{owner}: the required input \"{field}\" is missing"),
+                _ => format!("{owner}: the {what} \"{field}\" is missing"),
+            };
+            out.push(Diagnostic::new(self.code, self.span, message).help(format!("add with: {{ {field}: … }}")));
         }
     }
 }

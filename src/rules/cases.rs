@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::tell::{finding, quoted};
-use crate::diagnostic::{Code, Diagnostic, did_you_mean};
+use crate::diagnostic::{Code, Diagnostic, Hints};
 use crate::model::{Channels, Outputs, ReplySet, Shape, StepKind, TestCase, TestFile};
 use crate::plan::{BlockIx, PipelinePlan, Plan};
 use crate::source::Span;
@@ -30,62 +30,103 @@ fn expects_nothing(tests: &TestFile, out: &mut Vec<Diagnostic>) {
 /// F700: a name of the test that its pipeline does not have.
 fn unknown_names(tests: &TestFile, pipeline: &PipelinePlan, plan: &Plan, out: &mut Vec<Diagnostic>) {
     let file = &pipeline.pipeline;
-    let steps: Vec<&str> = pipeline.steps.iter().map(|planned| planned.step.id.as_str()).collect();
-    let mut told = HashSet::new();
-    let mut report = |case: &TestCase, span: Span, what: String, known: Vec<&str>, name: &str| {
-        // What stands in the file for all cases is said once.
-        if told.insert(span) {
-            let hint = did_you_mean(name, known);
-            let message = format!("test {} {what} {}, which does not exist{hint}", quoted(&case.id.value), quoted(name));
-            out.push(finding(Code::TestUnknownName, span, &message).help("correct the name, or remove it"));
-        }
+    let known = Known::of(pipeline);
+    let hints = Hints::default();
+    let mut report = |case: &TestCase, span: Span, what: &str, names: &[&[&str]], name: &str| {
+        let hint = hints.did_you_mean(name, names.iter().flat_map(|names| names.iter().copied()));
+        let message = format!("test {} {what} {}, which does not exist{hint}", quoted(&case.id.value), quoted(name));
+        out.push(finding(Code::TestUnknownName, span, &message).help("correct the name, or remove it"));
     };
     let is_step = |path: &str| is_step(plan, pipeline, path);
-    for case in &tests.cases {
-        if let Shape::Fields(fields) = &file.inputs {
-            for (name, value) in case.inputs.iter().filter(|(name, _)| !fields.iter().any(|field| field.name == **name)) {
-                report(case, value.span, "gives input".to_owned(), fields.iter().map(|field| field.name.as_str()).collect(), name);
+    for (number, case) in tests.cases.iter().enumerate() {
+        if let Some(inputs) = &known.inputs {
+            for (name, value) in case.inputs.iter().filter(|(name, _)| !inputs.has(name)) {
+                report(case, value.span, "gives input", &[&inputs.list], name);
             }
         }
         if let Channels::Named(names) = &case.channels {
-            let known = || file.channels.iter().map(|channel| channel.name.as_str());
-            for name in names.iter().filter(|name| !known().any(|known| known == name.value)) {
-                report(case, name.span, "runs on channel".to_owned(), known().collect(), &name.value);
+            for name in names.iter().filter(|name| !known.channels.has(&name.value)) {
+                report(case, name.span, "runs on channel", &[&known.channels.list], &name.value);
             }
         }
-        for (path, mock) in &case.mocks {
+        // What stands in the file for all cases is looked at once.
+        let (mocks, replies) = (&case.mocks, &case.replies);
+        let is_first = number == 0;
+        for (path, mock) in mocks.own.iter().chain(mocks.shared.iter().filter(|_| is_first)) {
             let tool = path.split('.').next().unwrap_or_default();
             let is_person = path == "person" && file.person.is_some();
             if !is_step(path) && !file.tools.contains_key(tool) && !is_person {
-                let person = file.person.as_ref().map(|_| "person");
-                let known = steps.iter().copied().chain(file.tools.keys().map(String::as_str)).chain(person).collect();
-                report(case, mock.span, "mocks step".to_owned(), known, path);
+                report(case, mock.span, "mocks step", &[&known.steps, &known.tools, &known.person], path);
             }
         }
-        for (path, replies) in case.replies.by_step.iter().filter(|(path, _)| !is_step(path)) {
+        let replies = replies.own.iter().chain(replies.shared.iter().filter(|_| is_first));
+        for (path, replies) in replies.filter(|(path, _)| !is_step(path)) {
             let first = match replies {
                 ReplySet::Every(reply) => Some(reply),
                 ReplySet::InTurn(replies) | ReplySet::Matching(replies) => replies.first(),
             };
             if let Some(reply) = first {
-                report(case, reply.span, "has a reply for step".to_owned(), steps.clone(), path);
+                report(case, reply.span, "has a reply for step", &[&known.steps], path);
             }
         }
         let Some(expect) = &case.expect else { continue };
         for (path, _) in expect.steps.iter().filter(|(path, _)| !is_step(&path.value)) {
-            report(case, path.span, "expects something of step".to_owned(), steps.clone(), &path.value);
+            report(case, path.span, "expects something of step", &[&known.steps], &path.value);
         }
-        if let Outputs::Named(outputs) = &file.outputs {
-            for (name, _) in expect.outputs.iter().filter(|(name, _)| !outputs.iter().any(|(known, _)| known.value == name.value)) {
-                report(
-                    case,
-                    name.span,
-                    "expects output".to_owned(),
-                    outputs.iter().map(|(name, _)| name.value.as_str()).collect(),
-                    &name.value,
-                );
+        if let Some(outputs) = &known.outputs {
+            for (name, _) in expect.outputs.iter().filter(|(name, _)| !outputs.has(&name.value)) {
+                report(case, name.span, "expects output", &[&outputs.list], &name.value);
             }
         }
+    }
+}
+
+/// What a test can name in a pipeline.
+struct Known<'p> {
+    steps: Vec<&'p str>,
+    tools: Vec<&'p str>,
+    /// `person`, if the pipeline has one: its table may be mocked.
+    person: Vec<&'p str>,
+    channels: Listed<'p>,
+    /// `None`: any name may be given.
+    inputs: Option<Listed<'p>>,
+    outputs: Option<Listed<'p>>,
+}
+
+impl<'p> Known<'p> {
+    fn of(pipeline: &'p PipelinePlan) -> Known<'p> {
+        let file = &pipeline.pipeline;
+        Known {
+            steps: pipeline.steps.iter().map(|planned| planned.step.id.as_str()).collect(),
+            tools: file.tools.keys().map(String::as_str).collect(),
+            person: file.person.iter().map(|_| "person").collect(),
+            channels: Listed::of(file.channels.iter().map(|channel| channel.name.as_str())),
+            inputs: match &file.inputs {
+                Shape::Fields(fields) => Some(Listed::of(fields.iter().map(|field| field.name.as_str()))),
+                Shape::Schema(_) => None,
+            },
+            outputs: match &file.outputs {
+                Outputs::Named(outputs) => Some(Listed::of(outputs.iter().map(|(name, _)| name.value.as_str()))),
+                Outputs::None | Outputs::Whole(_) => None,
+            },
+        }
+    }
+}
+
+/// Names in order, quick to look up.
+struct Listed<'p> {
+    list: Vec<&'p str>,
+    all: HashSet<&'p str>,
+}
+
+impl<'p> Listed<'p> {
+    fn of(names: impl Iterator<Item = &'p str>) -> Listed<'p> {
+        let list: Vec<&str> = names.collect();
+        Listed { all: list.iter().copied().collect(), list }
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.all.contains(name)
     }
 }
 

@@ -1,8 +1,8 @@
 //! F304: models that fall back on each other in a circle.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
-use crate::diagnostic::{Code, Diagnostic};
+use crate::diagnostic::{Code, Diagnostic, way};
 use crate::plan::{PipelinePlan, Plan};
 
 /// Reports each circle once, at the fallback that closes it.
@@ -11,24 +11,27 @@ pub(super) fn check(pipeline: &PipelinePlan, _plan: &Plan, out: &mut Vec<Diagnos
     let mut done: HashSet<&str> = HashSet::new();
     for start in models.keys() {
         // The way from the start, and for each model on it the next of its fallbacks to look at.
-        let mut way: Vec<(&str, usize)> = vec![(start, 0)];
-        while let Some((name, next)) = way.last_mut() {
+        let mut open: Vec<(&str, usize)> = vec![(start, 0)];
+        let mut place_on_way: HashMap<&str, usize> = HashMap::from([(start.as_str(), 0)]);
+        while let Some((name, next)) = open.last_mut() {
             let name = *name;
             let Some(fallback) = models.get(name).filter(|_| !done.contains(name)).and_then(|model| model.fallback.get(*next)) else {
                 done.insert(name);
-                way.pop();
+                place_on_way.remove(name);
+                open.pop();
                 continue;
             };
             *next += 1;
-            if let Some(first) = way.iter().position(|(other, _)| *other == fallback.value) {
-                let circle: Vec<&str> = way.iter().skip(first).map(|(name, _)| *name).chain([fallback.value.as_str()]).collect();
+            if let Some(first) = place_on_way.get(fallback.value.as_str()) {
+                let circle: Vec<&str> = open.iter().skip(*first).map(|(name, _)| *name).chain([fallback.value.as_str()]).collect();
                 let message = match circle.as_slice() {
                     [_, _] => format!("model \"{name}\" falls back to itself"),
-                    _ => format!("models fall back in a circle: {}", circle.join(" -> ")),
+                    _ => format!("models fall back in a circle: {}", way(&circle)),
                 };
                 out.push(Diagnostic::new(Code::FallbackCircle, fallback.span, message).help("remove one of these fallbacks"));
             } else if let Some((other, _)) = models.get_key_value(&fallback.value) {
-                way.push((other, 0));
+                place_on_way.insert(other, open.len());
+                open.push((other, 0));
             }
         }
     }

@@ -113,7 +113,7 @@ pub(super) fn output(names: &Names, ix: StepIx, step: &Step) -> Type {
     match &step.kind {
         StepKind::Agent(agent) => match (&agent.output, names.pipeline.pipeline.agents.get(&agent.agent.value)) {
             (Some(shape), _) => of_shape(shape),
-            (None, Some(agent)) => agent.output.as_ref().map_or(Type::Text, of_shape),
+            (None, Some(_)) => names.answer_of(&agent.agent.value),
             (None, None) => Type::Any,
         },
         StepKind::Tool(tool) => tool.output.as_ref().map_or(Type::Any, of_shape),
@@ -140,13 +140,9 @@ pub(super) fn output(names: &Names, ix: StepIx, step: &Step) -> Type {
                 let last = (block.len() as u32).checked_sub(1)?;
                 Some(names.output(StepIx(block.first.0 + last)))
             });
-            cases.map(|kind| kind.unwrap_or(Type::Any)).reduce(|one, other| one.or(&other)).unwrap_or(Type::Any)
+            Type::either(cases.map(|kind| kind.unwrap_or(Type::Any)).collect()).unwrap_or(Type::Any)
         }
-        StepKind::Call(call) => match call.pipeline.map(|id| &names.plan.pipeline(id).pipeline.outputs) {
-            Some(Outputs::Named(outputs)) => Type::object(outputs.iter().map(|(name, _)| (name.value.as_str(), Type::Any))),
-            Some(Outputs::None) => Type::object([]),
-            Some(Outputs::Whole(_)) | None => Type::Any,
-        },
+        StepKind::Call(call) => call.pipeline.map_or(Type::Any, |id| names.result_of(id)),
         StepKind::Format(_) => formatted(),
         StepKind::Gate(gate) => {
             let judged = names.text(&seat, &gate.of);
@@ -165,8 +161,17 @@ pub(super) fn output(names: &Names, ix: StepIx, step: &Step) -> Type {
     }
 }
 
+/// What a pipeline gives whoever calls it.
+pub(super) fn result(outputs: &Outputs) -> Type {
+    match outputs {
+        Outputs::Named(outputs) => Type::object(outputs.iter().map(|(name, _)| (name.value.as_str(), Type::Any))),
+        Outputs::None => Type::object([]),
+        Outputs::Whole(_) => Type::Any,
+    }
+}
+
 /// A shape without fields is one that could not be read.
-fn of_shape(shape: &Shape) -> Type {
+pub(super) fn of_shape(shape: &Shape) -> Type {
     match shape {
         Shape::Fields(fields) if fields.is_empty() => Type::Any,
         shape => Type::of_output(shape),

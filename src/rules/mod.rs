@@ -48,6 +48,7 @@ mod otherwise;
 mod past_gate;
 mod personal;
 mod personal_columns;
+mod personal_sources;
 mod policies;
 mod raw_send;
 mod refinements;

@@ -7,11 +7,11 @@ use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 
 use super::known;
-use super::problem::{Found, Problem};
+use super::problem::{Found, Known, Problem};
 use super::seat::{At, More, Part, Seat};
 use super::types::Type;
 use crate::diagnostic::Hints;
-use crate::model::{Filling, ForEach, Form, Read, Step, StepKind, Text};
+use crate::model::{Filling, ForEach, Form, PipelineId, Read, Step, StepKind, Text};
 use crate::plan::{BlockIx, PipelinePlan, Plan, StepIx};
 
 /// The names of one pipeline.
@@ -28,6 +28,9 @@ pub struct Names<'a> {
     pub(super) outputs: RefCell<Vec<Option<Type>>>,
     /// What the elements of a step's `for_each` are.
     elements: RefCell<HashMap<StepIx, Type>>,
+    /// What agents answer, and what called pipelines give: the same for every step that asks them.
+    answers: RefCell<HashMap<&'a str, Type>>,
+    results: RefCell<HashMap<PipelineId, Type>>,
     pub(super) depth: Cell<usize>,
     /// For "did you mean".
     pub(super) hints: Hints,
@@ -66,6 +69,8 @@ impl<'a> Names<'a> {
             case_whens,
             outputs,
             elements: RefCell::default(),
+            answers: RefCell::default(),
+            results: RefCell::default(),
             depth: Cell::new(0),
             hints: Hints::default(),
         }
@@ -242,6 +247,19 @@ impl<'a> Names<'a> {
         kind
     }
 
+    /// What an agent of the file answers where its step says nothing else.
+    pub(super) fn answer_of(&self, agent: &str) -> Type {
+        let Some((name, agent)) = self.pipeline.pipeline.agents.get_key_value(agent) else { return Type::Any };
+        let mut answers = self.answers.borrow_mut();
+        answers.entry(name).or_insert_with(|| agent.output.as_ref().map_or(Type::Text, known::of_shape)).clone()
+    }
+
+    /// What a called pipeline gives.
+    pub(super) fn result_of(&self, id: PipelineId) -> Type {
+        let outputs = &self.plan.pipeline(id).pipeline.outputs;
+        self.results.borrow_mut().entry(id).or_insert_with(|| known::result(outputs)).clone()
+    }
+
     fn failure(&self, seat: &Seat) -> Looked {
         let is_after = |ix: StepIx| self.root_of(ix).1 != self.pipeline.main;
         let is_known = match &seat.at {
@@ -279,13 +297,13 @@ impl<'a> Names<'a> {
                     Some(member) => member.kind.clone(),
                     None if object.is_open => return Ok(Type::Any),
                     None => {
-                        let known = object.fields.keys().cloned().collect();
+                        let known = Known::Of(object.clone());
                         return Err(Problem::UnknownField { owner: format!("\"{owner}\""), field: part.clone(), known });
                     }
                 },
                 other => {
                     let owner = format!("\"{owner}\" is {} and", other.words());
-                    return Err(Problem::UnknownField { owner, field: part.clone(), known: vec![] });
+                    return Err(Problem::UnknownField { owner, field: part.clone(), known: Known::None });
                 }
             };
             owner = if is_place(part) { format!("{owner}[{part}]") } else { format!("{owner}.{part}") };

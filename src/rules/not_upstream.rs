@@ -5,6 +5,9 @@ use crate::diagnostic::{Code, Diagnostic};
 use crate::model::Read;
 use crate::plan::StepIx;
 
+/// Most needs that are written out in a proposal.
+const MOST_NEEDS: usize = 12;
+
 pub(super) fn report(names: &Names, read: &Read, step: StepIx, reader: StepIx) -> Diagnostic {
     let (read_id, reader_id) = (&names.step(step).id, names.shown(reader));
     let path = read.path.iter().take(3).cloned().collect::<Vec<_>>().join(".");
@@ -31,11 +34,14 @@ pub(super) fn report(names: &Names, read: &Read, step: StepIx, reader: StepIx) -
     } else {
         let message = format!("\"{reader_id}\" reads {path}, but \"{id}\" may not be finished; add \"{id}\" to its needs");
         let needs: Vec<&str> = match &names.step(beside).needs {
-            Some(needs) => needs.iter().map(|need| need.value.as_str()).collect(),
+            Some(needs) => needs.iter().take(MOST_NEEDS).map(|need| need.value.as_str()).collect(),
             None => above(names, beside).into_iter().collect(),
         };
-        let all: Vec<&str> = needs.into_iter().chain([id.as_str()]).collect();
-        found(message, format!("write needs: [{}] in \"{waiting}\"", all.join(", ")))
+        let help = match needs.len() < MOST_NEEDS {
+            true => format!("write needs: [{}] in \"{waiting}\"", needs.into_iter().chain([id.as_str()]).collect::<Vec<_>>().join(", ")),
+            false => format!("add \"{id}\" to the needs of \"{waiting}\""),
+        };
+        found(message, help)
     };
     diagnostic.related(read_id.span, "this step")
 }

@@ -10,15 +10,19 @@ use crate::gate::{self, FilledCheck, Judged};
 use crate::model::{Channel, Check, Form, GateStep, Judging, Scorecard, ScorecardRef, StepKind, StyleGuide};
 use crate::plan::{PipelinePlan, Plan, PlannedStep};
 
+/// Most checks that are asked in one file: gates that share a scorecard each ask all of it.
+const MOST_CHECKS: usize = 50_000;
+
 /// F413. An apology need not answer the question, so what a text must hold (`contains`, `min_length` and the like) is not asked of
 /// it; what no text may hold is.
 pub(super) fn fails(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
+    let mut left = MOST_CHECKS;
     for planned in pipeline.steps.iter().filter(|planned| planned.step.when.is_none()) {
         let StepKind::Gate(gate) = &planned.step.kind else { continue };
         let Some(otherwise) = gate.otherwise.as_ref().filter(|text| text.form == Form::Plain) else { continue };
         let cards: Vec<&Scorecard> = scorecards(pipeline, gate).collect();
         for sent in sent(pipeline, planned, gate, &otherwise.source) {
-            if let Some(broken) = cards.iter().find_map(|card| broken(card, &sent)) {
+            if let Some(broken) = cards.iter().find_map(|card| broken(card, &sent, &mut left)) {
                 let on = sent.channel.map_or(String::new(), |channel| format!(" on channel {}", quoted(&channel.name)));
                 let (gate, criterion) = (quoted(&planned.step.id.value), quoted(&broken.value));
                 let message = format!("otherwise breaks criterion {criterion} of its own gate {gate}{on}");
@@ -74,9 +78,15 @@ fn scorecards<'p>(pipeline: &'p PipelinePlan, gate: &'p GateStep) -> impl Iterat
 }
 
 /// The first criterion that what is sent does not meet.
-fn broken<'p>(card: &'p Scorecard, sent: &Sent) -> Option<&'p crate::source::Spanned<String>> {
+fn broken<'p>(card: &'p Scorecard, sent: &Sent, left: &mut usize) -> Option<&'p crate::source::Spanned<String>> {
     let judged = Judged { value: &sent.value, text: &sent.text, channel: sent.channel, style: sent.style, person_name: None };
-    let fails = |check: &Check| forbids(check).is_some_and(|check| !gate::check(&check, &judged).passed);
+    if *left == 0 {
+        return None;
+    }
+    let mut fails = |check: &Check| {
+        *left = left.saturating_sub(1);
+        *left > 0 && forbids(check).is_some_and(|check| !gate::check(&check, &judged).passed)
+    };
     card.criteria.iter().find_map(|criterion| match &criterion.judging {
         Judging::Checks(checks) => checks.iter().any(|check| fails(&check.value)).then_some(&criterion.id),
         _ => None,

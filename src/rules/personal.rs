@@ -5,81 +5,21 @@
 
 use std::collections::HashSet;
 
-use super::giving::{Gives, find, gives, output_of};
+use super::giving::{Gives, gives, output_of};
 use super::personal_columns;
+use super::personal_sources::{Element, Sources};
 use super::tell::{finding, quoted};
 use crate::diagnostic::{Code, Diagnostic};
-use crate::model::{
-    Check, Field, Filling, GateStep, Judging, Outputs, PersonSource, Pipeline, Read, ScorecardRef, StepKind, Text, ToolKind,
-};
+use crate::model::{Filling, Outputs, Pipeline, Read, StepKind, Text, ToolKind};
 use crate::plan::{PipelinePlan, Plan, PlannedStep};
 
-/// Fields of `person` that are not personal.
-const OPEN: [&str; 3] = ["id", "language", "time_zone"];
-
-/// Whether a text reads personal data at its source: a `pii` input or a field of `person`.
-fn is_direct(pipeline: &Pipeline, read: &Read) -> bool {
-    match read.path.as_slice() {
-        [inputs, path @ ..] if inputs == "inputs" => is_personal(pipeline.input_fields(), path),
-        [person, field, ..] if person == "person" => !OPEN.contains(&field.as_str()) && has_field(pipeline, field),
-        _ => false,
-    }
-}
-
-/// Whether a path leads into, or takes in, a field with `pii: true`.
-fn is_personal(fields: &[Field], path: &[String]) -> bool {
-    let Some((name, rest)) = path.split_first() else { return fields.iter().any(takes_in) };
-    let Some(field) = fields.iter().find(|field| field.name == *name) else { return false };
-    if field.is_pii || rest.is_empty() {
-        return takes_in(field);
-    }
-    match &field.items {
-        Some(items) => items.is_pii || is_personal(&items.fields, rest.get(1..).unwrap_or_default()),
-        None => is_personal(&field.fields, rest),
-    }
-}
-
-fn takes_in(field: &Field) -> bool {
-    field.is_pii || field.fields.iter().chain(field.items.as_deref()).any(takes_in)
-}
-
-fn has_field(pipeline: &Pipeline, name: &str) -> bool {
-    match pipeline.person.as_ref().map(|person| &person.from) {
-        Some(PersonSource::Table(_)) => true,
-        Some(PersonSource::Fields(fields)) => fields.iter().any(|(field, _)| field.value == name),
-        _ => false,
-    }
-}
-
-/// Whether the output of a step is known to hold personal data: it is marked, and no gate has made sure that there is none.
-fn is_marked(pipeline: &PipelinePlan, planned: &PlannedStep) -> bool {
-    match &planned.step.kind {
-        StepKind::Gate(gate) if removes(&pipeline.pipeline, gate) => false,
-        StepKind::Route(route) => {
-            planned.step.is_pii || route.cases.iter().chain(&route.otherwise).any(|case| case.steps.last().is_some_and(|step| step.is_pii))
-        }
-        _ => planned.step.is_pii,
-    }
-}
-
-/// Whether a gate lets nothing through that holds personal data.
-fn removes(pipeline: &Pipeline, gate: &GateStep) -> bool {
-    let cards = gate.scorecards.iter().filter_map(|reference| match reference {
-        ScorecardRef::Named(name) => pipeline.scorecards.get(&name.value),
-        ScorecardRef::Written(_) => None,
-    });
-    cards.flat_map(|card| &card.criteria).any(|criterion| match &criterion.judging {
-        Judging::Checks(checks) => checks.iter().any(|check| matches!(check.value, Check::PiiNone)),
-        _ => false,
-    })
-}
-
 /// The first read of these texts whose personal data ends up in what they give, and its name.
-fn first<'p>(pipeline: &PipelinePlan, planned: &PlannedStep, texts: &[&'p Text], least: Gives) -> Option<(&'p Read, String)> {
+fn first<'p>(sources: &Sources, planned: &PlannedStep, texts: &[&'p Text], least: Gives) -> Option<(&'p Read, String)> {
+    let element = Element::of(planned);
     for text in texts {
         let mut asked = HashSet::new();
         for read in text.reads.iter().filter(|read| asked.insert(&read.path)) {
-            if let Some(name) = named(pipeline, planned, read).filter(|_| gives(text, read) >= least) {
+            if let Some(name) = sources.named(&element, read).filter(|_| gives(text, read) >= least) {
                 return Some((read, name));
             }
         }
@@ -87,37 +27,12 @@ fn first<'p>(pipeline: &PipelinePlan, planned: &PlannedStep, texts: &[&'p Text],
     None
 }
 
-/// The name of the personal data a read is of.
-fn named(pipeline: &PipelinePlan, planned: &PlannedStep, read: &Read) -> Option<String> {
-    let path = read.path.join(".");
-    if is_direct(&pipeline.pipeline, read) {
-        return Some(path);
-    }
-    if let Some((id, _)) = output_of(read) {
-        let step = pipeline.step(find(pipeline, planned.block, id)?);
-        return is_marked(pipeline, step).then(|| format!("steps.{id}.output"));
-    }
-    // The element of a list that is personal.
-    let each = planned.step.for_each.as_ref()?;
-    let element = read.path.first()?;
-    if element != "item" && each.name.as_ref().is_none_or(|name| name.value != *element) {
-        return None;
-    }
-    let list = each.list.texts().into_iter().flat_map(|text| &text.reads);
-    list.filter(|read| read.path.first().is_some_and(|root| root == "inputs" || root == "person" || root == "steps")).find_map(|read| {
-        is_direct(&pipeline.pipeline, read).then(|| read.path.join(".")).or_else(|| {
-            let step = pipeline.step(find(pipeline, planned.block, output_of(read)?.0)?);
-            is_marked(pipeline, step).then(|| format!("steps.{}.output", step.step.id.value))
-        })
-    })
-}
-
 fn all(pairs: &[(crate::source::Spanned<String>, Filling)]) -> Vec<&Text> {
     pairs.iter().flat_map(|(_, value)| value.texts()).collect()
 }
 
 /// The texts of a step whose values may be part of its output.
-fn inflow<'p>(pipeline: &'p Pipeline, planned: &'p PlannedStep) -> Vec<&'p Text> {
+fn inflow<'p>(sources: &Sources, pipeline: &'p Pipeline, planned: &'p PlannedStep) -> Vec<&'p Text> {
     match &planned.step.kind {
         StepKind::Agent(step) => {
             let attached = step.attach.iter().flat_map(Filling::texts);
@@ -125,7 +40,7 @@ fn inflow<'p>(pipeline: &'p Pipeline, planned: &'p PlannedStep) -> Vec<&'p Text>
         }
         StepKind::Set(value) => value.texts(),
         StepKind::Format(step) => vec![&step.text],
-        StepKind::Gate(step) if !removes(pipeline, step) => std::iter::once(&step.of).chain(&step.otherwise).collect(),
+        StepKind::Gate(step) if !sources.removes(step) => std::iter::once(&step.of).chain(&step.otherwise).collect(),
         StepKind::Call(step) => all(&step.with),
         StepKind::Tool(step) => match pipeline.tools.get(&step.tool.value).map(|tool| &tool.kind) {
             Some(ToolKind::Pipeline { .. }) => all(&step.with),
@@ -137,6 +52,7 @@ fn inflow<'p>(pipeline: &'p Pipeline, planned: &'p PlannedStep) -> Vec<&'p Text>
 
 /// F605: a step whose output holds personal data, and which is not marked.
 pub(super) fn unmarked(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
+    let sources = Sources::of(pipeline);
     for planned in pipeline.steps.iter().filter(|planned| !planned.step.is_pii) {
         let id = quoted(&planned.step.id.value);
         let (span, name) = match &planned.step.kind {
@@ -144,7 +60,7 @@ pub(super) fn unmarked(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnost
                 Some(column) => (step.query.place.inside(column.bytes.0, column.bytes.1), column.name),
                 None => continue,
             },
-            _ => match first(pipeline, planned, &inflow(&pipeline.pipeline, planned), Gives::Perhaps) {
+            _ => match first(&sources, planned, &inflow(&sources, &pipeline.pipeline, planned), Gives::Perhaps) {
                 Some((read, name)) => (read.span, name),
                 None => continue,
             },
@@ -160,6 +76,7 @@ pub(super) fn unmarked(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnost
 
 /// F606: personal data in what is logged as it is.
 pub(super) fn in_log(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
+    let sources = Sources::of(pipeline);
     for planned in &pipeline.steps {
         let step = &planned.step;
         let key = match &step.kind {
@@ -173,9 +90,9 @@ pub(super) fn in_log(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic
             _ => None,
         };
         for (label, text) in [("name", step.name.as_ref()), ("idempotency_key", key), ("reason", reason)] {
-            let Some((read, name)) = text.and_then(|text| first(pipeline, planned, &[text], Gives::Surely)) else { continue };
+            let Some((read, name)) = text.and_then(|text| first(&sources, planned, &[text], Gives::Surely)) else { continue };
             // Of a marked step or element, only the whole is sure to be personal.
-            if !is_direct(&pipeline.pipeline, read) && output_of(read).is_none_or(|(_, rest)| !rest.is_empty()) && read.path.len() > 1 {
+            if !sources.is_direct(read) && output_of(read).is_none_or(|(_, rest)| !rest.is_empty()) && read.path.len() > 1 {
                 continue;
             }
             let message = format!("{name} (pii) would stand unmasked in the log through {}", quoted(label));
@@ -187,6 +104,7 @@ pub(super) fn in_log(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic
 /// F607: personal data that leaves for a web service, a file or the result.
 pub(super) fn leaves(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
     let file = &pipeline.pipeline;
+    let sources = Sources::of(pipeline);
     for planned in &pipeline.steps {
         let receiver = |tool: &str| match file.tools.get(tool.split('.').next().unwrap_or_default()).map(|tool| &tool.kind) {
             Some(ToolKind::Http { .. }) => Some("an http tool"),
@@ -210,7 +128,7 @@ pub(super) fn leaves(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic
             },
             _ => continue,
         };
-        if let Some((read, name)) = first(pipeline, planned, &texts, Gives::Perhaps) {
+        if let Some((read, name)) = first(&sources, planned, &texts, Gives::Perhaps) {
             let id = quoted(&planned.step.id.value);
             let message = format!("{id} sends {name} (pii) to {whereto} and no check pii: none stands before it");
             out.push(finding(Code::PiiLeaves, read.span, &message).help("leave it out, or put a gate with the check pii: none before it"));
@@ -224,7 +142,7 @@ pub(super) fn leaves(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic
     for (what, texts) in outputs {
         let direct = texts.into_iter().find_map(|text| {
             let mut asked = HashSet::new();
-            let reads = text.reads.iter().filter(|read| asked.insert(&read.path) && is_direct(file, read));
+            let reads = text.reads.iter().filter(|read| asked.insert(&read.path) && sources.is_direct(read));
             reads.into_iter().find(|read| gives(text, read) >= Gives::Perhaps)
         });
         if let Some(read) = direct {

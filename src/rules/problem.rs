@@ -1,6 +1,8 @@
 //! What may be wrong with a read; each kind is one code.
 
-use super::types::Type;
+use std::sync::Arc;
+
+use super::types::{Object, Type};
 use crate::plan::StepIx;
 
 /// What a read gives, and what is wrong with it.
@@ -35,12 +37,34 @@ pub enum Problem {
         /// What is missing.
         field: String,
         /// What there is.
-        known: Vec<String>,
+        known: Known,
     },
     /// F211: the step's output is a plain text.
     NoOutputFields(StepIx),
     /// F204: it may not be there; why.
     MaybeMissing(String),
+}
+
+/// The fields there are.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Known {
+    /// None.
+    None,
+    /// These.
+    Names(&'static [&'static str]),
+    /// Those of an object.
+    Of(Arc<Object>),
+}
+
+impl Known {
+    /// Their names, in order.
+    pub fn names(&self) -> Box<dyn Iterator<Item = &str> + '_> {
+        match self {
+            Known::None => Box::new(std::iter::empty()),
+            Known::Names(names) => Box::new(names.iter().copied()),
+            Known::Of(object) => Box::new(object.fields.keys().map(String::as_str)),
+        }
+    }
 }
 
 impl Problem {

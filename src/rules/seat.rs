@@ -285,7 +285,7 @@ fn with_of_gates(pipeline: &PipelinePlan, gates: &[StepIx]) -> Option<Type> {
         }
         _ => None,
     });
-    given.reduce(|one, other| one.or(&other))
+    Type::either(given.collect())
 }
 
 /// What `with` holds in the texts of an http tool: its arguments, what its author fixed, and what `send` gives.

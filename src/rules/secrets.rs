@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::roles::{self, Part, Role};
 use super::tell::finding;
-use crate::diagnostic::{Code, Diagnostic, did_you_mean};
+use crate::diagnostic::{Code, Diagnostic, Hints};
 use crate::model::{Read, Text};
 use crate::plan::{PipelinePlan, Plan};
 
@@ -110,11 +110,11 @@ pub(super) fn in_address(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagno
 /// F608: a secret that the file does not declare; each once.
 pub(super) fn undeclared(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
     let declared = &pipeline.pipeline.secrets;
-    let mut told = HashSet::new();
+    let (mut told, hints) = (HashSet::new(), Hints::default());
     for (_, read) in reads(pipeline) {
         let Some(name) = read.path.get(1).filter(|name| !declared.contains_key(*name)) else { continue };
         if told.insert(name) {
-            let hint = did_you_mean(name, declared.keys().map(String::as_str));
+            let hint = hints.did_you_mean(name, declared.keys().map(String::as_str));
             let message = format!("secrets.{name} is not declared; add it to \"secrets\" with a sentence that says what it is{hint}");
             out.push(
                 finding(Code::UndeclaredSecret, read.span, &message)

@@ -2,7 +2,7 @@
 
 use super::known;
 use super::names::{Looked, Names, is_place, needs_output};
-use super::problem::Problem;
+use super::problem::{Known, Problem};
 use super::seat::{At, Part, Seat};
 use super::types::Type;
 use crate::model::{OnFailure, StepKind};
@@ -117,7 +117,7 @@ impl Names<'_> {
             "error" => self.below(known::error(), &format!("steps.{id}.error"), rest),
             "details" => self.below(known::details(step), &format!("steps.{id}.details"), rest),
             _ => {
-                let known = ["output", "status", "error", "details"].map(str::to_owned).to_vec();
+                let known = Known::Names(&["output", "status", "error", "details"]);
                 Err(Problem::UnknownField { owner: format!("step \"{id}\""), field: member.clone(), known })
             }
         }

@@ -1,7 +1,7 @@
 //! F213: a query that reads a table nobody knows. Only what is certain counts: everything that may be a function, a name of
 //! the query's own, or a table of a database is left aside.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use super::wording::listed;
 use crate::diagnostic::{Code, Diagnostic, Hints};
@@ -16,7 +16,8 @@ pub(super) fn check(pipeline: &PipelinePlan, _plan: &Plan, out: &mut Vec<Diagnos
         return;
     }
     let hints = Hints::default();
-    let all: Vec<&str> = file.data.keys().map(String::as_str).collect();
+    let all = Tables::of(file.data.keys());
+    let mut of_tools: HashMap<&str, Tables> = HashMap::new();
     for planned in &pipeline.steps {
         match &planned.step.kind {
             StepKind::Sql(sql) if sql.query.form == Form::Plain => {
@@ -24,10 +25,10 @@ pub(super) fn check(pipeline: &PipelinePlan, _plan: &Plan, out: &mut Vec<Diagnos
             }
             StepKind::Tool(step) => {
                 let Some(ToolKind::Sql(open)) = file.tools.get(&step.tool.value).map(|tool| &tool.kind) else { continue };
-                let open: Vec<&str> = open.iter().map(|table| table.value.as_str()).collect();
+                let open = &*of_tools.entry(&step.tool.value).or_insert_with(|| Tables::of(open.iter().map(|table| &table.value)));
                 for (name, value) in step.with.iter().filter(|(name, _)| name.value == "query") {
                     if let Filling::Constant(serde_json::Value::String(text)) = value {
-                        query(text, None, &Place { span: name.span, offsets: vec![] }, &open, &hints, out);
+                        query(text, None, &Place { span: name.span, offsets: vec![] }, open, &hints, out);
                     }
                 }
             }
@@ -36,9 +37,22 @@ pub(super) fn check(pipeline: &PipelinePlan, _plan: &Plan, out: &mut Vec<Diagnos
     }
 }
 
-fn query(text: &str, inside: Option<&Place>, place: &Place, known: &[&str], hints: &Hints, out: &mut Vec<Diagnostic>) {
-    for (start, end) in unknown(text, known) {
-        let name = &text[start..end];
+/// The tables a query can read: their names in order, and in small letters.
+struct Tables<'p> {
+    names: Vec<&'p str>,
+    lower: HashSet<String>,
+}
+
+impl<'p> Tables<'p> {
+    fn of(names: impl Iterator<Item = &'p String>) -> Tables<'p> {
+        let names: Vec<&str> = names.map(String::as_str).collect();
+        Tables { lower: names.iter().map(|name| name.to_lowercase()).collect(), names }
+    }
+}
+
+fn query(text: &str, inside: Option<&Place>, place: &Place, known: &Tables, hints: &Hints, out: &mut Vec<Diagnostic>) {
+    for (start, end) in unknown(text, &known.lower) {
+        let (name, known) = (&text[start..end], &known.names);
         let near = hints.did_you_mean(name, known.iter().copied());
         let span = inside.map_or(place.span, |place| place.inside(start, end));
         let help = if known.is_empty() { "add it under data".to_owned() } else { format!("use one of: {}", listed(known)) };
@@ -58,10 +72,9 @@ enum Token<'q> {
 }
 
 /// The places of table names that are not known.
-fn unknown(text: &str, known: &[&str]) -> Vec<(usize, usize)> {
+fn unknown(text: &str, known: &HashSet<String>) -> Vec<(usize, usize)> {
     let tokens = tokens(text);
     let own: HashSet<String> = own_names(&tokens);
-    let known: HashSet<String> = known.iter().map(|known| known.to_lowercase()).collect();
     let mut found = vec![];
     // For each open bracket, whether it belongs to a function.
     let mut brackets: Vec<bool> = vec![];
@@ -218,7 +231,7 @@ mod tests {
     use super::*;
 
     fn named(text: &str) -> Vec<&str> {
-        unknown(text, &["entries", "people"]).into_iter().map(|(start, end)| &text[start..end]).collect()
+        unknown(text, &["entries", "people"].map(str::to_owned).into()).into_iter().map(|(start, end)| &text[start..end]).collect()
     }
 
     #[test]

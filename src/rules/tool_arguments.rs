@@ -1,22 +1,30 @@
 //! F303: what a step gives a tool and what the tool takes.
 
-use super::call_inputs::Given;
+use std::collections::HashMap;
+
+use super::call_inputs::{Asked, Given};
 use super::names::Names;
 use super::seat::Texts;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::model::{Field, FieldKind, Filling, SendStep, Shape, Step, StepKind, Tool, ToolKind};
-use crate::plan::StepIx;
+use crate::plan::{Plan, StepIx};
 use crate::source::Spanned;
 
 pub(super) fn check(names: &Names, _texts: &Texts, out: &mut Vec<Diagnostic>) {
     let file = &names.pipeline.pipeline;
+    let parts = Parts::default();
+    let mut asked: HashMap<&str, Option<(Asked, &str)>> = HashMap::new();
     for (index, planned) in names.pipeline.steps.iter().enumerate() {
         let step: &Step = &planned.step;
         match &step.kind {
             StepKind::Tool(call) => {
                 let (server, part) = call.tool.value.split_once('.').unwrap_or((&call.tool.value, ""));
                 let Some(tool) = file.tools.get(server) else { continue };
-                let Some((fields, what)) = arguments(names, tool, part) else { continue };
+                let wanted = asked.entry(&call.tool.value).or_insert_with(|| {
+                    let (fields, what) = arguments(names.plan, &parts, tool, part)?;
+                    Some((Asked::of(fields), what))
+                });
+                let Some((wanted, what)) = wanted else { continue };
                 let given = Given {
                     code: Code::ToolArguments,
                     owner: format!("tool \"{}\"", call.tool.value),
@@ -26,7 +34,7 @@ pub(super) fn check(names: &Names, _texts: &Texts, out: &mut Vec<Diagnostic>) {
                     fixed: &tool.with,
                     others_are_wrong: matches!(tool.kind, ToolKind::Pipeline { .. }),
                 };
-                given.check(names, &names.seat(StepIx(index as u32)), &fields, out);
+                given.check(names, &names.seat(StepIx(index as u32)), wanted, out);
             }
             StepKind::Send(send) => {
                 if let Some(tool) = file.tools.get(&send.to.value) {
@@ -38,20 +46,33 @@ pub(super) fn check(names: &Names, _texts: &Texts, out: &mut Vec<Diagnostic>) {
     }
 }
 
+/// What the parts of tools take that take the same in every file.
+struct Parts {
+    query: Vec<Field>,
+    read: Vec<Field>,
+    write: Vec<Field>,
+}
+
+impl Default for Parts {
+    fn default() -> Parts {
+        let fields = |names: &[&str]| names.iter().map(|name| text_field(name)).collect();
+        Parts { query: fields(&["query"]), read: fields(&["name"]), write: fields(&["name", "text"]) }
+    }
+}
+
 /// What a tool takes; `None`: not known.
-fn arguments(names: &Names, tool: &Tool, part: &str) -> Option<(Vec<Field>, &'static str)> {
-    let needed = |wanted: &[&str]| Some((wanted.iter().map(|name| text_field(name)).collect(), "argument"));
+fn arguments<'a>(plan: &'a Plan, parts: &'a Parts, tool: &'a Tool, part: &str) -> Option<(&'a [Field], &'static str)> {
     match (&tool.kind, part) {
         // Without `arguments` whatever is given is used.
         (ToolKind::Http { arguments, .. }, _) if arguments.is_empty() => None,
-        (ToolKind::Http { arguments, .. }, _) => Some((arguments.clone(), "argument")),
-        (ToolKind::Pipeline { pipeline, .. }, _) => match &names.plan.pipeline((*pipeline)?).pipeline.inputs {
-            Shape::Fields(fields) => Some((fields.clone(), "input")),
+        (ToolKind::Http { arguments, .. }, _) => Some((arguments, "argument")),
+        (ToolKind::Pipeline { pipeline, .. }, _) => match &plan.pipeline((*pipeline)?).pipeline.inputs {
+            Shape::Fields(fields) => Some((fields, "input")),
             Shape::Schema(_) => None,
         },
-        (ToolKind::Sql(_), _) => needed(&["query"]),
-        (ToolKind::File(_), "read") => needed(&["name"]),
-        (ToolKind::File(_), "write") => needed(&["name", "text"]),
+        (ToolKind::Sql(_), _) => Some((&parts.query, "argument")),
+        (ToolKind::File(_), "read") => Some((&parts.read, "argument")),
+        (ToolKind::File(_), "write") => Some((&parts.write, "argument")),
         _ => None,
     }
 }

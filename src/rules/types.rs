@@ -127,15 +127,29 @@ impl Type {
         }
     }
 
-    /// What is either of the two: a field that only one of two objects has may be missing.
-    pub fn or(&self, other: &Type) -> Type {
-        match (self, other) {
-            (one, other) if one == other => one.clone(),
-            (Type::Empty, known) | (known, Type::Empty) => known.clone(),
-            (Type::List(one), Type::List(other)) => Type::list(one.or(other)),
-            (Type::Object(one), Type::Object(other)) => Type::Object(Arc::new(one.or(other))),
-            _ => Type::Any,
+    /// What is one of these, `None` if there are none: a field that only some objects have may be missing. All are looked at
+    /// together, so that many of them are no more work than their size.
+    pub fn either(kinds: Vec<Type>) -> Option<Type> {
+        let is_empty = !kinds.is_empty();
+        let mut known: Vec<Type> = kinds.into_iter().filter(|kind| *kind != Type::Empty).collect();
+        let Some(first) = known.first() else { return is_empty.then_some(Type::Empty) };
+        if known.iter().all(|kind| kind == first) {
+            return known.pop();
         }
+        let mut lists = vec![];
+        let mut objects = vec![];
+        for kind in &known {
+            match kind {
+                Type::List(of) => lists.push((**of).clone()),
+                Type::Object(object) => objects.push(object.as_ref()),
+                _ => return Some(Type::Any),
+            }
+        }
+        Some(match (lists.is_empty(), objects.is_empty()) {
+            (false, true) => Type::list(Type::either(lists).unwrap_or(Type::Any)),
+            (true, false) => Type::Object(Arc::new(Object::either(&objects))),
+            _ => Type::Any,
+        })
     }
 
     /// What both are, if they are the same: for elements of a list, of which an author knows which one has what.
@@ -169,25 +183,25 @@ impl Type {
 }
 
 impl Object {
-    fn or(&self, other: &Object) -> Object {
-        let mut fields = self.fields.clone();
-        for (name, member) in &mut fields {
-            match other.fields.get(name) {
-                Some(theirs) => {
-                    member.kind = member.kind.or(&theirs.kind);
-                    member.is_optional |= theirs.is_optional;
+    fn either(objects: &[&Object]) -> Object {
+        let is_open = objects.iter().any(|object| object.is_open);
+        let mut members: IndexMap<&str, Vec<&Member>> = IndexMap::new();
+        for (name, member) in objects.iter().flat_map(|object| &object.fields) {
+            members.entry(name).or_default().push(member);
+        }
+        let fields = members.into_iter().map(|(name, members)| {
+            let is_optional = members.len() < objects.len() || members.iter().any(|member| member.is_optional);
+            let member = match is_optional && is_open {
+                // What one of them may have besides is not known, so neither is its type.
+                true => Member::sure(Type::Any),
+                false => {
+                    let kinds = members.iter().map(|member| member.kind.clone()).collect();
+                    Member { kind: Type::either(kinds).unwrap_or(Type::Any), is_optional }
                 }
-                None => member.is_optional = true,
-            }
-        }
-        for (name, member) in &other.fields {
-            fields.entry(name.clone()).or_insert_with(|| Member { kind: member.kind.clone(), is_optional: true });
-        }
-        // What one of the two may have besides is not known, so neither is its type.
-        if self.is_open || other.is_open {
-            fields.values_mut().filter(|member| member.is_optional).for_each(|member| *member = Member::sure(Type::Any));
-        }
-        Object { fields, is_open: self.is_open || other.is_open }
+            };
+            (name.to_owned(), member)
+        });
+        Object { fields: fields.collect(), is_open }
     }
 }
 
@@ -245,8 +259,8 @@ mod tests {
 
     #[test]
     fn a_field_that_only_one_of_two_objects_has_may_be_missing() {
-        let both = Type::of_value(&json!({ "a": 1, "b": "x" })).or(&Type::of_value(&json!({ "a": null })));
-        let Type::Object(object) = both else { panic!("{both:?}") };
+        let both = Type::either(vec![Type::of_value(&json!({ "a": 1, "b": "x" })), Type::of_value(&json!({ "a": null }))]);
+        let Some(Type::Object(object)) = both else { panic!("{both:?}") };
         assert_eq!(object.fields["a"], Member::sure(Type::Number));
         assert_eq!(object.fields["b"], Member { kind: Type::Text, is_optional: true });
     }
@@ -255,7 +269,29 @@ mod tests {
     fn what_is_not_known_fits_everywhere() {
         assert!(Type::Any.fits(&Type::list(Type::Text)) && Type::Empty.fits(&Type::Number) && Type::Text.fits(&Type::Any));
         assert!(!Type::Text.fits(&Type::Number));
-        assert_eq!(Type::Text.or(&Type::Number), Type::Any);
+    }
+
+    #[test]
+    fn of_several_kinds_only_what_all_share_is_known() {
+        let list = |of| Type::list(of);
+        for (kinds, both) in [
+            (vec![], None),
+            (vec![Type::Empty], Some(Type::Empty)),
+            (vec![Type::Empty, Type::Text], Some(Type::Text)),
+            (vec![Type::Text, Type::Number], Some(Type::Any)),
+            (vec![Type::Any, Type::Text], Some(Type::Any)),
+            (vec![list(Type::Text), list(Type::Text)], Some(list(Type::Text))),
+            (vec![list(Type::Text), list(Type::Empty)], Some(list(Type::Text))),
+            (vec![list(Type::Text), list(Type::Number)], Some(list(Type::Any))),
+            (vec![list(Type::Text), Type::object([])], Some(Type::Any)),
+            (vec![Type::open_object([("a", Type::Text)]), Type::object([])], Some(Type::open_object([("a", Type::Any)]))),
+            (
+                vec![Type::open_object([("a", Type::Text)]), Type::object([("a", Type::Empty)])],
+                Some(Type::open_object([("a", Type::Text)])),
+            ),
+        ] {
+            assert_eq!(Type::either(kinds.clone()), both, "{kinds:?}");
+        }
     }
 
     #[test]

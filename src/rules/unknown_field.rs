@@ -1,6 +1,7 @@
 //! F202: a field that a value does not have. F211: a field of an output that is plain text.
 
 use super::names::Names;
+use super::problem::Known;
 use super::wording::listed;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::model::Read;
@@ -9,17 +10,17 @@ use crate::plan::StepIx;
 /// Longest message, in characters.
 const LONGEST: usize = 160;
 
-pub(super) fn report(names: &Names, read: &Read, owner: &str, field: &str, known: &[String]) -> Diagnostic {
-    let near = names.hints.did_you_mean(field, known.iter().map(String::as_str));
+pub(super) fn report(names: &Names, read: &Read, owner: &str, field: &str, known: &Known) -> Diagnostic {
+    let near = names.hints.did_you_mean(field, known.names());
     let what = match owner {
         "\"inputs\"" => format!("there is no input \"{field}\""),
-        owner if owner.starts_with("step ") && known.iter().any(|name| name == "details") => format!("{owner} has no \"{field}\""),
+        owner if owner.starts_with("step ") && matches!(known, Known::Names(_)) => format!("{owner} has no \"{field}\""),
         owner if owner.starts_with("step ") => format!("{owner} gives no \"{field}\""),
         owner => format!("{owner} has no \"{field}\""),
     };
-    let list = listed(known);
+    let list = listed(known.names());
     let found = |message: String| Diagnostic::new(Code::UnknownField, read.span, message);
-    if known.is_empty() {
+    if known.names().next().is_none() {
         let help = if owner.ends_with("a list and") {
             "write [0] for its first element, or go through it with for"
         } else {

@@ -76,7 +76,12 @@ pub struct SourceFile {
     /// The whole text.
     pub text: Arc<str>,
     line_starts: Vec<u32>,
+    /// How many characters begin before each [`STRIDE`] bytes: a column is found without reading a long line from its start.
+    characters: Vec<u32>,
 }
+
+/// Bytes between two counts of characters.
+const STRIDE: usize = 1024;
 
 impl SourceFile {
     /// Indexes the lines of `text`.
@@ -84,7 +89,11 @@ impl SourceFile {
         let text = text.into();
         let mut line_starts = vec![0];
         line_starts.extend(text.bytes().enumerate().filter(|(_, b)| *b == b'\n').map(|(i, _)| i as u32 + 1));
-        SourceFile { name: name.into(), text, line_starts }
+        let mut characters = vec![0];
+        for stretch in text.as_bytes().chunks(STRIDE) {
+            characters.push(characters[characters.len() - 1] + beginning(stretch));
+        }
+        SourceFile { name: name.into(), text, line_starts, characters }
     }
 
     /// Line and column of a byte offset; an offset past the end counts as the end, one inside a character as its start.
@@ -95,7 +104,13 @@ impl SourceFile {
         }
         let line = self.line_starts.partition_point(|start| *start as usize <= offset);
         let start = self.line_starts[line - 1] as usize;
-        Position { line, column: self.text[start..offset].chars().count() + 1 }
+        Position { line, column: (self.characters_before(offset) - self.characters_before(start)) as usize + 1 }
+    }
+
+    /// How many characters begin before a byte.
+    fn characters_before(&self, offset: usize) -> u32 {
+        let mark = offset / STRIDE;
+        self.characters[mark] + beginning(&self.text.as_bytes()[mark * STRIDE..offset])
     }
 
     /// The byte offset at which `line` (from 1) begins; the end of the text for a line past the last.
@@ -112,6 +127,11 @@ impl SourceFile {
     pub fn line_count(&self) -> usize {
         self.line_starts.len()
     }
+}
+
+/// How many characters begin in these bytes of a UTF-8 text.
+fn beginning(bytes: &[u8]) -> u32 {
+    bytes.iter().filter(|byte| !matches!(byte, 0x80..=0xbf)).count() as u32
 }
 
 /// All files of one check or run.
@@ -165,5 +185,15 @@ mod tests {
         assert_eq!(sources.start(Span::new(file, 9, 10)), Position { line: 2, column: 4 });
         assert_eq!(sources.end(Span::new(file, 9, 999)), Position { line: 3, column: 1 });
         assert_eq!(sources.file(file).line(2), "b: ü");
+    }
+
+    #[test]
+    fn columns_of_a_long_line_count_characters_too() {
+        let text = format!("é: 1\n{}x", "äb€😀".repeat(1000));
+        let file = SourceFile::new("a.yaml", text.as_str());
+        for (column, (offset, _)) in text[6..].char_indices().enumerate() {
+            assert_eq!(file.position(offset as u32 + 6), Position { line: 2, column: column + 1 });
+        }
+        assert_eq!(file.position(u32::MAX), Position { line: 2, column: 4002 });
     }
 }

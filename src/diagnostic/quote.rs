@@ -1,0 +1,37 @@
+//! Texts of authors inside messages.
+
+/// Longest message, in characters.
+pub const LONGEST_MESSAGE: usize = 160;
+/// Longest text of an author that a message repeats, in characters.
+pub const LONGEST_QUOTE: usize = 40;
+
+/// A text of an author inside a message: in quotes, on one line, control characters as escapes, at most 40 characters.
+pub fn quoted(text: &str) -> String {
+    let mut escaped = String::new();
+    // One character more shows that the text goes on.
+    for c in text.chars().take(LONGEST_QUOTE + 1) {
+        if c.is_control() { escaped.extend(c.escape_default()) } else { escaped.push(c) }
+    }
+    format!("\"{}\"", cut(&escaped, LONGEST_QUOTE))
+}
+
+/// A text of at most so many characters; `…` stands for what was cut off.
+pub fn cut(text: &str, most: usize) -> String {
+    if text.len() <= most || text.chars().nth(most).is_none() {
+        return text.to_owned();
+    }
+    text.chars().take(most - 1).chain(['…']).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_quote_is_one_short_line() {
+        assert_eq!(quoted("a\nb"), r#""a\nb""#);
+        assert_eq!(quoted(&"é".repeat(40)), format!("\"{}\"", "é".repeat(40)));
+        assert_eq!(quoted(&"é".repeat(41)), format!("\"{}…\"", "é".repeat(39)));
+        assert_eq!(quoted(&"\u{7}".repeat(41)).chars().count(), 42);
+    }
+}

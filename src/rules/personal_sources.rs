@@ -1,0 +1,169 @@
+//! Where personal data comes from: inputs, `person`, and steps that are marked. Worked out once for all texts of a pipeline.
+
+use std::cell::OnceCell;
+use std::collections::{HashMap, HashSet};
+
+use super::giving::{find, output_of};
+use crate::model::{Check, Field, GateStep, Judging, PersonSource, Pipeline, Read, Scorecard, ScorecardRef, StepKind};
+use crate::plan::{PipelinePlan, PlannedStep};
+
+/// Fields of `person` that are not personal.
+const OPEN: [&str; 3] = ["id", "language", "time_zone"];
+
+/// What is personal in a pipeline.
+pub(super) struct Sources<'p> {
+    pipeline: &'p PipelinePlan,
+    inputs: Fields<'p>,
+    /// For each step, whether its output is known to hold personal data.
+    marked: Vec<bool>,
+    /// Scorecards that let no personal data through.
+    removing: HashSet<&'p str>,
+}
+
+/// Fields by name, and whether any of them is personal.
+struct Fields<'p> {
+    by_name: HashMap<&'p str, Below<'p>>,
+    takes_in: bool,
+}
+
+/// A field and what stands below it.
+struct Below<'p> {
+    is_pii: bool,
+    takes_in: bool,
+    fields: Fields<'p>,
+    items: Option<Box<Below<'p>>>,
+}
+
+/// A step with its `for_each`; the personal data that the element is of is looked for once.
+pub(super) struct Element<'p> {
+    planned: &'p PlannedStep,
+    name: OnceCell<Option<String>>,
+}
+
+impl<'p> Element<'p> {
+    pub(super) fn of(planned: &'p PlannedStep) -> Element<'p> {
+        Element { planned, name: OnceCell::new() }
+    }
+}
+
+impl<'p> Sources<'p> {
+    pub(super) fn of(pipeline: &'p PipelinePlan) -> Sources<'p> {
+        let cards = pipeline.pipeline.scorecards.iter().filter(|(_, card)| asks_for_none(card));
+        let removing = cards.map(|(name, _)| name.as_str()).collect();
+        let inputs = Fields::of(pipeline.pipeline.input_fields());
+        let mut sources = Sources { pipeline, inputs, marked: vec![], removing };
+        sources.marked = pipeline.steps.iter().map(|planned| sources.is_marked(planned)).collect();
+        sources
+    }
+
+    /// Whether a text reads personal data at its source: a `pii` input or a field of `person`.
+    pub(super) fn is_direct(&self, read: &Read) -> bool {
+        match read.path.as_slice() {
+            [inputs, path @ ..] if inputs == "inputs" => self.inputs.is_personal(path),
+            [person, field, ..] if person == "person" => !OPEN.contains(&field.as_str()) && has_field(&self.pipeline.pipeline, field),
+            _ => false,
+        }
+    }
+
+    /// Whether a gate lets nothing through that holds personal data.
+    pub(super) fn removes(&self, gate: &GateStep) -> bool {
+        gate.scorecards.iter().any(|reference| match reference {
+            ScorecardRef::Named(name) => self.removing.contains(name.as_str()),
+            ScorecardRef::Written(_) => false,
+        })
+    }
+
+    /// Whether the output of a step is known to hold personal data: it is marked, and no gate has made sure that there is none.
+    fn is_marked(&self, planned: &PlannedStep) -> bool {
+        match &planned.step.kind {
+            StepKind::Gate(gate) if self.removes(gate) => false,
+            StepKind::Route(route) => {
+                let mut last = route.cases.iter().chain(&route.otherwise).filter_map(|case| case.steps.last());
+                planned.step.is_pii || last.any(|step| step.is_pii)
+            }
+            _ => planned.step.is_pii,
+        }
+    }
+
+    /// The step whose marked output a read is of.
+    fn marked_step(&self, planned: &PlannedStep, read: &Read) -> Option<&'p str> {
+        let ix = find(self.pipeline, planned.block, output_of(read)?.0)?;
+        let is_marked = self.marked.get(ix.0 as usize).copied().unwrap_or(false);
+        is_marked.then(|| self.pipeline.step(ix).step.id.as_str())
+    }
+
+    /// The name of the personal data a read is of.
+    pub(super) fn named(&self, element: &Element, read: &Read) -> Option<String> {
+        if self.is_direct(read) {
+            return Some(read.path.join("."));
+        }
+        if output_of(read).is_some() {
+            return self.marked_step(element.planned, read).map(|id| format!("steps.{id}.output"));
+        }
+        let each = element.planned.step.for_each.as_ref()?;
+        let name = read.path.first()?;
+        if name != "item" && each.name.as_ref().is_none_or(|own| own.value != *name) {
+            return None;
+        }
+        element.name.get_or_init(|| self.list_of(element.planned)).clone()
+    }
+
+    /// The name of the personal data that the elements of a step's `for_each` are of.
+    fn list_of(&self, planned: &PlannedStep) -> Option<String> {
+        let texts = planned.step.for_each.as_ref()?.list.texts();
+        texts.into_iter().flat_map(|text| &text.reads).find_map(|read| match self.is_direct(read) {
+            true => Some(read.path.join(".")),
+            false => self.marked_step(planned, read).map(|id| format!("steps.{id}.output")),
+        })
+    }
+}
+
+impl<'p> Fields<'p> {
+    fn of(fields: &'p [Field]) -> Fields<'p> {
+        let mut by_name = HashMap::with_capacity(fields.len());
+        let mut takes_in = false;
+        for field in fields {
+            let below = Below::of(field);
+            takes_in |= below.takes_in;
+            by_name.entry(field.name.as_str()).or_insert(below);
+        }
+        Fields { by_name, takes_in }
+    }
+
+    /// Whether a path leads into, or takes in, a field with `pii: true`.
+    fn is_personal(&self, path: &[String]) -> bool {
+        let Some((name, rest)) = path.split_first() else { return self.takes_in };
+        let Some(field) = self.by_name.get(name.as_str()) else { return false };
+        if field.is_pii || rest.is_empty() {
+            return field.takes_in;
+        }
+        match &field.items {
+            Some(items) => items.is_pii || items.fields.is_personal(rest.get(1..).unwrap_or_default()),
+            None => field.fields.is_personal(rest),
+        }
+    }
+}
+
+impl<'p> Below<'p> {
+    fn of(field: &'p Field) -> Below<'p> {
+        let fields = Fields::of(&field.fields);
+        let items = field.items.as_deref().map(|items| Box::new(Below::of(items)));
+        let takes_in = field.is_pii || fields.takes_in || items.as_ref().is_some_and(|items| items.takes_in);
+        Below { is_pii: field.is_pii, takes_in, fields, items }
+    }
+}
+
+fn has_field(pipeline: &Pipeline, name: &str) -> bool {
+    match pipeline.person.as_ref().map(|person| &person.from) {
+        Some(PersonSource::Table(_)) => true,
+        Some(PersonSource::Fields(fields)) => fields.iter().any(|(field, _)| field.value == name),
+        _ => false,
+    }
+}
+
+fn asks_for_none(card: &Scorecard) -> bool {
+    card.criteria.iter().any(|criterion| match &criterion.judging {
+        Judging::Checks(checks) => checks.iter().any(|check| matches!(check.value, Check::PiiNone)),
+        _ => false,
+    })
+}
