@@ -47,7 +47,7 @@ pub fn in_words(names: &[&str]) -> String {
 }
 
 /// Most names that one [`Hints`] compares.
-const MOST_COMPARISONS: usize = 200_000;
+const MOST_COMPARISONS: usize = 25_000;
 
 /// "Did you mean" for checks of large files: looks through long lists only so often, so that many mistakes do not make the
 /// check slow. The same file always gets the same hints.

@@ -4,6 +4,7 @@
 
 mod check;
 mod golden;
+mod growth;
 mod markdown;
 mod missing_data;
 mod names;

@@ -2,6 +2,7 @@
 
 mod build;
 mod endings;
+mod growth;
 mod keeping;
 mod properties;
 mod refining;
