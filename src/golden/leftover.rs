@@ -2,12 +2,14 @@
 //!
 //! What a case writes itself must be used in it; what stands in the file for all cases, in one of them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::play::Played;
 use super::run::Complaint;
 use super::suite::{Suite, Trial};
-use crate::model::ReplySet;
+use crate::diagnostic::did_you_mean;
+use crate::journal::Record;
+use crate::model::{Judging, Pipeline, ReplyBody, ReplySet};
 use crate::source::Span;
 
 /// Replies of a list that were left over in one trial.
@@ -24,6 +26,49 @@ pub(super) fn of_trial(suite: &Suite, trial: &Trial, played: &Played) -> Vec<Com
         }
     }
     complaints
+}
+
+/// Criteria that a used reply fails, and that no judge was asked about at its gate: they changed nothing.
+pub(super) fn unasked(suite: &Suite, trial: &Trial, played: &Played) -> Vec<Complaint> {
+    let mut complaints = vec![];
+    let Some(record) = &played.record else { return complaints };
+    for (path, set) in suite.test.cases[trial.case].replies.iter() {
+        let used = played.noted.replies_used.get(path).copied().unwrap_or(0) as usize;
+        let replies = match set {
+            ReplySet::Every(reply) if used > 0 => std::slice::from_ref(reply),
+            ReplySet::InTurn(list) => &list[..used.min(list.len())],
+            // Which of them answered is not known.
+            ReplySet::Every(_) | ReplySet::Matching(_) => continue,
+        };
+        let judged = verdicts(record, path);
+        let failed = replies.iter().filter_map(|reply| if let ReplyBody::Failed(failed) = &reply.body { Some(failed) } else { None });
+        for (name, _) in failed.flatten().filter(|_| !judged.is_empty()) {
+            let message = match judged.contains(name.value.as_str()) {
+                false => format!("it does not have{}", did_you_mean(&name.value, judged.iter().copied())),
+                true if has_check(suite.pipeline(), &name.value) => "has a check and asks no judge".to_string(),
+                true => continue,
+            };
+            let message = format!("the reply for gate \"{path}\" fails criterion \"{}\", which {message}", name.value);
+            complaints.push(Complaint { line: Some(suite.line(name.span)), ..Complaint::new(message) });
+        }
+    }
+    complaints
+}
+
+/// The criteria a gate judged, in all rounds and elements.
+fn verdicts<'r>(record: &'r Record, path: &str) -> BTreeSet<&'r str> {
+    let is_it = |step: &str| step == path || step.strip_prefix(path).is_some_and(|rest| rest.starts_with('['));
+    let details = record.steps.iter().filter(|step| is_it(&step.step)).filter_map(|step| step.details["verdicts"].as_array());
+    let last = details.flatten().filter_map(|verdict| verdict["id"].as_str());
+    let failures = record.failures.iter().filter(|failure| is_it(&failure.gate));
+    last.chain(failures.flat_map(|failure| &failure.verdicts).flatten().map(|verdict| verdict.id.as_str())).collect()
+}
+
+/// Whether every criterion of this name in the pipeline has a check.
+fn has_check(pipeline: &Pipeline, id: &str) -> bool {
+    let all = pipeline.scorecards.values().flat_map(|card| &card.criteria);
+    let mut named = all.filter(|criterion| criterion.id.value == id).peekable();
+    named.peek().is_some() && named.all(|criterion| matches!(criterion.judging, Judging::Checks(_)))
 }
 
 /// Replies and mocks that no trial asked for; each goes to the first trial that has it. Trials are those of one suite, all of them, and

@@ -191,6 +191,7 @@ fn try_one(suite: &Suite, trial: &Trial, world: &Blocking, options: &Options) ->
     let case = &suite.test.cases[trial.case];
     let played = play(suite, trial, world);
     let mut complaints = expect::compare(suite, trial, &played, options.exit_of);
+    complaints.extend(leftover::unasked(suite, trial, &played));
     let ended_well = expect::ended_as_expected(&case.expect.clone().unwrap_or_default(), &played.ending);
     if ended_well {
         complaints.extend(leftover::of_trial(suite, trial, &played));

@@ -116,7 +116,7 @@ fn expect(keys: &Reader) -> Option<Expect> {
         steps: expect
             .entries("steps")
             .filter_map(|(path, node)| {
-                let words = ["succeeded", "failed", "skipped", "blocked", "cancelled"];
+                let words = ["succeeded", "failed", "skipped", "blocked", "cancelled", "not_run"];
                 let status = keys.lower.word(&format!("status of {}", quoted(&path.text)), node, &words)?;
                 Some((Spanned::new(path.text.clone(), path.span), Spanned::new(status.to_owned(), node.span)))
             })

@@ -140,6 +140,6 @@ pub struct Expect {
     pub outputs: Vec<(Spanned<String>, Vec<Spanned<Check>>)>,
     /// Checks of all sent parts as one text.
     pub sent: Vec<Spanned<Check>>,
-    /// Status by step path.
+    /// Status by step path; `not_run`: it never started.
     pub steps: Vec<(Spanned<String>, Spanned<String>)>,
 }

@@ -3,9 +3,10 @@
 use std::collections::HashSet;
 
 use super::tell::{finding, quoted};
+use super::verdicts;
 use crate::diagnostic::{Code, Diagnostic, Hints};
 use crate::model::{Channels, Outputs, ReplySet, Shape, StepKind, TestCase, TestFile};
-use crate::plan::{BlockIx, PipelinePlan, Plan};
+use crate::plan::{BlockIx, PipelinePlan, Plan, StepIx};
 use crate::source::Span;
 
 /// F700 and F701, for the cases of one pipeline: the first of the plan.
@@ -13,6 +14,7 @@ pub(super) fn check(tests: &TestFile, plan: &Plan, out: &mut Vec<Diagnostic>) {
     expects_nothing(tests, out);
     if let Some(pipeline) = plan.pipelines.first() {
         unknown_names(tests, pipeline, plan, out);
+        verdicts::in_tests(tests, pipeline, plan, out);
     }
 }
 
@@ -37,7 +39,7 @@ fn unknown_names(tests: &TestFile, pipeline: &PipelinePlan, plan: &Plan, out: &m
         let message = format!("test {} {what} {}, which does not exist{hint}", quoted(&case.id.value), quoted(name));
         out.push(finding(Code::TestUnknownName, span, &message).help("correct the name, or remove it"));
     };
-    let is_step = |path: &str| is_step(plan, pipeline, path);
+    let is_step = |path: &str| !matches!(way(plan, pipeline, path), Way::Nowhere);
     for (number, case) in tests.cases.iter().enumerate() {
         if let Some(inputs) = &known.inputs {
             for (name, value) in case.inputs.iter().filter(|(name, _)| !inputs.has(name)) {
@@ -130,29 +132,41 @@ impl<'p> Listed<'p> {
     }
 }
 
-/// Whether a path such as `facts/report/text` or `each[2]` leads to a step. Inside what is only known in the run, every path does.
-fn is_step(plan: &Plan, pipeline: &PipelinePlan, path: &str) -> bool {
-    let parts: Vec<&str> = path.split('/').map(|part| part.split('[').next().unwrap_or(part)).collect();
-    let blocks = [Some(pipeline.main), pipeline.on_failure, pipeline.finally];
-    blocks.into_iter().flatten().any(|block| leads(plan, pipeline, block, &parts))
+/// Where the path of a step leads.
+pub(super) enum Way<'p> {
+    Nowhere,
+    /// To a step of a pipeline.
+    Step(&'p PipelinePlan, StepIx),
+    /// To a case that is a step, or into what is only known in the run.
+    Inside,
 }
 
-fn leads<'p>(plan: &'p Plan, mut pipeline: &'p PipelinePlan, mut block: BlockIx, mut parts: &[&str]) -> bool {
+/// Where a path such as `facts/report/text` or `each[2]` leads.
+pub(super) fn way<'p>(plan: &'p Plan, pipeline: &'p PipelinePlan, path: &str) -> Way<'p> {
+    let parts: Vec<&str> = path.split('/').map(|part| part.split('[').next().unwrap_or(part)).collect();
+    let blocks = [Some(pipeline.main), pipeline.on_failure, pipeline.finally];
+    let mut ways = blocks.into_iter().flatten().map(|block| way_from(plan, pipeline, block, &parts));
+    ways.find(|way| !matches!(way, Way::Nowhere)).unwrap_or(Way::Nowhere)
+}
+
+fn way_from<'p>(plan: &'p Plan, mut pipeline: &'p PipelinePlan, mut block: BlockIx, mut parts: &[&str]) -> Way<'p> {
     loop {
-        let [id, rest @ ..] = parts else { return false };
+        let [id, rest @ ..] = parts else { return Way::Nowhere };
         let list = pipeline.block(block);
-        let Some(place) = list.place(id) else { return false };
-        let planned = pipeline.step(crate::plan::StepIx(list.first.0 + place as u32));
-        let [first, below @ ..] = rest else { return true };
+        let Some(place) = list.place(id) else { return Way::Nowhere };
+        let ix = StepIx(list.first.0 + place as u32);
+        let planned = pipeline.step(ix);
+        let [first, below @ ..] = rest else { return Way::Step(pipeline, ix) };
         match &planned.step.kind {
             StepKind::Route(route) => {
                 let mut cases = route.cases.iter().chain(&route.otherwise).zip(&planned.cases);
-                let Some((case, inner)) = cases.find(|(case, _)| case.id.value == *first) else { return false };
+                let Some((case, inner)) = cases.find(|(case, _)| case.id.value == *first) else { return Way::Nowhere };
                 if below.is_empty() {
-                    return true;
+                    return Way::Inside;
                 }
                 if !case.has_steps {
-                    return !matches!(case.steps.first().map(|step| &step.kind), Some(StepKind::Set(_) | StepKind::Sql(_)));
+                    let has_none = matches!(case.steps.first().map(|step| &step.kind), Some(StepKind::Set(_) | StepKind::Sql(_)));
+                    return if has_none { Way::Nowhere } else { Way::Inside };
                 }
                 (block, parts) = (*inner, below);
             }
@@ -161,11 +175,11 @@ fn leads<'p>(plan: &'p Plan, mut pipeline: &'p PipelinePlan, mut block: BlockIx,
                     pipeline = plan.pipeline(called);
                     (block, parts) = (pipeline.main, rest);
                 }
-                None => return true,
+                None => return Way::Inside,
             },
             // What a tool or an agent runs is known only in the run.
-            StepKind::Tool(_) | StepKind::Agent(_) | StepKind::Gate(_) | StepKind::Broken => return true,
-            _ => return false,
+            StepKind::Tool(_) | StepKind::Agent(_) | StepKind::Gate(_) | StepKind::Broken => return Way::Inside,
+            _ => return Way::Nowhere,
         }
     }
 }

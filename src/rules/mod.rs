@@ -61,6 +61,7 @@ mod testing;
 #[cfg(test)]
 mod tests;
 mod times;
+mod verdicts;
 mod ways_out;
 
 use crate::diagnostic::Diagnostic;
@@ -119,6 +120,7 @@ const RULES: &[Rule] = &[
     policies::too_wide,
     policies::outside,
     addresses::plain_http,
+    verdicts::in_models,
 ];
 
 /// Checks all pipelines of a plan.

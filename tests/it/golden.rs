@@ -340,3 +340,52 @@ fn a_data_file_that_is_not_there_fails_only_the_tests_that_read_it() {
     let ran = bench.run(&["--filter", "missing_hours/note"]);
     assert_eq!((ran.exit, ran.err.as_str()), (0, "1 passed, 0 failed\n"), "{}", ran.out);
 }
+
+#[test]
+fn a_test_can_say_that_a_step_never_started() {
+    let bench = Bench::new();
+    bench.edit(
+        "reminder.yaml",
+        "steps:\n  - id: logged",
+        "steps:\n  - id: kind\n    route: inputs.message\n    cases:\n      - { id: done, phrases: [am I done], set: 1 }\n      - { id: more, phrases: [more], set: 2 }\n    otherwise: { set: 3 }\n  - id: logged",
+    );
+    let steps = |steps: &str| bench.edit(TEST, "steps: { deliver: succeeded, record: succeeded }", &format!("steps: {{ {steps} }}"));
+    steps("kind/done: succeeded, kind/more: not_run, kind/otherwise: not_run, sorry: not_run, say_sorry: not_run");
+    bench.edit(TEST, "steps: { deliver: blocked }", "steps: { deliver: not_run, record: not_run, say_sorry: succeeded }");
+    let ran = bench.run(&[]);
+    assert_eq!((ran.exit, ran.err.as_str()), (0, "7 passed, 0 failed\n"), "{}", ran.out);
+    bench.edit(TEST, "kind/done: succeeded, kind/more: not_run", "kind/done: not_run, kind/more: skipped");
+    bench.fails_with(&[
+        "reminder.test.yaml:16: step \"kind/done\": expected not_run, found succeeded",
+        "reminder.test.yaml:16: step \"kind/more\": expected skipped, it did not run; write not_run if it should not",
+    ]);
+}
+
+#[test]
+fn a_scripted_verdict_on_what_no_judge_is_asked_is_told() {
+    let bench = Bench::new();
+    bench.edit(TEST, "[{ failed: { is_kind: Blame nobody. } }, passed]", "[{ failed: { is_knd: Blame nobody. } }, passed]");
+    let told = "error[F700]: a reply for gate \"validate\" fails criterion \"is_knd\", which does not exist; did you mean \"is_kind\"?";
+    bench.fails_with(&[told, "reminder.test.yaml:23:30"]);
+
+    // What a step wrote is known only in the run.
+    let bench = Bench::new();
+    bench.edit("reminder.yaml", "    gate: kind\n", "    gate: [kind, inputs.card | default(none)]\n");
+    bench.edit(
+        "reminder.yaml",
+        "  who: { type: text, default: p1 }\n",
+        "  who: { type: text, default: p1 }\n  card: { type: scorecard, required: false }\n",
+    );
+    bench.edit(
+        "reminder.yaml",
+        "        judge: true\n",
+        "        judge: true\n      - { id: is_short, description: It is a short text., check: { max_length: 900 } }\n",
+    );
+    bench.edit(TEST, "[{ failed: { is_kind: Blame nobody. } }, passed]", "[{ failed: { is_knd: Blame nobody., is_short: No. } }]");
+    bench.edit(TEST, "[You forgot eight hours!, \"Eight", "[\"Eight");
+    bench.edit(TEST, "refined: true, sent: { fits_channel", "refined: false, sent: { fits_channel");
+    bench.fails_with(&[
+        "reminder.test.yaml:23: the reply for gate \"validate\" fails criterion \"is_knd\", which it does not have; did you mean \"is_kind\"?",
+        "reminder.test.yaml:23: the reply for gate \"validate\" fails criterion \"is_short\", which has a check and asks no judge",
+    ]);
+}

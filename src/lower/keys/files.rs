@@ -195,7 +195,7 @@ pub static EXPECT: Place = Place {
         key!("refined", Boolean, "whether the refinement ran"),
         key!("outputs", Named(&Expected), "outputs by name"),
         key!("sent", Expected, "all parts as one text"),
-        key!("steps", Named(&Word(&["succeeded", "failed", "skipped", "blocked", "cancelled"])), "status by step"),
+        key!("steps", Named(&Word(&["succeeded", "failed", "skipped", "blocked", "cancelled", "not_run"])), "status by step"),
     ],
 };
 

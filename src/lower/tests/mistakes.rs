@@ -296,7 +296,7 @@ fn tests_and_replies_are_checked() {
     F004 6:43 the reply of "y" says nothing = add one of: text, data, calls, error, passed, failed
     F006 6:61 the reply of "z" has both "text" and "data"; keep one = remove "text" or "data"
     F007 6:92 status "good" is not one of: succeeded, partial, quality_not_met, failed, timed_out, over_budget, cancelled = write one of these
-    F007 6:110 status of "a" "done" is not one of: succeeded, failed, skipped, blocked, cancelled = write one of these
+    F007 6:110 status of "a" "done" is not one of: succeeded, failed, skipped, blocked, cancelled, not_run = write one of these
     F002 6:139 unknown key "contaions" in the check of "sent"; did you mean "contains"? = write contains
     F013 7:11 two cases are called "a" = rename one of the two
     F015 7:24 "channels" is empty = fill it in, or remove the key
