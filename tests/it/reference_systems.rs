@@ -352,7 +352,11 @@ fn a_reply_that_is_never_good_enough_leaves_what_was_sent_and_why() {
 fn an_agent_that_does_not_answer_is_recorded_with_its_error() {
     let ran = &RUNS.unanswered;
     assert_eq!(json!([ran.exit, ran.record["status"]]), json!([6, "failed"]));
-    assert_eq!(ran.phases().last(), Some(&"failed"));
+    assert_eq!(
+        ran.phases(),
+        ["created", "planning", "extracting", "composing", "formatting", "sending", "failed"],
+        "it was told before it failed"
+    );
     assert_eq!(json!([ran.record["failure"]["step"], ran.record["failure"]["kind"]]), json!(["compose", "auth"]));
     assert_eq!(ran.step("compose")["error"]["kind"], "auth");
     let calls = list(&ran.record["interactions"]);
