@@ -2,70 +2,87 @@
 //!
 //! `cargo bench --bench engine`
 
-use std::collections::BTreeMap;
-use std::fmt::Write as _;
+#[path = "common/measure.rs"]
+mod measure;
+#[path = "common/memory.rs"]
+mod memory;
+#[path = "common/shapes.rs"]
+mod shapes;
+
+use std::collections::{BTreeMap, HashMap};
 use std::hint::black_box;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Instant;
 
 use flow::engine::{Input, Mocks, Moment, Options, Run};
 use flow::event::{RunStart, RunStatus};
-use flow::load::{WrittenRules, load};
-use flow::model::Limits;
+use flow::load::WrittenRules;
+use flow::model::{Filling, Limits, Outputs, Pipeline, Place, Program, Step, StepKind};
 use flow::plan::{Plan, plan};
-use flow::port::{FileProblem, Files};
+use flow::source::{Span, Spanned};
+use measure::{Cost, cost_of, median, ms, peak_mb, us_each};
+use memory::planned;
+use nix::sys::resource::UsageWho::RUSAGE_SELF;
 
-/// One file in memory.
-struct Memory(String);
+/// Stack of the thread that holds the engine, as in the program itself.
+const STACK: usize = 64 * 1024 * 1024;
 
-impl Files for Memory {
-    fn read_text(&self, _: &Path) -> Result<String, FileProblem> {
-        Ok(self.0.clone())
-    }
-    fn exists(&self, _: &Path) -> bool {
-        false
-    }
-    fn names(&self, _: &Path) -> Vec<String> {
-        vec![]
-    }
-    fn real_path(&self, path: &Path) -> Option<PathBuf> {
-        Some(path.to_path_buf())
+fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let worker = std::thread::Builder::new().stack_size(STACK).spawn(move || match arguments.as_slice() {
+        // A process of its own, so that its memory is only that of one graph.
+        [word, steps] if word == "layered" => layered_alone(steps.parse().unwrap_or(2_000)),
+        _ => all(),
+    });
+    if worker.map(std::thread::JoinHandle::join).is_err() {
+        println!("the bench could not start its thread");
     }
 }
 
-fn chain(steps: usize) -> String {
-    let mut text = String::from("flow: 1\nname: chain\nsteps:\n  - { id: s0, set: start }\n");
-    for i in 1..steps {
-        let _ = writeln!(text, "  - {{ id: s{i}, set: \"{{{{ steps.s{}.output }}}}\" }}", i - 1);
+fn all() {
+    for steps in [200, 2_000, 10_000] {
+        let plan = planned(&shapes::chain(steps));
+        let (ours, bare) = (of(|| run(&plan, steps)), of(|| chain_by_hand(steps)));
+        println!(
+            "W2 chain of {steps:>6} steps:   {:>6.2} us a step, {:>5.1} x the floor ({:.2} us)",
+            us_each(ours.cpu, steps),
+            ours.cpu.as_secs_f64() / bare.cpu.as_secs_f64(),
+            us_each(bare.cpu, steps)
+        );
     }
-    let _ = writeln!(text, "outputs: {{ last: \"{{{{ steps.s{}.output }}}}\" }}", steps - 1);
-    text
-}
-
-/// `layers` of `width` steps; each step needs two of the layer before.
-fn layered(layers: usize, width: usize) -> String {
-    let mut text = String::from("flow: 1\nname: layered\nsteps:\n");
-    for layer in 0..layers {
-        for place in 0..width {
-            let needs = if layer == 0 { String::new() } else { format!("l{}_{place}, l{}_{}", layer - 1, layer - 1, (place + 1) % width) };
-            let reads = if layer == 0 { "x".to_string() } else { format!("{{{{ steps.l{}_{place}.output }}}}", layer - 1) };
-            let _ = writeln!(text, "  - {{ id: l{layer}_{place}, needs: [{needs}], set: \"{reads}\" }}");
+    for steps in ["200", "2000", "10000", "100000"] {
+        let program = std::env::current_exe().map(|path| std::process::Command::new(path).args(["layered", steps]).status());
+        assert!(program.is_ok_and(|status| status.is_ok_and(|status| status.success())), "the layered graph ran");
+    }
+    for (name, make) in shapes::SHAPES.iter().chain(shapes::MISTAKES) {
+        for size in [500, 2_000, 4_000] {
+            let text = make(size);
+            if text.len() > 1 << 20 {
+                continue;
+            }
+            let cost = of(|| drop(black_box(memory::checked(&text))));
+            println!("W6 check, {name:<26} {size:>5}: {:>7.2} ms, {:>6.2} us each", ms(cost.cpu), us_each(cost.cpu, size));
         }
     }
-    text
 }
 
-fn planned(text: &str) -> Arc<Plan> {
-    let loaded = load(Path::new("/bench/p.yaml"), Path::new("/bench"), &Memory(text.to_string()));
-    assert!(loaded.diagnostics.is_empty(), "{:?}", loaded.diagnostics.first());
-    let mut found = vec![];
-    let plan = plan(&loaded.program, &mut found);
-    assert!(found.is_empty(), "{:?}", found.first());
-    Arc::new(plan)
+fn of(mut work: impl FnMut()) -> Cost {
+    median(7, || cost_of(RUSAGE_SELF, &mut work).1)
 }
 
-fn run(plan: &Arc<Plan>) -> usize {
+fn layered_alone(steps: usize) {
+    let plan = layered_plan(steps);
+    let (ours, bare) = (of(|| run(&plan, steps)), of(|| layered_by_hand(&plan)));
+    println!(
+        "W4 layered graph of {steps:>6}: {:>6.2} us a step, {:>5.1} x the floor ({:.2} us), {:.0} MB in all",
+        us_each(ours.cpu, steps),
+        ours.cpu.as_secs_f64() / bare.cpu.as_secs_f64(),
+        us_each(bare.cpu, steps),
+        peak_mb("self").unwrap_or_default()
+    );
+}
+
+/// Runs a plan of steps that only compute.
+fn run(plan: &Arc<Plan>, steps: usize) {
     let now = Moment { wall: chrono::DateTime::from_timestamp(0, 0).unwrap_or_default(), ms: 0 };
     let options = Options {
         secrets: BTreeMap::new(),
@@ -92,79 +109,63 @@ fn run(plan: &Arc<Plan>) -> usize {
         marks: flow::event::Marks::default(),
     };
     run.handle(Input::Start(Box::new(start)), now);
-    let mut events = 0;
-    while let Some(event) = run.next_event() {
-        black_box(&event);
-        events += 1;
-    }
-    let status = run.state().finished.as_ref().map(|end| end.status);
-    assert_eq!(status, Some(RunStatus::Succeeded));
-    events
+    let events = std::iter::from_fn(|| run.next_event()).map(black_box).count();
+    assert_eq!(run.state().finished.as_ref().map(|end| end.status), Some(RunStatus::Succeeded));
+    assert!(events >= steps * 2, "each step starts and ends");
 }
 
-/// The bare work of a chain: a name looked up and a text copied, per step.
-fn floor(steps: usize) -> usize {
+/// The bare work of a chain: a name looked up and a text copied for each step.
+fn chain_by_hand(steps: usize) {
     let mut outputs: BTreeMap<String, String> = BTreeMap::from([("s0".into(), "start".into())]);
     for i in 1..steps {
-        let text = outputs[&format!("s{}", i - 1)].clone();
+        let text = outputs.get(&format!("s{}", i - 1)).cloned().unwrap_or_default();
         outputs.insert(format!("s{i}"), text);
     }
-    black_box(outputs).len()
+    assert_eq!(black_box(outputs).len(), steps);
 }
 
-/// Median nanoseconds of a few runs.
-fn median(mut work: impl FnMut()) -> f64 {
-    let mut times: Vec<f64> = (0..7)
-        .map(|_| {
-            let before = clock();
-            work();
-            before.elapsed().as_nanos() as f64
-        })
-        .collect();
-    times.sort_by(f64::total_cmp);
-    times[times.len() / 2]
-}
-
-#[expect(clippy::disallowed_methods, reason = "a bench measures time")]
-fn clock() -> Instant {
-    Instant::now()
-}
-
-fn main() {
-    let work = || {
-        for steps in [200, 2_000, 10_000] {
-            let plan = planned(&chain(steps));
-            let ours = median(|| {
-                black_box(run(&plan));
-            }) / steps as f64;
-            let bare = median(|| {
-                black_box(floor(steps));
-            }) / steps as f64;
-            println!(
-                "W2 chain of {steps:>6} template steps: {:>7.2} us a step, {:>5.1} x the floor ({:.2} us)",
-                ours / 1e3,
-                ours / bare,
-                bare / 1e3
-            );
+/// The bare work of a graph: a queue, the waits of each step counted down, texts copied.
+fn layered_by_hand(plan: &Plan) {
+    let pipeline = &plan.pipelines[0];
+    let block = pipeline.block(pipeline.main);
+    let mut waits: Vec<usize> = (0..block.len()).map(|place| block.needs(place).len()).collect();
+    let mut ready: std::collections::VecDeque<usize> = (0..block.len()).filter(|place| waits[*place] == 0).collect();
+    let mut outputs: HashMap<&str, String> = HashMap::with_capacity(block.len());
+    while let Some(place) = ready.pop_front() {
+        let text = block.needs(place).first().and_then(|(above, _)| outputs.get(&*pipeline.steps[*above].id).cloned());
+        outputs.insert(&pipeline.steps[place].id, text.unwrap_or_else(|| "x".into()));
+        for (below, _) in block.readers(place) {
+            waits[*below] -= 1;
+            if waits[*below] == 0 {
+                ready.push_back(*below);
+            }
         }
-        for (layers, width) in [(20, 100), (100, 100)] {
-            let steps = layers * width;
-            let plan = planned(&layered(layers, width));
-            let ours = median(|| {
-                black_box(run(&plan));
-            }) / steps as f64;
-            println!("W4 layered graph of {steps:>6} steps:   {:>7.2} us a step", ours / 1e3);
-        }
-        for steps in [200, 2_000, 8_000] {
-            let text = chain(steps);
-            let ours = median(|| {
-                black_box(planned(&text));
-            });
-            println!("W6 read and plan {steps:>6} steps:      {:>7.2} ms, {:.2} us a step", ours / 1e6, ours / 1e3 / steps as f64);
-        }
-    };
-    let worker = std::thread::Builder::new().stack_size(64 * 1024 * 1024).spawn(work);
-    if let Ok(worker) = worker {
-        let _ = worker.join();
     }
+    assert_eq!(black_box(outputs).len(), block.len());
+}
+
+/// Layers of a hundred steps, each of which needs two of the layer before. Made from the model: no file may be as large.
+fn layered_plan(steps: usize) -> Arc<Plan> {
+    let one = planned("flow: 1\nname: layered\nsteps:\n  - { id: one, set: x }\noutputs: { x: \"{{ steps.one.output }}\" }\n");
+    let base: &Pipeline = &one.program.pipelines[0];
+    let width = 100.min(steps);
+    let id = |step: usize| format!("l{}_{}", step / width, step % width);
+    let list = (0..steps).map(|number| {
+        let mut step: Step = (*base.steps[0]).clone();
+        step.id = Spanned::new(id(number), Span::default());
+        let mut needs = vec![];
+        if let Some(above) = number.checked_sub(width) {
+            let layer = number / width - 1;
+            needs = vec![id(above), id(layer * width + (number + 1) % width)];
+            let read = format!("{{{{ steps.{}.output }}}}", needs[0]);
+            step.kind = StepKind::Set(Filling::Text(flow::template::text(&read, Place::default(), &mut vec![])));
+        }
+        step.needs = Some(needs.into_iter().map(|need| Spanned::new(need, Span::default())).collect());
+        Arc::new(step)
+    });
+    let pipeline = Pipeline { steps: list.collect(), outputs: Outputs::None, ..base.clone() };
+    let mut found = vec![];
+    let plan = plan(&Program { pipelines: vec![Arc::new(pipeline)] }, &mut found);
+    assert!(found.is_empty(), "{:?}", found.first());
+    Arc::new(plan)
 }

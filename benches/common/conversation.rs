@@ -1,0 +1,209 @@
+//! A conversation as in W5: plan, extract, compose, format, validate; half of them are refined once. Four model calls, or seven.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use flow::adapter::clock::SystemClock;
+use flow::adapter::data::DataFiles;
+use flow::adapter::folder::DiskFolder;
+use flow::adapter::http::{Http, HttpSettings, StepHttpClient};
+use flow::adapter::model::HttpModelClient;
+use flow::adapter::smtp::SmtpMailSender;
+use flow::adapter::sqlite_cache::SqliteCache;
+use flow::adapter::sqlite_store::SqliteStore;
+use flow::adapter::stdout::Silent;
+use flow::driver::{Begin, Ports, drive};
+use flow::engine::{Mocks, Options, Run};
+use flow::event::{Event, Marks, RunStart, RunStatus};
+use flow::journal::Journal;
+use flow::load::WrittenRules;
+use flow::model::Limits;
+use flow::plan::Plan;
+use flow::port::{Clock, RunSummary, Store, StoreError};
+use futures_util::future::join_all;
+use nix::sys::resource::UsageWho::RUSAGE_SELF;
+use serde_json::json;
+
+use crate::floor;
+use crate::measure::{clock, cost_of, ms, peak_mb};
+use crate::memory::planned;
+
+/// Conversations at once; half of them are refined.
+const RUNS: usize = 200;
+/// Their model calls.
+const CALLS: usize = RUNS / 2 * 4 + RUNS / 2 * 7;
+
+/// Runs all conversations at once and prints what they cost.
+///
+/// # Errors
+/// A sentence about what went wrong.
+pub fn run_all(kind: &str, url: &str) -> Result<(), Box<dyn std::error::Error>> {
+    let (kind, url) = (kind.to_owned(), url.to_owned());
+    let worker = std::thread::Builder::new().stack_size(64 * 1024 * 1024).spawn(move || -> Result<(), String> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|e| e.to_string())?;
+        let (times, cost) = cost_of(RUSAGE_SELF, || match kind.as_str() {
+            "floor" => runtime.block_on(by_hand(&url)),
+            _ => runtime.block_on(by_flow(&url, kind == "durable")),
+        });
+        let mut times = times?;
+        assert_eq!(times.len(), RUNS);
+        times.sort();
+        println!(
+            "{kind:<7} {RUNS} runs, {CALLS} calls: {:>7.3} ms CPU a run, {:>6.0} runs/s, p50 {:>6.1} ms, p99 {:>6.1} ms, {:>4.0} MB",
+            ms(cost.cpu) / RUNS as f64,
+            RUNS as f64 / cost.wall.as_secs_f64(),
+            ms(times[RUNS / 2]),
+            ms(times[RUNS * 99 / 100]),
+            peak_mb("self").unwrap_or_default()
+        );
+        Ok(())
+    })?;
+    worker.join().map_err(|_| "the thread ended badly")?.map_err(Into::into)
+}
+
+/// What the mock says: rough at first where it is asked to, fine once it is told to mend.
+pub fn says(body: &str) -> String {
+    let is_rough = body.contains("rough");
+    if body.contains("You judge") {
+        let feedback = if is_rough { "please mend" } else { "" };
+        return json!({ "verdicts": [{ "id": "good", "passed": !is_rough, "feedback": feedback, "evidence": "the text" }] }).to_string();
+    }
+    let text = if is_rough && !body.contains("please mend") { "a rough reply" } else { "a fine reply" };
+    text.to_owned()
+}
+
+/// What a conversation asks: every other one gets a rough reply first.
+fn question(number: usize) -> String {
+    let manner = if number.is_multiple_of(2) { "rough" } else { "plain" };
+    format!("Question {number}, {manner}")
+}
+
+async fn by_hand(url: &str) -> Result<Vec<Duration>, String> {
+    let client = floor::client()?;
+    let talk = async |number: usize| -> Result<Duration, String> {
+        let began = clock();
+        floor::ask(&client, url, &format!("You plan. Question {number}")).await?;
+        let data = format!("hours of {number}");
+        let mut prompt = format!("You compose. {}: {data}", question(number));
+        for _ in 0..2 {
+            let draft = floor::ask(&client, url, &prompt).await?;
+            let fitted = floor::ask(&client, url, &format!("You format. {draft}")).await?;
+            let verdict = floor::ask(&client, url, &format!("You judge. {fitted}")).await?;
+            let verdict: serde_json::Value = serde_json::from_str(&verdict).map_err(|e| e.to_string())?;
+            if verdict["verdicts"][0]["passed"] == true {
+                assert_eq!(fitted, "a fine reply");
+                return Ok(began.elapsed());
+            }
+            prompt = format!("{prompt} {draft} {}", verdict["verdicts"][0]["feedback"]);
+        }
+        Err("the second round was not better".to_owned())
+    };
+    join_all((0..RUNS).map(talk)).await.into_iter().collect()
+}
+
+async fn by_flow(url: &str, is_durable: bool) -> Result<Vec<Duration>, String> {
+    let plan = planned(&PIPELINE.replace("URL", url));
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
+    let http = Http::new(HttpSettings::default(), clock.clone());
+    let data = Arc::new(DataFiles::new());
+    let ports = Ports {
+        models: Arc::new(HttpModelClient::new(http.clone())),
+        database: data.clone(),
+        reader: data,
+        http: Arc::new(StepHttpClient::new(http)),
+        mail: Arc::new(SmtpMailSender::new(clock.clone(), vec![])),
+        folder: Arc::new(DiskFolder),
+        cache: Arc::new(SqliteCache::new("cache.db".into())),
+        printer: Arc::new(Silent),
+        clock,
+    };
+    join_all((0..RUNS).map(|number| talk(number, &plan, &ports, is_durable))).await.into_iter().collect()
+}
+
+/// One run, from its start to its end.
+async fn talk(number: usize, plan: &Arc<Plan>, ports: &Ports, is_durable: bool) -> Result<Duration, String> {
+    let began: Instant = clock();
+    // Runs that go on at once each have a file of their own: a store holds its file from the first event to the next commit.
+    let store: Box<dyn Store> = match is_durable {
+        true => Box::new(SqliteStore::open(&Path::new("journal").join(format!("{number}.db"))).map_err(|e| e.to_string())?),
+        false => Box::new(Nowhere),
+    };
+    let mut journal = Journal::new(store);
+    let moment = flow::driver::moment(&*ports.clock, ports.clock.elapsed());
+    let options = Options {
+        secrets: BTreeMap::new(),
+        env: BTreeMap::new(),
+        default_model: None,
+        replies: None,
+        mocks: Mocks::default(),
+        written: Box::new(WrittenRules),
+        limits: Limits { max_parallel: Some(8), ..Limits::default() },
+    };
+    let mut run = Run::new(format!("r_{number}"), plan.clone(), options, moment);
+    let start = RunStart {
+        pipeline: "talk".into(),
+        hash: String::new(),
+        file: String::new(),
+        inputs: Arc::new(json!({ "number": number, "message": question(number) })),
+        channel: None,
+        person: Arc::new(json!({})),
+        now: moment.wall,
+        scripted: false,
+        seed: number as u64,
+        marks: Marks::default(),
+        failure: None,
+    };
+    let (_stop, mut stop) = tokio::sync::mpsc::unbounded_channel();
+    let end =
+        drive(&mut run, Begin::Start(Box::new(start)), ports, &mut journal, &mut stop, &mut |_| {}).await.map_err(|e| e.to_string())?;
+    let end = end.ok_or("a person is asked")?;
+    assert_eq!((end.status, end.outputs["reply"].as_str()), (RunStatus::Succeeded, Some("a fine reply")), "{:?}", end.failure);
+    Ok(began.elapsed())
+}
+
+/// A store that keeps nothing.
+struct Nowhere;
+
+impl Store for Nowhere {
+    fn append(&mut self, _: &[Event]) -> Result<(), StoreError> {
+        Ok(())
+    }
+    fn sync(&mut self) -> Result<(), StoreError> {
+        Ok(())
+    }
+    fn runs(&mut self) -> Result<Vec<RunSummary>, StoreError> {
+        Ok(vec![])
+    }
+    fn events(&mut self, _: &str) -> Result<Vec<Event>, StoreError> {
+        Ok(vec![])
+    }
+    fn remove(&mut self, _: &str) -> Result<bool, StoreError> {
+        Ok(false)
+    }
+}
+
+const PIPELINE: &str = r#"
+flow: 1
+name: talk
+inputs: { number: integer, message: text }
+models: { default: { provider: openai, model: m, base_url: "URL" } }
+agents:
+  planner: { instructions: You plan. }
+  composer: { instructions: You compose. }
+  formatter: { instructions: You format. }
+  judge: { instructions: You judge. }
+scorecards:
+  reply:
+    judge: judge
+    criteria:
+      - { id: good, description: The reply answers the question., expected: A fine reply., judge: true }
+steps:
+  - { id: plan, agent: planner, prompt: "Question {{ inputs.number }}" }
+  - { id: extract, set: "hours of {{ inputs.number }}" }
+  - { id: compose, agent: composer, prompt: "{{ inputs.message }}: {{ steps.extract.output }}" }
+  - { id: fit, agent: formatter, prompt: "{{ steps.compose.output }}" }
+  - { id: validate, gate: reply, of: steps.fit.output, refine: compose, otherwise: I cannot say. }
+outputs: { reply: "{{ steps.validate.output }}" }
+"#;
