@@ -123,21 +123,22 @@ struct Shown {
 }
 
 impl Shown {
-    /// Draws `line`; if it is too long, the part around the byte `focus`.
+    /// Draws `line`; if it is too long, the part around the byte `focus`. Only that part is looked at: a file may be one line.
     fn new(line: &str, focus: usize) -> Shown {
-        let length = line.chars().count();
-        let before = line.get(..focus).map_or(0, |t| t.chars().count());
-        let from = if length <= WIDTH { 0 } else { before.saturating_sub(BEFORE).min(length - WIDTH) };
+        let before = line.get(..focus).unwrap_or_default().char_indices().rev().nth(BEFORE - 1);
+        let last = line.char_indices().rev().nth(WIDTH - 1);
+        let from = before.zip(last).map_or(0, |((before, _), (last, _))| before.min(last));
         let mut text = String::new();
         let mut kept = vec![];
         if from > 0 {
             text.push('…');
         }
-        for (at, c) in line.char_indices().skip(from).take(WIDTH) {
-            kept.push((at, text.len()));
+        let drawn = &line[from..];
+        for (at, c) in drawn.char_indices().take(WIDTH) {
+            kept.push((from + at, text.len()));
             if c != '\t' && is_invisible(c) { text.push_str(&escaped(c)) } else { text.push(c) }
         }
-        let end = line.char_indices().nth(from + WIDTH).map_or(line.len(), |(at, _)| at);
+        let end = drawn.char_indices().nth(WIDTH).map_or(line.len(), |(at, _)| from + at);
         kept.push((end, text.len()));
         if end < line.len() {
             text.push('…');
