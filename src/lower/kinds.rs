@@ -81,7 +81,17 @@ fn files(keys: &Reader) -> Option<ReadStep> {
         keys.lower.wrong("read", node, "a path or a list of paths");
         return None;
     }
+    for node in node.as_list().unwrap_or(std::slice::from_ref(node)) {
+        stays_inside(keys.lower, node);
+    }
     Some(ReadStep { paths: keys.lower.filling(node), kind })
+}
+
+/// F604, for a path that is written out. Whether there is a file shows in the run.
+fn stays_inside(lower: &Lower, node: &Node) {
+    let Some(scalar) = node.as_scalar().filter(|scalar| scalar.value.is_string() && !scalar.text.contains("{{")) else { return };
+    let answer = lower.world().path(lower.file, &scalar.text);
+    lower.found(Code::MissingFile, &format!("file {}", quoted(&scalar.text)), node.span, answer);
 }
 
 fn call(keys: &Reader) -> Option<CallStep> {

@@ -1,6 +1,7 @@
 //! What `flow explain CODE` shows: one page a code, from `docs/codes`.
 //!
-//! How to add a page: `docs/codes/F123.md` with a wrong and a right block, which a test runs, and its code in the list below.
+//! How to add a page: `docs/codes/F123.md` with a wrong and a right block, which a test runs, and its code in the list below. A code that
+//! `flow validate` does not tell has a section "Why there is no example" instead.
 
 use crate::diagnostic::Code;
 
@@ -23,6 +24,6 @@ pub fn page(code: Code) -> &'static str {
         "F402" "F403" "F404" "F405" "F406" "F407" "F408" "F409" "F410" "F411" "F412" "F413" "F414"
         "F415" "F420" "F421" "F422" "F430" "F500" "F501" "F502" "F503" "F504" "F505" "F506"
         "F507" "F508" "F600" "F601" "F602" "F603" "F604" "F605" "F606" "F607" "F608" "F610"
-        "F611" "F612" "F613" "F615" "F700" "F701" "F900" "F901" "F910"
+        "F611" "F612" "F613" "F614" "F615" "F700" "F701" "F702" "F703" "F900" "F901" "F910"
     }
 }

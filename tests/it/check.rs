@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use flow::adapter::files::DiskFiles;
 use flow::check::{Checked, check_file};
 use flow::diagnostic::{Code, Severity};
+use flow::lower::keys::{self, Takes};
 use flow::port::{FileProblem, Files};
 use flow::report::{Findings, human, json, page};
 
@@ -120,6 +121,9 @@ fn each_code_has_a_wrong_and_a_right_file() {
             lacking.push(format!("ok/{id}"));
         }
     }
+    let says_why = |id: &str| Code::find(id).is_some_and(|code| page(code).contains("\n## Why there is no example\n"));
+    let in_pages = ["F614", "F702", "F703"];
+    lacking.extend(in_pages.iter().filter(|id| !says_why(id)).map(|id| format!("docs/codes/{id}.md, which says why")));
     let has_page = |code: &&Code| !page(**code).is_empty();
     for code in Code::ALL.iter().filter(|code| err.contains(code.id()) && !has_page(code)) {
         lacking.push(format!("docs/codes/{}.md", code.id()));
@@ -177,6 +181,12 @@ fn the_pages_show_what_happens() {
         if !page.starts_with(&format!("# {id} {}\n", code.name())) {
             wrong.push(format!("{id}: the first line is not \"# {id} {}\"", code.name()));
         }
+        if WITHOUT_CASES.iter().any(|(without, _)| *without == id) {
+            if page.contains("```yaml") || !page.contains("\n## Why there is no example\n\n") {
+                wrong.push(format!("{id}: has no cases, and does not say why there is no example"));
+            }
+            continue;
+        }
         let (Some(bad), Some(good)) = (block(page, "Wrong"), block(page, "Right")) else {
             wrong.push(format!("{id}: no wrong or no right block"));
             continue;
@@ -203,6 +213,74 @@ fn channels_and_style_guides_that_are_checked_alone_get_their_own_checks() {
     let with = |path: &str, code: &str| (format!("{PROJECT}/{path}.yaml"), vec![code.to_owned()]);
     assert_eq!(found("channels"), [with("channels/bold_text", "F421"), with("channels/tiny", "F420")]);
     assert_eq!(found("style_guides"), [with("style_guides/torn", "F430")]);
+}
+
+/// A place in a file that takes a path, as `place.key` of the tables of keys, and a file that leads out of the project there.
+const PATHS: &[(&str, &str)] = &[
+    ("pipeline.imports", "name: a\nimports: [OUT.yaml]\nsteps: [{ id: s, set: 1 }]"),
+    ("shared definitions.imports", "imports: [OUT.yaml]"),
+    ("data.file", "name: a\ndata: { t: { file: OUT.csv } }\nsteps: [{ id: s, set: 1 }]"),
+    ("inputs.schema_file", "name: a\ninputs: { schema_file: OUT.json }\nsteps: [{ id: s, set: 1 }]"),
+    ("file.file", "agents: { w: { instructions: { file: OUT.md } } }"),
+    ("agent.output_schema", "agents: { w: { instructions: x, output_schema: { file: OUT.json } } }"),
+    ("step agent.output_schema", "name: a\nsteps: [{ id: s, agent: w, prompt: x, output_schema: { file: OUT.json } }]"),
+    ("step tool.output_schema", "name: a\nsteps: [{ id: s, tool: w, output_schema: { file: OUT.json } }]"),
+    ("step http.output_schema", "name: a\nsteps: [{ id: s, http: GET https://a.example, output_schema: { file: OUT.json } }]"),
+    (
+        "check.json_schema",
+        "scorecards: { c: { criteria: [{ id: x, description: Fits the schema., check: { json_schema: { file: OUT.json } } }] } }",
+    ),
+    ("scripted.replies", "models: { m: { provider: scripted, replies: OUT.yaml } }"),
+    ("file.file", "tools: { t: { file: OUT } }"),
+    ("pipeline.pipeline", "tools: { t: { pipeline: OUT.yaml } }"),
+    ("call.call", "name: a\nsteps: [{ id: s, call: OUT.yaml }]"),
+    ("read.read", "name: a\nsteps: [{ id: s, read: OUT.txt }]"),
+    ("read.read", "name: a\nsteps: [{ id: s, read: [entries.csv, OUT.txt] }]"),
+    ("test.test", "test: OUT.yaml\ncases: [{ id: a, golden: true }]"),
+];
+
+#[test]
+fn every_key_that_takes_a_path_keeps_inside_the_project() {
+    for (key, yaml) in PATHS {
+        for out in ["../../../../../../../../etc/x", "/etc/x", "parts/../../../../../../../etc/x"] {
+            let yaml = format!("flow: 1\n{}\n", yaml.replace("OUT", out));
+            let checked = check_file(Path::new(PAGE), Path::new(PROJECT), &Page(yaml.clone()));
+            let found: Vec<_> = checked.diagnostics.iter().filter(|d| d.code == Code::PathEscape).collect();
+            assert_eq!(found.len(), 1, "{key}: {yaml}{}", drawn(&checked, "F604"));
+            assert!(checked.loaded.sources.text(found[0].span).contains(out), "{key} marks {:?}", found[0].span);
+        }
+    }
+}
+
+#[test]
+fn every_key_that_takes_a_path_is_in_the_list() {
+    fn takes_path(takes: &Takes) -> bool {
+        match takes {
+            Takes::Path | Takes::Schema => true,
+            Takes::Keys(place) => place.name == "file",
+            Takes::List(takes) | Takes::Named(takes) => takes_path(takes),
+            Takes::Either(several) => several.iter().any(takes_path),
+            _ => false,
+        }
+    }
+    let own =
+        [&keys::PIPELINE, &keys::DEFINITIONS, &keys::DATA, &keys::SCHEMA_INPUTS, &keys::FILE, &keys::AGENT, &keys::CHECKS, &keys::TEST];
+    let places = own.into_iter().chain([&keys::CHANNEL, &keys::STYLE_GUIDE, &keys::REPLIES, &keys::TEST_CASE, &keys::MODEL, &keys::TOOL]);
+    let kinds = keys::KINDS.iter().map(|place| ("step ", *place));
+    let all = places.map(|place| ("", place)).chain([keys::PROVIDERS, keys::TOOL_KINDS].into_iter().flatten().map(|place| ("", *place)));
+    let mut missing = BTreeSet::new();
+    for (before, place) in all.chain(kinds) {
+        for key in place.keys.iter().filter(|key| !key.is_later && takes_path(&key.takes)) {
+            let names = [format!("{before}{}.{}", place.name, key.name), format!("{}.{}", place.name, key.name)];
+            if !PATHS.iter().any(|(known, _)| names.iter().any(|name| name == known)) {
+                missing.insert(names[0].clone());
+            }
+        }
+    }
+    // Not yet available as a whole; the texts of an agent stand in `file.file`.
+    let excused = ["replay.folder", "agent.instructions", "step python.python"];
+    missing.retain(|name| !excused.contains(&name.as_str()));
+    assert!(missing.is_empty(), "{missing:?}");
 }
 
 /// Line and code of each finding that is more than a remark.
