@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 use super::arguments::{OutputOptions, RunOptions, Shared};
 use super::progress::Progress;
 use super::{Exit, inputs, project, world};
+use crate::adapter::data::check_engines;
 use crate::adapter::environment;
 use crate::adapter::files::DiskFiles;
 use crate::adapter::sqlite_store::{RunLock, SqliteStore};
@@ -18,10 +19,11 @@ use crate::check::{Checked, check_file};
 use crate::diagnostic::{Severity, visible};
 use crate::driver::{Begin, Ports, drive, find_person};
 use crate::engine::{Mocks, Moment, Options, Run, check_inputs};
-use crate::event::{Event, Happening, RunEnd, RunStart, RunStatus};
+use crate::event::{Event, Happening, RunEnd, RunStart, RunStatus, StepFailure, StepPath, Usage};
 use crate::journal::{Journal, Mask};
 use crate::load::WrittenRules;
 use crate::model::{Limits, Model, Pipeline, Provider, StepKind};
+use crate::plan::PipelinePlan;
 use crate::port::{Printer, Secret, Store, StoreError};
 use crate::redact::Redactor;
 use crate::report::{self, Findings};
@@ -61,6 +63,9 @@ fn try_run(options: &RunOptions, shared: &Shared) -> Result<Exit, Refusal> {
     let given = check_inputs(&pipeline, given).map_err(|problems| Refusal(Exit::Usage, problems))?;
     let channel = channel(&pipeline, options.channel.as_deref())?;
     let now = options.now.as_deref().map(time).transpose()?;
+    if let Some(end) = lacking(&surroundings.checked) {
+        return finish(&options.printed, shared, &end, &[], true);
+    }
     let ports = &surroundings.ports;
     let person = surroundings.runtime.block_on(find_person(&pipeline, &given, &*ports.database));
     let person = person.map_err(|line| Refusal::usage(visible(&line)))?;
@@ -214,7 +219,25 @@ impl<'a> Surroundings<'a> {
     }
 }
 
-/// Errors stop the run before it starts; warnings become one line, and so does each data file that is not there.
+/// The end of a run that does not start, since this machine lacks something for it.
+fn lacking(checked: &Checked) -> Option<RunEnd> {
+    let of_one = |plan: &PipelinePlan| {
+        let queries = plan.steps.iter().filter_map(|planned| match &planned.step.kind {
+            StepKind::Sql(sql) => Some(&*sql.query.source),
+            _ => None,
+        });
+        check_engines(&plan.pipeline.data, queries).err()
+    };
+    let failure = checked.plan.pipelines.iter().find_map(of_one)?;
+    Some(RunEnd {
+        status: RunStatus::Failed,
+        outputs: Arc::new(json!({})),
+        failure: Some(StepFailure { step: StepPath::default(), failure }),
+        usage: Usage::default(),
+    })
+}
+
+/// Errors stop the run before it starts; warnings become one line.
 fn report_findings(checked: &Checked, shared: &Shared) -> Result<(), Refusal> {
     let errors = checked.errors();
     let warnings = checked.diagnostics.iter().filter(|d| d.severity() == Severity::Warning).count();

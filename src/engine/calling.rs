@@ -59,7 +59,7 @@ impl Run {
         if tables.is_none() {
             sources.extend(self.read_tables(at));
         }
-        let uses_duckdb = pipeline.data.iter().any(|(name, d)| d.engine() == SqlEngine::DuckDb && mentions(&query, name));
+        let uses_duckdb = sources.iter().any(|table| table.engine == SqlEngine::DuckDb && table.is_named_in(&query));
         let engine = if uses_duckdb { SqlEngine::DuckDb } else { SqlEngine::Sqlite };
         let with: BTreeMap<String, Value> = with.into_iter().collect();
         QueryRequest { engine, tables: sources, query, with, max_rows: max_rows.unwrap_or(MOST_ROWS), timeout }
@@ -280,6 +280,7 @@ fn data_sources(pipeline: &Pipeline) -> impl Iterator<Item = TableSource> + '_ {
         kind: data.kind,
         table: data.table.as_ref().map(|t| t.value.clone()),
         columns: data.columns.iter().map(|(name, kind)| (name.clone(), *kind)).collect(),
+        engine: data.engine(),
     })
 }
 
@@ -299,6 +300,7 @@ fn table_source(value: &Value) -> Option<TableSource> {
         kind,
         table: value.get("table").and_then(Value::as_str).map(str::to_string),
         columns: BTreeMap::new(),
+        engine: kind.engine(),
     })
 }
 

@@ -105,6 +105,7 @@ pub fn person(pipeline: &Pipeline, inputs: &Map<String, Value>) -> Result<Person
                 kind: data.kind,
                 table: data.table.as_ref().map(|t| t.value.clone()),
                 columns: data.columns.iter().map(|(name, kind)| (name.clone(), *kind)).collect(),
+                engine: data.engine(),
             };
             let query = QueryRequest {
                 engine: data.engine(),

@@ -157,10 +157,17 @@ pub enum SqlEngine {
 impl Data {
     /// The engine that queries it: the one asked for, else by file type.
     pub fn engine(&self) -> SqlEngine {
-        self.engine.unwrap_or(match self.kind {
+        self.engine.unwrap_or(self.kind.engine())
+    }
+}
+
+impl DataKind {
+    /// The engine that queries such a file when none is asked for.
+    pub fn engine(self) -> SqlEngine {
+        match self {
             DataKind::Parquet | DataKind::DuckDb => SqlEngine::DuckDb,
             _ => SqlEngine::Sqlite,
-        })
+        }
     }
 }
 

@@ -23,6 +23,15 @@ pub struct TableSource {
     pub table: Option<String>,
     /// Declared column types.
     pub columns: BTreeMap<String, FieldKind>,
+    /// The engine that answers queries on it.
+    pub engine: SqlEngine,
+}
+
+impl TableSource {
+    /// Whether a query names this table, as a word.
+    pub fn is_named_in(&self, query: &str) -> bool {
+        query.split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| word.eq_ignore_ascii_case(&self.name))
+    }
 }
 
 /// One query. It only reads, sees only these tables, and opens nothing else.

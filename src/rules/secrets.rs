@@ -31,9 +31,8 @@ static KEYS: LazyLock<Option<Regex>> = LazyLock::new(|| {
 });
 
 /// What every key that [`KEYS`] knows holds; looking for these first spares most files the patterns.
-const PARTS_OF_KEYS: [&str; 14] = [
-    "sk-", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "AKIA", "ASIA", "AIza", "xox", "hf_", "k_live_",
-];
+const PARTS_OF_KEYS: [&str; 14] =
+    ["sk-", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "AKIA", "ASIA", "AIza", "xox", "hf_", "k_live_"];
 
 fn may_hold_key(text: &str) -> bool {
     PARTS_OF_KEYS.iter().any(|part| text.contains(part)) || text.contains("-----BEGIN ")
@@ -166,7 +165,11 @@ mod tests {
         let starts = ["sk-", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "xoxa-", "xoxb-", "xoxp-", "xoxr-", "xoxs-"];
         let mut keys: Vec<String> = starts.iter().chain(&["hf_", "sk_live_", "rk_live_"]).map(|start| format!("{start}{many}")).collect();
         keys.extend([format!("AKIA{}", &few.to_uppercase()[..16]), format!("ASIA{}", &few.to_uppercase()[..16])]);
-        keys.extend([format!("AIza{}", &many[..35]), "-----BEGIN RSA PRIVATE KEY-----".to_owned(), "-----BEGIN PRIVATE KEY-----".to_owned()]);
+        keys.extend([
+            format!("AIza{}", &many[..35]),
+            "-----BEGIN RSA PRIVATE KEY-----".to_owned(),
+            "-----BEGIN PRIVATE KEY-----".to_owned(),
+        ]);
         for key in keys {
             assert!(KEYS.as_ref().unwrap().is_match(&key), "{key}");
             assert!(may_hold_key(&key), "{key}");

@@ -11,5 +11,6 @@ mod names;
 mod readme;
 mod real_model;
 mod reference_systems;
+mod sql_engines;
 mod tidy;
 mod timesheet_data;

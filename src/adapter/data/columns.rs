@@ -2,11 +2,19 @@
 
 use std::borrow::Cow;
 
-use rusqlite::types::{ToSqlOutput, ValueRef};
-
 use super::numeral::{has_clear_comma, integer, number};
 use super::rows::Cell;
 use crate::model::FieldKind;
+
+/// A value of a cell, for the table of any engine.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Datum<'a> {
+    Null,
+    Boolean(bool),
+    Integer(i64),
+    Number(f64),
+    Text(Cow<'a, str>),
+}
 
 /// What a column holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,37 +43,23 @@ impl ColumnType {
         }
     }
 
-    /// The type in SQLite. Dates are texts like `2026-11-18`, which compare and sort as days do.
-    pub(super) fn sql(self) -> &'static str {
-        match self {
-            ColumnType::Unknown => "",
-            ColumnType::Text | ColumnType::Date | ColumnType::Datetime => "TEXT",
-            ColumnType::Integer => "INTEGER",
-            ColumnType::Number(_) => "REAL",
-            ColumnType::Boolean => "BOOLEAN",
-        }
-    }
-
     /// The value of a cell; the error says what the column wants.
-    pub(super) fn value<'a>(self, cell: &'a Cell<'_>) -> Result<ToSqlOutput<'a>, &'static str> {
+    pub(super) fn value<'a>(self, cell: &'a Cell<'_>) -> Result<Datum<'a>, &'static str> {
         match (self, cell) {
-            (_, Cell::Empty) => Ok(ToSqlOutput::Borrowed(ValueRef::Null)),
-            (ColumnType::Integer, Cell::Number(value)) => whole(*value).map(ToSqlOutput::from).ok_or("a whole number"),
-            (ColumnType::Integer, cell) => integer(cell.text().trim()).map(ToSqlOutput::from).ok_or("a whole number"),
-            (ColumnType::Number(_), Cell::Number(value)) => Ok(ToSqlOutput::from(*value)),
+            (_, Cell::Empty) => Ok(Datum::Null),
+            (ColumnType::Integer, Cell::Number(value)) => whole(*value).map(Datum::Integer).ok_or("a whole number"),
+            (ColumnType::Integer, cell) => integer(cell.text().trim()).map(Datum::Integer).ok_or("a whole number"),
+            (ColumnType::Number(_), Cell::Number(value)) => Ok(Datum::Number(*value)),
             (ColumnType::Number(mark), cell) => {
                 let text = cell.text();
                 let either = number(text.trim(), mark).or_else(|| number(text.trim(), '.'));
-                either.map(ToSqlOutput::from).ok_or("a number")
+                either.map(Datum::Number).ok_or("a number")
             }
-            (ColumnType::Boolean, cell) => boolean(cell).map(|value| ToSqlOutput::from(i64::from(value))).ok_or("true or false"),
+            (ColumnType::Boolean, cell) => boolean(cell).map(Datum::Boolean).ok_or("true or false"),
             (ColumnType::Date, cell) if !is_date(cell.text().trim()) => Err("a date like 2026-11-18"),
             (ColumnType::Datetime, cell) if !is_datetime(cell.text().trim()) => Err("a date and time like 2026-11-18T09:30:00Z"),
-            (ColumnType::Date | ColumnType::Datetime, cell) => Ok(ToSqlOutput::from(cell.text().trim().to_owned())),
-            (ColumnType::Text | ColumnType::Unknown, cell) => Ok(match cell.text() {
-                Cow::Borrowed(text) => ToSqlOutput::Borrowed(ValueRef::Text(text.as_bytes())),
-                Cow::Owned(text) => ToSqlOutput::from(text),
-            }),
+            (ColumnType::Date | ColumnType::Datetime, cell) => Ok(Datum::Text(Cow::Owned(cell.text().trim().to_owned()))),
+            (ColumnType::Text | ColumnType::Unknown, cell) => Ok(Datum::Text(cell.text())),
         }
     }
 }

@@ -10,6 +10,7 @@ pub(super) enum Content {
     Sqlite,
     Pdf,
     Parquet,
+    DuckDb,
     Image,
     /// Text, or something unknown.
     Other,
@@ -30,6 +31,7 @@ impl Content {
             Some((_, Content::Pdf)) => Content::Pdf,
             _ if looks_like_text(bytes) => Content::Other, // a table whose first column is called PAR1 or BMI
             Some((_, content)) => *content,
+            None if bytes.get(8..12) == Some(b"DUCK") => Content::DuckDb,
             None if imagesize::image_type(bytes).is_ok() => Content::Image,
             None => Content::Other,
         }
@@ -43,6 +45,7 @@ impl Content {
             Content::Sqlite => Some("a SQLite database"),
             Content::Pdf => Some("a PDF document"),
             Content::Parquet => Some("a Parquet file"),
+            Content::DuckDb => Some("a DuckDB database"),
             Content::Image => Some("a picture"),
             Content::Other => None,
         }

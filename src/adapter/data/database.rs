@@ -13,19 +13,16 @@ use rusqlite::{Connection, OpenFlags};
 
 use super::blocking::Cancel;
 use super::content::Content;
+use super::engines::misfit;
 use super::guard::Guard;
-use super::query::{quoted, run, sqlite_sentence, while_compiling};
+use super::query::{Answers, MOST_VALUE_BYTES, check, quoted, run, same_name, sqlite_sentence, while_compiling, with_columns, with_tables};
 use super::sentence::{failure, file_name, listed};
-use super::source::{Stamp, open};
+use super::source::{Stamp, absolute, checked};
 use super::{functions, load};
 use crate::event::Failure;
 use crate::model::{DataKind, FailureKind};
 use crate::port::{QueryRequest, Rows, TableSource};
 
-/// The longest single value, in bytes.
-const MOST_VALUE_BYTES: i32 = 2 << 20;
-/// The longest query, in bytes.
-const MOST_QUERY_BYTES: usize = 64 << 10;
 /// The most memory of all loaded tables, in pages of 4 KiB: 512 MiB.
 const MOST_PAGES: u32 = 131_072;
 /// How long to wait while another program writes an attached file.
@@ -66,30 +63,6 @@ impl Database {
         self.loaded.iter().filter(|loaded| loaded.attached.is_none()).map(|loaded| loaded.stamp.size).sum()
     }
 
-    /// Answers a query. Tables are loaded when SQLite asks for them.
-    pub(super) fn query(&mut self, request: &QueryRequest, cancel: &Cancel) -> Result<Rows, Failure> {
-        for (index, table) in request.tables.iter().enumerate() {
-            if request.tables.iter().take(index).any(|other| same_name(&other.name, &table.name)) {
-                return Err(failure(
-                    FailureKind::BadRequest,
-                    format!("Two tables are called \"{}\". Rename one in `data`, or the file.", table.name),
-                ));
-            }
-        }
-        if request.query.len() > MOST_QUERY_BYTES {
-            return Err(failure(FailureKind::TooLarge, format!("The query is longer than {} KB.", MOST_QUERY_BYTES >> 10)));
-        }
-        // A run of semicolons would make rusqlite call itself once for each.
-        let query = request.query.trim_end_matches(|character: char| character == ';' || character.is_whitespace());
-        self.keep_only(&request.tables)?;
-        loop {
-            match self.attempt(query, request, cancel)? {
-                Attempt::Done(rows) => return Ok(rows),
-                Attempt::Needs(table) => self.show(table, cancel)?,
-            }
-        }
-    }
-
     /// One try: either rows, or a table of the request that must be loaded first. Every table is asked for at most once.
     fn attempt<'a>(&mut self, query: &str, request: &'a QueryRequest, cancel: &Cancel) -> Result<Attempt<'a>, Failure> {
         let guard = Guard::watch(&mut self.shape, request.tables.iter().map(|table| table.name.as_str()), cancel).map_err(not_guarded)?;
@@ -114,15 +87,11 @@ impl Database {
     /// Adds what there is when the query names something that there is not.
     fn explained(&self, mut wrong: Failure, request: &QueryRequest) -> Failure {
         if wrong.message.contains("no such table") {
-            let have = listed(request.tables.iter().map(|table| table.name.as_str()));
-            wrong = failure(wrong.kind, format!("{} The tables are: {have}.", wrong.message));
+            wrong = with_tables(wrong, &request.tables);
         } else if wrong.message.contains("no such column") {
             for loaded in self.loaded.iter().filter(|loaded| request.tables.contains(&loaded.source)) {
                 let columns = columns_of(&self.connection, &loaded.source.name).unwrap_or_default();
-                wrong = failure(
-                    wrong.kind,
-                    format!("{} Columns of {}: {}.", wrong.message, loaded.source.name, listed(columns.iter().map(String::as_str))),
-                );
+                wrong = with_columns(wrong, &loaded.source, &columns);
             }
         }
         wrong
@@ -181,6 +150,9 @@ impl Database {
     }
 
     fn load(&mut self, table: &TableSource, cancel: &Cancel) -> Result<(), Failure> {
+        if let Some(misfit) = misfit(table) {
+            return Err(misfit);
+        }
         let (stamp, attached) = match table.kind {
             DataKind::Sqlite => {
                 let (stamp, name) = self.attach(table)?;
@@ -199,12 +171,7 @@ impl Database {
         let wrong = |error: rusqlite::Error| {
             failure(FailureKind::Unavailable, format!("{file} cannot be read as a SQLite database: {}.", sqlite_sentence(&error)))
         };
-        // An absolute path is never taken for a `file:` address with options.
-        let path = std::path::absolute(&table.file)
-            .map_err(|error| failure(FailureKind::Unavailable, format!("{file} cannot be opened: {error}.")))?;
-        let Some(path) = path.to_str() else {
-            return Err(failure(FailureKind::Unavailable, format!("The path of {file} is not UTF-8. Rename the file or its folder.")));
-        };
+        let path = absolute(&table.file)?;
         self.attached += 1;
         let name = format!("file_{}", self.attached);
         self.connection.execute("ATTACH ?1 AS ?2", (path, &name)).map_err(wrong)?;
@@ -218,6 +185,22 @@ impl Database {
             return Err(failure);
         }
         Ok((stamp, name))
+    }
+}
+
+impl Answers for Database {
+    /// Tables are loaded when SQLite asks for them.
+    fn query(&mut self, request: &QueryRequest, cancel: &Cancel) -> Result<Rows, Failure> {
+        check(request)?;
+        // A run of semicolons would make rusqlite call itself once for each.
+        let query = request.query.trim_end_matches(|character: char| character == ';' || character.is_whitespace());
+        self.keep_only(&request.tables)?;
+        loop {
+            match self.attempt(query, request, cancel)? {
+                Attempt::Done(rows) => return Ok(rows),
+                Attempt::Needs(table) => self.show(table, cancel)?,
+            }
+        }
     }
 }
 
@@ -238,7 +221,7 @@ fn connect() -> rusqlite::Result<Connection> {
         connection.set_db_config(setting, value)?;
     }
     for (limit, value) in [
-        (Limit::SQLITE_LIMIT_LENGTH, MOST_VALUE_BYTES),
+        (Limit::SQLITE_LIMIT_LENGTH, MOST_VALUE_BYTES as i32),
         (Limit::SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 256),
         (Limit::SQLITE_LIMIT_VDBE_OP, 250_000),
         (Limit::SQLITE_LIMIT_WORKER_THREADS, 0),
@@ -267,10 +250,6 @@ enum Attempt<'a> {
     Needs(&'a TableSource),
 }
 
-fn same_name(one: &str, other: &str) -> bool {
-    one.to_lowercase() == other.to_lowercase()
-}
-
 /// The table SQLite misses (`no such table: main.entries`).
 fn missing_table(sentence: &str) -> Option<String> {
     let name = sentence.strip_prefix("no such table: ")?;
@@ -278,15 +257,7 @@ fn missing_table(sentence: &str) -> Option<String> {
 }
 
 fn checked_sqlite(path: &Path) -> Result<Stamp, Failure> {
-    let (file, stamp) = open(path)?;
-    let mut start = Vec::new();
-    std::io::Read::read_to_end(&mut std::io::Read::take(file, 512), &mut start)
-        .map_err(|error| failure(FailureKind::Unavailable, format!("{} cannot be read: {error}.", file_name(path))))?;
-    if Content::of(&start) == Content::Sqlite {
-        Ok(stamp)
-    } else {
-        Err(failure(FailureKind::WrongType, format!("{} is not a SQLite database.", file_name(path))))
-    }
+    checked(path, Content::Sqlite, "a SQLite database")
 }
 
 /// Tables and views of a SQLite file, by name.
@@ -307,7 +278,7 @@ fn tables_in(connection: &Connection, database: &str) -> rusqlite::Result<Vec<St
 }
 
 /// The table the source names, else the one called like the source, else the only one.
-fn wanted_table<'a>(source: &TableSource, tables: &'a [String]) -> Result<&'a String, Failure> {
+pub(super) fn wanted_table<'a>(source: &TableSource, tables: &'a [String]) -> Result<&'a String, Failure> {
     let named = source.table.as_deref().unwrap_or(&source.name);
     let found = tables.iter().find(|table| same_name(table, named));
     if let Some(table) = found {

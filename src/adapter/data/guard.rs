@@ -12,6 +12,7 @@ use rusqlite::{Connection, ErrorCode};
 
 use super::blocking::Cancel;
 use super::functions;
+use super::query::only_reads;
 use super::sentence::{failure, listed};
 use crate::event::Failure;
 use crate::model::FailureKind;
@@ -19,7 +20,7 @@ use crate::model::FailureKind;
 /// How many steps of SQLite's machine pass between two looks at time and memory.
 const STEPS_BETWEEN_LOOKS: i32 = 1_000;
 /// How much the process may grow while a query runs, in bytes. Sorting and grouping happen in memory.
-const MOST_GROWTH: u64 = 512 << 20;
+pub(super) const MOST_GROWTH: u64 = 512 << 20;
 
 /// Watches one query.
 pub(super) struct Guard {
@@ -84,28 +85,12 @@ impl Guard {
     pub(super) fn cause(&self, error: &rusqlite::Error) -> Option<Failure> {
         let code = error.sqlite_error_code();
         if code == Some(ErrorCode::OperationInterrupted) {
-            return Some(if self.state.grew_too_much.load(Ordering::Relaxed) {
-                failure(
-                    FailureKind::TooLarge,
-                    format!("The query needs more than {} MB of memory. Sort, group or join fewer rows.", MOST_GROWTH >> 20),
-                )
-            } else {
-                failure(FailureKind::Timeout, "The query was stopped.")
-            });
+            return Some(if self.state.grew_too_much.load(Ordering::Relaxed) { too_much_memory() } else { stopped() });
         }
         match self.refusal()? {
             Refusal::Act(sentence) => Some(failure(FailureKind::Denied, sentence)),
-            Refusal::Table(table) => Some(failure(
-                FailureKind::Denied,
-                format!("The query may not read \"{table}\". It sees these tables only: {}.", self.tables_listed()),
-            )),
+            Refusal::Table(table) => Some(may_not_read(&table, self.state.tables.iter().flatten().map(String::as_str))),
         }
-    }
-
-    fn tables_listed(&self) -> String {
-        let mut names: Vec<&str> = self.state.tables.iter().flatten().map(String::as_str).collect();
-        names.sort_unstable();
-        listed(names)
     }
 
     fn refusal(&self) -> Option<Refusal> {
@@ -125,7 +110,7 @@ impl State {
                 Refusal::Act("A query may not open other files: it sees the tables of `data` only.".to_owned())
             }
             AuthAction::Pragma { pragma_name, .. } => Refusal::Act(format!("A query may not use PRAGMA {pragma_name}.")),
-            _ => Refusal::Act("A query only reads: it may not change, create or remove anything.".to_owned()),
+            _ => Refusal::Act(only_reads().message),
         };
         self.refusal.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(refusal);
         Authorization::Deny
@@ -140,9 +125,27 @@ impl State {
     }
 }
 
+/// A table that is not among those a query sees.
+pub(super) fn may_not_read<'a>(table: &str, seen: impl Iterator<Item = &'a str>) -> Failure {
+    let mut names: Vec<&str> = seen.collect();
+    names.sort_unstable();
+    failure(FailureKind::Denied, format!("The query may not read \"{table}\". It sees these tables only: {}.", listed(names)))
+}
+
+/// A query that was stopped because it grew.
+pub(super) fn too_much_memory() -> Failure {
+    let sentence = format!("The query needs more than {} MB of memory. Sort, group or join fewer rows.", MOST_GROWTH >> 20);
+    failure(FailureKind::TooLarge, sentence)
+}
+
+/// A query that was stopped because nobody waits for it any more.
+pub(super) fn stopped() -> Failure {
+    failure(FailureKind::Timeout, "The query was stopped.")
+}
+
 /// The memory this process holds, in bytes, taking a page as 4 KiB; `None` where the system does not tell so (then only time and the
 /// size of single values bound a query).
-fn resident_bytes() -> Option<u64> {
+pub(super) fn resident_bytes() -> Option<u64> {
     let pages = std::fs::read_to_string("/proc/self/statm").ok()?;
     pages.split_ascii_whitespace().nth(1)?.parse::<u64>().ok().map(|pages| pages * 4096)
 }

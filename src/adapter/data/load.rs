@@ -1,12 +1,12 @@
-//! From a file to a table of the database in memory.
+//! From a CSV, TSV or Excel file to rows of typed values, and from there into a table of SQLite.
 
 use std::collections::HashMap;
 
-use rusqlite::types::ToSqlOutput;
+use rusqlite::types::{ToSql, ToSqlOutput, ValueRef};
 use rusqlite::{Connection, params_from_iter};
 
 use super::blocking::Cancel;
-use super::columns::{ColumnType, Guess};
+use super::columns::{ColumnType, Datum, Guess};
 use super::delimited::Delimited;
 use super::excel::{MOST_COLUMNS, Workbook};
 use super::names::column_names;
@@ -15,24 +15,72 @@ use super::rows::RowSource;
 use super::sentence::{failure, file_name, listed, shown};
 use super::source::{Stamp, read_all};
 use crate::event::Failure;
-use crate::model::{DataKind, FailureKind};
+use crate::model::{DataKind, FailureKind, FieldKind};
 use crate::port::TableSource;
 
-/// The most bytes of a file that is loaded into memory. SQLite files are not loaded and may be larger.
+/// The most bytes of a file that is loaded into memory. Database files are not loaded and may be larger.
 const MOST_FILE_BYTES: u64 = 256 << 20;
 
-/// Reads the file and makes it a table of its name. Returns the stamp of what was read.
-pub(super) fn load(connection: &mut Connection, table: &TableSource, cancel: &Cancel) -> Result<Stamp, Failure> {
-    let (bytes, stamp) = read_all(&table.file, MOST_FILE_BYTES)?;
-    let mut rows: Box<dyn RowSource> = match table.kind {
-        DataKind::Csv => Box::new(Delimited::csv(&table.file, bytes)?),
-        DataKind::Tsv => Box::new(Delimited::tsv(&table.file, bytes)?),
-        DataKind::Excel => Box::new(Workbook::open(&table.file, bytes, cancel)?.sheet(table.table.as_deref())?),
-        DataKind::Sqlite | DataKind::Parquet | DataKind::DuckDb => return Err(super::no_duckdb()),
-    };
-    let columns = columns(rows.as_mut(), table, cancel)?;
-    fill(connection, rows.as_mut(), table, &columns, cancel)?;
-    Ok(stamp)
+/// A CSV, TSV or Excel file whose columns are known, ready to be gone through once more.
+pub(super) struct Opened<'a> {
+    table: &'a TableSource,
+    rows: Box<dyn RowSource>,
+    /// Names and types, in the file's order.
+    pub(super) columns: Vec<(String, ColumnType)>,
+    /// Of what was read.
+    pub(super) stamp: Stamp,
+}
+
+impl<'a> Opened<'a> {
+    /// Reads the file and goes through its rows for the types of the columns.
+    pub(super) fn new(table: &'a TableSource, cancel: &Cancel) -> Result<Opened<'a>, Failure> {
+        let (bytes, stamp) = read_all(&table.file, MOST_FILE_BYTES)?;
+        let mut rows: Box<dyn RowSource> = match table.kind {
+            DataKind::Tsv => Box::new(Delimited::tsv(&table.file, bytes)?),
+            DataKind::Excel => Box::new(Workbook::open(&table.file, bytes, cancel)?.sheet(table.table.as_deref())?),
+            _ => Box::new(Delimited::csv(&table.file, bytes)?),
+        };
+        let columns = columns(rows.as_mut(), table, cancel)?;
+        Ok(Opened { table, rows, columns, stamp })
+    }
+
+    /// Shows the values of every row after the header, one for each column.
+    pub(super) fn each(&mut self, cancel: &Cancel, show: &mut dyn FnMut(&[Datum<'_>]) -> Result<(), Failure>) -> Result<(), Failure> {
+        let columns = &self.columns;
+        let mut is_header = true;
+        // Sentences are made after the loop's borrow of `rows` ends.
+        let mut misfit = None;
+        let went_through = self.rows.each_row(cancel, &mut |row| {
+            if std::mem::take(&mut is_header) {
+                return Ok(());
+            }
+            let mut values: Vec<Datum<'_>> = Vec::with_capacity(columns.len());
+            for ((column, column_type), cell) in columns.iter().zip(row.cells) {
+                match column_type.value(cell) {
+                    Ok(value) => values.push(value),
+                    Err(wants) => {
+                        misfit = Some((row.number, shown(&cell.text(), 80), column.clone(), wants));
+                        return Err(failure(FailureKind::WrongType, ""));
+                    }
+                }
+            }
+            values.resize(columns.len(), Datum::Null);
+            show(&values)
+        });
+        if let Some((number, text, column, wants)) = misfit {
+            let place = self.rows.place(number);
+            let sentence =
+                format!("{place}: \"{text}\" in column \"{column}\" is not {wants}. Correct the cell, or change its type in `columns`.");
+            return Err(failure(FailureKind::WrongType, sentence));
+        }
+        went_through
+    }
+
+    /// A file whose table needs more memory than a table may have.
+    pub(super) fn too_large(&self) -> Failure {
+        let sentence = "needs more memory than a table may have. Split it, or put it into a SQLite file.";
+        failure(FailureKind::TooLarge, format!("{} {sentence}", file_name(&self.table.file)))
+    }
 }
 
 /// First time through the rows: names and types.
@@ -61,80 +109,77 @@ fn columns(rows: &mut dyn RowSource, table: &TableSource, cancel: &Cancel) -> Re
     }
     header.resize(guesses.len(), String::new());
     let names = column_names(header.iter().map(String::as_str));
-    let mut declared: HashMap<String, ColumnType> = HashMap::new();
-    for (column, kind) in &table.columns {
-        if !names.iter().any(|name| name.to_lowercase() == column.to_lowercase()) {
-            let have = listed(names.iter().map(String::as_str));
-            let sentence =
-                format!("`columns` of table \"{}\" names \"{column}\", which {file} does not have. Its columns are: {have}.", table.name);
-            return Err(failure(FailureKind::BadRequest, sentence));
-        }
-        declared.insert(column.to_lowercase(), ColumnType::declared(*kind, may_use_comma));
-    }
+    let declared = declared(table, &names)?;
     let typed = names.into_iter().zip(&guesses).map(|(name, guess)| {
-        let column_type = declared.get(&name.to_lowercase()).copied().unwrap_or_else(|| guess.column_type());
+        let kind = declared.get(&name.to_lowercase());
+        let column_type = kind.map_or_else(|| guess.column_type(), |kind| ColumnType::declared(*kind, may_use_comma));
         (name, column_type)
     });
     Ok(typed.collect())
 }
 
-/// Second time through the rows: into the table.
-fn fill(
-    connection: &mut Connection,
-    rows: &mut dyn RowSource,
-    table: &TableSource,
-    columns: &[(String, ColumnType)],
-    cancel: &Cancel,
-) -> Result<(), Failure> {
+/// The declared types by name in lower case; a column that the file does not have is an error.
+pub(super) fn declared(table: &TableSource, names: &[String]) -> Result<HashMap<String, FieldKind>, Failure> {
+    let mut declared = HashMap::new();
+    for (column, kind) in &table.columns {
+        if !names.iter().any(|name| name.to_lowercase() == column.to_lowercase()) {
+            let (file, have) = (file_name(&table.file), listed(names.iter().map(String::as_str)));
+            let sentence =
+                format!("`columns` of table \"{}\" names \"{column}\", which {file} does not have. Its columns are: {have}.", table.name);
+            return Err(failure(FailureKind::BadRequest, sentence));
+        }
+        declared.insert(column.to_lowercase(), *kind);
+    }
+    Ok(declared)
+}
+
+/// Reads the file and makes it a table of its name in SQLite. Returns the stamp of what was read.
+pub(super) fn load(connection: &mut Connection, table: &TableSource, cancel: &Cancel) -> Result<Stamp, Failure> {
+    let mut opened = Opened::new(table, cancel)?;
     let file = file_name(&table.file);
-    let wrong = |error: rusqlite::Error| not_loaded(&file, &error);
-    let written: Vec<String> = columns.iter().map(|(name, column_type)| format!("{} {}", quoted(name), column_type.sql())).collect();
+    let too_large = opened.too_large();
+    let wrong = |error: rusqlite::Error| not_loaded(&file, &too_large, &error);
+    let written: Vec<String> = opened.columns.iter().map(|(name, column_type)| format!("{} {}", quoted(name), sql(*column_type))).collect();
     let name = quoted(&table.name);
-    let places = vec!["?"; columns.len()].join(",");
+    let places = vec!["?"; written.len()].join(",");
     // Undone as a whole when anything fails, so that a later query does not see half a table.
     let transaction = connection.transaction().map_err(wrong)?;
     transaction.execute_batch(&format!("CREATE TABLE main.{name} ({})", written.join(", "))).map_err(wrong)?;
     {
         let mut insert = transaction.prepare(&format!("INSERT INTO main.{name} VALUES ({places})")).map_err(wrong)?;
-        let mut is_header = true;
-        // Sentences are made after the loop's borrow of `rows` ends.
-        let mut misfit = None;
-        let went_through = rows.each_row(cancel, &mut |row| {
-            if std::mem::take(&mut is_header) {
-                return Ok(());
-            }
-            let mut values: Vec<ToSqlOutput<'_>> = Vec::with_capacity(columns.len());
-            for ((column, column_type), cell) in columns.iter().zip(row.cells) {
-                match column_type.value(cell) {
-                    Ok(value) => values.push(value),
-                    Err(wants) => {
-                        misfit = Some((row.number, shown(&cell.text(), 80), column.clone(), wants));
-                        return Err(failure(FailureKind::WrongType, ""));
-                    }
-                }
-            }
-            values.resize(columns.len(), ToSqlOutput::Borrowed(rusqlite::types::ValueRef::Null));
-            insert.execute(params_from_iter(values)).map_err(wrong)?;
-            Ok(())
-        });
-        if let Some((number, text, column, wants)) = misfit {
-            let place = rows.place(number);
-            let sentence =
-                format!("{place}: \"{text}\" in column \"{column}\" is not {wants}. Correct the cell, or change its type in `columns`.");
-            return Err(failure(FailureKind::WrongType, sentence));
-        }
-        went_through?;
+        opened.each(cancel, &mut |values| insert.execute(params_from_iter(values)).map(drop).map_err(wrong))?;
     }
-    transaction.commit().map_err(wrong)
+    transaction.commit().map_err(wrong)?;
+    Ok(opened.stamp)
 }
 
-fn not_loaded(file: &str, error: &rusqlite::Error) -> Failure {
+/// The type in SQLite. Dates are texts like `2026-11-18`, which compare and sort as days do.
+fn sql(column_type: ColumnType) -> &'static str {
+    match column_type {
+        ColumnType::Unknown => "",
+        ColumnType::Text | ColumnType::Date | ColumnType::Datetime => "TEXT",
+        ColumnType::Integer => "INTEGER",
+        ColumnType::Number(_) => "REAL",
+        ColumnType::Boolean => "BOOLEAN",
+    }
+}
+
+impl ToSql for Datum<'_> {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(ToSqlOutput::Borrowed(match self {
+            Datum::Null => ValueRef::Null,
+            Datum::Boolean(value) => ValueRef::Integer(i64::from(*value)),
+            Datum::Integer(value) => ValueRef::Integer(*value),
+            Datum::Number(value) => ValueRef::Real(*value),
+            Datum::Text(text) => ValueRef::Text(text.as_bytes()),
+        }))
+    }
+}
+
+fn not_loaded(file: &str, too_large: &Failure, error: &rusqlite::Error) -> Failure {
     use rusqlite::ErrorCode::{DiskFull, OperationInterrupted, OutOfMemory, TooBig};
     match error.sqlite_error_code() {
-        Some(DiskFull | OutOfMemory) => failure(
-            FailureKind::TooLarge,
-            format!("{file} needs more memory than a table may have. Split it, or put it into a SQLite file."),
-        ),
+        Some(DiskFull | OutOfMemory) => too_large.clone(),
         Some(TooBig) => failure(FailureKind::TooLarge, format!("{file} has a cell or a line that is too long for a table.")),
         Some(OperationInterrupted) => failure(FailureKind::Timeout, format!("Loading {file} was stopped.")),
         _ => failure(FailureKind::Internal, format!("{file} could not be loaded: {error}.")),

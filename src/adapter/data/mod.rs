@@ -1,8 +1,9 @@
-//! Tables and files: answers `sql` steps with SQLite over CSV, TSV, Excel and SQLite files, and reads files for `read` steps.
+//! Tables and files: answers `sql` steps with SQLite over CSV, TSV, Excel and SQLite files, with DuckDB (feature `duckdb`) over Parquet
+//! and DuckDB files, and reads files for `read` steps.
 //!
 //! A file's way: `source` (open, decode) → `delimited` or `excel` (rows of cells) → `columns` (names, types) → `load` (a table in
 //! memory) → `query` (behind `guard`). SQLite files are attached read-only instead of loaded. `pool` keeps loaded tables between
-//! queries; `summary` describes a table with the same queries.
+//! queries; `summary` describes a table with the same queries. `engines` says which engine answers, `duck` is the second one.
 //!
 //! How to add a kind of table file: an implementation of [`rows::RowSource`] and its line in `load`.
 //! How to add a kind of file to read: a file here and its line in `read`.
@@ -15,6 +16,9 @@ mod content;
 mod database;
 mod delimited;
 mod document;
+#[cfg(feature = "duckdb")]
+mod duck;
+mod engines;
 mod excel;
 mod functions;
 mod guard;
@@ -40,12 +44,14 @@ use std::sync::Arc;
 use tokio::sync::Semaphore;
 
 use crate::event::Failure;
-use crate::model::{FailureKind, SqlEngine};
+use crate::model::SqlEngine;
 use crate::port::{FileContent, Pending, QueryRequest, ReadRequest, Reader, Rows, SqlDatabase, TableSource};
 
-use blocking::on_thread;
+use blocking::{Cancel, on_thread};
 use pool::Pool;
-use sentence::failure;
+use query::Answers;
+
+pub use engines::check_engines;
 
 /// How many queries and files are worked on at once; more wait. Bounds threads and copies of tables in memory.
 const AT_ONCE: usize = 4;
@@ -72,11 +78,13 @@ impl Default for DataFiles {
 
 impl SqlDatabase for DataFiles {
     fn query(&self, request: QueryRequest) -> Pending<Rows> {
-        if request.engine == SqlEngine::DuckDb {
-            return Box::pin(std::future::ready(Err(no_duckdb())));
-        }
         let pool = Arc::clone(&self.pool);
         on_thread(&self.permits, request.timeout, "The query", move |cancel| {
+            if request.engine == SqlEngine::DuckDb
+                && let Some(rows) = with_duckdb(&request, cancel)?
+            {
+                return Ok(rows);
+            }
             let mut database = pool.take(&request.tables)?;
             let rows = database.query(&request, cancel);
             pool.give_back(database);
@@ -92,11 +100,14 @@ impl Reader for DataFiles {
     }
 }
 
-/// What to do when a file needs the engine that this build lacks (language.md, `data`: another engine never steps in).
-fn no_duckdb() -> Failure {
-    failure(
-        FailureKind::Unavailable,
-        "This build of flow has no DuckDB engine, which Parquet and DuckDB files need. Use a build with DuckDB, or save the table as CSV, \
-         Excel or SQLite and name that file in `data`.",
-    )
+/// The answer of DuckDB; `None` when the query reads SQLite's tables only.
+#[cfg(feature = "duckdb")]
+fn with_duckdb(request: &QueryRequest, cancel: &Cancel) -> Result<Option<Rows>, Failure> {
+    duck::query(request, cancel)
+}
+
+/// This build has no DuckDB.
+#[cfg(not(feature = "duckdb"))]
+fn with_duckdb(_request: &QueryRequest, _cancel: &Cancel) -> Result<Option<Rows>, Failure> {
+    Err(engines::no_duckdb())
 }

@@ -1,4 +1,4 @@
-//! Running one compiled query and turning its rows into data.
+//! What queries of both engines share, and running one that SQLite has compiled.
 
 use std::collections::HashSet;
 
@@ -7,34 +7,143 @@ use rusqlite::{ErrorCode, Statement};
 use serde_json::{Map, Number, Value};
 
 use super::bind::bind;
+use super::blocking::Cancel;
 use super::guard::Guard;
 use super::names::unique;
-use super::sentence::{counted, failure};
+use super::sentence::{counted, failure, listed};
 use crate::event::Failure;
 use crate::model::FailureKind;
-use crate::port::{QueryRequest, Rows};
+use crate::port::{QueryRequest, Rows, TableSource};
 
 /// The most bytes of a result.
 const MOST_RESULT_BYTES: usize = 16 << 20;
+/// The longest single value, in bytes.
+pub(super) const MOST_VALUE_BYTES: usize = 2 << 20;
+/// The longest query, in bytes.
+const MOST_QUERY_BYTES: usize = 64 << 10;
 
 /// A name as SQL writes it.
 pub(super) fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
+/// Whether two names mean the same table or column.
+pub(super) fn same_name(one: &str, other: &str) -> bool {
+    one.to_lowercase() == other.to_lowercase()
+}
+
+/// Refuses a query that is too long and tables that cannot be told apart.
+pub(super) fn check(request: &QueryRequest) -> Result<(), Failure> {
+    for (index, table) in request.tables.iter().enumerate() {
+        if request.tables.iter().take(index).any(|other| same_name(&other.name, &table.name)) {
+            let sentence = format!("Two tables are called \"{}\". Rename one in `data`, or the file.", table.name);
+            return Err(failure(FailureKind::BadRequest, sentence));
+        }
+    }
+    if request.query.len() > MOST_QUERY_BYTES {
+        return Err(failure(FailureKind::TooLarge, format!("The query is longer than {} KB.", MOST_QUERY_BYTES >> 10)));
+    }
+    Ok(())
+}
+
+/// A query that would do more than read.
+pub(super) fn only_reads() -> Failure {
+    failure(FailureKind::Denied, "A query only reads: it may not change, create or remove anything.")
+}
+
+/// A query without a statement.
+pub(super) fn empty() -> Failure {
+    failure(FailureKind::BadRequest, "The query is empty. Write one that begins with select or with.")
+}
+
+/// A text with several statements.
+pub(super) fn several() -> Failure {
+    failure(FailureKind::BadRequest, "A query is one statement; this text holds several. Keep one.")
+}
+
+/// A value that is too long.
+pub(super) fn too_long() -> Failure {
+    failure(FailureKind::TooLarge, "The query makes a text that is too long. Put fewer or shorter texts together.")
+}
+
+/// A place in a query, for the end of a sentence.
+pub(super) fn place(query: &str, offset: usize) -> String {
+    query.get(..offset).map_or_else(String::new, |before| {
+        let line = before.matches('\n').count() + 1;
+        let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
+        format!(" (line {line}, column {column} of the query)")
+    })
+}
+
+/// Something that answers queries on the tables it was given.
+pub(super) trait Answers {
+    /// Answers one query.
+    fn query(&mut self, request: &QueryRequest, cancel: &Cancel) -> Result<Rows, Failure>;
+}
+
+/// A failure with the tables there are.
+pub(super) fn with_tables(wrong: Failure, tables: &[TableSource]) -> Failure {
+    let have = listed(tables.iter().map(|table| table.name.as_str()));
+    failure(wrong.kind, format!("{} The tables are: {have}.", wrong.message))
+}
+
+/// A failure with the columns a table has.
+pub(super) fn with_columns(wrong: Failure, table: &TableSource, columns: &[String]) -> Failure {
+    let have = listed(columns.iter().map(String::as_str));
+    failure(wrong.kind, format!("{} Columns of {}: {have}.", wrong.message, table.name))
+}
+
+/// Rows as they come, up to the limits.
+pub(super) struct Taken {
+    rows: Rows,
+    bytes: usize,
+    most_rows: u64,
+}
+
+impl Taken {
+    /// Nothing yet.
+    pub(super) fn new(most_rows: u64) -> Taken {
+        Taken { rows: Rows::default(), bytes: 0, most_rows }
+    }
+
+    /// Whether one more row would be too many; the result then counts as cut.
+    pub(super) fn is_full(&mut self) -> bool {
+        self.rows.is_cut = self.rows.rows.len() as u64 >= self.most_rows;
+        self.rows.is_cut
+    }
+
+    /// Takes a row of about this size.
+    pub(super) fn push(&mut self, row: Map<String, Value>, bytes: usize) -> Result<(), Failure> {
+        self.bytes += bytes + row.keys().map(|name| name.len() + size_of::<Value>()).sum::<usize>();
+        if self.bytes > MOST_RESULT_BYTES {
+            let so_far = counted(self.rows.rows.len() as u64 + 1, "row");
+            let sentence =
+                format!("The result is larger than {} MB after {so_far}. Ask for fewer columns or rows.", MOST_RESULT_BYTES >> 20);
+            return Err(failure(FailureKind::TooLarge, sentence));
+        }
+        self.rows.rows.push(row);
+        Ok(())
+    }
+
+    /// All of them, with names and types of the columns.
+    pub(super) fn with_columns(mut self, columns: Vec<(String, String)>) -> Rows {
+        self.rows.columns = columns;
+        self.rows
+    }
+}
+
 /// Binds the values, runs the query, collects at most `max_rows` rows.
 pub(super) fn run(statement: &mut Statement<'_>, request: &QueryRequest, guard: &Guard) -> Result<Rows, Failure> {
     // VACUUM and its kin ask the authorizer too late to be caught while compiling.
     if !statement.readonly() {
-        return Err(failure(FailureKind::Denied, "A query only reads: it may not change, create or remove anything."));
+        return Err(only_reads());
     }
     if statement.column_count() == 0 {
-        return Err(failure(FailureKind::BadRequest, "The query is empty. Write one that begins with select or with."));
+        return Err(empty());
     }
     bind(statement, &request.with)?;
     let mut columns: Vec<Column> = columns_of(statement);
-    let mut result = Rows::default();
-    let mut bytes = 0;
+    let mut taken = Taken::new(request.max_rows);
     let mut rows = statement.raw_query();
     loop {
         let row = match rows.next() {
@@ -42,26 +151,19 @@ pub(super) fn run(statement: &mut Statement<'_>, request: &QueryRequest, guard: 
             Ok(None) => break,
             Err(error) => return Err(guard.cause(&error).unwrap_or_else(|| while_running(&error))),
         };
-        if result.rows.len() as u64 >= request.max_rows {
-            result.is_cut = true;
+        if taken.is_full() {
             break;
         }
+        let mut bytes = 0;
         let mut map = Map::with_capacity(columns.len());
         for (index, column) in columns.iter_mut().enumerate() {
             let value = row.get_ref(index).map_err(|error| while_running(&error))?;
-            bytes += column.name.len() + size(value) + size_of::<Value>();
+            bytes += size(value);
             map.insert(column.name.clone(), column.value(value));
         }
-        if bytes > MOST_RESULT_BYTES {
-            let so_far = counted(result.rows.len() as u64 + 1, "row");
-            let sentence =
-                format!("The result is larger than {} MB after {so_far}. Ask for fewer columns or rows.", MOST_RESULT_BYTES >> 20);
-            return Err(failure(FailureKind::TooLarge, sentence));
-        }
-        result.rows.push(map);
+        taken.push(map, bytes)?;
     }
-    result.columns = columns.into_iter().map(|column| (column.name, column.kind.word().to_owned())).collect();
-    Ok(result)
+    Ok(taken.with_columns(columns.into_iter().map(|column| (column.name, column.kind.word().to_owned())).collect()))
 }
 
 /// A column of a result.
@@ -75,7 +177,7 @@ struct Column {
 
 /// The type of a column, as narrow as its values allow.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+pub(super) enum Kind {
     Unknown,
     Text,
     Integer,
@@ -84,7 +186,8 @@ enum Kind {
 }
 
 impl Kind {
-    fn word(self) -> &'static str {
+    /// As a result says it; empty when unknown.
+    pub(super) fn word(self) -> &'static str {
         match self {
             Kind::Unknown => "",
             Kind::Text => "text",
@@ -152,9 +255,7 @@ fn size(value: ValueRef<'_>) -> usize {
 fn while_running(error: &rusqlite::Error) -> Failure {
     let sentence = sqlite_sentence(error);
     match error.sqlite_error_code() {
-        Some(ErrorCode::TooBig) => {
-            failure(FailureKind::TooLarge, "The query makes a text that is too long. Put fewer or shorter texts together.")
-        }
+        Some(ErrorCode::TooBig) => too_long(),
         Some(ErrorCode::OutOfMemory | ErrorCode::DiskFull) => {
             failure(FailureKind::TooLarge, "The query needs too much memory. Sort, group or join fewer rows.")
         }
@@ -171,16 +272,9 @@ fn while_running(error: &rusqlite::Error) -> Failure {
 /// A failure while the query was compiled.
 pub(super) fn while_compiling(error: &rusqlite::Error) -> Failure {
     match error {
-        rusqlite::Error::MultipleStatement => {
-            failure(FailureKind::BadRequest, "A query is one statement; this text holds several. Keep one.")
-        }
+        rusqlite::Error::MultipleStatement => several(),
         rusqlite::Error::SqlInputError { msg, sql, offset, .. } => {
-            let before = usize::try_from(*offset).ok().and_then(|offset| sql.get(..offset));
-            let place = before.map_or_else(String::new, |before| {
-                let line = before.matches('\n').count() + 1;
-                let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
-                format!(" (line {line}, column {column} of the query)")
-            });
+            let place = usize::try_from(*offset).map_or_else(|_| String::new(), |offset| place(sql, offset));
             failure(FailureKind::BadRequest, format!("SQLite: {msg}{place}."))
         }
         other => while_running(other),

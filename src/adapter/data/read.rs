@@ -9,12 +9,13 @@ use super::database::tables_of;
 use super::excel::Workbook;
 use super::names::{file_id, sheet_id, unique};
 use super::pool::Pool;
+use super::query::Answers;
 use super::sentence::{counted, failure, file_name, listed};
 use super::source::{decode, read_all};
 use super::summary::summary;
 use super::{document, pdf, picture};
 use crate::event::Failure;
-use crate::model::{DataKind, FailureKind};
+use crate::model::{DataKind, FailureKind, SqlEngine};
 use crate::port::{FileContent, PageText, ReadRequest, TableSource};
 
 /// The most bytes of a text, and of the text of a document (reliability.md, Y4).
@@ -79,6 +80,7 @@ fn by_content(path: &Path, cancel: &Cancel) -> Result<Kind, Failure> {
     Ok(match Content::of(&bytes) {
         Content::Sqlite => Kind::Table(DataKind::Sqlite),
         Content::Parquet => Kind::Table(DataKind::Parquet),
+        Content::DuckDb => Kind::Table(DataKind::DuckDb),
         Content::Pdf => Kind::Pdf,
         Content::Image => Kind::Picture,
         Content::Zip if document::holds(path, &bytes, "xl/workbook.xml", cancel) => Kind::Table(DataKind::Excel),
@@ -134,18 +136,36 @@ fn pages(what: &str, pages: Vec<PageText>) -> FileContent {
 
 /// Loads every table of the file, describes it, and keeps it for the queries that follow.
 fn tables(pool: &Pool, path: &Path, kind: DataKind, cancel: &Cancel) -> Result<(FileContent, Vec<TableSource>), Failure> {
-    let mut sources = sources(path, kind, cancel)?;
+    let sources = sources(path, kind, cancel)?;
     if sources.len() > MOST_TABLES {
         let sentence = format!("{} holds {} tables, more than {MOST_TABLES}. Split it.", file_name(path), sources.len());
         return Err(failure(FailureKind::TooLarge, sentence));
     }
+    match kind.engine() {
+        SqlEngine::Sqlite => {
+            let mut database = pool.take(&sources)?;
+            let content = described(&mut database, sources, cancel)?;
+            pool.give_back(database);
+            Ok(content)
+        }
+        #[cfg(feature = "duckdb")]
+        SqlEngine::DuckDb => {
+            let mut database = super::duck::Session::open(&sources.iter().collect::<Vec<_>>(), cancel)?;
+            described(&mut database, sources, cancel)
+        }
+        #[cfg(not(feature = "duckdb"))]
+        SqlEngine::DuckDb => Err(unreadable_here()),
+    }
+}
+
+/// What the tables hold, and which of them can be queried.
+fn described(database: &mut dyn Answers, sources: Vec<TableSource>, cancel: &Cancel) -> Result<(FileContent, Vec<TableSource>), Failure> {
     let is_single = sources.len() == 1;
-    let mut database = pool.take(&sources)?;
     let mut content = FileContent { kind: "table".to_owned(), ..FileContent::default() };
     let mut left_out = Vec::new();
     let mut kept = Vec::with_capacity(sources.len());
-    for source in sources.drain(..) {
-        match summary(&mut database, &source, cancel) {
+    for source in sources {
+        match summary(database, &source, cancel) {
             Ok(summary) => {
                 content.tables.push(summary);
                 kept.push(source);
@@ -157,7 +177,6 @@ fn tables(pool: &Pool, path: &Path, kind: DataKind, cancel: &Cancel) -> Result<(
             Err(failure) => return Err(failure),
         }
     }
-    pool.give_back(database);
     content.summary = match content.tables.as_slice() {
         [] => "File without tables.".to_owned(),
         [table] => format!("Table of {} and {}.", counted(table.row_count, "row"), counted(table.columns.len() as u64, "column")),
@@ -173,22 +192,38 @@ fn tables(pool: &Pool, path: &Path, kind: DataKind, cancel: &Cancel) -> Result<(
     Ok((content, kept))
 }
 
+/// Another machine could read the file; for this one it is a file like any it cannot read.
+#[cfg(not(feature = "duckdb"))]
+fn unreadable_here() -> Failure {
+    Failure { kind: FailureKind::WrongType, ..super::engines::no_duckdb() }
+}
+
 /// The tables of a file under the names that later `sql` steps use: `us_cities`, of several `book_sheet`.
 fn sources(path: &Path, kind: DataKind, cancel: &Cancel) -> Result<Vec<TableSource>, Failure> {
+    let source = |name: String, table: Option<String>| TableSource {
+        name,
+        file: path.to_owned(),
+        kind,
+        table,
+        columns: BTreeMap::new(),
+        engine: kind.engine(),
+    };
     let parts = match kind {
-        DataKind::Csv | DataKind::Tsv => {
-            let source = TableSource { name: file_id(path), file: path.to_owned(), kind, table: None, columns: BTreeMap::new() };
-            return Ok(vec![source]);
+        DataKind::Csv | DataKind::Tsv | DataKind::Parquet => {
+            return Ok(vec![source(file_id(path), None)]);
         }
         DataKind::Excel => Workbook::open(path, read_all(path, MOST_FILE)?.0, cancel)?.sheets(),
         DataKind::Sqlite => tables_of(path)?,
-        DataKind::Parquet | DataKind::DuckDb => return Err(Failure { kind: FailureKind::WrongType, ..super::no_duckdb() }),
+        #[cfg(feature = "duckdb")]
+        DataKind::DuckDb => super::duck::tables_of_file(&source(file_id(path), None))?,
+        #[cfg(not(feature = "duckdb"))]
+        DataKind::DuckDb => return Err(unreadable_here()),
     };
     let is_single = parts.len() == 1;
     let mut taken = HashSet::new();
-    let source = |part: String| {
+    let part = |part: String| {
         let name = if is_single { file_id(path) } else { sheet_id(path, &part) };
-        TableSource { name: unique(&name, &mut taken), file: path.to_owned(), kind, table: Some(part), columns: BTreeMap::new() }
+        source(unique(&name, &mut taken), Some(part))
     };
-    Ok(parts.into_iter().map(source).collect())
+    Ok(parts.into_iter().map(part).collect())
 }

@@ -41,6 +41,27 @@ pub(super) fn open(path: &Path) -> Result<(File, Stamp), Failure> {
     Ok((file, Stamp::of(&metadata)))
 }
 
+/// Checks that a file holds what its ending says, by its first bytes. `what` ends the sentence of the failure.
+pub(super) fn checked(path: &Path, content: Content, what: &str) -> Result<Stamp, Failure> {
+    let (file, stamp) = open(path)?;
+    let mut start = Vec::new();
+    file.take(512).read_to_end(&mut start).map_err(|error| cannot_open(path, &error))?;
+    if Content::of(&start) == content {
+        Ok(stamp)
+    } else {
+        Err(failure(FailureKind::WrongType, format!("{} is not {what}.", file_name(path))))
+    }
+}
+
+/// The path from the root, as text: never taken for an address with options.
+pub(super) fn absolute(path: &Path) -> Result<String, Failure> {
+    let path = std::path::absolute(path).map_err(|error| cannot_open(path, &error))?;
+    path.into_os_string().into_string().map_err(|path| {
+        let file = file_name(Path::new(&path));
+        failure(FailureKind::Unavailable, format!("The path of {file} is not UTF-8. Rename the file or its folder."))
+    })
+}
+
 /// The whole file, if it has at most so many bytes.
 pub(super) fn read_all(path: &Path, most_bytes: u64) -> Result<(Vec<u8>, Stamp), Failure> {
     let (file, stamp) = open(path)?;

@@ -6,11 +6,9 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 
 use super::blocking::Cancel;
-use super::database::Database;
-use super::query::quoted;
+use super::query::{Answers, quoted};
 use super::sentence::shown;
 use crate::event::Failure;
-use crate::model::SqlEngine;
 use crate::port::{ColumnSummary, QueryRequest, Rows, TableSource, TableSummary};
 
 /// How many rows a sample shows.
@@ -19,7 +17,7 @@ const SAMPLE_ROWS: u64 = 5;
 const MOST_SHOWN: usize = 200;
 
 /// Counts rows and looks at every column.
-pub(super) fn summary(database: &mut Database, table: &TableSource, cancel: &Cancel) -> Result<TableSummary, Failure> {
+pub(super) fn summary(database: &mut dyn Answers, table: &TableSource, cancel: &Cancel) -> Result<TableSummary, Failure> {
     let mut asked = Asked { database, table, cancel };
     let name = quoted(&table.name);
     let sample = asked.rows(format!("SELECT * FROM {name} LIMIT {SAMPLE_ROWS}"))?;
@@ -33,7 +31,7 @@ pub(super) fn summary(database: &mut Database, table: &TableSource, cancel: &Can
 
 /// Queries about one table.
 struct Asked<'a> {
-    database: &'a mut Database,
+    database: &'a mut dyn Answers,
     table: &'a TableSource,
     cancel: &'a Cancel,
 }
@@ -43,7 +41,7 @@ impl Asked<'_> {
         let tables = vec![self.table.clone()];
         // The caller's time limit covers all of these queries.
         let request =
-            QueryRequest { engine: SqlEngine::Sqlite, tables, query, with: BTreeMap::new(), max_rows: SAMPLE_ROWS, timeout: Duration::MAX };
+            QueryRequest { engine: self.table.engine, tables, query, with: BTreeMap::new(), max_rows: SAMPLE_ROWS, timeout: Duration::MAX };
         self.database.query(&request, self.cancel)
     }
 
@@ -105,6 +103,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
+    use super::super::database::Database;
     use super::super::testing::table_of;
 
     #[test]

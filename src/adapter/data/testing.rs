@@ -131,7 +131,9 @@ pub(super) fn table_of(file: &str, content: impl AsRef<[u8]>) -> (TempDir, Table
         "csv" => DataKind::Csv,
         "tsv" => DataKind::Tsv,
         "xlsx" => DataKind::Excel,
+        "parquet" => DataKind::Parquet,
+        "duckdb" => DataKind::DuckDb,
         _ => DataKind::Sqlite,
     };
-    (folder, TableSource { name: name.to_owned(), file: path, kind, table: None, columns: BTreeMap::new() })
+    (folder, TableSource { name: name.to_owned(), file: path, kind, table: None, columns: BTreeMap::new(), engine: kind.engine() })
 }

@@ -1,5 +1,11 @@
 //! Queries and files from end to end.
 
+#[cfg(feature = "duckdb")]
+mod duckdb;
+#[cfg(feature = "duckdb")]
+mod duckdb_agrees;
+#[cfg(feature = "duckdb")]
+mod duckdb_hostile;
 mod hostile;
 mod queries;
 mod read;
@@ -14,12 +20,13 @@ use tempfile::TempDir;
 
 use super::testing::table_of;
 use super::*;
+use crate::model::FailureKind;
 
 const ENTRIES: &str = "person,day,hours,note\np7,2026-11-16,8.5,\np7,2026-11-17,8,\"a, \"\"b\"\"\"\np1,2026-11-16,7.5,Müller\n";
 
 fn request(tables: &[&TableSource], query: &str) -> QueryRequest {
     QueryRequest {
-        engine: SqlEngine::Sqlite,
+        engine: if tables.iter().any(|table| table.engine == SqlEngine::DuckDb) { SqlEngine::DuckDb } else { SqlEngine::Sqlite },
         tables: tables.iter().map(|table| (*table).clone()).collect(),
         query: query.to_owned(),
         with: BTreeMap::new(),

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::super::testing::{sheet_of, table_of, workbook};
 use super::*;
-use crate::model::{DataKind, FieldKind};
+use crate::model::FieldKind;
 
 #[test]
 fn a_csv_file_is_a_table_with_guessed_types() {
@@ -245,13 +245,20 @@ fn a_table_that_could_not_be_loaded_leaves_nothing_behind() {
     assert_eq!(json!(answer(&data, request(&[&table], "select * from t")).unwrap().rows), json!([{ "a": 1 }]));
 }
 
+#[cfg(not(feature = "duckdb"))]
 #[test]
 fn duckdb_files_say_how_to_get_the_engine() {
-    let (_folder, table) = entries();
-    let request = QueryRequest { engine: SqlEngine::DuckDb, ..request(&[&table], "select 1") };
-    let failure = answer(&DataFiles::new(), request).unwrap_err();
+    let (_folder, table) = table_of("sales.parquet", "PAR1");
+    let failure = refusal(&[&table], "select * from sales");
     assert_eq!(failure.kind, FailureKind::Unavailable);
     assert!(failure.message.starts_with("This build of flow has no DuckDB engine"), "{}", failure.message);
-    let parquet = TableSource { kind: DataKind::Parquet, ..table };
-    assert_eq!(refusal(&[&parquet], "select * from entries").kind, FailureKind::Unavailable);
+    assert!(failure.message.contains("--features duckdb-bundled"), "{}", failure.message);
+}
+
+#[test]
+fn sqlite_is_not_asked_about_a_parquet_file() {
+    let (_folder, table) = table_of("sales.parquet", "PAR1");
+    let table = TableSource { engine: SqlEngine::Sqlite, ..table };
+    let failure = refusal(&[&table], "select * from sales");
+    assert_eq!(failure.message, "The table \"sales\" is a Parquet file, which SQLite cannot read. Take `engine: sqlite` out of it.");
 }

@@ -1,0 +1,197 @@
+//! What a query names, as DuckDB's own parser understands it: nothing is decided by looking at its text.
+//!
+//! DuckDB has no authorizer as SQLite has. It writes the parsed query as JSON instead (`json_serialize_sql`), and every kind of part,
+//! table and function in there must be a known one before the query is prepared.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+
+use duckdb::{Connection, params};
+use serde_json::Value;
+
+use super::super::guard::may_not_read;
+use super::super::query::{empty, only_reads, same_name, several, with_tables};
+use super::super::sentence::failure;
+use super::{functions, wording};
+use crate::event::Failure;
+use crate::model::FailureKind;
+use crate::port::TableSource;
+
+/// Parts of a query that are neither expressions nor types: what it may be made of. Missing on purpose: `SHOW_REF` (describe, show,
+/// summarize) and everything that is not written by a person (`DELIM_GET`, `COLUMN_DATA` …).
+#[rustfmt::skip]
+const PARTS: &[&str] = &[
+    "SELECT_NODE", "SET_OPERATION_NODE", "RECURSIVE_CTE_NODE", "CTE_NODE",
+    "BASE_TABLE", "SUBQUERY", "JOIN", "TABLE_FUNCTION", "EXPRESSION_LIST", "EMPTY", "PIVOT",
+    "ORDER_MODIFIER", "LIMIT_MODIFIER", "LIMIT_PERCENT_MODIFIER", "DISTINCT_MODIFIER", "ORDER_DEFAULT", "ASCENDING", "DESCENDING",
+];
+/// Kinds of expressions.
+#[rustfmt::skip]
+const EXPRESSIONS: &[&str] = &[
+    "BETWEEN", "CASE", "CAST", "COLLATE", "COLUMN_REF", "COMPARISON", "CONJUNCTION", "CONSTANT", "DEFAULT", "FUNCTION", "LAMBDA",
+    "LAMBDA_REF", "OPERATOR", "PARAMETER", "POSITIONAL_REFERENCE", "STAR", "SUBQUERY", "TYPE", "WINDOW",
+];
+
+/// How many queries may stand in a query, in brackets or in front with `with`, and how many `*`. Each inner query may double the time of
+/// planning, which cannot be interrupted.
+const MOST_INNER: usize = 20;
+const MOST_STARS: usize = 100;
+
+/// A query of one statement that only reads, with allowed functions.
+pub(super) struct Inspected {
+    /// Its places, as they are written: `$name`, or `?`.
+    pub(super) places: BTreeSet<String>,
+    /// The tables it reads from, without those of a named database or schema.
+    tables: BTreeSet<String>,
+    /// Names the query may have given itself (`with name as …`).
+    own: HashSet<String>,
+}
+
+/// An object of the JSON.
+#[derive(Default)]
+struct Node {
+    parent: Option<u64>,
+    /// Its name in the object around it.
+    key: String,
+    words: BTreeMap<String, String>,
+}
+
+impl Node {
+    fn word(&self, key: &str) -> &str {
+        self.words.get(key).map_or("", String::as_str)
+    }
+}
+
+/// Has the query parsed and looks at every part of it.
+pub(super) fn inspect(connection: &Connection, query: &str) -> Result<Inspected, Failure> {
+    // A text ends at a zero byte for DuckDB: what follows would be looked at by nobody.
+    if query.contains('\0') {
+        return Err(failure(FailureKind::BadRequest, "The query holds a zero byte. Take it out."));
+    }
+    let broken = |error: duckdb::Error| wording::internal(&error);
+    let json: String = connection.query_row("SELECT json_serialize_sql($1::VARCHAR)", [query], |row| row.get(0)).map_err(broken)?;
+    if json.starts_with("{\"error\":true") {
+        return Err(not_parsed(&json, query));
+    }
+    let statements: i64 =
+        connection.query_row("SELECT json_array_length($1::VARCHAR, '$.statements')", [&json], |row| row.get(0)).map_err(broken)?;
+    match statements {
+        0 => return Err(empty()),
+        1 => {}
+        _ => return Err(several()),
+    }
+    let nodes = nodes(connection, &json).map_err(broken)?;
+    for (most, what, found) in [
+        (MOST_INNER, "queries in itself", nodes.values().filter(|node| ["query", "subquery"].contains(&node.key.as_str())).count()),
+        (MOST_STARS, "*", nodes.values().filter(|node| node.word("class") == "STAR").count()),
+    ] {
+        if found > most {
+            return Err(failure(FailureKind::BadRequest, format!("The query holds more than {most} {what}. Ask in several steps.")));
+        }
+    }
+    let mut inspected = Inspected { places: BTreeSet::new(), tables: BTreeSet::new(), own: HashSet::new() };
+    for node in nodes.values() {
+        inspected.see(node, &nodes)?;
+    }
+    Ok(inspected)
+}
+
+/// The objects of the JSON, outer ones first. DuckDB takes the JSON apart too: it may be nested deeply.
+fn nodes(connection: &Connection, json: &str) -> duckdb::Result<BTreeMap<u64, Node>> {
+    const PARTS_AND_WORDS: &str = "SELECT id, parent, key, type = 'OBJECT', atom ->> '$' FROM json_tree($1::VARCHAR)
+        WHERE type = 'OBJECT' OR key IN ('type', 'class', 'function_name', 'table_name', 'schema_name', 'catalog_name', 'schema', 'catalog',
+        'identifier', 'key', 'cte_name')";
+    let mut nodes: BTreeMap<u64, Node> = BTreeMap::new();
+    let mut statement = connection.prepare(PARTS_AND_WORDS)?;
+    let mut rows = statement.query(params![json])?;
+    while let Some(row) = rows.next()? {
+        let (id, parent): (u64, Option<u64>) = (row.get(0)?, row.get(1)?);
+        let key = row.get::<_, Option<String>>(2)?.unwrap_or_default();
+        if row.get(3)? {
+            let node = nodes.entry(id).or_default();
+            (node.parent, node.key) = (parent, key);
+        } else if let (Some(parent), Some(word)) = (parent, row.get::<_, Option<String>>(4)?) {
+            nodes.entry(parent).or_default().words.insert(key, word);
+        }
+    }
+    Ok(nodes)
+}
+
+impl Inspected {
+    fn see(&mut self, node: &Node, nodes: &BTreeMap<u64, Node>) -> Result<(), Failure> {
+        let (class, kind) = (node.word("class"), node.word("type"));
+        let is_known = match class {
+            "" => kind.is_empty() || kind.ends_with("_TYPE_INFO") || PARTS.contains(&kind),
+            class => EXPRESSIONS.contains(&class),
+        };
+        if !is_known {
+            let part = if class.is_empty() { kind } else { class };
+            let what = if part == "SHOW_REF" { "describe, show or summarize".to_owned() } else { format!("this part of SQL: {part}") };
+            return Err(failure(FailureKind::Denied, format!("A query may not use {what}.")));
+        }
+        if let Some(function) = node.words.get("function_name") {
+            let around = node.parent.and_then(|parent| nodes.get(&parent));
+            let is_table = node.key == "function" && around.is_some_and(|around| around.word("type") == "TABLE_FUNCTION");
+            let is_allowed = if is_table { functions::is_allowed_table(function) } else { functions::is_allowed(function) };
+            let is_elsewhere = ["schema", "catalog"].iter().any(|key| !["", "main", "system"].contains(&node.word(key)));
+            if !is_allowed || is_elsewhere {
+                return Err(failure(FailureKind::Denied, format!("A query may not call the function {function}.")));
+            }
+        }
+        match kind {
+            "BASE_TABLE" if !matches!((node.word("catalog_name"), node.word("schema_name")), ("", "" | "main")) => {
+                let name = ["catalog_name", "schema_name", "table_name"].map(|key| node.word(key));
+                let name = name.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(".");
+                let sentence = format!("The query may not read \"{name}\": a table has no name of a database in front.");
+                return Err(failure(FailureKind::Denied, sentence));
+            }
+            "BASE_TABLE" => drop(self.tables.insert(node.word("table_name").to_owned())),
+            "VALUE_PARAMETER" => {
+                let name = node.word("identifier");
+                let is_number = name.bytes().all(|byte| byte.is_ascii_digit());
+                self.places.insert(if is_number { "?".to_owned() } else { format!("${name}") });
+            }
+            _ => {}
+        }
+        self.own.extend(["key", "cte_name"].into_iter().filter_map(|key| node.words.get(key)).map(|name| name.to_lowercase()));
+        Ok(())
+    }
+
+    /// The tables of the request that the query reads. Everything else it reads must be a name of its own that hides nothing of
+    /// DuckDB's inner tables.
+    pub(super) fn tables<'a>(&self, connection: &Connection, request: &'a [TableSource]) -> Result<Vec<&'a TableSource>, Failure> {
+        let mut used = Vec::new();
+        for name in &self.tables {
+            if let Some(table) = request.iter().find(|table| same_name(&table.name, name)) {
+                used.push(table);
+                continue;
+            }
+            let is_inner = is_inner(connection, name).map_err(|error| wording::internal(&error))?;
+            let is_plain = name.chars().all(|character| character.is_alphanumeric() || character == '_');
+            if is_inner || !is_plain {
+                return Err(may_not_read(name, request.iter().map(|table| table.name.as_str())));
+            }
+            if !self.own.contains(&name.to_lowercase()) {
+                let missing = failure(FailureKind::BadRequest, format!("DuckDB: no such table: {name}."));
+                return Err(with_tables(missing, request));
+            }
+        }
+        Ok(used)
+    }
+}
+
+/// Whether DuckDB has a table or view of this name itself.
+fn is_inner(connection: &Connection, name: &str) -> duckdb::Result<bool> {
+    let inner = "SELECT count(*) FROM (SELECT view_name AS name FROM duckdb_views() WHERE internal
+        UNION ALL SELECT table_name FROM duckdb_tables() WHERE internal) WHERE lower(name) = lower($1)";
+    connection.query_row(inner, [name], |row| row.get::<_, i64>(0)).map(|count| count > 0)
+}
+
+/// Why a query was not parsed. The JSON of an error is small and flat.
+fn not_parsed(json: &str, query: &str) -> Failure {
+    let error: Value = serde_json::from_str(json).unwrap_or_default();
+    let word = |key: &str| error.get(key).and_then(Value::as_str).unwrap_or_default();
+    match word("error_type") {
+        "not implemented" => only_reads(),
+        _ => wording::of_query(word("error_message"), word("position"), query),
+    }
+}

@@ -1,0 +1,148 @@
+//! DuckDB: queries on Parquet and DuckDB files, and on CSV, TSV and Excel files with `engine: duckdb`.
+//!
+//! A query's way: `inspect` (DuckDB's own parser says which tables, functions and values it names; nothing else gets further) →
+//! `tables` (only the declared files, then the lock: no file, no extension, no setting) → `values` (rows as data) under `watch` (time,
+//! memory). Every query has a database of its own, so no file stays locked between two.
+//!
+//! How to open another function to queries: a word in `functions`.
+
+mod functions;
+mod inspect;
+mod tables;
+mod values;
+mod watch;
+mod wording;
+
+use ::duckdb::types::Value as Sql;
+use ::duckdb::{Connection, Statement, params_from_iter};
+use serde_json::{Map, Value};
+
+use super::bind::{Values, bad_request, not_bound};
+use super::blocking::Cancel;
+use super::engines::mixed;
+use super::names::unique;
+use super::query::{Answers, Taken, check, same_name};
+use crate::event::Failure;
+use crate::model::SqlEngine;
+use crate::port::{QueryRequest, Rows, TableSource};
+
+use inspect::{Inspected, inspect};
+use watch::watched;
+
+pub(super) use tables::tables_of as tables_of_file;
+
+/// The answer of DuckDB; `None` when the query reads tables of SQLite only and merely mentions another's name.
+pub(super) fn query(request: &QueryRequest, cancel: &Cancel) -> Result<Option<Rows>, Failure> {
+    check(request)?;
+    let connection = tables::connect()?;
+    let inspected = inspect(&connection, &request.query)?;
+    let used = inspected.tables(&connection, &request.tables)?;
+    if !used.is_empty() && used.iter().all(|table| table.engine == SqlEngine::Sqlite) {
+        return Ok(None);
+    }
+    if let Some(mixed) = mixed(&used) {
+        return Err(mixed);
+    }
+    let mut session = Session::with(connection, &used, cancel)?;
+    session.answer(&inspected, request, cancel).map(Some)
+}
+
+/// Which of these tables a query reads. A query that is wrong in another way reads none: that is told when it runs.
+pub(super) fn tables_of<'a>(query: &str, tables: &'a [TableSource]) -> Result<Vec<&'a TableSource>, Failure> {
+    let connection = tables::connect()?;
+    Ok(inspect(&connection, query).and_then(|inspected| inspected.tables(&connection, tables)).unwrap_or_default())
+}
+
+/// A locked database with the tables it was opened for.
+pub(super) struct Session {
+    connection: Connection,
+}
+
+impl Session {
+    /// With these tables.
+    pub(super) fn open(tables: &[&TableSource], cancel: &Cancel) -> Result<Session, Failure> {
+        Session::with(tables::connect()?, tables, cancel)
+    }
+
+    fn with(connection: Connection, tables: &[&TableSource], cancel: &Cancel) -> Result<Session, Failure> {
+        watched(&connection, cancel, || tables::show(&connection, tables, cancel))?;
+        Ok(Session { connection })
+    }
+
+    fn answer(&mut self, inspected: &Inspected, request: &QueryRequest, cancel: &Cancel) -> Result<Rows, Failure> {
+        let query = request.query.as_str();
+        watched(&self.connection, cancel, || {
+            let explained = |error: ::duckdb::Error| wording::explained(&self.connection, &error, request);
+            let mut statement = self.connection.prepare(query).map_err(explained)?;
+            let values = bound(&statement, inspected, request)?;
+            // The iterator of arrow would panic on a failure; the rows below come from the same stream.
+            drop(statement.stream_arrow(params_from_iter(values)).map_err(explained)?);
+            rows(&statement, request).map_err(|problem| match problem {
+                Problem::Database(error) => explained(error),
+                Problem::Other(failure) => failure,
+            })
+        })
+    }
+}
+
+impl Answers for Session {
+    fn query(&mut self, request: &QueryRequest, cancel: &Cancel) -> Result<Rows, Failure> {
+        let inspected = inspect(&self.connection, &request.query)?;
+        inspected.tables(&self.connection, &request.tables)?;
+        self.answer(&inspected, request, cancel)
+    }
+}
+
+/// The values of the places, in DuckDB's order. DuckDB does not tell capitals of a place apart.
+fn bound(statement: &Statement<'_>, inspected: &Inspected, request: &QueryRequest) -> Result<Vec<Sql>, Failure> {
+    let mut values = Values::new(&request.with);
+    let mut named: Vec<(&str, &Value)> = Vec::new();
+    for place in &inspected.places {
+        if let Some((other, _)) = named.iter().find(|(other, _)| same_name(&format!("${other}"), place)) {
+            return Err(bad_request(format!("The query has ${other} and {place}: write one place always alike.")));
+        }
+        named.push(values.of(place)?);
+    }
+    values.all_used()?;
+    let mut bound = Vec::with_capacity(named.len());
+    for place in 1..=statement.parameter_count() {
+        let name = statement.parameter_name(place).map_err(|error| not_bound("name", &error))?;
+        let value = named.iter().find(|(known, _)| same_name(known, &name)).map_or(&Value::Null, |(_, value)| *value);
+        bound.push(values::to_sql(value));
+    }
+    Ok(bound)
+}
+
+/// What can go wrong while rows come.
+enum Problem {
+    Database(::duckdb::Error),
+    Other(Failure),
+}
+
+/// The rows of a statement that was started.
+fn rows(statement: &Statement<'_>, request: &QueryRequest) -> Result<Rows, Problem> {
+    let schema = statement.schema();
+    let mut taken_names = Default::default();
+    let mut columns = Vec::with_capacity(schema.fields().len());
+    for field in schema.fields() {
+        let kind = values::kind(field).map_err(Problem::Other)?;
+        columns.push((unique(field.name(), &mut taken_names), kind.word().to_owned()));
+    }
+    let mut taken = Taken::new(request.max_rows);
+    let mut rows = statement.raw_query();
+    while let Some(row) = rows.next().map_err(Problem::Database)? {
+        if taken.is_full() {
+            break;
+        }
+        let mut map = Map::with_capacity(columns.len());
+        let mut bytes = 0;
+        for (index, ((name, _), field)) in columns.iter().zip(schema.fields()).enumerate() {
+            let value = row.get::<_, Sql>(index).map_err(Problem::Database)?;
+            let value = values::to_json(value, field.data_type());
+            bytes += values::checked_size(&value).map_err(Problem::Other)?;
+            map.insert(name.clone(), value);
+        }
+        taken.push(map, bytes).map_err(Problem::Other)?;
+    }
+    Ok(taken.with_columns(columns))
+}

@@ -1,0 +1,45 @@
+//! Stops DuckDB when nobody waits for its answer any more or it needs too much memory.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::Duration;
+
+use duckdb::Connection;
+
+use super::super::blocking::Cancel;
+use super::super::guard::{MOST_GROWTH, resident_bytes, stopped, too_much_memory};
+use crate::event::Failure;
+
+/// How long between two looks.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(5);
+/// How much the process may grow meanwhile, in bytes: DuckDB's own limit counts the tables it sorts and groups, not every text.
+const MOST_GROWTH_OF_PROCESS: u64 = 2 * MOST_GROWTH;
+
+/// Does the work; a failure of work that was stopped says why it was.
+pub(super) fn watched<T>(connection: &Connection, cancel: &Cancel, work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
+    let interrupt = connection.interrupt_handle();
+    let grew = AtomicBool::new(false);
+    let at_start = resident_bytes();
+    std::thread::scope(|threads| {
+        // Dropped at the end of the work, however it ends.
+        let (_until_done, done) = channel::<()>();
+        let grew = &grew;
+        threads.spawn(move || {
+            while done.recv_timeout(BETWEEN_LOOKS) == Err(RecvTimeoutError::Timeout) {
+                let growth = resident_bytes().zip(at_start).map_or(0, |(now, then)| now.saturating_sub(then));
+                if growth > MOST_GROWTH_OF_PROCESS {
+                    grew.store(true, Ordering::Relaxed);
+                }
+                // Again and again: an interrupt between two statements is forgotten.
+                if cancel.is_cancelled() || grew.load(Ordering::Relaxed) {
+                    interrupt.interrupt();
+                }
+            }
+        });
+        work().map_err(|failure| match () {
+            () if cancel.is_cancelled() => stopped(),
+            () if grew.load(Ordering::Relaxed) => too_much_memory(),
+            () => failure,
+        })
+    })
+}

@@ -1,0 +1,104 @@
+//! DuckDB's errors as failures. The connection is set to give them as JSON: kind, sentence, place.
+
+use duckdb::{Connection, Error};
+use serde_json::Value;
+
+use super::super::bind::bad_request;
+use super::super::guard::{stopped, too_much_memory};
+use super::super::query::{place, quoted, with_columns, with_tables};
+use super::super::sentence::failure;
+use crate::event::Failure;
+use crate::model::FailureKind;
+use crate::port::QueryRequest;
+
+/// An error as DuckDB tells it.
+struct Told {
+    kind: String,
+    /// Without the lines that repeat the query or list candidates.
+    sentence: String,
+    position: String,
+    subtype: String,
+}
+
+fn told(error: &Error) -> Told {
+    let text = match error {
+        Error::DuckDBFailure(_, Some(text)) => text.clone(),
+        other => other.to_string(),
+    };
+    let json: Value = text.find('{').and_then(|at| serde_json::from_str(&text[at..]).ok()).unwrap_or_default();
+    let word = |key: &str| json.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let sentence = match word("exception_message") {
+        none if none.is_empty() => text.clone(),
+        sentence => sentence,
+    };
+    Told {
+        kind: word("exception_type"),
+        sentence: first_line(&sentence).to_owned(),
+        position: word("position"),
+        subtype: word("error_subtype"),
+    }
+}
+
+fn first_line(sentence: &str) -> &str {
+    sentence.lines().next().unwrap_or_default().trim_end_matches(['.', '!', ' '])
+}
+
+/// A failure of a person's query, with what there is when it names something that there is not.
+pub(super) fn explained(connection: &Connection, error: &Error, request: &QueryRequest) -> Failure {
+    let told = told(error);
+    match told.kind.as_str() {
+        "INTERRUPT" | "Interrupt" => return stopped(),
+        "Out of Memory" => return too_much_memory(),
+        "IO" | "Serialization" => return failure(FailureKind::Unavailable, format!("The file cannot be read: {}.", told.sentence)),
+        "Permission" => {
+            return failure(FailureKind::Denied, "A query may not open other files: it sees the tables of `data` only.");
+        }
+        "INTERNAL" | "FATAL" => return internal(error),
+        _ => {}
+    }
+    let wrong = of_query(&told.sentence, &told.position, &request.query);
+    match told.subtype.as_str() {
+        "COLUMN_NOT_FOUND" => request.tables.iter().fold(wrong, |wrong, table| match columns_of(connection, &table.name) {
+            Ok(columns) => with_columns(wrong, table, &columns),
+            Err(_not_loaded) => wrong,
+        }),
+        "MISSING_ENTRY" if told.sentence.starts_with("Table ") => with_tables(wrong, &request.tables),
+        _ => wrong,
+    }
+}
+
+/// The names of a table's columns.
+pub(super) fn columns_of(connection: &Connection, table: &str) -> duckdb::Result<Vec<String>> {
+    let mut statement = connection.prepare(&format!("SELECT * FROM {} LIMIT 0", quoted(table)))?;
+    statement.execute([])?;
+    Ok(statement.schema().fields().iter().map(|field| field.name().clone()).collect())
+}
+
+/// A sentence of DuckDB about a query, with its place.
+pub(super) fn of_query(sentence: &str, position: &str, query: &str) -> Failure {
+    let place = position.parse().map_or_else(|_| String::new(), |offset| place(query, offset));
+    bad_request(format!("DuckDB: {}{place}.", first_line(sentence)))
+}
+
+/// A file that DuckDB refuses.
+pub(super) fn unreadable(file: &str, what: &str, error: &Error) -> Failure {
+    let told = told(error);
+    match told.kind.as_str() {
+        "INTERRUPT" | "Interrupt" => stopped(),
+        "Out of Memory" => too_much_memory(),
+        "Permission" => failure(FailureKind::Denied, format!("{file} wants to open other files, which it may not.")),
+        _ if told.sentence.contains("lock") => {
+            failure(FailureKind::Unavailable, format!("{file} is being changed by another program. Try again when that has ended."))
+        }
+        _ => failure(FailureKind::Unavailable, format!("{file} cannot be read as {what}: {}.", told.sentence)),
+    }
+}
+
+/// A failure of ours.
+pub(super) fn internal(error: &Error) -> Failure {
+    let told = told(error);
+    match told.kind.as_str() {
+        "INTERRUPT" | "Interrupt" => stopped(),
+        _ => failure(FailureKind::Internal, format!("DuckDB failed: {}.", told.sentence)),
+    }
+}
