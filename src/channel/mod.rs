@@ -12,6 +12,7 @@ mod clean;
 mod degrade;
 mod document;
 mod emoji;
+mod escape;
 mod format;
 mod greeting;
 mod measure;
@@ -24,6 +25,7 @@ mod words;
 
 pub use clean::clean;
 pub use emoji::{count_emojis, emojis_of, is_emoji};
+pub use escape::{escape_cell, escape_markdown};
 pub use format::{Formatted, Part, fits, format};
 pub use greeting::{greeting, greets, is_greeted, is_signed, sign_off};
 pub use measure::measure;

@@ -9,7 +9,7 @@ const MAY_NAME: &[(&str, &[&str])] = &[
     ("diagnostic", &["source"]),
     ("syntax", &["source", "diagnostic"]),
     ("model", &["source"]),
-    ("template", &["source", "diagnostic", "model"]),
+    ("template", &["source", "diagnostic", "model", "channel"]),
     ("lower", &["source", "diagnostic", "syntax", "model", "template"]),
     ("plan", &["source", "diagnostic", "model"]),
     ("rules", &["source", "diagnostic", "model", "template", "plan", "channel", "gate", "policy"]),

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::inline::{Inline, Mark, write};
 use crate::channel::degrade::mark;
 use crate::channel::document::{Block, Kind, Run, plain};
+use crate::channel::escape::{before_link, inline, line_start};
 
 /// Writes a document as a card. Blocks that follow without an empty line share one `TextBlock`.
 pub(super) fn render(blocks: &[Block]) -> Value {
@@ -70,15 +71,9 @@ fn written(runs: &[Run]) -> String {
     own_lines(&write(runs, &Card))
 }
 
-/// Lines of which none begins an element of a list: those begin with [`edge`].
+/// Lines of which none begins a block of its own: an element of a list begins with [`edge`].
 fn own_lines(text: &str) -> String {
-    let own = |line: &str| {
-        let digits = line.len() - line.trim_start_matches(|c: char| c.is_ascii_digit()).len();
-        let mark = line[digits..].chars().next().filter(|mark| if digits == 0 { "-+".contains(*mark) } else { ".)".contains(*mark) });
-        let is_list = mark.is_some_and(|_| line[digits + 1..].chars().next().is_none_or(char::is_whitespace));
-        if is_list { format!("{}\\{}", &line[..digits], &line[digits..]) } else { line.to_owned() }
-    };
-    text.split('\n').map(own).collect::<Vec<_>>().join("\n")
+    text.split('\n').map(|line| if line.is_empty() { String::new() } else { line_start(line) }).collect::<Vec<_>>().join("\n")
 }
 
 /// What an element of a list begins with.
@@ -115,10 +110,13 @@ impl Inline for Card {
         self.open(mark)
     }
     fn text(&self, text: &str) -> String {
-        super::markdown::escape(text, false)
+        inline(text, false)
     }
     fn code(&self, text: &str) -> String {
         self.text(text)
+    }
+    fn before_link(&self, written: &mut String) {
+        before_link(written);
     }
     fn link(&self, written: &str, _: &str, url: &str) -> String {
         format!("[{written}]({})", super::markdown::address(url))

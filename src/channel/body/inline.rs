@@ -23,6 +23,8 @@ pub(super) trait Inline {
     fn code(&self, text: &str) -> String;
     /// A link around text that is written already; `plain` is that text without marks.
     fn link(&self, written: &str, plain: &str, url: &str) -> String;
+    /// Changes what stands before a link where it would mean something there.
+    fn before_link(&self, _: &mut String) {}
     /// The end of a line inside a paragraph.
     fn line(&self) -> &str {
         "\n"
@@ -39,6 +41,7 @@ pub(super) fn write(runs: &[Run], inline: &dyn Inline) -> String {
         match &first.link {
             Some(url) => {
                 let written = marked(group, inline);
+                inline.before_link(&mut out);
                 out.push_str(&inline.link(&written, &plain(group), url));
             }
             None => out.push_str(&marked(group, inline)),

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use super::inline::{Inline, Mark, write};
 use crate::channel::document::{Block, Item, Kind, Run, Style, plain};
+use crate::channel::escape::{before_link, inline, is_reference, line_start};
 use crate::channel::parse;
 
 /// Writes a document.
@@ -163,56 +164,8 @@ fn squeezed(text: &str) -> String {
     text.split_whitespace().collect()
 }
 
-/// Escapes what means something only at the start of a line.
-fn line_start(line: &str) -> String {
-    let digits = line.len() - line.trim_start_matches(|c: char| c.is_ascii_digit()).len();
-    let next = line[digits..].chars().next();
-    if (1..=9).contains(&digits) && matches!(next, Some('.' | ')')) {
-        return format!("{}\\{}", &line[..digits], &line[digits..]);
-    }
-    match line.chars().next() {
-        Some('#' | '+' | '-' | '=' | '>' | '|' | ':') => format!("\\{line}"),
-        _ => line.to_owned(),
-    }
-}
-
 fn longest_ticks(text: &str) -> usize {
     text.split(|c| c != '`').map(str::len).max().unwrap_or(0)
-}
-
-/// Escapes what means something anywhere: all of it, or (in a card) only what a card reads.
-pub(super) fn escape(text: &str, all: bool) -> String {
-    let mut out = String::with_capacity(text.len());
-    let mut before: Option<char> = None;
-    let mut rest = text.chars();
-    while let Some(now) = rest.next() {
-        let next = rest.clone().next();
-        let between_letters = before.is_some_and(char::is_alphanumeric) && next.is_some_and(char::is_alphanumeric);
-        let between_spaces = before.is_some_and(char::is_whitespace) && next.is_some_and(char::is_whitespace);
-        let means_something = match now {
-            '\\' | '[' | ']' => true,
-            '*' => !between_spaces,
-            '_' => !between_letters,
-            '`' | '<' | '~' => all,
-            // Before a link it would make a picture of it.
-            '!' => all && next.is_none_or(|next| next == '['),
-            '&' => all && is_reference(rest.as_str()),
-            _ => false,
-        };
-        if means_something {
-            out.push('\\');
-        }
-        out.push(now);
-        before = Some(now);
-    }
-    out
-}
-
-/// Whether what follows an `&` makes it a character reference.
-fn is_reference(rest: &str) -> bool {
-    let name = rest.strip_prefix('#').unwrap_or(rest);
-    let length = name.bytes().take(40).take_while(u8::is_ascii_alphanumeric).count();
-    length > 0 && name[length..].starts_with(';')
 }
 
 /// An address as it stands in the round brackets of a link.
@@ -250,12 +203,15 @@ impl Inline for Markdown {
         self.open(mark)
     }
     fn text(&self, text: &str) -> String {
-        escape(text, true)
+        inline(text, true)
     }
     fn code(&self, text: &str) -> String {
         let fence = "`".repeat(longest_ticks(text) + 1);
         let pad = if text.starts_with(['`', ' ']) || text.ends_with(['`', ' ']) { " " } else { "" };
         format!("{fence}{pad}{}{pad}{fence}", text.replace('\n', " "))
+    }
+    fn before_link(&self, written: &mut String) {
+        before_link(written);
     }
     fn link(&self, written: &str, plain: &str, url: &str) -> String {
         if plain == url { format!("<{url}>") } else { format!("[{written}]({})", address(url)) }

@@ -315,3 +315,11 @@ fn a_text_of_a_card_is_a_list_only_where_it_is_one() {
         assert!(card.contains(&format!("\"text\":{text}")), "no {text} in {card}");
     }
 }
+
+#[test]
+fn a_text_of_a_card_brings_no_mark_and_no_hidden_character_of_its_own() {
+    let source = r"\`x\` \~y\~ \&lt; \&#x202E;z R&D 1 < 2 <i> a\![b](https://c.example)";
+    let card = one(source, &channel(Body::AdaptiveCard, Features::FULL));
+    let expected = r"\`x\` \~y\~ \&lt; \&#x202E;z R&D 1 < 2 <i> a\![b](https://c.example)";
+    assert_eq!(card.parts[0].content["body"][0]["text"], expected);
+}

@@ -79,7 +79,10 @@ fn a_name_is_a_name_and_no_markup() {
 fn text_that_looks_like_marks_stays_text() {
     assert_eq!(text(r"2 \* 3 \* 4 and \_x\_ and a_b_c", &plain()), "2 * 3 * 4 and _x_ and a_b_c");
     assert_eq!(text("1.5 - 2 = (-0.5)!", &telegram()), r"1\.5 \- 2 \= \(\-0\.5\)\!");
-    assert_eq!(text(r"\# no heading, 3 \< 4, 5\*", &channel(Body::Markdown, Features::FULL)), r"\# no heading, 3 \< 4, 5\*");
+    let markdown = channel(Body::Markdown, Features::FULL);
+    assert_eq!(text(r"\# no heading, 3 \< 4, 5\*", &markdown), r"\# no heading, 3 < 4, 5\*");
+    assert_eq!(text(r"-5 +1 #x 1.5 a! \<b>", &markdown), r"-5 +1 #x 1.5 a! \<b>");
+    assert_eq!(text(r"a\![b](https://c.example)!", &markdown), r"a\![b](https://c.example)!");
     let slack = Channel {
         markup: Markup {
             link: Some("<{url}|{text}>".into()),
