@@ -73,7 +73,11 @@ pub async fn drive(
     loop {
         let mut commands = vec![];
         while let Some(command) = run.next_command() {
-            commands.push(command);
+            match command {
+                // A result that cannot be kept costs a call next time and nothing now.
+                Command::Keep { key, until, value } => keeps.push(ports.cache.keep(key, until, value)),
+                command => commands.push(command),
+            }
         }
         let acts = commands.iter().any(|c| matches!(c, Command::Call { request, .. } if acts_outside(request)));
         let end = run.state().finished.clone();
@@ -98,11 +102,7 @@ pub async fn drive(
                     let work = carry_out(*request, ports);
                     calls.push(Abortable::new(async move { (call, work.await) }, registration));
                 }
-                Command::Keep { key, until, value } => {
-                    let keep = ports.cache.keep(key, until, value);
-                    // A result that cannot be kept costs a call next time and nothing now.
-                    keeps.push(async move { keep.await.is_ok() });
-                }
+                Command::Keep { .. } => {}
                 Command::Cancel { call } => {
                     if let Some(handle) = handles.remove(&call) {
                         handle.abort();

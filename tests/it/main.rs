@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "what goes wrong in a helper of a test fails the test")]
 
+mod agents;
 mod check;
 mod golden;
 mod growth;
@@ -10,6 +11,7 @@ mod missing_data;
 mod names;
 mod readme;
 mod real_model;
+mod recovery;
 mod reference_systems;
 mod sql_engines;
 mod tidy;

@@ -1,0 +1,135 @@
+//! Killed processes, through the program: what was done is kept, and the run goes on.
+
+#![expect(clippy::unwrap_used, reason = "part of each test")]
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use tempfile::TempDir;
+
+struct Place(TempDir);
+
+struct Said {
+    exit: i32,
+    out: String,
+    err: String,
+}
+
+impl Place {
+    fn with(pipeline: &str) -> Place {
+        let place = Place(tempfile::tempdir().unwrap());
+        std::fs::write(place.file(), pipeline).unwrap();
+        std::fs::write(place.0.path().join("flow.toml"), "").unwrap();
+        place
+    }
+
+    fn file(&self) -> PathBuf {
+        self.0.path().join("p.yaml")
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_flow"));
+        command.current_dir(self.0.path()).env_remove("FLOW_MODEL").env_remove("FLOW_MODEL_BASE_URL").args(arguments);
+        command
+    }
+
+    fn say(&self, arguments: &[&str]) -> Said {
+        let output = self.command(arguments).output().unwrap();
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+        Said { exit: output.status.code().unwrap_or(-1), out: text(output.stdout), err: text(output.stderr) }
+    }
+
+    /// Starts the pipeline and waits until `step` has started, as its events tell; then it is killed.
+    fn killed_in(&self, step: &str) -> String {
+        let events = self.0.path().join("events.jsonl");
+        let mut child =
+            self.command(&["run", "p.yaml", "--events", "events.jsonl"]).stderr(Stdio::null()).stdout(Stdio::null()).spawn().unwrap();
+        let run = wait_for(&events, step, &mut child);
+        // Longer than events may wait for their commit.
+        std::thread::sleep(Duration::from_millis(500));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        run
+    }
+}
+
+fn wait_for(events: &Path, step: &str, child: &mut Child) -> String {
+    for _ in 0..600 {
+        let text = std::fs::read_to_string(events).unwrap_or_default();
+        let started = text.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
+        for event in started {
+            if event["type"] == "step_started" && event["step"] == step {
+                return event["run"].as_str().unwrap().to_string();
+            }
+        }
+        assert!(child.try_wait().unwrap().is_none(), "the run ended before it could be killed");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    panic!("{step} did not start");
+}
+
+const WAITS: &str = "flow: 1
+name: waits
+description: Waits between two steps.
+steps:
+  - { id: first, set: one }
+  - { id: nap, wait: 3s }
+  - { id: last, set: \"{{ steps.first.output }} two\" }
+outputs: { text: \"{{ steps.last.output }}\" }
+";
+
+#[test]
+fn a_killed_run_is_in_the_list_and_goes_on_where_it_was() {
+    let place = Place::with(WAITS);
+    let run = place.killed_in("nap");
+    assert!(place.say(&["runs", "list"]).out.contains("not over"));
+    let resumed = place.say(&["runs", "resume", &run]);
+    assert_eq!((resumed.exit, resumed.out.as_str()), (0, "one two\n"), "{}", resumed.err);
+    let shown = place.say(&["runs", "export", &run]).out;
+    let record: serde_json::Value = serde_json::from_str(&shown).unwrap();
+    assert_eq!(record["status"], "succeeded");
+    assert_eq!(record["steps"].as_array().unwrap().len(), 3);
+    let again = place.say(&["runs", "resume", &run]);
+    assert_eq!((again.exit, again.err.contains("it is over")), (6, true), "{}", again.err);
+}
+
+#[test]
+fn one_process_runs_a_run_and_a_changed_file_is_refused() {
+    let place = Place::with(&WAITS.replace("3s", "30s"));
+    let events = place.0.path().join("events.jsonl");
+    let mut child =
+        place.command(&["run", "p.yaml", "--events", "events.jsonl"]).stderr(Stdio::null()).stdout(Stdio::null()).spawn().unwrap();
+    let run = wait_for(&events, "nap", &mut child);
+    std::thread::sleep(Duration::from_millis(500));
+    let second = place.say(&["runs", "resume", &run]);
+    assert_eq!(second.exit, 2, "{}", second.err);
+    assert!(second.err.contains(&format!("is being run by process {}", child.id())), "{}", second.err);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    std::fs::write(place.file(), WAITS.replace("two", "three")).unwrap();
+    let changed = place.say(&["runs", "resume", &run]);
+    assert_eq!((changed.exit, changed.out.as_str()), (6, ""));
+    assert!(changed.err.contains("has changed since it began"), "{}", changed.err);
+}
+
+#[test]
+fn a_once_step_in_doubt_is_decided_by_a_person() {
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    // It takes connections and never answers.
+    let address = port.local_addr().unwrap();
+    let pipeline = format!(
+        "flow: 1\nname: pays\ndescription: Pays once.\nsteps:\n  - {{ id: pay, once: true, http: \"POST http://{address}/pay\", body: {{ sum: 5 }} }}\noutputs: {{ done: \"{{{{ steps.pay.status }}}}\" }}\n"
+    );
+    let place = Place::with(&pipeline);
+    let run = place.killed_in("pay");
+    let paused = place.say(&["runs", "resume", &run]);
+    assert_eq!((paused.exit, paused.out.as_str()), (8, ""), "{}", paused.err);
+    assert!(paused.err.contains(&format!("flow approve {run} pay")), "{}", paused.err);
+    let wrong = place.say(&["approve", &run, "payy"]);
+    assert_eq!((wrong.exit, wrong.err.contains("waits for no decision")), (2, true), "{}", wrong.err);
+    assert_eq!(place.say(&["approve", &run, "pay", "--reject", "--comment", "It was paid by hand."]).exit, 0);
+    assert_eq!(place.say(&["approve", &run, "pay"]).exit, 2);
+    let rejected = place.say(&["runs", "resume", &run]);
+    assert_eq!((rejected.exit, rejected.err.contains("rejected")), (6, true), "{}", rejected.err);
+}
