@@ -1,24 +1,228 @@
-//! What README shows runs as it is shown.
+//! What README and the manual show runs as it is shown: pipelines, and the commands of their console blocks.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::Path;
+use std::sync::mpsc::{Receiver, Sender, channel};
 
 use assert_cmd::Command;
+use serde_json::{Value, json};
+
+use crate::golden::copy;
+use crate::reference_systems::project;
+
+/// Commands that are not run here, and why.
+const NOT_RUN: &[(&str, &str)] =
+    &[("cargo test", "it is what runs this"), ("cargo install --path .", "it builds everything once more, optimised")];
+
+fn page(path: &str) -> String {
+    std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap()
+}
+
+/// The blocks of a page in one notation.
+fn blocks<'p>(page: &'p str, notation: &str) -> Vec<&'p str> {
+    let starts = page.split(&format!("```{notation}\n") as &str).skip(1).collect::<Vec<_>>();
+    starts.into_iter().map(|rest| rest.split("\n```").next().unwrap()).collect()
+}
+
+/// A command of a block, and the output that is shown below it.
+struct Shown {
+    command: String,
+    output: String,
+}
+
+fn commands(block: &str) -> Vec<Shown> {
+    let mut found: Vec<Shown> = vec![];
+    for line in block.lines() {
+        match line.strip_prefix("$ ") {
+            Some(command) => {
+                let command = command.split("  #").next().unwrap_or_default().trim().replace("cargo run --release --", "flow");
+                found.push(Shown { command, output: String::new() });
+            }
+            None => found.last_mut().expect("a block begins with a command").output += &format!("{line}\n"),
+        }
+    }
+    found
+}
+
+/// A copy of the project with some of its tests, as somebody who reads the page has it.
+fn reader() -> tempfile::TempDir {
+    let project = project();
+    let tests = Path::new("tests/golden/timesheet");
+    let (from, to) = (Path::new(env!("CARGO_MANIFEST_DIR")).join(tests), project.path().join(tests));
+    for kept in ["questions", "week_start"] {
+        let goldens = Path::new("goldens").join(format!("{kept}.test"));
+        copy(&from.join(&goldens), &to.join(&goldens));
+        std::fs::copy(from.join(format!("{kept}.test.yaml")), to.join(format!("{kept}.test.yaml"))).unwrap();
+    }
+    project
+}
+
+/// Runs a command line in a shell that finds `flow`: exit code, standard output and standard error.
+fn shell(folder: &Path, line: &str) -> (Option<i32>, String, String) {
+    let flow = Path::new(env!("CARGO_BIN_EXE_flow")).parent().unwrap();
+    let mut command = Command::new("sh");
+    command.current_dir(folder).args(["-euc", &format!("PATH={}:$PATH; {line}", flow.display())]);
+    for name in ["CI", "FLOW_MODEL", "FLOW_MODEL_BASE_URL", "FLOW_MODEL_PROVIDER", "FLOW_API_KEY"] {
+        command.env_remove(name);
+    }
+    let output = command.output().unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (output.status.code(), text(&output.stdout), text(&output.stderr))
+}
+
+/// Runs the commands of a block one after the other; what one sets holds for those below it. Gives what they print.
+fn run(folder: &Path, shown: &[Shown]) -> String {
+    let mut set = String::new();
+    let mut printed = String::new();
+    for Shown { command, output } in shown.iter().filter(|shown| NOT_RUN.iter().all(|(not_run, _)| *not_run != shown.command)) {
+        if command.starts_with("export ") {
+            set += &format!("{command}; ");
+            continue;
+        }
+        let (exit, out, err) = shell(folder, &format!("{set}{command}"));
+        assert_eq!(exit, Some(0), "{command}\n{out}{err}");
+        assert!(output.is_empty() || *output == out, "{command} prints\n{out}and the page shows\n{output}");
+        printed += &out;
+    }
+    printed
+}
 
 #[test]
 fn the_pipeline_of_the_readme_runs_and_refines_once() {
-    let readme = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/README.md")).unwrap();
-    let yaml = readme.split("```yaml\n").nth(1).unwrap().split("\n```").next().unwrap();
+    let readme = page("README.md");
     let folder = tempfile::tempdir().unwrap();
-    std::fs::write(folder.path().join("greeting.yaml"), yaml).unwrap();
+    std::fs::write(folder.path().join("greeting.yaml"), blocks(&readme, "yaml")[0]).unwrap();
     let replies = "flow: 1\nreplies:\n  compose: [\"Hi!\", \"Welcome, {{ inputs.who }}!\"]\n";
     std::fs::write(folder.path().join("greeting.replies.yaml"), replies).unwrap();
-    let flow = |arguments: &[&str]| {
-        let mut command = Command::cargo_bin("flow").unwrap();
-        command.current_dir(folder.path()).args(arguments).output().unwrap()
-    };
-    let checked = flow(&["validate", "--deny-warnings", "greeting.yaml"]);
-    assert!(checked.status.success(), "{}", String::from_utf8_lossy(&checked.stdout));
-    let ran = flow(&["run", "greeting.yaml"]);
-    assert_eq!(String::from_utf8_lossy(&ran.stdout), "Welcome, Ana!\n", "{}", String::from_utf8_lossy(&ran.stderr));
-    assert_eq!(ran.status.code(), Some(0));
-    let shown = flow(&["runs", "show"]);
-    assert!(String::from_utf8_lossy(&shown.stdout).contains("refining"));
+    let (exit, out, _) = shell(folder.path(), "flow validate --deny-warnings greeting.yaml");
+    assert_eq!(exit, Some(0), "{out}");
+    let (exit, out, err) = shell(folder.path(), "flow run greeting.yaml");
+    assert_eq!((exit, out.as_str()), (Some(0), "Welcome, Ana!\n"), "{err}");
+    let (_, out, _) = shell(folder.path(), "flow runs show");
+    assert!(out.contains("refining"), "{out}");
+}
+
+#[test]
+fn the_commands_of_the_readme_do_what_it_says() {
+    let readme = page("README.md");
+    let project = reader();
+    let all: Vec<Vec<Shown>> = blocks(&readme, "console").into_iter().map(commands).collect();
+    let (own_model, scripted): (Vec<_>, Vec<_>) = all.into_iter().partition(|block| block.iter().any(|c| c.command.starts_with("export ")));
+    assert_eq!((own_model.len(), scripted.len()), (1, 3), "every block is known here");
+    let printed: Vec<String> = scripted.iter().map(|block| run(project.path(), block)).collect();
+    assert!(printed[0].starts_with("Hi Ana,") && printed[0].contains("hours this week"), "{}", printed[0]);
+
+    let (url, seen) = model();
+    let own_model = own_model
+        .into_iter()
+        .flatten()
+        .map(|shown| Shown { command: shown.command.replace("http://127.0.0.1:8080", &url).replace('…', "key-1"), output: shown.output });
+    let printed = run(project.path(), &own_model.collect::<Vec<_>>());
+    assert!(printed.starts_with("Hi Ana,\n\nYou've logged "), "{printed}");
+    let asked: Vec<Asked> = seen.try_iter().collect();
+    assert_eq!(asked.len(), 2, "the writer and the judge");
+    assert!(asked.iter().all(|asked| asked.key == "Bearer key-1" && asked.body["model"] == "my-model"), "{:?}", asked[0].key);
+}
+
+#[test]
+fn the_commands_to_try_run() {
+    let readme = page("README.md");
+    let project = reader();
+    let rows = readme.lines().filter_map(|line| line.strip_prefix("| `flow ")).filter_map(|rest| rest.split_once('`'));
+    let mut count = 0;
+    for (arguments, sees) in rows {
+        let (exit, out, err) = shell(project.path(), &format!("flow {arguments}"));
+        assert_eq!(exit, Some(0), "flow {arguments}\n{out}{err}");
+        assert!(!out.is_empty() && (!sees.contains("with a table") || out.contains("| --- |")), "flow {arguments}\n{out}");
+        count += 1;
+    }
+    assert_eq!(count, 4);
+}
+
+#[test]
+fn the_commands_and_the_test_file_of_the_page_about_testing_run() {
+    let page = page("docs/testing.md");
+    let project = reader();
+    let test = blocks(&page, "yaml").into_iter().find(|yaml| yaml.contains("\ntest: hours.yaml")).unwrap();
+    let test = test.replace("test: hours.yaml ", "test: ../pipelines/timesheet/pipeline.yaml ");
+    std::fs::write(project.path().join("tests/hours.test.yaml"), test).unwrap();
+    let (exit, out, err) = shell(project.path(), "flow test --update tests/hours.test.yaml");
+    assert_eq!((exit, err.as_str()), (Some(0), "2 passed, 0 failed, 2 goldens written\n"), "{out}");
+    for golden in ["sms.txt", "email.md"] {
+        assert!(project.path().join("tests/goldens/hours.test/hours_this_week").join(golden).exists(), "the page names {golden}");
+    }
+    let console = blocks(&page, "console");
+    assert_eq!(console.len(), 1);
+    let printed = run(project.path(), &commands(console[0]));
+    assert!(printed.lines().all(|line| line.starts_with("ok ")) && printed.lines().count() > 50, "{printed}");
+}
+
+/// What a model was asked.
+struct Asked {
+    key: String,
+    body: Value,
+}
+
+/// A model on this machine: it says what the data in its prompt say, and judges that all is well.
+fn model() -> (String, Receiver<Asked>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let (sender, seen) = channel();
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let sender = sender.clone();
+            std::thread::spawn(move || answer(stream, &sender));
+        }
+    });
+    (url, seen)
+}
+
+/// Answers the requests of one connection, one after the other.
+fn answer(stream: TcpStream, seen: &Sender<Asked>) {
+    let mut reader = BufReader::new(stream);
+    loop {
+        let (mut length, mut key) = (0, String::new());
+        loop {
+            let mut line = String::new();
+            if reader.read_line(&mut line).unwrap_or(0) == 0 {
+                return;
+            }
+            let Some((name, value)) = line.split_once(':') else {
+                if line.trim().is_empty() {
+                    break;
+                }
+                continue;
+            };
+            match name.to_lowercase().as_str() {
+                "content-length" => length = value.trim().parse().unwrap(),
+                "authorization" => key = value.trim().to_owned(),
+                _ => {}
+            }
+        }
+        let mut body = vec![0; length];
+        reader.read_exact(&mut body).unwrap();
+        let body: Value = serde_json::from_slice(&body).unwrap();
+        let prompt = body["messages"].as_array().unwrap().last().unwrap()["content"].as_str().unwrap().to_owned();
+        let said = if prompt.contains("Criteria:") { verdicts(&prompt) } else { reply(&prompt) };
+        let message = json!({ "choices": [{ "message": { "role": "assistant", "content": said }, "finish_reason": "stop" }] }).to_string();
+        let head = format!("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n", message.len());
+        if seen.send(Asked { key, body }).is_err() || reader.get_mut().write_all((head + &message).as_bytes()).is_err() {
+            return;
+        }
+    }
+}
+
+fn verdicts(prompt: &str) -> String {
+    let criteria = prompt.split("Criteria:\n").nth(1).and_then(|rest| rest.lines().next()).unwrap();
+    let criteria: Vec<Value> = serde_json::from_str(criteria).unwrap();
+    let passed = |criterion: &Value| json!({ "id": criterion["id"], "passed": true, "feedback": "", "evidence": "" });
+    let verdicts: Vec<Value> = criteria.iter().map(passed).collect();
+    json!({ "verdicts": verdicts }).to_string()
+}
+
+fn reply(prompt: &str) -> String {
+    let data = prompt.split("Data: ").nth(1).and_then(|rest| rest.lines().next()).unwrap();
+    let data: Value = serde_json::from_str(data).unwrap();
+    format!("You've logged {} of {} hours this week.", data["logged"], data["target"])
 }
