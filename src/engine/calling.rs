@@ -92,6 +92,9 @@ impl Run {
         };
         let timeout = step.timeout.unwrap_or(SQL_TIMEOUT);
         let from_file = !matches!(&read.paths, Filling::Text(t) if !t.reads.is_empty());
+        let gives = |read: &crate::model::Read| read.path.first().is_some_and(|root| root == "steps");
+        let elements = step.for_each.iter().flat_map(|for_each| for_each.list.texts());
+        let told_by_step = read.paths.texts().into_iter().chain(elements).flat_map(|text| &text.reads).any(gives);
         let folder = self.planned_of(at).pipeline.folder.clone();
         let mut requests = vec![];
         for path in &paths {
@@ -100,6 +103,10 @@ impl Run {
             };
             // A path in a file is relative to that file, one given as an input to the current folder.
             let path = if from_file { folder.join(path) } else { PathBuf::from(path) };
+            if told_by_step && !self.is_in_project(at, &path) {
+                let message = format!("read \"{}\" is not allowed: a path that a step gives must lie in the project", path.display());
+                return Err(Failure::new(FailureKind::Denied, message));
+            }
             requests.push(ReadRequest { path, kind: read.kind.as_ref().map(|k| k.value.clone()), timeout });
         }
         let request = Request::Read(requests);

@@ -118,6 +118,12 @@ impl Run {
         })
     }
 
+    /// Whether a path lies in the project, as its text says.
+    pub(super) fn is_in_project(&self, at: NodeRef, path: &Path) -> bool {
+        let inside = from_project(&self.planned_of(at).pipeline.project, path);
+        !inside.starts_with('/') && !inside.split('/').any(|part| part == "..")
+    }
+
     /// Whether the arguments of an `http` tool choose its host.
     fn leaves_host_open(&self, at: NodeRef, tool: &str) -> bool {
         let Ok(tool) = self.tool(at, tool) else { return true };

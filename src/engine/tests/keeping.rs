@@ -125,3 +125,17 @@ fn only_files_that_a_read_step_gave_are_attached() {
     assert_eq!(attached("steps.told.output"), Err((FailureKind::Denied, denied)));
     assert_eq!(attached("steps.told.output.path").unwrap_err().0, FailureKind::WrongType);
 }
+
+#[test]
+fn a_path_that_a_step_gives_leads_nowhere_but_into_the_project() {
+    let reads = |given: &str| {
+        let told = step("told", StepKind::Set(Filling::Constant(json!(given))));
+        let paths = Filling::Text(text("{{ steps.told.output }}"));
+        world(vec![told, step("a", StepKind::Read(ReadStep { paths, kind: None }))])
+    };
+    assert_eq!(reads("data/notes.md").out.len(), 1);
+    for outside in ["/etc/passwd", "../secret.md", "data/../../secret.md"] {
+        let refused = reads(outside);
+        assert_eq!(refused.end().failure.as_ref().unwrap().failure.kind, FailureKind::Denied, "{outside}");
+    }
+}
