@@ -3,6 +3,7 @@
 use std::cell::{RefCell, RefMut};
 use std::path::PathBuf;
 
+use super::patterns::Room;
 use super::reader::Reader;
 use super::world::{Unreadable, World};
 use crate::diagnostic::{Code, Diagnostic, Hints, LONGEST_QUOTE, cut};
@@ -21,6 +22,8 @@ pub struct Lower<'w> {
     pub is_data: bool,
     /// For "did you mean" among names of other files.
     hints: Hints,
+    /// For its patterns.
+    pub room: Room,
     world: RefCell<&'w mut dyn World>,
     diagnostics: RefCell<&'w mut Vec<Diagnostic>>,
 }
@@ -32,6 +35,7 @@ impl<'w> Lower<'w> {
             is_shared: false,
             is_data: false,
             hints: Hints::default(),
+            room: Room::default(),
             world: RefCell::new(world),
             diagnostics: RefCell::new(diagnostics),
         }

@@ -1,5 +1,6 @@
 //! Field rules: `inputs`, `output`, `form`, `arguments`.
 
+use std::cell::OnceCell;
 use std::collections::HashSet;
 
 use regex::Regex;
@@ -163,7 +164,8 @@ fn misfit(field: &Field, value: &Value) -> Option<String> {
 struct Rules<'f> {
     field: &'f Field,
     one_of: HashSet<&'f Value>,
-    pattern: Option<Regex>,
+    /// Compiled when the first text asks for it.
+    pattern: OnceCell<Option<Regex>>,
     items: Option<Box<Rules<'f>>>,
 }
 
@@ -172,7 +174,7 @@ impl<'f> Rules<'f> {
         Rules {
             field,
             one_of: field.one_of.iter().collect(),
-            pattern: field.pattern.as_deref().and_then(|pattern| super::patterns::compile(pattern).ok()),
+            pattern: OnceCell::new(),
             items: field.items.as_deref().map(|items| Box::new(Rules::of(items))),
         }
     }
@@ -215,7 +217,9 @@ impl<'f> Rules<'f> {
         {
             return Some(format!("is above maximum {most}"));
         }
-        if let (Some(text), Some(pattern)) = (value.as_str(), &self.pattern)
+        let pattern = || self.pattern.get_or_init(|| super::patterns::compile(field.pattern.as_deref()?).ok()).as_ref();
+        if let Some(text) = value.as_str()
+            && let Some(pattern) = pattern()
             && !pattern.is_match(text)
         {
             return Some("does not match its pattern".to_owned());

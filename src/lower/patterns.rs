@@ -1,20 +1,49 @@
 //! Patterns: compiled by an engine that needs time in step with the text's length, and explained when they cannot be read.
 
+use std::cell::Cell;
+
 use regex::{Regex, RegexBuilder};
 
 use super::context::{Lower, quoted};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::syntax::Node;
 
-/// Most bytes a compiled pattern may take.
-const LARGEST: usize = 4 * 1024 * 1024;
+/// Bytes that a compiled pattern may take: most take the least, and no pattern may take more than the last.
+const SIZES: [usize; 3] = [16 * 1024, 256 * 1024, 4 * 1024 * 1024];
+/// Bytes that the compiled patterns of one file may take together.
+const ALL: usize = 64 * 1024 * 1024;
 
-/// Compiles a pattern. The error follows `the pattern …` in a sentence.
+/// How much of a file's room for patterns is left.
+#[derive(Debug)]
+pub struct Room(Cell<usize>);
+
+impl Default for Room {
+    fn default() -> Room {
+        Room(Cell::new(ALL))
+    }
+}
+
+impl Room {
+    /// Compiles a pattern into what is left. The error follows `the pattern …` in a sentence.
+    pub fn compile(&self, pattern: &str) -> Result<Regex, String> {
+        for size in SIZES.into_iter().filter(|size| *size <= self.0.get()) {
+            match RegexBuilder::new(pattern).size_limit(size).build() {
+                Ok(regex) => {
+                    self.0.set(self.0.get() - size);
+                    return Ok(regex);
+                }
+                Err(regex::Error::CompiledTooBig(_)) => {}
+                Err(error) => return Err(explain(&error.to_string()).to_owned()),
+            }
+        }
+        let is_full = self.0.get() < SIZES[SIZES.len() - 1];
+        Err(if is_full { "is too large beside the others of this file" } else { "is too large; make its repetitions smaller" }.to_owned())
+    }
+}
+
+/// Compiles one pattern alone. The error follows `the pattern …` in a sentence.
 pub fn compile(pattern: &str) -> Result<Regex, String> {
-    RegexBuilder::new(pattern).size_limit(LARGEST).build().map_err(|error| match error {
-        regex::Error::CompiledTooBig(_) => "is too large; make its repetitions smaller".to_owned(),
-        error => explain(&error.to_string()).to_owned(),
-    })
+    Room::default().compile(pattern)
 }
 
 fn explain(error: &str) -> &'static str {
@@ -40,7 +69,7 @@ impl Lower<'_> {
     /// A pattern (F021). `owner` is whose it is: `input "zip"`.
     pub fn pattern(&self, owner: &str, node: &Node) -> Option<Regex> {
         let text = self.sentence("pattern", node)?;
-        match compile(&text) {
+        match self.room.compile(&text) {
             Ok(regex) => Some(regex),
             Err(why) => {
                 let message = format!("the pattern of {owner} {why}");
@@ -71,5 +100,14 @@ mod tests {
         ] {
             assert_eq!(compile(pattern).unwrap_err(), why, "{pattern}");
         }
+    }
+
+    #[test]
+    fn patterns_of_one_file_share_their_room() {
+        let room = Room::default();
+        let large = (0..100).take_while(|_| room.compile("\\w{20}").is_ok()).count();
+        assert!((10..=16).contains(&large), "{large}");
+        assert_eq!(room.compile("\\w{20}").unwrap_err(), "is too large beside the others of this file");
+        assert_eq!((0..3000).filter(|_| Room::default().compile("^[a-z]+$").is_ok()).count(), 3000);
     }
 }

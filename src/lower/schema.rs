@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::context::{Lower, did_you_mean, quoted};
 use super::keys;
-use super::patterns::compile;
+use super::patterns::Room;
 use super::reader::Reader;
 use crate::diagnostic::{Code, Diagnostic, nearest};
 use crate::source::Span;
@@ -65,7 +65,7 @@ impl Lower<'_> {
     }
 
     fn checked(&self, what: &dyn Fn(&Fault) -> String, schema: Value, span: &dyn Fn(&[String]) -> Span) -> Option<Arc<Value>> {
-        match check(&schema) {
+        match check(&schema, &self.room) {
             Ok(()) => Some(Arc::new(schema)),
             Err(fault) => {
                 let message = format!("{}: {}", what(&fault), fault.message);
@@ -88,7 +88,7 @@ impl Fault {
     }
 }
 
-fn check(schema: &Value) -> Result<(), Fault> {
+fn check(schema: &Value, room: &Room) -> Result<(), Fault> {
     let size = serde_json::to_string(schema).map_or(usize::MAX, |text| text.len());
     if size > LARGEST {
         return Err(Fault::new(&[], format!("the schema has {size} bytes; at most {LARGEST} are read"), "make it smaller"));
@@ -102,16 +102,11 @@ fn check(schema: &Value) -> Result<(), Fault> {
         let message = format!("following its references gives more than {MOST_PATHS} ways through the schema");
         return Err(Fault::new(&[], message, "remove references to the same part"));
     }
+    check_patterns(schema, room, &mut vec![])?;
     let options = jsonschema::PatternOptions::regex().size_limit(4 * 1024 * 1024);
     let Err(error) = jsonschema::options().with_pattern_options(options).build(schema) else { return Ok(()) };
     let path: Vec<String> =
         error.instance_path().to_string().split('/').skip(1).map(|part| part.replace("~1", "/").replace("~0", "~")).collect();
-    let wrong = at(schema, &path);
-    if let Some(why) =
-        wrong.and_then(Value::as_str).filter(|_| path.last().is_some_and(|key| key == "pattern")).and_then(|p| compile(p).err())
-    {
-        return Err(Fault::new(&path, format!("the pattern {why}"), "correct the pattern"));
-    }
     let part = quoted(path.last().map_or("the schema", String::as_str));
     Err(Fault::new(&path, error.masked_with(part).to_string().replace('\n', " "), "correct this part of the schema"))
 }
@@ -122,14 +117,6 @@ fn depth(value: &Value) -> usize {
         Value::Object(map) => 1 + map.values().map(depth).max().unwrap_or(0),
         _ => 0,
     }
-}
-
-fn at<'v>(value: &'v Value, path: &[String]) -> Option<&'v Value> {
-    path.iter().try_fold(value, |value, part| match value {
-        Value::Object(map) => map.get(part),
-        Value::Array(list) => list.get(part.parse::<usize>().ok()?),
-        _ => None,
-    })
 }
 
 /// The schemas directly inside a schema, each with the way to it.
@@ -199,6 +186,27 @@ fn check_words(schema: &Value, path: &mut Vec<String>) -> Result<(), Fault> {
     Ok(())
 }
 
+/// Patterns, before the library compiles all of them at once.
+fn check_patterns(schema: &Value, room: &Room, path: &mut Vec<String>) -> Result<(), Fault> {
+    let Some(map) = schema.as_object() else { return Ok(()) };
+    let own = map.get("pattern").and_then(Value::as_str).map(|pattern| (pattern, "pattern"));
+    let named = map.get("patternProperties").and_then(Value::as_object);
+    let named = named.into_iter().flat_map(|named| named.keys().map(|pattern| (pattern.as_str(), "patternProperties")));
+    for (pattern, key) in own.into_iter().chain(named) {
+        if let Err(why) = room.compile(pattern) {
+            path.push(key.to_owned());
+            return Err(Fault::new(path, format!("the pattern {why}"), "correct the pattern"));
+        }
+    }
+    for (way, value) in inner(map) {
+        let before = path.len();
+        path.extend(way);
+        check_patterns(value, room, path)?;
+        path.truncate(before);
+    }
+    Ok(())
+}
+
 /// Counts the ways through a schema, following references; a reference inside itself ends a way.
 struct Paths<'v> {
     root: &'v Value,
@@ -244,7 +252,7 @@ mod tests {
     use serde_json::json;
 
     fn fault(schema: Value) -> String {
-        check(&schema).err().map_or_else(String::new, |fault| format!("{}: {}", fault.path.join("."), fault.message))
+        check(&schema, &Room::default()).err().map_or_else(String::new, |fault| format!("{}: {}", fault.path.join("."), fault.message))
     }
 
     #[test]
