@@ -37,6 +37,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("tokio", &["driver", "adapter", "cli", "golden"]),
     ("reqwest", &["adapter"]),
     ("rusqlite", &["adapter"]),
+    ("duckdb", &["adapter"]),
     ("annotate_snippets", &["report"]),
     ("clap", &["cli"]),
 ];

@@ -24,7 +24,7 @@ const ALLOWED: &[&str] = &[
     "str_split_regex", "string_split", "string_split_regex", "string_to_array", "strip_accents", "strlen", "strpos", "substr",
     "substring", "suffix", "to_hex", "translate", "trim", "ucase", "unhex", "unicode", "upper", "url_decode", "url_encode",
     // dates
-    "age", "ago", "century", "current_date", "current_localtime", "current_localtimestamp", "current_time", "current_timestamp",
+    "age", "ago", "century", "current_date", "current_localtime", "current_localtimestamp",
     "date_add", "date_diff", "date_part", "date_sub", "date_trunc", "datediff", "datepart", "datesub", "datetrunc", "day", "dayname",
     "dayofmonth", "dayofweek", "dayofyear", "days_in_month", "decade", "epoch", "epoch_ms", "epoch_ns", "epoch_us", "era",
     "get_current_time", "get_current_timestamp", "hour", "isodow", "isoyear", "julian", "last_day", "make_date", "make_time",
@@ -69,4 +69,43 @@ pub(super) fn is_allowed(function: &str) -> bool {
 /// Whether a query may read from it.
 pub(super) fn is_allowed_table(function: &str) -> bool {
     TABLES.iter().any(|allowed| allowed.eq_ignore_ascii_case(function))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use duckdb::Connection;
+
+    use super::*;
+
+    fn known(condition: &str) -> HashSet<String> {
+        let connection = Connection::open_in_memory().unwrap();
+        let list = format!("SELECT DISTINCT lower(function_name) FROM duckdb_functions() WHERE {condition}");
+        let mut statement = connection.prepare(&list).unwrap();
+        statement.query_map([], |row| row.get(0)).unwrap().collect::<Result<_, _>>().unwrap()
+    }
+
+    #[test]
+    fn functions_that_change_wait_or_reach_outside_are_not_on_the_list() {
+        let mut effects = known("has_side_effects OR stability = 'VOLATILE'");
+        effects.retain(|function| !["random", "uuid"].contains(&function.as_str()));
+        assert!(effects.contains("nextval") && effects.contains("sleep_ms"), "{effects:?}");
+        assert_eq!(effects.iter().filter(|function| is_allowed(function)).collect::<Vec<_>>(), [""; 0]);
+        for function in ["getenv", "current_setting", "read_text", "repeat", "lpad", "printf", "query", "json_execute_serialized_sql"] {
+            assert!(!is_allowed(function) && !is_allowed_table(function), "{function}");
+        }
+        assert!(is_allowed("SUM") && is_allowed_table("Range"));
+    }
+
+    #[test]
+    fn every_function_on_the_lists_is_one_of_duckdb() {
+        let values = known("function_type IN ('scalar', 'aggregate', 'macro')");
+        // Handled before functions are looked up.
+        let built_in = ["->", "coalesce", "grouping", "grouping_id", "if", "ifnull", "unnest"];
+        let unknown = ALLOWED.iter().filter(|name| !values.contains(**name) && !built_in.contains(name));
+        assert_eq!(unknown.collect::<Vec<_>>(), [&""; 0]);
+        let tables = known("function_type = 'table'");
+        assert_eq!(TABLES.iter().filter(|name| !tables.contains(**name)).collect::<Vec<_>>(), [&""; 0]);
+    }
 }

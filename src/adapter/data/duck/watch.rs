@@ -15,8 +15,13 @@ const BETWEEN_LOOKS: Duration = Duration::from_millis(5);
 /// How much the process may grow meanwhile, in bytes: DuckDB's own limit counts the tables it sorts and groups, not every text.
 const MOST_GROWTH_OF_PROCESS: u64 = 2 * MOST_GROWTH;
 
-/// Does the work; a failure of work that was stopped says why it was.
+/// Does the work within the time and memory of a query.
 pub(super) fn watched<T>(connection: &Connection, cancel: &Cancel, work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
+    within(MOST_GROWTH_OF_PROCESS, connection, cancel, work)
+}
+
+/// Does the work; a failure of work that was stopped says why it was.
+fn within<T>(most_growth: u64, connection: &Connection, cancel: &Cancel, work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
     let interrupt = connection.interrupt_handle();
     let grew = AtomicBool::new(false);
     let at_start = resident_bytes();
@@ -27,7 +32,7 @@ pub(super) fn watched<T>(connection: &Connection, cancel: &Cancel, work: impl Fn
         threads.spawn(move || {
             while done.recv_timeout(BETWEEN_LOOKS) == Err(RecvTimeoutError::Timeout) {
                 let growth = resident_bytes().zip(at_start).map_or(0, |(now, then)| now.saturating_sub(then));
-                if growth > MOST_GROWTH_OF_PROCESS {
+                if growth > most_growth {
                     grew.store(true, Ordering::Relaxed);
                 }
                 // Again and again: an interrupt between two statements is forgotten.
@@ -42,4 +47,22 @@ pub(super) fn watched<T>(connection: &Connection, cancel: &Cancel, work: impl Fn
             () => failure,
         })
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::bind::bad_request;
+    use super::*;
+    use crate::model::FailureKind;
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_query_that_doubles_a_text_is_stopped_before_it_takes_all_memory() {
+        let connection = Connection::open_in_memory().unwrap();
+        let doubling = "WITH RECURSIVE t(x) AS (SELECT 'ab' UNION ALL SELECT x || x FROM t) SELECT max(length(x)) FROM t";
+        let failure = within(32 << 20, &connection, &Cancel::default(), || {
+            connection.query_row(doubling, [], |row| row.get::<_, i64>(0)).map_err(|error| bad_request(error.to_string()))
+        });
+        assert_eq!(failure.unwrap_err().kind, FailureKind::TooLarge);
+    }
 }

@@ -214,7 +214,7 @@ fn honest_queries_of_every_shape_are_answered() {
         "select day::date + interval 1 day, date_trunc('month', day::date), extract(year from day::date), current_date - day::date from entries",
         "select date_diff('day', date '2026-01-01', day::date), strftime(day::date, '%d.%m.%Y'), now() at time zone 'UTC' from entries",
         "select [x * 2 for x in [1, 2, 3] if x > 1], list_transform([1], lambda x: x + 1), {'a': 1}.a, [1, 2, 3][2:3], map {'k': 1}['k']",
-        "select '{\"a\": [1]}'::json ->> '$.a[0]', json_object('a', 1), to_json([1])",
+        "select current_time, current_timestamp, localtime, '{\"a\": [1]}'::json -> 'a', '{\"a\": [1]}'::json ->> '$.a[0]', json_object('a', 1), to_json([1])",
         "select person[1], person[:1], 'a' || 'b', 7 // 2, 7 % 2, 2 ** 3, -hours, @(-1), 5!, not true, 1 << 2, 'a' ^@ 'a', 'ab' ~ 'a.' from entries",
         "select substring('abc' from 2 for 1), trim(both 'x' from 'xax'), position('b' in 'abc')",
         "select sum(hours) s, avg(hours), median(hours), quantile_cont(hours, 0.5), mode(person), arg_max(day, hours), stddev(hours) from entries",
@@ -269,11 +269,7 @@ fn memory_and_results_are_bounded() {
     let wide = "select range as n, concat_ws(',', range, range, range, range, range, range, range, range) as t from range(1000000000)";
     let failure = answer(&DataFiles::new(), QueryRequest { max_rows: u64::MAX, ..request(&[&any_table()], wide) }).unwrap_err();
     assert!(failure.message.starts_with("The result is larger than 16 MB after "), "{}", failure.message);
-    for query in [
-        "select list(range) as x from range(1000000000)",
-        "select * from range(1000000000) a order by hash(range)",
-        "with recursive t(x) as (select 'ab' union all select x || x from t) select max(length(x)) from t",
-    ] {
+    for query in ["select list(range) as x from range(1000000000)", "select * from range(1000000000) a order by hash(range)"] {
         let failure =
             answer(&DataFiles::new(), QueryRequest { timeout: Duration::from_secs(60), ..request(&[&any_table()], query) }).unwrap_err();
         assert_eq!(failure.kind, FailureKind::TooLarge, "{query}: {}", failure.message);
