@@ -106,6 +106,8 @@ fn run(plan: &Arc<Plan>, steps: usize) {
         now: now.wall,
         scripted: false,
         seed: 1,
+        deadline_ms: None,
+        max_cost_usd: None,
         marks: flow::event::Marks::default(),
     };
     run.handle(Input::Start(Box::new(start)), now);

@@ -152,6 +152,8 @@ async fn talk(number: usize, plan: &Arc<Plan>, ports: &Ports, is_durable: bool) 
         now: moment.wall,
         scripted: false,
         seed: number as u64,
+        deadline_ms: None,
+        max_cost_usd: None,
         marks: Marks::default(),
         failure: None,
     };

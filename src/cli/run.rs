@@ -71,6 +71,7 @@ fn try_run(options: &RunOptions, shared: &Shared) -> Result<Exit, Refusal> {
     let person = person.map_err(|line| Refusal::usage(visible(&line)))?;
     let id = environment::run_id();
     let limits = world::limits(options.deadline.as_deref(), options.max_cost_usd).map_err(Refusal::usage)?;
+    surroundings.know_prices(&limits)?;
     let start = RunStart {
         pipeline: pipeline.name.value.clone(),
         hash: pipeline.hash.clone(),
@@ -82,6 +83,8 @@ fn try_run(options: &RunOptions, shared: &Shared) -> Result<Exit, Refusal> {
         now: now.unwrap_or_else(|| ports.clock.now()),
         scripted: surroundings.scripted,
         seed: environment::seed(),
+        deadline_ms: limits.deadline.map(|time| time.as_millis() as u64),
+        max_cost_usd: limits.max_cost_usd,
         marks: crate::engine::marks(&surroundings.checked.loaded.program),
     };
     let file = world::journal_file(&surroundings.project);
@@ -116,7 +119,8 @@ fn try_resume(id: &str, printed: &OutputOptions, shared: &Shared) -> Result<Exit
     let last = events.last().unwrap_or(first);
     let away = (now.wall - last.time).num_milliseconds().max(0) as u64;
     let plan = Arc::new(surroundings.checked.plan.clone());
-    let run = Run::resumed(found.as_str(), plan, surroundings.options(Limits::default()), now, &events);
+    let limits = Limits { max_cost_usd: start.max_cost_usd, ..Limits::default() };
+    let run = Run::resumed(found.as_str(), plan, surroundings.options(limits), now, &events);
     let run = run.map_err(|why| Refusal(Exit::Failed, vec![format!("run {found} cannot go on: {why}")]))?;
     surroundings.carry_on(run, Begin::Resume(away), events, store, lock)
 }
@@ -156,6 +160,21 @@ impl<'a> Surroundings<'a> {
         let runtime = runtime.map_err(|e| Refusal(Exit::Internal, vec![format!("flow cannot start: {e}")]))?;
         let ports = world::ports(printer, &project);
         Ok(Surroundings { printed, shared, project, checked, pipeline, env, default_model, scripted, ports, runtime })
+    }
+
+    /// A bound on money needs the price of every model that may be asked.
+    fn know_prices(&self, limits: &Limits) -> Result<(), Refusal> {
+        let has_bound = |pipeline: &Pipeline| pipeline.bounds().max_cost_usd.is_some();
+        if limits.max_cost_usd.is_none() && !self.checked.loaded.program.pipelines.iter().any(|p| has_bound(p)) {
+            return Ok(());
+        }
+        let own = self.pipeline.models.iter().filter(|(name, _)| self.default_model.is_none() || *name != "default");
+        let unpriced = own.filter(|(_, model)| model.price.is_none() && !matches!(model.provider, Provider::Scripted(_)));
+        let replaced = self.default_model.as_ref().map(|_| "default (from FLOW_MODEL)");
+        match unpriced.map(|(name, _)| name.as_str()).chain(replaced).next() {
+            Some(name) => Err(Refusal::usage(format!("a bound on money cannot be held: model {name} has no price"))),
+            None => Ok(()),
+        }
     }
 
     /// Values of the declared secrets.

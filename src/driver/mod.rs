@@ -65,6 +65,7 @@ pub async fn drive(
     let mut calls = FuturesUnordered::new();
     let mut handles: HashMap<u64, AbortHandle> = HashMap::new();
     let mut keeps = FuturesUnordered::new();
+    let mut dirty_since: Option<Duration> = None;
     let first = match begin {
         Begin::Start(start) => Input::Start(start),
         Begin::Resume(away_ms) => Input::Resume { away_ms },
@@ -82,7 +83,9 @@ pub async fn drive(
         let acts = commands.iter().any(|c| matches!(c, Command::Call { request, .. } if acts_outside(request)));
         let end = run.state().finished.clone();
         let over = end.is_some() || run.is_paused();
-        take_events(run, journal, acts || over, watch)?;
+        let has_waited = dirty_since.is_some_and(|since| ports.clock.elapsed().saturating_sub(since) >= UNWRITTEN);
+        take_events(run, journal, acts || over || has_waited, watch)?;
+        dirty_since = journal.is_dirty().then(|| dirty_since.filter(|_| !has_waited).unwrap_or_else(|| ports.clock.elapsed()));
         if over {
             for handle in handles.values() {
                 handle.abort();

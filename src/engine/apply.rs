@@ -22,6 +22,7 @@ impl State {
             Happening::RunStarted(start) => {
                 self.start = Some((**start).clone());
                 self.open_instance(plan, PipelineId(0), None, "".into(), &start.inputs, start.channel.clone(), &start.person, now);
+                self.narrow_deadline(start.deadline_ms.map(|ms| now.saturating_add(ms)));
             }
             Happening::StepStarted { step, attempt, items, .. } => self.step_started(plan, step, *attempt, items.as_deref(), now),
             Happening::CallOpened { step, asked, inputs, channel, person } => {
@@ -148,11 +149,12 @@ impl State {
             Happening::RunResumed { away_ms } => self.resumed(*away_ms),
             Happening::ApprovalRequested { step, .. } => {
                 let Some(at) = self.find(step) else { return };
+                self.clear_timers(at, true);
                 self.doubts.insert(step.clone(), None);
                 self.node_mut(at).status = StepStatus::Waiting;
             }
             Happening::ApprovalAnswered { step, approved, .. } => {
-                let Some(at) = self.find(step) else { return };
+                let Some(at) = self.find(step).filter(|_| self.doubts.get(step) == Some(&None)) else { return };
                 self.doubts.insert(step.clone(), Some(*approved));
                 self.node_mut(at).status = StepStatus::Running;
             }
@@ -220,6 +222,7 @@ impl State {
         now: u64,
     ) {
         let Some(at) = self.find(path) else { return };
+        self.doubts.remove(path);
         let planned = plan.pipeline(self.instance(self.instance_of(at)).pipeline);
         let Some(place) = place else {
             let Some(called) = planned.called(&planned.step(self.node(at).step).step) else { return };
@@ -277,7 +280,11 @@ impl State {
             self.timers.remove(&(retry_at, Timer::Backoff(at)));
             self.take_place_again(at);
         }
-        self.node_mut(at).status = StepStatus::Running;
+        let node = self.node_mut(at);
+        node.status = StepStatus::Running;
+        // What a person allowed is allowed once.
+        let path = node.path.clone();
+        self.doubts.remove(&path);
     }
 
     fn attempt_failed(&mut self, plan: &Plan, path: &str, attempt: u32, failure: &Failure, retry_at: u64) {
@@ -368,6 +375,15 @@ impl State {
         let open = self.calls.remove(&call)?;
         self.timers.remove(&(open.timeout_at, Timer::Call(call)));
         Some(open.node)
+    }
+
+    /// Brings the end of the whole run forward.
+    fn narrow_deadline(&mut self, ends: Option<u64>) {
+        let Some(ends) = ends.filter(|ends| self.instance(0).deadline.is_none_or(|own| *ends < own)) else { return };
+        if let Some(own) = self.instance_mut(0).deadline.replace(ends) {
+            self.timers.remove(&(own, Timer::Deadline(0)));
+        }
+        self.timers.insert((ends, Timer::Deadline(0)));
     }
 
     /// Calls that were out are lost; waits end by the clock of people.

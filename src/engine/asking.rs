@@ -340,7 +340,7 @@ impl Run {
             None => {}
             Some(Over::Agent(message)) => return Err(Failure::new(FailureKind::Limit, message)),
             Some(Over::Pipeline { others_are_out: true, .. }) => {
-                self.woken.insert(self.state.key(at));
+                self.waiting_for_budget.insert(self.state.key(at));
                 return Ok(());
             }
             Some(Over::Pipeline { step, limit, message, .. }) => {
@@ -418,7 +418,7 @@ impl Run {
         let (reserved, started) = open.map_or((0, self.now.ms), |o| (o.reserved_tokens, o.started_ms));
         let usage = match &result {
             Ok(ModelReply { usage: Some(usage), .. }) => self.priced(at, *usage),
-            Ok(_) => Usage { output_tokens: reserved, ..Usage::default() },
+            Ok(_) => self.priced(at, Usage { output_tokens: reserved, ..Usage::default() }),
             Err(_) => Usage::default(),
         };
         let reply = match result {

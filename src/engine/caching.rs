@@ -9,6 +9,7 @@ use super::Run;
 use super::command::{Command, Reply, Request};
 use super::state::{CacheStage, NodeRef};
 use crate::event::{Failure, Happening};
+use crate::model::StepKind;
 use crate::port::{Message, ModelRequest};
 
 /// Time for looking a kept result up, in milliseconds.
@@ -21,13 +22,28 @@ impl Run {
         if !is_new || self.step(at).cache.is_none() || self.options.mocks.refuses_effects {
             return false;
         }
-        let Some(key) = key(request) else { return false };
+        let form = format!("{:?} {:?}", self.form(at), self.policies(at, None));
+        let Some(key) = key(request, &form) else { return false };
         let call = self.state.last_call + 1;
         let recall = Request::Recall { key: key.clone(), now: self.now.wall };
         let step = self.state.node(at).path.clone();
         self.emit(Happening::CacheAsked { step, call, key, timeout_at_ms: self.now.ms + RECALL_MS });
         self.commands.push_back(Command::Call { call, request: Box::new(recall) });
         true
+    }
+
+    /// What a step makes of what comes back.
+    fn form(&self, at: NodeRef) -> (&'static str, bool, Option<Value>) {
+        let step = self.step(at);
+        let (single, output) = match &step.kind {
+            StepKind::Sql(sql) => (sql.one, None),
+            StepKind::Read(read) => (!matches!(self.filling(at, &read.paths), Ok(Value::Array(_))), None),
+            StepKind::Http(http) => (false, http.output.as_ref()),
+            StepKind::Tool(tool) => (false, tool.output.as_ref()),
+            StepKind::Agent(agent) => (false, agent.output.as_ref()),
+            _ => (false, None),
+        };
+        (step.kind.word(), single, output.map(super::shape::schema))
     }
 
     /// What the look brought: the step is over, or does its work. A cache that cannot be read has nothing.
@@ -59,12 +75,13 @@ impl Run {
 }
 
 /// What the result of a request is kept under: a hash of all it says. `None`: it is none whose result may be kept.
-fn key(request: &Request) -> Option<String> {
+fn key(request: &Request, form: &str) -> Option<String> {
     let mut hash = Sha256::new();
     let mut add = |part: &str| {
         hash.update((part.len() as u64).to_le_bytes());
         hash.update(part.as_bytes());
     };
+    add(form);
     match request {
         Request::Model(request) => add_model(request, &mut add),
         Request::Query(query) => {

@@ -36,7 +36,9 @@ impl Run {
             Err(query) => {
                 let timeout = query.timeout.as_millis() as u64;
                 let shown = json!({ "query": query.query, "with": query.with });
-                self.call_out(at, "person", shown, Request::Query(query), timeout);
+                let request = Request::Query(query);
+                self.permit(at, None, None, &request)?;
+                self.call_out(at, "person", shown, request, timeout);
             }
         }
         Ok(())

@@ -95,14 +95,18 @@ impl Run {
         let gives = |read: &crate::model::Read| read.path.first().is_some_and(|root| root == "steps");
         let elements = step.for_each.iter().flat_map(|for_each| for_each.list.texts());
         let told_by_step = read.paths.texts().into_iter().chain(elements).flat_map(|text| &text.reads).any(gives);
-        let folder = self.planned_of(at).pipeline.folder.clone();
+        let (folder, project) = (self.planned_of(at).pipeline.folder.clone(), self.planned_of(at).pipeline.project.clone());
         let mut requests = vec![];
         for path in &paths {
             let Some(path) = path.as_str() else {
                 return Err(Failure::new(FailureKind::WrongType, "read needs a path or a list of paths"));
             };
-            // A path in a file is relative to that file, one given as an input to the current folder.
-            let path = if from_file { folder.join(path) } else { PathBuf::from(path) };
+            // A path in a file is relative to that file, one that a step gives to the project, one given as an input to the current folder.
+            let path = match (from_file, told_by_step) {
+                (true, _) => folder.join(path),
+                (false, true) => project.join(path),
+                (false, false) => PathBuf::from(path),
+            };
             if told_by_step && !self.is_in_project(at, &path) {
                 let message = format!("read \"{}\" is not allowed: a path that a step gives must lie in the project", path.display());
                 return Err(Failure::new(FailureKind::Denied, message));
@@ -121,7 +125,7 @@ impl Run {
             HttpParts { method: &http.method, url: &http.url, headers: &http.headers, query: &http.query, body: http.body.as_ref() };
         let mut request = self.http_request(at, &parts, &[], timeout, CONNECT_TIMEOUT)?;
         let key = self.idempotency_key(at, http.idempotency_key.as_ref(), 0)?;
-        add_key(&mut request, key);
+        add_key(&mut request, key.filter(|_| http.idempotency_key.is_some() || acts(&http.method)));
         let shown = json!({ "method": request.method, "url": shown_url(&request.url) });
         let request = Request::Http(request);
         self.permit(at, None, None, &request)?;
@@ -133,7 +137,8 @@ impl Run {
         let name = &call.tool.value;
         let given = self.arguments(at, &call.with)?;
         let timeout = step.timeout.unwrap_or(self.tool_timeout(at, name)?);
-        let (request, shown) = self.tool_request(at, name, given, call.idempotency_key.as_ref(), timeout)?;
+        let key = (self.idempotency_key(at, call.idempotency_key.as_ref(), 0)?, call.idempotency_key.is_some());
+        let (request, shown) = self.tool_request(at, name, given, key, timeout)?;
         self.permit(at, None, Some((name, &shown)), &request)?;
         self.call_out(at, name, shown, request, ms(timeout));
         Ok(())
@@ -145,13 +150,13 @@ impl Run {
         Ok(tool.timeout.unwrap_or(if matches!(tool.kind, ToolKind::Sql(_)) { SQL_TIMEOUT } else { HTTP_TIMEOUT }))
     }
 
-    /// A call of a tool (`tool` or `tool.part`) as a request, and its arguments as the record shows them: without secrets.
+    /// A call of a tool (`tool` or `tool.part`) as a request with a key by which a receiver knows it again (and whether the author wrote that), and its arguments as the record shows them: without secrets.
     pub(super) fn tool_request(
         &self,
         at: NodeRef,
         name: &str,
         given: Map<String, Value>,
-        key: Option<&Text>,
+        (key, own_key): (Option<String>, bool),
         timeout: Duration,
     ) -> Result<(Request, Value), Failure> {
         let part = name.split_once('.').map_or("", |(_, part)| part);
@@ -169,8 +174,7 @@ impl Run {
                 let extra = [("with", named(&Value::Object(with)))];
                 let parts = HttpParts { method, url, headers, query, body: body.as_ref() };
                 let mut request = self.http_request(at, &parts, &extra, timeout, tool.connect_timeout.unwrap_or(CONNECT_TIMEOUT))?;
-                let key = self.idempotency_key(at, key, 0)?;
-                add_key(&mut request, key);
+                add_key(&mut request, key.filter(|_| own_key || acts(method)));
                 Request::Http(request)
             }
             ToolKind::Sql(tables) => {
@@ -242,7 +246,7 @@ impl Run {
                 Ok(Some(if part > 1 { format!("{key}-{part}") } else { key }))
             }
             None if part > 0 => Ok(Some(format!("{}-{}-{}-{part}", self.id, node.path, node.round))),
-            None => Ok(None),
+            None => Ok(Some(format!("{}-{}-{}", self.id, node.path, node.round))),
         }
     }
 
@@ -268,6 +272,11 @@ pub(super) struct HttpParts<'a> {
     pub(super) headers: &'a [(String, Text)],
     pub(super) query: &'a [(String, Filling)],
     pub(super) body: Option<&'a Filling>,
+}
+
+/// Whether a request with this method may have an effect (RFC 9110, section 9.2.1).
+fn acts(method: &str) -> bool {
+    !matches!(method, "GET" | "HEAD" | "OPTIONS")
 }
 
 /// Whether a text reads `secrets` or `env`.

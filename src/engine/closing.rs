@@ -21,6 +21,8 @@ impl State {
             self.close_call(call);
         }
         self.drop_inner(at);
+        let path = self.node(at).path.clone();
+        self.doubts.remove(&path);
         let had_place = self.node(at).waits_for == 0 && self.node(at).retry_at.is_none();
         let node = self.node_mut(at);
         let was_open = !node.status.is_final();
@@ -85,15 +87,22 @@ impl State {
     }
 
     pub(super) fn drop_frame(&mut self, ix: u32) {
-        let Some(frame) = self.frames.get_mut(ix as usize).and_then(Option::take) else { return };
+        let Some(frame) = self.frames.get(ix as usize).and_then(Option::as_ref) else { return };
+        for node in 0..frame.nodes.len() as u32 {
+            let at = NodeRef { frame: ix, node };
+            self.not_ready(at);
+            self.clear_timers(at, true);
+            for call in self.node(at).work.calls() {
+                self.close_call(call);
+            }
+            self.drop_inner(at);
+            let path = self.node(at).path.clone();
+            self.paths.remove(&path);
+            self.doubts.remove(&path);
+        }
         self.done.remove(&ix);
         self.ending.remove(&ix);
-        for node in &frame.nodes {
-            self.paths.remove(&node.path);
-        }
-        while self.frames.last().is_some_and(Option::is_none) {
-            self.frames.pop();
-        }
+        self.frames[ix as usize] = None;
     }
 
     pub(super) fn drop_instance(&mut self, ix: u32) {

@@ -123,7 +123,7 @@ impl State {
         if frame.open == 0 {
             self.done.insert(ix);
         }
-        self.frames.push(Some(frame));
+        self.frames.push(Some(Box::new(frame)));
     }
 
     pub(super) fn open_items(&mut self, plan: &Plan, at: NodeRef, pipeline: PipelineId, items: &[Shared]) {

@@ -75,7 +75,7 @@ impl Run {
     }
 
     /// The policies in force for a step, from the inside out: of the agent, of its file, and of the files and agents that called it.
-    fn policies(&self, at: NodeRef, agent: Option<&str>) -> Vec<(&str, &Policy)> {
+    pub(super) fn policies(&self, at: NodeRef, agent: Option<&str>) -> Vec<(&str, &Policy)> {
         let mut found = vec![];
         let mut agent = agent.map(str::to_owned);
         for (ix, parent) in self.state.chain(at) {

@@ -88,6 +88,8 @@ pub struct Run {
     events: VecDeque<Event>,
     /// Steps that want to go on: their backoff is over, or they have something to ask and no permit yet.
     pub(super) woken: BTreeSet<ReadyKey>,
+    /// Steps for whose call the budget has no room while others are out; they try again when something has come.
+    pub(super) waiting_for_budget: BTreeSet<ReadyKey>,
     /// Frames whose rest has been blocked, skipped or cancelled, by how.
     pub(super) swept: HashMap<u32, super::state::Mood>,
     /// Only a person's answer is missing.
@@ -108,6 +110,7 @@ impl Run {
             commands: VecDeque::new(),
             events: VecDeque::new(),
             woken: BTreeSet::new(),
+            waiting_for_budget: BTreeSet::new(),
             swept: HashMap::new(),
             is_paused: false,
             compiled: RefCell::new(HashMap::new()),
@@ -144,6 +147,7 @@ impl Run {
         if self.state.finished.is_some() {
             return;
         }
+        self.woken.append(&mut self.waiting_for_budget);
         match input {
             Input::Start(start) => self.emit(Happening::RunStarted(start)),
             Input::Reply { call, result } => self.replied(call, result),
@@ -225,9 +229,10 @@ impl Run {
                     let is_deadline = matches!(timer, Timer::Deadline(_));
                     let limit = if step.is_empty() { "deadline" } else { "limits.deadline" };
                     let message = if is_deadline {
-                        let limits = self.planned(ix).pipeline.bounds();
-                        let seconds = limits.deadline.map_or(0, |d| d.as_secs());
-                        format!("the deadline of {seconds}s has passed")
+                        let own = self.state.start.as_ref().filter(|_| ix == 0).and_then(|start| start.deadline_ms);
+                        let file = self.planned(ix).pipeline.bounds().deadline.map(|d| d.as_millis() as u64);
+                        let most = [own, file].into_iter().flatten().min().unwrap_or_default();
+                        format!("the deadline of {} has passed", super::words::duration(std::time::Duration::from_millis(most)))
                     } else {
                         "on_failure and finally have 60s each, and that time is over".to_string()
                     };

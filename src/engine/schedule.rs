@@ -86,14 +86,15 @@ impl Run {
                 FrameKind::Block(_) => true,
             };
             let step = &self.planned(frame.instance).step(node.step).step;
-            let calls =
-                super::apply::calls_at_once(&step.kind) || matches!(step.kind, StepKind::Call(_)) || matches!(node.work, Work::Asking(_));
+            let calls = super::apply::calls_at_once(&step.kind)
+                || matches!(step.kind, StepKind::Call(_) | StepKind::Gate(_))
+                || matches!(node.work, Work::Asking(_));
             has_place && (!calls || any_permit && self.has_permit(key.at))
         };
         let key = self.woken.iter().find(fits).copied()?;
         self.woken.remove(&key);
-        let frame = self.state.frames.get(key.at.frame as usize).and_then(Option::as_ref)?;
-        if frame.nodes[key.at.node as usize].status.is_final() { self.next_woken() } else { Some(key.at) }
+        let is_open = self.state.frames[key.at.frame as usize].as_ref().is_some_and(|f| !f.nodes[key.at.node as usize].status.is_final());
+        if is_open { Some(key.at) } else { self.next_woken() }
     }
 
     /// Does a step's own work; a panic in it is caught at its edge and fails that step alone.
@@ -219,6 +220,7 @@ impl Run {
             && self.state.calls.is_empty()
             && self.state.timers.iter().all(|(_, t)| matches!(t, super::state::Timer::Deadline(_) | super::state::Timer::Stage(_)))
             && self.woken.is_empty()
+            && self.waiting_for_budget.is_empty()
     }
 
     /// Nothing runs, nothing is awaited, and the run is not over: a fault of this program, told as one.
@@ -248,6 +250,7 @@ impl Run {
 
     /// Ends a step badly, for good.
     pub(super) fn fail(&mut self, at: NodeRef, failure: Failure, details: Option<Value>) {
+        self.stop_calls(at);
         let node = self.state.node(at);
         let attempts = node.attempt.max(1);
         let step = node.path.clone();

@@ -85,7 +85,9 @@ impl Run {
         };
         let shown = json!({ "part": done + 1, "parts": parts.len() });
         let to = send.to.value.clone();
-        self.permit(at, None, Some((&to, &shown)), &request)?;
+        let mut told = with.clone();
+        told.extend(shown.as_object().cloned().unwrap_or_default());
+        self.permit(at, None, Some((&to, &Value::Object(told))), &request)?;
         self.call_out(at, &to, shown, request, ms(timeout));
         Ok(())
     }

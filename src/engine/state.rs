@@ -16,8 +16,8 @@ pub struct State {
     pub start: Option<RunStart>,
     /// The run's own pipeline first, then called ones; ended ones are dropped.
     pub(super) instances: Vec<Option<Instance>>,
-    /// Lists of steps that run; ended inner ones are dropped.
-    pub(super) frames: Vec<Option<Frame>>,
+    /// Lists of steps that run; ended inner ones are dropped, and their numbers are not used again.
+    pub(super) frames: Vec<Option<Box<Frame>>>,
     /// Where each step that is still kept stands.
     pub(super) paths: HashMap<StepPath, NodeRef>,
     /// Steps whose waits are over and that have not started, in the order they may start; those that only compute.

@@ -119,6 +119,19 @@ impl Run {
             let message = format!("no answer after {most} rounds of tool calls (max_turns)");
             return Err(Failure::new(FailureKind::Limit, message));
         }
+        if let Some(most) = bounds.max_steps.filter(|most| asking.uses.len() as u64 > *most) {
+            return Err(Failure::new(FailureKind::Limit, format!("the agent may make {most} tool calls (limits.max_steps)")));
+        }
+        // What ends the step ends it before anything of this answer has gone out.
+        let is_refused = |asked: &super::state::Asked| {
+            let tool = &asked.asked.tool;
+            self.options.mocks.refuses_effects && !self.options.mocks.by_name.contains_key(tool) && self.tool_goes_outside(at, tool)
+        };
+        if let Some(refused) = asking.asked.iter().find(|asked| is_refused(asked)) {
+            let message = format!("tool \"{}\" acts outside; give it a mock", refused.asked.tool);
+            self.noted.borrow_mut().refused.push(self.state.node(at).path.clone());
+            return Err(Failure::new(FailureKind::Denied, message));
+        }
         for place in 0..asking.asked.len() {
             let Work::Asking(asking) = &self.state.node(at).work else { return Ok(()) };
             if asking.asked[place].stage != AskedStage::Open {
@@ -131,11 +144,6 @@ impl Run {
                     self.woken.insert(self.state.key(at));
                 }
                 return Ok(());
-            }
-            let earlier = asking.uses.len() - asking.asked.len();
-            if bounds.max_steps.is_some_and(|most| (earlier + place) as u64 >= most) {
-                let message = format!("the agent may make {} tool calls (limits.max_steps)", bounds.max_steps.unwrap_or_default());
-                return Err(Failure::new(FailureKind::Limit, message));
             }
             if let Err(failure) = self.use_tool(at, agent, place)? {
                 self.asked_failed(at, place, failure);
@@ -160,7 +168,7 @@ impl Run {
     fn use_tool(&mut self, at: NodeRef, agent: &Agent, place: usize) -> Result<Result<(), Failure>, Failure> {
         let Work::Asking(asking) = &self.state.node(at).work else { return Ok(Ok(())) };
         let asked = asking.asked[place].asked.clone();
-        let agent_name = asking.agent.clone();
+        let (agent_name, turn) = (asking.agent.clone(), asking.turns);
         let heard = |kind, message: String| Ok(Err(Failure::new(kind, message)));
         if asking.asked[..place].iter().any(|other| other.asked.id == asked.id) {
             return heard(FailureKind::BadRequest, format!("two calls have the id \"{}\"", asked.id));
@@ -187,14 +195,12 @@ impl Run {
             self.asked_replied(at, call, place, result);
             return Ok(Ok(()));
         }
-        if self.options.mocks.refuses_effects && self.tool_goes_outside(at, &asked.tool) {
-            self.noted.borrow_mut().refused.push(self.state.node(at).path.clone());
-            return Err(Failure::new(FailureKind::Denied, format!("tool \"{}\" acts outside; give it a mock", asked.tool)));
-        }
         if let Some(called) = self.planned_of(at).called_tool(&asked.tool) {
             return Ok(self.use_pipeline(at, place, called, given.clone(), &agent_name, ms(timeout)));
         }
-        let made = self.tool_request(at, &asked.tool, given.clone(), None, timeout);
+        let node = self.state.node(at);
+        let key = format!("{}-{}-{}-{turn}-{}", self.id, node.path, node.round, place + 1);
+        let made = self.tool_request(at, &asked.tool, given.clone(), (Some(key), false), timeout);
         let permitted = made.and_then(|(request, shown)| {
             self.permit(at, Some(&agent_name), Some((&asked.tool, &shown)), &request)?;
             Ok((request, shown))
@@ -228,6 +234,9 @@ impl Run {
         let shown = Value::Object(shown);
         // No request goes out, so only the tool itself is decided on.
         self.permit(at, Some(agent), Some((&tool, &shown)), &Request::Print(vec![]))?;
+        if let Err(query) = &opening.person {
+            self.permit(at, Some(agent), None, &Request::Query(query.clone()))?;
+        }
         let call = self.asked_called(at, place, &tool, shown, timeout_ms);
         match opening.person {
             Ok(person) => self.open_call(at, Some(place), opening.inputs, opening.channel, person),

@@ -383,6 +383,12 @@ pub struct RunStart {
     pub scripted: bool,
     /// Seed of the run's random waits.
     pub seed: u64,
+    /// Most time for the whole run, in milliseconds, besides what the file says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline_ms: Option<u64>,
+    /// Most money, in US dollars, besides what the file says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_cost_usd: Option<f64>,
     /// What holds personal data.
     #[serde(default)]
     pub marks: Marks,

@@ -92,6 +92,8 @@ pub(super) fn play(suite: &Suite, trial: &Trial, world: &Blocking) -> Played {
         now,
         scripted: true,
         seed: 1,
+        deadline_ms: None,
+        max_cost_usd: None,
         marks: crate::engine::marks(&suite.plan.program),
     })));
     let ending = stage.play(world);

@@ -11,7 +11,7 @@ use crate::model::Policy;
 use crate::source::Spanned;
 
 pub use patterns::argument_text;
-use patterns::{host_fits, path_fits, tool_fits};
+use patterns::{host_fits, path_fits, tool_fits, tool_refused};
 
 /// Something that is about to be done.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -90,7 +90,7 @@ fn of_one(policy: &Policy, act: &Act) -> (bool, String) {
             // With a pattern for its arguments it depends on the call; what is refused must be refused for sure.
             let refused = |entry: &&Spanned<String>| match arguments {
                 None => !entry.value.contains('(') && tool_fits(&entry.value, name, None),
-                Some(_) => fits(entry),
+                Some(arguments) => tool_refused(&entry.value, name, arguments),
             };
             if let Some(entry) = policy.disallowed_tools.iter().find(refused) {
                 return (false, format!("disallowed_tools {}", entry.value));
@@ -166,6 +166,9 @@ mod tests {
         assert!(!of("shell", json!({ "command": "git push" })).allowed);
         assert!(!of("shell", json!({ "command": "rm -rf x; git diff HEAD" })).allowed);
         assert!(!of("docsy", json!({})).allowed);
+        let refusing = Policy { disallowed_tools: names(&["mail(*ceo@*)"]), permission_mode: Some("auto".into()), ..Policy::default() };
+        let mail = json!({ "subject": "Hi", "to": "ceo@example.com" });
+        assert!(!decide(&[("p", &refusing)], &Act::Tool { name: "mail", arguments: Some(&mail) }).allowed);
     }
 
     #[test]

@@ -15,11 +15,36 @@ pub(super) fn tool_fits(entry: &str, tool: &str, arguments: Option<&Value>) -> b
     is_named && (is_open || arguments.is_none_or(|given| pattern.is_some_and(|pattern| glob(pattern, &argument_text(given), false))))
 }
 
+/// As `tool_fits`, for what is refused: a pattern also fits one text among several arguments.
+pub(super) fn tool_refused(entry: &str, tool: &str, arguments: &Value) -> bool {
+    let pattern = entry.split_once('(').and_then(|(_, rest)| rest.trim().strip_suffix(')'));
+    tool_fits(entry, tool, Some(arguments))
+        || tool_fits(entry, tool, None) && pattern.is_some_and(|pattern| any_argument_fits(pattern, arguments))
+}
+
 /// What a pattern for arguments is held against: the only argument when it is a text, else all of them as JSON.
 pub fn argument_text(arguments: &Value) -> String {
     match arguments.as_object().map(|given| (given.len(), given.values().next())) {
         Some((1, Some(Value::String(text)))) => text.clone(),
-        _ => arguments.to_string(),
+        _ => sorted(arguments).to_string(),
+    }
+}
+
+/// Whether a pattern for arguments fits all of them, or a text among them.
+pub(super) fn any_argument_fits(pattern: &str, arguments: &Value) -> bool {
+    glob(pattern, &argument_text(arguments), false)
+        || arguments.as_object().is_some_and(|given| given.values().filter_map(Value::as_str).any(|text| glob(pattern, text, false)))
+}
+
+/// The same value with its keys in alphabetical order, however they came.
+fn sorted(value: &Value) -> Value {
+    match value {
+        Value::Array(list) => list.iter().map(sorted).collect(),
+        Value::Object(map) => {
+            let ordered: std::collections::BTreeMap<&String, &Value> = map.iter().collect();
+            Value::Object(ordered.into_iter().map(|(name, value)| (name.clone(), sorted(value))).collect())
+        }
+        other => other.clone(),
     }
 }
 

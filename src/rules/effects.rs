@@ -4,7 +4,6 @@ use super::tell::{finding, quoted};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::model::{FailureKind, Pipeline, Retry, Step, StepKind, Text, ToolKind};
 use crate::plan::{PipelinePlan, Plan};
-use crate::source::Spanned;
 
 /// Methods that change nothing on the other side (RFC 9110, section 9.2.1).
 const SAFE: [&str; 3] = ["GET", "HEAD", "OPTIONS"];
@@ -72,7 +71,7 @@ pub(super) fn cache_hides_effect(pipeline: &PipelinePlan, _: &Plan, out: &mut Ve
         let what = match &step.kind {
             StepKind::Send(_) => "the sending".to_owned(),
             StepKind::Tool(tool) if writes(&pipeline.pipeline, &tool.tool.value) => "the writing".to_owned(),
-            StepKind::Agent(asked) if agent_acts(&pipeline.pipeline, &asked.agent.value) => "what the agent's tools do outside".to_owned(),
+            StepKind::Agent(asked) if has_tools(&pipeline.pipeline, &asked.agent.value) => "what the agent's tools do".to_owned(),
             StepKind::Gate(_) => "the judging".to_owned(),
             StepKind::Route(_) | StepKind::Call(_) => "the steps inside".to_owned(),
             StepKind::Tool(_) if pipeline.called(step).is_some() => "the steps inside".to_owned(),
@@ -88,18 +87,9 @@ pub(super) fn cache_hides_effect(pipeline: &PipelinePlan, _: &Plan, out: &mut Ve
     }
 }
 
-/// Whether an agent has a tool that acts outside, or that holds steps of its own.
-fn agent_acts(pipeline: &Pipeline, agent: &str) -> bool {
-    let acts = |written: &Spanned<String>| {
-        let (name, part) = written.value.split_once('.').map_or((written.value.as_str(), None), |(name, part)| (name, Some(part)));
-        pipeline.tools.get(name).is_some_and(|tool| match &tool.kind {
-            ToolKind::Http { method, .. } => !SAFE.contains(&method.as_str()),
-            ToolKind::File(_) => part.map_or(tool.opens("write"), |part| part == "write"),
-            ToolKind::Pipeline { .. } => true,
-            ToolKind::Sql(_) | ToolKind::Smtp { .. } | ToolKind::Broken => false,
-        })
-    };
-    pipeline.agents.get(agent).is_some_and(|agent| agent.tools.iter().any(acts))
+/// Whether an agent has tools: what they give is no part of what the result is kept under.
+fn has_tools(pipeline: &Pipeline, agent: &str) -> bool {
+    pipeline.agents.get(agent).is_some_and(|agent| !agent.tools.is_empty())
 }
 
 fn writes(pipeline: &Pipeline, tool: &str) -> bool {

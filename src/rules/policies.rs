@@ -52,9 +52,14 @@ pub(super) fn limits(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic
 /// F612: every tool is allowed.
 pub(super) fn too_wide(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
     for policy in pipeline.pipeline.policies.values() {
-        for name in policy.allowed_tools.iter().flatten().filter(|name| name.value.trim() == "*") {
+        for name in policy
+            .allowed_tools
+            .iter()
+            .flatten()
+            .filter(|name| !name.value.trim().is_empty() && name.value.trim().chars().all(|c| "*?{},".contains(c)))
+        {
             out.push(
-                finding(Code::PolicyTooWide, name.span, "allowed_tools \"*\" allows every tool; name them")
+                finding(Code::PolicyTooWide, name.span, &format!("allowed_tools {} allows every tool; name them", quoted(&name.value)))
                     .help("write the names of the tools that are needed"),
             );
         }
@@ -131,6 +136,7 @@ mod tests {
         let found = "F611 5:3 resource_limits.cost_usd of policy \"office\" must be above 0\nF611 5:3 resource_limits.time of policy \"office\" must be above 0\n";
         assert_eq!(policy(limits, "resource_limits: { time: 0s, cost_usd: 0, tokens: 5 }"), found);
         assert_eq!(policy(too_wide, "allowed_tools: ['*']"), "F612 5:29 allowed_tools \"*\" allows every tool; name them\n");
+        assert_eq!(policy(too_wide, "allowed_tools: ['**']"), "F612 5:29 allowed_tools \"**\" allows every tool; name them\n");
         assert_eq!(policy(too_wide, "allowed_tools: ['shell(*)']"), "");
     }
 

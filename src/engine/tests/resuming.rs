@@ -118,6 +118,7 @@ fn a_wait_ends_by_the_clock_of_people_and_a_deadline_does_not_run_while_nothing_
 
 fn once(mut step: Step) -> Pipeline {
     step.is_once = true;
+    step.timeout = Some(std::time::Duration::from_secs(30));
     pipeline("p", vec![step, query("after")])
 }
 
@@ -133,12 +134,18 @@ fn a_once_step_in_doubt_waits_for_a_person() {
     let unasked = paused.after_crash(paused.events.len(), 5);
     assert!(unasked.run.is_paused() && unasked.out.is_empty());
     assert_eq!(unasked.count("approval_requested"), 1);
+    assert!(paused.run.next_timeout().is_none());
     let decide = |approved: bool| {
         let mut decided = World { events: paused.events.clone(), ..paused.after_crash(paused.events.len(), 0) };
         let seq = decided.events.len() as u64 + 1;
         let happening = Happening::ApprovalAnswered { step: "pay".into(), approved, comment: String::new() };
         decided.events.push(Event { seq, happening, ..decided.events[0].clone() });
         let mut world = decided.after_crash(decided.events.len(), 0);
+        if approved {
+            // It may have acted again before another crash, so it is asked again.
+            let killed = world.after_crash(world.events.len(), 0);
+            assert!(killed.run.is_paused() && killed.out.is_empty());
+        }
         world.finish();
         world.check();
         (world.status(), world.step("pay"), world.step("after"))

@@ -434,3 +434,69 @@ fn a_called_pipeline_over_its_budget_fails_its_step_and_not_the_run_budget() {
     assert!(failure.message.contains("pipeline \"inner\" ended over_budget: max_tokens is 100"), "{}", failure.message);
     world.check();
 }
+
+#[test]
+fn steps_that_wait_for_the_budget_wait_for_those_that_are_out() {
+    let mut pipeline = pipeline("p", vec![needs(agent("a", "Go."), &[]), needs(agent("b", "Go."), &[])]);
+    pipeline.limits.max_tokens = Some(6_000);
+    let mut world = world(pipeline);
+    assert_eq!(world.out.len(), 1);
+    let usage = Some(crate::event::Usage { input_tokens: 10, output_tokens: 10, cost_usd: None });
+    let answer = || Ok(Reply::Model(ModelReply { text: "Done.".into(), usage, ..ModelReply::default() }));
+    world.reply_with(answer());
+    world.reply_with(answer());
+    assert_eq!(world.status(), RunStatus::Succeeded);
+    world.check();
+}
+
+#[test]
+fn a_gate_with_a_judge_waits_for_a_permit() {
+    let mut gate = gate("check", "steps.text.output", None, None);
+    if let crate::model::StepKind::Gate(gate) = &mut gate.kind {
+        gate.judge = Some(named("writer"));
+    }
+    let mut pipeline = pipeline("p", vec![needs(agent("slow", "Go."), &[]), needs(set("text", "good"), &[]), needs(gate, &["text"])]);
+    let mut card = good();
+    card.criteria[0].judging = crate::model::Judging::Judge;
+    card.criteria[0].expected = Some("The word good.".into());
+    pipeline.scorecards = [("card".to_string(), card)].into_iter().collect();
+    pipeline.limits.max_parallel = Some(1);
+    let mut world = world(pipeline);
+    assert_eq!(world.out.len(), 1);
+    world.reply_with(says("Done."));
+    assert_eq!(world.out.len(), 1);
+    world.reply_with(says("{\"verdicts\": [{\"id\": \"good\", \"passed\": true, \"feedback\": \"\", \"evidence\": \"good\"}]}"));
+    assert_eq!(world.status(), RunStatus::Succeeded);
+    world.check();
+}
+
+#[test]
+fn an_agent_that_passes_its_bound_starts_nothing_of_that_answer() {
+    let kind = ToolKind::Pipeline { file: named("inner.yaml"), pipeline: Some(PipelineId(1)) };
+    let mut outer = with_tools(vec![agent("a", "Go.")], vec![("look_up", tool(kind)), ("docs", file())]);
+    writer(&mut outer).limits.max_steps = Some(1);
+    let mut world = World::new(planned(vec![outer, pipeline("inner", vec![query("rows")])]));
+    world.reply_with(asks(&[("c1", "look_up", json!({})), ("c2", "docs-list", json!({}))]));
+    assert_eq!(world.status(), RunStatus::Failed);
+    assert_eq!(world.count("call_opened"), 0);
+    world.check();
+}
+
+#[test]
+fn an_element_that_waits_is_forgotten_with_its_list() {
+    let mut each = for_each(query("each"), "[1, 2]", true, None);
+    each.retry = Some(retry(2));
+    each.on_failure = crate::model::OnFailure::Continue;
+    let mut pipeline = pipeline("p", vec![needs(each, &[]), needs(query("y"), &[]), needs(query("z"), &["each"])]);
+    pipeline.limits.max_parallel = Some(1);
+    let mut world = world(pipeline);
+    while !world.is_over() {
+        match world.out.first().cloned() {
+            Some((_, path)) if path.starts_with("each") => world.answer(&path, Says::No(FailureKind::Timeout)),
+            Some((_, path)) => world.answer(&path, Says::Yes),
+            None => world.wait(),
+        }
+    }
+    assert_eq!(world.status(), RunStatus::Partial);
+    world.check();
+}

@@ -87,6 +87,8 @@ impl World {
             now: start(),
             scripted: false,
             seed: 1,
+            deadline_ms: None,
+            max_cost_usd: None,
             marks: crate::event::Marks::default(),
         })));
         world
