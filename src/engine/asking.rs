@@ -422,6 +422,9 @@ impl Run {
             Err(_) => Usage::default(),
         };
         let reply = match result {
+            Ok(reply) if reply.text.trim().is_empty() && reply.calls.is_empty() => {
+                Answer::Failed(Failure::new(FailureKind::BadResponse, "the answer is empty"))
+            }
             Ok(reply) => {
                 let tools = self.tools_of(at);
                 let asked = |c: ToolCall| AskedCall { id: c.id, tool: super::tooling::known_name(&tools, &c.tool), arguments: c.arguments };

@@ -25,6 +25,8 @@ struct Asked {
     /// Place in `judges`, for criteria a judge is asked about.
     judge: Option<usize>,
     on_judge_error: OnJudgeError,
+    /// The file's scorecard it comes from; `None`: a step wrote it.
+    scorecard: Option<String>,
 }
 
 /// Fills in checks with the names of a gate and of what it judges.
@@ -97,8 +99,14 @@ impl Run {
         let first_judge = self.first_judge(at, gate);
         for reference in &gate.scorecards {
             let (list, judge, on_judge_error) = self.scorecard(at, reference)?;
+            let scorecard = match reference {
+                ScorecardRef::Named(name) => Some(name.value.clone()),
+                ScorecardRef::Written(_) => None,
+            };
             for criterion in list {
-                if criteria.iter().any(|a| a.criterion.id.value == criterion.id.value) {
+                // Of two with the same id the first counts, but the file's always before a step's.
+                let known = criteria.iter().position(|a| a.criterion.id.value == criterion.id.value);
+                if known.is_some_and(|known| criteria[known].scorecard.is_some() || scorecard.is_none()) {
                     continue;
                 }
                 let judge = match criterion.judging {
@@ -117,7 +125,11 @@ impl Run {
                     }
                     _ => None,
                 };
-                criteria.push(Asked { criterion, judge, on_judge_error });
+                let asked = Asked { criterion, judge, on_judge_error, scorecard: scorecard.clone() };
+                match known {
+                    Some(known) => criteria[known] = asked,
+                    None => criteria.push(asked),
+                }
             }
         }
         Ok(Question { text: readable(&value), value, with: Value::Object(with), criteria, judges })
@@ -228,6 +240,7 @@ impl Run {
             let criterion = &asked.criterion;
             let mut verdict = Verdict {
                 id: criterion.id.value.clone(),
+                scorecard: asked.scorecard.clone(),
                 description: criterion.description.clone(),
                 expected: criterion.expected.clone(),
                 passed: true,

@@ -532,6 +532,9 @@ impl Usage {
 pub struct Verdict {
     /// The criterion.
     pub id: String,
+    /// The file's scorecard it belongs to; empty: a step wrote it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scorecard: Option<String>,
     /// What was asked.
     pub description: String,
     /// What a good answer looks like.

@@ -384,6 +384,7 @@ fn a_gate_passes_only_if_every_criterion_did() {
     for ran in all() {
         for passed in ran.events_of("gate_passed") {
             assert!(!ids(&passed["verdicts"], true).is_empty());
+            assert!(list(&passed["verdicts"]).iter().any(|verdict| verdict["scorecard"].is_string()));
             assert_eq!(ids(&passed["verdicts"], false), [""; 0]);
         }
         for failed in ran.events_of("gate_failed") {

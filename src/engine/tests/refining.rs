@@ -5,7 +5,7 @@ use serde_json::json;
 use super::build::*;
 use super::world::{Says, World};
 use crate::event::{FailureKind, RunStatus, StepStatus};
-use crate::model::{Outputs, Step};
+use crate::model::{Outputs, ScorecardRef, Step};
 
 fn world(refine: bool, otherwise: Option<&str>, more: Vec<Step>) -> World {
     let mut steps = vec![
@@ -126,5 +126,31 @@ fn a_panic_in_a_step_fails_that_step_alone() {
     }
     assert_eq!(world.status(), RunStatus::Failed);
     assert_eq!(world.end().failure.as_ref().unwrap().failure.kind, FailureKind::Internal);
+    world.check();
+}
+
+#[test]
+fn an_empty_answer_is_no_draft() {
+    let mut world = World::new(planned(vec![pipeline("p", vec![agent("a", "Go.")])]));
+    world.answer("a", Says::Text(" "));
+    assert_eq!(world.step("a"), Some(StepStatus::Running));
+    world.wait();
+    world.answer("a", Says::Text("Here."));
+    assert_eq!(world.output("a"), Some(json!("Here.")));
+    world.check();
+}
+
+#[test]
+fn of_two_criteria_with_one_id_the_files_counts() {
+    let told = json!({ "criteria": [{ "id": "good", "description": "The text is there.", "check": { "contains": "text" } }] });
+    let mut gate = gate("check", "steps.text.output", None, None);
+    if let crate::model::StepKind::Gate(gate) = &mut gate.kind {
+        gate.scorecards.insert(0, ScorecardRef::Written(bare("steps.card.output")));
+    }
+    let mut pipeline = pipeline("p", vec![set("text", "good"), step("card", constant(told)), gate]);
+    pipeline.scorecards = [("card".to_string(), good())].into_iter().collect();
+    let options = crate::engine::Options { written: Box::new(crate::load::WrittenRules), ..super::world::options() };
+    let world = World::with(planned(vec![pipeline]), options);
+    assert_eq!(world.status(), RunStatus::Succeeded);
     world.check();
 }
