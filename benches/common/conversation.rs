@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use flow::adapter::clock::SystemClock;
@@ -119,18 +119,18 @@ async fn by_flow(url: &str, is_durable: bool) -> Result<Vec<Duration>, String> {
         printer: Arc::new(Silent),
         clock,
     };
-    join_all((0..RUNS).map(|number| talk(number, &plan, &ports, is_durable))).await.into_iter().collect()
+    let store = match is_durable {
+        true => Some(SqliteStore::open(Path::new("runs.db")).map_err(|e| e.to_string())?),
+        false => None,
+    };
+    let store = Together(Arc::new(Mutex::new(store)));
+    join_all((0..RUNS).map(|number| talk(number, &plan, &ports, store.clone()))).await.into_iter().collect()
 }
 
 /// One run, from its start to its end.
-async fn talk(number: usize, plan: &Arc<Plan>, ports: &Ports, is_durable: bool) -> Result<Duration, String> {
+async fn talk(number: usize, plan: &Arc<Plan>, ports: &Ports, store: Together) -> Result<Duration, String> {
     let began: Instant = clock();
-    // Runs that go on at once each have a file of their own: a store holds its file from the first event to the next commit.
-    let store: Box<dyn Store> = match is_durable {
-        true => Box::new(SqliteStore::open(&Path::new("journal").join(format!("{number}.db"))).map_err(|e| e.to_string())?),
-        false => Box::new(Nowhere),
-    };
-    let mut journal = Journal::new(store);
+    let mut journal = Journal::new(Box::new(store));
     let moment = flow::driver::moment(&*ports.clock, ports.clock.elapsed());
     let options = Options {
         secrets: BTreeMap::new(),
@@ -165,24 +165,31 @@ async fn talk(number: usize, plan: &Arc<Plan>, ports: &Ports, is_durable: bool) 
     Ok(began.elapsed())
 }
 
-/// A store that keeps nothing.
-struct Nowhere;
+/// One store for all runs, so that a commit of one takes along what the others have written; or none, which keeps nothing.
+#[derive(Clone)]
+struct Together(Arc<Mutex<Option<SqliteStore>>>);
 
-impl Store for Nowhere {
-    fn append(&mut self, _: &[Event]) -> Result<(), StoreError> {
-        Ok(())
+impl Together {
+    fn with<T: Default>(&self, work: impl FnOnce(&mut SqliteStore) -> Result<T, StoreError>) -> Result<T, StoreError> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).as_mut().map_or(Ok(T::default()), work)
+    }
+}
+
+impl Store for Together {
+    fn append(&mut self, events: &[Event]) -> Result<(), StoreError> {
+        self.with(|store| store.append(events))
     }
     fn sync(&mut self) -> Result<(), StoreError> {
-        Ok(())
+        self.with(|store| store.sync())
     }
     fn runs(&mut self) -> Result<Vec<RunSummary>, StoreError> {
-        Ok(vec![])
+        self.with(|store| store.runs())
     }
-    fn events(&mut self, _: &str) -> Result<Vec<Event>, StoreError> {
-        Ok(vec![])
+    fn events(&mut self, run: &str) -> Result<Vec<Event>, StoreError> {
+        self.with(|store| store.events(run))
     }
-    fn remove(&mut self, _: &str) -> Result<bool, StoreError> {
-        Ok(false)
+    fn remove(&mut self, run: &str) -> Result<bool, StoreError> {
+        self.with(|store| store.remove(run))
     }
 }
 

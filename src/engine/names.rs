@@ -25,7 +25,7 @@ impl Run {
             return Ok(Value::String(text.source.to_string()));
         }
         let scope = self.scope(self.state.instance_of(at), Some(at), [text], extra);
-        let filled = self.compiled(text).and_then(|c| c.fill(&scope)).and_then(|v| template::to_json(&v));
+        let filled = template::compile(text).and_then(|c| c.fill(&scope)).and_then(|v| template::to_json(&v));
         filled.map_err(|error| not_filled(&error))
     }
 
@@ -40,7 +40,7 @@ impl Run {
             return Ok(text.source.to_string());
         }
         let scope = self.scope(self.state.instance_of(at), Some(at), [text], extra);
-        self.compiled(text).and_then(|c| c.fill_text(&scope)).map_err(|error| not_filled(&error))
+        template::compile(text).and_then(|c| c.fill_text(&scope)).map_err(|error| not_filled(&error))
     }
 
     /// An address: what is filled into it is percent-encoded.
@@ -49,7 +49,7 @@ impl Run {
             return Ok(text.source.to_string());
         }
         let scope = self.scope(self.state.instance_of(at), Some(at), [text], extra);
-        self.compiled(text).and_then(|c| c.fill_encoded(&scope, super::calling::percent)).map_err(|error| not_filled(&error))
+        template::compile(text).and_then(|c| c.fill_encoded(&scope, super::calling::percent)).map_err(|error| not_filled(&error))
     }
 
     /// A condition: true or false, nothing else.
@@ -60,7 +60,7 @@ impl Run {
     /// As `condition`, with more names.
     pub(super) fn condition_with(&self, at: NodeRef, text: &Text, extra: Extra) -> Result<bool, Failure> {
         let scope = self.scope(self.state.instance_of(at), Some(at), [text], extra);
-        self.compiled(text).and_then(|c| c.fill_condition(&scope)).map_err(|error| not_filled(&error))
+        template::compile(text).and_then(|c| c.fill_condition(&scope)).map_err(|error| not_filled(&error))
     }
 
     /// Fills a value with templates at its leaves.
@@ -79,7 +79,7 @@ impl Run {
             return Ok(Value::String(text.source.to_string()));
         }
         let scope = self.scope(instance, None, [text], &[]);
-        let filled = self.compiled(text).and_then(|c| c.fill(&scope)).and_then(|v| template::to_json(&v));
+        let filled = template::compile(text).and_then(|c| c.fill(&scope)).and_then(|v| template::to_json(&v));
         filled.map_err(|error| not_filled(&error))
     }
 

@@ -10,10 +10,9 @@ use serde_json::Value;
 use super::command::{Command, Input};
 use super::state::{NodeRef, ReadyKey, State, Timer};
 use crate::event::{Event, Failure, FailureKind, Happening, StepPath, VERSION};
-use crate::model::{Mock, Replies, Step, Text};
+use crate::model::{Mock, Replies, Step};
 use crate::plan::{PipelinePlan, Plan};
 use crate::port::{Secret, WrittenCheck};
-use crate::template::{Compiled, FillError, compile};
 
 /// A point in time: for people, and by the clock that never jumps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -94,7 +93,6 @@ pub struct Run {
     pub(super) swept: HashMap<u32, super::state::Mood>,
     /// Only a person's answer is missing.
     pub(super) is_paused: bool,
-    compiled: RefCell<HashMap<usize, Compiled>>,
     pub(super) noted: RefCell<Noted>,
 }
 
@@ -113,7 +111,6 @@ impl Run {
             waiting_for_budget: BTreeSet::new(),
             swept: HashMap::new(),
             is_paused: false,
-            compiled: RefCell::new(HashMap::new()),
             noted: RefCell::default(),
         }
     }
@@ -279,16 +276,5 @@ impl Run {
 
     pub(super) fn step(&self, at: NodeRef) -> Arc<Step> {
         self.planned_of(at).step(self.state.node(at).step).step.clone()
-    }
-
-    /// The compiled form of an author's text; compiled once a run.
-    pub(super) fn compiled(&self, text: &Text) -> Result<Compiled, FillError> {
-        let key = Arc::as_ptr(&text.source).cast::<u8>() as usize;
-        if let Some(compiled) = self.compiled.borrow().get(&key) {
-            return Ok(compiled.clone());
-        }
-        let compiled = compile(text)?;
-        self.compiled.borrow_mut().insert(key, compiled.clone());
-        Ok(compiled)
     }
 }

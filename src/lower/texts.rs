@@ -129,7 +129,7 @@ impl Lower<'_> {
 
 /// A text that is taken as it is.
 pub fn plain(source: &str, place: Place) -> Text {
-    Text { source: source.into(), form: Form::Plain, place, reads: vec![] }
+    Text { place, ..Text::plain(source) }
 }
 
 /// The place of the text of a scalar from byte `start` on.

@@ -4,6 +4,7 @@ use crate::diagnostic::{Code, Diagnostic};
 use crate::model::{Form, Place, Read, Text};
 
 use super::build::{self, PathRead};
+use super::fill::CompiledForm;
 use super::problem::{Problem, excerpt};
 use super::tree::{At, Node};
 
@@ -11,7 +12,7 @@ use super::tree::{At, Node};
 /// adds one to every block text).
 pub fn text(source: &str, place: Place, diagnostics: &mut Vec<Diagnostic>) -> Text {
     if !has_template(source) {
-        return Text { source: source.into(), form: Form::Plain, place, reads: vec![] };
+        return Text { place, ..Text::plain(source) };
     }
     match build::template(source) {
         Ok(built) => {
@@ -20,7 +21,12 @@ pub fn text(source: &str, place: Place, diagnostics: &mut Vec<Diagnostic>) -> Te
                 [Node::Print(..), Node::Raw(rest)] if rest.chars().all(|c| matches!(c, '\n' | '\r')) => Form::Sole,
                 _ => Form::Template,
             };
-            finish(source, form, place, built.reads, built.problems, diagnostics)
+            let (is_sound, tree) = (built.problems.is_empty(), built.tree);
+            let text = finish(source, form, place, built.reads, built.problems, diagnostics);
+            if let Some(compiled) = CompiledForm::of(form, tree).filter(|_| is_sound) {
+                compiled.keep(&text);
+            }
+            text
         }
         Err(problem) => finish(source, Form::Template, place, vec![], vec![problem], diagnostics),
     }
@@ -46,14 +52,21 @@ pub fn expression(source: &str, place: Place, diagnostics: &mut Vec<Diagnostic>)
     if let Some(at) = first_braces(source) {
         let problem = Problem { code: Code::BracesInCondition, ..Problem::syntax(at, "an expression stands here without {{ }}") };
         diagnostics.push(problem.help("write names and operators without braces, as in: steps.score.output > 7").at(&place));
-        return Text { source: source.into(), form: Form::Bare, place, reads: vec![] };
+        return Text { form: Form::Bare, place, ..Text::plain(source) };
     }
     bare_expression(source, place, diagnostics)
 }
 
 fn bare_expression(source: &str, place: Place, diagnostics: &mut Vec<Diagnostic>) -> Text {
     match build::expression(source) {
-        Ok(built) => finish(source, Form::Bare, place, built.reads, built.problems, diagnostics),
+        Ok(built) => {
+            let is_sound = built.problems.is_empty();
+            let text = finish(source, Form::Bare, place, built.reads, built.problems, diagnostics);
+            if is_sound {
+                CompiledForm::Expression(built.tree).keep(&text);
+            }
+            text
+        }
         Err(problem) => finish(source, Form::Bare, place, vec![], vec![problem], diagnostics),
     }
 }
@@ -62,7 +75,7 @@ fn finish(source: &str, form: Form, place: Place, reads: Vec<PathRead>, problems
     diagnostics.extend(problems.into_iter().map(|problem| problem.at(&place)));
     let reads =
         reads.into_iter().map(|read| Read { path: read.path, span: place.inside(read.at.0, read.at.1), is_guarded: read.is_guarded });
-    Text { source: source.into(), form, reads: reads.collect(), place }
+    Text { form, reads: reads.collect(), place, ..Text::plain(source) }
 }
 
 fn has_template(source: &str) -> bool {

@@ -78,37 +78,58 @@ pub struct Compiled {
 }
 
 #[derive(Debug)]
-struct Inner {
+pub(super) struct Inner {
     form: CompiledForm,
     place: Place,
 }
 
 #[derive(Debug)]
-enum CompiledForm {
+pub(super) enum CompiledForm {
     Plain(Value),
     Template(Vec<Node>),
     Expression(Expr),
 }
 
-/// Makes a text ready to be filled: once per text, since this is dear and filling is cheap.
+impl CompiledForm {
+    /// Of the statements of a text with braces; `None`: they are not one `{{ … }}` though the form says so.
+    pub(super) fn of(form: Form, nodes: Vec<Node>) -> Option<CompiledForm> {
+        match form {
+            Form::Sole => match nodes.into_iter().next() {
+                Some(Node::Print(expression, _)) => Some(CompiledForm::Expression(expression)),
+                _ => None,
+            },
+            _ => Some(CompiledForm::Template(nodes)),
+        }
+    }
+
+    /// Keeps it with its text.
+    pub(super) fn keep(self, text: &Text) -> Compiled {
+        let inner = Arc::new(Inner { form: self, place: text.place.clone() });
+        text.ready.keep(inner.clone());
+        Compiled { inner }
+    }
+}
+
+/// Makes a text ready to be filled: once per text, since this is dear and filling is cheap. What [`super::text`] and
+/// [`super::expression`] found sound is ready.
 ///
 /// # Errors
 /// Everything that [`super::text`] and [`super::expression`] report; so never for a text that was checked without findings.
 pub fn compile(text: &Text) -> Result<Compiled, FillError> {
+    if let Some(inner) = text.ready.get::<Inner>() {
+        return Ok(Compiled { inner });
+    }
     let failed = |problem| FillError::of(problem, &text.place);
     let form = match text.form {
         Form::Plain => CompiledForm::Plain(Value::from(text.source.clone())),
         Form::Bare => CompiledForm::Expression(sound(build::expression(&text.source).map_err(failed)?, &text.place)?),
-        Form::Template => CompiledForm::Template(sound(build::template(&text.source).map_err(failed)?, &text.place)?),
-        Form::Sole => {
-            let mut nodes = sound(build::template(&text.source).map_err(failed)?, &text.place)?.into_iter();
-            match nodes.next() {
-                Some(Node::Print(expression, _)) => CompiledForm::Expression(expression),
-                _ => return Err(failed(Problem::syntax((0, text.source.len()), "this text is not one {{ … }}"))),
-            }
+        Form::Template | Form::Sole => {
+            let nodes = sound(build::template(&text.source).map_err(failed)?, &text.place)?;
+            let not_one = || failed(Problem::syntax((0, text.source.len()), "this text is not one {{ … }}"));
+            CompiledForm::of(text.form, nodes).ok_or_else(not_one)?
         }
     };
-    Ok(Compiled { inner: Arc::new(Inner { form, place: text.place.clone() }) })
+    Ok(form.keep(text))
 }
 
 fn sound<T>(built: build::Built<T>, place: &Place) -> Result<T, FillError> {
@@ -180,6 +201,35 @@ impl Compiled {
         match filling.statements(nodes, &mut output) {
             Ok(()) => Ok(output.into_text()),
             Err(stop) => Err(FillError::new(stop, Some(self.inner.place.inside(filling.at.0, filling.at.1)))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::template;
+
+    #[test]
+    fn a_sound_text_is_read_once_and_every_copy_of_it_shares_what_was_read() {
+        let mut found = vec![];
+        for text in [
+            template::text("{{ inputs.a }}", Place::default(), &mut found),
+            template::text("Hi {{ inputs.a }}\n", Place::default(), &mut found),
+            template::expression("inputs.a > 1", Place::default(), &mut found),
+        ] {
+            let kept = text.ready.get::<Inner>().map(|inner| Compiled { inner });
+            let (Some(kept), Ok(one), Ok(other)) = (kept, compile(&text), compile(&text.clone())) else { panic!("{text:?}") };
+            assert!(Arc::ptr_eq(&kept.inner, &one.inner) && Arc::ptr_eq(&one.inner, &other.inner), "{text:?}");
+        }
+        assert!(found.is_empty());
+    }
+
+    #[test]
+    fn of_a_text_with_a_mistake_nothing_is_kept() {
+        for source in ["{{ a | nope }}", "{{ a", "{% set a = 1 %}"] {
+            let text = template::text(source, Place::default(), &mut vec![]);
+            assert!(text.ready.get::<Inner>().is_none() && compile(&text).is_err(), "{source}");
         }
     }
 }
