@@ -259,3 +259,16 @@ impl Files for Real<'_> {
         Some(path.to_path_buf())
     }
 }
+
+#[test]
+fn a_long_file_that_is_named_again_and_again_does_not_fill_the_memory() {
+    let agents: String = (0..200).map(|i| format!("  a{i}: {{ instructions: {{ file: long.md }} }}\n")).collect();
+    let fields: String = (0..200).map(|i| format!("  b{i}: {{ output_schema: {{ file: long.json }} }}\n")).collect();
+    let text = format!("flow: 1\nagents:\n{agents}{fields}");
+    let (long, schema) = ("Be brief. ".repeat(6000), format!("{{\"description\":\"{}\"}}", "x".repeat(200_000)));
+    let loaded = load_from(&[("t.yaml", &text), ("long.md", &long), ("long.json", &schema)]);
+    let told: Vec<&str> = loaded.diagnostics.iter().map(|found| found.message.as_str()).collect();
+    let message = "the texts and schemas that this file takes from others are larger than 4 MiB together";
+    assert!(told.iter().all(|told| *told == message), "{:?}", told.first());
+    assert_eq!(told.len(), 400 - 4 * 1024 * 1024 / long.len());
+}

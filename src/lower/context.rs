@@ -1,6 +1,6 @@
 //! What all readers of one file share.
 
-use std::cell::{RefCell, RefMut};
+use std::cell::{Cell, RefCell, RefMut};
 use std::path::PathBuf;
 
 use super::patterns::Room;
@@ -11,6 +11,9 @@ pub use crate::diagnostic::{LONGEST_MESSAGE, quoted};
 use crate::lower::keys::Place;
 use crate::source::{FileId, Span, Spanned};
 use crate::syntax::{Node, NodeKind};
+
+/// Most bytes of the texts and schemas that one file takes from others, each counted as often as it is named.
+const MOST_TAKEN: usize = 4 * 1024 * 1024;
 
 /// One file while it is read.
 pub struct Lower<'w> {
@@ -24,6 +27,8 @@ pub struct Lower<'w> {
     hints: Hints,
     /// For its patterns.
     pub room: Room,
+    /// Bytes of the texts and schemas it took from files so far.
+    taken: Cell<usize>,
     world: RefCell<&'w mut dyn World>,
     diagnostics: RefCell<&'w mut Vec<Diagnostic>>,
 }
@@ -36,6 +41,7 @@ impl<'w> Lower<'w> {
             is_data: false,
             hints: Hints::default(),
             room: Room::default(),
+            taken: Cell::new(0),
             world: RefCell::new(world),
             diagnostics: RefCell::new(diagnostics),
         }
@@ -126,6 +132,17 @@ impl<'w> Lower<'w> {
         };
         self.report(diagnostic);
         None
+    }
+
+    /// F022: a text or schema of another file is taken as often as it is named, so that a short file could fill the memory.
+    pub fn takes(&self, text: &str, place: Span) -> bool {
+        self.taken.set(self.taken.get() + text.len());
+        let is_within = self.taken.get() <= MOST_TAKEN;
+        if !is_within {
+            let message = "the texts and schemas that this file takes from others are larger than 4 MiB together";
+            self.report(Diagnostic::new(Code::TooLarge, place, message).help("name a long file once, in what several steps share"));
+        }
+        is_within
     }
 
     /// F013: two of one id in one place. `first` is where it was used before.

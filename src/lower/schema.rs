@@ -50,6 +50,9 @@ impl Lower<'_> {
     pub fn schema_file(&self, path: &str, span: Span) -> Option<Arc<Value>> {
         let answer = self.world().text(self.file, path);
         let (_, text) = self.found(Code::MissingFile, &format!("schema file {}", quoted(path)), span, answer)?;
+        if !self.takes(&text, span) {
+            return None;
+        }
         let what = format!("schema file {}", quoted(path));
         match serde_json::from_str::<Value>(text.trim_start_matches('\u{feff}')) {
             Ok(value) => {

@@ -111,6 +111,9 @@ impl Lower<'_> {
         let path = keys.name("file")?;
         let answer = self.world().text(self.file, &path.value);
         let (file, text) = self.found(Code::MissingFile, &format!("{label} file {}", quoted(&path.value)), path.span, answer)?;
+        if !self.takes(&text, path.span) {
+            return None;
+        }
         let text = text.strip_prefix('\u{feff}').unwrap_or(&text).trim_end();
         Some(self.template(text, Place { span: Span::new(file, 0, text.len()), offsets: vec![(0, 0)] }))
     }
