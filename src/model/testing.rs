@@ -18,6 +18,7 @@ pub struct Replies {
 
 /// The replies of one step.
 #[derive(Debug, Clone, PartialEq)]
+#[expect(clippy::large_enum_variant, reason = "most replies of a file are of this variant, so boxing them would save nothing")]
 pub enum ReplySet {
     /// Serves every call.
     Every(Reply),
