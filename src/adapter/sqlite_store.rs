@@ -74,6 +74,9 @@ impl SqliteStore {
                     let mut update = self.connection.prepare_cached("update runs set status = ?2 where run = ?1")?;
                     update.execute(params![&*event.run, end.status.word()])?;
                 }
+                Happening::RunResumed { .. } => {
+                    self.connection.prepare_cached("update runs set status = null where run = ?1")?.execute(params![&*event.run])?;
+                }
                 _ => {}
             }
             let sum = checksum(&event.run, event.seq, &body);

@@ -376,11 +376,18 @@ fn finish(options: &OutputOptions, shared: &Shared, end: &RunEnd, events: &[Even
             }
             (_, RunStatus::Partial) => eprintln!("partial: a failure was allowed"),
             (_, RunStatus::QualityNotMet) => eprintln!("quality_not_met: a gate was not met"),
-            (_, RunStatus::Cancelled) => eprintln!("cancelled"),
+            (_, RunStatus::Cancelled) => match events.first() {
+                Some(first) => eprintln!("cancelled; what is done is kept: flow runs resume {}", first.run),
+                None => eprintln!("cancelled"),
+            },
             _ => {}
         }
     }
-    let terminated = events.iter().any(|e| matches!(&e.happening, Happening::CancelRequested { by } if by == "terminate"));
+    let by_whom = events.iter().rev().find_map(|e| match &e.happening {
+        Happening::CancelRequested { by } => Some(by.as_str()),
+        _ => None,
+    });
+    let terminated = by_whom == Some("terminate");
     if end.status == RunStatus::Partial && options.fail_on_partial {
         return Ok(Exit::Failed);
     }

@@ -139,7 +139,10 @@ impl State {
             }
             Happening::StageStarted { step, stage, failure, .. } => self.stage_started(plan, step, *stage, failure.clone(), now),
             Happening::LimitReached { step, limit, message } => self.limit_reached(step, limit, message),
-            Happening::CancelRequested { .. } => {
+            Happening::CancelRequested { by } => {
+                if by != "person" {
+                    self.interrupted = Some(Box::new(self.clone()));
+                }
                 if let Some(Some(instance)) = self.instances.first_mut() {
                     instance.ending.is_cancelled = true;
                     let frame = instance.frame;
@@ -387,7 +390,17 @@ impl State {
     }
 
     /// Calls that were out are lost; waits end by the clock of people.
+    /// A run that a signal ended is again what it was before; what its `finally` spent stays spent.
     fn resumed(&mut self, away_ms: u64) {
+        if let Some(before) = self.interrupted.take() {
+            let ended = std::mem::replace(self, *before);
+            self.usage = ended.usage;
+            if let (Some(Some(own)), Some(Some(spent))) = (self.instances.first_mut(), ended.instances.first()) {
+                own.usage = spent.usage;
+            }
+            (self.seq, self.last_ms, self.last_call) = (ended.seq, ended.last_ms, ended.last_call);
+            (self.steps_started, self.replies_used) = (ended.steps_started, ended.replies_used);
+        }
         let lost: Vec<u64> = self.calls.keys().copied().collect();
         for call in lost {
             let Some(at) = self.close_call(call) else { continue };

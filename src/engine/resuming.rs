@@ -9,8 +9,8 @@ use crate::event::{Failure, FailureKind, Happening, StepPath, StepStatus};
 impl Run {
     /// Goes on: what was out goes out again, steps in doubt wait for a person.
     pub(super) fn go_on_after(&mut self, away_ms: u64) {
-        let (again, in_doubt) = self.unfinished();
         self.emit(Happening::RunResumed { away_ms });
+        let (again, in_doubt) = self.unfinished();
         for at in again {
             self.woken.insert(self.state.key(at));
         }

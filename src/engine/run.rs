@@ -131,7 +131,7 @@ impl Run {
         for event in events {
             run.state.apply(&run.plan, event);
         }
-        if run.state.finished.is_some() {
+        if run.state.finished.is_some() && run.state.interrupted.is_none() {
             return Err(CannotResume::Over);
         }
         run.now.ms = run.state.last_ms;
@@ -141,7 +141,7 @@ impl Run {
     /// Takes an input in and decides everything that follows from it at this moment.
     pub fn handle(&mut self, input: Input, now: Moment) {
         self.now = Moment { wall: now.wall, ms: now.ms.max(self.now.ms) };
-        if self.state.finished.is_some() {
+        if self.state.finished.is_some() && !matches!(input, Input::Resume { .. }) {
             return;
         }
         self.woken.append(&mut self.waiting_for_budget);

@@ -44,6 +44,9 @@ pub struct State {
     pub(super) doubts: BTreeMap<StepPath, Option<bool>>,
     /// How it ended.
     pub finished: Option<RunEnd>,
+    /// What it was before a signal ended it; a run goes on from there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) interrupted: Option<Box<State>>,
     /// Number of the last event.
     pub seq: u64,
     /// Its time.

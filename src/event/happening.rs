@@ -312,7 +312,8 @@ pub enum Happening {
         /// Who: `interrupt` (Ctrl-C), `terminate` (SIGTERM), `person`.
         by: String,
     },
-    /// The run goes on after its process ended: calls that were out are lost, their steps go on from there.
+    /// The run goes on after its process ended: calls that were out are lost, their steps go on from there. A run that a signal had
+    /// ended goes on from where it was when the signal came.
     RunResumed {
         /// How long nothing ran, by the clock of people; a `wait` ends that much earlier.
         away_ms: u64,

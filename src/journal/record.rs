@@ -281,6 +281,7 @@ impl Builder {
                 }
             }
             Happening::RunFinished(end) => self.over(end, event),
+            Happening::RunResumed { .. } => self.goes_on(),
             _ => {}
         }
     }
@@ -323,6 +324,18 @@ impl Builder {
         self.record.failure =
             end.failure.as_ref().map(|f| json!({ "step": f.step, "kind": f.failure.kind.word(), "message": f.failure.message }));
         self.record.usage = end.usage;
+    }
+
+    /// A run that a signal had ended is not over any more.
+    fn goes_on(&mut self) {
+        let record = &mut self.record;
+        if record.ended.take().is_some() {
+            (record.status, record.failure, record.outputs) = (None, None, Value::Null);
+            record.phases.pop_if(|last| last.name == "failed");
+            for step in record.steps.iter_mut().filter(|step| step.status == "cancelled") {
+                step.status = "pending".into();
+            }
+        }
     }
 
     fn phase(&mut self, name: &str, event: &Event, step: &StepPath) {

@@ -133,3 +133,45 @@ fn a_once_step_in_doubt_is_decided_by_a_person() {
     let rejected = place.say(&["runs", "resume", &run]);
     assert_eq!((rejected.exit, rejected.err.contains("rejected")), (6, true), "{}", rejected.err);
 }
+
+#[test]
+fn a_run_that_a_signal_ended_says_how_to_go_on_and_goes_on() {
+    let pipeline = WAITS.to_string() + "finally:\n  - { id: tidy, set: done }\n";
+    for (signal, exit) in [(nix::sys::signal::Signal::SIGINT, 130), (nix::sys::signal::Signal::SIGTERM, 143)] {
+        let place = Place::with(&pipeline);
+        let events = place.0.path().join("events.jsonl");
+        let mut child =
+            place.command(&["run", "p.yaml", "--events", "events.jsonl"]).stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+        let run = wait_for(&events, "nap", &mut child);
+        nix::sys::signal::kill(nix::unistd::Pid::from_raw(child.id() as i32), signal).unwrap();
+        let ended = child.wait_with_output().unwrap();
+        let told = String::from_utf8(ended.stderr).unwrap();
+        assert_eq!(ended.status.code(), Some(exit), "{told}");
+        assert!(told.contains(&format!("flow runs resume {run}")), "{told}");
+        assert!(place.say(&["runs", "list"]).out.contains("cancelled"));
+        let resumed = place.say(&["runs", "resume", &run]);
+        assert_eq!((resumed.exit, resumed.out.as_str()), (0, "one two\n"), "{}", resumed.err);
+        assert!(place.say(&["runs", "list"]).out.contains("succeeded"));
+    }
+}
+
+#[test]
+fn of_many_processes_that_go_on_with_one_run_one_does() {
+    let place = Place::with(&WAITS.replace("3s", "4s"));
+    let run = place.killed_in("nap");
+    let start = || place.command(&["runs", "resume", &run]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let children: Vec<Child> = (0..20).map(|_| start()).collect();
+    let ends: Vec<_> = children.into_iter().map(|child| child.wait_with_output().unwrap()).collect();
+    let (won, lost): (Vec<_>, Vec<_>) = ends.iter().partition(|end| end.status.code() == Some(0));
+    assert_eq!(won.len(), 1);
+    assert_eq!(won[0].stdout, b"one two\n");
+    for end in lost {
+        let told = String::from_utf8_lossy(&end.stderr);
+        let is_held = end.status.code() == Some(2) && told.contains("is being run by process");
+        // A process that came when the winner was already through.
+        let is_over = end.status.code() == Some(6) && told.contains("it is over");
+        assert!(is_held || is_over, "{:?}: {told}", end.status);
+    }
+    let record: serde_json::Value = serde_json::from_str(&place.say(&["runs", "export", &run]).out).unwrap();
+    assert_eq!((&record["status"], record["steps"].as_array().unwrap().len()), (&"succeeded".into(), 3));
+}

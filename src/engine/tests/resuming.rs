@@ -105,6 +105,49 @@ fn from_every_point_the_run_ends_the_same_and_what_was_done_is_not_done_again() 
 }
 
 #[test]
+fn a_run_that_a_signal_ended_goes_on_as_if_it_had_not() {
+    let (uncut, ends) = whole();
+    for kept in ends {
+        for (first, second) in [("interrupt", false), ("terminate", false), ("interrupt", true)] {
+            let mut world = uncut.after_crash(kept, 0);
+            world.handle(Input::Cancel { by: first.into() });
+            assert_eq!(world.status(), RunStatus::Cancelled, "after {kept} events");
+            // The second signal ends the process at once: the journal may end anywhere after the first.
+            let told = world.events.iter().rposition(|e| matches!(e.happening, Happening::CancelRequested { .. })).unwrap();
+            let end = if second { told + 1 } else { world.events.len() };
+            let mut world = world.after_crash(end, 0);
+            world.finish();
+            assert_eq!((world.status(), &world.end().outputs), (uncut.status(), &uncut.end().outputs), "after {kept} events");
+            for path in ["first", "each[0]", "each[1]", "each[2]", "nap", "retried", "last"] {
+                assert_eq!(world.successes(path), 1, "{path} after {kept} events");
+            }
+            world.check();
+        }
+    }
+}
+
+#[test]
+fn a_person_who_ends_a_run_ends_it_for_good_and_finally_runs_at_each_end() {
+    let mut with_finally = pipeline("p", vec![query("a"), query("b")]);
+    with_finally.finally = vec![set("tidy", "done").into()];
+    let mut world = World::new(planned(vec![with_finally]));
+    world.answer("a", Says::Yes);
+    world.handle(Input::Cancel { by: "terminate".into() });
+    assert_eq!((world.status(), world.successes("tidy")), (RunStatus::Cancelled, 1));
+    let mut again = world.after_crash(world.events.len(), 1000);
+    again.finish();
+    assert_eq!((again.status(), again.successes("tidy"), again.successes("a")), (RunStatus::Succeeded, 2, 1));
+    again.check();
+    let record = crate::journal::record(&again.events).unwrap();
+    assert_eq!(record.phases.iter().map(|p| p.name.as_str()).collect::<Vec<_>>(), ["created", "completed"]);
+    let resume = |world: &World| Run::resumed("r", world.plan.clone(), options(), world.moment(), &world.events).err();
+    assert_eq!(resume(&again), Some(CannotResume::Over));
+    let mut ended = World::new(world.plan.clone());
+    ended.handle(Input::Cancel { by: "person".into() });
+    assert_eq!(resume(&ended), Some(CannotResume::Over));
+}
+
+#[test]
 fn a_wait_ends_by_the_clock_of_people_and_a_deadline_does_not_run_while_nothing_does() {
     let mut pipeline = pipeline("p", vec![step("nap", StepKind::Wait(crate::model::Filling::Constant(json!("1h")))), query("a")]);
     pipeline.limits.deadline = Some(std::time::Duration::from_secs(7200));
