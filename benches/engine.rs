@@ -101,6 +101,8 @@ fn run(plan: &Arc<Plan>, steps: usize) {
         secrets: BTreeMap::new(),
         env: BTreeMap::new(),
         default_model: None,
+        settings_model: None,
+        user_policy: None,
         replies: None,
         mocks: Mocks::default(),
         written: Box::new(WrittenRules),

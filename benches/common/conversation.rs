@@ -136,6 +136,8 @@ async fn talk(number: usize, plan: &Arc<Plan>, ports: &Ports, store: Together) -
         secrets: BTreeMap::new(),
         env: BTreeMap::new(),
         default_model: None,
+        settings_model: None,
+        user_policy: None,
         replies: None,
         mocks: Mocks::default(),
         written: Box::new(WrittenRules),

@@ -1,7 +1,8 @@
 //! The environment, `.env` files and random ids: the only place that reads them.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 
 use crate::port::Secret;
 
@@ -25,13 +26,23 @@ pub fn variables(env_file: Option<&Path>) -> Result<BTreeMap<String, Secret>, St
             variables.insert(name.trim().to_string(), Secret::new(unquoted(value.trim())));
         }
     }
-    variables.extend(std::env::vars().map(|(name, value)| (name, Secret::new(value))));
+    let texts = |(name, value): (OsString, OsString)| Some((name.into_string().ok()?, Secret::new(value.into_string().ok()?)));
+    variables.extend(std::env::vars_os().filter_map(texts));
     Ok(variables)
 }
 
 fn unquoted(value: &str) -> &str {
     let inner = |quote: char| value.strip_prefix(quote).and_then(|v| v.strip_suffix(quote));
     inner('"').or_else(|| inner('\'')).unwrap_or(value)
+}
+
+/// Where the user's own settings stand: `FLOW_CONFIG`, else `flow/config.toml` in `XDG_CONFIG_HOME`, else in `~/.config`.
+pub fn user_settings() -> Option<PathBuf> {
+    #[expect(clippy::disallowed_methods, reason = "the one place that reads the environment")]
+    let folder = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    folder("FLOW_CONFIG")
+        .or_else(|| folder("XDG_CONFIG_HOME").map(|folder| folder.join("flow/config.toml")))
+        .or_else(|| folder("HOME").map(|folder| folder.join(".config/flow/config.toml")))
 }
 
 /// A new run id: `r_` and 128 random bits in hexadecimal.
@@ -44,6 +55,12 @@ pub fn run_id() -> String {
 #[expect(clippy::disallowed_methods, reason = "the one place that makes ids")]
 pub fn seed() -> u64 {
     uuid::Uuid::new_v4().as_u64_pair().0
+}
+
+/// A variable, if it is set and a text.
+#[expect(clippy::disallowed_methods, reason = "the one place that reads the environment")]
+pub fn text(name: &str) -> Option<String> {
+    std::env::var(name).ok()
 }
 
 /// Whether a variable is set and not empty.

@@ -133,6 +133,9 @@ pub struct OutputOptions {
     /// Writes the events to a file, one JSON object per line; - for standard output
     #[arg(long, value_name = "FILE")]
     pub events: Option<PathBuf>,
+    /// With --events: the texts of prompts, replies and outputs too, personal data and secrets masked
+    #[arg(long, requires = "events")]
+    pub events_content: bool,
     /// Prints one JSON object: run_id, status, outputs, steps, usage, cost, failure
     #[arg(long)]
     pub json: bool,

@@ -1,9 +1,12 @@
 //! Inputs from the command line.
 
+use std::io::{BufRead, IsTerminal, Read};
 use std::path::Path;
 
 use serde_json::{Map, Value};
 
+use crate::adapter::environment;
+use crate::diagnostic::visible;
 use crate::model::{Field, FieldKind, Pipeline};
 
 /// Inputs of `--inputs FILE` and `--input name=value`; the latter win.
@@ -28,6 +31,40 @@ pub(super) fn read(pipeline: &Pipeline, file: Option<&Path>, pairs: &[String]) -
     }
     Ok(given)
 }
+
+/// Asks for required inputs that are missing, where a person sits at a terminal. Whoever ends the input is asked no more.
+pub(super) fn ask(pipeline: &Pipeline, given: &mut Map<String, Value>) {
+    let missing: Vec<&Field> =
+        pipeline.input_fields().iter().filter(|f| f.is_required && f.default.is_none() && !given.contains_key(&f.name)).collect();
+    if missing.is_empty() || !is_at_terminal() {
+        return;
+    }
+    for field in missing {
+        let about = field.description.as_deref().map(|about| format!(" ({about})")).unwrap_or_default();
+        let example = field.example.as_ref().map(|example| format!(", for example {example}")).unwrap_or_default();
+        eprint!("{}", visible(&format!("{}{about}{example}: ", field.name)));
+        let mut line = String::new();
+        match std::io::stdin().lock().take(MOST_TYPED).read_line(&mut line) {
+            Ok(read) if read > 0 => {
+                let typed = typed(Some(field), line.trim_end_matches(['\n', '\r']));
+                given.insert(field.name.clone(), typed);
+            }
+            _ => {
+                eprintln!();
+                return;
+            }
+        }
+    }
+}
+
+/// Whether questions can be asked: both ends are a terminal, and it is no build server.
+fn is_at_terminal() -> bool {
+    let is_dumb = environment::text("TERM").is_some_and(|term| term == "dumb");
+    std::io::stdin().is_terminal() && std::io::stderr().is_terminal() && !environment::is_set("CI") && !is_dumb
+}
+
+/// Most bytes of one typed answer.
+const MOST_TYPED: u64 = 64 * 1024;
 
 /// A value as its field wants it; what does not fit stays a text and is reported with the field's rules.
 fn typed(field: Option<&Field>, value: &str) -> Value {

@@ -12,6 +12,7 @@ mod progress;
 mod project;
 mod run;
 mod runs;
+mod settings;
 mod test;
 mod validate;
 mod world;

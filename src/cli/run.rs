@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::arguments::{OutputOptions, RunOptions, Shared};
 use super::progress::Progress;
+use super::settings::{self, Settled};
 use super::{Exit, inputs, project, world};
 use crate::adapter::data::check_engines;
 use crate::adapter::environment;
@@ -59,7 +60,8 @@ fn told(result: Result<Exit, Refusal>) -> Exit {
 fn try_run(options: &RunOptions, shared: &Shared) -> Result<Exit, Refusal> {
     let surroundings = Surroundings::new(&options.file, &options.printed, shared)?;
     let pipeline = surroundings.pipeline.clone();
-    let given = inputs::read(&pipeline, options.inputs_file.as_deref(), &options.inputs).map_err(Refusal::usage)?;
+    let mut given = inputs::read(&pipeline, options.inputs_file.as_deref(), &options.inputs).map_err(Refusal::usage)?;
+    inputs::ask(&pipeline, &mut given);
     let given = check_inputs(&pipeline, given).map_err(|problems| Refusal(Exit::Usage, problems))?;
     let channel = channel(&pipeline, options.channel.as_deref())?;
     let now = options.now.as_deref().map(time).transpose()?;
@@ -70,7 +72,8 @@ fn try_run(options: &RunOptions, shared: &Shared) -> Result<Exit, Refusal> {
     let person = surroundings.runtime.block_on(find_person(&pipeline, &given, &*ports.database));
     let person = person.map_err(|line| Refusal::usage(visible(&line)))?;
     let id = environment::run_id();
-    let limits = world::limits(options.deadline.as_deref(), options.max_cost_usd).map_err(Refusal::usage)?;
+    let flags = world::limits(options.deadline.as_deref(), options.max_cost_usd).map_err(Refusal::usage)?;
+    let limits = settings::narrowest(&flags, &surroundings.settled.limits);
     surroundings.know_prices(&limits)?;
     let start = RunStart {
         pipeline: pipeline.name.value.clone(),
@@ -119,7 +122,8 @@ fn try_resume(id: &str, printed: &OutputOptions, shared: &Shared) -> Result<Exit
     let last = events.last().unwrap_or(first);
     let away = (now.wall - last.time).num_milliseconds().max(0) as u64;
     let plan = Arc::new(surroundings.checked.plan.clone());
-    let limits = Limits { max_cost_usd: start.max_cost_usd, ..Limits::default() };
+    let of_run = Limits { max_cost_usd: start.max_cost_usd, ..Limits::default() };
+    let limits = settings::narrowest(&of_run, &surroundings.settled.limits);
     let run = Run::resumed(found.as_str(), plan, surroundings.options(limits), now, &events);
     let run = run.map_err(|why| Refusal(Exit::Failed, vec![format!("run {found} cannot go on: {why}")]))?;
     surroundings.carry_on(run, Begin::Resume(away), events, store, lock)
@@ -134,8 +138,10 @@ struct Surroundings<'a> {
     pipeline: Arc<Pipeline>,
     env: BTreeMap<String, Secret>,
     default_model: Option<Model>,
+    settled: Settled,
     scripted: bool,
     ports: Ports,
+    progress: Progress,
     runtime: tokio::runtime::Runtime,
 }
 
@@ -154,12 +160,18 @@ impl<'a> Surroundings<'a> {
         };
         let env = environment::variables(shared.env_file.as_deref()).map_err(Refusal::usage)?;
         let default_model = world::default_model(&env).map_err(Refusal::usage)?;
-        let scripted = is_scripted(&pipeline, default_model.is_some());
+        let settled = settings::read(&project, shared).map_err(|told| Refusal(Exit::Findings, vec![told]))?;
+        let scripted = is_scripted(&pipeline, default_model.is_some(), settled.model.as_ref());
         let printer: Arc<dyn Printer> = if printed.json || events_on_stdout { Arc::new(Silent) } else { Arc::new(Stdout::default()) };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|e| Refusal(Exit::Internal, vec![format!("flow cannot start: {e}")]))?;
-        let ports = world::ports(printer, &project);
-        Ok(Surroundings { printed, shared, project, checked, pipeline, env, default_model, scripted, ports, runtime })
+        let mut ports = world::ports(printer, &project);
+        let is_shown = !shared.quiet && !shared.no_progress;
+        let progress = if is_shown { Progress::on(shared.verbose, ports.clock.clone()) } else { Progress::off() };
+        if !events_on_stdout {
+            ports.printer = progress.beside(ports.printer);
+        }
+        Ok(Surroundings { printed, shared, project, checked, pipeline, env, default_model, settled, scripted, ports, progress, runtime })
     }
 
     /// A bound on money needs the price of every model that may be asked.
@@ -169,9 +181,11 @@ impl<'a> Surroundings<'a> {
             return Ok(());
         }
         let own = self.pipeline.models.iter().filter(|(name, _)| self.default_model.is_none() || *name != "default");
-        let unpriced = own.filter(|(_, model)| model.price.is_none() && !matches!(model.provider, Provider::Scripted(_)));
+        let unpriced = own.filter(|(_, model)| is_unpriced(model));
         let replaced = self.default_model.as_ref().map(|_| "default (from FLOW_MODEL)");
-        match unpriced.map(|(name, _)| name.as_str()).chain(replaced).next() {
+        let is_asked = replaced.is_none() && !self.pipeline.models.contains_key("default");
+        let of_settings = self.settled.model.as_ref().filter(|model| is_asked && is_unpriced(model)).map(|_| "default (from the settings)");
+        match unpriced.map(|(name, _)| name.as_str()).chain(replaced).chain(of_settings).next() {
             Some(name) => Err(Refusal::usage(format!("a bound on money cannot be held: model {name} has no price"))),
             None => Ok(()),
         }
@@ -187,6 +201,8 @@ impl<'a> Surroundings<'a> {
             secrets: self.secrets(),
             env: self.env.clone(),
             default_model: self.default_model.clone(),
+            settings_model: self.settled.model.clone(),
+            user_policy: self.settled.policy.clone(),
             replies: None,
             mocks: Mocks::default(),
             written: Box::new(WrittenRules),
@@ -204,8 +220,7 @@ impl<'a> Surroundings<'a> {
         let sends = steps.into_iter().flatten().any(|step| sends_to_stdout(&step.kind));
         let secrets = self.secrets();
         let mut journal = Journal::new(Box::new(store));
-        let progress = Progress { is_on: !shared.quiet && !shared.no_progress, is_verbose: shared.verbose };
-        let mut events = EventLines::open(self.printed.events.as_deref())?;
+        let mut events = EventLines::open(self.printed)?;
         let mut mask = Mask::new(secrets.values().map(Secret::reveal));
         before.iter().for_each(|event| mask.take(event));
         let mut seen = before;
@@ -214,7 +229,7 @@ impl<'a> Surroundings<'a> {
             let signals = tokio::spawn(listen(sender));
             let mut watch = |event: &Event| {
                 mask.take(event);
-                progress.show(event, mask.redactor());
+                self.progress.show(event, mask.redactor());
                 events.write(event, mask.redactor());
                 seen.push(event.clone());
             };
@@ -222,6 +237,7 @@ impl<'a> Surroundings<'a> {
             signals.abort();
             ended
         });
+        drop(self.progress);
         self.runtime.shutdown_timeout(std::time::Duration::from_millis(100));
         match ended.map_err(|e| Refusal(Exit::Failed, vec![e.to_string()]))? {
             Some(end) => finish(self.printed, shared, &end, &seen, sends),
@@ -309,9 +325,15 @@ fn sends_to_stdout(kind: &StepKind) -> bool {
     }
 }
 
+fn is_unpriced(model: &Model) -> bool {
+    model.price.is_none() && !matches!(model.provider, Provider::Scripted(_))
+}
+
 /// Whether any model that may be asked is scripted.
-fn is_scripted(pipeline: &Pipeline, default_replaced: bool) -> bool {
-    pipeline.models.iter().any(|(name, model)| matches!(model.provider, Provider::Scripted(_)) && !(default_replaced && name == "default"))
+fn is_scripted(pipeline: &Pipeline, default_replaced: bool, of_settings: Option<&Model>) -> bool {
+    let own = pipeline.models.iter().filter(|(name, _)| !(default_replaced && *name == "default")).map(|(_, model)| model);
+    let of_settings = of_settings.filter(|_| !default_replaced && !pipeline.models.contains_key("default"));
+    own.chain(of_settings).any(|model| matches!(model.provider, Provider::Scripted(_)))
 }
 
 /// Ctrl-C and SIGTERM: the first ends the run, the second ends the program at once.
@@ -335,24 +357,28 @@ async fn listen(sender: tokio::sync::mpsc::UnboundedSender<String>) {
     }
 }
 
-/// `--events`: one JSON object a line, texts of prompts and replies left out.
-struct EventLines(Option<Box<dyn Write>>);
+/// `--events`: one JSON object a line; texts of prompts and replies are left out, or masked with `--events-content`.
+struct EventLines {
+    out: Option<Box<dyn Write>>,
+    with_content: bool,
+}
 
 impl EventLines {
-    fn open(path: Option<&Path>) -> Result<EventLines, Refusal> {
-        Ok(EventLines(match path {
+    fn open(printed: &OutputOptions) -> Result<EventLines, Refusal> {
+        let out: Option<Box<dyn Write>> = match printed.events.as_deref() {
             None => None,
             Some(path) if path == Path::new("-") => Some(Box::new(std::io::stdout())),
             Some(path) => {
                 let file = std::fs::File::create(path).map_err(|e| Refusal::usage(format!("cannot write {}: {e}", path.display())))?;
                 Some(Box::new(std::io::BufWriter::new(file)))
             }
-        }))
+        };
+        Ok(EventLines { out, with_content: printed.events_content })
     }
 
     fn write(&mut self, event: &Event, redactor: &Redactor) {
-        if let Some(out) = &mut self.0 {
-            let line = crate::journal::public_line(event, redactor);
+        if let Some(out) = &mut self.out {
+            let line = crate::journal::public_line(event, redactor, self.with_content);
             let _ = writeln!(out, "{line}").and_then(|()| out.flush());
         }
     }

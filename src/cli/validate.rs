@@ -1,13 +1,15 @@
 //! `flow validate`.
 
+use std::collections::BTreeSet;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use super::arguments::{Format, Shared, ValidateOptions};
 use super::{Exit, project};
 use crate::adapter::files::{DiskFiles, yaml_files};
-use crate::check::check_file;
-use crate::diagnostic::{Diagnostic, Severity};
+use crate::check::{Several, check_file};
+use crate::diagnostic::Severity;
+use crate::load::{SettingsOf, load_settings};
 use crate::port::{FileProblem, Files};
 use crate::report::{self, Findings};
 
@@ -28,45 +30,59 @@ pub(super) fn run(options: &ValidateOptions, shared: &Shared) -> Exit {
             return Exit::Usage;
         }
     };
-    let mut worst = Exit::Ok;
-    let mut out = String::new();
-    let mut summaries = vec![];
+    let mut several = Several::default();
+    let mut seen = BTreeSet::new();
     for path in &paths {
+        if let Some(of) = settings_of(path) {
+            add_settings(path, of, &mut several, &mut seen);
+            continue;
+        }
         let project = project::project(path, shared);
-        let checked = check_file(path, &project, &input);
-        let mut shown: Vec<Diagnostic> = checked.diagnostics.clone();
-        if options.no_ignore {
-            shown.extend(checked.hidden.iter().map(|h| h.diagnostic.clone()));
-            crate::diagnostic::sort(&mut shown);
-        }
-        if !shared.verbose && format == Format::Human {
-            shown.retain(|d| d.severity() != Severity::Info);
-        }
-        let findings = Findings { hidden: &checked.hidden, ..Findings::new(&checked.loaded.sources, &shown) };
-        let counts = findings.counts();
-        if counts.errors > 0 || (options.deny_warnings && counts.warnings > 0) {
-            worst = Exit::Findings;
-        }
-        out.push_str(&match format {
+        add_settings(&relative(vec![project.join("flow.toml")]).remove(0), SettingsOf::Project, &mut several, &mut seen);
+        several.add(&check_file(path, &project, &input));
+    }
+    let mut shown = std::mem::take(&mut several.diagnostics);
+    if options.no_ignore {
+        shown.extend(several.hidden.iter().map(|h| h.diagnostic.clone()));
+        crate::diagnostic::sort(&mut shown);
+    }
+    if !shared.verbose && format == Format::Human {
+        shown.retain(|d| d.severity() != Severity::Info);
+    }
+    let findings = Findings { hidden: &several.hidden, ..Findings::new(&several.sources, &shown) };
+    let counts = findings.counts();
+    print!(
+        "{}",
+        match format {
             Format::Human => report::human(&findings, colour(shared)),
             Format::Json => report::json(&findings),
             Format::Jsonl => report::jsonl(&findings),
             Format::Sarif => report::sarif(&findings),
             Format::Github => report::github(&findings),
             Format::Junit => report::junit(&findings),
-        });
-        if !out.is_empty() && !out.ends_with('\n') {
-            out.push('\n');
         }
-        summaries.push(format!("{}: {}", path.display(), report::summary(&findings)));
-    }
-    print!("{out}");
+    );
     if !shared.quiet {
-        for summary in summaries {
-            eprintln!("{summary}");
-        }
+        eprintln!("{}", report::summary(&findings));
     }
-    worst
+    if counts.errors > 0 || (options.deny_warnings && counts.warnings > 0) { Exit::Findings } else { Exit::Ok }
+}
+
+/// Whose settings a path holds, if it is a file of settings.
+fn settings_of(path: &Path) -> Option<SettingsOf> {
+    match path.file_name()?.to_str()? {
+        "flow.toml" => Some(SettingsOf::Project),
+        "config.toml" => Some(SettingsOf::User),
+        _ => None,
+    }
+}
+
+fn add_settings(path: &Path, of: SettingsOf, several: &mut Several, seen: &mut BTreeSet<PathBuf>) {
+    if seen.insert(path.to_path_buf())
+        && let Some(found) = load_settings(path, of, &DiskFiles)
+    {
+        several.add_found(&found.sources, &found.diagnostics, &[]);
+    }
 }
 
 fn default_format() -> Format {

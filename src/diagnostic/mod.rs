@@ -32,6 +32,8 @@ pub struct Diagnostic {
     pub help: Vec<String>,
     /// An edit that mends it.
     pub fix: Option<Fix>,
+    /// The project counts this code as an error (`lint.deny` of `flow.toml`).
+    pub is_denied: bool,
 }
 
 /// Edits that mend a finding.
@@ -46,7 +48,7 @@ pub struct Fix {
 impl Diagnostic {
     /// A finding without help.
     pub fn new(code: Code, span: Span, message: impl Into<String>) -> Diagnostic {
-        Diagnostic { code, message: message.into(), span, related: vec![], help: vec![], fix: None }
+        Diagnostic { code, message: message.into(), span, related: vec![], help: vec![], fix: None, is_denied: false }
     }
 
     /// Adds a line of help; it starts with a verb.
@@ -75,7 +77,7 @@ impl Diagnostic {
 
     /// How grave it is.
     pub fn severity(&self) -> Severity {
-        self.code.severity()
+        if self.is_denied { Severity::Error } else { self.code.severity() }
     }
 }
 

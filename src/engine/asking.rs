@@ -263,14 +263,19 @@ impl Run {
         self.send(at, brief, Turn::Repair(text))
     }
 
+    /// A model by name: `default` is that of the variables, else of the file, else of the settings.
+    pub(super) fn model(&self, at: NodeRef, name: &str) -> Option<&Model> {
+        let of_file = self.planned_of(at).pipeline.models.get(name);
+        match name {
+            "default" => self.options.default_model.as_ref().or(of_file).or(self.options.settings_model.as_ref()),
+            _ => of_file,
+        }
+    }
+
     /// The model of a brief and those tried after it, by name.
     fn models(&self, at: NodeRef, brief: &Brief) -> Vec<(String, Model)> {
         let name = brief.model.clone().unwrap_or_else(|| "default".to_string());
-        let models = &self.planned_of(at).pipeline.models;
-        let find = |name: &str| match (&self.options.default_model, name) {
-            (Some(model), "default") => Some(model.clone()),
-            _ => models.get(name).cloned(),
-        };
+        let find = |name: &str| self.model(at, name).cloned();
         let mut chain = vec![];
         if let Some(first) = find(&name) {
             let fallback = first.fallback.clone();

@@ -74,9 +74,8 @@ impl Run {
     /// What a call cost, if its model has a price.
     pub(super) fn priced(&self, at: NodeRef, usage: Usage) -> Usage {
         let Work::Asking(asking) = &self.state.node(at).work else { return usage };
-        let file = self.planned_of(at).pipeline.models.get(&asking.model);
-        let model = self.options.default_model.as_ref().filter(|_| asking.model == "default").or(file);
-        let cost = model
+        let cost = self
+            .model(at, &asking.model)
             .and_then(|m| m.price)
             .map(|price| (usage.input_tokens as f64 * price.input + usage.output_tokens as f64 * price.output) / 1e6);
         Usage { cost_usd: cost, ..usage }

@@ -74,7 +74,7 @@ impl Run {
         Ok(())
     }
 
-    /// The policies in force for a step, from the inside out: of the agent, of its file, and of the files and agents that called it.
+    /// The policies in force for a step, from the inside out: of the agent, of its file, of the files and agents that called it, and of the user.
     pub(super) fn policies(&self, at: NodeRef, agent: Option<&str>) -> Vec<(&str, &Policy)> {
         let mut found = vec![];
         let mut agent = agent.map(str::to_owned);
@@ -89,6 +89,7 @@ impl Run {
                 _ => None,
             });
         }
+        found.extend(self.options.user_policy.as_ref().map(|policy| ("user", policy)));
         found
     }
 

@@ -31,6 +31,10 @@ pub struct Options {
     pub env: BTreeMap<String, Secret>,
     /// Replaces the model called `default` (`FLOW_MODEL…`).
     pub default_model: Option<crate::model::Model>,
+    /// The model called `default` of a file that has none.
+    pub settings_model: Option<crate::model::Model>,
+    /// What the user allows at most, whatever files say.
+    pub user_policy: Option<crate::model::Policy>,
     /// Scripted replies that stand in for every model: of a test.
     pub replies: Option<Arc<Replies>>,
     /// Outputs of steps and tools that are not run: of a test.

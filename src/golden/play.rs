@@ -138,6 +138,8 @@ fn options(case: &TestCase) -> Options {
         secrets: Default::default(),
         env: Default::default(),
         default_model: None,
+        settings_model: None,
+        user_policy: None,
         replies: Some(Arc::new(Replies { by_step: case.replies.iter().map(|(step, set)| (step.clone(), set.clone())).collect() })),
         mocks: Mocks { by_name: case.mocks.iter().map(|(name, mock)| (name.clone(), mock.value.clone())).collect(), refuses_effects: true },
         written: Box::new(WrittenRules),

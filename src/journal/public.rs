@@ -11,9 +11,13 @@ const CONTENT: [&str; 14] = [
     "verdicts",
 ];
 
-/// One event as a JSON object on one line, without contents; what is told of a failure is masked.
-pub fn public_line(event: &Event, redactor: &Redactor) -> String {
+/// One event as a JSON object on one line; what is told of a failure is masked. Texts of people, models and tools are left out, or
+/// `with_content`, masked.
+pub fn public_line(event: &Event, redactor: &Redactor, with_content: bool) -> String {
     let mut value = serde_json::to_value(event).unwrap_or(Value::Null);
+    if with_content {
+        return masked_line(value, redactor);
+    }
     if let Value::Object(fields) = &mut value {
         for name in CONTENT {
             fields.remove(name);
@@ -28,6 +32,19 @@ pub fn public_line(event: &Event, redactor: &Redactor) -> String {
         }
         if let Some(Value::Array(failed)) = fields.get_mut("failed") {
             failed.iter_mut().for_each(|v| *v = v["id"].take());
+        }
+    }
+    value.to_string()
+}
+
+/// Everything is there, masked; only what names the event and its place stays as it is.
+fn masked_line(mut value: Value, redactor: &Redactor) -> String {
+    const PLAIN: [&str; 8] = ["v", "seq", "time", "at_ms", "run", "type", "step", "call"];
+    if let Value::Object(fields) = &mut value {
+        for (name, field) in fields.iter_mut().filter(|(name, _)| !PLAIN.contains(&name.as_str())) {
+            if name != "hash" {
+                *field = redactor.redact_value(field);
+            }
         }
     }
     value.to_string()

@@ -16,12 +16,12 @@ use std::path::{Path, PathBuf};
 
 use crate::diagnostic::{self, Code, Diagnostic};
 use crate::lower::{self, FileKind};
-use crate::model::{Channel, Program, StyleGuide, TestFile};
+use crate::model::{Channel, Program, Settings, StyleGuide, TestFile};
 use crate::port::Files;
 use crate::source::{FileId, Sources, Span, Spanned};
 use world::Loader;
 
-pub use paths::project_of;
+pub use paths::{project_of, real};
 pub use written::WrittenRules;
 
 /// Everything one file brings in, as far as it could be read.
@@ -83,6 +83,49 @@ pub fn load(path: &Path, project: &Path, files: &dyn Files) -> Loaded {
         cut_off: loader.cut_off,
         sources: loader.sources,
     }
+}
+
+/// A file of settings that was read.
+#[derive(Debug, Clone, Default)]
+pub struct LoadedSettings {
+    /// What it says.
+    pub settings: Settings,
+    /// The file, and those it names.
+    pub sources: Sources,
+    /// What is wrong, sorted.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// Whose settings a file holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SettingsOf {
+    /// `flow.toml`.
+    Project,
+    /// The user's own file.
+    User,
+}
+
+/// Reads a file of settings. `None`: there is none.
+pub fn load_settings(path: &Path, of: SettingsOf, files: &dyn Files) -> Option<LoadedSettings> {
+    if !files.exists(path) {
+        return None;
+    }
+    let mut loader = Loader::new(files, path, path.parent().unwrap_or(Path::new("")));
+    let file = match loader.read(path) {
+        Ok(file) => file,
+        Err(problem) => {
+            let file = loader.sources.add(paths::shown(path), "");
+            let message = format!("cannot read \"{}\": {problem}", paths::shown(path));
+            let found = Diagnostic::new(Code::MissingFile, Span::file_start(file), message).help("correct the file, or remove it");
+            return Some(LoadedSettings { sources: loader.sources, diagnostics: vec![found], settings: Settings::default() });
+        }
+    };
+    let settings = loader.lowering(file, |tree, world, found| match of {
+        SettingsOf::Project => lower::project_settings(tree, file, world, found),
+        SettingsOf::User => lower::user_settings(tree, file, world, found),
+    });
+    diagnostic::sort(&mut loader.diagnostics);
+    Some(LoadedSettings { settings, sources: loader.sources, diagnostics: loader.diagnostics })
 }
 
 /// The file that was asked for.

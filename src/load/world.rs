@@ -117,7 +117,9 @@ impl<'f> Loader<'f> {
             return tree.clone();
         }
         let mut found = vec![];
-        let tree = Arc::new(syntax::parse(file, self.sources.file(file), &mut found));
+        let is_toml = self.path_of(file).extension().is_some_and(|ending| ending == "toml");
+        let parse = if is_toml { syntax::parse_toml } else { syntax::parse };
+        let tree = Arc::new(parse(file, self.sources.file(file), &mut found));
         if found.iter().any(|diagnostic| matches!(diagnostic.code, Code::YamlSyntax | Code::TooLarge)) {
             self.cut_off.push(file);
         }

@@ -9,6 +9,7 @@ mod fields;
 mod gate;
 mod phrase;
 mod pipeline;
+mod settings;
 mod step;
 mod testing;
 mod text;
@@ -22,6 +23,7 @@ pub use fields::{Field, FieldKind, Shape};
 pub use gate::{Check, Criterion, GateStep, Judging, MarkdownRule, OnJudgeError, Scorecard, ScorecardRef};
 pub use phrase::{contains_phrase, phrase_words};
 pub use pipeline::{Data, DataKind, Limits, Outputs, Person, PersonSource, Pipeline, PipelineId, Policy, Program, SqlEngine};
+pub use settings::{Lint, LintPath, Settings};
 pub use step::{
     AgentStep, Backoff, CallStep, Case, FailureKind, ForEach, FormatStep, HttpStep, OnFailure, ReadStep, Retry, RouteStep, SendStep,
     SqlStep, Step, StepKind, StopStep, ToolStep,

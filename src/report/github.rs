@@ -7,7 +7,7 @@ use crate::diagnostic::{Severity, visible};
 /// One line for each finding: `::error file=…,line=…,col=…,title=F101::text`.
 pub fn github(findings: &Findings<'_>) -> String {
     let line = |d: &crate::diagnostic::Diagnostic| {
-        let command = match findings.severity(d) {
+        let command = match d.severity() {
             Severity::Error => "error",
             Severity::Warning => "warning",
             Severity::Info => "notice",

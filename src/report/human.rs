@@ -16,7 +16,7 @@ pub fn human(findings: &Findings<'_>, colour: bool) -> String {
 }
 
 fn one(findings: &Findings<'_>, diagnostic: &Diagnostic, renderer: &Renderer) -> String {
-    let level = match findings.severity(diagnostic) {
+    let level = match diagnostic.severity() {
         Severity::Error => Level::ERROR,
         Severity::Warning => Level::WARNING,
         Severity::Info => Level::INFO,

@@ -40,7 +40,7 @@ fn finding(findings: &Findings<'_>, diagnostic: &Diagnostic) -> Value {
     let mut value = json!({
         "code": diagnostic.code.id(),
         "name": diagnostic.code.name(),
-        "severity": findings.severity(diagnostic).word(),
+        "severity": diagnostic.severity().word(),
         "message": diagnostic.message,
     });
     add(&mut value, place(sources, diagnostic.span));

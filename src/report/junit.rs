@@ -22,7 +22,7 @@ pub fn junit(findings: &Findings<'_>) -> String {
 
 fn suite(findings: &Findings<'_>, file: FileId, name: &str) -> (String, usize) {
     let of_file = || findings.shown.iter().filter(|d| d.span.file == file);
-    let (errors, others): (Vec<_>, Vec<_>) = of_file().partition(|d| findings.severity(d) == Severity::Error);
+    let (errors, others): (Vec<_>, Vec<_>) = of_file().partition(|d| d.severity() == Severity::Error);
     let name = xml(name);
     let mut text = format!("  <testsuite name=\"{name}\" tests=\"{}\" failures=\"{}\" errors=\"0\">\n", errors.len().max(1), errors.len());
     if errors.is_empty() {
@@ -42,7 +42,7 @@ fn suite(findings: &Findings<'_>, file: FileId, name: &str) -> (String, usize) {
         ));
     }
     if !others.is_empty() {
-        let lines: Vec<String> = others.iter().map(|d| xml(&format!("{} {}", findings.severity(d).word(), line(findings, d)))).collect();
+        let lines: Vec<String> = others.iter().map(|d| xml(&format!("{} {}", d.severity().word(), line(findings, d)))).collect();
         text.push_str(&format!("    <system-out>{}</system-out>\n", lines.join("\n")));
     }
     text.push_str("  </testsuite>\n");

@@ -2,12 +2,14 @@ use serde_json::{Value, json};
 
 use super::tests::example;
 use super::*;
+use crate::diagnostic::Code;
 use crate::source::Span;
 
 #[test]
 fn json_is_one_object_and_jsonl_one_finding_a_line() {
-    let (sources, found) = example();
-    let findings = Findings { denied: &[Code::YamlTrap], ..Findings::new(&sources, &found) };
+    let (sources, mut found) = example();
+    found.iter_mut().for_each(|found| found.is_denied = found.code == Code::YamlTrap);
+    let findings = Findings::new(&sources, &found);
     let whole: Value = serde_json::from_str(&json(&findings)).unwrap();
     assert_eq!((&whole["version"], &whole["files"], &whole["errors"], &whole["warnings"]), (&json!(1), &json!(3), &json!(2), &json!(1)));
     let lines: Vec<Value> = jsonl(&findings).lines().map(|line| serde_json::from_str(line).unwrap()).collect();

@@ -21,7 +21,7 @@ pub use pages::page;
 pub use record::record;
 pub use sarif::sarif;
 
-use crate::diagnostic::{Code, Diagnostic, Severity, Suppressed};
+use crate::diagnostic::{Diagnostic, Severity, Suppressed};
 use crate::source::Sources;
 
 /// What a check found, for drawing. Nothing is left out or sorted here.
@@ -33,8 +33,6 @@ pub struct Findings<'a> {
     pub shown: &'a [Diagnostic],
     /// Findings an author hid; only `sarif` names them.
     pub hidden: &'a [Suppressed],
-    /// Codes the project takes as errors (`[lint] deny`).
-    pub denied: &'a [Code],
 }
 
 /// How many findings there are of each kind.
@@ -51,19 +49,14 @@ pub struct Counts {
 }
 
 impl<'a> Findings<'a> {
-    /// Findings to show; nothing hidden, nothing denied.
+    /// Findings to show; nothing hidden.
     pub fn new(sources: &'a Sources, shown: &'a [Diagnostic]) -> Findings<'a> {
-        Findings { sources, shown, hidden: &[], denied: &[] }
-    }
-
-    /// How grave a finding is in this project.
-    pub fn severity(&self, diagnostic: &Diagnostic) -> Severity {
-        if self.denied.contains(&diagnostic.code) { Severity::Error } else { diagnostic.severity() }
+        Findings { sources, shown, hidden: &[] }
     }
 
     /// Counts the findings shown.
     pub fn counts(&self) -> Counts {
-        let of = |severity| self.shown.iter().filter(|d| self.severity(d) == severity).count();
+        let of = |severity| self.shown.iter().filter(|d| d.severity() == severity).count();
         Counts {
             files: self.sources.files().count(),
             errors: of(Severity::Error),

@@ -35,7 +35,8 @@ pub fn sarif(findings: &Findings<'_>) -> String {
 }
 
 fn rule(findings: &Findings<'_>, code: Code) -> Value {
-    let severity = if findings.denied.contains(&code) { Severity::Error } else { code.severity() };
+    let is_denied = findings.shown.iter().any(|found| found.code == code && found.is_denied);
+    let severity = if is_denied { Severity::Error } else { code.severity() };
     json!({
         "id": code.id(),
         "name": code.name(),
@@ -66,7 +67,7 @@ fn result(findings: &Findings<'_>, d: &Diagnostic, codes: &[Code], suppressions:
     json!({
         "ruleId": d.code.id(),
         "ruleIndex": codes.iter().position(|code| *code == d.code),
-        "level": level(findings.severity(d)),
+        "level": level(d.severity()),
         "message": { "text": text },
         "locations": [{ "physicalLocation": location(sources, d.span) }],
         "relatedLocations": related,

@@ -1,6 +1,6 @@
 //! YAML text → a tree with a span on every key and value. Never fails: it gives the tree it could read, and diagnostics.
 //!
-//! The parser is `granit-parser`, which nothing else names. Around it stand: `hidden` (before it), `build` with `keys`,
+//! Files of settings are TOML: `toml` makes the same tree of them. The parser is `granit-parser`, which nothing else names. Around it stand: `hidden` (before it), `build` with `keys`,
 //! `scalar`, `offsets`, `traps` and `braces` (its events → the tree), `mistakes` (its errors → plain words), `comments`.
 //!
 //! How to add a check of the text itself (not of the language): a file here, called from [`parse`] or from the place in
@@ -18,10 +18,12 @@ mod offsets;
 mod scalar;
 #[cfg(test)]
 mod tests;
+mod toml;
 mod traps;
 mod tree;
 
 pub use comments::suppressions;
+pub use toml::parse_toml;
 pub use tree::{Key, Map, Node, NodeKind, Scalar, Style};
 
 use crate::diagnostic::{Code, Diagnostic};

@@ -4,6 +4,7 @@
 
 mod agents;
 mod check;
+mod events;
 mod golden;
 mod growth;
 mod markdown;
@@ -13,6 +14,8 @@ mod readme;
 mod real_model;
 mod recovery;
 mod reference_systems;
+mod settings;
 mod sql_engines;
+mod terminal;
 mod tidy;
 mod timesheet_data;

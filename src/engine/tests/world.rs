@@ -29,6 +29,8 @@ pub(super) fn options() -> Options {
         secrets: BTreeMap::new(),
         env: BTreeMap::new(),
         default_model: None,
+        settings_model: None,
+        user_policy: None,
         replies: None,
         mocks: Mocks::default(),
         written: Box::new(NoWritten),

@@ -1,15 +1,22 @@
 //! One call from a path to everything that can be said about the file: load, plan, rules, suppressions. `run`, `validate`, `test`, `fix`
-//! and the editor all ask this.
+//! and the editor all ask this; `several` puts what was found in many files together for one report.
+//!
+//! How to add a stage: its call in [`check_file`], behind the ones whose results it needs.
 
+mod several;
+
+use std::collections::BTreeMap;
 use std::path::Path;
 
-use crate::diagnostic::{self, Code, Diagnostic, Severity, Suppressed};
-use crate::load::{self, Loaded};
+use crate::diagnostic::{self, Code, Diagnostic, Judged, Severity, Suppressed};
+use crate::load::{self, Loaded, SettingsOf};
+use crate::model::Lint;
 use crate::plan::{self, Plan};
 use crate::port::Files;
 use crate::rules;
-use crate::source::Sources;
+use crate::source::{Sources, Spanned};
 use crate::syntax;
+pub use several::Several;
 
 /// A file that was checked.
 #[derive(Debug, Clone)]
@@ -75,8 +82,44 @@ pub fn check_file(path: &Path, project: &Path, files: &dyn Files) -> Checked {
             suppressions.extend(syntax::suppressions(id, file, &mut found));
         }
     }
-    let judged = diagnostic::suppress(&loaded.sources, &suppressions, found);
+    let mut judged = diagnostic::suppress(&loaded.sources, &suppressions, found);
+    let of_project = load::load_settings(&project.join("flow.toml"), SettingsOf::Project, files);
+    if let Some(lint) = of_project.map(|found| found.settings.lint).filter(|lint| *lint != Lint::default()) {
+        apply(&lint, &mut judged, &loaded.sources, project, files);
+    }
     Checked { loaded, plan, diagnostics: judged.shown, hidden: judged.hidden }
+}
+
+/// Judges findings as the project wants it: `lint.paths` hides, `lint.deny` makes errors.
+fn apply(lint: &Lint, judged: &mut Judged, sources: &Sources, project: &Path, files: &dyn Files) {
+    let project = load::real(project, files);
+    let patterns = lint.paths.iter().filter_map(|path| {
+        let matcher = globset::GlobBuilder::new(&path.pattern.value).literal_separator(true).build().ok()?.compile_matcher();
+        Some((matcher, path))
+    });
+    let patterns: Vec<_> = patterns.collect();
+    let place = |id| {
+        let real = load::real(Path::new(&sources.file(id).name), files);
+        real.strip_prefix(&project).map(Path::to_path_buf).unwrap_or(real)
+    };
+    let places: BTreeMap<_, _> = judged.shown.iter().map(|found| (found.span.file, place(found.span.file))).collect();
+    let has = |codes: &[Spanned<String>], code: Code| codes.iter().any(|written| written.value == code.id());
+    for mut found in std::mem::take(&mut judged.shown) {
+        let path = places.get(&found.span.file);
+        let hiding = patterns.iter().find(|(matcher, path_lint)| {
+            found.code.is_suppressible() && has(&path_lint.ignore, found.code) && path.is_some_and(|path| matcher.is_match(path))
+        });
+        match hiding {
+            Some((_, by)) => {
+                let reason = format!("flow.toml leaves it out for {}", by.pattern.value);
+                judged.hidden.push(Suppressed { diagnostic: found, reason });
+            }
+            None => {
+                found.is_denied = has(&lint.deny, found.code);
+                judged.shown.push(found);
+            }
+        }
+    }
 }
 
 /// What could not be read, so that nothing is said to be missing, unused or unknown that may stand there.

@@ -1,0 +1,88 @@
+//! What was found in several files, put together for one report.
+
+use std::collections::HashMap;
+
+use super::Checked;
+use crate::diagnostic::{self, Diagnostic, Suppressed};
+use crate::source::{FileId, Sources, Span};
+
+/// Files that were checked one by one. What two of them bring in is there once, and so is what is wrong with it.
+#[derive(Debug, Clone, Default)]
+pub struct Several {
+    /// All files that were read.
+    pub sources: Sources,
+    /// What was found, sorted.
+    pub diagnostics: Vec<Diagnostic>,
+    /// What an author has hidden.
+    pub hidden: Vec<Suppressed>,
+    by_name: HashMap<String, FileId>,
+}
+
+impl Several {
+    /// Adds a file that was checked.
+    pub fn add(&mut self, checked: &Checked) {
+        self.add_found(&checked.loaded.sources, &checked.diagnostics, &checked.hidden);
+    }
+
+    /// Adds what was found in some files.
+    pub fn add_found(&mut self, sources: &Sources, diagnostics: &[Diagnostic], hidden: &[Suppressed]) {
+        let ids: Vec<FileId> = sources
+            .files()
+            .map(|(_, file)| {
+                let known = self.by_name.get(&file.name).filter(|id| self.sources.file(**id).text == file.text);
+                known.copied().unwrap_or_else(|| {
+                    let id = self.sources.add(file.name.clone(), file.text.clone());
+                    self.by_name.insert(file.name.clone(), id);
+                    id
+                })
+            })
+            .collect();
+        self.diagnostics.extend(diagnostics.iter().map(|found| moved(found, &ids)));
+        for Suppressed { diagnostic, reason } in hidden {
+            let hidden = Suppressed { diagnostic: moved(diagnostic, &ids), reason: reason.clone() };
+            if !self.hidden.contains(&hidden) {
+                self.hidden.push(hidden);
+            }
+        }
+        diagnostic::sort(&mut self.diagnostics);
+    }
+}
+
+/// The same finding, its places in the files of another list.
+fn moved(found: &Diagnostic, ids: &[FileId]) -> Diagnostic {
+    let mut found = found.clone();
+    let place = |span: &mut Span| {
+        if let Some(id) = ids.get(span.file.0 as usize) {
+            span.file = *id;
+        }
+    };
+    place(&mut found.span);
+    found.related.iter_mut().for_each(|(span, _)| place(span));
+    found.fix.iter_mut().flat_map(|fix| &mut fix.edits).for_each(|(span, _)| place(span));
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diagnostic::Code;
+
+    #[test]
+    fn a_file_and_a_finding_that_two_bring_in_are_there_once() {
+        let mut several = Several::default();
+        for own in ["a.yaml", "b.yaml"] {
+            let mut sources = Sources::default();
+            let file = sources.add(own, "flow: 1\n");
+            let shared = sources.add("team.yaml", "agents: x\n");
+            let of_own = Diagnostic::new(Code::MissingKey, Span::new(file, 0, 4), "found").related(Span::new(shared, 0, 1), "here");
+            let of_shared = Diagnostic::new(Code::WrongType, Span::new(shared, 8, 9), "found");
+            several.add_found(&sources, &[of_own, of_shared], &[]);
+        }
+        let names: Vec<&str> = several.sources.files().map(|(_, file)| file.name.as_str()).collect();
+        assert_eq!(names, ["a.yaml", "team.yaml", "b.yaml"]);
+        let places: Vec<(&str, u32)> =
+            several.diagnostics.iter().map(|d| (several.sources.file(d.span.file).name.as_str(), d.span.start)).collect();
+        assert_eq!(places, [("a.yaml", 0), ("team.yaml", 8), ("b.yaml", 0)]);
+        assert_eq!(several.sources.file(several.diagnostics[2].related[0].0.file).name, "team.yaml");
+    }
+}

@@ -1,0 +1,30 @@
+//! Keys of the project's `flow.toml` and of the user's own settings.
+
+use super::Takes::{Fixed, Keys, List, Named};
+use super::{Key, LIMITS, MODEL, POLICY, Place, key};
+
+const MODELS: Key = key!("models", Keys(&SETTINGS_MODELS), "the model called default, for files that have none");
+const SMALLEST: Key = key!("limits", Keys(&LIMITS), "bounds of every run; the smallest of flags, file and settings counts");
+
+/// The project's `flow.toml`.
+pub static PROJECT_SETTINGS: Place =
+    Place { name: "flow.toml", keys: &[MODELS, SMALLEST, key!("lint", Keys(&LINT), "how findings are judged in this project")] };
+
+/// The user's own file.
+pub static USER_SETTINGS: Place =
+    Place { name: "user settings", keys: &[MODELS, SMALLEST, key!("policy", Keys(&POLICY), "what every run of this user may do at most")] };
+
+/// `models` in settings.
+pub static SETTINGS_MODELS: Place = Place { name: "models", keys: &[key!("default", Keys(&MODEL), "the model of agents that name none")] };
+
+/// `lint`.
+pub static LINT: Place = Place {
+    name: "lint",
+    keys: &[
+        key!("deny", List(&Fixed), "codes of warnings and remarks that count as errors"),
+        key!("paths", Named(&Keys(&LINT_PATH)), "what is left out, by pattern of paths from the project's folder"),
+    ],
+};
+
+/// One pattern of `lint.paths`.
+pub static LINT_PATH: Place = Place { name: "paths", keys: &[key!("ignore", List(&Fixed), "codes that are not told there")] };

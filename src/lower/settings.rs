@@ -1,0 +1,79 @@
+//! Files of settings: the project's `flow.toml` and the user's own file.
+
+use super::agents;
+use super::context::{Lower, quoted};
+use super::keys::{self, Place};
+use super::reader::Reader;
+use super::world::World;
+use crate::diagnostic::{Code, Diagnostic};
+use crate::model::{Lint, LintPath, Settings};
+use crate::source::{FileId, Spanned};
+use crate::syntax::Node;
+
+/// Reads the project's `flow.toml`.
+pub fn project_settings(tree: &Node, file: FileId, world: &mut dyn World, diagnostics: &mut Vec<Diagnostic>) -> Settings {
+    settings(tree, file, world, diagnostics, &keys::PROJECT_SETTINGS, "flow.toml")
+}
+
+/// Reads the user's own file of settings.
+pub fn user_settings(tree: &Node, file: FileId, world: &mut dyn World, diagnostics: &mut Vec<Diagnostic>) -> Settings {
+    settings(tree, file, world, diagnostics, &keys::USER_SETTINGS, "the user's settings")
+}
+
+fn settings(
+    tree: &Node,
+    file: FileId,
+    world: &mut dyn World,
+    diagnostics: &mut Vec<Diagnostic>,
+    place: &'static Place,
+    owner: &str,
+) -> Settings {
+    let lower = Lower::new(file, world, diagnostics);
+    let Some(keys) = Reader::new(&lower, owner, &[place], tree) else { return Settings::default() };
+    let default_model = keys.section("models", &keys::SETTINGS_MODELS).and_then(|models| {
+        let node = models.get("default")?;
+        Some(super::models::model(&lower, "model \"default\"", models.key_span("default"), node))
+    });
+    let has = |key: &str| place.key(key).is_some();
+    let policy = if has("policy") { keys.get("policy") } else { None };
+    let policy = policy.map(|node| super::policies::policy(&lower, "policy of the user", keys.key_span("policy"), node));
+    let lint = if has("lint") { keys.section("lint", &keys::LINT) } else { None };
+    let lint = lint.map(|lint| read_lint(&lower, &lint)).unwrap_or_default();
+    Settings { default_model, limits: agents::limits(&keys), policy, lint }
+}
+
+fn read_lint(lower: &Lower, keys: &Reader) -> Lint {
+    let deny = codes(lower, keys, "deny", |code| code.severity() != crate::diagnostic::Severity::Error);
+    let mut paths = vec![];
+    for (pattern, node) in keys.get("paths").and_then(Node::as_map).into_iter().flat_map(|map| &map.entries) {
+        if let Err(problem) = globset::Glob::new(&pattern.text) {
+            let message = format!("the pattern {} cannot be read: {}", quoted(&pattern.text), problem.kind());
+            lower.report(Diagnostic::new(Code::BadValue, pattern.span, message).help("write a path with * or **"));
+            continue;
+        }
+        let owner = format!("paths {}", quoted(&pattern.text));
+        let Some(keys) = Reader::new(lower, owner, &[&keys::LINT_PATH], node) else { continue };
+        let ignore = codes(lower, &keys, "ignore", Code::is_suppressible);
+        paths.push(LintPath { pattern: Spanned::new(pattern.text.clone(), pattern.span), ignore });
+    }
+    Lint { deny, paths }
+}
+
+/// Codes that `fits`; others are reported (F901).
+fn codes(lower: &Lower, keys: &Reader, key: &str, fits: impl Fn(Code) -> bool) -> Vec<Spanned<String>> {
+    let mut kept = vec![];
+    for written in keys.names(key).unwrap_or_default() {
+        let what = quoted(&written.value);
+        let message = match Code::find(&written.value) {
+            Some(code) if fits(code) => {
+                kept.push(Spanned::new(code.id().to_owned(), written.span));
+                continue;
+            }
+            Some(_) if key == "deny" => format!("{what} is an error already"),
+            Some(_) => format!("{what} is an error and cannot be ignored"),
+            None => format!("there is no code {what}"),
+        };
+        lower.report(Diagnostic::new(Code::BadSuppression, written.span, message).help("remove it, or write a code such as F105"));
+    }
+    kept
+}

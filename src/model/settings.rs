@@ -1,0 +1,35 @@
+//! What holds for a project or a user, besides what a pipeline says.
+
+use super::{Limits, Model, Policy};
+use crate::source::Spanned;
+
+/// Settings of `flow.toml`, or of the user's own file.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Settings {
+    /// The model called `default`, for files that have none.
+    pub default_model: Option<Model>,
+    /// Bounds of every run; the smallest counts.
+    pub limits: Limits,
+    /// What every run of this user may do at most; only in the user's own file.
+    pub policy: Option<Policy>,
+    /// How findings are judged; only in `flow.toml`.
+    pub lint: Lint,
+}
+
+/// How findings are judged in a project.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Lint {
+    /// Codes of warnings and remarks that count as errors.
+    pub deny: Vec<Spanned<String>>,
+    /// What is left out, by pattern.
+    pub paths: Vec<LintPath>,
+}
+
+/// Codes that are not told for some files.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LintPath {
+    /// A pattern of paths from the project's folder, `pipelines/old/**`.
+    pub pattern: Spanned<String>,
+    /// The codes.
+    pub ignore: Vec<Spanned<String>>,
+}

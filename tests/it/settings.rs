@@ -1,0 +1,129 @@
+//! Settings of the project and of the user, through the program.
+
+#![expect(clippy::unwrap_used, reason = "part of each test")]
+
+use std::path::Path;
+use std::process::Command;
+
+use tempfile::TempDir;
+
+const ASKS: &str = "flow: 1
+name: asks
+description: Asks the model that the project names.
+agents:
+  writer: { instructions: You write one sentence. }
+steps:
+  - { id: compose, agent: writer, prompt: Say hello. }
+outputs: { text: \"{{ steps.compose.output }}\" }
+";
+const OF_PROJECT: &str = "[models.default]\nprovider = \"scripted\"\nreplies = \"project.replies.yaml\"\n";
+
+struct Said {
+    exit: i32,
+    out: String,
+    err: String,
+}
+
+fn project(files: &[(&str, &str)]) -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, text) in files {
+        let path = folder.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+    folder
+}
+
+fn flow(folder: &Path, arguments: &[&str]) -> Said {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_flow"));
+    command.current_dir(folder).args(arguments).env("FLOW_CONFIG", folder.join("user.toml"));
+    let output = command.env_remove("FLOW_MODEL").env_remove("FLOW_MODEL_BASE_URL").output().unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    Said { exit: output.status.code().unwrap_or(-1), out: text(output.stdout), err: text(output.stderr) }
+}
+
+#[test]
+fn the_project_gives_the_model_of_files_that_have_none_and_the_user_after_it() {
+    let replies = |text: &str| format!("flow: 1\nreplies: {{ compose: {text} }}\n");
+    let own = "models:\n  default: { provider: scripted, replies: own.replies.yaml }\n";
+    let folder = project(&[
+        ("p.yaml", ASKS),
+        ("own.yaml", &ASKS.replace("agents:", &format!("{own}agents:"))),
+        ("flow.toml", OF_PROJECT),
+        ("user.toml", &OF_PROJECT.replace("project", "user")),
+        ("project.replies.yaml", &replies("from the project")),
+        ("user.replies.yaml", &replies("from the user")),
+        ("own.replies.yaml", &replies("from the file")),
+    ]);
+    let said = flow(folder.path(), &["run", "p.yaml"]);
+    assert_eq!((said.exit, said.out.as_str()), (0, "from the project\n"), "{}", said.err);
+    assert!(said.err.contains("models are scripted"), "{}", said.err);
+    assert_eq!(flow(folder.path(), &["run", "own.yaml"]).out, "from the file\n");
+    std::fs::write(folder.path().join("flow.toml"), "").unwrap();
+    assert_eq!(flow(folder.path(), &["run", "p.yaml"]).out, "from the user\n");
+}
+
+#[test]
+fn a_mistake_in_the_settings_is_told_with_its_place_and_nothing_starts() {
+    let folder = project(&[("p.yaml", ASKS), ("flow.toml", "[models.default]\nprovder = \"ollama\"\nmodel = \"m\"\n[policy]\n")]);
+    for command in ["run", "validate"] {
+        let said = flow(folder.path(), &[command, "p.yaml"]);
+        let told = said.out + &said.err;
+        assert_eq!(said.exit, 1, "{told}");
+        assert!(told.contains("flow.toml:2:1") && told.contains("did you mean \"provider\"?"), "{told}");
+        assert!(told.contains("unknown key \"policy\" in flow.toml"), "{told}");
+    }
+    std::fs::write(folder.path().join("flow.toml"), "[limits]\nmax_parallel = 0\ndeadline = \"5\"\nmax_tokens = \"many\"\n").unwrap();
+    let told = flow(folder.path(), &["validate", "flow.toml"]).out;
+    for part in ["F505", "F008", "F005", "flow.toml:2:16"] {
+        assert!(told.contains(part), "{part}: {told}");
+    }
+}
+
+#[test]
+fn the_project_says_which_warnings_are_errors_and_where_nothing_is_told() {
+    let unused = ASKS.replace("agents:", "inputs: { region: { type: text, default: north } }\nagents:");
+    let folder = project(&[("pipelines/new.yaml", &unused), ("pipelines/old/a.yaml", &unused), ("flow.toml", "")]);
+    let counted = |settings: &str| {
+        std::fs::write(folder.path().join("flow.toml"), settings).unwrap();
+        let said = flow(folder.path(), &["validate"]);
+        (said.exit, said.err.lines().last().unwrap_or_default().to_string())
+    };
+    assert_eq!(counted(""), (0, "2 warnings in 3 files".to_string()));
+    assert_eq!(counted("[lint]\ndeny = [\"F210\"]\n"), (1, "2 errors in 3 files".to_string()));
+    let old = "[lint]\ndeny = [\"unused-input\"]\n[lint.paths.\"pipelines/old/**\"]\nignore = [\"F210\"]\n";
+    assert_eq!(counted(old), (1, "1 error in 3 files".to_string()));
+    let said = flow(folder.path(), &["run", "pipelines/new.yaml"]);
+    assert_eq!((said.exit, said.err.contains("error[F210]")), (1, true), "{}", said.err);
+    assert!(flow(folder.path(), &["validate", "--no-ignore"]).err.contains("1 error and 1 warning in 3 files"));
+    let wrong = counted("[lint]\ndeny = [\"F101\", \"F999\"]\n[lint.paths.\"a[\"]\nignore = [\"F101\"]\n");
+    assert_eq!(wrong, (1, "3 errors and 2 warnings in 3 files".to_string()));
+}
+
+#[test]
+fn what_the_user_does_not_allow_no_file_can_do_and_bounds_only_become_narrower() {
+    let fetches = "flow: 1
+name: fetches
+description: Asks a host.
+steps:
+  - { id: ask, http: GET http://127.0.0.1:9/x }
+  - { id: also, needs: [], wait: 10s }
+outputs: { text: \"{{ steps.ask.output.status }}\" }
+";
+    let folder = project(&[
+        ("p.yaml", fetches),
+        ("flow.toml", "[limits]\ndeadline = \"1h\"\n"),
+        ("user.toml", "[policy]\ndescription = \"Only our own host.\"\n[policy.network_access]\nhosts = [\"crm.example.com\"]\n"),
+    ]);
+    let said = flow(folder.path(), &["run", "p.yaml"]);
+    assert_eq!(said.exit, 6, "{}", said.err);
+    assert!(said.err.contains("denied") && said.err.contains("user"), "{}", said.err);
+    std::fs::write(folder.path().join("user.toml"), "[limits]\ndeadline = \"300ms\"\n").unwrap();
+    std::fs::write(
+        folder.path().join("p.yaml"),
+        fetches.replace("GET http://127.0.0.1:9/x }", "GET http://127.0.0.1:9/x, on_failure: continue }"),
+    )
+    .unwrap();
+    let said = flow(folder.path(), &["run", "p.yaml", "--deadline", "1h"]);
+    assert_eq!((said.exit, said.err.contains("the deadline of 300ms")), (7, true), "{}", said.err);
+}

@@ -1,0 +1,74 @@
+//! What a person at a terminal sees, through a pseudo-terminal.
+
+#![expect(clippy::unwrap_used, reason = "part of each test")]
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::process::{Command, Stdio};
+
+use nix::pty::openpty;
+
+const ASKS: &str = "flow: 1
+name: asks
+description: Asks for what it was not given.
+inputs:
+  who: { type: text, description: Whom to greet, example: Ana }
+  times: integer
+steps:
+  - { id: greet, set: \"Hello {{ inputs.who }}, {{ inputs.times + 1 }} times\" }
+  - { id: nap, wait: 700ms }
+outputs: { text: \"{{ steps.greet.output }}\" }
+";
+
+/// Runs a pipeline at a terminal at which `typed` is typed; gives its exit code, its standard output and what the terminal showed.
+fn at_terminal(pipeline: &str, typed: &str, variables: &[(&str, &str)]) -> (i32, String, String) {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("p.yaml"), pipeline).unwrap();
+    let pty = openpty(None, None).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_flow"));
+    command.current_dir(folder.path()).args(["run", "p.yaml"]).env_remove("CI").env("TERM", "xterm").envs(variables.iter().copied());
+    command.stdin(Stdio::from(pty.slave.try_clone().unwrap())).stderr(Stdio::from(pty.slave)).stdout(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    drop(command);
+    let mut keyboard = File::from(pty.master.try_clone().unwrap());
+    keyboard.write_all(typed.as_bytes()).unwrap();
+    let mut screen = File::from(pty.master);
+    let reader = std::thread::spawn(move || {
+        let (mut shown, mut buffer) = (vec![], [0; 4096]);
+        // The end of a pseudo-terminal is an error.
+        while let Ok(read) = screen.read(&mut buffer) {
+            shown.extend_from_slice(&buffer[..read]);
+        }
+        String::from_utf8_lossy(&shown).into_owned()
+    });
+    let mut out = String::new();
+    child.stdout.take().unwrap().read_to_string(&mut out).unwrap();
+    let exit = child.wait().unwrap().code().unwrap_or(-1);
+    (exit, out, reader.join().unwrap())
+}
+
+#[test]
+fn missing_inputs_are_asked_for_and_the_line_of_what_runs_is_gone_in_the_end() {
+    let (exit, out, shown) = at_terminal(ASKS, "Ben\n2\n", &[]);
+    assert_eq!((exit, out.as_str()), (0, "Hello Ben, 3 times\n"), "{shown}");
+    assert!(shown.contains("who (Whom to greet), for example \"Ana\": "), "{shown:?}");
+    assert!(shown.contains("times: "), "{shown:?}");
+    assert!(shown.contains("nap (0s)"), "{shown:?}");
+    assert!(shown.contains("nap: done"), "{shown:?}");
+    let last = shown.rsplit_once("nap (0s)").unwrap().1;
+    assert!(last.contains("\u{1b}[2K") && !shown.contains("\u{1b}[?25l"), "{last:?}");
+}
+
+#[test]
+fn a_wrong_answer_is_told_and_a_build_server_is_never_asked() {
+    let (exit, out, shown) = at_terminal(ASKS, "Ben\nmany\n", &[]);
+    assert_eq!((exit, out.as_str()), (2, ""), "{shown}");
+    assert!(shown.contains("\"times\""), "{shown}");
+    for variable in [("CI", "true"), ("TERM", "dumb")] {
+        let (exit, _, shown) = at_terminal(ASKS, "Ben\n2\n", &[variable]);
+        assert_eq!((exit, shown.contains("Whom to greet")), (2, false), "{shown}");
+        assert!(shown.contains("input \"who\" is missing") && shown.contains("\"times\" is missing"), "{shown}");
+    }
+    let (exit, _, shown) = at_terminal(ASKS, "\u{4}", &[]);
+    assert_eq!((exit, shown.contains("\"who\" is missing")), (2, true), "{shown}");
+}
