@@ -122,6 +122,7 @@ fn run(plan: &Arc<Plan>, steps: usize) {
         scripted: false,
         seed: 1,
         deadline_ms: None,
+        files: Default::default(),
         max_cost_usd: None,
         marks: flow::event::Marks::default(),
     };

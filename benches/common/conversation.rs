@@ -155,6 +155,7 @@ async fn talk(number: usize, plan: &Arc<Plan>, ports: &Ports, store: Together) -
         scripted: false,
         seed: number as u64,
         deadline_ms: None,
+        files: Default::default(),
         max_cost_usd: None,
         marks: Marks::default(),
         failure: None,

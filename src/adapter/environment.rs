@@ -38,7 +38,6 @@ fn unquoted(value: &str) -> &str {
 
 /// Where the user's own settings stand: `FLOW_CONFIG`, else `flow/config.toml` in `XDG_CONFIG_HOME`, else in `~/.config`.
 pub fn user_settings() -> Option<PathBuf> {
-    #[expect(clippy::disallowed_methods, reason = "the one place that reads the environment")]
     let folder = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     folder("FLOW_CONFIG")
         .or_else(|| folder("XDG_CONFIG_HOME").map(|folder| folder.join("flow/config.toml")))

@@ -1,7 +1,7 @@
 //! The author's files on the disk of this machine.
 
 use std::fs;
-use std::io::{ErrorKind, Read};
+use std::io::{ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 
 use crate::port::{FileProblem, Files};
@@ -37,6 +37,22 @@ fn find(folder: &Path, found: &mut Vec<PathBuf>, depth: usize) {
             found.push(path);
         }
     }
+}
+
+/// Puts a text in place of a file in one move: whole or not at all, also when the machine goes down. Where a link leads, that file is
+/// replaced, and the file keeps who may read it.
+///
+/// # Errors
+/// The folder cannot be written, or the disk is full; then the file is what it was.
+pub fn replace(path: &Path, text: &str) -> std::io::Result<()> {
+    let path = fs::canonicalize(path)?;
+    let folder = path.parent().unwrap_or(Path::new("."));
+    let mut file = tempfile::NamedTempFile::new_in(folder)?;
+    file.write_all(text.as_bytes())?;
+    file.as_file().set_permissions(fs::metadata(&path)?.permissions())?;
+    file.as_file().sync_all()?;
+    file.persist(&path)?;
+    fs::File::open(folder)?.sync_all()
 }
 
 /// Files of this machine.

@@ -1,8 +1,9 @@
 //! One call from a path to everything that can be said about the file: load, plan, rules, suppressions. `run`, `validate`, `test`, `fix`
-//! and the editor all ask this; `several` puts what was found in many files together for one report.
+//! and the editor all ask this; `mend` applies safe edits, and `several` puts what was found in many files together for one report.
 //!
 //! How to add a stage: its call in [`check_file`], behind the ones whose results it needs.
 
+mod mend;
 mod several;
 
 use std::collections::BTreeMap;
@@ -16,6 +17,7 @@ use crate::port::Files;
 use crate::rules;
 use crate::source::{Sources, Spanned};
 use crate::syntax;
+pub use mend::{Mended, Refused, mend};
 pub use several::Several;
 
 /// A file that was checked.

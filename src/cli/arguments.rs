@@ -73,6 +73,8 @@ pub enum Command {
     Validate(ValidateOptions),
     /// Runs tests with scripted replies and compares with goldens
     Test(TestOptions),
+    /// Mends what has only one possible meaning, in the files
+    Fix(FixOptions),
     /// Shows the page of a code
     Explain {
         /// A code (F101) or its name (cycle)
@@ -161,6 +163,16 @@ pub struct ValidateOptions {
     /// Shows what comments hide, too
     #[arg(long)]
     pub no_ignore: bool,
+}
+
+/// Options of `flow fix`.
+#[derive(Debug, Args)]
+pub struct FixOptions {
+    /// Files and folders [default: all files of the project]
+    pub paths: Vec<PathBuf>,
+    /// Shows the edits and writes nothing; exit 1 if there are any
+    #[arg(long)]
+    pub diff: bool,
 }
 
 /// Options of `flow test`.

@@ -7,6 +7,7 @@ mod arguments;
 
 mod exit;
 mod explain;
+mod fix;
 mod inputs;
 mod progress;
 mod project;
@@ -56,6 +57,7 @@ fn command() -> Exit {
         Command::Run(options) => run::run(options, shared),
         Command::Validate(options) => validate::run(options, shared),
         Command::Test(options) => test::run(options, shared),
+        Command::Fix(options) => fix::run(options, shared),
         Command::Explain { code } => explain::run(code),
         Command::Runs(RunsCommand::Resume { run, printed }) => run::resume(run, printed, shared),
         Command::Runs(command) => runs::run(command, shared),

@@ -19,7 +19,7 @@ use crate::adapter::stdout::{Silent, Stdout};
 use crate::check::{Checked, check_file};
 use crate::diagnostic::{Severity, visible};
 use crate::driver::{Begin, Ports, drive, find_person};
-use crate::engine::{Mocks, Moment, Options, Run, check_inputs};
+use crate::engine::{CannotResume, Mocks, Moment, Options, Run, check_inputs};
 use crate::event::{Event, Happening, RunEnd, RunStart, RunStatus, StepFailure, StepPath, Usage};
 use crate::journal::{Journal, Mask};
 use crate::load::WrittenRules;
@@ -78,6 +78,7 @@ fn try_run(options: &RunOptions, shared: &Shared) -> Result<Exit, Refusal> {
     let start = RunStart {
         pipeline: pipeline.name.value.clone(),
         hash: pipeline.hash.clone(),
+        files: surroundings.checked.loaded.prints.clone(),
         file: std::path::absolute(&options.file).unwrap_or_else(|_| options.file.clone()).display().to_string(),
         inputs: Arc::new(Value::Object(given)),
         channel,
@@ -125,7 +126,13 @@ fn try_resume(id: &str, printed: &OutputOptions, shared: &Shared) -> Result<Exit
     let of_run = Limits { max_cost_usd: start.max_cost_usd, ..Limits::default() };
     let limits = settings::narrowest(&of_run, &surroundings.settled.limits);
     let run = Run::resumed(found.as_str(), plan, surroundings.options(limits), now, &events);
-    let run = run.map_err(|why| Refusal(Exit::Failed, vec![format!("run {found} cannot go on: {why}")]))?;
+    let run = run.map_err(|why| {
+        let mut lines = vec![format!("run {found} cannot go on: {why}")];
+        if why == CannotResume::Changed {
+            lines.extend(changes(&start.files, &surroundings.checked.loaded.prints));
+        }
+        Refusal(Exit::Failed, lines)
+    })?;
     surroundings.carry_on(run, Begin::Resume(away), events, store, lock)
 }
 
@@ -252,6 +259,17 @@ impl<'a> Surroundings<'a> {
             }
         }
     }
+}
+
+/// Which files are not what they were, a line each.
+fn changes(before: &BTreeMap<String, String>, now: &BTreeMap<String, String>) -> Vec<String> {
+    let told = |name: &String| match (before.get(name), now.get(name)) {
+        (Some(before), Some(now)) if before == now => None,
+        (Some(_), Some(_)) => Some(format!("  changed: {}", visible(name))),
+        (Some(_), None) => Some(format!("  no longer brought in: {}", visible(name))),
+        (None, _) => Some(format!("  brought in now: {}", visible(name))),
+    };
+    before.keys().chain(now.keys().filter(|name| !before.contains_key(*name))).filter_map(told).collect()
 }
 
 /// The end of a run that does not start, since this machine lacks something for it.

@@ -16,7 +16,7 @@ use crate::report::{self, Findings};
 /// Checks files.
 pub(super) fn run(options: &ValidateOptions, shared: &Shared) -> Exit {
     let format = if options.json { Format::Json } else { options.format.unwrap_or_else(default_format) };
-    let paths = match files(options, shared) {
+    let paths = match files(&options.paths, shared) {
         Ok(paths) => paths,
         Err(problem) => {
             eprintln!("{problem}");
@@ -114,8 +114,8 @@ pub(super) fn colour_on_stderr(shared: &Shared) -> bool {
 }
 
 /// The files to check: as named; of a folder, all that look like ours.
-fn files(options: &ValidateOptions, shared: &Shared) -> Result<Vec<PathBuf>, String> {
-    if options.paths.is_empty() {
+pub(super) fn files(paths: &[PathBuf], shared: &Shared) -> Result<Vec<PathBuf>, String> {
+    if paths.is_empty() {
         let current = Path::new(".");
         let project = project::project(&current.join("x"), shared);
         let mut found = vec![];
@@ -127,7 +127,7 @@ fn files(options: &ValidateOptions, shared: &Shared) -> Result<Vec<PathBuf>, Str
         };
     }
     let mut found = vec![];
-    for path in &options.paths {
+    for path in paths {
         if is_input(path) {
             found.push(path.clone());
         } else if path.is_dir() {

@@ -1,5 +1,6 @@
 //! The events, and the small types they carry.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
@@ -365,6 +366,9 @@ pub struct RunStart {
     pub pipeline: String,
     /// Hash of its definition.
     pub hash: String,
+    /// Hash of each file it brings in, so that a changed one can be named.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub files: BTreeMap<String, String>,
     /// Its file; empty: it has none, and the run cannot be resumed.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub file: String,

@@ -93,6 +93,7 @@ pub(super) fn play(suite: &Suite, trial: &Trial, world: &Blocking) -> Played {
         scripted: true,
         seed: 1,
         deadline_ms: None,
+        files: Default::default(),
         max_cost_usd: None,
         marks: crate::engine::marks(&suite.plan.program),
     })));

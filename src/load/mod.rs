@@ -45,6 +45,8 @@ pub struct Loaded {
     pub imported_at: BTreeMap<FileId, Span>,
     /// Files of which only the beginning could be read (F001, F022): what is missing in them is no finding.
     pub cut_off: Vec<FileId>,
+    /// The beginning of the hash of each file's text, by its name from the project's folder.
+    pub prints: BTreeMap<String, String>,
 }
 
 impl Loaded {
@@ -69,6 +71,7 @@ pub fn load(path: &Path, project: &Path, files: &dyn Files) -> Loaded {
         }
     };
     let program = loader.program();
+    let prints = loader.prints();
     calls::check(&program, &loader.pipeline_files(), &loader.sources, &mut loader.diagnostics);
     add_ways(&loader.imported_at, &mut loader.diagnostics);
     diagnostic::sort(&mut loader.diagnostics);
@@ -81,6 +84,7 @@ pub fn load(path: &Path, project: &Path, files: &dyn Files) -> Loaded {
         diagnostics: loader.diagnostics,
         imported_at: loader.imported_at,
         cut_off: loader.cut_off,
+        prints,
         sources: loader.sources,
     }
 }

@@ -192,6 +192,11 @@ impl<'f> Loader<'f> {
         Program { pipelines: hashed.collect() }
     }
 
+    /// The beginning of the hash of each file's text, by name.
+    pub fn prints(&self) -> BTreeMap<String, String> {
+        super::hash::prints(&self.names, &texts(&self.sources))
+    }
+
     /// A file that another one names.
     fn bring(&mut self, from: FileId, path: &Path) -> Result<FileId, Unreadable> {
         let file = self.read(path).map_err(|problem| match problem {

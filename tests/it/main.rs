@@ -5,6 +5,7 @@
 mod agents;
 mod check;
 mod events;
+mod fix;
 mod golden;
 mod growth;
 mod markdown;

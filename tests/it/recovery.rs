@@ -110,7 +110,7 @@ fn one_process_runs_a_run_and_a_changed_file_is_refused() {
     std::fs::write(place.file(), WAITS.replace("two", "three")).unwrap();
     let changed = place.say(&["runs", "resume", &run]);
     assert_eq!((changed.exit, changed.out.as_str()), (6, ""));
-    assert!(changed.err.contains("has changed since it began"), "{}", changed.err);
+    assert!(changed.err.contains("has changed since it began\n  changed: p.yaml\n"), "{}", changed.err);
 }
 
 #[test]

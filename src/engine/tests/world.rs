@@ -90,6 +90,7 @@ impl World {
             scripted: false,
             seed: 1,
             deadline_ms: None,
+            files: Default::default(),
             max_cost_usd: None,
             marks: crate::event::Marks::default(),
         })));

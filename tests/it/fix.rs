@@ -1,0 +1,102 @@
+//! `flow fix`: safe edits only, once is enough, and nothing else in the file changes.
+
+#![expect(clippy::unwrap_used, reason = "part of each test")]
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use flow::adapter::files::DiskFiles;
+use flow::check::{check_file, mend};
+use flow::port::{FileProblem, Files};
+
+const WRONG: &str = "flow: 1
+name: mends   # the name stays
+
+description:   Says   hello.
+inputs:
+  # Who is greeted.
+  who: { type: text, default: Ana }
+steps:
+  - id: first
+    set: \"Hello {{ inputs.who }}\"
+
+  - id: second      # waits anyway
+    needs: [first, first]
+    if: \"{{ inputs.who == 'Ana' }}\"
+    set: yes
+outputs: { text: \"{{ steps.second.output | default('') }}\" }   # one output
+";
+
+fn flow(folder: &Path, arguments: &[&str]) -> (i32, String, String) {
+    let output = Command::new(env!("CARGO_BIN_EXE_flow")).current_dir(folder).args(arguments).output().unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    (output.status.code().unwrap_or(-1), text(output.stdout), text(output.stderr))
+}
+
+#[test]
+fn safe_edits_are_shown_then_written_and_the_rest_of_the_file_stays() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("p.yaml");
+    std::fs::write(&file, WRONG).unwrap();
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o640)).unwrap();
+    let (exit, shown, told) = flow(folder.path(), &["fix", "--diff"]);
+    assert_eq!(exit, 1, "{told}");
+    assert!(shown.contains("-    if: \"{{ inputs.who == 'Ana' }}\"\n"), "{shown}");
+    assert!(shown.contains("+    when: \"inputs.who == 'Ana'\"\n+    set: \"yes\"\n"), "{shown}");
+    assert!(shown.starts_with("--- p.yaml\n+++ p.yaml\n@@ "), "{shown}");
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), WRONG);
+    let (exit, shown, told) = flow(folder.path(), &["fix"]);
+    assert_eq!((exit, shown.as_str()), (0, ""), "{told}");
+    assert!(told.contains("p.yaml: F002 ") && told.contains("edits written in 1 file"), "{told}");
+    let mended = std::fs::read_to_string(&file).unwrap();
+    assert!(mended.contains("needs: [first]"), "{mended}");
+    let kept = |text: &str| {
+        text.lines()
+            .filter(|l| !l.contains("needs") && !l.contains("if:") && !l.contains("when:") && !l.contains("set: "))
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(kept(&mended), kept(WRONG));
+    assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o640);
+    let (exit, _, told) = flow(folder.path(), &["fix", "--diff"]);
+    assert_eq!((exit, told.starts_with("0 edits")), (0, true), "{told}");
+    assert_eq!(flow(folder.path(), &["fix", "nowhere.yaml"]).0, 4);
+}
+
+/// The files of the disk, one of them with another text.
+struct Edited(PathBuf, String);
+
+impl Files for Edited {
+    fn read_text(&self, path: &Path) -> Result<String, FileProblem> {
+        if path == self.0 { Ok(self.1.clone()) } else { DiskFiles.read_text(path) }
+    }
+    fn exists(&self, path: &Path) -> bool {
+        DiskFiles.exists(path)
+    }
+    fn names(&self, folder: &Path) -> Vec<String> {
+        DiskFiles.names(folder)
+    }
+    fn real_path(&self, path: &Path) -> Option<PathBuf> {
+        DiskFiles.real_path(path)
+    }
+}
+
+#[test]
+fn every_wrong_file_is_mended_once_and_for_all_or_not_at_all() {
+    let project = Path::new("tests/check");
+    let mut mended_codes = BTreeSet::new();
+    for entry in std::fs::read_dir(project.join("err")).unwrap().flatten().filter(|e| e.path().extension().is_some_and(|e| e == "yaml")) {
+        let path = entry.path();
+        let before = check_file(&path, project, &DiskFiles);
+        let Ok(Some(first)) = mend(&path, project, &DiskFiles) else { continue };
+        let files = Edited(path.clone(), first.text.clone());
+        let after = check_file(&path, project, &files);
+        assert_eq!(mend(&path, project, &files), Ok(None), "{} twice", path.display());
+        assert!(after.diagnostics.len() < before.diagnostics.len(), "{}", path.display());
+        mended_codes.extend(first.mended.into_iter().map(|(code, _)| code));
+    }
+    let expected = ["F002", "F009", "F010", "F102", "F207", "F212", "F900"];
+    assert_eq!(mended_codes.iter().map(String::as_str).collect::<Vec<_>>(), expected);
+}
