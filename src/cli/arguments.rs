@@ -80,6 +80,12 @@ pub enum Command {
         /// A code (F101) or its name (cycle)
         code: String,
     },
+    /// Writes a first project, with tests, that runs without any key
+    Init {
+        /// Its folder; made if it is not there
+        #[arg(default_value = ".")]
+        folder: PathBuf,
+    },
     /// Past runs: list, show, export, resume, rm
     #[command(subcommand)]
     Runs(RunsCommand),

@@ -8,6 +8,7 @@ mod arguments;
 mod exit;
 mod explain;
 mod fix;
+mod init;
 mod inputs;
 mod progress;
 mod project;
@@ -23,6 +24,7 @@ use clap::Parser;
 use arguments::RunsCommand;
 pub use arguments::{Arguments, Command, Shared};
 pub use exit::Exit;
+pub use init::STARTER;
 
 /// Stack of the thread that holds the engine and all template work, in bytes.
 const STACK: usize = 64 * 1024 * 1024;
@@ -57,6 +59,7 @@ fn command() -> Exit {
         Command::Run(options) => run::run(options, shared),
         Command::Validate(options) => validate::run(options, shared),
         Command::Test(options) => test::run(options, shared),
+        Command::Init { folder } => init::run(folder, shared),
         Command::Fix(options) => fix::run(options, shared),
         Command::Explain { code } => explain::run(code),
         Command::Runs(RunsCommand::Resume { run, printed }) => run::resume(run, printed, shared),

@@ -8,6 +8,7 @@ mod events;
 mod fix;
 mod golden;
 mod growth;
+mod init;
 mod markdown;
 mod missing_data;
 mod names;

@@ -1,0 +1,66 @@
+//! `flow init`: the first project runs, tests and is without findings; nothing is ever overwritten.
+
+#![expect(clippy::unwrap_used, reason = "part of each test")]
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+fn flow(folder: &Path, arguments: &[&str]) -> (i32, String, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_flow"));
+    command.current_dir(folder).args(arguments).env_remove("FLOW_MODEL").env_remove("FLOW_MODEL_BASE_URL").env("FLOW_CONFIG", "nowhere");
+    let output = command.output().unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    (output.status.code().unwrap_or(-1), text(output.stdout), text(output.stderr))
+}
+
+fn files(folder: &Path, base: &Path, found: &mut BTreeSet<PathBuf>) {
+    for entry in std::fs::read_dir(folder).unwrap().flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            files(&path, base, found);
+        } else {
+            found.insert(path.strip_prefix(base).unwrap().to_path_buf());
+        }
+    }
+}
+
+#[test]
+fn the_first_project_runs_tests_and_is_without_findings() {
+    let folder = tempfile::tempdir().unwrap();
+    let (exit, out, told) = flow(folder.path(), &["init", "shop"]);
+    assert_eq!((exit, out.as_str()), (0, ""), "{told}");
+    assert!(told.contains("cd shop"), "{told}");
+    let shop = folder.path().join("shop");
+    let (exit, out, told) = flow(&shop, &["validate", "--deny-warnings"]);
+    assert_eq!(exit, 0, "{out}{told}");
+    let (exit, out, told) = flow(&shop, &["test"]);
+    assert_eq!((exit, told.contains("5 passed, 0 failed")), (0, true), "{out}{told}");
+    let asked = ["run", "pipelines/shop/pipeline.yaml", "--input", "message=When do you open on Saturday?"];
+    let (exit, out, told) = flow(&shop, &asked);
+    assert_eq!((exit, out.contains("from 10:00 to 16:00")), (0, true), "{out}{told}");
+    std::fs::write(shop.join("pipelines/shop/data/hours.csv"), "day,opens,closes\nSaturday,8:30,12:15\n").unwrap();
+    assert!(flow(&shop, &asked).1.contains("from 8:30 to 12:15"));
+}
+
+#[test]
+fn nothing_is_overwritten_and_nothing_is_half_written() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir_all(folder.path().join("channels")).unwrap();
+    std::fs::write(folder.path().join("channels/sms.yaml"), "mine").unwrap();
+    let (exit, _, told) = flow(folder.path(), &["init"]);
+    assert_eq!((exit, told.contains("channels/sms.yaml")), (2, true), "{told}");
+    let mut there = BTreeSet::new();
+    files(folder.path(), folder.path(), &mut there);
+    assert_eq!(there, BTreeSet::from([PathBuf::from("channels/sms.yaml")]));
+    assert_eq!(std::fs::read_to_string(folder.path().join("channels/sms.yaml")).unwrap(), "mine");
+}
+
+#[test]
+fn every_file_of_the_starter_is_written() {
+    let base = Path::new(env!("CARGO_MANIFEST_DIR")).join("starter");
+    let mut there = BTreeSet::new();
+    files(&base, &base, &mut there);
+    there.retain(|path| !path.starts_with(".flow"));
+    assert_eq!(there, flow::cli::STARTER.iter().map(|(name, _)| PathBuf::from(name)).collect());
+}
