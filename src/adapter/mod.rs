@@ -9,6 +9,7 @@ pub mod files;
 pub mod folder;
 pub mod http;
 pub mod model;
+pub mod reach;
 pub mod smtp;
 pub mod sqlite_cache;
 pub mod sqlite_store;

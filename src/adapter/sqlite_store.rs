@@ -39,6 +39,23 @@ impl SqliteStore {
         Ok(store)
     }
 
+    /// Looks through the whole file: its pages and tables, and each event against its checksum. Gives the number of runs.
+    ///
+    /// # Errors
+    /// The first damage that was found.
+    pub fn check(&mut self) -> Result<usize, StoreError> {
+        let told = |e: rusqlite::Error| told(&self.file, &e);
+        let says: String = self.connection.query_row("pragma integrity_check(1)", [], |row| row.get(0)).map_err(told)?;
+        if says != "ok" {
+            return Err(StoreError::Unusable { file: self.file.display().to_string(), message: says });
+        }
+        let runs = self.runs()?;
+        for run in &runs {
+            self.events(&run.run)?;
+        }
+        Ok(runs.len())
+    }
+
     fn prepare(&self) -> rusqlite::Result<()> {
         self.connection.busy_timeout(std::time::Duration::from_secs(10))?;
         self.connection.pragma_update(None, "journal_mode", "wal")?;

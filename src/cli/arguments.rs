@@ -86,6 +86,8 @@ pub enum Command {
         #[arg(default_value = ".")]
         folder: PathBuf,
     },
+    /// Looks whether everything is here that the project needs: secrets, data, engines, hosts
+    Doctor(DoctorOptions),
     /// Past runs: list, show, export, resume, rm
     #[command(subcommand)]
     Runs(RunsCommand),
@@ -179,6 +181,19 @@ pub struct FixOptions {
     /// Shows the edits and writes nothing; exit 1 if there are any
     #[arg(long)]
     pub diff: bool,
+}
+
+/// Options of `flow doctor`.
+#[derive(Debug, Args)]
+pub struct DoctorOptions {
+    /// Pipelines, and folders in which they are looked for [default: the project]
+    pub paths: Vec<PathBuf>,
+    /// Which value each setting has, and where it comes from; nothing is tested
+    #[arg(long)]
+    pub config: bool,
+    /// As JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// Options of `flow test`.

@@ -4,7 +4,7 @@
 
 mod approve;
 mod arguments;
-
+mod doctor;
 mod exit;
 mod explain;
 mod fix;
@@ -60,6 +60,7 @@ fn command() -> Exit {
         Command::Validate(options) => validate::run(options, shared),
         Command::Test(options) => test::run(options, shared),
         Command::Init { folder } => init::run(folder, shared),
+        Command::Doctor(options) => doctor::run(options, shared),
         Command::Fix(options) => fix::run(options, shared),
         Command::Explain { code } => explain::run(code),
         Command::Runs(RunsCommand::Resume { run, printed }) => run::resume(run, printed, shared),

@@ -172,7 +172,9 @@ impl<'a> Surroundings<'a> {
         let printer: Arc<dyn Printer> = if printed.json || events_on_stdout { Arc::new(Silent) } else { Arc::new(Stdout::default()) };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|e| Refusal(Exit::Internal, vec![format!("flow cannot start: {e}")]))?;
-        let mut ports = world::ports(printer, &project);
+        let of_variable = env.get("FLOW_MODEL_BASE_URL").and_then(|url| settings::host(url.reveal()));
+        let private_hosts = settled.private_hosts.iter().cloned().chain(of_variable).collect();
+        let mut ports = world::ports(printer, &project, private_hosts);
         let is_shown = !shared.quiet && !shared.no_progress;
         let progress = if is_shown { Progress::on(shared.verbose, ports.clock.clone()) } else { Progress::off() };
         if !events_on_stdout {
@@ -273,7 +275,7 @@ fn changes(before: &BTreeMap<String, String>, now: &BTreeMap<String, String>) ->
 }
 
 /// The end of a run that does not start, since this machine lacks something for it.
-fn lacking(checked: &Checked) -> Option<RunEnd> {
+pub(super) fn lacking(checked: &Checked) -> Option<RunEnd> {
     let of_one = |plan: &PipelinePlan| {
         let queries = plan.steps.iter().filter_map(|planned| match &planned.step.kind {
             StepKind::Sql(sql) => Some(&*sql.query.source),

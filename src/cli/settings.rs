@@ -17,6 +17,8 @@ pub(super) struct Settled {
     pub(super) limits: Limits,
     /// What the user allows at most.
     pub(super) policy: Option<Policy>,
+    /// Hosts in private networks that the user named.
+    pub(super) private_hosts: Vec<String>,
 }
 
 /// The project's file of settings and the user's own, as far as they are there.
@@ -30,12 +32,17 @@ pub(super) fn files(project: &Path) -> Vec<(PathBuf, SettingsOf)> {
 /// # Errors
 /// What is wrong with them, drawn for people.
 pub(super) fn read(project: &Path, shared: &Shared) -> Result<Settled, String> {
-    let mut settled = Settled { model: None, limits: Limits::default(), policy: None };
+    let mut settled = Settled { model: None, limits: Limits::default(), policy: None, private_hosts: vec![] };
     for (path, of) in files(project) {
         let Some(LoadedSettings { settings, sources, diagnostics }) = load_settings(&path, of, &DiskFiles) else { continue };
         if crate::diagnostic::has_errors(&diagnostics) {
             let findings = Findings::new(&sources, &diagnostics);
             return Err(report::human(&findings, super::validate::colour_on_stderr(shared)).trim_end().to_string());
+        }
+        settled.private_hosts.extend(settings.private_hosts.into_iter().map(|host| host.value));
+        if of == SettingsOf::User {
+            let named = settings.default_model.as_ref().and_then(|model| model.base_url.as_ref());
+            settled.private_hosts.extend(named.and_then(|url| host(&url.source)));
         }
         settled.model = settled.model.or(settings.default_model);
         settled.limits = narrowest(&settled.limits, &settings.limits);
@@ -47,6 +54,11 @@ pub(super) fn read(project: &Path, shared: &Shared) -> Result<Settled, String> {
         }
     }
     Ok(settled)
+}
+
+/// The host of an address, if it can be read.
+pub(super) fn host(address: &str) -> Option<String> {
+    url::Url::parse(address).ok()?.host_str().map(str::to_owned)
 }
 
 /// Of each bound the smaller one.

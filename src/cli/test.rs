@@ -44,7 +44,7 @@ fn try_run(options: &TestOptions, shared: &Shared) -> Result<Exit, (Exit, String
         filter: options.filter.as_deref(),
         update: options.update,
         exit_of: |status| Exit::of(status, false).number(),
-        ports: world::ports(Arc::new(Silent), Path::new(".")),
+        ports: world::ports(Arc::new(Silent), Path::new("."), vec![]),
     };
     let found = Report { broken, ..golden::run(&suites, &how) };
     // A reader that has seen enough ends the printing, not the tests.

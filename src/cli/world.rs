@@ -16,17 +16,17 @@ use crate::model::{Limits, Model, Provider, Text};
 use crate::port::{Clock, Printer, Secret};
 use crate::source::Span;
 
-/// Everything outside, for real.
-pub(super) fn ports(printer: Arc<dyn Printer>, project: &Path) -> Ports {
+/// Everything outside, for real. `private_hosts`: hosts in private networks that the user named.
+pub(super) fn ports(printer: Arc<dyn Printer>, project: &Path, private_hosts: Vec<String>) -> Ports {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
-    let http = Http::new(HttpSettings::default(), clock.clone());
+    let http = Http::new(HttpSettings { private_hosts: private_hosts.clone(), ..HttpSettings::default() }, clock.clone());
     let data = Arc::new(DataFiles::new());
     Ports {
         models: Arc::new(HttpModelClient::new(http.clone())),
         database: data.clone(),
         reader: data,
         http: Arc::new(StepHttpClient::new(http)),
-        mail: Arc::new(SmtpMailSender::new(clock.clone(), vec![])),
+        mail: Arc::new(SmtpMailSender::new(clock.clone(), private_hosts)),
         folder: Arc::new(DiskFolder),
         cache: Arc::new(SqliteCache::new(project.join(".flow").join("cache.db"))),
         printer,

@@ -12,6 +12,8 @@ pub struct Settings {
     pub limits: Limits,
     /// What every run of this user may do at most; only in the user's own file.
     pub policy: Option<Policy>,
+    /// Hosts in private networks that may be reached; only in the user's own file.
+    pub private_hosts: Vec<Spanned<String>>,
     /// How findings are judged; only in `flow.toml`.
     pub lint: Lint,
 }

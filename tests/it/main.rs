@@ -4,6 +4,7 @@
 
 mod agents;
 mod check;
+mod doctor;
 mod events;
 mod fix;
 mod golden;

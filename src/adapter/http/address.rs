@@ -63,7 +63,7 @@ pub(crate) fn allowed(host: &str, address: IpAddr, private_hosts: &[String]) -> 
         Place::Loopback if is_loopback_host(host) || is_listed() => Ok(()),
         Place::Private if is_listed() => Ok(()),
         Place::Loopback => Err("the name leads to this machine"),
-        Place::Private | Place::Public => Err("the address is in a private network"),
+        Place::Private | Place::Public => Err("the address is in a private network; your own settings can allow it with private_hosts"),
         Place::Never => Err("the address is reserved (link-local, multicast or the like)"),
     }
 }
@@ -100,8 +100,9 @@ pub(crate) fn checked(text: &str, private_hosts: &[String]) -> Result<Url, Strin
     if url.port() == Some(0) {
         return Err("port 0 cannot be called".to_owned());
     }
-    if url.scheme() == "http" && !is_loopback_host(host) {
-        return Err("it must begin with https://; http:// is for this machine only".to_owned());
+    let is_listed = private_hosts.iter().any(|listed| listed.eq_ignore_ascii_case(host));
+    if url.scheme() == "http" && !is_loopback_host(host) && !is_listed {
+        return Err("it must begin with https://; http:// is for this machine, and for private_hosts of your own settings".to_owned());
     }
     if let Some(address) = literal(host) {
         allowed(host, address, private_hosts)?;
@@ -233,6 +234,8 @@ mod tests {
         let listed = ["llm.office.example".to_owned(), "192.168.1.5".to_owned()];
         let private = IpAddr::from([192, 168, 1, 5]);
         assert!(checked("https://192.168.1.5/", &listed).is_ok());
+        assert!(checked("http://192.168.1.5:8080/v1", &listed).is_ok());
+        assert!(checked("http://192.168.1.6:8080/v1", &listed).is_err());
         assert!(allowed("llm.office.example", private, &listed).is_ok());
         assert!(allowed("other.example", private, &listed).is_err());
         assert!(allowed("llm.office.example", IpAddr::from([169, 254, 169, 254]), &listed).is_err());

@@ -11,8 +11,15 @@ pub static PROJECT_SETTINGS: Place =
     Place { name: "flow.toml", keys: &[MODELS, SMALLEST, key!("lint", Keys(&LINT), "how findings are judged in this project")] };
 
 /// The user's own file.
-pub static USER_SETTINGS: Place =
-    Place { name: "user settings", keys: &[MODELS, SMALLEST, key!("policy", Keys(&POLICY), "what every run of this user may do at most")] };
+pub static USER_SETTINGS: Place = Place {
+    name: "user settings",
+    keys: &[
+        MODELS,
+        SMALLEST,
+        key!("policy", Keys(&POLICY), "what every run of this user may do at most"),
+        key!("private_hosts", List(&Fixed), "hosts in private networks that runs of this user may reach"),
+    ],
+};
 
 /// `models` in settings.
 pub static SETTINGS_MODELS: Place = Place { name: "models", keys: &[key!("default", Keys(&MODEL), "the model of agents that name none")] };

@@ -1,0 +1,313 @@
+//! `flow doctor`: is everything here that the project needs? The only command that tests the surroundings.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::Serialize;
+
+use super::arguments::{DoctorOptions, Shared};
+use super::{Exit, project, run, settings, validate, world};
+use crate::adapter::environment;
+use crate::adapter::files::DiskFiles;
+use crate::adapter::reach::reach;
+use crate::adapter::sqlite_store::SqliteStore;
+use crate::check::{Checked, check_file};
+use crate::diagnostic::visible;
+use crate::lower::FileKind;
+use crate::model::{Pipeline, Provider, StepKind, Text, ToolKind};
+use crate::port::Secret;
+
+/// How long a host may take to answer.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// One thing that was looked at.
+#[derive(Debug, Serialize)]
+struct Sign {
+    /// Whose it is: `project`, or a file.
+    of: String,
+    /// `ok`, `fault`, or `note`: nothing is wrong, and it is good to know.
+    is: &'static str,
+    /// What was found.
+    what: String,
+}
+
+/// Looks at the surroundings, or tells where each setting comes from.
+pub(super) fn run(options: &DoctorOptions, shared: &Shared) -> Exit {
+    let env = match environment::variables(shared.env_file.as_deref()) {
+        Ok(env) => env,
+        Err(problem) => {
+            eprintln!("{problem}");
+            return Exit::Usage;
+        }
+    };
+    let project = project::project(&Path::new(".").join("x"), shared);
+    if options.config {
+        return origins(&project, &env, options.json);
+    }
+    let mut signs = vec![];
+    let settled = settings::read(&project, shared);
+    signs.extend(of_project(&project, &settled));
+    let pipelines = match pipelines(&options.paths, shared) {
+        Ok(pipelines) => pipelines,
+        Err(problem) => {
+            eprintln!("{problem}");
+            return Exit::NothingRan;
+        }
+    };
+    let mut hosts: BTreeMap<(String, u16), Result<(), String>> = BTreeMap::new();
+    let has_settings_model = settled.is_ok_and(|settled| settled.model.is_some());
+    for (path, checked) in &pipelines {
+        signs.extend(of_pipeline(path, checked, &env, has_settings_model, &mut hosts));
+    }
+    tell(&signs, options.json);
+    let faults = signs.iter().filter(|sign| sign.is == "fault").count();
+    if !shared.quiet {
+        eprintln!("{}", if faults == 0 { "all is well".to_string() } else { format!("{faults} to mend") });
+    }
+    if faults == 0 { Exit::Ok } else { Exit::Findings }
+}
+
+/// The pipelines to look at: those that are named, else all of the project.
+fn pipelines(paths: &[PathBuf], shared: &Shared) -> Result<Vec<(PathBuf, Checked)>, String> {
+    let mut found = vec![];
+    for path in validate::files(paths, shared)? {
+        let checked = check_file(&path, &project::project(&path, shared), &DiskFiles);
+        if checked.loaded.kind == FileKind::Pipeline {
+            found.push((path, checked));
+        }
+    }
+    Ok(found)
+}
+
+fn of_project(project: &Path, settled: &Result<settings::Settled, String>) -> Vec<Sign> {
+    let sign = |is, what: String| Sign { of: "project".into(), is, what };
+    let mut signs = vec![sign("ok", format!("folder: {}", project.display()))];
+    for (path, of) in settings::files(project) {
+        let what = match of {
+            crate::load::SettingsOf::Project => "settings of the project",
+            crate::load::SettingsOf::User => "your own settings",
+        };
+        let there = if path.exists() { "" } else { " (not there)" };
+        signs.push(sign("ok", format!("{what}: {}{there}", path.display())));
+    }
+    if let Err(problem) = settled {
+        signs.push(sign("fault", format!("the settings have errors:\n{problem}")));
+    }
+    let file = world::journal_file(project);
+    signs.push(match file.exists().then(|| SqliteStore::open(&file).and_then(|mut store| store.check())) {
+        None => sign("ok", format!("runs: none yet; they will be kept in {}", file.display())),
+        Some(Ok(count)) => sign("ok", format!("runs: {count}, all readable, in {}", file.display())),
+        Some(Err(problem)) => sign("fault", format!("runs: {problem}")),
+    });
+    let folder = file.parent().filter(|folder| folder.exists()).unwrap_or(project);
+    if let Err(problem) = tempfile::tempfile_in(folder) {
+        signs.push(sign("fault", format!("nothing can be written in {}: {problem}", folder.display())));
+    }
+    let duckdb = if cfg!(feature = "duckdb") { "SQLite and DuckDB" } else { "SQLite (DuckDB is not in this build)" };
+    signs.push(sign("ok", format!("SQL engines: {duckdb}")));
+    signs
+}
+
+fn of_pipeline(
+    path: &Path,
+    checked: &Checked,
+    env: &BTreeMap<String, Secret>,
+    has_settings_model: bool,
+    hosts: &mut BTreeMap<(String, u16), Result<(), String>>,
+) -> Vec<Sign> {
+    let of = path.display().to_string();
+    let mut signs = vec![];
+    let mut sign = |is, what: String| signs.push(Sign { of: of.clone(), is, what });
+    let errors = checked.errors().len();
+    if errors > 0 {
+        sign("fault", format!("it has {}; see flow validate", if errors == 1 { "an error".into() } else { format!("{errors} errors") }));
+        return signs;
+    }
+    checked.missing_data().for_each(|found| sign("fault", found.message.clone()));
+    if let Some(end) = run::lacking(checked) {
+        let message = end.failure.map(|failure| failure.failure.message).unwrap_or_default();
+        sign("fault", message);
+    }
+    for pipeline in &checked.loaded.program.pipelines {
+        for (name, about) in &pipeline.secrets {
+            match env.get(name).is_some_and(|value| !value.reveal().is_empty()) {
+                true => sign("ok", format!("secret {name} is set")),
+                false => {
+                    sign("fault", format!("secret {name} is not set ({}); set the variable, or name a file with --env-file", about.value))
+                }
+            }
+        }
+        if let Some((is, what)) = default_model(pipeline, env, has_settings_model) {
+            sign(is, what);
+        }
+        for address in addresses(pipeline, env) {
+            match address {
+                Ok((host, port)) => {
+                    let answer = hosts.entry((host.clone(), port)).or_insert_with(|| reach(&host, port, PATIENCE));
+                    match answer {
+                        Ok(()) => sign("ok", format!("host {host}:{port} answers")),
+                        Err(problem) => sign("fault", format!("host {host}:{port} does not answer: {problem}")),
+                    }
+                }
+                Err(text) => sign("note", format!("which host \"{text}\" leads to is known only in a run")),
+            }
+        }
+    }
+    if signs.is_empty() {
+        sign_ok(&mut signs, &of);
+    }
+    signs
+}
+
+fn sign_ok(signs: &mut Vec<Sign>, of: &str) {
+    signs.push(Sign { of: of.to_string(), is: "ok", what: "needs nothing that is not here".into() });
+}
+
+/// Where the model called `default` comes from, if an agent may ask it.
+fn default_model(pipeline: &Pipeline, env: &BTreeMap<String, Secret>, has_settings_model: bool) -> Option<(&'static str, String)> {
+    if !pipeline.agents.values().any(|agent| agent.model.as_ref().is_none_or(|model| model.value == "default")) {
+        return None;
+    }
+    Some(match (world::default_model(env), pipeline.models.get("default")) {
+        (Err(problem), _) => ("fault", problem),
+        (Ok(Some(_)), _) => ("ok", "model default: from the variables FLOW_MODEL…".into()),
+        (Ok(None), Some(model)) if matches!(model.provider, Provider::Scripted(_)) => {
+            ("note", "model default: scripted; FLOW_MODEL and FLOW_MODEL_BASE_URL put a real one in its place".into())
+        }
+        (Ok(None), Some(_)) => ("ok", "model default: of the file".into()),
+        (Ok(None), None) if has_settings_model => ("ok", "model default: from the settings".into()),
+        (Ok(None), None) => {
+            ("fault", "no model: name one in the file, in flow.toml ([models.default]), or with FLOW_MODEL and FLOW_MODEL_BASE_URL".into())
+        }
+    })
+}
+
+/// Hosts and ports the pipeline may call; the text of an address of which only a run knows the host.
+fn addresses(pipeline: &Pipeline, env: &BTreeMap<String, Secret>) -> BTreeSet<Result<(String, u16), String>> {
+    let replaced = matches!(world::default_model(env), Ok(Some(_)));
+    let models = pipeline.models.iter().filter(|(name, _)| !(replaced && *name == "default")).filter_map(|(_, model)| {
+        let usual = match model.provider {
+            Provider::OpenAi => "https://api.openai.com",
+            Provider::Anthropic => "https://api.anthropic.com",
+            Provider::Ollama => "http://127.0.0.1:11434",
+            _ => return None,
+        };
+        Some(model.base_url.as_ref().map_or(usual.to_string(), |url| url.source.to_string()))
+    });
+    let variable = if replaced { env.get("FLOW_MODEL_BASE_URL").map(|url| url.reveal().to_string()) } else { None };
+    let tools = pipeline.tools.values().filter_map(|tool| match &tool.kind {
+        ToolKind::Http { url, .. } => Some(url.source.to_string()),
+        ToolKind::Smtp { address, .. } => Some(format!("smtp://{}", address.source)),
+        _ => None,
+    });
+    let mut steps: Vec<&Text> = vec![];
+    let lists = [&pipeline.steps, &pipeline.on_failure, &pipeline.finally];
+    lists.into_iter().flatten().for_each(|step| of_step(&step.kind, &mut steps));
+    let steps = steps.into_iter().map(|url| url.source.to_string());
+    models.chain(variable).chain(tools).chain(steps).map(|text| host(&text, env)).collect()
+}
+
+fn of_step<'p>(kind: &'p StepKind, found: &mut Vec<&'p Text>) {
+    match kind {
+        StepKind::Http(http) => found.push(&http.url),
+        StepKind::Route(route) => {
+            route.cases.iter().chain(&route.otherwise).flat_map(|case| &case.steps).for_each(|step| of_step(&step.kind, found));
+        }
+        _ => {}
+    }
+}
+
+/// Host and port of an address whose `{{ env.NAME }}` are filled in; else its text.
+fn host(text: &str, env: &BTreeMap<String, Secret>) -> Result<(String, u16), String> {
+    let mut filled = text.to_string();
+    for (name, value) in env {
+        for written in [format!("{{{{ env.{name} }}}}"), format!("{{{{env.{name}}}}}")] {
+            filled = filled.replace(&written, value.reveal());
+        }
+    }
+    let authority = filled.split_once("://").map(|(_, rest)| rest.split(['/', '?', '#']).next().unwrap_or_default());
+    let is_whole = authority.is_some_and(|authority| !authority.contains("{{"));
+    let url = url::Url::parse(filled.split("{{").next().unwrap_or_default()).ok().filter(|_| is_whole);
+    let port = |url: &url::Url| url.port_or_known_default().or((url.scheme() == "smtp").then_some(587));
+    url.and_then(|url| Some((url.host_str()?.trim_matches(['[', ']']).to_string(), port(&url)?))).ok_or_else(|| text.to_string())
+}
+
+/// Which value each setting has, and where it comes from.
+fn origins(project: &Path, env: &BTreeMap<String, Secret>, as_json: bool) -> Exit {
+    let mut lines: Vec<(String, String, String)> = vec![];
+    let variables = ["FLOW_MODEL", "FLOW_MODEL_BASE_URL", "FLOW_MODEL_PROVIDER", "FLOW_API_KEY", "FLOW_CONFIG"];
+    for name in variables {
+        let shown = match env.get(name) {
+            Some(value) if name == "FLOW_API_KEY" => format!("{}…", value.reveal().chars().take(3).collect::<String>()),
+            Some(value) => value.reveal().to_string(),
+            None => continue,
+        };
+        lines.push((name.into(), shown, "variable".into()));
+    }
+    let mut has_model = lines.iter().any(|(name, ..)| name == "FLOW_MODEL" || name == "FLOW_MODEL_BASE_URL");
+    for (path, of) in settings::files(project) {
+        let Some(found) = crate::load::load_settings(&path, of, &DiskFiles) else { continue };
+        let from = path.display().to_string();
+        if let Some(model) = &found.settings.default_model {
+            let name = model.model.as_ref().map_or("its provider's own", |text| &*text.source);
+            let shown = format!("{name}{}", if has_model { " (not used: something stronger names one)" } else { "" });
+            lines.push(("models.default".into(), shown, from.clone()));
+            has_model = true;
+        }
+        let limits = &found.settings.limits;
+        let bounds = [
+            ("deadline", limits.deadline.map(|time| format!("{time:?}"))),
+            ("max_parallel", limits.max_parallel.map(|n| n.to_string())),
+            ("max_tokens", limits.max_tokens.map(|n| n.to_string())),
+            ("max_cost_usd", limits.max_cost_usd.map(|n| n.to_string())),
+            ("max_steps", limits.max_steps.map(|n| n.to_string())),
+        ];
+        let of_several = format!("{from}; of several the smallest counts");
+        lines.extend(bounds.into_iter().filter_map(|(name, value)| Some((format!("limits.{name}"), value?, of_several.clone()))));
+        if let Some(policy) = &found.settings.policy {
+            lines.push(("policy".into(), policy.description.clone().unwrap_or_else(|| "in force".into()), from.clone()));
+        }
+        for host in &found.settings.private_hosts {
+            lines.push(("private_hosts".into(), host.value.clone(), from.clone()));
+        }
+        for code in &found.settings.lint.deny {
+            lines.push(("lint.deny".into(), code.value.clone(), from.clone()));
+        }
+        for path in &found.settings.lint.paths {
+            let codes: Vec<&str> = path.ignore.iter().map(|code| code.value.as_str()).collect();
+            lines.push((format!("lint.paths.\"{}\"", path.pattern.value), format!("ignore {}", codes.join(", ")), from.clone()));
+        }
+    }
+    if !has_model {
+        lines.push(("models.default".into(), "none".into(), "default".into()));
+    }
+    lines.push(("project".into(), project.display().to_string(), "the nearest folder upwards with flow.toml, or --project".into()));
+    if as_json {
+        let list: Vec<_> =
+            lines.iter().map(|(name, value, from)| serde_json::json!({ "name": name, "value": value, "from": from })).collect();
+        println!("{}", serde_json::to_string_pretty(&list).unwrap_or_default());
+    } else {
+        for (name, value, from) in &lines {
+            println!("{}", visible(&format!("{name} = {value}  ({from})")));
+        }
+    }
+    Exit::Ok
+}
+
+fn tell(signs: &[Sign], as_json: bool) {
+    if as_json {
+        println!("{}", serde_json::to_string_pretty(signs).unwrap_or_default());
+        return;
+    }
+    let mut of = "";
+    for sign in signs {
+        if of != sign.of {
+            println!("{}", visible(&sign.of));
+            of = &sign.of;
+        }
+        let mut lines = sign.what.lines();
+        println!("  {:<6} {}", sign.is, visible(lines.next().unwrap_or_default()));
+        lines.for_each(|line| println!("         {}", visible(line)));
+    }
+}
