@@ -14,7 +14,8 @@ const MOST_NAMES: usize = 1_000;
 /// How deep folders are searched.
 const DEEPEST: usize = 16;
 
-/// The YAML files in and below a folder, sorted. Hidden folders, `target` and `node_modules` are left out; links are not followed.
+/// The YAML files in and below a folder, sorted. Hidden folders, `target`, `node_modules` and folders that are
+/// projects of their own are left out; links are not followed.
 pub fn yaml_files(folder: &Path) -> Vec<PathBuf> {
     let mut found = vec![];
     find(folder, &mut found, 0);
@@ -29,6 +30,9 @@ fn find(folder: &Path, found: &mut Vec<PathBuf>, depth: usize) {
         let name = entry.file_name().to_string_lossy().into_owned();
         let Ok(kind) = entry.file_type() else { continue };
         if name.starts_with('.') || name == "target" || name == "node_modules" {
+            continue;
+        }
+        if kind.is_dir() && path.join("flow.toml").is_file() {
             continue;
         }
         if kind.is_dir() && depth < DEEPEST {
@@ -110,6 +114,19 @@ fn problem(error: std::io::Error) -> FileProblem {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_project_inside_a_project_is_left_out() {
+        let folder = tempfile::tempdir().unwrap();
+        for file in ["flow.toml", "a.yaml", "inner/flow.toml", "inner/b.yaml", "plain/c.yaml"] {
+            let path = folder.path().join(file);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, "").unwrap();
+        }
+        let names = |at: &Path| yaml_files(at).iter().map(|p| p.strip_prefix(at).unwrap().display().to_string()).collect::<Vec<_>>();
+        assert_eq!(names(folder.path()), ["a.yaml", "plain/c.yaml"]);
+        assert_eq!(names(&folder.path().join("inner")), ["b.yaml"]);
+    }
 
     #[test]
     fn only_small_texts_of_regular_files_are_read() {
