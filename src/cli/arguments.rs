@@ -75,10 +75,14 @@ pub enum Command {
     Test(TestOptions),
     /// Mends what has only one possible meaning, in the files
     Fix(FixOptions),
-    /// Shows the page of a code
+    /// Shows the order, the filled prompts and the upper bounds of a run, and starts nothing
+    Plan(PlanOptions),
+    /// Draws a pipeline, or what really ran of it
+    Graph(GraphOptions),
+    /// Tells a pipeline in plain words, or shows the page of a code
     Explain {
-        /// A code (F101) or its name (cycle)
-        code: String,
+        /// A pipeline file, a code (F101) or its name (cycle)
+        what: String,
     },
     /// Writes a first project, with tests, that runs without any key
     Init {
@@ -123,6 +127,9 @@ pub struct RunOptions {
     /// Sets the clock: 2026-11-18T09:00:00Z
     #[arg(long, value_name = "TIME")]
     pub now: Option<String>,
+    /// Starts nothing and shows what would run: flow plan
+    #[arg(long)]
+    pub dry_run: bool,
     /// What is printed and written
     #[command(flatten)]
     pub printed: OutputOptions,
@@ -132,6 +139,64 @@ pub struct RunOptions {
     /// Most money the run may spend, in US dollars
     #[arg(long, value_name = "USD")]
     pub max_cost_usd: Option<f64>,
+}
+
+/// Options of `flow plan`: those of `flow run` that say what is run.
+#[derive(Debug, Args)]
+pub struct PlanOptions {
+    /// The pipeline file
+    pub file: PathBuf,
+    /// An input; may be repeated. What is not given is shown as ⟨inputs.name⟩
+    #[arg(long = "input", value_name = "NAME=VALUE")]
+    pub inputs: Vec<String>,
+    /// Inputs from a JSON file
+    #[arg(long = "inputs", value_name = "FILE")]
+    pub inputs_file: Option<PathBuf>,
+    /// The channel [default: the first the pipeline lists]
+    #[arg(long)]
+    pub channel: Option<String>,
+    /// Sets the clock: 2026-11-18T09:00:00Z
+    #[arg(long, value_name = "TIME")]
+    pub now: Option<String>,
+    /// Ends the run after this time
+    #[arg(long, value_name = "TIME")]
+    pub deadline: Option<String>,
+    /// Most money the run may spend, in US dollars
+    #[arg(long, value_name = "USD")]
+    pub max_cost_usd: Option<f64>,
+    /// Prints one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Options of `flow graph`.
+#[derive(Debug, Args)]
+pub struct GraphOptions {
+    /// The pipeline file
+    #[arg(required_unless_present = "run")]
+    pub file: Option<PathBuf>,
+    /// Draws what really ran: the run's id, or the beginning of it
+    #[arg(long, value_name = "RUN", conflicts_with = "file")]
+    pub run: Option<String>,
+    /// What is written
+    #[arg(long, value_enum, default_value_t = GraphFormat::Mermaid)]
+    pub format: GraphFormat,
+    /// Short for --format json
+    #[arg(long, conflicts_with = "format")]
+    pub json: bool,
+}
+
+/// What a graph is written as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum GraphFormat {
+    /// A Mermaid flowchart.
+    Mermaid,
+    /// The DOT language of Graphviz.
+    Dot,
+    /// A picture.
+    Svg,
+    /// One JSON object.
+    Json,
 }
 
 /// What a run prints and writes.

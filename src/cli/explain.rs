@@ -1,23 +1,49 @@
-//! `flow explain CODE`.
+//! `flow explain`: a pipeline in plain words, or the page of a code.
 
-use super::Exit;
-use crate::diagnostic::{Code, did_you_mean};
+use std::path::Path;
 
-/// Shows the page of a code.
-pub(super) fn run(code: &str) -> Exit {
-    let Some(found) = Code::find(code) else {
-        let names = Code::ALL.iter().flat_map(|c| [c.id(), c.name()]);
-        eprintln!("there is no code \"{}\"{}", crate::diagnostic::visible(code), did_you_mean(code, names));
-        return Exit::Usage;
-    };
-    match crate::report::page(found) {
-        "" => println!(
-            "# {} {}\n\nAn {} of a part of the language that is not yet available.",
-            found.id(),
-            found.name(),
-            found.severity().word()
-        ),
-        page => print!("{page}"),
+use super::arguments::Shared;
+use super::run::{Refusal, told};
+use super::{Exit, checked};
+use crate::diagnostic::{Code, did_you_mean, visible};
+use crate::report;
+
+/// Explains what is named: a file if there is one of that name, else a code.
+pub(super) fn run(what: &str, shared: &Shared) -> Exit {
+    let path = Path::new(what);
+    if path.exists() {
+        return told(pipeline(path, shared));
     }
-    Exit::Ok
+    if let Some(found) = Code::find(what) {
+        checked::print(&page(found));
+        return Exit::Ok;
+    }
+    if looks_like_a_path(what) {
+        eprintln!("no file found: {} does not exist", visible(what));
+        return Exit::NothingRan;
+    }
+    let names = Code::ALL.iter().flat_map(|c| [c.id(), c.name()]);
+    eprintln!("there is no file and no code \"{}\"{}", visible(what), did_you_mean(what, names));
+    Exit::Usage
+}
+
+fn pipeline(path: &Path, shared: &Shared) -> Result<Exit, Refusal> {
+    let checked = checked::pipeline(path, shared)?;
+    let text = report::explain::explain(&checked.plan).ok_or_else(|| checked::no_pipeline(path))?;
+    checked::print(&text);
+    Ok(Exit::Ok)
+}
+
+fn page(code: Code) -> String {
+    match report::page(code) {
+        "" => {
+            let (id, name, severity) = (code.id(), code.name(), code.severity().word());
+            format!("# {id} {name}\n\nAn {severity} of a part of the language that is not yet available.\n")
+        }
+        page => page.to_string(),
+    }
+}
+
+fn looks_like_a_path(what: &str) -> bool {
+    what.contains(['/', '\\']) || what.ends_with(".yaml") || what.ends_with(".yml")
 }

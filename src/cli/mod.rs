@@ -4,12 +4,15 @@
 
 mod approve;
 mod arguments;
+mod checked;
 mod doctor;
 mod exit;
 mod explain;
 mod fix;
+mod graph;
 mod init;
 mod inputs;
+mod plan;
 mod progress;
 mod project;
 mod run;
@@ -56,13 +59,16 @@ fn command() -> Exit {
     };
     let shared = &arguments.shared;
     match &arguments.command {
+        Command::Run(options) if options.dry_run => plan::run(&options.into(), shared),
         Command::Run(options) => run::run(options, shared),
+        Command::Plan(options) => plan::run(options, shared),
+        Command::Graph(options) => graph::run(options, shared),
         Command::Validate(options) => validate::run(options, shared),
         Command::Test(options) => test::run(options, shared),
         Command::Init { folder } => init::run(folder, shared),
         Command::Doctor(options) => doctor::run(options, shared),
         Command::Fix(options) => fix::run(options, shared),
-        Command::Explain { code } => explain::run(code),
+        Command::Explain { what } => explain::run(what, shared),
         Command::Runs(RunsCommand::Resume { run, printed }) => run::resume(run, printed, shared),
         Command::Runs(command) => runs::run(command, shared),
         Command::Approve { run, step, reject, comment } => approve::run(run, step, !reject, comment, shared),

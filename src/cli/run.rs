@@ -30,10 +30,10 @@ use crate::redact::Redactor;
 use crate::report::{self, Findings};
 
 /// What stops a run before it starts: its exit code and what to say.
-struct Refusal(Exit, Vec<String>);
+pub(super) struct Refusal(pub(super) Exit, pub(super) Vec<String>);
 
 impl Refusal {
-    fn usage(line: impl Into<String>) -> Refusal {
+    pub(super) fn usage(line: impl Into<String>) -> Refusal {
         Refusal(Exit::Usage, vec![line.into()])
     }
 }
@@ -48,7 +48,7 @@ pub(super) fn resume(id: &str, output: &OutputOptions, shared: &Shared) -> Exit 
     told(try_resume(id, output, shared))
 }
 
-fn told(result: Result<Exit, Refusal>) -> Exit {
+pub(super) fn told(result: Result<Exit, Refusal>) -> Exit {
     result.unwrap_or_else(|Refusal(exit, lines)| {
         for line in lines {
             eprintln!("{line}");
@@ -183,21 +183,8 @@ impl<'a> Surroundings<'a> {
         Ok(Surroundings { printed, shared, project, checked, pipeline, env, default_model, settled, scripted, ports, progress, runtime })
     }
 
-    /// A bound on money needs the price of every model that may be asked.
     fn know_prices(&self, limits: &Limits) -> Result<(), Refusal> {
-        let has_bound = |pipeline: &Pipeline| pipeline.bounds().max_cost_usd.is_some();
-        if limits.max_cost_usd.is_none() && !self.checked.loaded.program.pipelines.iter().any(|p| has_bound(p)) {
-            return Ok(());
-        }
-        let own = self.pipeline.models.iter().filter(|(name, _)| self.default_model.is_none() || *name != "default");
-        let unpriced = own.filter(|(_, model)| is_unpriced(model));
-        let replaced = self.default_model.as_ref().map(|_| "default (from FLOW_MODEL)");
-        let is_asked = replaced.is_none() && !self.pipeline.models.contains_key("default");
-        let of_settings = self.settled.model.as_ref().filter(|model| is_asked && is_unpriced(model)).map(|_| "default (from the settings)");
-        match unpriced.map(|(name, _)| name.as_str()).chain(replaced).chain(of_settings).next() {
-            Some(name) => Err(Refusal::usage(format!("a bound on money cannot be held: model {name} has no price"))),
-            None => Ok(()),
-        }
+        know_prices(&self.checked, self.default_model.as_ref(), self.settled.model.as_ref(), limits)
     }
 
     /// Values of the declared secrets.
@@ -274,6 +261,31 @@ fn changes(before: &BTreeMap<String, String>, now: &BTreeMap<String, String>) ->
     before.keys().chain(now.keys().filter(|name| !before.contains_key(*name))).filter_map(told).collect()
 }
 
+/// A bound on money needs the price of every model that may be asked.
+pub(super) fn know_prices(
+    checked: &Checked,
+    default_model: Option<&Model>,
+    of_settings: Option<&Model>,
+    limits: &Limits,
+) -> Result<(), Refusal> {
+    let pipelines = &checked.loaded.program.pipelines;
+    let has_bound = |pipeline: &Arc<Pipeline>| pipeline.bounds().max_cost_usd.is_some();
+    if limits.max_cost_usd.is_none() && !pipelines.iter().any(has_bound) {
+        return Ok(());
+    }
+    let own = pipelines.first().into_iter().flat_map(|pipeline| &pipeline.models);
+    let own = own.filter(|(name, _)| default_model.is_none() || *name != "default");
+    let unpriced = own.filter(|(_, model)| is_unpriced(model));
+    let replaced = default_model.map(|_| "default (from FLOW_MODEL)");
+    let has_own = pipelines.first().is_some_and(|pipeline| pipeline.models.contains_key("default"));
+    let is_asked = replaced.is_none() && !has_own;
+    let of_settings = of_settings.filter(|model| is_asked && is_unpriced(model)).map(|_| "default (from the settings)");
+    match unpriced.map(|(name, _)| name.as_str()).chain(replaced).chain(of_settings).next() {
+        Some(name) => Err(Refusal::usage(format!("a bound on money cannot be held: model {name} has no price"))),
+        None => Ok(()),
+    }
+}
+
 /// The end of a run that does not start, since this machine lacks something for it.
 pub(super) fn lacking(checked: &Checked) -> Option<RunEnd> {
     let of_one = |plan: &PipelinePlan| {
@@ -293,7 +305,7 @@ pub(super) fn lacking(checked: &Checked) -> Option<RunEnd> {
 }
 
 /// Errors stop the run before it starts; warnings become one line.
-fn report_findings(checked: &Checked, shared: &Shared) -> Result<(), Refusal> {
+pub(super) fn report_findings(checked: &Checked, shared: &Shared) -> Result<(), Refusal> {
     let errors = checked.errors();
     let warnings = checked.diagnostics.iter().filter(|d| d.severity() == Severity::Warning).count();
     if !errors.is_empty() {
@@ -318,7 +330,7 @@ fn report_findings(checked: &Checked, shared: &Shared) -> Result<(), Refusal> {
     Ok(())
 }
 
-fn channel(pipeline: &Pipeline, wanted: Option<&str>) -> Result<Option<String>, Refusal> {
+pub(super) fn channel(pipeline: &Pipeline, wanted: Option<&str>) -> Result<Option<String>, Refusal> {
     let names: Vec<&str> = pipeline.channels.iter().map(|c| c.name.as_str()).collect();
     match wanted {
         None => Ok(names.first().map(|n| n.to_string())),
@@ -331,7 +343,7 @@ fn channel(pipeline: &Pipeline, wanted: Option<&str>) -> Result<Option<String>, 
     }
 }
 
-fn time(text: &str) -> Result<chrono::DateTime<chrono::Utc>, Refusal> {
+pub(super) fn time(text: &str) -> Result<chrono::DateTime<chrono::Utc>, Refusal> {
     chrono::DateTime::parse_from_rfc3339(text)
         .map(|t| t.with_timezone(&chrono::Utc))
         .map_err(|_| Refusal::usage(format!("--now {}: write a time such as 2026-11-18T09:00:00Z", visible(text))))

@@ -4,31 +4,44 @@ use super::arguments::{RunsCommand, Shared};
 use super::{Exit, project, world};
 use crate::adapter::sqlite_store::SqliteStore;
 use crate::diagnostic::visible;
+use crate::event::Happening;
 use crate::journal::{Record, masked, record};
 use crate::port::{RunSummary, Store};
 
 /// Lists, shows, writes out or removes runs.
 pub(super) fn run(command: &RunsCommand, shared: &Shared) -> Exit {
-    let project = project::project(std::path::Path::new("./x"), shared);
-    let file = world::journal_file(&project);
+    let answered = open(shared).and_then(|mut store| answer(command, &mut store).map_err(|problem| (Exit::Failed, problem)));
+    answered.unwrap_or_else(|(exit, problem)| {
+        eprintln!("{problem}");
+        exit
+    })
+}
+
+/// The store of the project's runs.
+fn open(shared: &Shared) -> Result<SqliteStore, (Exit, String)> {
+    let file = world::journal_file(&project::project(std::path::Path::new("./x"), shared));
     if !file.exists() {
-        eprintln!("there are no runs yet: {} does not exist", file.display());
-        return Exit::NothingRan;
+        return Err((Exit::NothingRan, format!("there are no runs yet: {} does not exist", file.display())));
     }
-    let mut store = match SqliteStore::open(&file) {
-        Ok(store) => store,
-        Err(error) => {
-            eprintln!("{error}");
-            return Exit::Failed;
-        }
-    };
-    match answer(command, &mut store) {
-        Ok(exit) => exit,
-        Err(problem) => {
-            eprintln!("{problem}");
-            Exit::Failed
-        }
-    }
+    SqliteStore::open(&file).map_err(|error| (Exit::Failed, error.to_string()))
+}
+
+/// The record of a run, masked for others, and the file it ran if it says so.
+///
+/// # Errors
+/// There is no such run, or it cannot be read.
+pub(super) fn stored(wanted: &str, shared: &Shared) -> Result<(Record, Option<String>), (Exit, String)> {
+    let failed = |problem: String| (Exit::Failed, problem);
+    let mut store = open(shared)?;
+    let runs = store.runs().map_err(|e| failed(e.to_string()))?;
+    let found = find(&runs, Some(wanted)).map_err(|problem| (Exit::NothingRan, problem))?;
+    let events = store.events(&found.run).map_err(|e| failed(e.to_string()))?;
+    let file = events.first().and_then(|event| match &event.happening {
+        Happening::RunStarted(start) if !start.file.is_empty() => Some(start.file.clone()),
+        _ => None,
+    });
+    let record = record(&events).ok_or_else(|| failed(format!("run {} has no beginning", found.run)))?;
+    Ok((masked(record, &events), file))
 }
 
 fn answer(command: &RunsCommand, store: &mut dyn Store) -> Result<Exit, String> {

@@ -13,14 +13,10 @@ use super::shape;
 use super::state::{NodeRef, Work};
 use super::tooling::Offered;
 use crate::event::{Answer, AskedCall, Failure, FailureKind, Happening, Note, Purpose, Usage};
-use crate::model::{Agent, AgentStep, Limits, Model, Provider, Shape, StepKind};
+use crate::model::{Agent, AgentStep, Limits, MODEL_TIMEOUT, MOST_REPAIRS, Model, Provider, Retry, Shape, StepKind};
 use crate::port::{Message, ModelReply, ModelRequest, Role, ToolCall, WireFormat};
 use crate::template;
 
-/// How often an answer of the wrong shape is sent back.
-const MOST_REPAIRS: u32 = 2;
-/// Time for one try of a model call.
-const MODEL_TIMEOUT: Duration = Duration::from_secs(60);
 /// Time to connect.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// What is asked, worked out anew from the state whenever it is needed.
@@ -236,7 +232,7 @@ impl Run {
                 let brief = brief(self)?;
                 let chain = self.models(at, &brief);
                 let own = chain.get(fallback).and_then(|(_, model)| model.retry.clone());
-                let policy = self.step(at).retry.clone().or(own).unwrap_or_else(super::retrying::model_default);
+                let policy = self.step(at).retry.clone().or(own).unwrap_or_else(Retry::of_model_calls);
                 if let Some(retry_at_ms) = self.retry_at(at, &policy, attempt, &failure) {
                     let step = self.state.node(at).path.clone();
                     self.emit(Happening::AttemptFailed { step, attempt, failure, retry_at_ms });
@@ -429,6 +425,9 @@ impl Run {
         let reply = match result {
             Ok(reply) if reply.text.trim().is_empty() && reply.calls.is_empty() => {
                 Answer::Failed(Failure::new(FailureKind::BadResponse, "the answer is empty"))
+            }
+            Ok(reply) if !reply.calls.is_empty() && self.tools_of(at).is_empty() => {
+                Answer::Failed(Failure::new(FailureKind::BadResponse, "the answer asks for a tool, and no tool was offered"))
             }
             Ok(reply) => {
                 let tools = self.tools_of(at);

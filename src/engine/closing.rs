@@ -10,7 +10,7 @@ use crate::model::{OnFailure, StepKind};
 use crate::plan::{BlockIx, PipelinePlan, Plan};
 
 /// Time of their own that `on_failure` and `finally` have, in milliseconds.
-pub(super) const STAGE_MS: u64 = 60_000;
+pub(super) const STAGE_MS: u64 = crate::model::STAGE_TIME.as_millis() as u64;
 
 impl State {
     /// Ends a step: its timers, calls and inner work go, what waits for it waits for one less.

@@ -16,7 +16,7 @@
 //! | `scripting` | scripted replies |
 //! | `permitting` | policies: what may go out |
 //! | `replies` | what an answer from outside becomes |
-//! | `names` | what templates read |
+//! | `names`, `preview` | what templates read; what of it is known before a run |
 //!
 //! How to add a step kind: its type in `model`, an arm in `start.rs`, one in `replies.rs` if it calls something, and tests in `tests/`.
 
@@ -35,6 +35,7 @@ mod judging;
 mod names;
 mod opening;
 mod permitting;
+mod preview;
 mod replies;
 mod resuming;
 mod retrying;
@@ -54,5 +55,6 @@ mod tests;
 pub use command::{Command, Input, Reply, Request};
 pub use inputs::{PersonFrom, check_inputs, marks, person, person_fields};
 pub use judging::readable;
+pub use preview::{Given, known_names};
 pub use run::{CannotResume, Mocks, Moment, Noted, Options, Run};
 pub use state::State;

@@ -1,6 +1,6 @@
 //! What templates read: only the names a text mentions are made, from the state.
 
-use chrono::{Datelike, Days, NaiveDate, SecondsFormat};
+use chrono::{DateTime, Datelike, Days, NaiveDate, SecondsFormat, Utc};
 use serde_json::{Map, Value, json};
 
 use super::Run;
@@ -132,12 +132,15 @@ impl Run {
         let value = match name {
             "inputs" => cached(&instance.cached.inputs, || template::from_json(&instance.inputs)),
             "person" => cached(&instance.cached.person, || template::from_json(&instance.person)),
-            "run" => cached(&instance.cached.run, || template::from_json(&self.run_names(instance))),
+            "run" => cached(&instance.cached.run, || {
+                let now = self.state.start.as_ref().map_or(self.now.wall, |start| start.now);
+                template::from_json(&run_names(&self.id, now, &instance.person))
+            }),
             "channel" => cached(&instance.cached.channel, || template::from_json(&channel_names(self.channel(instance_ix)))),
             "style" => cached(&instance.cached.style, || {
                 template::from_json(&style_names(self.planned(instance_ix).pipeline.style_guide.as_deref()))
             }),
-            "conversation" => template::from_json(&json!({ "id": null, "messages": [], "text": "" })),
+            "conversation" => template::from_json(&no_conversation()),
             "refinement" => self.refinement(instance, at),
             "failure" => {
                 let failure = instance.ending.failure.as_ref().or(self.state.frame(instance.main).failure.as_ref());
@@ -242,23 +245,23 @@ impl Run {
         let name = self.state.instance(instance).channel.as_deref()?;
         self.planned(instance).pipeline.channels.iter().find(|c| c.name == name).map(|c| &**c)
     }
+}
 
-    /// `run`: in the person's time zone, else UTC; the clock of the run's start.
-    fn run_names(&self, instance: &Instance) -> Value {
-        let zone_name = instance.person.get("time_zone").and_then(Value::as_str).filter(|z| !z.is_empty()).unwrap_or("UTC");
-        let zone: chrono_tz::Tz = zone_name.parse().unwrap_or(chrono_tz::UTC);
-        let now = self.state.start.as_ref().map_or(self.now.wall, |s| s.now).with_timezone(&zone);
-        let today = now.date_naive();
-        let monday = today - Days::new(u64::from(today.weekday().num_days_from_monday()));
-        json!({
-            "id": *self.id,
-            "now": now.to_rfc3339_opts(SecondsFormat::Secs, true),
-            "today": iso(today),
-            "week_start": iso(monday),
-            "month_start": iso(today.with_day(1).unwrap_or(today)),
-            "time_zone": zone.name(),
-        })
-    }
+/// `run`: in the person's time zone, else UTC; the clock of the run's start.
+pub(super) fn run_names(id: &str, now: DateTime<Utc>, person: &Value) -> Value {
+    let zone_name = person.get("time_zone").and_then(Value::as_str).filter(|z| !z.is_empty()).unwrap_or("UTC");
+    let zone: chrono_tz::Tz = zone_name.parse().unwrap_or(chrono_tz::UTC);
+    let now = now.with_timezone(&zone);
+    let today = now.date_naive();
+    let monday = today - Days::new(u64::from(today.weekday().num_days_from_monday()));
+    json!({
+        "id": id,
+        "now": now.to_rfc3339_opts(SecondsFormat::Secs, true),
+        "today": iso(today),
+        "week_start": iso(monday),
+        "month_start": iso(today.with_day(1).unwrap_or(today)),
+        "time_zone": zone.name(),
+    })
 }
 
 fn iso(date: NaiveDate) -> String {
@@ -273,8 +276,13 @@ fn cached_if(cell: &CachedValue, keep: bool, make: impl FnOnce() -> Named) -> Na
     if keep { cached(cell, make) } else { make() }
 }
 
+/// `conversation` of a run that is no part of one.
+pub(super) fn no_conversation() -> Value {
+    json!({ "id": null, "messages": [], "text": "" })
+}
+
 /// `channel`: its name, the keys of its file, and its rules as a prompt.
-fn channel_names(channel: Option<&Channel>) -> Value {
+pub(super) fn channel_names(channel: Option<&Channel>) -> Value {
     let Some(channel) = channel else { return json!({ "name": null, "prompt": "" }) };
     let markup = &channel.markup;
     let escape: Map<_, _> = markup.escape.iter().map(|(character, sent)| (character.clone(), json!(sent))).collect();
@@ -301,7 +309,7 @@ fn channel_names(channel: Option<&Channel>) -> Value {
 }
 
 /// `style`: its name, keys, and its rules as a prompt.
-fn style_names(style: Option<&StyleGuide>) -> Value {
+pub(super) fn style_names(style: Option<&StyleGuide>) -> Value {
     let Some(style) = style else { return json!({ "name": null, "prompt": "" }) };
     let phrase = |phrase: &Phrase| match phrase {
         Phrase::Off => json!(false),

@@ -1,23 +1,9 @@
 //! Retries: of the same request, after a passing fault.
 
-use std::time::Duration;
-
 use super::Run;
 use super::state::NodeRef;
-use crate::event::{Failure, FailureKind, Happening};
+use crate::event::{Failure, Happening};
 use crate::model::{Backoff, Retry, Step, StepKind};
-
-/// `retry` of a model call, when nothing is written (docs/language.md, section 13).
-pub(super) fn model_default() -> Retry {
-    Retry {
-        max_attempts: 3,
-        delay: Duration::from_secs(1),
-        backoff: Backoff::Exponential,
-        max_delay: Duration::from_secs(60),
-        jitter: true,
-        on: FailureKind::WORDS[..FailureKind::RETRYABLE - 1].iter().map(|(_, kind)| *kind).collect(),
-    }
-}
 
 impl Run {
     /// A try of a step failed: another one, or the end.

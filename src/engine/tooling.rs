@@ -9,12 +9,10 @@ use super::command::{Command, Reply, Request};
 use super::shape;
 use super::state::{AskedStage, NodeRef, Work};
 use crate::event::{Failure, FailureKind, Happening, Note};
-use crate::model::{Agent, Mock, PipelineId, Tool, ToolKind};
+use crate::model::{Agent, MOST_TURNS, Mock, PipelineId, Tool, ToolKind};
 use crate::plan::PipelinePlan;
 use crate::port::ToolDescription;
 
-/// Rounds of tool calls when `max_turns` is not written (docs/language.md, section 13).
-const MOST_TURNS: u64 = 10;
 /// Characters of a result that a model is shown.
 const MOST_SHOWN: usize = 100_000;
 

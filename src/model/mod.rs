@@ -4,6 +4,7 @@
 //! How to add a key: a field here, its reading in `lower`, its use in `engine`, a line in `docs/language.md`.
 
 mod channel;
+mod defaults;
 pub(crate) mod duration;
 mod fields;
 mod gate;
@@ -18,6 +19,7 @@ mod work;
 pub use channel::{
     Body, Channel, Emojis, Features, Formatting, Humor, LengthUnit, Markup, Phrase, Split, SplitAt, StyleGuide, Tone, Words,
 };
+pub use defaults::{MODEL_TIMEOUT, MOST_REPAIRS, MOST_TURNS, STAGE_TIME};
 pub use duration::parse_duration;
 pub use fields::{Field, FieldKind, Shape};
 pub use gate::{Check, Criterion, GateStep, Judging, MarkdownRule, OnJudgeError, Scorecard, ScorecardRef};

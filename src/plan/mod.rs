@@ -5,13 +5,18 @@
 //! How to add a kind of edge: a variant of [`Edge`], where it is drawn in `block.rs`, what it means in `engine`.
 
 mod block;
+mod bounds;
 mod cycle;
+mod money;
 mod reach;
 mod refinement;
+mod waves;
 
 use std::sync::Arc;
 
 pub use block::{Block, BlockIx, Edge};
+pub use bounds::{Asking, Calls, Elements, Lengths, Open, PipelineBounds, StepBounds, bounds};
+pub use money::{Cost, Tokens, cost, tokens};
 pub use refinement::Refinement;
 
 use crate::diagnostic::Diagnostic;
@@ -31,6 +36,18 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// The path of a step within its pipeline, as in events: `facts`, `facts/today`, `facts/report/text`.
+    pub fn path(&self, pipeline: PipelineId, step: StepIx) -> String {
+        let planned = self.pipeline(pipeline);
+        let found = planned.step(step);
+        let Some(owner) = planned.owner(found.block) else { return found.id.to_string() };
+        let StepKind::Route(route) = &planned.step(owner).step.kind else { return found.id.to_string() };
+        let place = planned.step(owner).cases.iter().position(|case| *case == found.block);
+        let case = place.and_then(|place| route.cases.iter().chain(&route.otherwise).nth(place)).filter(|case| case.has_steps);
+        let case = case.map(|case| format!("{}/", case.id.value)).unwrap_or_default();
+        format!("{}/{case}{}", self.path(pipeline, owner), found.id)
+    }
+
     /// The plan of one pipeline.
     pub fn pipeline(&self, id: PipelineId) -> &PipelinePlan {
         &self.pipelines[id.0]

@@ -4,12 +4,15 @@
 //! command that offers it.
 
 pub(crate) mod escape;
+pub mod explain;
 mod github;
+pub mod graph;
 mod human;
 mod json;
 mod junit;
 mod pages;
 mod picture;
+pub mod planned;
 mod record;
 mod sarif;
 

@@ -192,6 +192,11 @@ impl Compiled {
         })
     }
 
+    /// What was made of the text.
+    pub(super) fn form(&self) -> &CompiledForm {
+        &self.inner.form
+    }
+
     fn template(&self, nodes: &[Node], scope: &Scope) -> Result<String, FillError> {
         self.statements(nodes, scope, Output::default())
     }

@@ -5,6 +5,7 @@
 mod agents;
 mod check;
 mod doctor;
+mod draw;
 mod events;
 mod fix;
 mod golden;

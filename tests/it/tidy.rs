@@ -24,7 +24,7 @@ const MAY_NAME: &[(&str, &[&str])] = &[
     ("adapter", &["port", "model", "event", "diagnostic"]),
     ("load", &["source", "diagnostic", "syntax", "model", "template", "lower", "plan", "rules", "port"]),
     ("journal", &["event", "port", "model", "redact"]),
-    ("report", &["source", "diagnostic", "model", "event", "journal"]),
+    ("report", &["source", "diagnostic", "model", "plan", "event", "journal"]),
 ];
 /// Rooms that may name every other one.
 const FREE: &[&str] = &["golden", "cli", "check"];

@@ -500,3 +500,17 @@ fn an_element_that_waits_is_forgotten_with_its_list() {
     assert_eq!(world.status(), RunStatus::Partial);
     world.check();
 }
+
+#[test]
+fn an_answer_that_asks_for_a_tool_where_none_was_offered_is_a_bad_response_and_tried_again() {
+    let mut world = world(pipeline("p", vec![agent("a", "Go.")]));
+    for _ in 0..2 {
+        world.reply_with(asks(&[("c1", "shell", json!({}))]));
+        world.wait();
+    }
+    world.reply_with(asks(&[("c1", "shell", json!({}))]));
+    assert_eq!(world.status(), RunStatus::Failed);
+    let failure = &world.end().failure.as_ref().unwrap().failure;
+    assert_eq!((failure.kind, world.count("model_called")), (FailureKind::BadResponse, 3));
+    assert!(failure.message.contains("no tool was offered"), "{}", failure.message);
+}

@@ -65,15 +65,20 @@ impl World {
     }
 
     pub(super) fn with(plan: Arc<Plan>, options: Options) -> World {
-        World::started(plan, options, None)
+        World::started(plan, options, None, json!({}))
+    }
+
+    /// A world whose run has inputs.
+    pub(super) fn given(plan: Arc<Plan>, options: Options, inputs: Value) -> World {
+        World::started(plan, options, None, inputs)
     }
 
     /// A world whose run cannot start a step.
     pub(super) fn that_cannot_start(plan: Arc<Plan>, failure: Failure) -> World {
-        World::started(plan, options(), Some(failure))
+        World::started(plan, options(), Some(failure), json!({}))
     }
 
-    fn started(plan: Arc<Plan>, options: Options, failure: Option<Failure>) -> World {
+    fn started(plan: Arc<Plan>, options: Options, failure: Option<Failure>, inputs: Value) -> World {
         let moment = Moment { wall: start(), ms: 0 };
         let run = Run::new("r_test", plan.clone(), options, moment);
         let mut world =
@@ -82,7 +87,7 @@ impl World {
             pipeline: "test".into(),
             hash: String::new(),
             file: String::new(),
-            inputs: Arc::new(json!({})),
+            inputs: Arc::new(inputs),
             channel: None,
             person: Arc::new(json!({})),
             failure,

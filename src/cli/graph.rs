@@ -1,0 +1,61 @@
+//! `flow graph`: a pipeline as a picture, or what really ran.
+
+use std::path::Path;
+
+use super::arguments::{GraphFormat, GraphOptions, Shared};
+use super::run::{Refusal, told};
+use super::{Exit, checked, project, runs};
+use crate::adapter::files::DiskFiles;
+use crate::check::check_file;
+use crate::journal::Record;
+use crate::report::graph;
+
+/// Draws a pipeline.
+pub(super) fn run(options: &GraphOptions, shared: &Shared) -> Exit {
+    told(drawn(options, shared))
+}
+
+fn drawn(options: &GraphOptions, shared: &Shared) -> Result<Exit, Refusal> {
+    let graph = match (&options.file, &options.run) {
+        (Some(file), _) => {
+            let checked = checked::pipeline(file, shared)?;
+            graph::graph(&checked.plan).ok_or_else(|| checked::no_pipeline(file))?
+        }
+        (None, Some(id)) => of_run(id, shared)?,
+        (None, None) => return Err(Refusal::usage("name a pipeline file, or a run with --run")),
+    };
+    let format = if options.json { GraphFormat::Json } else { options.format };
+    checked::print(&match format {
+        GraphFormat::Mermaid => graph::mermaid(&graph),
+        GraphFormat::Dot => graph::dot(&graph),
+        GraphFormat::Svg => graph::svg(&graph),
+        GraphFormat::Json => graph::json(&graph),
+    });
+    Ok(Exit::Ok)
+}
+
+/// What really ran, on the graph of its pipeline if that is still the file that ran.
+fn of_run(id: &str, shared: &Shared) -> Result<graph::Graph, Refusal> {
+    let (record, file) = runs::stored(id, shared).map_err(|(exit, problem)| Refusal(exit, vec![problem]))?;
+    let Some(file) = file else { return Ok(alone(&record, shared, "it does not say which file it ran")) };
+    let path = Path::new(&file);
+    if !path.exists() {
+        return Ok(alone(&record, shared, &format!("{file} does not exist any more")));
+    }
+    let checked = check_file(path, &project::project(path, shared), &DiskFiles);
+    let is_same = checked.loaded.program.pipelines.first().is_some_and(|pipeline| pipeline.hash == record.hash);
+    match graph::graph(&checked.plan).filter(|_| is_same) {
+        Some(mut graph) => {
+            graph::ran(&mut graph, &record);
+            Ok(graph)
+        }
+        None => Ok(alone(&record, shared, &format!("{file} has changed since"))),
+    }
+}
+
+fn alone(record: &Record, shared: &Shared, why: &str) -> graph::Graph {
+    if !shared.quiet {
+        eprintln!("drawn from the record alone, in the order in which steps began: {why}");
+    }
+    graph::ran_alone(record)
+}

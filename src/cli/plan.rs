@@ -1,0 +1,259 @@
+//! `flow plan`, and `flow run --dry-run`: what would run, and the most it can take. Nothing is started and no socket is opened; of
+//! files only the pipeline's own and the table of its person are read.
+
+use serde_json::{Map, Value};
+
+use super::arguments::{PlanOptions, RunOptions, Shared};
+use super::run::{Refusal, channel, know_prices, lacking, time, told};
+use super::{Exit, checked, inputs, project, settings, world};
+use crate::adapter::clock::SystemClock;
+use crate::adapter::data::DataFiles;
+use crate::adapter::environment;
+use crate::check::Checked;
+use crate::diagnostic::visible;
+use crate::driver::find_person;
+use crate::engine::{Given, check_inputs, known_names};
+use crate::model::{Filling, Limits, MODEL_TIMEOUT, Model, Pipeline, PipelineId, STAGE_TIME, Shape, StepKind, Text};
+use crate::plan::{self, Asking, BlockIx, Elements, PipelineBounds, PipelinePlan, Plan, StepIx};
+use crate::port::Clock;
+use crate::report::graph::words;
+use crate::report::planned::{Ask, Planned, Stage, Start, planned};
+use crate::template::{self, Known};
+
+impl From<&RunOptions> for PlanOptions {
+    fn from(run: &RunOptions) -> PlanOptions {
+        PlanOptions {
+            file: run.file.clone(),
+            inputs: run.inputs.clone(),
+            inputs_file: run.inputs_file.clone(),
+            channel: run.channel.clone(),
+            now: run.now.clone(),
+            deadline: run.deadline.clone(),
+            max_cost_usd: run.max_cost_usd,
+            json: run.printed.json,
+        }
+    }
+}
+
+/// Shows what would run.
+pub(super) fn run(options: &PlanOptions, shared: &Shared) -> Exit {
+    told(shown(options, shared))
+}
+
+fn shown(options: &PlanOptions, shared: &Shared) -> Result<Exit, Refusal> {
+    let checked = checked::pipeline(&options.file, shared)?;
+    let Some(root) = checked.plan.pipelines.first() else { return Err(checked::no_pipeline(&options.file)) };
+    let env = environment::variables(shared.env_file.as_deref()).map_err(Refusal::usage)?;
+    let default_model = world::default_model(&env).map_err(Refusal::usage)?;
+    let flags = world::limits(options.deadline.as_deref(), options.max_cost_usd).map_err(Refusal::usage)?;
+    let settled = settings::read(&project::project(&options.file, shared), shared).map_err(|told| Refusal(Exit::Findings, vec![told]))?;
+    let flags = settings::narrowest(&flags, &settled.limits);
+    let mut given = given(&root.pipeline, options)?;
+    know_prices(&checked, default_model.as_ref(), settled.model.as_ref(), &flags)?;
+    let has_own = root.pipeline.models.contains_key("default");
+    let default_model = default_model.or(settled.model.filter(|_| !has_own));
+    given.person = person(&root.pipeline, &given, shared)?;
+    if let Some(failure) = lacking(&checked).and_then(|end| end.failure).filter(|_| !shared.quiet) {
+        eprintln!("a run would not start here: {}", visible(&failure.failure.message));
+    }
+    let plan = work_out(&checked, &given, default_model.as_ref(), &flags);
+    checked::print(&match options.json {
+        true => serde_json::to_string_pretty(&plan).unwrap_or_default() + "\n",
+        false => planned(&plan),
+    });
+    Ok(Exit::Ok)
+}
+
+/// What the command line gives. An input that is missing is not known; one that breaks its rules is refused, as by a run.
+fn given(pipeline: &Pipeline, options: &PlanOptions) -> Result<Given, Refusal> {
+    let read = inputs::read(pipeline, options.inputs_file.as_deref(), &options.inputs).map_err(Refusal::usage)?;
+    let channel = channel(pipeline, options.channel.as_deref())?;
+    let now = options.now.as_deref().map(time).transpose()?.unwrap_or_else(|| SystemClock::new().now());
+    let mut lenient = pipeline.clone();
+    let mut missing = vec![];
+    let inputs = match &mut lenient.inputs {
+        Shape::Schema(_) if read.is_empty() => None,
+        Shape::Schema(_) => Some(check_inputs(pipeline, read)),
+        Shape::Fields(fields) => {
+            for field in fields.iter_mut().filter(|field| field.is_required && field.default.is_none() && !read.contains_key(&field.name)) {
+                field.is_required = false;
+                field.one_of.clear();
+                missing.push(field.name.clone());
+            }
+            Some(check_inputs(&lenient, read))
+        }
+    };
+    let inputs = inputs.transpose().map_err(|problems| Refusal(Exit::Usage, problems))?;
+    Ok(Given { inputs, missing, channel, person: None, now })
+}
+
+/// Who it would be for; `None`: that hangs on an input that is not given, or the table cannot be read.
+fn person(pipeline: &Pipeline, given: &Given, shared: &Shared) -> Result<Option<Map<String, Value>>, Refusal> {
+    let (Some(person), Some(inputs)) = (&pipeline.person, &given.inputs) else {
+        return Ok(pipeline.person.is_none().then(Map::new));
+    };
+    let known = known_names(pipeline, given);
+    let mut texts = person.id.texts();
+    if let crate::model::PersonSource::Fields(fields) = &person.from {
+        texts.extend(fields.iter().flat_map(|(_, value)| value.texts()));
+    }
+    if texts.iter().any(|text| template::fill_known(text, &known).map_or(true, |(_, value)| value.is_none())) {
+        return Ok(None);
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|e| Refusal(Exit::Internal, vec![format!("flow cannot start: {e}")]))?;
+    let found = runtime.block_on(find_person(pipeline, inputs, &DataFiles::new())).map_err(|line| Refusal::usage(visible(&line)))?;
+    match found.failure {
+        None => Ok(Some(found.fields)),
+        Some(failure) => {
+            if !shared.quiet {
+                eprintln!("{}", visible(&failure.message));
+            }
+            Ok(None)
+        }
+    }
+}
+
+fn work_out(checked: &Checked, given: &Given, default_model: Option<&Model>, flags: &Limits) -> Planned {
+    let plan = &checked.plan;
+    let root = &plan.pipelines[0];
+    let known = known_names(&root.pipeline, given);
+    let length = |_: StepIx, list: &Filling| match list {
+        Filling::Text(text) => {
+            let (_, value) = template::fill_known(text, &known).ok()?;
+            template::to_json(&value?).ok()?.as_array().map(|list| list.len() as u64)
+        }
+        _ => None,
+    };
+    let bounds = plan::bounds(plan, default_model, &length);
+    let own = root.pipeline.bounds();
+    let limits = Limits {
+        deadline: [own.deadline, flags.deadline].into_iter().flatten().min(),
+        max_cost_usd: [own.max_cost_usd, flags.max_cost_usd].into_iter().flatten().reduce(f64::min),
+        ..own
+    };
+    let calls = &bounds[0].calls;
+    let after = [root.on_failure, root.finally].into_iter().flatten().count() as u64;
+    let input = |name: &str| given.inputs.as_ref().and_then(|inputs| inputs.get(name)).filter(|_| !given.missing.iter().any(|m| m == name));
+    let names: Vec<String> = match &root.pipeline.inputs {
+        Shape::Fields(fields) => fields.iter().map(|field| field.name.clone()).collect(),
+        Shape::Schema(_) => given.inputs.iter().flat_map(|inputs| inputs.keys().cloned()).collect(),
+    };
+    Planned {
+        pipeline: root.pipeline.name.value.clone(),
+        inputs: names.into_iter().map(|name| (name.clone(), input(&name).cloned())).collect(),
+        channel: given.channel.clone(),
+        now: given.now.to_rfc3339_opts(chrono::SecondsFormat::Secs, true),
+        stages: stages(plan, root),
+        asks: asks(plan, &bounds, given),
+        model_calls: calls.calls,
+        open_calls: calls.open.iter().map(|open| (open.calls, open.of.clone())).collect(),
+        tokens: plan::tokens(calls, &limits),
+        cost: plan::cost(plan, &bounds, default_model, &limits),
+        deadline_ms: limits.deadline.map(|deadline| deadline.as_millis() as u64),
+        more_ms: after * STAGE_TIME.as_millis() as u64,
+        try_ms: longest_try(plan, default_model),
+    }
+}
+
+fn longest_try(plan: &Plan, default_model: Option<&Model>) -> u64 {
+    let models = plan.pipelines.iter().flat_map(|planned| planned.pipeline.models.values()).chain(default_model);
+    let of_models = models.filter_map(|model| model.timeout);
+    of_models.chain([MODEL_TIMEOUT]).max().unwrap_or(MODEL_TIMEOUT).as_millis() as u64
+}
+
+fn stages(plan: &Plan, root: &PipelinePlan) -> Vec<Stage> {
+    let own = [
+        Some(("steps", "", root.main)),
+        root.on_failure.map(|block| ("on_failure", "if the run fails", block)),
+        root.finally.map(|block| ("finally", "at the end, however the run ended", block)),
+    ];
+    let stage =
+        |(name, when, block): (&str, &str, BlockIx)| Stage { name: name.into(), when: when.into(), waves: waves(plan, root, block, "") };
+    own.into_iter().flatten().map(stage).collect()
+}
+
+fn waves(plan: &Plan, planned: &PipelinePlan, block_ix: BlockIx, prefix: &str) -> Vec<Vec<Start>> {
+    let block = planned.block(block_ix);
+    let start = |place: usize| {
+        let ix = StepIx(block.first.0 + place as u32);
+        let step = &planned.step(ix).step;
+        let path = format!("{prefix}{}", step.id.value);
+        let mut only_if: Vec<String> = vec![];
+        only_if.extend(block.is_stand_in(place).then(|| "only if the step it stands in for fails".to_string()));
+        only_if.extend(step.when.as_ref().map(|when| format!("only if {}", words::source(when))));
+        only_if.extend(step.for_each.as_ref().map(words::elements));
+        Start { what: words::what(plan, planned, step), only_if, cases: cases(plan, planned, ix, &path), step: path }
+    };
+    block.waves().into_iter().map(|wave| wave.into_iter().map(start).collect()).collect()
+}
+
+fn cases(plan: &Plan, planned: &PipelinePlan, ix: StepIx, path: &str) -> Vec<Stage> {
+    let found = planned.step(ix);
+    let StepKind::Route(route) = &found.step.kind else { return vec![] };
+    let all = route.cases.iter().chain(&route.otherwise).zip(&found.cases).enumerate();
+    let stage = |(place, (case, block)): (usize, (&crate::model::Case, &BlockIx))| {
+        let prefix = if case.has_steps { format!("{path}/{}/", case.id.value) } else { format!("{path}/") };
+        Stage {
+            name: case.id.value.clone(),
+            when: words::condition(case, place >= route.cases.len()),
+            waves: waves(plan, planned, *block, &prefix),
+        }
+    };
+    all.map(stage).collect()
+}
+
+/// Everything that is asked of models: of the pipeline itself, then of those it calls.
+fn asks(plan: &Plan, bounds: &[PipelineBounds], given: &Given) -> Vec<Ask> {
+    let mut found = vec![];
+    for (at, (planned, bounds)) in plan.pipelines.iter().zip(bounds).enumerate() {
+        let pipeline = &planned.pipeline;
+        let known = match at {
+            0 => known_names(pipeline, given),
+            // What it is given is known only while the run goes on.
+            _ => {
+                let person = given.person.clone().filter(|_| pipeline.person.is_none());
+                let first = pipeline.channels.first().map(|channel| channel.name.clone());
+                let listed = given.channel.clone().filter(|name| pipeline.channels.iter().any(|channel| channel.name == *name));
+                known_names(pipeline, &Given { inputs: None, missing: vec![], channel: listed.or(first), person, now: given.now })
+            }
+        };
+        let prefix = if at == 0 { String::new() } else { format!("{}: ", pipeline.name.value) };
+        for step in &bounds.steps {
+            for asking in &step.askings {
+                let path = format!("{prefix}{}", plan.path(PipelineId(at), step.step));
+                found.push(ask(planned, step, asking, path, &known));
+            }
+        }
+    }
+    found
+}
+
+fn ask(planned: &PipelinePlan, bounds: &plan::StepBounds, asking: &Asking, step: String, known: &Known) -> Ask {
+    let fill = |text: &Text| template::fill_known(text, known).map_or_else(|error| format!("⟨{}⟩", error.message), |(text, _)| text);
+    let agent = planned.pipeline.agents.get(&asking.agent);
+    let prompt = match &planned.step(bounds.step).step.kind {
+        StepKind::Agent(asked) => Some(fill(&asked.prompt)),
+        _ => None,
+    };
+    let count = match &bounds.elements {
+        Elements::Known(count) => *count,
+        _ => 1,
+    };
+    let calls = [bounds.rounds, bounds.restarts, count].iter().fold(asking.calls(), |calls, factor| calls.saturating_mul(*factor));
+    Ask {
+        step,
+        agent: asking.agent.clone(),
+        judges: asking.judges,
+        models: asking.models.clone(),
+        repairs: asking.repairs,
+        turns: asking.turns,
+        rounds: bounds.rounds,
+        restarts: bounds.restarts,
+        elements: if let Elements::Known(count) = bounds.elements { Some(count) } else { None },
+        for_each: if let Elements::Open(list) = &bounds.elements { Some(list.clone()) } else { None },
+        calls,
+        instructions: agent.and_then(|agent| agent.instructions.as_ref()).map(fill),
+        prompt,
+    }
+}

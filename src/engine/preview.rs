@@ -1,0 +1,46 @@
+//! What templates can read before a run has begun.
+
+use chrono::{DateTime, Utc};
+use serde_json::{Map, Value};
+
+use super::names::{channel_names, no_conversation, run_names, style_names};
+use crate::model::Pipeline;
+use crate::template::{self, Known};
+
+/// What a run would be given, as far as that is known.
+#[derive(Debug, Clone, Default)]
+pub struct Given {
+    /// Inputs by name; `None`: none is known.
+    pub inputs: Option<Map<String, Value>>,
+    /// Inputs of these that nobody gave.
+    pub missing: Vec<String>,
+    /// The channel's name.
+    pub channel: Option<String>,
+    /// The fields of the person; `None`: not known, and so no time zone.
+    pub person: Option<Map<String, Value>>,
+    /// The run's clock.
+    pub now: DateTime<Utc>,
+}
+
+/// The names of a pipeline's texts with their values, as in the first round of a run. Steps, secrets and `env` are not known.
+pub fn known_names(pipeline: &Pipeline, given: &Given) -> Known {
+    let mut known = Known::default();
+    if let Some(inputs) = &given.inputs {
+        known.set("inputs", template::from_json(&Value::Object(inputs.clone())));
+        given.missing.iter().for_each(|name| known.forget(&["inputs", name]));
+    }
+    let person = Value::Object(given.person.clone().unwrap_or_default());
+    known.set("run", template::from_json(&run_names("", given.now, &person)));
+    known.forget(&["run", "id"]);
+    match &given.person {
+        Some(_) => known.set("person", template::from_json(&person)),
+        // Which day it is depends on where the person lives.
+        None => ["now", "today", "week_start", "month_start", "time_zone"].iter().for_each(|name| known.forget(&["run", name])),
+    }
+    let channel = pipeline.channels.iter().find(|channel| Some(&channel.name) == given.channel.as_ref());
+    known.set("channel", template::from_json(&channel_names(channel.map(|channel| &**channel))));
+    known.set("style", template::from_json(&style_names(pipeline.style_guide.as_deref())));
+    known.set("conversation", template::from_json(&no_conversation()));
+    known.set("refinement", template::empty_refinement());
+    known
+}

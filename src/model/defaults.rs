@@ -1,0 +1,28 @@
+//! Defaults and fixed bounds that several rooms must agree on (docs/language.md, section 13).
+
+use std::time::Duration;
+
+use super::{Backoff, FailureKind, Retry};
+
+/// How often an answer of the wrong shape is sent back.
+pub const MOST_REPAIRS: u32 = 2;
+/// Rounds of tool calls when `max_turns` is not written.
+pub const MOST_TURNS: u64 = 10;
+/// Time for one try of a model call.
+pub const MODEL_TIMEOUT: Duration = Duration::from_secs(60);
+/// Time that `on_failure` has, and `finally`.
+pub const STAGE_TIME: Duration = Duration::from_secs(60);
+
+impl Retry {
+    /// `retry` of a model call, when nothing is written.
+    pub fn of_model_calls() -> Retry {
+        Retry {
+            max_attempts: 3,
+            delay: Duration::from_secs(1),
+            backoff: Backoff::Exponential,
+            max_delay: Duration::from_secs(60),
+            jitter: true,
+            on: FailureKind::WORDS[..FailureKind::RETRYABLE - 1].iter().map(|(_, kind)| *kind).collect(),
+        }
+    }
+}

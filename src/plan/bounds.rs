@@ -1,0 +1,367 @@
+//! The most that a run can ask of models: each factor on its own, so that a person can see where a number comes from.
+//!
+//! Calls of a model are tries × answers × rounds × restarts × elements. *Answers* are the first one, those sent back because of their
+//! shape, and one a round of tool calls. The bounds hold for a run that is not resumed after a crash: what was out is then asked again.
+
+use std::collections::HashMap;
+
+use super::{BlockIx, PipelinePlan, Plan, StepIx};
+use crate::model::{
+    Agent, AgentStep, FailureKind, Filling, Form, GateStep, Judging, MOST_REPAIRS, MOST_TURNS, Model, PipelineId, Retry, ScorecardRef,
+    Step, StepKind,
+};
+
+/// How often a list may be gone through.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Elements {
+    /// There is no `for_each`.
+    One,
+    /// So many elements.
+    Known(u64),
+    /// Not known before the run: the list as written.
+    Open(String),
+}
+
+/// One agent that a step asks, as its work or as a judge.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Asking {
+    /// The agent.
+    pub agent: String,
+    /// Whether it judges.
+    pub judges: bool,
+    /// The models that may answer, one after the other, with the tries of each.
+    pub models: Vec<(String, u64)>,
+    /// How often an answer of the wrong shape is sent back.
+    pub repairs: u64,
+    /// Rounds of tool calls.
+    pub turns: u64,
+}
+
+impl Asking {
+    /// Answers: the first, repaired ones, and one a round of tool calls.
+    pub fn answers(&self) -> u64 {
+        1 + self.repairs + self.turns
+    }
+
+    /// Most calls of models for one round. The next model takes over for good, so each is met once, and the one with the most tries again
+    /// and again.
+    pub fn calls(&self) -> u64 {
+        let all: u64 = self.models.iter().map(|(_, tries)| *tries).sum();
+        let most = self.models.iter().map(|(_, tries)| *tries).max().unwrap_or(0);
+        all.saturating_add((self.answers() - 1).saturating_mul(most))
+    }
+}
+
+/// Calls of models, as far as they are bounded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Calls {
+    /// Those that are bounded.
+    pub calls: u64,
+    /// Most tokens of their answers; `None`: a model has no `max_output_tokens`.
+    pub answer_tokens: Option<u64>,
+    /// Those that come on top.
+    pub open: Vec<Open>,
+}
+
+/// Calls whose number is not known before the run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Open {
+    /// So many…
+    pub calls: u64,
+    /// …for each of these.
+    pub of: Vec<String>,
+}
+
+impl Calls {
+    /// None at all.
+    pub fn none() -> Calls {
+        Calls { calls: 0, answer_tokens: Some(0), open: vec![] }
+    }
+
+    /// Both.
+    pub fn and(mut self, other: Calls) -> Calls {
+        self.calls = self.calls.saturating_add(other.calls);
+        self.answer_tokens = self.answer_tokens.zip(other.answer_tokens).map(|(one, other)| one.saturating_add(other));
+        self.open.extend(other.open);
+        self
+    }
+
+    /// One or the other. What is open of either stays open.
+    fn or(mut self, other: Calls) -> Calls {
+        self.calls = self.calls.max(other.calls);
+        self.answer_tokens = self.answer_tokens.zip(other.answer_tokens).map(|(one, other)| one.max(other));
+        self.open.extend(other.open);
+        self
+    }
+
+    fn times(mut self, factor: u64) -> Calls {
+        self.calls = self.calls.saturating_mul(factor);
+        self.answer_tokens = self.answer_tokens.map(|tokens| tokens.saturating_mul(factor));
+        self.open.iter_mut().for_each(|open| open.calls = open.calls.saturating_mul(factor));
+        self
+    }
+
+    /// So many for each of something whose number is not known.
+    fn each(self, of: &str) -> Calls {
+        let own = (self.calls > 0).then(|| Open { calls: self.calls, of: vec![] });
+        let open = own.into_iter().chain(self.open).map(|open| Open { of: [vec![of.to_string()], open.of].concat(), ..open });
+        let open: Vec<Open> = open.collect();
+        Calls { calls: 0, answer_tokens: if open.is_empty() { Some(0) } else { None }, open }
+    }
+}
+
+/// What one step may ask.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StepBounds {
+    /// The step.
+    pub step: StepIx,
+    /// The agents it asks itself.
+    pub askings: Vec<Asking>,
+    /// The pipelines it may run, as its work or as tools of its agent.
+    pub called: Vec<PipelineId>,
+    /// 2 where the refinement may run it again.
+    pub rounds: u64,
+    /// How often its `retry`, or that of a step around it, may start it anew.
+    pub restarts: u64,
+    /// Its `for_each`.
+    pub elements: Elements,
+    /// All its calls of models in a whole run, those inside it too.
+    pub calls: Calls,
+}
+
+/// What one pipeline may ask.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PipelineBounds {
+    /// Its steps, in their order; those inside a step stand before it.
+    pub steps: Vec<StepBounds>,
+    /// All of them: of `steps`, `on_failure` and `finally`.
+    pub calls: Calls,
+}
+
+/// The number of elements of a list that the plan alone does not know, for a step of the first pipeline.
+pub type Lengths<'a> = &'a dyn Fn(StepIx, &Filling) -> Option<u64>;
+
+/// Bounds of each pipeline of a program, in its order. `default_model` stands in place of the model called `default`.
+pub fn bounds(plan: &Plan, default_model: Option<&Model>, lengths: Lengths) -> Vec<PipelineBounds> {
+    let mut counter = Counter { plan, default_model, lengths, done: HashMap::new(), open: vec![] };
+    (0..plan.pipelines.len()).map(|id| counter.pipeline(PipelineId(id))).collect()
+}
+
+struct Counter<'a> {
+    plan: &'a Plan,
+    default_model: Option<&'a Model>,
+    lengths: Lengths<'a>,
+    done: HashMap<PipelineId, PipelineBounds>,
+    /// The pipelines being counted, to stop at a circle; the check reports those.
+    open: Vec<PipelineId>,
+}
+
+/// How often what is inside a step may run.
+#[derive(Clone, Copy)]
+struct Factors {
+    rounds: u64,
+    restarts: u64,
+}
+
+impl Counter<'_> {
+    fn pipeline(&mut self, id: PipelineId) -> PipelineBounds {
+        if let Some(done) = self.done.get(&id) {
+            return done.clone();
+        }
+        if self.open.contains(&id) {
+            return PipelineBounds { steps: vec![], calls: Calls::none() };
+        }
+        self.open.push(id);
+        let planned = self.plan.pipeline(id);
+        let mut steps = vec![];
+        let own = [Some(planned.main), planned.on_failure, planned.finally];
+        let once = Factors { rounds: 1, restarts: 1 };
+        let calls = own.into_iter().flatten().fold(Calls::none(), |all, block| all.and(self.block(id, block, once, &mut steps)));
+        self.open.pop();
+        let bounds = PipelineBounds { steps, calls };
+        self.done.insert(id, bounds.clone());
+        bounds
+    }
+
+    fn block(&mut self, id: PipelineId, block_ix: BlockIx, factors: Factors, steps: &mut Vec<StepBounds>) -> Calls {
+        let planned = self.plan.pipeline(id);
+        let block = planned.block(block_ix);
+        let mut all = Calls::none();
+        for place in 0..block.len() {
+            let again = planned.refinement.as_ref().filter(|_| block_ix == planned.main).is_some_and(|r| r.stretch.contains(&place));
+            let factors = Factors { rounds: factors.rounds * if again { 2 } else { 1 }, ..factors };
+            all = all.and(self.step(id, StepIx(block.first.0 + place as u32), factors, steps));
+        }
+        all
+    }
+
+    fn step(&mut self, id: PipelineId, ix: StepIx, around: Factors, steps: &mut Vec<StepBounds>) -> Calls {
+        let planned = self.plan.pipeline(id);
+        let step = planned.step(ix).step.clone();
+        let factors = Factors { restarts: around.restarts.saturating_mul(restarts(&step)), ..around };
+        let (askings, called, own) = self.own(planned, &step);
+        let mut calls = own.times(factors.rounds).times(factors.restarts);
+        let mut inner: Option<Calls> = None;
+        for case in planned.step(ix).cases.clone() {
+            let of_case = self.block(id, case, factors, steps);
+            inner = Some(inner.map_or(of_case.clone(), |other| other.or(of_case)));
+        }
+        calls = calls.and(inner.unwrap_or_else(Calls::none));
+        let elements = match &step.for_each {
+            None => Elements::One,
+            Some(each) => match length(&each.list).or_else(|| (self.lengths)(ix, &each.list).filter(|_| id.0 == 0)) {
+                Some(count) => Elements::Known(count),
+                None => Elements::Open(written(&each.list)),
+            },
+        };
+        calls = match &elements {
+            Elements::One => calls,
+            Elements::Known(count) => calls.times(*count),
+            Elements::Open(list) => calls.each(&format!("element of {list}")),
+        };
+        let (rounds, restarts) = (factors.rounds, factors.restarts);
+        steps.push(StepBounds { step: ix, askings, called, rounds, restarts, elements, calls: calls.clone() });
+        calls
+    }
+
+    /// What a step asks itself, once.
+    fn own(&mut self, planned: &PipelinePlan, step: &Step) -> (Vec<Asking>, Vec<PipelineId>, Calls) {
+        match &step.kind {
+            StepKind::Agent(asked) => {
+                let asking = self.agent(planned, step, asked);
+                let mut calls = self.asked(planned, &asking);
+                let tools = self.tools(planned, asked);
+                let most = planned.pipeline.agents.get(&asked.agent.value).and_then(|agent| planned.pipeline.bounds_of(agent).max_steps);
+                let of_tools: Vec<Calls> = tools.iter().map(|(_, id)| self.pipeline(*id).calls).collect();
+                match most {
+                    Some(most) => calls = calls.and(of_tools.into_iter().fold(Calls::none(), Calls::or).times(most)),
+                    None => {
+                        for ((name, _), of_tool) in tools.iter().zip(of_tools) {
+                            calls = calls.and(of_tool.each(&format!("use of {name} by {}", asked.agent.value)));
+                        }
+                    }
+                }
+                (vec![asking], tools.into_iter().map(|(_, id)| id).collect(), calls)
+            }
+            StepKind::Gate(gate) => {
+                let askings = self.judges(planned, step, gate);
+                let calls = askings.iter().fold(Calls::none(), |all, asking| all.and(self.asked(planned, asking)));
+                (askings, vec![], calls)
+            }
+            _ => match planned.called(step) {
+                Some(id) => (vec![], vec![id], self.pipeline(id).calls),
+                None => (vec![], vec![], Calls::none()),
+            },
+        }
+    }
+
+    fn asked(&self, planned: &PipelinePlan, asking: &Asking) -> Calls {
+        let most = |(name, _): &(String, u64)| self.model(planned, name).and_then(|model| model.max_output_tokens);
+        let tokens = asking.models.iter().map(most).collect::<Option<Vec<u64>>>();
+        let tokens = tokens.map(|tokens| tokens.into_iter().max().unwrap_or(0).saturating_mul(asking.calls()));
+        Calls { calls: asking.calls(), answer_tokens: tokens, open: vec![] }
+    }
+
+    fn agent(&self, planned: &PipelinePlan, step: &Step, asked: &AgentStep) -> Asking {
+        let agent = planned.pipeline.agents.get(&asked.agent.value);
+        let has_shape = asked.output.is_some() || agent.is_some_and(|agent| agent.output.is_some());
+        let turns = agent.filter(|agent| !agent.tools.is_empty()).map_or(0, |agent| {
+            let most = agent.max_turns.unwrap_or(MOST_TURNS);
+            planned.pipeline.bounds_of(agent).max_steps.map_or(most, |steps| steps.min(most))
+        });
+        let models = match &asked.model {
+            // Which model a template names is not known: any of them.
+            Some(model) if model.form != Form::Plain => self.any_model(planned, step),
+            Some(model) => self.models(planned, step, &model.source),
+            None => self.models(planned, step, model_of(agent)),
+        };
+        let repairs = if has_shape { u64::from(MOST_REPAIRS) } else { 0 };
+        Asking { agent: asked.agent.value.clone(), judges: false, models, repairs, turns }
+    }
+
+    /// The pipelines among the tools of an agent.
+    fn tools(&self, planned: &PipelinePlan, asked: &AgentStep) -> Vec<(String, PipelineId)> {
+        let tools = planned.pipeline.agents.get(&asked.agent.value).map(|agent| agent.tools.as_slice()).unwrap_or_default();
+        tools.iter().filter_map(|tool| Some((tool.value.clone(), planned.called_tool(&tool.value)?))).collect()
+    }
+
+    /// The judges of a gate: as the engine finds them, for every scorecard that may ask one.
+    fn judges(&self, planned: &PipelinePlan, step: &Step, gate: &GateStep) -> Vec<Asking> {
+        let cards = &planned.pipeline.scorecards;
+        let named = |reference: &ScorecardRef| match reference {
+            ScorecardRef::Named(name) => cards.get(&name.value),
+            ScorecardRef::Written(_) => None,
+        };
+        let first = gate.scorecards.iter().find_map(|reference| named(reference)?.judge.as_ref());
+        let mut agents: Vec<&str> = vec![];
+        for reference in &gate.scorecards {
+            let card = named(reference);
+            if card.is_some_and(|card| card.criteria.iter().all(|criterion| criterion.judging != Judging::Judge)) {
+                continue;
+            }
+            let judge = card.and_then(|card| card.judge.as_ref()).or(gate.judge.as_ref()).or(first);
+            if let Some(judge) = judge.filter(|judge| !agents.contains(&judge.as_str())) {
+                agents.push(judge.as_str());
+            }
+        }
+        let asking = |name: &str| Asking {
+            agent: name.to_string(),
+            judges: true,
+            models: self.models(planned, step, model_of(planned.pipeline.agents.get(name))),
+            repairs: u64::from(MOST_REPAIRS),
+            turns: 0,
+        };
+        agents.into_iter().map(asking).collect()
+    }
+
+    fn model<'p>(&'p self, planned: &'p PipelinePlan, name: &str) -> Option<&'p Model> {
+        self.default_model.filter(|_| name == "default").or_else(|| planned.pipeline.models.get(name))
+    }
+
+    /// A model and those tried after it.
+    fn models(&self, planned: &PipelinePlan, step: &Step, name: &str) -> Vec<(String, u64)> {
+        let first = self.model(planned, name);
+        let fallback = first.map(|model| model.fallback.as_slice()).unwrap_or_default();
+        let names = std::iter::once(name).chain(fallback.iter().map(|name| name.as_str()));
+        names.map(|name| (name.to_string(), self.tries(planned, step, name))).collect()
+    }
+
+    fn any_model(&self, planned: &PipelinePlan, step: &Step) -> Vec<(String, u64)> {
+        let chains = planned.pipeline.models.keys().map(|name| self.models(planned, step, name));
+        let longest = chains.max_by_key(|chain| chain.iter().map(|(_, tries)| tries).sum::<u64>());
+        longest.unwrap_or_else(|| self.models(planned, step, "default"))
+    }
+
+    fn tries(&self, planned: &PipelinePlan, step: &Step, model: &str) -> u64 {
+        let of_model = || self.model(planned, model).and_then(|model| model.retry.as_ref());
+        step.retry.as_ref().or_else(of_model).map_or_else(|| Retry::of_model_calls().max_attempts, |retry| retry.max_attempts).max(1)
+    }
+}
+
+fn model_of(agent: Option<&Agent>) -> &str {
+    agent.and_then(|agent| agent.model.as_ref()).map_or("default", |model| model.as_str())
+}
+
+/// How often `retry` may start a whole step: one that holds others at every failure, one that asks models when its `timeout` is over.
+fn restarts(step: &Step) -> u64 {
+    let Some(retry) = &step.retry else { return 1 };
+    let asks = matches!(step.kind, StepKind::Agent(_) | StepKind::Gate(_));
+    let may = !asks || (step.timeout.is_some() && retry.on.contains(&FailureKind::Timeout));
+    if may { retry.max_attempts.max(1) } else { 1 }
+}
+
+/// The length of a list that is written out.
+fn length(list: &Filling) -> Option<u64> {
+    match list {
+        Filling::List(list) => Some(list.len() as u64),
+        Filling::Constant(value) => value.as_array().map(|list| list.len() as u64),
+        _ => None,
+    }
+}
+
+fn written(list: &Filling) -> String {
+    match list {
+        Filling::Text(text) => text.source.trim().to_string(),
+        _ => "the list".into(),
+    }
+}

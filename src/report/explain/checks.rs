@@ -1,0 +1,148 @@
+//! How a text is checked, and what happens when it does not pass or something breaks.
+
+use super::{ended, listed, of_pipeline, quoted};
+use crate::model::{Check, Criterion, FormatStep, GateStep, Judging, OnFailure, OnJudgeError, Pipeline, ScorecardRef, StepKind};
+use crate::plan::{PipelinePlan, Plan};
+use crate::report::graph::words::{many, number, source};
+
+/// The gates of a pipeline with their ids.
+fn gates(planned: &PipelinePlan) -> impl Iterator<Item = (&str, &GateStep)> {
+    planned.steps.iter().filter_map(|found| match &found.step.kind {
+        StepKind::Gate(gate) => Some((found.step.id.as_str(), gate)),
+        _ => None,
+    })
+}
+
+/// Each gate with its criteria.
+pub(super) fn criteria(plan: &Plan) -> Vec<String> {
+    let mut said = vec![];
+    for (at, planned) in plan.pipelines.iter().enumerate() {
+        let pipeline = &planned.pipeline;
+        for (id, gate) in gates(planned) {
+            let first = gate.scorecards.iter().find_map(|reference| match reference {
+                ScorecardRef::Named(name) => pipeline.scorecards.get(&name.value)?.judge.as_ref(),
+                ScorecardRef::Written(_) => None,
+            });
+            said.push(format!("{id} looks at {}{}; all of these must hold:", source(&gate.of), of_pipeline(at, pipeline)));
+            for reference in &gate.scorecards {
+                match reference {
+                    ScorecardRef::Written(text) => said.push(format!("\tWhat was written while it ran, if anything: {}.", source(text))),
+                    ScorecardRef::Named(name) => {
+                        let Some(card) = pipeline.scorecards.get(&name.value) else { continue };
+                        let judge = card.judge.as_ref().or(gate.judge.as_ref()).or(first).map(|judge| judge.value.as_str());
+                        said.extend(card.criteria.iter().map(|found| format!("\t{}", criterion(found, judge, pipeline))));
+                        if card.on_judge_error == OnJudgeError::Pass {
+                            said.push("\tIf the judge cannot answer, that counts as met, and the record says so.".into());
+                        }
+                    }
+                }
+            }
+        }
+    }
+    said
+}
+
+fn criterion(criterion: &Criterion, judge: Option<&str>, pipeline: &Pipeline) -> String {
+    let how = match &criterion.judging {
+        Judging::Judge => format!("agent {} decides", judge.unwrap_or("of the gate")),
+        Judging::Checks(checks) => {
+            let checks: Vec<String> = checks.iter().map(|found| check(&found.value, pipeline)).collect();
+            format!("computed: {}", checks.join("; "))
+        }
+        Judging::Neither => return ended(&criterion.description),
+    };
+    let expected = criterion.expected.as_ref().map(|expected| format!(" Wanted: {}", ended(expected))).unwrap_or_default();
+    format!("{}{expected} ({how})", ended(&criterion.description))
+}
+
+fn check(check: &Check, pipeline: &Pipeline) -> String {
+    let texts = |texts: &[crate::model::Text]| {
+        let shown: Vec<String> = texts.iter().take(3).map(quoted).collect();
+        let more = if texts.len() > 3 { format!(" and {} more", texts.len() - 3) } else { String::new() };
+        format!("{}{more}", shown.join(", "))
+    };
+    match check {
+        Check::Contains(found) => format!("holds {}", texts(found)),
+        Check::NotContains(found) => format!("holds none of {}", texts(found)),
+        Check::Regex(pattern) => format!("fits the pattern {}", pattern.as_str()),
+        Check::Equals(value) => format!("is {}", crate::report::graph::words::filling(value)),
+        Check::JsonSchema(_) => "has the right shape".into(),
+        Check::MaxLength(most) => format!("at most {} long", number(*most)),
+        Check::MinLength(least) => format!("at least {} long", number(*least)),
+        Check::FitsChannel => "fits the channel".into(),
+        Check::StyleGuide => match &pipeline.style_guide {
+            Some(style) => format!("the rules of style guide {}", style.name),
+            None => "the rules of the style guide".into(),
+        },
+        Check::Markdown(features) => match features.words().as_slice() {
+            [] => "no Markdown".into(),
+            words => format!("of Markdown only {}", listed(words)),
+        },
+        Check::Emojis(0) => "no emojis".into(),
+        Check::Emojis(most) => format!("at most {}", many(*most, "emoji", "emojis")),
+        Check::Language(code) => format!("the language is {code}"),
+        Check::PiiNone => "no personal data is found".into(),
+        Check::Links(hosts) if hosts.is_empty() => "no links".into(),
+        Check::Links(hosts) => format!("links to {} only", listed(hosts)),
+        Check::Readability(grade) => format!("reading grade {grade} or lower"),
+        Check::NumbersFrom(text) => format!("every figure occurs in {}", source(text)),
+        Check::Expression(text) => format!("the rule {}", source(text)),
+    }
+}
+
+/// What follows when a gate is not met.
+pub(super) fn not_met(plan: &Plan) -> Vec<String> {
+    let mut said = vec![];
+    for (at, planned) in plan.pipelines.iter().enumerate() {
+        for (id, gate) in gates(planned) {
+            let again = match &gate.refine {
+                Some(target) => format!(
+                    "{} runs once more and is told what was missing; then {id} checks again. If it still does not pass, ",
+                    target.value
+                ),
+                None => "There is no second try: ".into(),
+            };
+            let end = match &gate.otherwise {
+                Some(text) => format!("this is given instead: {}", quoted(text)),
+                None => "nothing is let through, and what waits for it does not run.".into(),
+            };
+            let record = " The run ends as quality_not_met (exit 5), and the record says which criteria failed.";
+            said.push(format!("{id}{}: {again}{end}{record}", of_pipeline(at, &planned.pipeline)));
+        }
+    }
+    said
+}
+
+/// What follows when a step fails or data cannot be reached.
+pub(super) fn broken(plan: &Plan) -> Vec<String> {
+    let Some(planned) = plan.pipelines.first() else { return vec![] };
+    let pipeline = &planned.pipeline;
+    let mut said = vec![];
+    if !pipeline.data.is_empty() {
+        said.push("Data that cannot be reached lets the step fail that reads it; the rest is as for any failure.".into());
+    }
+    let allowed: Vec<&str> = planned.steps.iter().filter(|s| s.step.on_failure != OnFailure::Stop).map(|s| s.step.id.as_str()).collect();
+    let stops = "A step that fails stops the run";
+    said.push(match allowed.as_slice() {
+        [] => format!("{stops} (exit 6)."),
+        names => format!("{stops} (exit 6), but for {}: there it goes on, and ends as partial.", listed(names)),
+    });
+    for (steps, when) in [(&pipeline.on_failure, "Then"), (&pipeline.finally, "At the end, however it ended,")] {
+        if steps.is_empty() {
+            continue;
+        }
+        let names: Vec<&str> = steps.iter().map(|step| step.id.as_str()).collect();
+        said.push(format!("{when} {} {}.", listed(&names), if names.len() == 1 { "runs" } else { "run" }));
+        for step in steps {
+            match &step.kind {
+                StepKind::Format(FormatStep { text, .. }) => said.push(format!("\tThe text of {}: {}", step.id.value, quoted(text))),
+                StepKind::Send(send) => said.push(format!("\t{} sends to {}.", step.id.value, send.to.value)),
+                _ => {}
+            }
+        }
+    }
+    if pipeline.on_failure.is_empty() {
+        said.push("Nobody is told by the pipeline itself; the cause stands in the record and on standard error.".into());
+    }
+    said
+}

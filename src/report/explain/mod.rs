@@ -1,0 +1,146 @@
+//! `flow explain FILE`: a pipeline in plain words, for someone who has to stand up for what it does and never read the file.
+//!
+//! How to add a topic: a function that gives sentences, in the file it fits, and its heading in [`explain`]. A topic without a sentence
+//! is left out, but for those whose emptiness says something.
+
+mod checks;
+mod people;
+mod reach;
+mod steps;
+
+use super::graph::words::{many, number, source, time};
+use super::planned::{cost, tokens};
+use crate::diagnostic::visible;
+use crate::model::{Pipeline, STAGE_TIME, Text};
+use crate::plan::{self, PipelineBounds, PipelinePlan, Plan};
+
+/// Columns of a line.
+const WIDTH: usize = 100;
+
+/// The first pipeline of a program, told. `None`: it has none. Nothing of the surroundings is looked at: which model a variable would put
+/// in place of the file's is not known here.
+pub fn explain(plan: &Plan) -> Option<String> {
+    let planned = plan.pipelines.first()?;
+    let pipeline = &planned.pipeline;
+    let bounds = plan::bounds(plan, None, &|_, _| None);
+    let mut out = format!("{}\n", visible(&pipeline.name.value));
+    out.push_str(&"=".repeat(pipeline.name.value.chars().count()));
+    out.push('\n');
+    if let Some(description) = &pipeline.description {
+        lines(&mut out, "", description);
+    }
+    let topics = [
+        ("What it is given", people::inputs(pipeline)),
+        ("Whom it is for", people::person(pipeline)),
+        ("What it does, in this order", steps::told(plan, planned)),
+        ("What it gives", people::gives(pipeline)),
+        ("What it reads", reach::reads(plan)),
+        ("Which models it asks, and what for", reach::models(plan, &bounds)),
+        ("What it touches outside", reach::outside(plan)),
+        ("What it may not do", reach::policies(plan)),
+        ("How it checks a text", checks::criteria(plan)),
+        ("When a text does not pass", checks::not_met(plan)),
+        ("When something breaks", checks::broken(plan)),
+        ("Where it answers", people::channels(pipeline)),
+        ("Which secrets it wants", reach::secrets(plan)),
+        ("What a run may take at most", most(plan, &bounds, planned)),
+    ];
+    for (heading, sentences) in topics.into_iter().filter(|(_, sentences)| !sentences.is_empty()) {
+        out.push_str(&format!("\n{heading}\n"));
+        for sentence in sentences {
+            let (depth, sentence) = sentence.split_once('\t').map_or((0, sentence.as_str()), |(tabs, rest)| (tabs.len() + 1, rest));
+            lines(&mut out, &format!("{}- ", "  ".repeat(depth + 1)), sentence);
+        }
+    }
+    Some(out)
+}
+
+/// Calls, tokens, money and time.
+fn most(plan: &Plan, bounds: &[PipelineBounds], planned: &PipelinePlan) -> Vec<String> {
+    let Some(all) = bounds.first().map(|bounds| &bounds.calls) else { return vec![] };
+    let limits = planned.pipeline.bounds();
+    let mut said = vec![];
+    let open: Vec<String> = all.open.iter().map(|open| format!("{} for each {}", number(open.calls), open.of.join(" and each "))).collect();
+    match (all.calls, open.is_empty()) {
+        (0, true) => said.push("It asks no model.".into()),
+        (calls, true) => {
+            said.push(format!("Models: {}, if every try fails or has to be repaired; usually far fewer.", many(calls, "call", "calls")))
+        }
+        (calls, false) => {
+            let fixed = if calls == 0 { String::new() } else { format!("{}, and ", many(calls, "call", "calls")) };
+            said.push(format!("Calls of models: {fixed}{}.", open.join(", and ")));
+        }
+    }
+    if all.calls > 0 || !open.is_empty() {
+        said.push(format!("Tokens: {}.", tokens(&plan::tokens(all, &limits))));
+        said.push(format!("Money: {}.", cost(&plan::cost(plan, bounds, None, &limits))));
+    }
+    let after = match (planned.on_failure.is_some(), planned.finally.is_some()) {
+        (false, false) => String::new(),
+        (true, true) => format!("; what runs on failure and at the end has {} more each", time(STAGE_TIME)),
+        (true, false) => format!("; what runs on failure has {} more", time(STAGE_TIME)),
+        (false, true) => format!("; what runs at the end has {} more", time(STAGE_TIME)),
+    };
+    said.push(match limits.deadline {
+        Some(deadline) => format!("Time: {}{after}.", time(deadline)),
+        None => format!("Time: no limit is written (limits.deadline){after}."),
+    });
+    said.extend(limits.max_steps.map(|steps| format!("Steps: {} in all.", number(steps))));
+    said
+}
+
+/// A sentence on lines of [`WIDTH`] columns; later lines stand below the first.
+fn lines(out: &mut String, lead: &str, sentence: &str) {
+    let sentence = visible(sentence.trim());
+    let below = " ".repeat(lead.chars().count());
+    let mut line = lead.to_string();
+    let mut is_empty = true;
+    for word in sentence.split_whitespace() {
+        if !is_empty && line.chars().count() + 1 + word.chars().count() > WIDTH {
+            out.push_str(line.trim_end());
+            out.push('\n');
+            line.clone_from(&below);
+            is_empty = true;
+        }
+        if !is_empty {
+            line.push(' ');
+        }
+        line.push_str(word);
+        is_empty = false;
+    }
+    out.push_str(line.trim_end());
+    out.push('\n');
+}
+
+/// `a, b and c`.
+fn listed<S: AsRef<str>>(names: &[S]) -> String {
+    match names {
+        [] => String::new(),
+        [one] => one.as_ref().to_string(),
+        [first @ .., last] => format!("{} and {}", first.iter().map(AsRef::as_ref).collect::<Vec<_>>().join(", "), last.as_ref()),
+    }
+}
+
+/// A text in quotes, at most so long.
+fn quoted(text: &Text) -> String {
+    let whole = source(text);
+    let short: String = whole.chars().take(240).collect();
+    let more = if short.len() < whole.len() { "…" } else { "" };
+    format!("“{short}{more}”")
+}
+
+/// Where something stands, if it is not in the first pipeline.
+fn of_pipeline(at: usize, pipeline: &Pipeline) -> String {
+    if at == 0 { String::new() } else { format!(" (in pipeline {})", pipeline.name.value) }
+}
+
+/// With a point at its end, unless it ends with another sign.
+fn ended(sentence: &str) -> String {
+    let sentence = sentence.trim();
+    if sentence.ends_with(['.', '?', '!', '…']) { sentence.to_string() } else { format!("{sentence}.") }
+}
+
+/// Without the point at its end.
+fn clause(sentence: &str) -> &str {
+    sentence.trim().trim_end_matches('.')
+}

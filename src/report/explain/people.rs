@@ -1,0 +1,109 @@
+//! What concerns people: inputs, the person, outputs, channels.
+
+use serde_json::Value;
+
+use super::{ended, listed};
+use crate::model::{Channel, Features, Field, FieldKind, Filling, LengthUnit, Outputs, PersonSource, Pipeline, Shape};
+use crate::report::graph::words::{filling, number, source};
+
+/// One sentence an input.
+pub(super) fn inputs(pipeline: &Pipeline) -> Vec<String> {
+    match &pipeline.inputs {
+        Shape::Schema(_) => vec!["What a JSON Schema describes.".into()],
+        Shape::Fields(fields) if fields.is_empty() => vec!["Nothing.".into()],
+        Shape::Fields(fields) => fields.iter().map(input).collect(),
+    }
+}
+
+fn input(field: &Field) -> String {
+    let said = field.description.as_deref().map(|description| format!(" {}", ended(description))).unwrap_or_default();
+    let must = match (&field.default, field.is_required) {
+        (Some(default), _) => format!("{} unless it is given", shown(default)),
+        (None, true) => "must be given".into(),
+        (None, false) => "may be left out".into(),
+    };
+    let kind = match field.kind {
+        FieldKind::File => "a file, ",
+        FieldKind::Folder => "a folder, ",
+        FieldKind::List => "a list, ",
+        _ => "",
+    };
+    let choice: Vec<String> = field.one_of.iter().map(shown).collect();
+    let choice = if choice.is_empty() { String::new() } else { format!(" One of {}.", listed(&choice)) };
+    let example = field.example.as_ref().map(|example| format!(" For example: {}", ended(&shown(example)))).unwrap_or_default();
+    let personal = if field.is_pii { " It is personal, and masked in every record." } else { "" };
+    format!("{} ({kind}{must}).{said}{choice}{example}{personal}", field.name)
+}
+
+fn shown(value: &Value) -> String {
+    match value {
+        Value::String(text) if text.is_empty() => "empty".into(),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+/// Who a run is for.
+pub(super) fn person(pipeline: &Pipeline) -> Vec<String> {
+    let Some(person) = &pipeline.person else { return vec![] };
+    let who = format!("The person with the id {}.", filling(&person.id));
+    match &person.from {
+        PersonSource::Nothing => vec![who, "Nothing else is known of them.".into()],
+        PersonSource::Table(table) => {
+            vec![who, format!("Name, language and time zone come from the table {}; without a row there, no run starts.", table.value)]
+        }
+        PersonSource::Fields(fields) => {
+            let names: Vec<&str> = fields.iter().map(|(name, _)| name.value.as_str()).collect();
+            vec![who, format!("Known of them: {}.", listed(&names))]
+        }
+    }
+}
+
+/// What a run gives.
+pub(super) fn gives(pipeline: &Pipeline) -> Vec<String> {
+    match &pipeline.outputs {
+        Outputs::None => vec![],
+        Outputs::Whole(text) => vec![format!("One value: {}.", source(text))],
+        Outputs::Named(named) => named
+            .iter()
+            .map(|(name, value)| match value {
+                Filling::Text(text) => format!("{}: {}", name.value, source(text)),
+                _ => name.value.clone(),
+            })
+            .collect(),
+    }
+}
+
+/// One sentence a channel.
+pub(super) fn channels(pipeline: &Pipeline) -> Vec<String> {
+    let told = |(place, channel): (usize, &std::sync::Arc<Channel>)| {
+        let first = if place == 0 && pipeline.channels.len() > 1 { " Used unless another is named." } else { "" };
+        format!("{}{first}", told(channel))
+    };
+    let mut said: Vec<String> = pipeline.channels.iter().enumerate().map(told).collect();
+    if let (Some(style), false) = (&pipeline.style_guide, said.is_empty()) {
+        said.push(format!("Everywhere in the style of {}.", style.brand_name.as_deref().unwrap_or(&style.name)));
+    }
+    said
+}
+
+fn told(channel: &Channel) -> String {
+    let unit = match channel.length_unit {
+        LengthUnit::Characters => "characters",
+        LengthUnit::Utf16 => "UTF-16 units",
+        LengthUnit::Bytes => "bytes",
+        LengthUnit::SmsSegments => "SMS segments",
+    };
+    let length = match (channel.max_length, &channel.split) {
+        (None, _) => "of any length".into(),
+        (Some(most), None) => format!("at most {} {unit}; the rest is left out", number(most)),
+        (Some(most), Some(split)) => format!("at most {} messages of {} {unit}", split.most_parts, number(most)),
+    };
+    let form = match channel.markdown {
+        features if features == Features::NONE => "plain text".to_string(),
+        features if features == Features::FULL => "formatted text".to_string(),
+        features => format!("text with {}", listed(&features.words())),
+    };
+    let emojis = if channel.emojis { "emojis may be shown" } else { "no emojis" };
+    format!("{}: {form}, {length}, {emojis}.", channel.name)
+}

@@ -1,0 +1,290 @@
+//! What is reached: data, files, models, hosts, receivers, secrets; and what policies allow of it.
+
+use std::collections::BTreeMap;
+
+use super::{clause, listed, of_pipeline};
+use crate::model::{DataKind, Filling, Model, Pipeline, Provider, Step, StepKind, Text, Tool, ToolKind};
+use crate::plan::{PipelineBounds, PipelinePlan, Plan};
+use crate::report::graph::words::{filling, source};
+
+/// A pipeline's steps, wherever they stand.
+fn steps(planned: &PipelinePlan) -> impl Iterator<Item = &Step> {
+    planned.steps.iter().map(|found| &*found.step)
+}
+
+/// Tables, files and folders that are read.
+pub(super) fn reads(plan: &Plan) -> Vec<String> {
+    let mut said = vec![];
+    for (at, planned) in plan.pipelines.iter().enumerate() {
+        let pipeline = &planned.pipeline;
+        let whose = of_pipeline(at, pipeline);
+        for (name, data) in &pipeline.data {
+            let kind = match data.kind {
+                DataKind::Csv | DataKind::Tsv => "a text file with columns",
+                DataKind::Excel => "an Excel file",
+                DataKind::Sqlite => "an SQLite database",
+                DataKind::Parquet => "a Parquet file",
+                DataKind::DuckDb => "a DuckDB database",
+            };
+            let personal: Vec<&str> = data.pii.iter().map(|column| column.value.as_str()).collect();
+            let personal = if personal.is_empty() { String::new() } else { format!("; personal: {}", listed(&personal)) };
+            let file = data.file.value.strip_prefix(&pipeline.folder).unwrap_or(&data.file.value);
+            said.push(format!("table {name}: {} ({kind}{personal}){whose}.", file.display()));
+        }
+        for step in steps(planned) {
+            if let StepKind::Read(read) = &step.kind {
+                said.push(format!("files: {} (step {}){whose}.", filling(&read.paths), step.id.value));
+            }
+        }
+        for (name, tool) in &pipeline.tools {
+            match &tool.kind {
+                ToolKind::File(folder) if tool.opens("read") || tool.opens("list") => {
+                    said.push(format!("folder {} (tool {name}){whose}.", folder.display()));
+                }
+                ToolKind::Sql(tables) => {
+                    let tables: Vec<&str> = tables.iter().map(|table| table.value.as_str()).collect();
+                    said.push(format!("tables {} with queries that a model writes (tool {name}){whose}.", listed(&tables)));
+                }
+                _ => {}
+            }
+        }
+    }
+    match said.is_empty() {
+        true => vec!["Nothing but what it is given.".into()],
+        false => [said, vec!["Nothing of this is changed by reading it.".into()]].concat(),
+    }
+}
+
+/// What an agent is asked for.
+#[derive(Default)]
+struct Asked {
+    /// The models that may answer.
+    models: Vec<String>,
+    /// In which steps, and as what.
+    places: Vec<String>,
+}
+
+/// Who answers for each agent, and in which steps it is asked.
+pub(super) fn models(plan: &Plan, bounds: &[PipelineBounds]) -> Vec<String> {
+    let mut said = vec![];
+    for (at, (planned, bounds)) in plan.pipelines.iter().zip(bounds).enumerate() {
+        let pipeline = &planned.pipeline;
+        let mut asked: BTreeMap<(usize, &str), Asked> = BTreeMap::new();
+        for step in &bounds.steps {
+            for asking in &step.askings {
+                let place = pipeline.agents.get_index_of(&asking.agent).unwrap_or(usize::MAX);
+                let Asked { models, places } = asked.entry((place, &asking.agent)).or_default();
+                let what = if asking.judges { "judges in" } else { "answers in" };
+                places.push(format!("{what} {}", plan.path(crate::model::PipelineId(at), step.step)));
+                for (name, _) in &asking.models {
+                    if !models.contains(name) {
+                        models.push(name.clone());
+                    }
+                }
+            }
+        }
+        for ((_, agent), Asked { models, places }) in &asked {
+            let about = pipeline.agents.get(*agent).and_then(|agent| agent.instructions.as_ref()).map(first_sentence);
+            let about = about.map(|about| format!(" It is told: “{about}”")).unwrap_or_default();
+            let tools: Vec<&str> =
+                pipeline.agents.get(*agent).map(|a| a.tools.iter().map(|t| t.value.as_str()).collect()).unwrap_or_default();
+            let tools = if tools.is_empty() { String::new() } else { format!(" It may use the tools {}.", listed(&tools)) };
+            said.push(format!(
+                "agent {agent} on {}{}: {}.{about}{tools}",
+                listed(&models.iter().map(|name| format!("model {name}")).collect::<Vec<_>>()),
+                of_pipeline(at, pipeline),
+                listed(places)
+            ));
+        }
+        let mut names: Vec<&String> = asked.values().flat_map(|asked| &asked.models).collect();
+        names.sort();
+        names.dedup();
+        said.extend(names.into_iter().map(|name| format!("{}{}.", model(name, pipeline.models.get(name)), of_pipeline(at, pipeline))));
+    }
+    if said.is_empty() { vec!["None.".into()] } else { said }
+}
+
+fn first_sentence(text: &Text) -> String {
+    let whole = source(text);
+    let end = whole.find(". ").map_or(whole.len(), |at| at + 1);
+    whole[..end].chars().take(200).collect()
+}
+
+fn model(name: &str, model: Option<&Model>) -> String {
+    let replaced = if name == "default" { "; FLOW_MODEL can put another in its place" } else { "" };
+    let Some(model) = model else { return format!("model {name}: the file does not say which; FLOW_MODEL must") };
+    let own = model.model.as_ref().map(|own| format!("{} ", source(own))).unwrap_or_default();
+    let who = endpoint(model).map_or_else(|| "answers come from a file, no model is asked".to_string(), |at| format!("{own}at {at}"));
+    format!("model {name}: {who}{replaced}")
+}
+
+/// Where a model answers; `None`: nowhere.
+fn endpoint(model: &Model) -> Option<String> {
+    let preset = match &model.provider {
+        Provider::Scripted(_) | Provider::Broken => return None,
+        Provider::OpenAi => "https://api.openai.com/v1",
+        Provider::Anthropic => "https://api.anthropic.com",
+        Provider::Ollama => "http://127.0.0.1:11434/v1",
+    };
+    Some(model.base_url.as_ref().map_or_else(|| preset.to_string(), source))
+}
+
+/// Hosts, receivers and files that are written.
+pub(super) fn outside(plan: &Plan) -> Vec<String> {
+    let mut said = vec![];
+    for (at, planned) in plan.pipelines.iter().enumerate() {
+        let pipeline = &planned.pipeline;
+        let whose = of_pipeline(at, pipeline);
+        let mut endpoints: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+        for (name, model) in &pipeline.models {
+            if let Some(at) = endpoint(model) {
+                endpoints.entry(at).or_default().push(name);
+            }
+        }
+        for (at, names) in endpoints {
+            let noun = if names.len() == 1 { "model" } else { "models" };
+            said.push(format!("Prompts go to {at} ({noun} {}){whose}.", listed(&names)));
+        }
+        for step in steps(planned) {
+            let id = &step.id.value;
+            match &step.kind {
+                StepKind::Http(http) => {
+                    let changes = if matches!(http.method.as_str(), "GET" | "HEAD") { "asks" } else { "may change something at" };
+                    said.push(format!("Step {id} {changes} {} ({}){whose}.", source(&http.url), http.method));
+                }
+                StepKind::Send(send) if send.to.value == "stdout" => {
+                    said.push(format!("Step {id} prints its text on standard output{whose}."))
+                }
+                StepKind::Send(send) => {
+                    let to = send.with.iter().find(|(name, _)| name.value == "to").map(|(_, value)| format!(", to {}", filling(value)));
+                    said.push(format!("Step {id} sends with tool {}{}{whose}.", send.to.value, to.unwrap_or_default()));
+                }
+                StepKind::Tool(used) if planned.called(step).is_none() => {
+                    said.push(format!("Step {id} uses tool {}{whose}.", used.tool.value))
+                }
+                _ => {}
+            }
+            if step.is_once {
+                said.push(format!("After a crash a person decides whether step {id} runs again{whose}."));
+            }
+        }
+        said.extend(pipeline.tools.iter().filter_map(|(name, found)| tool(name, found)).map(|sentence| format!("{sentence}{whose}.")));
+    }
+    if said.is_empty() { vec!["Nothing.".into()] } else { said }
+}
+
+fn tool(name: &str, tool: &Tool) -> Option<String> {
+    let about = tool.description.as_ref().map(|text| format!(" ({})", clause(text))).unwrap_or_default();
+    match &tool.kind {
+        ToolKind::Http { method, url, .. } => Some(format!("Tool {name}{about}: {method} {}", source(url))),
+        ToolKind::Smtp { address, from, .. } => Some(format!("Tool {name}{about}: mail over {}, from {}", source(address), source(from))),
+        ToolKind::File(folder) if tool.opens("write") => Some(format!("Tool {name}{about}: writes files in {}", folder.display())),
+        _ => None,
+    }
+}
+
+/// What policies allow and forbid.
+pub(super) fn policies(plan: &Plan) -> Vec<String> {
+    let mut said = vec![];
+    for (at, planned) in plan.pipelines.iter().enumerate() {
+        let pipeline = &planned.pipeline;
+        let whose = of_pipeline(at, pipeline);
+        let of_agents = pipeline.agents.iter().filter_map(|(name, agent)| Some((format!("agent {name}"), agent.policy.as_ref()?)));
+        let of_file = pipeline.policy.iter().map(|policy| ("the whole pipeline".to_string(), policy));
+        for (who, name) in of_file.chain(of_agents) {
+            let about = pipeline.policies.get(&name.value).and_then(|policy| policy.description.as_deref());
+            let about = about.map(|text| format!(": {}", clause(text))).unwrap_or_default();
+            said.push(format!("Policy {} holds for {who}{whose}{about}.", name.value));
+            let Some(policy) = pipeline.policies.get(&name.value) else { continue };
+            let lists = [
+                ("allowed tools", &policy.allowed_tools),
+                ("hosts", &policy.hosts),
+                ("may read", &policy.read),
+                ("may write", &policy.write),
+            ];
+            for (what, list) in lists {
+                let Some(list) = list else { continue };
+                let names: Vec<&str> = list.iter().map(|name| name.value.as_str()).collect();
+                said.push(format!("\t{what}: {}.", if names.is_empty() { "none".into() } else { listed(&names) }));
+            }
+            if !policy.disallowed_tools.is_empty() {
+                let names: Vec<&str> = policy.disallowed_tools.iter().map(|name| name.value.as_str()).collect();
+                said.push(format!("\tforbidden tools: {}.", listed(&names)));
+            }
+        }
+    }
+    said
+}
+
+/// Declared secrets and variables, with who uses them.
+pub(super) fn secrets(plan: &Plan) -> Vec<String> {
+    let mut said = vec![];
+    for (at, planned) in plan.pipelines.iter().enumerate() {
+        let pipeline = &planned.pipeline;
+        let whose = of_pipeline(at, pipeline);
+        let users = users(planned);
+        let by = |kind: &str, name: &str| {
+            users.iter().filter(|(k, n, _)| *k == kind && n == name).map(|(.., who)| who.clone()).collect::<Vec<_>>()
+        };
+        for (name, sentence) in &pipeline.secrets {
+            let used = by("secrets", name);
+            let used = if used.is_empty() { "nothing uses it".into() } else { format!("used by {}", listed(&used)) };
+            said.push(format!("{name}: {}. From the environment or --env-file; {used}{whose}.", clause(&sentence.value)));
+        }
+        let mut names: Vec<&str> = users.iter().filter(|(kind, ..)| *kind == "env").map(|(_, name, _)| name.as_str()).collect();
+        names.sort_unstable();
+        names.dedup();
+        said.extend(
+            names.iter().map(|name| format!("{name}: a variable of the environment, used by {}{whose}.", listed(&by("env", name)))),
+        );
+    }
+    if said.is_empty() { vec!["None.".into()] } else { said }
+}
+
+/// `secrets` or `env`, the name, and what reads it, each once.
+fn users(planned: &PipelinePlan) -> Vec<(&'static str, String, String)> {
+    let mut found = vec![];
+    let mut take = |texts: Vec<&Text>, who: String| {
+        for read in texts.iter().flat_map(|text| &text.reads) {
+            let [root, name, ..] = read.path.as_slice() else { continue };
+            let kind = match root.as_str() {
+                "secrets" => "secrets",
+                "env" => "env",
+                _ => continue,
+            };
+            if !found.iter().any(|(k, n, w)| *k == kind && n == name && *w == who) {
+                found.push((kind, name.clone(), who.clone()));
+            }
+        }
+    };
+    let pipeline: &Pipeline = &planned.pipeline;
+    for (name, model) in &pipeline.models {
+        take([&model.model, &model.base_url, &model.api_key].into_iter().flatten().collect(), format!("model {name}"));
+    }
+    for (name, tool) in &pipeline.tools {
+        let mut texts: Vec<&Text> = tool.with.iter().flat_map(|(_, value)| value.texts()).collect();
+        match &tool.kind {
+            ToolKind::Http { url, headers, query, body, .. } => texts.extend(of_request(url, headers, query, body.as_ref())),
+            ToolKind::Smtp { address, from, user, password } => texts.extend([address, from].into_iter().chain(user).chain(password)),
+            _ => {}
+        }
+        take(texts, format!("tool {name}"));
+    }
+    for step in steps(planned) {
+        if let StepKind::Http(http) = &step.kind {
+            take(of_request(&http.url, &http.headers, &http.query, http.body.as_ref()), format!("step {}", step.id.value));
+        }
+    }
+    found
+}
+
+fn of_request<'t>(
+    url: &'t Text,
+    headers: &'t [(String, Text)],
+    query: &'t [(String, Filling)],
+    body: Option<&'t Filling>,
+) -> Vec<&'t Text> {
+    let of_headers = headers.iter().map(|(_, text)| text);
+    let of_query = query.iter().flat_map(|(_, value)| value.texts());
+    std::iter::once(url).chain(of_headers).chain(of_query).chain(body.into_iter().flat_map(Filling::texts)).collect()
+}

@@ -1,0 +1,70 @@
+//! What is done, step by step.
+
+use crate::model::{OnFailure, Step, StepKind};
+use crate::plan::{BlockIx, PipelinePlan, Plan, StepIx};
+use crate::report::graph::words;
+
+/// The steps of a pipeline, those inside others below them. A tab before a sentence sets it deeper.
+pub(super) fn told(plan: &Plan, planned: &PipelinePlan) -> Vec<String> {
+    let mut said = vec![];
+    block(plan, planned, planned.main, 0, &mut said);
+    said
+}
+
+/// The steps of one list.
+pub(super) fn block(plan: &Plan, planned: &PipelinePlan, block_ix: BlockIx, depth: usize, said: &mut Vec<String>) {
+    let list = planned.block(block_ix);
+    for wave in list.waves() {
+        let together = if wave.len() > 1 { " (at the same time as others)" } else { "" };
+        for place in wave {
+            let ix = StepIx(list.first.0 + place as u32);
+            let step = &planned.step(ix).step;
+            let stands_in = if list.is_stand_in(place) { " Only if the step it stands in for failed." } else { "" };
+            said.push(format!("{}{}{together}.{stands_in}", tabs(depth), sentence(plan, planned, step)));
+            cases(plan, planned, ix, depth + 1, said);
+        }
+    }
+}
+
+fn tabs(depth: usize) -> String {
+    // One tab ends the depth, those before it count.
+    if depth == 0 { String::new() } else { format!("{}\t", " ".repeat(depth - 1)) }
+}
+
+fn sentence(plan: &Plan, planned: &PipelinePlan, step: &Step) -> String {
+    let name = match &step.name {
+        Some(name) => format!("{} ({})", step.id.value, words::source(name)),
+        None => step.id.value.clone(),
+    };
+    let mut said = format!("{name}: {}", words::what(plan, planned, step).join("; "));
+    if let Some(each) = &step.for_each {
+        said.push_str(&format!(", {}", words::elements(each)));
+    }
+    if let Some(when) = &step.when {
+        said.push_str(&format!(", only if {}", words::source(when)));
+    }
+    match &step.on_failure {
+        OnFailure::Stop => {}
+        OnFailure::Continue => said.push_str("; if that fails, the rest goes on"),
+        OnFailure::Step(other) => said.push_str(&format!("; if that fails, {} runs instead", other.value)),
+    }
+    said
+}
+
+fn cases(plan: &Plan, planned: &PipelinePlan, ix: StepIx, depth: usize, said: &mut Vec<String>) {
+    let found = planned.step(ix);
+    let StepKind::Route(route) = &found.step.kind else { return };
+    for (place, (case, inner)) in route.cases.iter().chain(&route.otherwise).zip(&found.cases).enumerate() {
+        let condition = words::condition(case, place >= route.cases.len());
+        match case.steps.as_slice() {
+            [only] if !case.has_steps => {
+                let what = words::what(plan, planned, only).join("; ");
+                said.push(format!("{}{} ({condition}): {what}.", tabs(depth), case.id.value));
+            }
+            _ => {
+                said.push(format!("{}{} ({condition}):", tabs(depth), case.id.value));
+                block(plan, planned, *inner, depth + 1, said);
+            }
+        }
+    }
+}

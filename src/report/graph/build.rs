@@ -1,0 +1,126 @@
+//! From the plan of a pipeline to what is drawn.
+
+use super::{Edge, EdgeKind, Graph, List, Node, Section, VERSION, words};
+use crate::model::{Pipeline, Step, StepKind};
+use crate::plan::{self, BlockIx, PipelinePlan, Plan, StepIx};
+
+/// The graph of a program's first pipeline; `None`: it has none.
+pub fn graph(plan: &Plan) -> Option<Graph> {
+    let planned = plan.pipelines.first()?;
+    let pipeline = &planned.pipeline;
+    let builder = Builder { plan, planned };
+    let own = [
+        Some(("steps", "", planned.main)),
+        planned.on_failure.map(|block| ("on_failure", "If the run fails", block)),
+        planned.finally.map(|block| ("finally", "At the end, however the run ended", block)),
+    ];
+    let section = |(name, title, block)| Section { name, title, list: builder.list(block, "") };
+    Some(Graph {
+        v: VERSION,
+        name: pipeline.name.value.clone(),
+        description: pipeline.description.clone(),
+        notes: notes(pipeline),
+        sections: own.into_iter().flatten().map(section).collect(),
+    })
+}
+
+fn notes(pipeline: &Pipeline) -> Vec<String> {
+    let inputs: Vec<&str> = pipeline.input_fields().iter().map(|field| field.name.as_str()).collect();
+    let channels: Vec<&str> = pipeline.channels.iter().map(|channel| channel.name.as_str()).collect();
+    let said = [("Is given", inputs.join(", ")), ("Gives", words::gives(&pipeline.outputs)), ("Channels", channels.join(", "))];
+    said.into_iter().filter(|(_, names)| !names.is_empty()).map(|(what, names)| format!("{what}: {names}")).collect()
+}
+
+struct Builder<'a> {
+    plan: &'a Plan,
+    planned: &'a PipelinePlan,
+}
+
+impl Builder<'_> {
+    /// One list of steps; `prefix` is what their paths begin with.
+    fn list(&self, block_ix: BlockIx, prefix: &str) -> List {
+        let block = self.planned.block(block_ix);
+        let nodes = (0..block.len()).map(|place| self.node(StepIx(block.first.0 + place as u32), prefix)).collect();
+        let mut edges = vec![];
+        for to in 0..block.len() {
+            for (from, edge) in block.needs(to) {
+                let kind = match edge {
+                    plan::Edge::Need | plan::Edge::Above => EdgeKind::Order,
+                    plan::Edge::Failure => EdgeKind::StandIn,
+                    plan::Edge::Wait => EdgeKind::Wait,
+                };
+                edges.push(Edge { from: *from, to, kind });
+            }
+        }
+        if let Some(refinement) = self.planned.refinement.as_ref().filter(|_| block_ix == self.planned.main) {
+            let (from, to) = (self.planned.step(refinement.gate).place, self.planned.step(refinement.target).place);
+            edges.push(Edge { from, to, kind: EdgeKind::Refinement });
+        }
+        List { nodes, edges, is_choice: false }
+    }
+
+    fn node(&self, ix: StepIx, prefix: &str) -> Node {
+        let step = &self.planned.step(ix).step;
+        let path = format!("{prefix}{}", step.id.value);
+        let Some(each) = &step.for_each else { return self.one(ix, step, path) };
+        // `when` of a repeated step is judged once, unless it reads the element; it stands where its author put it: at the step.
+        let inner = Node { title: title(step, "each element"), when: None, ..self.one(ix, step, path.clone()) };
+        Node {
+            path,
+            title: step.id.value.clone(),
+            kind: "for_each",
+            lines: vec![words::elements(each)],
+            when: step.when.as_ref().map(words::source),
+            inner: Some(List { nodes: vec![inner], ..List::default() }),
+            state: None,
+        }
+    }
+
+    fn one(&self, ix: StepIx, step: &Step, path: String) -> Node {
+        let mut lines = words::what(self.plan, self.planned, step);
+        let title = title(step, &step.id.value);
+        if title != step.id.value && step.for_each.is_none() {
+            lines.insert(0, step.id.value.clone());
+        }
+        Node {
+            inner: self.cases(ix, step, &path),
+            path,
+            title,
+            kind: step.kind.word(),
+            lines,
+            when: step.when.as_ref().map(words::source),
+            state: None,
+        }
+    }
+
+    /// The cases of a route. A case that is a step is drawn as one.
+    fn cases(&self, ix: StepIx, step: &Step, path: &str) -> Option<List> {
+        let StepKind::Route(route) = &step.kind else { return None };
+        let count = route.cases.len();
+        let cases = route.cases.iter().chain(&route.otherwise).zip(&self.planned.step(ix).cases).enumerate();
+        let nodes = cases.map(|(place, (case, block))| {
+            let condition = words::condition(case, place >= count);
+            if case.has_steps {
+                let inner = self.list(*block, &format!("{path}/{}/", case.id.value));
+                return Node {
+                    path: format!("{path}/{}", case.id.value),
+                    title: case.id.value.clone(),
+                    kind: "case",
+                    lines: vec![condition],
+                    when: None,
+                    inner: Some(inner),
+                    state: None,
+                };
+            }
+            let mut node = self.node(self.planned.block(*block).first, &format!("{path}/"));
+            node.lines.insert(0, condition);
+            node
+        });
+        Some(List { nodes: nodes.collect(), edges: vec![], is_choice: true })
+    }
+}
+
+/// A step's name, if it is written out, else `other`.
+fn title(step: &Step, other: &str) -> String {
+    step.name.as_ref().map_or_else(|| other.to_string(), words::source)
+}

@@ -1,0 +1,246 @@
+//! Where everything of a picture stands. Lists lie in lists: what stands in a node is laid out first, and the node is as large as that.
+
+use super::label::{width, wrap};
+use super::order::{Layers, Spot, layers};
+use super::{Edge, EdgeKind, List, Node};
+
+/// Columns of a title, and its lines.
+const TITLE: (usize, usize) = (26, 2);
+/// Columns of a line under it, and how many lines each may take.
+const LINE: (usize, usize) = (32, 2);
+/// Pixels of a column of a title and of a line: more than the usual fonts take.
+const TITLE_COLUMN: f64 = 8.8;
+const LINE_COLUMN: f64 = 6.9;
+/// Heights of a title's and of another line.
+pub(super) const TITLE_HEIGHT: f64 = 19.0;
+pub(super) const LINE_HEIGHT: f64 = 16.0;
+/// Space around texts, between nodes beside and below each other, and inside a group.
+pub(super) const PAD: f64 = 11.0;
+const BESIDE: f64 = 26.0;
+const BELOW: f64 = 40.0;
+const INSIDE: f64 = 16.0;
+/// How wide a row of nodes may get before it is broken.
+const MOST_WIDE: f64 = 1240.0;
+/// Room right of a list for the way back of the refinement.
+const WAY_BACK: f64 = 30.0;
+/// How often places are drawn towards what they hang on.
+const PULLS: usize = 24;
+
+/// A list with a place for everything, from its own upper left corner.
+#[derive(Debug)]
+pub(super) struct Placed<'a> {
+    pub(super) width: f64,
+    pub(super) height: f64,
+    pub(super) nodes: Vec<PlacedNode<'a>>,
+    pub(super) edges: Vec<PlacedEdge>,
+}
+
+/// A node with its place and texts.
+#[derive(Debug)]
+pub(super) struct PlacedNode<'a> {
+    pub(super) node: &'a Node,
+    pub(super) x: f64,
+    pub(super) y: f64,
+    pub(super) width: f64,
+    pub(super) height: f64,
+    pub(super) title: Vec<String>,
+    pub(super) lines: Vec<String>,
+    /// What stands in it, and where.
+    pub(super) inner: Option<(f64, f64, Placed<'a>)>,
+}
+
+/// An arrow.
+#[derive(Debug)]
+pub(super) struct PlacedEdge {
+    pub(super) kind: EdgeKind,
+    /// Where it goes; of the refinement four corners, of others points where it goes straight down.
+    pub(super) points: Vec<(f64, f64)>,
+}
+
+/// Lays a list out.
+pub(super) fn place(list: &List) -> Placed<'_> {
+    let mut nodes: Vec<PlacedNode> = list.nodes.iter().map(sized).collect();
+    if list.is_choice {
+        return in_rows(nodes);
+    }
+    let forward: Vec<&Edge> = list.edges.iter().filter(|edge| edge.kind != EdgeKind::Refinement).collect();
+    let arrows: Vec<(usize, usize)> = forward.iter().map(|edge| (edge.from, edge.to)).collect();
+    let widths: Vec<f64> = nodes.iter().map(|node| node.width + BESIDE).collect();
+    let layers = layers(nodes.len(), &arrows, &widths, MOST_WIDE);
+    let centres = centres(&layers, &nodes);
+    let mut y = 0.0;
+    let mut span = vec![(0.0, 0.0); layers.spots.len()];
+    for row in &layers.rows {
+        let height = row.iter().map(|spot| nodes.get(*spot).map_or(0.0, |node| node.height)).fold(0.0, f64::max);
+        for spot in row {
+            span[*spot] = (y, y + height);
+            if let Some(node) = nodes.get_mut(*spot) {
+                (node.x, node.y) = (centres[*spot] - node.width / 2.0, y);
+            }
+        }
+        y += height + BELOW;
+    }
+    let mut edges: Vec<PlacedEdge> = vec![];
+    for (edge, way) in forward.iter().zip(&layers.ways) {
+        let mut points = vec![];
+        for spot in way {
+            match layers.spots[*spot] {
+                Spot::Bend => points.extend([(centres[*spot], span[*spot].0), (centres[*spot], span[*spot].1)]),
+                Spot::Node(place) if place == edge.from => points.push((centres[*spot], nodes[place].y + nodes[place].height)),
+                Spot::Node(place) => points.push((centres[*spot], nodes[place].y)),
+            }
+        }
+        edges.push(PlacedEdge { kind: edge.kind, points });
+    }
+    let mut width = nodes.iter().map(|node| node.x + node.width).chain(centres.iter().copied()).fold(0.0, f64::max);
+    for edge in list.edges.iter().filter(|edge| edge.kind == EdgeKind::Refinement) {
+        let (from, to) = (&nodes[edge.from], &nodes[edge.to]);
+        // Right of all that stands between the two, and no farther.
+        let between = nodes.iter().filter(|node| node.y < from.y + from.height && node.y + node.height > to.y);
+        let bends = centres.iter().zip(&span).filter(|(_, (top, _))| *top > to.y && *top < from.y).map(|(centre, _)| *centre);
+        let aside = between.map(|node| node.x + node.width).chain(bends).fold(0.0, f64::max) + WAY_BACK;
+        let (low, high) = (from.y + from.height / 2.0, to.y + to.height / 2.0);
+        edges.push(PlacedEdge {
+            kind: edge.kind,
+            points: vec![(from.x + from.width, low), (aside, low), (aside, high), (to.x + to.width, high)],
+        });
+        width = width.max(aside + width_of(edge.kind.label()) + PAD);
+    }
+    Placed { width, height: (y - BELOW).max(0.0), nodes, edges }
+}
+
+/// Pixels of a line of text.
+pub(super) fn width_of(line: &str) -> f64 {
+    width(line) as f64 * LINE_COLUMN
+}
+
+/// A node with its texts and size, and what stands in it.
+fn sized(node: &Node) -> PlacedNode<'_> {
+    let inner = node.inner.as_ref().map(place);
+    // A group has room for longer lines.
+    let room = inner.as_ref().map_or(0, |inner| (inner.width / LINE_COLUMN) as usize);
+    let title = wrap(&node.title, TITLE.0.max(room), TITLE.1);
+    let lines: Vec<String> = node.all_lines().flat_map(|line| wrap(&line, LINE.0.max(room), LINE.1)).collect();
+    let of_title = title.iter().map(|line| width(line) as f64 * TITLE_COLUMN).fold(0.0, f64::max);
+    let of_lines = lines.iter().map(|line| width_of(line)).fold(0.0, f64::max);
+    let text_width = (of_title.max(of_lines) + 2.0 * PAD).max(110.0);
+    let text_height = title.len() as f64 * TITLE_HEIGHT + lines.len() as f64 * LINE_HEIGHT + PAD + 6.0;
+    let (width, height, inner) = match inner {
+        None => (text_width, text_height, None),
+        Some(inner) => {
+            let width = text_width.max(inner.width + 2.0 * INSIDE);
+            let height = text_height + inner.height + INSIDE;
+            let aside = (width - inner.width) / 2.0;
+            (width, height, Some((aside, text_height, inner)))
+        }
+    };
+    PlacedNode { node, x: 0.0, y: 0.0, width, height, title, lines, inner }
+}
+
+/// Nodes beside each other, on several rows of about the same width where one would get too wide.
+fn in_rows(mut nodes: Vec<PlacedNode<'_>>) -> Placed<'_> {
+    let all: f64 = nodes.iter().map(|node| node.width + INSIDE).sum();
+    let most = (all / (all / MOST_WIDE).ceil()).max(1.0) + INSIDE;
+    let (mut x, mut y, mut tallest, mut width) = (0.0, 0.0, 0.0_f64, 0.0_f64);
+    for node in &mut nodes {
+        if x > 0.0 && x + node.width / 2.0 > most {
+            (x, y, tallest) = (0.0, y + tallest + INSIDE, 0.0);
+        }
+        (node.x, node.y) = (x, y);
+        x += node.width + INSIDE;
+        width = width.max(x - INSIDE);
+        tallest = tallest.max(node.height);
+    }
+    Placed { width, height: y + tallest, nodes, edges: vec![] }
+}
+
+/// The middle of each spot: as near as the layer's order and the nodes' widths allow to what it hangs on.
+fn centres(layers: &Layers, nodes: &[PlacedNode]) -> Vec<f64> {
+    let half = |spot: usize| nodes.get(spot).map_or(4.0, |node| node.width / 2.0);
+    let apart = |left: usize, right: usize| half(left) + half(right) + BESIDE;
+    let mut centres = vec![0.0; layers.spots.len()];
+    for row in &layers.rows {
+        let mut x = 0.0;
+        for (at, spot) in row.iter().enumerate() {
+            x += if at == 0 { half(*spot) } else { apart(row[at - 1], *spot) };
+            centres[*spot] = x;
+        }
+    }
+    let count = layers.rows.len();
+    for pull in 0..PULLS + 1 {
+        // The last goes down and looks up only, so that what simply follows stands exactly below.
+        let is_last = pull == PULLS;
+        for step in 0..count {
+            let row = &layers.rows[if pull % 2 == 0 { step } else { count - 1 - step }];
+            let wanted: Vec<f64> = row
+                .iter()
+                .map(|spot| {
+                    let below = layers.down[*spot].iter().filter(|_| !is_last);
+                    let near: Vec<f64> = layers.up[*spot].iter().chain(below).map(|other| centres[*other]).collect();
+                    if near.is_empty() { centres[*spot] } else { near.iter().sum::<f64>() / near.len() as f64 }
+                })
+                .collect();
+            let gaps: Vec<f64> = row.windows(2).map(|pair| apart(pair[0], pair[1])).collect();
+            for (spot, centre) in row.iter().zip(nearest(&wanted, &gaps)) {
+                centres[*spot] = centre;
+            }
+        }
+    }
+    let left = (0..centres.len()).map(|spot| centres[spot] - half(spot)).fold(f64::INFINITY, f64::min);
+    centres.iter().map(|centre| centre - if left.is_finite() { left } else { 0.0 }).collect()
+}
+
+/// Places in order, at least `gaps` apart, with the least squares to the wanted ones (pool adjacent violators).
+fn nearest(wanted: &[f64], gaps: &[f64]) -> Vec<f64> {
+    let mut offsets = vec![0.0];
+    gaps.iter().for_each(|gap| offsets.push(offsets.last().copied().unwrap_or(0.0) + gap));
+    let mut pools: Vec<(f64, usize)> = vec![];
+    for (want, offset) in wanted.iter().zip(&offsets) {
+        pools.push((want - offset, 1));
+        while let [.., (above, many), (last, count)] = pools[..] {
+            if above <= last {
+                break;
+            }
+            pools.truncate(pools.len() - 2);
+            pools.push(((above * many as f64 + last * count as f64) / (many + count) as f64, many + count));
+        }
+    }
+    let base = pools.iter().flat_map(|(mean, count)| std::iter::repeat_n(*mean, *count));
+    base.zip(&offsets).map(|(base, offset)| base + offset).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_keep_their_distance_and_stay_as_near_as_they_can() {
+        assert_eq!(nearest(&[0.0, 100.0], &[10.0]), [0.0, 100.0]);
+        assert_eq!(nearest(&[50.0, 50.0], &[10.0]), [45.0, 55.0]);
+        let packed = nearest(&[100.0, 0.0, 0.0], &[10.0, 10.0]);
+        assert!(packed.windows(2).all(|pair| (pair[1] - pair[0] - 10.0).abs() < 1e-9), "{packed:?}");
+    }
+
+    fn node(title: &str) -> Node {
+        Node { path: title.into(), title: title.into(), kind: "set", lines: vec![], when: None, inner: None, state: None }
+    }
+
+    #[test]
+    fn nodes_never_lie_on_each_other() {
+        let nodes: Vec<Node> = (0..30).map(|at| node(&format!("step number {at}"))).collect();
+        let order = |from, to| Edge { from, to, kind: EdgeKind::Order };
+        let edges = (1..30).map(|to| order((to * 7) % to.max(1), to)).chain((10..30).map(|to| order(to - 10, to))).collect();
+        let list = List { nodes, edges, is_choice: false };
+        let placed = place(&list);
+        for (at, one) in placed.nodes.iter().enumerate() {
+            assert!(one.x >= -0.01 && one.x + one.width <= placed.width + 0.01 && one.y + one.height <= placed.height + 0.01);
+            for other in &placed.nodes[at + 1..] {
+                let apart = one.x + one.width <= other.x
+                    || other.x + other.width <= one.x
+                    || one.y + one.height <= other.y
+                    || other.y + other.height <= one.y;
+                assert!(apart, "{} and {}", one.node.title, other.node.title);
+            }
+        }
+    }
+}

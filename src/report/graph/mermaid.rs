@@ -1,0 +1,152 @@
+//! Mermaid flowchart text (mermaid.js.org, "Flowcharts"): pages that show Markdown draw it by themselves.
+
+use std::collections::HashMap;
+use std::fmt::Write;
+
+use super::label::{short, wrap};
+use super::{EdgeKind, Graph, List, Node};
+
+/// Columns of a label's line, and most lines of one text.
+const COLUMNS: usize = 28;
+const LINES: usize = 3;
+/// Columns of a group's title.
+const GROUP_COLUMNS: usize = 60;
+
+/// The graph as a Mermaid flowchart.
+pub fn mermaid(graph: &Graph) -> String {
+    let mut writer = Writer { out: String::from("flowchart TD\n"), ids: HashMap::new(), classes: vec![] };
+    let _ = writeln!(writer.out, "  accTitle: {}", plain(&short(&graph.name, 80)));
+    if let Some(description) = &graph.description {
+        let _ = writeln!(writer.out, "  accDescr: {}", plain(&short(description, 160)));
+    }
+    for section in &graph.sections {
+        if section.title.is_empty() {
+            writer.list(&section.list, 1);
+            continue;
+        }
+        let id = writer.id(&section.list);
+        let _ = writeln!(writer.out, "  subgraph {id}[\"{}\"]", section.title);
+        writer.list(&section.list, 2);
+        writer.out.push_str("  end\n");
+    }
+    for (name, style) in CLASSES {
+        let ids: Vec<&str> = writer.classes.iter().filter(|(_, class)| *class == name).map(|(id, _)| id.as_str()).collect();
+        if !ids.is_empty() {
+            let _ = writeln!(writer.out, "  classDef {name} {style}\n  class {} {name}", ids.join(","));
+        }
+    }
+    writer.out
+}
+
+const CLASSES: [(&str, &str); 6] = [
+    ("model", "fill:#eef1fd,stroke:#4a5fc1,color:#1b1f24"),
+    ("check", "fill:#fdf4e3,stroke:#a06a00,color:#1b1f24"),
+    ("send", "fill:#e9f6ee,stroke:#2f7d4f,color:#1b1f24"),
+    ("good", "fill:#e9f6ee,stroke:#2f7d4f,stroke-width:2px,color:#1b1f24"),
+    ("bad", "fill:#fdecea,stroke:#b3261e,stroke-width:2px,color:#1b1f24"),
+    ("aside", "stroke-dasharray:4 3,opacity:0.6"),
+];
+
+struct Writer {
+    out: String,
+    /// Numbers given so far: of nodes by their place in memory, since two lists may have a step of one id.
+    ids: HashMap<usize, String>,
+    classes: Vec<(String, &'static str)>,
+}
+
+impl Writer {
+    fn id<T>(&mut self, of: &T) -> String {
+        let next = format!("n{}", self.ids.len() + 1);
+        self.ids.entry(std::ptr::from_ref(of).addr()).or_insert(next).clone()
+    }
+
+    fn list(&mut self, list: &List, depth: usize) {
+        let indent = "  ".repeat(depth);
+        for node in &list.nodes {
+            self.node(node, 0, depth);
+        }
+        for edge in &list.edges {
+            let (Some(from), Some(to)) = (list.nodes.get(edge.from), list.nodes.get(edge.to)) else { continue };
+            let (from, to) = (self.id(from), self.id(to));
+            let _ = match edge.kind {
+                EdgeKind::Order => writeln!(self.out, "{indent}{from} --> {to}"),
+                EdgeKind::StandIn | EdgeKind::Wait => writeln!(self.out, "{indent}{from} -->|\"{}\"| {to}", edge.kind.label()),
+                EdgeKind::Refinement => writeln!(self.out, "{indent}{from} -.->|\"{}\"| {to}", edge.kind.label()),
+            };
+        }
+    }
+
+    /// `skipped`: lines that stand elsewhere.
+    fn node(&mut self, node: &Node, skipped: usize, depth: usize) {
+        let indent = "  ".repeat(depth);
+        let id = self.id(node);
+        if let Some(class) = class(node) {
+            self.classes.push((id.clone(), class));
+        }
+        let title = wrap(&node.title, COLUMNS, LINES).iter().map(|line| format!("<b>{}</b>", escaped(line))).collect::<Vec<_>>();
+        let lines: Vec<String> = node.all_lines().filter(|line| !node.lines[..skipped].contains(line)).collect();
+        let text = wrapped(&lines, COLUMNS);
+        let Some(inner) = &node.inner else {
+            let (open, close) = match node.kind {
+                "gate" => ("{{", "}}"),
+                "send" => ("([", "])"),
+                _ => ("[", "]"),
+            };
+            let _ = writeln!(self.out, "{indent}{id}{open}\"{}\"{close}", title.into_iter().chain(text).collect::<Vec<_>>().join("<br/>"));
+            return;
+        };
+        // A group has room for one line; what more there is to say stands in it.
+        let own = if inner.is_choice { String::new() } else { lines.iter().map(|line| format!(", {line}")).collect() };
+        let label = escaped(&short(&format!("{}{own}", node.title), GROUP_COLUMNS));
+        let _ = writeln!(self.out, "{indent}subgraph {id}[\"<b>{label}</b>\"]\n{indent}  direction TB");
+        if inner.is_choice {
+            let question = self.id(&node.lines);
+            let _ = writeln!(self.out, "{indent}  {question}[/\"{}\"\\]", wrapped(&lines, COLUMNS).join("<br/>"));
+            for case in &inner.nodes {
+                self.node(case, 1, depth + 1);
+                let (case_id, condition) = (self.id(case), wrapped(&case.lines[..1], COLUMNS).join("<br/>"));
+                let _ = writeln!(self.out, "{indent}  {question} -->|\"{condition}\"| {case_id}");
+            }
+        } else {
+            self.list(inner, depth + 1);
+        }
+        let _ = writeln!(self.out, "{indent}end");
+    }
+}
+
+fn wrapped(lines: &[String], columns: usize) -> Vec<String> {
+    lines.iter().flat_map(|line| wrap(line, columns, LINES)).map(|line| escaped(&line)).collect()
+}
+
+fn class(node: &Node) -> Option<&'static str> {
+    match (node.state.as_ref().map(|state| state.status.as_str()), node.kind) {
+        (Some("succeeded" | "chosen"), _) => Some("good"),
+        (Some("failed" | "mixed"), _) => Some("bad"),
+        (Some(_), _) => Some("aside"),
+        (None, _) if node.inner.is_some() => None,
+        (None, "agent") => Some("model"),
+        (None, "gate") => Some("check"),
+        (None, "send") => Some("send"),
+        _ => None,
+    }
+}
+
+/// A text inside quotes: everything that Mermaid, its Markdown or HTML could read as more than a character becomes its number.
+fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            'a'..='z' | 'A'..='Z' | '0'..='9' | ' ' | ',' | '.' | '_' | '=' | ':' | '/' | '?' | '\'' | '(' | ')' => out.push(c),
+            _ if c.is_ascii() => {
+                let _ = write!(out, "#{};", c as u32);
+            }
+            _ => out.push(c),
+        }
+    }
+    out
+}
+
+/// A text of a line of its own, where no numbers are read.
+fn plain(text: &str) -> String {
+    text.chars().map(|c| if c.is_alphanumeric() || " ,.-'".contains(c) { c } else { ' ' }).collect()
+}

@@ -1,0 +1,169 @@
+//! What really ran, from the record of a run, on the graph of its pipeline or, where that is not to be had, alone.
+
+use std::collections::{BTreeMap, HashMap};
+
+use serde_json::Value;
+
+use super::{Edge, EdgeKind, Graph, List, Node, NodeState, Section, VERSION, words};
+use crate::journal::{Record, StepRecord};
+
+/// Puts what became of each step onto the graph of the pipeline that ran.
+pub fn ran(graph: &mut Graph, record: &Record) {
+    let known = Known::new(record);
+    graph.notes = notes(record);
+    for section in &mut graph.sections {
+        for node in &mut section.list.nodes {
+            known.put(node, None);
+        }
+        mark_second_round(&mut section.list, record);
+    }
+    graph.sections.retain(|section| section.name == "steps" || section.list.nodes.iter().any(|node| !is_not_run(node)));
+}
+
+/// The steps of a record, in the order in which they began: for a run whose file has changed since or cannot be read.
+pub fn ran_alone(record: &Record) -> Graph {
+    let known = Known::new(record);
+    let nodes: Vec<Node> = record
+        .steps
+        .iter()
+        .map(|step| Node {
+            path: step.step.clone(),
+            title: step.step.clone(),
+            kind: "step",
+            lines: vec![],
+            when: None,
+            inner: None,
+            state: Some(known.state(&step.step)),
+        })
+        .collect();
+    let edges = (1..nodes.len()).map(|to| Edge { from: to - 1, to, kind: EdgeKind::Order }).collect();
+    let list = List { nodes, edges, is_choice: false };
+    let sections = vec![Section { name: "steps", title: "", list }];
+    Graph { v: VERSION, name: record.pipeline.clone(), description: None, notes: notes(record), sections }
+}
+
+fn notes(record: &Record) -> Vec<String> {
+    let status = record.status.map_or("not over", |status| status.word());
+    let took = record.ended.map(|end| (end - record.started).num_milliseconds().max(0) as u64).map(words::milliseconds);
+    let mut notes = vec![format!("Run {}: {status}{}", record.run, took.map(|took| format!(", {took}")).unwrap_or_default())];
+    if let Some(channel) = &record.channel {
+        notes.push(format!("Channel: {channel}"));
+    }
+    if record.scripted {
+        notes.push("Models were scripted".into());
+    }
+    if let Some(message) = record.failure.as_ref().and_then(|failure| failure["message"].as_str()) {
+        notes.push(format!("Cause: {message}"));
+    }
+    notes
+}
+
+/// The step that a gate sent back ran twice.
+fn mark_second_round(list: &mut List, record: &Record) {
+    for edge in list.edges.iter().filter(|edge| edge.kind == EdgeKind::Refinement) {
+        let gate = list.nodes.get(edge.from).map(|node| node.path.clone()).unwrap_or_default();
+        let was_tried = record.failures.iter().any(|failure| failure.gate == gate && failure.refinement_tried);
+        let both = [edge.from, edge.to].into_iter().filter(|_| was_tried);
+        for place in both {
+            if let Some(state) = list.nodes.get_mut(place).and_then(|node| node.state.as_mut()) {
+                state.is_refined = true;
+            }
+        }
+    }
+}
+
+fn is_not_run(node: &Node) -> bool {
+    node.state.as_ref().is_none_or(|state| state.status == NOT_RUN)
+}
+
+const NOT_RUN: &str = "not run";
+
+/// The steps of a record by path.
+struct Known<'a> {
+    steps: HashMap<&'a str, &'a StepRecord>,
+    /// The elements of each `for_each`, by its path.
+    elements: HashMap<&'a str, Vec<&'a StepRecord>>,
+}
+
+impl<'a> Known<'a> {
+    fn new(record: &'a Record) -> Known<'a> {
+        let mut elements: HashMap<&str, Vec<&StepRecord>> = HashMap::new();
+        for step in &record.steps {
+            if let Some((list, _)) = step.step.strip_suffix(']').and_then(|path| path.rsplit_once('[')) {
+                elements.entry(list).or_default().push(step);
+            }
+        }
+        Known { steps: record.steps.iter().map(|step| (step.step.as_str(), step)).collect(), elements }
+    }
+
+    /// `chosen`: of a case, whether its route took it.
+    fn put(&self, node: &mut Node, chosen: Option<bool>) {
+        let mut state = match (node.kind, chosen) {
+            ("case", Some(true)) => NodeState { status: "chosen".into(), ..empty() },
+            ("case", _) => empty(),
+            _ => self.state(&node.path),
+        };
+        if chosen == Some(false) {
+            state = empty();
+        }
+        let case = self.steps.get(node.path.as_str()).and_then(|step| step.details.get("case")).and_then(Value::as_str).map(str::to_string);
+        let (path, kind) = (node.path.clone(), node.kind);
+        for inner in node.inner.iter_mut().flat_map(|list| list.nodes.iter_mut()) {
+            match kind {
+                "route" => {
+                    let id = inner.path.rsplit('/').next().unwrap_or_default().to_string();
+                    // A route that failed has no details; a case with a record was taken.
+                    let was_taken = self.steps.keys().any(|step| **step == inner.path || step.starts_with(&format!("{}/", inner.path)));
+                    self.put(inner, Some(case.as_ref().map_or(was_taken, |case| *case == id)));
+                }
+                "for_each" => inner.state = Some(self.of_elements(&path)),
+                _ => self.put(inner, None),
+            }
+        }
+        node.state = Some(state);
+    }
+
+    fn of_elements(&self, path: &str) -> NodeState {
+        let Some(elements) = self.elements.get(path) else { return empty() };
+        let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+        elements.iter().for_each(|element| *counts.entry(element.status.as_str()).or_default() += 1);
+        let status = if counts.len() == 1 { elements[0].status.clone() } else { "mixed".into() };
+        let each: Vec<String> = counts.iter().map(|(status, count)| format!("{count} {status}")).collect();
+        let durations: Vec<u64> = elements.iter().filter_map(|element| element.details.get("duration_ms")?.as_u64()).collect();
+        let attempts = elements.iter().filter_map(|element| attempts(element)).max();
+        let note = Some(format!("{}: {}", words::many(elements.len() as u64, "element", "elements"), each.join(", ")));
+        NodeState { status, duration_ms: durations.into_iter().max(), attempts, note, ..empty() }
+    }
+
+    fn state(&self, path: &str) -> NodeState {
+        let Some(step) = self.steps.get(path) else { return empty() };
+        let details = &step.details;
+        let message = step.error.as_ref().and_then(|error| error["message"].as_str());
+        let not_met = details.get("passed") == Some(&Value::Bool(false));
+        let judged = details.get("verdicts").and_then(Value::as_array).map(|verdicts| {
+            let met = verdicts.iter().filter(|verdict| verdict["passed"] == Value::Bool(true)).count();
+            format!("{met} of {} met", verdicts.len())
+        });
+        let note = match (message, not_met) {
+            (Some(message), _) => Some(message.to_string()),
+            (None, true) => Some("not met, the fixed text was given".into()),
+            (None, false) => judged,
+        };
+        NodeState {
+            status: step.status.clone(),
+            duration_ms: details.get("duration_ms").and_then(Value::as_u64),
+            attempts: attempts(step),
+            is_refined: details.get("refined") == Some(&Value::Bool(true)),
+            note,
+        }
+    }
+}
+
+fn attempts(step: &StepRecord) -> Option<u64> {
+    let of_error = step.error.as_ref().and_then(|error| error["attempts"].as_u64());
+    step.details.get("attempts").and_then(Value::as_u64).or(of_error).filter(|tries| *tries > 1)
+}
+
+fn empty() -> NodeState {
+    NodeState { status: NOT_RUN.into(), duration_ms: None, attempts: None, is_refined: false, note: None }
+}

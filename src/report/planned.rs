@@ -1,0 +1,248 @@
+//! What `flow plan` shows: the order, what is asked of models at most, and the prompts as far as they are known.
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::graph::words::{many, number, time};
+use crate::diagnostic::{visible, visible_lines};
+use crate::plan::{Cost, Tokens};
+
+/// A run before it begins.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Planned {
+    /// The pipeline.
+    pub pipeline: String,
+    /// What it would be given; no value: not known yet.
+    pub inputs: Vec<(String, Option<Value>)>,
+    /// Its channel.
+    pub channel: Option<String>,
+    /// Its clock.
+    pub now: String,
+    /// Its lists of steps.
+    pub stages: Vec<Stage>,
+    /// What is asked of models.
+    pub asks: Vec<Ask>,
+    /// Most calls of models in all.
+    pub model_calls: u64,
+    /// Calls that come on top: how many, for each of what.
+    pub open_calls: Vec<(u64, Vec<String>)>,
+    /// Most tokens.
+    pub tokens: Tokens,
+    /// Most money.
+    pub cost: Cost,
+    /// Time for `steps`, in milliseconds.
+    pub deadline_ms: Option<u64>,
+    /// Time for what comes after them, in milliseconds.
+    pub more_ms: u64,
+    /// Longest try of one call of a model, in milliseconds.
+    pub try_ms: u64,
+}
+
+/// A list of steps.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Stage {
+    /// `steps`, `on_failure`, `finally`; of a case its id.
+    pub name: String,
+    /// When it runs, for people; empty: always.
+    pub when: String,
+    /// Steps that may start together, in order.
+    pub waves: Vec<Vec<Start>>,
+}
+
+/// A step in the order.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Start {
+    /// Its path.
+    pub step: String,
+    /// What it does.
+    pub what: Vec<String>,
+    /// Whether it runs at all, as written.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub only_if: Vec<String>,
+    /// The cases of a route: one of them runs.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub cases: Vec<Stage>,
+}
+
+/// What one step asks of models.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Ask {
+    /// The step; of a called pipeline with its name in front.
+    pub step: String,
+    /// The agent.
+    pub agent: String,
+    /// Whether it judges.
+    pub judges: bool,
+    /// Models that may answer, one after the other, with their tries.
+    pub models: Vec<(String, u64)>,
+    /// Answers sent back because of their shape.
+    pub repairs: u64,
+    /// Rounds of tool calls.
+    pub turns: u64,
+    /// 2 where the refinement may run it again.
+    pub rounds: u64,
+    /// How often `retry` may start it anew.
+    pub restarts: u64,
+    /// Elements of its `for_each`, where their number is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub elements: Option<u64>,
+    /// The list of its `for_each` as written, where their number is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub for_each: Option<String>,
+    /// Most calls; for each element where their number is not known.
+    pub calls: u64,
+    /// The system message.
+    pub instructions: Option<String>,
+    /// The prompt; of a judge none, since it is made of what is judged.
+    pub prompt: Option<String>,
+}
+
+/// The plan for people.
+pub fn planned(plan: &Planned) -> String {
+    let mut out = format!("{}: nothing is started, and no model is asked.\n", visible(&plan.pipeline));
+    out.push_str("What stands between ⟨ and ⟩ is known only while it runs.\n\nGiven\n");
+    for (name, value) in &plan.inputs {
+        let value = value.as_ref().map_or_else(|| format!("⟨inputs.{name}⟩ (not given)"), Value::to_string);
+        out.push_str(&format!("  {name}: {}\n", visible(&value)));
+    }
+    if let Some(channel) = &plan.channel {
+        out.push_str(&format!("  channel: {}\n", visible(channel)));
+    }
+    out.push_str(&format!("  clock: {}\n\nOrder\n", plan.now));
+    for stage in &plan.stages {
+        if !stage.when.is_empty() {
+            out.push_str(&format!("  {}:\n", stage.when));
+        }
+        waves(&mut out, &stage.waves, if stage.when.is_empty() { 1 } else { 2 });
+    }
+    out.push_str("\nAt most\n");
+    asks(&mut out, plan);
+    out.push_str(&format!("  tokens: {}\n  cost: {}\n  time: {}\n", tokens(&plan.tokens), cost(&plan.cost), time_of(plan)));
+    prompts(&mut out, plan);
+    out
+}
+
+fn waves(out: &mut String, waves: &[Vec<Start>], depth: usize) {
+    let indent = "  ".repeat(depth);
+    for (wave, starts) in waves.iter().enumerate() {
+        for start in starts {
+            let number = format!("{}.", wave + 1);
+            let what = start.what.iter().map(|what| visible(what).into_owned()).collect::<Vec<_>>().join("; ");
+            let together = if starts.len() > 1 { " (together)" } else { "" };
+            out.push_str(&format!("{indent}{number:<3} {}: {what}{together}\n", visible(&start.step)));
+            for condition in &start.only_if {
+                out.push_str(&format!("{indent}    {}\n", visible(condition)));
+            }
+            for case in &start.cases {
+                out.push_str(&format!("{indent}    {}: {}\n", visible(&case.name), visible(&case.when)));
+                self::waves(out, &case.waves, depth + 3);
+            }
+        }
+    }
+}
+
+fn asks(out: &mut String, plan: &Planned) {
+    for ask in &plan.asks {
+        let role = if ask.judges { "judge" } else { "agent" };
+        let models: Vec<&str> = ask.models.iter().map(|(name, _)| name.as_str()).collect();
+        let per = ask.for_each.as_ref().map(|list| format!(" for each element of {}", visible(list))).unwrap_or_default();
+        out.push_str(&format!(
+            "  {}: {role} {} on {}: {}{per} ({})\n",
+            visible(&ask.step),
+            visible(&ask.agent),
+            visible(&models.join(", then ")),
+            many(ask.calls, "call", "calls"),
+            factors(ask)
+        ));
+    }
+    let calls = match (plan.model_calls, plan.open_calls.as_slice()) {
+        (0, []) => "none".to_string(),
+        (calls, []) => number(calls),
+        (0, open) => open.iter().map(open_calls).collect::<Vec<_>>().join(", and "),
+        (calls, open) => format!("{}, and {}", number(calls), open.iter().map(open_calls).collect::<Vec<_>>().join(", and ")),
+    };
+    out.push_str(&format!("  calls of models in all: {calls}\n"));
+}
+
+fn open_calls((calls, of): &(u64, Vec<String>)) -> String {
+    let of: Vec<String> = of.iter().map(|of| format!("for each {}", visible(of))).collect();
+    format!("{} {}", number(*calls), of.join(" "))
+}
+
+/// `3 tries × 3 answers (the first, 2 sent back for its shape) × 2 rounds`. The next model takes over for good, so its predecessors are
+/// tried once only.
+fn factors(ask: &Ask) -> String {
+    let tries: Vec<String> = ask.models.iter().map(|(_, tries)| tries.to_string()).collect();
+    let most = ask.models.iter().map(|(_, tries)| *tries).max().unwrap_or(0);
+    let more: Vec<String> = [(ask.repairs, "sent back for its shape"), (ask.turns, "after tools")]
+        .iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, what)| format!("{count} {what}"))
+        .collect();
+    let answers = 1 + ask.repairs + ask.turns;
+    let mut factors = match (tries.len(), more.is_empty()) {
+        (0 | 1, true) => vec![many(most, "try", "tries")],
+        (0 | 1, false) => vec![many(most, "try", "tries"), format!("{answers} answers (the first, {})", more.join(", "))],
+        (_, true) => vec![format!("{} tries", tries.join(" + "))],
+        (_, false) => vec![format!("({} tries for the first answer and {most} for each of {})", tries.join(" + "), more.join(" and "))],
+    };
+    for (count, what) in [(ask.rounds, "rounds, the second to mend what a gate found"), (ask.restarts, "starts of the step")] {
+        if count > 1 {
+            factors.push(format!("{count} {what}"));
+        }
+    }
+    if let Some(count) = ask.elements {
+        factors.push(many(count, "element", "elements"));
+    }
+    factors.join(" × ")
+}
+
+/// Most tokens, in words.
+pub(super) fn tokens(tokens: &Tokens) -> String {
+    match tokens {
+        Tokens::Nothing => "none, no model is asked".into(),
+        Tokens::Limit { tokens } => format!("{} in and out (max_tokens)", number(*tokens)),
+        Tokens::Answers { tokens } => format!("{} in answers (max_output_tokens); prompts come on top", number(*tokens)),
+        Tokens::Open => "not bounded; limits.max_tokens would bound them".into(),
+    }
+}
+
+/// Most money, in words.
+pub(super) fn cost(cost: &Cost) -> String {
+    let usd = |usd: f64| if usd < 0.01 { format!("{usd:.4} US dollars") } else { format!("{usd:.2} US dollars") };
+    match cost {
+        Cost::Nothing => "nothing, no model is asked".into(),
+        Cost::Scripted => "nothing, the models are scripted".into(),
+        Cost::Unpriced { models } => format!("unpriced: {} has no price", visible(&models.join(", "))),
+        Cost::Limit { usd: most } => format!("{} (max_cost_usd)", usd(*most)),
+        Cost::Tokens { usd: most } => format!("{} (max_tokens at the dearest price)", usd(*most)),
+        Cost::Answers { usd: most, prompts } => {
+            format!("{} for answers; prompts come on top, a million tokens at {}", usd(*most), usd(*prompts))
+        }
+        Cost::Open { prompts, answers } => {
+            format!("not bounded; a million tokens of prompts cost {}, of answers {}", usd(*prompts), usd(*answers))
+        }
+    }
+}
+
+fn time_of(plan: &Planned) -> String {
+    let of = |ms: u64| time(std::time::Duration::from_millis(ms));
+    let more = if plan.more_ms > 0 { format!(", and {} for what comes after the steps", of(plan.more_ms)) } else { String::new() };
+    match plan.deadline_ms {
+        Some(ms) => format!("{} (deadline){more}", of(ms)),
+        None if plan.asks.is_empty() => "not bounded; limits.deadline would bound it".into(),
+        None => format!("not bounded; limits.deadline would bound it (one try of a model may take {})", of(plan.try_ms)),
+    }
+}
+
+fn prompts(out: &mut String, plan: &Planned) {
+    for ask in plan.asks.iter().filter(|ask| ask.prompt.is_some() || ask.instructions.is_some()) {
+        for (what, text) in [("instructions", &ask.instructions), ("prompt", &ask.prompt)] {
+            if let Some(text) = text {
+                out.push_str(&format!("\n--- {}: {what} of {} ---\n", visible(&ask.step), visible(&ask.agent)));
+                out.push_str(visible_lines(text).trim_end());
+                out.push('\n');
+            }
+        }
+    }
+}
