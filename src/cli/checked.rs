@@ -15,7 +15,7 @@ use crate::check::{Checked, check_file};
 /// There is no such file (exit 4), it is no pipeline (exit 2), or it has errors (exit 1).
 pub(super) fn pipeline(file: &Path, shared: &Shared) -> Result<Checked, Refusal> {
     if !file.is_file() {
-        let what = if file.exists() { "is no file" } else { "does not exist" };
+        let what = if file.is_dir() { "is a folder" } else { "does not exist" };
         return Err(Refusal(Exit::NothingRan, vec![format!("no file found: {} {what}", file.display())]));
     }
     let checked = check_file(file, &project::project(file, shared), &DiskFiles);

@@ -100,7 +100,7 @@ fn person(pipeline: &Pipeline, given: &Given, shared: &Shared) -> Result<Option<
     if texts.iter().any(|text| template::fill_known(text, &known).map_or(true, |(_, value)| value.is_none())) {
         return Ok(None);
     }
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
     let runtime = runtime.map_err(|e| Refusal(Exit::Internal, vec![format!("flow cannot start: {e}")]))?;
     let found = runtime.block_on(find_person(pipeline, inputs, &DataFiles::new())).map_err(|line| Refusal::usage(visible(&line)))?;
     match found.failure {
@@ -146,6 +146,7 @@ fn work_out(checked: &Checked, given: &Given, default_model: Option<&Model>, fla
         now: given.now.to_rfc3339_opts(chrono::SecondsFormat::Secs, true),
         stages: stages(plan, root),
         asks: asks(plan, &bounds, given),
+        with_pipelines: with_pipelines(plan, &bounds[0]),
         model_calls: calls.calls,
         open_calls: calls.open.iter().map(|open| (open.calls, open.of.clone())).collect(),
         tokens: plan::tokens(calls, &limits),
@@ -154,6 +155,13 @@ fn work_out(checked: &Checked, given: &Given, default_model: Option<&Model>, fla
         more_ms: after * STAGE_TIME.as_millis() as u64,
         try_ms: longest_try(plan, default_model),
     }
+}
+
+/// The steps of the first pipeline that run others.
+fn with_pipelines(plan: &Plan, bounds: &PipelineBounds) -> Vec<(String, Vec<String>, u64)> {
+    let name = |id: &PipelineId| plan.pipeline(*id).pipeline.name.value.clone();
+    let step = |step: &plan::StepBounds| (plan.path(PipelineId(0), step.step), step.called.iter().map(name).collect(), step.calls.calls);
+    bounds.steps.iter().filter(|step| !step.called.is_empty() && step.calls.open.is_empty()).map(step).collect()
 }
 
 fn longest_try(plan: &Plan, default_model: Option<&Model>) -> u64 {
@@ -218,11 +226,11 @@ fn asks(plan: &Plan, bounds: &[PipelineBounds], given: &Given) -> Vec<Ask> {
                 known_names(pipeline, &Given { inputs: None, missing: vec![], channel: listed.or(first), person, now: given.now })
             }
         };
-        let prefix = if at == 0 { String::new() } else { format!("{}: ", pipeline.name.value) };
+        let called = (at > 0).then(|| pipeline.name.value.clone());
         for step in &bounds.steps {
             for asking in &step.askings {
-                let path = format!("{prefix}{}", plan.path(PipelineId(at), step.step));
-                found.push(ask(planned, step, asking, path, &known));
+                let path = plan.path(PipelineId(at), step.step);
+                found.push(Ask { pipeline: called.clone(), ..ask(planned, step, asking, path, &known) });
             }
         }
     }
@@ -243,6 +251,7 @@ fn ask(planned: &PipelinePlan, bounds: &plan::StepBounds, asking: &Asking, step:
     let calls = [bounds.rounds, bounds.restarts, count].iter().fold(asking.calls(), |calls, factor| calls.saturating_mul(*factor));
     Ask {
         step,
+        pipeline: None,
         agent: asking.agent.clone(),
         judges: asking.judges,
         models: asking.models.clone(),

@@ -22,6 +22,8 @@ pub struct Planned {
     pub stages: Vec<Stage>,
     /// What is asked of models.
     pub asks: Vec<Ask>,
+    /// Steps that run pipelines, as their work or as tools: the names, and all calls that come of it.
+    pub with_pipelines: Vec<(String, Vec<String>, u64)>,
     /// Most calls of models in all.
     pub model_calls: u64,
     /// Calls that come on top: how many, for each of what.
@@ -67,8 +69,11 @@ pub struct Start {
 /// What one step asks of models.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Ask {
-    /// The step; of a called pipeline with its name in front.
+    /// The step.
     pub step: String,
+    /// The called pipeline it stands in: its calls are those of one run of that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pipeline: Option<String>,
     /// The agent.
     pub agent: String,
     /// Whether it judges.
@@ -146,13 +151,22 @@ fn asks(out: &mut String, plan: &Planned) {
         let role = if ask.judges { "judge" } else { "agent" };
         let models: Vec<&str> = ask.models.iter().map(|(name, _)| name.as_str()).collect();
         let per = ask.for_each.as_ref().map(|list| format!(" for each element of {}", visible(list))).unwrap_or_default();
+        let per_run = ask.pipeline.as_ref().map(|name| format!(" each time pipeline {} runs", visible(name))).unwrap_or_default();
         out.push_str(&format!(
-            "  {}: {role} {} on {}: {}{per} ({})\n",
-            visible(&ask.step),
+            "  {}: {role} {} on {}: {}{per}{per_run} ({})\n",
+            place(ask),
             visible(&ask.agent),
             visible(&models.join(", then ")),
             many(ask.calls, "call", "calls"),
             factors(ask)
+        ));
+    }
+    for (step, pipelines, calls) in &plan.with_pipelines {
+        out.push_str(&format!(
+            "  {}: with pipeline {}: {} in all\n",
+            visible(step),
+            visible(&pipelines.join(", ")),
+            many(*calls, "call", "calls")
         ));
     }
     let calls = match (plan.model_calls, plan.open_calls.as_slice()) {
@@ -161,7 +175,15 @@ fn asks(out: &mut String, plan: &Planned) {
         (0, open) => open.iter().map(open_calls).collect::<Vec<_>>().join(", and "),
         (calls, open) => format!("{}, and {}", number(calls), open.iter().map(open_calls).collect::<Vec<_>>().join(", and ")),
     };
-    out.push_str(&format!("  calls of models in all: {calls}\n"));
+    let has_cases = plan.stages.iter().flat_map(|stage| stage.waves.iter().flatten()).any(|start| !start.cases.is_empty());
+    let dearest = if has_cases { " (of a route's cases only the one with the most counts)" } else { "" };
+    out.push_str(&format!("  calls of models in all: {calls}{dearest}\n"));
+}
+
+/// A step, with the called pipeline it stands in.
+fn place(ask: &Ask) -> String {
+    let step = visible(&ask.step);
+    ask.pipeline.as_ref().map_or_else(|| step.to_string(), |pipeline| format!("{step} in {}", visible(pipeline)))
 }
 
 fn open_calls((calls, of): &(u64, Vec<String>)) -> String {
@@ -239,7 +261,7 @@ fn prompts(out: &mut String, plan: &Planned) {
     for ask in plan.asks.iter().filter(|ask| ask.prompt.is_some() || ask.instructions.is_some()) {
         for (what, text) in [("instructions", &ask.instructions), ("prompt", &ask.prompt)] {
             if let Some(text) = text {
-                out.push_str(&format!("\n--- {}: {what} of {} ---\n", visible(&ask.step), visible(&ask.agent)));
+                out.push_str(&format!("\n--- {}: {what} of {} ---\n", place(ask), visible(&ask.agent)));
                 out.push_str(visible_lines(text).trim_end());
                 out.push('\n');
             }

@@ -237,3 +237,32 @@ fn a_dry_run_shows_the_plan_and_leaves_nothing_behind() {
     let nobody = flow_in(project.path(), &["plan", file, "--input", "person=p99"]);
     assert_eq!((nobody.exit, nobody.err.trim()), (2, "there is no person \"p99\" in table \"people\""));
 }
+
+#[test]
+fn elements_and_the_second_round_of_a_run_are_told_in_its_picture() {
+    let folder = tempfile::tempdir().unwrap();
+    let pipeline = "flow: 1
+name: small
+inputs: { what: { type: text, default: x } }
+models: { default: { provider: scripted, replies: small.replies.yaml } }
+agents: { writer: { instructions: You write. } }
+scorecards: { card: { criteria: [{ id: long_enough, description: The text is long enough., check: { min_length: 5 } }] } }
+steps:
+  - { id: each, for_each: [1, 2, 3], set: \"{{ 10 // (item - 2) }}\", on_failure: continue }
+  - { id: write, agent: writer, prompt: \"{{ steps.each.output }} {{ refinement.feedback }} {{ inputs.what }}\" }
+  - { id: check, gate: card, of: steps.write.output, refine: write, otherwise: Sorry. }
+outputs: { text: \"{{ steps.check.output }}\" }
+";
+    std::fs::write(folder.path().join("small.yaml"), pipeline).unwrap();
+    std::fs::write(folder.path().join("small.replies.yaml"), "flow: 1\nreplies: { write: [abc, abcdefgh] }\n").unwrap();
+    let ran = flow_in(folder.path(), &["run", "small.yaml", "--json"]);
+    let ran: serde_json::Value = serde_json::from_str(&ran.out).unwrap_or_else(|_| panic!("{}", ran.err));
+    assert_eq!((&ran["status"], &ran["outputs"]["text"]), (&"partial".into(), &"abcdefgh".into()));
+    let drawn = flow_in(folder.path(), &["graph", "--run", ran["run_id"].as_str().unwrap(), "--json"]);
+    let drawn: serde_json::Value = serde_json::from_str(&drawn.out).unwrap_or_else(|_| panic!("{}", drawn.err));
+    let nodes = &drawn["sections"][0]["nodes"];
+    let element = &nodes[0]["inner"]["nodes"][0]["state"];
+    assert_eq!((&element["status"], &element["note"]), (&"mixed".into(), &"3 elements: 1 failed, 2 succeeded".into()));
+    let refined: Vec<bool> = (0..3).map(|place| nodes[place]["state"]["is_refined"] == true).collect();
+    assert_eq!(refined, [false, true, true], "{nodes}");
+}

@@ -137,7 +137,7 @@ fn the_commands_to_try_run() {
         assert!(!out.is_empty() && (!sees.contains("with a table") || out.contains("| --- |")), "flow {arguments}\n{out}");
         count += 1;
     }
-    assert_eq!(count, 4);
+    assert_eq!(count, 6);
 }
 
 #[test]

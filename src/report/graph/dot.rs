@@ -79,8 +79,8 @@ impl Writer {
             std::iter::once(node.title.clone()).chain(node.all_lines()).flat_map(|line| wrap(&line, COLUMNS, LINES)).collect();
         let label = lines(&texts);
         let status = match node.state.as_ref().map(|state| state.status.as_str()) {
-            None => "",
-            Some("succeeded" | "chosen") => ", color=\"#2f7d4f\", penwidth=2",
+            None | Some("chosen") => "",
+            Some("succeeded") => ", color=\"#2f7d4f\", penwidth=2",
             Some("failed" | "mixed") => ", color=\"#b3261e\", penwidth=2",
             Some(_) => ", color=\"#9aa4b1\", fontcolor=\"#5b6573\", style=\"rounded,dashed\"",
         };

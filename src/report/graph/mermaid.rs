@@ -120,8 +120,9 @@ fn wrapped(lines: &[String], columns: usize) -> Vec<String> {
 
 fn class(node: &Node) -> Option<&'static str> {
     match (node.state.as_ref().map(|state| state.status.as_str()), node.kind) {
-        (Some("succeeded" | "chosen"), _) => Some("good"),
+        (Some("succeeded"), _) => Some("good"),
         (Some("failed" | "mixed"), _) => Some("bad"),
+        (Some("chosen"), _) => None,
         (Some(_), _) => Some("aside"),
         (None, _) if node.inner.is_some() => None,
         (None, "agent") => Some("model"),

@@ -129,7 +129,7 @@ fn draw_node(out: &mut String, placed: &PlacedNode, x: f64, y: f64) {
     };
     rect(out, class, (x, y, placed.width, placed.height), round);
     match status {
-        Some("succeeded" | "chosen") => rect(out, "good", (x, y + 7.0, 4.0, placed.height - 14.0), 0.0),
+        Some("succeeded") => rect(out, "good", (x, y + 7.0, 4.0, placed.height - 14.0), 0.0),
         Some("failed" | "mixed") => rect(out, "bad", (x, y + 7.0, 4.0, placed.height - 14.0), 0.0),
         _ => {}
     }
