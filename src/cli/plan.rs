@@ -127,11 +127,7 @@ fn work_out(checked: &Checked, given: &Given, default_model: Option<&Model>, fla
     };
     let bounds = plan::bounds(plan, default_model, &length);
     let own = root.pipeline.bounds();
-    let limits = Limits {
-        deadline: [own.deadline, flags.deadline].into_iter().flatten().min(),
-        max_cost_usd: [own.max_cost_usd, flags.max_cost_usd].into_iter().flatten().reduce(f64::min),
-        ..own
-    };
+    let limits = settings::narrowest(&own, flags);
     let calls = &bounds[0].calls;
     let after = [root.on_failure, root.finally].into_iter().flatten().count() as u64;
     let input = |name: &str| given.inputs.as_ref().and_then(|inputs| inputs.get(name)).filter(|_| !given.missing.iter().any(|m| m == name));
