@@ -92,6 +92,18 @@ pub enum Command {
     },
     /// Looks whether everything is here that the project needs: secrets, data, engines, hosts
     Doctor(DoctorOptions),
+    /// Prints a JSON Schema for editors
+    Schema {
+        /// The kind of file [default: all, told apart by their keys]
+        #[arg(value_enum)]
+        kind: Option<Kind>,
+    },
+    /// Prints the completions of a shell
+    Completions {
+        /// The shell
+        #[arg(value_enum)]
+        shell: Shell,
+    },
     /// Past runs: list, show, export, resume, rm
     #[command(subcommand)]
     Runs(RunsCommand),
@@ -108,6 +120,33 @@ pub enum Command {
         #[arg(long, value_name = "TEXT", default_value = "")]
         comment: String,
     },
+}
+
+/// The kinds of files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[value(rename_all = "snake_case")]
+pub enum Kind {
+    /// A pipeline.
+    Pipeline,
+    /// A channel.
+    Channel,
+    /// A style guide.
+    StyleGuide,
+    /// A test.
+    Test,
+    /// Scripted replies.
+    Replies,
+    /// Shared definitions, for imports.
+    Definitions,
+}
+
+/// The shells that completions are written for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Shell {
+    Bash,
+    Zsh,
+    Fish,
+    Powershell,
 }
 
 /// Options of `flow run`.

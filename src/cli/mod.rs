@@ -5,6 +5,7 @@
 mod approve;
 mod arguments;
 mod checked;
+mod completions;
 mod doctor;
 mod exit;
 mod explain;
@@ -17,7 +18,9 @@ mod progress;
 mod project;
 mod run;
 mod runs;
+mod schema;
 mod settings;
+mod stdout;
 mod test;
 mod validate;
 mod world;
@@ -69,6 +72,8 @@ fn command() -> Exit {
         Command::Doctor(options) => doctor::run(options, shared),
         Command::Fix(options) => fix::run(options, shared),
         Command::Explain { what } => explain::run(what, shared),
+        Command::Schema { kind } => schema::run(*kind),
+        Command::Completions { shell } => completions::run(*shell),
         Command::Runs(RunsCommand::Resume { run, printed }) => run::resume(run, printed, shared),
         Command::Runs(command) => runs::run(command, shared),
         Command::Approve { run, step, reject, comment } => approve::run(run, step, !reject, comment, shared),

@@ -84,15 +84,15 @@ impl FileKind {
 /// What a file is: section 2 of the language page. A file with `steps` and no `name` counts as a pipeline that lacks its name.
 pub fn kind_of(tree: &Node) -> FileKind {
     let Some(map) = tree.as_map() else { return FileKind::Definitions };
-    [
-        ("name", FileKind::Pipeline),
-        ("channel", FileKind::Channel),
-        ("test", FileKind::Test),
-        ("replies", FileKind::Replies),
-        ("style_guide", FileKind::StyleGuide),
-        ("steps", FileKind::Pipeline),
-    ]
-    .into_iter()
-    .find(|(key, _)| map.get(key).is_some())
-    .map_or(FileKind::Definitions, |(_, kind)| kind)
+    ROOT_KEYS.iter().find(|(key, _)| map.get(key).is_some()).map_or(FileKind::Definitions, |(_, kind)| *kind)
 }
+
+/// The keys that tell what a file is; the first that is there decides.
+const ROOT_KEYS: [(&str, FileKind); 6] = [
+    ("name", FileKind::Pipeline),
+    ("channel", FileKind::Channel),
+    ("test", FileKind::Test),
+    ("replies", FileKind::Replies),
+    ("style_guide", FileKind::StyleGuide),
+    ("steps", FileKind::Pipeline),
+];

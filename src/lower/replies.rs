@@ -11,7 +11,7 @@ use crate::source::{FileId, Spanned};
 use crate::syntax::Node;
 
 /// What a reply says: one of these keys.
-const BODIES: [&str; 6] = ["text", "data", "calls", "error", "passed", "failed"];
+pub(super) const BODIES: [&str; 6] = ["text", "data", "calls", "error", "passed", "failed"];
 
 /// Reads a file of scripted replies.
 pub fn replies(tree: &Node, file: FileId, world: &mut dyn World, diagnostics: &mut Vec<Diagnostic>) -> Replies {

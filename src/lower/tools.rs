@@ -13,7 +13,7 @@ use crate::source::{Span, Spanned};
 use crate::syntax::Node;
 
 /// Methods of HTTP requests.
-const METHODS: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
+pub(super) const METHODS: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 
 /// One tool; one that cannot be read or is not yet available has the kind `Broken`.
 pub fn tool(lower: &Lower, owner: &str, span: Span, node: &Node) -> Tool {

@@ -258,7 +258,6 @@ fn every_key_that_takes_a_path_is_in_the_list() {
         match takes {
             Takes::Path | Takes::Schema => true,
             Takes::Keys(place) => place.name == "file",
-            Takes::List(takes) | Takes::Named(takes) => takes_path(takes),
             Takes::Either(several) => several.iter().any(takes_path),
             _ => false,
         }

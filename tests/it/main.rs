@@ -4,6 +4,7 @@
 
 mod agents;
 mod check;
+mod completions;
 mod doctor;
 mod draw;
 mod events;
@@ -18,6 +19,7 @@ mod readme;
 mod real_model;
 mod recovery;
 mod reference_systems;
+mod schema;
 mod settings;
 mod sql_engines;
 mod terminal;

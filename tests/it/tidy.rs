@@ -40,6 +40,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("duckdb", &["adapter"]),
     ("annotate_snippets", &["report"]),
     ("clap", &["cli"]),
+    ("clap_complete", &["cli"]),
 ];
 /// Rooms that may touch files, processes and sockets.
 const TOUCH_THE_WORLD: &[&str] = &["adapter", "golden", "cli"];

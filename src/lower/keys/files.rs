@@ -1,11 +1,14 @@
 //! Keys of channel files, style guides, scripted replies and tests.
 
-use super::Takes::{Boolean, Constant, Either, Expected, Expression, Fixed, Id, Keys, Limit, List, Name, Named, Path, Replies, Sentence};
-use super::Takes::{Template, Value, Whole, Word};
+use super::Takes::{
+    Boolean, Constant, Either, Expected, Expression, Filled, Fixed, Id, Keys, Limit, List, Loose, Many, Mock, Name, Named, Of, Path,
+};
+use super::Takes::{Replies, Sentence, Template, True, Value, Version, Whole, Word};
+use super::Thing::{Channel, Tool};
 use super::{Key, Place, key, later, required};
 use crate::model::{FailureKind, Features};
 
-const FLOW: Key = key!("flow", Whole, "version of the language: 1");
+const FLOW: Key = key!("flow", Version, "version of the language: 1");
 
 /// A channel file.
 pub static CHANNEL: Place = Place {
@@ -31,7 +34,7 @@ pub static SPLIT: Place = Place {
     keys: &[
         key!("at", Word(&["paragraph", "sentence", "word"]), "the largest unit kept whole"),
         key!("most_parts", Limit, "most parts"),
-        key!("indicator", Fixed, "the end of each part, with {part} and {parts}"),
+        key!("indicator", Sentence, "the end of each part, with {part} and {parts}"),
     ],
 };
 
@@ -39,15 +42,15 @@ pub static SPLIT: Place = Place {
 pub static MARKUP: Place = Place {
     name: "markup",
     keys: &[
-        key!("bold", Fixed, "a mark on both sides, or a text with {text}"),
-        key!("italic", Fixed, "a mark on both sides, or a text with {text}"),
-        key!("strike", Fixed, "a mark on both sides, or a text with {text}"),
-        key!("code", Fixed, "a mark on both sides, or a text with {text}"),
-        key!("bullet", Fixed, "what each element of a list begins with"),
-        key!("link", Fixed, "a text with {text} and {url}"),
-        key!("heading", Fixed, "a text with {text}"),
+        key!("bold", Sentence, "a mark on both sides, or a text with {text}"),
+        key!("italic", Sentence, "a mark on both sides, or a text with {text}"),
+        key!("strike", Sentence, "a mark on both sides, or a text with {text}"),
+        key!("code", Sentence, "a mark on both sides, or a text with {text}"),
+        key!("bullet", Sentence, "what each element of a list begins with"),
+        key!("link", Sentence, "a text with {text} and {url}"),
+        key!("heading", Sentence, "a text with {text}"),
         key!("table", Word(&["lines"]), "one line a row"),
-        key!("escape", Named(&Fixed), "characters that mean something to the channel, and how each is sent"),
+        key!("escape", Named(&Sentence), "characters that mean something to the channel, and how each is sent"),
     ],
 };
 
@@ -57,7 +60,7 @@ pub static STYLE_GUIDE: Place = Place {
     keys: &[
         FLOW,
         required!("style_guide", Id, "its name"),
-        key!("version", Fixed, "its version"),
+        key!("version", Loose, "its version"),
         key!("description", Sentence, "what it is"),
         key!("brand_name", Sentence, "the brand"),
         key!("personality", Sentence, "who speaks"),
@@ -116,8 +119,8 @@ pub static WORDS: Place = Place {
     name: "words",
     keys: &[
         key!("prefer", Named(&Sentence), "instead of the left, the right"),
-        key!("avoid", List(&Sentence), "named in the prompt only"),
-        key!("banned", List(&Sentence), "fail the style_guide check"),
+        key!("avoid", Many(&Name), "named in the prompt only"),
+        key!("banned", Many(&Name), "fail the style_guide check"),
     ],
 };
 
@@ -134,16 +137,17 @@ pub static REPLY: Place = Place {
         key!("when", Expression, "it answers only if this is true"),
         key!("text", Template, "what it says"),
         key!("data", Value, "structured data"),
-        key!("calls", List(&Keys(&REPLY_CALL)), "tools it calls"),
+        key!("calls", Filled(&Keys(&REPLY_CALL)), "tools it calls"),
         key!("error", Word(&KIND_WORDS), "how it fails"),
-        key!("passed", Boolean, "true: the judge lets everything pass"),
-        key!("failed", Named(&Template), "criteria the judge finds not met, each with its feedback"),
+        key!("passed", True, "true: the judge lets everything pass"),
+        key!("failed", Named(&Loose), "criteria the judge finds not met, each with its feedback"),
         key!("usage", Keys(&REPLY_USAGE), "tokens it claims"),
     ],
 };
 
 /// One tool call of a scripted reply.
-pub static REPLY_CALL: Place = Place { name: "call", keys: &[required!("tool", Name, "the tool"), key!("with", Value, "its arguments")] };
+pub static REPLY_CALL: Place =
+    Place { name: "call", keys: &[required!("tool", Of(Tool), "the tool"), key!("with", Value, "its arguments")] };
 
 /// `usage` of a scripted reply.
 pub static REPLY_USAGE: Place =
@@ -157,22 +161,22 @@ pub static TEST: Place = Place {
         required!("test", Path, "the pipeline under test"),
         key!("description", Sentence, "what is tested"),
         key!("now", Fixed, "the time of all cases"),
-        key!("mocks", Named(&Constant), "outputs of steps and tools that are not run, for all cases"),
+        key!("mocks", Named(&Mock), "outputs of steps and tools that are not run, for all cases"),
         key!("replies", Named(&Replies), "scripted replies, for all cases"),
-        required!("cases", List(&Keys(&TEST_CASE)), "the cases"),
+        required!("cases", Filled(&Keys(&TEST_CASE)), "the cases"),
     ],
 };
 
 /// One case of a test.
 pub static TEST_CASE: Place = Place {
-    name: "case",
+    name: "test case",
     keys: &[
         required!("id", Id, "its id"),
         key!("description", Sentence, "what it shows"),
         key!("inputs", Named(&Constant), "what the run is given"),
-        key!("channels", List(&Name), "once per channel; left out: the default one"),
+        key!("channels", Filled(&Of(Channel)), "once per channel; left out: the default one"),
         later!("conversation", Constant, "messages before this one"),
-        key!("mocks", Named(&Constant), "outputs of steps and tools that are not run"),
+        key!("mocks", Named(&Mock), "outputs of steps and tools that are not run"),
         key!("replies", Named(&Replies), "scripted replies by step"),
         key!("expect", Keys(&EXPECT), "what must hold"),
         key!("golden", Boolean, "whether what was sent is compared with a file"),

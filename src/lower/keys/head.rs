@@ -1,21 +1,22 @@
 //! Keys of a pipeline's head, of shared definitions, and of what stands directly in them.
 
-use super::Takes::{Boolean, Constant, Duration, Either, Field, Fields, Fixed, Id, Keys, Limit, List, Name, Named, Number, Path, Sentence};
-use super::Takes::{Size, Steps, Template, Value, Whole, Word};
+use super::Takes::{Boolean, Constant, Defined, Duration, Either, Field, Fields, Filled, Fixed, Id, Keys, Limit, List, Many, Name, Named};
+use super::Takes::{Number, Of, Path, Positive, Secrets, Sentence, Size, Steps, Template, Value, Version, Whole, Word};
+use super::Thing::{Channel, Policy, StyleGuide, Table};
 use super::files::TEST_CASE;
 use super::work::{AGENT, MODEL, SCORECARD, TOOL};
 use super::{Key, Place, key, later, required};
 use crate::model::FieldKind;
 
 const IMPORTS: Key = key!("imports", List(&Path), "files whose definitions this one may use");
-const DATA_KEY: Key = key!("data", Named(&Keys(&DATA)), "tables by name");
-const SECRETS: Key = key!("secrets", Named(&Sentence), "names of secrets, each with one sentence for people");
-const AGENTS: Key = key!("agents", Named(&Keys(&AGENT)), "agents by name: a model with instructions");
-const MODELS: Key = key!("models", Named(&Keys(&MODEL)), "models by name; the one called default serves every agent without model");
-const TOOLS: Key = key!("tools", Named(&Keys(&TOOL)), "tools by name");
-const SCORECARDS: Key = key!("scorecards", Named(&Keys(&SCORECARD)), "scorecards by name: what a gate asks");
-const POLICIES: Key = key!("policies", Named(&Keys(&POLICY)), "policies by name: what may be done");
-const FLOW: Key = key!("flow", Whole, "version of the language: 1");
+const DATA_KEY: Key = key!("data", Defined(&Keys(&DATA)), "tables by name");
+const SECRETS: Key = key!("secrets", Secrets, "names of secrets, each with one sentence for people");
+const AGENTS: Key = key!("agents", Defined(&Keys(&AGENT)), "agents by name: a model with instructions");
+const MODELS: Key = key!("models", Defined(&Keys(&MODEL)), "models by name; the one called default serves every agent without model");
+const TOOLS: Key = key!("tools", Defined(&Keys(&TOOL)), "tools by name");
+const SCORECARDS: Key = key!("scorecards", Defined(&Keys(&SCORECARD)), "scorecards by name: what a gate asks");
+const POLICIES: Key = key!("policies", Defined(&Keys(&POLICY)), "policies by name: what may be done");
+const FLOW: Key = key!("flow", Version, "version of the language: 1");
 
 /// The head of a pipeline.
 pub static PIPELINE: Place = Place {
@@ -24,7 +25,7 @@ pub static PIPELINE: Place = Place {
         FLOW,
         required!("name", Id, "id of the pipeline"),
         key!("description", Sentence, "what it does, in one sentence"),
-        key!("inputs", Either(&[Fields, Keys(&SCHEMA_INPUTS)]), "what a run is given"),
+        key!("inputs", Either(&[Keys(&SCHEMA_INPUTS), Defined(&Field)]), "what a run is given"),
         IMPORTS,
         DATA_KEY,
         key!("person", Keys(&PERSON), "who the run is for"),
@@ -33,17 +34,17 @@ pub static PIPELINE: Place = Place {
         MODELS,
         TOOLS,
         SCORECARDS,
-        key!("channels", List(&Name), "the channels it can answer on; the first is the default"),
-        key!("style_guide", Name, "the style guide of what it says"),
+        key!("channels", Filled(&Of(Channel)), "the channels it can answer on; the first is the default"),
+        key!("style_guide", Of(StyleGuide), "the style guide of what it says"),
         POLICIES,
-        key!("policy", Name, "the policy in force for the whole file"),
+        key!("policy", Of(Policy), "the policy in force for the whole file"),
         key!("limits", Keys(&LIMITS), "bounds of a whole run"),
         later!("conversation", Constant, "what is remembered between runs"),
         required!("steps", Steps, "the work, from top to bottom"),
         key!("outputs", Either(&[Named(&Value), Template]), "what a run gives: names and texts, or one text"),
         key!("on_failure", Steps, "steps that run when the run failed"),
         key!("finally", Steps, "steps that run after every ending"),
-        key!("tests", List(&Keys(&TEST_CASE)), "test cases of this pipeline"),
+        key!("tests", Filled(&Keys(&TEST_CASE)), "test cases of this pipeline"),
     ],
 };
 
@@ -88,7 +89,7 @@ pub static FIELD: Place = Place {
         required!("type", Word(&TYPES), "what kind of value it is"),
         key!("required", Boolean, "whether it must be given"),
         key!("default", Constant, "its value when it is not given"),
-        key!("enum", List(&Constant), "the only values allowed"),
+        key!("enum", Filled(&Constant), "the only values allowed"),
         key!("pattern", Fixed, "a pattern that the text must match somewhere"),
         key!("min_length", Whole, "fewest characters of a text, or elements of a list"),
         key!("max_length", Whole, "most characters of a text, or elements of a list"),
@@ -110,7 +111,7 @@ pub static DATA: Place = Place {
         required!("file", Path, "csv, tsv, xlsx, parquet, sqlite or duckdb"),
         key!("sheet", Fixed, "which sheet of an Excel file"),
         key!("table", Fixed, "which table of a database file"),
-        key!("pii", List(&Fixed), "columns with personal data"),
+        key!("pii", Many(&Name), "columns with personal data"),
         key!(
             "columns",
             Named(&Word(&["text", "number", "integer", "boolean", "date", "datetime"])),
@@ -124,13 +125,13 @@ pub static DATA: Place = Place {
 pub static PERSON: Place = Place {
     name: "person",
     keys: &[
-        required!("id", Template, "whose run it is"),
-        key!("from", Name, "the table of data that holds the other fields"),
-        key!("language", Template, "the person's language"),
-        key!("time_zone", Template, "the person's time zone"),
-        key!("name", Template, "the person's name"),
-        key!("email", Template, "the person's e-mail address"),
-        key!("phone", Template, "the person's phone number"),
+        required!("id", Value, "whose run it is"),
+        key!("from", Of(Table), "the table of data that holds the other fields"),
+        key!("language", Value, "the person's language"),
+        key!("time_zone", Value, "the person's time zone"),
+        key!("name", Value, "the person's name"),
+        key!("email", Value, "the person's e-mail address"),
+        key!("phone", Value, "the person's phone number"),
     ],
 };
 
@@ -141,7 +142,7 @@ pub static LIMITS: Place = Place {
         key!("deadline", Duration, "time for the whole of it"),
         key!("max_parallel", Limit, "most calls at once"),
         key!("max_tokens", Limit, "most tokens, in and out"),
-        key!("max_cost_usd", Number, "most money, in US dollars"),
+        key!("max_cost_usd", Positive, "most money, in US dollars"),
         key!("max_steps", Limit, "most step runs in total"),
     ],
 };
@@ -151,14 +152,14 @@ pub static POLICY: Place = Place {
     name: "policy",
     keys: &[
         key!("description", Sentence, "what it is for"),
-        key!("allowed_tools", List(&Fixed), "tools that may be used"),
-        key!("disallowed_tools", List(&Fixed), "tools that may not be used"),
+        key!("allowed_tools", Many(&Name), "tools that may be used"),
+        key!("disallowed_tools", Many(&Name), "tools that may not be used"),
         key!("permission_mode", Word(&["auto", "prompt", "deny"]), "what happens to what no list names"),
         key!("resource_limits", Keys(&RESOURCE_LIMITS), "bounds, all above 0"),
         key!("file_access", Keys(&FILE_ACCESS), "which files may be touched"),
         key!("network_access", Keys(&NETWORK_ACCESS), "which hosts may be reached"),
         key!("sandbox", Word(&["required", "preferred", "none"]), "whether programs are shut in"),
-        later!("approval_required", List(&Fixed), "tools a person must confirm"),
+        later!("approval_required", Many(&Name), "tools a person must confirm"),
     ],
 };
 
@@ -178,10 +179,10 @@ pub static RESOURCE_LIMITS: Place = Place {
 pub static FILE_ACCESS: Place = Place {
     name: "file_access",
     keys: &[
-        key!("read", List(&Fixed), "patterns of files that may be read"),
-        key!("write", List(&Fixed), "patterns of files that may be written"),
+        key!("read", Many(&Name), "patterns of files that may be read"),
+        key!("write", Many(&Name), "patterns of files that may be written"),
     ],
 };
 
 /// `network_access` of a policy.
-pub static NETWORK_ACCESS: Place = Place { name: "network_access", keys: &[key!("hosts", List(&Fixed), "hosts that may be reached")] };
+pub static NETWORK_ACCESS: Place = Place { name: "network_access", keys: &[key!("hosts", Many(&Name), "hosts that may be reached")] };

@@ -5,6 +5,7 @@
 
 mod files;
 mod head;
+mod json_schema;
 mod settings;
 mod steps;
 mod work;
@@ -13,6 +14,7 @@ pub use files::{CHANNEL, EMOJIS, EXPECT, FORMATTING, HUMOR, MARKUP, MOCK_ERROR, 
 pub use files::{STYLE_GUIDE, TEST, TEST_CASE, TONE, WORDS};
 pub use head::{DATA, DEFINITIONS, FIELD, FILE, LIMITS, PERSON, PIPELINE, POLICY};
 pub use head::{FILE_ACCESS, NETWORK_ACCESS, RESOURCE_LIMITS, SCHEMA_INPUTS};
+pub use json_schema::json_schema;
 pub use settings::{LINT, LINT_PATH, PROJECT_SETTINGS, SETTINGS_MODELS, USER_SETTINGS};
 pub use steps::{CASE, CASE_STEPS, EVERY_STEP, KINDS, OTHERWISE_STEPS, RETRY, STEP};
 pub use work::{AGENT, CHECKS, CRITERION, MODEL, PRICE, PROVIDERS, SCORECARD, TOOL, TOOL_KINDS, WRITTEN_SCORECARD};
@@ -50,12 +52,18 @@ pub enum Takes {
     Fixed,
     /// A text with `{{ … }}` in it.
     Template,
+    /// The same, where numbers and true/false count as their text.
+    Loose,
+    /// Method and address of a request, with `{{ … }}` in it.
+    Request,
     /// A bare expression.
     Expression,
     /// A new id.
     Id,
-    /// The name of something defined elsewhere.
+    /// A name that is fixed before the run.
     Name,
+    /// The name of a thing defined elsewhere.
+    Of(Thing),
     /// A path, relative to the file it stands in.
     Path,
     /// A whole number, 0 or more.
@@ -64,12 +72,22 @@ pub enum Takes {
     Limit,
     /// A number.
     Number,
+    /// A number above 0.
+    Positive,
     /// True or false.
     Boolean,
+    /// True: leaving the key out says the opposite.
+    True,
     /// A time with its unit, `5s`.
     Duration,
     /// A size with its unit, `10MB`.
     Size,
+    /// A time to wait, a date and time with a time zone, or a text with `{{ … }}` in it.
+    Moment,
+    /// A language, two small letters.
+    Language,
+    /// The version of the language: 1.
+    Version,
     /// One of these words.
     Word(&'static [&'static str]),
     /// Any value, with `{{ … }}` in its texts.
@@ -88,22 +106,65 @@ pub enum Takes {
     Otherwise,
     /// Scripted replies of one step.
     Replies,
+    /// An output, or `{ error }`.
+    Mock,
     /// A value to compare with, or checks.
     Expected,
     /// The keys of a place.
     Keys(&'static Place),
     /// Names of the author's choice, each with such a value.
     Named(&'static Takes),
+    /// New ids of the author's choice, each with such a value.
+    Defined(&'static Takes),
+    /// New names of secrets, each with a sentence.
+    Secrets,
     /// A list of such values.
     List(&'static Takes),
+    /// A list of such values that is not empty.
+    Filled(&'static Takes),
+    /// A list of such values, or one of them in place of a list of one.
+    Many(&'static Takes),
     /// One of several.
     Either(&'static [Takes]),
+}
+
+/// What a name names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Thing {
+    /// A step of the same list.
+    Step,
+    /// An entry of `agents`.
+    Agent,
+    /// An entry of `models`.
+    Model,
+    /// An entry of `tools`.
+    Tool,
+    /// An entry of `scorecards`.
+    Scorecard,
+    /// A file in `channels/`.
+    Channel,
+    /// A file in `style_guides/`.
+    StyleGuide,
+    /// An entry of `policies`.
+    Policy,
+    /// An entry of `data`.
+    Table,
 }
 
 impl Place {
     /// The key of a name.
     pub fn key(&self, name: &str) -> Option<&'static Key> {
         self.keys.iter().find(|key| key.name == name)
+    }
+}
+
+impl Takes {
+    /// What each element takes, of what takes several.
+    pub fn each(&self) -> Option<&'static Takes> {
+        match self {
+            Takes::Named(each) | Takes::Defined(each) | Takes::List(each) | Takes::Filled(each) | Takes::Many(each) => Some(each),
+            _ => None,
+        }
     }
 }
 

@@ -1,7 +1,10 @@
 //! Keys of steps: those of every step, then those of each kind.
 
-use super::Takes::{Boolean, Constant, Duration, Either, Expression, Fields, Fixed, Id, Keys, Limit, List, Name, Named, Otherwise, Path};
-use super::Takes::{Schema, Steps, Template, Value, Word};
+use super::Takes::{
+    Boolean, Constant, Duration, Either, Expression, Fields, Filled, Fixed, Id, Keys, Limit, List, Loose, Many, Moment, Name,
+};
+use super::Takes::{Named, Of, Otherwise, Path, Request, Schema, Sentence, Steps, Template, Value, Word};
+use super::Thing::{Agent, Channel, Policy, Scorecard, Step, StyleGuide, Tool};
 use super::head::{FILE, LIMITS};
 use super::work::CRITERION;
 use super::{Key, Place, key, later, required};
@@ -11,7 +14,7 @@ pub static STEP: Place = Place {
     name: "step",
     keys: &[
         required!("id", Id, "its id; others read its output as steps.ID.output"),
-        key!("needs", List(&Name), "the steps that must be over before it; left out: the step above"),
+        key!("needs", Many(&Of(Step)), "the steps that must be over before it; left out: the step above"),
         key!("when", Expression, "it runs only if this is true"),
     ],
 };
@@ -28,7 +31,7 @@ pub static EVERY_STEP: Place = Place {
         key!("timeout", Duration, "time for one attempt"),
         key!("deadline", Duration, "time for all attempts and waits"),
         key!("retry", Keys(&RETRY), "tries again after a passing fault"),
-        key!("on_failure", Fixed, "stop, continue, or the id of a later step that runs only then"),
+        key!("on_failure", Of(Step), "stop, continue, or the id of a later step that runs only then"),
         key!("cache", Duration, "how long an equal step's result is used again"),
         key!("phase", Fixed, "a label in the record"),
         key!("pii", Boolean, "whether its output holds personal data"),
@@ -47,7 +50,7 @@ pub static RETRY: Place = Place {
         key!("jitter", Boolean, "whether waits are shortened by chance"),
         key!(
             "on",
-            List(&Word(&["rate_limited", "server_error", "connection", "timeout", "bad_response", "unknown_outcome"])),
+            Filled(&Word(&["rate_limited", "server_error", "connection", "timeout", "bad_response", "unknown_outcome"])),
             "which failures are tried again",
         ),
     ],
@@ -57,7 +60,7 @@ const OUTPUT: Key = key!("output", Fields, "the fields of its output");
 const OUTPUT_SCHEMA: Key = key!("output_schema", Schema, "a JSON Schema of its output, instead of output");
 const IDEMPOTENCY_KEY: Key = key!("idempotency_key", Template, "a key by which the receiver knows a repeated call");
 const WITH: Key = key!("with", Named(&Value), "what it is given, by name");
-const ATTACH: Key = key!("attach", Either(&[Expression, List(&Expression)]), "files the model sees");
+const ATTACH: Key = key!("attach", Many(&Expression), "files the model sees");
 
 /// The kinds of steps. The first key of each is the kind itself.
 pub static KINDS: &[&Place] = &[
@@ -68,7 +71,7 @@ pub static KINDS: &[&Place] = &[
 static AGENT: Place = Place {
     name: "agent",
     keys: &[
-        key!("agent", Name, "asks an agent"),
+        key!("agent", Of(Agent), "asks an agent"),
         required!("prompt", Template, "what it is asked"),
         key!("model", Template, "another model for this step"),
         OUTPUT,
@@ -78,15 +81,15 @@ static AGENT: Place = Place {
     ],
 };
 
-static TOOL: Place = Place { name: "tool", keys: &[key!("tool", Name, "calls a tool"), WITH, OUTPUT, OUTPUT_SCHEMA, IDEMPOTENCY_KEY] };
+static TOOL: Place = Place { name: "tool", keys: &[key!("tool", Of(Tool), "calls a tool"), WITH, OUTPUT, OUTPUT_SCHEMA, IDEMPOTENCY_KEY] };
 
 static SET: Place = Place { name: "set", keys: &[key!("set", Value, "gives a value")] };
 
 static HTTP: Place = Place {
     name: "http",
     keys: &[
-        key!("http", Template, "sends a request: GET https://…"),
-        key!("headers", Named(&Template), "headers by name"),
+        key!("http", Request, "sends a request: GET https://…"),
+        key!("headers", Named(&Loose), "headers by name"),
         key!("query", Named(&Value), "query values by name"),
         key!("body", Value, "what is sent"),
         OUTPUT,
@@ -98,7 +101,7 @@ static HTTP: Place = Place {
 static SQL: Place = Place {
     name: "sql",
     keys: &[
-        key!("sql", Fixed, "asks the tables"),
+        key!("sql", Sentence, "asks the tables"),
         key!("with", Named(&Value), "values for $name in the query"),
         key!("one", Boolean, "only the first row"),
         key!("max_rows", Limit, "most rows"),
@@ -117,7 +120,7 @@ static PYTHON: Place = Place {
 static READ: Place = Place {
     name: "read",
     keys: &[
-        key!("read", Either(&[Template, List(&Template)]), "reads a file or a list of files"),
+        key!("read", Many(&Template), "reads a file or a list of files"),
         key!("type", Word(&["text", "table", "document", "image"]), "what the file is, when guessing is wrong"),
     ],
 };
@@ -125,25 +128,25 @@ static READ: Place = Place {
 static PLAN: Place = Place {
     name: "plan",
     keys: &[
-        later!("plan", Name, "lets an agent plan steps and does them"),
+        later!("plan", Of(Agent), "lets an agent plan steps and does them"),
         required!("prompt", Template, "what it is asked"),
         required!("may_use", List(&Name), "the agents and tools a plan may use"),
         ATTACH,
         key!("max_steps", Limit, "most steps of a plan"),
         key!("max_parallel", Limit, "most steps at once"),
         key!("rounds", Limit, "most plans"),
-        key!("check", Name, "an agent that says whether the work is done"),
+        key!("check", Of(Agent), "an agent that says whether the work is done"),
     ],
 };
 
 static TASK: Place = Place {
     name: "task",
     keys: &[
-        later!("task", Name, "lets an agent try until its work is accepted"),
+        later!("task", Of(Agent), "lets an agent try until its work is accepted"),
         required!("prompt", Template, "what it is asked"),
         required!("artefact", Template, "what it makes: text, sql or python"),
-        required!("accept", Either(&[Expression, Name, List(&Either(&[Template, Keys(&CRITERION)]))]), "what its work must meet"),
-        key!("judge", Name, "the agent that judges"),
+        required!("accept", Either(&[Expression, Of(Scorecard), List(&Either(&[Template, Keys(&CRITERION)]))]), "what its work must meet"),
+        key!("judge", Of(Agent), "the agent that judges"),
         ATTACH,
         key!("max_attempts", Limit, "most tries"),
         key!("stop_on_identical_failures", Limit, "gives up after so many equal failures"),
@@ -153,14 +156,14 @@ static TASK: Place = Place {
 static DIALOGUE: Place = Place {
     name: "dialogue",
     keys: &[
-        later!("dialogue", List(&Name), "lets two or more agents talk"),
+        later!("dialogue", List(&Of(Agent)), "lets two or more agents talk"),
         required!("topic", Template, "what they talk about"),
         key!("folder", Template, "the folder they work in"),
         key!("max_turns", Limit, "most turns"),
         key!("until", Constant, "when they are done"),
         key!("limits", Keys(&LIMITS), "bounds of the dialogue"),
-        key!("policy", Name, "its policy"),
-        key!("summary", Name, "the agent that sums up"),
+        key!("policy", Of(Policy), "its policy"),
+        key!("summary", Of(Agent), "the agent that sums up"),
     ],
 };
 
@@ -168,7 +171,7 @@ static ROUTE: Place = Place {
     name: "route",
     keys: &[
         key!("route", Expression, "does the first case that fits"),
-        required!("cases", List(&Keys(&CASE)), "the cases"),
+        required!("cases", Filled(&Keys(&CASE)), "the cases"),
         key!("otherwise", Otherwise, "what is done when no case fits"),
     ],
 };
@@ -178,7 +181,7 @@ static CALL: Place = Place {
     keys: &[
         key!("call", Path, "runs another pipeline"),
         key!("with", Named(&Value), "its inputs"),
-        key!("channel", Name, "its channel, if not the run's"),
+        key!("channel", Of(Channel), "its channel, if not the run's"),
     ],
 };
 
@@ -186,19 +189,19 @@ static FORMAT: Place = Place {
     name: "format",
     keys: &[
         key!("format", Template, "makes a text fit a channel"),
-        key!("channel", Name, "another channel than the run's"),
-        key!("style_guide", Name, "another style guide than the file's"),
+        key!("channel", Of(Channel), "another channel than the run's"),
+        key!("style_guide", Of(StyleGuide), "another style guide than the file's"),
     ],
 };
 
 static GATE: Place = Place {
     name: "gate",
     keys: &[
-        key!("gate", Either(&[Name, Expression, List(&Either(&[Name, Expression]))]), "judges a value by scorecards"),
+        key!("gate", Many(&Of(Scorecard)), "judges a value by scorecards"),
         required!("of", Expression, "what is judged"),
         key!("with", Named(&Value), "names for checks and judge"),
-        key!("judge", Name, "the agent that judges, for scorecards without one"),
-        key!("refine", Name, "the step that tries once more"),
+        key!("judge", Of(Agent), "the agent that judges, for scorecards without one"),
+        key!("refine", Of(Step), "the step that tries once more"),
         key!("otherwise", Template, "what the person gets when the gate is not met"),
     ],
 };
@@ -216,14 +219,14 @@ static APPROVAL: Place = Place {
 static SEND: Place = Place {
     name: "send",
     keys: &[
-        key!("send", Name, "delivers to stdout or a tool"),
+        key!("send", Of(Tool), "delivers to stdout or a tool"),
         required!("of", Expression, "the parts or the text"),
         key!("with", Named(&Value), "to, subject, name"),
         IDEMPOTENCY_KEY,
     ],
 };
 
-static WAIT: Place = Place { name: "wait", keys: &[key!("wait", Either(&[Duration, Template]), "waits, or until a time")] };
+static WAIT: Place = Place { name: "wait", keys: &[key!("wait", Moment, "waits, or until a time")] };
 
 static STOP: Place = Place {
     name: "stop",
@@ -235,7 +238,7 @@ pub static CASE: Place = Place {
     name: "case",
     keys: &[
         required!("id", Id, "its id"),
-        key!("phrases", List(&Fixed), "it fits when one of these occurs"),
+        key!("phrases", Many(&Name), "it fits when one of these occurs"),
         key!("when", Expression, "it fits when this is true"),
     ],
 };
@@ -245,7 +248,7 @@ pub static CASE_STEPS: Place = Place {
     name: "case",
     keys: &[
         required!("id", Id, "its id"),
-        key!("phrases", List(&Fixed), "it fits when one of these occurs"),
+        key!("phrases", Many(&Name), "it fits when one of these occurs"),
         key!("when", Expression, "it fits when this is true"),
         required!("steps", Steps, "what is done"),
     ],

@@ -1,7 +1,8 @@
 //! Keys of agents, models, tools, scorecards and checks.
 
-use super::Takes::{Boolean, Duration, Either, Expression, Fields, Fixed, Id, Keys, Limit, List, Name, Named, Number, Path};
-use super::Takes::{Schema, Sentence, Template, Value, Whole, Word};
+use super::Takes::{Boolean, Duration, Either, Expression, Fields, Fixed, Id, Keys, Language, Limit, List, Loose, Many, Name};
+use super::Takes::{Named, Number, Of, Path, Request, Schema, Sentence, Template, True, Value, Whole, Word};
+use super::Thing::{Agent, Model, Policy, StyleGuide, Table, Tool};
 use super::head::{FILE, LIMITS};
 use super::steps::RETRY;
 use super::{Place, key, later, required};
@@ -10,15 +11,15 @@ use super::{Place, key, later, required};
 pub static AGENT: Place = Place {
     name: "agent",
     keys: &[
-        key!("model", Name, "its model; left out: the one called default"),
+        key!("model", Of(Model), "its model; left out: the one called default"),
         key!("instructions", Either(&[Template, Keys(&FILE)]), "what it is told first"),
-        key!("tools", List(&Name), "tools it may call: server, or server.tool"),
+        key!("tools", Many(&Of(Tool)), "tools it may call: server, or server.tool"),
         key!("output", Fields, "the fields of its answers"),
         key!("output_schema", Schema, "a JSON Schema of its answers, instead of output"),
         key!("max_turns", Limit, "most rounds of tool calls"),
         key!("limits", Keys(&LIMITS), "its own bounds"),
-        key!("policy", Name, "its own policy"),
-        key!("style_guide", Name, "what style means in its prompts"),
+        key!("policy", Of(Policy), "its own policy"),
+        key!("style_guide", Of(StyleGuide), "what style means in its prompts"),
     ],
 };
 
@@ -35,7 +36,7 @@ pub static MODEL: Place = Place {
         key!("seed", Whole, "start of its random choices"),
         key!("timeout", Duration, "time for one attempt"),
         key!("retry", Keys(&RETRY), "tries again after a passing fault"),
-        key!("fallback", List(&Name), "models that are tried after it"),
+        key!("fallback", Many(&Of(Model)), "models that are tried after it"),
         key!("price", Keys(&PRICE), "US dollars per million tokens"),
     ],
 };
@@ -68,8 +69,8 @@ pub static TOOL: Place = Place {
     keys: &[
         key!("description", Sentence, "what it does, for models and people"),
         key!("with", Named(&Value), "arguments the author fixes"),
-        key!("allow", List(&Fixed), "names that may be used"),
-        key!("deny", List(&Fixed), "names that may not be used"),
+        key!("allow", Many(&Name), "names that may be used"),
+        key!("deny", Many(&Name), "names that may not be used"),
         key!("timeout", Duration, "time for one call"),
         key!("connect_timeout", Duration, "time to connect"),
         later!("approve", Either(&[Boolean, List(&Fixed)]), "whether a person is asked each time"),
@@ -86,21 +87,18 @@ pub static TOOL_KINDS: &[&Place] = &[
             key!("env", Named(&Template), "its environment"),
         ],
     },
-    &Place {
-        name: "url",
-        keys: &[later!("url", Template, "address of an MCP server"), key!("headers", Named(&Template), "headers by name")],
-    },
+    &Place { name: "url", keys: &[later!("url", Template, "address of an MCP server"), key!("headers", Named(&Loose), "headers by name")] },
     &Place {
         name: "http",
         keys: &[
-            key!("http", Template, "a request: POST https://…"),
-            key!("headers", Named(&Template), "headers by name"),
+            key!("http", Request, "a request: POST https://…"),
+            key!("headers", Named(&Loose), "headers by name"),
             key!("query", Named(&Value), "query values by name"),
             key!("body", Value, "what is sent"),
             key!("arguments", Fields, "its arguments"),
         ],
     },
-    &Place { name: "sql", keys: &[key!("sql", List(&Name), "tables of data that may be asked")] },
+    &Place { name: "sql", keys: &[key!("sql", Many(&Of(Table)), "tables of data that may be asked")] },
     &Place { name: "file", keys: &[key!("file", Path, "a folder whose files may be read")] },
     &Place {
         name: "python",
@@ -126,7 +124,7 @@ pub static TOOL_KINDS: &[&Place] = &[
 pub static SCORECARD: Place = Place {
     name: "scorecard",
     keys: &[
-        key!("judge", Name, "the agent that judges"),
+        key!("judge", Of(Agent), "the agent that judges"),
         key!("on_judge_error", Word(&["fail", "pass"]), "what a judge that cannot answer means"),
         required!("criteria", List(&Keys(&CRITERION)), "the questions; all must pass"),
     ],
@@ -152,18 +150,18 @@ pub static CRITERION: Place = Place {
 pub static CHECKS: Place = Place {
     name: "check",
     keys: &[
-        key!("contains", Either(&[Template, List(&Template)]), "all of these texts occur"),
-        key!("not_contains", Either(&[Template, List(&Template)]), "none of these texts occurs"),
+        key!("contains", Many(&Loose), "all of these texts occur"),
+        key!("not_contains", Many(&Loose), "none of these texts occurs"),
         key!("regex", Fixed, "the pattern matches somewhere"),
         key!("equals", Value, "the value is this"),
         key!("json_schema", Schema, "the value fits a JSON Schema"),
         key!("max_length", Whole, "no longer, in the channel's unit"),
         key!("min_length", Whole, "no shorter, in the channel's unit"),
-        key!("fits_channel", Boolean, "fits the channel's own limits"),
-        key!("style_guide", Boolean, "keeps to the style guide"),
+        key!("fits_channel", True, "fits the channel's own limits"),
+        key!("style_guide", True, "keeps to the style guide"),
         key!("markdown", Either(&[Word(&["none", "full"]), List(&Word(&crate::model::Features::WORDS))]), "which Markdown may occur"),
         key!("emojis", Either(&[Word(&["none"]), Whole]), "most emojis"),
-        key!("language", Fixed, "language of the text, two letters"),
+        key!("language", Language, "language of the text, two letters"),
         key!("pii", Word(&["none"]), "no personal data"),
         key!("links", Either(&[Word(&["none"]), List(&Fixed)]), "hosts that links may have"),
         key!("readability", Number, "highest school grade"),

@@ -265,7 +265,6 @@ fn places() -> Vec<&'static Place> {
 fn inside(takes: &'static Takes) -> Vec<&'static Place> {
     match takes {
         Takes::Keys(place) => vec![place],
-        Takes::Named(takes) | Takes::List(takes) => inside(takes),
         Takes::Either(all) => all.iter().flat_map(inside).collect(),
         _ => vec![],
     }

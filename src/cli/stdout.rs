@@ -1,0 +1,17 @@
+//! Text for standard output that may be cut short by its reader.
+
+use std::io::{ErrorKind, Write};
+
+use super::Exit;
+
+/// Prints a text. A reader that has seen enough (`| head`) ends the printing, not the command.
+pub(super) fn print(text: &str) -> Exit {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            eprintln!("standard output cannot be written: {error}");
+            Exit::Internal
+        }
+        _ => Exit::Ok,
+    }
+}
