@@ -15,6 +15,7 @@ pub mod golden;
 pub mod journal;
 pub mod load;
 pub mod lower;
+pub mod lsp;
 pub mod model;
 pub mod plan;
 pub mod policy;

@@ -98,6 +98,8 @@ pub enum Command {
         #[arg(value_enum)]
         kind: Option<Kind>,
     },
+    /// Serves an editor over standard input and output
+    Lsp,
     /// Prints the completions of a shell
     Completions {
         /// The shell

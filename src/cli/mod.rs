@@ -13,6 +13,7 @@ mod fix;
 mod graph;
 mod init;
 mod inputs;
+mod lsp;
 mod plan;
 mod progress;
 mod project;
@@ -73,6 +74,7 @@ fn command() -> Exit {
         Command::Fix(options) => fix::run(options, shared),
         Command::Explain { what } => explain::run(what, shared),
         Command::Schema { kind } => schema::run(*kind),
+        Command::Lsp => lsp::run(),
         Command::Completions { shell } => completions::run(*shell),
         Command::Runs(RunsCommand::Resume { run, printed }) => run::resume(run, printed, shared),
         Command::Runs(command) => runs::run(command, shared),

@@ -9,7 +9,7 @@ use super::{Exit, project};
 use crate::adapter::files::{DiskFiles, yaml_files};
 use crate::check::{Several, check_file};
 use crate::diagnostic::Severity;
-use crate::load::{SettingsOf, load_settings};
+use crate::load::{SettingsOf, begins_with_flow, in_our_folder, load_settings};
 use crate::port::{FileProblem, Files};
 use crate::report::{self, Findings};
 
@@ -190,17 +190,9 @@ pub(super) fn relative(paths: Vec<PathBuf>) -> Vec<PathBuf> {
 
 /// Most bytes read of standard input: one more than a file may have.
 const MOST_INPUT: u64 = 1024 * 1024 + 1;
-/// Folders whose YAML files are ours whatever they begin with.
-const OURS: [&str; 4] = ["pipelines", "channels", "style_guides", "policies"];
+
 /// The files in a folder that are ours.
 fn find(folder: &Path, found: &mut Vec<PathBuf>) {
-    let in_ours = |path: &PathBuf| path.parent().and_then(Path::file_name).is_some_and(|f| OURS.iter().any(|o| f == *o));
-    found.extend(yaml_files(folder).into_iter().filter(|path| in_ours(path) || begins_with_flow(path)));
-}
-
-/// Whether the first key of a file is `flow`.
-fn begins_with_flow(path: &Path) -> bool {
-    let Ok(text) = std::fs::read_to_string(path) else { return false };
-    let first = text.lines().map(str::trim).find(|l| !l.is_empty() && !l.starts_with('#') && *l != "---");
-    first.is_some_and(|l| l.starts_with("flow:"))
+    let begins = |path: &Path| std::fs::read_to_string(path).is_ok_and(|text| begins_with_flow(&text));
+    found.extend(yaml_files(folder).into_iter().filter(|path| in_our_folder(path) || begins(path)));
 }

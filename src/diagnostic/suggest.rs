@@ -46,6 +46,12 @@ pub fn in_words(names: &[&str]) -> String {
     format!("; did you mean {}?", quoted.join(" or "))
 }
 
+/// The names that the end of a message proposes: [`in_words`] the other way round.
+pub fn proposed(message: &str) -> Vec<&str> {
+    let Some((_, end)) = message.rsplit_once("; did you mean \"") else { return vec![] };
+    end.strip_suffix("\"?").map(|names| names.split("\" or \"").collect()).unwrap_or_default()
+}
+
 /// Most names that one [`Hints`] compares.
 const MOST_COMPARISONS: usize = 25_000;
 
@@ -129,6 +135,8 @@ mod tests {
     fn a_swap_is_one_edit_and_short_names_allow_one() {
         assert_eq!(nearest("promt", ["prompt", "needs"]), ["prompt"]);
         assert_eq!(nearest("wehn", ["when", "then"]), ["when"]);
+        assert_eq!(proposed("unknown; did you mean \"a\" or \"b\"?"), ["a", "b"]);
+        assert!(proposed("unknown \"a\"").is_empty());
         assert!(nearest("on", ["id", "when"]).is_empty());
         assert_eq!(did_you_mean("reviw", ["review", "draft"]), "; did you mean \"review\"?");
     }

@@ -21,7 +21,7 @@ use crate::port::Files;
 use crate::source::{FileId, Sources, Span, Spanned};
 use world::Loader;
 
-pub use paths::{project_of, real};
+pub use paths::{begins_with_flow, in_our_folder, normalised, project_of, real};
 pub use written::WrittenRules;
 
 /// Everything one file brings in, as far as it could be read.

@@ -11,6 +11,20 @@ pub fn project_of(path: &Path, current: &Path, files: &dyn Files) -> PathBuf {
     found.unwrap_or(current).to_path_buf()
 }
 
+/// Folders whose YAML files are ours whatever they begin with.
+const OURS: [&str; 4] = ["pipelines", "channels", "style_guides", "policies"];
+
+/// Whether a file stands in one of the folders that hold files of this language.
+pub fn in_our_folder(path: &Path) -> bool {
+    path.parent().and_then(Path::file_name).is_some_and(|folder| OURS.iter().any(|ours| folder == *ours))
+}
+
+/// Whether the first key of a file is `flow`.
+pub fn begins_with_flow(text: &str) -> bool {
+    let first = text.lines().map(str::trim).find(|line| !line.is_empty() && !line.starts_with('#') && *line != "---");
+    first.is_some_and(|line| line.starts_with("flow:"))
+}
+
 /// Without `.` and, as far as text can tell, without `..`.
 pub fn normalised(path: &Path) -> PathBuf {
     let mut tidy = PathBuf::new();

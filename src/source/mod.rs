@@ -129,6 +129,53 @@ impl SourceFile {
     }
 }
 
+/// What an editor counts columns in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unit {
+    /// Bytes of UTF-8.
+    Utf8,
+    /// Halves of UTF-16: most characters count one, emojis two.
+    Utf16,
+}
+
+impl Unit {
+    /// How many units a text has.
+    pub fn count(self, text: &str) -> usize {
+        match self {
+            Unit::Utf8 => text.len(),
+            Unit::Utf16 => text.chars().map(char::len_utf16).sum(),
+        }
+    }
+}
+
+impl SourceFile {
+    /// Line and column of a byte offset as editors count: both from 0.
+    pub fn editor_position(&self, offset: u32, unit: Unit) -> (usize, usize) {
+        let mut offset = (offset as usize).min(self.text.len());
+        while !self.text.is_char_boundary(offset) {
+            offset -= 1;
+        }
+        let line = self.line_starts.partition_point(|start| *start as usize <= offset) - 1;
+        (line, unit.count(&self.text[self.line_start(line + 1)..offset]))
+    }
+
+    /// The byte offset of a line and a column from 0; a place past the end of a line counts as its end, one inside a character as its
+    /// start.
+    pub fn offset(&self, line: usize, column: usize, unit: Unit) -> usize {
+        let start = self.line_start(line.saturating_add(1));
+        let text = self.line(line.saturating_add(1));
+        let mut left = column;
+        for (at, character) in text.char_indices() {
+            let width = unit.count(character.encode_utf8(&mut [0; 4]));
+            if left < width {
+                return start + at;
+            }
+            left -= width;
+        }
+        start + text.len()
+    }
+}
+
 /// How many characters begin in these bytes of a UTF-8 text.
 fn beginning(bytes: &[u8]) -> u32 {
     bytes.iter().filter(|byte| !matches!(byte, 0x80..=0xbf)).count() as u32
@@ -185,6 +232,25 @@ mod tests {
         assert_eq!(sources.start(Span::new(file, 9, 10)), Position { line: 2, column: 4 });
         assert_eq!(sources.end(Span::new(file, 9, 999)), Position { line: 3, column: 1 });
         assert_eq!(sources.file(file).line(2), "b: ü");
+    }
+
+    #[test]
+    fn editors_count_from_zero_in_bytes_or_in_halves() {
+        let file = SourceFile::new("a.yaml", "a\n😀é: x\r\nend");
+        for (unit, offset, place) in [
+            (Unit::Utf16, 2, (1, 0)),
+            (Unit::Utf16, 6, (1, 2)),
+            (Unit::Utf16, 8, (1, 3)),
+            (Unit::Utf8, 8, (1, 6)),
+            (Unit::Utf16, 13, (2, 0)),
+            (Unit::Utf16, 99, (2, 3)),
+        ] {
+            assert_eq!(file.editor_position(offset, unit), place, "{offset}");
+            assert_eq!(file.offset(place.0, place.1, unit) as u32, offset.min(16));
+        }
+        assert_eq!(file.offset(1, 1, Unit::Utf16), 2, "inside the emoji");
+        assert_eq!(file.offset(1, 999, Unit::Utf16), 11, "before the line end");
+        assert_eq!(file.offset(usize::MAX, 0, Unit::Utf8), 16);
     }
 
     #[test]

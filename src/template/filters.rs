@@ -81,6 +81,12 @@ pub(super) fn is_known(name: &str) -> bool {
     names().contains(&name)
 }
 
+/// The names of all filters, each with the names of what it takes.
+pub fn listed() -> impl Iterator<Item = (&'static str, &'static [&'static str])> {
+    const NOTHING: &[&str] = &[];
+    FILTERS.iter().map(|filter| (filter.name, filter.parameters)).chain(OVER_LISTS.iter().map(|name| (*name, NOTHING)))
+}
+
 /// The names of all filters.
 pub(super) fn names() -> Vec<&'static str> {
     FILTERS.iter().map(|filter| filter.name).chain(OVER_LISTS.iter().copied()).collect()

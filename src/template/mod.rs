@@ -34,5 +34,6 @@ mod tests;
 pub use check::{expression, text};
 pub use compared::{Side, comparisons};
 pub use fill::{Compiled, FillError, Scope, compile};
+pub use filters::listed as filters;
 pub use known::{Known, fill_known};
 pub use value::{Value, empty_refinement, from_json, object, step_value, to_json};

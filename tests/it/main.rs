@@ -12,6 +12,7 @@ mod fix;
 mod golden;
 mod growth;
 mod init;
+mod lsp;
 mod markdown;
 mod missing_data;
 mod names;

@@ -25,6 +25,7 @@ const MAY_NAME: &[(&str, &[&str])] = &[
     ("load", &["source", "diagnostic", "syntax", "model", "template", "lower", "plan", "rules", "port"]),
     ("journal", &["event", "port", "model", "redact"]),
     ("report", &["source", "diagnostic", "model", "plan", "event", "journal"]),
+    ("lsp", &["source", "diagnostic", "syntax", "model", "template", "lower", "plan", "rules", "load", "check", "port", "report"]),
 ];
 /// Rooms that may name every other one.
 const FREE: &[&str] = &["golden", "cli", "check"];

@@ -1,0 +1,70 @@
+//! `flow lsp`.
+
+use std::io::{BufReader, Write};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc::{RecvTimeoutError, sync_channel};
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::Exit;
+use crate::adapter::files::DiskFiles;
+use crate::lsp::{Incoming, Server, parse_error, read, write};
+
+/// How long the editor must be silent before changed files are checked.
+const SILENCE: Duration = Duration::from_millis(150);
+/// Messages that wait to be handled; then reading waits.
+const MOST_WAITING: usize = 256;
+
+/// Speaks with an editor over standard input and output until it says `exit` or goes away.
+pub(super) fn run() -> Exit {
+    let root = std::env::current_dir().unwrap_or_default();
+    let mut server = Server::new(&DiskFiles, &root);
+    let (sender, receiver) = sync_channel(MOST_WAITING);
+    // It ends with the stream, or with the process.
+    std::thread::spawn(move || {
+        let mut stream = BufReader::new(std::io::stdin());
+        while let Ok(Some(incoming)) = read(&mut stream) {
+            if sender.send(incoming).is_err() {
+                return;
+            }
+        }
+    });
+    let mut out = std::io::stdout().lock();
+    let mut silence = SILENCE;
+    loop {
+        let incoming = match server.is_waiting() {
+            true => receiver.recv_timeout(silence),
+            false => receiver.recv().map_err(|_| RecvTimeoutError::Disconnected),
+        };
+        // Once it is silent, all files that wait are checked one after the other, unless it speaks again.
+        silence = if matches!(incoming, Err(RecvTimeoutError::Timeout)) { Duration::ZERO } else { SILENCE };
+        let answers = match incoming {
+            Ok(Incoming::Message(message)) => guarded(&message, || server.handle(&message)),
+            Ok(Incoming::Garbage(why)) => vec![parse_error(&why)],
+            Err(RecvTimeoutError::Timeout) => guarded(&Value::Null, || server.idle()),
+            Err(RecvTimeoutError::Disconnected) => return Exit::Findings,
+        };
+        if server.has_ended() {
+            return if server.was_shut_down() { Exit::Ok } else { Exit::Findings };
+        }
+        if !send(&mut out, &answers) {
+            return Exit::Findings;
+        }
+    }
+}
+
+/// A fault of ours costs one answer, not the server.
+fn guarded(message: &Value, work: impl FnOnce() -> Vec<Value>) -> Vec<Value> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| match message.get("id") {
+        Some(id) => {
+            vec![serde_json::json!({ "jsonrpc": "2.0", "id": id, "error": { "code": -32603, "message": "flow met a fault of its own" } })]
+        }
+        None => vec![],
+    })
+}
+
+/// Whether the editor still listens.
+fn send(out: &mut impl Write, answers: &[Value]) -> bool {
+    answers.iter().all(|answer| write(out, answer).is_ok())
+}

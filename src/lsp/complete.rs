@@ -1,0 +1,142 @@
+//! What may be written at the cursor. A word that no file holds is put there, the text is read with it, and what the tables say of the
+//! place where it turns up is proposed: so the place is found in a file that is not finished, too.
+
+use super::expression::{open_expression, proposals};
+use super::slot::{Keys, Slot};
+use super::spot::{Part, Spot, Target, find};
+use super::things::{self, Around};
+use crate::check::Checked;
+use crate::lower::keys::{Key, Takes, Thing};
+use crate::model::FieldKind;
+use crate::source::{FileId, SourceFile};
+use crate::syntax::{self, Map, Node};
+
+/// The word that is put at the cursor.
+const LETTERS: &str = "zzcursorzz";
+
+/// Something that may be written.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Item {
+    /// What is shown and looked for.
+    pub label: String,
+    /// What is written.
+    pub text: String,
+    /// A few words beside it.
+    pub detail: String,
+    /// What it means.
+    pub about: String,
+    /// As the protocol numbers them: 10 a key, 12 a value, 18 a name, 3 a filter.
+    pub kind: u8,
+}
+
+/// The proposals at a byte, and the bytes they replace.
+pub fn complete(source: &SourceFile, at: usize, last: Option<&Checked>, around: &Around) -> (Vec<Item>, (usize, usize)) {
+    let text: &str = &source.text;
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    let (head, tail) = (text.get(..at).unwrap_or(text), text.get(at..).unwrap_or(""));
+    let start = head.len() - head.chars().rev().take_while(|c| is_word(*c)).map(char::len_utf8).sum::<usize>();
+    let end = at + tail.chars().take_while(|c| is_word(*c)).map(char::len_utf8).sum::<usize>();
+    let (before, after) = (&text[..start], text.get(end..).unwrap_or(""));
+    let line = before.rsplit('\n').next().unwrap_or("");
+    let has_colon = after.starts_with(':');
+    let may_be_key = line.trim().is_empty() || line.trim_end().ends_with(['-', '{', ',']);
+    let mut items = vec![];
+    let mut read = |text: String, is_key: bool| {
+        let tree = syntax::parse(FileId::default(), &SourceFile::new("", text), &mut vec![]);
+        let is_it = |spot: &Spot| match &spot.part {
+            Part::Key { key, .. } => key.text.contains(LETTERS),
+            Part::Value { scalar, .. } => scalar.text.contains(LETTERS),
+        };
+        // In a text that breaks off, places may be told wrongly; the letters are there all the same.
+        let there = find(&tree, Target::Byte(start as u32 + 1)).filter(is_it);
+        let Some(spot) = there.or_else(|| find(&tree, Target::Letters(LETTERS))) else { return };
+        match &spot.part {
+            Part::Key { keys, map, .. } if is_key => items.extend(keys_of(keys, map, has_colon)),
+            Part::Value { slot: Some(slot), scalar, .. } if !is_key => {
+                let before = scalar.text.split(LETTERS).next().unwrap_or("");
+                items.extend(values_of(*slot, before, &spot, &tree, last, around));
+            }
+            _ => {}
+        }
+    };
+    if has_colon || may_be_key {
+        read(format!("{before}{LETTERS}{}{after}", if has_colon { "" } else { ": 0" }), true);
+    }
+    if !has_colon {
+        read(format!("{before}{LETTERS}{after}"), false);
+    }
+    if items.is_empty() && line.is_empty() && may_be_key && text.trim_end_matches(is_word).trim().is_empty() {
+        items.push(key_item("flow: 1", "flow: 1", "version of the language: 1"));
+    }
+    (items, (start, end))
+}
+
+fn key_item(label: &str, text: &str, about: &str) -> Item {
+    Item { label: label.to_owned(), text: text.to_owned(), detail: String::new(), about: about.to_owned(), kind: 10 }
+}
+
+/// The keys that may stand beside those that do.
+fn keys_of(keys: &Keys, map: &Map, has_colon: bool) -> Vec<Item> {
+    let Keys::Of(places) = keys else { return vec![] };
+    let is_free = |key: &&Key| !key.is_later && map.get(key.name).is_none();
+    // As long as something has no kind, the key of each kind is proposed, and not what only one of them has.
+    let of_place = |place: &'static crate::lower::keys::Place| {
+        let is_kind = place.keys.first().is_some_and(|key| key.name == place.name) && places.len() > 1;
+        let is_open = is_kind && map.get(place.name).is_none();
+        place.keys.iter().take(if is_open { 1 } else { usize::MAX })
+    };
+    let mut items: Vec<Item> = vec![];
+    for key in places.iter().flat_map(|place| of_place(place)).filter(is_free) {
+        if !items.iter().any(|item| item.label == key.name) {
+            let text = if has_colon { key.name.to_owned() } else { format!("{}: ", key.name) };
+            let detail = if key.is_required { "required" } else { "" };
+            items.push(Item { detail: detail.to_owned(), ..key_item(key.name, &text, key.about) });
+        }
+    }
+    items
+}
+
+fn values_of(slot: Slot, before: &str, spot: &Spot, tree: &Node, last: Option<&Checked>, around: &Around) -> Vec<Item> {
+    let value = |label: &str, about: &str| Item { kind: 12, ..key_item(label, label, about) };
+    let name = |label: &str, detail: &str| Item { kind: 18, detail: detail.to_owned(), ..key_item(label, label, "") };
+    let mut items = vec![];
+    for takes in slot.values() {
+        let expression = match takes {
+            Takes::Expression => Some(before),
+            Takes::Of(Thing::Scorecard) if before.contains('.') => Some(before),
+            Takes::Template | Takes::Loose | Takes::Request | Takes::Value | Takes::Moment => open_expression(before),
+            _ => None,
+        };
+        if let Some(expression) = expression {
+            let found = proposals(expression, spot, last);
+            let kind = if expression.trim_end().ends_with('|') { 3 } else { 18 };
+            items.extend(found.into_iter().map(|found| Item { kind, ..name(&found.name, &found.detail) }));
+            continue;
+        }
+        match takes {
+            Takes::Word(words) => items.extend(words.iter().map(|word| value(word, ""))),
+            Takes::Boolean => items.extend(["true", "false"].map(|word| value(word, ""))),
+            Takes::True => items.push(value("true", "")),
+            Takes::Version => items.push(value("1", "")),
+            Takes::Field | Takes::Fields => items.extend(FieldKind::WORDS.iter().map(|(word, _)| value(word, "a type"))),
+            Takes::Replies => items.push(value("passed", "the judge lets everything pass")),
+            Takes::Of(Thing::Step) => {
+                let key = spot.way.last().copied().unwrap_or_default();
+                let more: &[&str] = if key == "on_failure" { &["stop", "continue"] } else { &[] };
+                items.extend(more.iter().map(|word| value(word, "")));
+                let own = spot.ids.last();
+                items.extend(spot.siblings.iter().filter(|id| Some(*id) != own && !id.contains(LETTERS)).map(|id| name(id, "step")));
+            }
+            Takes::Of(thing) => {
+                if *thing == Thing::Tool && spot.way.last() == Some(&"send") {
+                    items.push(value("stdout", "standard output"));
+                }
+                let known = last.and_then(|last| last.loaded.program.pipelines.first());
+                let names = around.names(*thing, tree, known.map(|pipeline| pipeline.as_ref()));
+                items.extend(names.iter().map(|found| name(found, things::word(*thing))));
+            }
+            _ => {}
+        }
+    }
+    items
+}

@@ -1,0 +1,131 @@
+//! Names inside `{{ }}` and bare expressions: what may be written next, and what stands at the cursor.
+
+use super::spot::Spot;
+use super::things;
+use crate::check::Checked;
+use crate::plan::{PipelinePlan, StepIx};
+use crate::rules::names::Names;
+use crate::rules::seat::{At, More, Part as SeatPart, Seat};
+use crate::rules::types::Type;
+use crate::template;
+
+/// A name that may be written.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Proposal {
+    /// The name.
+    pub name: String,
+    /// What it is.
+    pub detail: String,
+}
+
+/// The expression that the end of a text is in, if `{{` is open there.
+pub fn open_expression(text: &str) -> Option<&str> {
+    let start = ["{{", "{%"].into_iter().filter_map(|open| text.rfind(open)).max()?;
+    let inside = text.get(start + 2..)?;
+    (!inside.contains("}}") && !inside.contains("%}")).then_some(inside)
+}
+
+/// What may follow an expression that ends where a name begins.
+pub fn proposals(expression: &str, spot: &Spot, last: Option<&Checked>) -> Vec<Proposal> {
+    let path_start = expression
+        .rfind(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '.' | '[' | ']')))
+        .map_or(0, |at| at + expression.get(at..).and_then(|rest| rest.chars().next()).map_or(1, char::len_utf8));
+    let (before, path) = expression.split_at(path_start);
+    if path.is_empty() && before.trim_end().ends_with('|') {
+        let filter = |(name, takes): (&str, &[&str])| Proposal { name: name.to_owned(), detail: format!("filter({})", takes.join(", ")) };
+        return template::filters().map(filter).collect();
+    }
+    let parts = parts(path.strip_suffix('.').unwrap_or(path));
+    let Some((plan, names)) = last.and_then(|last| Some((last.plan.pipelines.first()?, &last.plan))) else { return roots(&parts) };
+    let names = Names::new(plan, names);
+    let seat = seat(spot, plan, &names);
+    let of = |name: &str, detail: &str| Proposal { name: name.to_owned(), detail: detail.to_owned() };
+    match parts.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+        [] => names.known(&seat).into_iter().map(|name| of(name, "")).collect(),
+        ["steps"] => {
+            let mut ids: Vec<&str> = names.ids().chain(spot.siblings.iter().copied()).filter(|id| spot.ids.last() != Some(id)).collect();
+            ids.sort_unstable();
+            ids.dedup();
+            ids.into_iter().map(|id| of(id, things::step(id, &[], plan).map_or("step", |step| step.kind.word()))).collect()
+        }
+        ["secrets"] => plan.pipeline.secrets.iter().map(|(name, about)| of(name, &about.value)).collect(),
+        ["steps", _] => ["output", "status", "error", "details"].map(|name| of(name, "")).into(),
+        _ => match names.path(&seat, &parts) {
+            Ok(Type::Object(object)) => object.fields.iter().map(|(name, member)| of(name, member.kind.words())).collect(),
+            _ => vec![],
+        },
+    }
+}
+
+/// The names that every place knows, where nothing more can be told.
+fn roots(parts: &[String]) -> Vec<Proposal> {
+    if !parts.is_empty() {
+        return vec![];
+    }
+    ["inputs", "steps", "channel", "style", "person", "run"].map(|name| Proposal { name: name.to_owned(), detail: String::new() }).into()
+}
+
+fn parts(path: &str) -> Vec<String> {
+    path.split(['.', '[']).map(|part| part.trim_matches([']', '"', '\'']).to_owned()).filter(|part| !part.is_empty()).collect()
+}
+
+/// The path of names that covers a byte of a text, up to the part the byte lies in.
+pub fn path_at(text: &str, at: usize) -> Option<Vec<String>> {
+    let is_name = |c: char| c.is_alphanumeric() || c == '_';
+    let is_path = |c: char| is_name(c) || matches!(c, '.' | '[' | ']');
+    let (head, tail) = (text.get(..at)?, text.get(at..)?);
+    let start = head.rfind(|c| !is_path(c)).map_or(0, |found| found + head[found..].chars().next().map_or(1, char::len_utf8));
+    let end = tail.find(|c| !is_name(c)).map_or(text.len(), |found| at + found);
+    let parts = parts(text.get(start..end)?);
+    (!parts.is_empty()).then_some(parts)
+}
+
+/// What a path gives here, in words.
+pub fn words(path: &[String], spot: &Spot, last: &Checked) -> Option<&'static str> {
+    let plan = last.plan.pipelines.first()?;
+    let names = Names::new(plan, &last.plan);
+    names.path(&seat(spot, plan, &names), path).ok().map(|kind| kind.words())
+}
+
+/// From where the names of a place are seen.
+fn seat(spot: &Spot, plan: &PipelinePlan, names: &Names) -> Seat {
+    let first = spot.way.first().copied().unwrap_or_default();
+    let part = match spot.way.last().copied() {
+        Some("when") => SeatPart::When,
+        Some("for_each") => SeatPart::List,
+        _ => SeatPart::Work,
+    };
+    let path = spot.ids.join("/");
+    let own = (0..plan.steps.len() as u32).map(StepIx).find(|ix| !path.is_empty() && names.shown(*ix) == path);
+    let shared = |more: More| Seat { at: At::Shared { users: vec![], is_imported: false }, more };
+    match (own, first) {
+        (Some(ix), _) => Seat { at: At::Step(ix, part), ..names.seat(ix) },
+        (None, "person") => Seat { at: At::Person, more: More::default() },
+        (None, "models" | "tools") => shared(More { secrets: true, ..More::default() }),
+        (None, "scorecards") => shared(More { judged: true, ..More::default() }),
+        (None, "agents") => shared(More::default()),
+        (None, _) => Seat { at: At::Outputs, more: More::default() },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_expression_is_open_until_its_braces_close() {
+        assert_eq!(open_expression("a {{ inputs."), Some(" inputs."));
+        assert_eq!(open_expression("{{ a }} b"), None);
+        assert_eq!(open_expression("{{ a }} {% if steps."), Some(" if steps."));
+        assert_eq!(open_expression("plain"), None);
+    }
+
+    #[test]
+    fn the_path_at_a_byte_ends_with_the_part_it_lies_in() {
+        let text = "x == steps.draft.output[0].é and";
+        assert_eq!(path_at(text, 12).unwrap(), ["steps", "draft"]);
+        assert_eq!(path_at(text, 27).unwrap(), ["steps", "draft", "output", "0", "é"]);
+        assert_eq!(path_at(text, 3), None);
+        assert_eq!(path_at(text, 999), None);
+    }
+}

@@ -1,0 +1,105 @@
+//! Findings as the protocol has them, and the edits that mend them.
+
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+
+use super::documents::address_of;
+use crate::diagnostic::{Diagnostic, Severity, proposed};
+use crate::source::{Sources, Span, Unit};
+
+/// Most findings of one file that an editor is told.
+pub const MOST: usize = 1_000;
+
+/// Turns findings of one check into messages.
+pub struct Drawer<'a> {
+    /// The files of the check.
+    pub sources: &'a Sources,
+    /// What the editor counts columns in.
+    pub unit: Unit,
+    /// Where the pages of the codes stand, if anywhere.
+    pub pages: Option<&'a str>,
+}
+
+impl Drawer<'_> {
+    /// The path of the file a span lies in.
+    pub fn path(&self, span: Span) -> PathBuf {
+        PathBuf::from(&self.sources.file(span.file).name)
+    }
+
+    /// A span as a range.
+    pub fn range(&self, span: Span) -> Value {
+        let file = self.sources.file(span.file);
+        let at = |offset| {
+            let (line, character) = file.editor_position(offset, self.unit);
+            json!({ "line": line, "character": character })
+        };
+        json!({ "start": at(span.start), "end": at(span.end) })
+    }
+
+    /// A span with its file.
+    pub fn location(&self, span: Span) -> Option<Value> {
+        Some(json!({ "uri": address_of(&self.path(span))?, "range": self.range(span) }))
+    }
+
+    /// A finding.
+    pub fn diagnostic(&self, found: &Diagnostic) -> Value {
+        let message: Vec<&str> = [found.message.as_str()].into_iter().chain(found.help.iter().map(String::as_str)).collect();
+        let related: Vec<Value> =
+            found.related.iter().filter_map(|(span, label)| Some(json!({ "location": self.location(*span)?, "message": label }))).collect();
+        let mut diagnostic = json!({
+            "range": self.range(found.span),
+            "severity": match found.severity() { Severity::Error => 1, Severity::Warning => 2, Severity::Info => 3 },
+            "code": found.code.id(),
+            "source": "flow",
+            "message": message.join("\n"),
+        });
+        if !related.is_empty() {
+            diagnostic["relatedInformation"] = related.into();
+        }
+        if let Some(pages) = self.pages {
+            diagnostic["codeDescription"] = json!({ "href": format!("{}/{}.md", pages.trim_end_matches('/'), found.code.id()) });
+        }
+        diagnostic
+    }
+
+    /// The edits that mend a finding: its own, else one for each name that its message proposes.
+    pub fn actions(&self, found: &Diagnostic) -> Vec<Value> {
+        if let Some(fix) = &found.fix {
+            let title = match fix.edits.as_slice() {
+                [(span, new)] if new.is_empty() => format!("Remove {}", short(self.sources.text(*span))),
+                [(_, new)] => format!("Write {}", short(new)),
+                _ => found.help.first().map_or_else(|| "Mend it".to_owned(), |help| short(help)),
+            };
+            return vec![self.action(found, &title, &fix.edits, fix.safe)];
+        }
+        let written = self.sources.text(found.span);
+        let name = written.trim_matches(['"', '\'']);
+        let is_named = !name.is_empty() && found.message.contains(&format!("\"{name}\""));
+        let names = proposed(&found.message).into_iter().filter(|_| is_named);
+        names.map(|new| self.action(found, &format!("Write {new}"), &[(found.span, written.replace(name, new))], false)).collect()
+    }
+
+    fn action(&self, found: &Diagnostic, title: &str, edits: &[(Span, String)], is_safe: bool) -> Value {
+        let mut changes = serde_json::Map::new();
+        for (span, new) in edits {
+            let Some(address) = address_of(&self.path(*span)) else { continue };
+            let edit = json!({ "range": self.range(*span), "newText": new });
+            if let Some(list) = changes.entry(address).or_insert_with(|| json!([])).as_array_mut() {
+                list.push(edit);
+            }
+        }
+        json!({
+            "title": title,
+            "kind": "quickfix",
+            "isPreferred": is_safe,
+            "diagnostics": [self.diagnostic(found)],
+            "edit": { "changes": changes },
+        })
+    }
+}
+
+/// The first line of a text, not too long.
+fn short(text: &str) -> String {
+    crate::diagnostic::cut(text.trim().lines().next().unwrap_or(""), 60)
+}

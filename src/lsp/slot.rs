@@ -1,0 +1,130 @@
+//! What may stand at a place of a file, by the tables of the language.
+
+use crate::lower::FileKind;
+use crate::lower::keys::{
+    CASE, CASE_STEPS, CHECKS, EVERY_STEP, FIELD, FILE, KINDS, Key, MODEL, OTHERWISE_STEPS, PROVIDERS, Place, REPLY, STEP, TOOL, TOOL_KINDS,
+    Takes,
+};
+use crate::syntax::Map;
+
+/// A place that holds a value.
+#[derive(Debug, Clone, Copy)]
+pub enum Slot {
+    /// The whole file.
+    File(FileKind),
+    /// The value of a key, or a part of it.
+    Takes(&'static Takes),
+    /// An element of a list of steps.
+    Step,
+    /// One scripted reply.
+    Reply,
+}
+
+/// The keys of a list of keys: from tables, or of the author's choice.
+#[derive(Debug, Clone)]
+pub enum Keys {
+    /// Those of these places.
+    Of(Vec<&'static Place>),
+    /// Any names, each with a value of this kind.
+    Named(Slot),
+    /// Nothing is known of them.
+    Unknown,
+}
+
+const SENTENCE: &Takes = &Takes::Sentence;
+const FIELDS_EACH: &Takes = &Takes::Field;
+
+impl Slot {
+    /// What the elements of a list are here.
+    pub fn element(self) -> Option<Slot> {
+        match self {
+            Slot::Takes(Takes::Steps) => Some(Slot::Step),
+            Slot::Takes(Takes::Replies) => Some(Slot::Reply),
+            Slot::Takes(takes @ (Takes::Value | Takes::Constant)) => Some(Slot::Takes(takes)),
+            Slot::Takes(Takes::Either(several)) => several.iter().find_map(|takes| Slot::Takes(takes).element()),
+            Slot::Takes(Takes::List(each) | Takes::Filled(each) | Takes::Many(each)) => Some(Slot::Takes(each)),
+            _ => None,
+        }
+    }
+
+    /// What the keys of a list of keys are here.
+    pub fn keys(self, map: &Map) -> Keys {
+        let has = |place: &Place| map.entries.iter().any(|(key, _)| place.key(&key.text).is_some());
+        match self {
+            Slot::File(kind) => Keys::Of(vec![kind.place()]),
+            Slot::Step => of_kind(&[&STEP, &EVERY_STEP], KINDS, map),
+            Slot::Reply => Keys::Of(vec![&REPLY]),
+            Slot::Takes(takes) => match takes {
+                Takes::Keys(place) if is(place, &CASE) => match map.get("steps") {
+                    Some(_) => Keys::Of(vec![&CASE_STEPS]),
+                    None => of_kind(&[&CASE, &EVERY_STEP], KINDS, map),
+                },
+                Takes::Keys(place) if is(place, &TOOL) => of_kind(&[&TOOL], TOOL_KINDS, map),
+                Takes::Keys(place) if is(place, &MODEL) => {
+                    let provider = map.get("provider").and_then(|node| node.as_scalar()).map(|scalar| scalar.text.as_str());
+                    let own = PROVIDERS.iter().copied().filter(|own| provider.is_none_or(|provider| own.name == provider));
+                    Keys::Of([&MODEL].into_iter().chain(own).collect())
+                }
+                Takes::Keys(place) => Keys::Of(vec![place]),
+                Takes::Otherwise if map.get("steps").is_some() => Keys::Of(vec![&OTHERWISE_STEPS]),
+                Takes::Otherwise => of_kind(&[&EVERY_STEP], KINDS, map),
+                Takes::Field => Keys::Of(vec![&FIELD]),
+                Takes::Fields => Keys::Named(Slot::Takes(FIELDS_EACH)),
+                Takes::Replies => Keys::Of(vec![&REPLY]),
+                Takes::Expected => Keys::Of(vec![&CHECKS]),
+                Takes::Schema => Keys::Of(vec![&FILE]),
+                Takes::Secrets => Keys::Named(Slot::Takes(SENTENCE)),
+                Takes::Named(each) | Takes::Defined(each) => Keys::Named(Slot::Takes(each)),
+                Takes::Many(each) => Slot::Takes(each).keys(map),
+                Takes::Value | Takes::Constant | Takes::Mock => Keys::Named(self),
+                Takes::Either(several) => {
+                    let mut all = several.iter().map(|takes| Slot::Takes(takes).keys(map));
+                    let fitting = all.clone().find(|keys| matches!(keys, Keys::Of(places) if places.iter().any(|place| has(place))));
+                    let named = || several.iter().map(|takes| Slot::Takes(takes).keys(map)).find(|keys| matches!(keys, Keys::Named(_)));
+                    fitting.or_else(named).or_else(|| all.find(|keys| !matches!(keys, Keys::Unknown))).unwrap_or(Keys::Unknown)
+                }
+                _ => Keys::Unknown,
+            },
+        }
+    }
+
+    /// What a single value takes here; of several forms all that a text may have.
+    pub fn values(self) -> Vec<&'static Takes> {
+        match self {
+            Slot::Takes(Takes::Either(several)) => several.iter().flat_map(|takes| Slot::Takes(takes).values()).collect(),
+            Slot::Takes(Takes::Many(each)) => Slot::Takes(each).values(),
+            Slot::Takes(takes) => vec![takes],
+            _ => vec![],
+        }
+    }
+}
+
+impl Keys {
+    /// The rule of a key.
+    pub fn rule(&self, name: &str) -> Option<&'static Key> {
+        match self {
+            Keys::Of(places) => places.iter().find_map(|place| place.key(name)),
+            _ => None,
+        }
+    }
+
+    /// What stands under a key.
+    pub fn under(&self, name: &str) -> Option<Slot> {
+        match self {
+            Keys::Of(_) => self.rule(name).map(|key| Slot::Takes(&key.takes)),
+            Keys::Named(each) => Some(*each),
+            Keys::Unknown => None,
+        }
+    }
+}
+
+fn is(place: &'static Place, other: &'static Place) -> bool {
+    std::ptr::eq(place, other)
+}
+
+/// The keys of something that has one of several kinds; as long as none is chosen, those of all.
+fn of_kind(common: &[&'static Place], kinds: &'static [&'static Place], map: &Map) -> Keys {
+    let chosen: Vec<&'static Place> = kinds.iter().copied().filter(|kind| map.get(kind.name).is_some()).collect();
+    let kinds = if chosen.is_empty() { kinds.to_vec() } else { chosen };
+    Keys::Of(common.iter().copied().chain(kinds).collect())
+}

@@ -1,0 +1,133 @@
+//! What stands at the cursor: a key or a value, with the tables that speak of it and the steps it stands in.
+
+use super::slot::{Keys, Slot};
+use crate::lower::keys::{CASE, Takes};
+use crate::lower::kind_of;
+use crate::syntax::{self, Map, Node, NodeKind, Scalar};
+
+/// What is looked for.
+#[derive(Debug, Clone, Copy)]
+pub enum Target<'a> {
+    /// What covers this byte.
+    Byte(u32),
+    /// The first key or text with these letters in it.
+    Letters(&'a str),
+}
+
+/// A key or a value.
+#[derive(Debug)]
+pub struct Spot<'t> {
+    /// Which of the two.
+    pub part: Part<'t>,
+    /// The keys on the way from the top, the innermost last.
+    pub way: Vec<&'t str>,
+    /// The ids of the steps and cases around, the outermost first.
+    pub ids: Vec<&'t str>,
+    /// The ids of the list of steps it stands in.
+    pub siblings: Vec<&'t str>,
+}
+
+/// A key or a value.
+#[derive(Debug)]
+pub enum Part<'t> {
+    /// A key.
+    Key {
+        /// The key.
+        key: &'t syntax::Key,
+        /// Those that may stand beside it.
+        keys: Keys,
+        /// Those that do.
+        map: &'t Map,
+    },
+    /// A value.
+    Value {
+        /// What it is by the tables, where they say.
+        slot: Option<Slot>,
+        /// The value.
+        scalar: &'t Scalar,
+    },
+}
+
+/// Finds what stands somewhere in a file.
+pub fn find<'t>(tree: &'t Node, target: Target<'_>) -> Option<Spot<'t>> {
+    let mut finder = Finder { target, way: vec![], ids: vec![], siblings: vec![] };
+    let part = finder.node(tree, Some(Slot::File(kind_of(tree))))?;
+    Some(Spot { part, way: finder.way, ids: finder.ids, siblings: finder.siblings })
+}
+
+struct Finder<'t, 'a> {
+    target: Target<'a>,
+    way: Vec<&'t str>,
+    ids: Vec<&'t str>,
+    siblings: Vec<&'t str>,
+}
+
+impl<'t> Finder<'t, '_> {
+    fn is_here(&self, text: &str, span: crate::source::Span) -> bool {
+        match self.target {
+            Target::Byte(at) => (span.start..=span.end).contains(&at),
+            Target::Letters(letters) => text.contains(letters),
+        }
+    }
+
+    fn may_be_in(&self, node: &Node) -> bool {
+        match self.target {
+            Target::Byte(at) => (node.span.start..=node.span.end).contains(&at),
+            Target::Letters(_) => true,
+        }
+    }
+
+    fn node(&mut self, node: &'t Node, slot: Option<Slot>) -> Option<Part<'t>> {
+        match &node.kind {
+            NodeKind::Scalar(scalar) => self.is_here(&scalar.text, node.span).then_some(Part::Value { slot, scalar }),
+            NodeKind::List(list) => {
+                let element = slot.and_then(Slot::element);
+                let before = self.siblings.len();
+                let outer = matches!(element, Some(Slot::Step)).then(|| std::mem::replace(&mut self.siblings, ids(list)));
+                let found = list.iter().filter(|node| self.may_be_in(node)).collect::<Vec<_>>();
+                let found = found.into_iter().find_map(|node| self.node(node, element));
+                if let (None, Some(outer)) = (&found, outer) {
+                    self.siblings = outer;
+                    debug_assert_eq!(self.siblings.len(), before);
+                }
+                found
+            }
+            NodeKind::Map(map) => self.map(map, slot),
+            NodeKind::Broken => None,
+        }
+    }
+
+    fn map(&mut self, map: &'t Map, slot: Option<Slot>) -> Option<Part<'t>> {
+        let known = std::cell::OnceCell::new();
+        let keys = || known.get_or_init(|| slot.map_or(Keys::Unknown, |slot| slot.keys(map)));
+        let depth = self.ids.len();
+        match slot {
+            Some(Slot::Step) => self.ids.extend(id(map)),
+            Some(Slot::Takes(Takes::Keys(place))) if std::ptr::eq(*place, &CASE) => self.ids.extend(id(map)),
+            Some(Slot::Takes(Takes::Otherwise)) => self.ids.push("otherwise"),
+            _ => {}
+        }
+        for (key, node) in &map.entries {
+            if self.is_here(&key.text, key.span) {
+                return Some(Part::Key { key, keys: keys().clone(), map });
+            }
+            if self.may_be_in(node) {
+                self.way.push(&key.text);
+                if let Some(part) = self.node(node, keys().under(&key.text)) {
+                    return Some(part);
+                }
+                self.way.pop();
+            }
+        }
+        self.ids.truncate(depth);
+        None
+    }
+}
+
+fn id(map: &Map) -> Option<&str> {
+    map.get("id")?.as_scalar().map(|scalar| scalar.text.as_str())
+}
+
+fn ids(list: &[Node]) -> Vec<&str> {
+    list.iter().filter_map(|node| id(node.as_map()?)).collect()
+}

@@ -1,0 +1,154 @@
+//! What names name: which there are, where each is defined, and what it is in one line.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use crate::lower::keys::Thing;
+use crate::model::{Pipeline, Step};
+use crate::plan::PipelinePlan;
+use crate::port::Files;
+use crate::source::Span;
+use crate::syntax::Node;
+
+/// The section that defines such things; of channels and style guides the folder.
+pub fn section(thing: Thing) -> &'static str {
+    match thing {
+        Thing::Step => "steps",
+        Thing::Agent => "agents",
+        Thing::Model => "models",
+        Thing::Tool => "tools",
+        Thing::Scorecard => "scorecards",
+        Thing::Policy => "policies",
+        Thing::Table => "data",
+        Thing::Channel => "channels",
+        Thing::StyleGuide => "style_guides",
+    }
+}
+
+/// What such a thing is called, for people.
+pub fn word(thing: Thing) -> &'static str {
+    match thing {
+        Thing::Step => "step",
+        Thing::Agent => "agent",
+        Thing::Model => "model",
+        Thing::Tool => "tool",
+        Thing::Scorecard => "scorecard",
+        Thing::Policy => "policy",
+        Thing::Table => "table",
+        Thing::Channel => "channel",
+        Thing::StyleGuide => "style guide",
+    }
+}
+
+/// The things that a section defines.
+pub fn of_section(section: &str) -> Option<Thing> {
+    [Thing::Agent, Thing::Model, Thing::Tool, Thing::Scorecard, Thing::Policy, Thing::Table]
+        .into_iter()
+        .find(|t| self::section(*t) == section)
+}
+
+/// Where a file looks for others.
+pub struct Around<'a> {
+    /// The files, open ones over those on disk.
+    pub files: &'a dyn Files,
+    /// The folder of the file.
+    pub folder: &'a Path,
+    /// The folder of the project.
+    pub project: &'a Path,
+}
+
+impl Around<'_> {
+    /// The file of a channel or a style guide.
+    pub fn named_file(&self, thing: Thing, name: &str) -> Option<PathBuf> {
+        let paths = [self.folder, self.project].map(|folder| folder.join(section(thing)).join(format!("{name}.yaml")));
+        paths.into_iter().find(|path| self.files.exists(path))
+    }
+
+    /// The names of channels or style guides.
+    fn named_files(&self, thing: Thing) -> BTreeSet<String> {
+        let folders = [self.folder, self.project].map(|folder| folder.join(section(thing)));
+        let names = folders.iter().flat_map(|folder| self.files.names(folder));
+        names.filter_map(|name| name.strip_suffix(".yaml").map(str::to_owned)).collect()
+    }
+
+    /// All names of such things that a file may use: those it defines as it stands now, and those of its last good state.
+    pub fn names(&self, thing: Thing, tree: &Node, known: Option<&Pipeline>) -> BTreeSet<String> {
+        if matches!(thing, Thing::Channel | Thing::StyleGuide) {
+            return self.named_files(thing);
+        }
+        let own = tree.as_map().and_then(|map| map.get(section(thing))).and_then(Node::as_map);
+        let own = own.into_iter().flat_map(|map| map.entries.iter().map(|(key, _)| key.text.clone()));
+        own.chain(known.into_iter().flat_map(|pipeline| names_of(thing, pipeline))).collect()
+    }
+}
+
+fn names_of(thing: Thing, pipeline: &Pipeline) -> Vec<String> {
+    match thing {
+        Thing::Agent => pipeline.agents.keys().cloned().collect(),
+        Thing::Model => pipeline.models.keys().cloned().collect(),
+        Thing::Tool => pipeline.tools.keys().cloned().collect(),
+        Thing::Scorecard => pipeline.scorecards.keys().cloned().collect(),
+        Thing::Policy => pipeline.policies.keys().cloned().collect(),
+        Thing::Table => pipeline.data.keys().cloned().collect(),
+        Thing::Step | Thing::Channel | Thing::StyleGuide => vec![],
+    }
+}
+
+/// Where a thing is defined.
+pub fn span(thing: Thing, name: &str, pipeline: &Pipeline) -> Option<Span> {
+    match thing {
+        Thing::Agent => pipeline.agents.get(name).map(|agent| agent.span),
+        Thing::Model => pipeline.models.get(name).map(|model| model.span),
+        Thing::Tool => pipeline.tools.get(name.split('.').next().unwrap_or(name)).map(|tool| tool.span),
+        Thing::Scorecard => pipeline.scorecards.get(name).map(|scorecard| scorecard.span),
+        Thing::Policy => pipeline.policies.get(name).map(|policy| policy.span),
+        Thing::Table => pipeline.data.get(name).map(|table| table.file.span),
+        Thing::Step | Thing::Channel | Thing::StyleGuide => None,
+    }
+}
+
+/// The step of an id: the one beside the reader if there are several.
+pub fn step<'p>(id: &str, ids: &[&str], plan: &'p PipelinePlan) -> Option<&'p Step> {
+    let all = || plan.steps.iter().map(|planned| planned.step.as_ref()).filter(|step| step.id.value == id);
+    let own = ids.last().is_some_and(|own| *own == id);
+    all().nth(usize::from(own && all().count() > 1)).or_else(|| all().next())
+}
+
+/// What a thing is, in a line or two of Markdown.
+pub fn about(thing: Thing, name: &str, pipeline: &Pipeline) -> Option<String> {
+    let head = format!("**{} {name}**", word(thing));
+    let rest = match thing {
+        Thing::Agent => {
+            let agent = pipeline.agents.get(name)?;
+            let model = agent.model.as_ref().map_or("default", |model| model.value.as_str());
+            let tools: Vec<&str> = agent.tools.iter().map(|tool| tool.value.as_str()).collect();
+            let tools = if tools.is_empty() { String::new() } else { format!(", tools {}", tools.join(", ")) };
+            let told = agent.instructions.as_ref().and_then(|text| text.source.lines().map(str::trim).find(|line| !line.is_empty()));
+            format!("model {model}{tools}{}", told.map(|line| format!("\n\n{line}")).unwrap_or_default())
+        }
+        Thing::Tool => pipeline.tools.get(name.split('.').next()?)?.description.clone().unwrap_or_default(),
+        Thing::Scorecard => {
+            let criteria = pipeline.scorecards.get(name)?.criteria.iter();
+            criteria.map(|criterion| format!("- {}: {}", criterion.id.value, criterion.description)).collect::<Vec<_>>().join("\n")
+        }
+        Thing::Policy => pipeline.policies.get(name)?.description.clone().unwrap_or_default(),
+        Thing::Model => {
+            let model = pipeline.models.get(name)?;
+            model.model.as_ref().map(|text| text.source.to_string()).unwrap_or_default()
+        }
+        Thing::Table => pipeline.data.get(name)?.file.value.file_name()?.to_string_lossy().into_owned(),
+        Thing::Channel => pipeline.channels.iter().find(|channel| channel.name == name)?.description.clone().unwrap_or_default(),
+        Thing::StyleGuide => pipeline.style_guide.as_ref().filter(|guide| guide.name == name)?.brand_name.clone().unwrap_or_default(),
+        Thing::Step => return None,
+    };
+    Some(if rest.is_empty() { head } else { format!("{head}\n\n{rest}") })
+}
+
+/// What a step is, in a line of Markdown.
+pub fn about_step(step: &Step) -> String {
+    let needs = step.needs.as_ref().filter(|needs| !needs.is_empty());
+    let needs = needs.map(|needs| needs.iter().map(|need| need.value.as_str()).collect::<Vec<_>>().join(", "));
+    let title = step.name.as_ref().map(|name| format!(": {}", name.source)).unwrap_or_default();
+    let needs = needs.map(|needs| format!(", needs {needs}")).unwrap_or_default();
+    format!("**step {}**{title}\n\n{}{needs}", step.id.value, step.kind.word())
+}
