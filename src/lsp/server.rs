@@ -1,7 +1,7 @@
 //! The state of the server, and what it answers. Changes are only noted when they come; [`Server::idle`] checks what changed once the
 //! editor has been silent for a moment, so that typing costs no check a letter.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
@@ -220,14 +220,13 @@ impl<'f> Server<'f> {
 
     /// The findings of a file: those of its own check if it is open, and those of the files that bring it in.
     fn publish(&mut self, path: &Path) -> Option<Value> {
-        let mut found: Vec<Value> = vec![];
+        let (mut found, mut known): (Vec<Value>, HashSet<(u32, u32, &str, &str)>) = (vec![], HashSet::new());
         for checked in self.checked.values() {
             let drawer = self.drawer(checked);
             for diagnostic in checked.diagnostics.iter().filter(|found| drawer.path(found.span) == path).take(MOST) {
-                let drawn = drawer.diagnostic(diagnostic);
-                let place = |value: &Value| (value["range"].clone(), value["code"].clone(), value["message"].clone());
-                if !found.iter().any(|other| place(other) == place(&drawn)) {
-                    found.push(drawn);
+                let place = diagnostic.span;
+                if known.insert((place.start, place.end, diagnostic.code.id(), &diagnostic.message)) {
+                    found.push(drawer.diagnostic(diagnostic));
                 }
             }
         }
