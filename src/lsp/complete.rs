@@ -86,7 +86,11 @@ fn keys_of(keys: &Keys, map: &Map, has_colon: bool) -> Vec<Item> {
         place.keys.iter().take(if is_open { 1 } else { usize::MAX })
     };
     let mut items: Vec<Item> = vec![];
-    for key in places.iter().flat_map(|place| of_place(place)).filter(is_free) {
+    let mut free: Vec<&'static Key> = places.iter().flat_map(|place| of_place(place)).filter(is_free).collect();
+    // What is needed comes first, then what gives it a kind.
+    let is_kind = |key: &Key| places.iter().any(|place| place.name == key.name);
+    free.sort_by_key(|key| (!key.is_required, !is_kind(key)));
+    for key in free {
         if !items.iter().any(|item| item.label == key.name) {
             let text = if has_colon { key.name.to_owned() } else { format!("{}: ", key.name) };
             let detail = if key.is_required { "required" } else { "" };

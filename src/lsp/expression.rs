@@ -46,6 +46,9 @@ pub fn proposals(expression: &str, spot: &Spot, last: Option<&Checked>) -> Vec<P
             let mut ids: Vec<&str> = names.ids().chain(spot.siblings.iter().copied()).filter(|id| spot.ids.last() != Some(id)).collect();
             ids.sort_unstable();
             ids.dedup();
+            // Steps inside a route are seen by those beside them only.
+            let is_seen = |id: &str| names.path(&seat, &["steps".to_owned(), id.to_owned(), "status".to_owned()]).is_ok();
+            ids.retain(|id| spot.siblings.contains(id) || is_seen(id));
             ids.into_iter().map(|id| of(id, things::step(id, &[], plan).map_or("step", |step| step.kind.word()))).collect()
         }
         ["secrets"] => plan.pipeline.secrets.iter().map(|(name, about)| of(name, &about.value)).collect(),

@@ -288,6 +288,19 @@ fn names_and_filters_are_proposed_in_templates_and_expressions() {
 }
 
 #[test]
+fn steps_inside_a_route_are_proposed_to_those_beside_them_only() {
+    let mut editor = Editor::new("utf-16");
+    let route = "  - id: way\n    route: inputs.message\n    cases:\n      - { id: inner, phrases: [x], set: 1 }\n  - id: late\n    set: \"{{ steps.‸way.output }}\"\n  - id: reply\n";
+    let (text, place) = Editor::at("hours.yaml", &with("  - id: reply\n", route), &editor);
+    editor.open("hours.yaml", &text);
+    editor.settle();
+    let answer = editor.ask("textDocument/completion", place);
+    let labels: Vec<&str> = answer.as_array().unwrap().iter().map(|item| item["label"].as_str().unwrap()).collect();
+    assert!(labels.contains(&"way") && labels.contains(&"plan"), "{labels:?}");
+    assert!(!labels.contains(&"inner") && !labels.contains(&"late"), "{labels:?}");
+}
+
+#[test]
 fn a_file_that_cannot_be_read_keeps_its_last_good_names() {
     let mut editor = Editor::new("utf-16");
     let broken = with("agent: writer", "agent: ‸").replace("outputs:\n", "outputs: [\n\"}{\n");
