@@ -220,7 +220,8 @@ impl<'f> Server<'f> {
 
     /// The findings of a file: those of its own check if it is open, and those of the files that bring it in.
     fn publish(&mut self, path: &Path) -> Option<Value> {
-        let (mut found, mut known): (Vec<Value>, HashSet<(u32, u32, &str, &str)>) = (vec![], HashSet::new());
+        let mut found: Vec<Value> = vec![];
+        let mut known: HashSet<(u32, u32, &str, &str)> = HashSet::new();
         for checked in self.checked.values() {
             let drawer = self.drawer(checked);
             for diagnostic in checked.diagnostics.iter().filter(|found| drawer.path(found.span) == path).take(MOST) {
