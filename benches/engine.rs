@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::hint::black_box;
 use std::sync::Arc;
 
-use flow::engine::{Input, Mocks, Moment, Options, Run};
+use flow::engine::{Input, Mocks, Moment, Options, Run, Unscripted};
 use flow::event::{RunStart, RunStatus};
 use flow::load::WrittenRules;
 use flow::model::{Filling, Limits, Outputs, Pipeline, Place, Program, Step, StepKind};
@@ -103,6 +103,7 @@ fn run(plan: &Arc<Plan>, steps: usize) {
         default_model: None,
         settings_model: None,
         user_policy: None,
+        unscripted: Unscripted::Live,
         replies: None,
         mocks: Mocks::default(),
         written: Box::new(WrittenRules),

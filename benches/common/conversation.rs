@@ -15,7 +15,7 @@ use flow::adapter::sqlite_cache::SqliteCache;
 use flow::adapter::sqlite_store::SqliteStore;
 use flow::adapter::stdout::Silent;
 use flow::driver::{Begin, Ports, drive};
-use flow::engine::{Mocks, Options, Run};
+use flow::engine::{Mocks, Options, Run, Unscripted};
 use flow::event::{Event, Marks, RunStart, RunStatus};
 use flow::journal::Journal;
 use flow::load::WrittenRules;
@@ -117,6 +117,7 @@ async fn by_flow(url: &str, is_durable: bool) -> Result<Vec<Duration>, String> {
         folder: Arc::new(DiskFolder),
         cache: Arc::new(SqliteCache::new("cache.db".into())),
         printer: Arc::new(Silent),
+        tape: None,
         clock,
     };
     let store = match is_durable {
@@ -138,6 +139,7 @@ async fn talk(number: usize, plan: &Arc<Plan>, ports: &Ports, store: Together) -
         default_model: None,
         settings_model: None,
         user_policy: None,
+        unscripted: Unscripted::Live,
         replies: None,
         mocks: Mocks::default(),
         written: Box::new(WrittenRules),

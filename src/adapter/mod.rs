@@ -2,6 +2,7 @@
 //!
 //! How to add an adapter: a file here that implements a trait of `port`, and its line in `cli`.
 
+pub mod cassette;
 pub mod clock;
 pub mod data;
 pub mod environment;

@@ -174,6 +174,12 @@ pub struct RunOptions {
     /// What is printed and written
     #[command(flatten)]
     pub printed: OutputOptions,
+    /// Keeps what models and web services are asked and answer in a new folder, secrets and personal data masked
+    #[arg(long, value_name = "DIR")]
+    pub record: Option<PathBuf>,
+    /// Answers from such a folder and asks nobody; a call that was not recorded so fails
+    #[arg(long, value_name = "DIR", conflicts_with = "record")]
+    pub replay: Option<PathBuf>,
     /// Ends the run after this time
     #[arg(long, value_name = "TIME")]
     pub deadline: Option<String>,
@@ -310,6 +316,15 @@ pub struct TestOptions {
     /// Writes goldens instead of comparing with them; refused where CI is set
     #[arg(long)]
     pub update: bool,
+    /// Asks models that have no scripted reply, and keeps their answers for the tests after; refused where CI is set
+    #[arg(long)]
+    pub record: bool,
+    /// Asks models that have no scripted reply, whatever was recorded, and keeps nothing
+    #[arg(long, conflicts_with = "record")]
+    pub live: bool,
+    /// Runs each test so often and fails those that do not come out the same each time, with counts
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000), conflicts_with = "record")]
+    pub repeat: u32,
     /// Only tests with this text in FILE/CASE/CHANNEL
     #[arg(long, value_name = "TEXT")]
     pub filter: Option<String>,

@@ -22,6 +22,7 @@ mod runs;
 mod schema;
 mod settings;
 mod stdout;
+mod tape;
 mod test;
 mod validate;
 mod world;

@@ -10,7 +10,9 @@ use serde_json::{Map, Value, json};
 use super::arguments::{OutputOptions, RunOptions, Shared};
 use super::progress::Progress;
 use super::settings::{self, Settled};
+use super::tape::{Taping, reads_clock, tell_misses};
 use super::{Exit, inputs, project, world};
+use crate::adapter::cassette::{Cassette, Head, NoCache};
 use crate::adapter::data::check_engines;
 use crate::adapter::environment;
 use crate::adapter::files::DiskFiles;
@@ -58,13 +60,14 @@ pub(super) fn told(result: Result<Exit, Refusal>) -> Exit {
 }
 
 fn try_run(options: &RunOptions, shared: &Shared) -> Result<Exit, Refusal> {
-    let surroundings = Surroundings::new(&options.file, &options.printed, shared)?;
+    let taping = Taping::new(options.record.as_deref(), options.replay.as_deref()).map_err(Refusal::usage)?;
+    let surroundings = Surroundings::new(&options.file, &options.printed, shared, taping)?;
     let pipeline = surroundings.pipeline.clone();
     let mut given = inputs::read(&pipeline, options.inputs_file.as_deref(), &options.inputs).map_err(Refusal::usage)?;
     inputs::ask(&pipeline, &mut given);
     let given = check_inputs(&pipeline, given).map_err(|problems| Refusal(Exit::Usage, problems))?;
     let channel = channel(&pipeline, options.channel.as_deref())?;
-    let now = options.now.as_deref().map(time).transpose()?;
+    let now = options.now.as_deref().or(surroundings.taping.now()).map(time).transpose()?;
     if let Some(end) = lacking(&surroundings.checked) {
         return finish(&options.printed, shared, &end, &[], true);
     }
@@ -118,7 +121,7 @@ fn try_resume(id: &str, printed: &OutputOptions, shared: &Shared) -> Result<Exit
     let Some((first, start)) = begun else {
         return Err(Refusal(Exit::Failed, vec![format!("run {found} does not say which file it runs")]));
     };
-    let surroundings = Surroundings::new(Path::new(&start.file), printed, shared)?;
+    let surroundings = Surroundings::new(Path::new(&start.file), printed, shared, Taping::None)?;
     let now = Moment { wall: surroundings.ports.clock.now(), ms: 0 };
     let last = events.last().unwrap_or(first);
     let away = (now.wall - last.time).num_milliseconds().max(0) as u64;
@@ -147,6 +150,8 @@ struct Surroundings<'a> {
     default_model: Option<Model>,
     settled: Settled,
     scripted: bool,
+    taping: Taping,
+    tape: Cassette,
     ports: Ports,
     progress: Progress,
     runtime: tokio::runtime::Runtime,
@@ -154,7 +159,7 @@ struct Surroundings<'a> {
 
 impl<'a> Surroundings<'a> {
     /// Checks the file and gets everything ready; nothing is started.
-    fn new(file: &Path, printed: &'a OutputOptions, shared: &'a Shared) -> Result<Surroundings<'a>, Refusal> {
+    fn new(file: &Path, printed: &'a OutputOptions, shared: &'a Shared, taping: Taping) -> Result<Surroundings<'a>, Refusal> {
         let events_on_stdout = printed.events.as_deref() == Some(Path::new("-"));
         if printed.json && events_on_stdout {
             return Err(Refusal::usage("--json and --events - both want standard output; leave one out"));
@@ -166,30 +171,54 @@ impl<'a> Surroundings<'a> {
             return Err(Refusal::usage(format!("{} is no pipeline: a pipeline has name and steps", file.display())));
         };
         let env = environment::variables(shared.env_file.as_deref()).map_err(Refusal::usage)?;
-        let default_model = world::default_model(&env).map_err(Refusal::usage)?;
+        let default_model = taping.default_model(world::default_model(&env).map_err(Refusal::usage)?);
         let settled = settings::read(&project, shared).map_err(|told| Refusal(Exit::Findings, vec![told]))?;
-        let scripted = is_scripted(&pipeline, default_model.is_some(), settled.model.as_ref());
+        let scripted = taping.is_replay() || is_scripted(&pipeline, default_model.is_some(), settled.model.as_ref());
         let printer: Arc<dyn Printer> = if printed.json || events_on_stdout { Arc::new(Silent) } else { Arc::new(Stdout::default()) };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|e| Refusal(Exit::Internal, vec![format!("flow cannot start: {e}")]))?;
         let of_variable = env.get("FLOW_MODEL_BASE_URL").and_then(|url| settings::host(url.reveal()));
         let private_hosts = settled.private_hosts.iter().cloned().chain(of_variable).collect();
-        let mut ports = world::ports(printer, &project, private_hosts);
+        let kept_secret = secrets(&pipeline, &env).into_values().chain(env.get("FLOW_API_KEY").cloned()).collect::<Vec<_>>();
+        let tape = Cassette::new(taping.mode(), kept_secret.iter().map(Secret::reveal));
+        let mut ports = Ports { tape: Some(Arc::new(tape.clone())), ..world::ports(printer, &project, private_hosts) };
+        if taping != Taping::None {
+            ports.cache = Arc::new(NoCache);
+        }
         let is_shown = !shared.quiet && !shared.no_progress;
         let progress = if is_shown { Progress::on(shared.verbose, ports.clock.clone()) } else { Progress::off() };
         if !events_on_stdout {
             ports.printer = progress.beside(ports.printer);
         }
-        Ok(Surroundings { printed, shared, project, checked, pipeline, env, default_model, settled, scripted, ports, progress, runtime })
+        Ok(Surroundings {
+            printed,
+            shared,
+            project,
+            checked,
+            pipeline,
+            env,
+            default_model,
+            settled,
+            scripted,
+            taping,
+            tape,
+            ports,
+            progress,
+            runtime,
+        })
     }
 
     fn know_prices(&self, limits: &Limits) -> Result<(), Refusal> {
+        if self.taping.is_replay() {
+            return Ok(());
+        }
         know_prices(&self.checked, self.default_model.as_ref(), self.settled.model.as_ref(), limits)
     }
 
-    /// Values of the declared secrets.
+    /// Values of the declared secrets. A replay needs none, so that one that is not set is stars.
     fn secrets(&self) -> BTreeMap<String, Secret> {
-        self.pipeline.secrets.keys().filter_map(|name| self.env.get(name).map(|value| (name.clone(), value.clone()))).collect()
+        let stars = self.pipeline.secrets.keys().filter(|_| self.taping.is_replay()).map(|name| (name.clone(), Secret::new("***")));
+        stars.chain(secrets(&self.pipeline, &self.env)).collect()
     }
 
     fn options(&self, limits: Limits) -> Options {
@@ -199,6 +228,7 @@ impl<'a> Surroundings<'a> {
             default_model: self.default_model.clone(),
             settings_model: self.settled.model.clone(),
             user_policy: self.settled.policy.clone(),
+            unscripted: self.taping.unscripted(),
             replies: None,
             mocks: Mocks::default(),
             written: Box::new(WrittenRules),
@@ -206,11 +236,24 @@ impl<'a> Surroundings<'a> {
         }
     }
 
+    /// What a cassette of this run says of it.
+    fn head(&self, events: &[Event]) -> Head {
+        let start = events.first().and_then(|event| match &event.happening {
+            Happening::RunStarted(start) => Some(start.now.to_rfc3339_opts(chrono::SecondsFormat::AutoSi, true)),
+            _ => None,
+        });
+        let now = start.filter(|_| reads_clock(&self.checked.loaded.sources));
+        Head::new(&self.pipeline.name.value, now, self.default_model.is_some())
+    }
+
     /// Runs to the end, or until a person must decide. `before` are the events so far.
     fn carry_on(self, mut run: Run, begin: Begin, before: Vec<Event>, store: SqliteStore, _lock: RunLock) -> Result<Exit, Refusal> {
         let shared = self.shared;
-        if self.scripted && !shared.quiet {
-            eprintln!("models are scripted: replies come from a file, no model is asked");
+        match &self.taping {
+            _ if shared.quiet => {}
+            Taping::Replay(folder, _) => eprintln!("replay: answers come from {}, nobody is asked", folder.display()),
+            _ if self.scripted => eprintln!("models are scripted: replies come from a file, no model is asked"),
+            _ => {}
         }
         let steps = [&self.pipeline.steps, &self.pipeline.on_failure, &self.pipeline.finally];
         let sends = steps.into_iter().flatten().any(|step| sends_to_stdout(&step.kind));
@@ -233,10 +276,18 @@ impl<'a> Surroundings<'a> {
             signals.abort();
             ended
         });
+        let head = self.head(&seen);
         drop(self.progress);
         self.runtime.shutdown_timeout(std::time::Duration::from_millis(100));
+        self.taping.finish(&self.tape, &head, shared.quiet).map_err(|line| Refusal(Exit::Failed, vec![line]))?;
         match ended.map_err(|e| Refusal(Exit::Failed, vec![e.to_string()]))? {
-            Some(end) => finish(self.printed, shared, &end, &seen, sends),
+            Some(end) => {
+                let exit = finish(self.printed, shared, &end, &seen, sends)?;
+                let misses = self.tape.misses();
+                tell_misses(&misses, end.failure.as_ref().map(|failure| failure.failure.message.as_str()));
+                // A step may get over a missing recording; whoever replays must not.
+                Ok(if misses.is_empty() { exit } else { Exit::Failed })
+            }
             None => {
                 for step in run.state().undecided() {
                     eprintln!("\"{step}\" was started before and may have acted; it is marked once, so a person decides:");
@@ -284,6 +335,11 @@ pub(super) fn know_prices(
         Some(name) => Err(Refusal::usage(format!("a bound on money cannot be held: model {name} has no price"))),
         None => Ok(()),
     }
+}
+
+/// Values of the declared secrets that are set.
+fn secrets(pipeline: &Pipeline, env: &BTreeMap<String, Secret>) -> BTreeMap<String, Secret> {
+    pipeline.secrets.keys().filter_map(|name| env.get(name).map(|value| (name.clone(), value.clone()))).collect()
 }
 
 /// The end of a run that does not start, since this machine lacks something for it.
@@ -358,14 +414,14 @@ fn sends_to_stdout(kind: &StepKind) -> bool {
 }
 
 fn is_unpriced(model: &Model) -> bool {
-    model.price.is_none() && !matches!(model.provider, Provider::Scripted(_))
+    model.price.is_none() && !matches!(model.provider, Provider::Scripted(_) | Provider::Replay(_))
 }
 
 /// Whether any model that may be asked is scripted.
 fn is_scripted(pipeline: &Pipeline, default_replaced: bool, of_settings: Option<&Model>) -> bool {
     let own = pipeline.models.iter().filter(|(name, _)| !(default_replaced && *name == "default")).map(|(_, model)| model);
     let of_settings = of_settings.filter(|_| !default_replaced && !pipeline.models.contains_key("default"));
-    own.chain(of_settings).any(|model| matches!(model.provider, Provider::Scripted(_)))
+    own.chain(of_settings).any(|model| matches!(model.provider, Provider::Scripted(_) | Provider::Replay(_)))
 }
 
 /// Ctrl-C and SIGTERM: the first ends the run, the second ends the program at once.

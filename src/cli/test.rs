@@ -11,7 +11,7 @@ use crate::adapter::files::DiskFiles;
 use crate::adapter::stdout::Silent;
 use crate::check::check_file;
 use crate::diagnostic::Diagnostic;
-use crate::golden::{self, Broken, Report, Suite, report};
+use crate::golden::{self, Broken, Live, Report, Suite, report};
 use crate::report::Findings;
 
 /// Runs tests.
@@ -29,6 +29,13 @@ fn try_run(options: &TestOptions, shared: &Shared) -> Result<Exit, (Exit, String
     if options.update && environment::is_set("CI") {
         return Err((Exit::Usage, "--update is refused where CI is set: goldens are written and looked at by a person".into()));
     }
+    if options.update && options.repeat > 1 {
+        return Err((Exit::Usage, "--update writes what one run gave; leave --repeat out".into()));
+    }
+    if options.record && environment::is_set("CI") {
+        return Err((Exit::Usage, "--record is refused where CI is set: recordings are made and looked at by a person".into()));
+    }
+    let live = if options.record || options.live { Some(live(options, shared).map_err(|line| (Exit::Usage, line))?) } else { None };
     let mut suites = vec![];
     let mut broken = vec![];
     for path in files(options, shared)? {
@@ -45,6 +52,8 @@ fn try_run(options: &TestOptions, shared: &Shared) -> Result<Exit, (Exit, String
         update: options.update,
         exit_of: |status| Exit::of(status, false).number(),
         ports: world::ports(Arc::new(Silent), Path::new("."), vec![]),
+        live,
+        repeat: options.repeat as usize,
     };
     let found = Report { broken, ..golden::run(&suites, &how) };
     // A reader that has seen enough ends the printing, not the tests.
@@ -63,6 +72,13 @@ fn try_run(options: &TestOptions, shared: &Shared) -> Result<Exit, (Exit, String
         return Err((Exit::NothingRan, why));
     }
     Ok(Exit::Ok)
+}
+
+/// What it takes to ask models.
+fn live(options: &TestOptions, shared: &Shared) -> Result<Live, String> {
+    let env = environment::variables(shared.env_file.as_deref())?;
+    let default_model = world::default_model(&env)?;
+    Ok(Live { env, default_model, keeps: options.record })
 }
 
 /// The files with tests: of the paths that are named, else of the project.

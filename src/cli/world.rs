@@ -14,7 +14,6 @@ use crate::adapter::sqlite_cache::SqliteCache;
 use crate::driver::Ports;
 use crate::model::{Limits, Model, Provider, Text};
 use crate::port::{Clock, Printer, Secret};
-use crate::source::Span;
 
 /// Everything outside, for real. `private_hosts`: hosts in private networks that the user named.
 pub(super) fn ports(printer: Arc<dyn Printer>, project: &Path, private_hosts: Vec<String>) -> Ports {
@@ -31,6 +30,7 @@ pub(super) fn ports(printer: Arc<dyn Printer>, project: &Path, private_hosts: Ve
         cache: Arc::new(SqliteCache::new(project.join(".flow").join("cache.db"))),
         printer,
         clock,
+        tape: None,
     }
 }
 
@@ -52,18 +52,10 @@ pub(super) fn default_model(env: &BTreeMap<String, Secret>) -> Result<Option<Mod
         other => return Err(format!("FLOW_MODEL_PROVIDER is \"{other}\"; write openai, anthropic or ollama")),
     };
     Ok(Some(Model {
-        span: Span::default(),
-        provider,
         model: Some(Text::plain(get("FLOW_MODEL").unwrap_or("default"))),
         base_url: get("FLOW_MODEL_BASE_URL").map(Text::plain),
         api_key: get("FLOW_API_KEY").map(Text::plain),
-        temperature: None,
-        max_output_tokens: None,
-        seed: None,
-        timeout: None,
-        retry: None,
-        fallback: vec![],
-        price: None,
+        ..Model::new(provider)
     }))
 }
 

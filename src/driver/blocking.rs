@@ -1,10 +1,13 @@
 //! Calls carried out one at a time, each to its end: for runs in virtual time.
 
+use std::sync::Arc;
+
 use serde_json::{Map, Value};
 
 use super::{Answer, FoundPerson, Ports, carry_out, find_person};
 use crate::engine::Request;
 use crate::model::Pipeline;
+use crate::port::Tape;
 
 /// A thread's own way to the ports.
 pub struct Blocking {
@@ -22,9 +25,10 @@ impl Blocking {
         Ok(Blocking { runtime, ports })
     }
 
-    /// Carries one request out.
-    pub fn carry_out(&self, request: Request) -> Answer {
-        self.runtime.block_on(carry_out(request, &self.ports))
+    /// Carries one request out, the call of that number; past this tape, if there is one.
+    pub fn carry_out(&self, call: u64, request: Request, tape: Option<&Arc<dyn Tape>>) -> Answer {
+        let ports = Ports { tape: tape.cloned(), ..self.ports.clone() };
+        self.runtime.block_on(carry_out(call, request, &ports))
     }
 
     /// As [`find_person`].

@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::Answer;
 use crate::engine::{Reply, Request};
 use crate::event::{Failure, FailureKind};
-use crate::port::{Cache, Clock, Folder, HttpClient, MailSender, ModelClient, Printer, Reader, SqlDatabase};
+use crate::port::{Cache, Clock, Folder, HttpClient, MailSender, ModelClient, Printer, Reader, SqlDatabase, Tape};
 
 /// The world of a run.
 #[derive(Clone)]
@@ -33,19 +33,24 @@ pub struct Ports {
     pub cache: Arc<dyn Cache>,
     /// Standard output.
     pub printer: Arc<dyn Printer>,
+    /// Keeps or answers the traffic of one run; `None`: everything goes straight out.
+    pub tape: Option<Arc<dyn Tape>>,
 }
 
-/// Carries one request out. A panic of a port is a failure of that call alone.
-pub fn carry_out(request: Request, ports: &Ports) -> impl Future<Output = Answer> + use<> {
+/// Carries one request out, the call of that number. A panic of a port is a failure of that call alone.
+pub fn carry_out(call: u64, request: Request, ports: &Ports) -> impl Future<Output = Answer> + use<> {
     let ports = ports.clone();
-    AssertUnwindSafe(async move { ask(request, &ports).await }).catch_unwind().map(|answer| {
+    AssertUnwindSafe(async move { ask(call, request, &ports).await }).catch_unwind().map(|answer| {
         answer.unwrap_or_else(|_| Err(Failure::new(FailureKind::Internal, "this call hit a fault of flow itself; please report it")))
     })
 }
 
-async fn ask(request: Request, ports: &Ports) -> Answer {
+async fn ask(call: u64, request: Request, ports: &Ports) -> Answer {
     match request {
-        Request::Model(request) => ports.models.call(request).await.map(Reply::Model),
+        Request::Model(request) => match &ports.tape {
+            Some(tape) => tape.model(call, request, &ports.models).await.map(Reply::Model),
+            None => ports.models.call(request).await.map(Reply::Model),
+        },
         Request::Scripted(reply) => reply.map(Reply::Model),
         Request::Recall { key, now } => ports.cache.recall(key, now).await.map(|kept| Reply::Value(kept.unwrap_or_default())),
         Request::Query(request) => ports.database.query(request).await.map(Reply::Rows),
@@ -56,8 +61,14 @@ async fn ask(request: Request, ports: &Ports) -> Answer {
             }
             Ok(Reply::Files(files))
         }
-        Request::Http(request) => ports.http.send(request).await.map(Reply::Http),
-        Request::Mail(mail) => ports.mail.send(mail).await.map(Reply::Sent),
+        Request::Http(request) => match &ports.tape {
+            Some(tape) => tape.http(call, request, &ports.http).await.map(Reply::Http),
+            None => ports.http.send(request).await.map(Reply::Http),
+        },
+        Request::Mail(mail) => match &ports.tape {
+            Some(tape) => tape.mail(call, mail, &ports.mail).await.map(Reply::Sent),
+            None => ports.mail.send(mail).await.map(Reply::Sent),
+        },
         Request::Print(parts) => {
             let printed = ports.printer.print(&parts);
             printed.map(|()| Reply::Sent(String::new())).map_err(|message| Failure::new(FailureKind::Unavailable, message))

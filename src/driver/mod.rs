@@ -84,7 +84,12 @@ pub async fn drive(
         let end = run.state().finished.clone();
         let over = end.is_some() || run.is_paused();
         let has_waited = dirty_since.is_some_and(|since| ports.clock.elapsed().saturating_sub(since) >= UNWRITTEN);
-        take_events(run, journal, acts || over || has_waited, watch)?;
+        take_events(run, journal, acts || over || has_waited, &mut |event| {
+            if let Some(tape) = &ports.tape {
+                tape.watch(event);
+            }
+            watch(event);
+        })?;
         dirty_since = journal.is_dirty().then(|| dirty_since.filter(|_| !has_waited).unwrap_or_else(|| ports.clock.elapsed()));
         if over {
             for handle in handles.values() {
@@ -102,7 +107,7 @@ pub async fn drive(
                 Command::Call { call, request } => {
                     let (handle, registration) = AbortHandle::new_pair();
                     handles.insert(call, handle);
-                    let work = carry_out(*request, ports);
+                    let work = carry_out(call, *request, ports);
                     calls.push(Abortable::new(async move { (call, work.await) }, registration));
                 }
                 Command::Keep { .. } => {}

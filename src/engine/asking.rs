@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::Run;
 use super::budget::{Over, worst_case};
 use super::command::{Command, Request};
 use super::scripting::replies_of;
 use super::shape;
 use super::state::{NodeRef, Work};
 use super::tooling::Offered;
+use super::{Run, Unscripted};
 use crate::event::{Answer, AskedCall, Failure, FailureKind, Happening, Note, Purpose, Usage};
 use crate::model::{Agent, AgentStep, Limits, MODEL_TIMEOUT, MOST_REPAIRS, Model, Provider, Retry, Shape, StepKind};
 use crate::port::{Message, ModelReply, ModelRequest, Role, ToolCall, WireFormat};
@@ -292,12 +292,14 @@ impl Run {
             }
         };
         let of_test = self.options.replies.clone();
+        let is_recorded = matches!(chain.get(fallback).map(|(_, m)| &m.provider), Some(Provider::Replay(_)));
+        let or_nobody = of_test.clone().filter(|_| self.options.unscripted == Unscripted::Nobody && !is_recorded);
         let of_model = || match chain.get(fallback).map(|(_, m)| &m.provider) {
             Some(Provider::Scripted(replies)) => Some(replies.clone()),
             _ => None,
         };
         let path = &self.state.node(at).path;
-        let scripted = of_test.clone().filter(|replies| replies_of(replies, path).is_some()).or_else(of_model).or(of_test);
+        let scripted = of_test.filter(|replies| replies_of(replies, path).is_some()).or_else(of_model).or(or_nobody);
         let (name, model) = match (chain.get(fallback), &scripted) {
             (Some((name, model)), _) => (name.clone(), Some(model.clone())),
             (None, Some(_)) => (brief.model.clone().unwrap_or_else(|| "default".into()), None),
@@ -376,12 +378,20 @@ impl Run {
         let model = model.ok_or_else(|| Failure::new(FailureKind::Internal, "no model"))?;
         let secrets = self.secret_names();
         let text = |text: &Option<crate::model::Text>| text.as_ref().map(|t| self.fill_text_with(at, t, &secrets)).transpose();
+        let folder = match (&self.options.unscripted, &model.provider) {
+            (_, Provider::Replay(folder)) | (Unscripted::Recorded(folder), _) => Some(folder.display().to_string()),
+            _ => None,
+        };
         let (format, base_url) = match model.provider {
+            _ if folder.is_some() => (WireFormat::Recorded, ""),
             Provider::Anthropic => (WireFormat::AnthropicMessages, "https://api.anthropic.com"),
             Provider::Ollama => (WireFormat::OpenAiChat, "http://127.0.0.1:11434/v1"),
             _ => (WireFormat::OpenAiChat, "https://api.openai.com/v1"),
         };
-        let base_url = text(&model.base_url)?.unwrap_or_else(|| base_url.to_string());
+        let (base_url, api_key) = match folder {
+            Some(folder) => (folder, None),
+            None => (text(&model.base_url)?.unwrap_or_else(|| base_url.to_string()), text(&model.api_key)?),
+        };
         let role = |role: &str| match role {
             "system" => Role::System,
             "assistant" => Role::Assistant,
@@ -401,7 +411,7 @@ impl Run {
             wire: format,
             base_url: base_url.trim_end_matches('/').to_string(),
             model: text(&model.model)?.unwrap_or_default(),
-            api_key: text(&model.api_key)?.filter(|k| !k.is_empty()).map(crate::port::Secret::new),
+            api_key: api_key.filter(|k| !k.is_empty()).map(crate::port::Secret::new),
             messages: messages.iter().map(message).collect(),
             schema: brief.schema.clone(),
             tools: brief.tools.iter().map(|tool| tool.description.clone()).collect(),

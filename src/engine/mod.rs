@@ -56,5 +56,5 @@ pub use command::{Command, Input, Reply, Request};
 pub use inputs::{PersonFrom, check_inputs, marks, person, person_fields};
 pub use judging::readable;
 pub use preview::{Given, known_names};
-pub use run::{CannotResume, Mocks, Moment, Noted, Options, Run};
+pub use run::{CannotResume, Mocks, Moment, Noted, Options, Run, Unscripted};
 pub use state::State;

@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
@@ -35,6 +36,8 @@ pub struct Options {
     pub settings_model: Option<crate::model::Model>,
     /// What the user allows at most, whatever files say.
     pub user_policy: Option<crate::model::Policy>,
+    /// Who answers for models that have no scripted reply.
+    pub unscripted: Unscripted,
     /// Scripted replies that stand in for every model: of a test.
     pub replies: Option<Arc<Replies>>,
     /// Outputs of steps and tools that are not run: of a test.
@@ -43,6 +46,18 @@ pub struct Options {
     pub written: Box<dyn WrittenCheck>,
     /// The smallest of flags and settings; the file's own `limits` count too.
     pub limits: crate::model::Limits,
+}
+
+/// Who answers for a model that has no scripted reply.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Unscripted {
+    /// Its endpoint.
+    #[default]
+    Live,
+    /// The recordings in this folder, whatever the model is; an endpoint is never asked.
+    Recorded(PathBuf),
+    /// Nobody: the reply is missing.
+    Nobody,
 }
 
 /// Outputs of steps and tools that are not run, by path or `server.tool`.

@@ -116,7 +116,8 @@ fn files(path: &Path) -> Vec<PathBuf> {
     }
 }
 
-fn entries(folder: &Path) -> Vec<PathBuf> {
+/// What a folder holds, sorted, without names that begin with a dot; nothing if there is no folder.
+pub fn entries(folder: &Path) -> Vec<PathBuf> {
     let Ok(entries) = std::fs::read_dir(folder) else { return vec![] };
     let visible = |entry: &std::fs::DirEntry| !entry.file_name().to_string_lossy().starts_with('.');
     let mut paths: Vec<PathBuf> = entries.flatten().filter(visible).map(|entry| entry.path()).collect();

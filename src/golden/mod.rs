@@ -6,6 +6,8 @@
 //! | `suite` | a checked test file, and its trials: one a case and channel |
 //! | `play` | runs one trial: the engine, a clock of its own, nothing goes outside |
 //! | `expect`, `leftover` | what the author expects; replies and mocks nobody asked for |
+//! | `facts` | what plays of one trial came to, and what changed between them |
+//! | `taping` | recordings of cases |
 //! | `file`, `diff` | golden files; how two texts differ |
 //! | `run` | all trials, on several threads |
 //! | `report` | drawing: for people, JSON, JUnit |
@@ -15,14 +17,18 @@
 mod diff;
 mod discover;
 mod expect;
+mod facts;
 mod file;
 mod leftover;
 mod play;
 pub mod report;
 mod run;
 mod suite;
+mod taping;
 
 pub use diff::Diff;
 pub use discover::discover;
+pub use facts::Tally;
 pub use run::{Broken, Complaint, Golden, Options, Outcome, Report, run};
 pub use suite::Suite;
+pub use taping::Live;

@@ -1,20 +1,23 @@
 //! Runs one trial in virtual time. Tables and files are really read; nothing else goes outside.
 
 use std::collections::{BTreeSet, VecDeque};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::{Map, Value};
 
 use super::file::Sent;
+use super::run::Complaint;
 use super::suite::{Suite, Trial};
+use super::taping::{Live, Taping};
 use crate::driver::{Answer, Blocking, FoundPerson};
 use crate::engine::{Command, Input, Mocks, Moment, Noted, Options, PersonFrom, Reply, Request, Run, check_inputs, person};
 use crate::event::{Event, Failure, FailureKind, Happening, RunEnd, RunStart};
 use crate::journal::{Record, record};
 use crate::load::WrittenRules;
 use crate::model::{Field, FieldKind, Limits, Mock, Pipeline, Replies, TestCase};
+use crate::port::{Tape, WireFormat};
 
 /// The time of a test that has no `now`: a Monday morning.
 const NOW: &str = "2026-01-05T09:00:00Z";
@@ -32,6 +35,10 @@ pub(super) struct Played {
     pub(super) record: Option<Record>,
     pub(super) is_refined: bool,
     pub(super) noted: Noted,
+    /// Where its calls were recorded.
+    pub(super) recorded: Option<PathBuf>,
+    /// What is wrong with its recordings.
+    pub(super) untaped: Vec<Complaint>,
 }
 
 /// How it ended.
@@ -53,12 +60,22 @@ impl Played {
             record: None,
             is_refined: false,
             noted: Noted::default(),
+            recorded: None,
+            untaped: vec![],
+        }
+    }
+
+    /// The sentence of the run's failure; empty: it has none.
+    fn failure(ending: &Ending) -> &str {
+        match ending {
+            Ending::Over(end) => end.failure.as_ref().map_or("", |failure| &failure.failure.message),
+            Ending::NotStarted(..) | Ending::Endless(_) => "",
         }
     }
 }
 
-/// Runs a trial to its end.
-pub(super) fn play(suite: &Suite, trial: &Trial, world: &Blocking) -> Played {
+/// Runs a trial to its end. `number` counts its plays: from the second on, waits and the order in which answers come are others.
+pub(super) fn play(suite: &Suite, trial: &Trial, world: &Blocking, live: Option<&Live>, number: u64) -> Played {
     let pipeline = suite.pipeline();
     let case = &suite.test.cases[trial.case];
     if trial.channel.is_some() && suite.channel(trial.channel.as_deref()).is_none() {
@@ -79,8 +96,11 @@ pub(super) fn play(suite: &Suite, trial: &Trial, world: &Blocking) -> Played {
     let inputs = Arc::new(Value::Object(inputs));
     let now = case.now.as_ref().map_or(NOW, |now| now.as_str());
     let now = DateTime::parse_from_rfc3339(now).map(|now| now.with_timezone(&Utc)).unwrap_or_default();
-    let run = Run::new("r_test", suite.plan.clone(), options(case), Moment { wall: now, ms: 0 });
-    let mut stage = Stage { run, now, ms: 0, events: vec![], out: VecDeque::new(), sent: vec![] };
+    let taping = Taping::of(suite, trial, live);
+    let run = Run::new("r_test", suite.plan.clone(), options(suite, case, &taping), Moment { wall: now, ms: 0 });
+    let tape = taping.port();
+    let mut stage =
+        Stage { run, now, ms: 0, events: vec![], out: VecDeque::new(), sent: vec![], tape, goes_live: taping.goes_live(), order: number };
     stage.take(Input::Start(Box::new(RunStart {
         pipeline: pipeline.name.value.clone(),
         hash: pipeline.hash.clone(),
@@ -91,7 +111,7 @@ pub(super) fn play(suite: &Suite, trial: &Trial, world: &Blocking) -> Played {
         failure: found.failure,
         now,
         scripted: true,
-        seed: 1,
+        seed: number + 1,
         deadline_ms: None,
         files: Default::default(),
         max_cost_usd: None,
@@ -100,6 +120,7 @@ pub(super) fn play(suite: &Suite, trial: &Trial, world: &Blocking) -> Played {
     let ending = stage.play(world);
     let mut noted = stage.run.noted();
     noted.mocks_used.extend(mocks_used);
+    let (recorded, untaped) = taping.finish(suite, Played::failure(&ending));
     let is_refined = stage.events.iter().any(|event| matches!(event.happening, Happening::RefinementStarted { .. }));
     Played {
         ending,
@@ -109,6 +130,8 @@ pub(super) fn play(suite: &Suite, trial: &Trial, world: &Blocking) -> Played {
         record: record(&stage.events),
         is_refined,
         noted,
+        recorded,
+        untaped,
     }
 }
 
@@ -134,13 +157,14 @@ fn find_person(
     (found, BTreeSet::from([MOCK.to_string()]))
 }
 
-fn options(case: &TestCase) -> Options {
+fn options(suite: &Suite, case: &TestCase, taping: &Taping) -> Options {
     Options {
-        secrets: Default::default(),
-        env: Default::default(),
-        default_model: None,
         settings_model: None,
         user_policy: None,
+        secrets: taping.secrets(suite),
+        env: taping.env(),
+        default_model: taping.default_model(),
+        unscripted: taping.unscripted(),
         replies: Some(Arc::new(Replies { by_step: case.replies.iter().map(|(step, set)| (step.clone(), set.clone())).collect() })),
         mocks: Mocks { by_name: case.mocks.iter().map(|(name, mock)| (name.clone(), mock.value.clone())).collect(), refuses_effects: true },
         written: Box::new(WrittenRules),
@@ -178,6 +202,11 @@ struct Stage {
     /// Calls that are out, oldest first.
     out: VecDeque<(u64, Request)>,
     sent: Vec<Sent>,
+    tape: Arc<dyn Tape>,
+    /// Models may be asked over the network.
+    goes_live: bool,
+    /// Which of the calls that are out is answered next: 0 the oldest, else by a row of numbers that begins here.
+    order: u64,
 }
 
 impl Stage {
@@ -186,7 +215,7 @@ impl Stage {
             if let Some(end) = self.run.state().finished.clone() {
                 return Ending::Over(Box::new(end));
             }
-            if let Some((call, request)) = self.out.pop_front() {
+            if let Some((call, request)) = self.next_out() {
                 let result = self.answer(call, request, world);
                 self.take(Input::Reply { call, result });
             } else if let Some(at) = self.run.next_timeout() {
@@ -199,10 +228,21 @@ impl Stage {
         Ending::Endless(format!("the run does not end: {MOST_TURNS} answers and timers were not enough"))
     }
 
+    fn next_out(&mut self) -> Option<(u64, Request)> {
+        if self.order > 0 {
+            // Knuth's MMIX numbers: enough to shuffle, and the same each time.
+            self.order = self.order.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407) | 1;
+            let place = (self.order >> 33) as usize % self.out.len().max(1);
+            return self.out.remove(place);
+        }
+        self.out.pop_front()
+    }
+
     fn take(&mut self, input: Input) {
         let wall = TimeDelta::try_milliseconds(self.ms as i64).and_then(|ms| self.now.checked_add_signed(ms)).unwrap_or(self.now);
         self.run.handle(input, Moment { wall, ms: self.ms });
         while let Some(event) = self.run.next_event() {
+            self.tape.watch(&event);
             self.events.push(event);
         }
         while let Some(command) = self.run.next_command() {
@@ -222,7 +262,10 @@ impl Stage {
                 Ok(Reply::Sent(String::new()))
             }
             Request::Scripted(_) | Request::Query(_) | Request::Read(_) | Request::List { .. } | Request::Open { .. } => {
-                world.carry_out(request)
+                world.carry_out(call, request, None)
+            }
+            Request::Model(request) if self.goes_live || request.wire == WireFormat::Recorded => {
+                world.carry_out(call, Request::Model(request), Some(&self.tape))
             }
             // The engine lets none of these out; a new way outside would end here.
             Request::Model(_) | Request::Recall { .. } | Request::Http(_) | Request::Mail(_) | Request::Write { .. } => {

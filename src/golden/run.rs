@@ -7,9 +7,11 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::diff::Diff;
+use super::facts::{Facts, Tally, together};
 use super::file;
 use super::play::{Ending, Played, play};
 use super::suite::{Suite, Trial};
+use super::taping::{self, Live};
 use super::{expect, leftover};
 use crate::driver::{Blocking, Ports};
 use crate::event::RunStatus;
@@ -27,8 +29,12 @@ pub struct Options<'a> {
     pub update: bool,
     /// The exit code of a status.
     pub exit_of: fn(RunStatus) -> u8,
-    /// Tables and files.
+    /// Tables and files, and models that are asked live.
     pub ports: Ports,
+    /// How often each trial is played; 0 counts as 1.
+    pub repeat: usize,
+    /// Asks models that have no scripted reply.
+    pub live: Option<Live>,
 }
 
 /// What is wrong with a trial.
@@ -61,7 +67,7 @@ pub enum Golden {
 }
 
 /// What became of a trial.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Outcome {
     /// The test file.
     pub file: String,
@@ -77,6 +83,10 @@ pub struct Outcome {
     pub complaints: Vec<Complaint>,
     /// Its golden; `None`: it has none.
     pub golden: Option<Golden>,
+    /// Where its calls were recorded.
+    pub recorded: Option<PathBuf>,
+    /// What its plays came to.
+    pub tally: Tally,
 }
 
 /// A file that could not be run because of its mistakes.
@@ -91,11 +101,11 @@ pub struct Broken {
 }
 
 /// What all trials gave.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Report {
     /// In the order of files, cases and channels.
     pub outcomes: Vec<Outcome>,
-    /// Goldens that belong to no case.
+    /// Goldens and recordings that belong to no case.
     pub orphans: Vec<PathBuf>,
     /// Files with mistakes.
     pub broken: Vec<Broken>,
@@ -132,13 +142,15 @@ pub fn run(suites: &[Suite], options: &Options) -> Report {
         for (first, complaint) in leftover::of_suite(suite, &trials) {
             if let Some(tried) = &mut results[places[first]] {
                 tried.complaints.push(complaint);
+                tried.tally.passed = 0;
             }
         }
     }
     let owned: BTreeSet<PathBuf> = all.iter().zip(&results).flat_map(|(trial, tried)| owned(&suites[trial.suite], trial, tried)).collect();
     let tests: Vec<&std::path::Path> = suites.iter().map(|suite| suite.path.as_path()).collect();
     let outcomes = all.iter().zip(results).filter_map(|(trial, tried)| Some(outcome(&suites[trial.suite], trial, tried?))).collect();
-    Report { outcomes, orphans: file::orphans(&tests, &owned), broken: vec![] }
+    let orphans = file::orphans(&tests, &owned).into_iter().chain(taping::orphans(suites, &all)).collect();
+    Report { outcomes, orphans, broken: vec![] }
 }
 
 /// A trial that was run.
@@ -147,6 +159,7 @@ struct Tried {
     ended_well: bool,
     complaints: Vec<Complaint>,
     golden: Option<Golden>,
+    tally: Tally,
 }
 
 fn on_threads(suites: &[Suite], trials: &[&Trial], options: &Options) -> Vec<Tried> {
@@ -166,6 +179,8 @@ fn on_threads(suites: &[Suite], trials: &[&Trial], options: &Options) -> Vec<Tri
         }
     };
     let threads = std::thread::available_parallelism().map_or(2, |n| n.get().max(2)).min(MOST_THREADS).min(trials.len());
+    // Connections belong to the thread that opened them.
+    let threads = if options.live.is_some() { 0 } else { threads };
     std::thread::scope(|scope| {
         for _ in 0..threads {
             // With fewer threads than wished for the others do the work; with none, this one does.
@@ -178,7 +193,13 @@ fn on_threads(suites: &[Suite], trials: &[&Trial], options: &Options) -> Vec<Tri
 }
 
 fn fault(message: String) -> Tried {
-    Tried { played: None, ended_well: false, complaints: vec![Complaint::new(message)], golden: None }
+    Tried {
+        played: None,
+        ended_well: false,
+        complaints: vec![Complaint::new(message)],
+        golden: None,
+        tally: Tally { plays: 1, ..Tally::default() },
+    }
 }
 
 /// One trial; a fault of `flow` in it fails it alone.
@@ -187,17 +208,32 @@ fn guarded(suite: &Suite, trial: &Trial, world: &Blocking, options: &Options) ->
         .unwrap_or_else(|_| fault("flow met a fault of its own; please report it with the lines above".into()))
 }
 
+/// All plays of a trial.
 fn try_one(suite: &Suite, trial: &Trial, world: &Blocking, options: &Options) -> Tried {
+    let mut plays = vec![];
+    let mut first = None;
+    for number in 0..options.repeat.max(1) as u64 {
+        let mut tried = play_one(suite, trial, world, options, number);
+        plays.push((tried.played.as_ref().map(Facts::of), std::mem::take(&mut tried.complaints)));
+        first.get_or_insert(tried);
+    }
+    let (tally, complaints) = together(plays);
+    let first = first.unwrap_or_else(|| fault("the test was not run".into()));
+    Tried { complaints, tally, ..first }
+}
+
+fn play_one(suite: &Suite, trial: &Trial, world: &Blocking, options: &Options, number: u64) -> Tried {
     let case = &suite.test.cases[trial.case];
-    let played = play(suite, trial, world);
+    let mut played = play(suite, trial, world, options.live.as_ref(), number);
     let mut complaints = expect::compare(suite, trial, &played, options.exit_of);
+    complaints.append(&mut played.untaped);
     complaints.extend(leftover::unasked(suite, trial, &played));
     let ended_well = expect::ended_as_expected(&case.expect.clone().unwrap_or_default(), &played.ending);
     if ended_well {
         complaints.extend(leftover::of_trial(suite, trial, &played));
     }
     let golden = if case.golden { golden(suite, trial, &played, options.update, &mut complaints) } else { None };
-    Tried { played: Some(played), ended_well, complaints, golden }
+    Tried { played: Some(played), ended_well, complaints, golden, tally: Tally::default() }
 }
 
 /// Where the golden of a trial stands.
@@ -266,5 +302,7 @@ fn outcome(suite: &Suite, trial: &Trial, tried: Tried) -> Outcome {
         name: trial.name.clone(),
         complaints: tried.complaints,
         golden: tried.golden,
+        tally: tried.tally,
+        recorded: tried.played.and_then(|played| played.recorded),
     }
 }

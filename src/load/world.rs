@@ -288,6 +288,15 @@ impl World for Loader<'_> {
         if self.files.exists(&path) { Ok(path) } else { Err(Unreadable::Missing(self.neighbours(from, &path))) }
     }
 
+    fn existing_folder(&self, from: FileId, path: &str) -> Result<PathBuf, Unreadable> {
+        let path = self.path(from, path)?;
+        match self.files.real_path(&path) {
+            Some(_) if self.files.exists(&path) => Err(Unreadable::Because("it is a file, not a folder".to_owned())),
+            Some(_) => Ok(path),
+            None => Err(Unreadable::Missing(vec![])),
+        }
+    }
+
     fn import(&mut self, from: Span, path: &str) -> Result<Arc<Definitions>, Unreadable> {
         let path = self.path(from.file, path)?;
         let file = self.bring_kind(from.file, &path, FileKind::Definitions)?;

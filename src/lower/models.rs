@@ -1,5 +1,6 @@
 //! `models`, and `retry` in them and in steps.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,20 +14,7 @@ use crate::syntax::Node;
 
 /// One model; one that cannot be read or is not yet available has the provider `Broken`.
 pub fn model(lower: &Lower, owner: &str, span: Span, node: &Node) -> Model {
-    let mut model = Model {
-        span,
-        provider: Provider::Broken,
-        model: None,
-        base_url: None,
-        api_key: None,
-        temperature: None,
-        max_output_tokens: None,
-        seed: None,
-        timeout: None,
-        retry: None,
-        fallback: vec![],
-        price: None,
-    };
+    let mut model = Model { span, ..Model::new(Provider::Broken) };
     let written = node.as_map().and_then(|map| map.get("provider")).and_then(Node::as_scalar).map(|scalar| scalar.text.as_str());
     let own = keys::PROVIDERS.iter().find(|place| Some(place.name) == written);
     let keys = match own {
@@ -60,6 +48,7 @@ fn provider(keys: &Reader) -> Option<Provider> {
         "ollama" => Some(Provider::Ollama),
         "anthropic" => Some(Provider::Anthropic),
         "scripted" => Some(Provider::Scripted(scripted(keys)?)),
+        "replay" => Some(Provider::Replay(replay(keys)?)),
         other => {
             let span = keys.get("provider").map_or(keys.span, |node| node.span);
             keys.lower.not_yet(&format!("provider {}", quoted(other)), span);
@@ -72,6 +61,12 @@ fn scripted(keys: &Reader) -> Option<Arc<Replies>> {
     let path = keys.name("replies")?;
     let answer = keys.lower.world().replies(keys.lower.file, &path.value);
     keys.lower.found(Code::MissingFile, &format!("replies file {}", quoted(&path.value)), path.span, answer)
+}
+
+fn replay(keys: &Reader) -> Option<PathBuf> {
+    let folder = keys.name("folder")?;
+    let answer = keys.lower.world().existing_folder(keys.lower.file, &folder.value);
+    keys.lower.found(Code::MissingFile, &format!("folder of recordings {}", quoted(&folder.value)), folder.span, answer)
 }
 
 fn amount(price: &Reader, key: &str) -> Option<f64> {

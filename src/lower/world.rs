@@ -18,6 +18,8 @@ pub trait World {
     fn path(&self, from: FileId, path: &str) -> Result<PathBuf, Unreadable>;
     /// The place of a file that must be there but is not read.
     fn existing(&self, from: FileId, path: &str) -> Result<PathBuf, Unreadable>;
+    /// The place of a folder that must be there.
+    fn existing_folder(&self, from: FileId, path: &str) -> Result<PathBuf, Unreadable>;
     /// The definitions of a file; `from` is the place of the import.
     fn import(&mut self, from: Span, path: &str) -> Result<Arc<Definitions>, Unreadable>;
     /// A channel by name.

@@ -68,6 +68,9 @@ impl World for Nowhere {
     fn existing(&self, _: FileId, _: &str) -> Result<PathBuf, Unreadable> {
         Nowhere::no()
     }
+    fn existing_folder(&self, _: FileId, _: &str) -> Result<PathBuf, Unreadable> {
+        Nowhere::no()
+    }
     fn import(&mut self, _: Span, _: &str) -> Result<Arc<Definitions>, Unreadable> {
         Nowhere::no()
     }

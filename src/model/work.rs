@@ -59,6 +59,26 @@ pub struct Model {
     pub price: Option<Price>,
 }
 
+impl Model {
+    /// A model of which only this is known.
+    pub fn new(provider: Provider) -> Model {
+        Model {
+            span: Span::default(),
+            provider,
+            model: None,
+            base_url: None,
+            api_key: None,
+            temperature: None,
+            max_output_tokens: None,
+            seed: None,
+            timeout: None,
+            retry: None,
+            fallback: vec![],
+            price: None,
+        }
+    }
+}
+
 /// Who answers for a model.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Provider {
@@ -70,6 +90,8 @@ pub enum Provider {
     Anthropic,
     /// Replies of a file.
     Scripted(Arc<Replies>),
+    /// Recordings in this folder.
+    Replay(PathBuf),
     /// Could not be read or is not yet available; reported. It still counts as a known model.
     Broken,
 }

@@ -82,7 +82,7 @@ pub fn cost(plan: &Plan, bounds: &[PipelineBounds], default_model: Option<&Model
             asks = true;
             let replaced = default_model.filter(|_| name == "default");
             match replaced.or_else(|| planned.pipeline.models.get(name)) {
-                Some(Model { provider: Provider::Scripted(_), .. }) => {}
+                Some(Model { provider: Provider::Scripted(_) | Provider::Replay(_), .. }) => {}
                 Some(Model { price: Some(price), .. }) => prices.push(*price),
                 _ if unpriced.contains(name) => {}
                 _ => unpriced.push(name.clone()),

@@ -11,6 +11,7 @@ mod mail;
 mod model;
 mod output;
 mod store;
+mod tape;
 mod written;
 
 use std::future::Future;
@@ -25,6 +26,7 @@ pub use mail::{Mail, MailSender};
 pub use model::{Message, ModelClient, ModelReply, ModelRequest, Role, Secret, ToolCall, ToolDescription, WireFormat};
 pub use output::{Folder, Printer};
 pub use store::{RunSummary, Store, StoreError};
+pub use tape::Tape;
 pub use written::WrittenCheck;
 
 use crate::event::Failure;

@@ -51,6 +51,8 @@ pub enum WireFormat {
     OpenAiChat,
     /// `POST {base_url}/v1/messages`, Anthropic's messages format.
     AnthropicMessages,
+    /// No endpoint: the recordings in the folder that `base_url` names. Only a [`Tape`](super::Tape) answers it.
+    Recorded,
 }
 
 /// Who speaks in a message.

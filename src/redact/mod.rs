@@ -90,5 +90,16 @@ pub struct Found {
     pub range: Range<usize>,
 }
 
+/// A place to mask.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// Where, in bytes.
+    pub range: Range<usize>,
+    /// Of which kind the value is; `None`: a secret.
+    pub kind: Option<Kind>,
+    /// The personal value that it is, or is a word of, as it was made known; of what was found by its shape alone, the text itself.
+    pub whole: String,
+}
+
 #[cfg(test)]
 mod tests;

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::known::{Known, is_wide};
 use super::marker::{Budget, Numbers, masked};
-use super::{Kind, find_pii};
+use super::{Kind, Place, find_pii};
 
 /// Knows the secrets and personal values of a run. A value has the same marker everywhere in the run.
 #[derive(Debug, Default)]
@@ -84,6 +84,19 @@ impl Redactor {
             Value::Object(map) => Value::Object(map.iter().map(|(key, value)| (self.redact(key), self.redact_value(value))).collect()),
             Value::Null | Value::Bool(_) => value.clone(),
         }
+    }
+
+    /// What [`redact`](Self::redact) would mask in a text, in order and apart.
+    pub fn places(&self, text: &str) -> Vec<Place> {
+        let place = |hit: Hit| {
+            let (kind, whole) = match hit.mask {
+                Mask::Secret | Mask::Found(Kind::Url) => (None, None),
+                Mask::Found(kind) => (Some(kind), text.get(hit.start..hit.end).map(str::to_owned)),
+                Mask::Personal(owner) => self.values.get(owner).map_or((None, None), |(kind, value)| (Some(*kind), Some(value.clone()))),
+            };
+            Place { range: hit.start..hit.end, kind, whole: whole.unwrap_or_default() }
+        };
+        self.hits(text).into_iter().map(place).collect()
     }
 
     /// The longest value that is known, in bytes.

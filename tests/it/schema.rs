@@ -144,6 +144,10 @@ impl World for Alone {
         Ok(path.into())
     }
 
+    fn existing_folder(&self, _: FileId, path: &str) -> Result<PathBuf, Unreadable> {
+        Ok(path.into())
+    }
+
     fn import(&mut self, _: Span, _: &str) -> Result<Arc<Definitions>, Unreadable> {
         unknown()
     }

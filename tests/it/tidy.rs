@@ -21,7 +21,7 @@ const MAY_NAME: &[(&str, &[&str])] = &[
     ("engine", &["source", "diagnostic", "model", "plan", "template", "gate", "channel", "redact", "policy", "event", "port"]),
     ("port", &["model", "event"]),
     ("driver", &["engine", "port", "event", "model", "redact", "journal"]),
-    ("adapter", &["port", "model", "event", "diagnostic"]),
+    ("adapter", &["port", "model", "event", "diagnostic", "redact", "journal"]),
     ("load", &["source", "diagnostic", "syntax", "model", "template", "lower", "plan", "rules", "port"]),
     ("journal", &["event", "port", "model", "redact"]),
     ("report", &["source", "diagnostic", "model", "plan", "event", "journal"]),

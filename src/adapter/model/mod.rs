@@ -64,9 +64,13 @@ trait Reader {
 }
 
 async fn attempt(http: &Http, request: &ModelRequest, scrub: &Scrub) -> Result<ModelReply, Fault> {
+    if request.wire == WireFormat::Recorded {
+        let message = "this model answers from recordings, and none are open here";
+        return Err(Fault::before_sending(Failure::new(FailureKind::Unavailable, message)));
+    }
     let pictures = pictures::load(request).await?;
     match request.wire {
-        WireFormat::OpenAiChat => {
+        WireFormat::OpenAiChat | WireFormat::Recorded => {
             let headers = request.api_key.iter().map(|key| ("authorization".to_owned(), Secret::new(format!("Bearer {}", key.reveal()))));
             let url = openai::url(&request.base_url);
             exchange(http, request, scrub, (&url, headers.collect(), openai::body(request, &pictures)), openai::ChatReader::default()).await

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::{Map, Value, json};
 
-use crate::engine::{Command, Input, Mocks, Moment, Options, Reply, Request, Run, State};
+use crate::engine::{Command, Input, Mocks, Moment, Options, Reply, Request, Run, State, Unscripted};
 use crate::event::{Event, Failure, FailureKind, Happening, RunEnd, RunStart, RunStatus, StepStatus};
 use crate::model::{Criterion, Limits};
 use crate::plan::Plan;
@@ -31,6 +31,7 @@ pub(super) fn options() -> Options {
         default_model: None,
         settings_model: None,
         user_policy: None,
+        unscripted: Unscripted::Nobody,
         replies: None,
         mocks: Mocks::default(),
         written: Box::new(NoWritten),

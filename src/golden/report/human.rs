@@ -29,7 +29,7 @@ pub fn human(report: &Report, colour: bool, only_bad: bool) -> String {
         out.push_str(&format!("\n{} {}\n{}", word("FAIL", "1;31"), visible(&broken.file), broken.drawn));
     }
     if !report.orphans.is_empty() {
-        out.push_str("\nThese goldens belong to no case; remove them, or mend the case:\n");
+        out.push_str("\nThese goldens or recordings belong to no case; remove them, or mend the case:\n");
         out.extend(report.orphans.iter().map(|path| format!("  {}\n", visible(&path.display().to_string()))));
     }
     let written: Vec<_> = report
@@ -40,6 +40,11 @@ pub fn human(report: &Report, colour: bool, only_bad: bool) -> String {
     if !written.is_empty() && !only_bad {
         out.push_str("\nWritten; look at the changes before you keep them:\n");
         out.extend(written.iter().map(|path| format!("  {}\n", visible(&path.display().to_string()))));
+    }
+    let recorded: Vec<_> = report.outcomes.iter().filter_map(|outcome| outcome.recorded.as_ref()).collect();
+    if !recorded.is_empty() && !only_bad {
+        out.push_str("\nRecorded; read the answers before you keep them:\n");
+        out.extend(recorded.iter().map(|path| format!("  {}\n", visible(&path.display().to_string()))));
     }
     out
 }

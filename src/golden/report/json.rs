@@ -29,6 +29,9 @@ pub fn json(report: &Report) -> String {
                 "channel": outcome.channel,
                 "passed": outcome.complaints.is_empty(),
                 "golden": golden,
+                "plays": outcome.tally.plays,
+                "plays_passed": outcome.tally.passed,
+                "recorded": outcome.recorded.as_ref().map(|path| path.display().to_string()),
                 "failures": failures,
             })
         })

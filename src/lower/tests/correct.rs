@@ -41,6 +41,7 @@ models:
   other: { provider: anthropic }
   third: { provider: ollama }
   fourth: { provider: scripted, replies: demo.yaml }
+  fifth: { provider: replay, folder: recorded }
 agents:
   clerk:
     model: default
@@ -251,7 +252,7 @@ fn places() -> Vec<&'static Place> {
         &keys::SCHEMA_INPUTS,
     ];
     let kinds = keys::KINDS.iter().chain(keys::TOOL_KINDS).chain(keys::PROVIDERS);
-    let later = ["cli", "acp", "replay"];
+    let later = ["cli", "acp"];
     places.extend(kinds.filter(|kind| !kind.keys.first().is_some_and(|key| key.is_later) && !later.contains(&kind.name)));
     let mut at = 0;
     while let Some(place) = places.get(at) {

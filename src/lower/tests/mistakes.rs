@@ -131,13 +131,14 @@ fn sections_with_nothing_in_them_are_told() {
 
 #[test]
 fn missing_files_are_told_where_they_are_named() {
-    assert_snapshot!(head("imports: [nothing.yaml]\nchannels: [none]\nstyle_guide: none\nagents: { w: { instructions: { file: notes.md } }, v: { output_schema: { file: no.json } } }\nmodels: { m: { provider: scripted, replies: no.yaml } }\ndata: { d: { file: no.csv } }\ntools: { t: { pipeline: no.yaml } }"), @r#"
+    assert_snapshot!(head("imports: [nothing.yaml]\nchannels: [none]\nstyle_guide: none\nagents: { w: { instructions: { file: notes.md } }, v: { output_schema: { file: no.json } } }\nmodels: { m: { provider: scripted, replies: no.yaml }, r: { provider: replay, folder: nowhere } }\ndata: { d: { file: no.csv } }\ntools: { t: { pipeline: no.yaml } }"), @r#"
     F016 3:11 cannot read "nothing.yaml", imported here: no such file = make the file, or correct the path
     F025 4:12 channel "none" does not exist = make the file, or correct the path
     F025 5:14 style guide "none" does not exist = make the file, or correct the path
     F025 6:38 instructions file "notes.md" does not exist; did you mean "note.md"? = correct the name
     F025 6:80 schema file "no.json" does not exist = make the file, or correct the path
     F025 7:45 replies file "no.yaml" does not exist = make the file, or correct the path
+    F025 7:87 folder of recordings "nowhere" does not exist = make the file, or correct the path
     F025 8:20 data file "no.csv" does not exist = make the file, or correct the path
     F025 9:25 pipeline "no.yaml" does not exist = make the file, or correct the path
     "#);
@@ -220,10 +221,9 @@ fn checks_are_read_one_by_one() {
 
 #[test]
 fn what_is_not_in_this_version_is_known_but_refused() {
-    assert_snapshot!(head("conversation: { id: x }\nmodels: { m: { provider: cli, preset: codex }, n: { provider: replay, folder: x } }\ntools: { t: { command: x, args: [a] }, u: { url: http://x }, v: { python: x } }"), @r#"
+    assert_snapshot!(head("conversation: { id: x }\nmodels: { m: { provider: cli, preset: codex } }\ntools: { t: { command: x, args: [a] }, u: { url: http://x }, v: { python: x } }"), @r#"
     F910 3:1 "conversation" is not yet available in this version = remove it, or wait for a later version
     F910 4:26 provider "cli" is not yet available in this version = remove it, or wait for a later version
-    F910 4:63 provider "replay" is not yet available in this version = remove it, or wait for a later version
     F910 5:15 "command" is not yet available in this version = remove it, or wait for a later version
     F910 5:45 "url" is not yet available in this version = remove it, or wait for a later version
     F910 5:67 "python" is not yet available in this version = remove it, or wait for a later version

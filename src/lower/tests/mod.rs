@@ -35,6 +35,9 @@ impl World for Alone {
     fn existing(&self, from: FileId, path: &str) -> Result<PathBuf, Unreadable> {
         self.path(from, path).and_then(|file| there(path, file))
     }
+    fn existing_folder(&self, from: FileId, path: &str) -> Result<PathBuf, Unreadable> {
+        self.existing(from, path)
+    }
     fn import(&mut self, _: Span, path: &str) -> Result<Arc<Definitions>, Unreadable> {
         there(path, Arc::default())
     }

@@ -121,7 +121,7 @@ fn model(name: &str, model: Option<&Model>) -> String {
 /// Where a model answers; `None`: nowhere.
 fn endpoint(model: &Model) -> Option<String> {
     let preset = match &model.provider {
-        Provider::Scripted(_) | Provider::Broken => return None,
+        Provider::Scripted(_) | Provider::Replay(_) | Provider::Broken => return None,
         Provider::OpenAi => "https://api.openai.com/v1",
         Provider::Anthropic => "https://api.anthropic.com",
         Provider::Ollama => "http://127.0.0.1:11434/v1",

@@ -29,9 +29,7 @@ fn good(wire: WireFormat) -> String {
             ],
             "stop",
         ),
-        WireFormat::AnthropicMessages => {
-            messages(&[("text", json!({ "type": "text", "text": "" }), vec![text_delta("Grün"), text_delta(" 🎈")])], json!("end_turn"))
-        }
+        _ => messages(&[("text", json!({ "type": "text", "text": "" }), vec![text_delta("Grün"), text_delta(" 🎈")])], json!("end_turn")),
     }
 }
 

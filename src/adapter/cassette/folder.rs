@@ -1,0 +1,259 @@
+//! A cassette on disk: `cassette.json`, and in `steps/` one file a step with its calls in order. Readable by its owner only.
+
+use std::collections::BTreeMap;
+use std::io::{Read, Write};
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use crate::event::Failure;
+
+/// Version of the files.
+const VERSION: u64 = 1;
+/// The file that makes a folder a cassette.
+const HEAD: &str = "cassette.json";
+/// Most bytes of one file, and how deep steps may lie in each other.
+const LARGEST: u64 = 64 * 1024 * 1024;
+const DEEPEST: usize = 32;
+
+/// What a cassette says of its run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Head {
+    /// Version of the files.
+    pub flow: u64,
+    /// The pipeline's name.
+    pub pipeline: String,
+    /// The run's clock at its start; left out: nothing in the files reads it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub now: Option<String>,
+    /// `FLOW_MODEL` stood in for the model called `default`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub default_model_replaced: bool,
+}
+
+impl Head {
+    /// Of a new cassette.
+    pub fn new(pipeline: &str, now: Option<String>, default_model_replaced: bool) -> Head {
+        Head { flow: VERSION, pipeline: pipeline.to_owned(), now, default_model_replaced }
+    }
+}
+
+/// One call and what it gave.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Recording {
+    /// Which call of its step, from 1; local ones count too.
+    pub call: u64,
+    /// What was asked, masked.
+    pub asked: Value,
+    /// What it gave, masked.
+    pub answer: Result<Value, Failure>,
+    /// Lengths of values that became known to be personal later only, by placeholder.
+    pub lengths: Map<String, Value>,
+}
+
+/// The recordings of a cassette by step.
+pub type Steps = BTreeMap<String, Vec<Recording>>;
+
+/// What a cassette says of its run.
+///
+/// # Errors
+/// The folder is no cassette, as a sentence.
+pub fn head(folder: &Path) -> Result<Head, String> {
+    let file = folder.join(HEAD);
+    if !folder.is_dir() {
+        return Err(format!("there is no folder {}", folder.display()));
+    }
+    if !file.is_file() {
+        return Err(format!("{} holds no recordings: {HEAD} is missing", folder.display()));
+    }
+    let head: Head = serde_json::from_value(read_json(&file)?).map_err(|e| format!("{}: {e}", file.display()))?;
+    match head.flow {
+        VERSION => Ok(head),
+        other => Err(format!("{}: version {other} is not known; record it again", file.display())),
+    }
+}
+
+/// Reads a cassette.
+///
+/// # Errors
+/// As [`head`], or a file is broken.
+pub fn read(folder: &Path) -> Result<Steps, String> {
+    head(folder)?;
+    let mut steps = Steps::new();
+    read_steps(&folder.join("steps"), 0, &mut steps)?;
+    Ok(steps)
+}
+
+fn read_steps(folder: &Path, depth: usize, steps: &mut Steps) -> Result<(), String> {
+    let Ok(entries) = std::fs::read_dir(folder) else { return Ok(()) };
+    let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    paths.sort();
+    for path in paths {
+        if path.is_dir() && !path.is_symlink() && depth < DEEPEST {
+            read_steps(&path, depth + 1, steps)?;
+        } else if path.extension().is_some_and(|ending| ending == "json") {
+            let broken = |what: &str| format!("{}: {what}; record it again", path.display());
+            let mut whole = read_json(&path)?;
+            let step = whole["step"].as_str().ok_or_else(|| broken("\"step\" is missing"))?.to_owned();
+            let Value::Array(calls) = whole["calls"].take() else { return Err(broken("\"calls\" is missing")) };
+            let calls: Option<Vec<Recording>> = calls.into_iter().map(recording).collect();
+            steps.insert(step, calls.ok_or_else(|| broken("a call lacks what was asked, or what came back"))?);
+        }
+    }
+    Ok(())
+}
+
+fn recording(mut value: Value) -> Option<Recording> {
+    texts(&mut value, &|text| {
+        if let Value::Array(lines) = text {
+            let lines: Vec<&str> = lines.iter().filter_map(Value::as_str).collect();
+            *text = json!(lines.join("\n"));
+        }
+    });
+    let call = value["call"].as_u64()?;
+    let asked = value["asked"].take();
+    let lengths = match value["lengths"].take() {
+        Value::Object(lengths) => lengths,
+        _ => Map::new(),
+    };
+    let answer = match (value["reply"].take(), value["failure"].take()) {
+        (Value::Null, failure) => Err(serde_json::from_value(failure).ok()?),
+        (reply, _) => Ok(reply),
+    };
+    asked.is_object().then_some(Recording { call, asked, answer, lengths })
+}
+
+fn read_json(file: &Path) -> Result<Value, String> {
+    let cannot = |e: &dyn std::fmt::Display| format!("cannot read {}: {e}", file.display());
+    let mut text = String::new();
+    std::fs::File::open(file).and_then(|file| file.take(LARGEST).read_to_string(&mut text)).map_err(|e| cannot(&e))?;
+    serde_json::from_str(&text).map_err(|e| cannot(&e))
+}
+
+/// Whether a cassette may be made here: there is nothing yet.
+pub fn is_free(folder: &Path) -> bool {
+    std::fs::read_dir(folder).map_or(!folder.exists(), |mut entries| entries.next().is_none())
+}
+
+/// Writes a cassette into a folder that is free. Its head comes last, so that half a cassette is none.
+///
+/// # Errors
+/// A file or folder cannot be made.
+pub fn write(folder: &Path, head: &Head, steps: &Steps) -> std::io::Result<()> {
+    make(folder)?;
+    for (step, recordings) in steps {
+        let file = folder.join("steps").join(format!("{step}.json"));
+        make(file.parent().unwrap_or(folder))?;
+        let calls: Vec<Value> = recordings.iter().map(shown).collect();
+        write_json(&file, &json!({ "flow": VERSION, "step": step, "calls": calls }))?;
+    }
+    write_json(&folder.join(HEAD), &json!(head))
+}
+
+fn make(folder: &Path) -> std::io::Result<()> {
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)
+}
+
+fn shown(recording: &Recording) -> Value {
+    let mut value = json!({ "call": recording.call, "asked": recording.asked });
+    if !recording.lengths.is_empty() {
+        value["lengths"] = json!(recording.lengths);
+    }
+    match &recording.answer {
+        Ok(reply) => value["reply"] = reply.clone(),
+        Err(failure) => value["failure"] = json!(failure),
+    }
+    // Line by line, so that people can read a prompt and see what changed in it.
+    texts(&mut value, &|text| {
+        let lines = text.as_str().filter(|text| text.contains('\n')).map(|text| text.split('\n').collect::<Vec<_>>());
+        if let Some(lines) = lines {
+            *text = json!(lines);
+        }
+    });
+    value
+}
+
+/// The texts of people and models in a recording.
+fn texts(recording: &mut Value, change: &dyn Fn(&mut Value)) {
+    let mut at = |path: &str| {
+        if let Some(text) = recording.pointer_mut(path) {
+            change(text);
+        }
+    };
+    at("/asked/text");
+    at("/reply/text");
+    for message in recording.pointer_mut("/asked/messages").and_then(Value::as_array_mut).into_iter().flatten() {
+        if let Some(text) = message.get_mut("text") {
+            change(text);
+        }
+    }
+}
+
+/// Whole or not at all, for its owner only.
+fn write_json(path: &Path, value: &Value) -> std::io::Result<()> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    let private = std::fs::Permissions::from_mode(0o600);
+    let mut file = tempfile::Builder::new().permissions(private).tempfile_in(folder)?;
+    file.write_all(serde_json::to_string_pretty(value)?.as_bytes())?;
+    file.write_all(b"\n")?;
+    file.as_file().sync_all()?;
+    file.persist(path)?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::FailureKind;
+
+    fn recording(call: u64, text: &str, answer: Result<Value, Failure>) -> Recording {
+        let asked = json!({ "to": "model", "messages": [{ "role": "user", "text": text }] });
+        Recording { call, asked, answer, lengths: Map::new() }
+    }
+
+    #[test]
+    fn a_cassette_that_is_read_is_the_one_that_was_written() {
+        let home = tempfile::tempdir().unwrap();
+        let folder = home.path().join("c");
+        let failed = Failure::new(FailureKind::RateLimited, "slow down");
+        let reply = json!({ "text": "One\nTwo\n", "usage": null, "model": null });
+        let steps = Steps::from([
+            ("facts/today".to_owned(), vec![recording(1, "One line", Err(failed)), recording(2, "Two\nlines", Ok(reply))]),
+            ("each[2]".to_owned(), vec![recording(1, "", Ok(json!({ "text": "" })))]),
+        ]);
+        let written = Head::new("p", Some("2026-01-05T09:00:00Z".into()), true);
+        assert!(is_free(&folder));
+        write(&folder, &written, &steps).unwrap();
+        assert!(!is_free(&folder));
+        assert_eq!((head(&folder).unwrap(), read(&folder).unwrap()), (written, steps));
+        let text = std::fs::read_to_string(folder.join("steps/facts/today.json")).unwrap();
+        assert!(text.contains("\"Two\",\n"), "{text}");
+        for file in [folder.join("cassette.json"), folder.join("steps/facts/today.json"), folder.join("steps/each[2].json")] {
+            assert_eq!(std::fs::metadata(file).unwrap().permissions().mode() & 0o777, 0o600);
+        }
+    }
+
+    #[test]
+    fn what_is_no_cassette_is_told() {
+        let home = tempfile::tempdir().unwrap();
+        let at = |name: &str| home.path().join(name);
+        assert!(read(&at("none")).unwrap_err().starts_with("there is no folder"));
+        assert!(read(home.path()).unwrap_err().ends_with("cassette.json is missing"));
+        std::fs::write(at("cassette.json"), "{\"flow\": 9, \"pipeline\": \"p\"}").unwrap();
+        assert!(read(home.path()).unwrap_err().contains("version 9 is not known"));
+        std::fs::write(at("cassette.json"), "{\"flow\": 1, \"pipeline\": \"p\"}").unwrap();
+        assert_eq!(read(home.path()), Ok(Steps::new()));
+        std::fs::create_dir(at("steps")).unwrap();
+        for (text, told) in [
+            ("{", "cannot read"),
+            ("[]", "\"step\" is missing"),
+            ("{\"step\": \"a\"}", "\"calls\" is missing"),
+            ("{\"step\": \"a\", \"calls\": [{\"call\": 1, \"asked\": {}}]}", "a call lacks"),
+        ] {
+            std::fs::write(at("steps/a.json"), text).unwrap();
+            assert!(read(home.path()).unwrap_err().contains(told), "{text}");
+        }
+    }
+}

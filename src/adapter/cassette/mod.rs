@@ -1,0 +1,293 @@
+//! Cassettes: the traffic of a run with models, over HTTP and by mail, kept in files or answered from them.
+//!
+//! | file | what |
+//! |---|---|
+//! | `asked` | requests and answers as plain values |
+//! | `placeholder` | what stands for personal values and secrets, and putting the values back |
+//! | `folder` | the files |
+//! | `nearest` | what is told when there is no recording |
+//!
+//! How to add another kind of call: its method in `port::Tape`, its request in `asked`.
+
+mod asked;
+mod folder;
+mod nearest;
+mod placeholder;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use serde_json::{Map, Value};
+
+use self::asked::Kept;
+use self::folder::{Recording, Steps};
+use self::placeholder::{Bindings, Masker};
+use crate::event::{Event, Failure, FailureKind, Happening, StepPath};
+use crate::journal::Mask;
+use crate::port::{
+    Cache, HttpClient, HttpReply, HttpRequest, Mail, MailSender, ModelClient, ModelReply, ModelRequest, Pending, Tape, WireFormat,
+};
+
+pub use self::folder::{Head, head, is_free};
+
+/// What a cassette does.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Mode {
+    /// Nothing: calls go straight out. Only models whose provider is `replay` are answered.
+    Live,
+    /// Keeps what goes out and comes back; [`Cassette::write`] writes it.
+    Record,
+    /// Answers everything from this folder, and never goes out.
+    Replay(PathBuf),
+}
+
+/// The tape of one run.
+#[derive(Clone)]
+pub struct Cassette {
+    mode: Mode,
+    inner: Arc<Mutex<Inner>>,
+}
+
+/// What is known of the run so far, and what was kept.
+struct Inner {
+    mask: Mask,
+    run: String,
+    /// Step and number of each call.
+    calls: HashMap<u64, (StepPath, u64)>,
+    numbers: HashMap<StepPath, u64>,
+    kept: Vec<Taken>,
+    /// Folders that were read.
+    folders: HashMap<PathBuf, Arc<Result<Steps, String>>>,
+    misses: Vec<String>,
+    used: BTreeSet<(String, u64)>,
+}
+
+/// A call that was kept, as it was.
+struct Taken {
+    step: StepPath,
+    call: u64,
+    asked: Value,
+    /// Values that were known to be personal when it went out.
+    known: BTreeSet<String>,
+    /// `None`: it was given up before it had an answer.
+    answer: Option<Result<Value, Failure>>,
+}
+
+impl Cassette {
+    /// With the secrets that must not be kept.
+    pub fn new<'a>(mode: Mode, secrets: impl IntoIterator<Item = &'a str>) -> Cassette {
+        let inner = Inner {
+            mask: Mask::new(secrets),
+            run: String::new(),
+            calls: HashMap::new(),
+            numbers: HashMap::new(),
+            kept: vec![],
+            folders: HashMap::new(),
+            misses: vec![],
+            used: BTreeSet::new(),
+        };
+        Cassette { mode, inner: Arc::new(Mutex::new(inner)) }
+    }
+
+    /// What it does.
+    pub fn mode(&self) -> &Mode {
+        &self.mode
+    }
+
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Calls for which there was no recording, as they were told.
+    pub fn misses(&self) -> Vec<String> {
+        self.inner().misses.clone()
+    }
+
+    /// Recordings of a folder that nobody asked for: step and number of the call.
+    pub fn left_over(&self, folder: &Path) -> Vec<(String, u64)> {
+        let mut inner = self.inner();
+        let steps = inner.steps(folder);
+        let all = steps.iter().flatten().flat_map(|(step, list)| list.iter().map(move |recording| (step.clone(), recording.call)));
+        all.filter(|place| !inner.used.contains(place)).collect()
+    }
+
+    /// How many calls were kept.
+    pub fn count(&self) -> usize {
+        self.inner().kept.len()
+    }
+
+    /// Writes what was kept, masked by all that is known now, into a folder that is free.
+    ///
+    /// # Errors
+    /// A file or folder cannot be made.
+    pub fn write(&self, folder: &Path, head: &Head) -> std::io::Result<()> {
+        let inner = self.inner();
+        let mut by_step: BTreeMap<&str, Vec<&Taken>> = BTreeMap::new();
+        for taken in &inner.kept {
+            by_step.entry(&taken.step).or_default().push(taken);
+        }
+        let mut steps = Steps::new();
+        for (step, mut all) in by_step {
+            all.sort_by_key(|taken| taken.call);
+            let mut masker = Masker::new(inner.mask.redactor(), &inner.run);
+            steps.insert(step.to_owned(), all.into_iter().map(|taken| taken.recording(&mut masker)).collect());
+        }
+        folder::write(folder, head, &steps)
+    }
+
+    /// Lets a call out and keeps it.
+    fn keep<T: Kept + Send + 'static>(&self, call: u64, asked: Value, live: Pending<T>) -> Pending<T> {
+        let mut inner = self.inner();
+        let Some((step, number)) = inner.calls.get(&call).cloned() else { return live };
+        let mut masker = Masker::new(inner.mask.redactor(), &inner.run);
+        masker.value(&asked);
+        let known = std::mem::take(&mut masker.used).into_values().map(|(_, whole)| whole).collect();
+        let place = inner.kept.len();
+        inner.kept.push(Taken { step, call: number, asked, known, answer: None });
+        let own = self.clone();
+        Box::pin(async move {
+            let answer = live.await;
+            if let Some(taken) = own.inner().kept.get_mut(place) {
+                taken.answer = Some(answer.as_ref().map(Kept::kept).map_err(|failure| Failure { retry_after_ms: None, ..failure.clone() }));
+            }
+            answer
+        })
+    }
+
+    /// Answers a call from a folder.
+    fn answer<T: Kept + Send + 'static>(&self, folder: &Path, call: u64, asked: &Value) -> Pending<T> {
+        let answer = self.inner().answer(folder, call, asked);
+        Box::pin(std::future::ready(answer.and_then(|reply| {
+            let broken = || Failure::new(FailureKind::Unavailable, "a recording holds an answer of another kind; record it again");
+            T::from_kept(reply).ok_or_else(broken)
+        })))
+    }
+}
+
+impl Taken {
+    fn recording(&self, masker: &mut Masker) -> Recording {
+        masker.used.clear();
+        let asked = masker.value(&self.asked);
+        let late = std::mem::take(&mut masker.used).into_iter().filter(|(_, (_, whole))| !self.known.contains(whole));
+        let lengths: Map<String, Value> = late.map(|(place, (raw, _))| (place.shown(), raw.chars().count().into())).collect();
+        let answer = match &self.answer {
+            Some(Ok(reply)) => {
+                let mut masked = masker.value(reply);
+                // Counts are no texts, even if a personal value is the same number.
+                for name in ["usage", "status"] {
+                    if let (Some(masked), Some(plain)) = (masked.get_mut(name), reply.get(name)) {
+                        *masked = plain.clone();
+                    }
+                }
+                Ok(masked)
+            }
+            Some(Err(failure)) => Err(Failure::new(failure.kind, masker.text(&failure.message))),
+            None => Err(Failure::new(FailureKind::Timeout, "no answer came in time")),
+        };
+        Recording { call: self.call, asked, answer, lengths }
+    }
+}
+
+impl Inner {
+    fn steps(&mut self, folder: &Path) -> Arc<Result<Steps, String>> {
+        self.folders.entry(folder.to_path_buf()).or_insert_with(|| Arc::new(folder::read(folder))).clone()
+    }
+
+    fn answer(&mut self, folder: &Path, call: u64, asked: &Value) -> Result<Value, Failure> {
+        let steps = self.steps(folder);
+        let steps = steps.as_ref().as_ref().map_err(|problem| self.miss(problem.clone()))?;
+        let Some((step, number)) = self.calls.get(&call).cloned() else {
+            return Err(Failure::new(FailureKind::Internal, "a call has no step; please report it"));
+        };
+        let found = steps.get(&*step).and_then(|list| list.iter().find(|recording| recording.call == number));
+        let fits = found.and_then(|recording| {
+            let recorded = comparable(&recording.asked, asked);
+            Some((recording, Bindings::of(&recorded, asked, self.mask.redactor(), &self.run, &recording.lengths)?))
+        });
+        if let Some((recording, bindings)) = fits {
+            self.used.insert((step.to_string(), number));
+            return match &recording.answer {
+                Ok(reply) => Ok(bindings.restored(reply)),
+                Err(failure) => Err(failure.clone()),
+            };
+        }
+        let masked = Masker::new(self.mask.redactor(), &self.run).value(asked);
+        let told = nearest::sentence(steps, &step, number, &masked);
+        Err(self.miss(format!("{told} (recordings in {}; nothing was asked live)", folder.display())))
+    }
+
+    fn miss(&mut self, told: String) -> Failure {
+        self.misses.push(told.clone());
+        Failure::new(FailureKind::Unavailable, told)
+    }
+}
+
+/// What was asked, without what says which model it was where nothing is said of that now.
+fn comparable(recorded: &Value, asked: &Value) -> Value {
+    let mut recorded = recorded.clone();
+    if let (Value::Object(parts), "model", None) = (&mut recorded, asked["to"].as_str().unwrap_or_default(), asked.get("model")) {
+        parts.retain(|name, _| !asked::OF_THE_MODEL.contains(&name.as_str()));
+    }
+    recorded
+}
+
+impl Tape for Cassette {
+    fn watch(&self, event: &Event) {
+        let mut inner = self.inner();
+        inner.mask.take(event);
+        match &event.happening {
+            Happening::RunStarted(_) => inner.run = event.run.to_string(),
+            Happening::ModelCalled { step, call, .. } | Happening::ToolCalled { step, call, .. } => {
+                let number = inner.numbers.entry(step.clone()).or_insert(0);
+                *number += 1;
+                let number = *number;
+                inner.calls.insert(*call, (step.clone(), number));
+            }
+            _ => {}
+        }
+    }
+
+    fn model(&self, call: u64, request: ModelRequest, live: &Arc<dyn ModelClient>) -> Pending<ModelReply> {
+        let asked = asked::model(&request);
+        match (&self.mode, request.wire) {
+            (_, WireFormat::Recorded) => self.answer(Path::new(&request.base_url), call, &asked),
+            (Mode::Replay(folder), _) => self.answer(folder, call, &asked),
+            (Mode::Record, _) => self.keep(call, asked, live.call(request)),
+            (Mode::Live, _) => live.call(request),
+        }
+    }
+
+    fn http(&self, call: u64, request: HttpRequest, live: &Arc<dyn HttpClient>) -> Pending<HttpReply> {
+        match &self.mode {
+            Mode::Replay(folder) => self.answer(folder, call, &asked::http(&request)),
+            Mode::Record => self.keep(call, asked::http(&request), live.send(request)),
+            Mode::Live => live.send(request),
+        }
+    }
+
+    fn mail(&self, call: u64, mail: Mail, live: &Arc<dyn MailSender>) -> Pending<String> {
+        match &self.mode {
+            Mode::Replay(folder) => self.answer(folder, call, &asked::mail(&mail)),
+            Mode::Record => self.keep(call, asked::mail(&mail), live.send(mail)),
+            Mode::Live => live.send(mail),
+        }
+    }
+}
+
+/// Keeps no results: a recording must hold every call, and what was recorded is not kept as if it were new.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoCache;
+
+impl Cache for NoCache {
+    fn recall(&self, _: String, _: chrono::DateTime<chrono::Utc>) -> Pending<Option<Value>> {
+        Box::pin(std::future::ready(Ok(None)))
+    }
+
+    fn keep(&self, _: String, _: chrono::DateTime<chrono::Utc>, _: Value) -> Pending<()> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+}
+
+#[cfg(test)]
+mod tests;

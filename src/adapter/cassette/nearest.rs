@@ -1,0 +1,198 @@
+//! What is told when there is no recording: the one that comes nearest, and how it differs.
+
+use serde_json::Value;
+use similar::{ChangeTag, TextDiff};
+
+use super::folder::{Recording, Steps};
+use super::placeholder::unnumbered;
+
+/// Words that are shown on each side of a change, and the longest difference, in characters.
+const AROUND: usize = 6;
+const LONGEST: usize = 900;
+/// So much of a text is compared to find the nearest recording, in bytes.
+const COMPARED: usize = 20_000;
+
+/// The sentence for a call that was never recorded so. `asked` is masked.
+pub fn sentence(steps: &Steps, step: &str, call: u64, asked: &Value) -> String {
+    let own = steps.get(step).map(Vec::as_slice).unwrap_or_default();
+    if let Some(same) = own.iter().find(|recording| recording.call == call) {
+        return format!("call {call} of step \"{step}\" was recorded with another request: {}", difference(&same.asked, asked));
+    }
+    let none = format!("there is no recording of call {call} of step \"{step}\"");
+    let of_kind = |recording: &&Recording| recording.asked["to"] == asked["to"];
+    let all = steps.iter().flat_map(|(step, list)| list.iter().map(move |recording| (step, recording)));
+    let near = |(other, recording): &(&String, &Recording)| (likeness(&recording.asked, asked), *other == step);
+    let nearest = all
+        .filter(|(_, recording)| of_kind(recording))
+        .max_by(|one, two| near(one).0.total_cmp(&near(two).0).then(near(one).1.cmp(&near(two).1)));
+    match nearest {
+        None => format!("{none}, and of no other like it"),
+        Some((other, recording)) => {
+            let how = difference(&recording.asked, asked);
+            format!("{none}; the nearest is call {} of step \"{other}\": {how}", recording.call)
+        }
+    }
+}
+
+/// From 0 to 1.
+fn likeness(one: &Value, two: &Value) -> f64 {
+    let text = |value: &Value| {
+        let whole = leaves(value).into_iter().map(|(_, text)| text).collect::<Vec<_>>().join("\n");
+        let end = whole.char_indices().map(|(at, _)| at).find(|at| *at >= COMPARED).unwrap_or(whole.len());
+        whole.get(..end).unwrap_or_default().to_owned()
+    };
+    let (one, two) = (text(one), text(two));
+    f64::from(TextDiff::from_words(&one, &two).ratio())
+}
+
+/// The first places where two requests differ.
+fn difference(recorded: &Value, asked: &Value) -> String {
+    let (recorded, asked) = (leaves(recorded), leaves(asked));
+    let mut told = vec![];
+    for (name, now) in &asked {
+        match recorded.iter().find(|(other, _)| other == name) {
+            Some((_, before)) if before == now => {}
+            Some((_, before)) => told.push(format!("{name}: {}", words(before, now))),
+            None => told.push(format!("{name} is new: {}", shortened(now, 80))),
+        }
+    }
+    let gone = recorded.iter().filter(|(name, _)| asked.iter().all(|(other, _)| other != name));
+    told.extend(gone.map(|(name, before)| format!("{name} is gone: {}", shortened(before, 80))));
+    match told.len() {
+        0 => "it was asked the same".to_owned(),
+        1..=3 => shortened(&told.join("; "), LONGEST),
+        more => shortened(&format!("{}; and {} more", told[..3].join("; "), more - 3), LONGEST),
+    }
+}
+
+/// The texts of a request with the names of their places.
+fn leaves(value: &Value) -> Vec<(String, String)> {
+    let mut found = vec![];
+    for (name, inner) in value.as_object().into_iter().flatten() {
+        match (name.as_str(), inner) {
+            ("messages", Value::Array(messages)) => {
+                for (place, message) in messages.iter().enumerate() {
+                    let role = message["role"].as_str().unwrap_or_default();
+                    for (name, part) in message.as_object().into_iter().flatten().filter(|(name, _)| *name != "role") {
+                        let part_of = if name == "text" { String::new() } else { format!(", {name}") };
+                        found.push((format!("message {} ({role}){part_of}", place + 1), plain(part)));
+                    }
+                }
+            }
+            (name, inner) => found.push((name.to_owned(), plain(inner))),
+        }
+    }
+    found
+}
+
+fn plain(value: &Value) -> String {
+    unnumbered(&value.as_str().map_or_else(|| value.to_string(), str::to_owned))
+}
+
+/// The words that changed, each with a few around it.
+fn words(before: &str, now: &str) -> String {
+    let diff = TextDiff::from_words(before, now);
+    let mut out = String::new();
+    let mut equal: Vec<&str> = vec![];
+    let mut is_first = true;
+    for change in diff.iter_all_changes() {
+        let text = change.value();
+        let (open, close) = match change.tag() {
+            ChangeTag::Equal => {
+                equal.push(text);
+                continue;
+            }
+            ChangeTag::Delete => ("[-", "-]"),
+            ChangeTag::Insert => ("{+", "+}"),
+        };
+        around(&mut out, &mut equal, !is_first, true);
+        is_first = false;
+        out.push_str(&format!("{open}{text}{close}"));
+    }
+    around(&mut out, &mut equal, true, false);
+    one_line(&out)
+}
+
+/// Equal words between two changes: all if they are few, else the ends.
+fn around(out: &mut String, equal: &mut Vec<&str>, after: bool, before: bool) {
+    // Words and the blanks between them.
+    let most = 2 * AROUND;
+    let (head, tail) = (if after { most } else { 0 }, if before { most } else { 0 });
+    if equal.len() <= head + tail {
+        out.push_str(&equal.concat());
+    } else {
+        out.push_str(&equal[..head].concat());
+        out.push('…');
+        out.push_str(&equal[equal.len() - tail..].concat());
+    }
+    equal.clear();
+}
+
+fn one_line(text: &str) -> String {
+    text.replace('\n', "⏎")
+}
+
+fn shortened(text: &str, most: usize) -> String {
+    let text = one_line(text);
+    match text.char_indices().nth(most) {
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
+        None => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Map, json};
+
+    use super::*;
+
+    fn asked(text: &str) -> Value {
+        json!({ "to": "model", "model": "m", "messages": [{ "role": "system", "text": "Be brief." }, { "role": "user", "text": text }] })
+    }
+
+    fn steps(all: &[(&str, u64, &str)]) -> Steps {
+        let mut steps = Steps::new();
+        for (step, call, text) in all {
+            let recording = Recording { call: *call, asked: asked(text), answer: Ok(json!({})), lengths: Map::new() };
+            steps.entry((*step).to_owned()).or_default().push(recording);
+        }
+        steps
+    }
+
+    #[test]
+    fn a_changed_word_is_shown_with_the_words_around_it() {
+        let long = "one two three four five six seven eight nine ten";
+        let told =
+            sentence(&steps(&[("a", 1, &format!("{long} short answer {long}"))]), "a", 1, &asked(&format!("{long} long answer {long}")));
+        assert_eq!(
+            told,
+            "call 1 of step \"a\" was recorded with another request: message 2 (user): … five six seven eight nine ten [-short-]{+long+} answer one two three four five…"
+                .replace("… five", "…five")
+        );
+    }
+
+    #[test]
+    fn the_nearest_recording_is_the_one_most_like_it_not_the_first() {
+        let steps = steps(&[("a", 1, "Plan my week."), ("b", 1, "Write a poem of four lines about rain.")]);
+        let told = sentence(&steps, "c", 2, &asked("Write a poem of five lines about rain."));
+        assert!(
+            told.starts_with("there is no recording of call 2 of step \"c\"; the nearest is call 1 of step \"b\": message 2 (user): "),
+            "{told}"
+        );
+        assert!(told.contains("[-four-]{+five+}"), "{told}");
+        let told = sentence(&steps, "a", 2, &asked("Plan my week."));
+        assert!(told.ends_with("the nearest is call 1 of step \"a\": it was asked the same"), "{told}");
+        assert!(sentence(&Steps::new(), "a", 1, &asked("x")).ends_with("and of no other like it"));
+    }
+
+    #[test]
+    fn other_settings_and_new_messages_are_named() {
+        let recorded = steps(&[("a", 1, "Hi")]);
+        let mut now = asked("Hi");
+        now["model"] = json!("n");
+        now["temperature"] = json!(0.5);
+        now["messages"].as_array_mut().unwrap().remove(1);
+        let told = sentence(&recorded, "a", 1, &now);
+        assert!(told.ends_with("model: [-m-]{+n+}; temperature is new: 0.5; message 2 (user) is gone: Hi"), "{told}");
+    }
+}

@@ -1,0 +1,409 @@
+//! What stands in a recording for a personal value (`<PERSON_1>`, of a word of it `<PERSON_1.2>`) or a secret (`***`): putting it in,
+//! comparing a text with it, and putting the value back.
+//!
+//! Numbers count the values of one file, in the order of the texts. `.2` is the second word of the value; a letter says that it is
+//! written in small letters (`l`), in capitals (`u`) or with a capital first (`t`); `#` at the end says that the value was a number.
+
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
+
+use serde_json::{Map, Value};
+
+use crate::redact::{Kind, Redactor};
+
+/// What a secret looks like.
+const SECRET: &str = "***";
+/// What stands for the id of the run.
+const RUN: &str = "<RUN>";
+/// No placeholder is longer, in bytes.
+const LONGEST: usize = 40;
+
+/// Kinds by their words.
+const KINDS: [Kind; 11] =
+    [Kind::Person, Kind::Phone, Kind::Ip, Kind::Email, Kind::Ssn, Kind::Card, Kind::Iban, Kind::Url, Kind::Key, Kind::Jwt, Kind::Pem];
+
+/// A placeholder for a personal value.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Placeholder {
+    kind: &'static str,
+    number: usize,
+    /// Which word of the value; 0: all of it.
+    word: usize,
+    /// `l`, `u`, `t`, or as the value is written.
+    style: Option<char>,
+    is_number: bool,
+}
+
+impl Placeholder {
+    /// The placeholder that a text begins with, and its length.
+    fn at_start(text: &str) -> Option<(Placeholder, usize)> {
+        let end = text.bytes().take(LONGEST).position(|byte| byte == b'>')?;
+        let inside = text.get(1..end).filter(|_| text.starts_with('<'))?;
+        let (inside, is_number) = inside.strip_suffix('#').map_or((inside, false), |inside| (inside, true));
+        let (word, rest) = inside.split_once('_')?;
+        let kind = KINDS.iter().map(|kind| kind.word()).find(|known| *known == word)?;
+        let (number, variant) = rest.split_once('.').map_or((rest, None), |(number, variant)| (number, Some(variant)));
+        let (word, style) = match variant {
+            None => (0, None),
+            Some(variant) => match variant.strip_suffix(['l', 'u', 't']) {
+                Some(word) => (word.parse().ok()?, variant.chars().next_back()),
+                None => (variant.parse().ok()?, None),
+            },
+        };
+        Some((Placeholder { kind, number: number.parse().ok()?, word, style, is_number }, end + 1))
+    }
+
+    /// As it is written.
+    pub fn shown(&self) -> String {
+        let variant = match (self.word, self.style) {
+            (0, None) => String::new(),
+            (word, style) => format!(".{word}{}", style.map(String::from).unwrap_or_default()),
+        };
+        format!("<{}_{}{variant}{}>", self.kind, self.number, if self.is_number { "#" } else { "" })
+    }
+
+    /// The text it stands for, from the whole value.
+    fn text_of(&self, whole: &str) -> String {
+        let word = match self.word {
+            0 => whole,
+            word => words(whole).nth(word - 1).unwrap_or(whole),
+        };
+        styled(word, self.style)
+    }
+}
+
+fn words(whole: &str) -> impl Iterator<Item = &str> {
+    whole.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty())
+}
+
+fn styled(text: &str, style: Option<char>) -> String {
+    match style {
+        Some('l') => text.to_lowercase(),
+        Some('u') => text.to_uppercase(),
+        Some('t') => {
+            let mut letters = text.chars();
+            letters.next().map(|first| first.to_uppercase().chain(letters.flat_map(char::to_lowercase)).collect()).unwrap_or_default()
+        }
+        _ => text.to_owned(),
+    }
+}
+
+/// Puts placeholders in; the same value has the same number in everything one masker is given.
+pub struct Masker<'a> {
+    redactor: &'a Redactor,
+    run: &'a str,
+    numbers: HashMap<(&'static str, String), usize>,
+    last: HashMap<&'static str, usize>,
+    /// What each placeholder that was put in stands for: the text there, and the whole value.
+    pub used: BTreeMap<Placeholder, (String, String)>,
+}
+
+impl<'a> Masker<'a> {
+    /// With what is known of a run.
+    pub fn new(redactor: &'a Redactor, run: &'a str) -> Masker<'a> {
+        Masker { redactor, run, numbers: HashMap::new(), last: HashMap::new(), used: BTreeMap::new() }
+    }
+
+    /// A text without secrets and personal values.
+    pub fn text(&mut self, text: &str) -> String {
+        let text = &named_run(text, self.run);
+        let mut out = String::with_capacity(text.len());
+        let mut at = 0;
+        for place in self.redactor.places(text) {
+            out.push_str(text.get(at..place.range.start).unwrap_or_default());
+            let raw = text.get(place.range.clone()).unwrap_or_default();
+            match place.kind {
+                None => out.push_str(SECRET),
+                Some(kind) => out.push_str(&self.placeholder(kind.word(), raw, place.whole).shown()),
+            }
+            at = place.range.end;
+        }
+        out.push_str(text.get(at..).unwrap_or_default());
+        out
+    }
+
+    fn placeholder(&mut self, kind: &'static str, raw: &str, whole: String) -> Placeholder {
+        let last = self.last.entry(kind).or_insert(0);
+        let number = *self.numbers.entry((kind, whole.clone())).or_insert_with(|| {
+            *last += 1;
+            *last
+        });
+        let plain = Placeholder { kind, number, word: 0, style: None, is_number: false };
+        let spelled = |word: usize| {
+            let styles = [None, Some('l'), Some('u'), Some('t')].into_iter();
+            let mut spelled = styles.map(|style| Placeholder { word, style, ..plain.clone() });
+            spelled.find(|placeholder| placeholder.text_of(&whole) == raw)
+        };
+        let found = (0..=words(&whole).count()).find_map(spelled).unwrap_or(plain);
+        self.used.insert(found.clone(), (raw.to_owned(), whole));
+        found
+    }
+
+    /// A value with all its texts and keys masked; a number that is a personal value becomes a text.
+    pub fn value(&mut self, value: &Value) -> Value {
+        match value {
+            Value::String(text) => Value::String(self.text(text)),
+            Value::Number(number) => {
+                let text = number.to_string();
+                let masked = self.text(&text);
+                let Some((placeholder, length)) = Placeholder::at_start(&masked) else {
+                    return if masked == text { value.clone() } else { Value::String(masked) };
+                };
+                let is_all = length == masked.len();
+                Value::String(if is_all { Placeholder { is_number: true, ..placeholder }.shown() } else { masked })
+            }
+            Value::Array(list) => Value::Array(list.iter().map(|value| self.value(value)).collect()),
+            Value::Object(map) => Value::Object(map.iter().map(|(key, value)| (self.text(key), self.value(value))).collect()),
+            Value::Null | Value::Bool(_) => value.clone(),
+        }
+    }
+}
+
+fn named_run(text: &str, run: &str) -> String {
+    if run.is_empty() { text.to_owned() } else { text.replace(run, RUN) }
+}
+
+/// What the placeholders of a recording stand for in the run that it answers.
+#[derive(Debug, Default)]
+pub struct Bindings {
+    whole: HashMap<(&'static str, usize), String>,
+    exact: HashMap<Placeholder, String>,
+    run: String,
+}
+
+/// A piece of a recorded text.
+enum Piece<'t> {
+    Plain(&'t str),
+    Secret,
+    Value(Placeholder),
+}
+
+fn pieces(text: &str) -> Vec<(Range<usize>, Piece<'_>)> {
+    let mut pieces = vec![];
+    let (mut from, mut at) = (0, 0);
+    while let Some(offset) = text.get(at..).and_then(|rest| rest.find(['<', '*'])) {
+        at += offset;
+        let rest = text.get(at..).unwrap_or_default();
+        let stars = rest.bytes().take_while(|byte| *byte == b'*').count();
+        let found = match Placeholder::at_start(rest) {
+            Some((placeholder, length)) => Some((Piece::Value(placeholder), length)),
+            None => (stars >= SECRET.len()).then_some((Piece::Secret, stars)),
+        };
+        let Some((piece, length)) = found else {
+            at += stars.max(1);
+            continue;
+        };
+        if from < at {
+            pieces.push((from..at, Piece::Plain(text.get(from..at).unwrap_or_default())));
+        }
+        pieces.push((at..at + length, piece));
+        at += length;
+        from = at;
+    }
+    if from < text.len() {
+        pieces.push((from..text.len(), Piece::Plain(text.get(from..).unwrap_or_default())));
+    }
+    pieces
+}
+
+impl Bindings {
+    /// Compares a recorded value with one that is asked now; `None`: they differ. `lengths` are those, in characters, of values that
+    /// were not known to be personal when the recording was made, by their placeholder.
+    pub fn of(recorded: &Value, asked: &Value, redactor: &Redactor, run: &str, lengths: &Map<String, Value>) -> Option<Bindings> {
+        let mut bindings = Bindings { run: run.to_owned(), ..Bindings::default() };
+        bindings.fit(recorded, asked, redactor, lengths).then_some(bindings)
+    }
+
+    fn fit(&mut self, recorded: &Value, asked: &Value, redactor: &Redactor, lengths: &Map<String, Value>) -> bool {
+        match (recorded, asked) {
+            (Value::String(recorded), Value::String(asked)) => self.fit_text(recorded, asked, redactor, lengths),
+            (Value::String(recorded), Value::Number(asked)) => {
+                pieces(recorded).iter().any(|(_, piece)| !matches!(piece, Piece::Plain(_)))
+                    && self.fit_text(recorded, &asked.to_string(), redactor, lengths)
+            }
+            (Value::Array(recorded), Value::Array(asked)) => {
+                recorded.len() == asked.len() && recorded.iter().zip(asked).all(|(one, two)| self.fit(one, two, redactor, lengths))
+            }
+            (Value::Object(recorded), Value::Object(asked)) => {
+                recorded.len() == asked.len()
+                    && recorded.iter().zip(asked).all(|((name, one), (other, two))| {
+                        self.fit_text(name, other, redactor, lengths) && self.fit(one, two, redactor, lengths)
+                    })
+            }
+            _ => recorded == asked,
+        }
+    }
+
+    fn fit_text(&mut self, recorded: &str, asked: &str, redactor: &Redactor, lengths: &Map<String, Value>) -> bool {
+        let asked = &named_run(asked, &self.run);
+        let places = redactor.places(asked);
+        let mut at = 0;
+        for (_, piece) in pieces(recorded) {
+            let Some(rest) = asked.get(at..) else { return false };
+            let place = places.iter().find(|place| place.range.start == at);
+            at += match (&piece, place) {
+                (Piece::Plain(text), _) if rest.starts_with(text) => text.len(),
+                (Piece::Plain(_), _) => return false,
+                (Piece::Secret, Some(place)) if place.kind.is_none() => place.range.len(),
+                (Piece::Secret, _) => match rest.bytes().take_while(|byte| *byte == b'*').count() {
+                    stars if stars >= SECRET.len() => stars,
+                    _ => return false,
+                },
+                (Piece::Value(placeholder), Some(place)) if place.kind.map(Kind::word) == Some(placeholder.kind) => {
+                    let key = (placeholder.kind, placeholder.number);
+                    if self.whole.get(&key).is_some_and(|known| *known != place.whole) {
+                        return false;
+                    }
+                    self.whole.insert(key, place.whole.clone());
+                    self.exact.insert(placeholder.clone(), asked.get(place.range.clone()).unwrap_or_default().to_owned());
+                    place.range.len()
+                }
+                (Piece::Value(placeholder), _) => match self.unmarked(placeholder, rest, lengths) {
+                    Some(length) => length,
+                    None => return false,
+                },
+            };
+        }
+        at == asked.len()
+    }
+
+    /// The length of what stands for a placeholder where nothing is known to be personal: another placeholder, from an answer whose
+    /// values are lost; or a value that only becomes known later.
+    fn unmarked(&mut self, placeholder: &Placeholder, rest: &str, lengths: &Map<String, Value>) -> Option<usize> {
+        if let Some((_, length)) = Placeholder::at_start(rest).filter(|(other, _)| other.kind == placeholder.kind) {
+            return Some(length);
+        }
+        if let Some(known) = self.exact.get(placeholder) {
+            return rest.starts_with(known.as_str()).then_some(known.len());
+        }
+        let count = lengths.get(&placeholder.shown()).and_then(Value::as_u64)? as usize;
+        let end = rest.char_indices().map(|(at, _)| at).chain([rest.len()]).nth(count)?;
+        let value = rest.get(..end)?.to_owned();
+        if placeholder.word == 0 && placeholder.style.is_none() {
+            self.whole.insert((placeholder.kind, placeholder.number), value.clone());
+        }
+        self.exact.insert(placeholder.clone(), value);
+        Some(end)
+    }
+
+    /// A recorded answer with the values put back that are known.
+    pub fn restored(&self, value: &Value) -> Value {
+        match value {
+            Value::String(text) => {
+                let restored = self.restored_text(text);
+                let is_number = Placeholder::at_start(text).is_some_and(|(p, length)| p.is_number && length == text.len());
+                let number = is_number.then(|| serde_json::from_str::<serde_json::Number>(&restored).ok()).flatten();
+                number.map_or(Value::String(restored), Value::Number)
+            }
+            Value::Array(list) => Value::Array(list.iter().map(|value| self.restored(value)).collect()),
+            Value::Object(map) => Value::Object(map.iter().map(|(key, value)| (self.restored_text(key), self.restored(value))).collect()),
+            other => other.clone(),
+        }
+    }
+
+    fn restored_text(&self, text: &str) -> String {
+        let mut out = String::with_capacity(text.len());
+        for (range, piece) in pieces(text) {
+            let written = text.get(range).unwrap_or_default();
+            match piece {
+                Piece::Value(placeholder) => {
+                    let plain = Placeholder { is_number: false, ..placeholder };
+                    let whole = || self.whole.get(&(plain.kind, plain.number)).map(|whole| plain.text_of(whole));
+                    out.push_str(&self.exact.get(&plain).cloned().or_else(whole).unwrap_or_else(|| written.to_owned()));
+                }
+                Piece::Plain(_) | Piece::Secret => out.push_str(written),
+            }
+        }
+        if self.run.is_empty() { out } else { out.replace(RUN, &self.run) }
+    }
+}
+
+/// A text with all placeholders of a kind alike, to show how two texts differ.
+pub fn unnumbered(text: &str) -> String {
+    let shown = |(range, piece): (Range<usize>, Piece)| match piece {
+        Piece::Value(placeholder) => format!("<{}>", placeholder.kind),
+        Piece::Plain(_) | Piece::Secret => text.get(range).unwrap_or_default().to_owned(),
+    };
+    pieces(text).into_iter().map(shown).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn redactor(personal: &[&str]) -> Redactor {
+        let personal: Vec<Value> = personal.iter().map(|text| json!(text)).collect();
+        Redactor::new(["s3cret-token"], &personal)
+    }
+
+    #[test]
+    fn values_are_numbered_by_their_first_place_and_words_name_their_value() {
+        let redactor = redactor(&["Ana Lopez", "ana@example.org"]);
+        let mut masker = Masker::new(&redactor, "r_1");
+        let masked = masker.text("Ana, ANA LOPEZ (ana@example.org), Ana Lopez; key s3cret-token, run r_1");
+        assert_eq!(masked, "<PERSON_1.1>, <PERSON_1.0u> (<EMAIL_1>), <PERSON_1>; key ***, run <RUN>");
+    }
+
+    #[test]
+    fn an_answer_gets_the_values_of_the_one_who_asks_now() {
+        let (ana, bo) = (redactor(&["Ana Lopez", "0151 2345678"]), redactor(&["Bo Diddley", "0170 7654321"]));
+        let mut masker = Masker::new(&ana, "r_1");
+        let asked = masker.value(&json!({ "prompt": "Greet Ana Lopez, 0151 2345678." }));
+        let reply = masker.value(&json!({ "text": "Hi Ana! Call 0151 2345678? (r_1)", "number": 1 }));
+        assert_eq!(reply["text"], "Hi <PERSON_1.1>! Call <PHONE_1>? (<RUN>)");
+        let now = json!({ "prompt": "Greet Bo Diddley, 0170 7654321." });
+        let bindings = Bindings::of(&asked, &now, &bo, "r_2", &Map::new()).unwrap();
+        assert_eq!(bindings.restored(&reply), json!({ "text": "Hi Bo! Call 0170 7654321? (r_2)", "number": 1 }));
+    }
+
+    #[test]
+    fn a_value_may_take_no_word_of_the_text_with_it() {
+        let redactor = redactor(&["Ana Lopez"]);
+        let recorded = Masker::new(&redactor, "").value(&json!("Greet Ana Lopez now."));
+        for (asked, is_equal) in [
+            ("Greet Ana Lopez now.", true),
+            ("Greet dear Ana Lopez now.", false),
+            ("Greet Ana Lopez.", false),
+            ("Greet <PERSON_7> now.", true),
+            ("Greet <EMAIL_7> now.", false),
+            ("Greet *** now.", false),
+        ] {
+            assert_eq!(Bindings::of(&recorded, &json!(asked), &redactor, "", &Map::new()).is_some(), is_equal, "{asked}");
+        }
+    }
+
+    #[test]
+    fn a_value_that_became_known_after_the_call_is_found_by_its_length_and_put_back() {
+        let (late, early) = (redactor(&["Bo Diddley"]), redactor(&[]));
+        let mut masker = Masker::new(&late, "");
+        let asked = masker.value(&json!("Who called? Bo Diddley from Berlin."));
+        let reply = masker.value(&json!({ "name": "Bo Diddley" }));
+        let Value::Object(lengths) = json!({ "<PERSON_1>": 10 }) else { unreachable!() };
+        let now = json!("Who called? Bo Diddley from Berlin.");
+        assert!(Bindings::of(&asked, &now, &early, "", &Map::new()).is_none());
+        let bindings = Bindings::of(&asked, &now, &early, "", &lengths).unwrap();
+        assert_eq!(bindings.restored(&reply), json!({ "name": "Bo Diddley" }));
+        assert!(Bindings::of(&asked, &json!("Who called? Mr Bo Diddley from Berlin."), &early, "", &lengths).is_none());
+    }
+
+    #[test]
+    fn a_number_that_is_personal_stays_a_number() {
+        let redactor = redactor(&["4711042"]);
+        let mut masker = Masker::new(&redactor, "");
+        let asked = masker.value(&json!({ "customer": 4711042, "hours": 8 }));
+        assert_eq!(asked, json!({ "customer": "<PERSON_1#>", "hours": 8 }));
+        let bindings = Bindings::of(&asked, &json!({ "customer": 4711042, "hours": 8 }), &redactor, "", &Map::new()).unwrap();
+        assert_eq!(bindings.restored(&asked), json!({ "customer": 4711042, "hours": 8 }));
+    }
+
+    #[test]
+    fn what_only_looks_like_a_placeholder_is_text() {
+        for text in ["<PERSON_>", "<PERSON_1.>", "<PERSON_x>", "<person_1>", "<HOURS_1>", "<", "**", "a < b > c", "<PERSON_1"] {
+            assert_eq!(unnumbered(text), text);
+            assert!(Bindings::of(&json!(text), &json!("other"), &redactor(&[]), "", &Map::new()).is_none());
+        }
+        assert_eq!(unnumbered("to <PERSON_12.3t> and <EMAIL_1>"), "to <PERSON> and <EMAIL>");
+    }
+}

@@ -1,0 +1,98 @@
+//! `--record` and `--replay`: the tape of a run.
+
+use std::path::{Path, PathBuf};
+
+use crate::adapter::cassette::{Cassette, Head, Mode, head, is_free};
+use crate::diagnostic::visible;
+use crate::engine::Unscripted;
+use crate::model::{Model, Provider};
+use crate::source::Sources;
+
+/// Where the traffic of a run is kept, or comes from.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) enum Taping {
+    #[default]
+    None,
+    Record(PathBuf),
+    Replay(PathBuf, Head),
+}
+
+impl Taping {
+    /// What the options say; nothing is written yet.
+    ///
+    /// # Errors
+    /// The folder to record into is not empty, the one to replay from holds no recordings; as a sentence.
+    pub(super) fn new(record: Option<&Path>, replay: Option<&Path>) -> Result<Taping, String> {
+        match (record, replay) {
+            (Some(folder), _) if is_free(folder) => Ok(Taping::Record(folder.to_path_buf())),
+            (Some(folder), _) => Err(format!("--record {}: there is something already; name a new folder, or remove it", folder.display())),
+            (None, Some(folder)) => Ok(Taping::Replay(folder.to_path_buf(), head(folder).map_err(|why| format!("--replay: {why}"))?)),
+            (None, None) => Ok(Taping::None),
+        }
+    }
+
+    pub(super) fn mode(&self) -> Mode {
+        match self {
+            Taping::None => Mode::Live,
+            Taping::Record(_) => Mode::Record,
+            Taping::Replay(folder, _) => Mode::Replay(folder.clone()),
+        }
+    }
+
+    pub(super) fn unscripted(&self) -> Unscripted {
+        match self {
+            Taping::Replay(folder, _) => Unscripted::Recorded(folder.clone()),
+            _ => Unscripted::Live,
+        }
+    }
+
+    pub(super) fn is_replay(&self) -> bool {
+        matches!(self, Taping::Replay(..))
+    }
+
+    /// The time of the recorded run, where its files read the clock.
+    pub(super) fn now(&self) -> Option<&str> {
+        match self {
+            Taping::Replay(_, head) => head.now.as_deref(),
+            _ => None,
+        }
+    }
+
+    /// The model called `default`: of the variables, else the recordings where a variable stood for it then.
+    pub(super) fn default_model(&self, of_variables: Option<Model>) -> Option<Model> {
+        match self {
+            Taping::Replay(folder, head) if head.default_model_replaced => {
+                of_variables.or_else(|| Some(Model::new(Provider::Replay(folder.clone()))))
+            }
+            _ => of_variables,
+        }
+    }
+
+    /// Writes what was recorded and says so. A call that was not recorded is told, too.
+    ///
+    /// # Errors
+    /// The recordings cannot be written; as a sentence.
+    pub(super) fn finish(&self, tape: &Cassette, head: &Head, quiet: bool) -> Result<(), String> {
+        let Taping::Record(folder) = self else { return Ok(()) };
+        tape.write(folder, head).map_err(|e| format!("cannot write the recordings in {}: {e}", folder.display()))?;
+        if !quiet {
+            let count = tape.count();
+            eprintln!("recorded {count} call{} in {}", if count == 1 { "" } else { "s" }, folder.display());
+        }
+        Ok(())
+    }
+}
+
+/// Tells the calls for which there was no recording and which the run's own failure has not told.
+pub(super) fn tell_misses(misses: &[String], told: Option<&str>) {
+    for miss in misses.iter().filter(|miss| Some(miss.as_str()) != told) {
+        eprintln!("not recorded: {}", visible(miss));
+    }
+}
+
+/// Whether any of the files reads the clock of the run, so that a replay needs the time of its recording.
+pub(super) fn reads_clock(sources: &Sources) -> bool {
+    sources
+        .files()
+        .any(|(_, file)| ["run.now", "run.today", "run.week_start", "run.month_start"].iter().any(|name| file.text.contains(name)))
+}

@@ -1,0 +1,138 @@
+//! Recordings of cases: where they stand, and the tape of a trial.
+//!
+//! A case whose folder `cassettes/<test file>/<case>/<channel>` is there is answered from it wherever it has no scripted reply.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::file::entries;
+use super::run::Complaint;
+use super::suite::{Suite, Trial};
+use crate::adapter::cassette::{Cassette, Head, Mode, head, is_free};
+use crate::engine::Unscripted;
+use crate::model::{Model, Provider};
+use crate::port::{Secret, Tape};
+
+/// Models that are really asked, and what that takes.
+#[derive(Default)]
+pub struct Live {
+    /// The environment.
+    pub env: BTreeMap<String, Secret>,
+    /// What `FLOW_MODEL…` put in the place of the model called `default`.
+    pub default_model: Option<Model>,
+    /// Whether what they answer is kept. Else recordings that are there are not looked at.
+    pub keeps: bool,
+}
+
+/// The folder of a test file's recordings.
+fn home(test: &Path) -> PathBuf {
+    test.with_file_name("cassettes").join(test.file_stem().unwrap_or_default())
+}
+
+/// The folder of a trial's recordings.
+fn folder(suite: &Suite, trial: &Trial) -> PathBuf {
+    let case = &suite.test.cases[trial.case].id.value;
+    home(&suite.path).join(case).join(trial.channel.as_deref().unwrap_or("run"))
+}
+
+/// The tape of one trial.
+pub(super) struct Taping<'a> {
+    folder: PathBuf,
+    pub(super) tape: Cassette,
+    live: Option<&'a Live>,
+    head: Option<Head>,
+}
+
+impl<'a> Taping<'a> {
+    pub(super) fn of(suite: &Suite, trial: &Trial, live: Option<&'a Live>) -> Taping<'a> {
+        let folder = folder(suite, trial);
+        let is_replay = !is_free(&folder) && live.is_none_or(|live| live.keeps);
+        let live = live.filter(|_| !is_replay);
+        let mode = match live {
+            _ if is_replay => Mode::Replay(folder.clone()),
+            Some(live) if live.keeps => Mode::Record,
+            _ => Mode::Live,
+        };
+        let secrets: Vec<Secret> = live.map(|live| declared(suite, live)).unwrap_or_default().into_values().collect();
+        let key = live.and_then(|live| live.env.get("FLOW_API_KEY"));
+        let tape = Cassette::new(mode, secrets.iter().chain(key).map(Secret::reveal));
+        let head = if is_replay { head(&folder).ok() } else { None };
+        Taping { folder, tape, live, head }
+    }
+
+    fn is_replay(&self) -> bool {
+        matches!(self.tape.mode(), Mode::Replay(_))
+    }
+
+    pub(super) fn port(&self) -> Arc<dyn Tape> {
+        Arc::new(self.tape.clone())
+    }
+
+    /// Whether models may be asked over the network.
+    pub(super) fn goes_live(&self) -> bool {
+        self.live.is_some()
+    }
+
+    pub(super) fn unscripted(&self) -> Unscripted {
+        match (self.is_replay(), self.live) {
+            (true, _) => Unscripted::Recorded(self.folder.clone()),
+            (false, Some(_)) => Unscripted::Live,
+            (false, None) => Unscripted::Nobody,
+        }
+    }
+
+    pub(super) fn default_model(&self) -> Option<Model> {
+        let recorded = || Model::new(Provider::Replay(self.folder.clone()));
+        let replaced = self.head.as_ref().is_some_and(|head| head.default_model_replaced);
+        self.live.and_then(|live| live.default_model.clone()).or_else(|| replaced.then(recorded))
+    }
+
+    /// Values of the declared secrets; a replay needs none.
+    pub(super) fn secrets(&self, suite: &Suite) -> BTreeMap<String, Secret> {
+        match self.live {
+            Some(live) => declared(suite, live),
+            None if self.is_replay() => suite.pipeline().secrets.keys().map(|name| (name.clone(), Secret::new("***"))).collect(),
+            None => BTreeMap::new(),
+        }
+    }
+
+    pub(super) fn env(&self) -> BTreeMap<String, Secret> {
+        self.live.map(|live| live.env.clone()).unwrap_or_default()
+    }
+
+    /// Writes what was recorded; gives the folder if there was anything, and what is wrong.
+    pub(super) fn finish(&self, suite: &Suite, told: &str) -> (Option<PathBuf>, Vec<Complaint>) {
+        let misses = self.tape.misses().into_iter().filter(|miss| miss != told);
+        let mut complaints: Vec<Complaint> = misses.map(|miss| Complaint::new(format!("not recorded: {miss}"))).collect();
+        if self.is_replay() && self.tape.misses().is_empty() {
+            let left = self.tape.left_over(&self.folder);
+            let told = |(step, call): (String, u64)| {
+                format!("the recording of call {call} of step \"{step}\" is left over: it was never asked for")
+            };
+            complaints.extend(left.into_iter().map(told).map(Complaint::new));
+        }
+        if *self.tape.mode() != Mode::Record || self.tape.count() == 0 {
+            return (None, complaints);
+        }
+        let replaced = self.live.is_some_and(|live| live.default_model.is_some());
+        let head = Head::new(&suite.pipeline().name.value, None, replaced);
+        if let Err(error) = self.tape.write(&self.folder, &head) {
+            complaints.push(Complaint::new(format!("cannot write the recordings in {}: {error}", self.folder.display())));
+            return (None, complaints);
+        }
+        (Some(self.folder.clone()), complaints)
+    }
+}
+
+fn declared(suite: &Suite, live: &Live) -> BTreeMap<String, Secret> {
+    suite.pipeline().secrets.keys().filter_map(|name| Some((name.clone(), live.env.get(name)?.clone()))).collect()
+}
+
+/// Folders of recordings that belong to no case and channel.
+pub(super) fn orphans(suites: &[Suite], trials: &[Trial]) -> Vec<PathBuf> {
+    let owned: BTreeSet<PathBuf> = trials.iter().map(|trial| folder(&suites[trial.suite], trial)).collect();
+    let tests: BTreeSet<PathBuf> = suites.iter().map(|suite| home(&suite.path)).collect();
+    let cases = tests.iter().flat_map(|home| entries(home));
+    cases.flat_map(|case| entries(&case)).filter(|channel| !owned.contains(channel)).collect()
+}

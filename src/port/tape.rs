@@ -1,0 +1,22 @@
+//! What stands between a run and the world when its traffic is kept, or answered from what was kept.
+
+use std::sync::Arc;
+
+use super::{HttpClient, HttpReply, HttpRequest, Mail, MailSender, ModelClient, ModelReply, ModelRequest, Pending};
+use crate::event::Event;
+
+/// The tape of one run: every call to a model, over HTTP, and every mail passes it. A run has a tape of its own, since calls are known
+/// by their number in the run.
+pub trait Tape: Send + Sync {
+    /// Sees each event before the calls that it tells of go out.
+    fn watch(&self, event: &Event);
+
+    /// Answers a call of a model, itself or by way of `live`.
+    fn model(&self, call: u64, request: ModelRequest, live: &Arc<dyn ModelClient>) -> Pending<ModelReply>;
+
+    /// Answers a request, itself or by way of `live`.
+    fn http(&self, call: u64, request: HttpRequest, live: &Arc<dyn HttpClient>) -> Pending<HttpReply>;
+
+    /// Answers a mail with its id, itself or by way of `live`.
+    fn mail(&self, call: u64, mail: Mail, live: &Arc<dyn MailSender>) -> Pending<String>;
+}
