@@ -325,6 +325,12 @@ pub struct TestOptions {
     /// Runs each test so often and fails those that do not come out the same each time, with counts
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000), conflicts_with = "record")]
     pub repeat: u32,
+    /// Prints what became worse or better than this file says, as Markdown, and fails only for what became worse; with --update writes it
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["format", "json", "record"])]
+    pub baseline: Option<PathBuf>,
+    /// Breaks what gates let through, one way at a time, and fails when no check of the gate notices
+    #[arg(long, conflicts_with_all = ["update", "record", "repeat", "baseline"])]
+    pub mutate: bool,
     /// Only tests with this text in FILE/CASE/CHANNEL
     #[arg(long, value_name = "TEXT")]
     pub filter: Option<String>,

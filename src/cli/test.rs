@@ -11,7 +11,7 @@ use crate::adapter::files::DiskFiles;
 use crate::adapter::stdout::Silent;
 use crate::check::check_file;
 use crate::diagnostic::Diagnostic;
-use crate::golden::{self, Broken, Live, Report, Suite, report};
+use crate::golden::{self, Baseline, Broken, Comparison, Live, Report, Suite, report};
 use crate::report::Findings;
 
 /// Runs tests.
@@ -29,11 +29,17 @@ fn try_run(options: &TestOptions, shared: &Shared) -> Result<Exit, (Exit, String
     if options.update && environment::is_set("CI") {
         return Err((Exit::Usage, "--update is refused where CI is set: goldens are written and looked at by a person".into()));
     }
-    if options.update && options.repeat > 1 {
+    if options.update && options.repeat > 1 && options.baseline.is_none() {
         return Err((Exit::Usage, "--update writes what one run gave; leave --repeat out".into()));
     }
     if options.record && environment::is_set("CI") {
         return Err((Exit::Usage, "--record is refused where CI is set: recordings are made and looked at by a person".into()));
+    }
+    let baseline = options.baseline.as_deref().map(|file| (file, Baseline::read(file)));
+    if let Some((_, Err(why))) = &baseline
+        && !options.update
+    {
+        return Err((Exit::Usage, why.clone()));
     }
     let live = if options.record || options.live { Some(live(options, shared).map_err(|line| (Exit::Usage, line))?) } else { None };
     let mut suites = vec![];
@@ -49,22 +55,44 @@ fn try_run(options: &TestOptions, shared: &Shared) -> Result<Exit, (Exit, String
     }
     let how = golden::Options {
         filter: options.filter.as_deref(),
-        update: options.update,
+        update: options.update && options.baseline.is_none(),
         exit_of: |status| Exit::of(status, false).number(),
         ports: world::ports(Arc::new(Silent), Path::new("."), vec![]),
         live,
         repeat: options.repeat as usize,
+        mutate: options.mutate,
     };
     let found = Report { broken, ..golden::run(&suites, &how) };
+    let is_gone = |name: &str| is_gone(name, &suites, &found, options);
+    let compared = match &baseline {
+        Some((file, Ok(before))) => Some((*file, Comparison::of(&found, before, &is_gone))),
+        _ => None,
+    };
+    let text = match &compared {
+        Some((file, compared)) => compared.markdown(file),
+        None => drawn(&found, options, shared),
+    };
     // A reader that has seen enough ends the printing, not the tests.
-    let _ = std::io::stdout().write_all(drawn(&found, options, shared).as_bytes());
+    let _ = std::io::stdout().write_all(text.as_bytes());
     if let Some(file) = &options.junit {
         std::fs::write(file, report::junit(&found)).map_err(|e| (Exit::Usage, format!("cannot write {}: {e}", file.display())))?;
     }
     if !shared.quiet {
         eprintln!("{}", report::summary(&found));
     }
-    if !found.is_good() {
+    let is_good = match (baseline, compared) {
+        (Some((file, before)), _) if options.update => {
+            if file.exists() && before.is_err() {
+                return Err((Exit::Usage, before.err().unwrap_or_default()));
+            }
+            let written = Baseline::of(&found, before.ok(), &is_gone).write(file);
+            written.map_err(|e| (Exit::Usage, format!("cannot write {}: {e}", file.display())))?;
+            found.broken.is_empty()
+        }
+        (_, Some((_, compared))) => compared.worse() == 0 && found.orphans.is_empty(),
+        _ => found.is_good() && report::survived(&found) == 0,
+    };
+    if !is_good {
         return Ok(Exit::Findings);
     }
     if found.outcomes.is_empty() && options.no_tests == NoTests::Fail {
@@ -72,6 +100,14 @@ fn try_run(options: &TestOptions, shared: &Shared) -> Result<Exit, (Exit, String
         return Err((Exit::NothingRan, why));
     }
     Ok(Exit::Ok)
+}
+
+/// Whether a case of a baseline exists no more: it was not run although all of its file was.
+fn is_gone(name: &str, suites: &[Suite], found: &Report, options: &TestOptions) -> bool {
+    let is_in = |file: &str| name.strip_prefix(file).is_some_and(|rest| rest.starts_with('/'));
+    let all_was_run =
+        options.filter.is_none() && (options.paths.is_empty() || suites.iter().any(|suite| is_in(&suite.path.display().to_string())));
+    all_was_run && !found.broken.iter().any(|broken| is_in(&broken.file)) && found.outcomes.iter().all(|outcome| outcome.name != name)
 }
 
 /// What it takes to ask models.

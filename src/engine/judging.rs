@@ -12,16 +12,16 @@ use crate::gate::{self, Fill, Judged};
 use crate::model::{Channel, Criterion, Filling, GateStep, Judging, OnJudgeError, ScorecardRef, StepKind, StyleGuide, Text};
 
 /// A gate's question, worked out anew from the state whenever it is needed.
-struct Question {
-    value: Value,
-    text: String,
-    with: Value,
-    criteria: Vec<Asked>,
+pub(super) struct Question {
+    pub(super) value: Value,
+    pub(super) text: String,
+    pub(super) with: Value,
+    pub(super) criteria: Vec<Asked>,
     judges: Vec<String>,
 }
 
-struct Asked {
-    criterion: Criterion,
+pub(super) struct Asked {
+    pub(super) criterion: Criterion,
     /// Place in `judges`, for criteria a judge is asked about.
     judge: Option<usize>,
     on_judge_error: OnJudgeError,
@@ -88,7 +88,7 @@ impl Run {
         self.not_met(at, gate, &question, verdicts, &cause)
     }
 
-    fn question(&self, at: NodeRef, gate: &GateStep) -> Result<Question, Failure> {
+    pub(super) fn question(&self, at: NodeRef, gate: &GateStep) -> Result<Question, Failure> {
         let value = self.fill(at, &gate.of)?;
         let mut with = Map::new();
         for (name, filling) in &gate.with {
@@ -224,7 +224,13 @@ impl Run {
         Ok(brief)
     }
 
-    fn verdicts(&self, at: NodeRef, gate: &GateStep, question: &Question, said: &[Result<Value, String>]) -> Result<Vec<Verdict>, Failure> {
+    pub(super) fn verdicts(
+        &self,
+        at: NodeRef,
+        gate: &GateStep,
+        question: &Question,
+        said: &[Result<Value, String>],
+    ) -> Result<Vec<Verdict>, Failure> {
         let (channel, style) = self.judged_for(at, gate, &question.value);
         let instance = self.state.instance(self.state.instance_of(at));
         let judged = Judged {
@@ -290,7 +296,7 @@ impl Run {
     }
 
     /// The channel and style guide a judged value was made for.
-    fn judged_for(&self, at: NodeRef, gate: &GateStep, value: &Value) -> (Option<Channel>, Option<StyleGuide>) {
+    pub(super) fn judged_for(&self, at: NodeRef, gate: &GateStep, value: &Value) -> (Option<Channel>, Option<StyleGuide>) {
         let instance = self.state.instance_of(at);
         let pipeline = &self.planned(instance).pipeline;
         let own_style = pipeline.style_guide.as_deref();

@@ -13,6 +13,7 @@
 //! | `attaching`, `caching` | files beside a prompt; results that are used again |
 //! | `resuming` | going on after a crash |
 //! | `budget` | bounds on tokens and money |
+//! | `rejudging` | gates of a run that is over, asked again about another value |
 //! | `scripting` | scripted replies |
 //! | `permitting` | policies: what may go out |
 //! | `replies` | what an answer from outside becomes |
@@ -36,6 +37,7 @@ mod names;
 mod opening;
 mod permitting;
 mod preview;
+mod rejudging;
 mod replies;
 mod resuming;
 mod retrying;
@@ -56,5 +58,6 @@ pub use command::{Command, Input, Reply, Request};
 pub use inputs::{PersonFrom, check_inputs, marks, person, person_fields};
 pub use judging::readable;
 pub use preview::{Given, known_names};
+pub use rejudging::PassedGate;
 pub use run::{CannotResume, Mocks, Moment, Noted, Options, Run, Unscripted};
 pub use state::State;

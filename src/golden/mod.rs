@@ -6,6 +6,8 @@
 //! | `suite` | a checked test file, and its trials: one a case and channel |
 //! | `play` | runs one trial: the engine, a clock of its own, nothing goes outside |
 //! | `expect`, `leftover` | what the author expects; replies and mocks nobody asked for |
+//! | `mutate` | outputs that are broken on purpose: does a gate notice? |
+//! | `baseline` | what became worse since somebody last looked |
 //! | `facts` | what plays of one trial came to, and what changed between them |
 //! | `taping` | recordings of cases |
 //! | `file`, `diff` | golden files; how two texts differ |
@@ -14,21 +16,25 @@
 //!
 //! How to add an expectation: its field in `model::Expect`, its comparison in `expect.rs`, a line in `docs/testing.md`.
 
+mod baseline;
 mod diff;
 mod discover;
 mod expect;
 mod facts;
 mod file;
 mod leftover;
+mod mutate;
 mod play;
 pub mod report;
 mod run;
 mod suite;
 mod taping;
 
+pub use baseline::{Baseline, Comparison};
 pub use diff::Diff;
 pub use discover::discover;
 pub use facts::Tally;
+pub use mutate::{Mutant, Noticed, Way};
 pub use run::{Broken, Complaint, Golden, Options, Outcome, Report, run};
 pub use suite::Suite;
 pub use taping::Live;

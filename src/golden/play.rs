@@ -8,9 +8,10 @@ use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::{Map, Value};
 
 use super::file::Sent;
-use super::run::Complaint;
+use super::mutate::{Mutant, mutants};
+use super::run::{Complaint, Options as Play};
 use super::suite::{Suite, Trial};
-use super::taping::{Live, Taping};
+use super::taping::Taping;
 use crate::driver::{Answer, Blocking, FoundPerson};
 use crate::engine::{Command, Input, Mocks, Moment, Noted, Options, PersonFrom, Reply, Request, Run, check_inputs, person};
 use crate::event::{Event, Failure, FailureKind, Happening, RunEnd, RunStart};
@@ -39,6 +40,8 @@ pub(super) struct Played {
     pub(super) recorded: Option<PathBuf>,
     /// What is wrong with its recordings.
     pub(super) untaped: Vec<Complaint>,
+    /// Its outputs, broken on purpose.
+    pub(super) mutants: Vec<Mutant>,
 }
 
 /// How it ended.
@@ -62,6 +65,7 @@ impl Played {
             noted: Noted::default(),
             recorded: None,
             untaped: vec![],
+            mutants: vec![],
         }
     }
 
@@ -75,7 +79,7 @@ impl Played {
 }
 
 /// Runs a trial to its end. `number` counts its plays: from the second on, waits and the order in which answers come are others.
-pub(super) fn play(suite: &Suite, trial: &Trial, world: &Blocking, live: Option<&Live>, number: u64) -> Played {
+pub(super) fn play(suite: &Suite, trial: &Trial, world: &Blocking, how: &Play, number: u64) -> Played {
     let pipeline = suite.pipeline();
     let case = &suite.test.cases[trial.case];
     if trial.channel.is_some() && suite.channel(trial.channel.as_deref()).is_none() {
@@ -96,7 +100,7 @@ pub(super) fn play(suite: &Suite, trial: &Trial, world: &Blocking, live: Option<
     let inputs = Arc::new(Value::Object(inputs));
     let now = case.now.as_ref().map_or(NOW, |now| now.as_str());
     let now = DateTime::parse_from_rfc3339(now).map(|now| now.with_timezone(&Utc)).unwrap_or_default();
-    let taping = Taping::of(suite, trial, live);
+    let taping = Taping::of(suite, trial, how.live.as_ref());
     let run = Run::new("r_test", suite.plan.clone(), options(suite, case, &taping), Moment { wall: now, ms: 0 });
     let tape = taping.port();
     let mut stage =
@@ -121,6 +125,7 @@ pub(super) fn play(suite: &Suite, trial: &Trial, world: &Blocking, live: Option<
     let mut noted = stage.run.noted();
     noted.mocks_used.extend(mocks_used);
     let (recorded, untaped) = taping.finish(suite, Played::failure(&ending));
+    let mutants = if how.mutate { mutants(&stage.run) } else { vec![] };
     let is_refined = stage.events.iter().any(|event| matches!(event.happening, Happening::RefinementStarted { .. }));
     Played {
         ending,
@@ -132,6 +137,7 @@ pub(super) fn play(suite: &Suite, trial: &Trial, world: &Blocking, live: Option<
         noted,
         recorded,
         untaped,
+        mutants,
     }
 }
 

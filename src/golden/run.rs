@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use super::diff::Diff;
 use super::facts::{Facts, Tally, together};
 use super::file;
+use super::mutate::Mutant;
 use super::play::{Ending, Played, play};
 use super::suite::{Suite, Trial};
 use super::taping::{self, Live};
@@ -33,6 +34,8 @@ pub struct Options<'a> {
     pub ports: Ports,
     /// How often each trial is played; 0 counts as 1.
     pub repeat: usize,
+    /// Breaks what gates let through, and asks them again.
+    pub mutate: bool,
     /// Asks models that have no scripted reply.
     pub live: Option<Live>,
 }
@@ -87,6 +90,8 @@ pub struct Outcome {
     pub recorded: Option<PathBuf>,
     /// What its plays came to.
     pub tally: Tally,
+    /// Its outputs, broken on purpose, if it passed.
+    pub mutants: Vec<Mutant>,
 }
 
 /// A file that could not be run because of its mistakes.
@@ -224,7 +229,7 @@ fn try_one(suite: &Suite, trial: &Trial, world: &Blocking, options: &Options) ->
 
 fn play_one(suite: &Suite, trial: &Trial, world: &Blocking, options: &Options, number: u64) -> Tried {
     let case = &suite.test.cases[trial.case];
-    let mut played = play(suite, trial, world, options.live.as_ref(), number);
+    let mut played = play(suite, trial, world, options, number);
     let mut complaints = expect::compare(suite, trial, &played, options.exit_of);
     complaints.append(&mut played.untaped);
     complaints.extend(leftover::unasked(suite, trial, &played));
@@ -294,6 +299,8 @@ fn owned(suite: &Suite, trial: &Trial, tried: &Option<Tried>) -> Vec<PathBuf> {
 
 fn outcome(suite: &Suite, trial: &Trial, tried: Tried) -> Outcome {
     let case = &suite.test.cases[trial.case];
+    let (recorded, mutants) = tried.played.map(|played| (played.recorded, played.mutants)).unwrap_or_default();
+    let mutants = if tried.complaints.is_empty() { mutants } else { vec![] };
     Outcome {
         file: suite.path.display().to_string(),
         case: case.id.value.clone(),
@@ -303,6 +310,7 @@ fn outcome(suite: &Suite, trial: &Trial, tried: Tried) -> Outcome {
         complaints: tried.complaints,
         golden: tried.golden,
         tally: tried.tally,
-        recorded: tried.played.and_then(|played| played.recorded),
+        recorded,
+        mutants,
     }
 }

@@ -351,3 +351,39 @@ fn a_model_that_says_something_else_each_time_flickers_and_fails() {
     let steady = place.flow(&["test", "--repeat", "6"], true);
     assert_eq!((steady.exit, steady.err.as_str()), (0, "2 passed, 0 failed\n"), "{}", steady.out);
 }
+
+#[test]
+fn a_baseline_fails_only_what_became_worse() {
+    let place = Place::new("http://127.0.0.1:9");
+    let test = |reply: &str, tokens: u64| {
+        TEST.replace("hours, inputs: { who: p1 }, golden: true", &format!("hours, inputs: {{ who: p1 }}, replies: {{ note: {{ text: {reply}, usage: {{ input_tokens: {tokens}, output_tokens: 1 }} }} }}, expect: {{ outputs: {{ text: Hi }} }}"))
+    };
+    let baseline = |more: &[&str]| place.flow(&[["test", "--baseline", "base.json"].as_slice(), more].concat(), false);
+    place.write("p.test.yaml", &test("Ho", 1000));
+    let missing = baseline(&[]);
+    assert_eq!(missing.exit, 2);
+    assert!(missing.err.contains("there is no base.json; flow test --baseline base.json --update writes it"), "{}", missing.err);
+    assert_eq!(baseline(&["--update"]).exit, 0, "a test that fails may stand in a baseline");
+    let first = std::fs::read_to_string(place.at("base.json")).unwrap();
+    assert!(first.contains("\"p.test.yaml/hours\": {\n      \"passed\": 0,\n      \"plays\": 1,\n      \"input_tokens\": 1000"), "{first}");
+
+    let same = baseline(&[]);
+    assert_eq!((same.exit, same.out.lines().nth(2)), (0, Some("**0 worse**, 0 better, 0 new, 2 cases as before")), "{}", same.out);
+    place.write("p.test.yaml", &test("Hi", 2000));
+    let changed = baseline(&[]);
+    assert_eq!(changed.exit, 1);
+    assert!(
+        changed.out.contains("| **worse** | `p.test.yaml/hours` | tokens of a run | 1000 in, 1 out | 2000 in, 1 out |"),
+        "{}",
+        changed.out
+    );
+    assert!(changed.out.contains("| better | `p.test.yaml/hours` | passed | failed | passed |"), "{}", changed.out);
+    assert_eq!(baseline(&["--update"]).exit, 0);
+    assert_eq!(baseline(&["--filter", "scripted"]).exit, 0, "what is filtered out is not gone");
+    place.write("p.test.yaml", &test("Hi", 2000).replace("id: scripted", "id: renamed"));
+    let gone = baseline(&[]);
+    assert_eq!(gone.exit, 1);
+    assert!(gone.out.contains("| **worse** | `p.test.yaml/scripted` | case is gone | passed |  |"), "{}", gone.out);
+    place.write("base.json", "{}");
+    assert_eq!(baseline(&["--update"]).exit, 2, "what is no baseline is not written over");
+}

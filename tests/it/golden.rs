@@ -389,3 +389,46 @@ fn a_scripted_verdict_on_what_no_judge_is_asked_is_told() {
         "reminder.test.yaml:23: the reply for gate \"validate\" fails criterion \"is_short\", which has a check and asks no judge",
     ]);
 }
+
+#[test]
+fn a_broken_output_that_no_check_notices_is_told_with_what_would() {
+    let bench = Bench::new();
+    let ran = bench.run(&["--mutate", "--filter", "missing_hours"]);
+    assert_eq!(ran.exit, 1);
+    for text in [
+        "SURVIVED reminder.test.yaml/missing_hours/note\n  gate \"validate\" lets a changed figure through: You logged 33 of 40 hours",
+        "a criterion with this would notice: numbers_from, with the data of the answer",
+        "Broken on purpose, one at a time:\n",
+        "a banned word: noticed 0, survived 0, not applicable ",
+        "(no word is banned)",
+    ] {
+        assert!(ran.out.contains(text), "{text}\n{}", ran.out);
+    }
+    assert!(ran.err.contains("broken outputs survived"), "{}", ran.err);
+    let ran = bench.run(&["--mutate", "--filter", "missing_hours", "--json"]);
+    let report: Value = serde_json::from_str(&ran.out).unwrap();
+    let mutations = report["tests"][0]["mutations"].as_array().unwrap();
+    assert!(
+        mutations.iter().any(|m| m["gate"] == "validate" && m["mutation"] == "a changed figure" && m["result"] == "survived"),
+        "{mutations:?}"
+    );
+    let refused = bench.run(&["--mutate", "--update"]);
+    assert_eq!(refused.exit, 2, "{}", refused.err);
+}
+
+#[test]
+fn the_gate_of_the_timesheet_notices_every_broken_output_on_every_channel() {
+    let mut command = assert_cmd::Command::new(env!("CARGO_BIN_EXE_flow"));
+    command.current_dir(env!("CARGO_MANIFEST_DIR")).env_remove("CI").env_remove("CLICOLOR_FORCE");
+    command.args(["test", "--mutate", "tests/golden/timesheet/questions.test.yaml", "--filter", "hours_this_week/"]);
+    let ran = ran(&mut command);
+    assert_eq!((ran.exit, ran.err.as_str()), (0, "5 passed, 0 failed\n"), "{}", ran.out);
+    assert!(ran.out.contains("  a changed figure: noticed 5, survived 0\n"), "{}", ran.out);
+    assert!(
+        ran.out.contains(
+            "  Markdown that the channel cannot show: noticed 4, survived 0, not applicable 1 (the channel shows all Markdown)\n"
+        ),
+        "{}",
+        ran.out
+    );
+}

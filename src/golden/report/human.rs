@@ -25,6 +25,7 @@ pub fn human(report: &Report, colour: bool, only_bad: bool) -> String {
             out.extend(text.lines().map(|line| format!("  {line}\n")));
         }
     }
+    out.push_str(&super::mutants::human(report, only_bad));
     for broken in &report.broken {
         out.push_str(&format!("\n{} {}\n{}", word("FAIL", "1;31"), visible(&broken.file), broken.drawn));
     }
@@ -61,5 +62,6 @@ pub fn summary(report: &Report) -> String {
     let broken = counted(report.broken.len(), "file with errors", "files with errors");
     let orphans = counted(report.orphans.len(), "unused golden", "unused goldens");
     let written = counted(written, "golden written", "goldens written");
-    format!("{passed} passed, {failed} failed{broken}{orphans}{written}")
+    let survived = counted(super::survived(report), "broken output survived", "broken outputs survived");
+    format!("{passed} passed, {failed} failed{survived}{broken}{orphans}{written}")
 }

@@ -33,6 +33,7 @@ pub fn json(report: &Report) -> String {
                 "plays_passed": outcome.tally.passed,
                 "recorded": outcome.recorded.as_ref().map(|path| path.display().to_string()),
                 "failures": failures,
+                "mutations": super::mutants::json(outcome),
             })
         })
         .collect();

@@ -3,10 +3,12 @@
 mod human;
 mod json;
 mod junit;
+mod mutants;
 
 pub use human::{human, summary};
 pub use json::json;
 pub use junit::junit;
+pub use mutants::survived;
 
 use super::run::{Complaint, Outcome};
 

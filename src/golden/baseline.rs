@@ -1,0 +1,337 @@
+//! A baseline: what the tests came to when somebody last looked, and what has become worse or better since.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use super::run::{Outcome, Report};
+
+/// Version of the file.
+const VERSION: u64 = 1;
+/// Tokens and money may grow by so much, in percent, and tokens by so many, before that counts.
+const MOST_GROWTH: f64 = 10.0;
+const FEW_TOKENS: f64 = 50.0;
+/// So many failed tests, and lines of one, are listed.
+const MOST_FAILED: usize = 50;
+
+/// All cases, by `FILE/CASE/CHANNEL`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Baseline {
+    flow: u64,
+    cases: BTreeMap<String, Case>,
+}
+
+/// What one case came to on one channel.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Case {
+    passed: usize,
+    plays: usize,
+    /// Of one play, on average.
+    input_tokens: u64,
+    output_tokens: u64,
+    /// US dollars of one play; empty: unpriced.
+    cost_usd: Option<f64>,
+    /// The cases that each route chose.
+    routes: BTreeMap<String, BTreeSet<String>>,
+}
+
+impl Case {
+    fn of(outcome: &Outcome) -> Case {
+        let tally = &outcome.tally;
+        let plays = tally.plays.max(1);
+        let each = |tokens: u64| tokens.div_ceil(plays as u64);
+        // A millionth of a cent is nothing to look at.
+        let round = |usd: f64| (usd / plays as f64 * 1e8).round() / 1e8;
+        let chosen = |cases: &BTreeMap<String, usize>| cases.keys().cloned().collect();
+        Case {
+            passed: tally.passed,
+            plays: tally.plays,
+            input_tokens: each(tally.usage.input_tokens),
+            output_tokens: each(tally.usage.output_tokens),
+            cost_usd: tally.usage.cost_usd.map(round),
+            routes: tally.routes.iter().map(|(route, cases)| (route.clone(), chosen(cases))).collect(),
+        }
+    }
+
+    fn rate(&self) -> f64 {
+        self.passed as f64 / self.plays.max(1) as f64
+    }
+
+    fn tokens(&self) -> f64 {
+        (self.input_tokens + self.output_tokens) as f64
+    }
+}
+
+impl Baseline {
+    /// Reads a baseline.
+    ///
+    /// # Errors
+    /// The file cannot be read, or is no baseline; as a sentence.
+    pub fn read(file: &Path) -> Result<Baseline, String> {
+        let cannot = |e: &dyn std::fmt::Display| format!("cannot read {}: {e}", file.display());
+        let text = match std::fs::read_to_string(file) {
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
+                return Err(format!("there is no {}; flow test --baseline {} --update writes it", file.display(), file.display()));
+            }
+            text => text.map_err(|e| cannot(&e))?,
+        };
+        let baseline: Baseline = serde_json::from_str(&text).map_err(|e| cannot(&e))?;
+        match baseline.flow {
+            VERSION => Ok(baseline),
+            other => Err(format!("{}: version {other} of a baseline is not known", file.display())),
+        }
+    }
+
+    /// What the tests came to. Cases of an older baseline stay where they were not run: `is_gone` says which of them exist no more.
+    pub fn of(report: &Report, before: Option<Baseline>, is_gone: &dyn Fn(&str) -> bool) -> Baseline {
+        let mut cases: BTreeMap<String, Case> = before.map(|before| before.cases).unwrap_or_default();
+        cases.retain(|name, _| !is_gone(name));
+        cases.extend(report.outcomes.iter().map(|outcome| (outcome.name.clone(), Case::of(outcome))));
+        Baseline { flow: VERSION, cases }
+    }
+
+    /// Writes it, sorted, whole or not at all.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn write(&self, file: &Path) -> std::io::Result<()> {
+        super::file::write(file, &(serde_json::to_string_pretty(self)? + "\n"))
+    }
+}
+
+/// How something compares.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Judgement {
+    Worse,
+    Better,
+    New,
+}
+
+struct Line {
+    judgement: Judgement,
+    case: String,
+    what: String,
+    before: String,
+    now: String,
+}
+
+/// What has become worse or better.
+pub struct Comparison {
+    lines: Vec<Line>,
+    as_before: usize,
+    failed: Vec<String>,
+}
+
+impl Comparison {
+    /// Compares what the tests came to with a baseline. `is_gone` says which cases exist no more.
+    pub fn of(report: &Report, baseline: &Baseline, is_gone: &dyn Fn(&str) -> bool) -> Comparison {
+        let mut lines = vec![];
+        let mut as_before = 0;
+        for outcome in &report.outcomes {
+            let now = Case::of(outcome);
+            let count = lines.len();
+            match baseline.cases.get(&outcome.name) {
+                Some(before) => compare(&outcome.name, before, &now, &mut lines),
+                None => lines.push(Line {
+                    judgement: if now.passed < now.plays { Judgement::Worse } else { Judgement::New },
+                    case: outcome.name.clone(),
+                    what: "new case".into(),
+                    before: String::new(),
+                    now: passed(&now),
+                }),
+            }
+            as_before += usize::from(lines.len() == count);
+        }
+        for (name, before) in baseline.cases.iter().filter(|(name, _)| is_gone(name)) {
+            let (what, before) = ("case is gone".to_string(), passed(before));
+            lines.push(Line { judgement: Judgement::Worse, case: name.clone(), what, before, now: String::new() });
+        }
+        for broken in &report.broken {
+            let (what, now) = ("file has errors".to_string(), broken.lines.first().cloned().unwrap_or_default());
+            lines.push(Line { judgement: Judgement::Worse, case: broken.file.clone(), what, before: String::new(), now });
+        }
+        lines.sort_by(|one, two| (one.judgement, &one.case).cmp(&(two.judgement, &two.case)));
+        let bad = report.outcomes.iter().filter(|outcome| !outcome.complaints.is_empty());
+        let failed = bad.map(|outcome| {
+            let message = outcome.complaints.first().map_or("", |complaint| complaint.message.as_str());
+            format!("- `{}`: {}", code(&outcome.name), cell(message))
+        });
+        Comparison { lines, as_before, failed: failed.collect() }
+    }
+
+    /// How many things have become worse.
+    pub fn worse(&self) -> usize {
+        self.lines.iter().filter(|line| line.judgement == Judgement::Worse).count()
+    }
+
+    /// As Markdown, for a pull request.
+    pub fn markdown(&self, file: &Path) -> String {
+        let count = |judgement| self.lines.iter().filter(|line| line.judgement == judgement).count();
+        let (worse, better, new) = (self.worse(), count(Judgement::Better), count(Judgement::New));
+        let mut out = format!("## Tests against `{}`\n\n", code(&file.display().to_string()));
+        out.push_str(&format!("**{worse} worse**, {better} better, {new} new, {} cases as before\n", self.as_before));
+        if !self.lines.is_empty() {
+            out.push_str("\n| | case | what | before | now |\n|---|---|---|---|---|\n");
+        }
+        for line in &self.lines {
+            let word = match line.judgement {
+                Judgement::Worse => "**worse**",
+                Judgement::Better => "better",
+                Judgement::New => "new",
+            };
+            let (case, what, before, now) = (code(&line.case), cell(&line.what), cell(&line.before), cell(&line.now));
+            out.push_str(&format!("| {word} | `{case}` | {what} | {before} | {now} |\n"));
+        }
+        if !self.failed.is_empty() {
+            out.push_str("\n### Failed\n\n");
+            self.failed.iter().take(MOST_FAILED).for_each(|line| out.push_str(&format!("{line}\n")));
+            if self.failed.len() > MOST_FAILED {
+                out.push_str(&format!("- and {} more\n", self.failed.len() - MOST_FAILED));
+            }
+        }
+        out
+    }
+}
+
+fn compare(name: &str, before: &Case, now: &Case, lines: &mut Vec<Line>) {
+    let mut tell = |judgement, what: &str, before: String, now: String| {
+        lines.push(Line { judgement, case: name.to_string(), what: what.to_string(), before, now });
+    };
+    match now.rate().total_cmp(&before.rate()) {
+        std::cmp::Ordering::Less => tell(Judgement::Worse, "passed", passed(before), passed(now)),
+        std::cmp::Ordering::Greater => tell(Judgement::Better, "passed", passed(before), passed(now)),
+        std::cmp::Ordering::Equal => {}
+    }
+    if let Some(judgement) = growth(before.tokens(), now.tokens(), FEW_TOKENS) {
+        let shown = |case: &Case| format!("{} in, {} out", case.input_tokens, case.output_tokens);
+        tell(judgement, "tokens of a run", shown(before), shown(now));
+    }
+    let cost = |case: &Case| case.cost_usd.map_or("unpriced".to_string(), |usd| format!("${usd}"));
+    let judgement = match (before.cost_usd, now.cost_usd) {
+        (Some(before), Some(now)) => growth(before, now, 0.0),
+        (Some(_), None) => Some(Judgement::Worse),
+        (None, _) => None,
+    };
+    if let Some(judgement) = judgement {
+        tell(judgement, "cost of a run", cost(before), cost(now));
+    }
+    let routes: BTreeSet<&String> = before.routes.keys().chain(now.routes.keys()).collect();
+    for route in routes {
+        let chosen =
+            |case: &Case| case.routes.get(route).map_or("none".to_string(), |cases| cases.iter().cloned().collect::<Vec<_>>().join(", "));
+        if before.routes.get(route) != now.routes.get(route) {
+            tell(Judgement::Worse, &format!("route {route} chose"), chosen(before), chosen(now));
+        }
+    }
+}
+
+/// More than a tenth, and by more than `few`.
+fn growth(before: f64, now: f64, few: f64) -> Option<Judgement> {
+    let is_much = (now - before).abs() > few && (now - before).abs() > before * MOST_GROWTH / 100.0;
+    is_much.then_some(if now > before { Judgement::Worse } else { Judgement::Better })
+}
+
+fn passed(case: &Case) -> String {
+    match (case.passed, case.plays) {
+        (1, 1) => "passed".to_string(),
+        (0, 1) => "failed".to_string(),
+        (passed, plays) => format!("{passed} of {plays}"),
+    }
+}
+
+/// Text in a cell of a table: on one line, with nothing that Markdown would read.
+fn cell(text: &str) -> String {
+    let mut out = String::new();
+    for c in crate::diagnostic::visible(text).chars().take(300) {
+        if matches!(c, '|' | '\\' | '`' | '*' | '_' | '[' | ']' | '<' | '>' | '#' | '@') {
+            out.push('\\');
+        }
+        out.push(c);
+    }
+    out
+}
+
+/// Text inside back quotes.
+fn code(text: &str) -> String {
+    crate::diagnostic::visible(text).replace('`', "'").replace('|', "\\|")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::Usage;
+    use crate::golden::{Complaint, Tally};
+
+    fn outcome(name: &str, passed: usize, plays: usize, tokens: u64, route: &str) -> Outcome {
+        let routes = BTreeMap::from([("plan".to_string(), BTreeMap::from([(route.to_string(), plays)]))]);
+        let usage = Usage { input_tokens: tokens * plays as u64, output_tokens: 0, cost_usd: Some(0.001 * (tokens * plays as u64) as f64) };
+        let complaint = Complaint { message: "status: expected a|b".into(), line: None, diff: None };
+        Outcome {
+            file: "a.test.yaml".into(),
+            case: name.into(),
+            line: 1,
+            channel: None,
+            name: format!("a.test.yaml/{name}"),
+            complaints: if passed < plays { vec![complaint] } else { vec![] },
+            golden: None,
+            recorded: None,
+            mutants: vec![],
+            tally: Tally { plays, passed, usage, routes },
+        }
+    }
+
+    fn report(outcomes: Vec<Outcome>) -> Report {
+        Report { outcomes, ..Report::default() }
+    }
+
+    #[test]
+    fn what_became_worse_is_told_by_the_rules_and_nothing_else() {
+        let before =
+            report(vec![outcome("same", 1, 1, 1000, "week"), outcome("known", 7, 10, 1000, "week"), outcome("gone", 1, 1, 0, "week")]);
+        let baseline = Baseline::of(&before, None, &|_| false);
+        let now =
+            report(vec![outcome("same", 1, 1, 1099, "week"), outcome("known", 14, 20, 1000, "week"), outcome("fresh", 1, 1, 0, "week")]);
+        let fine = Comparison::of(&now, &baseline, &|_| false);
+        assert_eq!((fine.worse(), fine.as_before), (0, 2));
+        let now = report(vec![outcome("same", 1, 1, 1101, "month"), outcome("known", 6, 10, 100, "week")]);
+        let worse = Comparison::of(&now, &baseline, &|name| name.ends_with("gone"));
+        insta::assert_snapshot!(worse.markdown(Path::new("base.json")), @r"
+        ## Tests against `base.json`
+
+        **5 worse**, 2 better, 0 new, 0 cases as before
+
+        | | case | what | before | now |
+        |---|---|---|---|---|
+        | **worse** | `a.test.yaml/gone` | case is gone | passed |  |
+        | **worse** | `a.test.yaml/known` | passed | 7 of 10 | 6 of 10 |
+        | **worse** | `a.test.yaml/same` | tokens of a run | 1000 in, 0 out | 1101 in, 0 out |
+        | **worse** | `a.test.yaml/same` | cost of a run | $1 | $1.101 |
+        | **worse** | `a.test.yaml/same` | route plan chose | week | month |
+        | better | `a.test.yaml/known` | tokens of a run | 1000 in, 0 out | 100 in, 0 out |
+        | better | `a.test.yaml/known` | cost of a run | $1 | $0.1 |
+
+        ### Failed
+
+        - `a.test.yaml/known`: status: expected a\|b
+        ");
+    }
+
+    #[test]
+    fn a_baseline_that_is_read_is_the_one_that_was_written_and_keeps_what_was_not_run() {
+        let home = tempfile::tempdir().unwrap();
+        let file = home.path().join("base.json");
+        assert!(Baseline::read(&file).unwrap_err().contains("--update writes it"));
+        let first = Baseline::of(&report(vec![outcome("a", 1, 1, 10, "week"), outcome("b", 1, 1, 10, "week")]), None, &|_| false);
+        first.write(&file).unwrap();
+        assert_eq!(Baseline::read(&file), Ok(first.clone()));
+        let second = Baseline::of(&report(vec![outcome("c", 1, 1, 10, "week")]), Some(first), &|name| name.ends_with("/b"));
+        assert_eq!(second.cases.keys().map(String::as_str).collect::<Vec<_>>(), ["a.test.yaml/a", "a.test.yaml/c"]);
+        for (text, told) in [("{}", "missing field"), ("{\"flow\": 2, \"cases\": {}}", "version 2"), ("x", "cannot read")] {
+            std::fs::write(&file, text).unwrap();
+            assert!(Baseline::read(&file).unwrap_err().contains(told), "{text}");
+        }
+    }
+}

@@ -1,0 +1,306 @@
+//! Outputs that are broken on purpose, one way at a time: does a gate notice?
+//!
+//! How to add a way: a variant of [`Way`], its arm in `broken`, and what notices it in `hint`.
+
+use std::ops::Range;
+use std::sync::LazyLock;
+
+use regex::Regex;
+use serde_json::Value;
+
+use crate::channel::count_emojis;
+use crate::engine::{PassedGate, Run};
+use crate::model::Channel;
+
+/// What a text is broken with.
+const SENTENCE: &str = "There is always more to say about this than anybody wants to read in one message. ";
+const SPANISH: &str = "Esta semana ha trabajado muchas horas en varios proyectos y todavía le faltan algunas para llegar a su objetivo.";
+const ENGLISH: &str = "You have worked many hours on several projects this week, and some are still missing to reach your target.";
+/// A text that would have to be longer than this to be too long is left alone, in bytes.
+const LONGEST: usize = 1 << 20;
+
+/// How an output is broken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Way {
+    /// A message longer than its channel allows.
+    TooLong,
+    /// So much text that some is left out.
+    CutShort,
+    /// Markdown the channel cannot show.
+    Markdown,
+    /// A word the style guide bans.
+    BannedWord,
+    /// All figures are gone.
+    DroppedFigure,
+    /// One figure is another.
+    ChangedFigure,
+    /// The person's full name.
+    Name,
+    /// A mail address.
+    MailAddress,
+    /// A link.
+    Link,
+    /// An emoji where there are none.
+    Emoji,
+    /// Another language.
+    Language,
+}
+
+impl Way {
+    /// All of them.
+    pub const ALL: [Way; 11] = [
+        Way::TooLong,
+        Way::CutShort,
+        Way::Markdown,
+        Way::BannedWord,
+        Way::DroppedFigure,
+        Way::ChangedFigure,
+        Way::Name,
+        Way::MailAddress,
+        Way::Link,
+        Way::Emoji,
+        Way::Language,
+    ];
+
+    /// For people.
+    pub fn words(self) -> &'static str {
+        match self {
+            Way::TooLong => "a message that is too long",
+            Way::CutShort => "a text of which something is left out",
+            Way::Markdown => "Markdown that the channel cannot show",
+            Way::BannedWord => "a banned word",
+            Way::DroppedFigure => "a text without its figures",
+            Way::ChangedFigure => "a changed figure",
+            Way::Name => "the person's full name",
+            Way::MailAddress => "a mail address",
+            Way::Link => "a link",
+            Way::Emoji => "an emoji where there are none",
+            Way::Language => "another language",
+        }
+    }
+
+    /// What would notice it.
+    pub fn hint(self) -> &'static str {
+        match self {
+            Way::TooLong => "fits_channel: true",
+            Way::CutShort => "expression: not value.shortened",
+            Way::Markdown => "expression: not value.markdown_removed, or of an unformatted text markdown: none",
+            Way::BannedWord => "style_guide: true",
+            Way::DroppedFigure => "an expression that a figure of the data is in text",
+            Way::ChangedFigure => "numbers_from, with the data of the answer",
+            Way::Name => "an expression that person.name is not in text",
+            Way::MailAddress => "pii: none",
+            Way::Link => "links: none, or a list of hosts",
+            Way::Emoji => "fits_channel: true, or emojis: 0",
+            Way::Language => "language, such as language: en",
+        }
+    }
+}
+
+/// What became of one broken output.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Noticed {
+    /// These criteria are not met.
+    By(Vec<String>),
+    /// Every check passes: the text as it would have gone out.
+    Nobody(String),
+    /// There is nothing to break this way: why.
+    NotApplicable(&'static str),
+}
+
+/// One way to break what one gate judged.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mutant {
+    /// The gate.
+    pub gate: String,
+    /// The way.
+    pub way: Way,
+    /// What became of it.
+    pub noticed: Noticed,
+}
+
+/// Breaks what each gate of a run let through, in every way.
+pub(super) fn mutants(run: &Run) -> Vec<Mutant> {
+    let gates = run.passed_gates();
+    let each = gates.iter().flat_map(|gate| Way::ALL.map(|way| (gate, way)));
+    each.map(|(gate, way)| {
+        let noticed = match broken(run, gate, way) {
+            Err(why) => Noticed::NotApplicable(why),
+            Ok(value) => {
+                let text = crate::engine::readable(&value);
+                match run.unmet(gate, value) {
+                    unmet if unmet.is_empty() => Noticed::Nobody(text),
+                    unmet => Noticed::By(unmet),
+                }
+            }
+        };
+        Mutant { gate: gate.gate.to_string(), way, noticed }
+    })
+    .collect()
+}
+
+/// The value a gate would judge, broken in one way; or why it cannot be.
+fn broken(run: &Run, gate: &PassedGate, way: Way) -> Result<Value, &'static str> {
+    if !gate.value.is_string() && gate.draft.is_none() {
+        return Err("the gate judges no text");
+    }
+    let draft = gate.draft.as_deref().unwrap_or(&gate.text);
+    let channel = gate.channel.as_ref();
+    let add = |words: &str| format!("{}\n\n{words}\n", draft.trim_end());
+    let text = match way {
+        Way::TooLong => {
+            let most = most_length(channel)?;
+            return Ok(grown(&gate.value, &SENTENCE.repeat(most / SENTENCE.len() + 1)));
+        }
+        Way::Emoji => {
+            let is_off = channel.is_some_and(|channel| !channel.emojis) || gate.style.as_ref().is_some_and(|style| !style.emojis.enabled);
+            return if is_off && count_emojis(&gate.text) == 0 { Ok(grown(&gate.value, " 😀")) } else { Err("emojis are allowed") };
+        }
+        Way::CutShort => {
+            let parts = channel.and_then(|channel| channel.split.as_ref()).map_or(1, |split| split.most_parts as usize);
+            let most = most_length(channel)?.saturating_mul(parts.saturating_add(1));
+            if gate.draft.is_none() || most > LONGEST {
+                return Err("nothing is left out of this text");
+            }
+            add(&SENTENCE.repeat(most / SENTENCE.len() + 1))
+        }
+        Way::Markdown => add(foreign_markdown(channel)?),
+        Way::BannedWord => {
+            let banned = gate.style.as_ref().and_then(|style| style.words.banned.first());
+            add(&format!("Call it {}.", banned.ok_or("no word is banned")?))
+        }
+        Way::DroppedFigure => {
+            let mut text = draft.to_owned();
+            let figures = figures(draft);
+            figures.iter().rev().for_each(|range| text.replace_range(range.clone(), "some"));
+            if figures.is_empty() {
+                return Err("the text has no figure");
+            }
+            text
+        }
+        Way::ChangedFigure => changed(draft, &gate.with).ok_or("the text has no figure")?,
+        Way::Name => {
+            let name = gate.person.get("name").and_then(Value::as_str).filter(|name| !name.trim().is_empty());
+            add(&format!("This is about {}.", name.ok_or("the person has no name")?))
+        }
+        Way::MailAddress => {
+            let own = gate.person.get("email").and_then(Value::as_str).filter(|address| address.contains('@'));
+            add(&format!("Write to {}.", own.unwrap_or("jo.doe@example.org")))
+        }
+        Way::Link => add("See https://example.com/login for more."),
+        Way::Language => {
+            let figures: Vec<&str> = figures(draft).into_iter().filter_map(|range| draft.get(range)).collect();
+            let is_spanish = whatlang::detect_lang(draft) == Some(whatlang::Lang::Spa);
+            format!("{} {}", if is_spanish { ENGLISH } else { SPANISH }, figures.join(" "))
+        }
+    };
+    if gate.draft.is_none() {
+        return Ok(Value::String(text));
+    }
+    let value = run.formatted_again(gate, &text).ok_or("it cannot be formatted")?;
+    if value == gate.value { Err("formatting takes it out") } else { Ok(value) }
+}
+
+fn most_length(channel: Option<&Channel>) -> Result<usize, &'static str> {
+    let most = channel.and_then(|channel| channel.max_length).ok_or("the channel has no longest message")?;
+    usize::try_from(most).ok().filter(|most| *most < LONGEST).ok_or("the channel has no longest message")
+}
+
+/// Markdown that a channel does not know.
+fn foreign_markdown(channel: Option<&Channel>) -> Result<&'static str, &'static str> {
+    let known = channel.map(|channel| channel.markdown.words()).ok_or("there is no channel")?;
+    let samples = [
+        ("bold", "This is **much** more."),
+        ("headers", "## Much more"),
+        ("code", "This is `much` more."),
+        ("strike", "This is ~~much~~ more."),
+        ("tables", "| Much | More |\n|---|---|\n| so | on |"),
+    ];
+    let foreign = samples.into_iter().find(|(feature, _)| !known.contains(feature));
+    foreign.map(|(_, sample)| sample).ok_or("the channel shows all Markdown")
+}
+
+/// A value with more text in it, also in its first part and in what is sent of that.
+fn grown(value: &Value, more: &str) -> Value {
+    let mut value = value.clone();
+    match &mut value {
+        Value::String(text) => text.push_str(more),
+        formatted => {
+            for place in ["/text", "/parts/0/text"] {
+                if let Some(Value::String(text)) = formatted.pointer_mut(place) {
+                    text.push_str(more);
+                }
+            }
+            if let Some(content) = formatted.pointer_mut("/parts/0/content") {
+                grow_last(content, more);
+            }
+        }
+    }
+    value
+}
+
+/// Adds to the last text of what is sent.
+fn grow_last(content: &mut Value, more: &str) -> bool {
+    match content {
+        Value::String(text) => {
+            text.push_str(more);
+            true
+        }
+        Value::Array(list) => list.iter_mut().rev().any(|inner| grow_last(inner, more)),
+        Value::Object(map) => match map.get_mut("text") {
+            Some(Value::String(text)) => {
+                text.push_str(more);
+                true
+            }
+            _ => map.values_mut().rev().filter(|inner| inner.is_array() || inner.is_object()).any(|inner| grow_last(inner, more)),
+        },
+        _ => false,
+    }
+}
+
+/// A figure in a text, with its decimals.
+static FIGURE: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"[0-9]+(?:[.,:][0-9]+)*").ok());
+
+fn figures(text: &str) -> Vec<Range<usize>> {
+    FIGURE.as_ref().map(|pattern| pattern.find_iter(text).map(|found| found.range()).collect()).unwrap_or_default()
+}
+
+/// The first figure that is no number of a list, as another one that occurs nowhere in the data or the text.
+fn changed(draft: &str, data: &Value) -> Option<String> {
+    let found = figures(draft).into_iter().find(|range| {
+        let (before, after) = (draft.get(..range.start).unwrap_or_default(), draft.get(range.end..).unwrap_or_default());
+        let starts_line = before.rsplit('\n').next().is_none_or(|line| line.trim().is_empty());
+        !(starts_line && after.starts_with(['.', ')']))
+    })?;
+    let data = data.to_string();
+    let whole: u64 = draft.get(found.clone())?.split(['.', ',', ':']).next()?.parse().ok()?;
+    let is_new = |figure: &String| !data.contains(figure.as_str()) && !draft.contains(figure.as_str());
+    let other = (1..1000).filter_map(|more| whole.checked_add(more)).map(|figure| figure.to_string()).find(is_new)?;
+    let mut text = draft.to_owned();
+    text.replace_range(found, &other);
+    Some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_changed_figure_is_one_that_the_data_do_not_have() {
+        let data = json!({ "facts": { "logged": 32, "other": 33 } });
+        assert_eq!(changed("You logged 32.5 of 40 hours.", &data).unwrap(), "You logged 34 of 40 hours.");
+        assert_eq!(changed("1. First\n2. Then 7 hours", &data).unwrap(), "1. First\n2. Then 8 hours");
+        assert_eq!(changed("Nothing.", &data), None);
+    }
+
+    #[test]
+    fn what_is_sent_grows_with_the_text() {
+        let card = json!({ "text": "Hi", "parts": [{ "text": "Hi", "content": { "type": "AdaptiveCard", "body": [{ "type": "TextBlock", "text": "Hi", "size": "x" }] } }] });
+        let grown = grown(&card, "!!");
+        assert_eq!((&grown["text"], &grown["parts"][0]["text"]), (&json!("Hi!!"), &json!("Hi!!")));
+        assert_eq!(grown["parts"][0]["content"]["body"][0], json!({ "type": "TextBlock", "text": "Hi!!", "size": "x" }));
+        assert_eq!(super::grown(&json!("a"), "b"), json!("ab"));
+    }
+}
