@@ -284,7 +284,8 @@ impl<'a> Surroundings<'a> {
             Some(end) => {
                 let exit = finish(self.printed, shared, &end, &seen, sends)?;
                 let misses = self.tape.misses();
-                tell_misses(&misses, end.failure.as_ref().map(|failure| failure.failure.message.as_str()));
+                let told = end.failure.as_ref().filter(|_| !shared.quiet).map(|failure| failure.failure.message.as_str());
+                tell_misses(&misses, told);
                 // A step may get over a missing recording; whoever replays must not.
                 Ok(if misses.is_empty() { exit } else { Exit::Failed })
             }

@@ -51,6 +51,8 @@ pub struct Recording {
     pub answer: Result<Value, Failure>,
     /// Lengths of values that became known to be personal later only, by placeholder.
     pub lengths: Map<String, Value>,
+    /// Where the values of the answer that were not asked come from (`person.name`), by placeholder.
+    pub origins: Map<String, Value>,
 }
 
 /// The recordings of a cassette by step.
@@ -114,15 +116,16 @@ fn recording(mut value: Value) -> Option<Recording> {
     });
     let call = value["call"].as_u64()?;
     let asked = value["asked"].take();
-    let lengths = match value["lengths"].take() {
-        Value::Object(lengths) => lengths,
+    let mut map = |name: &str| match value[name].take() {
+        Value::Object(map) => map,
         _ => Map::new(),
     };
+    let (lengths, origins) = (map("lengths"), map("origins"));
     let answer = match (value["reply"].take(), value["failure"].take()) {
         (Value::Null, failure) => Err(serde_json::from_value(failure).ok()?),
         (reply, _) => Ok(reply),
     };
-    asked.is_object().then_some(Recording { call, asked, answer, lengths })
+    asked.is_object().then_some(Recording { call, asked, answer, lengths, origins })
 }
 
 fn read_json(file: &Path) -> Result<Value, String> {
@@ -160,6 +163,9 @@ fn shown(recording: &Recording) -> Value {
     let mut value = json!({ "call": recording.call, "asked": recording.asked });
     if !recording.lengths.is_empty() {
         value["lengths"] = json!(recording.lengths);
+    }
+    if !recording.origins.is_empty() {
+        value["origins"] = json!(recording.origins);
     }
     match &recording.answer {
         Ok(reply) => value["reply"] = reply.clone(),
@@ -210,7 +216,7 @@ mod tests {
 
     fn recording(call: u64, text: &str, answer: Result<Value, Failure>) -> Recording {
         let asked = json!({ "to": "model", "messages": [{ "role": "user", "text": text }] });
-        Recording { call, asked, answer, lengths: Map::new() }
+        Recording { call, asked, answer, lengths: Map::new(), origins: Map::new() }
     }
 
     #[test]

@@ -22,7 +22,7 @@ use serde_json::{Map, Value};
 
 use self::asked::Kept;
 use self::folder::{Recording, Steps};
-use self::placeholder::{Bindings, Masker};
+use self::placeholder::{Bindings, Masker, Placeholder};
 use crate::event::{Event, Failure, FailureKind, Happening, StepPath};
 use crate::journal::Mask;
 use crate::port::{
@@ -53,6 +53,8 @@ pub struct Cassette {
 struct Inner {
     mask: Mask,
     run: String,
+    /// Texts that the run was started with, by where they stand: `person.name`, `inputs.phone`.
+    given: BTreeMap<String, String>,
     /// Step and number of each call.
     calls: HashMap<u64, (StepPath, u64)>,
     numbers: HashMap<StepPath, u64>,
@@ -80,6 +82,7 @@ impl Cassette {
         let inner = Inner {
             mask: Mask::new(secrets),
             run: String::new(),
+            given: BTreeMap::new(),
             calls: HashMap::new(),
             numbers: HashMap::new(),
             kept: vec![],
@@ -131,7 +134,7 @@ impl Cassette {
         for (step, mut all) in by_step {
             all.sort_by_key(|taken| taken.call);
             let mut masker = Masker::new(inner.mask.redactor(), &inner.run);
-            steps.insert(step.to_owned(), all.into_iter().map(|taken| taken.recording(&mut masker)).collect());
+            steps.insert(step.to_owned(), all.into_iter().map(|taken| taken.recording(&mut masker, &inner.given)).collect());
         }
         folder::write(folder, head, &steps)
     }
@@ -166,10 +169,11 @@ impl Cassette {
 }
 
 impl Taken {
-    fn recording(&self, masker: &mut Masker) -> Recording {
+    fn recording(&self, masker: &mut Masker, given: &BTreeMap<String, String>) -> Recording {
         masker.used.clear();
         let asked = masker.value(&self.asked);
-        let late = std::mem::take(&mut masker.used).into_iter().filter(|(_, (_, whole))| !self.known.contains(whole));
+        let in_asked = std::mem::take(&mut masker.used);
+        let late = in_asked.iter().filter(|(_, (_, whole))| !self.known.contains(whole));
         let lengths: Map<String, Value> = late.map(|(place, (raw, _))| (place.shown(), raw.chars().count().into())).collect();
         let answer = match &self.answer {
             Some(Ok(reply)) => {
@@ -185,7 +189,11 @@ impl Taken {
             Some(Err(failure)) => Err(Failure::new(failure.kind, masker.text(&failure.message))),
             None => Err(Failure::new(FailureKind::Timeout, "no answer came in time")),
         };
-        Recording { call: self.call, asked, answer, lengths }
+        let is_new = |place: &Placeholder| in_asked.keys().all(|asked| asked.whole() != place.whole());
+        let new = masker.used.iter().filter(|(place, _)| is_new(place));
+        let origin = |whole: &str| given.iter().find(|(_, value)| *value == whole).map(|(origin, _)| Value::from(origin.as_str()));
+        let origins = new.filter_map(|(place, (_, whole))| Some((place.whole().shown(), origin(whole)?))).collect();
+        Recording { call: self.call, asked, answer, lengths, origins }
     }
 }
 
@@ -205,7 +213,8 @@ impl Inner {
             let recorded = comparable(&recording.asked, asked);
             Some((recording, Bindings::of(&recorded, asked, self.mask.redactor(), &self.run, &recording.lengths)?))
         });
-        if let Some((recording, bindings)) = fits {
+        if let Some((recording, mut bindings)) = fits {
+            bindings.know(&recording.origins, &self.given);
             self.used.insert((step.to_string(), number));
             return match &recording.answer {
                 Ok(reply) => Ok(bindings.restored(reply)),
@@ -237,7 +246,13 @@ impl Tape for Cassette {
         let mut inner = self.inner();
         inner.mask.take(event);
         match &event.happening {
-            Happening::RunStarted(_) => inner.run = event.run.to_string(),
+            Happening::RunStarted(start) => {
+                inner.run = event.run.to_string();
+                for (place, values) in [("person", &start.person), ("inputs", &start.inputs)] {
+                    let texts = values.as_object().into_iter().flatten().filter_map(|(name, value)| Some((name, value.as_str()?.trim())));
+                    inner.given.extend(texts.map(|(name, text)| (format!("{place}.{name}"), text.to_owned())));
+                }
+            }
             Happening::ModelCalled { step, call, .. } | Happening::ToolCalled { step, call, .. } => {
                 let number = inner.numbers.entry(step.clone()).or_insert(0);
                 *number += 1;

@@ -3,6 +3,7 @@
 use serde_json::Value;
 use similar::{ChangeTag, TextDiff};
 
+use super::comparable;
 use super::folder::{Recording, Steps};
 use super::placeholder::unnumbered;
 
@@ -47,7 +48,7 @@ fn likeness(one: &Value, two: &Value) -> f64 {
 
 /// The first places where two requests differ.
 fn difference(recorded: &Value, asked: &Value) -> String {
-    let (recorded, asked) = (leaves(recorded), leaves(asked));
+    let (recorded, asked) = (leaves(&comparable(recorded, asked)), leaves(asked));
     let mut told = vec![];
     for (name, now) in &asked {
         match recorded.iter().find(|(other, _)| other == name) {
@@ -89,43 +90,71 @@ fn plain(value: &Value) -> String {
     unnumbered(&value.as_str().map_or_else(|| value.to_string(), str::to_owned))
 }
 
-/// The words that changed, each with a few around it.
+/// The words that changed, each with a few around it. Blanks between two changes belong to both.
 fn words(before: &str, now: &str) -> String {
     let diff = TextDiff::from_words(before, now);
     let mut out = String::new();
+    let (mut gone, mut new) = (String::new(), String::new());
     let mut equal: Vec<&str> = vec![];
     let mut is_first = true;
     for change in diff.iter_all_changes() {
         let text = change.value();
-        let (open, close) = match change.tag() {
-            ChangeTag::Equal => {
-                equal.push(text);
-                continue;
-            }
-            ChangeTag::Delete => ("[-", "-]"),
-            ChangeTag::Insert => ("{+", "+}"),
-        };
-        around(&mut out, &mut equal, !is_first, true);
+        if change.tag() == ChangeTag::Equal {
+            equal.push(text);
+            continue;
+        }
+        let has_changed = !gone.is_empty() || !new.is_empty();
+        if has_changed && equal.iter().all(|text| text.trim().is_empty()) {
+            let blanks = equal.concat();
+            gone.push_str(&blanks);
+            new.push_str(&blanks);
+            equal.clear();
+        } else {
+            write_change(&mut out, &mut gone, &mut new);
+            around(&mut out, &mut equal, !is_first, true);
+        }
         is_first = false;
-        out.push_str(&format!("{open}{text}{close}"));
+        if change.tag() == ChangeTag::Delete { gone.push_str(text) } else { new.push_str(text) }
     }
+    write_change(&mut out, &mut gone, &mut new);
     around(&mut out, &mut equal, true, false);
     one_line(&out)
+}
+
+fn write_change(out: &mut String, gone: &mut String, new: &mut String) {
+    let (gone, new) = (std::mem::take(gone), std::mem::take(new));
+    if !gone.is_empty() {
+        out.push_str(&format!("[-{gone}-]"));
+    }
+    if !new.is_empty() {
+        out.push_str(&format!("{{+{new}+}}"));
+    }
 }
 
 /// Equal words between two changes: all if they are few, else the ends.
 fn around(out: &mut String, equal: &mut Vec<&str>, after: bool, before: bool) {
     // Words and the blanks between them.
+    let words: Vec<String> = equal.iter().map(|word| inner_cut(word)).collect();
     let most = 2 * AROUND;
     let (head, tail) = (if after { most } else { 0 }, if before { most } else { 0 });
-    if equal.len() <= head + tail {
-        out.push_str(&equal.concat());
+    if words.len() <= head + tail {
+        out.push_str(&words.concat());
     } else {
-        out.push_str(&equal[..head].concat());
+        out.push_str(&words[..head].concat());
         out.push('…');
-        out.push_str(&equal[equal.len() - tail..].concat());
+        out.push_str(&words[words.len() - tail..].concat());
     }
     equal.clear();
+}
+
+/// A word that goes on for lines, such as a piece of JSON, by its ends.
+fn inner_cut(word: &str) -> String {
+    const ENDS: usize = 20;
+    let letters: Vec<char> = word.chars().collect();
+    if letters.len() <= 3 * ENDS {
+        return word.to_owned();
+    }
+    letters[..ENDS].iter().chain(&['…']).chain(&letters[letters.len() - ENDS..]).collect()
 }
 
 fn one_line(text: &str) -> String {
@@ -153,7 +182,7 @@ mod tests {
     fn steps(all: &[(&str, u64, &str)]) -> Steps {
         let mut steps = Steps::new();
         for (step, call, text) in all {
-            let recording = Recording { call: *call, asked: asked(text), answer: Ok(json!({})), lengths: Map::new() };
+            let recording = Recording { call: *call, asked: asked(text), answer: Ok(json!({})), lengths: Map::new(), origins: Map::new() };
             steps.entry((*step).to_owned()).or_default().push(recording);
         }
         steps
@@ -169,6 +198,13 @@ mod tests {
             "call 1 of step \"a\" was recorded with another request: message 2 (user): … five six seven eight nine ten [-short-]{+long+} answer one two three four five…"
                 .replace("… five", "…five")
         );
+    }
+
+    #[test]
+    fn words_that_changed_together_stand_together() {
+        assert_eq!(words("a b c d e", "a x y d e"), "a [-b c-]{+x y+} d e");
+        assert_eq!(words("Keep to one if you can.", "You may use all."), "[-Keep to one if you can.-]{+You may use all.+}");
+        assert_eq!(words("one", "one two"), "one{+ two+}");
     }
 
     #[test]

@@ -207,3 +207,12 @@ fn headers_that_pass_and_values_of_headers_are_not_kept() {
     assert_eq!(reply.kept(), json!({ "status": 200, "headers": [["content-type", "x"], ["etag", "x"]], "body": [1] }));
     assert_eq!(HttpReply::from_kept(reply.kept()).map(|reply| reply.body), Some(json!([1])));
 }
+
+#[test]
+fn a_name_that_only_the_answer_holds_comes_back_if_the_run_knows_it() {
+    let model = echo(vec![Ok("Well done, Ana! Ask Ana Lopez or jo@example.org.")]);
+    let home = recorded("Ana Lopez", &model, &["Say something nice."]);
+    assert!(!std::fs::read_to_string(home.path().join("steps/a.json")).unwrap().contains("Ana"));
+    let reply = asked(&replay(home.path(), "r_2", "Bo Diddley"), 1, "Say something nice.").unwrap();
+    assert_eq!(reply.text, "Well done, Bo! Ask Bo Diddley or <EMAIL_1>.");
+}
