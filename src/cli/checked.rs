@@ -1,6 +1,5 @@
-//! What the commands that only look share: a file that was checked, and printing.
+//! What the commands that only look share: a file that was checked.
 
-use std::io::Write;
 use std::path::Path;
 
 use super::arguments::Shared;
@@ -29,10 +28,4 @@ pub(super) fn pipeline(file: &Path, shared: &Shared) -> Result<Checked, Refusal>
 /// The file is of another kind.
 pub(super) fn no_pipeline(file: &Path) -> Refusal {
     Refusal::usage(format!("{} is no pipeline: a pipeline has name and steps", file.display()))
-}
-
-/// Prints a result. A reader that has seen enough and closed the pipe is no error.
-pub(super) fn print(text: &str) {
-    let mut out = std::io::stdout().lock();
-    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
 }

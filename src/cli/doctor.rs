@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::arguments::{DoctorOptions, Shared};
-use super::{Exit, project, run, settings, validate, world};
+use super::{Exit, project, run, settings, stdout, validate, world};
 use crate::adapter::environment;
 use crate::adapter::files::DiskFiles;
 use crate::adapter::reach::reach;
@@ -286,28 +286,26 @@ fn origins(project: &Path, env: &BTreeMap<String, Secret>, as_json: bool) -> Exi
     if as_json {
         let list: Vec<_> =
             lines.iter().map(|(name, value, from)| serde_json::json!({ "name": name, "value": value, "from": from })).collect();
-        println!("{}", serde_json::to_string_pretty(&list).unwrap_or_default());
-    } else {
-        for (name, value, from) in &lines {
-            println!("{}", visible(&format!("{name} = {value}  ({from})")));
-        }
+        return stdout::print_json(&list);
     }
-    Exit::Ok
+    let drawn = lines.iter().map(|(name, value, from)| format!("{}\n", visible(&format!("{name} = {value}  ({from})"))));
+    stdout::print(&drawn.collect::<String>())
 }
 
 fn tell(signs: &[Sign], as_json: bool) {
     if as_json {
-        println!("{}", serde_json::to_string_pretty(signs).unwrap_or_default());
+        stdout::print_json(&signs);
         return;
     }
-    let mut of = "";
+    let (mut of, mut drawn) = ("", String::new());
     for sign in signs {
         if of != sign.of {
-            println!("{}", visible(&sign.of));
+            drawn.push_str(&format!("{}\n", visible(&sign.of)));
             of = &sign.of;
         }
         let mut lines = sign.what.lines();
-        println!("  {:<6} {}", sign.is, visible(lines.next().unwrap_or_default()));
-        lines.for_each(|line| println!("         {}", visible(line)));
+        drawn.push_str(&format!("  {:<6} {}\n", sign.is, visible(lines.next().unwrap_or_default())));
+        lines.for_each(|line| drawn.push_str(&format!("         {}\n", visible(line))));
     }
+    stdout::print(&drawn);
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::arguments::Shared;
 use super::run::{Refusal, told};
-use super::{Exit, checked};
+use super::{Exit, checked, stdout};
 use crate::diagnostic::{Code, did_you_mean, visible};
 use crate::report;
 
@@ -15,7 +15,7 @@ pub(super) fn run(what: &str, shared: &Shared) -> Exit {
         return told(pipeline(path, shared));
     }
     if let Some(found) = Code::find(what) {
-        checked::print(&page(found));
+        stdout::print(&page(found));
         return Exit::Ok;
     }
     if looks_like_a_path(what) {
@@ -30,7 +30,7 @@ pub(super) fn run(what: &str, shared: &Shared) -> Exit {
 fn pipeline(path: &Path, shared: &Shared) -> Result<Exit, Refusal> {
     let checked = checked::pipeline(path, shared)?;
     let text = report::explain::explain(&checked.plan).ok_or_else(|| checked::no_pipeline(path))?;
-    checked::print(&text);
+    stdout::print(&text);
     Ok(Exit::Ok)
 }
 

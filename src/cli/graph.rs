@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::arguments::{GraphFormat, GraphOptions, Shared};
 use super::run::{Refusal, told};
-use super::{Exit, checked, project, runs};
+use super::{Exit, checked, project, runs, stdout};
 use crate::adapter::files::DiskFiles;
 use crate::check::check_file;
 use crate::journal::Record;
@@ -25,7 +25,7 @@ fn drawn(options: &GraphOptions, shared: &Shared) -> Result<Exit, Refusal> {
         (None, None) => return Err(Refusal::usage("name a pipeline file, or a run with --run")),
     };
     let format = if options.json { GraphFormat::Json } else { options.format };
-    checked::print(&match format {
+    stdout::print(&match format {
         GraphFormat::Mermaid => graph::mermaid(&graph),
         GraphFormat::Dot => graph::dot(&graph),
         GraphFormat::Svg => graph::svg(&graph),

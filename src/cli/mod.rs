@@ -14,6 +14,8 @@ mod graph;
 mod init;
 mod inputs;
 mod lsp;
+mod models;
+mod outcome;
 mod plan;
 mod progress;
 mod project;

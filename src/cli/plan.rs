@@ -4,8 +4,9 @@
 use serde_json::{Map, Value};
 
 use super::arguments::{PlanOptions, RunOptions, Shared};
-use super::run::{Refusal, channel, know_prices, lacking, time, told};
-use super::{Exit, checked, inputs, project, settings, world};
+use super::models::know_prices;
+use super::run::{Refusal, channel, lacking, time, told};
+use super::{Exit, checked, inputs, project, settings, stdout, world};
 use crate::adapter::clock::SystemClock;
 use crate::adapter::data::DataFiles;
 use crate::adapter::environment;
@@ -57,7 +58,7 @@ fn shown(options: &PlanOptions, shared: &Shared) -> Result<Exit, Refusal> {
         eprintln!("a run would not start here: {}", visible(&failure.failure.message));
     }
     let plan = work_out(&checked, &given, default_model.as_ref(), &flags);
-    checked::print(&match options.json {
+    stdout::print(&match options.json {
         true => serde_json::to_string_pretty(&plan).unwrap_or_default() + "\n",
         false => planned(&plan),
     });

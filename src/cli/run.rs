@@ -1,13 +1,14 @@
 //! `flow run`.
 
 use std::collections::BTreeMap;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::arguments::{OutputOptions, RunOptions, Shared};
+use super::models::{is_scripted, know_prices};
+use super::outcome::{EventLines, finish};
 use super::progress::Progress;
 use super::settings::{self, Settled};
 use super::tape::{Taping, reads_clock, tell_misses};
@@ -25,10 +26,9 @@ use crate::engine::{CannotResume, Mocks, Moment, Options, Run, check_inputs};
 use crate::event::{Event, Happening, RunEnd, RunStart, RunStatus, StepFailure, StepPath, Usage};
 use crate::journal::{Journal, Mask};
 use crate::load::WrittenRules;
-use crate::model::{Limits, Model, Pipeline, Provider, StepKind};
+use crate::model::{Limits, Model, Pipeline, StepKind};
 use crate::plan::PipelinePlan;
 use crate::port::{Printer, Secret, Store, StoreError};
-use crate::redact::Redactor;
 use crate::report::{self, Findings};
 
 /// What stops a run before it starts: its exit code and what to say.
@@ -313,31 +313,6 @@ fn changes(before: &BTreeMap<String, String>, now: &BTreeMap<String, String>) ->
     before.keys().chain(now.keys().filter(|name| !before.contains_key(*name))).filter_map(told).collect()
 }
 
-/// A bound on money needs the price of every model that may be asked.
-pub(super) fn know_prices(
-    checked: &Checked,
-    default_model: Option<&Model>,
-    of_settings: Option<&Model>,
-    limits: &Limits,
-) -> Result<(), Refusal> {
-    let pipelines = &checked.loaded.program.pipelines;
-    let has_bound = |pipeline: &Arc<Pipeline>| pipeline.bounds().max_cost_usd.is_some();
-    if limits.max_cost_usd.is_none() && !pipelines.iter().any(has_bound) {
-        return Ok(());
-    }
-    let own = pipelines.first().into_iter().flat_map(|pipeline| &pipeline.models);
-    let own = own.filter(|(name, _)| default_model.is_none() || *name != "default");
-    let unpriced = own.filter(|(_, model)| is_unpriced(model));
-    let replaced = default_model.map(|_| "default (from FLOW_MODEL)");
-    let has_own = pipelines.first().is_some_and(|pipeline| pipeline.models.contains_key("default"));
-    let is_asked = replaced.is_none() && !has_own;
-    let of_settings = of_settings.filter(|model| is_asked && is_unpriced(model)).map(|_| "default (from the settings)");
-    match unpriced.map(|(name, _)| name.as_str()).chain(replaced).chain(of_settings).next() {
-        Some(name) => Err(Refusal::usage(format!("a bound on money cannot be held: model {name} has no price"))),
-        None => Ok(()),
-    }
-}
-
 /// Values of the declared secrets that are set.
 fn secrets(pipeline: &Pipeline, env: &BTreeMap<String, Secret>) -> BTreeMap<String, Secret> {
     pipeline.secrets.keys().filter_map(|name| env.get(name).map(|value| (name.clone(), value.clone()))).collect()
@@ -414,17 +389,6 @@ fn sends_to_stdout(kind: &StepKind) -> bool {
     }
 }
 
-fn is_unpriced(model: &Model) -> bool {
-    model.price.is_none() && !matches!(model.provider, Provider::Scripted(_) | Provider::Replay(_))
-}
-
-/// Whether any model that may be asked is scripted.
-fn is_scripted(pipeline: &Pipeline, default_replaced: bool, of_settings: Option<&Model>) -> bool {
-    let own = pipeline.models.iter().filter(|(name, _)| !(default_replaced && *name == "default")).map(|(_, model)| model);
-    let of_settings = of_settings.filter(|_| !default_replaced && !pipeline.models.contains_key("default"));
-    own.chain(of_settings).any(|model| matches!(model.provider, Provider::Scripted(_) | Provider::Replay(_)))
-}
-
 /// Ctrl-C and SIGTERM: the first ends the run, the second ends the program at once.
 async fn listen(sender: tokio::sync::mpsc::UnboundedSender<String>) {
     use tokio::signal::unix::{SignalKind, signal};
@@ -444,109 +408,4 @@ async fn listen(sender: tokio::sync::mpsc::UnboundedSender<String>) {
             return;
         }
     }
-}
-
-/// `--events`: one JSON object a line; texts of prompts and replies are left out, or masked with `--events-content`.
-struct EventLines {
-    out: Option<Box<dyn Write>>,
-    with_content: bool,
-}
-
-impl EventLines {
-    fn open(printed: &OutputOptions) -> Result<EventLines, Refusal> {
-        let out: Option<Box<dyn Write>> = match printed.events.as_deref() {
-            None => None,
-            Some(path) if path == Path::new("-") => Some(Box::new(std::io::stdout())),
-            Some(path) => {
-                let file = std::fs::File::create(path).map_err(|e| Refusal::usage(format!("cannot write {}: {e}", path.display())))?;
-                Some(Box::new(std::io::BufWriter::new(file)))
-            }
-        };
-        Ok(EventLines { out, with_content: printed.events_content })
-    }
-
-    fn write(&mut self, event: &Event, redactor: &Redactor) {
-        if let Some(out) = &mut self.out {
-            let line = crate::journal::public_line(event, redactor, self.with_content);
-            let _ = writeln!(out, "{line}").and_then(|()| out.flush());
-        }
-    }
-}
-
-fn finish(options: &OutputOptions, shared: &Shared, end: &RunEnd, events: &[Event], sends: bool) -> Result<Exit, Refusal> {
-    if let Some(path) = &options.output {
-        let text = serde_json::to_string_pretty(&*end.outputs).unwrap_or_default();
-        std::fs::write(path, text + "\n").map_err(|e| Refusal(Exit::Failed, vec![format!("cannot write {}: {e}", path.display())]))?;
-    }
-    if options.json {
-        print_line(&serde_json::to_string_pretty(&summary(end, events)).unwrap_or_default());
-    } else if !sends && options.events.as_deref() != Some(Path::new("-")) {
-        print_outputs(&end.outputs);
-    }
-    if !shared.quiet {
-        match (&end.failure, end.status) {
-            (Some(failure), RunStatus::Failed | RunStatus::TimedOut | RunStatus::OverBudget) => {
-                let step = if failure.step.is_empty() { String::new() } else { format!(" at \"{}\"", failure.step) };
-                eprintln!("{}{step}: {} ({})", end.status.word(), visible(&failure.failure.message), failure.failure.kind.word());
-            }
-            (_, RunStatus::Partial) => eprintln!("partial: a failure was allowed"),
-            (_, RunStatus::QualityNotMet) => eprintln!("quality_not_met: a gate was not met"),
-            (_, RunStatus::Cancelled) => match events.first() {
-                Some(first) => eprintln!("cancelled; what is done is kept: flow runs resume {}", first.run),
-                None => eprintln!("cancelled"),
-            },
-            _ => {}
-        }
-    }
-    let by_whom = events.iter().rev().find_map(|e| match &e.happening {
-        Happening::CancelRequested { by } => Some(by.as_str()),
-        _ => None,
-    });
-    let terminated = by_whom == Some("terminate");
-    if end.status == RunStatus::Partial && options.fail_on_partial {
-        return Ok(Exit::Failed);
-    }
-    Ok(Exit::of(end.status, terminated))
-}
-
-/// One output: its text. Several: one JSON object.
-fn print_outputs(outputs: &Value) {
-    match outputs {
-        Value::Null => {}
-        Value::Object(named) if named.is_empty() => {}
-        Value::Object(named) if named.len() == 1 => named.values().for_each(print_value),
-        Value::Object(_) => print_line(&serde_json::to_string_pretty(outputs).unwrap_or_default()),
-        whole => print_value(whole),
-    }
-}
-
-fn print_value(value: &Value) {
-    match value {
-        Value::Null => {}
-        Value::String(text) => print_line(text),
-        other => print_line(&serde_json::to_string_pretty(other).unwrap_or_default()),
-    }
-}
-
-fn print_line(text: &str) {
-    let _ = Stdout::default().print(&[text.to_string()]);
-}
-
-/// The object of `--json`.
-fn summary(end: &RunEnd, events: &[Event]) -> Value {
-    let record = crate::journal::record(events);
-    let steps: Map<String, Value> = record
-        .iter()
-        .flat_map(|r| &r.steps)
-        .map(|s| (s.step.clone(), json!({ "status": s.status, "details": s.details, "error": s.error })))
-        .collect();
-    json!({
-        "run_id": events.first().map(|e| &*e.run),
-        "status": end.status.word(),
-        "outputs": *end.outputs,
-        "steps": steps,
-        "usage": { "input_tokens": end.usage.input_tokens, "output_tokens": end.usage.output_tokens, "total_tokens": end.usage.total_tokens() },
-        "cost": end.usage.cost_usd,
-        "failure": end.failure,
-    })
 }

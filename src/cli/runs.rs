@@ -1,7 +1,7 @@
 //! `flow runs …`: the record of past runs.
 
 use super::arguments::{RunsCommand, Shared};
-use super::{Exit, project, world};
+use super::{Exit, project, stdout, world};
 use crate::adapter::sqlite_store::SqliteStore;
 use crate::diagnostic::visible;
 use crate::event::Happening;
@@ -49,17 +49,14 @@ fn answer(command: &RunsCommand, store: &mut dyn Store) -> Result<Exit, String> 
     match command {
         RunsCommand::List { json } => {
             if *json {
-                println!("{}", serde_json::to_string_pretty(&runs).unwrap_or_default());
+                stdout::print_json(&runs);
             } else {
-                for run in &runs {
-                    println!(
-                        "{}  {}  {:<16}  {}",
-                        run.run,
-                        &run.started[..19.min(run.started.len())],
-                        run.status.as_deref().unwrap_or("not over"),
-                        visible(&run.pipeline)
-                    );
-                }
+                let lines = runs.iter().map(|run| {
+                    let started = &run.started[..19.min(run.started.len())];
+                    let status = run.status.as_deref().unwrap_or("not over");
+                    format!("{}  {started}  {status:<16}  {}\n", run.run, visible(&run.pipeline))
+                });
+                stdout::print(&lines.collect::<String>());
             }
             Ok(if runs.is_empty() { Exit::NothingRan } else { Exit::Ok })
         }
@@ -71,17 +68,9 @@ fn answer(command: &RunsCommand, store: &mut dyn Store) -> Result<Exit, String> 
         }
         RunsCommand::Show { run, json } => {
             let record = read(store, find(&runs, run.as_deref())?)?;
-            if *json {
-                print_json(&record)
-            } else {
-                print!("{}", crate::report::record(&record))
-            }
-            Ok(Exit::Ok)
+            Ok(if *json { stdout::print_json(&record) } else { stdout::print(&crate::report::record(&record)) })
         }
-        RunsCommand::Export { run } => {
-            print_json(&read(store, find(&runs, run.as_deref())?)?);
-            Ok(Exit::Ok)
-        }
+        RunsCommand::Export { run } => Ok(stdout::print_json(&read(store, find(&runs, run.as_deref())?)?)),
     }
 }
 
@@ -99,8 +88,4 @@ fn read(store: &mut dyn Store, run: &RunSummary) -> Result<Record, String> {
     let events = store.events(&run.run).map_err(|e| e.to_string())?;
     let record = record(&events).ok_or_else(|| format!("run {} has no beginning", run.run))?;
     Ok(masked(record, &events))
-}
-
-fn print_json(record: &Record) {
-    println!("{}", serde_json::to_string_pretty(record).unwrap_or_default());
 }

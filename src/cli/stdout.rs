@@ -4,6 +4,11 @@ use std::io::{ErrorKind, Write};
 
 use super::Exit;
 
+/// Prints a value as JSON.
+pub(super) fn print_json(value: &impl serde::Serialize) -> Exit {
+    print(&(serde_json::to_string_pretty(value).unwrap_or_default() + "\n"))
+}
+
 /// Prints a text. A reader that has seen enough (`| head`) ends the printing, not the command.
 pub(super) fn print(text: &str) -> Exit {
     let mut out = std::io::stdout().lock();

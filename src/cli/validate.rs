@@ -51,17 +51,14 @@ pub(super) fn run(options: &ValidateOptions, shared: &Shared) -> Exit {
     }
     let findings = Findings { hidden: &several.hidden, ..Findings::new(&several.sources, &shown) };
     let counts = findings.counts();
-    print!(
-        "{}",
-        match format {
-            Format::Human => report::human(&findings, colour(shared)),
-            Format::Json => report::json(&findings),
-            Format::Jsonl => report::jsonl(&findings),
-            Format::Sarif => report::sarif(&findings),
-            Format::Github => report::github(&findings),
-            Format::Junit => report::junit(&findings),
-        }
-    );
+    super::stdout::print(&match format {
+        Format::Human => report::human(&findings, colour(shared)),
+        Format::Json => report::json(&findings),
+        Format::Jsonl => report::jsonl(&findings),
+        Format::Sarif => report::sarif(&findings),
+        Format::Github => report::github(&findings),
+        Format::Junit => report::junit(&findings),
+    });
     if !shared.quiet {
         eprintln!("{}", report::summary(&findings));
     }

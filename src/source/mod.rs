@@ -120,7 +120,7 @@ impl SourceFile {
 
     /// The text of `line` (from 1) without its line end; empty past the last line.
     pub fn line(&self, line: usize) -> &str {
-        self.text[self.line_start(line)..self.line_start(line + 1)].trim_end_matches(['\n', '\r'])
+        self.text[self.line_start(line)..self.line_start(line.saturating_add(1))].trim_end_matches(['\n', '\r'])
     }
 
     /// How many lines the file has, counting a last one without line end.
