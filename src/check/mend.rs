@@ -1,11 +1,11 @@
 //! The safe edits of findings, applied: what `flow fix` writes.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::{Checked, check_file};
 use crate::diagnostic::{Diagnostic, Severity};
-use crate::port::{FileProblem, Files};
+use crate::port::{Files, Overlay};
 use crate::source::{FileId, Span};
 
 /// Edits that touch wait for the next round; more rounds than this are never needed by edits that end.
@@ -41,7 +41,8 @@ pub fn mend(path: &Path, project: &Path, files: &dyn Files) -> Result<Option<Men
         }
         mended.text = text;
         mended.mended.extend(done);
-        checked = check_file(path, project, &Edited { path, text: &mended.text, files });
+        let texts = [(files.real_path(path).unwrap_or_else(|| path.to_path_buf()), mended.text.as_str().into())].into();
+        checked = check_file(path, project, &Overlay { below: files, texts });
     }
     if mended.mended.is_empty() {
         return Ok(None);
@@ -86,30 +87,4 @@ fn errors(checked: &Checked) -> BTreeMap<(String, String), usize> {
         *counts.entry((found.code.id().to_owned(), found.message.clone())).or_default() += 1;
     }
     counts
-}
-
-/// The files, one of them with another text.
-struct Edited<'a> {
-    path: &'a Path,
-    text: &'a str,
-    files: &'a dyn Files,
-}
-
-impl Files for Edited<'_> {
-    fn read_text(&self, path: &Path) -> Result<String, FileProblem> {
-        let is_it = path == self.path || self.real_path(path).is_some_and(|real| Some(real) == self.real_path(self.path));
-        if is_it { Ok(self.text.to_owned()) } else { self.files.read_text(path) }
-    }
-
-    fn exists(&self, path: &Path) -> bool {
-        self.files.exists(path)
-    }
-
-    fn names(&self, folder: &Path) -> Vec<String> {
-        self.files.names(folder)
-    }
-
-    fn real_path(&self, path: &Path) -> Option<PathBuf> {
-        self.files.real_path(path)
-    }
 }

@@ -151,9 +151,9 @@ pub enum Shell {
     Powershell,
 }
 
-/// Options of `flow run`.
+/// What is run, with what, and within which bounds.
 #[derive(Debug, Args)]
-pub struct RunOptions {
+pub struct Wanted {
     /// The pipeline file
     pub file: PathBuf,
     /// An input; may be repeated
@@ -168,6 +168,20 @@ pub struct RunOptions {
     /// Sets the clock: 2026-11-18T09:00:00Z
     #[arg(long, value_name = "TIME")]
     pub now: Option<String>,
+    /// Ends the run after this time
+    #[arg(long, value_name = "TIME")]
+    pub deadline: Option<String>,
+    /// Most money the run may spend, in US dollars
+    #[arg(long, value_name = "USD")]
+    pub max_cost_usd: Option<f64>,
+}
+
+/// Options of `flow run`.
+#[derive(Debug, Args)]
+pub struct RunOptions {
+    /// What is run
+    #[command(flatten)]
+    pub wanted: Wanted,
     /// Starts nothing and shows what would run: flow plan
     #[arg(long)]
     pub dry_run: bool,
@@ -180,37 +194,14 @@ pub struct RunOptions {
     /// Answers from such a folder and asks nobody; a call that was not recorded so fails
     #[arg(long, value_name = "DIR", conflicts_with = "record")]
     pub replay: Option<PathBuf>,
-    /// Ends the run after this time
-    #[arg(long, value_name = "TIME")]
-    pub deadline: Option<String>,
-    /// Most money the run may spend, in US dollars
-    #[arg(long, value_name = "USD")]
-    pub max_cost_usd: Option<f64>,
 }
 
-/// Options of `flow plan`: those of `flow run` that say what is run.
+/// Options of `flow plan`.
 #[derive(Debug, Args)]
 pub struct PlanOptions {
-    /// The pipeline file
-    pub file: PathBuf,
-    /// An input; may be repeated. What is not given is shown as ⟨inputs.name⟩
-    #[arg(long = "input", value_name = "NAME=VALUE")]
-    pub inputs: Vec<String>,
-    /// Inputs from a JSON file
-    #[arg(long = "inputs", value_name = "FILE")]
-    pub inputs_file: Option<PathBuf>,
-    /// The channel [default: the first the pipeline lists]
-    #[arg(long)]
-    pub channel: Option<String>,
-    /// Sets the clock: 2026-11-18T09:00:00Z
-    #[arg(long, value_name = "TIME")]
-    pub now: Option<String>,
-    /// Ends the run after this time
-    #[arg(long, value_name = "TIME")]
-    pub deadline: Option<String>,
-    /// Most money the run may spend, in US dollars
-    #[arg(long, value_name = "USD")]
-    pub max_cost_usd: Option<f64>,
+    /// What would be run; an input that is not given is shown as ⟨inputs.name⟩
+    #[command(flatten)]
+    pub wanted: Wanted,
     /// Prints one JSON object
     #[arg(long)]
     pub json: bool,

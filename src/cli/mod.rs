@@ -66,9 +66,9 @@ fn command() -> Exit {
     };
     let shared = &arguments.shared;
     match &arguments.command {
-        Command::Run(options) if options.dry_run => plan::run(&options.into(), shared),
+        Command::Run(options) if options.dry_run => plan::run(&options.wanted, options.printed.json, shared),
         Command::Run(options) => run::run(options, shared),
-        Command::Plan(options) => plan::run(options, shared),
+        Command::Plan(options) => plan::run(&options.wanted, options.json, shared),
         Command::Graph(options) => graph::run(options, shared),
         Command::Validate(options) => validate::run(options, shared),
         Command::Test(options) => test::run(options, shared),

@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value};
 
-use super::arguments::{PlanOptions, RunOptions, Shared};
+use super::arguments::{Shared, Wanted};
 use super::models::know_prices;
 use super::run::{Refusal, channel, lacking, time, told};
 use super::{Exit, checked, inputs, project, settings, stdout, world};
@@ -21,35 +21,20 @@ use crate::report::graph::words;
 use crate::report::planned::{Ask, Planned, Stage, Start, planned};
 use crate::template::{self, Known};
 
-impl From<&RunOptions> for PlanOptions {
-    fn from(run: &RunOptions) -> PlanOptions {
-        PlanOptions {
-            file: run.file.clone(),
-            inputs: run.inputs.clone(),
-            inputs_file: run.inputs_file.clone(),
-            channel: run.channel.clone(),
-            now: run.now.clone(),
-            deadline: run.deadline.clone(),
-            max_cost_usd: run.max_cost_usd,
-            json: run.printed.json,
-        }
-    }
-}
-
 /// Shows what would run.
-pub(super) fn run(options: &PlanOptions, shared: &Shared) -> Exit {
-    told(shown(options, shared))
+pub(super) fn run(wanted: &Wanted, as_json: bool, shared: &Shared) -> Exit {
+    told(shown(wanted, as_json, shared))
 }
 
-fn shown(options: &PlanOptions, shared: &Shared) -> Result<Exit, Refusal> {
-    let checked = checked::pipeline(&options.file, shared)?;
-    let Some(root) = checked.plan.pipelines.first() else { return Err(checked::no_pipeline(&options.file)) };
+fn shown(wanted: &Wanted, as_json: bool, shared: &Shared) -> Result<Exit, Refusal> {
+    let checked = checked::pipeline(&wanted.file, shared)?;
+    let Some(root) = checked.plan.pipelines.first() else { return Err(checked::no_pipeline(&wanted.file)) };
     let env = environment::variables(shared.env_file.as_deref()).map_err(Refusal::usage)?;
     let default_model = world::default_model(&env).map_err(Refusal::usage)?;
-    let flags = world::limits(options.deadline.as_deref(), options.max_cost_usd).map_err(Refusal::usage)?;
-    let settled = settings::read(&project::project(&options.file, shared), shared).map_err(|told| Refusal(Exit::Findings, vec![told]))?;
+    let flags = world::limits(wanted.deadline.as_deref(), wanted.max_cost_usd).map_err(Refusal::usage)?;
+    let settled = settings::read(&project::project(&wanted.file, shared), shared).map_err(|told| Refusal(Exit::Findings, vec![told]))?;
     let flags = settings::narrowest(&flags, &settled.limits);
-    let mut given = given(&root.pipeline, options)?;
+    let mut given = given(&root.pipeline, wanted)?;
     know_prices(&checked, default_model.as_ref(), settled.model.as_ref(), &flags)?;
     let has_own = root.pipeline.models.contains_key("default");
     let default_model = default_model.or(settled.model.filter(|_| !has_own));
@@ -58,7 +43,7 @@ fn shown(options: &PlanOptions, shared: &Shared) -> Result<Exit, Refusal> {
         eprintln!("a run would not start here: {}", visible(&failure.failure.message));
     }
     let plan = work_out(&checked, &given, default_model.as_ref(), &flags);
-    stdout::print(&match options.json {
+    stdout::print(&match as_json {
         true => serde_json::to_string_pretty(&plan).unwrap_or_default() + "\n",
         false => planned(&plan),
     });
@@ -66,10 +51,10 @@ fn shown(options: &PlanOptions, shared: &Shared) -> Result<Exit, Refusal> {
 }
 
 /// What the command line gives. An input that is missing is not known; one that breaks its rules is refused, as by a run.
-fn given(pipeline: &Pipeline, options: &PlanOptions) -> Result<Given, Refusal> {
-    let read = inputs::read(pipeline, options.inputs_file.as_deref(), &options.inputs).map_err(Refusal::usage)?;
-    let channel = channel(pipeline, options.channel.as_deref())?;
-    let now = options.now.as_deref().map(time).transpose()?.unwrap_or_else(|| SystemClock::new().now());
+fn given(pipeline: &Pipeline, wanted: &Wanted) -> Result<Given, Refusal> {
+    let read = inputs::read(pipeline, wanted.inputs_file.as_deref(), &wanted.inputs).map_err(Refusal::usage)?;
+    let channel = channel(pipeline, wanted.channel.as_deref())?;
+    let now = wanted.now.as_deref().map(time).transpose()?.unwrap_or_else(|| SystemClock::new().now());
     let mut lenient = pipeline.clone();
     let mut missing = vec![];
     let inputs = match &mut lenient.inputs {

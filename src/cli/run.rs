@@ -61,13 +61,13 @@ pub(super) fn told(result: Result<Exit, Refusal>) -> Exit {
 
 fn try_run(options: &RunOptions, shared: &Shared) -> Result<Exit, Refusal> {
     let taping = Taping::new(options.record.as_deref(), options.replay.as_deref()).map_err(Refusal::usage)?;
-    let surroundings = Surroundings::new(&options.file, &options.printed, shared, taping)?;
+    let surroundings = Surroundings::new(&options.wanted.file, &options.printed, shared, taping)?;
     let pipeline = surroundings.pipeline.clone();
-    let mut given = inputs::read(&pipeline, options.inputs_file.as_deref(), &options.inputs).map_err(Refusal::usage)?;
+    let mut given = inputs::read(&pipeline, options.wanted.inputs_file.as_deref(), &options.wanted.inputs).map_err(Refusal::usage)?;
     inputs::ask(&pipeline, &mut given);
     let given = check_inputs(&pipeline, given).map_err(|problems| Refusal(Exit::Usage, problems))?;
-    let channel = channel(&pipeline, options.channel.as_deref())?;
-    let now = options.now.as_deref().or(surroundings.taping.now()).map(time).transpose()?;
+    let channel = channel(&pipeline, options.wanted.channel.as_deref())?;
+    let now = options.wanted.now.as_deref().or(surroundings.taping.now()).map(time).transpose()?;
     if let Some(end) = lacking(&surroundings.checked) {
         return finish(&options.printed, shared, &end, &[], true);
     }
@@ -75,14 +75,14 @@ fn try_run(options: &RunOptions, shared: &Shared) -> Result<Exit, Refusal> {
     let person = surroundings.runtime.block_on(find_person(&pipeline, &given, &*ports.database));
     let person = person.map_err(|line| Refusal::usage(visible(&line)))?;
     let id = environment::run_id();
-    let flags = world::limits(options.deadline.as_deref(), options.max_cost_usd).map_err(Refusal::usage)?;
+    let flags = world::limits(options.wanted.deadline.as_deref(), options.wanted.max_cost_usd).map_err(Refusal::usage)?;
     let limits = settings::narrowest(&flags, &surroundings.settled.limits);
     surroundings.know_prices(&limits)?;
     let start = RunStart {
         pipeline: pipeline.name.value.clone(),
         hash: pipeline.hash.clone(),
         files: surroundings.checked.loaded.prints.clone(),
-        file: std::path::absolute(&options.file).unwrap_or_else(|_| options.file.clone()).display().to_string(),
+        file: std::path::absolute(&options.wanted.file).unwrap_or_else(|_| options.wanted.file.clone()).display().to_string(),
         inputs: Arc::new(Value::Object(given)),
         channel,
         person: Arc::new(Value::Object(person.fields)),

@@ -1,18 +1,12 @@
 //! The files that are open in the editor, which stand over those on disk.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use serde_json::Value;
 use url::Url;
 
 use crate::load::{begins_with_flow, in_our_folder};
-use crate::port::{FileProblem, Files};
 use crate::source::{SourceFile, Unit};
-
-/// Most bytes of a file, as on disk.
-const LARGEST: usize = 1024 * 1024;
 
 /// An open file.
 #[derive(Debug, Clone)]
@@ -65,46 +59,4 @@ pub fn path_of(address: &str) -> Option<PathBuf> {
 /// The address of a file.
 pub fn address_of(path: &Path) -> Option<String> {
     Url::from_file_path(path).ok().map(String::from)
-}
-
-/// Open files over those on disk.
-pub struct Overlay<'a> {
-    /// The files on disk.
-    pub disk: &'a dyn Files,
-    /// The open ones, by path.
-    pub open: &'a BTreeMap<PathBuf, Document>,
-}
-
-impl Overlay<'_> {
-    /// The open file of a path, whichever way it is reached.
-    fn get(&self, path: &Path) -> Option<&Document> {
-        self.open.get(path).or_else(|| self.open.get(&self.disk.real_path(path)?))
-    }
-}
-
-impl Files for Overlay<'_> {
-    fn read_text(&self, path: &Path) -> Result<String, FileProblem> {
-        match self.get(path).map(|document| Arc::clone(&document.source.text)) {
-            Some(text) if text.len() > LARGEST => Err(FileProblem::TooLarge),
-            Some(text) => Ok(text.to_string()),
-            None => self.disk.read_text(path),
-        }
-    }
-
-    fn exists(&self, path: &Path) -> bool {
-        self.get(path).is_some() || self.disk.exists(path)
-    }
-
-    fn names(&self, folder: &Path) -> Vec<String> {
-        let mut names = self.disk.names(folder);
-        let open = self.open.keys().filter(|path| path.parent() == Some(folder));
-        names.extend(open.filter_map(|path| Some(path.file_name()?.to_string_lossy().into_owned())));
-        names.sort();
-        names.dedup();
-        names
-    }
-
-    fn real_path(&self, path: &Path) -> Option<PathBuf> {
-        self.disk.real_path(path).or_else(|| self.open.contains_key(path).then(|| path.to_path_buf()))
-    }
 }

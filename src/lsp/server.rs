@@ -7,14 +7,14 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use super::complete::complete;
-use super::documents::{Document, Overlay, address_of, number, path_of, range};
+use super::documents::{Document, address_of, number, path_of, range};
 use super::findings::{Drawer, MOST};
 use super::look::{Goal, definition, hover};
 use super::things::Around;
 use crate::check::{Checked, check_file};
 use crate::diagnostic::Diagnostic;
 use crate::load::project_of;
-use crate::port::Files;
+use crate::port::{Files, Overlay};
 use crate::source::{FileId, SourceFile, Unit};
 
 /// The codes of JSON-RPC and of the protocol.
@@ -207,7 +207,7 @@ impl<'f> Server<'f> {
         let mut touched = files_of(self.checked.remove(&path).as_ref());
         if is_ours {
             self.checks += 1;
-            let overlay = Overlay { disk: self.disk, open: &self.open };
+            let overlay = self.files();
             let checked = check_file(&path, &project_of(&path, &self.root, &overlay), &overlay);
             touched.extend(files_of(Some(&checked)));
             if !checked.loaded.cut_off.contains(&FileId(0)) {
@@ -255,8 +255,14 @@ impl<'f> Server<'f> {
         Some((path, document, at))
     }
 
+    /// Open files over those on disk.
+    fn files(&self) -> Overlay<'_> {
+        let texts = self.open.iter().map(|(path, document)| (path.clone(), document.source.text.clone()));
+        Overlay { below: self.disk, texts: texts.collect() }
+    }
+
     fn around<T>(&self, path: &Path, ask: impl FnOnce(&Around) -> T) -> T {
-        let files = Overlay { disk: self.disk, open: &self.open };
+        let files = self.files();
         let project = project_of(path, &self.root, &files);
         ask(&Around { files: &files, folder: path.parent().unwrap_or(Path::new("")), project: &project })
     }

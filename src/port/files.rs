@@ -1,6 +1,8 @@
 //! The author's files, for reading only.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Files as `load` sees them. Nothing here writes, starts or opens anything but the path it is given.
 pub trait Files {
@@ -13,6 +15,51 @@ pub trait Files {
     /// Where a path leads when links are followed; `None` if there is nothing. An empty path is the current folder.
     fn real_path(&self, path: &Path) -> Option<PathBuf>;
 }
+
+/// Texts that stand in for files, over the files below: what an editor has open, what an edit would make of a file.
+pub struct Overlay<'a> {
+    /// The files below.
+    pub below: &'a dyn Files,
+    /// The texts, by path.
+    pub texts: BTreeMap<PathBuf, Arc<str>>,
+}
+
+impl Overlay<'_> {
+    /// The text of a path, whichever way it is reached.
+    fn text(&self, path: &Path) -> Option<&Arc<str>> {
+        self.texts.get(path).or_else(|| self.texts.get(&self.below.real_path(path)?))
+    }
+}
+
+impl Files for Overlay<'_> {
+    fn read_text(&self, path: &Path) -> Result<String, FileProblem> {
+        match self.text(path) {
+            Some(text) if text.len() > LARGEST => Err(FileProblem::TooLarge),
+            Some(text) => Ok(text.to_string()),
+            None => self.below.read_text(path),
+        }
+    }
+
+    fn exists(&self, path: &Path) -> bool {
+        self.text(path).is_some() || self.below.exists(path)
+    }
+
+    fn names(&self, folder: &Path) -> Vec<String> {
+        let mut names = self.below.names(folder);
+        let own = self.texts.keys().filter(|path| path.parent() == Some(folder));
+        names.extend(own.filter_map(|path| Some(path.file_name()?.to_string_lossy().into_owned())));
+        names.sort();
+        names.dedup();
+        names
+    }
+
+    fn real_path(&self, path: &Path) -> Option<PathBuf> {
+        self.below.real_path(path).or_else(|| self.texts.contains_key(path).then(|| path.to_path_buf()))
+    }
+}
+
+/// Most bytes of a file that a person writes.
+const LARGEST: usize = 1024 * 1024;
 
 /// Why a file cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

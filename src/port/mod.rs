@@ -20,7 +20,7 @@ use std::pin::Pin;
 pub use cache::Cache;
 pub use clock::Clock;
 pub use data::{ColumnSummary, FileContent, PageText, QueryRequest, ReadRequest, Reader, Rows, SqlDatabase, TableSource, TableSummary};
-pub use files::{FileProblem, Files};
+pub use files::{FileProblem, Files, Overlay};
 pub use http::{HttpClient, HttpReply, HttpRequest};
 pub use mail::{Mail, MailSender};
 pub use model::{Message, ModelClient, ModelReply, ModelRequest, Role, Secret, ToolCall, ToolDescription, WireFormat};

@@ -3,12 +3,12 @@
 #![expect(clippy::unwrap_used, reason = "part of each test")]
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use flow::adapter::files::DiskFiles;
 use flow::check::{check_file, mend};
-use flow::port::{FileProblem, Files};
+use flow::port::{Files, Overlay};
 
 const WRONG: &str = "flow: 1
 name: mends   # the name stays
@@ -65,24 +65,6 @@ fn safe_edits_are_shown_then_written_and_the_rest_of_the_file_stays() {
     assert_eq!(flow(folder.path(), &["fix", "nowhere.yaml"]).0, 4);
 }
 
-/// The files of the disk, one of them with another text.
-struct Edited(PathBuf, String);
-
-impl Files for Edited {
-    fn read_text(&self, path: &Path) -> Result<String, FileProblem> {
-        if path == self.0 { Ok(self.1.clone()) } else { DiskFiles.read_text(path) }
-    }
-    fn exists(&self, path: &Path) -> bool {
-        DiskFiles.exists(path)
-    }
-    fn names(&self, folder: &Path) -> Vec<String> {
-        DiskFiles.names(folder)
-    }
-    fn real_path(&self, path: &Path) -> Option<PathBuf> {
-        DiskFiles.real_path(path)
-    }
-}
-
 #[test]
 fn every_wrong_file_is_mended_once_and_for_all_or_not_at_all() {
     let project = Path::new("tests/check");
@@ -91,7 +73,8 @@ fn every_wrong_file_is_mended_once_and_for_all_or_not_at_all() {
         let path = entry.path();
         let before = check_file(&path, project, &DiskFiles);
         let Ok(Some(first)) = mend(&path, project, &DiskFiles) else { continue };
-        let files = Edited(path.clone(), first.text.clone());
+        let texts = [(DiskFiles.real_path(&path).unwrap(), first.text.as_str().into())].into();
+        let files = Overlay { below: &DiskFiles, texts };
         let after = check_file(&path, project, &files);
         assert_eq!(mend(&path, project, &files), Ok(None), "{} twice", path.display());
         assert!(after.diagnostics.len() < before.diagnostics.len(), "{}", path.display());
