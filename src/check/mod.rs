@@ -6,7 +6,7 @@
 mod mend;
 mod several;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use crate::diagnostic::{self, Code, Diagnostic, Judged, Severity, Suppressed};
@@ -15,7 +15,7 @@ use crate::model::Lint;
 use crate::plan::{self, Plan};
 use crate::port::Files;
 use crate::rules;
-use crate::source::{Sources, Spanned};
+use crate::source::{FileId, Sources, Spanned};
 use crate::syntax;
 pub use mend::{Mended, Refused, mend};
 pub use several::Several;
@@ -134,6 +134,10 @@ struct Gaps {
     parts_are_lost: bool,
     /// The shape of an output is not known.
     shapes_are_lost: bool,
+    /// The id of a step is not known.
+    ids_are_lost: bool,
+    /// Files in which some value is not known.
+    unsound: BTreeSet<FileId>,
 }
 
 /// Sections whose names others use.
@@ -144,6 +148,15 @@ impl Gaps {
         let any = |codes: &[Code]| found.iter().any(|diagnostic| codes.contains(&diagnostic.code));
         let is_section = |diagnostic: &Diagnostic| SECTIONS.iter().any(|section| diagnostic.message.starts_with(&format!("\"{section}\"")));
         let is_shape = |code| matches!(code, Code::WrongType | Code::EmptySection | Code::DuplicateKey);
+        let loses_shape = |diagnostic: &Diagnostic| {
+            let is_key = |key: &&str| diagnostic.message.starts_with(&format!("\"{key}\""));
+            diagnostic.code == Code::WrongType && ["one", "output", "fields", "items", "type"].iter().any(is_key)
+        };
+        let loses_id = |diagnostic: &Diagnostic| match diagnostic.code {
+            Code::MissingKey => diagnostic.message.ends_with(" has no \"id\""),
+            Code::WrongType => diagnostic.message.starts_with("\"step id\""),
+            _ => false,
+        };
         let is_cut = !loaded.cut_off.is_empty() || any(&[Code::TooLarge, Code::UnsupportedYaml, Code::YamlSyntax]);
         let lost_section = found.iter().any(|diagnostic| is_shape(diagnostic.code) && is_section(diagnostic));
         Gaps {
@@ -161,21 +174,21 @@ impl Gaps {
                     Code::MissingFile,
                 ]),
             parts_are_lost: is_cut || any(&[Code::WrongType, Code::EmptySection, Code::MissingKey, Code::NotYetAvailable]),
-            shapes_are_lost: any(&[Code::SchemaInvalid, Code::MissingFile]),
+            shapes_are_lost: any(&[Code::SchemaInvalid, Code::MissingFile]) || found.iter().any(loses_shape),
+            ids_are_lost: found.iter().any(loses_id),
+            unsound: found.iter().filter(|found| found.severity() == Severity::Error).map(|found| found.span.file).collect(),
         }
     }
 
     /// Whether a finding follows from what was read, and not from what is missing.
     fn allow(&self, diagnostic: &Diagnostic, sources: &Sources) -> bool {
         match diagnostic.code {
-            Code::UnknownName => !self.names_are_lost || !sources.text(diagnostic.span).starts_with("steps"),
-            Code::UnknownReference
-            | Code::UnknownStep
-            | Code::UnknownField
-            | Code::CallInputs
-            | Code::UnknownTable
-            | Code::UndeclaredSecret => !self.names_are_lost,
-            Code::NoResult | Code::RouteOpen => !self.parts_are_lost,
+            Code::UnknownName => !(self.names_are_lost || self.ids_are_lost) || !sources.text(diagnostic.span).starts_with("steps"),
+            Code::UnknownStep => !self.names_are_lost && !self.ids_are_lost,
+            Code::UnknownField => !self.names_are_lost && !self.shapes_are_lost,
+            Code::UnknownReference | Code::CallInputs | Code::UnknownTable | Code::UndeclaredSecret => !self.names_are_lost,
+            Code::NoResult | Code::RouteOpen | Code::TestExpectsNothing => !self.parts_are_lost,
+            Code::ChannelImpossible | Code::ChannelConflict | Code::StyleConflict => !self.unsound.contains(&diagnostic.span.file),
             Code::UnusedOutput | Code::UnusedInput | Code::UnusedDefinition => !self.uses_are_lost,
             Code::NoOutputFields => !self.shapes_are_lost && !self.names_are_lost,
             _ => true,

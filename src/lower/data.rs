@@ -86,6 +86,11 @@ fn check_part(keys: &Reader, kind: DataKind) {
 pub fn person(keys: &Reader) -> Option<Person> {
     const FIELDS: [&str; 5] = ["language", "time_zone", "name", "email", "phone"];
     let person = keys.section("person", &keys::PERSON)?;
+    for key in ["id"].iter().chain(&FIELDS) {
+        if let Some(node) = person.get(key).filter(|node| node.as_list().is_some() || node.as_map().is_some()) {
+            person.lower.wrong(key, node, "text");
+        }
+    }
     let id = person.filling("id");
     let fields: Vec<(Spanned<String>, Filling)> = FIELDS
         .iter()

@@ -81,10 +81,29 @@ impl FileKind {
     }
 }
 
-/// What a file is: section 2 of the language page. A file with `steps` and no `name` counts as a pipeline that lacks its name.
+/// What a file is: section 2 of the language page. A file with `steps` and no `name` counts as a pipeline that lacks its name; one with none
+/// of the names is what most of its keys belong to, so that one slip in a name is one finding. Shared definitions come first among equals.
 pub fn kind_of(tree: &Node) -> FileKind {
     let Some(map) = tree.as_map() else { return FileKind::Definitions };
-    ROOT_KEYS.iter().find(|(key, _)| map.get(key).is_some()).map_or(FileKind::Definitions, |(_, kind)| *kind)
+    if let Some((_, kind)) = ROOT_KEYS.iter().find(|(key, _)| map.get(key).is_some()) {
+        return *kind;
+    }
+    let known = |place: &keys::Place| map.entries.iter().filter(|(key, _)| place.key(&key.text).is_some()).count();
+    let mut best = (FileKind::Definitions, known(&keys::DEFINITIONS));
+    let others = [
+        (FileKind::Pipeline, &keys::PIPELINE),
+        (FileKind::Channel, &keys::CHANNEL),
+        (FileKind::Test, &keys::TEST),
+        (FileKind::Replies, &keys::REPLIES),
+        (FileKind::StyleGuide, &keys::STYLE_GUIDE),
+    ];
+    for (kind, place) in others {
+        let count = known(place);
+        if count > best.1 {
+            best = (kind, count);
+        }
+    }
+    best.0
 }
 
 /// The keys that tell what a file is; the first that is there decides.
@@ -93,6 +112,7 @@ const ROOT_KEYS: [(&str, FileKind); 6] = [
     ("channel", FileKind::Channel),
     ("test", FileKind::Test),
     ("replies", FileKind::Replies),
-    ("style_guide", FileKind::StyleGuide),
+    // A pipeline names its style guide too: without a name, its steps say what it is.
     ("steps", FileKind::Pipeline),
+    ("style_guide", FileKind::StyleGuide),
 ];

@@ -42,7 +42,7 @@ fn case(lower: &Lower, node: &Node, number: usize, inside: &Scope) -> Option<Cas
         let id = case_id(&keys).unwrap_or(unknown);
         return Some(with_steps(&keys, id, inside));
     }
-    let (keys, kind) = one_kind(lower, &owner, &[&keys::CASE, &keys::EVERY_STEP], keys::KINDS, node);
+    let (keys, kind) = one_kind(lower, &owner, &[&keys::CASE, &keys::EVERY_STEP], keys::KINDS, Some(&keys::CASE_STEPS), node);
     let mut step = step(keys.as_ref(), kind, node, inside);
     if step.id.value.is_empty() {
         step.id = unknown;
@@ -95,7 +95,7 @@ fn otherwise(route: &Reader, node: &Node, inside: &Scope) -> Option<Case> {
         let keys = Reader::new(lower, owner, &[&keys::OTHERWISE_STEPS], node)?;
         return Some(with_steps(&keys, id, inside));
     }
-    let (keys, kind) = one_kind(lower, &owner, &[&keys::EVERY_STEP], keys::KINDS, node);
+    let (keys, kind) = one_kind(lower, &owner, &[&keys::EVERY_STEP], keys::KINDS, Some(&keys::OTHERWISE_STEPS), node);
     let mut step = step(keys.as_ref(), kind, node, &Scope { path: inside.path.clone(), ..inside.clone() });
     step.id = id.clone();
     check_kind(lower, &owner, &step);

@@ -65,7 +65,7 @@ pub fn steps(lower: &Lower, list: &[Node], scope: &Scope) -> Vec<Arc<Step>> {
         let written = node.as_map().and_then(|map| map.get("id")).and_then(Node::as_scalar).map(|scalar| scalar.text.clone());
         let unknown = format!("step {}", index + 1);
         let owner = written.map_or_else(|| unknown.clone(), |id| format!("step {}", quoted(&format!("{}{id}", scope.path))));
-        let (keys, kind) = one_kind(lower, &owner, &[&keys::STEP, &keys::EVERY_STEP], keys::KINDS, node);
+        let (keys, kind) = one_kind(lower, &owner, &[&keys::STEP, &keys::EVERY_STEP], keys::KINDS, None, node);
         let mut step = step(keys.as_ref(), kind, node, &inner);
         if step.id.value.is_empty() {
             step.id.value = unknown;

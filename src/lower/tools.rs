@@ -28,7 +28,7 @@ pub fn tool(lower: &Lower, owner: &str, span: Span, node: &Node) -> Tool {
         connect_timeout: None,
         approve: Approve::Never,
     };
-    let (keys, kind) = one_kind(lower, owner, &[&keys::TOOL], keys::TOOL_KINDS, node);
+    let (keys, kind) = one_kind(lower, owner, &[&keys::TOOL], keys::TOOL_KINDS, None, node);
     let Some(keys) = keys else { return tool };
     tool.kind = kind.and_then(|kind| read_kind(&keys, kind.name)).unwrap_or(ToolKind::Broken);
     tool.description = keys.sentence("description");
@@ -51,12 +51,14 @@ pub fn tool(lower: &Lower, owner: &str, span: Span, node: &Node) -> Tool {
 }
 
 /// The keys of something that has exactly one of several kinds (F004, F006), and its kind. The kind's key comes first in its
-/// place; `common` are the places of every kind, the first of them with the keys that are required in any case.
+/// place; `common` are the places of every kind, the first of them with the keys that are required in any case; `instead` is what may
+/// stand there in place of any kind.
 pub fn one_kind<'a, 'w>(
     lower: &'a Lower<'w>,
     owner: &str,
     common: &[&'static Place],
     kinds: &'static [&'static Place],
+    instead: Option<&'static Place>,
     node: &'a Node,
 ) -> (Option<Reader<'a, 'w>>, Option<&'static Place>) {
     let given: Vec<&'static Place> =
@@ -66,12 +68,12 @@ pub fn one_kind<'a, 'w>(
         return (Reader::new(lower, owner, &places, node), Some(kind));
     }
     let possible = if given.is_empty() { kinds } else { given.as_slice() };
-    let places: Vec<&'static Place> = common.iter().copied().chain(possible.iter().copied()).collect();
+    let places: Vec<&'static Place> = common.iter().copied().chain(possible.iter().copied()).chain(instead).collect();
     let Some(keys) = Reader::lenient(lower, owner, &places, node) else { return (None, None) };
     keys.report_missing(common);
     if !given.is_empty() {
         keys.check_one_of(&given.iter().map(|kind| kind.name).collect::<Vec<_>>());
-    } else if !keys.meant().any(|meant| kinds.iter().any(|kind| kind.name == meant)) {
+    } else if !keys.meant().any(|meant| kinds.iter().any(|kind| kind.name == meant) || instead.is_some() && meant == "steps") {
         let now: Vec<&str> = kinds.iter().filter(|kind| !kind.keys.first().is_some_and(|key| key.is_later)).map(|kind| kind.name).collect();
         keys.missing(&format!("has no kind; give it one of: {}", now.join(", ")), "add the key of a kind with its value");
     }

@@ -54,6 +54,12 @@ pub(super) fn conversation() -> Type {
     Type::object([("id", Type::Text), ("messages", Type::list(message)), ("text", Type::Text)])
 }
 
+/// `refinement`. Empty in round one, and so is every field of it: reading one is never a finding.
+pub(super) fn refinement() -> Type {
+    let criterion = ["id", "description", "expected", "feedback", "evidence"].map(|name| (name, Type::Any));
+    Type::object([("original", Type::Any), ("failed", Type::list(Type::object(criterion))), ("feedback", Type::Any)])
+}
+
 /// `run`.
 pub(super) fn run() -> Type {
     Type::object(["id", "now", "today", "week_start", "month_start", "time_zone"].map(|name| (name, Type::Text)))

@@ -52,6 +52,7 @@ mod personal_sources;
 mod policies;
 mod raw_send;
 mod refinements;
+mod replies;
 mod roles;
 mod secrets;
 mod styles;
@@ -121,6 +122,7 @@ const RULES: &[Rule] = &[
     policies::outside,
     addresses::plain_http,
     verdicts::in_models,
+    replies::in_models,
 ];
 
 /// Checks all pipelines of a plan.

@@ -165,8 +165,7 @@ impl<'a> Names<'a> {
             "person" => known::person(),
             "conversation" => known::conversation(),
             "run" => known::run(),
-            // Empty in round one, and so is every field of it: never a finding.
-            "refinement" => Type::Any,
+            "refinement" => known::refinement(),
             "failure" => return self.failure(seat),
             "item" => return self.element(seat, name),
             "value" if seat.more.judged => Type::Any,

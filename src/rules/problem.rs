@@ -70,6 +70,11 @@ impl Known {
 impl Problem {
     /// Whether `default(…)` or another guard makes it harmless.
     pub(super) fn is_caught_by_guard(&self) -> bool {
-        matches!(self, Problem::UnknownField { .. } | Problem::NoOutputFields(_) | Problem::MaybeMissing(_))
+        match self {
+            // What a step has is fixed: output, status, error, details. Nothing else can ever be there.
+            Problem::UnknownField { known, .. } => !matches!(known, Known::Names(_)),
+            Problem::NoOutputFields(_) | Problem::MaybeMissing(_) => true,
+            _ => false,
+        }
     }
 }

@@ -1,13 +1,19 @@
 //! The rules that ask the symbol table, which is built once for all of them; and what each text reads, looked up once: every kind of
 //! problem has its own file.
 
+use std::collections::HashMap;
+
 use super::names::Names;
 use super::problem::Problem;
-use super::seat::Texts;
+use super::seat::{Seat, Texts};
 use super::{call_inputs, comparison, constant_condition, same_file, tool_arguments, type_mismatch, unused};
 use super::{maybe_missing, not_upstream, unknown_field, unknown_name, wrong_place};
 use crate::diagnostic::Diagnostic;
-use crate::plan::{PipelinePlan, Plan};
+use crate::model::Read;
+use crate::plan::{PipelinePlan, Plan, StepIx};
+
+/// Most places of one step that reads another too early.
+const MOST_PLACES: usize = 4;
 
 /// A rule that asks the symbol table.
 type AskingRule = fn(&Names, &Texts, &mut Vec<Diagnostic>);
@@ -34,20 +40,35 @@ pub(super) fn check(pipeline: &PipelinePlan, plan: &Plan, out: &mut Vec<Diagnost
 
 /// F103, F201, F202, F204, F208, F211.
 fn each_read(names: &Names, texts: &Texts, out: &mut Vec<Diagnostic>) {
+    let mut waiting: HashMap<(StepIx, StepIx), usize> = HashMap::new();
     for placed in &texts.all {
         let Some(seat) = texts.seats.get(placed.seat) else { continue };
         for read in &placed.text.reads {
-            let found = match names.read(seat, read).problem {
-                None => continue,
-                Some(Problem::UnknownName(name)) => unknown_name::name(names, seat, read, &name),
-                Some(Problem::UnknownStep(id)) => unknown_name::step(names, read, &id),
-                Some(Problem::WrongPlace(message, help)) => wrong_place::report(read, message, help),
-                Some(Problem::NotUpstream { read: step, reader }) => not_upstream::report(names, read, step, reader),
-                Some(Problem::UnknownField { owner, field, known }) => unknown_field::report(names, read, &owner, &field, &known),
-                Some(Problem::NoOutputFields(step)) => unknown_field::no_output(names, read, step),
-                Some(Problem::MaybeMissing(why)) => maybe_missing::report(read, why),
-            };
-            out.push(found);
+            let Some(problem) = names.read(seat, read).problem else { continue };
+            // A step that reads another in many places stands at the wrong place once.
+            if let Problem::NotUpstream { read: step, reader } = problem {
+                if let Some(first) = waiting.get(&(step, reader)).and_then(|index| out.get_mut(*index)) {
+                    if first.related.len() < MOST_PLACES {
+                        first.related.push((read.span, "and here".to_owned()));
+                    }
+                    continue;
+                }
+                waiting.insert((step, reader), out.len());
+            }
+            out.push(report(names, seat, read, problem));
         }
+    }
+}
+
+/// The finding of a problem that a text has with a name.
+pub(super) fn report(names: &Names, seat: &Seat, read: &Read, problem: Problem) -> Diagnostic {
+    match problem {
+        Problem::UnknownName(name) => unknown_name::name(names, seat, read, &name),
+        Problem::UnknownStep(id) => unknown_name::step(names, read, &id),
+        Problem::WrongPlace(message, help) => wrong_place::report(read, message, help),
+        Problem::NotUpstream { read: step, reader } => not_upstream::report(names, read, step, reader),
+        Problem::UnknownField { owner, field, known } => unknown_field::report(names, read, &owner, &field, &known),
+        Problem::NoOutputFields(step) => unknown_field::no_output(names, read, step),
+        Problem::MaybeMissing(why) => maybe_missing::report(read, why),
     }
 }

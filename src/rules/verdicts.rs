@@ -58,7 +58,8 @@ fn unknown<'p>(
     found
 }
 
-fn all(set: &ReplySet) -> &[Reply] {
+/// The replies of a step.
+pub(super) fn all(set: &ReplySet) -> &[Reply] {
     match set {
         ReplySet::Every(reply) => std::slice::from_ref(reply),
         ReplySet::InTurn(list) | ReplySet::Matching(list) => list,

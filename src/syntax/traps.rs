@@ -19,6 +19,9 @@ const AMOUNTS: &[&str] =
 
 /// Looks at a plain value; `keys` are the keys above it.
 pub(super) fn find<'a>(text: &str, keys: impl IntoIterator<Item = &'a str>) -> Option<Trap> {
+    if let Some(trap) = stray_quote(text) {
+        return Some(trap);
+    }
     let first = text.bytes().next()?;
     if !(first.is_ascii_digit() || matches!(first, b'+' | b'-') || b"yYnNoO".contains(&first)) || text.len() > 40 {
         return None;
@@ -33,6 +36,19 @@ pub(super) fn find<'a>(text: &str, keys: impl IntoIterator<Item = &'a str>) -> O
 
 fn trap(message: String, help: String, quotes_are_safe: bool) -> Option<Trap> {
     Some(Trap { is_phone: false, message, help, quotes_are_safe })
+}
+
+/// `Hello"`: a text that ends in a quote which nothing began. Behind a number the sign means inches.
+fn stray_quote(text: &str) -> Option<Trap> {
+    let before = text.strip_suffix('"')?;
+    if before.matches('"').count() % 2 == 1 || before.ends_with(|c: char| c.is_ascii_digit()) {
+        return None;
+    }
+    trap(
+        "this text ends with a quote, but none stands at its beginning; the quote is a part of the text".to_owned(),
+        "put a quote at the beginning too, or remove the one at the end".to_owned(),
+        false,
+    )
 }
 
 /// The words that YAML 1.1 reads as true or false.
@@ -195,6 +211,16 @@ mod tests {
         }
         assert_eq!(find("0.50", ["limits", "max_cost_usd"]), None);
         assert_eq!(find("2.50", ["price", "input"]), None);
+    }
+
+    #[test]
+    fn a_quote_at_the_end_without_one_at_the_beginning_is_a_trap() {
+        for text in ["Hello\"", "- Atlas\"", "the \"new\" plan\""] {
+            assert!(message(text).starts_with("this text ends with a quote"), "{text}");
+        }
+        for text in ["say \"hello\"", "24\"", "12 x 8\"", "a \"b"] {
+            assert_eq!(message(text), "-", "{text}");
+        }
     }
 
     #[test]

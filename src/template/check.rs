@@ -6,12 +6,16 @@ use crate::model::{Form, Place, Read, Text};
 use super::build::{self, PathRead};
 use super::fill::CompiledForm;
 use super::problem::{Problem, excerpt};
+use super::stray::Stray;
 use super::tree::{At, Node};
 
 /// A text that may hold templates: plain, a template, or one `{{ … }}` alone (line ends after it do not count, since YAML
 /// adds one to every block text).
 pub fn text(source: &str, place: Place, diagnostics: &mut Vec<Diagnostic>) -> Text {
     if !has_template(source) {
+        if let Err(problem) = Stray::default().look(source, (0, source.len()), false) {
+            diagnostics.push(problem.at(&place));
+        }
         return Text { place, ..Text::plain(source) };
     }
     match build::template(source) {
@@ -78,7 +82,7 @@ fn finish(source: &str, form: Form, place: Place, reads: Vec<PathRead>, problems
     Text { form, reads: reads.collect(), place, ..Text::plain(source) }
 }
 
-fn has_template(source: &str) -> bool {
+pub(super) fn has_template(source: &str) -> bool {
     ["{{", "{%", "{#"].iter().any(|start| source.contains(start))
 }
 

@@ -25,6 +25,7 @@ mod print;
 mod problem;
 mod scan;
 mod stop;
+mod stray;
 mod tree;
 mod value;
 

@@ -8,6 +8,7 @@ use crate::diagnostic::did_you_mean;
 
 use super::budget::{ELIFS, EXPRESSION_BYTES, NESTING, OPERATORS, TEMPLATE_BYTES};
 use super::problem::{Problem, excerpt};
+use super::stray::Stray;
 use super::tree::At;
 
 /// Statements that make names or load other files; a step does that here.
@@ -42,7 +43,8 @@ pub(super) fn template(source: &str) -> Result<(), Problem> {
     if source.len() > TEMPLATE_BYTES {
         return Err(Problem::too_large((0, source.len()), format!("this text has {} bytes; a template has at most 64 KiB", source.len())));
     }
-    Scan::new(source).run(false)
+    let mut scan = Scan::new(source);
+    scan.run(false).map_err(|problem| scan.blame(problem))
 }
 
 /// The mistake in the structure or size of a bare expression, if there is one.
@@ -71,6 +73,9 @@ struct Scan<'s> {
     blocks: Vec<(&'s str, At)>,
     operators: usize,
     elifs: usize,
+    stray: Stray,
+    /// Where the first expression begins with a text in quotes that runs over the end of the expression.
+    runs_over: Option<usize>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -90,7 +95,7 @@ impl Opened {
 
 impl<'s> Scan<'s> {
     fn new(source: &'s str) -> Scan<'s> {
-        Scan { source, open: None, brackets: vec![], blocks: vec![], operators: 0, elifs: 0 }
+        Scan { source, open: None, brackets: vec![], blocks: vec![], operators: 0, elifs: 0, stray: Stray::default(), runs_over: None }
     }
 
     fn run(&mut self, is_expression: bool) -> Result<(), Problem> {
@@ -108,6 +113,8 @@ impl<'s> Scan<'s> {
                 }
             }
             match token {
+                Token::TemplateData(_) if !is_expression => self.data(at, before)?,
+                Token::Str(_) | Token::String(_) => self.text_in_quotes(at),
                 Token::VariableStart => self.begin(at, Opened::Print),
                 Token::BlockStart => {
                     self.begin(at, Opened::Statement);
@@ -126,6 +133,30 @@ impl<'s> Scan<'s> {
             before = at;
         }
         self.finish()
+    }
+
+    /// What stands between templates, or in `{% raw %}`.
+    fn data(&mut self, at: At, before: At) -> Result<(), Problem> {
+        let is_raw = self.source.get(before.1..at.0).is_some_and(|skipped| skipped.contains("raw"));
+        let is_behind = before.1 == at.0 && at.0 > 0;
+        if is_raw { Ok(()) } else { self.stray.look(self.source, at, is_behind) }
+    }
+
+    fn text_in_quotes(&mut self, at: At) {
+        let is_over = |text: &str| text.contains("}}") || text.contains("%}");
+        if let Some((start, _)) = self.open.filter(|_| self.source.get(at.0..at.1).is_some_and(is_over)) {
+            self.runs_over.get_or_insert(start);
+        }
+    }
+
+    /// Where a quote is missing, the parser notices it only at the next quotes, which may stand far below.
+    fn blame(&self, problem: Problem) -> Problem {
+        let Some(start) = self.runs_over.filter(|start| *start < problem.at.0) else { return problem };
+        let rest = self.source.get(start..).unwrap_or_default();
+        let end = rest.find("}}").or_else(|| rest.find("%}")).map_or(rest.len(), |end| end + 2);
+        let at = (start, start + rest.find('\n').map_or(end, |line| line.min(end)));
+        Problem::syntax(at, format!("a quote is missing in \"{}\"", excerpt(self.source, at)))
+            .help("write the same quote before and behind each text in quotes")
     }
 
     fn begin(&mut self, at: At, opened: Opened) {

@@ -16,6 +16,7 @@ mod init;
 mod lsp;
 mod markdown;
 mod missing_data;
+mod mutations;
 mod names;
 mod readme;
 mod real_model;

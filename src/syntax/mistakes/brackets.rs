@@ -1,5 +1,6 @@
 //! `[ ]` and `{ }` that do not fit together, and what stands between them.
 
+use super::super::frames::Open;
 use super::{Place, key_of, short};
 use crate::diagnostic::Diagnostic;
 
@@ -41,21 +42,40 @@ pub(super) fn mismatched(place: &Place<'_>, open: char, close: char) -> Diagnost
         .help(format!("write \"{right}\" in place of \"{close}\""))
 }
 
-/// Something between brackets that is no entry, or the line below a bracket that was never closed.
-pub(super) fn entry(place: &Place<'_>) -> Option<Diagnostic> {
-    let open = place
-        .failure
-        .open
-        .iter()
-        .rev()
-        .find(|open| open.in_brackets && !place.text.get(open.start..).unwrap_or("").starts_with(|c| c != '[' && c != '{'))?;
-    let bracket = if open.is_list { '[' } else { '{' };
-    let first = place.line_of(open.start);
+/// The innermost bracket that is open.
+fn innermost<'p>(place: &'p Place<'_>) -> Option<&'p Open> {
+    let is_bracket = |open: &&Open| open.in_brackets && !place.text.get(open.start..).unwrap_or("").starts_with(|c| c != '[' && c != '{');
+    place.failure.open.iter().rev().find(is_bracket)
+}
+
+/// The line below a bracket that was never closed.
+pub(super) fn left_open(place: &Place<'_>) -> Option<Diagnostic> {
+    let (start, bracket) = match innermost(place) {
+        Some(open) => (open.start, if open.is_list { '[' } else { '{' }),
+        None => open_above(place)?,
+    };
+    let first = place.line_of(start);
     let (_, line) = place.line_at(place.line);
     let is_next_key = key_of(line).is_some() || line.trim_start().starts_with("- ");
-    if place.line > first && is_next_key && place.indent(place.line) <= place.indent(first) + 2 {
-        return Some(never_closed(place, open.start, bracket, Some(place.line)));
+    let is_below = place.line > first && is_next_key && place.indent(place.line) <= place.indent(first) + 2;
+    is_below.then(|| never_closed(place, start, bracket, Some(place.line)))
+}
+
+/// The first bracket of the line above that has more opening than closing ones; the parser may not have told of it yet.
+fn open_above(place: &Place<'_>) -> Option<(usize, char)> {
+    let (start, _) = place.line_at(place.line_above(place.line)?);
+    let text = place.slice(place.rest_of_line(start));
+    let (at, bracket) = text.char_indices().find(|(_, c)| matches!(c, '[' | '{'))?;
+    (text.matches(bracket).count() > text.matches(closer(bracket)).count()).then_some((start + at, bracket))
+}
+
+/// Something between brackets that is no entry, or the line below a bracket that was never closed.
+pub(super) fn entry(place: &Place<'_>) -> Option<Diagnostic> {
+    if let Some(found) = left_open(place) {
+        return Some(found);
     }
+    let open = innermost(place)?;
+    let bracket = if open.is_list { '[' } else { '{' };
     let written = place.text.get(place.at..)?;
     if written.starts_with(':') {
         return Some(

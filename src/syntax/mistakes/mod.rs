@@ -60,7 +60,7 @@ pub(super) fn explain(file: FileId, source: &SourceFile, text: &str, failure: &F
         | Kind::InvalidTagUtf8LeadingByte
         | Kind::InvalidTagUtf8TrailingByte
         | Kind::InvalidTagUtf8 => starts::tag(&place),
-        _ => layout::odd_indentation(&place).or_else(|| syntax(&place)),
+        _ => layout::odd_indentation(&place).or_else(|| quotes::swallowed(&place)).or_else(|| syntax(&place)),
     };
     guess.unwrap_or_else(|| place.unknown())
 }
@@ -101,11 +101,13 @@ fn syntax(place: &Place<'_>) -> Option<Diagnostic> {
         Kind::MisplacedFlowCollectionEnd => Some(brackets::extra(place)),
         Kind::UnclosedFlowCollection { open } => Some(brackets::unclosed(place, *open)),
         Kind::MismatchedFlowCollectionEnd { open, close } => Some(brackets::mismatched(place, *open, *close)),
-        Kind::BlockEntryInFlowCollection | Kind::PlainScalarStartsWithDashFlowIndicator => Some(
-            place
-                .found(place.span(place.at, place.at + 1), "a \"-\" cannot begin an entry inside brackets")
-                .help("separate the entries with \",\""),
-        ),
+        Kind::BlockEntryInFlowCollection | Kind::PlainScalarStartsWithDashFlowIndicator => {
+            Some(brackets::left_open(place).unwrap_or_else(|| {
+                place
+                    .found(place.span(place.at, place.at + 1), "a \"-\" cannot begin an entry inside brackets")
+                    .help("separate the entries with \",\"")
+            }))
+        }
         Kind::InvalidColonPlacement
         | Kind::ExpectedFlowMappingSeparator
         | Kind::ExpectedFlowSequenceSeparator

@@ -29,6 +29,28 @@ pub(super) fn unclosed(place: &Place<'_>) -> Option<Diagnostic> {
     Some(no_closing_quote(place, start, quote))
 }
 
+/// A text in quotes that took the next quote below for its own end: what is wrong is noticed behind that.
+pub(super) fn swallowed(place: &Place<'_>) -> Option<Diagnostic> {
+    [Some(place.next_piece()), Some(place.failure.last), odd_quote(place)].into_iter().flatten().find_map(|start| {
+        let quote = place.text.get(start..)?.chars().next().filter(|c| matches!(c, '"' | '\''))?;
+        let inside = place.text.get(start + 1..place.at)?;
+        let end = start + 1 + inside.rfind(quote)?;
+        let ends_here = place.line_of(start) < place.line && place.line_of(end) == place.line;
+        // A text over several lines is meant that way if its first line says nothing of what follows it.
+        let looks_whole = place.slice(place.rest_of_line(start)).ends_with([',', '}', ']']);
+        (ends_here && looks_whole).then(|| no_closing_quote(place, start, quote))
+    })
+}
+
+/// The last quote of the first line with an odd number of them, between what was read and what cannot be.
+fn odd_quote(place: &Place<'_>) -> Option<usize> {
+    (place.line_of(place.failure.seen)..place.line).take(20).find_map(|line| {
+        let (start, text) = place.line_at(line);
+        let quotes = || text.match_indices('"').filter(|(at, _)| !text.get(..*at).is_some_and(|before| before.ends_with('\\')));
+        (quotes().count() % 2 == 1).then(|| quotes().next_back().map(|(at, _)| start + at)).flatten()
+    })
+}
+
 fn no_closing_quote(place: &Place<'_>, start: usize, quote: char) -> Diagnostic {
     let line = place.rest_of_line(start);
     let first = place.line_of(start);

@@ -22,6 +22,8 @@ fn missing_and_extra_quotes_are_found() {
         "\"key: 1\nb: 2\n",
         "a: \"x\n  y: \"z\"\n",
         "a: \"x\"#y\n",
+        "a:\n  - { b: \"c, d: 1 }\n  - { b: \"# e\", d: 1 }\n",
+        "a:\n  - { b: # c\", d: 1 }\n  - { b: \"e\", d: 1 }\n",
     ];
     insta::assert_snapshot!(cases.map(told).join("\n"), @r##"
     F001 2:11 "\"hello": the text that begins with " on line 2 has no closing " / write " at its end
@@ -36,6 +38,8 @@ fn missing_and_extra_quotes_are_found() {
     F001 1:1 "\"key: 1": the text that begins with " on line 1 has no closing " / write " at its end
     F001 1:4 "\"x": the text that begins with " on line 1 has no closing " / write " at its end
     F001 1:7 "": a space is missing before "#" / write a space before "#" for a remark; put a text that holds "#" in quotes
+    F001 2:10 "\"c, d: 1 }": the text that begins with " on line 2 has no closing " / write " at its end
+    F001 2:5 "{": "{" on line 2 is never closed; is a "}" missing before line 3? / write "}" after the last entry; put a text that begins with "{" in quotes
         "##);
 }
 

@@ -1,0 +1,134 @@
+//! Names in scripted replies: they are filled in with what their step can read.
+
+use std::collections::HashMap;
+
+use super::cases::{Way, way};
+use super::names::Names;
+use super::problem::Problem;
+use super::reads;
+use super::verdicts::all;
+use crate::diagnostic::Diagnostic;
+use crate::model::{Filling, Provider, Reply, ReplyBody, ReplySet, StepKind, TestFile, Text};
+use crate::plan::{PipelinePlan, Plan, StepIx};
+
+/// F103, F201, F202, F208, for the replies of tests. What a route leaves out is its author's affair: a case says which way it goes.
+pub(super) fn in_tests(tests: &TestFile, pipeline: &PipelinePlan, plan: &Plan, out: &mut Vec<Diagnostic>) {
+    let mut tables = Tables::default();
+    for (number, case) in tests.cases.iter().enumerate() {
+        // What stands in the file for all cases is looked at once.
+        let shared = case.replies.shared.iter().filter(|_| number == 0);
+        for (path, set) in case.replies.own.iter().chain(shared) {
+            look(path, set, pipeline, plan, &mut tables, out);
+        }
+    }
+}
+
+/// The same, for the replies of scripted models. Their file may serve other pipelines too, so only what is nearly a name is a mistake.
+pub(super) fn in_models(pipeline: &PipelinePlan, plan: &Plan, out: &mut Vec<Diagnostic>) {
+    let (mut tables, mut found) = (Tables::default(), vec![]);
+    for model in pipeline.pipeline.models.values() {
+        let Provider::Scripted(replies) = &model.provider else { continue };
+        for (path, set) in &replies.by_step {
+            look(path, set, pipeline, plan, &mut tables, &mut found);
+        }
+    }
+    out.extend(found.into_iter().filter(|found| found.message.contains("; did you mean ")));
+}
+
+/// The names of pipelines that replies speak of.
+type Tables<'p> = HashMap<*const PipelinePlan, Names<'p>>;
+
+fn look<'p>(path: &str, set: &ReplySet, pipeline: &'p PipelinePlan, plan: &'p Plan, tables: &mut Tables<'p>, out: &mut Vec<Diagnostic>) {
+    let Some((pipeline, ix)) = step_of(path, pipeline, plan) else { return };
+    let names = tables.entry(pipeline).or_insert_with(|| Names::new(pipeline, plan));
+    let seat = names.seat(ix);
+    for read in all(set).iter().flat_map(texts).flat_map(|text| &text.reads) {
+        match names.read(&seat, read).problem {
+            None | Some(Problem::MaybeMissing(_) | Problem::NoOutputFields(_)) => {}
+            Some(problem) => out.push(reads::report(names, &seat, read, problem)),
+        }
+    }
+}
+
+/// The step a path leads to; of a case that is a step itself, its route, which reads the same names.
+fn step_of<'p>(path: &str, pipeline: &'p PipelinePlan, plan: &'p Plan) -> Option<(&'p PipelinePlan, StepIx)> {
+    match way(plan, pipeline, path) {
+        Way::Step(pipeline, ix) => Some((pipeline, ix)),
+        Way::Nowhere => None,
+        Way::Inside => match way(plan, pipeline, path.rsplit_once('/')?.0) {
+            Way::Step(pipeline, ix) if matches!(pipeline.step(ix).step.kind, StepKind::Route(_)) => Some((pipeline, ix)),
+            _ => None,
+        },
+    }
+}
+
+fn texts(reply: &Reply) -> Vec<&Text> {
+    let mut found: Vec<&Text> = reply.when.iter().collect();
+    match &reply.body {
+        ReplyBody::Text(text) => found.push(text),
+        ReplyBody::Data(data) => filled(data, &mut found),
+        ReplyBody::Calls(calls) => calls.iter().for_each(|(_, with)| filled(with, &mut found)),
+        ReplyBody::Failed(failed) => found.extend(failed.iter().map(|(_, feedback)| feedback)),
+        ReplyBody::Error(_) | ReplyBody::Passed => {}
+    }
+    found
+}
+
+fn filled<'a>(filling: &'a Filling, found: &mut Vec<&'a Text>) {
+    match filling {
+        Filling::Constant(_) => {}
+        Filling::Text(text) => found.push(text),
+        Filling::List(list) => list.iter().for_each(|filling| filled(filling, found)),
+        Filling::Map(map) => map.iter().for_each(|(_, filling)| filled(filling, found)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{loaded, told};
+    use super::*;
+    use crate::plan;
+
+    fn says(reply: &str) -> String {
+        let text = format!(
+            "flow: 1\nname: a\ninputs: {{ topic: text }}\nagents: {{ w: {{}} }}\nsteps:\n  - {{ id: draft, agent: w, prompt: x }}\n  - {{ id: last, agent: w, prompt: z }}\ntests:\n  - {{ id: one, golden: true, replies: {{ draft: {reply} }} }}\n"
+        );
+        let loaded = loaded(&[("a.yaml", &text)]);
+        let plan = plan::plan(&loaded.program, &mut vec![]);
+        let mut found = vec![];
+        in_tests(loaded.tests.as_ref().unwrap(), &plan.pipelines[0], &plan, &mut found);
+        told(&loaded, &found)
+    }
+
+    #[test]
+    fn replies_of_a_model_may_serve_other_pipelines_too() {
+        let says = |reply: &str| {
+            let replies = format!("flow: 1\nreplies: {{ kind/otherwise: '{reply}' }}\n");
+            let text = "flow: 1\nname: a\ninputs: { topic: text }\nmodels: { default: { provider: scripted, replies: r.yaml } }\nagents: { w: {} }\nsteps:\n  - { id: kind, route: inputs.topic, cases: [{ id: one, phrases: [x], set: 1 }], otherwise: { agent: w, prompt: x } }\n";
+            let loaded = loaded(&[("a.yaml", text), ("r.yaml", &replies)]);
+            let plan = plan::plan(&loaded.program, &mut vec![]);
+            let mut found = vec![];
+            in_models(&plan.pipelines[0], &plan, &mut found);
+            told(&loaded, &found)
+        };
+        assert_eq!(says("{{ inputs.topic }}"), "");
+        assert_eq!(says("{{ inputs.question }}"), "");
+        assert_eq!(says("{{ inputs.topc }}"), "F202 r.yaml:2:32 there is no input \"topc\"; did you mean \"topic\"?\n");
+    }
+
+    #[test]
+    fn a_reply_reads_what_its_step_can_read() {
+        assert_eq!(says("'{{ inputs.topic }}'"), "");
+        assert_eq!(says("[{ when: inputs.topic == 'a', data: { x: '{{ inputs.topic }}' } }]"), "");
+        assert!(
+            says("'{{ inputs.topik }}'").starts_with("F202 9:52 there is no input \"topik\"; did you mean \"topic\"?"),
+            "{}",
+            says("'{{ inputs.topik }}'")
+        );
+        assert!(
+            says("{ data: { x: ['{{ steps.last.output }}'] } }").starts_with("F103 "),
+            "{}",
+            says("{ data: { x: ['{{ steps.last.output }}'] } }")
+        );
+    }
+}

@@ -1,0 +1,113 @@
+//! Ends of braces that nothing began: `steps.draft.output }}`, `{ day }}`, `{{ day }}}`.
+//!
+//! Braces are ordinary characters of a text, as in JSON. So an end is a mistake only where more are closed than opened, and only in a text
+//! that has templates, or behind something that reads like one.
+
+use super::problem::Problem;
+
+/// What expressions begin with.
+const ROOTS: [&str; 12] =
+    ["inputs.", "steps.", "person.", "run.", "item.", "channel.", "style.", "refinement.", "failure.", "with.", "env.", "secrets."];
+
+/// Counts the braces of the parts of one text that are no template.
+#[derive(Debug, Default)]
+pub(super) struct Stray {
+    open: i64,
+}
+
+impl Stray {
+    /// Looks at the part of `source` from `start` to `end`, which stands between templates. `is_behind`: it stands directly behind the end of one.
+    pub(super) fn look(&mut self, source: &str, (start, end): (usize, usize), is_behind: bool) -> Result<(), Problem> {
+        let part = source.get(start..end).unwrap_or_default();
+        let uses_templates = super::check::has_template(source);
+        if is_behind && self.open == 0 && part.starts_with('}') {
+            let found = Problem::syntax((start, start + 1), "this \"}\" is one too many; an expression ends with \"}}\"");
+            return Err(found.help("remove one \"}\""));
+        }
+        let bytes = part.as_bytes();
+        for (at, byte) in bytes.iter().enumerate() {
+            self.open += match byte {
+                b'{' => 1,
+                b'}' => -1,
+                _ => 0,
+            };
+            if self.open >= 0 || *byte != b'}' {
+                continue;
+            }
+            self.open = 0;
+            // Of "}}" the second may be the one that is too many, as in "{ day }}".
+            let (first, mark) = match (at.checked_sub(1).and_then(|before| bytes.get(before)), bytes.get(at + 1)) {
+                (Some(b'}'), _) => (at - 1, "}}"),
+                (Some(b'%'), _) => (at - 1, "%}"),
+                (_, Some(b'}')) => (at, "}}"),
+                _ => continue,
+            };
+            let before = part.get(..first).unwrap_or_default();
+            let line = before.rsplit(['\n', '}']).next().unwrap_or_default();
+            let is_expression = line.trim_end().ends_with(|c: char| c.is_alphanumeric() || matches!(c, '_' | ')' | ']' | '"' | '\''));
+            if is_expression && (uses_templates || reads(line)) {
+                let begin = if mark == "}}" { "{{" } else { "{%" };
+                let found = Problem::syntax(
+                    (start + first, start + first + 2),
+                    format!("\"{mark}\" closes nothing; is a \"{begin}\" missing before it?"),
+                );
+                return Err(found
+                    .help(format!("write {begin} before the expression; where the text itself holds {mark}, write {{{{ \"{mark}\" }}}}")));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether a name of the language with a dot behind it stands in a text.
+fn reads(line: &str) -> bool {
+    ROOTS.iter().any(|root| {
+        let mut places = line.match_indices(root);
+        places.any(|(at, _)| !line[..at].ends_with(|c: char| c.is_alphanumeric() || matches!(c, '_' | '.')))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::diagnostic::Diagnostic;
+    use crate::model::Place;
+
+    fn found(text: &str) -> Vec<String> {
+        let mut found: Vec<Diagnostic> = vec![];
+        super::super::text(text, Place::default(), &mut found);
+        found.into_iter().map(|found| found.message).collect()
+    }
+
+    #[test]
+    fn an_end_that_nothing_began_is_a_mistake() {
+        let missing = "\"}}\" closes nothing; is a \"{{\" missing before it?";
+        for text in [
+            "steps.a.output }}",
+            "Dear inputs.name }}, hello",
+            "{ steps.a.output }}",
+            "{{ a }} and day }}",
+            "{% if a %}x{% endif %} { b }}",
+        ] {
+            assert_eq!(found(text), [missing], "{text}");
+        }
+        assert_eq!(found("{{ a }} x endif %}"), ["\"%}\" closes nothing; is a \"{%\" missing before it?"]);
+        assert_eq!(found("{{ a }}} b"), ["this \"}\" is one too many; an expression ends with \"}}\""]);
+    }
+
+    #[test]
+    fn braces_of_a_text_are_its_own() {
+        for text in [
+            "{\"a\": {\"b\": 1}}",
+            "{\"a\": {\"b\": {{ 1 }}}}",
+            "{\"a\": {{ 1 }}}",
+            "a list ends with }} there",
+            "{{ 1 }} fn f() { if x { y() }}",
+            "{{ \"}}\" }} ends it",
+            "{% raw %}steps.a.output }}{% endraw %}",
+            "{{ 1 }} and {% raw %}{{ a }}}{% endraw %}",
+            "100 %}",
+        ] {
+            assert_eq!(found(text), [""; 0], "{text}");
+        }
+    }
+}
