@@ -28,3 +28,4 @@ mod sql_engines;
 mod terminal;
 mod tidy;
 mod timesheet_data;
+mod yaml_suite;

@@ -56,11 +56,12 @@ fn wrong_values(takes: &Takes, node: &Node) -> Vec<(String, Vec<String>)> {
     };
     let of_scalar = |mend: &[&str]| with(&["[a, b]", "{ a: b }"], mend);
     match takes {
+        Takes::True => [with(&["maybe", "12"], &["true"]), of_scalar(&["true"])].concat(),
         Takes::Boolean => [with(&["maybe", "12", "\"true\"", "yes"], &["true"]), of_scalar(&["true"])].concat(),
         Takes::Duration => [with(&["60", "soon", "5 parsecs"], &["60s", "5s", "unit", "5m"]), of_scalar(&["time", "5s", "60s"])].concat(),
         Takes::Limit => [with(&["two", "-1", "0", "1.5", "true"], &["whole number", "1 or more"]), of_scalar(&["whole number"])].concat(),
         Takes::Whole => [with(&["two", "-1", "1.5", "true"], &["whole number", "1"]), of_scalar(&["whole number"])].concat(),
-        Takes::Number => [with(&["much", "true"], &["number"]), of_scalar(&["number"])].concat(),
+        Takes::Number | Takes::Positive => [with(&["much", "true"], &["number"]), of_scalar(&["number"])].concat(),
         Takes::Size => [with(&["10", "big"], &["MB"]), of_scalar(&["size", "MB"])].concat(),
         Takes::Word(words) => {
             let mut found = with(&["12", "[a, b]", "{ a: b }", "nonsense"], words);
@@ -70,12 +71,17 @@ fn wrong_values(takes: &Takes, node: &Node) -> Vec<(String, Vec<String>)> {
             }
             found
         }
-        Takes::Id | Takes::Name | Takes::Path => of_scalar(&["text", "name"]),
-        Takes::Fixed | Takes::Sentence | Takes::Template | Takes::Expression => of_scalar(&["text", "expression"]),
+        Takes::Id | Takes::Name | Takes::Of(_) | Takes::Path | Takes::Language => of_scalar(&["text", "name"]),
+        Takes::Fixed | Takes::Sentence | Takes::Template | Takes::Loose | Takes::Request | Takes::Expression => {
+            of_scalar(&["text", "expression"])
+        }
         // One text may stand for a list with one text.
-        Takes::List(Takes::Fixed | Takes::Sentence | Takes::Template) => with(&["{ a: b }"], &["list"]),
-        Takes::List(_) | Takes::Steps => with(&["12", "{ a: b }", "some text"], &["list"]),
-        Takes::Keys(_) | Takes::Named(_) | Takes::Fields | Takes::Schema => with(&["12", "[a, b]", "some text"], &["keys", "name"]),
+        Takes::Many(_) | Takes::List(Takes::Fixed | Takes::Sentence | Takes::Template) => with(&["{ a: b }"], &["list"]),
+        Takes::Moment => of_scalar(&["time", "5s", "text"]),
+        Takes::List(_) | Takes::Filled(_) | Takes::Steps => with(&["12", "{ a: b }", "some text"], &["list"]),
+        Takes::Keys(_) | Takes::Named(_) | Takes::Defined(_) | Takes::Secrets | Takes::Fields | Takes::Schema => {
+            with(&["12", "[a, b]", "some text"], &["keys", "name"])
+        }
         Takes::Field => {
             let mut found = with(&["12", "[a, b]", "nonsense"], &["text", "type"]);
             if let Some(scalar) = node.as_scalar() {
@@ -90,6 +96,6 @@ fn wrong_values(takes: &Takes, node: &Node) -> Vec<(String, Vec<String>)> {
             let mend = |value: &String| all.iter().flatten().filter(|(by, _)| by == value).flat_map(|(_, mend)| mend.clone()).collect();
             first.iter().filter(wrong_for_all).map(|(value, _)| (value.clone(), mend(value))).collect()
         }
-        Takes::Value | Takes::Constant | Takes::Otherwise | Takes::Replies | Takes::Expected => vec![],
+        Takes::Value | Takes::Constant | Takes::Otherwise | Takes::Replies | Takes::Expected | Takes::Mock | Takes::Version => vec![],
     }
 }
