@@ -101,7 +101,6 @@ fn run(plan: &Arc<Plan>, steps: usize) {
         secrets: BTreeMap::new(),
         env: BTreeMap::new(),
         default_model: None,
-        settings_model: None,
         user_policy: None,
         unscripted: Unscripted::Live,
         replies: None,
@@ -124,6 +123,7 @@ fn run(plan: &Arc<Plan>, steps: usize) {
         seed: 1,
         deadline_ms: None,
         files: Default::default(),
+        tape: None,
         max_cost_usd: None,
         marks: flow::event::Marks::default(),
     };

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::port::Secret;
 
-/// All variables, those of `--env-file` behind the ones that are set.
+/// All variables, those of `--env-file` behind the ones that are set; names that begin with `FLOW_` are not taken from a file.
 ///
 /// # Errors
 /// The file cannot be read, or a line is no `NAME=value`; the sentence names the line.
@@ -23,6 +23,10 @@ pub fn variables(env_file: Option<&Path>) -> Result<BTreeMap<String, Secret>, St
             let Some((name, value)) = line.split_once('=') else {
                 return Err(format!("{}:{}: write NAME=value", file.display(), number + 1));
             };
+            // The program's own settings come from the environment itself.
+            if name.trim().starts_with("FLOW_") {
+                continue;
+            }
             variables.insert(name.trim().to_string(), Secret::new(unquoted(value.trim())));
         }
     }

@@ -61,6 +61,14 @@ fn round(text: &str, found: &[Diagnostic]) -> (String, Vec<(String, String)>) {
     let mut done = vec![];
     for diagnostic in found {
         let Some(fix) = diagnostic.fix.as_ref().filter(|fix| fix.safe && is_own(&fix.edits)) else { continue };
+        // Where an error stands too, the edit may be of the wrong reading: `required: no` is no text.
+        let is_error = |other: &&Diagnostic| other.severity() == Severity::Error && other.code != diagnostic.code;
+        let stands = |other: &Diagnostic| {
+            other.span.file == diagnostic.span.file && other.span.start <= diagnostic.span.end && diagnostic.span.start <= other.span.end
+        };
+        if found.iter().filter(is_error).any(stands) {
+            continue;
+        }
         let touches = |(span, _): &(Span, String)| edits.iter().any(|(other, _)| span.start <= other.end && other.start <= span.end);
         if fix.edits.iter().any(touches) {
             continue;

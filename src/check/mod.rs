@@ -96,7 +96,8 @@ pub fn check_file(path: &Path, project: &Path, files: &dyn Files) -> Checked {
 fn apply(lint: &Lint, judged: &mut Judged, sources: &Sources, project: &Path, files: &dyn Files) {
     let project = load::real(project, files);
     let patterns = lint.paths.iter().filter_map(|path| {
-        let matcher = globset::GlobBuilder::new(&path.pattern.value).literal_separator(true).build().ok()?.compile_matcher();
+        let glob = globset::GlobBuilder::new(&path.pattern.value).literal_separator(true).build().ok()?;
+        let matcher = globset::GlobSet::builder().add(glob).build().ok()?;
         Some((matcher, path))
     });
     let patterns: Vec<_> = patterns.collect();
@@ -186,8 +187,10 @@ impl Gaps {
             Code::UnknownName => !(self.names_are_lost || self.ids_are_lost) || !sources.text(diagnostic.span).starts_with("steps"),
             Code::UnknownStep => !self.names_are_lost && !self.ids_are_lost,
             Code::UnknownField => !self.names_are_lost && !self.shapes_are_lost,
-            Code::UnknownReference | Code::CallInputs | Code::UnknownTable | Code::UndeclaredSecret => !self.names_are_lost,
-            Code::NoResult | Code::RouteOpen | Code::TestExpectsNothing => !self.parts_are_lost,
+            Code::UnknownReference | Code::CallInputs | Code::UnknownTable | Code::UndeclaredSecret | Code::TestUnknownName => {
+                !self.names_are_lost
+            }
+            Code::NoResult | Code::RouteOpen | Code::TestExpectsNothing | Code::GateNoWayOut => !self.parts_are_lost,
             Code::ChannelImpossible | Code::ChannelConflict | Code::StyleConflict => !self.unsound.contains(&diagnostic.span.file),
             Code::UnusedOutput | Code::UnusedInput | Code::UnusedDefinition => !self.uses_are_lost,
             Code::NoOutputFields => !self.shapes_are_lost && !self.names_are_lost,

@@ -12,12 +12,12 @@ pub(super) fn run(run: &str, step: &str, approved: bool, comment: &str, shared: 
     match answer(run, step, approved, comment, shared) {
         Ok(run) => {
             if !shared.quiet {
-                eprintln!("noted; go on with: flow runs resume {run}");
+                tell!("noted; go on with: flow runs resume {run}");
             }
             Exit::Ok
         }
         Err((exit, problem)) => {
-            eprintln!("{problem}");
+            tell!("{problem}");
             exit
         }
     }

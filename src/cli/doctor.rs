@@ -37,7 +37,7 @@ pub(super) fn run(options: &DoctorOptions, shared: &Shared) -> Exit {
     let env = match environment::variables(shared.env_file.as_deref()) {
         Ok(env) => env,
         Err(problem) => {
-            eprintln!("{problem}");
+            tell!("{problem}");
             return Exit::Usage;
         }
     };
@@ -51,7 +51,7 @@ pub(super) fn run(options: &DoctorOptions, shared: &Shared) -> Exit {
     let pipelines = match pipelines(&options.paths, shared) {
         Ok(pipelines) => pipelines,
         Err(problem) => {
-            eprintln!("{problem}");
+            tell!("{problem}");
             return Exit::NothingRan;
         }
     };
@@ -63,7 +63,7 @@ pub(super) fn run(options: &DoctorOptions, shared: &Shared) -> Exit {
     tell(&signs, options.json);
     let faults = signs.iter().filter(|sign| sign.is == "fault").count();
     if !shared.quiet {
-        eprintln!("{}", if faults == 0 { "all is well".to_string() } else { format!("{faults} to mend") });
+        tell!("{}", if faults == 0 { "all is well".to_string() } else { format!("{faults} to mend") });
     }
     if faults == 0 { Exit::Ok } else { Exit::Findings }
 }
@@ -205,7 +205,7 @@ fn addresses(pipeline: &Pipeline, env: &BTreeMap<String, Secret>) -> BTreeSet<Re
     let lists = [&pipeline.steps, &pipeline.on_failure, &pipeline.finally];
     lists.into_iter().flatten().for_each(|step| of_step(&step.kind, &mut steps));
     let steps = steps.into_iter().map(|url| url.source.to_string());
-    models.chain(variable).chain(tools).chain(steps).map(|text| host(&text, env)).collect()
+    models.chain(variable).chain(tools).chain(steps).map(|text| host(&text)).collect()
 }
 
 fn of_step<'p>(kind: &'p StepKind, found: &mut Vec<&'p Text>) {
@@ -218,17 +218,11 @@ fn of_step<'p>(kind: &'p StepKind, found: &mut Vec<&'p Text>) {
     }
 }
 
-/// Host and port of an address whose `{{ env.NAME }}` are filled in; else its text.
-fn host(text: &str, env: &BTreeMap<String, Secret>) -> Result<(String, u16), String> {
-    let mut filled = text.to_string();
-    for (name, value) in env {
-        for written in [format!("{{{{ env.{name} }}}}"), format!("{{{{env.{name}}}}}")] {
-            filled = filled.replace(&written, value.reveal());
-        }
-    }
-    let authority = filled.split_once("://").map(|(_, rest)| rest.split(['/', '?', '#']).next().unwrap_or_default());
+/// Host and port of an address, if they are written out; else its text. What a variable holds is never looked up: it may be a secret.
+fn host(text: &str) -> Result<(String, u16), String> {
+    let authority = text.split_once("://").map(|(_, rest)| rest.split(['/', '?', '#']).next().unwrap_or_default());
     let is_whole = authority.is_some_and(|authority| !authority.contains("{{"));
-    let url = url::Url::parse(filled.split("{{").next().unwrap_or_default()).ok().filter(|_| is_whole);
+    let url = url::Url::parse(text.split("{{").next().unwrap_or_default()).ok().filter(|_| is_whole);
     let port = |url: &url::Url| url.port_or_known_default().or((url.scheme() == "smtp").then_some(587));
     url.and_then(|url| Some((url.host_str()?.trim_matches(['[', ']']).to_string(), port(&url)?))).ok_or_else(|| text.to_string())
 }
@@ -239,7 +233,7 @@ fn origins(project: &Path, env: &BTreeMap<String, Secret>, as_json: bool) -> Exi
     let variables = ["FLOW_MODEL", "FLOW_MODEL_BASE_URL", "FLOW_MODEL_PROVIDER", "FLOW_API_KEY", "FLOW_CONFIG"];
     for name in variables {
         let shown = match env.get(name) {
-            Some(value) if name == "FLOW_API_KEY" => format!("{}…", value.reveal().chars().take(3).collect::<String>()),
+            Some(_) if name == "FLOW_API_KEY" => "***".to_string(),
             Some(value) => value.reveal().to_string(),
             None => continue,
         };

@@ -19,11 +19,11 @@ pub(super) fn run(what: &str, shared: &Shared) -> Exit {
         return Exit::Ok;
     }
     if looks_like_a_path(what) {
-        eprintln!("no file found: {} does not exist", visible(what));
+        tell!("no file found: {} does not exist", visible(what));
         return Exit::NothingRan;
     }
     let names = Code::ALL.iter().flat_map(|c| [c.id(), c.name()]);
-    eprintln!("there is no file and no code \"{}\"{}", visible(what), did_you_mean(what, names));
+    tell!("there is no file and no code \"{}\"{}", visible(what), did_you_mean(what, names));
     Exit::Usage
 }
 

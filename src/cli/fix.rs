@@ -17,7 +17,7 @@ pub(super) fn run(options: &FixOptions, shared: &Shared) -> Exit {
     let paths = match validate::files(&options.paths, shared) {
         Ok(paths) => paths,
         Err(problem) => {
-            eprintln!("{problem}");
+            tell!("{problem}");
             return Exit::NothingRan;
         }
     };
@@ -28,7 +28,7 @@ pub(super) fn run(options: &FixOptions, shared: &Shared) -> Exit {
             Ok(None) => continue,
             Ok(Some(mended)) => mended,
             Err(refused) => {
-                eprintln!("{}: nothing is written; {}", visible(&shown), visible(&refused.to_string()));
+                tell!("{}: nothing is written; {}", visible(&shown), visible(&refused.to_string()));
                 exit = Exit::Findings;
                 continue;
             }
@@ -41,18 +41,18 @@ pub(super) fn run(options: &FixOptions, shared: &Shared) -> Exit {
             continue;
         }
         if let Err(problem) = replace(path, &mended.text) {
-            eprintln!("{} cannot be written: {problem}", visible(&shown));
+            tell!("{} cannot be written: {problem}", visible(&shown));
             return Exit::Failed;
         }
         if !shared.quiet {
-            mended.mended.iter().for_each(|(code, message)| eprintln!("{}: {code} {}", visible(&shown), visible(message)));
+            mended.mended.iter().for_each(|(code, message)| tell!("{}: {code} {}", visible(&shown), visible(message)));
         }
     }
     if !shared.quiet {
         let verb = if options.diff { "to write" } else { "written" };
         let noun = if edits == 1 { "edit" } else { "edits" };
         let files = if changed == 1 { "file" } else { "files" };
-        eprintln!("{edits} {noun} {verb} in {changed} {files}; flow validate tells what else there is");
+        tell!("{edits} {noun} {verb} in {changed} {files}; flow validate tells what else there is");
     }
     exit
 }

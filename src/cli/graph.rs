@@ -55,7 +55,7 @@ fn of_run(id: &str, shared: &Shared) -> Result<graph::Graph, Refusal> {
 
 fn alone(record: &Record, shared: &Shared, why: &str) -> graph::Graph {
     if !shared.quiet {
-        eprintln!("drawn from the record alone, in the order in which steps began: {why}");
+        tell!("drawn from the record alone, in the order in which steps began: {why}");
     }
     graph::ran_alone(record)
 }

@@ -32,23 +32,23 @@ pub(super) fn run(folder: &Path, shared: &Shared) -> Exit {
     let place = |name: &str| folder.join(if name == "gitignore" { ".gitignore" } else { name });
     let there: Vec<_> = STARTER.iter().map(|(name, _)| place(name)).filter(|path| path.symlink_metadata().is_ok()).collect();
     if !there.is_empty() {
-        eprintln!("nothing was written, since these files are there already:");
-        there.iter().for_each(|path| eprintln!("  {}", visible(&path.display().to_string())));
+        tell!("nothing was written, since these files are there already:");
+        there.iter().for_each(|path| tell!("  {}", visible(&path.display().to_string())));
         return Exit::Usage;
     }
     for (name, text) in STARTER {
         let path = place(name);
         if let Err(problem) = write(&path, text) {
-            eprintln!("{} cannot be written: {problem}", visible(&path.display().to_string()));
+            tell!("{} cannot be written: {problem}", visible(&path.display().to_string()));
             return Exit::Failed;
         }
         if !shared.quiet {
-            eprintln!("wrote {}", visible(&path.display().to_string()));
+            tell!("wrote {}", visible(&path.display().to_string()));
         }
     }
     if !shared.quiet {
         let enter = if folder == Path::new(".") { String::new() } else { format!("  cd {}\n", visible(&folder.display().to_string())) };
-        eprintln!(
+        tell!(
             "\nNow:\n{enter}  flow run pipelines/shop/pipeline.yaml --input message=\"When do you open on Saturday?\"\n  flow test\n  flow validate"
         );
     }

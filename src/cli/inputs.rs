@@ -42,7 +42,7 @@ pub(super) fn ask(pipeline: &Pipeline, given: &mut Map<String, Value>) {
     for field in missing {
         let about = field.description.as_deref().map(|about| format!(" ({about})")).unwrap_or_default();
         let example = field.example.as_ref().map(|example| format!(", for example {example}")).unwrap_or_default();
-        eprint!("{}", visible(&format!("{}{about}{example}: ", field.name)));
+        tell_part!("{}", visible(&format!("{}{about}{example}: ", field.name)));
         let mut line = String::new();
         match std::io::stdin().lock().take(MOST_TYPED).read_line(&mut line) {
             Ok(read) if read > 0 => {
@@ -50,7 +50,7 @@ pub(super) fn ask(pipeline: &Pipeline, given: &mut Map<String, Value>) {
                 given.insert(field.name.clone(), typed);
             }
             _ => {
-                eprintln!();
+                tell!();
                 return;
             }
         }

@@ -2,6 +2,9 @@
 //!
 //! How to add a command: a variant of [`Command`], a file here with `pub fn run(…) -> Exit`, a section in `docs/cli.md`.
 
+#[macro_use]
+mod tell;
+
 mod approve;
 mod arguments;
 mod checked;
@@ -45,11 +48,11 @@ pub fn main() -> std::process::ExitCode {
     let exit = match worker.map(std::thread::JoinHandle::join) {
         Ok(Ok(exit)) => exit,
         Ok(Err(_)) => {
-            eprintln!("flow met a fault of its own; please report it with the lines above");
+            tell!("flow met a fault of its own; please report it with the lines above");
             Exit::Internal
         }
         Err(error) => {
-            eprintln!("flow cannot start: {error}");
+            tell!("flow cannot start: {error}");
             Exit::Internal
         }
     };

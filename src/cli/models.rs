@@ -1,43 +1,36 @@
 //! Models of a run: may they be asked within its bounds, and are they real?
 
-use std::sync::Arc;
-
 use super::run::Refusal;
 use crate::check::Checked;
-use crate::model::{Limits, Model, Pipeline, Provider};
+use crate::model::{Limits, Model, Program, Provider};
 
-/// A bound on money needs the price of every model that may be asked.
-pub(super) fn know_prices(
-    checked: &Checked,
-    default_model: Option<&Model>,
-    of_settings: Option<&Model>,
-    limits: &Limits,
-) -> Result<(), Refusal> {
-    let pipelines = &checked.loaded.program.pipelines;
-    let has_bound = |pipeline: &Arc<Pipeline>| pipeline.bounds().max_cost_usd.is_some();
-    if limits.max_cost_usd.is_none() && !pipelines.iter().any(has_bound) {
+/// A bound on money needs the price of every model that may be asked, also of the pipelines that are called.
+pub(super) fn know_prices(checked: &Checked, default_model: Option<&Model>, limits: &Limits) -> Result<(), Refusal> {
+    let program = &checked.loaded.program;
+    let has_bound = program.pipelines.iter().any(|pipeline| pipeline.bounds().max_cost_usd.is_some());
+    if limits.max_cost_usd.is_none() && !has_bound {
         return Ok(());
     }
-    let own = pipelines.first().into_iter().flat_map(|pipeline| &pipeline.models);
-    let own = own.filter(|(name, _)| default_model.is_none() || *name != "default");
-    let unpriced = own.filter(|(_, model)| is_unpriced(model));
+    let unpriced = models(program, default_model.is_some()).filter(|(_, model)| model.price.is_none() && !is_file(model));
     let replaced = default_model.map(|_| "default (from FLOW_MODEL)");
-    let has_own = pipelines.first().is_some_and(|pipeline| pipeline.models.contains_key("default"));
-    let is_asked = replaced.is_none() && !has_own;
-    let of_settings = of_settings.filter(|model| is_asked && is_unpriced(model)).map(|_| "default (from the settings)");
-    match unpriced.map(|(name, _)| name.as_str()).chain(replaced).chain(of_settings).next() {
+    match unpriced.map(|(name, _)| name).chain(replaced).next() {
         Some(name) => Err(Refusal::usage(format!("a bound on money cannot be held: model {name} has no price"))),
         None => Ok(()),
     }
 }
 
-fn is_unpriced(model: &Model) -> bool {
-    model.price.is_none() && !matches!(model.provider, Provider::Scripted(_) | Provider::Replay(_))
+/// Whether any model that may be asked is scripted.
+pub(super) fn is_scripted(program: &Program, default_replaced: bool) -> bool {
+    models(program, default_replaced).any(|(_, model)| is_file(model))
 }
 
-/// Whether any model that may be asked is scripted.
-pub(super) fn is_scripted(pipeline: &Pipeline, default_replaced: bool, of_settings: Option<&Model>) -> bool {
-    let own = pipeline.models.iter().filter(|(name, _)| !(default_replaced && *name == "default")).map(|(_, model)| model);
-    let of_settings = of_settings.filter(|_| !default_replaced && !pipeline.models.contains_key("default"));
-    own.chain(of_settings).any(|model| matches!(model.provider, Provider::Scripted(_) | Provider::Replay(_)))
+/// The models of all files, without `default` where a variable stands for it.
+fn models(program: &Program, default_replaced: bool) -> impl Iterator<Item = (&str, &Model)> {
+    let all = program.pipelines.iter().flat_map(|pipeline| &pipeline.models);
+    all.map(|(name, model)| (name.as_str(), model)).filter(move |(name, _)| !(default_replaced && *name == "default"))
+}
+
+/// Answers come from a file: nothing is asked.
+fn is_file(model: &Model) -> bool {
+    matches!(model.provider, Provider::Scripted(_) | Provider::Replay(_))
 }

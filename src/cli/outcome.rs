@@ -56,13 +56,13 @@ pub(super) fn finish(options: &OutputOptions, shared: &Shared, end: &RunEnd, eve
         match (&end.failure, end.status) {
             (Some(failure), RunStatus::Failed | RunStatus::TimedOut | RunStatus::OverBudget) => {
                 let step = if failure.step.is_empty() { String::new() } else { format!(" at \"{}\"", failure.step) };
-                eprintln!("{}{step}: {} ({})", end.status.word(), visible(&failure.failure.message), failure.failure.kind.word());
+                tell!("{}{step}: {} ({})", end.status.word(), visible(&failure.failure.message), failure.failure.kind.word());
             }
-            (_, RunStatus::Partial) => eprintln!("partial: a failure was allowed"),
-            (_, RunStatus::QualityNotMet) => eprintln!("quality_not_met: a gate was not met"),
+            (_, RunStatus::Partial) => tell!("partial: a failure was allowed"),
+            (_, RunStatus::QualityNotMet) => tell!("quality_not_met: a gate was not met"),
             (_, RunStatus::Cancelled) => match events.first() {
-                Some(first) => eprintln!("cancelled; what is done is kept: flow runs resume {}", first.run),
-                None => eprintln!("cancelled"),
+                Some(first) => tell!("cancelled; what is done is kept: flow runs resume {}", first.run),
+                None => tell!("cancelled"),
             },
             _ => {}
         }

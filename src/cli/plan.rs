@@ -27,20 +27,19 @@ pub(super) fn run(wanted: &Wanted, as_json: bool, shared: &Shared) -> Exit {
 }
 
 fn shown(wanted: &Wanted, as_json: bool, shared: &Shared) -> Result<Exit, Refusal> {
-    let checked = checked::pipeline(&wanted.file, shared)?;
-    let Some(root) = checked.plan.pipelines.first() else { return Err(checked::no_pipeline(&wanted.file)) };
+    let mut checked = checked::pipeline(&wanted.file, shared)?;
     let env = environment::variables(shared.env_file.as_deref()).map_err(Refusal::usage)?;
     let default_model = world::default_model(&env).map_err(Refusal::usage)?;
     let flags = world::limits(wanted.deadline.as_deref(), wanted.max_cost_usd).map_err(Refusal::usage)?;
     let settled = settings::read(&project::project(&wanted.file, shared), shared).map_err(|told| Refusal(Exit::Findings, vec![told]))?;
     let flags = settings::narrowest(&flags, &settled.limits);
+    settings::give_model(&mut checked, settled.model.as_ref());
+    let Some(root) = checked.plan.pipelines.first() else { return Err(checked::no_pipeline(&wanted.file)) };
     let mut given = given(&root.pipeline, wanted)?;
-    know_prices(&checked, default_model.as_ref(), settled.model.as_ref(), &flags)?;
-    let has_own = root.pipeline.models.contains_key("default");
-    let default_model = default_model.or(settled.model.filter(|_| !has_own));
+    know_prices(&checked, default_model.as_ref(), &flags)?;
     given.person = person(&root.pipeline, &given, shared)?;
     if let Some(failure) = lacking(&checked).and_then(|end| end.failure).filter(|_| !shared.quiet) {
-        eprintln!("a run would not start here: {}", visible(&failure.failure.message));
+        tell!("a run would not start here: {}", visible(&failure.failure.message));
     }
     let plan = work_out(&checked, &given, default_model.as_ref(), &flags);
     stdout::print(&match as_json {
@@ -93,7 +92,7 @@ fn person(pipeline: &Pipeline, given: &Given, shared: &Shared) -> Result<Option<
         None => Ok(Some(found.fields)),
         Some(failure) => {
             if !shared.quiet {
-                eprintln!("{}", visible(&failure.message));
+                tell!("{}", visible(&failure.message));
             }
             Ok(None)
         }

@@ -71,7 +71,7 @@ impl Progress {
                     bar.set_message(text);
                     bar.tick();
                 } else if !is_live && !text.is_empty() && now.saturating_sub(awaited.told) >= SILENCE {
-                    eprintln!("waiting for {text}");
+                    tell!("waiting for {text}");
                     awaited.told = now;
                 }
             }
@@ -95,7 +95,7 @@ impl Progress {
         awaited.take(event, now);
         let Some(line) = line(event, self.is_verbose) else { return };
         awaited.told = now;
-        live.bar.suspend(|| eprintln!("{}", visible(&redactor.redact(&line))));
+        live.bar.suspend(|| tell!("{}", visible(&redactor.redact(&line))));
     }
 }
 
@@ -136,8 +136,7 @@ impl Awaited {
             | Happening::StepFailed { step, .. }
             | Happening::StepSkipped { step }
             | Happening::StepBlocked { step, .. }
-            | Happening::StepCancelled { step }
-            | Happening::AttemptFailed { step, .. } => self.running.retain(|(path, _)| path != &**step),
+            | Happening::StepCancelled { step } => self.running.retain(|(path, _)| path != &**step),
             _ => {}
         }
     }

@@ -26,7 +26,7 @@ use crate::engine::{CannotResume, Mocks, Moment, Options, Run, check_inputs};
 use crate::event::{Event, Happening, RunEnd, RunStart, RunStatus, StepFailure, StepPath, Usage};
 use crate::journal::{Journal, Mask};
 use crate::load::WrittenRules;
-use crate::model::{Limits, Model, Pipeline, StepKind};
+use crate::model::{Limits, Model, Pipeline, Program, StepKind};
 use crate::plan::PipelinePlan;
 use crate::port::{Printer, Secret, Store, StoreError};
 use crate::report::{self, Findings};
@@ -53,7 +53,7 @@ pub(super) fn resume(id: &str, output: &OutputOptions, shared: &Shared) -> Exit 
 pub(super) fn told(result: Result<Exit, Refusal>) -> Exit {
     result.unwrap_or_else(|Refusal(exit, lines)| {
         for line in lines {
-            eprintln!("{line}");
+            tell!("{line}");
         }
         exit
     })
@@ -82,6 +82,7 @@ fn try_run(options: &RunOptions, shared: &Shared) -> Result<Exit, Refusal> {
         pipeline: pipeline.name.value.clone(),
         hash: pipeline.hash.clone(),
         files: surroundings.checked.loaded.prints.clone(),
+        tape: surroundings.taping.told(),
         file: std::path::absolute(&options.wanted.file).unwrap_or_else(|_| options.wanted.file.clone()).display().to_string(),
         inputs: Arc::new(Value::Object(given)),
         channel,
@@ -121,7 +122,13 @@ fn try_resume(id: &str, printed: &OutputOptions, shared: &Shared) -> Result<Exit
     let Some((first, start)) = begun else {
         return Err(Refusal(Exit::Failed, vec![format!("run {found} does not say which file it runs")]));
     };
-    let surroundings = Surroundings::new(Path::new(&start.file), printed, shared, Taping::None)?;
+    if start.tape.as_ref().is_some_and(|tape| !tape.is_replay) {
+        let why = format!("run {found} was being recorded, and half a recording is none: run it again with --record");
+        return Err(Refusal(Exit::Failed, vec![why]));
+    }
+    let replayed = start.tape.as_ref().map(|tape| Path::new(&tape.folder));
+    let taping = Taping::new(None, replayed).map_err(|why| Refusal(Exit::Failed, vec![why]))?;
+    let surroundings = Surroundings::new(Path::new(&start.file), printed, shared, taping)?;
     let now = Moment { wall: surroundings.ports.clock.now(), ms: 0 };
     let last = events.last().unwrap_or(first);
     let away = (now.wall - last.time).num_milliseconds().max(0) as u64;
@@ -165,21 +172,22 @@ impl<'a> Surroundings<'a> {
             return Err(Refusal::usage("--json and --events - both want standard output; leave one out"));
         }
         let project = project::project(file, shared);
-        let checked = check_file(file, &project, &DiskFiles);
+        let mut checked = check_file(file, &project, &DiskFiles);
         report_findings(&checked, shared)?;
+        let settled = settings::read(&project, shared).map_err(|told| Refusal(Exit::Findings, vec![told]))?;
+        settings::give_model(&mut checked, settled.model.as_ref());
         let Some(pipeline) = checked.loaded.program.pipelines.first().cloned() else {
             return Err(Refusal::usage(format!("{} is no pipeline: a pipeline has name and steps", file.display())));
         };
         let env = environment::variables(shared.env_file.as_deref()).map_err(Refusal::usage)?;
         let default_model = taping.default_model(world::default_model(&env).map_err(Refusal::usage)?);
-        let settled = settings::read(&project, shared).map_err(|told| Refusal(Exit::Findings, vec![told]))?;
-        let scripted = taping.is_replay() || is_scripted(&pipeline, default_model.is_some(), settled.model.as_ref());
+        let scripted = taping.is_replay() || is_scripted(&checked.loaded.program, default_model.is_some());
         let printer: Arc<dyn Printer> = if printed.json || events_on_stdout { Arc::new(Silent) } else { Arc::new(Stdout::default()) };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|e| Refusal(Exit::Internal, vec![format!("flow cannot start: {e}")]))?;
         let of_variable = env.get("FLOW_MODEL_BASE_URL").and_then(|url| settings::host(url.reveal()));
         let private_hosts = settled.private_hosts.iter().cloned().chain(of_variable).collect();
-        let kept_secret = secrets(&pipeline, &env).into_values().chain(env.get("FLOW_API_KEY").cloned()).collect::<Vec<_>>();
+        let kept_secret = secrets(&checked.loaded.program, &env).into_values().chain(env.get("FLOW_API_KEY").cloned()).collect::<Vec<_>>();
         let tape = Cassette::new(taping.mode(), kept_secret.iter().map(Secret::reveal));
         let mut ports = Ports { tape: Some(Arc::new(tape.clone())), ..world::ports(printer, &project, private_hosts) };
         if taping != Taping::None {
@@ -212,13 +220,14 @@ impl<'a> Surroundings<'a> {
         if self.taping.is_replay() {
             return Ok(());
         }
-        know_prices(&self.checked, self.default_model.as_ref(), self.settled.model.as_ref(), limits)
+        know_prices(&self.checked, self.default_model.as_ref(), limits)
     }
 
     /// Values of the declared secrets. A replay needs none, so that one that is not set is stars.
     fn secrets(&self) -> BTreeMap<String, Secret> {
-        let stars = self.pipeline.secrets.keys().filter(|_| self.taping.is_replay()).map(|name| (name.clone(), Secret::new("***")));
-        stars.chain(secrets(&self.pipeline, &self.env)).collect()
+        let all = self.checked.loaded.program.pipelines.iter().flat_map(|pipeline| pipeline.secrets.keys());
+        let stars = all.filter(|_| self.taping.is_replay()).map(|name| (name.clone(), Secret::new("***")));
+        stars.chain(secrets(&self.checked.loaded.program, &self.env)).collect()
     }
 
     fn options(&self, limits: Limits) -> Options {
@@ -226,7 +235,6 @@ impl<'a> Surroundings<'a> {
             secrets: self.secrets(),
             env: self.env.clone(),
             default_model: self.default_model.clone(),
-            settings_model: self.settled.model.clone(),
             user_policy: self.settled.policy.clone(),
             unscripted: self.taping.unscripted(),
             replies: None,
@@ -251,8 +259,8 @@ impl<'a> Surroundings<'a> {
         let shared = self.shared;
         match &self.taping {
             _ if shared.quiet => {}
-            Taping::Replay(folder, _) => eprintln!("replay: answers come from {}, nobody is asked", folder.display()),
-            _ if self.scripted => eprintln!("models are scripted: replies come from a file, no model is asked"),
+            Taping::Replay(folder, _) => tell!("replay: answers come from {}, nobody is asked", folder.display()),
+            _ if self.scripted => tell!("models are scripted: replies come from a file, no model is asked"),
             _ => {}
         }
         let steps = [&self.pipeline.steps, &self.pipeline.on_failure, &self.pipeline.finally];
@@ -291,11 +299,11 @@ impl<'a> Surroundings<'a> {
             }
             None => {
                 for step in run.state().undecided() {
-                    eprintln!("\"{step}\" was started before and may have acted; it is marked once, so a person decides:");
-                    eprintln!("  flow approve {} {step}            runs it again", seen[0].run);
-                    eprintln!("  flow approve {} {step} --reject   lets it fail", seen[0].run);
+                    tell!("\"{step}\" was started before and may have acted; it is marked once, so a person decides:");
+                    tell!("  flow approve {} {step}            runs it again", seen[0].run);
+                    tell!("  flow approve {} {step} --reject   lets it fail", seen[0].run);
                 }
-                eprintln!("then: flow runs resume {}", seen[0].run);
+                tell!("then: flow runs resume {}", seen[0].run);
                 Ok(Exit::Waiting)
             }
         }
@@ -314,8 +322,9 @@ fn changes(before: &BTreeMap<String, String>, now: &BTreeMap<String, String>) ->
 }
 
 /// Values of the declared secrets that are set.
-fn secrets(pipeline: &Pipeline, env: &BTreeMap<String, Secret>) -> BTreeMap<String, Secret> {
-    pipeline.secrets.keys().filter_map(|name| env.get(name).map(|value| (name.clone(), value.clone()))).collect()
+fn secrets(program: &Program, env: &BTreeMap<String, Secret>) -> BTreeMap<String, Secret> {
+    let names = program.pipelines.iter().flat_map(|pipeline| pipeline.secrets.keys());
+    names.filter_map(|name| env.get(name).map(|value| (name.clone(), value.clone()))).collect()
 }
 
 /// The end of a run that does not start, since this machine lacks something for it.
@@ -353,11 +362,11 @@ pub(super) fn report_findings(checked: &Checked, shared: &Shared) -> Result<(), 
     }
     for found in checked.missing_data() {
         let (file, at) = (checked.loaded.sources.file(found.span.file), checked.loaded.sources.start(found.span));
-        eprintln!("{}:{}:{}: {} (steps that read it will fail)", file.name, at.line, at.column, found.message);
+        tell!("{}:{}:{}: {} (steps that read it will fail)", file.name, at.line, at.column, found.message);
     }
     if warnings > 0 {
         let noun = if warnings == 1 { "warning" } else { "warnings" };
-        eprintln!("{warnings} {noun}; see flow validate");
+        tell!("{warnings} {noun}; see flow validate");
     }
     Ok(())
 }
@@ -403,7 +412,7 @@ async fn listen(sender: tokio::sync::mpsc::UnboundedSender<String>) {
             std::process::exit(i32::from(exit.number()));
         }
         asked = true;
-        eprintln!("ending the run; once more ends it at once");
+        tell!("ending the run; once more ends it at once");
         if sender.send(by.to_string()).is_err() {
             return;
         }

@@ -2,7 +2,7 @@
 
 use super::arguments::{RunsCommand, Shared};
 use super::{Exit, project, stdout, world};
-use crate::adapter::sqlite_store::SqliteStore;
+use crate::adapter::sqlite_store::{RunLock, SqliteStore};
 use crate::diagnostic::visible;
 use crate::event::Happening;
 use crate::journal::{Record, masked, record};
@@ -10,9 +10,10 @@ use crate::port::{RunSummary, Store};
 
 /// Lists, shows, writes out or removes runs.
 pub(super) fn run(command: &RunsCommand, shared: &Shared) -> Exit {
-    let answered = open(shared).and_then(|mut store| answer(command, &mut store).map_err(|problem| (Exit::Failed, problem)));
+    let file = world::journal_file(&project::project(std::path::Path::new("./x"), shared));
+    let answered = open(shared).and_then(|mut store| answer(command, &mut store, &file).map_err(|problem| (Exit::Failed, problem)));
     answered.unwrap_or_else(|(exit, problem)| {
-        eprintln!("{problem}");
+        tell!("{problem}");
         exit
     })
 }
@@ -44,7 +45,7 @@ pub(super) fn stored(wanted: &str, shared: &Shared) -> Result<(Record, Option<St
     Ok((masked(record, &events), file))
 }
 
-fn answer(command: &RunsCommand, store: &mut dyn Store) -> Result<Exit, String> {
+fn answer(command: &RunsCommand, store: &mut dyn Store, file: &std::path::Path) -> Result<Exit, String> {
     let runs = store.runs().map_err(|e| e.to_string())?;
     match command {
         RunsCommand::List { json } => {
@@ -63,6 +64,7 @@ fn answer(command: &RunsCommand, store: &mut dyn Store) -> Result<Exit, String> 
         RunsCommand::Resume { .. } => Err("runs are gone on with elsewhere".to_string()),
         RunsCommand::Rm { run } => {
             let found = find(&runs, Some(run))?;
+            let _lock = RunLock::take(file, &found.run)?;
             store.remove(&found.run).map_err(|e| e.to_string())?;
             Ok(Exit::Ok)
         }

@@ -1,10 +1,12 @@
 //! Settings: flag, then `FLOW_…` variable, then the project's `flow.toml`, then the user's own file. Bounds only become narrower.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::Shared;
 use crate::adapter::environment;
 use crate::adapter::files::DiskFiles;
+use crate::check::Checked;
 use crate::load::{LoadedSettings, SettingsOf, load_settings};
 use crate::model::{Limits, Model, Policy};
 use crate::report::{self, Findings};
@@ -54,6 +56,17 @@ pub(super) fn read(project: &Path, shared: &Shared) -> Result<Settled, String> {
         }
     }
     Ok(settled)
+}
+
+/// Gives the model of the settings to every file that has none called `default`.
+pub(super) fn give_model(checked: &mut Checked, model: Option<&Model>) {
+    let Some(model) = model else { return };
+    let of_plan = checked.plan.pipelines.iter_mut().map(|planned| &mut planned.pipeline);
+    let programs = [&mut checked.loaded.program, &mut checked.plan.program];
+    let all = programs.into_iter().flat_map(|program| &mut program.pipelines).chain(of_plan);
+    for pipeline in all.filter(|pipeline| !pipeline.models.contains_key("default")) {
+        Arc::make_mut(pipeline).models.insert("default".into(), model.clone());
+    }
 }
 
 /// The host of an address, if it can be read.

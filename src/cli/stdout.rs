@@ -14,7 +14,7 @@ pub(super) fn print(text: &str) -> Exit {
     let mut out = std::io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {
-            eprintln!("standard output cannot be written: {error}");
+            tell!("standard output cannot be written: {error}");
             Exit::Internal
         }
         _ => Exit::Ok,

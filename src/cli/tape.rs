@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::adapter::cassette::{Cassette, Head, Mode, head, is_free};
 use crate::diagnostic::visible;
 use crate::engine::Unscripted;
+use crate::event::TapeOf;
 use crate::model::{Model, Provider};
 use crate::source::Sources;
 
@@ -24,7 +25,10 @@ impl Taping {
     /// The folder to record into is not empty, the one to replay from holds no recordings; as a sentence.
     pub(super) fn new(record: Option<&Path>, replay: Option<&Path>) -> Result<Taping, String> {
         match (record, replay) {
-            (Some(folder), _) if is_free(folder) => Ok(Taping::Record(folder.to_path_buf())),
+            (Some(folder), _) if is_free(folder) => {
+                make(folder).map_err(|e| format!("--record {}: it cannot be made: {e}", folder.display()))?;
+                Ok(Taping::Record(folder.to_path_buf()))
+            }
             (Some(folder), _) => Err(format!("--record {}: there is something already; name a new folder, or remove it", folder.display())),
             (None, Some(folder)) => Ok(Taping::Replay(folder.to_path_buf(), head(folder).map_err(|why| format!("--replay: {why}"))?)),
             (None, None) => Ok(Taping::None),
@@ -44,6 +48,17 @@ impl Taping {
             Taping::Replay(folder, _) => Unscripted::Recorded(folder.clone()),
             _ => Unscripted::Live,
         }
+    }
+
+    /// What the first event of the run says about it.
+    pub(super) fn told(&self) -> Option<TapeOf> {
+        let (folder, is_replay) = match self {
+            Taping::None => return None,
+            Taping::Record(folder) => (folder, false),
+            Taping::Replay(folder, _) => (folder, true),
+        };
+        let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.clone()).display().to_string();
+        Some(TapeOf { folder, is_replay })
     }
 
     pub(super) fn is_replay(&self) -> bool {
@@ -77,16 +92,22 @@ impl Taping {
         tape.write(folder, head).map_err(|e| format!("cannot write the recordings in {}: {e}", folder.display()))?;
         if !quiet {
             let count = tape.count();
-            eprintln!("recorded {count} call{} in {}", if count == 1 { "" } else { "s" }, folder.display());
+            tell!("recorded {count} call{} in {}", if count == 1 { "" } else { "s" }, folder.display());
         }
         Ok(())
     }
 }
 
+/// A folder for its owner only.
+fn make(folder: &Path) -> std::io::Result<()> {
+    use std::os::unix::fs::DirBuilderExt;
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)
+}
+
 /// Tells the calls for which there was no recording and which the run's own failure has not told.
 pub(super) fn tell_misses(misses: &[String], told: Option<&str>) {
     for miss in misses.iter().filter(|miss| Some(miss.as_str()) != told) {
-        eprintln!("not recorded: {}", visible(miss));
+        tell!("not recorded: {}", visible(miss));
     }
 }
 

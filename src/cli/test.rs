@@ -19,7 +19,7 @@ pub(super) fn run(options: &TestOptions, shared: &Shared) -> Exit {
     match try_run(options, shared) {
         Ok(exit) => exit,
         Err((exit, line)) => {
-            eprintln!("{line}");
+            tell!("{line}");
             exit
         }
     }
@@ -78,7 +78,7 @@ fn try_run(options: &TestOptions, shared: &Shared) -> Result<Exit, (Exit, String
         std::fs::write(file, report::junit(&found)).map_err(|e| (Exit::Usage, format!("cannot write {}: {e}", file.display())))?;
     }
     if !shared.quiet {
-        eprintln!("{}", report::summary(&found));
+        tell!("{}", report::summary(&found));
     }
     let is_good = match (baseline, compared) {
         (Some((file, before)), _) if options.update => {

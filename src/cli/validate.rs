@@ -19,14 +19,14 @@ pub(super) fn run(options: &ValidateOptions, shared: &Shared) -> Exit {
     let paths = match files(&options.paths, shared) {
         Ok(paths) => paths,
         Err(problem) => {
-            eprintln!("{problem}");
+            tell!("{problem}");
             return Exit::NothingRan;
         }
     };
     let input = match paths.iter().any(|p| is_input(p)).then(standard_input).transpose() {
         Ok(input) => WithInput(input),
         Err(problem) => {
-            eprintln!("{problem}");
+            tell!("{problem}");
             return Exit::Usage;
         }
     };
@@ -60,7 +60,7 @@ pub(super) fn run(options: &ValidateOptions, shared: &Shared) -> Exit {
         Format::Junit => report::junit(&findings),
     });
     if !shared.quiet {
-        eprintln!("{}", report::summary(&findings));
+        tell!("{}", report::summary(&findings));
     }
     if counts.errors > 0 || (options.deny_warnings && counts.warnings > 0) { Exit::Findings } else { Exit::Ok }
 }
@@ -182,7 +182,7 @@ fn standard_input() -> Result<String, String> {
 
 pub(super) fn relative(paths: Vec<PathBuf>) -> Vec<PathBuf> {
     let current = std::env::current_dir().unwrap_or_default();
-    paths.into_iter().map(|p| p.strip_prefix(&current).map(Path::to_path_buf).unwrap_or(p)).collect()
+    paths.into_iter().map(|p| p.strip_prefix(&current).or_else(|_| p.strip_prefix(".")).map(Path::to_path_buf).unwrap_or(p)).collect()
 }
 
 /// Most bytes read of standard input: one more than a file may have.
@@ -190,6 +190,12 @@ const MOST_INPUT: u64 = 1024 * 1024 + 1;
 
 /// The files in a folder that are ours.
 fn find(folder: &Path, found: &mut Vec<PathBuf>) {
-    let begins = |path: &Path| std::fs::read_to_string(path).is_ok_and(|text| begins_with_flow(&text));
-    found.extend(yaml_files(folder).into_iter().filter(|path| in_our_folder(path) || begins(path)));
+    // What cannot be read as text is told where it must be ours: a test, or in a folder of ours.
+    let is_test = |path: &Path| path.to_string_lossy().ends_with(".test.yaml");
+    let may_be_ours = |path: &Path| path.ancestors().any(in_our_folder);
+    let is_ours = |path: &Path| match std::fs::read_to_string(path) {
+        Ok(text) => in_our_folder(path) || is_test(path) || begins_with_flow(&text),
+        Err(_) => is_test(path) || may_be_ours(path),
+    };
+    found.extend(yaml_files(folder).into_iter().filter(|path| is_ours(path)));
 }

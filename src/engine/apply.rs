@@ -157,6 +157,10 @@ impl State {
                 self.node_mut(at).status = StepStatus::Waiting;
             }
             Happening::ApprovalAnswered { step, approved, .. } => {
+                // Decided while the run is ended by a signal: it is for the run as it goes on.
+                if let Some(before) = &mut self.interrupted {
+                    before.apply(plan, event);
+                }
                 let Some(at) = self.find(step).filter(|_| self.doubts.get(step) == Some(&None)) else { return };
                 self.doubts.insert(step.clone(), Some(*approved));
                 self.node_mut(at).status = StepStatus::Running;

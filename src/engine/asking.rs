@@ -259,11 +259,11 @@ impl Run {
         self.send(at, brief, Turn::Repair(text))
     }
 
-    /// A model by name: `default` is that of the variables, else of the file, else of the settings.
+    /// A model by name: `default` is that of the variables, else of the file.
     pub(super) fn model(&self, at: NodeRef, name: &str) -> Option<&Model> {
         let of_file = self.planned_of(at).pipeline.models.get(name);
         match name {
-            "default" => self.options.default_model.as_ref().or(of_file).or(self.options.settings_model.as_ref()),
+            "default" => self.options.default_model.as_ref().or(of_file),
             _ => of_file,
         }
     }

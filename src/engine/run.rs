@@ -32,8 +32,6 @@ pub struct Options {
     pub env: BTreeMap<String, Secret>,
     /// Replaces the model called `default` (`FLOW_MODEL…`).
     pub default_model: Option<crate::model::Model>,
-    /// The model called `default` of a file that has none.
-    pub settings_model: Option<crate::model::Model>,
     /// What the user allows at most, whatever files say.
     pub user_policy: Option<crate::model::Policy>,
     /// Who answers for models that have no scripted reply.

@@ -369,6 +369,9 @@ pub struct RunStart {
     /// Hash of each file it brings in, so that a changed one can be named.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub files: BTreeMap<String, String>,
+    /// The recordings it answers from, or makes; it goes on with them only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tape: Option<TapeOf>,
     /// Its file; empty: it has none, and the run cannot be resumed.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub file: String,
@@ -397,6 +400,15 @@ pub struct RunStart {
     /// What holds personal data.
     #[serde(default)]
     pub marks: Marks,
+}
+
+/// The recordings of a run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TapeOf {
+    /// Their folder.
+    pub folder: String,
+    /// Whether it answers from there; else it is recorded.
+    pub is_replay: bool,
 }
 
 /// What authors marked as personal data; whoever writes a log masks the values found there.

@@ -8,7 +8,7 @@ mod status;
 
 pub use failure::{Failure, FailureKind};
 pub use happening::{
-    Answer, AskedCall, Event, Happening, Marks, Note, Purpose, RunEnd, RunStart, Shared, Stage, StepFailure, StepPath, Usage, VERSION,
-    Verdict,
+    Answer, AskedCall, Event, Happening, Marks, Note, Purpose, RunEnd, RunStart, Shared, Stage, StepFailure, StepPath, TapeOf, Usage,
+    VERSION, Verdict,
 };
 pub use status::{RunStatus, StepStatus};

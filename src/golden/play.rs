@@ -118,6 +118,7 @@ pub(super) fn play(suite: &Suite, trial: &Trial, world: &Blocking, how: &Play, n
         seed: number + 1,
         deadline_ms: None,
         files: Default::default(),
+        tape: None,
         max_cost_usd: None,
         marks: crate::engine::marks(&suite.plan.program),
     })));
@@ -165,7 +166,6 @@ fn find_person(
 
 fn options(suite: &Suite, case: &TestCase, taping: &Taping) -> Options {
     Options {
-        settings_model: None,
         user_policy: None,
         secrets: taping.secrets(suite),
         env: taping.env(),

@@ -87,7 +87,9 @@ pub fn person(keys: &Reader) -> Option<Person> {
     const FIELDS: [&str; 5] = ["language", "time_zone", "name", "email", "phone"];
     let person = keys.section("person", &keys::PERSON)?;
     for key in ["id"].iter().chain(&FIELDS) {
-        if let Some(node) = person.get(key).filter(|node| node.as_list().is_some() || node.as_map().is_some()) {
+        // Nobody has no id; the other fields may be empty.
+        let is_nobody = |node: &&Node| *key == "id" && node.as_scalar().is_some_and(|scalar| scalar.value.is_null());
+        if let Some(node) = person.get(key).filter(|node| node.as_list().is_some() || node.as_map().is_some() || is_nobody(node)) {
             person.lower.wrong(key, node, "text");
         }
     }

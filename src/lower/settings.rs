@@ -47,8 +47,8 @@ fn read_lint(lower: &Lower, keys: &Reader) -> Lint {
     let deny = codes(lower, keys, "deny", |code| code.severity() != crate::diagnostic::Severity::Error);
     let mut paths = vec![];
     for (pattern, node) in keys.get("paths").and_then(Node::as_map).into_iter().flat_map(|map| &map.entries) {
-        if let Err(problem) = globset::Glob::new(&pattern.text) {
-            let message = format!("the pattern {} cannot be read: {}", quoted(&pattern.text), problem.kind());
+        if let Err(problem) = readable(&pattern.text) {
+            let message = format!("the pattern {} cannot be read: {problem}", quoted(&pattern.text));
             lower.report(Diagnostic::new(Code::BadValue, pattern.span, message).help("write a path with * or **"));
             continue;
         }
@@ -58,6 +58,18 @@ fn read_lint(lower: &Lower, keys: &Reader) -> Lint {
         paths.push(LintPath { pattern: Spanned::new(pattern.text.clone(), pattern.span), ignore });
     }
     Lint { deny, paths }
+}
+
+/// Most bytes of a pattern, and most alternatives in it: each opens a level of the reader of patterns.
+const MOST_PATTERN: (usize, usize) = (512, 16);
+
+/// Whether a pattern of paths can be read, and without a deep stack.
+fn readable(pattern: &str) -> Result<(), String> {
+    if pattern.len() > MOST_PATTERN.0 || pattern.matches('{').count() > MOST_PATTERN.1 {
+        return Err(format!("it is longer than {} bytes, or has more than {} alternatives", MOST_PATTERN.0, MOST_PATTERN.1));
+    }
+    let glob = globset::Glob::new(pattern).map_err(|problem| problem.kind().to_string())?;
+    globset::GlobSet::builder().add(glob).build().map(drop).map_err(|problem| problem.kind().to_string())
 }
 
 /// Codes that `fits`; others are reported (F901).

@@ -82,15 +82,25 @@ impl Calls {
     pub fn and(mut self, other: Calls) -> Calls {
         self.calls = self.calls.saturating_add(other.calls);
         self.answer_tokens = self.answer_tokens.zip(other.answer_tokens).map(|(one, other)| one.saturating_add(other));
-        self.open.extend(other.open);
+        self.adds(other.open);
         self
+    }
+
+    /// What is open on top; equal ones are one.
+    fn adds(&mut self, open: Vec<Open>) {
+        for one in open {
+            match self.open.iter_mut().find(|known| known.of == one.of) {
+                Some(known) => known.calls = known.calls.saturating_add(one.calls),
+                None => self.open.push(one),
+            }
+        }
     }
 
     /// One or the other. What is open of either stays open.
     fn or(mut self, other: Calls) -> Calls {
         self.calls = self.calls.max(other.calls);
         self.answer_tokens = self.answer_tokens.zip(other.answer_tokens).map(|(one, other)| one.max(other));
-        self.open.extend(other.open);
+        self.adds(other.open);
         self
     }
 

@@ -66,6 +66,15 @@ fn safe_edits_are_shown_then_written_and_the_rest_of_the_file_stays() {
 }
 
 #[test]
+fn what_stands_where_true_or_false_must_is_not_made_a_text() {
+    let folder = tempfile::tempdir().unwrap();
+    let wrong = WRONG.replace("default: Ana", "required: no");
+    std::fs::write(folder.path().join("p.yaml"), &wrong).unwrap();
+    flow(folder.path(), &["fix"]);
+    assert!(std::fs::read_to_string(folder.path().join("p.yaml")).unwrap().contains("required: no }"));
+}
+
+#[test]
 fn every_wrong_file_is_mended_once_and_for_all_or_not_at_all() {
     let project = Path::new("tests/check");
     let mut mended_codes = BTreeSet::new();

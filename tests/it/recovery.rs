@@ -175,3 +175,27 @@ fn of_many_processes_that_go_on_with_one_run_one_does() {
     let record: serde_json::Value = serde_json::from_str(&place.say(&["runs", "export", &run]).out).unwrap();
     assert_eq!((&record["status"], record["steps"].as_array().unwrap().len()), (&"succeeded".into(), 3));
 }
+
+#[test]
+fn a_run_that_another_process_runs_is_not_removed() {
+    let place = Place::with(&WAITS.replace("3s", "30s"));
+    let events = place.0.path().join("events.jsonl");
+    let mut child =
+        place.command(&["run", "p.yaml", "--events", "events.jsonl"]).stderr(Stdio::null()).stdout(Stdio::null()).spawn().unwrap();
+    let run = wait_for(&events, "nap", &mut child);
+    // Longer than events may wait for their commit.
+    std::thread::sleep(Duration::from_millis(500));
+    let removed = place.say(&["runs", "rm", &run]);
+    assert_eq!((removed.exit, removed.err.contains("is being run by process")), (6, true), "{}", removed.err);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(place.say(&["runs", "rm", &run]).exit, 0);
+}
+
+#[test]
+fn nobody_who_reads_standard_error_ends_the_run() {
+    let place = Place::with(&WAITS.replace("3s", "300ms"));
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let ended = place.command(&["run", "p.yaml"]).stderr(Stdio::from(full)).output().unwrap();
+    assert_eq!((ended.status.code(), ended.stdout.as_slice()), (Some(0), b"one two\n".as_slice()));
+}

@@ -127,3 +127,21 @@ outputs: { text: \"{{ steps.ask.output.status }}\" }
     let said = flow(folder.path(), &["run", "p.yaml", "--deadline", "1h"]);
     assert_eq!((said.exit, said.err.contains("the deadline of 300ms")), (7, true), "{}", said.err);
 }
+
+#[test]
+fn a_hostile_pattern_of_paths_is_a_finding() {
+    for pattern in ["{".repeat(1000) + &"}".repeat(1000), "{".repeat(200_000), "a".repeat(600)] {
+        let folder = project(&[("p.yaml", ASKS), ("flow.toml", &format!("[lint.paths.\"{pattern}\"]\nignore = [\"F105\"]\n"))]);
+        let said = flow(folder.path(), &["validate"]);
+        assert_eq!((said.exit, said.out.contains("F007")), (1, true), "{}", said.err);
+    }
+}
+
+#[test]
+fn a_bound_on_money_needs_the_prices_of_called_pipelines_too() {
+    let root = "flow: 1\nname: root\ndescription: Calls another.\nsteps:\n  - { id: go, call: sub.yaml }\noutputs: { text: \"{{ steps.go.output.text }}\" }\n";
+    let own = "models:\n  default: { provider: ollama, model: m }\n";
+    let folder = project(&[("root.yaml", root), ("sub.yaml", &ASKS.replace("agents:", &format!("{own}agents:"))), ("flow.toml", "")]);
+    let said = flow(folder.path(), &["run", "root.yaml", "--max-cost-usd", "1"]);
+    assert_eq!((said.exit, said.err.contains("model default has no price")), (2, true), "{}", said.err);
+}

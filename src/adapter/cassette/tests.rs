@@ -62,6 +62,7 @@ fn started(run: &str, name: &str) -> Event {
         pipeline: "p".into(),
         hash: String::new(),
         files: Default::default(),
+        tape: None,
         file: String::new(),
         inputs: Arc::new(json!({})),
         channel: None,

@@ -127,6 +127,28 @@ fn a_run_that_a_signal_ended_goes_on_as_if_it_had_not() {
 }
 
 #[test]
+fn what_a_person_decides_after_a_signal_ended_the_run_holds_when_it_goes_on() {
+    let mut paying = once(query("pay"));
+    paying.steps.push(needs(step("nap", StepKind::Wait(crate::model::Filling::Constant(json!("5s")))), &[]).into());
+    let world = World::new(planned(vec![paying]));
+    let mut doubtful = world.after_crash(world.events.len(), 0);
+    assert_eq!(doubtful.run.state().undecided().count(), 1);
+    doubtful.handle(Input::Cancel { by: "interrupt".into() });
+    assert_eq!(doubtful.status(), RunStatus::Cancelled);
+    for approved in [true, false] {
+        let mut decided = World { events: doubtful.events.clone(), ..world.after_crash(world.events.len(), 0) };
+        let seq = decided.events.len() as u64 + 1;
+        let happening = Happening::ApprovalAnswered { step: "pay".into(), approved, comment: String::new() };
+        decided.events.push(Event { seq, happening, ..decided.events[0].clone() });
+        let mut resumed = decided.after_crash(decided.events.len(), 0);
+        assert!(!resumed.run.is_paused(), "asked again");
+        resumed.finish();
+        let expected = if approved { StepStatus::Succeeded } else { StepStatus::Failed };
+        assert_eq!(resumed.step("pay"), Some(expected));
+    }
+}
+
+#[test]
 fn a_person_who_ends_a_run_ends_it_for_good_and_finally_runs_at_each_end() {
     let mut with_finally = pipeline("p", vec![query("a"), query("b")]);
     with_finally.finally = vec![set("tidy", "done").into()];

@@ -29,7 +29,6 @@ pub(super) fn options() -> Options {
         secrets: BTreeMap::new(),
         env: BTreeMap::new(),
         default_model: None,
-        settings_model: None,
         user_policy: None,
         unscripted: Unscripted::Nobody,
         replies: None,
@@ -97,6 +96,7 @@ impl World {
             seed: 1,
             deadline_ms: None,
             files: Default::default(),
+            tape: None,
             max_cost_usd: None,
             marks: crate::event::Marks::default(),
         })));

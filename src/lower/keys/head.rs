@@ -1,6 +1,8 @@
 //! Keys of a pipeline's head, of shared definitions, and of what stands directly in them.
 
-use super::Takes::{Boolean, Constant, Defined, Duration, Either, Field, Fields, Filled, Fixed, Id, Keys, Limit, List, Many, Name, Named};
+use super::Takes::{
+    Boolean, Constant, Defined, Duration, Either, Field, Fields, Filled, Fixed, Id, Keys, Limit, List, Loose, Many, Name, Named,
+};
 use super::Takes::{Number, Of, Path, Positive, Secrets, Sentence, Size, Steps, Template, Value, Version, Whole, Word};
 use super::Thing::{Channel, Policy, StyleGuide, Table};
 use super::files::TEST_CASE;
@@ -125,7 +127,7 @@ pub static DATA: Place = Place {
 pub static PERSON: Place = Place {
     name: "person",
     keys: &[
-        required!("id", Value, "whose run it is"),
+        required!("id", Loose, "whose run it is"),
         key!("from", Of(Table), "the table of data that holds the other fields"),
         key!("language", Value, "the person's language"),
         key!("time_zone", Value, "the person's time zone"),

@@ -112,7 +112,7 @@ fn first_sentence(text: &Text) -> String {
 
 fn model(name: &str, model: Option<&Model>) -> String {
     let replaced = if name == "default" { "; FLOW_MODEL can put another in its place" } else { "" };
-    let Some(model) = model else { return format!("model {name}: the file does not say which; FLOW_MODEL must") };
+    let Some(model) = model else { return format!("model {name}: the file does not say which; FLOW_MODEL or the settings must") };
     let own = model.model.as_ref().map(|own| format!("{} ", source(own))).unwrap_or_default();
     let who = endpoint(model).map_or_else(|| "answers come from a file, no model is asked".to_string(), |at| format!("{own}at {at}"));
     format!("model {name}: {who}{replaced}")

@@ -51,8 +51,9 @@ impl Maker<'_> {
         let language: BTreeSet<usize> =
             self.sites.keys.iter().map(|site| self.line(site.owner.entries[site.index].0.span.start as usize)).collect();
         // Data of the author's own may be shaped in any way.
-        let is_data =
-            |site: &&ValueSite| matches!(site.takes, Takes::Value | Takes::Constant | Takes::Expected) && site.node.as_map().is_some();
+        let is_data = |site: &&ValueSite| {
+            matches!(site.takes, Takes::Value | Takes::Constant | Takes::Mock | Takes::Expected) && site.node.as_map().is_some()
+        };
         let data: BTreeSet<usize> = self
             .sites
             .values

@@ -194,7 +194,7 @@ impl<'a> Maker<'a> {
         let end = self.text.len();
         let mut cuts = vec![];
         for site in &self.sites.values {
-            let is_any = matches!(site.takes, Takes::Value | Takes::Constant | Takes::Expected | Takes::Replies);
+            let is_any = matches!(site.takes, Takes::Value | Takes::Constant | Takes::Mock | Takes::Expected | Takes::Replies);
             if let Some(key) = site.key
                 && !is_any
                 && !self.is_inside_brackets(key.span.start as usize)

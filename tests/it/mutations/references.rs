@@ -29,7 +29,7 @@ impl<'a> Maker<'a> {
             .sites
             .values
             .iter()
-            .filter(|site| matches!(site.takes, Takes::Constant | Takes::Expected | Takes::Sentence | Takes::Fixed))
+            .filter(|site| matches!(site.takes, Takes::Constant | Takes::Expected | Takes::Mock | Takes::Sentence | Takes::Fixed))
             .map(|site| range(site.node.span))
             .collect();
         for whole in filled.captures_iter(self.text) {
@@ -49,21 +49,23 @@ impl<'a> Maker<'a> {
         let known: BTreeSet<String> = self.sites.definitions.iter().map(|definition| definition.name.to_owned()).collect();
         let mut names = vec![];
         for site in &self.sites.values {
-            let is_kind = |takes: &Takes| matches!(takes, Takes::Name | Takes::Path);
+            let is_kind = |takes: &Takes| matches!(takes, Takes::Of(_) | Takes::Path);
             let takes = match site.takes {
                 Takes::Either(several) => several.iter().any(is_kind),
                 takes => is_kind(takes),
             };
             if let Some(scalar) = site.node.as_scalar()
                 && takes
+                && !scalar.text.contains(' ')
             {
                 names.push((range(site.node.span), scalar.text.clone()));
             }
         }
         for (at, expression) in self.expressions_of_file() {
-            names.extend(
-                names_in(expression, &self.sites).into_iter().map(|(from, name)| (at + from..at + from + name.len(), name.to_owned())),
-            );
+            // The last name before `default(…)` is not looked for: that something may be missing there is what it says.
+            let is_guarded = |from: usize, name: &str| expression[from + name.len()..].trim_start().starts_with("| default(");
+            let named = names_in(expression, &self.sites).into_iter().filter(|(from, name)| !is_guarded(*from, name));
+            names.extend(named.map(|(from, name)| (at + from..at + from + name.len(), name.to_owned())));
         }
         let tables = Regex::new(r"\b(?:from|join) ([a-z]\w*)").unwrap();
         for found in tables.captures_iter(self.text) {

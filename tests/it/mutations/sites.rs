@@ -90,20 +90,20 @@ impl<'a> Sites<'a> {
                     self.map(map, &with_kinds(map, place));
                 }
             }
-            Takes::Named(takes) => {
+            Takes::Named(takes) | Takes::Defined(takes) => {
                 for (key, node) in node.as_map().map(|map| map.entries.as_slice()).unwrap_or_default() {
                     self.value(node, takes, Some(key));
                 }
             }
-            Takes::List(takes) => {
+            Takes::List(takes) | Takes::Filled(takes) | Takes::Many(takes) => {
                 for node in node.as_list().unwrap_or_default() {
                     self.value(node, takes, None);
                 }
             }
             Takes::Either(several) => {
                 let fits = |takes: &&Takes| match takes {
-                    Takes::Keys(_) | Takes::Named(_) | Takes::Fields => node.as_map().is_some(),
-                    Takes::List(_) => node.as_list().is_some(),
+                    Takes::Keys(_) | Takes::Named(_) | Takes::Defined(_) | Takes::Secrets | Takes::Fields => node.as_map().is_some(),
+                    Takes::List(_) | Takes::Filled(_) | Takes::Many(_) => node.as_list().is_some(),
                     _ => node.as_scalar().is_some(),
                 };
                 // `inputs` takes fields, or the one key `schema_file`: the first that fits is right for all shipped files.
