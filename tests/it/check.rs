@@ -315,6 +315,14 @@ fn twenty_mistakes_in_one_file_are_found_at_once() {
 }
 
 #[test]
+fn mistakes_in_routes_loops_and_tests_are_found_at_once() {
+    let (places, codes): (Vec<usize>, Vec<&str>) = lines(&check("tests/check/many/routes.yaml")).into_iter().unzip();
+    assert_eq!(places, [7, 12, 13, 13, 14, 15, 16, 16, 17, 17, 18, 20, 20, 20]);
+    let expected = "F202 F300 F201 F008 F002 F208 F201 F103 F205 F203 F202 F700 F700 F202";
+    assert_eq!(codes.join(" "), expected);
+}
+
+#[test]
 fn before_a_line_that_cannot_be_read_all_is_checked_and_behind_it_nothing_is_missed() {
     let expected = [(5, "F201"), (7, "F205"), (8, "F001")];
     assert_eq!(lines(&check("tests/check/many/cut.yaml")), expected);
