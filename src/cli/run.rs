@@ -269,7 +269,12 @@ impl<'a> Surroundings<'a> {
         let mut journal = Journal::new(Box::new(store));
         let mut events = EventLines::open(self.printed)?;
         let mut mask = Mask::new(secrets.values().map(Secret::reveal));
-        before.iter().for_each(|event| mask.take(event));
+        for event in &before {
+            mask.take(event);
+            if let Some(tape) = &self.ports.tape {
+                tape.watch(event);
+            }
+        }
         let mut seen = before;
         let ended = self.runtime.block_on(async {
             let (sender, mut stop) = tokio::sync::mpsc::unbounded_channel();

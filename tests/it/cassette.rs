@@ -387,3 +387,38 @@ fn a_baseline_fails_only_what_became_worse() {
     place.write("base.json", "{}");
     assert_eq!(baseline(&["--update"]).exit, 2, "what is no baseline is not written over");
 }
+
+#[test]
+fn a_replay_that_was_interrupted_goes_on_without_asking_anybody_and_a_recording_does_not_go_on() {
+    let server = Server::start();
+    let place = Place::new(&server.url);
+    let slow =
+        std::fs::read_to_string(place.at("p.yaml")).unwrap().replace("  - { id: note,", "  - { id: nap, wait: 3s }\n  - { id: note,");
+    place.write("p.yaml", &slow);
+    assert_eq!(place.flow(&["run", "p.yaml", "--input", "who=p1", "--record", "tape"], true).exit, 0);
+    let recorded = server.count();
+    let interrupted = |option: &str, folder: &str| {
+        let _ = std::fs::remove_file(place.at("events.jsonl"));
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_flow"));
+        command.current_dir(place.0.path()).args(["run", "p.yaml", "--input", "who=p1", "--events", "events.jsonl", option, folder]);
+        command.env("MODEL_KEY", "k").env("DESK_KEY", "k").env_remove("FLOW_MODEL").env_remove("FLOW_MODEL_BASE_URL");
+        let mut child = command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null()).spawn().unwrap();
+        let run = (0..600).find_map(|_| {
+            std::thread::sleep(std::time::Duration::from_millis(50));
+            let text = std::fs::read_to_string(place.at("events.jsonl")).unwrap_or_default();
+            let events = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+            let mut naps = events.filter(|event| event["type"] == "step_started" && event["step"] == "nap");
+            naps.next().map(|event| event["run"].as_str().unwrap().to_string())
+        });
+        nix::sys::signal::kill(nix::unistd::Pid::from_raw(child.id() as i32), nix::sys::signal::Signal::SIGINT).unwrap();
+        assert_eq!(child.wait().unwrap().code(), Some(130));
+        run.unwrap()
+    };
+    let run = interrupted("--replay", "tape");
+    let resumed = place.flow(&["runs", "resume", &run], true);
+    assert_eq!((resumed.exit, resumed.out.contains("Ana")), (0, true), "{}{}", resumed.out, resumed.err);
+    assert_eq!(server.count(), recorded, "nobody was asked");
+    let run = interrupted("--record", "again");
+    let refused = place.flow(&["runs", "resume", &run], true);
+    assert_eq!((refused.exit, refused.err.contains("was being recorded")), (6, true), "{}", refused.err);
+}
