@@ -31,12 +31,15 @@ pub struct Head {
     /// `FLOW_MODEL` stood in for the model called `default`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub default_model_replaced: bool,
+    /// The settings gave a model to a file that has none called `default`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub default_model_given: bool,
 }
 
 impl Head {
     /// Of a new cassette.
     pub fn new(pipeline: &str, now: Option<String>, default_model_replaced: bool) -> Head {
-        Head { flow: VERSION, pipeline: pipeline.to_owned(), now, default_model_replaced }
+        Head { flow: VERSION, pipeline: pipeline.to_owned(), now, default_model_replaced, default_model_given: false }
     }
 }
 

@@ -58,6 +58,10 @@ struct Inner {
     /// Step and number of each call.
     calls: HashMap<u64, (StepPath, u64)>,
     numbers: HashMap<StepPath, u64>,
+    /// Calls that have no answer yet.
+    out: BTreeSet<u64>,
+    /// Numbers of calls that were out when the run was interrupted: they are made again.
+    again: HashMap<StepPath, BTreeSet<u64>>,
     kept: Vec<Taken>,
     /// Folders that were read.
     folders: HashMap<PathBuf, Arc<Result<Steps, String>>>,
@@ -85,6 +89,8 @@ impl Cassette {
             given: BTreeMap::new(),
             calls: HashMap::new(),
             numbers: HashMap::new(),
+            out: BTreeSet::new(),
+            again: HashMap::new(),
             kept: vec![],
             folders: HashMap::new(),
             misses: vec![],
@@ -198,6 +204,16 @@ impl Taken {
 }
 
 impl Inner {
+    /// The number of the next call of a step.
+    fn number(&mut self, step: &StepPath) -> u64 {
+        if let Some(number) = self.again.get_mut(step).and_then(BTreeSet::pop_first) {
+            return number;
+        }
+        let last = self.numbers.entry(step.clone()).or_insert(0);
+        *last += 1;
+        *last
+    }
+
     fn steps(&mut self, folder: &Path) -> Arc<Result<Steps, String>> {
         self.folders.entry(folder.to_path_buf()).or_insert_with(|| Arc::new(folder::read(folder))).clone()
     }
@@ -254,10 +270,19 @@ impl Tape for Cassette {
                 }
             }
             Happening::ModelCalled { step, call, .. } | Happening::ToolCalled { step, call, .. } => {
-                let number = inner.numbers.entry(step.clone()).or_insert(0);
-                *number += 1;
-                let number = *number;
+                let number = inner.number(step);
                 inner.calls.insert(*call, (step.clone(), number));
+                inner.out.insert(*call);
+            }
+            Happening::ModelReplied { call, .. } | Happening::ToolReplied { call, .. } => {
+                inner.out.remove(call);
+            }
+            Happening::RunResumed { .. } => {
+                for call in std::mem::take(&mut inner.out) {
+                    if let Some((step, number)) = inner.calls.remove(&call) {
+                        inner.again.entry(step).or_default().insert(number);
+                    }
+                }
             }
             _ => {}
         }

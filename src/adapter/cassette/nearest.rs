@@ -1,5 +1,7 @@
 //! What is told when there is no recording: the one that comes nearest, and how it differs.
 
+use std::collections::HashMap;
+
 use serde_json::Value;
 use similar::{ChangeTag, TextDiff};
 
@@ -10,8 +12,14 @@ use super::placeholder::unnumbered;
 /// Words that are shown on each side of a change, and the longest difference, in characters.
 const AROUND: usize = 6;
 const LONGEST: usize = 900;
-/// So much of a text is compared to find the nearest recording, in bytes.
+/// So much of a request is compared to find the nearest recording, in bytes.
 const COMPARED: usize = 20_000;
+/// So much of two texts is compared word by word, from a little before the first difference, in bytes.
+const COMPARED_WORDS: usize = 6_000;
+/// So much of what two texts have in common is kept before the first difference and after the last, in bytes.
+const KEPT: usize = 300;
+/// Most places that are told.
+const MOST_TOLD: usize = 3;
 
 /// The sentence for a call that was never recorded so. `asked` is masked.
 pub fn sentence(steps: &Steps, step: &str, call: u64, asked: &Value) -> String {
@@ -22,10 +30,10 @@ pub fn sentence(steps: &Steps, step: &str, call: u64, asked: &Value) -> String {
     let none = format!("there is no recording of call {call} of step \"{step}\"");
     let of_kind = |recording: &&Recording| recording.asked["to"] == asked["to"];
     let all = steps.iter().flat_map(|(step, list)| list.iter().map(move |recording| (step, recording)));
-    let near = |(other, recording): &(&String, &Recording)| (likeness(&recording.asked, asked), *other == step);
-    let nearest = all
-        .filter(|(_, recording)| of_kind(recording))
-        .max_by(|one, two| near(one).0.total_cmp(&near(two).0).then(near(one).1.cmp(&near(two).1)));
+    let wanted = Bag::of(asked);
+    let near = |(other, recording): (&String, &Recording)| (wanted.likeness(&Bag::of(&recording.asked)), other == step);
+    let alike = all.filter(|(_, recording)| of_kind(recording)).map(|found| (near(found), found));
+    let nearest = alike.max_by(|(one, _), (two, _)| one.0.total_cmp(&two.0).then(one.1.cmp(&two.1))).map(|(_, found)| found);
     match nearest {
         None => format!("{none}, and of no other like it"),
         Some((other, recording)) => {
@@ -35,34 +43,55 @@ pub fn sentence(steps: &Steps, step: &str, call: u64, asked: &Value) -> String {
     }
 }
 
-/// From 0 to 1.
-fn likeness(one: &Value, two: &Value) -> f64 {
-    let text = |value: &Value| {
-        let whole = leaves(value).into_iter().map(|(_, text)| text).collect::<Vec<_>>().join("\n");
-        let end = whole.char_indices().map(|(at, _)| at).find(|at| *at >= COMPARED).unwrap_or(whole.len());
-        whole.get(..end).unwrap_or_default().to_owned()
-    };
-    let (one, two) = (text(one), text(two));
-    f64::from(TextDiff::from_words(&one, &two).ratio())
+/// How often each word stands in the beginning of a request. That is enough to find what is most like it, and takes no longer than
+/// reading both.
+struct Bag {
+    words: HashMap<String, usize>,
+    count: usize,
+}
+
+impl Bag {
+    fn of(asked: &Value) -> Bag {
+        let whole = leaves(asked).into_iter().map(|(_, text)| text).collect::<Vec<_>>().join("\n");
+        let (mut words, mut count) = (HashMap::new(), 0);
+        for word in cut(&whole, COMPARED).split_whitespace() {
+            *words.entry(word.to_owned()).or_insert(0) += 1;
+            count += 1;
+        }
+        Bag { words, count }
+    }
+
+    /// From 0 to 1.
+    fn likeness(&self, other: &Bag) -> f64 {
+        let common: usize = self.words.iter().map(|(word, times)| other.words.get(word).map_or(0, |found| *found.min(times))).sum();
+        2.0 * common as f64 / (self.count + other.count).max(1) as f64
+    }
+}
+
+/// At most so many bytes from the beginning.
+fn cut(text: &str, most: usize) -> &str {
+    text.get(..text.floor_char_boundary(most)).unwrap_or(text)
 }
 
 /// The first places where two requests differ.
 fn difference(recorded: &Value, asked: &Value) -> String {
     let (recorded, asked) = (leaves(&comparable(recorded, asked)), leaves(asked));
-    let mut told = vec![];
-    for (name, now) in &asked {
-        match recorded.iter().find(|(other, _)| other == name) {
-            Some((_, before)) if before == now => {}
-            Some((_, before)) => told.push(format!("{name}: {}", words(before, now))),
-            None => told.push(format!("{name} is new: {}", shortened(now, 80))),
-        }
-    }
-    let gone = recorded.iter().filter(|(name, _)| asked.iter().all(|(other, _)| other != name));
-    told.extend(gone.map(|(name, before)| format!("{name} is gone: {}", shortened(before, 80))));
-    match told.len() {
+    let named = |list: &[(String, String)]| list.iter().cloned().collect::<HashMap<_, _>>();
+    let (before, now) = (named(&recorded), named(&asked));
+    let changed =
+        asked.iter().filter(|(name, text)| before.get(name) != Some(text)).map(|(name, text)| (name, before.get(name), Some(text)));
+    let gone = recorded.iter().filter(|(name, _)| !now.contains_key(name)).map(|(name, text)| (name, Some(text), None));
+    let all: Vec<(&String, Option<&String>, Option<&String>)> = changed.chain(gone).collect();
+    let told = all.iter().take(MOST_TOLD).map(|(name, before, now)| match (before, now) {
+        (Some(before), Some(now)) => format!("{name}: {}", words(before, now)),
+        (None, now) => format!("{name} is new: {}", shortened(now.map_or("", |now| now), 80)),
+        (Some(before), None) => format!("{name} is gone: {}", shortened(before, 80)),
+    });
+    let told = told.collect::<Vec<_>>().join("; ");
+    match all.len() {
         0 => "it was asked the same".to_owned(),
-        1..=3 => shortened(&told.join("; "), LONGEST),
-        more => shortened(&format!("{}; and {} more", told[..3].join("; "), more - 3), LONGEST),
+        few if few <= MOST_TOLD => shortened(&told, LONGEST),
+        more => shortened(&format!("{told}; and {} more", more - MOST_TOLD), LONGEST),
     }
 }
 
@@ -92,6 +121,34 @@ fn plain(value: &Value) -> String {
 
 /// The words that changed, each with a few around it. Blanks between two changes belong to both.
 fn words(before: &str, now: &str) -> String {
+    let head = common(before, now, false);
+    let (before, now) = (before.get(head..).unwrap_or_default(), now.get(head..).unwrap_or_default());
+    let tail = common(before, now, true);
+    let inner = |text: &str| cut(text.get(..text.len() - tail).unwrap_or(text), COMPARED_WORDS).to_owned();
+    let is_cut = tail > 0 || before.len().max(now.len()) > COMPARED_WORDS;
+    let (before, now) = (inner(before), inner(now));
+    let told = changes(&before, &now);
+    format!("{}{told}{}", if head > 0 && !told.starts_with('…') { "…" } else { "" }, if is_cut && !told.ends_with('…') { "…" } else { "" })
+}
+
+/// The bytes that two texts have in common at their beginning or end and that need not be shown: all but the last words, whole words only.
+fn common(one: &str, two: &str, at_end: bool) -> usize {
+    let (one, two) = (one.as_bytes(), two.as_bytes());
+    let count = match at_end {
+        false => one.iter().zip(two).take_while(|(one, two)| one == two).count(),
+        true => one.iter().rev().zip(two.iter().rev()).take_while(|(one, two)| one == two).count(),
+    };
+    let (Some(kept), true) = (count.checked_sub(KEPT), count < one.len().max(two.len())) else { return 0 };
+    // From there back to a blank, where a word cannot be cut.
+    let blank = |at: usize| match at_end {
+        false => one[at],
+        true => one[one.len() - 1 - at],
+    };
+    (0..kept).rev().find(|at| matches!(blank(*at), b' ' | b'\n')).unwrap_or(0)
+}
+
+/// The words that changed in what is left of two texts.
+fn changes(before: &str, now: &str) -> String {
     let diff = TextDiff::from_words(before, now);
     let mut out = String::new();
     let (mut gone, mut new) = (String::new(), String::new());
@@ -219,6 +276,20 @@ mod tests {
         let told = sentence(&steps, "a", 2, &asked("Plan my week."));
         assert!(told.ends_with("the nearest is call 1 of step \"a\": it was asked the same"), "{told}");
         assert!(sentence(&Steps::new(), "a", 1, &asked("x")).ends_with("and of no other like it"));
+    }
+
+    #[test]
+    fn a_change_far_inside_a_long_text_is_shown_and_long_texts_are_not_compared_whole() {
+        let long = "The quick brown fox jumps over the lazy dog äöü. ".repeat(2_000);
+        let told = words(&format!("{long}Say yes. {long}"), &format!("{long}Say no. {long}"));
+        assert!(told.contains("[-yes.-]{+no.+}") && told.starts_with('…') && told.ends_with('…') && told.len() < 300, "{told}");
+        // Nothing in common: what is compared is bounded, so that this ends at once.
+        let other = (0..20_000).map(|n| format!("w{n} ")).collect::<String>();
+        let told = words(&long, &other);
+        assert!(told.contains("[-The quick") && told.ends_with('…'), "{}", &told[..200]);
+        assert!(told.len() < 20_000);
+        let steps = steps(&[("a", 1, &long), ("b", 1, &other)]);
+        assert!(sentence(&steps, "c", 1, &asked(&format!("{other} and more"))).contains("call 1 of step \"b\""));
     }
 
     #[test]

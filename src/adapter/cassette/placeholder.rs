@@ -3,6 +3,7 @@
 //!
 //! Numbers count the values of one file, in the order of the texts. `.2` is the second word of the value; a letter says that it is
 //! written in small letters (`l`), in capitals (`u`) or with a capital first (`t`); `#` at the end says that the value was a number.
+//! What only looks like one of these, because a person wrote it so, has a `\` behind its `<`: `<\PERSON_1>` is the text `<PERSON_1>`.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
@@ -15,6 +16,8 @@ use crate::redact::{Kind, Redactor};
 const SECRET: &str = "***";
 /// What stands for the id of the run.
 const RUN: &str = "<RUN>";
+/// What stands behind the `<` of a text that only looks like one of ours.
+const ESCAPE: char = '\\';
 /// No placeholder is longer, in bytes.
 const LONGEST: usize = 40;
 
@@ -111,11 +114,11 @@ impl<'a> Masker<'a> {
 
     /// A text without secrets and personal values.
     pub fn text(&mut self, text: &str) -> String {
-        let text = &named_run(text, self.run);
+        let text = &named_run(&escaped(text, |text| text == RUN), self.run);
         let mut out = String::with_capacity(text.len());
         let mut at = 0;
         for place in self.redactor.places(text) {
-            out.push_str(text.get(at..place.range.start).unwrap_or_default());
+            out.push_str(&escaped(text.get(at..place.range.start).unwrap_or_default(), is_placeholder));
             let raw = text.get(place.range.clone()).unwrap_or_default();
             match place.kind {
                 None => out.push_str(SECRET),
@@ -123,7 +126,7 @@ impl<'a> Masker<'a> {
             }
             at = place.range.end;
         }
-        out.push_str(text.get(at..).unwrap_or_default());
+        out.push_str(&escaped(text.get(at..).unwrap_or_default(), is_placeholder));
         out
     }
 
@@ -164,6 +167,33 @@ impl<'a> Masker<'a> {
     }
 }
 
+/// A text in which nothing is one of ours, written so that it is not read as one.
+fn escaped(text: &str, is_ours: impl Fn(&str) -> bool + Copy) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find('<') {
+        let (before, from) = rest.split_at(at);
+        out.push_str(before);
+        out.push('<');
+        if looks_like(from, is_ours) {
+            out.push(ESCAPE);
+        }
+        rest = from.get(1..).unwrap_or_default();
+    }
+    out + rest
+}
+
+/// Whether a text begins as one of ours does, escaped or not.
+fn looks_like(text: &str, is_ours: impl Fn(&str) -> bool) -> bool {
+    let Some(inside) = text.strip_prefix('<').map(|inside| inside.trim_start_matches(ESCAPE)) else { return false };
+    let end = inside.bytes().take(LONGEST).position(|byte| byte == b'>');
+    end.and_then(|end| inside.get(..=end)).is_some_and(|inside| is_ours(&format!("<{inside}")))
+}
+
+fn is_placeholder(text: &str) -> bool {
+    Placeholder::at_start(text).is_some()
+}
+
 fn named_run(text: &str, run: &str) -> String {
     if run.is_empty() { text.to_owned() } else { text.replace(run, RUN) }
 }
@@ -181,6 +211,8 @@ enum Piece<'t> {
     Plain(&'t str),
     Secret,
     Value(Placeholder),
+    /// The `<` and `\` of what only looks like a placeholder: a `<`.
+    Escaped,
 }
 
 fn pieces(text: &str) -> Vec<(Range<usize>, Piece<'_>)> {
@@ -192,6 +224,7 @@ fn pieces(text: &str) -> Vec<(Range<usize>, Piece<'_>)> {
         let stars = rest.bytes().take_while(|byte| *byte == b'*').count();
         let found = match Placeholder::at_start(rest) {
             Some((placeholder, length)) => Some((Piece::Value(placeholder), length)),
+            None if rest.starts_with("<\\") && looks_like(rest, |text| text == RUN || is_placeholder(text)) => Some((Piece::Escaped, 2)),
             None => (stars >= SECRET.len()).then_some((Piece::Secret, stars)),
         };
         let Some((piece, length)) = found else {
@@ -249,6 +282,8 @@ impl Bindings {
             at += match (&piece, place) {
                 (Piece::Plain(text), _) if rest.starts_with(text) => text.len(),
                 (Piece::Plain(_), _) => return false,
+                (Piece::Escaped, _) if rest.starts_with('<') => 1,
+                (Piece::Escaped, _) => return false,
                 (Piece::Secret, Some(place)) if place.kind.is_none() => place.range.len(),
                 (Piece::Secret, _) => match rest.bytes().take_while(|byte| *byte == b'*').count() {
                     stars if stars >= SECRET.len() => stars,
@@ -326,10 +361,13 @@ impl Bindings {
                     let whole = || self.whole.get(&(plain.kind, plain.number)).map(|whole| plain.text_of(whole));
                     out.push_str(&self.exact.get(&plain).cloned().or_else(whole).unwrap_or_else(|| written.to_owned()));
                 }
-                Piece::Plain(_) | Piece::Secret => out.push_str(written),
+                Piece::Plain(text) if self.run.is_empty() => out.push_str(text),
+                Piece::Plain(text) => out.push_str(&text.replace(RUN, &self.run)),
+                Piece::Secret => out.push_str(written),
+                Piece::Escaped => out.push('<'),
             }
         }
-        if self.run.is_empty() { out } else { out.replace(RUN, &self.run) }
+        out
     }
 }
 
@@ -337,6 +375,7 @@ impl Bindings {
 pub fn unnumbered(text: &str) -> String {
     let shown = |(range, piece): (Range<usize>, Piece)| match piece {
         Piece::Value(placeholder) => format!("<{}>", placeholder.kind),
+        Piece::Escaped => "<".to_owned(),
         Piece::Plain(_) | Piece::Secret => text.get(range).unwrap_or_default().to_owned(),
     };
     pieces(text).into_iter().map(shown).collect()

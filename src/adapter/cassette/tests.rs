@@ -217,3 +217,22 @@ fn a_name_that_only_the_answer_holds_comes_back_if_the_run_knows_it() {
     let reply = asked(&replay(home.path(), "r_2", "Bo Diddley"), 1, "Say something nice.").unwrap();
     assert_eq!(reply.text, "Well done, Bo! Ask Bo Diddley or <EMAIL_1>.");
 }
+
+#[test]
+fn calls_that_were_out_when_a_replay_was_interrupted_have_their_number_again() {
+    let home = recorded("Ana", &echo(vec![]), &["One.", "Two.", "Three.", "Four."]);
+    let tape = replay(home.path(), "r_2", "Ana");
+    let replied = |call: u64| {
+        let reply = crate::event::Answer::Said { text: String::new(), calls: vec![], model: None };
+        event("r_1", Happening::ModelReplied { step: "a".into(), call, reply, duration_ms: 0, usage: Default::default() })
+    };
+    assert!(asked(&tape, 1, "One.").is_ok());
+    tape.watch(&replied(1));
+    tape.watch(&called("a", 2));
+    tape.watch(&called("a", 3));
+    tape.watch(&event("r_1", Happening::RunResumed { away_ms: 5 }));
+    for (call, prompt) in [(4, "Two."), (5, "Three."), (6, "Four.")] {
+        assert_eq!(asked(&tape, call, prompt).map(|reply| reply.text), Ok(format!("You said: {prompt}")));
+    }
+    assert_eq!((tape.misses(), tape.left_over(home.path())), (vec![], vec![]));
+}

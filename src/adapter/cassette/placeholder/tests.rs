@@ -75,3 +75,31 @@ fn what_only_looks_like_a_placeholder_is_text() {
     }
     assert_eq!(unnumbered("to <PERSON_12.3t> and <EMAIL_1>"), "to <PERSON> and <EMAIL>");
 }
+
+#[test]
+fn a_text_that_only_looks_like_a_placeholder_stays_what_it_is() {
+    let redactor = redactor(&["Ana Lopez"]);
+    for literal in [
+        "<PERSON_1>",
+        "<\\PERSON_1>",
+        "<\\\\PERSON_1.2u>",
+        "<EMAIL_7#>",
+        "<RUN>",
+        "<\\RUN>",
+        "<<PERSON_1>>",
+        "<\\",
+        "<PERSON_x>",
+        "a < b > c",
+    ] {
+        let text = format!("Write {literal} for Ana Lopez, {literal}!");
+        let mut masker = Masker::new(&redactor, "r_1");
+        let recorded = masker.value(&json!(text));
+        assert!(!recorded.as_str().unwrap().contains("Ana"), "{recorded}");
+        let reply = masker.value(&json!(format!("{literal} is Ana Lopez in r_1")));
+        let bindings =
+            Bindings::of(&recorded, &json!(text), &redactor, "r_1", &Map::new()).unwrap_or_else(|| panic!("{literal}: {recorded}"));
+        assert_eq!(bindings.restored(&reply), json!(format!("{literal} is Ana Lopez in r_1")), "{reply}");
+        let other = json!(text.replace(literal, "Ana Lopez"));
+        assert!(Bindings::of(&recorded, &other, &redactor, "r_1", &Map::new()).is_none(), "a name is not what looks like a placeholder");
+    }
+}
