@@ -68,6 +68,14 @@ pub(crate) fn allowed(host: &str, address: IpAddr, private_hosts: &[String]) -> 
     }
 }
 
+/// Whether what is sent to an address may be without encryption: it stays on this machine or in a private network.
+pub(crate) fn may_be_plain(address: IpAddr) -> Result<(), &'static str> {
+    match place(address) {
+        Place::Loopback | Place::Private => Ok(()),
+        Place::Public | Place::Never => Err("the name leads to the internet, where nothing is sent without encryption; write https://"),
+    }
+}
+
 /// `localhost` and names under it (RFC 6761).
 fn is_local_name(host: &str) -> bool {
     host == "localhost" || host.ends_with(".localhost")
@@ -106,6 +114,9 @@ pub(crate) fn checked(text: &str, private_hosts: &[String]) -> Result<Url, Strin
     }
     if let Some(address) = literal(host) {
         allowed(host, address, private_hosts)?;
+        if url.scheme() == "http" {
+            may_be_plain(address)?;
+        }
     }
     Ok(url)
 }
@@ -236,6 +247,7 @@ mod tests {
         assert!(checked("https://192.168.1.5/", &listed).is_ok());
         assert!(checked("http://192.168.1.5:8080/v1", &listed).is_ok());
         assert!(checked("http://192.168.1.6:8080/v1", &listed).is_err());
+        assert!(checked("http://8.8.8.8/v1", &["8.8.8.8".to_owned()]).is_err(), "the internet is not private because somebody says so");
         assert!(allowed("llm.office.example", private, &listed).is_ok());
         assert!(allowed("other.example", private, &listed).is_err());
         assert!(allowed("llm.office.example", IpAddr::from([169, 254, 169, 254]), &listed).is_err());

@@ -87,7 +87,7 @@ impl Connections {
             _ if is_tls => open.tls.insert(machine_roots().map_err(|error| error.to_string())?).clone(),
             _ => no_roots().map_err(|error| error.to_string())?,
         };
-        let client = self.build(tls, connect_timeout).map_err(|error| super::fault::last_cause(&error))?;
+        let client = self.build(tls, is_tls, connect_timeout).map_err(|error| super::fault::last_cause(&error))?;
         if open.clients.len() >= MOST_CLIENTS {
             open.clients.clear();
         }
@@ -95,8 +95,8 @@ impl Connections {
         Ok(client)
     }
 
-    fn build(&self, tls: rustls::ClientConfig, connect_timeout: Duration) -> reqwest::Result<reqwest::Client> {
-        let resolver = CheckedResolver { settings: Arc::clone(&self.settings), lookup: Arc::clone(&self.lookup) };
+    fn build(&self, tls: rustls::ClientConfig, is_tls: bool, connect_timeout: Duration) -> reqwest::Result<reqwest::Client> {
+        let resolver = CheckedResolver { settings: Arc::clone(&self.settings), lookup: Arc::clone(&self.lookup), is_plain: !is_tls };
         let builder = reqwest::Client::builder()
             .user_agent(concat!("flow/", env!("CARGO_PKG_VERSION")))
             .no_proxy()
@@ -145,13 +145,18 @@ pub(crate) fn connect_time(asked: Duration, attempt: Duration) -> Duration {
 struct CheckedResolver {
     settings: Arc<HttpSettings>,
     lookup: Arc<dyn HostLookup>,
+    /// What is sent is not encrypted.
+    is_plain: bool,
 }
 
 impl reqwest::dns::Resolve for CheckedResolver {
     fn resolve(&self, name: reqwest::dns::Name) -> reqwest::dns::Resolving {
-        let (settings, lookup) = (Arc::clone(&self.settings), Arc::clone(&self.lookup));
+        let (settings, lookup, is_plain) = (Arc::clone(&self.settings), Arc::clone(&self.lookup), self.is_plain);
         Box::pin(async move {
             let addresses = resolve(lookup.as_ref(), name.as_str(), &settings.private_hosts).await?;
+            for address in addresses.iter().filter(|_| is_plain) {
+                address::may_be_plain(*address).map_err(|reason| std::io::Error::other(RefusedAddress(reason)))?;
+            }
             let addresses = addresses.into_iter().map(|address| SocketAddr::new(address, 0));
             Ok(Box::new(addresses) as reqwest::dns::Addrs)
         })

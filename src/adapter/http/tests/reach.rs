@@ -118,6 +118,24 @@ async fn the_address_that_was_checked_is_the_one_connected_to() {
 }
 
 #[tokio::test]
+async fn a_private_host_that_leads_to_the_internet_is_not_called_without_encryption() {
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let call = |addresses: Vec<IpAddr>| async move {
+        let settings = HttpSettings { private_hosts: vec!["llm.office.example".to_owned()], ..small() };
+        let http = Http::with_lookup(settings, Arc::new(StoppedClock), Arc::new(Names(addresses, Arc::default())));
+        StepHttpClient::new(http).send(get(&format!("http://llm.office.example:{port}/"))).await.unwrap_err()
+    };
+    let public = IpAddr::from([8, 8, 8, 8]);
+    for addresses in [vec![public], vec![IpAddr::from([127, 0, 0, 1]), public]] {
+        let failure = call(addresses).await;
+        assert_eq!(failure.kind, FailureKind::Blocked, "{}", failure.message);
+        assert!(failure.message.contains("https://"), "{}", failure.message);
+    }
+    let failure = call(vec![IpAddr::from([127, 0, 0, 1])]).await;
+    assert_eq!(failure.kind, FailureKind::Connection, "nobody listens there: {}", failure.message);
+}
+
+#[tokio::test]
 async fn connections_are_used_again() {
     let server = Faultd::answering("200 OK", "text/plain", "x").await;
     let client = StepHttpClient::new(Http::new(small(), Arc::new(StoppedClock)));
