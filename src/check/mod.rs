@@ -95,10 +95,14 @@ pub fn check_file(path: &Path, project: &Path, files: &dyn Files) -> Checked {
 /// Judges findings as the project wants it: `lint.paths` hides, `lint.deny` makes errors.
 fn apply(lint: &Lint, judged: &mut Judged, sources: &Sources, project: &Path, files: &dyn Files) {
     let project = load::real(project, files);
+    // A folder's name means all that is in it.
     let patterns = lint.paths.iter().filter_map(|path| {
-        let glob = globset::GlobBuilder::new(&path.pattern.value).literal_separator(true).build().ok()?;
-        let matcher = globset::GlobSet::builder().add(glob).build().ok()?;
-        Some((matcher, path))
+        let plain = path.pattern.value.trim_start_matches("./").trim_end_matches('/');
+        let mut all = globset::GlobSet::builder();
+        for pattern in [plain.to_owned(), format!("{plain}/**")] {
+            all.add(globset::GlobBuilder::new(&pattern).literal_separator(true).build().ok()?);
+        }
+        Some((all.build().ok()?, path))
     });
     let patterns: Vec<_> = patterns.collect();
     let place = |id| {
