@@ -40,12 +40,23 @@ fn unquoted(value: &str) -> &str {
     inner('"').or_else(|| inner('\'')).unwrap_or(value)
 }
 
-/// Where the user's own settings stand: `FLOW_CONFIG`, else `flow/config.toml` in `XDG_CONFIG_HOME`, else in `~/.config`.
-pub fn user_settings() -> Option<PathBuf> {
+/// Where the user's own settings stand: the file that `FLOW_CONFIG` names (an empty value: none), else `flow/config.toml` in
+/// `XDG_CONFIG_HOME`, else in `~/.config`. Of the latter two the file need not be there.
+///
+/// # Errors
+/// `FLOW_CONFIG` names a file that is not there, as a sentence: with it goes what its owner does not allow.
+pub fn user_settings() -> Result<Option<PathBuf>, String> {
+    if let Some(named) = std::env::var_os("FLOW_CONFIG") {
+        let path = PathBuf::from(named);
+        return match path.as_os_str().is_empty() {
+            true => Ok(None),
+            false if path.is_file() => Ok(Some(path)),
+            false => Err(format!("FLOW_CONFIG names {}, and there is no such file; an empty value means no settings", path.display())),
+        };
+    }
     let folder = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    folder("FLOW_CONFIG")
-        .or_else(|| folder("XDG_CONFIG_HOME").map(|folder| folder.join("flow/config.toml")))
-        .or_else(|| folder("HOME").map(|folder| folder.join(".config/flow/config.toml")))
+    let of_system = folder("XDG_CONFIG_HOME").map(|folder| folder.join("flow/config.toml"));
+    Ok(of_system.or_else(|| folder("HOME").map(|folder| folder.join(".config/flow/config.toml"))))
 }
 
 /// A new run id: `r_` and 128 random bits in hexadecimal.

@@ -179,11 +179,11 @@ impl RunLock {
     ///
     /// # Errors
     /// Another process has it, told with its number; or the file beside the store cannot be made.
-    pub fn take(store: &Path, run: &str) -> Result<RunLock, String> {
+    pub fn take(store: &Path, run: &str) -> Result<RunLock, StoreError> {
         use std::io::{Read, Seek, Write};
         use std::os::unix::fs::MetadataExt;
         let path = store.with_file_name(format!("{run}.lock"));
-        let unusable = |e: std::io::Error| format!("cannot use {}: {e}", path.display());
+        let unusable = |e: std::io::Error| StoreError::Unusable { file: path.display().to_string(), message: e.to_string() };
         let mut file = std::fs::OpenOptions::new().create(true).read(true).write(true).truncate(false).open(&path).map_err(unusable)?;
         match file.try_lock() {
             Ok(()) => {
@@ -198,7 +198,8 @@ impl RunLock {
             Err(std::fs::TryLockError::WouldBlock) => {
                 let mut holder = String::new();
                 let _ = file.read_to_string(&mut holder);
-                Err(format!("run {run} is being run by process {}", if holder.is_empty() { "?" } else { holder.trim() }))
+                let process = if holder.is_empty() { "?" } else { holder.trim() };
+                Err(StoreError::Held { run: run.to_string(), process: process.to_string() })
             }
             Err(std::fs::TryLockError::Error(error)) => Err(unusable(error)),
         }

@@ -172,8 +172,13 @@ pub struct Wanted {
     #[arg(long, value_name = "TIME")]
     pub deadline: Option<String>,
     /// Most money the run may spend, in US dollars
-    #[arg(long, value_name = "USD")]
+    #[arg(long, value_name = "USD", allow_negative_numbers = true, value_parser = money)]
     pub max_cost_usd: Option<f64>,
+}
+
+fn money(text: &str) -> Result<f64, String> {
+    let amount = text.parse().ok().filter(|amount: &f64| amount.is_finite() && *amount > 0.0);
+    amount.ok_or_else(|| "write an amount above 0, in US dollars, such as 0.50".to_string())
 }
 
 /// Options of `flow run`.

@@ -1,4 +1,4 @@
-//! What the commands that only look share: a file that was checked.
+//! What the commands on one pipeline share: a file that was checked.
 
 use std::path::Path;
 
@@ -7,17 +7,26 @@ use super::run::{Refusal, report_findings};
 use super::{Exit, project};
 use crate::adapter::files::DiskFiles;
 use crate::check::{Checked, check_file};
+use crate::diagnostic::visible;
+use crate::lower::FileKind;
 
-/// A pipeline that may be looked at: it has no errors. Nothing is started.
+/// A pipeline that may be run or looked at: it has no errors. Nothing is started.
 ///
 /// # Errors
 /// There is no such file (exit 4), it is no pipeline (exit 2), or it has errors (exit 1).
 pub(super) fn pipeline(file: &Path, shared: &Shared) -> Result<Checked, Refusal> {
-    if !file.is_file() {
-        let what = if file.is_dir() { "is a folder" } else { "does not exist" };
-        return Err(Refusal(Exit::NothingRan, vec![format!("no file found: {} {what}", file.display())]));
+    let shown = visible(&file.display().to_string()).into_owned();
+    if file.is_dir() || !file.exists() {
+        let what = if file.is_dir() { "is a folder; name the file of a pipeline" } else { "does not exist" };
+        return Err(Refusal(Exit::NothingRan, vec![format!("no file found: {shown} {what}")]));
+    }
+    if file.extension().is_some_and(|ending| ending == "toml") {
+        return Err(no_pipeline(file));
     }
     let checked = check_file(file, &project::project(file, shared), &DiskFiles);
+    if checked.loaded.kind == FileKind::Test {
+        return Err(Refusal::usage(format!("{shown} is a test file, no pipeline: flow test {shown}")));
+    }
     report_findings(&checked, shared)?;
     match checked.loaded.program.pipelines.is_empty() {
         true => Err(no_pipeline(file)),
@@ -27,5 +36,5 @@ pub(super) fn pipeline(file: &Path, shared: &Shared) -> Result<Checked, Refusal>
 
 /// The file is of another kind.
 pub(super) fn no_pipeline(file: &Path) -> Refusal {
-    Refusal::usage(format!("{} is no pipeline: a pipeline has name and steps", file.display()))
+    Refusal::usage(format!("{} is no pipeline: a pipeline has name and steps", visible(&file.display().to_string())))
 }

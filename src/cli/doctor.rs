@@ -15,7 +15,7 @@ use crate::adapter::sqlite_store::SqliteStore;
 use crate::check::{Checked, check_file};
 use crate::diagnostic::visible;
 use crate::lower::FileKind;
-use crate::model::{Pipeline, Provider, StepKind, Text, ToolKind};
+use crate::model::{Model, Pipeline, Provider, StepKind, Text, ToolKind};
 use crate::port::Secret;
 
 /// How long a host may take to answer.
@@ -43,11 +43,11 @@ pub(super) fn run(options: &DoctorOptions, shared: &Shared) -> Exit {
     };
     let project = project::project(&Path::new(".").join("x"), shared);
     if options.config {
-        return origins(&project, &env, options.json);
+        return run::told(origins(&project, &env, options.json, shared));
     }
     let mut signs = vec![];
     let settled = settings::read(&project, shared);
-    signs.extend(of_project(&project, &settled));
+    signs.extend(of_project(&project, settled.as_ref().err()));
     let pipelines = match pipelines(&options.paths, shared) {
         Ok(pipelines) => pipelines,
         Err(problem) => {
@@ -56,16 +56,16 @@ pub(super) fn run(options: &DoctorOptions, shared: &Shared) -> Exit {
         }
     };
     let mut hosts: BTreeMap<(String, u16), Result<(), String>> = BTreeMap::new();
-    let has_settings_model = settled.is_ok_and(|settled| settled.model.is_some());
+    let model = settled.ok().and_then(|settled| settled.model);
     for (path, checked) in &pipelines {
-        signs.extend(of_pipeline(path, checked, &env, has_settings_model, &mut hosts));
+        signs.extend(of_pipeline(path, checked, &env, model.as_ref(), &mut hosts));
     }
-    tell(&signs, options.json);
+    let printed = tell(&signs, options.json);
     let faults = signs.iter().filter(|sign| sign.is == "fault").count();
     if !shared.quiet {
         tell!("{}", if faults == 0 { "all is well".to_string() } else { format!("{faults} to mend") });
     }
-    if faults == 0 { Exit::Ok } else { Exit::Findings }
+    if faults == 0 || printed != Exit::Ok { printed } else { Exit::Findings }
 }
 
 /// The pipelines to look at: those that are named, else all of the project.
@@ -80,10 +80,10 @@ fn pipelines(paths: &[PathBuf], shared: &Shared) -> Result<Vec<(PathBuf, Checked
     Ok(found)
 }
 
-fn of_project(project: &Path, settled: &Result<settings::Settled, String>) -> Vec<Sign> {
+fn of_project(project: &Path, refused: Option<&run::Refusal>) -> Vec<Sign> {
     let sign = |is, what: String| Sign { of: "project".into(), is, what };
     let mut signs = vec![sign("ok", format!("folder: {}", project.display()))];
-    for (path, of) in settings::files(project) {
+    for (path, of) in settings::files(project).unwrap_or_default() {
         let what = match of {
             crate::load::SettingsOf::Project => "settings of the project",
             crate::load::SettingsOf::User => "your own settings",
@@ -91,8 +91,8 @@ fn of_project(project: &Path, settled: &Result<settings::Settled, String>) -> Ve
         let there = if path.exists() { "" } else { " (not there)" };
         signs.push(sign("ok", format!("{what}: {}{there}", path.display())));
     }
-    if let Err(problem) = settled {
-        signs.push(sign("fault", format!("the settings have errors:\n{problem}")));
+    if let Some(run::Refusal(_, lines)) = refused {
+        signs.push(sign("fault", format!("the settings have errors:\n{}", lines.join("\n"))));
     }
     let file = world::journal_file(project);
     signs.push(match file.exists().then(|| SqliteStore::open(&file).and_then(|mut store| store.check())) {
@@ -113,7 +113,7 @@ fn of_pipeline(
     path: &Path,
     checked: &Checked,
     env: &BTreeMap<String, Secret>,
-    has_settings_model: bool,
+    of_settings: Option<&Model>,
     hosts: &mut BTreeMap<(String, u16), Result<(), String>>,
 ) -> Vec<Sign> {
     let of = path.display().to_string();
@@ -138,10 +138,10 @@ fn of_pipeline(
                 }
             }
         }
-        if let Some((is, what)) = default_model(pipeline, env, has_settings_model) {
+        if let Some((is, what)) = default_model(pipeline, env, of_settings.is_some()) {
             sign(is, what);
         }
-        for address in addresses(pipeline, env) {
+        for address in addresses(pipeline, env, of_settings) {
             match address {
                 Ok((host, port)) => {
                     let answer = hosts.entry((host.clone(), port)).or_insert_with(|| reach(&host, port, PATIENCE));
@@ -164,9 +164,14 @@ fn sign_ok(signs: &mut Vec<Sign>, of: &str) {
     signs.push(Sign { of: of.to_string(), is: "ok", what: "needs nothing that is not here".into() });
 }
 
+/// Whether an agent may ask the model called `default`.
+fn asks_default(pipeline: &Pipeline) -> bool {
+    pipeline.agents.values().any(|agent| agent.model.as_ref().is_none_or(|model| model.value == "default"))
+}
+
 /// Where the model called `default` comes from, if an agent may ask it.
 fn default_model(pipeline: &Pipeline, env: &BTreeMap<String, Secret>, has_settings_model: bool) -> Option<(&'static str, String)> {
-    if !pipeline.agents.values().any(|agent| agent.model.as_ref().is_none_or(|model| model.value == "default")) {
+    if !asks_default(pipeline) {
         return None;
     }
     Some(match (world::default_model(env), pipeline.models.get("default")) {
@@ -184,9 +189,11 @@ fn default_model(pipeline: &Pipeline, env: &BTreeMap<String, Secret>, has_settin
 }
 
 /// Hosts and ports the pipeline may call; the text of an address of which only a run knows the host.
-fn addresses(pipeline: &Pipeline, env: &BTreeMap<String, Secret>) -> BTreeSet<Result<(String, u16), String>> {
+fn addresses(pipeline: &Pipeline, env: &BTreeMap<String, Secret>, of_settings: Option<&Model>) -> BTreeSet<Result<(String, u16), String>> {
     let replaced = matches!(world::default_model(env), Ok(Some(_)));
-    let models = pipeline.models.iter().filter(|(name, _)| !(replaced && *name == "default")).filter_map(|(_, model)| {
+    let own = pipeline.models.iter().filter(|(name, _)| !(replaced && *name == "default")).map(|(_, model)| model);
+    let is_given = !replaced && !pipeline.models.contains_key("default") && asks_default(pipeline);
+    let models = own.chain(of_settings.filter(|_| is_given)).filter_map(|model| {
         let usual = match model.provider {
             Provider::OpenAi => "https://api.openai.com",
             Provider::Anthropic => "https://api.anthropic.com",
@@ -227,21 +234,27 @@ fn host(text: &str) -> Result<(String, u16), String> {
     url.and_then(|url| Some((url.host_str()?.trim_matches(['[', ']']).to_string(), port(&url)?))).ok_or_else(|| text.to_string())
 }
 
-/// Which value each setting has, and where it comes from.
-fn origins(project: &Path, env: &BTreeMap<String, Secret>, as_json: bool) -> Exit {
+/// Which value each setting has, and where it comes from. What a file of settings has as mistakes is told on standard error (exit 1).
+fn origins(project: &Path, env: &BTreeMap<String, Secret>, as_json: bool, shared: &Shared) -> Result<Exit, run::Refusal> {
+    let mut exit = Exit::Ok;
     let mut lines: Vec<(String, String, String)> = vec![];
     let variables = ["FLOW_MODEL", "FLOW_MODEL_BASE_URL", "FLOW_MODEL_PROVIDER", "FLOW_API_KEY", "FLOW_CONFIG"];
     for name in variables {
         let shown = match env.get(name) {
             Some(_) if name == "FLOW_API_KEY" => "***".to_string(),
+            Some(value) if name == "FLOW_CONFIG" && value.reveal().is_empty() => "(empty: no settings of your own)".to_string(),
             Some(value) => value.reveal().to_string(),
             None => continue,
         };
         lines.push((name.into(), shown, "variable".into()));
     }
     let mut has_model = lines.iter().any(|(name, ..)| name == "FLOW_MODEL" || name == "FLOW_MODEL_BASE_URL");
-    for (path, of) in settings::files(project) {
+    for (path, of) in settings::files(project)? {
         let Some(found) = crate::load::load_settings(&path, of, &DiskFiles) else { continue };
+        if let Some(told) = settings::mistakes(&found.sources, &found.diagnostics, shared) {
+            tell!("{told}");
+            exit = Exit::Findings;
+        }
         let from = path.display().to_string();
         if let Some(model) = &found.settings.default_model {
             let name = model.model.as_ref().map_or("its provider's own", |text| &*text.source);
@@ -280,16 +293,15 @@ fn origins(project: &Path, env: &BTreeMap<String, Secret>, as_json: bool) -> Exi
     if as_json {
         let list: Vec<_> =
             lines.iter().map(|(name, value, from)| serde_json::json!({ "name": name, "value": value, "from": from })).collect();
-        return stdout::print_json(&list);
+        return Ok(stdout::print_then(&(serde_json::to_string_pretty(&list).unwrap_or_default() + "\n"), exit));
     }
     let drawn = lines.iter().map(|(name, value, from)| format!("{}\n", visible(&format!("{name} = {value}  ({from})"))));
-    stdout::print(&drawn.collect::<String>())
+    Ok(stdout::print_then(&drawn.collect::<String>(), exit))
 }
 
-fn tell(signs: &[Sign], as_json: bool) {
+fn tell(signs: &[Sign], as_json: bool) -> Exit {
     if as_json {
-        stdout::print_json(&signs);
-        return;
+        return stdout::print_json(&signs);
     }
     let (mut of, mut drawn) = ("", String::new());
     for sign in signs {
@@ -301,5 +313,5 @@ fn tell(signs: &[Sign], as_json: bool) {
         drawn.push_str(&format!("  {:<6} {}\n", sign.is, visible(lines.next().unwrap_or_default())));
         lines.for_each(|line| drawn.push_str(&format!("         {}\n", visible(line))));
     }
-    stdout::print(&drawn);
+    stdout::print(&drawn)
 }

@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use crate::event::RunStatus;
+use crate::port::StoreError;
 
 /// How the program ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -11,15 +12,16 @@ pub enum Exit {
     Ok,
     /// Errors in a file (nothing was started), a failed test, a golden that differs.
     Findings,
-    /// Wrong command line, channel or inputs, no such person, a store that another process holds.
+    /// What the command line names is wrong or not there (an option's value or file, a run, a step, a channel, inputs, a person), or another
+    /// process holds the run.
     Usage,
     /// A fault of this program.
     Internal,
-    /// No file, no test, or no match.
+    /// There is nothing to work on: no such file or folder, none of ours in it, no test, no run at all.
     NothingRan,
     /// A gate was not met, also when its `otherwise` was delivered.
     QualityNotMet,
-    /// The run failed, or the journal cannot be used.
+    /// The run failed, the journal cannot be used, or a result cannot be written.
     Failed,
     /// The run's time or budget is over.
     LimitReached,
@@ -55,6 +57,19 @@ impl Exit {
     /// The number as the system wants it.
     pub fn code(self) -> ExitCode {
         ExitCode::from(self.number())
+    }
+
+    /// What it means that the store of runs cannot be used.
+    pub fn of_store(error: &StoreError) -> Exit {
+        match error {
+            StoreError::Locked { .. } | StoreError::Held { .. } => Exit::Usage,
+            StoreError::Unusable { .. } | StoreError::Damaged { .. } => Exit::Failed,
+        }
+    }
+
+    /// This one, or failed if all was well and something could not be written.
+    pub fn unless(self, is_lost: bool) -> Exit {
+        if is_lost && self == Exit::Ok { Exit::Failed } else { self }
     }
 
     /// What a run's status means; `terminated`: it was cancelled by SIGTERM.

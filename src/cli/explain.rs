@@ -15,8 +15,7 @@ pub(super) fn run(what: &str, shared: &Shared) -> Exit {
         return told(pipeline(path, shared));
     }
     if let Some(found) = Code::find(what) {
-        stdout::print(&page(found));
-        return Exit::Ok;
+        return stdout::print(&page(found));
     }
     if looks_like_a_path(what) {
         tell!("no file found: {} does not exist", visible(what));
@@ -30,8 +29,7 @@ pub(super) fn run(what: &str, shared: &Shared) -> Exit {
 fn pipeline(path: &Path, shared: &Shared) -> Result<Exit, Refusal> {
     let checked = checked::pipeline(path, shared)?;
     let text = report::explain::explain(&checked.plan).ok_or_else(|| checked::no_pipeline(path))?;
-    stdout::print(&text);
-    Ok(Exit::Ok)
+    Ok(stdout::print(&text))
 }
 
 fn page(code: Code) -> String {

@@ -25,18 +25,17 @@ fn drawn(options: &GraphOptions, shared: &Shared) -> Result<Exit, Refusal> {
         (None, None) => return Err(Refusal::usage("name a pipeline file, or a run with --run")),
     };
     let format = if options.json { GraphFormat::Json } else { options.format };
-    stdout::print(&match format {
+    Ok(stdout::print(&match format {
         GraphFormat::Mermaid => graph::mermaid(&graph),
         GraphFormat::Dot => graph::dot(&graph),
         GraphFormat::Svg => graph::svg(&graph),
         GraphFormat::Json => graph::json(&graph),
-    });
-    Ok(Exit::Ok)
+    }))
 }
 
 /// What really ran, on the graph of its pipeline if that is still the file that ran.
 fn of_run(id: &str, shared: &Shared) -> Result<graph::Graph, Refusal> {
-    let (record, file) = runs::stored(id, shared).map_err(|(exit, problem)| Refusal(exit, vec![problem]))?;
+    let (record, file) = runs::stored(id, shared)?;
     let Some(file) = file else { return Ok(alone(&record, shared, "it does not say which file it ran")) };
     let path = Path::new(&file);
     if !path.exists() {

@@ -1,8 +1,8 @@
 //! `flow init`: a first project, with tests, that runs without any key. Its files stand in `starter/`.
 
-use std::fs::{DirBuilder, OpenOptions};
+use std::fs::OpenOptions;
 use std::io::{ErrorKind, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::Exit;
 use super::arguments::Shared;
@@ -29,6 +29,7 @@ pub const STARTER: &[(&str, &str)] = starter![
 
 /// Writes the files of a first project. Nothing is written if one of them is there already.
 pub(super) fn run(folder: &Path, shared: &Shared) -> Exit {
+    let folder = folder.strip_prefix(".").unwrap_or(folder);
     let place = |name: &str| folder.join(if name == "gitignore" { ".gitignore" } else { name });
     let there: Vec<_> = STARTER.iter().map(|(name, _)| place(name)).filter(|path| path.symlink_metadata().is_ok()).collect();
     if !there.is_empty() {
@@ -36,18 +37,18 @@ pub(super) fn run(folder: &Path, shared: &Shared) -> Exit {
         there.iter().for_each(|path| tell!("  {}", visible(&path.display().to_string())));
         return Exit::Usage;
     }
+    let mut made = Made::default();
     for (name, text) in STARTER {
         let path = place(name);
-        if let Err(problem) = write(&path, text) {
-            tell!("{} cannot be written: {problem}", visible(&path.display().to_string()));
+        if let Err(problem) = made.write(&path, text) {
+            tell!("{} cannot be written: {problem}; nothing is left of what was written before", visible(&path.display().to_string()));
+            made.remove();
             return Exit::Failed;
-        }
-        if !shared.quiet {
-            tell!("wrote {}", visible(&path.display().to_string()));
         }
     }
     if !shared.quiet {
-        let enter = if folder == Path::new(".") { String::new() } else { format!("  cd {}\n", visible(&folder.display().to_string())) };
+        made.files.iter().for_each(|path| tell!("wrote {}", visible(&path.display().to_string())));
+        let enter = if folder.as_os_str().is_empty() { String::new() } else { format!("  cd {}\n", quoted(&folder.display().to_string())) };
         tell!(
             "\nNow:\n{enter}  flow run pipelines/shop/pipeline.yaml --input message=\"When do you open on Saturday?\"\n  flow test\n  flow validate"
         );
@@ -55,9 +56,74 @@ pub(super) fn run(folder: &Path, shared: &Shared) -> Exit {
     Exit::Ok
 }
 
-/// A new file; one that has come meanwhile is not touched.
-fn write(path: &Path, text: &str) -> std::io::Result<()> {
-    let folder = path.parent().ok_or(ErrorKind::InvalidInput)?;
-    DirBuilder::new().recursive(true).create(folder)?;
-    OpenOptions::new().write(true).create_new(true).open(path)?.write_all(text.as_bytes())
+/// What was written, to be taken away if the rest cannot be.
+#[derive(Default)]
+struct Made {
+    files: Vec<PathBuf>,
+    /// Outer ones first.
+    folders: Vec<PathBuf>,
+}
+
+impl Made {
+    /// A new file, with the folders it stands in; one that has come meanwhile is not touched.
+    fn write(&mut self, path: &Path, text: &str) -> std::io::Result<()> {
+        let folder = path.parent().ok_or(ErrorKind::InvalidInput)?;
+        let missing: Vec<&Path> = folder.ancestors().take_while(|folder| !folder.as_os_str().is_empty() && !folder.exists()).collect();
+        for folder in missing.into_iter().rev() {
+            std::fs::create_dir(folder)?;
+            self.folders.push(folder.to_path_buf());
+        }
+        let mut file = OpenOptions::new().write(true).create_new(true).open(path)?;
+        self.files.push(path.to_path_buf());
+        file.write_all(text.as_bytes())
+    }
+
+    /// Takes it away; a folder in which something else has come stays.
+    fn remove(&self) {
+        self.files.iter().for_each(|file| drop(std::fs::remove_file(file)));
+        self.folders.iter().rev().for_each(|folder| drop(std::fs::remove_dir(folder)));
+    }
+}
+
+/// A path as a shell reads it.
+fn quoted(path: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-".contains(c);
+    if path.chars().all(is_plain) && !path.starts_with('-') {
+        return path.to_string();
+    }
+    let dashed = if path.starts_with('-') { "./" } else { "" };
+    format!("'{dashed}{}'", visible(path).replace('\'', "'\\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_is_told_as_a_shell_reads_it() {
+        let all = [
+            ("shop", "shop"),
+            ("my shop", "'my shop'"),
+            ("it's", "'it'\\''s'"),
+            ("-x", "'./-x'"),
+            ("a/b-c_d.e", "a/b-c_d.e"),
+            ("$HOME", "'$HOME'"),
+        ];
+        for (path, told) in all {
+            assert_eq!(quoted(path), told);
+        }
+    }
+
+    #[test]
+    fn what_was_written_is_taken_away_and_nothing_else() {
+        let home = tempfile::tempdir().unwrap();
+        let at = |name: &str| home.path().join(name);
+        let mut made = Made::default();
+        made.write(&at("new/deep/a.yaml"), "a").unwrap();
+        made.write(&at("b.yaml"), "b").unwrap();
+        std::fs::write(at("new/theirs"), "").unwrap();
+        assert!(made.write(&at("b.yaml"), "other").is_err());
+        made.remove();
+        assert!(!at("b.yaml").exists() && !at("new/deep").exists() && at("new/theirs").exists());
+    }
 }

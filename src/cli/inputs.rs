@@ -5,40 +5,62 @@ use std::path::Path;
 
 use serde_json::{Map, Value};
 
+use super::signals::AtQuestion;
 use crate::adapter::environment;
 use crate::diagnostic::visible;
 use crate::model::{Field, FieldKind, Pipeline};
 
-/// Inputs of `--inputs FILE` and `--input name=value`; the latter win.
-pub(super) fn read(pipeline: &Pipeline, file: Option<&Path>, pairs: &[String]) -> Result<Map<String, Value>, String> {
-    let mut given = match file {
-        None => Map::new(),
-        Some(file) => {
-            let text = std::fs::read_to_string(file).map_err(|e| format!("cannot read {}: {e}", file.display()))?;
-            match serde_json::from_str(&text) {
-                Ok(Value::Object(given)) => given,
-                Ok(_) => return Err(format!("{}: the inputs must be one JSON object", file.display())),
-                Err(error) => return Err(format!("{}: {error}", file.display())),
-            }
-        }
+/// Inputs of `--inputs FILE` and `--input name=value`; the latter win. Beside them the channel, if the file names one.
+///
+/// # Errors
+/// The file cannot be read or holds something else, or a pair is none; as a sentence.
+pub(super) fn read(pipeline: &Pipeline, file: Option<&Path>, pairs: &[String]) -> Result<(Map<String, Value>, Option<String>), String> {
+    let mut given = file.map(of_file).transpose()?.unwrap_or_default();
+    let channel = match (given.remove("channel"), file) {
+        (None | Some(Value::Null), _) => None,
+        (Some(Value::String(name)), _) => Some(name),
+        (Some(_), file) => return Err(format!("--inputs {}: channel must be a text", shown(file))),
     };
     for pair in pairs {
         let Some((name, value)) = pair.split_once('=') else {
-            return Err(format!("--input {pair}: write --input name=value"));
+            return Err(format!("--input {}: write --input name=value", visible(pair)));
         };
+        if name == "channel" {
+            return Err(format!("--input {}: the channel is no input; write --channel {}", visible(pair), visible(value)));
+        }
         let field = pipeline.input_fields().iter().find(|f| f.name == name);
         given.insert(name.to_string(), typed(field, value));
     }
-    Ok(given)
+    Ok((given, channel))
 }
 
-/// Asks for required inputs that are missing, where a person sits at a terminal. Whoever ends the input is asked no more.
-pub(super) fn ask(pipeline: &Pipeline, given: &mut Map<String, Value>) {
-    let missing: Vec<&Field> =
-        pipeline.input_fields().iter().filter(|f| f.is_required && f.default.is_none() && !given.contains_key(&f.name)).collect();
-    if missing.is_empty() || !is_at_terminal() {
-        return;
+fn of_file(file: &Path) -> Result<Map<String, Value>, String> {
+    let text = std::fs::read_to_string(file).map_err(|e| format!("--inputs {}: it cannot be read: {e}", shown(Some(file))))?;
+    let wanted = |what: String| format!("--inputs {}: {what}; write one JSON object such as {{\"message\": \"Hello\"}}", shown(Some(file)));
+    match serde_json::from_str(&text) {
+        Ok(Value::Object(given)) => Ok(given),
+        Ok(_) => Err(wanted("it holds no JSON object".into())),
+        Err(error) => Err(wanted(format!("it is no JSON (line {}, column {})", error.line(), error.column()))),
     }
+}
+
+fn shown(file: Option<&Path>) -> String {
+    file.map(|file| visible(&file.display().to_string()).into_owned()).unwrap_or_default()
+}
+
+/// Required inputs that are not given.
+pub(super) fn missing<'p>(pipeline: &'p Pipeline, given: &Map<String, Value>) -> Vec<&'p Field> {
+    pipeline.input_fields().iter().filter(|f| f.is_required && f.default.is_none() && !given.contains_key(&f.name)).collect()
+}
+
+/// Asks for required inputs that are missing, where a person sits at a terminal. Whoever ends the input is asked no more; Ctrl-C ends the
+/// program as long as what it gives is kept.
+pub(super) fn ask(pipeline: &Pipeline, given: &mut Map<String, Value>) -> Option<AtQuestion> {
+    let missing = missing(pipeline, given);
+    if missing.is_empty() || !is_at_terminal() {
+        return None;
+    }
+    let at_question = AtQuestion::begin();
     for field in missing {
         let about = field.description.as_deref().map(|about| format!(" ({about})")).unwrap_or_default();
         let example = field.example.as_ref().map(|example| format!(", for example {example}")).unwrap_or_default();
@@ -51,10 +73,11 @@ pub(super) fn ask(pipeline: &Pipeline, given: &mut Map<String, Value>) {
             }
             _ => {
                 tell!();
-                return;
+                break;
             }
         }
     }
+    at_question
 }
 
 /// Whether questions can be asked: both ends are a terminal, and it is no build server.

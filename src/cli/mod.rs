@@ -22,10 +22,12 @@ mod outcome;
 mod plan;
 mod progress;
 mod project;
+mod resume;
 mod run;
 mod runs;
 mod schema;
 mod settings;
+mod signals;
 mod stdout;
 mod tape;
 mod test;
@@ -33,6 +35,8 @@ mod validate;
 mod world;
 
 use clap::Parser;
+
+use crate::diagnostic;
 
 use arguments::RunsCommand;
 pub use arguments::{Arguments, Command, Shared};
@@ -63,11 +67,15 @@ fn command() -> Exit {
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => {
-            let _ = error.print();
-            return if error.use_stderr() { Exit::Usage } else { Exit::Ok };
+            let printed = error.print();
+            return if error.use_stderr() { Exit::Usage } else { stdout::told(printed) };
         }
     };
     let shared = &arguments.shared;
+    if let Some(folder) = shared.project.as_ref().filter(|folder| !folder.is_dir()) {
+        tell!("--project {}: there is no such folder", diagnostic::visible(&folder.display().to_string()));
+        return Exit::Usage;
+    }
     match &arguments.command {
         Command::Run(options) if options.dry_run => plan::run(&options.wanted, options.printed.json, shared),
         Command::Run(options) => run::run(options, shared),
@@ -82,7 +90,7 @@ fn command() -> Exit {
         Command::Schema { kind } => schema::run(*kind),
         Command::Lsp => lsp::run(),
         Command::Completions { shell } => completions::run(*shell),
-        Command::Runs(RunsCommand::Resume { run, printed }) => run::resume(run, printed, shared),
+        Command::Runs(RunsCommand::Resume { run, printed }) => resume::run(run, printed, shared),
         Command::Runs(command) => runs::run(command, shared),
         Command::Approve { run, step, reject, comment } => approve::run(run, step, !reject, comment, shared),
     }

@@ -31,6 +31,6 @@ fn models(program: &Program, default_replaced: bool) -> impl Iterator<Item = (&s
 }
 
 /// Answers come from a file: nothing is asked.
-fn is_file(model: &Model) -> bool {
+pub(super) fn is_file(model: &Model) -> bool {
     matches!(model.provider, Provider::Scripted(_) | Provider::Replay(_))
 }

@@ -1,7 +1,8 @@
 //! What a run prints and writes: its events, its outputs, how it ended.
 
-use std::io::Write;
-use std::path::Path;
+use std::fs::{File, OpenOptions};
+use std::io::{BufWriter, ErrorKind, Write};
+use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
@@ -9,96 +10,151 @@ use super::Exit;
 use super::arguments::{OutputOptions, Shared};
 use super::run::Refusal;
 use crate::adapter::stdout::Stdout;
-use crate::diagnostic::visible;
+use crate::diagnostic::{visible, visible_lines};
 use crate::event::{Event, Happening, RunEnd, RunStatus};
 use crate::port::Printer;
 use crate::redact::Redactor;
 
-/// `--events`: one JSON object a line; texts of prompts and replies are left out, or masked with `--events-content`.
-pub(super) struct EventLines {
-    out: Option<Box<dyn Write>>,
+/// Where a run writes: its events, its outputs, standard output. Whether they can be written is known before it begins.
+pub(super) struct Written {
+    events: Option<Box<dyn Write>>,
     with_content: bool,
+    /// The events could not be written to their end.
+    is_cut: bool,
+    output: Option<PathBuf>,
+    json: bool,
+    events_on_stdout: bool,
+    fail_on_partial: bool,
 }
 
-impl EventLines {
-    pub(super) fn open(printed: &OutputOptions) -> Result<EventLines, Refusal> {
-        let out: Option<Box<dyn Write>> = match printed.events.as_deref() {
+impl Written {
+    /// Opens the files. What stands in the one of the outputs stays until there are others.
+    ///
+    /// # Errors
+    /// One of them cannot be written.
+    pub(super) fn open(options: &OutputOptions) -> Result<Written, Refusal> {
+        let cannot = |path: &Path, error: std::io::Error| Refusal::usage(format!("cannot write {}: {error}", shown(path)));
+        if let Some(path) = &options.output {
+            if options.events.as_ref() == Some(path) {
+                return Err(Refusal::usage(format!("--output and --events both name {}; name two files", shown(path))));
+            }
+            OpenOptions::new().create(true).append(true).open(path).map_err(|error| cannot(path, error))?;
+        }
+        let events: Option<Box<dyn Write>> = match options.events.as_deref() {
             None => None,
             Some(path) if path == Path::new("-") => Some(Box::new(std::io::stdout())),
-            Some(path) => {
-                let file = std::fs::File::create(path).map_err(|e| Refusal::usage(format!("cannot write {}: {e}", path.display())))?;
-                Some(Box::new(std::io::BufWriter::new(file)))
-            }
+            Some(path) => Some(Box::new(BufWriter::new(File::create(path).map_err(|error| cannot(path, error))?))),
         };
-        Ok(EventLines { out, with_content: printed.events_content })
+        Ok(Written {
+            events,
+            with_content: options.events_content,
+            is_cut: false,
+            output: options.output.clone(),
+            json: options.json,
+            events_on_stdout: options.events.as_deref() == Some(Path::new("-")),
+            fail_on_partial: options.fail_on_partial,
+        })
     }
 
-    pub(super) fn write(&mut self, event: &Event, redactor: &Redactor) {
-        if let Some(out) = &mut self.out {
-            let line = crate::journal::public_line(event, redactor, self.with_content);
-            let _ = writeln!(out, "{line}").and_then(|()| out.flush());
+    /// One JSON object a line; texts of prompts and replies are left out, or masked with `--events-content`. Once they cannot be written
+    /// any more, that is told, and the run goes on.
+    pub(super) fn event(&mut self, event: &Event, redactor: &Redactor) {
+        let Some(out) = &mut self.events else { return };
+        let line = crate::journal::public_line(event, redactor, self.with_content);
+        if let Err(error) = writeln!(out, "{line}").and_then(|()| out.flush()) {
+            self.events = None;
+            if error.kind() != ErrorKind::BrokenPipe {
+                self.is_cut = true;
+                tell!("the events cannot be written any more: {error}; flow runs export {} has them", event.run);
+            }
         }
+    }
+
+    /// Prints and writes what a run gave, and gives the exit code.
+    pub(super) fn finish(self, shared: &Shared, end: &RunEnd, events: &[Event], sends: bool) -> Exit {
+        let outputs = || serde_json::to_string_pretty(&*end.outputs).unwrap_or_default();
+        let mut is_lost = self.is_cut;
+        let mut is_printed = !sends && !self.events_on_stdout;
+        if let Some(path) = &self.output
+            && let Err(error) = std::fs::write(path, outputs() + "\n")
+        {
+            is_lost = true;
+            is_printed |= !self.events_on_stdout;
+            tell!("cannot write {}: {error}; the outputs stand below", shown(path));
+            if self.events_on_stdout {
+                tell!("{}", visible_lines(&outputs()));
+            }
+        }
+        let printed = match (self.json, is_printed) {
+            (true, _) => print_line(&serde_json::to_string_pretty(&summary(end, events)).unwrap_or_default()),
+            (false, true) => print_outputs(&end.outputs),
+            (false, false) => Ok(()),
+        };
+        if let Err(why) = printed {
+            is_lost = true;
+            tell!("{why}");
+        }
+        tell_end(shared, end, events);
+        self.exit(end, events).unless(is_lost)
+    }
+
+    fn exit(&self, end: &RunEnd, events: &[Event]) -> Exit {
+        if end.status == RunStatus::Partial && self.fail_on_partial {
+            return Exit::Failed;
+        }
+        let by_whom = events.iter().rev().find_map(|e| match &e.happening {
+            Happening::CancelRequested { by } => Some(by.as_str()),
+            _ => None,
+        });
+        Exit::of(end.status, by_whom == Some("terminate"))
     }
 }
 
-/// Prints and writes what a run gave, and gives the exit code.
-pub(super) fn finish(options: &OutputOptions, shared: &Shared, end: &RunEnd, events: &[Event], sends: bool) -> Result<Exit, Refusal> {
-    if let Some(path) = &options.output {
-        let text = serde_json::to_string_pretty(&*end.outputs).unwrap_or_default();
-        std::fs::write(path, text + "\n").map_err(|e| Refusal(Exit::Failed, vec![format!("cannot write {}: {e}", path.display())]))?;
+fn shown(path: &Path) -> String {
+    visible(&path.display().to_string()).into_owned()
+}
+
+/// How it ended, on standard error, unless all went well.
+fn tell_end(shared: &Shared, end: &RunEnd, events: &[Event]) {
+    if shared.quiet {
+        return;
     }
-    if options.json {
-        print_line(&serde_json::to_string_pretty(&summary(end, events)).unwrap_or_default());
-    } else if !sends && options.events.as_deref() != Some(Path::new("-")) {
-        print_outputs(&end.outputs);
-    }
-    if !shared.quiet {
-        match (&end.failure, end.status) {
-            (Some(failure), RunStatus::Failed | RunStatus::TimedOut | RunStatus::OverBudget) => {
-                let step = if failure.step.is_empty() { String::new() } else { format!(" at \"{}\"", failure.step) };
-                tell!("{}{step}: {} ({})", end.status.word(), visible(&failure.failure.message), failure.failure.kind.word());
-            }
-            (_, RunStatus::Partial) => tell!("partial: a failure was allowed"),
-            (_, RunStatus::QualityNotMet) => tell!("quality_not_met: a gate was not met"),
-            (_, RunStatus::Cancelled) => match events.first() {
-                Some(first) => tell!("cancelled; what is done is kept: flow runs resume {}", first.run),
-                None => tell!("cancelled"),
-            },
-            _ => {}
+    match (&end.failure, end.status) {
+        (Some(failure), RunStatus::Failed | RunStatus::TimedOut | RunStatus::OverBudget) => {
+            let step = if failure.step.is_empty() { String::new() } else { format!(" at \"{}\"", failure.step) };
+            tell!("{}{step}: {} ({})", end.status.word(), visible(&failure.failure.message), failure.failure.kind.word());
         }
+        (_, RunStatus::Partial) => tell!("partial: a failure was allowed"),
+        (_, RunStatus::QualityNotMet) => tell!("quality_not_met: a gate was not met"),
+        (_, RunStatus::Cancelled) => match events.first() {
+            Some(first) => tell!("cancelled; what is done is kept: flow runs resume {}", first.run),
+            None => tell!("cancelled"),
+        },
+        _ => {}
     }
-    let by_whom = events.iter().rev().find_map(|e| match &e.happening {
-        Happening::CancelRequested { by } => Some(by.as_str()),
-        _ => None,
-    });
-    let terminated = by_whom == Some("terminate");
-    if end.status == RunStatus::Partial && options.fail_on_partial {
-        return Ok(Exit::Failed);
-    }
-    Ok(Exit::of(end.status, terminated))
 }
 
 /// One output: its text. Several: one JSON object.
-fn print_outputs(outputs: &Value) {
+fn print_outputs(outputs: &Value) -> Result<(), String> {
     match outputs {
-        Value::Null => {}
-        Value::Object(named) if named.is_empty() => {}
-        Value::Object(named) if named.len() == 1 => named.values().for_each(print_value),
+        Value::Null => Ok(()),
+        Value::Object(named) if named.is_empty() => Ok(()),
+        Value::Object(named) if named.len() == 1 => named.values().try_for_each(print_value),
         Value::Object(_) => print_line(&serde_json::to_string_pretty(outputs).unwrap_or_default()),
         whole => print_value(whole),
     }
 }
 
-fn print_value(value: &Value) {
+fn print_value(value: &Value) -> Result<(), String> {
     match value {
-        Value::Null => {}
+        Value::Null => Ok(()),
         Value::String(text) => print_line(text),
         other => print_line(&serde_json::to_string_pretty(other).unwrap_or_default()),
     }
 }
 
-fn print_line(text: &str) {
-    let _ = Stdout::default().print(&[text.to_string()]);
+fn print_line(text: &str) -> Result<(), String> {
+    Stdout::default().print(&[text.to_string()])
 }
 
 /// The object of `--json`.

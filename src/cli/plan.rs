@@ -31,7 +31,7 @@ fn shown(wanted: &Wanted, as_json: bool, shared: &Shared) -> Result<Exit, Refusa
     let env = environment::variables(shared.env_file.as_deref()).map_err(Refusal::usage)?;
     let default_model = world::default_model(&env).map_err(Refusal::usage)?;
     let flags = world::limits(wanted.deadline.as_deref(), wanted.max_cost_usd).map_err(Refusal::usage)?;
-    let settled = settings::read(&project::project(&wanted.file, shared), shared).map_err(|told| Refusal(Exit::Findings, vec![told]))?;
+    let settled = settings::read(&project::project(&wanted.file, shared), shared)?;
     let flags = settings::narrowest(&flags, &settled.limits);
     settings::give_model(&mut checked, settled.model.as_ref());
     let Some(root) = checked.plan.pipelines.first() else { return Err(checked::no_pipeline(&wanted.file)) };
@@ -42,17 +42,16 @@ fn shown(wanted: &Wanted, as_json: bool, shared: &Shared) -> Result<Exit, Refusa
         tell!("a run would not start here: {}", visible(&failure.failure.message));
     }
     let plan = work_out(&checked, &given, default_model.as_ref(), &flags);
-    stdout::print(&match as_json {
-        true => serde_json::to_string_pretty(&plan).unwrap_or_default() + "\n",
-        false => planned(&plan),
-    });
-    Ok(Exit::Ok)
+    Ok(match as_json {
+        true => stdout::print_json(&plan),
+        false => stdout::print(&planned(&plan)),
+    })
 }
 
 /// What the command line gives. An input that is missing is not known; one that breaks its rules is refused, as by a run.
 fn given(pipeline: &Pipeline, wanted: &Wanted) -> Result<Given, Refusal> {
-    let read = inputs::read(pipeline, wanted.inputs_file.as_deref(), &wanted.inputs).map_err(Refusal::usage)?;
-    let channel = channel(pipeline, wanted.channel.as_deref())?;
+    let (read, beside) = inputs::read(pipeline, wanted.inputs_file.as_deref(), &wanted.inputs).map_err(Refusal::usage)?;
+    let channel = channel(pipeline, wanted.channel.as_deref().or(beside.as_deref()))?;
     let now = wanted.now.as_deref().map(time).transpose()?.unwrap_or_else(|| SystemClock::new().now());
     let mut lenient = pipeline.clone();
     let mut missing = vec![];

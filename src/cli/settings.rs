@@ -1,15 +1,20 @@
 //! Settings: flag, then `FLOW_…` variable, then the project's `flow.toml`, then the user's own file. Bounds only become narrower.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::Shared;
+use super::run::Refusal;
+use super::{Exit, Shared};
 use crate::adapter::environment;
 use crate::adapter::files::DiskFiles;
 use crate::check::Checked;
+use crate::diagnostic::Diagnostic;
 use crate::load::{LoadedSettings, SettingsOf, load_settings};
 use crate::model::{Limits, Model, Policy};
+use crate::port::Secret;
 use crate::report::{self, Findings};
+use crate::source::Sources;
 
 /// What the project and the user have set.
 pub(super) struct Settled {
@@ -23,23 +28,34 @@ pub(super) struct Settled {
     pub(super) private_hosts: Vec<String>,
 }
 
-/// The project's file of settings and the user's own, as far as they are there.
-pub(super) fn files(project: &Path) -> Vec<(PathBuf, SettingsOf)> {
+impl Settled {
+    /// Those hosts, and the one of `FLOW_MODEL_BASE_URL`.
+    pub(super) fn hosts_with(&self, env: &BTreeMap<String, Secret>) -> Vec<String> {
+        let of_variable = env.get("FLOW_MODEL_BASE_URL").and_then(|url| host(url.reveal()));
+        self.private_hosts.iter().cloned().chain(of_variable).collect()
+    }
+}
+
+/// The project's file of settings and the user's own; they need not be there.
+///
+/// # Errors
+/// `FLOW_CONFIG` names a file that is not there (exit 2).
+pub(super) fn files(project: &Path) -> Result<Vec<(PathBuf, SettingsOf)>, Refusal> {
+    let of_user = environment::user_settings().map_err(Refusal::usage)?;
     let of_project = (project.join("flow.toml"), SettingsOf::Project);
-    std::iter::once(of_project).chain(environment::user_settings().map(|path| (path, SettingsOf::User))).collect()
+    Ok(std::iter::once(of_project).chain(of_user.map(|path| (path, SettingsOf::User))).collect())
 }
 
 /// Reads all settings.
 ///
 /// # Errors
-/// What is wrong with them, drawn for people.
-pub(super) fn read(project: &Path, shared: &Shared) -> Result<Settled, String> {
+/// They have mistakes (exit 1), drawn for people, or the user's own file is not where a variable says (exit 2).
+pub(super) fn read(project: &Path, shared: &Shared) -> Result<Settled, Refusal> {
     let mut settled = Settled { model: None, limits: Limits::default(), policy: None, private_hosts: vec![] };
-    for (path, of) in files(project) {
+    for (path, of) in files(project)? {
         let Some(LoadedSettings { settings, sources, diagnostics }) = load_settings(&path, of, &DiskFiles) else { continue };
-        if crate::diagnostic::has_errors(&diagnostics) {
-            let findings = Findings::new(&sources, &diagnostics);
-            return Err(report::human(&findings, super::validate::colour_on_stderr(shared)).trim_end().to_string());
+        if let Some(told) = mistakes(&sources, &diagnostics, shared) {
+            return Err(Refusal(Exit::Findings, vec![told]));
         }
         settled.private_hosts.extend(settings.private_hosts.into_iter().map(|host| host.value));
         if of == SettingsOf::User {
@@ -58,15 +74,25 @@ pub(super) fn read(project: &Path, shared: &Shared) -> Result<Settled, String> {
     Ok(settled)
 }
 
-/// Gives the model of the settings to every file that has none called `default`.
-pub(super) fn give_model(checked: &mut Checked, model: Option<&Model>) {
-    let Some(model) = model else { return };
+/// The mistakes of a file of settings, drawn for people. `None`: it has none.
+pub(super) fn mistakes(sources: &Sources, found: &[Diagnostic], shared: &Shared) -> Option<String> {
+    let findings = Findings::new(sources, found);
+    let drawn = || report::human(&findings, super::validate::colour_on_stderr(shared)).trim_end().to_string();
+    crate::diagnostic::has_errors(found).then(drawn)
+}
+
+/// Gives the model of the settings to every file that has none called `default`; tells whether there was one.
+pub(super) fn give_model(checked: &mut Checked, model: Option<&Model>) -> bool {
+    let Some(model) = model else { return false };
+    let mut is_given = false;
     let of_plan = checked.plan.pipelines.iter_mut().map(|planned| &mut planned.pipeline);
     let programs = [&mut checked.loaded.program, &mut checked.plan.program];
     let all = programs.into_iter().flat_map(|program| &mut program.pipelines).chain(of_plan);
     for pipeline in all.filter(|pipeline| !pipeline.models.contains_key("default")) {
         Arc::make_mut(pipeline).models.insert("default".into(), model.clone());
+        is_given = true;
     }
+    is_given
 }
 
 /// The host of an address, if it can be read.

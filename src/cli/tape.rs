@@ -6,8 +6,8 @@ use crate::adapter::cassette::{Cassette, Head, Mode, head, is_free};
 use crate::diagnostic::visible;
 use crate::engine::Unscripted;
 use crate::event::TapeOf;
-use crate::model::{Model, Provider};
-use crate::source::Sources;
+use crate::model::{Model, Program, Provider};
+use crate::rules;
 
 /// Where the traffic of a run is kept, or comes from.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -83,6 +83,15 @@ impl Taping {
         }
     }
 
+    /// The model of files that have none, where one of the settings stood there when it was recorded: a replay asks the recordings, whatever
+    /// the settings here say.
+    pub(super) fn given_model(&self) -> Option<Model> {
+        match self {
+            Taping::Replay(folder, head) if head.default_model_given => Some(Model::new(Provider::Replay(folder.clone()))),
+            _ => None,
+        }
+    }
+
     /// Writes what was recorded and says so. A call that was not recorded is told, too.
     ///
     /// # Errors
@@ -111,9 +120,47 @@ pub(super) fn tell_misses(misses: &[String], told: Option<&str>) {
     }
 }
 
-/// Whether any of the files reads the clock of the run, so that a replay needs the time of its recording.
-pub(super) fn reads_clock(sources: &Sources) -> bool {
-    sources
-        .files()
-        .any(|(_, file)| ["run.now", "run.today", "run.week_start", "run.month_start"].iter().any(|name| file.text.contains(name)))
+/// What `run` tells besides the clock.
+const NO_CLOCK: [&str; 2] = ["id", "time_zone"];
+
+/// Whether any pipeline, or a reply written for one, reads the clock of the run, so that a replay needs the time of its recording.
+pub(super) fn reads_clock(program: &Program) -> bool {
+    let mut reads = false;
+    for pipeline in &program.pipelines {
+        rules::reads(pipeline, &mut |read| match read.path.as_slice() {
+            [root, name, ..] if root == "run" => reads |= !NO_CLOCK.contains(&name.as_str()),
+            [root] => reads |= root == "run",
+            _ => {}
+        });
+    }
+    reads
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reads(set: &str, replies: &str) -> bool {
+        let home = tempfile::tempdir().unwrap();
+        let file = home.path().join("p.yaml");
+        let text = format!(
+            "flow: 1\nname: p\n# {{{{ run.now }}}} is only a remark\ndescription: It tells run.now to nobody.\nmodels: {{ default: {{ provider: scripted, replies: r.yaml }} }}\nagents: {{ a: {{ instructions: You write. }} }}\nsteps:\n  - {{ id: ask, agent: a, prompt: Hi }}\n  - id: s\n    set: '{set}'\noutputs: {{ s: \"{{{{ steps.s.output }}}}\" }}\n"
+        );
+        std::fs::write(&file, text).unwrap();
+        std::fs::write(home.path().join("r.yaml"), format!("flow: 1\nreplies:\n  ask: '{replies}'\n")).unwrap();
+        let checked = crate::check::check_file(&file, home.path(), &crate::adapter::files::DiskFiles);
+        assert!(checked.errors().is_empty(), "{set}: {:?}", checked.errors());
+        reads_clock(&checked.loaded.program)
+    }
+
+    #[test]
+    fn the_clock_is_read_however_it_is_written() {
+        for set in ["{{ run.now }}", "{{ run[\"now\"] }}", "{{ run . today }}", "{{ run.week_start | default(1) }}", "{{ run }}"] {
+            assert!(reads(set, "x"), "{set}");
+        }
+        for set in ["{{ run.id }}", "run.now", "{{ inputs.run | default(\"run.now\") }}"] {
+            assert!(!reads(set, "x"), "{set}");
+        }
+        assert!(reads("x", "It is {{ run.now }}."));
+    }
 }

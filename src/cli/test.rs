@@ -1,47 +1,44 @@
 //! `flow test`.
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::arguments::{NoTests, Shared, TestFormat, TestOptions};
-use super::{Exit, project, validate, world};
+use super::run::{Refusal, told};
+use super::{Exit, project, settings, stdout, validate, world};
 use crate::adapter::environment;
 use crate::adapter::files::DiskFiles;
 use crate::adapter::stdout::Silent;
 use crate::check::check_file;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, visible};
 use crate::golden::{self, Baseline, Broken, Comparison, Live, Report, Suite, report};
 use crate::report::Findings;
 
 /// Runs tests.
 pub(super) fn run(options: &TestOptions, shared: &Shared) -> Exit {
-    match try_run(options, shared) {
-        Ok(exit) => exit,
-        Err((exit, line)) => {
-            tell!("{line}");
-            exit
-        }
-    }
+    told(try_run(options, shared))
 }
 
-fn try_run(options: &TestOptions, shared: &Shared) -> Result<Exit, (Exit, String)> {
+fn try_run(options: &TestOptions, shared: &Shared) -> Result<Exit, Refusal> {
     if options.update && environment::is_set("CI") {
-        return Err((Exit::Usage, "--update is refused where CI is set: goldens are written and looked at by a person".into()));
+        return Err(Refusal::usage("--update is refused where CI is set: goldens are written and looked at by a person"));
     }
     if options.update && options.repeat > 1 && options.baseline.is_none() {
-        return Err((Exit::Usage, "--update writes what one run gave; leave --repeat out".into()));
+        return Err(Refusal::usage("--update writes what one run gave; leave --repeat out"));
     }
     if options.record && environment::is_set("CI") {
-        return Err((Exit::Usage, "--record is refused where CI is set: recordings are made and looked at by a person".into()));
+        return Err(Refusal::usage("--record is refused where CI is set: recordings are made and looked at by a person"));
     }
     let baseline = options.baseline.as_deref().map(|file| (file, Baseline::read(file)));
     if let Some((_, Err(why))) = &baseline
         && !options.update
     {
-        return Err((Exit::Usage, why.clone()));
+        return Err(Refusal::usage(why));
     }
-    let live = if options.record || options.live { Some(live(options, shared).map_err(|line| (Exit::Usage, line))?) } else { None };
+    let (live, private_hosts) = match options.record || options.live {
+        true => live(options, shared).map(|(live, hosts)| (Some(live), hosts))?,
+        false => (None, vec![]),
+    };
     let mut suites = vec![];
     let mut broken = vec![];
     for path in files(options, shared)? {
@@ -57,7 +54,7 @@ fn try_run(options: &TestOptions, shared: &Shared) -> Result<Exit, (Exit, String
         filter: options.filter.as_deref(),
         update: options.update && options.baseline.is_none(),
         exit_of: |status| Exit::of(status, false).number(),
-        ports: world::ports(Arc::new(Silent), Path::new("."), vec![]),
+        ports: world::ports(Arc::new(Silent), Path::new("."), private_hosts),
         live,
         repeat: options.repeat as usize,
         mutate: options.mutate,
@@ -72,34 +69,46 @@ fn try_run(options: &TestOptions, shared: &Shared) -> Result<Exit, (Exit, String
         Some((file, compared)) => compared.markdown(file),
         None => drawn(&found, options, shared),
     };
-    // A reader that has seen enough ends the printing, not the tests.
-    let _ = std::io::stdout().write_all(text.as_bytes());
+    let printed = stdout::print(&text);
     if let Some(file) = &options.junit {
-        std::fs::write(file, report::junit(&found)).map_err(|e| (Exit::Usage, format!("cannot write {}: {e}", file.display())))?;
+        std::fs::write(file, report::junit(&found)).map_err(|e| Refusal::usage(format!("cannot write {}: {e}", file.display())))?;
     }
-    if !shared.quiet {
+    let is_empty = found.outcomes.is_empty() && found.broken.is_empty();
+    if !shared.quiet && !is_empty {
         tell!("{}", report::summary(&found));
     }
     let is_good = match (baseline, compared) {
         (Some((file, before)), _) if options.update => {
             if file.exists() && before.is_err() {
-                return Err((Exit::Usage, before.err().unwrap_or_default()));
+                return Err(Refusal::usage(before.err().unwrap_or_default()));
             }
             let written = Baseline::of(&found, before.ok(), &is_gone).write(file);
-            written.map_err(|e| (Exit::Usage, format!("cannot write {}: {e}", file.display())))?;
+            written.map_err(|e| Refusal::usage(format!("cannot write {}: {e}", file.display())))?;
             found.broken.is_empty()
         }
         (_, Some((_, compared))) => compared.worse() == 0 && found.orphans.is_empty(),
         _ => found.is_good() && report::survived(&found) == 0,
     };
+    if printed != Exit::Ok {
+        return Ok(printed);
+    }
     if !is_good {
         return Ok(Exit::Findings);
     }
     if found.outcomes.is_empty() && options.no_tests == NoTests::Fail {
-        let why = options.filter.as_ref().map_or("no test found".to_string(), |text| format!("no test matches \"{text}\""));
-        return Err((Exit::NothingRan, why));
+        return Err(Refusal(Exit::NothingRan, vec![no_test(options)]));
     }
     Ok(Exit::Ok)
+}
+
+/// Why there is nothing to run.
+fn no_test(options: &TestOptions) -> String {
+    if let Some(text) = &options.filter {
+        return format!("no test matches \"{}\"", visible(text));
+    }
+    let named: Vec<String> = options.paths.iter().map(|path| visible(&path.display().to_string()).into_owned()).collect();
+    let place = if named.is_empty() { "this project".to_string() } else { named.join(", ") };
+    format!("no test found in {place}: a file of tests ends in .test.yaml, and a pipeline may have tests of its own")
 }
 
 /// Whether a case of a baseline exists no more: it was not run although all of its file was.
@@ -110,16 +119,18 @@ fn is_gone(name: &str, suites: &[Suite], found: &Report, options: &TestOptions) 
     all_was_run && !found.broken.iter().any(|broken| is_in(&broken.file)) && found.outcomes.iter().all(|outcome| outcome.name != name)
 }
 
-/// What it takes to ask models.
-fn live(options: &TestOptions, shared: &Shared) -> Result<Live, String> {
-    let env = environment::variables(shared.env_file.as_deref())?;
-    let default_model = world::default_model(&env)?;
-    Ok(Live { env, default_model, keeps: options.record })
+/// What it takes to ask models, and the hosts in private networks that may be asked: those that the user has named.
+fn live(options: &TestOptions, shared: &Shared) -> Result<(Live, Vec<String>), Refusal> {
+    let env = environment::variables(shared.env_file.as_deref()).map_err(Refusal::usage)?;
+    let default_model = world::default_model(&env).map_err(Refusal::usage)?;
+    let settled = settings::read(&project::project(&Path::new(".").join("x"), shared), shared)?;
+    let hosts = settled.hosts_with(&env);
+    Ok((Live { env, default_model, policy: settled.policy, keeps: options.record }, hosts))
 }
 
 /// The files with tests: of the paths that are named, else of the project.
-fn files(options: &TestOptions, shared: &Shared) -> Result<Vec<PathBuf>, (Exit, String)> {
-    let nothing = |line| (Exit::NothingRan, line);
+fn files(options: &TestOptions, shared: &Shared) -> Result<Vec<PathBuf>, Refusal> {
+    let nothing = |line| Refusal(Exit::NothingRan, vec![line]);
     if !options.paths.is_empty() {
         return golden::discover(&options.paths).map_err(nothing);
     }

@@ -51,7 +51,7 @@ pub(super) fn run(options: &ValidateOptions, shared: &Shared) -> Exit {
     }
     let findings = Findings { hidden: &several.hidden, ..Findings::new(&several.sources, &shown) };
     let counts = findings.counts();
-    super::stdout::print(&match format {
+    let printed = super::stdout::print(&match format {
         Format::Human => report::human(&findings, colour(shared)),
         Format::Json => report::json(&findings),
         Format::Jsonl => report::jsonl(&findings),
@@ -62,7 +62,10 @@ pub(super) fn run(options: &ValidateOptions, shared: &Shared) -> Exit {
     if !shared.quiet {
         tell!("{}", report::summary(&findings));
     }
-    if counts.errors > 0 || (options.deny_warnings && counts.warnings > 0) { Exit::Findings } else { Exit::Ok }
+    match counts.errors > 0 || (options.deny_warnings && counts.warnings > 0) {
+        true if printed == Exit::Ok => Exit::Findings,
+        _ => printed,
+    }
 }
 
 /// Whose settings a path holds, if it is a file of settings.

@@ -62,8 +62,5 @@ pub(super) fn default_model(env: &BTreeMap<String, Secret>) -> Result<Option<Mod
 /// Limits of flags.
 pub(super) fn limits(deadline: Option<&str>, max_cost_usd: Option<f64>) -> Result<Limits, String> {
     let deadline = deadline.map(crate::model::parse_duration).transpose().map_err(|what| format!("--deadline {what}"))?;
-    if max_cost_usd.is_some_and(|usd| usd.is_nan() || usd <= 0.0) {
-        return Err("--max-cost-usd must be above 0".into());
-    }
     Ok(Limits { deadline, max_cost_usd, ..Limits::default() })
 }

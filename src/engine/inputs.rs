@@ -29,7 +29,7 @@ pub fn check_inputs(pipeline: &Pipeline, given: Map<String, Value>) -> Result<Ma
             let hint = crate::diagnostic::did_you_mean(name, fields.iter().map(|f| f.name.as_str()));
             let known: Vec<&str> = fields.iter().map(|f| f.name.as_str()).collect();
             let known = if known.is_empty() { "it has no inputs".to_string() } else { format!("it has: {}", known.join(", ")) };
-            problems.push(format!("\"{name}\" is no input of this pipeline{hint}; {known}"));
+            problems.push(format!("\"{name}\" is no input of this pipeline; {known}{hint}"));
         }
     }
     let mut checked = Map::new();

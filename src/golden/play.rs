@@ -166,7 +166,7 @@ fn find_person(
 
 fn options(suite: &Suite, case: &TestCase, taping: &Taping) -> Options {
     Options {
-        user_policy: None,
+        user_policy: taping.policy(),
         secrets: taping.secrets(suite),
         env: taping.env(),
         default_model: taping.default_model(),

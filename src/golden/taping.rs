@@ -11,7 +11,7 @@ use super::run::Complaint;
 use super::suite::{Suite, Trial};
 use crate::adapter::cassette::{Cassette, Head, Mode, head, is_free};
 use crate::engine::Unscripted;
-use crate::model::{Model, Provider};
+use crate::model::{Model, Policy, Provider};
 use crate::port::{Secret, Tape};
 
 /// Models that are really asked, and what that takes.
@@ -21,6 +21,8 @@ pub struct Live {
     pub env: BTreeMap<String, Secret>,
     /// What `FLOW_MODEL…` put in the place of the model called `default`.
     pub default_model: Option<Model>,
+    /// What the user allows at most.
+    pub policy: Option<Policy>,
     /// Whether what they answer is kept. Else recordings that are there are not looked at.
     pub keeps: bool,
 }
@@ -95,6 +97,11 @@ impl<'a> Taping<'a> {
             None if self.is_replay() => suite.pipeline().secrets.keys().map(|name| (name.clone(), Secret::new("***"))).collect(),
             None => BTreeMap::new(),
         }
+    }
+
+    /// What the user allows where models are really asked.
+    pub(super) fn policy(&self) -> Option<Policy> {
+        self.live.and_then(|live| live.policy.clone())
     }
 
     pub(super) fn env(&self) -> BTreeMap<String, Secret> {

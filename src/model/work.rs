@@ -8,7 +8,7 @@ use super::{Field, Filling, Limits, PipelineId, Replies, Retry, Shape, Text};
 use crate::source::{Span, Spanned};
 
 /// An agent: a model with instructions.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Agent {
     /// Where its name stands.
     pub span: Span,

@@ -375,3 +375,6 @@ fn written(list: &Filling) -> String {
         _ => "the list".into(),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -31,6 +31,14 @@ pub enum StoreError {
         /// The store's file.
         file: String,
     },
+    /// Another process runs this run.
+    #[error("run {run} is being run by process {process}")]
+    Held {
+        /// The run.
+        run: String,
+        /// The process's number, or `?`.
+        process: String,
+    },
 }
 
 /// A run as a list shows it.

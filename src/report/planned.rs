@@ -13,6 +13,7 @@ pub struct Planned {
     /// The pipeline.
     pub pipeline: String,
     /// What it would be given; no value: not known yet.
+    #[serde(serialize_with = "as_object")]
     pub inputs: Vec<(String, Option<Value>)>,
     /// Its channel.
     pub channel: Option<String>,
@@ -100,6 +101,11 @@ pub struct Ask {
     pub instructions: Option<String>,
     /// The prompt; of a judge none, since it is made of what is judged.
     pub prompt: Option<String>,
+}
+
+/// Pairs as an object, in their order.
+fn as_object<S: serde::Serializer>(pairs: &[(String, Option<Value>)], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(pairs.iter().map(|(name, value)| (name, value)))
 }
 
 /// The plan for people.

@@ -7,8 +7,8 @@ use crate::journal::Record;
 pub fn record(record: &Record) -> String {
     let mut out = String::new();
     let status = record.status.map_or("not over", |s| s.word());
-    let took = record.ended.map(|end| (end - record.started).num_milliseconds()).unwrap_or(0);
-    out.push_str(&format!("{}  {}  {status}  {took} ms\n", record.run, visible(&record.pipeline)));
+    let took = record.ended.map(|end| format!("  {} ms", (end - record.started).num_milliseconds())).unwrap_or_default();
+    out.push_str(&format!("{}  {}  {status}{took}\n", record.run, visible(&record.pipeline)));
     if let Some(channel) = &record.channel {
         out.push_str(&format!("channel: {channel}\n"));
     }

@@ -65,6 +65,8 @@ mod times;
 mod verdicts;
 mod ways_out;
 
+pub use roles::reads;
+
 use crate::diagnostic::Diagnostic;
 use crate::model::{Channel, StyleGuide, TestFile};
 use crate::plan::{PipelinePlan, Plan};

@@ -62,7 +62,8 @@ fn step_of<'p>(path: &str, pipeline: &'p PipelinePlan, plan: &'p Plan) -> Option
     }
 }
 
-fn texts(reply: &Reply) -> Vec<&Text> {
+/// The texts of a reply.
+pub(super) fn texts(reply: &Reply) -> Vec<&Text> {
     let mut found: Vec<&Text> = reply.when.iter().collect();
     match &reply.body {
         ReplyBody::Text(text) => found.push(text),

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::model::{
-    Agent, Check, Filling, Judging, Model, Outputs, PersonSource, Pipeline, Scorecard, Step, StepKind, Text, Tool, ToolKind,
+    Agent, Check, Filling, Judging, Model, Outputs, PersonSource, Pipeline, Provider, Read, Scorecard, Step, StepKind, Text, Tool, ToolKind,
 };
 use crate::source::Span;
 
@@ -46,6 +46,17 @@ pub(super) fn texts<'p>(pipeline: &'p Pipeline, visit: &mut dyn FnMut(Role, &'p 
             visit(role, text);
         }
     });
+}
+
+/// Calls `visit` for every name that is read by a text of a pipeline, or of the replies of its scripted models.
+pub fn reads<'p>(pipeline: &'p Pipeline, visit: &mut dyn FnMut(&'p Read)) {
+    texts(pipeline, &mut |_, text| text.reads.iter().for_each(&mut *visit));
+    for model in pipeline.models.values() {
+        let Provider::Scripted(replies) = &model.provider else { continue };
+        for text in replies.by_step.values().flat_map(super::verdicts::all).flat_map(super::replies::texts) {
+            text.reads.iter().for_each(&mut *visit);
+        }
+    }
 }
 
 /// Calls `visit` for every text of a step and of those inside it.

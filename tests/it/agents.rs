@@ -2,10 +2,10 @@
 
 #![expect(clippy::unwrap_used, reason = "part of each test")]
 
-use std::process::Command;
-
 use serde_json::{Value, json};
 use tempfile::TempDir;
+
+use crate::program::{Ran, flow};
 
 const PIPELINE: &str = "flow: 1
 name: desk
@@ -60,18 +60,10 @@ fn folder() -> TempDir {
     folder
 }
 
-fn flow(folder: &TempDir, arguments: &[&str]) -> (i32, String, String) {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_flow"));
-    command.current_dir(folder.path()).env_remove("FLOW_MODEL").env_remove("FLOW_MODEL_BASE_URL").args(arguments);
-    let output = command.output().unwrap();
-    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-    (output.status.code().unwrap_or(-1), text(output.stdout), text(output.stderr))
-}
-
 #[test]
 fn an_agent_uses_its_tools_inside_its_policy_and_every_decision_is_in_the_record() {
     let folder = folder();
-    let (exit, out, err) = flow(&folder, &["run", "p.yaml"]);
+    let Ran { exit, out, err } = flow(folder.path(), &["run", "p.yaml"]);
     assert_eq!(exit, 0, "{err}");
     let outputs: Value = serde_json::from_str(&out).unwrap();
     assert_eq!(outputs["answer"], "Ana logged 12 hours.");
@@ -86,7 +78,7 @@ fn an_agent_uses_its_tools_inside_its_policy_and_every_decision_is_in_the_record
         assert!(calls[place]["error"].as_str().unwrap().starts_with(told), "{}", calls[place]);
     }
     assert_eq!(calls[4]["result"], json!({ "total": 12 }));
-    let (_, out, _) = flow(&folder, &["runs", "export"]);
+    let Ran { out, .. } = flow(folder.path(), &["runs", "export"]);
     let record: Value = serde_json::from_str(&out).unwrap();
     let decided = |d: &Value| (d["target"].as_str().unwrap().to_owned(), d["allowed"].as_bool().unwrap());
     let decisions: Vec<(String, bool)> = record["decisions"].as_array().unwrap().iter().map(decided).collect();
@@ -102,9 +94,9 @@ fn a_result_is_used_again_while_it_is_kept() {
     let folder = folder();
     let pipeline = "flow: 1\nname: keeps\ndescription: Keeps what it read.\ndata: { entries: { file: entries.csv } }\nsteps:\n  - { id: rows, sql: select count(*) as n from entries, one: true, cache: 1h }\noutputs: { n: \"{{ steps.rows.output.n }}\" }\n";
     std::fs::write(folder.path().join("p.yaml"), pipeline).unwrap();
-    assert_eq!(flow(&folder, &["run", "p.yaml"]).1, "3\n");
+    assert_eq!(flow(folder.path(), &["run", "p.yaml"]).out, "3\n");
     std::fs::write(folder.path().join("entries.csv"), "person,hours\nana,5\n").unwrap();
-    assert_eq!(flow(&folder, &["run", "p.yaml"]).1, "3\n");
+    assert_eq!(flow(folder.path(), &["run", "p.yaml"]).out, "3\n");
     std::fs::remove_file(folder.path().join(".flow/cache.db")).unwrap();
-    assert_eq!(flow(&folder, &["run", "p.yaml"]).1, "1\n");
+    assert_eq!(flow(folder.path(), &["run", "p.yaml"]).out, "1\n");
 }

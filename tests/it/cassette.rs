@@ -12,6 +12,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use crate::program::{Ran, command, ran};
+
 const PIPELINE: &str = "flow: 1
 name: greet
 description: Greets a person and says what the desk knows.
@@ -105,12 +107,6 @@ fn answer(stream: TcpStream, asked: &AtomicUsize) {
 
 struct Place(TempDir);
 
-struct Said {
-    exit: i32,
-    out: String,
-    err: String,
-}
-
 impl Place {
     fn new(url: &str) -> Place {
         let place = Place(tempfile::tempdir().unwrap());
@@ -128,18 +124,15 @@ impl Place {
         std::fs::write(self.at(name), text).unwrap();
     }
 
-    fn flow(&self, arguments: &[&str], with_keys: bool) -> Said {
-        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_flow"));
-        command.current_dir(self.0.path()).args(arguments);
-        for name in ["CI", "FLOW_MODEL", "FLOW_MODEL_BASE_URL", "MODEL_KEY", "DESK_KEY"] {
+    fn flow(&self, arguments: &[&str], with_keys: bool) -> Ran {
+        let mut command = command(self.0.path(), arguments);
+        for name in ["MODEL_KEY", "DESK_KEY"] {
             command.env_remove(name);
         }
         if with_keys {
             command.env("MODEL_KEY", "canary-model-key").env("DESK_KEY", "canary-desk-key");
         }
-        let output = command.output().unwrap();
-        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-        Said { exit: output.status.code().unwrap_or(-1), out: text(output.stdout), err: text(output.stderr) }
+        ran(&mut command)
     }
 }
 
@@ -319,13 +312,7 @@ fn a_case_runs_from_the_recording_that_was_made_of_it() {
     let orphan = place.flow(&["test"], false);
     assert_eq!(orphan.exit, 1);
     assert!(orphan.out.contains("cassettes/p.test/hours/run"), "{}", orphan.out);
-    let refused = std::process::Command::new(env!("CARGO_BIN_EXE_flow"))
-        .current_dir(place.0.path())
-        .env("CI", "1")
-        .args(["test", "--record"])
-        .output()
-        .unwrap();
-    assert_eq!(refused.status.code(), Some(2));
+    assert_eq!(ran(command(place.0.path(), &["test", "--record"]).env("CI", "1")).exit, 2);
 }
 
 #[test]
@@ -399,9 +386,8 @@ fn a_replay_that_was_interrupted_goes_on_without_asking_anybody_and_a_recording_
     let recorded = server.count();
     let interrupted = |option: &str, folder: &str| {
         let _ = std::fs::remove_file(place.at("events.jsonl"));
-        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_flow"));
-        command.current_dir(place.0.path()).args(["run", "p.yaml", "--input", "who=p1", "--events", "events.jsonl", option, folder]);
-        command.env("MODEL_KEY", "k").env("DESK_KEY", "k").env_remove("FLOW_MODEL").env_remove("FLOW_MODEL_BASE_URL");
+        let mut command = command(place.0.path(), &["run", "p.yaml", "--input", "who=p1", "--events", "events.jsonl", option, folder]);
+        command.env("MODEL_KEY", "k").env("DESK_KEY", "k");
         let mut child = command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null()).spawn().unwrap();
         let run = (0..600).find_map(|_| {
             std::thread::sleep(std::time::Duration::from_millis(50));
@@ -421,4 +407,24 @@ fn a_replay_that_was_interrupted_goes_on_without_asking_anybody_and_a_recording_
     let run = interrupted("--record", "again");
     let refused = place.flow(&["runs", "resume", &run], true);
     assert_eq!((refused.exit, refused.err.contains("was being recorded")), (6, true), "{}", refused.err);
+}
+
+#[test]
+fn a_recording_needs_no_model_of_the_settings_to_be_replayed() {
+    let server = Server::start();
+    let place = Place::new(&server.url);
+    let without =
+        PIPELINE.lines().filter(|line| !line.starts_with("models:") && !line.starts_with("secrets:") && !line.contains("headers:"));
+    place.write("p.yaml", &without.map(|line| format!("{}\n", line.replace("URL", &server.url))).collect::<String>());
+    let of_settings =
+        |model: &str, url: &str| format!("[models.default]\nprovider = \"openai\"\nmodel = \"{model}\"\nbase_url = \"{url}/v1\"\n");
+    place.write("flow.toml", &of_settings("tiny", &server.url));
+    let live = place.flow(&["run", "p.yaml", "--input", "who=p1", "--record", "tape"], false);
+    assert_eq!((live.exit, live.out.contains("Ana Canary")), (0, true), "{}", live.err);
+    server.stop();
+    for settings in ["", &of_settings("another", "http://127.0.0.1:9")] {
+        place.write("flow.toml", settings);
+        let replayed = place.flow(&["run", "p.yaml", "--input", "who=p1", "--replay", "tape"], false);
+        assert_eq!((replayed.exit, &replayed.out), (0, &live.out), "{}", replayed.err);
+    }
 }

@@ -3,9 +3,10 @@
 #![expect(clippy::unwrap_used, reason = "part of each test")]
 
 use std::path::Path;
-use std::process::Command;
 
 use serde_json::Value;
+
+use crate::program::{Ran, command, ran};
 
 const PIPELINE: &str = "flow: 1
 name: asks
@@ -25,15 +26,11 @@ outputs: { text: \"{{ steps.compose.output }}\" }
 ";
 
 fn doctor(folder: &Path, arguments: &[&str], variables: &[(&str, &str)]) -> (i32, String, String) {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_flow"));
-    command.current_dir(folder).arg("doctor").args(arguments).env("FLOW_CONFIG", folder.join("user.toml"));
-    let unset = ["FLOW_MODEL", "FLOW_MODEL_BASE_URL", "FLOW_API_KEY", "CRM_TOKEN"];
-    for name in unset {
-        command.env_remove(name);
-    }
-    let output = command.envs(variables.iter().copied()).output().unwrap();
-    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-    (output.status.code().unwrap_or(-1), text(output.stdout), text(output.stderr))
+    let mut command = command(folder, &[&["doctor"], arguments].concat());
+    let own = folder.join("user.toml");
+    command.env("FLOW_CONFIG", if own.exists() { own.as_os_str() } else { "".as_ref() }).env_remove("CRM_TOKEN");
+    let Ran { exit, out, err } = ran(command.envs(variables.iter().copied()));
+    (exit, out, err)
 }
 
 #[test]

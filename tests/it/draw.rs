@@ -1,31 +1,16 @@
 //! `flow graph`, `flow plan` and `flow explain FILE`, through the program: goldens stand in `tests/draw/goldens`. With
 //! `FLOW_UPDATE_DRAWN` set the goldens are written instead of compared.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use quick_xml::Reader;
 use quick_xml::events::Event;
 
+use crate::program::{Ran, flow as flow_in};
 use crate::reference_systems::project;
 
 fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
-}
-
-struct Ran {
-    exit: i32,
-    out: String,
-    err: String,
-}
-
-fn flow_in(folder: &Path, arguments: &[&str]) -> Ran {
-    let mut command = assert_cmd::Command::new(env!("CARGO_BIN_EXE_flow"));
-    for name in ["FLOW_MODEL", "FLOW_MODEL_BASE_URL", "FLOW_MODEL_PROVIDER", "FLOW_API_KEY"] {
-        command.env_remove(name);
-    }
-    let output = command.current_dir(folder).args(arguments).output().unwrap();
-    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-    Ran { exit: output.status.code().unwrap(), out: text(output.stdout), err: text(output.stderr) }
 }
 
 fn flow(arguments: &[&str]) -> Ran {
@@ -193,7 +178,7 @@ fn what_really_ran_is_drawn_with_its_statuses_and_from_the_record_alone_where_th
     assert_eq!(alone.exit, 0);
     assert!(alone.err.contains("has changed since"), "{}", alone.err);
     assert!(alone.out.contains("facts/hours/total") && alone.out.contains("-->"), "{}", alone.out);
-    assert_eq!(flow_in(folder, &["graph", "--run", "r_none"]).exit, 4);
+    assert_eq!(flow_in(folder, &["graph", "--run", "r_none"]).exit, 2);
 }
 
 #[test]
@@ -265,4 +250,27 @@ outputs: { text: \"{{ steps.check.output }}\" }
     assert_eq!((&element["status"], &element["note"]), (&"mixed".into(), &"3 elements: 1 failed, 2 succeeded".into()));
     let refined: Vec<bool> = (0..3).map(|place| nodes[place]["state"]["is_refined"] == true).collect();
     assert_eq!(refined, [false, true, true], "{nodes}");
+}
+
+#[test]
+fn a_chain_of_calls_that_doubles_at_each_link_is_planned_and_explained() {
+    // The last link is run 2 to the power of 40 times: whoever writes out each of them never ends.
+    const LINKS: usize = 40;
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
+    let head = |n: usize| format!("flow: 1\nname: link{n}\ndescription: A link.\ninputs: {{ list: {{ type: list, items: text }} }}\n");
+    for n in 0..LINKS {
+        let call = |id: &str| format!("  - {{ id: {id}, call: p{}.yaml, with: {{ list: \"{{{{ inputs.list }}}}\" }} }}\n", n + 1);
+        write(
+            &format!("p{n}.yaml"),
+            &format!("{}steps:\n{}{}outputs: {{ a: \"{{{{ [steps.a.output, steps.b.output] }}}}\" }}\n", head(n), call("a"), call("b")),
+        );
+    }
+    let last = "models: { default: { provider: ollama, model: m } }\nagents: { writer: { instructions: You write. } }\nsteps:\n  - { id: each, for_each: inputs.list, agent: writer, prompt: \"{{ item }}\" }\noutputs: { a: \"{{ steps.each.output }}\" }\n";
+    write(&format!("p{LINKS}.yaml"), &(head(LINKS) + last));
+    let plan = flow_in(folder.path(), &["plan", "p0.yaml", "--json"]);
+    let found: serde_json::Value = serde_json::from_str(&plan.out).unwrap_or_else(|_| panic!("{}", plan.err));
+    assert_eq!(found["open_calls"], serde_json::json!([[3u64 << LINKS, ["element of inputs.list"]]]));
+    let told = flow_in(folder.path(), &["explain", "p0.yaml"]);
+    assert_eq!((told.exit, told.out.contains("for each element of inputs.list")), (0, true), "{}{}", told.out, told.err);
 }

@@ -2,9 +2,9 @@
 
 #![expect(clippy::unwrap_used, reason = "part of each test")]
 
-use std::process::Command;
-
 use serde_json::Value;
+
+use crate::program::{Ran, command, ran};
 
 const PIPELINE: &str = "flow: 1
 name: greets
@@ -26,11 +26,9 @@ fn events(arguments: &[&str]) -> Vec<Value> {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("p.yaml"), PIPELINE).unwrap();
     std::fs::write(folder.path().join("greets.replies.yaml"), REPLIES).unwrap();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_flow"));
-    command.current_dir(folder.path()).args(["run", "p.yaml", "--input", "who=Zebulon Quick", "--events", "-"]).args(arguments);
-    let output = command.env("CRM_KEY", "canary-5150-key").env_remove("FLOW_MODEL").env_remove("FLOW_MODEL_BASE_URL").output().unwrap();
-    let text = String::from_utf8(output.stdout).unwrap();
-    assert!(output.status.success(), "{text}");
+    let mut command = command(folder.path(), &["run", "p.yaml", "--input", "who=Zebulon Quick", "--events", "-"]);
+    let Ran { exit, out: text, .. } = ran(command.args(arguments).env("CRM_KEY", "canary-5150-key"));
+    assert_eq!(exit, 0, "{text}");
     for secret in ["Zebulon", "Quick", "kiefer.brand", "canary-5150"] {
         assert!(!text.contains(secret), "{secret}: {text}");
     }

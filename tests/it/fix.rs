@@ -4,11 +4,12 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::process::Command;
 
 use flow::adapter::files::DiskFiles;
 use flow::check::{check_file, mend};
 use flow::port::{Files, Overlay};
+
+use crate::program::{Ran, flow};
 
 const WRONG: &str = "flow: 1
 name: mends   # the name stays
@@ -28,12 +29,6 @@ steps:
 outputs: { text: \"{{ steps.second.output | default('') }}\" }   # one output
 ";
 
-fn flow(folder: &Path, arguments: &[&str]) -> (i32, String, String) {
-    let output = Command::new(env!("CARGO_BIN_EXE_flow")).current_dir(folder).args(arguments).output().unwrap();
-    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-    (output.status.code().unwrap_or(-1), text(output.stdout), text(output.stderr))
-}
-
 #[test]
 fn safe_edits_are_shown_then_written_and_the_rest_of_the_file_stays() {
     use std::os::unix::fs::PermissionsExt;
@@ -41,13 +36,13 @@ fn safe_edits_are_shown_then_written_and_the_rest_of_the_file_stays() {
     let file = folder.path().join("p.yaml");
     std::fs::write(&file, WRONG).unwrap();
     std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o640)).unwrap();
-    let (exit, shown, told) = flow(folder.path(), &["fix", "--diff"]);
+    let Ran { exit, out: shown, err: told } = flow(folder.path(), &["fix", "--diff"]);
     assert_eq!(exit, 1, "{told}");
     assert!(shown.contains("-    if: \"{{ inputs.who == 'Ana' }}\"\n"), "{shown}");
     assert!(shown.contains("+    when: \"inputs.who == 'Ana'\"\n+    set: \"yes\"\n"), "{shown}");
     assert!(shown.starts_with("--- p.yaml\n+++ p.yaml\n@@ "), "{shown}");
     assert_eq!(std::fs::read_to_string(&file).unwrap(), WRONG);
-    let (exit, shown, told) = flow(folder.path(), &["fix"]);
+    let Ran { exit, out: shown, err: told } = flow(folder.path(), &["fix"]);
     assert_eq!((exit, shown.as_str()), (0, ""), "{told}");
     assert!(told.contains("p.yaml: F002 ") && told.contains("edits written in 1 file"), "{told}");
     let mended = std::fs::read_to_string(&file).unwrap();
@@ -60,9 +55,9 @@ fn safe_edits_are_shown_then_written_and_the_rest_of_the_file_stays() {
     };
     assert_eq!(kept(&mended), kept(WRONG));
     assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o640);
-    let (exit, _, told) = flow(folder.path(), &["fix", "--diff"]);
+    let Ran { exit, err: told, .. } = flow(folder.path(), &["fix", "--diff"]);
     assert_eq!((exit, told.starts_with("0 edits")), (0, true), "{told}");
-    assert_eq!(flow(folder.path(), &["fix", "nowhere.yaml"]).0, 4);
+    assert_eq!(flow(folder.path(), &["fix", "nowhere.yaml"]).exit, 4);
 }
 
 #[test]

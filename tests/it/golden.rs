@@ -3,18 +3,15 @@
 #![expect(clippy::unwrap_used, reason = "part of each test")]
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::program::{Ran, command, flow, ran};
+
 /// The tests that ship with the project, in a folder of their own.
 struct Bench(TempDir);
-
-struct Ran {
-    exit: i32,
-    out: String,
-    err: String,
-}
 
 const TEST: &str = "reminder.test.yaml";
 const NOTE: &str = "goldens/reminder.test/missing_hours/note.txt";
@@ -46,10 +43,8 @@ impl Bench {
         self.write(path, &text.replace(from, to));
     }
 
-    fn command(&self, arguments: &[&str]) -> assert_cmd::Command {
-        let mut command = assert_cmd::Command::new(env!("CARGO_BIN_EXE_flow"));
-        command.current_dir(self.0.path()).env_remove("CI").env_remove("CLICOLOR_FORCE").args(["test"]).args(arguments);
-        command
+    fn command(&self, arguments: &[&str]) -> Command {
+        command(self.0.path(), &[&["test"], arguments].concat())
     }
 
     fn run(&self, arguments: &[&str]) -> Ran {
@@ -65,12 +60,6 @@ impl Bench {
         }
         ran
     }
-}
-
-fn ran(command: &mut assert_cmd::Command) -> Ran {
-    let output = command.output().unwrap();
-    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-    Ran { exit: output.status.code().unwrap(), out: text(output.stdout), err: text(output.stderr) }
 }
 
 pub(crate) fn copy(from: &Path, to: &Path) {
@@ -418,10 +407,8 @@ fn a_broken_output_that_no_check_notices_is_told_with_what_would() {
 
 #[test]
 fn the_gate_of_the_timesheet_notices_every_broken_output_on_every_channel() {
-    let mut command = assert_cmd::Command::new(env!("CARGO_BIN_EXE_flow"));
-    command.current_dir(env!("CARGO_MANIFEST_DIR")).env_remove("CI").env_remove("CLICOLOR_FORCE");
-    command.args(["test", "--mutate", "tests/golden/timesheet/questions.test.yaml", "--filter", "hours_this_week/"]);
-    let ran = ran(&mut command);
+    let asked = ["test", "--mutate", "tests/golden/timesheet/questions.test.yaml", "--filter", "hours_this_week/"];
+    let ran = flow(Path::new(env!("CARGO_MANIFEST_DIR")), &asked);
     assert_eq!((ran.exit, ran.err.as_str()), (0, "5 passed, 0 failed\n"), "{}", ran.out);
     assert!(ran.out.contains("  a changed figure: noticed 5, survived 0\n"), "{}", ran.out);
     assert!(

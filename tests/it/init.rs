@@ -4,15 +4,8 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
-fn flow(folder: &Path, arguments: &[&str]) -> (i32, String, String) {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_flow"));
-    command.current_dir(folder).args(arguments).env_remove("FLOW_MODEL").env_remove("FLOW_MODEL_BASE_URL").env("FLOW_CONFIG", "nowhere");
-    let output = command.output().unwrap();
-    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-    (output.status.code().unwrap_or(-1), text(output.stdout), text(output.stderr))
-}
+use crate::program::{Ran, flow};
 
 fn files(folder: &Path, base: &Path, found: &mut BTreeSet<PathBuf>) {
     for entry in std::fs::read_dir(folder).unwrap().flatten() {
@@ -28,19 +21,19 @@ fn files(folder: &Path, base: &Path, found: &mut BTreeSet<PathBuf>) {
 #[test]
 fn the_first_project_runs_tests_and_is_without_findings() {
     let folder = tempfile::tempdir().unwrap();
-    let (exit, out, told) = flow(folder.path(), &["init", "shop"]);
+    let Ran { exit, out, err: told } = flow(folder.path(), &["init", "shop"]);
     assert_eq!((exit, out.as_str()), (0, ""), "{told}");
     assert!(told.contains("cd shop"), "{told}");
     let shop = folder.path().join("shop");
-    let (exit, out, told) = flow(&shop, &["validate", "--deny-warnings"]);
+    let Ran { exit, out, err: told } = flow(&shop, &["validate", "--deny-warnings"]);
     assert_eq!(exit, 0, "{out}{told}");
-    let (exit, out, told) = flow(&shop, &["test"]);
+    let Ran { exit, out, err: told } = flow(&shop, &["test"]);
     assert_eq!((exit, told.contains("5 passed, 0 failed")), (0, true), "{out}{told}");
     let asked = ["run", "pipelines/shop/pipeline.yaml", "--input", "message=When do you open on Saturday?"];
-    let (exit, out, told) = flow(&shop, &asked);
+    let Ran { exit, out, err: told } = flow(&shop, &asked);
     assert_eq!((exit, out.contains("from 10:00 to 16:00")), (0, true), "{out}{told}");
     std::fs::write(shop.join("pipelines/shop/data/hours.csv"), "day,opens,closes\nSaturday,8:30,12:15\n").unwrap();
-    assert!(flow(&shop, &asked).1.contains("from 8:30 to 12:15"));
+    assert!(flow(&shop, &asked).out.contains("from 8:30 to 12:15"));
 }
 
 #[test]
@@ -48,7 +41,7 @@ fn nothing_is_overwritten_and_nothing_is_half_written() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::create_dir_all(folder.path().join("channels")).unwrap();
     std::fs::write(folder.path().join("channels/sms.yaml"), "mine").unwrap();
-    let (exit, _, told) = flow(folder.path(), &["init"]);
+    let Ran { exit, err: told, .. } = flow(folder.path(), &["init"]);
     assert_eq!((exit, told.contains("channels/sms.yaml")), (2, true), "{told}");
     let mut there = BTreeSet::new();
     files(folder.path(), folder.path(), &mut there);

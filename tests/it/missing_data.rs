@@ -6,20 +6,8 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
+use crate::program::{Ran, flow};
 use crate::reference_systems::project;
-
-struct Ran {
-    exit: i32,
-    out: String,
-    err: String,
-}
-
-fn flow(folder: &Path, arguments: &[&str]) -> Ran {
-    let mut command = assert_cmd::Command::new(env!("CARGO_BIN_EXE_flow"));
-    let output = command.current_dir(folder).args(arguments).output().unwrap();
-    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-    Ran { exit: output.status.code().unwrap(), out: text(output.stdout), err: text(output.stderr) }
-}
 
 const PIPELINE: &str = "pipelines/timesheet/pipeline.yaml";
 const SORRY: &str = "I can't reach your timesheet right now. Please try again in a few minutes.";

@@ -6,12 +6,14 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
+use crate::program;
+
 /// Writes a pipeline that reads a name and gives it out, and runs a command on it: exit code and standard output.
 fn flow(folder: &Path, command: &str, head: &str, set: &str) -> (i32, String) {
     let yaml = format!("flow: 1\nname: a\n{head}steps:\n  - {{ id: s, set: {set} }}\noutputs: {{ s: \"{{{{ steps.s.output }}}}\" }}\n");
     std::fs::write(folder.join("a.yaml"), yaml).unwrap();
-    let output = assert_cmd::Command::new(env!("CARGO_BIN_EXE_flow")).current_dir(folder).args([command, "a.yaml"]).output().unwrap();
-    (output.status.code().unwrap(), String::from_utf8(output.stdout).unwrap())
+    let ran = program::flow(folder, &[command, "a.yaml"]);
+    (ran.exit, ran.out)
 }
 
 fn project() -> tempfile::TempDir {

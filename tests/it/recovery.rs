@@ -8,13 +8,9 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 
-struct Place(TempDir);
+use crate::program::{Ran, command, ran};
 
-struct Said {
-    exit: i32,
-    out: String,
-    err: String,
-}
+struct Place(TempDir);
 
 impl Place {
     fn with(pipeline: &str) -> Place {
@@ -29,15 +25,11 @@ impl Place {
     }
 
     fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_flow"));
-        command.current_dir(self.0.path()).env_remove("FLOW_MODEL").env_remove("FLOW_MODEL_BASE_URL").args(arguments);
-        command
+        command(self.0.path(), arguments)
     }
 
-    fn say(&self, arguments: &[&str]) -> Said {
-        let output = self.command(arguments).output().unwrap();
-        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-        Said { exit: output.status.code().unwrap_or(-1), out: text(output.stdout), err: text(output.stderr) }
+    fn say(&self, arguments: &[&str]) -> Ran {
+        ran(&mut self.command(arguments))
     }
 
     /// Starts the pipeline and waits until `step` has started, as its events tell; then it is killed.
@@ -84,6 +76,7 @@ fn a_killed_run_is_in_the_list_and_goes_on_where_it_was() {
     let place = Place::with(WAITS);
     let run = place.killed_in("nap");
     assert!(place.say(&["runs", "list"]).out.contains("not over"));
+    assert_eq!(place.say(&["runs", "show"]).out.lines().next(), Some(&*format!("{run}  waits  not over")));
     let resumed = place.say(&["runs", "resume", &run]);
     assert_eq!((resumed.exit, resumed.out.as_str()), (0, "one two\n"), "{}", resumed.err);
     let shown = place.say(&["runs", "export", &run]).out;
@@ -186,7 +179,7 @@ fn a_run_that_another_process_runs_is_not_removed() {
     // Longer than events may wait for their commit.
     std::thread::sleep(Duration::from_millis(500));
     let removed = place.say(&["runs", "rm", &run]);
-    assert_eq!((removed.exit, removed.err.contains("is being run by process")), (6, true), "{}", removed.err);
+    assert_eq!((removed.exit, removed.err.contains("is being run by process")), (2, true), "{}", removed.err);
     child.kill().unwrap();
     child.wait().unwrap();
     assert_eq!(place.say(&["runs", "rm", &run]).exit, 0);

@@ -9,6 +9,7 @@ use flow::port::Store;
 use serde_json::{Value, json};
 
 use crate::golden::copy;
+use crate::program::flow;
 
 /// One row of a table of the page.
 struct Row {
@@ -93,13 +94,8 @@ pub(crate) fn project() -> tempfile::TempDir {
 
 /// Exit code and standard output.
 fn program(folder: &Path, arguments: &[&str]) -> (i32, String) {
-    let mut command = assert_cmd::Command::new(env!("CARGO_BIN_EXE_flow"));
-    command.current_dir(folder).args(arguments);
-    for name in ["FLOW_MODEL", "FLOW_MODEL_BASE_URL", "FLOW_MODEL_PROVIDER", "FLOW_API_KEY"] {
-        command.env_remove(name);
-    }
-    let output = command.output().expect("flow starts");
-    (output.status.code().unwrap_or(-1), String::from_utf8_lossy(&output.stdout).into_owned())
+    let ran = flow(folder, arguments);
+    (ran.exit, ran.out)
 }
 
 impl Ran {

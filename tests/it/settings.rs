@@ -3,9 +3,9 @@
 #![expect(clippy::unwrap_used, reason = "part of each test")]
 
 use std::path::Path;
-use std::process::Command;
-
 use tempfile::TempDir;
+
+use crate::program::{Ran, command, ran};
 
 const ASKS: &str = "flow: 1
 name: asks
@@ -18,10 +18,10 @@ outputs: { text: \"{{ steps.compose.output }}\" }
 ";
 const OF_PROJECT: &str = "[models.default]\nprovider = \"scripted\"\nreplies = \"project.replies.yaml\"\n";
 
-struct Said {
-    exit: i32,
-    out: String,
-    err: String,
+/// With `user.toml` as the settings of a person, if it is there.
+fn flow(folder: &Path, arguments: &[&str]) -> Ran {
+    let own = folder.join("user.toml");
+    ran(command(folder, arguments).env("FLOW_CONFIG", if own.exists() { own.as_os_str() } else { "".as_ref() }))
 }
 
 fn project(files: &[(&str, &str)]) -> TempDir {
@@ -32,14 +32,6 @@ fn project(files: &[(&str, &str)]) -> TempDir {
         std::fs::write(path, text).unwrap();
     }
     folder
-}
-
-fn flow(folder: &Path, arguments: &[&str]) -> Said {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_flow"));
-    command.current_dir(folder).args(arguments).env("FLOW_CONFIG", folder.join("user.toml"));
-    let output = command.env_remove("FLOW_MODEL").env_remove("FLOW_MODEL_BASE_URL").output().unwrap();
-    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-    Said { exit: output.status.code().unwrap_or(-1), out: text(output.stdout), err: text(output.stderr) }
 }
 
 #[test]
@@ -98,6 +90,14 @@ fn the_project_says_which_warnings_are_errors_and_where_nothing_is_told() {
     assert!(flow(folder.path(), &["validate", "--no-ignore"]).err.contains("1 error and 1 warning in 3 files"));
     let wrong = counted("[lint]\ndeny = [\"F101\", \"F999\"]\n[lint.paths.\"a[\"]\nignore = [\"F101\"]\n");
     assert_eq!(wrong, (1, "3 errors and 2 warnings in 3 files".to_string()));
+    for same in ["./pipelines/old/**", "pipelines/old", "./pipelines/old/", "pipelines/old/a.yaml", "pipelines/o*"] {
+        assert_eq!(counted(&old.replace("pipelines/old/**", same)), (1, "1 error in 3 files".to_string()), "{same}");
+    }
+    assert_eq!(
+        counted(&old.replace("pipelines/old/**", "pipelines/ol")),
+        (1, "2 errors in 3 files".to_string()),
+        "a part of a name is none"
+    );
 }
 
 #[test]
@@ -144,4 +144,74 @@ fn a_bound_on_money_needs_the_prices_of_called_pipelines_too() {
     let folder = project(&[("root.yaml", root), ("sub.yaml", &ASKS.replace("agents:", &format!("{own}agents:"))), ("flow.toml", "")]);
     let said = flow(folder.path(), &["run", "root.yaml", "--max-cost-usd", "1"]);
     assert_eq!((said.exit, said.err.contains("model default has no price")), (2, true), "{}", said.err);
+}
+
+#[test]
+fn a_plan_gives_the_model_of_the_settings_to_each_file_that_has_none() {
+    let root = ASKS.replace("name: asks", "name: root").replace("steps:\n", "steps:\n  - { id: go, call: sub.yaml }\n");
+    let own = ASKS.replace(
+        "agents:",
+        "models: { default: { provider: ollama, model: own, price: { input: 1000, output: 1000 }, max_output_tokens: 1 } }\nagents:",
+    );
+    let of_settings = "[models.default]\nprovider = \"openai\"\nmodel = \"m\"\nmax_output_tokens = 1000\n[models.default.price]\ninput = 1.0\noutput = 2.0\n";
+    let folder = project(&[("root.yaml", &root), ("sub.yaml", ASKS), ("flow.toml", "")]);
+    let cost = || {
+        let said = flow(folder.path(), &["plan", "root.yaml", "--json"]);
+        let plan: serde_json::Value = serde_json::from_str(&said.out).unwrap_or_else(|_| panic!("{}", said.err));
+        plan["cost"].clone()
+    };
+    let unpriced = cost();
+    assert!(unpriced.to_string().contains("\"default\""), "nobody has a price: {unpriced}");
+    std::fs::write(folder.path().join("flow.toml"), of_settings).unwrap();
+    let (both, calls) = (cost(), 6.0);
+    assert_eq!(both["usd"].as_f64(), Some(calls * 1000.0 * 2.0 / 1e6), "{both}");
+    std::fs::write(folder.path().join("sub.yaml"), &own).unwrap();
+    let one = cost();
+    assert_eq!(one["usd"].as_f64(), Some((3.0 * 1000.0 + 3.0) * 1000.0 / 1e6), "a file's own model stays: {one}");
+}
+
+#[test]
+fn models_that_tests_ask_may_stand_in_the_private_network_that_the_user_named() {
+    let test = "flow: 1\ntest: p.yaml\ncases:\n  - { id: a, expect: { status: succeeded } }\n";
+    let own = "models: { default: { provider: openai, model: m, base_url: http://llm.invalid:9/v1 } }\nagents:";
+    let folder = project(&[("p.yaml", &ASKS.replace("agents:", own)), ("p.test.yaml", test), ("flow.toml", "")]);
+    let live = || flow(folder.path(), &["test", "--live"]).out;
+    assert!(live().contains("http:// is for this machine"), "{}", live());
+    std::fs::write(folder.path().join("user.toml"), "private_hosts = [\"llm.invalid\"]\n").unwrap();
+    let allowed = live();
+    assert!(!allowed.contains("http:// is for this machine") && allowed.contains("llm.invalid"), "{allowed}");
+}
+
+#[test]
+fn what_the_user_does_not_allow_holds_for_tests_that_ask_models_and_for_no_others() {
+    let reads = "flow: 1
+name: reads
+description: Reads a file.
+steps:
+  - { id: notes, read: notes.md }
+outputs: { text: \"{{ steps.notes.output }}\" }
+";
+    let test = "flow: 1\ntest: p.yaml\ncases:\n  - { id: a, expect: { status: succeeded } }\n";
+    let policy = "[policy]\ndescription = \"No files.\"\n[policy.file_access]\nread = []\n";
+    let folder = project(&[("p.yaml", reads), ("p.test.yaml", test), ("notes.md", "# Hi\n"), ("flow.toml", ""), ("user.toml", policy)]);
+    assert_eq!(flow(folder.path(), &["test"]).exit, 0);
+    let live = flow(folder.path(), &["test", "--live"]);
+    assert_eq!((live.exit, live.out.contains("denied")), (1, true), "{}{}", live.out, live.err);
+}
+
+#[test]
+fn doctor_tries_the_host_of_the_model_of_the_settings_and_tells_broken_settings() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let of_settings = format!("[models.default]\nprovider = \"openai\"\nmodel = \"m\"\nbase_url = \"http://{address}/v1\"\n");
+    let folder = project(&[("p.yaml", ASKS), ("flow.toml", &of_settings)]);
+    let said = flow(folder.path(), &["doctor"]);
+    assert_eq!((said.exit, said.out.contains(&format!("host {address} answers"))), (0, true), "{}", said.out);
+    drop(listener);
+    let said = flow(folder.path(), &["doctor"]);
+    assert_eq!((said.exit, said.out.contains(&format!("host {address} does not answer"))), (1, true), "{}", said.out);
+    std::fs::write(folder.path().join("user.toml"), "[limits]\nmax_tokens = 7\nmax_monkeys = 3\n").unwrap();
+    let said = flow(folder.path(), &["doctor", "--config"]);
+    assert_eq!((said.exit, said.out.contains("limits.max_tokens = 7")), (1, true), "{}", said.out);
+    assert!(said.err.contains("user.toml:3:1") && said.err.contains("max_monkeys"), "{}", said.err);
 }

@@ -1,7 +1,8 @@
 //! Which SQL engine a program has is found before the first step.
 
 use std::path::Path;
-use std::process::Output;
+
+use crate::program::flow;
 
 const PIPELINE: &str = "flow: 1
 name: sales
@@ -26,15 +27,6 @@ finally:
     of: inputs.word
 ";
 
-fn flow(folder: &Path, arguments: &[&str]) -> Output {
-    let mut command = assert_cmd::Command::new(env!("CARGO_BIN_EXE_flow"));
-    command.current_dir(folder).args(arguments).output().unwrap()
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
-
 /// A folder with the pipeline, its CSV file, and a Parquet file if this build can make one.
 fn folder(query: &str) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
@@ -54,11 +46,11 @@ fn folder(query: &str) -> tempfile::TempDir {
 /// Nothing ran: no text was sent, no run is kept, and the reason stands on standard error and in the object of `--json`.
 fn was_not_started(folder: &Path, kind: &str, reason: &str) {
     let ran = flow(folder, &["run", "sales.yaml"]);
-    assert_eq!((ran.status.code(), text(&ran.stdout).as_str()), (Some(6), ""), "{}", text(&ran.stderr));
-    assert!(text(&ran.stderr).contains(reason) && text(&ran.stderr).contains(&format!("({kind})")), "{}", text(&ran.stderr));
+    assert_eq!((ran.exit, ran.out.as_str()), (6, ""), "{}", ran.err);
+    assert!(ran.err.contains(reason) && ran.err.contains(&format!("({kind})")), "{}", ran.err);
     let ran = flow(folder, &["run", "sales.yaml", "--json"]);
-    let end: serde_json::Value = serde_json::from_slice(&ran.stdout).unwrap();
-    assert_eq!((end["status"].as_str(), end["failure"]["kind"].as_str(), ran.status.code()), (Some("failed"), Some(kind), Some(6)));
+    let end: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
+    assert_eq!((end["status"].as_str(), end["failure"]["kind"].as_str(), ran.exit), (Some("failed"), Some(kind), 6));
     assert_eq!(end["steps"], serde_json::json!({}));
     assert!(!folder.join(".flow").exists(), "a run was kept");
 }
@@ -68,7 +60,7 @@ fn was_not_started(folder: &Path, kind: &str, reason: &str) {
 fn a_missing_engine_is_found_before_the_first_step_and_is_no_mistake_of_the_file() {
     let folder = folder("select * from sales");
     let checked = flow(folder.path(), &["validate", "sales.yaml"]);
-    assert!(checked.status.success(), "{}{}", text(&checked.stdout), text(&checked.stderr));
+    assert_eq!(checked.exit, 0, "{}{}", checked.out, checked.err);
     was_not_started(folder.path(), "unavailable", "--features duckdb-bundled");
 }
 
@@ -77,8 +69,8 @@ fn a_missing_engine_is_found_before_the_first_step_and_is_no_mistake_of_the_file
 fn a_parquet_file_is_queried_by_the_program() {
     let folder = folder("select person, price from sales");
     let ran = flow(folder.path(), &["run", "sales.yaml", "--json"]);
-    let end: serde_json::Value = serde_json::from_slice(&ran.stdout).unwrap();
-    assert_eq!(ran.status.code(), Some(0), "{}", text(&ran.stderr));
+    let end: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
+    assert_eq!(ran.exit, 0, "{}", ran.err);
     assert_eq!(end["outputs"]["rows"], serde_json::json!([{ "person": "p7", "price": 12.5 }]));
 }
 

@@ -4,9 +4,11 @@
 
 use std::fs::File;
 use std::io::{Read, Write};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use nix::pty::openpty;
+
+use crate::program::command;
 
 const ASKS: &str = "flow: 1
 name: asks
@@ -25,8 +27,8 @@ fn at_terminal(pipeline: &str, typed: &str, variables: &[(&str, &str)]) -> (i32,
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("p.yaml"), pipeline).unwrap();
     let pty = openpty(None, None).unwrap();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_flow"));
-    command.current_dir(folder.path()).args(["run", "p.yaml"]).env_remove("CI").env("TERM", "xterm").envs(variables.iter().copied());
+    let mut command = command(folder.path(), &["run", "p.yaml"]);
+    command.env("TERM", "xterm").envs(variables.iter().copied());
     command.stdin(Stdio::from(pty.slave.try_clone().unwrap())).stderr(Stdio::from(pty.slave)).stdout(Stdio::piped());
     let mut child = command.spawn().unwrap();
     drop(command);
@@ -71,4 +73,24 @@ fn a_wrong_answer_is_told_and_a_build_server_is_never_asked() {
     }
     let (exit, _, shown) = at_terminal(ASKS, "\u{4}", &[]);
     assert_eq!((exit, shown.contains("\"who\" is missing")), (2, true), "{shown}");
+}
+
+#[test]
+fn ctrl_c_at_a_question_ends_the_program_as_it_ends_a_run() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("p.yaml"), ASKS).unwrap();
+    let pty = openpty(None, None).unwrap();
+    let mut command = command(folder.path(), &["run", "p.yaml"]);
+    command.env("TERM", "xterm").stdin(Stdio::from(pty.slave.try_clone().unwrap())).stderr(Stdio::from(pty.slave)).stdout(Stdio::null());
+    let mut child = command.spawn().unwrap();
+    drop(command);
+    let mut screen = File::from(pty.master);
+    let (mut shown, mut buffer) = (String::new(), [0; 4096]);
+    while !shown.contains("Ana") {
+        let read = screen.read(&mut buffer).unwrap();
+        shown.push_str(&String::from_utf8_lossy(&buffer[..read]));
+    }
+    nix::sys::signal::kill(nix::unistd::Pid::from_raw(child.id() as i32), nix::sys::signal::Signal::SIGINT).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130), "{shown}");
+    assert!(!folder.path().join(".flow").exists(), "nothing ran");
 }

@@ -89,31 +89,7 @@ pub(super) fn case(id: &str, steps: Vec<Step>) -> Case {
 }
 
 pub(super) fn pipeline(name: &str, steps: Vec<Step>) -> Pipeline {
-    let writer = Agent {
-        span: Span::default(),
-        model: None,
-        instructions: None,
-        tools: vec![],
-        output: None,
-        max_turns: None,
-        limits: Limits::default(),
-        policy: None,
-        style_guide: None,
-    };
-    let model = Model {
-        span: Span::default(),
-        provider: Provider::OpenAi,
-        model: Some(text("m")),
-        base_url: None,
-        api_key: None,
-        temperature: None,
-        max_output_tokens: None,
-        seed: None,
-        timeout: None,
-        retry: None,
-        fallback: vec![],
-        price: None,
-    };
+    let model = Model { model: Some(text("m")), ..Model::new(Provider::OpenAi) };
     Pipeline {
         name: named(name),
         description: None,
@@ -124,7 +100,7 @@ pub(super) fn pipeline(name: &str, steps: Vec<Step>) -> Pipeline {
         data: IndexMap::new(),
         person: None,
         secrets: IndexMap::new(),
-        agents: [("writer".to_string(), writer)].into_iter().collect(),
+        agents: [("writer".to_string(), Agent::default())].into_iter().collect(),
         models: [("default".to_string(), model)].into_iter().collect(),
         tools: IndexMap::new(),
         scorecards: IndexMap::new(),

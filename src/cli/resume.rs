@@ -1,0 +1,79 @@
+//! `flow runs resume`.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use super::arguments::{OutputOptions, Shared};
+use super::outcome::Written;
+use super::run::{Refusal, Surroundings, told};
+use super::tape::Taping;
+use super::{Exit, runs, settings};
+use crate::adapter::sqlite_store::RunLock;
+use crate::diagnostic::visible;
+use crate::driver::Begin;
+use crate::engine::{CannotResume, Moment, Run};
+use crate::event::Happening;
+use crate::model::Limits;
+use crate::port::Store;
+
+/// Goes on with a run whose process has ended.
+pub(super) fn run(id: &str, output: &OutputOptions, shared: &Shared) -> Exit {
+    told(try_resume(id, output, shared))
+}
+
+fn failed(why: String) -> Refusal {
+    Refusal(Exit::Failed, vec![why])
+}
+
+fn try_resume(id: &str, printed: &OutputOptions, shared: &Shared) -> Result<Exit, Refusal> {
+    let (mut store, file) = runs::open(shared)?;
+    let found = runs::find(&store.runs()?, Some(id))?.run.clone();
+    let lock = RunLock::take(&file, &found)?;
+    let events = store.events(&found)?;
+    let begun = events.first().and_then(|event| match &event.happening {
+        Happening::RunStarted(start) if !start.file.is_empty() => Some((event, start)),
+        _ => None,
+    });
+    let Some((first, start)) = begun else {
+        return Err(failed(format!("run {found} does not say which file it runs")));
+    };
+    if start.tape.as_ref().is_some_and(|tape| !tape.is_replay) {
+        let why = format!("run {found} was being recorded, and half a recording is none: run it again with --record");
+        return Err(failed(why));
+    }
+    let replayed = start.tape.as_ref().map(|tape| Path::new(&tape.folder));
+    let taping = Taping::new(None, replayed).map_err(failed)?;
+    let file = Path::new(&start.file);
+    if !file.exists() {
+        return Err(failed(format!("run {found} cannot go on: {} does not exist any more", visible(&start.file))));
+    }
+    let surroundings = Surroundings::new(file, printed, shared, taping)?;
+    let now = Moment { wall: surroundings.ports.clock.now(), ms: 0 };
+    let last = events.last().unwrap_or(first);
+    let away = (now.wall - last.time).num_milliseconds().max(0) as u64;
+    let plan = Arc::new(surroundings.checked.plan.clone());
+    let of_run = Limits { max_cost_usd: start.max_cost_usd, ..Limits::default() };
+    let limits = settings::narrowest(&of_run, &surroundings.settled.limits);
+    let run = Run::resumed(found.as_str(), plan, surroundings.options(limits), now, &events);
+    let run = run.map_err(|why| {
+        let mut lines = vec![format!("run {found} cannot go on: {why}")];
+        if why == CannotResume::Changed {
+            lines.extend(changes(&start.files, &surroundings.checked.loaded.prints));
+        }
+        Refusal(Exit::Failed, lines)
+    })?;
+    let printed = Written::open(printed)?;
+    surroundings.carry_on(run, Begin::Resume(away), events, printed, store, lock)
+}
+
+/// Which files are not what they were, a line each.
+fn changes(before: &BTreeMap<String, String>, now: &BTreeMap<String, String>) -> Vec<String> {
+    let told = |name: &String| match (before.get(name), now.get(name)) {
+        (Some(before), Some(now)) if before == now => None,
+        (Some(_), Some(_)) => Some(format!("  changed: {}", visible(name))),
+        (Some(_), None) => Some(format!("  no longer brought in: {}", visible(name))),
+        (None, _) => Some(format!("  brought in now: {}", visible(name))),
+    };
+    before.keys().chain(now.keys().filter(|name| !before.contains_key(*name))).filter_map(told).collect()
+}

@@ -1,0 +1,206 @@
+//! How commands end: one code for one kind of trouble, whichever command meets it; and nothing is lost where something cannot be written.
+
+use std::fs::File;
+use std::path::Path;
+
+use tempfile::TempDir;
+
+use crate::program::{Ran, command, flow, ran};
+
+const PIPELINE: &str = "flow: 1
+name: greets
+description: Greets somebody.
+inputs: { who: { type: text, default: Ana } }
+channels: [note]
+steps:
+  - { id: greet, set: \"Hello {{ inputs.who }} on {{ channel.name }}\" }
+outputs: { text: \"{{ steps.greet.output }}\" }
+";
+const TEST: &str = "flow: 1\ntest: p.yaml\ncases:\n  - { id: ana, expect: { outputs: { text: Hello Ana on note } } }\n";
+
+/// A project with a pipeline, its channels and its test.
+fn project() -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, text) in [
+        ("flow.toml", ""),
+        ("p.yaml", PIPELINE),
+        ("p.test.yaml", TEST),
+        ("broken.yaml", "flow: 1\nname: broken\ndescription: It has a mistake.\nsteps:\n  - { id: a, set: \"{{ steps.b.output }}\" }\n"),
+        ("channels/note.yaml", "flow: 1\nchannel: note\ndescription: A note.\n"),
+        ("channels/wall.yaml", "flow: 1\nchannel: wall\ndescription: A wall.\n"),
+        ("empty/readme.txt", "nothing of ours\n"),
+        ("inputs.yaml", "who: Ben\n"),
+    ] {
+        let path = folder.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+    folder
+}
+
+/// The newest run of a project.
+fn newest(folder: &Path) -> String {
+    let list: serde_json::Value = serde_json::from_str(&flow(folder, &["runs", "list", "--json"]).out).unwrap();
+    list[0]["run"].as_str().unwrap().to_string()
+}
+
+/// What goes wrong, what is said of it, and the calls that it happens to, apart by `;`.
+const TROUBLE: &[(i32, &str, &str)] = &[
+    (4, "gone.yaml does not exist", "run gone.yaml; run --dry-run gone.yaml; plan gone.yaml; graph gone.yaml; explain gone.yaml"),
+    (4, "gone.yaml does not exist", "validate gone.yaml; fix gone.yaml; test gone.yaml; doctor gone.yaml"),
+    (4, "empty is a folder", "run empty; plan empty; graph empty; explain empty"),
+    (4, "found", "validate empty; fix empty; test empty; doctor empty"),
+    (4, "no test matches \"nothing\"", "test --filter nothing; test p.test.yaml --filter nothing"),
+    (2, "there is no run \"r_none\"", "runs show r_none; runs export r_none; runs rm r_none; runs resume r_none"),
+    (2, "there is no run \"r_none\"", "approve r_none a; graph --run r_none"),
+    (2, "there is no such folder", "--project gone run p.yaml; --project gone validate; --project gone test; --project gone doctor"),
+    (2, "there is no such folder", "--project gone runs list; --project p.yaml plan p.yaml"),
+    (2, "gone.env", "run p.yaml --env-file gone.env; plan p.yaml --env-file gone.env; doctor --env-file gone.env"),
+    (2, "gone.env", "test --live --env-file gone.env"),
+    (2, "gone.json: it cannot be read", "run p.yaml --inputs gone.json; plan p.yaml --inputs gone.json"),
+    (2, "it is no JSON (line 1, column 1); write one JSON object such as {\"message\"", "run p.yaml --inputs inputs.yaml"),
+    (2, "has no channel \"fax\"", "run p.yaml --channel fax; plan p.yaml --channel fax"),
+    (2, "above 0, in US dollars", "run p.yaml --max-cost-usd free; plan p.yaml --max-cost-usd -1; run p.yaml --max-cost-usd 0"),
+    (2, "write --channel wall", "run p.yaml --input channel=wall"),
+    (2, "p.test.yaml is a test file, no pipeline: flow test p.test.yaml", "run p.test.yaml; plan p.test.yaml; graph p.test.yaml"),
+    (2, "p.test.yaml is a test file", "explain p.test.yaml"),
+    (
+        2,
+        "is no pipeline",
+        "run flow.toml; run channels/note.yaml; plan channels/note.yaml; graph channels/note.yaml; explain channels/note.yaml",
+    ),
+    (2, "gone", "run p.yaml --replay gone; test --baseline gone.json; run p.yaml --output gone/x; run p.yaml --events gone/x"),
+    (2, "F10x", "explain F10x"),
+    (2, "--help", "run p.yaml --colour; runs; frobnicate"),
+    (2, "name two files", "run p.yaml --output x --events x"),
+    (1, "F2", "run broken.yaml; plan broken.yaml; graph broken.yaml; explain broken.yaml; validate broken.yaml"),
+];
+
+/// The same where nothing ran yet.
+const NO_RUNS: (i32, &str, &str) = (
+    4,
+    "there are no runs yet",
+    "runs list; runs show; runs export; runs show r_1; runs export r_1; runs rm r_1; runs resume r_1; approve r_1 a; graph --run r_1",
+);
+
+#[test]
+fn each_trouble_has_one_code_whichever_command_meets_it() {
+    let project = project();
+    let folder = project.path();
+    check(folder, NO_RUNS);
+    assert_eq!(flow(folder, &["run", "p.yaml"]).exit, 0);
+    TROUBLE.iter().for_each(|trouble| check(folder, *trouble));
+    for call in ["run p.yaml", "plan p.yaml", "doctor --config", "test --live"] {
+        let said = ran(command(folder, &call.split(' ').collect::<Vec<_>>()).env("FLOW_CONFIG", "mistyped.toml"));
+        assert_eq!((said.exit, said.err.contains("FLOW_CONFIG names mistyped.toml")), (2, true), "{call}: {}", said.err);
+    }
+    assert!(!folder.join("x").exists(), "what is refused leaves nothing behind");
+}
+
+/// Each call ends with the code, and says why.
+fn check(folder: &Path, (exit, told, calls): (i32, &str, &str)) {
+    for call in calls.split("; ") {
+        let Ran { exit: found, out, err } = flow(folder, &call.split(' ').collect::<Vec<_>>());
+        assert_eq!(found, exit, "flow {call}: {out}{err}");
+        assert!(format!("{out}{err}").contains(told), "flow {call} does not say {told:?}: {out}{err}");
+    }
+}
+
+#[test]
+fn a_lock_that_cannot_be_made_is_no_mistake_of_the_command_line_and_an_unreadable_place_is_not_empty() {
+    let project = project();
+    let folder = project.path();
+    assert_eq!(flow(folder, &["run", "p.yaml"]).exit, 0);
+    let run = newest(folder);
+    std::fs::create_dir(folder.join(format!(".flow/{run}.lock"))).unwrap();
+    for call in [&["runs", "resume", &run][..], &["runs", "rm", &run], &["approve", &run, "greet"]] {
+        let said = flow(folder, call);
+        assert_eq!((said.exit, said.err.contains(".lock cannot be used")), (6, true), "{call:?}: {}", said.err);
+    }
+    std::fs::remove_dir_all(folder.join(".flow")).unwrap();
+    std::fs::write(folder.join(".flow"), "a file where a folder must be").unwrap();
+    for call in [&["runs", "list"][..], &["runs", "show"], &["run", "p.yaml"]] {
+        let said = flow(folder, call);
+        assert_eq!((said.exit, said.err.contains("cannot be used")), (6, true), "{call:?}: {}", said.err);
+    }
+}
+
+#[test]
+fn standard_output_that_cannot_be_written_fails_every_command_and_a_closed_pipe_none() {
+    let Ok(_) = File::options().write(true).open("/dev/full") else { return };
+    let project = project();
+    let folder = project.path();
+    assert_eq!(flow(folder, &["run", "p.yaml"]).exit, 0);
+    let calls = "run p.yaml; run p.yaml --json; plan p.yaml; plan p.yaml --json; graph p.yaml; graph p.yaml --format svg; explain p.yaml; \
+         explain F101; validate p.yaml --json; validate p.yaml --format sarif; test; test --json; doctor p.yaml; doctor p.yaml --json; \
+         doctor --config; runs list; runs list --json; runs show; runs show --json; runs export; schema; completions bash; --help; --version";
+    for call in calls.split("; ") {
+        let arguments: Vec<&str> = call.split(' ').collect();
+        let full = File::options().write(true).open("/dev/full").unwrap();
+        let output =
+            command(folder, &arguments).stdout(full).stderr(std::process::Stdio::piped()).spawn().unwrap().wait_with_output().unwrap();
+        let told = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(6), "flow {call}: {told}");
+        assert!(told.contains("standard output cannot be written"), "flow {call}: {told}");
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let output =
+            command(folder, &arguments).stdout(writer).stderr(std::process::Stdio::piped()).spawn().unwrap().wait_with_output().unwrap();
+        let told = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.success() && !told.contains("cannot be written"), "flow {call}: {told}");
+    }
+}
+
+#[test]
+fn files_that_cannot_be_written_are_told_and_nothing_is_lost() {
+    let Ok(_) = File::options().write(true).open("/dev/full") else { return };
+    let project = project();
+    let folder = project.path();
+    for (option, told) in [("--events", "the events cannot be written any more"), ("--output", "cannot write /dev/full")] {
+        let said = flow(folder, &["run", "p.yaml", option, "/dev/full"]);
+        assert_eq!((said.exit, said.out.as_str()), (6, "Hello Ana on note\n"), "{}", said.err);
+        assert_eq!(said.err.matches(told).count(), 1, "{}", said.err);
+        assert!(flow(folder, &["runs", "list"]).out.contains("succeeded"), "the run itself went well");
+        std::fs::remove_dir_all(folder.join(".flow")).unwrap();
+    }
+    let said = flow(folder, &["run", "p.yaml", "--events", "-", "--output", "/dev/full"]);
+    assert_eq!((said.exit, said.err.contains("\"text\": \"Hello Ana on note\"")), (6, true), "{}", said.err);
+    std::fs::remove_dir_all(folder.join(".flow")).unwrap();
+    for option in ["--output", "--events"] {
+        assert_eq!(flow(folder, &["run", "p.yaml", option, "gone/x"]).exit, 2);
+        let runs = flow(folder, &["runs", "list"]);
+        assert_eq!(runs.exit, 4, "nothing ran: {}", runs.out);
+    }
+    std::fs::write(folder.join("before.json"), "{}").unwrap();
+    assert_eq!(flow(folder, &["run", "p.yaml", "--output", "before.json", "--channel", "fax"]).exit, 2);
+    assert_eq!(std::fs::read_to_string(folder.join("before.json")).unwrap(), "{}", "a run that does not start writes over nothing");
+}
+
+#[test]
+fn the_channel_may_stand_beside_the_inputs_in_their_file() {
+    let project = project();
+    let folder = project.path();
+    std::fs::write(folder.join("p.yaml"), PIPELINE.replace("[note]", "[note, wall]")).unwrap();
+    let with = |text: &str, more: &[&str]| {
+        std::fs::write(folder.join("inputs.json"), text).unwrap();
+        flow(folder, &[&["run", "p.yaml", "--inputs", "inputs.json"], more].concat())
+    };
+    let said = with("{\"who\": \"Ben\", \"channel\": \"wall\"}", &[]);
+    assert_eq!((said.exit, said.out.as_str()), (0, "Hello Ben on wall\n"), "{}", said.err);
+    assert_eq!(
+        with("{\"channel\": \"wall\"}", &["--channel", "note"]).out,
+        "Hello Ana on note\n",
+        "what is written on the command line wins"
+    );
+    assert_eq!(with("{\"channel\": null}", &[]).out, "Hello Ana on note\n");
+    let said = with("{\"channel\": \"fax\"}", &[]);
+    assert_eq!((said.exit, said.err.contains("no channel \"fax\"")), (2, true), "{}", said.err);
+    let said = with("{\"channel\": 5}", &[]);
+    assert_eq!((said.exit, said.err.contains("channel must be a text")), (2, true), "{}", said.err);
+    let plan = flow(folder, &["plan", "p.yaml", "--json", "--inputs", "inputs.json", "--input", "who=Cem"]);
+    assert_eq!(plan.exit, 2, "the same for a plan: {}", plan.err);
+    std::fs::write(folder.join("inputs.json"), "{\"channel\": \"wall\"}").unwrap();
+    let plan = flow(folder, &["plan", "p.yaml", "--json", "--inputs", "inputs.json", "--input", "who=Cem"]);
+    let plan: serde_json::Value = serde_json::from_str(&plan.out).unwrap();
+    assert_eq!((&plan["channel"], &plan["inputs"]), (&"wall".into(), &serde_json::json!({ "who": "Cem" })));
+}

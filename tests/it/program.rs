@@ -1,0 +1,43 @@
+//! The program, as the tests run it: in a folder of its own, and with nothing that the surroundings of the tests have set.
+
+use std::path::Path;
+use std::process::Command;
+
+/// What a call of the program gave.
+pub(crate) struct Ran {
+    pub(crate) exit: i32,
+    pub(crate) out: String,
+    pub(crate) err: String,
+}
+
+/// Variables that change what the program does.
+const CHANGE: [&str; 8] =
+    ["CI", "CLICOLOR_FORCE", "GITHUB_ACTIONS", "NO_COLOR", "FLOW_MODEL", "FLOW_MODEL_BASE_URL", "FLOW_MODEL_PROVIDER", "FLOW_API_KEY"];
+
+/// A call of the program in a folder, without settings of a person.
+pub(crate) fn command(folder: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_flow"));
+    command.current_dir(folder).args(arguments);
+    clean(&mut command);
+    command
+}
+
+/// Takes away what the surroundings of the tests have set.
+pub(crate) fn clean(command: &mut Command) {
+    for name in CHANGE {
+        command.env_remove(name);
+    }
+    command.env("FLOW_CONFIG", "");
+}
+
+/// Calls the program in a folder.
+pub(crate) fn flow(folder: &Path, arguments: &[&str]) -> Ran {
+    ran(&mut command(folder, arguments))
+}
+
+/// What a call gives; it must end by itself.
+pub(crate) fn ran(command: &mut Command) -> Ran {
+    let output = command.output().unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    Ran { exit: output.status.code().unwrap(), out: text(output.stdout), err: text(output.stderr) }
+}
