@@ -33,12 +33,11 @@ impl Written {
     /// # Errors
     /// One of them cannot be written.
     pub(super) fn open(options: &OutputOptions) -> Result<Written, Refusal> {
-        let cannot = |path: &Path, error: std::io::Error| Refusal::usage(format!("cannot write {}: {error}", shown(path)));
         if let Some(path) = &options.output {
             if options.events.as_ref() == Some(path) {
                 return Err(Refusal::usage(format!("--output and --events both name {}; name two files", shown(path))));
             }
-            OpenOptions::new().create(true).append(true).open(path).map_err(|error| cannot(path, error))?;
+            may_write(path)?;
         }
         let events: Option<Box<dyn Write>> = match options.events.as_deref() {
             None => None,
@@ -110,6 +109,18 @@ impl Written {
     }
 }
 
+/// Finds out whether a file can be written, before anything is done for it. What stands in it stays.
+///
+/// # Errors
+/// It cannot (exit 2).
+pub(super) fn may_write(path: &Path) -> Result<(), Refusal> {
+    OpenOptions::new().create(true).append(true).open(path).map(drop).map_err(|error| cannot(path, error))
+}
+
+fn cannot(path: &Path, error: std::io::Error) -> Refusal {
+    Refusal::usage(format!("cannot write {}: {error}", shown(path)))
+}
+
 fn shown(path: &Path) -> String {
     visible(&path.display().to_string()).into_owned()
 }
@@ -125,7 +136,16 @@ fn tell_end(shared: &Shared, end: &RunEnd, events: &[Event]) {
             tell!("{}{step}: {} ({})", end.status.word(), visible(&failure.failure.message), failure.failure.kind.word());
         }
         (_, RunStatus::Partial) => tell!("partial: a failure was allowed"),
-        (_, RunStatus::QualityNotMet) => tell!("quality_not_met: a gate was not met"),
+        (_, RunStatus::QualityNotMet) => {
+            let record = crate::journal::record(events);
+            let gates = record.iter().flat_map(|record| &record.failures).filter(|failure| !failure.is_mended()).map(|failure| {
+                let criteria: Vec<&str> = failure.not_met().map(|verdict| verdict.id.as_str()).collect();
+                format!("gate \"{}\" was not met ({})", failure.gate, criteria.join(", "))
+            });
+            let gates: Vec<String> = gates.collect();
+            let told = if gates.is_empty() { "a gate was not met".to_string() } else { gates.join("; ") };
+            tell!("quality_not_met: {}; flow runs show tells why", visible(&told));
+        }
         (_, RunStatus::Cancelled) => match events.first() {
             Some(first) => tell!("cancelled; what is done is kept: flow runs resume {}", first.run),
             None => tell!("cancelled"),

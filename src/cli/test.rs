@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::arguments::{NoTests, Shared, TestFormat, TestOptions};
 use super::run::{Refusal, told};
-use super::{Exit, project, settings, stdout, validate, world};
+use super::{Exit, outcome, project, settings, stdout, validate, world};
 use crate::adapter::environment;
 use crate::adapter::files::DiskFiles;
 use crate::adapter::stdout::Silent;
@@ -50,6 +50,7 @@ fn try_run(options: &TestOptions, shared: &Shared) -> Result<Exit, Refusal> {
             broken.push(mistakes(&path, &Findings::new(&checked.loaded.sources, &errors), shared));
         }
     }
+    options.junit.as_deref().map_or(Ok(()), outcome::may_write)?;
     let how = golden::Options {
         filter: options.filter.as_deref(),
         update: options.update && options.baseline.is_none(),
@@ -71,7 +72,8 @@ fn try_run(options: &TestOptions, shared: &Shared) -> Result<Exit, Refusal> {
     };
     let printed = stdout::print(&text);
     if let Some(file) = &options.junit {
-        std::fs::write(file, report::junit(&found)).map_err(|e| Refusal::usage(format!("cannot write {}: {e}", file.display())))?;
+        std::fs::write(file, report::junit(&found))
+            .map_err(|e| Refusal(Exit::Failed, vec![format!("cannot write {}: {e}", file.display())]))?;
     }
     let is_empty = found.outcomes.is_empty() && found.broken.is_empty();
     if !shared.quiet && !is_empty {
@@ -83,7 +85,7 @@ fn try_run(options: &TestOptions, shared: &Shared) -> Result<Exit, Refusal> {
                 return Err(Refusal::usage(before.err().unwrap_or_default()));
             }
             let written = Baseline::of(&found, before.ok(), &is_gone).write(file);
-            written.map_err(|e| Refusal::usage(format!("cannot write {}: {e}", file.display())))?;
+            written.map_err(|e| Refusal(Exit::Failed, vec![format!("cannot write {}: {e}", file.display())]))?;
             found.broken.is_empty()
         }
         (_, Some((_, compared))) => compared.worse() == 0 && found.orphans.is_empty(),

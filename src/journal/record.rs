@@ -143,6 +143,18 @@ pub struct FailureRecord {
     pub time: DateTime<Utc>,
 }
 
+impl FailureRecord {
+    /// Whether the second round was good.
+    pub fn is_mended(&self) -> bool {
+        self.refinement_worked == Some(true)
+    }
+
+    /// What was not met in the last round.
+    pub fn not_met(&self) -> impl Iterator<Item = &Verdict> {
+        self.verdicts.last().into_iter().flatten().filter(|verdict| !verdict.passed)
+    }
+}
+
 /// Works the record out. `None`: the events do not begin with `run_started`.
 pub fn record(events: &[Event]) -> Option<Record> {
     let first = events.first()?;

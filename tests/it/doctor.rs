@@ -1,7 +1,5 @@
 //! `flow doctor`: what is not here is found before a run, and each setting has an origin.
 
-#![expect(clippy::unwrap_used, reason = "part of each test")]
-
 use std::path::Path;
 
 use serde_json::Value;

@@ -69,7 +69,11 @@ const TROUBLE: &[(i32, &str, &str)] = &[
         "is no pipeline",
         "run flow.toml; run channels/note.yaml; plan channels/note.yaml; graph channels/note.yaml; explain channels/note.yaml",
     ),
-    (2, "gone", "run p.yaml --replay gone; test --baseline gone.json; run p.yaml --output gone/x; run p.yaml --events gone/x"),
+    (
+        2,
+        "gone",
+        "run p.yaml --replay gone; test --baseline gone.json; run p.yaml --output gone/x; run p.yaml --events gone/x; test --junit gone/x",
+    ),
     (2, "F10x", "explain F10x"),
     (2, "--help", "run p.yaml --colour; runs; frobnicate"),
     (2, "name two files", "run p.yaml --output x --events x"),
@@ -203,4 +207,17 @@ fn the_channel_may_stand_beside_the_inputs_in_their_file() {
     let plan = flow(folder, &["plan", "p.yaml", "--json", "--inputs", "inputs.json", "--input", "who=Cem"]);
     let plan: serde_json::Value = serde_json::from_str(&plan.out).unwrap();
     assert_eq!((&plan["channel"], &plan["inputs"]), (&"wall".into(), &serde_json::json!({ "who": "Cem" })));
+}
+
+#[test]
+fn a_gate_that_was_not_met_is_named_with_what_it_wanted() {
+    let project = project();
+    let card =
+        "scorecards: { card: { criteria: [{ id: short_enough, description: The text is short., check: { max_length: 5 } }] } }\nsteps:";
+    let gate = "  - { id: check, gate: card, of: steps.greet.output, otherwise: Hi }\noutputs:";
+    let text = PIPELINE.replace("steps:", card).replace("outputs:", gate).replace("steps.greet.output }}\" }", "steps.check.output }}\" }");
+    std::fs::write(project.path().join("p.yaml"), text).unwrap();
+    let said = flow(project.path(), &["run", "p.yaml"]);
+    assert_eq!((said.exit, said.out.as_str()), (5, "Hi\n"), "{}", said.err);
+    assert!(said.err.contains("quality_not_met: gate \"check\" was not met (short_enough); flow runs show tells why"), "{}", said.err);
 }

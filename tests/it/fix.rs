@@ -1,7 +1,5 @@
 //! `flow fix`: safe edits only, once is enough, and nothing else in the file changes.
 
-#![expect(clippy::unwrap_used, reason = "part of each test")]
-
 use std::collections::BTreeSet;
 use std::path::Path;
 

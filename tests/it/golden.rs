@@ -146,7 +146,7 @@ fn expectations_that_do_not_hold_name_their_line_and_what_was_found() {
         "reminder.test.yaml:14: output \"hours\":",
         "reminder.test.yaml:15: sent:",
         "reminder.test.yaml:16: step \"deliver\": expected skipped, found succeeded",
-        "status: expected succeeded, found quality_not_met",
+        "status: expected succeeded, found quality_not_met; gate \"validate\" was not met: \"",
         "exit: expected 0, found 5",
         "expected the run to be not refined, it was refined",
         "the run did not start (exit 2): there is no person \"p9\" in table \"people\"",
