@@ -117,6 +117,7 @@ async fn by_flow(url: &str, is_durable: bool) -> Result<Vec<Duration>, String> {
         folder: Arc::new(DiskFolder),
         cache: Arc::new(SqliteCache::new("cache.db".into())),
         printer: Arc::new(Silent),
+        heard: None,
         tape: None,
         clock,
     };
@@ -157,6 +158,7 @@ async fn talk(number: usize, plan: &Arc<Plan>, ports: &Ports, store: Together) -
         seed: number as u64,
         deadline_ms: None,
         files: Default::default(),
+        heard: None,
         tape: None,
         max_cost_usd: None,
         marks: Marks::default(),

@@ -238,7 +238,15 @@ fn host(text: &str) -> Result<(String, u16), String> {
 fn origins(project: &Path, env: &BTreeMap<String, Secret>, as_json: bool, shared: &Shared) -> Result<Exit, run::Refusal> {
     let mut exit = Exit::Ok;
     let mut lines: Vec<(String, String, String)> = vec![];
-    let variables = ["FLOW_MODEL", "FLOW_MODEL_BASE_URL", "FLOW_MODEL_PROVIDER", "FLOW_API_KEY", "FLOW_CONFIG"];
+    let variables = [
+        "FLOW_MODEL",
+        "FLOW_MODEL_BASE_URL",
+        "FLOW_MODEL_PROVIDER",
+        "FLOW_MODEL_API",
+        "FLOW_MODEL_TOOL_CALLS",
+        "FLOW_API_KEY",
+        "FLOW_CONFIG",
+    ];
     for name in variables {
         let shown = match env.get(name) {
             Some(_) if name == "FLOW_API_KEY" => "***".to_string(),

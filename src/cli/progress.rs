@@ -1,6 +1,7 @@
 //! Progress of a run on standard error: one plain line when a step ends, and what is awaited meanwhile: on a terminal in a line of its own
-//! that is drawn again and again, elsewhere in a plain line after ten seconds of silence.
+//! that is drawn again and again (with the end of an answer that is being written), elsewhere in a plain line after ten seconds of silence.
 
+use std::collections::HashMap;
 use std::io::IsTerminal;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,6 +12,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::adapter::environment;
 use crate::diagnostic::visible;
+use crate::driver::Heard;
 use crate::event::{Event, Happening};
 use crate::port::{Clock, Printer};
 use crate::redact::Redactor;
@@ -22,6 +24,9 @@ const SILENCE: Duration = Duration::from_secs(10);
 /// Most steps that the live line names.
 const MOST_NAMED: usize = 3;
 
+/// Most characters of an answer that is being written.
+const MOST_HEARD: usize = 60;
+
 /// Shows how a run goes; what it shows ends with it.
 pub(super) struct Progress {
     is_verbose: bool,
@@ -30,6 +35,7 @@ pub(super) struct Progress {
 
 struct Live {
     bar: ProgressBar,
+    is_live: bool,
     clock: Arc<dyn Clock>,
     awaited: Arc<Mutex<Awaited>>,
     end: Option<(Sender<()>, JoinHandle<()>)>,
@@ -40,6 +46,10 @@ struct Live {
 struct Awaited {
     /// Steps that run, each with when it started.
     running: Vec<(String, Duration)>,
+    /// Calls of models that are out, with the step that makes them and the end of what was heard of the answer.
+    heard: HashMap<u64, (String, String)>,
+    /// What is personal or secret, as far as it is known.
+    redactor: Redactor,
     /// When something was told last.
     told: Duration,
 }
@@ -76,7 +86,14 @@ impl Progress {
                 }
             }
         });
-        Progress { is_verbose, live: Some(Live { bar, clock, awaited, end: Some((sender, thread)) }) }
+        Progress { is_verbose, live: Some(Live { bar, is_live, clock, awaited, end: Some((sender, thread)) }) }
+    }
+
+    /// Hears answers while they come; only where there is a live line to show them in.
+    pub(super) fn heard(&self) -> Option<Heard> {
+        let live = self.live.as_ref().filter(|live| live.is_live)?;
+        let awaited = live.awaited.clone();
+        Some(Arc::new(move |call, so_far| held(&awaited).hear(call, so_far)))
     }
 
     /// A printer that leaves the live line alone.
@@ -93,6 +110,9 @@ impl Progress {
         let mut awaited = held(&live.awaited);
         let now = live.clock.elapsed();
         awaited.take(event, now);
+        if live.is_live && matches!(event.happening, Happening::ModelCalled { .. }) {
+            awaited.redactor = redactor.clone();
+        }
         let Some(line) = line(event, self.is_verbose) else { return };
         awaited.told = now;
         live.bar.suspend(|| tell!("{}", visible(&redactor.redact(&line))));
@@ -137,8 +157,30 @@ impl Awaited {
             | Happening::StepSkipped { step }
             | Happening::StepBlocked { step, .. }
             | Happening::StepCancelled { step } => self.running.retain(|(path, _)| path != &**step),
+            Happening::ModelCalled { step, call, .. } => {
+                self.heard.insert(*call, (step.to_string(), String::new()));
+            }
+            Happening::ModelReplied { call, .. } => {
+                self.heard.remove(call);
+            }
             _ => {}
         }
+    }
+
+    /// Keeps the end of an answer that is being written. More than is shown, so that what is masked is seen whole.
+    fn hear(&mut self, call: u64, so_far: &str) {
+        if let Some((_, end)) = self.heard.get_mut(&call) {
+            let skipped = so_far.char_indices().rev().nth(4 * MOST_HEARD).map_or(0, |(at, _)| at);
+            *end = so_far[skipped..].to_owned();
+        }
+    }
+
+    /// ` …the end of the answer`, when one step alone is awaited.
+    fn writing(&self, path: &str) -> String {
+        let Some((_, end)) = self.heard.values().find(|(step, end)| step == path && !end.is_empty()) else { return String::new() };
+        let words = self.redactor.redact(end).split_whitespace().collect::<Vec<_>>().join(" ");
+        let skipped = words.char_indices().rev().nth(MOST_HEARD).map_or(0, |(at, _)| at);
+        format!(" …{}", visible(&words[skipped..]))
     }
 
     /// `compose (3s), check (1s)`: the innermost steps that run. Empty: nothing does.
@@ -153,6 +195,9 @@ impl Awaited {
         let mut text = named.collect::<Vec<_>>().join(", ");
         if inner.len() > MOST_NAMED {
             text.push_str(&format!(" and {} more", inner.len() - MOST_NAMED));
+        }
+        if let [(path, _)] = inner[..] {
+            text.push_str(&self.writing(path));
         }
         text
     }
@@ -192,10 +237,23 @@ mod tests {
     fn the_innermost_steps_are_named_with_their_time() {
         let at = |path: &str, seconds| (path.to_string(), Duration::from_secs(seconds));
         let mut awaited =
-            Awaited { running: vec![at("each", 0), at("each[0]", 2), at("facts", 1), at("facts/today", 4)], told: Duration::ZERO };
+            Awaited { running: vec![at("each", 0), at("each[0]", 2), at("facts", 1), at("facts/today", 4)], ..Awaited::default() };
         assert_eq!(awaited.text(Duration::from_secs(5)), "each[0] (3s), facts/today (1s)");
         awaited.running = (0..5).map(|n| at(&format!("s{n}"), 0)).collect();
         assert_eq!(awaited.text(Duration::from_secs(1)), "s0 (1s), s1 (1s), s2 (1s) and 2 more");
         assert_eq!(Awaited::default().text(Duration::ZERO), "");
+    }
+
+    #[test]
+    fn the_end_of_an_answer_that_is_being_written_is_shown_masked_and_without_control_characters() {
+        let mut awaited = Awaited { running: vec![("compose".to_string(), Duration::ZERO)], ..Awaited::default() };
+        awaited.heard.insert(7, ("compose".into(), String::new()));
+        awaited.hear(7, &format!("{}\n\u{1b}[2J write to ana@example.com", "words ".repeat(300)));
+        let text = awaited.text(Duration::from_secs(2));
+        assert!(text.starts_with("compose (2s) …") && text.ends_with("write to <EMAIL_1>"), "{text}");
+        assert!(!text.contains('\u{1b}') && text.chars().count() < 100, "{text}");
+        awaited.hear(8, "of a call that is not known");
+        awaited.running.push(("other".into(), Duration::ZERO));
+        assert_eq!(awaited.text(Duration::from_secs(2)), "compose (2s), other (2s)");
     }
 }

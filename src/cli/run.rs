@@ -158,6 +158,7 @@ impl<'a> Surroundings<'a> {
         }
         let is_shown = !shared.quiet && !shared.no_progress;
         let progress = if is_shown { Progress::on(shared.verbose, ports.clock.clone()) } else { Progress::off() };
+        ports.heard = progress.heard();
         if !events_on_stdout {
             ports.printer = progress.beside(ports.printer);
         }

@@ -12,7 +12,7 @@ use crate::adapter::model::HttpModelClient;
 use crate::adapter::smtp::SmtpMailSender;
 use crate::adapter::sqlite_cache::SqliteCache;
 use crate::driver::Ports;
-use crate::model::{Limits, Model, Provider, Text};
+use crate::model::{Api, Limits, Model, Provider, Text, ToolCalls};
 use crate::port::{Clock, Printer, Secret};
 
 /// Everything outside, for real. `private_hosts`: hosts in private networks that the user named.
@@ -30,6 +30,7 @@ pub(super) fn ports(printer: Arc<dyn Printer>, project: &Path, private_hosts: Ve
         cache: Arc::new(SqliteCache::new(project.join(".flow").join("cache.db"))),
         printer,
         clock,
+        heard: None,
         tape: None,
     }
 }
@@ -39,7 +40,7 @@ pub(super) fn journal_file(project: &Path) -> PathBuf {
     project.join(".flow").join("runs.db")
 }
 
-/// The model that `FLOW_MODEL`, `FLOW_MODEL_BASE_URL`, `FLOW_MODEL_PROVIDER` and `FLOW_API_KEY` name, in place of `default`.
+/// The model that the variables `FLOW_MODEL…` and `FLOW_API_KEY` name, in place of `default`.
 pub(super) fn default_model(env: &BTreeMap<String, Secret>) -> Result<Option<Model>, String> {
     let get = |name: &str| env.get(name).map(Secret::reveal).filter(|value| !value.is_empty());
     if get("FLOW_MODEL").is_none() && get("FLOW_MODEL_BASE_URL").is_none() {
@@ -51,7 +52,20 @@ pub(super) fn default_model(env: &BTreeMap<String, Secret>) -> Result<Option<Mod
         "ollama" => Provider::Ollama,
         other => return Err(format!("FLOW_MODEL_PROVIDER is \"{other}\"; write openai, anthropic or ollama")),
     };
+    let tool_calls = match get("FLOW_MODEL_TOOL_CALLS").unwrap_or("native") {
+        "native" => ToolCalls::Native,
+        "schema" => ToolCalls::Schema,
+        other => return Err(format!("FLOW_MODEL_TOOL_CALLS is \"{other}\"; write native or schema")),
+    };
+    let api = match get("FLOW_MODEL_API").unwrap_or("chat") {
+        "chat" => Api::Chat,
+        "responses" if provider == Provider::OpenAi => Api::Responses,
+        "responses" => return Err("FLOW_MODEL_API is for the provider openai only".into()),
+        other => return Err(format!("FLOW_MODEL_API is \"{other}\"; write chat or responses")),
+    };
     Ok(Some(Model {
+        api,
+        tool_calls,
         model: Some(Text::plain(get("FLOW_MODEL").unwrap_or("default"))),
         base_url: get("FLOW_MODEL_BASE_URL").map(Text::plain),
         api_key: get("FLOW_API_KEY").map(Text::plain),

@@ -10,7 +10,10 @@ use serde_json::Value;
 use super::Answer;
 use crate::engine::{Reply, Request};
 use crate::event::{Failure, FailureKind};
-use crate::port::{Cache, Clock, Folder, HttpClient, MailSender, ModelClient, Printer, Reader, SqlDatabase, Tape};
+use crate::port::{Cache, Clock, Folder, HttpClient, Listener, MailSender, ModelClient, ModelRequest, Printer, Reader, SqlDatabase, Tape};
+
+/// Hears answers of models while they come.
+pub type Heard = Arc<dyn Fn(u64, &str) + Send + Sync>;
 
 /// The world of a run.
 #[derive(Clone)]
@@ -33,6 +36,8 @@ pub struct Ports {
     pub cache: Arc<dyn Cache>,
     /// Standard output.
     pub printer: Arc<dyn Printer>,
+    /// Hears answers of models while they come: the number of the call, and the text so far.
+    pub heard: Option<Heard>,
     /// Keeps or answers the traffic of one run; `None`: everything goes straight out.
     pub tape: Option<Arc<dyn Tape>>,
 }
@@ -47,10 +52,14 @@ pub fn carry_out(call: u64, request: Request, ports: &Ports) -> impl Future<Outp
 
 async fn ask(call: u64, request: Request, ports: &Ports) -> Answer {
     match request {
-        Request::Model(request) => match &ports.tape {
-            Some(tape) => tape.model(call, request, &ports.models).await.map(Reply::Model),
-            None => ports.models.call(request).await.map(Reply::Model),
-        },
+        Request::Model(request) => {
+            let listener = ports.heard.clone().map(|heard| Listener::new(move |so_far| heard(call, so_far)));
+            let request = ModelRequest { listener, ..request };
+            match &ports.tape {
+                Some(tape) => tape.model(call, request, &ports.models).await.map(Reply::Model),
+                None => ports.models.call(request).await.map(Reply::Model),
+            }
+        }
         Request::Scripted(reply) => reply.map(Reply::Model),
         Request::Recall { key, now } => ports.cache.recall(key, now).await.map(|kept| Reply::Value(kept.unwrap_or_default())),
         Request::Query(request) => ports.database.query(request).await.map(Reply::Rows),

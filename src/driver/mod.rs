@@ -14,7 +14,7 @@ use futures_util::future::{AbortHandle, Abortable};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 
 pub use blocking::Blocking;
-pub use carry::{Ports, carry_out};
+pub use carry::{Heard, Ports, carry_out};
 pub use person::{FoundPerson, find_person};
 
 use crate::engine::{Command, Input, Moment, Reply, Request, Run};

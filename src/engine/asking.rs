@@ -13,7 +13,7 @@ use super::state::{NodeRef, Work};
 use super::tooling::Offered;
 use super::{Run, Unscripted};
 use crate::event::{Answer, AskedCall, Failure, FailureKind, Happening, Note, Purpose, Usage};
-use crate::model::{Agent, AgentStep, Limits, MODEL_TIMEOUT, MOST_REPAIRS, Model, Provider, Retry, Shape, StepKind};
+use crate::model::{Agent, AgentStep, Api, Limits, MODEL_TIMEOUT, MOST_REPAIRS, Model, Provider, Retry, Shape, StepKind};
 use crate::port::{Message, ModelReply, ModelRequest, Role, ToolCall, WireFormat};
 use crate::template;
 
@@ -386,6 +386,7 @@ impl Run {
             _ if folder.is_some() => (WireFormat::Recorded, ""),
             Provider::Anthropic => (WireFormat::AnthropicMessages, "https://api.anthropic.com"),
             Provider::Ollama => (WireFormat::OpenAiChat, "http://127.0.0.1:11434/v1"),
+            Provider::OpenAi if model.api == Api::Responses => (WireFormat::OpenAiResponses, "https://api.openai.com/v1"),
             _ => (WireFormat::OpenAiChat, "https://api.openai.com/v1"),
         };
         let (base_url, api_key) = match folder {
@@ -419,7 +420,9 @@ impl Run {
             max_output_tokens: model.max_output_tokens,
             seed: model.seed,
             timeout: self.step(at).timeout.or(model.timeout).unwrap_or(MODEL_TIMEOUT),
+            tool_calls: model.tool_calls,
             connect_timeout: CONNECT_TIMEOUT,
+            listener: None,
         })
     }
 

@@ -8,7 +8,7 @@ use super::context::{Lower, quoted};
 use super::keys::{self, Place};
 use super::reader::Reader;
 use crate::diagnostic::{Code, Diagnostic};
-use crate::model::{Backoff, FailureKind, Model, Price, Provider, Replies, Retry};
+use crate::model::{Api, Backoff, FailureKind, Model, Price, Provider, Replies, Retry, ToolCalls};
 use crate::source::Span;
 use crate::syntax::Node;
 
@@ -26,6 +26,8 @@ pub fn model(lower: &Lower, owner: &str, span: Span, node: &Node) -> Model {
     };
     let Some(keys) = keys else { return model };
     model.provider = provider(&keys).unwrap_or(Provider::Broken);
+    model.api = if keys.word("api") == Some("responses") { Api::Responses } else { Api::Chat };
+    model.tool_calls = tool_calls(&keys);
     model.model = keys.text("model");
     model.base_url = keys.text("base_url");
     model.api_key = keys.text("api_key");
@@ -40,6 +42,13 @@ pub fn model(lower: &Lower, owner: &str, span: Span, node: &Node) -> Model {
         Some(Price { input: input?, output: output? })
     });
     model
+}
+
+fn tool_calls(keys: &Reader) -> ToolCalls {
+    match keys.word("tool_calls") {
+        Some("schema") => ToolCalls::Schema,
+        _ => ToolCalls::Native,
+    }
 }
 
 fn provider(keys: &Reader) -> Option<Provider> {

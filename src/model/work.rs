@@ -37,6 +37,10 @@ pub struct Model {
     pub span: Span,
     /// Who answers.
     pub provider: Provider,
+    /// How an OpenAI-compatible endpoint is spoken to.
+    pub api: Api,
+    /// How it asks for tool calls.
+    pub tool_calls: ToolCalls,
     /// The provider's name for it.
     pub model: Option<Text>,
     /// Base URL of the endpoint.
@@ -65,6 +69,8 @@ impl Model {
         Model {
             span: Span::default(),
             provider,
+            api: Api::default(),
+            tool_calls: ToolCalls::default(),
             model: None,
             base_url: None,
             api_key: None,
@@ -94,6 +100,26 @@ pub enum Provider {
     Replay(PathBuf),
     /// Could not be read or is not yet available; reported. It still counts as a known model.
     Broken,
+}
+
+/// How an OpenAI-compatible endpoint is spoken to (`api`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Api {
+    /// `chat/completions`, which most endpoints speak.
+    #[default]
+    Chat,
+    /// `responses`.
+    Responses,
+}
+
+/// How a model asks for tool calls (`tool_calls`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ToolCalls {
+    /// As the endpoint's own format has it.
+    #[default]
+    Native,
+    /// As JSON that fits a schema, in the text of its answer: for endpoints that know no tools.
+    Schema,
 }
 
 /// Price of a model, in US dollars per million tokens.

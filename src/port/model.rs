@@ -1,6 +1,7 @@
 //! Calls of language models.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -8,6 +9,7 @@ use serde_json::Value;
 
 use super::Pending;
 use crate::event::Usage;
+use crate::model::ToolCalls;
 
 /// A secret value: `Debug`, `Display` and `Serialize` give `***`.
 #[derive(Clone, Default, PartialEq, Eq)]
@@ -49,6 +51,8 @@ impl Serialize for Secret {
 pub enum WireFormat {
     /// `POST {base_url}/chat/completions`, OpenAI's chat format.
     OpenAiChat,
+    /// `POST {base_url}/responses`, OpenAI's responses format.
+    OpenAiResponses,
     /// `POST {base_url}/v1/messages`, Anthropic's messages format.
     AnthropicMessages,
     /// No endpoint: the recordings in the folder that `base_url` names. Only a [`Tape`](super::Tape) answers it.
@@ -126,6 +130,8 @@ pub struct ModelRequest {
     pub schema: Option<Value>,
     /// Tools offered.
     pub tools: Vec<ToolDescription>,
+    /// Whether tools are asked for in the endpoint's own way, or in the text of the answer.
+    pub tool_calls: ToolCalls,
     /// Sampling temperature.
     pub temperature: Option<f64>,
     /// Most tokens of the answer.
@@ -136,6 +142,30 @@ pub struct ModelRequest {
     pub timeout: Duration,
     /// Time to connect.
     pub connect_timeout: Duration,
+    /// Who is told the text of the answer while it comes.
+    pub listener: Option<Listener>,
+}
+
+/// Hears the text of an answer while it comes, whole each time. What it hears may still be dropped: only the reply counts.
+#[derive(Clone)]
+pub struct Listener(Arc<dyn Fn(&str) + Send + Sync>);
+
+impl Listener {
+    /// One that calls this.
+    pub fn new(hear: impl Fn(&str) + Send + Sync + 'static) -> Listener {
+        Listener(Arc::new(hear))
+    }
+
+    /// Tells it the text so far.
+    pub fn hear(&self, so_far: &str) {
+        (self.0)(so_far);
+    }
+}
+
+impl std::fmt::Debug for Listener {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Listener")
+    }
 }
 
 /// What a model answered; only from calls that ended cleanly.

@@ -19,7 +19,7 @@ const SHORTEST_FORM: usize = 6;
 const MOST_FAST: usize = 1 << 15;
 
 /// Values to find, as one automaton.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Known {
     finder: Option<AhoCorasick>,
     /// Of each pattern: whose it is.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
 use std::ops::Range;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use super::Kind;
 
@@ -12,9 +12,10 @@ use super::Kind;
 const MOST_NUMBERS: usize = 100_000;
 
 /// The numbers that values were given, in the order of their first places. Values are kept as hashes only.
-#[derive(Debug, Default)]
+/// A clone counts on with it.
+#[derive(Debug, Clone, Default)]
 pub(super) struct Numbers {
-    given: Mutex<(HashMap<u64, usize>, HashMap<Kind, usize>)>,
+    given: Arc<Mutex<(HashMap<u64, usize>, HashMap<Kind, usize>)>>,
 }
 
 impl Numbers {

@@ -10,7 +10,7 @@ use super::marker::{Budget, Numbers, masked};
 use super::{Kind, Place, find_pii};
 
 /// Knows the secrets and personal values of a run. A value has the same marker everywhere in the run.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Redactor {
     secrets: Known,
     personal: Known,

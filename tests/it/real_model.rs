@@ -1,17 +1,17 @@
-//! Both wire formats against a real model: `tests/real/install.sh`, then
+//! The wire formats against a real model: `tests/real/install.sh`, then
 //! `FLOW_REAL_MODEL_URL=$(tests/real/serve.sh) cargo test --test it real_model`.
 //!
 //! The model is small and weak: nothing here judges what it says, only how the answer travels.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use flow::adapter::clock::SystemClock;
 use flow::adapter::http::{Http, HttpSettings};
 use flow::adapter::model::HttpModelClient;
 use flow::event::Failure;
-use flow::model::FailureKind;
-use flow::port::{Message, ModelClient, ModelReply, ModelRequest, Role, WireFormat};
+use flow::model::{FailureKind, ToolCalls};
+use flow::port::{Listener, Message, ModelClient, ModelReply, ModelRequest, Role, ToolDescription, WireFormat};
 use serde_json::{Value, json};
 
 /// The address of the real model; `None`: the test is skipped, and says so.
@@ -36,11 +36,13 @@ fn request(wire: WireFormat, url: &str) -> ModelRequest {
         messages: vec![message(Role::System, "You are brief."), message(Role::User, "Name a city and its country.")],
         schema: None,
         tools: Vec::new(),
+        tool_calls: ToolCalls::Native,
         temperature: Some(0.0),
         max_output_tokens: Some(120),
         seed: Some(7),
         timeout: Duration::from_secs(120),
         connect_timeout: Duration::from_secs(5),
+        listener: None,
     }
 }
 
@@ -105,9 +107,49 @@ async fn anthropic_messages_take_a_schema_and_give_an_answer_to_check() {
 }
 
 #[tokio::test]
+async fn openai_responses_stream_text_and_usage_and_the_text_is_heard_on_the_way() {
+    let Some(url) = real_model("openai_responses_stream_text_and_usage_and_the_text_is_heard_on_the_way") else { return };
+    let heard = Arc::new(Mutex::new(vec![]));
+    let kept = heard.clone();
+    let listener = Some(Listener::new(move |so_far| kept.lock().unwrap().push(so_far.to_owned())));
+    let told = reply(ModelRequest { listener, ..request(WireFormat::OpenAiResponses, &url) }).await;
+    let heard = heard.lock().unwrap();
+    assert!(heard.len() > 2 && heard.windows(2).all(|pair| pair[1].starts_with(&pair[0])), "{heard:?}");
+    if let Some(reply) = told {
+        assert_eq!(heard.last(), Some(&reply.text));
+    }
+}
+
+#[tokio::test]
+async fn openai_responses_keep_to_a_schema() {
+    let Some(url) = real_model("openai_responses_keep_to_a_schema") else { return };
+    // Whether this endpoint enforces a schema in this format is its affair: the engine checks and repairs.
+    if let Some(reply) = reply(ModelRequest { schema: Some(schema()), ..request(WireFormat::OpenAiResponses, &url) }).await {
+        assert!(!reply.text.is_empty() && reply.calls.is_empty(), "{reply:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_model_without_tool_calls_asks_for_tools_by_a_schema() {
+    let Some(url) = real_model("a_model_without_tool_calls_asks_for_tools_by_a_schema") else { return };
+    let zone = json!({ "zone": { "type": "string", "maxLength": 20 } });
+    let parameters = json!({ "type": "object", "properties": zone, "required": ["zone"], "additionalProperties": false });
+    let clock = ToolDescription { name: "clock".into(), description: "Tells the time in a zone.".into(), parameters };
+    let schema = Some(schema());
+    let asked = ModelRequest { tools: vec![clock], tool_calls: ToolCalls::Schema, schema, ..request(WireFormat::OpenAiChat, &url) };
+    let Some(reply) = reply(ModelRequest { max_output_tokens: Some(600), ..asked }).await else { return };
+    // What it decides is its affair; that it is one of the two, and well formed, is ours.
+    if reply.calls.is_empty() {
+        let answer: Value = serde_json::from_str(&reply.text).expect("the answer fits the schema");
+        assert!(answer["city"].is_string(), "{answer}");
+    }
+    assert!(reply.calls.iter().all(|call| call.tool == "clock" && call.arguments["zone"].is_string()), "{reply:?}");
+}
+
+#[tokio::test]
 async fn a_length_limit_is_told_and_gives_no_text() {
     let Some(url) = real_model("a_length_limit_is_told_and_gives_no_text") else { return };
-    for wire in [WireFormat::OpenAiChat, WireFormat::AnthropicMessages] {
+    for wire in [WireFormat::OpenAiChat, WireFormat::AnthropicMessages, WireFormat::OpenAiResponses] {
         let failure = call(ModelRequest { max_output_tokens: Some(2), ..request(wire, &url) }).await.expect_err("two tokens are too few");
         assert_eq!(failure.kind, FailureKind::Truncated, "{}", failure.message);
     }

@@ -5,6 +5,7 @@ use serde_json::json;
 
 use super::*;
 use crate::event::{Marks, Purpose, RunStart};
+use crate::model::ToolCalls;
 use crate::port::{Message, Role};
 
 /// A model that answers with a greeting, or with what it was told.
@@ -45,11 +46,13 @@ fn request(text: &str) -> ModelRequest {
         messages: vec![Message { role: Role::User, text: text.into(), pictures: vec![], calls: vec![], call_id: None }],
         schema: None,
         tools: vec![],
+        tool_calls: ToolCalls::Native,
         temperature: None,
         max_output_tokens: None,
         seed: None,
         timeout: Duration::from_secs(1),
         connect_timeout: Duration::from_secs(1),
+        listener: None,
     }
 }
 

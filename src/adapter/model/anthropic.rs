@@ -185,6 +185,10 @@ impl Reader for MessageReader {
         Ok(())
     }
 
+    fn heard(&self) -> &str {
+        &self.draft.text
+    }
+
     fn reply(mut self) -> Result<ModelReply, Complaint> {
         if !self.is_done {
             return Err(bad("ended its answer before the end mark"));

@@ -1,4 +1,4 @@
-//! Language models over HTTP: one attempt, always streamed, in OpenAI's chat format or Anthropic's messages format.
+//! Language models over HTTP: one attempt, always streamed, in OpenAI's chat or responses format or Anthropic's messages format.
 //!
 //! A reply counts only when the stream ended the way its format says; the text of anything else is dropped. An endpoint that ignores
 //! `stream` and answers one JSON object is read too.
@@ -7,19 +7,21 @@
 
 mod anthropic;
 mod draft;
+mod in_words;
 mod openai;
 mod pictures;
+mod responses;
 
 #[cfg(test)]
 mod tests;
 
 use serde_json::Value;
 
-use super::http::{Answer, Call, Fault, Http, Progress, SseEvent, connect_time, in_words};
+use super::http::{Answer, Call, Fault, Http, Progress, SseEvent, connect_time, in_words as time_in_words};
 use super::wording::Scrub;
 use crate::event::Failure;
 use crate::model::FailureKind;
-use crate::port::{ModelClient, ModelReply, ModelRequest, Pending, Secret, WireFormat};
+use crate::port::{Listener, ModelClient, ModelReply, ModelRequest, Pending, Secret, WireFormat};
 
 /// Calls models over HTTP, in every wire format.
 #[derive(Clone)]
@@ -42,7 +44,7 @@ impl ModelClient for HttpModelClient {
             match tokio::time::timeout(request.timeout, attempt(&http, &request, &scrub)).await {
                 Ok(outcome) => Ok(outcome?),
                 Err(_) => {
-                    let message = format!("model {:?} did not finish its answer within {}", request.model, in_words(request.timeout));
+                    let message = format!("model {:?} did not finish its answer within {}", request.model, time_in_words(request.timeout));
                     Err(scrub.failure(FailureKind::Timeout, message))
                 }
             }
@@ -59,6 +61,8 @@ trait Reader {
     fn event(&mut self, event: &SseEvent) -> Result<Progress, Complaint>;
     /// Takes an answer that was not streamed.
     fn whole(&mut self, answer: &Value) -> Result<(), Complaint>;
+    /// The text so far.
+    fn heard(&self) -> &str;
     /// The reply, once an end was read.
     fn reply(self) -> Result<ModelReply, Complaint>;
 }
@@ -68,12 +72,25 @@ async fn attempt(http: &Http, request: &ModelRequest, scrub: &Scrub) -> Result<M
         let message = "this model answers from recordings, and none are open here";
         return Err(Fault::before_sending(Failure::new(FailureKind::Unavailable, message)));
     }
+    let Some(told) = in_words::told(request) else { return ask(http, request, scrub).await };
+    let reply = ask(http, &told, scrub).await?;
+    let complain = |(kind, what): Complaint| scrub.failure(kind, format!("model {:?} {}", request.model, scrub.quote(&what, false)));
+    in_words::read(request, reply).map_err(|complaint| Fault::after_sending(complain(complaint)))
+}
+
+async fn ask(http: &Http, request: &ModelRequest, scrub: &Scrub) -> Result<ModelReply, Fault> {
     let pictures = pictures::load(request).await?;
+    let bearer =
+        || request.api_key.iter().map(|key| ("authorization".to_owned(), Secret::new(format!("Bearer {}", key.reveal())))).collect();
     match request.wire {
         WireFormat::OpenAiChat | WireFormat::Recorded => {
-            let headers = request.api_key.iter().map(|key| ("authorization".to_owned(), Secret::new(format!("Bearer {}", key.reveal()))));
             let url = openai::url(&request.base_url);
-            exchange(http, request, scrub, (&url, headers.collect(), openai::body(request, &pictures)), openai::ChatReader::default()).await
+            exchange(http, request, scrub, (&url, bearer(), openai::body(request, &pictures)), openai::ChatReader::default()).await
+        }
+        WireFormat::OpenAiResponses => {
+            let url = responses::url(&request.base_url);
+            exchange(http, request, scrub, (&url, bearer(), responses::body(request, &pictures)), responses::ResponseReader::new(request))
+                .await
         }
         WireFormat::AnthropicMessages => {
             let mut headers = vec![("anthropic-version".to_owned(), Secret::new("2023-06-01"))];
@@ -102,11 +119,11 @@ async fn exchange<R: Reader>(
         scrub,
     };
     let mut answer = http.send(call).await?;
-    read(&mut answer, &mut reader).await?;
+    read(&mut answer, &mut reader, request.listener.as_ref()).await?;
     reader.reply().map_err(|complaint| Fault::after_sending(complain(&answer.origin, scrub, complaint)))
 }
 
-async fn read<R: Reader>(answer: &mut Answer, reader: &mut R) -> Result<(), Fault> {
+async fn read<R: Reader>(answer: &mut Answer, reader: &mut R, listener: Option<&Listener>) -> Result<(), Fault> {
     let (origin, scrub) = (answer.origin.clone(), answer.scrub.clone());
     let content_type = answer.content_type();
     if answer.status() >= 300 {
@@ -114,7 +131,17 @@ async fn read<R: Reader>(answer: &mut Answer, reader: &mut R) -> Result<(), Faul
         return Err(Fault::after_sending(answer.failure(FailureKind::BadResponse, message)));
     }
     match content_type.as_str() {
-        "text/event-stream" => answer.events(|event| reader.event(event).map_err(|complaint| complain(&origin, &scrub, complaint))).await,
+        "text/event-stream" => {
+            let mut take = |event: &SseEvent| {
+                let length = reader.heard().len();
+                let progress = reader.event(event).map_err(|complaint| complain(&origin, &scrub, complaint))?;
+                if let Some(listener) = listener.filter(|_| reader.heard().len() != length) {
+                    listener.hear(reader.heard());
+                }
+                Ok(progress)
+            };
+            answer.events(&mut take).await
+        }
         "application/json" => {
             let Some(value) = answer.json().await? else {
                 return Err(Fault::after_sending(answer.failure(FailureKind::BadResponse, "sent an empty answer")));

@@ -102,7 +102,7 @@ const STRICT_KEYS: [&str; 17] = [
 
 /// Whether OpenAI would take a schema as strict: the root is an object, each object lists all its properties as required and allows no
 /// others. A schema that does not fit would be refused; without `strict` it is taken as a wish. Others enforce any schema.
-fn is_strict(schema: &Value) -> bool {
+pub(super) fn is_strict(schema: &Value) -> bool {
     schema.get("type") == Some(&json!("object")) && schema.get("anyOf").is_none() && is_strict_part(schema, 0)
 }
 
@@ -162,6 +162,10 @@ impl Reader for ChatReader {
         self.finish = choice.get("finish_reason").and_then(Value::as_str).map(str::to_owned);
         self.is_done = true;
         Ok(())
+    }
+
+    fn heard(&self) -> &str {
+        &self.draft.text
     }
 
     fn reply(self) -> Result<ModelReply, Complaint> {

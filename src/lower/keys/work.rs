@@ -43,14 +43,17 @@ pub static MODEL: Place = Place {
 
 /// What providers have besides the keys of [`MODEL`].
 pub static PROVIDERS: &[&Place] = &[
-    &Place { name: "openai", keys: &[] },
-    &Place { name: "anthropic", keys: &[] },
-    &Place { name: "ollama", keys: &[] },
+    &Place { name: "openai", keys: &[key!("api", Word(&["chat", "responses"]), "how the endpoint is spoken to"), TOOL_CALLS] },
+    &Place { name: "anthropic", keys: &[TOOL_CALLS] },
+    &Place { name: "ollama", keys: &[TOOL_CALLS] },
     &Place { name: "cli", keys: PROGRAM },
     &Place { name: "acp", keys: PROGRAM },
     &Place { name: "scripted", keys: &[required!("replies", Path, "the file of scripted replies")] },
     &Place { name: "replay", keys: &[required!("folder", Path, "the folder of recordings")] },
 ];
+
+const TOOL_CALLS: super::Key =
+    key!("tool_calls", Word(&["native", "schema"]), "schema: for endpoints that cannot call tools but keep to a JSON Schema");
 
 const PROGRAM: &[super::Key] = &[
     key!("preset", Word(&["claude_code", "codex"]), "a program that is known"),

@@ -38,6 +38,8 @@ async fn one_json_object_is_read_where_the_stream_was_asked_for_and_cut_at_any_b
                 "usage": { "prompt_tokens": 7, "completion_tokens": 3 } }),
         json!({ "type": "message", "model": "m-1", "content": [{ "type": "text", "text": "Grün 🎈" }], "stop_reason": "end_turn",
                 "usage": { "input_tokens": 7, "output_tokens": 3 } }),
+        json!({ "object": "response", "status": "completed", "model": "m-1", "output": [said("Grün 🎈")],
+                "usage": { "input_tokens": 7, "output_tokens": 3 } }),
     ];
     let client = client(small());
     for (wire, object) in WIRES.into_iter().zip(objects) {
@@ -89,6 +91,21 @@ async fn broken_streams_are_bad_responses() {
         (WIRES[1], blocks.replacen("\"index\":0", "\"index\":1", 1)),
         (WIRES[1], blocks.replace("\"text\":\"a\"", "\"text\":\"a\\u0000\"")),
         (WIRES[1], blocks.replace("event: message_delta", "event: error").replace("\"message_delta\"", "\"error\"")),
+        (WIRES[2], String::new()),
+        (WIRES[2], good(WIRES[2]).replace("\"response.completed\"", "\"response.sleepy\"")),
+        (WIRES[2], good(WIRES[2]).replace("\"status\":\"completed\"", "\"status\":\"sleepy\"")),
+        (WIRES[2], good(WIRES[2]).replace("\"status\":\"completed\"", "\"status\":null")),
+        (WIRES[2], good(WIRES[2]).replace("\"response\":", "\"answer\":")),
+        (WIRES[2], good(WIRES[2]).replace("\"output\":", "\"text\":")),
+        (WIRES[2], good(WIRES[2]).replace("\"type\":\"reasoning\"", "\"type\":null")),
+        (WIRES[2], good(WIRES[2]).replace("Grün", "Gr\\u0000n")),
+        (WIRES[2], response(json!([]), "incomplete")),
+        (WIRES[2], response(json!([]), "failed")),
+        (WIRES[2], event(&json!({ "type": "response.output_text.delta", "delta": 7 }))),
+        (
+            WIRES[2],
+            event(&json!({ "type": "response.output_text.delta", "delta": "part" })) + &event(&json!({ "type": "error", "code": 429 })),
+        ),
     ] {
         let failure = streamed(wire, &body).await.expect_err(&body);
         assert_eq!(failure.kind, FailureKind::BadResponse, "{body}\n{}", failure.message);

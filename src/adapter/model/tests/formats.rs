@@ -71,7 +71,7 @@ async fn more_than_64_tool_calls_and_nameless_ones_are_bad_responses() {
 #[tokio::test]
 async fn nonsense_about_tokens_is_no_usage() {
     for count in ["-7", "7.5", "\"7\"", "null", "99999999999999999999", "18446744073709551615"] {
-        for (wire, key) in WIRES.into_iter().zip(["\"prompt_tokens\":7", "\"cache_read_input_tokens\":5"]) {
+        for (wire, key) in WIRES.into_iter().zip(["\"prompt_tokens\":7", "\"cache_read_input_tokens\":5", "\"input_tokens\":7"]) {
             let name = key.split_once(':').unwrap().0;
             let reply = streamed(wire, good(wire).replace(key, &format!("{name}:{count}"))).await.unwrap();
             // A null count of cached tokens is one that is not there.
@@ -167,10 +167,12 @@ async fn markers_and_tags_in_texts_add_no_message() {
         let (_, body) = sent(with).await;
         let texts = match wire {
             WireFormat::OpenAiChat => vec![&body["messages"][0]["content"], &body["messages"][1]["content"]],
+            WireFormat::OpenAiResponses => vec![&body["instructions"], &body["input"][0]["content"]],
             _ => vec![&body["system"], &body["messages"][0]["content"][0]["text"]],
         };
         assert!(texts.iter().all(|text| **text == hostile));
-        assert_eq!(body["messages"].as_array().unwrap().len(), texts.len() - usize::from(wire == WireFormat::AnthropicMessages));
+        let messages = body.get("messages").unwrap_or(&body["input"]).as_array().unwrap();
+        assert_eq!(messages.len(), if wire == WireFormat::OpenAiChat { 2 } else { 1 });
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod faults;
 mod formats;
+mod responses;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,9 +14,10 @@ use crate::adapter::faultd::{Act, Faultd, answer, stream};
 use crate::adapter::http::HttpSettings;
 use crate::adapter::http::tests::{StoppedClock, hasty, small};
 use crate::event::Usage;
+use crate::model::ToolCalls;
 use crate::port::{Message, Role, ToolCall, ToolDescription};
 
-const WIRES: [WireFormat; 2] = [WireFormat::OpenAiChat, WireFormat::AnthropicMessages];
+const WIRES: [WireFormat; 3] = [WireFormat::OpenAiChat, WireFormat::AnthropicMessages, WireFormat::OpenAiResponses];
 
 /// A whole streamed answer that says `Grün 🎈` and ends well.
 fn good(wire: WireFormat) -> String {
@@ -29,6 +31,7 @@ fn good(wire: WireFormat) -> String {
             ],
             "stop",
         ),
+        WireFormat::OpenAiResponses => response(json!([{ "type": "reasoning", "id": "r" }, said("Grün 🎈")]), "completed"),
         _ => messages(&[("text", json!({ "type": "text", "text": "" }), vec![text_delta("Grün"), text_delta(" 🎈")])], json!("end_turn")),
     }
 }
@@ -42,6 +45,22 @@ fn chat(deltas: &[Value], finish: &str) -> String {
     let end = json!({ "choices": [{ "index": 0, "delta": {}, "finish_reason": finish }] });
     let usage = json!({ "choices": [], "usage": { "prompt_tokens": 7, "completion_tokens": 3, "total_tokens": 10 } });
     format!("{text}data: {end}\n\ndata: {usage}\n\ndata: [DONE]\n\n")
+}
+
+fn said(text: &str) -> Value {
+    json!({ "type": "message", "role": "assistant", "content": [{ "type": "output_text", "text": text }] })
+}
+
+/// A stream in the responses format: pieces of the text, then the whole.
+fn response(output: Value, status: &str) -> String {
+    let mut stream = event(&json!({ "type": "response.created", "response": { "status": "in_progress" } }));
+    let whole = output.pointer("/1/content/0/text").and_then(Value::as_str).unwrap_or_default();
+    for piece in whole.split_inclusive(' ') {
+        stream.push_str(&event(&json!({ "type": "response.output_text.delta", "output_index": 1, "delta": piece })));
+    }
+    let usage = json!({ "input_tokens": 7, "output_tokens": 3, "total_tokens": 10 });
+    let response = json!({ "status": status, "model": "m-1", "output": output, "usage": usage });
+    stream + &event(&json!({ "type": format!("response.{status}"), "response": response }))
 }
 
 fn event(value: &Value) -> String {
@@ -84,7 +103,7 @@ fn message(role: Role, text: &str) -> Message {
     Message { role, text: text.to_owned(), pictures: Vec::new(), calls: Vec::new(), call_id: None }
 }
 
-fn request(wire: WireFormat, base_url: String) -> ModelRequest {
+pub(super) fn request(wire: WireFormat, base_url: String) -> ModelRequest {
     ModelRequest {
         wire,
         base_url,
@@ -93,11 +112,13 @@ fn request(wire: WireFormat, base_url: String) -> ModelRequest {
         messages: vec![message(Role::System, "Be brief."), message(Role::User, "Hello")],
         schema: None,
         tools: Vec::new(),
+        tool_calls: ToolCalls::Native,
         temperature: None,
         max_output_tokens: None,
         seed: None,
         timeout: Duration::from_secs(10),
         connect_timeout: Duration::from_secs(5),
+        listener: None,
     }
 }
 
@@ -133,7 +154,7 @@ async fn sent(mut request: ModelRequest) -> (String, Value) {
     (head.to_ascii_lowercase(), serde_json::from_str(body).unwrap())
 }
 
-fn tool() -> ToolDescription {
+pub(super) fn tool() -> ToolDescription {
     ToolDescription { name: "time".to_owned(), description: "Tells the time.".to_owned(), parameters: json!({ "type": "object" }) }
 }
 
