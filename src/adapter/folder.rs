@@ -54,7 +54,13 @@ fn failed(what: &str, path: &Path, error: &std::io::Error) -> Failure {
     Failure::new(FailureKind::Unavailable, format!("cannot {what} {}: {error}", path.display()))
 }
 
+/// A folder as it can be opened: the current one has an empty path.
+fn opened(folder: &Path) -> &Path {
+    if folder.as_os_str().is_empty() { Path::new(".") } else { folder }
+}
+
 fn list(folder: &Path) -> Result<Vec<String>, Failure> {
+    let folder = opened(folder);
     let entries = std::fs::read_dir(folder).map_err(|e| failed("list", folder, &e))?;
     let is_file = |entry: &std::fs::DirEntry| entry.file_type().is_ok_and(|t| t.is_file());
     let mut names: Vec<String> = entries.flatten().filter(is_file).filter_map(|e| e.file_name().into_string().ok()).collect();
@@ -75,6 +81,7 @@ fn read(path: &Path) -> Result<String, Failure> {
 
 /// Whole or not at all: a new file beside it, on disk, then moved over it.
 fn write(folder: &Path, path: &Path, text: &str) -> std::io::Result<()> {
+    let folder = opened(folder);
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     let mut file = tempfile::NamedTempFile::new_in(folder)?;
     file.write_all(text.as_bytes())?;

@@ -80,6 +80,28 @@ pub(super) fn ask(pipeline: &Pipeline, given: &mut Map<String, Value>) -> Option
     at_question
 }
 
+/// Asks a person yes or no; `None`: nobody can be asked, or nobody answers.
+pub(super) fn decide(question: &str) -> Option<bool> {
+    if !is_at_terminal() {
+        return None;
+    }
+    loop {
+        tell_part!("{} (yes/no) ", visible(question));
+        let mut line = String::new();
+        match std::io::stdin().lock().take(MOST_TYPED).read_line(&mut line) {
+            Ok(read) if read > 0 => match line.trim().to_lowercase().as_str() {
+                "yes" | "y" => return Some(true),
+                "no" | "n" => return Some(false),
+                _ => tell!("please answer yes or no"),
+            },
+            _ => {
+                tell!();
+                return None;
+            }
+        }
+    }
+}
+
 /// Whether questions can be asked: both ends are a terminal, and it is no build server.
 fn is_at_terminal() -> bool {
     let is_dumb = environment::text("TERM").is_some_and(|term| term == "dumb");

@@ -50,6 +50,8 @@ struct Awaited {
     heard: HashMap<u64, (String, String)>,
     /// What is personal or secret, as far as it is known.
     redactor: Redactor,
+    /// Somebody else writes to the terminal.
+    is_aside: bool,
     /// When something was told last.
     told: Duration,
 }
@@ -102,6 +104,16 @@ impl Progress {
             Some(live) => Arc::new(Beside { printer, bar: live.bar.clone() }),
             None => printer,
         }
+    }
+
+    /// Does something that writes to the terminal itself, with the live line out of its way.
+    pub(super) async fn aside<T>(&self, act: impl Future<Output = T>) -> T {
+        let Some(live) = &self.live else { return act.await };
+        held(&live.awaited).is_aside = true;
+        live.bar.suspend(|| ());
+        let done = act.await;
+        held(&live.awaited).is_aside = false;
+        done
     }
 
     /// Shows what an event means to people.
@@ -185,6 +197,9 @@ impl Awaited {
 
     /// `compose (3s), check (1s)`: the innermost steps that run. Empty: nothing does.
     fn text(&self, now: Duration) -> String {
+        if self.is_aside {
+            return String::new();
+        }
         let holds_another = |path: &str| {
             let inside = |other: &str| other.strip_prefix(path).is_some_and(|rest| rest.starts_with(['/', '[']));
             self.running.iter().any(|(other, _)| inside(other))

@@ -11,7 +11,7 @@ use super::models::{is_file, is_scripted, know_prices};
 use super::outcome::Written;
 use super::progress::Progress;
 use super::settings::{self, Settled};
-use super::signals::listen;
+use super::signals::{Signals, listen};
 use super::tape::{Taping, reads_clock, tell_misses};
 use super::{Exit, checked, inputs, project, world};
 use crate::adapter::cassette::{Cassette, Head, NoCache};
@@ -249,14 +249,28 @@ impl<'a> Surroundings<'a> {
         let mut seen = before;
         let ended = self.runtime.block_on(async {
             let (sender, mut stop) = tokio::sync::mpsc::unbounded_channel();
-            let signals = tokio::spawn(listen(sender));
-            let mut watch = |event: &Event| {
-                mask.take(event);
-                self.progress.show(event, mask.redactor());
-                printed.event(event, mask.redactor());
-                seen.push(event.clone());
+            let signals = tokio::spawn(listen(Signals::hear(), sender));
+            let mut begin = begin;
+            let ended = loop {
+                let mut watch = |event: &Event| {
+                    mask.take(event);
+                    self.progress.show(event, mask.redactor());
+                    printed.event(event, mask.redactor());
+                    seen.push(event.clone());
+                };
+                let ended = drive(&mut run, begin, &self.ports, &mut journal, &mut stop, &mut watch).await;
+                let asked = if matches!(ended, Ok(None)) { run.state().undecided().next().cloned() } else { None };
+                let Some(step) = asked else { break ended };
+                let question = mask.redactor().redact(&question(&seen, &step).unwrap_or_default());
+                // The question waits in a thread of its own, so that Ctrl-C still ends the run here; it is saved and goes on later.
+                let asking = self.progress.aside(tokio::task::spawn_blocking(move || inputs::decide(&question)));
+                let decided = tokio::select! {
+                    decided = asking => decided.ok().flatten(),
+                    _ = stop.recv() => None,
+                };
+                let Some(approved) = decided else { break ended };
+                begin = Begin::Decided { step: step.to_string(), approved };
             };
-            let ended = drive(&mut run, begin, &self.ports, &mut journal, &mut stop, &mut watch).await;
             signals.abort();
             ended
         });
@@ -277,15 +291,24 @@ impl<'a> Surroundings<'a> {
             }
             None => {
                 for step in run.state().undecided() {
-                    tell!("\"{step}\" was started before and may have acted; it is marked once, so a person decides:");
-                    tell!("  flow approve {} {step}            runs it again", seen[0].run);
-                    tell!("  flow approve {} {step} --reject   lets it fail", seen[0].run);
+                    let question = question(&seen, step).unwrap_or_default();
+                    tell!("a person decides: {}", visible(&mask.redactor().redact(&question)));
+                    tell!("  flow approve {} {step}            says yes", seen[0].run);
+                    tell!("  flow approve {} {step} --reject   says no", seen[0].run);
                 }
                 tell!("then: flow runs resume {}", seen[0].run);
                 Ok(Exit::Waiting)
             }
         }
     }
+}
+
+/// What a person was asked about a step last.
+fn question(events: &[Event], step: &str) -> Option<String> {
+    events.iter().rev().find_map(|event| match &event.happening {
+        Happening::ApprovalRequested { step: asked, question, .. } if **asked == *step => Some(question.clone()),
+        _ => None,
+    })
 }
 
 /// Values of the declared secrets that are set.

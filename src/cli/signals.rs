@@ -2,20 +2,33 @@
 
 use std::thread::JoinHandle;
 
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::oneshot;
 
 use super::Exit;
 
-/// Ctrl-C and SIGTERM during a run: the first ends the run, the second ends the program at once.
-pub(super) async fn listen(sender: UnboundedSender<String>) {
-    use tokio::signal::unix::{SignalKind, signal};
-    let Ok(mut terminate) = signal(SignalKind::terminate()) else { return };
+/// Both, heard from the moment it is made: from then on they no longer end the process.
+pub(super) struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+}
+
+impl Signals {
+    /// Hears them. `None`: they cannot be heard here, and do what they always do.
+    pub(super) fn hear() -> Option<Signals> {
+        Some(Signals { interrupt: signal(SignalKind::interrupt()).ok()?, terminate: signal(SignalKind::terminate()).ok()? })
+    }
+}
+
+/// During a run the first ends the run, the second ends the program at once.
+pub(super) async fn listen(signals: Option<Signals>, sender: UnboundedSender<String>) {
+    let Some(mut signals) = signals else { return };
     let mut asked = false;
     loop {
         let (by, exit) = tokio::select! {
-            _ = tokio::signal::ctrl_c() => ("interrupt", Exit::Interrupted),
-            _ = terminate.recv() => ("terminate", Exit::Terminated),
+            _ = signals.interrupt.recv() => ("interrupt", Exit::Interrupted),
+            _ = signals.terminate.recv() => ("terminate", Exit::Terminated),
         };
         if asked {
             std::process::exit(i32::from(exit.number()));

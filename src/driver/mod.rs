@@ -43,6 +43,13 @@ pub enum Begin {
     Start(Box<RunStart>),
     /// After a crash; how long nothing ran, in milliseconds.
     Resume(u64),
+    /// A person has decided about a step that waited; the run was paused in this process.
+    Decided {
+        /// The step.
+        step: String,
+        /// Yes.
+        approved: bool,
+    },
 }
 
 /// Drives a run to its end; `None`: it waits for a person. `watch` sees every event after the journal has taken it.
@@ -69,6 +76,7 @@ pub async fn drive(
     let first = match begin {
         Begin::Start(start) => Input::Start(start),
         Begin::Resume(away_ms) => Input::Resume { away_ms },
+        Begin::Decided { step, approved } => Input::Decided { step, approved, comment: String::new() },
     };
     run.handle(first, moment(&*ports.clock));
     loop {

@@ -99,6 +99,7 @@ impl State {
             }
             Happening::ToolCalled { step, call, timeout_at_ms, asked, .. } => {
                 let Some(at) = self.find(step) else { return };
+                self.consent_used(step, true);
                 self.goes_on(at);
                 self.open_call(*call, at, now, *timeout_at_ms, 0);
                 match (*asked, &mut self.node_mut(at).work) {
@@ -112,6 +113,10 @@ impl State {
                 }
             }
             Happening::ToolReplied { step, call, failure, duration_ms, result, asked } => match asked {
+                Some(place) if failure.as_ref().is_some_and(|failure| failure.kind == crate::event::FailureKind::Rejected) => {
+                    self.consent_used(step, false);
+                    self.asked_over(step, *call, *place, failure.as_ref(), *duration_ms, result.as_ref());
+                }
                 Some(place) => self.asked_over(step, *call, *place, failure.as_ref(), *duration_ms, result.as_ref()),
                 None => {
                     if let Some(at) = self.close_call(*call) {
@@ -150,16 +155,20 @@ impl State {
                 }
             }
             Happening::RunResumed { away_ms } => self.resumed(*away_ms),
+            Happening::ApprovalRequested { step, act, .. } if !act.is_empty() => self.consent_asked(step, act, now),
             Happening::ApprovalRequested { step, .. } => {
                 let Some(at) = self.find(step) else { return };
                 self.clear_timers(at, true);
                 self.doubts.insert(step.clone(), None);
                 self.node_mut(at).status = StepStatus::Waiting;
             }
-            Happening::ApprovalAnswered { step, approved, .. } => {
+            Happening::ApprovalAnswered { step, approved, comment } => {
                 // Decided while the run is ended by a signal: it is for the run as it goes on.
                 if let Some(before) = &mut self.interrupted {
                     before.apply(plan, event);
+                }
+                if self.consents.contains_key(step) {
+                    return self.consent_given(step, *approved, comment, now);
                 }
                 let Some(at) = self.find(step).filter(|_| self.doubts.get(step) == Some(&None)) else { return };
                 self.doubts.insert(step.clone(), Some(*approved));
@@ -230,6 +239,7 @@ impl State {
     ) {
         let Some(at) = self.find(path) else { return };
         self.doubts.remove(path);
+        self.consent_used(path, true);
         let planned = plan.pipeline(self.instance(self.instance_of(at)).pipeline);
         let Some(place) = place else {
             let Some(called) = planned.called(&planned.step(self.node(at).step).step) else { return };
@@ -300,6 +310,7 @@ impl State {
             self.close_call(call);
         }
         self.drop_inner(at);
+        self.consents.remove(path);
         self.clear_timers(at, false);
         let node = self.node_mut(at);
         node.status = StepStatus::Waiting;

@@ -26,6 +26,9 @@ impl Run {
     pub(super) fn start_call(&mut self, at: NodeRef, step: &Step, called: PipelineId) -> Result<(), Failure> {
         let opening = self.opening_of(at, step, called)?;
         if let StepKind::Tool(tool) = &step.kind {
+            if !self.agreed(at, None, &tool.tool.value, &opening.inputs)? {
+                return Ok(());
+            }
             self.permit(at, None, Some((&tool.tool.value, &opening.inputs)), &Request::Print(vec![]))?;
         }
         match opening.person {

@@ -23,6 +23,7 @@ impl State {
         self.drop_inner(at);
         let path = self.node(at).path.clone();
         self.doubts.remove(&path);
+        self.consents.remove(&path);
         let had_place = self.node(at).waits_for == 0 && self.node(at).retry_at.is_none();
         let node = self.node_mut(at);
         let was_open = !node.status.is_final();
@@ -99,6 +100,7 @@ impl State {
             let path = self.node(at).path.clone();
             self.paths.remove(&path);
             self.doubts.remove(&path);
+            self.consents.remove(&path);
         }
         self.done.remove(&ix);
         self.ending.remove(&ix);

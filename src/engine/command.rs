@@ -25,6 +25,15 @@ pub enum Input {
         /// How long nothing ran.
         away_ms: u64,
     },
+    /// A person has decided about a step that waits for that; see [`State::undecided`](super::State::undecided).
+    Decided {
+        /// The step.
+        step: String,
+        /// Yes.
+        approved: bool,
+        /// What the person says about it.
+        comment: String,
+    },
     /// Time went on.
     Tick,
     /// End; `by` is `interrupt`, `terminate` or `person`.

@@ -30,6 +30,7 @@ mod called;
 mod calling;
 mod closing;
 mod command;
+mod consent;
 mod end;
 mod inputs;
 mod judging;

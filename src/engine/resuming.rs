@@ -3,8 +3,9 @@
 //! What a step had out is lost with the process, so it is done again with the same idempotency key; a `once` step asks first.
 
 use super::Run;
+use super::consent::not_again;
 use super::state::{NodeRef, Work};
-use crate::event::{Failure, FailureKind, Happening, StepPath, StepStatus};
+use crate::event::{Happening, StepPath, StepStatus};
 
 impl Run {
     /// Goes on: what was out goes out again, steps in doubt wait for a person.
@@ -19,11 +20,11 @@ impl Run {
                 Some(true) => {
                     self.woken.insert(self.state.key(at));
                 }
-                Some(false) => self.fail(at, Failure::new(FailureKind::Rejected, "a person decided not to run it again"), None),
+                Some(false) => self.fail(at, not_again(), None),
                 None if self.state.doubts.contains_key(&step) => {}
                 None => {
                     let question = format!("\"{step}\" was started and may have acted; run it again?");
-                    self.emit(Happening::ApprovalRequested { step, question });
+                    self.emit(Happening::ApprovalRequested { step, question, act: String::new() });
                 }
             }
         }
@@ -37,7 +38,8 @@ impl Run {
                 let at = NodeRef { frame: frame as u32, node: node as u32 };
                 let is_asked = self.state.doubts.get(&found.path).is_some_and(|decided| decided.is_none());
                 let is_running = found.status == StepStatus::Running && !matches!(found.work, Work::Inner { .. } | Work::Called(_));
-                if is_asked || is_running && self.step(at).is_once {
+                let consents = self.state.consents.contains_key(&found.path) && found.work.calls().is_empty();
+                if is_asked || is_running && self.step(at).is_once && !consents {
                     in_doubt.push((at, found.path.clone()));
                 } else if is_running {
                     again.push(at);

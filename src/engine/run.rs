@@ -166,6 +166,7 @@ impl Run {
             Input::Start(start) => self.emit(Happening::RunStarted(start)),
             Input::Reply { call, result } => self.replied(call, result),
             Input::Resume { away_ms } => self.go_on_after(away_ms),
+            Input::Decided { step, approved, comment } => self.person_decided(&step, approved, comment),
             Input::Tick => {}
             Input::Cancel { by } => {
                 let is_new = self.state.instances.first().and_then(Option::as_ref).is_some_and(|i| !i.ending.is_cancelled);

@@ -87,7 +87,16 @@ impl Run {
         let to = send.to.value.clone();
         let mut told = with.clone();
         told.extend(shown.as_object().cloned().unwrap_or_default());
-        self.permit(at, None, Some((&to, &Value::Object(told))), &request)?;
+        let told = Value::Object(told);
+        if to != "stdout" && done == 0 {
+            // What is asked about is the whole, once.
+            let mut whole = told.clone();
+            whole["content"] = parts.iter().map(content_text).collect::<Vec<_>>().join("\n\n").into();
+            if !self.agreed(at, None, &to, &whole)? {
+                return Ok(());
+            }
+        }
+        self.permit(at, None, Some((&to, &told)), &request)?;
         self.call_out(at, &to, shown, request, ms(timeout));
         Ok(())
     }

@@ -42,6 +42,9 @@ pub struct State {
     pub replies_used: BTreeMap<String, u64>,
     /// Steps in doubt after a crash, each with what a person decided.
     pub(super) doubts: BTreeMap<StepPath, Option<bool>>,
+    /// Calls of tools that a person decides about, by the step that makes them; one at a time.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(super) consents: BTreeMap<StepPath, Consent>,
     /// How it ended.
     pub finished: Option<RunEnd>,
     /// What it was before a signal ended it; a run goes on from there.
@@ -51,6 +54,20 @@ pub struct State {
     pub seq: u64,
     /// Its time.
     pub(super) last_ms: u64,
+}
+
+/// A call that a person decides about.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Consent {
+    /// What it is about: see [`Happening::ApprovalRequested`](crate::event::Happening).
+    pub(super) act: String,
+    /// `None`: not yet.
+    pub(super) decided: Option<bool>,
+    /// What the person says about it.
+    pub(super) comment: String,
+    /// What was left of the step's `deadline` and `timeout`: a person's time does not count.
+    pub(super) deadline_left: Option<u64>,
+    pub(super) attempt_left: Option<u64>,
 }
 
 /// A step in a frame.
@@ -419,7 +436,8 @@ impl State {
 
     /// Steps that wait for a person, by path.
     pub fn undecided(&self) -> impl Iterator<Item = &StepPath> {
-        self.doubts.iter().filter(|(_, decided)| decided.is_none()).map(|(step, _)| step)
+        let doubts = self.doubts.iter().filter(|(_, decided)| decided.is_none()).map(|(step, _)| step);
+        doubts.chain(self.consents.iter().filter(|(_, consent)| consent.decided.is_none()).map(|(step, _)| step))
     }
 
     /// When the last event happened, in milliseconds since the run started.

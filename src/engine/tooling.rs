@@ -200,11 +200,15 @@ impl Run {
         let key = format!("{}-{}-{}-{turn}-{}", self.id, node.path, node.round, place + 1);
         let made = self.tool_request(at, &asked.tool, given.clone(), (Some(key), false), timeout);
         let permitted = made.and_then(|(request, shown)| {
+            if !self.agreed(at, Some(&agent_name), &asked.tool, &shown)? {
+                return Ok(None);
+            }
             self.permit(at, Some(&agent_name), Some((&asked.tool, &shown)), &request)?;
-            Ok((request, shown))
+            Ok(Some((request, shown)))
         });
         let (request, shown) = match permitted {
-            Ok(made) => made,
+            Ok(Some(made)) => made,
+            Ok(None) => return Ok(Ok(())),
             Err(failure) => return Ok(Err(failure)),
         };
         let call = self.asked_called(at, place, &asked.tool, shown, ms(timeout));
@@ -230,6 +234,9 @@ impl Run {
         }
         let opening = self.opening(at, called, shown.clone(), None)?;
         let shown = Value::Object(shown);
+        if !self.agreed(at, Some(agent), &tool, &shown)? {
+            return Ok(());
+        }
         // No request goes out, so only the tool itself is decided on.
         self.permit(at, Some(agent), Some((&tool, &shown)), &Request::Print(vec![]))?;
         if let Err(query) = &opening.person {

@@ -319,18 +319,22 @@ pub enum Happening {
         /// How long nothing ran, by the clock of people; a `wait` ends that much earlier.
         away_ms: u64,
     },
-    /// A step was started before a crash and must not be run again unasked (`once`): a person decides.
+    /// A person decides: about a step that was started before a crash and must not be run again unasked (`once`), or about one call
+    /// of a tool (`approve`, `approval_required`).
     ApprovalRequested {
         /// The step.
         step: StepPath,
         /// What is asked.
         question: String,
+        /// Of a call: what the answer is for, and for nothing else. The SHA-256 of the tool's name and its arguments.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        act: String,
     },
     /// A person decided.
     ApprovalAnswered {
         /// The step.
         step: StepPath,
-        /// Run it again; else it fails.
+        /// Run it again, or make the call; else it fails.
         approved: bool,
         /// What the person says about it.
         #[serde(default, skip_serializing_if = "String::is_empty")]

@@ -83,6 +83,11 @@ pub fn decide(policies: &[(&str, &Policy)], act: &Act) -> Decision {
     Decision { allowed: true, rule: rules.join(", ") }
 }
 
+/// Whether a person must confirm a call that is allowed.
+pub fn needs_approval(policy: &Policy, tool: &str, arguments: &Value) -> bool {
+    policy.approval_required.iter().any(|entry| tool_fits(&entry.value, tool, Some(arguments)))
+}
+
 fn of_one(policy: &Policy, act: &Act) -> (bool, String) {
     let listed = match act {
         Act::Tool { name, arguments } => {

@@ -11,11 +11,14 @@ use super::Kind;
 /// After so many different values of a run no more are told apart.
 const MOST_NUMBERS: usize = 100_000;
 
+/// The number of each value, by its hash, and the last number of each kind.
+type Given = (HashMap<u64, usize>, HashMap<Kind, usize>);
+
 /// The numbers that values were given, in the order of their first places. Values are kept as hashes only.
 /// A clone counts on with it.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Numbers {
-    given: Arc<Mutex<(HashMap<u64, usize>, HashMap<Kind, usize>)>>,
+    given: Arc<Mutex<Given>>,
 }
 
 impl Numbers {

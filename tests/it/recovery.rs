@@ -128,6 +128,27 @@ fn a_once_step_in_doubt_is_decided_by_a_person() {
 }
 
 #[test]
+fn a_call_that_needs_approval_waits_for_it_across_processes() {
+    let pipeline = "flow: 1\nname: keeps\ndescription: Writes a note when a person allows it.\n\
+        tools: { notes: { file: ., allow: [write], approve: true } }\n\
+        steps:\n  - { id: keep, tool: notes.write, with: { name: note.txt, text: Hello } }\n\
+        outputs: { done: \"{{ steps.keep.status }}\" }\n";
+    for (arguments, exit, is_written) in [(vec![], 0, true), (vec!["--reject"], 6, false)] {
+        let place = Place::with(pipeline);
+        let note = place.0.path().join("note.txt");
+        let paused = place.say(&["run", "p.yaml"]);
+        assert_eq!((paused.exit, paused.out.as_str(), note.exists()), (8, "", false), "{}", paused.err);
+        assert!(paused.err.contains("wants to call notes.write with"), "{}", paused.err);
+        let run = paused.err.split_whitespace().find(|word| word.starts_with("r_")).unwrap().to_string();
+        // Going on without an answer changes nothing.
+        assert_eq!(place.say(&["runs", "resume", &run]).exit, 8);
+        assert_eq!(place.say(&[&["approve", &run, "keep"], &arguments[..]].concat()).exit, 0);
+        let resumed = place.say(&["runs", "resume", &run]);
+        assert_eq!((resumed.exit, note.exists()), (exit, is_written), "{}", resumed.err);
+    }
+}
+
+#[test]
 fn a_run_that_a_signal_ended_says_how_to_go_on_and_goes_on() {
     let pipeline = WAITS.to_string() + "finally:\n  - { id: tidy, set: done }\n";
     for (signal, exit) in [(nix::sys::signal::Signal::SIGINT, 130), (nix::sys::signal::Signal::SIGTERM, 143)] {

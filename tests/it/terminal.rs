@@ -94,3 +94,32 @@ fn ctrl_c_at_a_question_ends_the_program_as_it_ends_a_run() {
     assert_eq!(child.wait().unwrap().code(), Some(130), "{shown}");
     assert!(!folder.path().join(".flow").exists(), "nothing ran");
 }
+
+const APPROVES: &str = "flow: 1
+name: keeps
+description: Writes a note when a person allows it.
+tools: { notes: { file: ., allow: [write], approve: [write] } }
+steps:
+  - { id: keep, tool: notes.write, with: { name: note.txt, text: Hello }, on_failure: continue }
+outputs: { done: \"{{ steps.keep.status }}\", why: \"{{ steps.keep.error.message | default('') }}\" }
+";
+
+#[test]
+fn a_call_that_needs_approval_is_asked_about_with_its_arguments() {
+    let (exit, out, shown) = at_terminal(APPROVES, "maybe\nyes\n", &[]);
+    assert_eq!(exit, 0, "{shown}");
+    assert!(out.contains("\"done\": \"succeeded\""), "{out}");
+    assert!(
+        shown.contains(r#""keep" wants to call notes.write with {"name":"note.txt","text":"Hello"}; allow it? (yes/no) "#),
+        "{shown:?}"
+    );
+    assert!(shown.contains("please answer yes or no"), "{shown:?}");
+    let (exit, out, shown) = at_terminal(APPROVES, "no\n", &[]);
+    assert!(exit == 0 && out.contains("a person did not allow this call"), "{out}{shown}");
+    // Who cannot be asked, or gives no answer, has not agreed.
+    for (typed, variables) in [("\u{4}", &[][..]), ("yes\n", &[("CI", "true")][..])] {
+        let (exit, out, shown) = at_terminal(APPROVES, typed, variables);
+        assert_eq!((exit, out.as_str()), (8, ""), "{shown}");
+        assert!(shown.contains("says yes") && shown.contains("flow runs resume r_"), "{shown}");
+    }
+}

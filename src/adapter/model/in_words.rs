@@ -79,8 +79,8 @@ fn messages(messages: &[Message], is_data: bool) -> Vec<Message> {
     let mut told: Vec<Message> = vec![];
     let mut results: Vec<Value> = vec![];
     let named = |id: &Option<String>| {
-        let calls = messages.iter().flat_map(|message| &message.calls);
-        calls.filter(|call| Some(&call.id) == id.as_ref()).last().map(|call| call.tool.clone())
+        let mut calls = messages.iter().flat_map(|message| &message.calls);
+        calls.rfind(|call| Some(&call.id) == id.as_ref()).map(|call| call.tool.clone())
     };
     for one in messages {
         if one.role == Role::Tool {

@@ -2,6 +2,7 @@
 
 mod bounds;
 mod build;
+mod consent;
 mod endings;
 mod growth;
 mod keeping;

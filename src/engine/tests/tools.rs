@@ -26,17 +26,17 @@ fn tool(kind: ToolKind) -> Tool {
     }
 }
 
-fn hook(url: &str) -> Tool {
+pub(super) fn hook(url: &str) -> Tool {
     let arguments = vec![Field::new("id", FieldKind::Text)];
     tool(ToolKind::Http { method: "POST".into(), url: text(url), headers: vec![], query: vec![], body: None, arguments })
 }
 
-fn file() -> Tool {
+pub(super) fn file() -> Tool {
     tool(ToolKind::File("notes".into()))
 }
 
 /// A pipeline whose agent `writer` may use these tools.
-fn with_tools(steps: Vec<Step>, tools: Vec<(&str, Tool)>) -> Pipeline {
+pub(super) fn with_tools(steps: Vec<Step>, tools: Vec<(&str, Tool)>) -> Pipeline {
     let mut pipeline = pipeline("p", steps);
     let names: Vec<Spanned<String>> = tools.iter().map(|(name, _)| named(name)).collect();
     pipeline.tools = tools.into_iter().map(|(name, tool)| (name.to_string(), tool)).collect();
@@ -44,21 +44,21 @@ fn with_tools(steps: Vec<Step>, tools: Vec<(&str, Tool)>) -> Pipeline {
     pipeline
 }
 
-fn writer(pipeline: &mut Pipeline) -> &mut Agent {
+pub(super) fn writer(pipeline: &mut Pipeline) -> &mut Agent {
     pipeline.agents.get_mut("writer").unwrap()
 }
 
-fn world(pipeline: Pipeline) -> World {
+pub(super) fn world(pipeline: Pipeline) -> World {
     World::new(planned(vec![pipeline]))
 }
 
-fn asks(calls: &[(&str, &str, Value)]) -> Result<Reply, Failure> {
+pub(super) fn asks(calls: &[(&str, &str, Value)]) -> Result<Reply, Failure> {
     let calls =
         calls.iter().map(|(id, tool, arguments)| ToolCall { id: id.to_string(), tool: tool.to_string(), arguments: arguments.clone() });
     Ok(Reply::Model(ModelReply { calls: calls.collect(), ..ModelReply::default() }))
 }
 
-fn says(text: &str) -> Result<Reply, Failure> {
+pub(super) fn says(text: &str) -> Result<Reply, Failure> {
     Ok(Reply::Model(ModelReply { text: text.into(), ..ModelReply::default() }))
 }
 
@@ -68,14 +68,14 @@ impl World {
     }
 
     /// Answers the newest call.
-    fn reply_with(&mut self, result: Result<Reply, Failure>) {
+    pub(super) fn reply_with(&mut self, result: Result<Reply, Failure>) {
         let call = self.call();
         self.out.retain(|(other, _)| *other != call);
         self.handle(Input::Reply { call, result });
     }
 
     /// The messages of the newest model call.
-    fn told(&self) -> Vec<(String, String)> {
+    pub(super) fn told(&self) -> Vec<(String, String)> {
         let messages = self.events.iter().rev().find_map(|e| match &e.happening {
             Happening::ModelCalled { messages, .. } => Some(messages.clone()),
             _ => None,

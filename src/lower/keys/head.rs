@@ -161,7 +161,7 @@ pub static POLICY: Place = Place {
         key!("file_access", Keys(&FILE_ACCESS), "which files may be touched"),
         key!("network_access", Keys(&NETWORK_ACCESS), "which hosts may be reached"),
         key!("sandbox", Word(&["required", "preferred", "none"]), "whether programs are shut in"),
-        later!("approval_required", Many(&Name), "tools a person must confirm"),
+        key!("approval_required", Many(&Name), "tools a person must confirm"),
     ],
 };
 

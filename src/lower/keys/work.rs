@@ -76,7 +76,7 @@ pub static TOOL: Place = Place {
         key!("deny", Many(&Name), "names that may not be used"),
         key!("timeout", Duration, "time for one call"),
         key!("connect_timeout", Duration, "time to connect"),
-        later!("approve", Either(&[Boolean, List(&Fixed)]), "whether a person is asked each time"),
+        key!("approve", Either(&[Boolean, List(&Fixed)]), "whether a person is asked each time"),
     ],
 };
 

@@ -38,7 +38,8 @@ models:
     retry: { max_attempts: 4, delay: 500ms, backoff: linear, max_delay: 5s, jitter: false, on: [timeout, unknown_outcome] }
     fallback: [other]
     price: { input: 0.5, output: 1 }
-  other: { provider: anthropic }
+    api: responses
+  other: { provider: anthropic, tool_calls: schema }
   third: { provider: ollama }
   fourth: { provider: scripted, replies: demo.yaml }
   fifth: { provider: replay, folder: recorded }
