@@ -51,9 +51,14 @@ impl AtQuestion {
     pub(super) fn begin() -> Option<AtQuestion> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().ok()?;
         let (end, mut ended) = oneshot::channel::<()>();
+        // Heard before the question is asked.
+        let mut interrupt = {
+            let _inside = runtime.enter();
+            signal(SignalKind::interrupt()).ok()?
+        };
         let waiting = async move {
             tokio::select! {
-                heard = tokio::signal::ctrl_c() => if heard.is_ok() {
+                _ = interrupt.recv() => {
                     tell!();
                     std::process::exit(i32::from(Exit::Interrupted.number()));
                 },
