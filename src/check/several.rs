@@ -1,6 +1,6 @@
 //! What was found in several files, put together for one report.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::Checked;
 use crate::diagnostic::{self, Diagnostic, Suppressed};
@@ -16,12 +16,33 @@ pub struct Several {
     /// What an author has hidden.
     pub hidden: Vec<Suppressed>,
     by_name: HashMap<String, FileId>,
+    /// F703 of pipelines, by the names of their files.
+    untested: Vec<(String, Diagnostic)>,
+    /// Files of pipelines that a test runs.
+    tested: HashSet<String>,
 }
 
 impl Several {
     /// Adds a file that was checked.
     pub fn add(&mut self, checked: &Checked) {
         self.add_found(&checked.loaded.sources, &checked.diagnostics, &checked.hidden);
+        let name = |span: Span| checked.loaded.sources.file(span.file).name.clone();
+        if checked.loaded.tests.is_some() {
+            self.tested.extend(checked.loaded.program.pipelines.iter().map(|pipeline| name(pipeline.name.span)));
+        }
+        if let Some(found) = &checked.untested
+            && let Some(id) = self.by_name.get(&name(found.span))
+        {
+            let span = Span { file: *id, ..found.span };
+            self.untested.push((name(found.span), Diagnostic { span, ..found.clone() }));
+        }
+    }
+
+    /// F703 for each pipeline that no test runs. To be called when all files of a project were added.
+    pub fn tell_untested(&mut self) {
+        let untested = std::mem::take(&mut self.untested);
+        self.diagnostics.extend(untested.into_iter().filter(|(name, _)| !self.tested.contains(name)).map(|(_, found)| found));
+        diagnostic::sort(&mut self.diagnostics);
     }
 
     /// Adds what was found in some files.

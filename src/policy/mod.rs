@@ -3,6 +3,7 @@
 //! In force is what all policies allow: the first that refuses decides. How to add a kind of act: its variant of [`Act`], its arm in
 //! `of_one`, a row in docs/language.md (section 11) and a test.
 
+mod paths;
 mod patterns;
 
 use serde_json::Value;
@@ -11,6 +12,7 @@ use crate::model::Policy;
 use crate::source::Spanned;
 
 pub use patterns::argument_text;
+pub use paths::from_project;
 use patterns::{host_fits, path_fits, tool_fits, tool_refused};
 
 /// Something that is about to be done.

@@ -55,6 +55,14 @@ fn no_closing_quote(place: &Place<'_>, start: usize, quote: char) -> Diagnostic 
     let line = place.rest_of_line(start);
     let first = place.line_of(start);
     let written = place.slice(line);
+    let curly: &[char] = if quote == '"' { &['”', '“', '„'] } else { &['’', '‘', '‚'] };
+    if let Some(last) = written.chars().next_back().filter(|last| curly.contains(last)) {
+        let at = place.span(line.end as usize - last.len_utf8(), line.end as usize);
+        return place
+            .found(line, format!("the text that begins with {quote} on line {first} ends with {last}, which closes nothing"))
+            .help(format!("write {quote} at its end in place of {last}"))
+            .proposed_fix(vec![(at, quote.to_string())]);
+    }
     let found = place
         .found(line, format!("the text that begins with {quote} on line {first} has no closing {quote}"))
         .help(format!("write {quote} at its end"));

@@ -1,4 +1,5 @@
-use super::super::tests::read;
+use super::super::tests::{clean, read};
+use crate::diagnostic::Code;
 
 /// A syntax mistake and what is said about it.
 fn told(text: &str) -> String {
@@ -159,4 +160,45 @@ fn brackets_and_first_characters_are_found() {
     F001 1:6 "#": a remark ("#") on line 1 stands in the middle of a text / move the remark above the text; put a text that holds " #" in quotes
     F001 1:4 "? b": a text that begins with "?" must stand in quotes / write "? b"
         "##);
+}
+
+#[test]
+fn quotes_of_word_processors_are_no_quotes() {
+    for (written, mend) in [
+        ("“Hello you”", "\"Hello you\""),
+        ("„Hallo“", "\"Hallo\""),
+        ("„Sag \"Hallo\"“", "'Sag \"Hallo\"'"),
+        ("‘It’s late’", "\"It’s late\""),
+        ("‚so‘", "\"so\""),
+        ("«Bonjour»", "\"Bonjour\""),
+        ("“half\"", "\"half\""),
+    ] {
+        let read = read(&format!("k: {written}\n"));
+        let [found] = read.found.as_slice() else { panic!("{written}: {:?}", read.found) };
+        assert_eq!(found.code, Code::YamlTrap, "{written}");
+        let fix = found.fix.as_ref().unwrap();
+        assert!(!fix.safe && fix.edits[0].1 == mend, "{written}: {fix:?}");
+    }
+    for fine in ["“Good” and “better”", "“Good” is what we say", "'“Hello”'", "\"„Hallo“\"", "it’s", "5’", "’tis the season"] {
+        clean(&format!("k: {fine}\n"));
+    }
+}
+
+#[test]
+fn a_template_where_a_key_belongs_is_told_once_and_the_rest_is_read() {
+    for (text, place, message) in [
+        ("a:\n  - k: 1\n    {{ x }}\n    b: 2\n", (3, 5), "this line begins with {{, but a key belongs here: name: value"),
+        ("k: 1\n{{ x }}\nb: 2\n", (2, 1), "this line begins with {{, but a key belongs here: name: value"),
+        ("a:\n  {{ x }}\n  - k: 1\n    b: 2\n", (2, 3), "this line begins with {{, but a key belongs here: name: value"),
+        ("a: { k: 1 }\n{% if x %}\nb: 2\n", (2, 1), "this line begins with {%, but a key belongs here: name: value"),
+        ("k: 1\n{{ x }}: 3\nb: 2\n", (2, 1), "a key cannot be a template; keys are fixed before the run"),
+    ] {
+        let read = read(text);
+        let [found] = read.found.as_slice() else { panic!("{text}: {:?}", read.found) };
+        assert_eq!((found.code, found.message.as_str()), (Code::YamlSyntax, message));
+        let at = read.sources.start(found.span);
+        assert_eq!((at.line, at.column), place, "{text}");
+        assert!(format!("{:?}", read.root).contains("\"b\""), "what stands below is read: {text}");
+    }
+    clean("k: some text\n  {{ x }}\nb: 2\n");
 }
