@@ -106,4 +106,46 @@ mod tests {
         assert_eq!(places, [("a.yaml", 0), ("team.yaml", 8), ("b.yaml", 0)]);
         assert_eq!(several.sources.file(several.diagnostics[2].related[0].0.file).name, "team.yaml");
     }
+
+    #[test]
+    fn a_pipeline_that_no_test_runs_is_told_when_all_files_are_there() {
+        use crate::port::{Files, Overlay};
+        use std::path::Path;
+        struct Nothing;
+        impl Files for Nothing {
+            fn read_text(&self, _: &Path) -> Result<String, crate::port::FileProblem> {
+                Err(crate::port::FileProblem::Missing)
+            }
+            fn exists(&self, _: &Path) -> bool {
+                false
+            }
+            fn names(&self, _: &Path) -> Vec<String> {
+                vec![]
+            }
+            fn real_path(&self, _: &Path) -> Option<std::path::PathBuf> {
+                None
+            }
+        }
+        let pipeline = |name: &str, more: &str| {
+            format!("flow: 1\nname: {name}\nsteps: [{{ id: s, set: 1 }}]\noutputs: {{ a: '{{{{ steps.s.output }}}}' }}\n{more}")
+        };
+        let texts = [
+            ("a.yaml", pipeline("a", "")),
+            ("b.yaml", pipeline("b", "")),
+            ("c.yaml", pipeline("c", "tests: [{ id: t, expect: { status: succeeded } }]\n")),
+            ("d.yaml", pipeline("d", "").replace("name: d", "name: d # flow-ignore: F703 tried by hand")),
+            ("a.test.yaml", "flow: 1\ntest: a.yaml\ncases: [{ id: t, expect: { status: succeeded } }]\n".to_owned()),
+        ];
+        let files = Overlay { below: &Nothing, texts: texts.iter().map(|(name, text)| (name.into(), text.as_str().into())).collect() };
+        let mut several = Several::default();
+        for (name, _) in &texts {
+            several.add(&super::super::check_file(Path::new(name), Path::new(""), &files));
+        }
+        assert!(several.diagnostics.is_empty(), "{:?}", several.diagnostics);
+        several.tell_untested();
+        let told: Vec<&str> = several.diagnostics.iter().map(|found| found.message.as_str()).collect();
+        assert_eq!(told, ["pipeline \"b\" has no tests"]);
+        let place = several.diagnostics[0].span;
+        assert_eq!(several.sources.file(place.file).name, "b.yaml");
+    }
 }

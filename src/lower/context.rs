@@ -88,7 +88,10 @@ impl<'w> Lower<'w> {
                     version if version == 1 => return,
                     version if version.as_u64().is_some_and(|v| v > 1) => {
                         help = "install a newer flow, which can read this file; write flow: 1 only if the file was made for that version";
-                        (value.span, format!("this file is written in version {version} of the language; this program reads version 1 only"))
+                        (
+                            value.span,
+                            format!("this file is written in version {version} of the language; this program reads version 1 only"),
+                        )
                     }
                     _ => (value.span, "the first key must be flow: 1".to_owned()),
                 },
@@ -133,9 +136,7 @@ impl<'w> Lower<'w> {
                 };
                 Diagnostic::new(code, place, message).help("name a file of the right kind, or correct the path")
             }
-            Err(Unreadable::Because(reason, help)) => {
-                Diagnostic::new(code, place, format!("cannot read {what}: {reason}")).help(help)
-            }
+            Err(Unreadable::Because(reason, help)) => Diagnostic::new(code, place, format!("cannot read {what}: {reason}")).help(help),
         };
         self.report(diagnostic);
         None

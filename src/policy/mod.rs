@@ -11,8 +11,8 @@ use serde_json::Value;
 use crate::model::Policy;
 use crate::source::Spanned;
 
-pub use patterns::argument_text;
 pub use paths::from_project;
+pub use patterns::argument_text;
 use patterns::{host_fits, path_fits, tool_fits, tool_refused};
 
 /// Something that is about to be done.

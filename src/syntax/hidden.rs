@@ -20,7 +20,9 @@ pub(super) fn check(file: FileId, source: &SourceFile, diagnostics: &mut Vec<Dia
             let Some(what) = what_it_does(c, start + at, before.replace(c), rest, right_to_left) else { continue };
             let help = match c {
                 // Nobody wants one: it stays behind where files or pieces of them were joined.
-                '\u{feff}' => "remove it: delete what stands around it and type that again; it came with text that was pasted or joined".to_owned(),
+                '\u{feff}' => {
+                    "remove it: delete what stands around it and type that again; it came with text that was pasted or joined".to_owned()
+                }
                 _ => format!("remove it, or write it as {} in double quotes", escaped(c)),
             };
             diagnostics.push(

@@ -107,9 +107,8 @@ fn each_right_file_is_silent() {
 
 #[test]
 fn each_wrong_file_has_a_right_one_of_its_name() {
-    let names = |folder: &str| -> BTreeSet<String> {
-        cases(folder).iter().filter_map(|path| path.rsplit('/').next().map(str::to_owned)).collect()
-    };
+    let names =
+        |folder: &str| -> BTreeSet<String> { cases(folder).iter().filter_map(|path| path.rsplit('/').next().map(str::to_owned)).collect() };
     let lacking: Vec<String> = names("err").difference(&names("ok")).cloned().collect();
     assert!(lacking.is_empty(), "tests/check/ok lacks {lacking:?}");
 }
@@ -364,8 +363,8 @@ fn messages_and_help_are_plain_words() {
     const VERBS: [&str; 45] = [
         "add", "ask", "change", "check", "choose", "compare", "correct", "fill", "give", "keep", "leave", "look", "make", "mend", "move",
         "name", "pass", "put", "quote", "read", "remove", "rename", "split", "take", "use", "write", "do", "spell", "close", "begin",
-        "indent", "replace", "delete", "define", "set", "say", "show", "turn", "end", "insert", "lower", "raise", "declare",
-        "save", "install",
+        "indent", "replace", "delete", "define", "set", "say", "show", "turn", "end", "insert", "lower", "raise", "declare", "save",
+        "install",
     ];
     let mut wrong = vec![];
     for path in cases("err").into_iter().chain(["tests/check/many/twenty.yaml".to_owned()]) {

@@ -90,6 +90,16 @@ pub(super) fn trailing(place: &Place<'_>) -> Option<Diagnostic> {
         );
     }
     let line = place.line_of(start);
+    let letter = |text: &str, c: Option<char>| text.len() > 1 && c.is_some_and(char::is_alphanumeric);
+    let until = place.text.get(start..place.at).unwrap_or("").trim_end_matches('\'');
+    if quote == '\'' && letter(until, until.chars().next_back()) && letter(until, place.text.get(place.at..).and_then(|t| t.chars().next()))
+    {
+        return Some(
+            place
+                .found(place.rest_of_line(start), format!("the text in '…' on line {line} ends at its first apostrophe"))
+                .help("put the text in double quotes, or write '' for an apostrophe inside single quotes"),
+        );
+    }
     if !behind.contains(quote) {
         return Some(
             place

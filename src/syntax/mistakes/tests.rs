@@ -179,7 +179,8 @@ fn quotes_of_word_processors_are_no_quotes() {
         let fix = found.fix.as_ref().unwrap();
         assert!(!fix.safe && fix.edits[0].1 == mend, "{written}: {fix:?}");
     }
-    for fine in ["“Good” and “better”", "“Good” is what we say", "'“Hello”'", "\"„Hallo“\"", "it’s", "5’", "’tis the season"] {
+    for fine in ["“Good” and “better”", "“Good” is what we say", "'“Hello”'", "\"„Hallo“\"", "it’s", "5’", "’tis the season"]
+    {
         clean(&format!("k: {fine}\n"));
     }
 }
@@ -201,4 +202,24 @@ fn a_template_where_a_key_belongs_is_told_once_and_the_rest_is_read() {
         assert!(format!("{:?}", read.root).contains("\"b\""), "what stands below is read: {text}");
     }
     clean("k: some text\n  {{ x }}\nb: 2\n");
+}
+
+#[test]
+fn what_people_do_to_lines_is_told_as_what_it_is() {
+    for (text, start) in [
+        ("s:\n  - id: a\n    k: 1\n  – id: b\n", "F001 4:3 \"–\": line 4 begins with –, which is no \"-\""),
+        ("k: |\n    one\n    two\n  three: 3\n    four\nb: 1\n", "F001 4:3 \"three: 3\": line 4 is indented less than the text of \"k\""),
+        ("a:\n  k: |\n    one\n    two\n  three\n    four\n", "F001 5:3 \"three\": line 5 is indented less than the text above it"),
+        (
+            "k:\n  {{ a }}\n  {{ b }}\n\n  Hello: {{ c }}\nb: 1\n",
+            "F001 2:3 \"{{ a }}\": a text over several lines begins here; \"k:\" needs",
+        ),
+        ("a: 'I can't help.\n", "F001 1:4 \"'I can't help.\": the text in '…' on line 1 ends at its first apostrophe"),
+        ("a: \"Hello”\nb: 1\n", "F001 1:4 \"\\\"Hello”\": the text that begins with \" on line 1 ends with ”, which closes nothing"),
+        ("a: 1\n  - b: 2\n", "F001 2:5 \"b\": line 2 is indented further than \"a\" on line 1, which has a value already"),
+    ] {
+        let lines = told(text);
+        assert!(lines.starts_with(start) && lines.lines().count() == 1, "{text}{lines}");
+    }
+    assert!(told("a: 1\n  - b: 2\n").contains("write the key of this list on a line above it"));
 }
