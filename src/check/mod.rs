@@ -219,7 +219,7 @@ impl Gaps {
             Code::UnknownStep => !self.names_are_lost && !self.ids_are_lost,
             Code::UnknownField => !self.names_are_lost && !self.shapes_are_lost,
             Code::UnknownReference | Code::CallInputs | Code::UnknownTable | Code::UndeclaredSecret => !self.names_are_lost,
-            Code::TestUnknownName => !self.names_are_lost && !(self.manners_are_lost && diagnostic.message.contains(" runs on channel ")),
+            Code::TestUnknownName => !(self.names_are_lost || self.manners_are_lost && diagnostic.message.contains(" runs on channel ")),
             Code::ComparisonType => !self.filters_are_lost,
             Code::OtherwiseFails => !self.manners_are_lost,
             Code::NoResult | Code::RouteOpen | Code::TestExpectsNothing | Code::GateNoWayOut => !self.parts_are_lost,

@@ -1,5 +1,7 @@
 //! Lines that stand at the wrong place: indentation, lists, and colons that are missing or too many.
 
+use std::cmp::Reverse;
+
 use super::super::frames::Open;
 use super::super::quoted;
 use super::{Place, key_of, short, starts};
@@ -191,7 +193,8 @@ pub(super) fn fits_nowhere(place: &Place<'_>) -> Option<Diagnostic> {
     if is_item && levels.iter().all(|open| !open.is_list) {
         return Some(found.help("write the key of this list on a line above it, such as steps: or cases:"));
     }
-    let nearest = levels.iter().filter(|open| open.is_list == is_item).min_by_key(|open| column(open).abs_diff(indent));
+    let nearest =
+        levels.iter().filter(|open| open.is_list == is_item).min_by_key(|open| (column(open).abs_diff(indent), Reverse(column(open))));
     Some(match nearest {
         Some(open) => {
             let first = place.line_of(open.start);

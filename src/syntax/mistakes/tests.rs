@@ -29,7 +29,7 @@ fn missing_and_extra_quotes_are_found() {
     insta::assert_snapshot!(cases.map(told).join("\n"), @r##"
     F001 2:11 "\"hello": the text that begins with " on line 2 has no closing " / write " at its end
     F001 1:4 "'hello": the text that begins with ' on line 1 has no closing ' / write ' at its end
-    F001 1:4 "'it's fine'": the text that begins with ' on line 1 holds another ', which ends it too early / write '' for a ' inside the text
+    F001 1:4 "'it's fine'": the text in '…' on line 1 ends at its first apostrophe / put the text in double quotes, or write '' for an apostrophe inside single quotes
     F001 1:4 "\"say \"hi\" now\"": the text that begins with " on line 1 holds another ", which ends it too early / write \" for a quote inside the text, or put the text in single quotes
     F001 1:8 "y": "y" stands behind the closing " on line 1 / put the whole text in one pair of quotes, or remove what follows them
     F001 1:5 "": a ":" is missing after "a" / write "a": 1
@@ -208,7 +208,10 @@ fn a_template_where_a_key_belongs_is_told_once_and_the_rest_is_read() {
 fn what_people_do_to_lines_is_told_as_what_it_is() {
     for (text, start) in [
         ("s:\n  - id: a\n    k: 1\n  – id: b\n", "F001 4:3 \"–\": line 4 begins with –, which is no \"-\""),
-        ("k: |\n    one\n    two\n  three: 3\n    four\nb: 1\n", "F001 4:3 \"three: 3\": line 4 is indented less than the text of \"k\""),
+        (
+            "a:\n  k: |\n    one\n    two\n  three: {{ x }}\n    four: 1\nb: 1\n",
+            "F001 5:3 \"three: {{ x }}\": line 5 is indented less than the text of \"k\"",
+        ),
         ("a:\n  k: |\n    one\n    two\n  three\n    four\n", "F001 5:3 \"three\": line 5 is indented less than the text above it"),
         (
             "k:\n  {{ a }}\n  {{ b }}\n\n  Hello: {{ c }}\nb: 1\n",
