@@ -3,6 +3,7 @@
 //!
 //! How to add a stage: its call in [`check_file`], behind the ones whose results it needs.
 
+mod goldens;
 mod mend;
 mod several;
 
@@ -17,6 +18,7 @@ use crate::port::Files;
 use crate::rules;
 use crate::source::{FileId, Sources, Spanned};
 use crate::syntax;
+pub use goldens::goldens_of;
 pub use mend::{Mended, Refused, mend};
 pub use several::Several;
 
@@ -31,6 +33,8 @@ pub struct Checked {
     pub diagnostics: Vec<Diagnostic>,
     /// What an author has hidden with `flow-ignore`.
     pub hidden: Vec<Suppressed>,
+    /// F703, if the file is a pipeline without tests of its own: they may stand in another file, so [`Several`] decides.
+    pub(super) untested: Option<Diagnostic>,
 }
 
 impl Checked {
@@ -74,6 +78,10 @@ pub fn check_file(path: &Path, project: &Path, files: &dyn Files) -> Checked {
     if let Some(style) = &loaded.style_guide {
         rules::check_style_guide(style, &mut later);
     }
+    if let Some(tests) = loaded.tests.as_ref().filter(|_| !diagnostic::has_errors(&found)) {
+        goldens::orphans(path, tests, loaded.program.pipelines.first().map(|pipeline| &**pipeline), files, &mut later);
+    }
+    later.extend(untested(&loaded));
     let gaps = Gaps::of(&found, &loaded);
     later.retain(|diagnostic| gaps.allow(diagnostic, &loaded.sources));
     loaded.add_ways(&mut later);
@@ -89,7 +97,15 @@ pub fn check_file(path: &Path, project: &Path, files: &dyn Files) -> Checked {
     if let Some(lint) = of_project.map(|found| found.settings.lint).filter(|lint| *lint != Lint::default()) {
         apply(&lint, &mut judged, &loaded.sources, project, files);
     }
-    Checked { loaded, plan, diagnostics: judged.shown, hidden: judged.hidden }
+    let (mut untested, shown) = judged.shown.into_iter().partition::<Vec<_>, _>(|found| found.code == Code::NoTests);
+    Checked { loaded, plan, diagnostics: shown, hidden: judged.hidden, untested: untested.pop() }
+}
+
+/// F703, for a pipeline that has no tests in its own file.
+fn untested(loaded: &Loaded) -> Option<Diagnostic> {
+    let pipeline = loaded.program.pipelines.first().filter(|_| loaded.tests.is_none())?;
+    let message = format!("pipeline {} has no tests", diagnostic::quoted(&pipeline.name.value));
+    Some(Diagnostic::new(Code::NoTests, pipeline.name.span, message).help("write a case as in docs/testing.md, in a *.test.yaml file"))
 }
 
 /// Judges findings as the project wants it: `lint.paths` hides, `lint.deny` makes errors.
@@ -135,8 +151,12 @@ struct Gaps {
     names_are_lost: bool,
     /// Something that reads or uses is not known.
     uses_are_lost: bool,
+    /// A channel or a style guide is not known.
+    manners_are_lost: bool,
     /// A part of something is not known: it may have been the one that is missing.
     parts_are_lost: bool,
+    /// What an expression gives is not known.
+    filters_are_lost: bool,
     /// The shape of an output is not known.
     shapes_are_lost: bool,
     /// The id of a step is not known.
@@ -155,7 +175,8 @@ impl Gaps {
         let is_shape = |code| matches!(code, Code::WrongType | Code::EmptySection | Code::DuplicateKey);
         let loses_shape = |diagnostic: &Diagnostic| {
             let is_key = |key: &&str| diagnostic.message.starts_with(&format!("\"{key}\""));
-            diagnostic.code == Code::WrongType && ["one", "output", "fields", "items", "type"].iter().any(is_key)
+            let is_empty_with = diagnostic.code == Code::EmptySection && is_key(&"with");
+            is_empty_with || diagnostic.code == Code::WrongType && ["one", "output", "fields", "items", "type", "with"].iter().any(is_key)
         };
         let loses_id = |diagnostic: &Diagnostic| match diagnostic.code {
             Code::MissingKey => diagnostic.message.ends_with(" has no \"id\""),
@@ -163,7 +184,15 @@ impl Gaps {
             _ => false,
         };
         let is_cut = !loaded.cut_off.is_empty() || any(&[Code::TooLarge, Code::UnsupportedYaml, Code::YamlSyntax]);
-        let lost_section = found.iter().any(|diagnostic| is_shape(diagnostic.code) && is_section(diagnostic));
+        // A section that stands inside another one hides what comes after it there.
+        let is_hidden = |diagnostic: &Diagnostic| diagnostic.code == Code::UnknownKey && diagnostic.message.contains("\" stands inside \"");
+        let slid = found.iter().any(is_hidden);
+        let lost_section = slid || found.iter().any(|diagnostic| is_shape(diagnostic.code) && is_section(diagnostic));
+        let is_in = |diagnostic: &Diagnostic, folder: &str| {
+            let name = &loaded.sources.file(diagnostic.span.file).name;
+            Path::new(name).parent().and_then(Path::file_name).is_some_and(|parent| parent == folder)
+        };
+        let in_folder = |folder| found.iter().any(|found| found.severity() == Severity::Error && is_in(found, folder));
         Gaps {
             names_are_lost: is_cut || lost_section || any(&[Code::ImportMissing, Code::ImportCircle, Code::ImportClash]),
             uses_are_lost: is_cut
@@ -178,7 +207,9 @@ impl Gaps {
                     Code::TwoKinds,
                     Code::MissingFile,
                 ]),
-            parts_are_lost: is_cut || any(&[Code::WrongType, Code::EmptySection, Code::MissingKey, Code::NotYetAvailable]),
+            manners_are_lost: slid || any(&[Code::MissingFile]) || in_folder("channels") || in_folder("style_guides"),
+            parts_are_lost: is_cut || slid || any(&[Code::WrongType, Code::EmptySection, Code::MissingKey, Code::NotYetAvailable]),
+            filters_are_lost: any(&[Code::UnknownFilter]),
             shapes_are_lost: any(&[Code::SchemaInvalid, Code::MissingFile]) || found.iter().any(loses_shape),
             ids_are_lost: found.iter().any(loses_id),
             unsound: found.iter().filter(|found| found.severity() == Severity::Error).map(|found| found.span.file).collect(),
@@ -191,9 +222,10 @@ impl Gaps {
             Code::UnknownName => !(self.names_are_lost || self.ids_are_lost) || !sources.text(diagnostic.span).starts_with("steps"),
             Code::UnknownStep => !self.names_are_lost && !self.ids_are_lost,
             Code::UnknownField => !self.names_are_lost && !self.shapes_are_lost,
-            Code::UnknownReference | Code::CallInputs | Code::UnknownTable | Code::UndeclaredSecret | Code::TestUnknownName => {
-                !self.names_are_lost
-            }
+            Code::UnknownReference | Code::CallInputs | Code::UnknownTable | Code::UndeclaredSecret => !self.names_are_lost,
+            Code::TestUnknownName => !(self.names_are_lost || self.manners_are_lost && diagnostic.message.contains(" runs on channel ")),
+            Code::ComparisonType => !self.filters_are_lost,
+            Code::OtherwiseFails => !self.manners_are_lost,
             Code::NoResult | Code::RouteOpen | Code::TestExpectsNothing | Code::GateNoWayOut => !self.parts_are_lost,
             Code::ChannelImpossible | Code::ChannelConflict | Code::StyleConflict => !self.unsound.contains(&diagnostic.span.file),
             Code::UnusedOutput | Code::UnusedInput | Code::UnusedDefinition => !self.uses_are_lost,

@@ -1,6 +1,6 @@
 //! What was found in several files, put together for one report.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::Checked;
 use crate::diagnostic::{self, Diagnostic, Suppressed};
@@ -16,12 +16,33 @@ pub struct Several {
     /// What an author has hidden.
     pub hidden: Vec<Suppressed>,
     by_name: HashMap<String, FileId>,
+    /// F703 of pipelines, by the names of their files.
+    untested: Vec<(String, Diagnostic)>,
+    /// Files of pipelines that a test runs.
+    tested: HashSet<String>,
 }
 
 impl Several {
     /// Adds a file that was checked.
     pub fn add(&mut self, checked: &Checked) {
         self.add_found(&checked.loaded.sources, &checked.diagnostics, &checked.hidden);
+        let name = |span: Span| checked.loaded.sources.file(span.file).name.clone();
+        if checked.loaded.tests.is_some() {
+            self.tested.extend(checked.loaded.program.pipelines.iter().map(|pipeline| name(pipeline.name.span)));
+        }
+        if let Some(found) = &checked.untested
+            && let Some(id) = self.by_name.get(&name(found.span))
+        {
+            let span = Span { file: *id, ..found.span };
+            self.untested.push((name(found.span), Diagnostic { span, ..found.clone() }));
+        }
+    }
+
+    /// F703 for each pipeline that no test runs. To be called when all files of a project were added.
+    pub fn tell_untested(&mut self) {
+        let untested = std::mem::take(&mut self.untested);
+        self.diagnostics.extend(untested.into_iter().filter(|(name, _)| !self.tested.contains(name)).map(|(_, found)| found));
+        diagnostic::sort(&mut self.diagnostics);
     }
 
     /// Adds what was found in some files.
@@ -84,5 +105,47 @@ mod tests {
             several.diagnostics.iter().map(|d| (several.sources.file(d.span.file).name.as_str(), d.span.start)).collect();
         assert_eq!(places, [("a.yaml", 0), ("team.yaml", 8), ("b.yaml", 0)]);
         assert_eq!(several.sources.file(several.diagnostics[2].related[0].0.file).name, "team.yaml");
+    }
+
+    #[test]
+    fn a_pipeline_that_no_test_runs_is_told_when_all_files_are_there() {
+        use crate::port::{Files, Overlay};
+        use std::path::Path;
+        struct Nothing;
+        impl Files for Nothing {
+            fn read_text(&self, _: &Path) -> Result<String, crate::port::FileProblem> {
+                Err(crate::port::FileProblem::Missing)
+            }
+            fn exists(&self, _: &Path) -> bool {
+                false
+            }
+            fn names(&self, _: &Path) -> Vec<String> {
+                vec![]
+            }
+            fn real_path(&self, _: &Path) -> Option<std::path::PathBuf> {
+                None
+            }
+        }
+        let pipeline = |name: &str, more: &str| {
+            format!("flow: 1\nname: {name}\nsteps: [{{ id: s, set: 1 }}]\noutputs: {{ a: '{{{{ steps.s.output }}}}' }}\n{more}")
+        };
+        let texts = [
+            ("a.yaml", pipeline("a", "")),
+            ("b.yaml", pipeline("b", "")),
+            ("c.yaml", pipeline("c", "tests: [{ id: t, expect: { status: succeeded } }]\n")),
+            ("d.yaml", pipeline("d", "").replace("name: d", "name: d # flow-ignore: F703 tried by hand")),
+            ("a.test.yaml", "flow: 1\ntest: a.yaml\ncases: [{ id: t, expect: { status: succeeded } }]\n".to_owned()),
+        ];
+        let files = Overlay { below: &Nothing, texts: texts.iter().map(|(name, text)| (name.into(), text.as_str().into())).collect() };
+        let mut several = Several::default();
+        for (name, _) in &texts {
+            several.add(&super::super::check_file(Path::new(name), Path::new(""), &files));
+        }
+        assert!(several.diagnostics.is_empty(), "{:?}", several.diagnostics);
+        several.tell_untested();
+        let told: Vec<&str> = several.diagnostics.iter().map(|found| found.message.as_str()).collect();
+        assert_eq!(told, ["pipeline \"b\" has no tests"]);
+        let place = several.diagnostics[0].span;
+        assert_eq!(several.sources.file(place.file).name, "b.yaml");
     }
 }

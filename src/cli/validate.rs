@@ -41,6 +41,9 @@ pub(super) fn run(options: &ValidateOptions, shared: &Shared) -> Exit {
         add_settings(&relative(vec![project.join("flow.toml")]).remove(0), SettingsOf::Project, &mut several, &mut seen);
         several.add(&check_file(path, &project, &input));
     }
+    if options.paths.is_empty() {
+        several.tell_untested();
+    }
     let mut shown = std::mem::take(&mut several.diagnostics);
     if options.no_ignore {
         shown.extend(several.hidden.iter().map(|h| h.diagnostic.clone()));

@@ -1,6 +1,6 @@
 //! Policies: every act of a step or of an agent is decided before it goes out, and the decision is an event.
 
-use std::path::{Component, Path, PathBuf};
+use std::path::Path;
 
 use serde_json::Value;
 
@@ -10,7 +10,7 @@ use super::command::Request;
 use super::state::NodeRef;
 use crate::event::{Failure, FailureKind, Happening};
 use crate::model::{Policy, StepKind, ToolKind};
-use crate::policy::{Act, Decision, decide};
+use crate::policy::{Act, Decision, decide, from_project};
 
 /// What a request does, in the words of a policy.
 enum Deed {
@@ -143,40 +143,5 @@ impl Run {
         let authority = &rest[..end.map_or(rest.len(), |(at, _)| at)];
         let own_scheme = url.source.contains("://");
         authority.contains("with") && authority.contains("{{") || !own_scheme
-    }
-}
-
-/// A path from the project's folder, tidied as text; one outside stays whole.
-fn from_project(project: &Path, path: &Path) -> String {
-    let (project, path) = (tidy(project), tidy(path));
-    path.strip_prefix(&project).unwrap_or(&path).to_string_lossy().into_owned()
-}
-
-fn tidy(path: &Path) -> PathBuf {
-    let mut tidied = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::CurDir => {}
-            Component::ParentDir if tidied.file_name().is_some_and(|name| name != "..") => {
-                tidied.pop();
-            }
-            part => tidied.push(part),
-        }
-    }
-    tidied
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn paths_are_told_from_the_project() {
-        let from = |project: &str, path: &str| from_project(Path::new(project), Path::new(path));
-        assert_eq!(from("/p", "/p/a/../b.md"), "b.md");
-        assert_eq!(from(".", "./a/b.md"), "a/b.md");
-        assert_eq!(from("", "a.md"), "a.md");
-        assert_eq!(from("/p", "/p/../etc/hosts"), "/etc/hosts");
-        assert_eq!(from(".", "../x.md"), "../x.md");
     }
 }

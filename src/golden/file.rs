@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+pub use crate::check::goldens_of as folder;
+
 /// What one `send` step sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sent {
@@ -51,12 +53,6 @@ pub fn of_sent(sent: &[Sent]) -> String {
 /// What a golden holds of a run that sent nothing.
 pub fn of_outputs(outputs: &Value) -> String {
     serde_json::to_string_pretty(outputs).unwrap_or_default() + "\n"
-}
-
-/// The folder of a test file's goldens.
-pub fn folder(test: &Path) -> PathBuf {
-    let stem = test.file_stem().unwrap_or_default();
-    test.with_file_name("goldens").join(stem)
 }
 
 /// The name of a golden in its case's folder. `extension` belongs to the channel's body; `several`: the case runs on more than one

@@ -66,7 +66,7 @@ pub fn load(path: &Path, project: &Path, files: &dyn Files) -> Loaded {
         Err(problem) => {
             let file = loader.sources.add(paths::shown(&path), "");
             let message = format!("cannot read \"{}\": {problem}", paths::shown(&path));
-            loader.diagnostics.push(Diagnostic::new(Code::MissingFile, Span::file_start(file), message).help("correct the path"));
+            loader.diagnostics.push(Diagnostic::new(Code::MissingFile, Span::file_start(file), message).help(problem.help()));
             Root::of(FileKind::Definitions)
         }
     };
@@ -120,7 +120,7 @@ pub fn load_settings(path: &Path, of: SettingsOf, files: &dyn Files) -> Option<L
         Err(problem) => {
             let file = loader.sources.add(paths::shown(path), "");
             let message = format!("cannot read \"{}\": {problem}", paths::shown(path));
-            let found = Diagnostic::new(Code::MissingFile, Span::file_start(file), message).help("correct the file, or remove it");
+            let found = Diagnostic::new(Code::MissingFile, Span::file_start(file), message).help(problem.help());
             return Some(LoadedSettings { sources: loader.sources, diagnostics: vec![found], settings: Settings::default() });
         }
     };
@@ -180,7 +180,7 @@ impl Loader<'_> {
         let message = match problem {
             lower::Unreadable::Reported => return,
             lower::Unreadable::WrongKind(kind) => format!("\"{shown}\" is {}, not a pipeline", kind.words()),
-            lower::Unreadable::Because(why) => format!("cannot read pipeline \"{shown}\": {why}"),
+            lower::Unreadable::Because(why, _) => format!("cannot read pipeline \"{shown}\": {why}"),
             _ => format!("pipeline \"{shown}\" does not exist"),
         };
         self.diagnostics.push(Diagnostic::new(Code::MissingFile, pipeline.span, message).help("name the pipeline under test"));

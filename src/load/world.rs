@@ -201,7 +201,7 @@ impl<'f> Loader<'f> {
     fn bring(&mut self, from: FileId, path: &Path) -> Result<FileId, Unreadable> {
         let file = self.read(path).map_err(|problem| match problem {
             FileProblem::Missing => Unreadable::Missing(self.neighbours(from, path)),
-            other => Unreadable::Because(other.to_string()),
+            other => Unreadable::Because(other.to_string(), other.help()),
         })?;
         self.brings.entry(from).or_default().insert(file);
         Ok(file)
@@ -214,6 +214,8 @@ impl<'f> Loader<'f> {
         match kind_of(&tree) {
             found if found == kind => Ok(file),
             _ if tree.kind == NodeKind::Broken || self.cut_off.contains(&file) => Err(Unreadable::Reported),
+            // What is no list of keys is no file of any kind: the reading says so, once.
+            _ if tree.as_map().is_none() => Ok(file),
             found => Err(Unreadable::WrongKind(found)),
         }
     }
@@ -291,7 +293,7 @@ impl World for Loader<'_> {
     fn existing_folder(&self, from: FileId, path: &str) -> Result<PathBuf, Unreadable> {
         let path = self.path(from, path)?;
         match self.files.real_path(&path) {
-            Some(_) if self.files.exists(&path) => Err(Unreadable::Because("it is a file, not a folder".to_owned())),
+            Some(_) if self.files.exists(&path) => Err(Unreadable::Because("it is a file, not a folder".to_owned(), "name a folder")),
             Some(_) => Ok(path),
             None => Err(Unreadable::Missing(vec![])),
         }
@@ -305,7 +307,8 @@ impl World for Loader<'_> {
             return Err(Unreadable::Circle(circle.collect()));
         }
         if self.importing.len() >= DEEPEST_IMPORT {
-            return Err(Unreadable::Because(format!("imports go more than {DEEPEST_IMPORT} files deep")));
+            let reason = format!("imports go more than {DEEPEST_IMPORT} files deep");
+            return Err(Unreadable::Because(reason, "put definitions together in fewer files"));
         }
         self.imported_at.entry(file).or_insert(from);
         Ok(self.load_definitions(file))

@@ -79,6 +79,7 @@ impl<'w> Lower<'w> {
 
     /// F014: a file begins with `flow: 1`.
     fn check_version(&self, tree: &Node) {
+        let mut help = "write flow: 1 on the first line";
         let (span, message) = match &tree.kind {
             NodeKind::Broken => return,
             NodeKind::Map(map) => match map.entries.first() {
@@ -86,16 +87,25 @@ impl<'w> Lower<'w> {
                     serde_json::Value::Null if value.kind == NodeKind::Broken => return,
                     version if version == 1 => return,
                     version if version.as_u64().is_some_and(|v| v > 1) => {
-                        (value.span, format!("flow: {version} is newer than this program, which reads 1"))
+                        help = "install a newer flow, which can read this file; write flow: 1 only if the file was made for that version";
+                        (
+                            value.span,
+                            format!("this file is written in version {version} of the language; this program reads version 1 only"),
+                        )
                     }
                     _ => (value.span, "the first key must be flow: 1".to_owned()),
                 },
                 Some((key, _)) => (key.span, "the first key must be flow: 1".to_owned()),
                 None => (tree.span, "the first key must be flow: 1".to_owned()),
             },
+            NodeKind::Scalar(scalar) if scalar.value.is_null() => {
+                let message = "this file is empty; it must begin with flow: 1".to_owned();
+                let help = "write flow: 1 on the first line and what belongs below it, or delete the file and what names it";
+                return self.report(Diagnostic::new(Code::LanguageVersion, tree.span, message).help(help));
+            }
             _ => (tree.span, format!("a file must be a list of keys that begins with flow: 1, found {}", found(tree))),
         };
-        self.report(Diagnostic::new(Code::LanguageVersion, span, message).help("write flow: 1 on the first line"));
+        self.report(Diagnostic::new(Code::LanguageVersion, span, message).help(help));
     }
 
     /// What `answer` holds; else one finding at `place`, of `code`, about `what` (`channel "sms"`, `instructions file "a.md"`).
@@ -126,9 +136,7 @@ impl<'w> Lower<'w> {
                 };
                 Diagnostic::new(code, place, message).help("name a file of the right kind, or correct the path")
             }
-            Err(Unreadable::Because(reason)) => {
-                Diagnostic::new(code, place, format!("cannot read {what}: {reason}")).help("correct the file, or name another one")
-            }
+            Err(Unreadable::Because(reason, help)) => Diagnostic::new(code, place, format!("cannot read {what}: {reason}")).help(help),
         };
         self.report(diagnostic);
         None

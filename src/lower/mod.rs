@@ -15,6 +15,7 @@ mod fields;
 mod ids;
 pub mod keys;
 mod kinds;
+mod misplaced;
 mod models;
 mod patterns;
 mod pipeline;

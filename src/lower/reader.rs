@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use super::aliases::{PROGRAM_STEPS, alias};
 use super::context::{Lower, did_you_mean, found, quoted};
-use super::keys::{KINDS, Key, Place, Takes};
+use super::keys::{DEFINITIONS, KINDS, Key, PIPELINE, Place, Takes};
+use super::misplaced::{Misplaced, misplaced};
 use crate::diagnostic::{Code, Diagnostic, nearest};
 use crate::model::{Filling, Text};
 use crate::source::{Span, Spanned};
@@ -22,6 +23,8 @@ pub struct Reader<'a, 'w> {
     places: Vec<&'static Place>,
     /// Misspelt keys: what was meant, and the value if it can be read as such.
     meant: Vec<(&'static str, Option<&'a Node>)>,
+    /// Keys of this place that stand inside a section of it.
+    misplaced: Vec<Misplaced<'a>>,
 }
 
 impl<'a, 'w> Reader<'a, 'w> {
@@ -50,12 +53,18 @@ impl<'a, 'w> Reader<'a, 'w> {
             }
         };
         let span = map.entries.first().map_or(node.span, |(key, _)| key.span);
-        let mut reader = Reader { lower, owner, span, map, places: places.to_vec(), meant: vec![] };
+        let mut reader = Reader { lower, owner, span, map, places: places.to_vec(), meant: vec![], misplaced: vec![] };
         for (key, value) in &map.entries {
             match reader.rule(&key.text) {
                 Some(rule) => reader.check_available(rule, key, value),
                 None => reader.report_unknown(key, value),
             }
+        }
+        if let [head] = places
+            && (std::ptr::eq(*head, &PIPELINE) || std::ptr::eq(*head, &DEFINITIONS))
+        {
+            reader.misplaced = misplaced(head, map);
+            reader.report_misplaced();
         }
         Some(reader)
     }
@@ -189,7 +198,11 @@ impl<'a, 'w> Reader<'a, 'w> {
     /// Names of the author's choice with their values.
     pub fn entries(&self, key: &str) -> impl Iterator<Item = (&'a syntax::Key, &'a Node)> + use<'a> {
         let map = self.get(key).and_then(|node| self.lower.entries(key, node));
-        map.into_iter().flat_map(|map| map.entries.iter().map(|(key, node)| (key, node)))
+        let entries = map.map(|map| map.entries.as_slice()).unwrap_or_default();
+        // What stands below a section that slid in here belongs to that one.
+        let slid = self.misplaced.iter().find(|slid| slid.section.text == key);
+        let end = slid.and_then(|slid| entries.iter().position(|(key, _)| key.span == slid.key.span)).unwrap_or(entries.len());
+        entries.iter().take(end).map(|(key, node)| (key, node))
     }
 
     /// The keys of a section.
@@ -253,9 +266,44 @@ impl<'a, 'w> Reader<'a, 'w> {
             (None, []) if !kinds.is_empty() => {
                 diagnostic = diagnostic.help(format!("remove it; only these kinds of steps have it: {}", kinds.join(", ")));
             }
-            (None, []) => diagnostic = diagnostic.help(format!("use one of: {}", names(&self.places).collect::<Vec<_>>().join(", "))),
+            (None, []) => diagnostic = diagnostic.help(format!("use one of: {}", self.allowed())),
         }
         self.lower.report(diagnostic);
+    }
+
+    /// F002 for sections that are indented as if they were part of the one above.
+    fn report_misplaced(&mut self) {
+        for slid in &self.misplaced {
+            let (key, section) = (quoted(&slid.key.text), quoted(&slid.section.text));
+            let message = format!("{key} stands inside {section}: its line is indented too far");
+            self.meant.push((slid.rule.name, None));
+            self.lower.report(
+                Diagnostic::new(Code::UnknownKey, slid.key.span, message)
+                    .related(slid.section.span, "the section above")
+                    .help(format!("move {key}, and what belongs to it, to the left until it stands below {section}")),
+            );
+        }
+    }
+
+    /// The keys that may stand here, for a help line. Of a step that has no kind yet they are those of every step.
+    fn allowed(&self) -> String {
+        let (kinds, common): (Vec<&'static Place>, Vec<&'static Place>) =
+            self.places.iter().partition(|place| KINDS.iter().any(|kind| std::ptr::eq(*kind, **place)));
+        let listed = |places: &[&'static Place], without: Option<&str>| {
+            let mut listed: Vec<&str> = vec![];
+            for key in places.iter().flat_map(|place| place.keys).filter(|key| !key.is_later && Some(key.name) != without) {
+                if !listed.contains(&key.name) {
+                    listed.push(key.name);
+                }
+            }
+            listed.join(", ")
+        };
+        match kinds.as_slice() {
+            [] => listed(&common, None),
+            [kind] if kind.keys.len() == 1 => listed(&common, None),
+            [kind] => format!("{} (of {}); {} (of every step)", listed(&[kind], Some(kind.name)), quoted(kind.name), listed(&common, None)),
+            _ => format!("{}, or a key of its kind", listed(&common, None)),
+        }
     }
 
     /// F004 for every required key that is not there.

@@ -8,7 +8,7 @@ use super::world::World;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::model::{Replies, Reply, ReplyBody, ReplySet};
 use crate::source::{FileId, Spanned};
-use crate::syntax::Node;
+use crate::syntax::{Key, Node};
 
 /// What a reply says: one of these keys.
 pub(super) const BODIES: [&str; 6] = ["text", "data", "calls", "error", "passed", "failed"];
@@ -23,14 +23,14 @@ pub fn replies(tree: &Node, file: FileId, world: &mut dyn World, diagnostics: &m
 
 /// The section `replies`.
 pub fn by_step(keys: &Reader) -> Replies {
-    let sets = keys.entries("replies").filter_map(|(step, node)| Some((step.text.clone(), reply_set(keys.lower, &step.text, node)?)));
+    let sets = keys.entries("replies").filter_map(|(step, node)| Some((step.text.clone(), reply_set(keys.lower, step, node)?)));
     Replies { by_step: sets.collect() }
 }
 
-fn reply_set(lower: &Lower, step: &str, node: &Node) -> Option<ReplySet> {
+fn reply_set(lower: &Lower, step: &Key, node: &Node) -> Option<ReplySet> {
     let Some(list) = node.as_list() else { return reply(lower, step, node).map(ReplySet::Every) };
     if list.is_empty() {
-        lower.empty(&format!("replies of {step}"), node.span);
+        lower.empty(&format!("replies of {}", step.text), node.span);
         return None;
     }
     let replies: Vec<Reply> = list.iter().filter_map(|node| reply(lower, step, node)).collect();
@@ -40,14 +40,14 @@ fn reply_set(lower: &Lower, step: &str, node: &Node) -> Option<ReplySet> {
     })
 }
 
-fn reply(lower: &Lower, step: &str, node: &Node) -> Option<Reply> {
-    let owner = format!("the reply of {}", quoted(step));
+fn reply(lower: &Lower, step: &Key, node: &Node) -> Option<Reply> {
+    let owner = format!("the reply of {}", quoted(&step.text));
     if node.as_map().is_none() {
         let body = match node.as_scalar().is_some_and(|scalar| scalar.text == "passed") {
             true => ReplyBody::Passed,
-            false => ReplyBody::Text(lower.text(&format!("reply of {step}"), node)?),
+            false => ReplyBody::Text(lower.text(&format!("reply of {}", step.text), node)?),
         };
-        return Some(Reply { span: node.span, when: None, body, usage: None });
+        return Some(Reply { span: step.span, when: None, body, usage: None });
     }
     let keys = Reader::new(lower, owner, &[&keys::REPLY], node)?;
     let (when, usage) = (keys.expression("when"), usage(&keys));
@@ -57,7 +57,7 @@ fn reply(lower: &Lower, step: &str, node: &Node) -> Option<Reply> {
         let help = format!("add one of: {}", BODIES.join(", "));
         keys.missing("says nothing", &help);
     }
-    bodies.into_iter().next().map(|body| Reply { span: node.span, when, body, usage })
+    bodies.into_iter().next().map(|body| Reply { span: step.span, when, body, usage })
 }
 
 fn body(keys: &Reader, key: &str) -> Option<ReplyBody> {

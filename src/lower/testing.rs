@@ -60,7 +60,7 @@ fn case(lower: &Lower, node: &Node, number: usize, shared: &Shared) -> Option<Te
     Some(TestCase {
         id: id.unwrap_or_else(|| Spanned::new(format!("case {number}"), keys.span)),
         now: shared.now.clone(),
-        inputs: keys.entries("inputs").map(|(name, node)| (name.text.clone(), Spanned::new(node.to_value(), node.span))).collect(),
+        inputs: keys.entries("inputs").map(|(name, node)| (name.text.clone(), Spanned::new(node.to_value(), name.span))).collect(),
         channels: match keys.filled_list("channels") {
             Some(_) => Channels::Named(keys.names("channels").unwrap_or_default()),
             None => Channels::Default,
@@ -93,7 +93,7 @@ fn mocks(keys: &Reader) -> IndexMap<String, Spanned<Mock>> {
             }
             false => Mock::Output(node.to_value()),
         };
-        Some((step.text.clone(), Spanned::new(mock, node.span)))
+        Some((step.text.clone(), Spanned::new(mock, step.span)))
     });
     mocks.collect()
 }

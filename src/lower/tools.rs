@@ -74,8 +74,17 @@ pub fn one_kind<'a, 'w>(
     if !given.is_empty() {
         keys.check_one_of(&given.iter().map(|kind| kind.name).collect::<Vec<_>>());
     } else if !keys.meant().any(|meant| kinds.iter().any(|kind| kind.name == meant) || instead.is_some() && meant == "steps") {
+        let own: Vec<&str> = node.as_map().into_iter().flat_map(|map| &map.entries).map(|(key, _)| key.text.as_str()).collect();
+        let own: Vec<&str> = own.into_iter().filter(|key| common.iter().all(|place| place.key(key).is_none())).collect();
+        let fits =
+            |kind: &&&'static Place| !kind.keys.first().is_some_and(|key| key.is_later) && own.iter().all(|key| kind.key(key).is_some());
+        let fitting: Vec<&str> = kinds.iter().filter(fits).map(|kind| kind.name).collect();
+        let help = match (own.first(), fitting.as_slice()) {
+            (Some(key), [kind]) => format!("add {kind}: and its value; {} belongs to that kind", quoted(key)),
+            _ => "add the key of a kind with its value".to_owned(),
+        };
         let now: Vec<&str> = kinds.iter().filter(|kind| !kind.keys.first().is_some_and(|key| key.is_later)).map(|kind| kind.name).collect();
-        keys.missing(&format!("has no kind; give it one of: {}", now.join(", ")), "add the key of a kind with its value");
+        keys.missing(&format!("has no kind; give it one of: {}", now.join(", ")), &help);
     }
     (Some(keys), None)
 }

@@ -45,8 +45,8 @@ pub enum Unreadable {
     Circle(Vec<String>),
     /// It is something else.
     WrongKind(FileKind),
-    /// Another reason, to follow after a colon: `it is larger than 1 MiB`.
-    Because(String),
+    /// Another reason, to follow after a colon (`it is larger than 1 MiB`), and what to do about it.
+    Because(String, &'static str),
     /// It was found, and what is wrong with it has been reported there.
     Reported,
 }

@@ -51,7 +51,7 @@ struct Nowhere;
 
 impl Nowhere {
     fn no<T>() -> Result<T, Unreadable> {
-        Err(Unreadable::Because("what a step writes can name no file".to_owned()))
+        Err(Unreadable::Because("what a step writes can name no file".to_owned(), "write it out"))
     }
 }
 

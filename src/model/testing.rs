@@ -31,7 +31,7 @@ pub enum ReplySet {
 /// One scripted reply.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reply {
-    /// Where it stands.
+    /// Where the name of its step stands.
     pub span: Span,
     /// Answers only if true.
     pub when: Option<Text>,
@@ -96,11 +96,11 @@ pub struct TestCase {
     pub id: Spanned<String>,
     /// The clock, RFC 3339.
     pub now: Option<Spanned<String>>,
-    /// Inputs by name.
+    /// Inputs by name, each with the place of its name.
     pub inputs: IndexMap<String, Spanned<Value>>,
     /// Run once per channel.
     pub channels: Channels,
-    /// Outputs of steps or tools that are not run.
+    /// Outputs of steps or tools that are not run, each with the place of its name.
     pub mocks: Layered<Spanned<Mock>>,
     /// Scripted replies by step path.
     pub replies: Layered<ReplySet>,

@@ -3,6 +3,7 @@
 //! In force is what all policies allow: the first that refuses decides. How to add a kind of act: its variant of [`Act`], its arm in
 //! `of_one`, a row in docs/language.md (section 11) and a test.
 
+mod paths;
 mod patterns;
 
 use serde_json::Value;
@@ -10,6 +11,7 @@ use serde_json::Value;
 use crate::model::Policy;
 use crate::source::Spanned;
 
+pub use paths::from_project;
 pub use patterns::argument_text;
 use patterns::{host_fits, path_fits, tool_fits, tool_refused};
 

@@ -80,3 +80,16 @@ pub enum FileProblem {
     #[error("{0}")]
     Refused(String),
 }
+
+impl FileProblem {
+    /// What to do about it, as a line of help.
+    pub fn help(&self) -> &'static str {
+        match self {
+            FileProblem::Missing => "correct the path",
+            FileProblem::TooLarge => "split it, or move data into a table",
+            FileProblem::NotText => "save the file again as UTF-8; most editors offer that under \"Save as\"",
+            FileProblem::NoFile => "name a file",
+            FileProblem::Refused(_) => "check whether you may open the file, or name another one",
+        }
+    }
+}

@@ -213,12 +213,12 @@ mod tests {
     #[test]
     fn names_of_a_case_are_known() {
         for (keys, found) in [
-            ("mocks: { drft: 1 }", "F700 16:68 test \"late\" mocks step \"drft\", which does not exist; did you mean \"draft\"?\n"),
-            ("mocks: { person: null }", "F700 16:70 test \"late\" mocks step \"person\", which does not exist\n"),
-            ("mocks: { r/two: 1 }", "F700 16:69 test \"late\" mocks step \"r/two\", which does not exist\n"),
+            ("mocks: { drft: 1 }", "F700 16:62 test \"late\" mocks step \"drft\", which does not exist; did you mean \"draft\"?\n"),
+            ("mocks: { person: null }", "F700 16:62 test \"late\" mocks step \"person\", which does not exist\n"),
+            ("mocks: { r/two: 1 }", "F700 16:62 test \"late\" mocks step \"r/two\", which does not exist\n"),
             (
                 "replies: { drafts: Hi }",
-                "F700 16:72 test \"late\" has a reply for step \"drafts\", which does not exist; did you mean \"draft\"?\n",
+                "F700 16:64 test \"late\" has a reply for step \"drafts\", which does not exist; did you mean \"draft\"?\n",
             ),
             ("channels: [email]", "F700 16:64 test \"late\" runs on channel \"email\", which does not exist\n"),
             (

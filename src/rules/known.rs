@@ -77,7 +77,7 @@ pub(super) fn error() -> Type {
 
 /// `details` of a step.
 pub(super) fn details(step: &Step) -> Type {
-    let mut fields = vec![("attempts", Type::Number), ("duration_ms", Type::Number), ("mocked", Type::Boolean)];
+    let mut fields = vec![("attempts", Type::Number), ("duration_ms", Type::Number), ("mocked", Type::Boolean), ("cached", Type::Boolean)];
     let usage = || {
         let numbers = ["input_tokens", "output_tokens", "total_tokens", "cost_usd"];
         Type::object(numbers.map(|name| (name, Type::Number)))

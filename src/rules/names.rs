@@ -145,11 +145,11 @@ impl<'a> Names<'a> {
         if root == "steps" {
             return self.step_path(seat, rest);
         }
-        let kind = self.root(seat, root)?;
+        let kind = self.below(self.root(seat, root)?, root, rest)?;
         if root == "failure" && !rest.is_empty() && self.may_lack_failure(seat) {
             return Err(Problem::MaybeMissing("\"failure\" is empty when nothing failed".to_owned()));
         }
-        self.below(kind, root, rest)
+        Ok(kind)
     }
 
     /// The name a path begins with.
@@ -280,21 +280,24 @@ impl<'a> Names<'a> {
         Some(self.root_of(ix).1) == self.pipeline.finally && !self.whens_of(ix, part).into_iter().any(asks)
     }
 
-    /// What stands below a value.
+    /// What stands below a value. That a field can never be there is said before that one above it may be missing.
     pub(super) fn below(&self, kind: Type, owner: &str, rest: &[String]) -> Looked {
         let mut kind = kind;
         let mut owner = owner.to_owned();
+        let mut maybe = None;
         for part in rest {
             kind = match &kind {
-                Type::Any => return Ok(Type::Any),
+                Type::Any => break,
                 Type::List(element) if is_place(part) => (**element).clone(),
                 Type::Text if is_place(part) => Type::Text,
                 Type::Object(object) => match object.fields.get(part) {
-                    Some(member) if member.is_optional => {
-                        return Err(Problem::MaybeMissing(format!("\"{owner}\" may come without \"{part}\"")));
+                    Some(member) => {
+                        if member.is_optional {
+                            maybe.get_or_insert_with(|| Problem::MaybeMissing(format!("\"{owner}\" may come without \"{part}\"")));
+                        }
+                        member.kind.clone()
                     }
-                    Some(member) => member.kind.clone(),
-                    None if object.is_open => return Ok(Type::Any),
+                    None if object.is_open => Type::Any,
                     None => {
                         let known = Known::Of(object.clone());
                         return Err(Problem::UnknownField { owner: format!("\"{owner}\""), field: part.clone(), known });
@@ -307,7 +310,7 @@ impl<'a> Names<'a> {
             };
             owner = if is_place(part) { format!("{owner}[{part}]") } else { format!("{owner}.{part}") };
         }
-        Ok(kind)
+        maybe.map_or(Ok(kind), Err)
     }
 
     /// The step of one of the pipeline's own lists that a step is, or stands in, and that list.

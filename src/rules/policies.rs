@@ -2,11 +2,13 @@
 
 use std::collections::HashMap;
 
+use serde_json::Value;
+
 use super::tell::{finding, quoted};
 use crate::diagnostic::{Code, Diagnostic};
-use crate::model::{StepKind, Text};
+use crate::model::{Filling, Form, ReadStep, StepKind, Text};
 use crate::plan::{PipelinePlan, Plan};
-use crate::policy::{Act, decide};
+use crate::policy::{Act, decide, from_project};
 use crate::source::{Span, Spanned};
 
 /// F610: a name in a list of what is allowed and in one of what is not; of a policy or a tool.
@@ -85,6 +87,13 @@ pub(super) fn outside(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnosti
             let help = "add the tool to allowed_tools, or remove the step";
             report(&step.id.value, tool.span, format!("tool {}", quoted(&tool.value)), help);
         }
+        if let StepKind::Read(read) = &step.kind {
+            let paths = files(read).into_iter().map(|path| from_project(&file.project, &file.folder.join(path)));
+            if let Some(path) = paths.into_iter().find(|path| refuses(Act::Read(path))) {
+                let help = "add the file to file_access.read, or remove the step";
+                report(&step.id.value, step.kind_span, format!("file {}", quoted(&path)), help);
+            }
+        }
         if let StepKind::Http(http) = &step.kind
             && let Some((host, _)) = host(&http.url).filter(|(host, port)| refuses(Act::Host { host, port: *port }))
         {
@@ -96,6 +105,20 @@ pub(super) fn outside(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnosti
             );
         }
     }
+}
+
+/// The files a step reads, as far as their paths are written out, from the folder of the pipeline.
+fn files(read: &ReadStep) -> Vec<&str> {
+    fn written(filling: &Filling) -> Vec<&str> {
+        match filling {
+            Filling::Constant(Value::String(path)) => vec![path],
+            Filling::Constant(Value::Array(paths)) => paths.iter().filter_map(Value::as_str).collect(),
+            Filling::Text(text) if text.form == Form::Plain => vec![&text.source],
+            Filling::List(list) => list.iter().flat_map(written).collect(),
+            _ => vec![],
+        }
+    }
+    written(&read.paths)
 }
 
 /// The host of an address and its port, if they are written out.

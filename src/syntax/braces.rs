@@ -8,34 +8,53 @@ use super::tree::{Node, NodeKind, Scalar, Style};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::source::{FileId, Span};
 
-/// Values that were put in quotes for another reading: start and end of each.
+/// What was changed for another reading: start and end of each.
 #[derive(Debug, Default)]
-pub(super) struct Braces(BTreeMap<usize, usize>);
+pub(super) struct Braces {
+    /// Values that were put in quotes.
+    values: BTreeMap<usize, usize>,
+    /// Lines that hold a template and nothing else, where no value can stand. They are left out.
+    stray: BTreeMap<usize, usize>,
+    /// Texts over several lines without the mark for one, which begin with a template.
+    blocks: BTreeMap<usize, usize>,
+}
 
 impl Braces {
     /// The end of the value that begins at `start`.
     pub(super) fn end_of(&self, start: usize) -> Option<usize> {
-        self.0.get(&start).copied()
+        self.values.get(&start).or_else(|| self.blocks.get(&start)).copied()
     }
 
     /// How many there are.
     pub(super) fn len(&self) -> usize {
-        self.0.len()
+        self.values.len() + self.stray.len() + self.blocks.len()
     }
 
     /// The finding for each.
     pub(super) fn findings(&self, file: FileId, text: &str) -> Vec<Diagnostic> {
-        self.0.iter().map(|(start, end)| finding(file, text, *start, *end)).collect()
+        let values = self.values.iter().map(|(start, end)| finding(file, text, *start, *end));
+        let stray = self.stray.iter().map(|(start, end)| stray_finding(file, text, *start, *end));
+        let blocks = self.blocks.keys().map(|start| block_finding(file, text, *start));
+        values.chain(stray).chain(blocks).collect()
     }
 
-    /// If such a value is what stopped the parser: `text` with that value in quotes, of the same length.
+    /// If such a value is what stopped the parser: `text` with that value in quotes, or without it, of the same length.
     pub(super) fn step_over(&mut self, text: &str, failure: &Failure) -> Option<String> {
         let (start, in_brackets) = culprit(text, failure)?;
+        if let Some(end) = stray_line(text, start).filter(|_| !in_brackets) {
+            self.stray.insert(start, end);
+            return Some(format!("{}{}{}", text.get(..start)?, " ".repeat(end - start), text.get(end..)?));
+        }
+        let block = unmarked_block(text, start).filter(|_| !in_brackets && !self.blocks.contains_key(&start));
+        if let Some(end) = block {
+            self.blocks.insert(start, end);
+            return Some(format!("{}\"{}\"{}", text.get(..start)?, "x".repeat(end - start - 2), text.get(end..)?));
+        }
         let end = extent(text, start, in_brackets);
-        if self.0.contains_key(&start) || end < start + 2 {
+        if self.values.contains_key(&start) || end < start + 2 {
             return None;
         }
-        self.0.insert(start, end);
+        self.values.insert(start, end);
         Some(format!("{}\"{}\"{}", text.get(..start)?, "x".repeat(end - start - 2), text.get(end..)?))
     }
 }
@@ -60,6 +79,77 @@ fn culprit(text: &str, failure: &Failure) -> Option<(usize, bool)> {
     let at = failure.seen + rest.len() - rest.trim_start_matches([' ', '\t', '\r', '\n', ':', '-', ',', '[']).len();
     let in_brackets = in_brackets || text.get(failure.seen..at)?.contains('[');
     (starts(at) && at <= failure.at).then_some((at, in_brackets))
+}
+
+/// The end of a template that stands alone on its line where a key or an entry belongs: the line above has its value already, or the
+/// value comes on the line below.
+fn stray_line(text: &str, start: usize) -> Option<usize> {
+    let (before, rest) = (text.get(..start)?, text.get(start..)?);
+    let line_start = before.rfind('\n').map_or(0, |end| end + 1);
+    let written = rest.lines().next()?.trim_end();
+    let is_alone = before.get(line_start..)?.trim().is_empty() && written.ends_with(['}']);
+    let content = |line: &&str| !line.trim().is_empty() && !line.trim_start().starts_with('#');
+    let above = before.get(..line_start)?.lines().rev().find(content)?.trim_end();
+    let below = rest.lines().skip(1).find(content).unwrap_or_default();
+    let waits = above.ends_with([':', '-']);
+    let is_beside = below.len() - below.trim_start().len() == start - line_start && !below.trim_start().starts_with("{{");
+    (is_alone && (!waits || is_beside)).then_some(start + written.len())
+}
+
+/// The end of a text over several lines that begins with a template on the line below its key, where `|` is missing.
+fn unmarked_block(text: &str, start: usize) -> Option<usize> {
+    let (before, rest) = (text.get(..start)?, text.get(start..)?);
+    let line_start = before.rfind('\n')? + 1;
+    let column = start - line_start;
+    let is_below_key = before.get(line_start..)?.trim().is_empty() && before.get(..line_start)?.trim_end().ends_with(':');
+    let is_entry = |content: &str| {
+        let key = content.split(':').next().unwrap_or_default();
+        let is_key = key.len() < content.len() && key.chars().all(|c| c.is_ascii_lowercase() || c == '_');
+        content.starts_with("- ") || content.starts_with('#') || is_key
+    };
+    let (mut end, mut at) = (None, start);
+    for (number, line) in rest.split_inclusive('\n').enumerate() {
+        let content = line.trim();
+        let is_inside = number == 0 || line.len() - line.trim_start().len() >= column && !(end.is_none() && is_entry(content));
+        if !content.is_empty() && !is_inside {
+            break;
+        }
+        if number > 0 && !content.is_empty() {
+            end = Some(at + line.trim_end().len());
+        }
+        at += line.len();
+    }
+    end.filter(|_| is_below_key)
+}
+
+fn block_finding(file: FileId, text: &str, start: usize) -> Diagnostic {
+    let above = text.get(..start).unwrap_or("").trim_end();
+    let written = text.get(start..).unwrap_or("").lines().next().unwrap_or("").trim_end();
+    let key = above.rsplit(['\n', ' ']).next().unwrap_or("").trim_end_matches(':');
+    let found = Diagnostic::new(
+        Code::YamlSyntax,
+        Span::new(file, start, start + written.len()),
+        format!("a text over several lines begins here; \"{}:\" needs a \"|\" behind it", super::short(key)),
+    );
+    let mark = Span::new(file, above.len(), above.len());
+    found.help(format!("write {}: | and leave the lines below as they are", super::short(key))).proposed_fix(vec![(mark, " |".to_owned())])
+}
+
+fn stray_finding(file: FileId, text: &str, start: usize, end: usize) -> Diagnostic {
+    let written = text.get(start..end).unwrap_or("");
+    let opener = written.get(..2).unwrap_or("{{");
+    let found = Diagnostic::new(
+        Code::YamlSyntax,
+        Span::new(file, start, end),
+        format!("this line begins with {opener}, but a key belongs here: name: value"),
+    );
+    match opener {
+        "{%" => found.help("write {% … %} only inside a text; give a key or a step \"when\" in its place"),
+        _ => found.help(format!(
+            "write a key before it, name: {}, or indent it as a part of the text above",
+            super::short(&super::quoted(written))
+        )),
+    }
 }
 
 /// Where the value that begins at `start` was meant to end.

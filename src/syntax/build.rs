@@ -237,7 +237,7 @@ impl Builder<'_> {
         let Some(trap) = traps::find(text, keys) else { return false };
         let span = self.span(place);
         let code = if trap.is_phone { Code::UnquotedPhone } else { Code::YamlTrap };
-        let edits = vec![(span, format!("\"{text}\""))];
+        let edits = vec![(span, trap.instead.unwrap_or_else(|| format!("\"{text}\"")))];
         let found = Diagnostic::new(code, span, trap.message).help(trap.help);
         self.report(if trap.quotes_are_safe { found.safe_fix(edits) } else { found.proposed_fix(edits) });
         trap.is_phone
@@ -280,6 +280,12 @@ impl Builder<'_> {
         if self.braces == Some(self.stack.len()) {
             self.braces = None;
             self.last_braces = Some((open, end));
+            if self.expects_key() {
+                let message = "a key cannot be a template; keys are fixed before the run";
+                let found = Diagnostic::new(Code::YamlSyntax, self.span(&place), message);
+                self.report(found.help("write the key out, and the template as its value, in quotes"));
+                return self.add(Node { span: self.span(&place), kind: NodeKind::Broken }, end, anchor, 1, size);
+            }
             self.report(braces::finding(self.file, &self.source.text, open.start, end));
             let node = braces::node(self.file, &self.source.text, open.start, end);
             return self.add(node, end, anchor, 1, size);

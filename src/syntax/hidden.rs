@@ -18,13 +18,20 @@ pub(super) fn check(file: FileId, source: &SourceFile, diagnostics: &mut Vec<Dia
         for (at, c) in text.char_indices() {
             let rest = text.get(at + c.len_utf8()..).unwrap_or("");
             let Some(what) = what_it_does(c, start + at, before.replace(c), rest, right_to_left) else { continue };
+            let help = match c {
+                // Nobody wants one: it stays behind where files or pieces of them were joined.
+                '\u{feff}' => {
+                    "remove it: delete what stands around it and type that again; it came with text that was pasted or joined".to_owned()
+                }
+                _ => format!("remove it, or write it as {} in double quotes", escaped(c)),
+            };
             diagnostics.push(
                 Diagnostic::new(
                     Code::HiddenCharacters,
                     Span::new(file, start + at, start + at + c.len_utf8()),
                     format!("line {line} holds a character nobody can see, {what} (U+{:04X})", c as u32),
                 )
-                .help(format!("remove it, or write it as {} in double quotes", escaped(c))),
+                .help(help),
             );
             break;
         }
@@ -38,7 +45,7 @@ fn what_it_does(c: char, at: usize, before: Option<char>, rest: &str, right_to_l
     match c {
         '\r' | '\u{85}' | '\u{2028}' | '\u{2029}' => Some("which some programs read as a line end"),
         '\u{feff}' if at == 0 => None,
-        '\u{feff}' => Some("a byte order mark, which belongs at the start of a file only"),
+        '\u{feff}' => Some("which some programs put at the start of a file"),
         '\0'..='\u{1f}' | '\u{7f}'..='\u{9f}' | '\u{fffe}' | '\u{ffff}' => Some("a control character"),
         '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => Some("which turns text around"),
         '\u{200e}' | '\u{200f}' | '\u{61c}' if right_to_left => None,

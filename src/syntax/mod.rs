@@ -59,7 +59,13 @@ pub fn parse(file: FileId, source: &SourceFile, diagnostics: &mut Vec<Diagnostic
     if let Some(failure) = &reading.failure {
         let reason = mistakes::explain(file, source, &text, failure);
         // A "*name" that names nothing was reported already; here is what else is wrong with the same text.
-        found.retain(|earlier| earlier.code != Code::YamlSyntax || earlier.span.start != reason.span.start);
+        // A template that must stand in quotes is no mistake of its own where its whole line is the mistake.
+        let holds = |span: Span| reason.span.start <= span.start && span.end <= reason.span.end;
+        found.retain(|earlier| match earlier.code {
+            Code::YamlSyntax => earlier.span.start != reason.span.start,
+            Code::UnquotedTemplate => !holds(earlier.span),
+            _ => true,
+        });
         found.push(reason);
     }
     crate::diagnostic::sort(&mut found);

@@ -3,42 +3,98 @@
 use super::tree::Style;
 
 /// The pairs of [`super::Scalar::offsets`]. `start..end` is the scalar's place in `source`, quotes included; `text` is what
-/// was read there. Empty when the text was folded or when it cannot be followed.
+/// was read there. Empty when it cannot be followed.
 pub(super) fn offsets(text: &str, style: Style, source: &str, start: usize, end: usize) -> Vec<(u32, u32)> {
     let Some(raw) = source.get(start..end) else { return vec![] };
     let pairs = match style {
         Style::Plain if raw == text => Some(vec![(0, start)]),
-        Style::Single | Style::Double if !raw.contains(['\n', '\r']) => quoted(text, style, raw, start),
+        Style::Plain | Style::Folded => Follower::new(text, style, raw, start).follow(),
+        Style::Single | Style::Double => {
+            let inner = raw.get(1..raw.len().saturating_sub(1));
+            inner.and_then(|inner| Follower::new(text, style, inner, start + 1).follow())
+        }
         Style::Literal => literal(text, source, start),
-        _ => None,
     };
     pairs.unwrap_or_default().into_iter().map(|(text, file)| (text as u32, file as u32)).collect()
 }
 
-/// One pair at the start and one behind each escape.
-fn quoted(text: &str, style: Style, raw: &str, start: usize) -> Option<Vec<(usize, usize)>> {
-    let inner = raw.get(1..raw.len().checked_sub(1)?)?;
-    let mut pairs = vec![(0, start + 1)];
-    let (mut in_text, mut in_raw) = (0, 0);
-    while let Some(rest) = inner.get(in_raw..).filter(|rest| !rest.is_empty()) {
-        let first = rest.chars().next()?;
-        let meant = text.get(in_text..)?.chars().next()?;
-        let written = match (style, first) {
-            (Style::Single, '\'') => 2,
-            (Style::Double, '\\') => escape_length(rest),
-            _ => first.len_utf8(),
-        };
-        let is_escape = written != first.len_utf8();
-        if !is_escape && first != meant {
-            return None;
-        }
-        in_raw += written;
-        in_text += meant.len_utf8();
-        if is_escape {
-            pairs.push((in_text, start + 1 + in_raw));
-        }
+/// Follows a text through what is written: a pair at the start, behind each escape, and where each folded line goes on.
+struct Follower<'a> {
+    text: &'a str,
+    style: Style,
+    raw: &'a str,
+    start: usize,
+    in_text: usize,
+    in_raw: usize,
+    pairs: Vec<(usize, usize)>,
+}
+
+/// What a reader of YAML may fold at the end of a line.
+const BLANKS: [char; 4] = [' ', '\t', '\r', '\n'];
+
+impl<'a> Follower<'a> {
+    fn new(text: &'a str, style: Style, raw: &'a str, start: usize) -> Follower<'a> {
+        Follower { text, style, raw, start, in_text: 0, in_raw: 0, pairs: vec![] }
     }
-    (in_text == text.len()).then_some(pairs)
+
+    fn follow(mut self) -> Option<Vec<(usize, usize)>> {
+        if self.style == Style::Folded {
+            self.fold(self.raw.len() - self.raw.trim_start_matches(BLANKS).len())?;
+        } else {
+            self.pair();
+        }
+        while let Some(first) = self.raw.get(self.in_raw..)?.chars().next() {
+            let rest = self.raw.get(self.in_raw..)?;
+            let blanks = rest.len() - rest.trim_start_matches(BLANKS).len();
+            if rest.get(..blanks)?.contains('\n') {
+                self.fold(blanks)?;
+                continue;
+            }
+            let is_escape = match self.style {
+                Style::Single => first == '\'',
+                Style::Double => first == '\\',
+                _ => false,
+            };
+            if is_escape && rest.get(1..)?.trim_start_matches([' ', '\t']).starts_with(['\r', '\n']) {
+                // A line end behind "\\" is none.
+                let blanks = rest.get(1..)?.len() - rest.get(1..)?.trim_start_matches(BLANKS).len();
+                self.in_raw += 1 + blanks;
+                self.pair();
+                continue;
+            }
+            let meant = self.text.get(self.in_text..)?.chars().next()?;
+            if !is_escape && first != meant {
+                return None;
+            }
+            self.in_raw += match (is_escape, self.style) {
+                (false, _) => first.len_utf8(),
+                (true, Style::Single) => 2,
+                (true, _) => escape_length(rest),
+            };
+            self.in_text += meant.len_utf8();
+            if is_escape {
+                self.pair();
+            }
+        }
+        let rest = self.text.get(self.in_text..)?;
+        // The last line ends of a block text belong to it, but not to its place.
+        (rest.is_empty() || self.style == Style::Folded && rest.trim_matches('\n').is_empty()).then_some(self.pairs)
+    }
+
+    /// Line ends and indentation, which became a space, line ends, or nothing.
+    fn fold(&mut self, blanks: usize) -> Option<()> {
+        let rest = self.text.get(self.in_text..)?;
+        self.in_raw += blanks;
+        self.in_text += rest.len() - rest.trim_start_matches(BLANKS).len();
+        self.pair();
+        Some(())
+    }
+
+    /// A new pair; nothing of the text lies before one that begins at the same place.
+    fn pair(&mut self) {
+        self.pairs.pop_if(|(text, _)| *text == self.in_text);
+        self.pairs.push((self.in_text, self.start + self.in_raw));
+    }
 }
 
 /// Length of the escape at the start of `rest` as written (YAML 1.2, section 5.7; a pair of `\u` surrogates is one).

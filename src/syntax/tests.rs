@@ -6,8 +6,8 @@ use crate::diagnostic::Severity;
 use crate::source::Sources;
 
 pub(super) struct Read {
-    sources: Sources,
-    root: Node,
+    pub(super) sources: Sources,
+    pub(super) root: Node,
     pub(super) found: Vec<Diagnostic>,
 }
 
@@ -42,7 +42,7 @@ impl Read {
     }
 }
 
-fn clean(text: &str) -> Node {
+pub(super) fn clean(text: &str) -> Node {
     let read = read(text);
     assert_eq!(read.lines(), "", "{text}");
     read.root
@@ -111,11 +111,25 @@ fn places_inside_a_text_lead_back_to_the_file() {
 }
 
 #[test]
-fn folded_texts_have_no_places_inside() {
-    for text in ["k: >\n  one\n  two\n", "k: one\n  two\n", "k: \"one\n  two\"\n", "k: 'one\n\n  two'\n"] {
+fn places_inside_a_folded_text_lead_back_to_the_file() {
+    for text in [
+        "k: >\n  one\n  {{ x }}\n",
+        "k: >-\n\n\n  one\n\n    deep {{\n  two {{ x }}\n\n  three\n\n",
+        "k: >+2\n    deep\n  {{ x }}  \n  end\n\n",
+        "k: >\r\n  one\r\n  é {{ x }} end\r\n",
+        "k: one\n  two   \n\n  {{ x }} three\n  four\n",
+        "k: \"one\n  \\u263A two {{ x }}\n\n  three\"\n",
+        "k: \"one \\\n  {{ x }}\\\n  \\  two\"\n",
+        "k: 'one it''s\n\n  it''s {{ x }}\n  two'\n",
+    ] {
         let root = clean(text);
-        let scalar = root.as_map().unwrap().get("k").unwrap().as_scalar().unwrap();
-        assert!(scalar.offsets.is_empty(), "{text}");
+        let value = root.as_map().unwrap().get("k").unwrap();
+        let scalar = value.as_scalar().unwrap();
+        let at = scalar.text.find("{{ x").unwrap();
+        let (in_text, in_file) = scalar.offsets.iter().rev().find(|(t, _)| *t as usize <= at).unwrap();
+        assert!(text[*in_file as usize + at - *in_text as usize..].starts_with("{{ x"), "{:?} of {text:?}", scalar.offsets);
+        let mut ends = scalar.offsets.windows(2);
+        assert!(ends.all(|pair| pair[0].0 < pair[1].0 && pair[0].1 < pair[1].1), "{:?}", scalar.offsets);
     }
     let root = clean("k: |\n  x\n");
     assert_eq!(root.as_map().unwrap().get("k").unwrap().as_scalar().unwrap().offsets, [(0, 7)]);
@@ -297,7 +311,7 @@ fn characters_nobody_can_see_are_told_once_a_line() {
     F023 1:2 "\u{200d}": line 1 holds a character nobody can see, which takes no room (U+200D) / remove it, or write it as \u200D in double quotes
     F023 1:5 "\0": line 1 holds a character nobody can see, a control character (U+0000) / remove it, or write it as \x00 in double quotes
     F023 1:4 "\u{1b}": line 1 holds a character nobody can see, a control character (U+001B) / remove it, or write it as \x1B in double quotes
-    F023 2:1 "\u{feff}": line 2 holds a character nobody can see, a byte order mark, which belongs at the start of a file only (U+FEFF) / remove it, or write it as \uFEFF in double quotes
+    F023 2:1 "\u{feff}": line 2 holds a character nobody can see, which some programs put at the start of a file (U+FEFF) / remove it: delete what stands around it and type that again; it came with text that was pasted or joined
     F023 1:5 "\u{2028}": line 1 holds a character nobody can see, which some programs read as a line end (U+2028) / remove it, or write it as \u2028 in double quotes
     F023 1:5 "\r": line 1 holds a character nobody can see, which some programs read as a line end (U+000D) / remove it, or write it as \r in double quotes
     F023 1:6 "\u{e0041}": line 1 holds a character nobody can see, which can carry hidden text (U+E0041) / remove it, or write it as \U000E0041 in double quotes

@@ -11,6 +11,8 @@ pub(super) struct Trap {
     pub(super) help: String,
     /// Quotes keep the meaning, because the value is text already.
     pub(super) quotes_are_safe: bool,
+    /// What to propose, where that is not the text in quotes.
+    pub(super) instead: Option<String>,
 }
 
 /// Keys under which a number with a zero at its end (`0.50`) is an amount and no version.
@@ -19,7 +21,7 @@ const AMOUNTS: &[&str] =
 
 /// Looks at a plain value; `keys` are the keys above it.
 pub(super) fn find<'a>(text: &str, keys: impl IntoIterator<Item = &'a str>) -> Option<Trap> {
-    if let Some(trap) = stray_quote(text) {
+    if let Some(trap) = curly_quotes(text).or_else(|| stray_quote(text)) {
         return Some(trap);
     }
     let first = text.bytes().next()?;
@@ -35,7 +37,37 @@ pub(super) fn find<'a>(text: &str, keys: impl IntoIterator<Item = &'a str>) -> O
 }
 
 fn trap(message: String, help: String, quotes_are_safe: bool) -> Option<Trap> {
-    Some(Trap { is_phone: false, message, help, quotes_are_safe })
+    Some(Trap { is_phone: false, message, help, quotes_are_safe, instead: None })
+}
+
+/// Quotes of word processors: what may begin a text with each of its ends.
+const CURLY: [(char, &[char]); 7] = [
+    ('“', &['”', '“', '"']),
+    ('”', &['”', '"']),
+    ('„', &['“', '”', '"']),
+    ('‘', &['’', '‘', '\'']),
+    ('’', &['’', '\'']),
+    ('‚', &['‘', '’', '\'']),
+    ('«', &['»']),
+];
+
+/// `“Hello”`: a text in quotes that are none in YAML, as word processors and telephones write them.
+fn curly_quotes(text: &str) -> Option<Trap> {
+    let first = text.chars().next()?;
+    let (_, ends) = CURLY.iter().find(|(open, _)| *open == first)?;
+    let last = text.chars().next_back().filter(|last| ends.contains(last))?;
+    let inner = text.get(first.len_utf8()..text.len().checked_sub(last.len_utf8())?)?;
+    // A text that begins and ends with a quotation of its own is meant that way.
+    if inner.contains(['“', '”', '„', '«', '»']) || inner.is_empty() {
+        return None;
+    }
+    Some(Trap {
+        is_phone: false,
+        message: format!("{first} and {last} are no quotes to this program: they are taken as a part of the text"),
+        help: "write straight quotes, \" or '; put straight ones around the whole to keep these as a part of the text".to_owned(),
+        quotes_are_safe: false,
+        instead: Some(super::quoted(inner)),
+    })
 }
 
 /// `Hello"`: a text that ends in a quote which nothing began. Behind a number the sign means inches.
@@ -75,6 +107,7 @@ fn phone(text: &str) -> Option<Trap> {
         message: format!("{text} without quotes is a number and loses its \"+\"; put it in quotes"),
         help: format!("write \"{text}\""),
         quotes_are_safe: true,
+        instead: None,
     })
 }
 

@@ -67,7 +67,7 @@ pub struct Scalar {
     /// Its value: `Null`, `Bool`, `Number` only for plain scalars (core schema: `null ~ true false 12 0x1f 0o17 1.5e3`), else `String`.
     pub value: serde_json::Value,
     /// Pairs (offset in `text`, offset in the file), ascending in the first: between two pairs both run in step. Empty when
-    /// the places inside cannot be told (folded text over several lines); then the start of the value stands for all.
+    /// the places inside cannot be told; then the start of the value stands for all.
     pub offsets: Vec<(u32, u32)>,
 }
 

@@ -60,7 +60,7 @@ fn values_outside_their_words_are_told() {
     "#);
     assert_snapshot!(with_steps("  - { id: a, route: inputs.x, cases: [{ id: b, when: x, gate: s, of: x }], otherwise: { id: c, set: 1 } }"), @r#"
     F007 4:57 case "a/b" cannot itself be a gate = put the gate into a list: steps: [ … ]
-    F002 4:89 unknown key "id" in "a/otherwise" = use one of: name, for_each, as, max_parallel, fail_fast, timeout, deadline, retry, on_failure, cache, phase, pii, once, set
+    F002 4:89 unknown key "id" in "a/otherwise" = use one of: name, for_each, as, max_parallel, fail_fast, timeout, deadline, retry, on_failure, cache, phase, pii, once
     "#);
     assert_snapshot!(head("style_guide: \"{{ inputs.x }}\""), @r#"F007 3:14 "style_guide" is read before the run, so it cannot hold {{ }} = write the text itself"#);
 }

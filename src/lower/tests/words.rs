@@ -7,7 +7,7 @@ use super::*;
 #[test]
 fn the_first_key_is_the_version() {
     assert_snapshot!(findings("name: a\nflow: 1\nsteps: [{ id: one, set: 1 }]\n"), @"F014 1:1 the first key must be flow: 1 = write flow: 1 on the first line");
-    assert_snapshot!(findings("flow: 3\nname: a\nsteps: [{ id: one, set: 1 }]\n"), @"F014 1:7 flow: 3 is newer than this program, which reads 1 = write flow: 1 on the first line");
+    assert_snapshot!(findings("flow: 3\nname: a\nsteps: [{ id: one, set: 1 }]\n"), @"F014 1:7 this file is written in version 3 of the language; this program reads version 1 only = install a newer flow, which can read this file; write flow: 1 only if the file was made for that version");
     assert_snapshot!(findings("- 1\n"), @"F014 1:1 a file must be a list of keys that begins with flow: 1, found a list = write flow: 1 on the first line");
 }
 
@@ -17,7 +17,7 @@ fn unknown_keys_are_named_with_what_was_meant_and_cause_nothing_else() {
     F002 4:24 unknown key "promt" in step "a"; did you mean "prompt"? = write prompt
     F002 5:14 unknown key "depends_on" in step "b"; did you mean "needs"? = write needs
     F002 5:31 unknown key "if" in step "b"; did you mean "when"? = write when
-    F002 5:47 unknown key "params" in step "b" = use one of: id, needs, when, name, for_each, as, max_parallel, fail_fast, timeout, deadline, retry, on_failure, cache, phase, pii, once, tool, with, output, output_schema, idempotency_key
+    F002 5:47 unknown key "params" in step "b" = use one of: with, output, output_schema, idempotency_key (of "tool"); id, needs, when, name, for_each, as, max_parallel, fail_fast, timeout, deadline, retry, on_failure, cache, phase, pii, once (of every step)
     F002 6:14 unknown key "switch" in step "c"; did you mean "route"? = write route
     "#);
     assert_snapshot!(with_steps("  - { id: a, run: ls }\n  - { id: b, set: 1, prompt: Hi }\n  - { id: c, agnt: w, prompt: Hi }"), @r#"
@@ -34,7 +34,7 @@ fn unknown_keys_are_named_with_what_was_meant_and_cause_nothing_else() {
     assert_snapshot!(head("inputs: { n: { type: number, min: 1, choices: [1] } }\nzzz: 1"), @r#"
     F002 3:30 unknown key "min" in input "n"; did you mean "minimum"? = write minimum
     F002 3:38 unknown key "choices" in input "n"; did you mean "enum"? = write enum
-    F002 4:1 unknown key "zzz" in this pipeline = use one of: flow, name, description, inputs, imports, data, person, secrets, agents, models, tools, scorecards, channels, style_guide, policies, policy, limits, conversation, steps, outputs, on_failure, finally, tests
+    F002 4:1 unknown key "zzz" in this pipeline = use one of: flow, name, description, inputs, imports, data, person, secrets, agents, models, tools, scorecards, channels, style_guide, policies, policy, limits, steps, outputs, on_failure, finally, tests
     "#);
 }
 

@@ -1,5 +1,7 @@
 //! Lines that stand at the wrong place: indentation, lists, and colons that are missing or too many.
 
+use std::cmp::Reverse;
+
 use super::super::frames::Open;
 use super::super::quoted;
 use super::{Place, key_of, short, starts};
@@ -76,7 +78,11 @@ pub(super) fn second_colon(place: &Place<'_>) -> Option<Diagnostic> {
     if let Some((key, _)) = key_of(first_line) {
         let name = place.span(place.at - word.len(), place.at);
         let message = format!("line {} is indented further than \"{}\" on line {first}, which has a value already", place.line, short(key));
-        return Some(place.found(name, message).related(place.span(piece, piece), "this value").help(format!(
+        let found = place.found(name, message).related(place.span(piece, piece), "this value");
+        if before.trim_start().starts_with("- ") {
+            return Some(found.help("write the key of this list on a line above it, such as cases: or steps:"));
+        }
+        return Some(found.help(format!(
             "indent \"{}\" like \"{}\", or put the value of \"{}\" in quotes",
             short(word),
             short(key),
@@ -97,6 +103,14 @@ pub(super) fn missing_colon(place: &Place<'_>) -> Option<Diagnostic> {
         && place.line_at(above).1.get(value..).is_some_and(|header| header.starts_with(['|', '>']))
     {
         return Some(below_block_header(place, line, above, key));
+    }
+    if let Some(above) = above.filter(|above| place.failure.after_block_text && place.indent(*above) > place.indent(line)) {
+        let message = format!("line {line} is indented less than the text above it, and is no key: it has no \":\"");
+        return Some(
+            place
+                .found(place.line_span(line), message)
+                .help(format!("indent it by {}, like line {above}, or write a \":\" behind its key", spaces(place.indent(above)))),
+        );
     }
     Some(no_colon(place, line, start, text))
 }
@@ -141,8 +155,14 @@ pub(super) fn fits_nowhere(place: &Place<'_>) -> Option<Diagnostic> {
     if !before.trim_matches([' ', '-']).is_empty() {
         return Some(behind_value(place, start, line));
     }
+    if let Some(found) = odd_bullet(place, start + indent, content) {
+        return Some(found);
+    }
     let is_item = content.starts_with("- ") || content == "-";
     let above = place.line_above(place.line)?;
+    if let Some(found) = slid_out(place, above, indent) {
+        return Some(found);
+    }
     let column = |open: &Open| open.start.saturating_sub(place.source.line_start(place.line_of(open.start)));
     let levels: Vec<&Open> = place.failure.open.iter().chain(&place.failure.closed).filter(|open| !open.in_brackets).collect();
     if let Some(open) = levels.iter().find(|open| column(open) == indent && open.is_list != is_item) {
@@ -170,7 +190,11 @@ pub(super) fn fits_nowhere(place: &Place<'_>) -> Option<Diagnostic> {
         _ => format!("line {} is indented by {}, which fits no line above it", place.line, spaces(indent)),
     };
     let found = place.found(place.line_span(place.line), message);
-    let nearest = levels.iter().filter(|open| open.is_list == is_item).min_by_key(|open| column(open).abs_diff(indent));
+    if is_item && levels.iter().all(|open| !open.is_list) {
+        return Some(found.help("write the key of this list on a line above it, such as steps: or cases:"));
+    }
+    let nearest =
+        levels.iter().filter(|open| open.is_list == is_item).min_by_key(|open| (column(open).abs_diff(indent), Reverse(column(open))));
     Some(match nearest {
         Some(open) => {
             let first = place.line_of(open.start);
@@ -185,6 +209,38 @@ pub(super) fn fits_nowhere(place: &Place<'_>) -> Option<Diagnostic> {
         }
         None => found.help("indent it like the line it belongs to"),
     })
+}
+
+/// A dash or a bullet of a word processor in place of "-".
+fn odd_bullet(place: &Place<'_>, at: usize, content: &str) -> Option<Diagnostic> {
+    let first = content.chars().next().filter(|c| matches!(c, '–' | '—' | '−' | '‐' | '‑' | '•' | '·'))?;
+    content.get(first.len_utf8()..)?.starts_with(' ').then_some(())?;
+    let mark = place.span(at, at + first.len_utf8());
+    let message = format!("line {} begins with {first}, which is no \"-\"", place.line);
+    Some(place.found(mark, message).help("write a plain \"-\" in its place").proposed_fix(vec![(mark, "-".to_owned())]))
+}
+
+/// The text below `|` goes on here, but the line above slid out of it to the left.
+fn slid_out(place: &Place<'_>, above: usize, indent: usize) -> Option<Diagnostic> {
+    let slid = place.indent(above);
+    let mut line = above;
+    let header = loop {
+        line = place.line_above(line)?;
+        match place.indent(line) {
+            further if further >= indent => continue,
+            _ => break line,
+        }
+    };
+    let (start, text) = place.line_at(header);
+    let (key, value) = key_of(text).filter(|(_, value)| text.get(*value..).is_some_and(|mark| mark.starts_with(['|', '>'])))?;
+    (slid < indent && header < above - 1).then_some(())?;
+    let message = format!("line {above} is indented less than the text of \"{}\", which goes on below it", short(key));
+    Some(
+        place
+            .found(place.line_span(above), message)
+            .related(place.span(start + value, start + value + 1), "the text begins here")
+            .help(format!("indent line {above} by {}, like the rest of the text", spaces(indent))),
+    )
 }
 
 fn spaces(count: usize) -> String {

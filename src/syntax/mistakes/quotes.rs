@@ -55,6 +55,14 @@ fn no_closing_quote(place: &Place<'_>, start: usize, quote: char) -> Diagnostic 
     let line = place.rest_of_line(start);
     let first = place.line_of(start);
     let written = place.slice(line);
+    let curly: &[char] = if quote == '"' { &['”', '“', '„'] } else { &['’', '‘', '‚'] };
+    if let Some(last) = written.chars().next_back().filter(|last| curly.contains(last)) {
+        let at = place.span(line.end as usize - last.len_utf8(), line.end as usize);
+        return place
+            .found(line, format!("the text that begins with {quote} on line {first} ends with {last}, which closes nothing"))
+            .help(format!("write {quote} at its end in place of {last}"))
+            .proposed_fix(vec![(at, quote.to_string())]);
+    }
     let found = place
         .found(line, format!("the text that begins with {quote} on line {first} has no closing {quote}"))
         .help(format!("write {quote} at its end"));
@@ -82,6 +90,16 @@ pub(super) fn trailing(place: &Place<'_>) -> Option<Diagnostic> {
         );
     }
     let line = place.line_of(start);
+    let letter = |text: &str, c: Option<char>| text.len() > 1 && c.is_some_and(char::is_alphanumeric);
+    let until = place.text.get(start..place.at).unwrap_or("").trim_end_matches('\'');
+    if quote == '\'' && letter(until, until.chars().next_back()) && letter(until, place.text.get(place.at..).and_then(|t| t.chars().next()))
+    {
+        return Some(
+            place
+                .found(place.rest_of_line(start), format!("the text in '…' on line {line} ends at its first apostrophe"))
+                .help("put the text in double quotes, or write '' for an apostrophe inside single quotes"),
+        );
+    }
     if !behind.contains(quote) {
         return Some(
             place

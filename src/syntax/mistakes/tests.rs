@@ -1,4 +1,5 @@
-use super::super::tests::read;
+use super::super::tests::{clean, read};
+use crate::diagnostic::Code;
 
 /// A syntax mistake and what is said about it.
 fn told(text: &str) -> String {
@@ -28,7 +29,7 @@ fn missing_and_extra_quotes_are_found() {
     insta::assert_snapshot!(cases.map(told).join("\n"), @r##"
     F001 2:11 "\"hello": the text that begins with " on line 2 has no closing " / write " at its end
     F001 1:4 "'hello": the text that begins with ' on line 1 has no closing ' / write ' at its end
-    F001 1:4 "'it's fine'": the text that begins with ' on line 1 holds another ', which ends it too early / write '' for a ' inside the text
+    F001 1:4 "'it's fine'": the text in '…' on line 1 ends at its first apostrophe / put the text in double quotes, or write '' for an apostrophe inside single quotes
     F001 1:4 "\"say \"hi\" now\"": the text that begins with " on line 1 holds another ", which ends it too early / write \" for a quote inside the text, or put the text in single quotes
     F001 1:8 "y": "y" stands behind the closing " on line 1 / put the whole text in one pair of quotes, or remove what follows them
     F001 1:5 "": a ":" is missing after "a" / write "a": 1
@@ -159,4 +160,69 @@ fn brackets_and_first_characters_are_found() {
     F001 1:6 "#": a remark ("#") on line 1 stands in the middle of a text / move the remark above the text; put a text that holds " #" in quotes
     F001 1:4 "? b": a text that begins with "?" must stand in quotes / write "? b"
         "##);
+}
+
+#[test]
+fn quotes_of_word_processors_are_no_quotes() {
+    for (written, mend) in [
+        ("“Hello you”", "\"Hello you\""),
+        ("„Hallo“", "\"Hallo\""),
+        ("„Sag \"Hallo\"“", "'Sag \"Hallo\"'"),
+        ("‘It’s late’", "\"It’s late\""),
+        ("‚so‘", "\"so\""),
+        ("«Bonjour»", "\"Bonjour\""),
+        ("“half\"", "\"half\""),
+    ] {
+        let read = read(&format!("k: {written}\n"));
+        let [found] = read.found.as_slice() else { panic!("{written}: {:?}", read.found) };
+        assert_eq!(found.code, Code::YamlTrap, "{written}");
+        let fix = found.fix.as_ref().unwrap();
+        assert!(!fix.safe && fix.edits[0].1 == mend, "{written}: {fix:?}");
+    }
+    for fine in ["“Good” and “better”", "“Good” is what we say", "'“Hello”'", "\"„Hallo“\"", "it’s", "5’", "’tis the season"]
+    {
+        clean(&format!("k: {fine}\n"));
+    }
+}
+
+#[test]
+fn a_template_where_a_key_belongs_is_told_once_and_the_rest_is_read() {
+    for (text, place, message) in [
+        ("a:\n  - k: 1\n    {{ x }}\n    b: 2\n", (3, 5), "this line begins with {{, but a key belongs here: name: value"),
+        ("k: 1\n{{ x }}\nb: 2\n", (2, 1), "this line begins with {{, but a key belongs here: name: value"),
+        ("a:\n  {{ x }}\n  - k: 1\n    b: 2\n", (2, 3), "this line begins with {{, but a key belongs here: name: value"),
+        ("a: { k: 1 }\n{% if x %}\nb: 2\n", (2, 1), "this line begins with {%, but a key belongs here: name: value"),
+        ("k: 1\n{{ x }}: 3\nb: 2\n", (2, 1), "a key cannot be a template; keys are fixed before the run"),
+    ] {
+        let read = read(text);
+        let [found] = read.found.as_slice() else { panic!("{text}: {:?}", read.found) };
+        assert_eq!((found.code, found.message.as_str()), (Code::YamlSyntax, message));
+        let at = read.sources.start(found.span);
+        assert_eq!((at.line, at.column), place, "{text}");
+        assert!(format!("{:?}", read.root).contains("\"b\""), "what stands below is read: {text}");
+    }
+    clean("k: some text\n  {{ x }}\nb: 2\n");
+}
+
+#[test]
+fn what_people_do_to_lines_is_told_as_what_it_is() {
+    for (text, start) in [
+        ("s:\n  - id: a\n    k: 1\n  – id: b\n", "F001 4:3 \"–\": line 4 begins with –, which is no \"-\""),
+        (
+            "a:\n  k: |\n    one\n    two\n  three: {{ x }}\n    four: 1\nb: 1\n",
+            "F001 5:3 \"three: {{ x }}\": line 5 is indented less than the text of \"k\"",
+        ),
+        ("a:\n  k: |\n    one\n    two\n  three\n    four\n", "F001 5:3 \"three\": line 5 is indented less than the text above it"),
+        (
+            "k:\n  {{ a }}\n  {{ b }}\n\n  Hello: {{ c }}\nb: 1\n",
+            "F001 2:3 \"{{ a }}\": a text over several lines begins here; \"k:\" needs",
+        ),
+        ("a: 'I can't help.\n", "F001 1:4 \"'I can't help.\": the text in '…' on line 1 ends at its first apostrophe"),
+        ("a: \"Hello”\nb: 1\n", "F001 1:4 \"\\\"Hello”\": the text that begins with \" on line 1 ends with ”, which closes nothing"),
+        ("a: 1\n  - b: 2\n", "F001 2:5 \"b\": line 2 is indented further than \"a\" on line 1, which has a value already"),
+    ] {
+        let lines = told(text);
+        assert!(lines.starts_with(start) && lines.lines().count() == 1, "{text}{lines}");
+    }
+    assert!(told("a: 1\n  - b: 2\n").contains("write the key of this list on a line above it"));
 }

@@ -83,7 +83,7 @@ impl<'a> Maker<'a> {
         self.source.position(offset as u32).line
     }
 
-    /// Lines where a finding about something inside a text may stand. In folded text, that is where the text begins.
+    /// Lines where a finding about something inside a text may stand. Where a text cannot be followed, that is where it begins.
     pub(super) fn lines_at(&self, offset: usize) -> RangeInclusive<usize> {
         let is_around = |node: &&Node| range(node.span).contains(&offset) && node.as_scalar().is_some_and(|text| text.offsets.is_empty());
         let line = self.line(offset);
@@ -211,8 +211,10 @@ impl<'a> Maker<'a> {
         for (cut, line) in cuts {
             let last = self.line(cut);
             // What stood below is missing too, and may be used elsewhere.
-            let lost = self.sites.definitions.iter().filter(|definition| definition.start >= cut);
-            let names = lost.map(|definition| format!("\"{}\"", definition.name)).collect();
+            let lost = self.sites.definitions.iter().filter(|definition| definition.start >= cut).map(|definition| definition.name);
+            let head = self.tree.as_map().map(|map| map.entries.as_slice()).unwrap_or_default();
+            let sections = head.iter().filter(|(key, _)| key.span.start as usize >= cut).map(|(key, _)| key.text.as_str());
+            let names = lost.chain(sections).map(|name| format!("\"{name}\"")).collect();
             if let Some(made) = self.add("missing piece", cut..end, "\n", line..=last + 1) {
                 made.names = names;
             }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 use flow::lower::keys::Takes;
-use flow::syntax::Node;
+use flow::syntax::{Map, Node};
 use regex::Regex;
 
 use super::make::{Maker, range};
@@ -19,8 +19,8 @@ impl<'a> Maker<'a> {
         for site in &self.sites.values {
             let at = range(site.node.span);
             let text = &self.text[at.clone()];
-            let is_bare = matches!(site.takes, Takes::Expression);
-            if is_bare && site.node.as_scalar().is_some() {
+            let is_bare = matches!(site.takes, Takes::Expression) || site.node.as_scalar().is_some_and(|text| is_expression(&text.text));
+            if is_bare && !matches!(site.takes, Takes::Either(_)) && site.node.as_scalar().is_some() {
                 let quote = usize::from(text.starts_with(['"', '\'']));
                 found.push((at.start + quote, &text[quote..text.len() - quote]));
             }
@@ -56,16 +56,14 @@ impl<'a> Maker<'a> {
             };
             if let Some(scalar) = site.node.as_scalar()
                 && takes
-                && !scalar.text.contains(' ')
+                && !is_expression(&scalar.text)
             {
                 names.push((range(site.node.span), scalar.text.clone()));
             }
         }
         for (at, expression) in self.expressions_of_file() {
-            // The last name before `default(…)` is not looked for: that something may be missing there is what it says.
-            let is_guarded = |from: usize, name: &str| expression[from + name.len()..].trim_start().starts_with("| default(");
-            let named = names_in(expression, &self.sites).into_iter().filter(|(from, name)| !is_guarded(*from, name));
-            names.extend(named.map(|(from, name)| (at + from..at + from + name.len(), name.to_owned())));
+            let named = names_in(expression, &self.sites);
+            names.extend(named.into_iter().map(|(from, name)| (at + from..at + from + name.len(), name.to_owned())));
         }
         let tables = Regex::new(r"\b(?:from|join) ([a-z]\w*)").unwrap();
         for found in tables.captures_iter(self.text) {
@@ -75,10 +73,7 @@ impl<'a> Maker<'a> {
             }
         }
         for (at, name) in names {
-            let line = self.line(at.start);
-            // In folded text places are those of its start.
-            let start =
-                self.scalars().iter().map(|node| range(node.span)).find(|span| span.contains(&at.start)).unwrap_or(at.clone()).start;
+            let lines = self.lines_at(at.start);
             let is_word = name.chars().all(|c| c.is_alphanumeric() || c == '_');
             let typos: Vec<String> = if is_word {
                 typos(&name)
@@ -87,9 +82,8 @@ impl<'a> Maker<'a> {
                 typos(last).into_iter().map(|typo| format!("{before}{typo}")).collect()
             };
             for typo in typos {
-                let first = self.line(start);
                 if !known.contains(&typo)
-                    && let Some(made) = self.add("wrong id", at.clone(), &typo, first..=line)
+                    && let Some(made) = self.add("wrong id", at.clone(), &typo, lines.clone())
                 {
                     made.names = vec![format!("\"{typo}\"")];
                     if is_word {
@@ -176,7 +170,7 @@ impl<'a> Maker<'a> {
 /// Names in an expression that can be known before a run: the first of a path, and what follows where its type is known. What a query
 /// or a model gives has fields nobody knows yet.
 fn names_in<'t>(expression: &'t str, sites: &Sites<'_>) -> Vec<(usize, &'t str)> {
-    let path = Regex::new(r"\b(steps|inputs|person|channel|style|run|refinement)((?:\.\w+)+)").unwrap();
+    let path = Regex::new(r"\b(steps|inputs|person|channel|style|conversation|run|refinement|failure)((?:\.\w+)+)").unwrap();
     let mut found = vec![];
     for whole in path.captures_iter(expression) {
         let (root, rest) = (whole.get(1).unwrap(), whole.get(2).unwrap());
@@ -188,7 +182,7 @@ fn names_in<'t>(expression: &'t str, sites: &Sites<'_>) -> Vec<(usize, &'t str)>
         let parts: Vec<&str> = rest.as_str()[1..].split('.').collect();
         let mut at = rest.start() + 1;
         for (index, part) in parts.iter().enumerate() {
-            let is_declared = index == 2 && sites.text_of_outputs(parts[0]).any(|field| field == *part);
+            let is_declared = index == 2 && parts[1] == "output" && sites.fields_of(parts[0]).is_some_and(|fields| fields.contains(*part));
             if index < known || is_declared {
                 found.push((at, *part));
             }
@@ -198,12 +192,30 @@ fn names_in<'t>(expression: &'t str, sites: &Sites<'_>) -> Vec<(usize, &'t str)>
     found
 }
 
-impl Sites<'_> {
-    /// Fields that the step of this name declares under `output`.
-    fn text_of_outputs(&self, step: &str) -> impl Iterator<Item = &str> {
-        let maps = self.steps.iter().flat_map(|steps| steps.iter()).filter_map(Node::as_map);
-        let own = maps.filter(move |map| map.get("id").and_then(Node::as_scalar).is_some_and(|id| id.text == step));
-        let outputs = own.filter_map(|map| map.get("output").and_then(Node::as_map));
-        outputs.flat_map(|fields| fields.entries.iter().map(|(key, _)| key.text.as_str()))
+/// Whether a text is no name but an expression that reads one: `steps.plan.output.scorecard | default(none)`.
+fn is_expression(text: &str) -> bool {
+    text.starts_with("steps.") || text.starts_with("inputs.")
+}
+
+impl<'a> Sites<'a> {
+    /// All fields that the step of this name can give, if they are written down for each way it can go.
+    fn fields_of(&self, step: &str) -> Option<BTreeSet<&'a str>> {
+        let is_called = |map: &&Map| map.get("id").and_then(Node::as_scalar).is_some_and(|id| id.text == step);
+        self.steps.iter().flat_map(|steps| steps.iter()).filter_map(Node::as_map).find(is_called).and_then(fields_given)
     }
+}
+
+fn fields_given(step: &Map) -> Option<BTreeSet<&str>> {
+    if step.get("route").is_some() {
+        let cases = step.get("cases").and_then(Node::as_list)?.iter().chain(step.get("otherwise"));
+        let mut all = BTreeSet::new();
+        for case in cases {
+            let case = case.as_map()?;
+            let last = case.get("steps").and_then(Node::as_list).map_or(Some(case), |steps| steps.last()?.as_map())?;
+            all.extend(fields_given(last)?);
+        }
+        return Some(all);
+    }
+    let fields = ["output", "set"].iter().find_map(|key| step.get(key)?.as_map())?;
+    Some(fields.entries.iter().map(|(key, _)| key.text.as_str()).collect())
 }
