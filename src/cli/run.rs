@@ -286,6 +286,7 @@ impl<'a> Surroundings<'a> {
                 seen.push(event.clone());
             };
             let ended = drive(&mut run, begin, &self.ports, &mut journal, &mut stop, &mut watch).await;
+            let _ = self.ports.servers.close().await;
             signals.abort();
             ended
         });

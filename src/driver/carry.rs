@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::Answer;
 use crate::engine::{Reply, Request};
 use crate::event::{Failure, FailureKind};
-use crate::port::{Cache, Clock, Folder, HttpClient, MailSender, ModelClient, Printer, Reader, SqlDatabase, Tape};
+use crate::port::{Cache, Clock, Folder, HttpClient, MailSender, ModelClient, Printer, Reader, SqlDatabase, Tape, ToolServers};
 
 /// The world of a run.
 #[derive(Clone)]
@@ -27,6 +27,8 @@ pub struct Ports {
     pub http: Arc<dyn HttpClient>,
     /// Mail.
     pub mail: Arc<dyn MailSender>,
+    /// MCP servers.
+    pub servers: Arc<dyn ToolServers>,
     /// Folders of `file` tools.
     pub folder: Arc<dyn Folder>,
     /// Results that are used again.
@@ -68,6 +70,14 @@ async fn ask(call: u64, request: Request, ports: &Ports) -> Answer {
         Request::Mail(mail) => match &ports.tape {
             Some(tape) => tape.mail(call, mail, &ports.mail).await.map(Reply::Sent),
             None => ports.mail.send(mail).await.map(Reply::Sent),
+        },
+        Request::Tools(server) => match &ports.tape {
+            Some(tape) => tape.tools(call, server, &ports.servers).await.map(Reply::Tools),
+            None => ports.servers.list(server).await.map(Reply::Tools),
+        },
+        Request::Tool(request) => match &ports.tape {
+            Some(tape) => tape.tool(call, request, &ports.servers).await.map(Reply::Tool),
+            None => ports.servers.call(request).await.map(Reply::Tool),
         },
         Request::Print(parts) => {
             let printed = ports.printer.print(&parts);

@@ -26,7 +26,8 @@ use self::placeholder::{Bindings, Masker, Placeholder};
 use crate::event::{Event, Failure, FailureKind, Happening, StepPath};
 use crate::journal::Mask;
 use crate::port::{
-    Cache, HttpClient, HttpReply, HttpRequest, Mail, MailSender, ModelClient, ModelReply, ModelRequest, Pending, Tape, WireFormat,
+    Cache, HttpClient, HttpReply, HttpRequest, Mail, MailSender, ModelClient, ModelReply, ModelRequest, Pending, Server, ServerCall,
+    ServerReply, Tape, ToolList, ToolServers, WireFormat,
 };
 
 pub use self::folder::{Head, head, is_free};
@@ -253,7 +254,9 @@ impl Tape for Cassette {
                     inner.given.extend(texts.map(|(name, text)| (format!("{place}.{name}"), text.to_owned())));
                 }
             }
-            Happening::ModelCalled { step, call, .. } | Happening::ToolCalled { step, call, .. } => {
+            Happening::ModelCalled { step, call, .. }
+            | Happening::ToolCalled { step, call, .. }
+            | Happening::ToolsAsked { step, call, .. } => {
                 let number = inner.numbers.entry(step.clone()).or_insert(0);
                 *number += 1;
                 let number = *number;
@@ -278,6 +281,22 @@ impl Tape for Cassette {
             Mode::Replay(folder) => self.answer(folder, call, &asked::http(&request)),
             Mode::Record => self.keep(call, asked::http(&request), live.send(request)),
             Mode::Live => live.send(request),
+        }
+    }
+
+    fn tools(&self, call: u64, server: Server, live: &Arc<dyn ToolServers>) -> Pending<ToolList> {
+        match &self.mode {
+            Mode::Replay(folder) => self.answer(folder, call, &asked::tools(&server)),
+            Mode::Record => self.keep(call, asked::tools(&server), live.list(server)),
+            Mode::Live => live.list(server),
+        }
+    }
+
+    fn tool(&self, call: u64, request: ServerCall, live: &Arc<dyn ToolServers>) -> Pending<ServerReply> {
+        match &self.mode {
+            Mode::Replay(folder) => self.answer(folder, call, &asked::tool(&request)),
+            Mode::Record => self.keep(call, asked::tool(&request), live.call(request)),
+            Mode::Live => live.call(request),
         }
     }
 
