@@ -9,6 +9,7 @@ use flow::adapter::clock::SystemClock;
 use flow::adapter::data::DataFiles;
 use flow::adapter::folder::DiskFolder;
 use flow::adapter::http::{Http, HttpSettings, StepHttpClient};
+use flow::adapter::mcp::McpServers;
 use flow::adapter::model::HttpModelClient;
 use flow::adapter::smtp::SmtpMailSender;
 use flow::adapter::sqlite_cache::SqliteCache;
@@ -109,6 +110,7 @@ async fn by_flow(url: &str, is_durable: bool) -> Result<Vec<Duration>, String> {
     let http = Http::new(HttpSettings::default(), clock.clone());
     let data = Arc::new(DataFiles::new());
     let ports = Ports {
+        servers: Arc::new(McpServers::new(http.clone(), clock.clone())),
         models: Arc::new(HttpModelClient::new(http.clone())),
         database: data.clone(),
         reader: data,
@@ -158,7 +160,6 @@ async fn talk(number: usize, plan: &Arc<Plan>, ports: &Ports, store: Together) -
         seed: number as u64,
         deadline_ms: None,
         files: Default::default(),
-        heard: None,
         tape: None,
         max_cost_usd: None,
         marks: Marks::default(),

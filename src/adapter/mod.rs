@@ -9,6 +9,7 @@ pub mod environment;
 pub mod files;
 pub mod folder;
 pub mod http;
+pub mod mcp;
 pub mod model;
 pub mod reach;
 pub mod smtp;

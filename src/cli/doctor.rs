@@ -15,7 +15,7 @@ use crate::adapter::sqlite_store::SqliteStore;
 use crate::check::{Checked, check_file};
 use crate::diagnostic::visible;
 use crate::lower::FileKind;
-use crate::model::{Model, Pipeline, Provider, StepKind, Text, ToolKind};
+use crate::model::{Model, Pipeline, Provider, ServerKind, StepKind, Text, ToolKind};
 use crate::port::Secret;
 
 /// How long a host may take to answer.
@@ -204,7 +204,7 @@ fn addresses(pipeline: &Pipeline, env: &BTreeMap<String, Secret>, of_settings: O
     });
     let variable = if replaced { env.get("FLOW_MODEL_BASE_URL").map(|url| url.reveal().to_string()) } else { None };
     let tools = pipeline.tools.values().filter_map(|tool| match &tool.kind {
-        ToolKind::Http { url, .. } => Some(url.source.to_string()),
+        ToolKind::Http { url, .. } | ToolKind::Server(ServerKind::Url { url, .. }) => Some(url.source.to_string()),
         ToolKind::Smtp { address, .. } => Some(format!("smtp://{}", address.source)),
         _ => None,
     });

@@ -271,6 +271,7 @@ impl<'a> Surroundings<'a> {
                 let Some(approved) = decided else { break ended };
                 begin = Begin::Decided { step: step.to_string(), approved };
             };
+            let _ = self.ports.servers.close().await;
             signals.abort();
             ended
         });

@@ -8,6 +8,7 @@ use crate::adapter::clock::SystemClock;
 use crate::adapter::data::DataFiles;
 use crate::adapter::folder::DiskFolder;
 use crate::adapter::http::{Http, HttpSettings, StepHttpClient};
+use crate::adapter::mcp::McpServers;
 use crate::adapter::model::HttpModelClient;
 use crate::adapter::smtp::SmtpMailSender;
 use crate::adapter::sqlite_cache::SqliteCache;
@@ -24,6 +25,7 @@ pub(super) fn ports(printer: Arc<dyn Printer>, project: &Path, private_hosts: Ve
         models: Arc::new(HttpModelClient::new(http.clone())),
         database: data.clone(),
         reader: data,
+        servers: Arc::new(McpServers::new(http.clone(), clock.clone())),
         http: Arc::new(StepHttpClient::new(http)),
         mail: Arc::new(SmtpMailSender::new(clock.clone(), private_hosts)),
         folder: Arc::new(DiskFolder),

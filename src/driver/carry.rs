@@ -10,7 +10,9 @@ use serde_json::Value;
 use super::Answer;
 use crate::engine::{Reply, Request};
 use crate::event::{Failure, FailureKind};
-use crate::port::{Cache, Clock, Folder, HttpClient, Listener, MailSender, ModelClient, ModelRequest, Printer, Reader, SqlDatabase, Tape};
+use crate::port::{
+    Cache, Clock, Folder, HttpClient, Listener, MailSender, ModelClient, ModelRequest, Printer, Reader, SqlDatabase, Tape, ToolServers,
+};
 
 /// Hears answers of models while they come.
 pub type Heard = Arc<dyn Fn(u64, &str) + Send + Sync>;
@@ -30,6 +32,8 @@ pub struct Ports {
     pub http: Arc<dyn HttpClient>,
     /// Mail.
     pub mail: Arc<dyn MailSender>,
+    /// MCP servers.
+    pub servers: Arc<dyn ToolServers>,
     /// Folders of `file` tools.
     pub folder: Arc<dyn Folder>,
     /// Results that are used again.
@@ -77,6 +81,14 @@ async fn ask(call: u64, request: Request, ports: &Ports) -> Answer {
         Request::Mail(mail) => match &ports.tape {
             Some(tape) => tape.mail(call, mail, &ports.mail).await.map(Reply::Sent),
             None => ports.mail.send(mail).await.map(Reply::Sent),
+        },
+        Request::Tools(server) => match &ports.tape {
+            Some(tape) => tape.tools(call, server, &ports.servers).await.map(Reply::Tools),
+            None => ports.servers.list(server).await.map(Reply::Tools),
+        },
+        Request::Tool(request) => match &ports.tape {
+            Some(tape) => tape.tool(call, request, &ports.servers).await.map(Reply::Tool),
+            None => ports.servers.call(request).await.map(Reply::Tool),
         },
         Request::Print(parts) => {
             let printed = ports.printer.print(&parts);

@@ -69,6 +69,19 @@ impl State {
                     node.cache = CacheStage::Missed(std::mem::take(key));
                 }
             }
+            Happening::ToolsAsked { step, call, server, timeout_at_ms } => {
+                let Some(at) = self.find(step) else { return };
+                self.goes_on(at);
+                self.listings.insert(*call, server.clone());
+                self.open_call(*call, at, now, *timeout_at_ms, 0);
+                self.node_mut(at).work = Work::Call(*call);
+            }
+            Happening::ToolsListed { call, server, tools, .. } => {
+                let Some(at) = self.close_call(*call) else { return };
+                self.node_mut(at).work = Work::None;
+                let instance = self.instance_of(at);
+                self.instance_mut(instance).servers.insert(server.clone(), tools.clone());
+            }
             Happening::CaseChosen { step, case } => self.case_chosen(plan, step, case),
             Happening::ModelCalled { .. } => self.model_called(&event.happening, now),
             Happening::ModelReplied { call, reply, usage, .. } => {
@@ -129,7 +142,10 @@ impl State {
                 let delivered = json!({ "part": part, "id": id, "time": event.time });
                 self.node_mut(at).delivered.push(Arc::new(delivered));
             }
-            Happening::GatePassed { .. } | Happening::ReplyIgnored { .. } | Happening::PolicyDecided { .. } => {}
+            Happening::GatePassed { .. }
+            | Happening::ReplyIgnored { .. }
+            | Happening::PolicyDecided { .. }
+            | Happening::ServerNoted { .. } => {}
             Happening::GateFailed { step, for_good, .. } => {
                 let Some(at) = self.find(step) else { return };
                 if *for_good {
@@ -391,6 +407,7 @@ impl State {
 
     pub(super) fn close_call(&mut self, call: u64) -> Option<NodeRef> {
         let open = self.calls.remove(&call)?;
+        self.listings.remove(&call);
         self.timers.remove(&(open.timeout_at, Timer::Call(call)));
         Some(open.node)
     }

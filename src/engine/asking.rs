@@ -88,6 +88,11 @@ impl Run {
             return Ok(());
         }
         if !matches!(self.state.node(at).work, Work::Asking(_)) {
+            let agent = self.agent(at, &step.agent.value)?;
+            let servers = self.servers_of(at, agent);
+            if self.lists_tools(at, &servers)? {
+                return Ok(());
+            }
             let brief = self.agent_brief(at, step, shape.as_ref())?;
             return self.send(at, &brief, Turn::First);
         }

@@ -108,7 +108,13 @@ fn key(request: &Request, form: &str) -> Option<String> {
         }
         Request::List { folder } => add(&format!("list {folder:?}")),
         Request::Open { folder, name } => add(&format!("open {folder:?} {name:?}")),
-        Request::Scripted(_) | Request::Recall { .. } | Request::Mail(_) | Request::Print(_) | Request::Write { .. } => return None,
+        Request::Scripted(_)
+        | Request::Recall { .. }
+        | Request::Tools(_)
+        | Request::Tool(_)
+        | Request::Mail(_)
+        | Request::Print(_)
+        | Request::Write { .. } => return None,
     }
     Some(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
 }

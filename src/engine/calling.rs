@@ -135,6 +135,9 @@ impl Run {
 
     fn start_tool(&mut self, at: NodeRef, step: &Step, call: &ToolStep) -> Result<(), Failure> {
         let name = &call.tool.value;
+        if self.lists_tools(at, &super::serving::needed_by(self, at, step))? {
+            return Ok(());
+        }
         let given = self.arguments(at, &call.with)?;
         let timeout = step.timeout.unwrap_or(self.tool_timeout(at, name)?);
         let key = (self.idempotency_key(at, call.idempotency_key.as_ref(), 0)?, call.idempotency_key.is_some());
@@ -198,6 +201,7 @@ impl Run {
                 }
             }
             ToolKind::Smtp { .. } => return Err(Failure::new(FailureKind::BadRequest, format!("tool \"{name}\" is for send only"))),
+            ToolKind::Server(_) => self.server_request(at, name.split_once('.').unwrap_or((name, "")), with, timeout)?,
             ToolKind::Broken => return Err(Failure::new(FailureKind::Internal, format!("tool \"{name}\" could not be read"))),
             ToolKind::Pipeline { file, .. } => {
                 return Err(Failure::new(FailureKind::Unavailable, format!("pipeline \"{}\" could not be read", file.value)));

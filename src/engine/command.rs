@@ -6,7 +6,10 @@ use chrono::{DateTime, Utc};
 use serde_json::Value;
 
 use crate::event::{Failure, RunStart};
-use crate::port::{FileContent, HttpReply, HttpRequest, Mail, ModelReply, ModelRequest, QueryRequest, ReadRequest, Rows, TableSource};
+use crate::port::{
+    FileContent, HttpReply, HttpRequest, Mail, ModelReply, ModelRequest, QueryRequest, ReadRequest, Rows, Server, ServerCall, ServerReply,
+    TableSource, ToolList,
+};
 
 /// Something that reaches a run.
 #[derive(Debug)]
@@ -89,6 +92,10 @@ pub enum Request {
     Read(Vec<ReadRequest>),
     /// Send a request.
     Http(HttpRequest),
+    /// Ask an MCP server for its tools.
+    Tools(Server),
+    /// Call a tool of an MCP server.
+    Tool(ServerCall),
     /// Send a mail.
     Mail(Mail),
     /// Print parts on standard output, an empty line between them.
@@ -127,6 +134,10 @@ pub enum Reply {
     Files(Vec<(FileContent, Vec<TableSource>)>),
     /// Of a request.
     Http(HttpReply),
+    /// Of an MCP server that was asked for its tools.
+    Tools(ToolList),
+    /// Of a tool of an MCP server.
+    Tool(ServerReply),
     /// Of a mail, a printing, a writing: the receiver's id, or empty.
     Sent(String),
     /// Of listing or opening.

@@ -46,6 +46,7 @@ mod run;
 mod schedule;
 mod scripting;
 mod sending;
+mod serving;
 mod shape;
 mod start;
 mod state;

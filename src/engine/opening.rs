@@ -42,6 +42,7 @@ impl State {
             stage_timer: None,
             deadline,
             past: vec![],
+            servers: std::collections::BTreeMap::new(),
             cached: CachedNames::default(),
         }));
         if let Some(at) = deadline {

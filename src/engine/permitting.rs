@@ -11,6 +11,7 @@ use super::state::NodeRef;
 use crate::event::{Failure, FailureKind, Happening};
 use crate::model::{Policy, StepKind, ToolKind};
 use crate::policy::{Act, Decision, decide, from_project};
+use crate::port::{Server, ServerTransport};
 
 /// What a request does, in the words of a policy.
 enum Deed {
@@ -102,6 +103,8 @@ impl Run {
                 let url = url::Url::parse(&request.url).map_err(wrong)?;
                 vec![Deed::Host(url.host_str().unwrap_or_default().to_string(), url.port_or_known_default())]
             }
+            Request::Tools(server) => of_server(server)?,
+            Request::Tool(call) => of_server(&call.server)?,
             Request::Mail(mail) => {
                 let (host, port) = mail.server.rsplit_once(':').unwrap_or((&mail.server, ""));
                 vec![Deed::Host(host.to_lowercase(), port.parse().ok())]
@@ -144,4 +147,11 @@ impl Run {
         let own_scheme = url.source.contains("://");
         authority.contains("with") && authority.contains("{{") || !own_scheme
     }
+}
+
+/// The host that a server is asked at; none for a program.
+fn of_server(server: &Server) -> Result<Vec<Deed>, Failure> {
+    let ServerTransport::Http { url, .. } = &server.transport else { return Ok(vec![]) };
+    let url = url::Url::parse(url).map_err(|e| Failure::new(FailureKind::BadRequest, format!("the address is none: {e}")))?;
+    Ok(vec![Deed::Host(url.host_str().unwrap_or_default().to_string(), url.port_or_known_default())])
 }

@@ -22,6 +22,9 @@ impl Run {
         if let Some(place) = self.asked_place(at, call) {
             return self.asked_answered(at, call, place, result);
         }
+        if self.state.listing(call).is_some() {
+            return self.tools_listed(at, call, result);
+        }
         if matches!(self.state.node(at).work, Work::Asking(_)) {
             let result = result.and_then(|reply| match reply {
                 Reply::Model(reply) => Ok(reply),
@@ -33,6 +36,10 @@ impl Run {
             return self.recalled(at, call, result);
         }
         let step = self.state.node(at).path.clone();
+        let result = match (result, &self.step(at).kind) {
+            (Ok(Reply::Tool(reply)), StepKind::Tool(step)) => self.server_replied(at, call, &step.tool.value, reply).map(Reply::Value),
+            (result, _) => result,
+        };
         let failure = result.as_ref().err().cloned();
         let duration_ms = self.now.ms.saturating_sub(started);
         self.emit(Happening::ToolReplied { step, call, failure, duration_ms, result: None, asked: None });
@@ -51,6 +58,7 @@ impl Run {
         let seconds = super::words::duration(std::time::Duration::from_millis(open.timeout_at.saturating_sub(open.started_ms)));
         let may_have_acted = match self.asked_place(at, call) {
             Some(place) => self.asked_tool_acts(at, place),
+            None if self.state.listing(call).is_some() => false,
             None => super::retrying::acts_outside(&self.step(at)),
         };
         let kind = if may_have_acted { FailureKind::UnknownOutcome } else { FailureKind::Timeout };

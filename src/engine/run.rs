@@ -269,7 +269,8 @@ impl Run {
             self.emit(Happening::LimitReached { step, limit: limit.into(), message });
             return;
         }
-        let may_have_acted = matches!(node.work, Work::Call(_)) && super::retrying::acts_outside(&step);
+        let may_have_acted =
+            matches!(node.work, Work::Call(call) if self.state.listing(call).is_none()) && super::retrying::acts_outside(&step);
         self.stop_calls(at);
         let kind = if may_have_acted { FailureKind::UnknownOutcome } else { FailureKind::Timeout };
         let failure = Failure::new(kind, message);

@@ -231,7 +231,7 @@ impl Run {
     pub(super) fn tool_goes_outside(&self, at: NodeRef, name: &str) -> bool {
         let part = name.split_once('.').map_or("", |(_, part)| part);
         match self.tool(at, name).map(|tool| &tool.kind) {
-            Ok(ToolKind::Http { .. }) => true,
+            Ok(ToolKind::Http { .. } | ToolKind::Server(_)) => true,
             Ok(ToolKind::File(_)) => part == "write",
             // A pipeline's own steps are asked; the rest does nothing or cannot start.
             Ok(ToolKind::Sql(_) | ToolKind::Pipeline { .. } | ToolKind::Smtp { .. } | ToolKind::Broken) | Err(_) => false,

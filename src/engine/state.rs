@@ -2,10 +2,13 @@
 
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::event::{Answer, AskedCall, Failure, Note, RunEnd, RunStart, Shared, Stage, StepFailure, StepPath, StepStatus, Usage, Verdict};
+use crate::event::{
+    Answer, AskedCall, Failure, Note, RunEnd, RunStart, ServerTool, Shared, Stage, StepFailure, StepPath, StepStatus, Usage, Verdict,
+};
 use crate::model::PipelineId;
 use crate::plan::{BlockIx, StepIx};
 
@@ -30,6 +33,9 @@ pub struct State {
     pub(super) ending: BTreeSet<u32>,
     /// Calls that are out.
     pub(super) calls: BTreeMap<u64, OpenCall>,
+    /// Servers that are asked for their tools, by the call.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(super) listings: BTreeMap<u64, String>,
     /// Number of the last call.
     pub(super) last_call: u64,
     /// Timers, soonest first.
@@ -132,6 +138,9 @@ pub struct Instance {
     pub(super) refinement: Option<RefinementRound>,
     pub(super) stage_timer: Option<u64>,
     pub(super) deadline: Option<u64>,
+    /// Tools of MCP servers that were asked, by the name of the server in the file.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(super) servers: BTreeMap<String, Vec<Arc<ServerTool>>>,
     /// Frames of earlier stages besides `main`.
     pub(super) past: Vec<u32>,
     #[serde(skip)]
@@ -443,6 +452,11 @@ impl State {
     /// When the last event happened, in milliseconds since the run started.
     pub fn last_ms(&self) -> u64 {
         self.last_ms
+    }
+
+    /// The server that a call asks for its tools.
+    pub(super) fn listing(&self, call: u64) -> Option<String> {
+        self.listings.get(&call).cloned()
     }
 
     /// Calls that are out.

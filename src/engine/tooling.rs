@@ -10,11 +10,12 @@ use super::shape;
 use super::state::{AskedStage, NodeRef, Work};
 use crate::event::{Failure, FailureKind, Happening, Note};
 use crate::model::{Agent, MOST_TURNS, Mock, PipelineId, Tool, ToolKind};
-use crate::plan::PipelinePlan;
 use crate::port::ToolDescription;
 
 /// Characters of a result that a model is shown.
 const MOST_SHOWN: usize = 100_000;
+/// Characters of a tool's name on the wire.
+const LONGEST_WIRE_NAME: usize = 64;
 
 /// A tool as a model sees it.
 #[derive(Debug, Clone)]
@@ -25,13 +26,25 @@ pub(super) struct Offered {
     pub(super) description: ToolDescription,
 }
 
-/// The name of a tool as the wire formats want it: ids have no hyphen, so it cannot clash.
-fn wire_name(name: &str) -> String {
-    name.replace('.', "-")
+/// The name of a tool as the wire formats want it (`[A-Za-z0-9_-]{1,64}`): ids have no hyphen, so it cannot clash. Names of a server's
+/// tools may hold anything; a number makes two that come out the same differ.
+fn wire_name(name: &str, taken: &[Offered]) -> String {
+    let is_fine = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+    let plain: String = name.replacen('.', "-", 1).chars().map(|c| if is_fine(c) { c } else { '_' }).take(LONGEST_WIRE_NAME).collect();
+    let is_taken = |name: &str| taken.iter().any(|other| other.description.name == name);
+    let numbered = |number: usize| {
+        let start: String = plain.chars().take(LONGEST_WIRE_NAME - 5).collect();
+        format!("{start}-{number}")
+    };
+    if !is_taken(&plain) {
+        return plain;
+    }
+    (2..=taken.len() + 2).map(numbered).find(|name| !is_taken(name)).unwrap_or(plain)
 }
 
 /// The tools of an agent.
-pub(super) fn offered(planned: &PipelinePlan, agent: &Agent, plan: &crate::plan::Plan) -> Vec<Offered> {
+fn offered(run: &Run, at: NodeRef, agent: &Agent) -> Vec<Offered> {
+    let planned = run.planned_of(at);
     let mut list: Vec<Offered> = vec![];
     for written in &agent.tools {
         let (name, part) = written.value.split_once('.').map_or((written.value.as_str(), None), |(name, part)| (name, Some(part)));
@@ -39,20 +52,25 @@ pub(super) fn offered(planned: &PipelinePlan, agent: &Agent, plan: &crate::plan:
         let names: Vec<String> = match (&tool.kind, part) {
             (ToolKind::File(_), None) => tool.parts().iter().map(|part| format!("{name}.{part}")).collect(),
             (ToolKind::File(_), Some(part)) if tool.opens(part) => vec![written.value.clone()],
+            (ToolKind::Server(_), part) => {
+                run.offered_parts(at, name, tool, part).into_iter().map(|part| format!("{name}.{part}")).collect()
+            }
             (ToolKind::File(_) | ToolKind::Smtp { .. } | ToolKind::Broken, _) => vec![],
             _ => vec![name.to_string()],
         };
         for name in names {
             if list.iter().all(|known| known.name != name) {
-                list.push(Offered { description: description(planned, plan, &name, tool), name });
+                let description = ToolDescription { name: wire_name(&name, &list), ..description(run, at, &name, tool) };
+                list.push(Offered { description, name });
             }
         }
     }
     list
 }
 
-fn description(planned: &PipelinePlan, plan: &crate::plan::Plan, name: &str, tool: &Tool) -> ToolDescription {
-    let part = name.split_once('.').map_or("", |(_, part)| part);
+fn description(run: &Run, at: NodeRef, name: &str, tool: &Tool) -> ToolDescription {
+    let (planned, plan) = (run.planned_of(at), &run.plan);
+    let (server, part) = name.split_once('.').unwrap_or((name, ""));
     let text = |names: &[&str]| {
         let properties: Map<String, Value> = names.iter().map(|name| (name.to_string(), json!({ "type": "string" }))).collect();
         json!({ "type": "object", "properties": properties, "required": names, "additionalProperties": false })
@@ -74,6 +92,11 @@ fn description(planned: &PipelinePlan, plan: &crate::plan::Plan, name: &str, too
             let own = called.and_then(|p| p.description.clone()).unwrap_or_default();
             (own, called.map_or_else(|| text(&[]), |p| shape::schema(&p.inputs)))
         }
+        // In a test no server is asked, so nothing is known of what it takes.
+        ToolKind::Server(_) => match run.server_tool(at, server, part) {
+            Some(found) => (found.description.clone(), found.input.clone()),
+            None => (String::new(), json!({ "type": "object" })),
+        },
         ToolKind::Smtp { .. } | ToolKind::Broken => (String::new(), text(&[])),
     };
     // What the author fixes, a model neither sees nor changes.
@@ -90,7 +113,7 @@ fn description(planned: &PipelinePlan, plan: &crate::plan::Plan, name: &str, too
         Some(written) => format!("{written} {own}"),
         None => own,
     };
-    ToolDescription { name: wire_name(name), description, parameters }
+    ToolDescription { name: name.to_string(), description, parameters }
 }
 
 /// The name in the file of what a model called; its own word if it has no such tool.
@@ -102,7 +125,7 @@ pub(super) fn known_name(tools: &[Offered], called: &str) -> String {
 impl Run {
     /// The tools of an agent in a step's pipeline.
     pub(super) fn offered(&self, at: NodeRef, agent: &Agent) -> Vec<Offered> {
-        offered(self.planned_of(at), agent, &self.plan)
+        offered(self, at, agent)
     }
 
     /// Makes the calls that the last answer asked for, as far as permits allow, and sends the results when all are over.
@@ -255,6 +278,10 @@ impl Run {
         let Work::Asking(asking) = &self.state.node(at).work else { return };
         let asked = asking.asked[place].asked.clone();
         let called = self.planned_of(at).called_tool(&asked.tool);
+        let result = match result {
+            Ok(Reply::Tool(reply)) => self.server_replied(at, call, &asked.tool, reply).map(Reply::Value),
+            result => result,
+        };
         let result = match (result, called) {
             (Ok(Reply::Rows(rows)), Some(called)) => match self.opening_with(at, called, &asked, rows) {
                 Ok((inputs, channel, person)) => return self.open_call(at, Some(place), inputs, channel, person),
@@ -323,6 +350,7 @@ impl Run {
         match self.tool(at, name).map(|tool| &tool.kind) {
             Ok(ToolKind::Http { method, .. }) => !matches!(method.as_str(), "GET" | "HEAD"),
             Ok(ToolKind::File(_)) => name.ends_with(".write"),
+            Ok(ToolKind::Server(_)) => true,
             _ => false,
         }
     }
@@ -346,7 +374,8 @@ fn shown(reply: Reply) -> Value {
         }
         Reply::Http(reply) => json!({ "status": reply.status, "body": reply.body }),
         Reply::Sent(_) => json!("written"),
-        Reply::Value(value) => value,
+        Reply::Value(value) | Reply::Tool(crate::port::ServerReply { value, .. }) => value,
+        Reply::Tools(_) => Value::Null,
         Reply::Model(reply) => Value::String(reply.text),
         Reply::Files(files) => files.into_iter().map(|(file, _)| serde_json::to_value(file).unwrap_or_default()).collect(),
     }

@@ -7,7 +7,7 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Failure, RunStatus};
+use super::{Answer, Failure, Purpose, RunStatus, ServerTool, Usage, Verdict};
 
 /// Version of the event format, `v` in each line.
 pub const VERSION: u32 = 1;
@@ -231,6 +231,45 @@ pub enum Happening {
         /// As in `tool_called`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         asked: Option<usize>,
+    },
+    /// An MCP server was asked for its tools.
+    ToolsAsked {
+        /// The step that needs them.
+        step: StepPath,
+        /// Number of the call in this run, from 1.
+        call: u64,
+        /// The tool of the file that is the server.
+        server: String,
+        /// When its time is up, in milliseconds since the run started.
+        timeout_at_ms: u64,
+    },
+    /// The server told its tools. They hold for the rest of this pipeline's run.
+    ToolsListed {
+        /// The step.
+        step: StepPath,
+        /// The call.
+        call: u64,
+        /// The server.
+        server: String,
+        /// The protocol that is spoken with it.
+        version: String,
+        /// Hash of its whole list.
+        hash: String,
+        /// Those that the file may use.
+        tools: Vec<Arc<ServerTool>>,
+        /// How long it took.
+        duration_ms: u64,
+    },
+    /// An MCP server did something else than answering: it asked for something and was refused, or wrote what is no message.
+    ServerNoted {
+        /// The step whose call was out.
+        step: StepPath,
+        /// The call.
+        call: u64,
+        /// The server.
+        server: String,
+        /// One sentence.
+        what: String,
     },
     /// A policy, or the rule that holds without one, was asked whether something may be done.
     PolicyDecided {
@@ -458,116 +497,4 @@ pub enum Stage {
     Steps,
     OnFailure,
     Finally,
-}
-
-/// Why a model is asked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Purpose {
-    /// The prompt, or tool results.
-    Turn,
-    /// The answer had the wrong shape.
-    Repair,
-    /// Criteria of a gate.
-    Judge,
-}
-
-/// What a model call gave.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Answer {
-    /// An answer.
-    Said {
-        /// Its text.
-        text: String,
-        /// Tool calls it asks for.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        calls: Vec<AskedCall>,
-        /// Who answered, as the endpoint gave it.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        model: Option<String>,
-    },
-    /// A failure.
-    Failed(Failure),
-}
-
-/// A tool call a model asked for.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct AskedCall {
-    /// The model's id for it.
-    pub id: String,
-    /// The name it used.
-    pub tool: String,
-    /// Its arguments.
-    pub arguments: Value,
-}
-
-/// One message of a conversation with a model.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct Note {
-    /// `system`, `user`, `assistant` or `tool`.
-    pub role: String,
-    /// The text.
-    pub text: String,
-    /// Pictures beside it, by path.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub pictures: Vec<String>,
-    /// Tool calls the model made with it.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub calls: Vec<AskedCall>,
-    /// Which call a tool message answers.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub call_id: Option<String>,
-}
-
-/// Tokens and money of one or more calls.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
-pub struct Usage {
-    /// Tokens read.
-    pub input_tokens: u64,
-    /// Tokens written.
-    pub output_tokens: u64,
-    /// US dollars; `None`: unpriced or unknown.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cost_usd: Option<f64>,
-}
-
-impl Usage {
-    /// All tokens.
-    pub fn total_tokens(&self) -> u64 {
-        self.input_tokens.saturating_add(self.output_tokens)
-    }
-
-    /// Adds another call's; the cost is known while any part is.
-    pub fn add(&mut self, other: &Usage) {
-        self.input_tokens = self.input_tokens.saturating_add(other.input_tokens);
-        self.output_tokens = self.output_tokens.saturating_add(other.output_tokens);
-        if let Some(cost) = other.cost_usd {
-            self.cost_usd = Some(self.cost_usd.unwrap_or(0.0) + cost);
-        }
-    }
-}
-
-/// The judgement of one criterion.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Verdict {
-    /// The criterion.
-    pub id: String,
-    /// The file's scorecard it belongs to; empty: a step wrote it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub scorecard: Option<String>,
-    /// What was asked.
-    pub description: String,
-    /// What a good answer looks like.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub expected: Option<String>,
-    /// The answer.
-    pub passed: bool,
-    /// What to do better.
-    pub feedback: String,
-    /// The place in the text it rests on.
-    pub evidence: String,
-    /// The judge could not answer and the scorecard lets that pass: look at it.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub needs_review: bool,
 }

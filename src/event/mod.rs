@@ -4,11 +4,10 @@
 
 mod failure;
 mod happening;
+mod parts;
 mod status;
 
 pub use failure::{Failure, FailureKind};
-pub use happening::{
-    Answer, AskedCall, Event, Happening, Marks, Note, Purpose, RunEnd, RunStart, Shared, Stage, StepFailure, StepPath, TapeOf, Usage,
-    VERSION, Verdict,
-};
+pub use happening::{Event, Happening, Marks, RunEnd, RunStart, Shared, Stage, StepFailure, StepPath, TapeOf, VERSION};
+pub use parts::{Answer, AskedCall, Note, Purpose, ServerTool, Usage, Verdict};
 pub use status::{RunStatus, StepStatus};

@@ -274,9 +274,13 @@ impl Stage {
                 world.carry_out(call, Request::Model(request), Some(&self.tape))
             }
             // The engine lets none of these out; a new way outside would end here.
-            Request::Model(_) | Request::Recall { .. } | Request::Http(_) | Request::Mail(_) | Request::Write { .. } => {
-                Err(Failure::new(FailureKind::Denied, "a test reaches nothing outside; give the step a mock"))
-            }
+            Request::Model(_)
+            | Request::Recall { .. }
+            | Request::Http(_)
+            | Request::Mail(_)
+            | Request::Write { .. }
+            | Request::Tools(_)
+            | Request::Tool(_) => Err(Failure::new(FailureKind::Denied, "a test reaches nothing outside; give the step a mock")),
         }
     }
 

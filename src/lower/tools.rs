@@ -8,7 +8,7 @@ use super::keys::{self, Place};
 use super::reader::Reader;
 use super::texts::place;
 use crate::diagnostic::{Code, Diagnostic};
-use crate::model::{Approve, PipelineId, Text, Tool, ToolKind};
+use crate::model::{Approve, PipelineId, ServerKind, Text, Tool, ToolKind};
 use crate::source::{Span, Spanned};
 use crate::syntax::Node;
 
@@ -111,8 +111,64 @@ fn read_kind(keys: &Reader, kind: &str) -> Option<ToolKind> {
             let (user, password) = (keys.text("user"), keys.text("password"));
             Some(ToolKind::Smtp { address: address?, from: from?, user, password })
         }
+        "command" => {
+            let (args, env) = (args(keys), environment(keys));
+            let command = program(keys)?;
+            Some(ToolKind::Server(ServerKind::Program { command, args, env }))
+        }
+        "url" => {
+            let headers = headers(keys);
+            let url = keys.text("url")?;
+            Some(ToolKind::Server(ServerKind::Url { url, headers }))
+        }
         _ => None,
     }
+}
+
+/// The program of an MCP server: a name, or an absolute path. One from the folder of the file would run whatever lies there.
+fn program(keys: &Reader) -> Option<Spanned<String>> {
+    let command = keys.name("command")?;
+    let wrong = |message: String, help: &str| {
+        keys.lower.report(Diagnostic::new(Code::BadValue, command.span, message).help(help));
+        None
+    };
+    let shown = quoted(&command.value);
+    if command.value.contains(char::is_whitespace) && !command.value.starts_with('/') {
+        return wrong(
+            format!("command {shown} holds a space; it is one program, without its arguments"),
+            "put the arguments into args: [ … ]",
+        );
+    }
+    if command.value.contains('/') && !command.value.starts_with('/') {
+        let help = "write the name of a program that stands in PATH, or its absolute path; a script can be an argument: command: python3, args: [server.py]";
+        return wrong(format!("command {shown} is a path relative to a folder; which program it is depends on where it is run"), help);
+    }
+    Some(command)
+}
+
+fn args(keys: &Reader) -> Vec<Text> {
+    if keys.get("args").is_none() {
+        return vec![];
+    }
+    keys.list("args").unwrap_or_default().iter().filter_map(|node| keys.lower.loose_text("args", node)).collect()
+}
+
+/// `env`: names that a program's environment can have, and texts.
+fn environment(keys: &Reader) -> Vec<(Spanned<String>, Text)> {
+    let mut list = vec![];
+    for (name, node) in keys.entries("env") {
+        let is_name = name.text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+            && name.text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+        if !is_name {
+            let message = format!("{} cannot be the name of a variable of the environment", quoted(&name.text));
+            keys.lower.report(Diagnostic::new(Code::BadValue, name.span, message).help("use letters, digits and \"_\", a letter first"));
+            continue;
+        }
+        if let Some(text) = keys.lower.loose_text(&name.text, node) {
+            list.push((Spanned::new(name.text.clone(), name.span), text));
+        }
+    }
+    list
 }
 
 /// A pipeline that is called (F025).

@@ -32,4 +32,4 @@ pub use step::{
 };
 pub use testing::{Channels, Expect, Layered, Mock, Replies, Reply, ReplyBody, ReplySet, TestCase, TestFile};
 pub use text::{Filling, Form, Place, Read, Ready, Text};
-pub use work::{Agent, Api, Approve, Model, Price, Provider, Tool, ToolCalls, ToolKind};
+pub use work::{Agent, Api, Approve, Model, Price, Provider, ServerKind, Tool, ToolCalls, ToolKind};

@@ -163,6 +163,16 @@ impl Tool {
         ["list", "read", "write"].into_iter().filter(is_allowed).filter(|part| self.deny.iter().all(|name| name.value != *part)).collect()
     }
 
+    /// What `allow` lists without patterns for arguments: of an MCP server the names that are known before it runs.
+    pub fn allowed_names(&self) -> impl Iterator<Item = &str> {
+        self.allow.iter().flatten().map(|entry| entry.value.split('(').next().unwrap_or_default().trim())
+    }
+
+    /// Whether it is an MCP server.
+    pub fn is_server(&self) -> bool {
+        matches!(self.kind, ToolKind::Server(_))
+    }
+
     /// Whether a `file` tool does this.
     pub fn opens(&self, part: &str) -> bool {
         self.parts().contains(&part)
@@ -221,6 +231,29 @@ pub enum ToolKind {
         /// Password.
         password: Option<Text>,
     },
+    /// An MCP server: `command: …` or `url: …`. Its tools are known only when it runs.
+    Server(ServerKind),
     /// Could not be read or is not yet available; reported. It still counts as a known tool.
     Broken,
+}
+
+/// How an MCP server is reached. Its texts may read `inputs`, `env` and, where nobody else can look, `secrets`.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ServerKind {
+    /// A program that is spoken to over its standard input and output.
+    Program {
+        /// Its name, looked up in `PATH`, or its absolute path.
+        command: Spanned<String>,
+        /// Its arguments. A template fills a whole one.
+        args: Vec<Text>,
+        /// Names and values of its environment; it gets no other but `PATH`.
+        env: Vec<(Spanned<String>, Text)>,
+    },
+    /// A web address.
+    Url {
+        /// The address.
+        url: Text,
+        /// Header names and values.
+        headers: Vec<(String, Text)>,
+    },
 }

@@ -8,7 +8,7 @@ mod patterns;
 
 use serde_json::Value;
 
-use crate::model::Policy;
+use crate::model::{Policy, Tool};
 use crate::source::Spanned;
 
 pub use paths::from_project;
@@ -88,6 +88,23 @@ pub fn decide(policies: &[(&str, &Policy)], act: &Act) -> Decision {
 /// Whether a person must confirm a call that is allowed.
 pub fn needs_approval(policy: &Policy, tool: &str, arguments: &Value) -> bool {
     policy.approval_required.iter().any(|entry| tool_fits(&entry.value, tool, Some(arguments)))
+}
+
+/// Whether an MCP server's tool may be used, and which entry of the file says so: `deny` has none that refuses it, and `allow` one that
+/// fits. Without `allow` whoever names the tool allows it. `arguments`: none, as far as is known before a call.
+pub fn opens(tool: &Tool, part: &str, arguments: Option<&Value>) -> Decision {
+    let denied = tool.deny.iter().find(|entry| match arguments {
+        None => !entry.value.contains('(') && tool_fits(&entry.value, part, None),
+        Some(arguments) => tool_refused(&entry.value, part, arguments),
+    });
+    match (denied, &tool.allow) {
+        (Some(entry), _) => Decision { allowed: false, rule: format!("deny {}", entry.value) },
+        (None, None) => Decision { allowed: true, rule: "the file names it".to_string() },
+        (None, Some(allow)) => match allow.iter().find(|entry| tool_fits(&entry.value, part, arguments)) {
+            Some(entry) => Decision { allowed: true, rule: format!("allow {}", entry.value) },
+            None => Decision { allowed: false, rule: "no entry of allow fits".to_string() },
+        },
+    }
 }
 
 fn of_one(policy: &Policy, act: &Act) -> (bool, String) {

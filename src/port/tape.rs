@@ -2,10 +2,13 @@
 
 use std::sync::Arc;
 
-use super::{HttpClient, HttpReply, HttpRequest, Mail, MailSender, ModelClient, ModelReply, ModelRequest, Pending};
+use super::{
+    HttpClient, HttpReply, HttpRequest, Mail, MailSender, ModelClient, ModelReply, ModelRequest, Pending, Server, ServerCall, ServerReply,
+    ToolList, ToolServers,
+};
 use crate::event::Event;
 
-/// The tape of one run: every call to a model, over HTTP, and every mail passes it. A run has a tape of its own, since calls are known
+/// The tape of one run: every call to a model, over HTTP, to a tool server, and every mail passes it. A run has a tape of its own, since calls are known
 /// by their number in the run.
 pub trait Tape: Send + Sync {
     /// Sees each event before the calls that it tells of go out.
@@ -16,6 +19,12 @@ pub trait Tape: Send + Sync {
 
     /// Answers a request, itself or by way of `live`.
     fn http(&self, call: u64, request: HttpRequest, live: &Arc<dyn HttpClient>) -> Pending<HttpReply>;
+
+    /// Answers which tools a server has, itself or by way of `live`.
+    fn tools(&self, call: u64, server: Server, live: &Arc<dyn ToolServers>) -> Pending<ToolList>;
+
+    /// Answers a call of a server's tool, itself or by way of `live`.
+    fn tool(&self, call: u64, request: ServerCall, live: &Arc<dyn ToolServers>) -> Pending<ServerReply>;
 
     /// Answers a mail with its id, itself or by way of `live`.
     fn mail(&self, call: u64, mail: Mail, live: &Arc<dyn MailSender>) -> Pending<String>;

@@ -2,7 +2,7 @@
 
 use super::tell::{finding, quoted};
 use crate::diagnostic::{Code, Diagnostic};
-use crate::model::{StepKind, Text, ToolKind};
+use crate::model::{ServerKind, StepKind, Text, ToolKind};
 use crate::plan::{PipelinePlan, Plan};
 
 /// F615: an address with `http://` that leaves this machine.
@@ -10,7 +10,7 @@ pub(super) fn plain_http(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagno
     let file = &pipeline.pipeline;
     let of_models = file.models.values().filter_map(|model| model.base_url.as_ref());
     let of_tools = file.tools.values().filter_map(|tool| match &tool.kind {
-        ToolKind::Http { url, .. } => Some(url),
+        ToolKind::Http { url, .. } | ToolKind::Server(ServerKind::Url { url, .. }) => Some(url),
         _ => None,
     });
     let of_steps = pipeline.steps.iter().filter_map(|planned| match &planned.step.kind {

@@ -70,6 +70,7 @@ pub(super) fn cache_hides_effect(pipeline: &PipelinePlan, _: &Plan, out: &mut Ve
         let id = quoted(&step.id.value);
         let what = match &step.kind {
             StepKind::Send(_) => "the sending".to_owned(),
+            StepKind::Tool(tool) if is_of_server(&pipeline.pipeline, &tool.tool.value) => "what the server does".to_owned(),
             StepKind::Tool(tool) if writes(&pipeline.pipeline, &tool.tool.value) => "the writing".to_owned(),
             StepKind::Agent(asked) if has_tools(&pipeline.pipeline, &asked.agent.value) => "what the agent's tools do".to_owned(),
             StepKind::Gate(_) => "the judging".to_owned(),
@@ -90,6 +91,11 @@ pub(super) fn cache_hides_effect(pipeline: &PipelinePlan, _: &Plan, out: &mut Ve
 /// Whether an agent has tools: what they give is no part of what the result is kept under.
 fn has_tools(pipeline: &Pipeline, agent: &str) -> bool {
     pipeline.agents.get(agent).is_some_and(|agent| !agent.tools.is_empty())
+}
+
+/// Whether a tool is of an MCP server: nobody can say what it does.
+fn is_of_server(pipeline: &Pipeline, tool: &str) -> bool {
+    pipeline.tools.get(tool.split('.').next().unwrap_or(tool)).is_some_and(crate::model::Tool::is_server)
 }
 
 fn writes(pipeline: &Pipeline, tool: &str) -> bool {

@@ -55,6 +55,7 @@ mod refinements;
 mod replies;
 mod roles;
 mod secrets;
+mod servers;
 mod styles;
 mod tell;
 #[cfg(test)]
@@ -84,6 +85,9 @@ const RULES: &[Rule] = &[
     tables::check,
     references::check,
     tool_use::check,
+    servers::wrong_names,
+    servers::parts_of_arguments,
+    servers::unnamed,
     fallback::check,
     default_bound::check,
     refinements::second,
@@ -121,6 +125,7 @@ const RULES: &[Rule] = &[
     policies::lists_overlap,
     policies::limits,
     policies::too_wide,
+    policies::every_tool_of_a_server,
     policies::outside,
     addresses::plain_http,
     verdicts::in_models,

@@ -109,6 +109,7 @@ pub(super) fn leaves(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic
         let receiver = |tool: &str| match file.tools.get(tool.split('.').next().unwrap_or_default()).map(|tool| &tool.kind) {
             Some(ToolKind::Http { .. }) => Some("an http tool"),
             Some(ToolKind::File(_)) => Some("a file"),
+            Some(ToolKind::Server(_)) => Some("a tool server"),
             _ => None,
         };
         let (whereto, texts) = match &planned.step.kind {

@@ -54,18 +54,32 @@ pub(super) fn limits(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic
 /// F612: every tool is allowed.
 pub(super) fn too_wide(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
     for policy in pipeline.pipeline.policies.values() {
-        for name in policy
-            .allowed_tools
-            .iter()
-            .flatten()
-            .filter(|name| !name.value.trim().is_empty() && name.value.trim().chars().all(|c| "*?{},".contains(c)))
-        {
+        for name in policy.allowed_tools.iter().flatten().filter(|name| is_everything(&name.value)) {
             out.push(
                 finding(Code::PolicyTooWide, name.span, &format!("allowed_tools {} allows every tool; name them", quoted(&name.value)))
                     .help("write the names of the tools that are needed"),
             );
         }
     }
+}
+
+/// F612: every tool of an MCP server is allowed.
+pub(super) fn every_tool_of_a_server(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
+    for (server, tool) in pipeline.pipeline.tools.iter().filter(|(_, tool)| tool.is_server()) {
+        for name in tool.allow.iter().flatten().filter(|name| is_everything(&name.value)) {
+            let message =
+                format!("allow {} of server {} allows every tool it may ever have; name them", quoted(&name.value), quoted(server));
+            out.push(
+                finding(Code::PolicyTooWide, name.span, &message)
+                    .help("write the names of the tools that are needed (flow doctor shows what it has)"),
+            );
+        }
+    }
+}
+
+/// Whether a pattern fits every name.
+fn is_everything(pattern: &str) -> bool {
+    !pattern.trim().is_empty() && pattern.trim().chars().all(|c| "*?{},".contains(c))
 }
 
 /// F613: a step that its own file's policy is sure to refuse.

@@ -3,7 +3,8 @@
 use serde_json::Value;
 
 use crate::model::{
-    Agent, Check, Filling, Judging, Model, Outputs, PersonSource, Pipeline, Provider, Read, Scorecard, Step, StepKind, Text, Tool, ToolKind,
+    Agent, Check, Filling, Judging, Model, Outputs, PersonSource, Pipeline, Provider, Read, Scorecard, ServerKind, Step, StepKind, Text,
+    Tool, ToolKind,
 };
 use crate::source::Span;
 
@@ -26,6 +27,8 @@ pub(super) enum Role {
     Record,
     /// In code.
     Code,
+    /// Among the arguments of a program.
+    CommandLine,
 }
 
 /// What an author wrote at one place.
@@ -121,6 +124,11 @@ fn of_tool<'p>(tool: &'p Tool, visit: Visit<'_, 'p>) {
             visit(Role::Address, Part::Text(address));
             [Some(from), user.as_ref(), password.as_ref()].into_iter().flatten().for_each(|text| visit(Role::Sealed, Part::Text(text)));
         }
+        ToolKind::Server(ServerKind::Program { args, env, .. }) => {
+            args.iter().for_each(|text| visit(Role::CommandLine, Part::Text(text)));
+            env.iter().for_each(|(_, text)| visit(Role::Sealed, Part::Text(text)));
+        }
+        ToolKind::Server(ServerKind::Url { url, headers }) => request(tool.span, url, headers, &[], None, visit),
         ToolKind::Sql(_) | ToolKind::File(_) | ToolKind::Pipeline { .. } | ToolKind::Broken => {}
     }
 }

@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 
 use super::types::{Member, Object, Type, of_field};
-use crate::model::{Agent, Check, Field, Filling, GateStep, Judging, Outputs, PersonSource, ScorecardRef, StepKind, Text, Tool, ToolKind};
+use crate::model::{
+    Agent, Check, Field, Filling, GateStep, Judging, Outputs, PersonSource, ScorecardRef, ServerKind, StepKind, Text, Tool, ToolKind,
+};
 use crate::plan::{PipelinePlan, StepIx};
 use crate::source::FileId;
 
@@ -256,6 +258,14 @@ impl<'a> Texts<'a> {
                 for text in [Some(address), Some(from), user.as_ref(), password.as_ref()].into_iter().flatten() {
                     self.add(text, seat, Role::Value);
                 }
+            }
+            ToolKind::Server(server) => {
+                let seat = self.seat(at, More { secrets: true, ..More::default() });
+                let texts: Vec<&Text> = match server {
+                    ServerKind::Program { args, env, .. } => args.iter().chain(env.iter().map(|(_, text)| text)).collect(),
+                    ServerKind::Url { url, headers } => std::iter::once(url).chain(headers.iter().map(|(_, text)| text)).collect(),
+                };
+                texts.into_iter().for_each(|text| self.add(text, seat, Role::Value));
             }
             ToolKind::Sql(_) | ToolKind::File(_) | ToolKind::Pipeline { .. } | ToolKind::Broken => {}
         }

@@ -98,6 +98,7 @@ pub(super) fn in_text(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnosti
             Role::Log => "stand in a log",
             Role::Output => "stand in a text that goes out",
             Role::Record => "stand in the record of the run",
+            Role::CommandLine => "stand on a command line, where every program of this machine can read it",
         };
         let message = format!("{} would {whereto}", read.path.join("."));
         out.push(

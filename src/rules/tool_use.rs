@@ -4,6 +4,7 @@ use super::wording::listed;
 use crate::diagnostic::{Code, Diagnostic, did_you_mean};
 use crate::model::{StepKind, Tool, ToolKind};
 use crate::plan::{PipelinePlan, Plan};
+use crate::policy::opens;
 use crate::source::Spanned;
 
 /// What a `file` tool can do; `write` only where `allow` lists it.
@@ -41,6 +42,10 @@ pub(super) fn check(pipeline: &PipelinePlan, _plan: &Plan, out: &mut Vec<Diagnos
 
 fn open(owner: &str, name: &Spanned<String>, server: &str, part: &str, tool: &Tool, out: &mut Vec<Diagnostic>) {
     let wrong = |message: String| Diagnostic::new(Code::ToolNotOpen, name.span, message);
+    // Entries of a server may hold patterns.
+    if tool.is_server() && opens(tool, part, None).allowed {
+        return;
+    }
     if tool.deny.iter().any(|denied| denied.value == part) {
         out.push(wrong(format!("{owner} {}, but tool \"{server}\" denies it", name.value)).help("remove it, or take it out of deny"));
         return;

@@ -4,7 +4,7 @@ use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
-use crate::port::{HttpReply, HttpRequest, Mail, Message, ModelReply, ModelRequest, WireFormat};
+use crate::port::{HttpReply, HttpRequest, Mail, Message, ModelReply, ModelRequest, Server, ServerCall, ServerReply, ToolList, WireFormat};
 
 /// Headers of an answer that differ from one call to the next and say nothing of what was asked.
 const PASSING: [&str; 16] = [
@@ -104,6 +104,16 @@ pub fn http(request: &HttpRequest) -> Value {
     asked
 }
 
+/// Which tools a server has. Where it is and what it is started with are the surroundings' affair.
+pub fn tools(server: &Server) -> Value {
+    json!({ "to": "tool server", "server": server.name })
+}
+
+/// A call of a server's tool.
+pub fn tool(call: &ServerCall) -> Value {
+    json!({ "to": "tool", "server": call.server.name, "tool": call.tool, "with": call.arguments })
+}
+
 /// A mail as it is handed over.
 pub fn mail(mail: &Mail) -> Value {
     let mut asked = json!({ "to": "mail", "server": mail.server, "from": mail.from, "receiver": mail.to, "subject": mail.subject });
@@ -143,6 +153,26 @@ impl Kept for HttpReply {
         let status = u16::try_from(value["status"].as_u64()?).ok()?;
         let headers = serde_json::from_value(value["headers"].take()).ok()?;
         Some(HttpReply { status, headers, body: value["body"].take() })
+    }
+}
+
+impl Kept for ToolList {
+    fn kept(&self) -> Value {
+        json!(self)
+    }
+
+    fn from_kept(value: Value) -> Option<ToolList> {
+        serde_json::from_value(value).ok()
+    }
+}
+
+impl Kept for ServerReply {
+    fn kept(&self) -> Value {
+        json!(self)
+    }
+
+    fn from_kept(value: Value) -> Option<ServerReply> {
+        serde_json::from_value(value).ok()
     }
 }
 

@@ -26,7 +26,8 @@ use self::placeholder::{Bindings, Masker, Placeholder};
 use crate::event::{Event, Failure, FailureKind, Happening, StepPath};
 use crate::journal::Mask;
 use crate::port::{
-    Cache, HttpClient, HttpReply, HttpRequest, Mail, MailSender, ModelClient, ModelReply, ModelRequest, Pending, Tape, WireFormat,
+    Cache, HttpClient, HttpReply, HttpRequest, Mail, MailSender, ModelClient, ModelReply, ModelRequest, Pending, Server, ServerCall,
+    ServerReply, Tape, ToolList, ToolServers, WireFormat,
 };
 
 pub use self::folder::{Head, head, is_free};
@@ -269,12 +270,14 @@ impl Tape for Cassette {
                     inner.given.extend(texts.map(|(name, text)| (format!("{place}.{name}"), text.to_owned())));
                 }
             }
-            Happening::ModelCalled { step, call, .. } | Happening::ToolCalled { step, call, .. } => {
+            Happening::ModelCalled { step, call, .. }
+            | Happening::ToolCalled { step, call, .. }
+            | Happening::ToolsAsked { step, call, .. } => {
                 let number = inner.number(step);
                 inner.calls.insert(*call, (step.clone(), number));
                 inner.out.insert(*call);
             }
-            Happening::ModelReplied { call, .. } | Happening::ToolReplied { call, .. } => {
+            Happening::ModelReplied { call, .. } | Happening::ToolReplied { call, .. } | Happening::ToolsListed { call, .. } => {
                 inner.out.remove(call);
             }
             Happening::RunResumed { .. } => {
@@ -303,6 +306,22 @@ impl Tape for Cassette {
             Mode::Replay(folder) => self.answer(folder, call, &asked::http(&request)),
             Mode::Record => self.keep(call, asked::http(&request), live.send(request)),
             Mode::Live => live.send(request),
+        }
+    }
+
+    fn tools(&self, call: u64, server: Server, live: &Arc<dyn ToolServers>) -> Pending<ToolList> {
+        match &self.mode {
+            Mode::Replay(folder) => self.answer(folder, call, &asked::tools(&server)),
+            Mode::Record => self.keep(call, asked::tools(&server), live.list(server)),
+            Mode::Live => live.list(server),
+        }
+    }
+
+    fn tool(&self, call: u64, request: ServerCall, live: &Arc<dyn ToolServers>) -> Pending<ServerReply> {
+        match &self.mode {
+            Mode::Replay(folder) => self.answer(folder, call, &asked::tool(&request)),
+            Mode::Record => self.keep(call, asked::tool(&request), live.call(request)),
+            Mode::Live => live.call(request),
         }
     }
 

@@ -12,7 +12,7 @@ use super::HttpSettings;
 use super::fault::{Fault, class_of_body, in_words, last_cause, status_class};
 use super::json::{JsonFault, read_json};
 use super::retry_after::retry_after_ms;
-use super::sse::{SseDecoder, SseEvent, SseFault};
+use super::sse::{SseDecoder, SseEvent, SseFault, SseMarks};
 use crate::adapter::wording::Scrub;
 use crate::event::Failure;
 use crate::model::FailureKind;
@@ -76,8 +76,8 @@ impl Answer {
         Fault::after_sending(self.failure(kind, what))
     }
 
-    /// The answer itself, unless its headers are too large or its status is a redirect, 400 or above.
-    pub(super) async fn checked(mut self, now: DateTime<Utc>) -> Result<Answer, Fault> {
+    /// The answer itself, unless its headers are too large or its status is a redirect.
+    pub(super) fn bounded(self) -> Result<Answer, Fault> {
         let size: usize = self.headers().iter().map(|(name, value)| name.as_str().len() + value.len() + 4).sum();
         if size > self.settings.max_headers {
             return Err(self.cut(FailureKind::TooLarge, format!("sent more than {} bytes of headers", self.settings.max_headers)));
@@ -88,6 +88,12 @@ impl Answer {
             let message = format!("answered with a redirect ({status}) to {}, which is never followed", self.scrub.quote(to, false));
             return Err(Fault::before_sending(self.failure(FailureKind::Blocked, message)));
         }
+        Ok(self)
+    }
+
+    /// The answer itself, unless its status is 400 or above.
+    pub(crate) async fn checked(mut self, now: DateTime<Utc>) -> Result<Answer, Fault> {
+        let status = self.status();
         if (200..400).contains(&status) {
             return Ok(self);
         }
@@ -184,7 +190,16 @@ impl Answer {
     }
 
     /// Reads a stream event by event until `read` says that it is done. The end of the stream before that is `bad_response`.
-    pub(crate) async fn events(&mut self, mut read: impl FnMut(&SseEvent) -> Result<Progress, Failure>) -> Result<(), Fault> {
+    pub(crate) async fn events(&mut self, read: impl FnMut(&SseEvent) -> Result<Progress, Failure>) -> Result<(), Fault> {
+        self.marked_events(&mut SseMarks::default(), read).await
+    }
+
+    /// As [`Answer::events`]; `marks` has what the stream said of itself, also when it broke off.
+    pub(crate) async fn marked_events(
+        &mut self,
+        marks: &mut SseMarks,
+        mut read: impl FnMut(&SseEvent) -> Result<Progress, Failure>,
+    ) -> Result<(), Fault> {
         let mut decoder = SseDecoder::new(self.settings.max_line);
         let mut events = Vec::new();
         let mut deadline = Instant::now() + self.settings.idle;
@@ -194,6 +209,9 @@ impl Answer {
                 return Err(self.cut(FailureKind::BadResponse, "ended its answer before the end mark"));
             };
             let decoded = decoder.push(piece.as_ref(), &mut events);
+            if decoder.marks != SseMarks::default() {
+                marks.clone_from(&decoder.marks);
+            }
             for event in events.drain(..) {
                 match read(&event).map_err(Fault::after_sending)? {
                     Progress::Nothing => {}

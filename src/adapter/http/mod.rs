@@ -25,12 +25,13 @@ use connection::Connections;
 pub use connection::{HostLookup, SystemLookup};
 pub(crate) use connection::{connect_time, is_refused, resolve};
 pub use step::StepHttpClient;
+pub(crate) use step::honest;
 
 pub(crate) use address::{allowed, is_loopback_host, literal};
 pub(crate) use answer::{Answer, Progress, error_sentence};
 pub(crate) use fault::{Fault, certificate_fault, in_words, status_class};
 pub(crate) use json::{JsonFault, read_json};
-pub(crate) use sse::SseEvent;
+pub(crate) use sse::{SseEvent, SseMarks};
 
 use super::wording::Scrub;
 use crate::model::FailureKind;
@@ -115,6 +116,11 @@ impl Http {
 
     /// Sends a call and waits for the status and headers. Redirects and statuses of 400 and above are faults.
     pub(crate) async fn send(&self, call: Call<'_>) -> Result<Answer, Fault> {
+        self.send_any(call).await?.checked(self.clock.now()).await
+    }
+
+    /// As [`Http::send`], for those who read errors themselves: statuses of 400 and above are answers too.
+    pub(crate) async fn send_any(&self, call: Call<'_>) -> Result<Answer, Fault> {
         let before = |kind, message: String| Fault::before_sending(call.scrub.failure(kind, message));
         let url = address::checked(call.url, &self.settings.private_hosts)
             .map_err(|reason| before(FailureKind::Blocked, format!("the address {} cannot be called: {reason}", origin_of(call.url))))?;
@@ -138,8 +144,7 @@ impl Http {
                 return Err(Fault::after_sending(call.scrub.failure(FailureKind::Timeout, message)));
             }
         };
-        let answer = Answer::new(response, origin, Arc::clone(&self.settings), call.scrub.clone());
-        answer.checked(self.clock.now()).await
+        Answer::new(response, origin, Arc::clone(&self.settings), call.scrub.clone()).bounded()
     }
 
     fn headers(&self, call: &Call<'_>) -> Result<reqwest::header::HeaderMap, Fault> {

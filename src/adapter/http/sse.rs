@@ -12,6 +12,15 @@ pub(crate) struct SseEvent {
     pub(crate) data: String,
 }
 
+/// What a stream says of itself.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct SseMarks {
+    /// The last `id`.
+    pub(crate) last_id: Option<String>,
+    /// The last `retry`, in milliseconds.
+    pub(crate) retry_ms: Option<u64>,
+}
+
 /// Why a stream cannot be read on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SseFault {
@@ -30,6 +39,8 @@ pub(crate) struct SseDecoder {
     line: Vec<u8>,
     event: SseEvent,
     has_data: bool,
+    /// Where the stream can be taken up again, as far as it was read; and how long to wait before, in milliseconds.
+    pub(crate) marks: SseMarks,
     is_after_cr: bool,
     is_first_line: bool,
 }
@@ -37,7 +48,15 @@ pub(crate) struct SseDecoder {
 impl SseDecoder {
     /// A decoder whose lines have at most `longest_line` bytes.
     pub(crate) fn new(longest_line: usize) -> SseDecoder {
-        SseDecoder { longest_line, line: Vec::new(), event: SseEvent::default(), has_data: false, is_after_cr: false, is_first_line: true }
+        SseDecoder {
+            longest_line,
+            line: Vec::new(),
+            event: SseEvent::default(),
+            has_data: false,
+            marks: SseMarks::default(),
+            is_after_cr: false,
+            is_first_line: true,
+        }
     }
 
     /// Takes the next bytes; events that are complete now are added to `events`. What is incomplete at the end is never an event.
@@ -88,7 +107,9 @@ impl SseDecoder {
                 }
                 self.event.data.push_str(value);
             }
-            // Comments (an empty field name), `id`, `retry`, and fields nobody knows.
+            "id" => self.marks.last_id = Some(value.to_owned()),
+            "retry" if value.len() < 10 && value.bytes().all(|byte| byte.is_ascii_digit()) => self.marks.retry_ms = value.parse().ok(),
+            // Comments (an empty field name), and fields nobody knows.
             _ => {}
         }
         Ok(())

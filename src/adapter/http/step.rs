@@ -49,7 +49,7 @@ impl HttpClient for StepHttpClient {
 }
 
 /// The failure of a request that may change something: if it may have acted and nobody can say, it is `unknown_outcome`.
-fn honest(fault: Fault) -> Failure {
+pub(crate) fn honest(fault: Fault) -> Failure {
     let is_retryable = matches!(
         fault.failure.kind,
         FailureKind::Timeout | FailureKind::Connection | FailureKind::ServerError | FailureKind::BadResponse | FailureKind::RateLimited

@@ -72,7 +72,7 @@ pub static TOOL: Place = Place {
     keys: &[
         key!("description", Sentence, "what it does, for models and people"),
         key!("with", Named(&Value), "arguments the author fixes"),
-        key!("allow", Many(&Name), "names that may be used"),
+        key!("allow", Many(&Name), "names that may be used; of an MCP server also with a pattern: get(Paris*)"),
         key!("deny", Many(&Name), "names that may not be used"),
         key!("timeout", Duration, "time for one call"),
         key!("connect_timeout", Duration, "time to connect"),
@@ -85,12 +85,12 @@ pub static TOOL_KINDS: &[&Place] = &[
     &Place {
         name: "command",
         keys: &[
-            later!("command", Fixed, "a program that is an MCP server"),
+            key!("command", Fixed, "a program that is an MCP server"),
             key!("args", List(&Template), "its arguments"),
             key!("env", Named(&Template), "its environment"),
         ],
     },
-    &Place { name: "url", keys: &[later!("url", Template, "address of an MCP server"), key!("headers", Named(&Loose), "headers by name")] },
+    &Place { name: "url", keys: &[key!("url", Template, "address of an MCP server"), key!("headers", Named(&Loose), "headers by name")] },
     &Place {
         name: "http",
         keys: &[

@@ -224,8 +224,6 @@ fn what_is_not_in_this_version_is_known_but_refused() {
     assert_snapshot!(head("conversation: { id: x }\nmodels: { m: { provider: cli, preset: codex } }\ntools: { t: { command: x, args: [a] }, u: { url: http://x }, v: { python: x } }"), @r#"
     F910 3:1 "conversation" is not yet available in this version = remove it, or wait for a later version
     F910 4:26 provider "cli" is not yet available in this version = remove it, or wait for a later version
-    F910 5:15 "command" is not yet available in this version = remove it, or wait for a later version
-    F910 5:45 "url" is not yet available in this version = remove it, or wait for a later version
     F910 5:67 "python" is not yet available in this version = remove it, or wait for a later version
     "#);
     assert_snapshot!(with_steps("  - { id: a, plan: w, prompt: Hi, may_use: [t], max_parallel: 2 }\n  - { id: b, task: w, prompt: Hi, artefact: sql, accept: [x], max_attempts: 3 }\n  - { id: c, dialogue: [a, b], topic: x, max_turns: 3, until: { repeats: 2 } }\n  - { id: d, approval: Go?, form: { a: text }, on_timeout: reject }\n  - { id: e, python: x, returns: [x] }\n  - { id: f, agent: w, prompt: Hi, history: true }"), @r#"

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{clause, listed, of_pipeline};
-use crate::model::{DataKind, Filling, Model, Pipeline, Provider, Step, StepKind, Text, Tool, ToolKind};
+use crate::model::{DataKind, Filling, Model, Pipeline, Provider, ServerKind, Step, StepKind, Text, Tool, ToolKind};
 use crate::plan::{PipelineBounds, PipelinePlan, Plan};
 use crate::report::graph::words::{filling, source};
 
@@ -178,6 +178,25 @@ fn tool(name: &str, tool: &Tool) -> Option<String> {
     match &tool.kind {
         ToolKind::Http { method, url, .. } => Some(format!("Tool {name}{about}: {method} {}", source(url))),
         ToolKind::Smtp { address, from, .. } => Some(format!("Tool {name}{about}: mail over {}, from {}", source(address), source(from))),
+        ToolKind::Server(server) => {
+            let names: Vec<&str> = tool.allowed_names().collect();
+            let may = if names.is_empty() {
+                "; a step or an agent names what is used".to_string()
+            } else {
+                format!("; allows {}", listed(&names))
+            };
+            let denied: Vec<&str> = tool.deny.iter().map(|name| name.value.as_str()).collect();
+            let denied = if denied.is_empty() { String::new() } else { format!(", never {}", listed(&denied)) };
+            Some(match server {
+                ServerKind::Program { command, args, env } => {
+                    let args: String = args.iter().map(|text| format!(" {}", source(text))).collect();
+                    let env: Vec<&str> = env.iter().map(|(name, _)| name.value.as_str()).collect();
+                    let env = if env.is_empty() { String::new() } else { format!(" (its environment: {})", listed(&env)) };
+                    format!("Tool {name}{about}: starts the program {}{args}{env}, an MCP server{may}{denied}", command.value)
+                }
+                ServerKind::Url { url, .. } => format!("Tool {name}{about}: asks the MCP server {}{may}{denied}", source(url)),
+            })
+        }
         ToolKind::File(folder) if tool.opens("write") => Some(format!("Tool {name}{about}: writes files in {}", folder.display())),
         _ => None,
     }
@@ -266,6 +285,8 @@ fn users(planned: &PipelinePlan) -> Vec<(&'static str, String, String)> {
         match &tool.kind {
             ToolKind::Http { url, headers, query, body, .. } => texts.extend(of_request(url, headers, query, body.as_ref())),
             ToolKind::Smtp { address, from, user, password } => texts.extend([address, from].into_iter().chain(user).chain(password)),
+            ToolKind::Server(ServerKind::Program { args, env, .. }) => texts.extend(args.iter().chain(env.iter().map(|(_, text)| text))),
+            ToolKind::Server(ServerKind::Url { url, headers }) => texts.extend(of_request(url, headers, &[], None)),
             _ => {}
         }
         take(texts, format!("tool {name}"));

@@ -1,0 +1,231 @@
+//! What comes from a server, sorted: answers to those who wait, requests refused, notifications counted. Bounded everywhere.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use rmcp::model::{ErrorCode, ErrorData};
+use serde_json::{Value, json};
+use tokio::sync::oneshot;
+
+use crate::adapter::http::Fault;
+use crate::adapter::wording::{Scrub, visible};
+use crate::event::Failure;
+use crate::model::FailureKind;
+
+/// Lines of a program's output that are no messages, before it is given up.
+const MOST_NOISE: usize = 100;
+/// Messages nobody waits for between two answers, before it is given up.
+const MOST_UNASKED: usize = 1_000;
+/// Notes that are kept.
+const MOST_NOTES: usize = 20;
+/// Messages in one batch.
+const MOST_IN_BATCH: usize = 1_000;
+
+/// What an answer says: a result, or an error object.
+pub(super) type Said = Result<Value, ErrorData>;
+
+/// Who waits, and what was seen besides answers.
+pub(super) struct Inbox {
+    inner: Mutex<Inner>,
+    pub(super) scrub: Scrub,
+}
+
+#[derive(Default)]
+struct Inner {
+    waiting: HashMap<u64, oneshot::Sender<Result<Said, Fault>>>,
+    last_id: u64,
+    notes: Vec<String>,
+    noise: usize,
+    unasked: usize,
+    progress: HashMap<u64, String>,
+    last_progress: Option<String>,
+    tools_changed: bool,
+    closed: Option<Failure>,
+}
+
+impl Inbox {
+    pub(super) fn new(scrub: Scrub) -> Inbox {
+        Inbox { inner: Mutex::default(), scrub }
+    }
+
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A number for a new request, and where its answer will come.
+    pub(super) fn expect(&self) -> Result<(u64, oneshot::Receiver<Result<Said, Fault>>), Failure> {
+        let mut inner = self.inner();
+        if let Some(failure) = &inner.closed {
+            return Err(failure.clone());
+        }
+        inner.last_id += 1;
+        let (sender, receiver) = oneshot::channel();
+        let id = inner.last_id;
+        inner.waiting.insert(id, sender);
+        Ok((id, receiver))
+    }
+
+    /// Nobody waits for this answer any more; it is dropped when it comes late.
+    pub(super) fn forget(&self, id: u64) {
+        let mut inner = self.inner();
+        inner.waiting.remove(&id);
+        inner.last_progress = inner.progress.remove(&id);
+    }
+
+    /// What the server had last said of the progress of the request that was forgotten last.
+    pub(super) fn take_progress(&self) -> Option<String> {
+        self.inner().last_progress.take()
+    }
+
+    /// Whether somebody still waits for this answer.
+    pub(super) fn awaits(&self, id: u64) -> bool {
+        self.inner().waiting.contains_key(&id)
+    }
+
+    /// Takes one text in that should be a message. Gives what must be sent back.
+    ///
+    /// # Errors
+    /// The server is given up.
+    pub(super) fn take(&self, bytes: &[u8]) -> Result<Vec<Value>, Failure> {
+        if bytes.iter().all(u8::is_ascii_whitespace) {
+            return Ok(vec![]);
+        }
+        let message = match crate::adapter::http::read_json(bytes) {
+            Ok(message @ (Value::Object(_) | Value::Array(_))) => message,
+            _ => {
+                let mut inner = self.inner();
+                inner.noise += 1;
+                let noise = inner.noise;
+                if noise > MOST_NOISE {
+                    let first = self.scrub.quote(&String::from_utf8_lossy(&bytes[..bytes.len().min(200)]), bytes.len() > 200);
+                    let message = format!("wrote more than {MOST_NOISE} lines that are no messages, such as: {first}");
+                    return Err(Failure::new(FailureKind::BadResponse, message));
+                }
+                return Ok(vec![]);
+            }
+        };
+        let list = match message {
+            Value::Array(list) if list.len() > MOST_IN_BATCH => {
+                return Err(Failure::new(FailureKind::TooLarge, format!("sent more than {MOST_IN_BATCH} messages at once")));
+            }
+            Value::Array(list) => list,
+            one => vec![one],
+        };
+        let mut back = vec![];
+        for message in list {
+            back.extend(self.message(message)?);
+        }
+        Ok(back)
+    }
+
+    fn message(&self, mut message: Value) -> Result<Option<Value>, Failure> {
+        let mut inner = self.inner();
+        let method = message.get("method").and_then(Value::as_str).map(str::to_owned);
+        let id = message.get("id").filter(|id| !id.is_null()).cloned();
+        let Some(method) = method else {
+            let number = id.as_ref().and_then(Value::as_u64);
+            let Some(sender) = number.and_then(|number| inner.waiting.remove(&number)) else {
+                // An answer to nobody, or twice, or too late.
+                return Inner::unasked(&mut inner, "answers that nobody waits for").map(|()| None);
+            };
+            inner.unasked = 0;
+            if let Some(number) = number {
+                inner.progress.remove(&number);
+            }
+            let said = match (message.get_mut("error").map(Value::take), message.get_mut("result").map(Value::take)) {
+                (Some(error), _) if !error.is_null() => Err(error_of(error)),
+                (_, Some(result)) => Ok(result),
+                _ => Err(ErrorData::new(ErrorCode::INTERNAL_ERROR, "an answer with neither result nor error", None)),
+            };
+            let _ = sender.send(Ok(said));
+            return Ok(None);
+        };
+        Inner::unasked(&mut inner, "messages that nobody asked for")?;
+        match (id, method.as_str()) {
+            (Some(id), "ping") => Ok(Some(json!({ "jsonrpc": "2.0", "id": id, "result": {} }))),
+            (Some(id), method) => {
+                inner.note(format!("it asked for {}; refused", visible(&method.chars().take(80).collect::<String>())));
+                let error = json!({ "code": ErrorCode::METHOD_NOT_FOUND.0, "message": "this client answers no requests" });
+                Ok(Some(json!({ "jsonrpc": "2.0", "id": id, "error": error })))
+            }
+            (None, "notifications/tools/list_changed") => {
+                inner.tools_changed = true;
+                Ok(None)
+            }
+            (None, "notifications/progress") => {
+                let told = message.get("params").and_then(|params| {
+                    let id = params.get("progressToken")?.as_u64()?;
+                    let of = params.get("total").and_then(Value::as_f64).map(|total| format!(" of {total}")).unwrap_or_default();
+                    let what = params.get("message").and_then(Value::as_str).map(|text| format!(" ({text})")).unwrap_or_default();
+                    Some((id, format!("{}{of}{what}", params.get("progress")?.as_f64()?)))
+                });
+                if let Some((id, told)) = told.filter(|(id, _)| inner.waiting.contains_key(id)) {
+                    inner.progress.insert(id, self.scrub.quote(&told.chars().take(200).collect::<String>(), false));
+                }
+                Ok(None)
+            }
+            (None, _) => Ok(None),
+        }
+    }
+
+    /// The server is gone: everybody who waits hears why, and nobody can ask any more.
+    pub(super) fn close(&self, failure: Failure) {
+        let mut inner = self.inner();
+        if inner.closed.is_some() {
+            return;
+        }
+        for (_, sender) in inner.waiting.drain() {
+            let _ = sender.send(Err(Fault::after_sending(failure.clone())));
+        }
+        inner.closed = Some(failure);
+    }
+
+    /// Why nobody can ask any more.
+    pub(super) fn closed(&self) -> Option<Failure> {
+        self.inner().closed.clone()
+    }
+
+    /// What was seen besides answers since the last time, a sentence each.
+    pub(super) fn notes(&self) -> Vec<String> {
+        let mut inner = self.inner();
+        let noise = std::mem::take(&mut inner.noise);
+        if noise > 0 {
+            let noun = if noise == 1 { "line that is no message" } else { "lines that are no messages" };
+            inner.note(format!("it wrote {noise} {noun}"));
+        }
+        std::mem::take(&mut inner.notes)
+    }
+
+    /// Whether the server said, since the last time, that its tools are others now.
+    pub(super) fn take_tools_changed(&self) -> bool {
+        std::mem::take(&mut self.inner().tools_changed)
+    }
+
+    /// Notes something for the record.
+    pub(super) fn note(&self, what: String) {
+        self.inner().note(what);
+    }
+}
+
+impl Inner {
+    fn note(&mut self, what: String) {
+        if self.notes.len() < MOST_NOTES && !self.notes.contains(&what) {
+            self.notes.push(what);
+        }
+    }
+
+    fn unasked(inner: &mut MutexGuard<'_, Inner>, what: &str) -> Result<(), Failure> {
+        inner.unasked += 1;
+        if inner.unasked > MOST_UNASKED {
+            return Err(Failure::new(FailureKind::TooLarge, format!("sent more than {MOST_UNASKED} {what}")));
+        }
+        Ok(())
+    }
+}
+
+/// An error object, however incomplete.
+pub(super) fn error_of(value: Value) -> ErrorData {
+    let code = value.get("code").and_then(Value::as_i64).and_then(|code| i32::try_from(code).ok()).unwrap_or_default();
+    let message = value.get("message").and_then(Value::as_str).unwrap_or("it says no more").to_owned();
+    ErrorData::new(ErrorCode(code), message, value.get("data").cloned())
+}

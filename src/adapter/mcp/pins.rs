@@ -1,0 +1,179 @@
+//! Pinned tools: what each server said of its tools when they were accepted, in `flow.lock` beside `flow.toml`.
+//!
+//! The file belongs to the project and into its version control, as the lists of what a program is built from do: whoever runs the
+//! pipeline, here or elsewhere, gets the tools that were looked at. It is JSON, one tool after the other, so that a change is a readable
+//! difference. What a server says for the first time is taken down; whatever differs later is refused until `flow tools pin`.
+
+use std::collections::BTreeMap;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use similar::{ChangeTag, TextDiff};
+
+use super::protocol::hash;
+
+/// The file's name.
+pub const FILE: &str = "flow.lock";
+/// Version of the file, and most bytes of it.
+const VERSION: u64 = 1;
+const LARGEST: u64 = 64 << 20;
+/// Characters of one difference that are told.
+const LONGEST: usize = 2_000;
+
+/// What was pinned, by server, then tool.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Pins {
+    flow: u64,
+    servers: BTreeMap<String, BTreeMap<String, Pin>>,
+}
+
+/// What a server said of one tool.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+struct Pin {
+    sha256: String,
+    said: Value,
+}
+
+/// How the tools of a server differ from what was pinned.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Difference {
+    /// Nothing was pinned of this server.
+    pub is_first: bool,
+    /// Tools that are new.
+    pub new: Vec<String>,
+    /// Tools that are gone.
+    pub gone: Vec<String>,
+    /// Tools that are others: the name, and what changed.
+    pub changed: BTreeMap<String, String>,
+}
+
+impl Difference {
+    /// Whether all is as it was pinned.
+    pub fn is_none(&self) -> bool {
+        *self == Difference::default()
+    }
+}
+
+/// Where the pins of a project stand.
+pub fn file(project: &Path) -> PathBuf {
+    project.join(FILE)
+}
+
+impl Pins {
+    /// Of a project; none yet if there is no file.
+    ///
+    /// # Errors
+    /// The file cannot be read, as a sentence.
+    pub fn read(project: &Path) -> Result<Pins, String> {
+        let path = file(project);
+        let cannot = |e: &dyn std::fmt::Display| format!("cannot read {}: {e}", path.display());
+        let mut text = String::new();
+        match std::fs::File::open(&path) {
+            Ok(file) => file.take(LARGEST).read_to_string(&mut text).map_err(|e| cannot(&e))?,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Pins { flow: VERSION, ..Pins::default() }),
+            Err(error) => return Err(cannot(&error)),
+        };
+        let pins: Pins = serde_json::from_str(&text).map_err(|e| cannot(&e))?;
+        match pins.flow {
+            VERSION => Ok(pins),
+            other => Err(cannot(&format!("version {other} is not known"))),
+        }
+    }
+
+    /// How what a server says now differs from what was pinned.
+    pub fn difference(&self, server: &str, said: &BTreeMap<String, Value>) -> Difference {
+        let Some(pinned) = self.servers.get(server) else { return Difference { is_first: true, ..Difference::default() } };
+        let mut found = Difference::default();
+        for (name, said) in said {
+            match pinned.get(name) {
+                None => found.new.push(name.clone()),
+                Some(pin) if pin.sha256 == hash(said) => {}
+                Some(pin) => {
+                    found.changed.insert(name.clone(), difference(&pin.said, said));
+                }
+            }
+        }
+        found.gone.extend(pinned.keys().filter(|name| !said.contains_key(*name)).cloned());
+        found
+    }
+
+    /// Pins what a server says now.
+    pub fn pin(&mut self, server: &str, said: &BTreeMap<String, Value>) {
+        let pins = said.iter().map(|(name, said)| (name.clone(), Pin { sha256: hash(said), said: said.clone() })).collect();
+        self.flow = VERSION;
+        self.servers.insert(server.to_owned(), pins);
+    }
+
+    /// Writes the file, whole or not at all.
+    ///
+    /// # Errors
+    /// It cannot be written, as a sentence.
+    pub fn write(&self, project: &Path) -> Result<(), String> {
+        let path = file(project);
+        let cannot = |e: std::io::Error| format!("cannot write {}: {e}", path.display());
+        let text = serde_json::to_string_pretty(&json!(self)).map_err(|e| cannot(e.into()))?;
+        let mut new = tempfile::Builder::new().tempfile_in(project).map_err(cannot)?;
+        new.write_all(text.as_bytes()).and_then(|()| new.write_all(b"\n")).map_err(cannot)?;
+        new.as_file().sync_all().map_err(cannot)?;
+        new.persist(&path).map_err(|e| cannot(e.error))?;
+        Ok(())
+    }
+}
+
+/// The lines that differ, with `-` and `+` before them.
+fn difference(before: &Value, now: &Value) -> String {
+    let lines = |value: &Value| serde_json::to_string_pretty(value).unwrap_or_default();
+    let (before, now) = (lines(before), lines(now));
+    let diff = TextDiff::from_lines(&before, &now);
+    let changes = diff.iter_all_changes().filter_map(|change| {
+        let sign = match change.tag() {
+            ChangeTag::Delete => '-',
+            ChangeTag::Insert => '+',
+            ChangeTag::Equal => return None,
+        };
+        Some(format!("{sign} {}", change.value().trim()))
+    });
+    let told = changes.collect::<Vec<_>>().join("\n");
+    match told.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}…", &told[..end]),
+        None => told,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(description: &str) -> BTreeMap<String, Value> {
+        BTreeMap::from([("get".to_owned(), json!({ "name": "get", "description": description, "inputSchema": { "type": "object" } }))])
+    }
+
+    #[test]
+    fn one_changed_byte_is_a_difference_that_can_be_read() {
+        let home = tempfile::tempdir().unwrap();
+        let mut pins = Pins::read(home.path()).unwrap();
+        assert!(pins.difference("srv", &said("Gets.")).is_first);
+        pins.pin("srv", &said("Gets."));
+        pins.write(home.path()).unwrap();
+        let pins = Pins::read(home.path()).unwrap();
+        assert!(pins.difference("srv", &said("Gets.")).is_none());
+        let found = pins.difference("srv", &said("Gets!"));
+        assert_eq!(found.changed["get"], "- \"description\": \"Gets.\",\n+ \"description\": \"Gets!\",");
+        let mut more = said("Gets.");
+        more.insert("put".to_owned(), json!({ "name": "put" }));
+        assert_eq!(pins.difference("srv", &more).new, ["put"]);
+        assert_eq!(pins.difference("srv", &BTreeMap::new()).gone, ["get"]);
+        assert!(pins.difference("other", &more).is_first);
+    }
+
+    #[test]
+    fn a_file_that_is_no_list_of_pins_is_told() {
+        let home = tempfile::tempdir().unwrap();
+        for (text, told) in [("{", "cannot read"), ("{\"flow\": 9, \"servers\": {}}", "version 9 is not known")] {
+            std::fs::write(file(home.path()), text).unwrap();
+            assert!(Pins::read(home.path()).unwrap_err().contains(told), "{text}");
+        }
+    }
+}

@@ -1,0 +1,302 @@
+//! A server that is a program: started in a process group of its own, spoken to line by line, and ended whatever happens.
+//!
+//! Four tasks serve a program, so that nothing blocks it: one writes to it, one reads its lines, one drains what it writes to standard
+//! error, one keeps it. A fifth, small process watches: it ends the group when this process is gone, even if that was killed.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process_group};
+use serde_json::Value;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
+use tokio::process::{Child, Command};
+use tokio::sync::{Notify, mpsc, watch};
+use tokio::time::timeout;
+
+use super::inbox::Inbox;
+use crate::adapter::wording::Scrub;
+use crate::event::Failure;
+use crate::model::FailureKind;
+use crate::port::Secret;
+
+/// Most bytes of one line of a server, and of one message to it.
+pub(super) const LONGEST_LINE: usize = 1 << 20;
+/// So much of the end of standard error is kept, in bytes.
+const KEPT_OF_STDERR: usize = 8 << 10;
+/// Messages that wait to be written.
+const MOST_WAITING: usize = 64;
+/// How long a program has to end when its standard input is closed, and after SIGTERM.
+const PATIENCE: Duration = Duration::from_millis(500);
+const TERM_TIME: Duration = Duration::from_secs(3);
+/// How long is waited for the last words of a program that has closed its output.
+const LAST_WORDS: Duration = Duration::from_millis(300);
+/// The shell behind every program: it narrows what the program's new files may be, and becomes the program. Its text is fixed; program
+/// and arguments are handed to it as they are.
+const SHELL: &str = "/bin/sh";
+const BECOME: &str = "umask 077; exec \"$@\"";
+/// The watcher: waits for `done`, or the end of its input when this process is gone; then ends the group.
+const WATCH: &str =
+    "read -r word; [ \"$word\" = done ] && exit 0; kill -s TERM -- \"-$1\" 2>/dev/null; sleep 3; kill -s KILL -- \"-$1\" 2>/dev/null";
+
+/// A program that runs.
+pub(super) struct Program {
+    pub(super) inbox: Arc<Inbox>,
+    lines: mpsc::Sender<Vec<u8>>,
+    end: Arc<Notify>,
+    ended: watch::Receiver<bool>,
+}
+
+/// What a program is started with.
+pub(super) struct Start<'a> {
+    pub(super) name: &'a str,
+    pub(super) command: &'a str,
+    pub(super) args: &'a [String],
+    pub(super) env: &'a [(String, Secret)],
+    pub(super) folder: &'a PathBuf,
+}
+
+impl Program {
+    /// Starts a program.
+    ///
+    /// # Errors
+    /// It is not there, or cannot be started.
+    pub(super) fn start(start: &Start) -> Result<Program, Failure> {
+        let unavailable = |message: String| Failure::new(FailureKind::Unavailable, message);
+        let program = find(start.command).ok_or_else(|| {
+            unavailable(format!(
+                "the program \"{}\" of server \"{}\" is not on this machine (flow looks in PATH)",
+                start.command, start.name
+            ))
+        })?;
+        let mut command = Command::new(SHELL);
+        command.arg("-c").arg(BECOME).arg("sh").arg(&program).args(start.args);
+        command.env_clear().env("PATH", search_path());
+        command.envs(start.env.iter().map(|(name, value)| (name, value.reveal())));
+        if start.folder.is_dir() {
+            command.current_dir(start.folder);
+        }
+        command.process_group(0).kill_on_drop(true);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let cannot = |e: std::io::Error| unavailable(format!("server \"{}\" cannot be started: {e}", start.name));
+        let mut child = command.spawn().map_err(cannot)?;
+        let group = child.id().and_then(|id| Pid::from_raw(id as i32)).ok_or_else(|| unavailable("a program has no number".into()))?;
+        let watcher = watcher(group).inspect_err(|_| {
+            let _ = kill_process_group(group, Signal::KILL);
+        });
+        let watcher = watcher.map_err(cannot)?;
+        let (Some(stdin), Some(stdout), Some(stderr)) = (child.stdin.take(), child.stdout.take(), child.stderr.take()) else {
+            return Err(unavailable("a program has no input or output".into()));
+        };
+        let inbox = Arc::new(Inbox::new(Scrub::new(start.env.iter().map(|(_, value)| value))));
+        let (lines, to_write) = mpsc::channel(MOST_WAITING);
+        let (end, tail) = (Arc::new(Notify::new()), Arc::new(Mutex::new(Vec::new())));
+        let (told, ended) = watch::channel(false);
+        let writer = tokio::spawn(write(stdin, to_write));
+        tokio::spawn(drain(stderr, Arc::clone(&tail)));
+        tokio::spawn(read(stdout, Arc::clone(&inbox), lines.clone(), Arc::clone(&end)));
+        let keeper = Keeper { name: start.name.to_owned(), child, group, watcher, writer, tail, inbox: Arc::clone(&inbox) };
+        let wanted = Arc::clone(&end);
+        tokio::spawn(async move {
+            keeper.keep(&wanted).await;
+            let _ = told.send(true);
+        });
+        Ok(Program { inbox, lines, end, ended })
+    }
+
+    /// Hands a message to the program's input. Waits only while many others wait.
+    pub(super) async fn send(&self, message: &Value) -> Result<(), Failure> {
+        let mut line = message.to_string().into_bytes();
+        if line.len() > LONGEST_LINE {
+            return Err(Failure::new(FailureKind::TooLarge, format!("a message of more than {LONGEST_LINE} bytes is not sent")));
+        }
+        line.push(b'\n');
+        let gone = || Failure::new(FailureKind::Connection, "the server has ended");
+        self.lines.send(line).await.map_err(|_| self.inbox.closed().unwrap_or_else(gone))
+    }
+
+    /// As [`Program::send`], when nobody can wait: a message that finds no place is left out.
+    pub(super) fn send_soon(&self, message: &Value) {
+        let mut line = message.to_string().into_bytes();
+        line.push(b'\n');
+        let _ = self.lines.try_send(line);
+    }
+
+    /// Ends it: its input is closed, then SIGTERM, 3 s, SIGKILL, to the whole group.
+    pub(super) async fn end(&self) {
+        self.give_up();
+        let _ = self.ended.clone().wait_for(|ended| *ended).await;
+    }
+
+    /// Becomes true when nothing of it is left.
+    pub(super) fn ended(&self) -> watch::Receiver<bool> {
+        self.ended.clone()
+    }
+
+    /// What begins to end it.
+    pub(super) fn ender(&self) -> Arc<Notify> {
+        Arc::clone(&self.end)
+    }
+
+    /// Begins to end it.
+    pub(super) fn give_up(&self) {
+        self.end.notify_one();
+    }
+}
+
+/// The task that owns the program.
+struct Keeper {
+    name: String,
+    child: Child,
+    group: Pid,
+    watcher: Child,
+    writer: tokio::task::JoinHandle<()>,
+    tail: Arc<Mutex<Vec<u8>>>,
+    inbox: Arc<Inbox>,
+}
+
+impl Keeper {
+    /// Until the program ends, or is to be ended. Afterwards nothing of its group is left.
+    async fn keep(mut self, wanted: &Notify) {
+        let by_itself = tokio::select! {
+            status = self.child.wait() => Some(status),
+            () = wanted.notified() => None,
+        };
+        // Its input is closed with the writer.
+        self.writer.abort();
+        let status = match by_itself {
+            Some(status) => Some(status),
+            None => match timeout(PATIENCE, self.child.wait()).await {
+                Ok(status) => Some(status),
+                Err(_) => {
+                    let _ = kill_process_group(self.group, Signal::TERM);
+                    timeout(TERM_TIME, self.child.wait()).await.ok()
+                }
+            },
+        };
+        if status.is_some() {
+            tokio::time::sleep(LAST_WORDS.min(Duration::from_millis(50))).await;
+        }
+        // What the program has started may live on without it.
+        let _ = kill_process_group(self.group, Signal::KILL);
+        let status = match status {
+            Some(status) => status,
+            None => self.child.wait().await,
+        };
+        let how = status.map_or_else(|e| e.to_string(), |status| status.to_string());
+        self.inbox.close(self.failure(&how));
+        if let Some(mut input) = self.watcher.stdin.take() {
+            let _ = input.write_all(b"done\n").await;
+        }
+        if timeout(TERM_TIME, self.watcher.wait()).await.is_err() {
+            let _ = self.watcher.kill().await;
+        }
+    }
+
+    fn failure(&self, how: &str) -> Failure {
+        let tail = self.tail.lock().unwrap_or_else(PoisonError::into_inner);
+        let text = String::from_utf8_lossy(&tail);
+        let last: Vec<&str> = text.lines().rev().filter(|line| !line.trim().is_empty()).take(12).collect();
+        let last: Vec<&str> = last.into_iter().rev().collect();
+        // What was cut off may be half a secret.
+        let quoted = self.inbox.scrub.quote(&last.join(" | "), tail.len() >= KEPT_OF_STDERR);
+        let said = if quoted.is_empty() { String::new() } else { format!("; it last wrote: {quoted}") };
+        self.inbox.scrub.failure(FailureKind::Connection, format!("server \"{}\" ended ({how}){said}", self.name))
+    }
+}
+
+async fn write(mut stdin: tokio::process::ChildStdin, mut lines: mpsc::Receiver<Vec<u8>>) {
+    while let Some(line) = lines.recv().await {
+        if stdin.write_all(&line).await.is_err() || stdin.flush().await.is_err() {
+            return;
+        }
+    }
+}
+
+/// Keeps the end of what the program writes to standard error, and lets it never wait.
+async fn drain(mut stderr: impl AsyncRead + Unpin, tail: Arc<Mutex<Vec<u8>>>) {
+    let mut piece = vec![0; 8 << 10];
+    while let Ok(read) = stderr.read(&mut piece).await {
+        if read == 0 {
+            return;
+        }
+        let mut tail = tail.lock().unwrap_or_else(PoisonError::into_inner);
+        tail.extend_from_slice(&piece[..read]);
+        let over = tail.len().saturating_sub(KEPT_OF_STDERR);
+        tail.drain(..over);
+    }
+}
+
+/// Reads lines until the output ends or the program is given up.
+async fn read(mut stdout: impl AsyncRead + Unpin, inbox: Arc<Inbox>, answers: mpsc::Sender<Vec<u8>>, end: Arc<Notify>) {
+    let (mut line, mut piece) = (Vec::new(), vec![0; 64 << 10]);
+    let fault = 'reading: loop {
+        let read = match stdout.read(&mut piece).await {
+            Ok(0) | Err(_) => break None,
+            Ok(read) => read,
+        };
+        let mut rest = &piece[..read];
+        while let Some(at) = rest.iter().position(|byte| *byte == b'\n') {
+            line.extend_from_slice(&rest[..at]);
+            rest = &rest[at + 1..];
+            if line.len() > LONGEST_LINE {
+                break 'reading Some(too_long());
+            }
+            match inbox.take(&line) {
+                // Nobody waits for a program that reads nothing.
+                Ok(back) => back.into_iter().for_each(|message| {
+                    let _ = answers.try_send(format!("{message}\n").into_bytes());
+                }),
+                Err(failure) => break 'reading Some(failure),
+            }
+            line.clear();
+        }
+        line.extend_from_slice(rest);
+        if line.len() > LONGEST_LINE {
+            break Some(too_long());
+        }
+    };
+    match fault {
+        Some(failure) => inbox.close(Failure { message: format!("the server {}", failure.message), ..failure }),
+        // It may have ended, and why is told by the keeper; or it has only closed its output.
+        None => tokio::time::sleep(LAST_WORDS).await,
+    }
+    inbox.close(Failure::new(FailureKind::Connection, "the server closed its output"));
+    end.notify_one();
+    // Its output is read to the end, whatever it writes.
+    while stdout.read(&mut piece).await.is_ok_and(|read| read > 0) {}
+}
+
+fn too_long() -> Failure {
+    Failure::new(FailureKind::TooLarge, format!("wrote a line of more than {LONGEST_LINE} bytes"))
+}
+
+/// A small process that ends the group when this one is gone.
+fn watcher(group: Pid) -> std::io::Result<Child> {
+    let mut command = Command::new(SHELL);
+    command.arg("-c").arg(WATCH).arg("sh").arg(group.as_raw_nonzero().to_string());
+    command.env_clear().env("PATH", "/usr/bin:/bin").process_group(0);
+    command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.spawn()
+}
+
+/// Folders that programs are looked for in: those of `PATH`, without relative ones.
+fn search_path() -> std::ffi::OsString {
+    let own = std::env::var_os("PATH").unwrap_or_default();
+    let folders = std::env::split_paths(&own).filter(|folder| folder.is_absolute());
+    std::env::join_paths(folders).ok().filter(|path| !path.is_empty()).unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into())
+}
+
+/// The absolute path of a program.
+fn find(command: &str) -> Option<PathBuf> {
+    let is_program = |path: &PathBuf| path.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0);
+    if command.starts_with('/') {
+        return Some(PathBuf::from(command)).filter(is_program);
+    }
+    if command.contains('/') {
+        return None;
+    }
+    std::env::split_paths(&search_path()).map(|folder| folder.join(command)).find(is_program)
+}

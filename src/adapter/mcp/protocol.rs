@@ -1,0 +1,143 @@
+//! What is said in the protocol: versions, the first words, tools and results. The types of messages are rmcp's.
+
+use rmcp::model::{
+    CallToolResult, ClientCapabilities, ContentBlock, ErrorCode, ErrorData, Implementation, InitializeRequestParams, ProtocolVersion,
+    ResourceContents,
+};
+use serde_json::{Map, Value, json};
+use sha2::{Digest, Sha256};
+
+use crate::event::{Failure, FailureKind, ServerTool};
+use crate::port::ServerReply;
+
+/// The version without a handshake: each request says what it needs to.
+pub(super) const STATELESS: ProtocolVersion = ProtocolVersion::V_2026_07_28;
+/// The version that a handshake asks for.
+pub(super) const WITH_HANDSHAKE: ProtocolVersion = ProtocolVersion::V_2025_11_25;
+/// Names of a tool and bytes of its description that are taken.
+const LONGEST_NAME: usize = 128;
+
+/// Who we are.
+fn client() -> Implementation {
+    Implementation::new("flow", env!("CARGO_PKG_VERSION"))
+}
+
+/// What each request says of itself in the stateless version.
+pub(super) fn meta(version: &ProtocolVersion) -> Map<String, Value> {
+    let mut meta = Map::new();
+    meta.insert("io.modelcontextprotocol/protocolVersion".into(), json!(version.as_str()));
+    meta.insert("io.modelcontextprotocol/clientInfo".into(), json!(client()));
+    meta.insert("io.modelcontextprotocol/clientCapabilities".into(), json!(ClientCapabilities::default()));
+    meta
+}
+
+/// The parameters of `initialize`.
+pub(super) fn initialize() -> Value {
+    json!(InitializeRequestParams::new(ClientCapabilities::default(), client()).with_protocol_version(WITH_HANDSHAKE))
+}
+
+/// The version of a handshake that a server answered with, if we speak it.
+pub(super) fn agreed(result: &Value) -> Result<ProtocolVersion, Failure> {
+    let version = result.get("protocolVersion").and_then(Value::as_str).unwrap_or("none");
+    let known = ProtocolVersion::KNOWN_VERSIONS.iter().find(|known| known.as_str() == version && known.has_initialize());
+    known.cloned().ok_or_else(|| {
+        let version: String = version.chars().take(40).collect();
+        let message = format!("it speaks version {version:?} of the protocol, and flow speaks up to {STATELESS}");
+        Failure::new(FailureKind::BadResponse, message)
+    })
+}
+
+/// Whether a server that was discovered speaks the stateless version.
+pub(super) fn is_stateless(result: &Value) -> bool {
+    let versions = result.get("supportedVersions").and_then(Value::as_array);
+    versions.is_some_and(|versions| versions.iter().any(|version| version == STATELESS.as_str()))
+}
+
+/// Whether a server gives tools at all.
+pub(super) fn has_tools(result: &Value) -> bool {
+    result.pointer("/capabilities/tools").is_some()
+}
+
+/// One tool of a list; `None`: it is none that could be called.
+pub(super) fn tool(item: &Value) -> Option<ServerTool> {
+    let tool: rmcp::model::Tool = serde_json::from_value(item.clone()).ok()?;
+    let name = tool.name.into_owned();
+    let is_name = !name.is_empty() && name.len() <= LONGEST_NAME && !name.chars().any(|c| c.is_control() || c.is_whitespace());
+    let schema = |schema: &rmcp::model::JsonObject| Value::Object(schema.clone());
+    is_name.then(|| ServerTool {
+        name,
+        description: tool.description.map(std::borrow::Cow::into_owned).unwrap_or_default(),
+        input: schema(&tool.input_schema),
+        output: tool.output_schema.as_deref().map(schema),
+        hash: hash(&said_of(item)),
+    })
+}
+
+/// What a server says of a tool, as far as it is pinned.
+pub(super) fn said_of(item: &Value) -> Value {
+    let parts = ["name", "title", "description", "inputSchema", "outputSchema", "annotations"];
+    let given = parts.iter().filter_map(|part| Some(((*part).to_owned(), sorted(item.get(*part)?))));
+    Value::Object(given.collect())
+}
+
+/// The same value with its keys in order.
+fn sorted(value: &Value) -> Value {
+    match value {
+        Value::Array(list) => list.iter().map(sorted).collect(),
+        Value::Object(map) => {
+            let ordered: std::collections::BTreeMap<&String, Value> = map.iter().map(|(key, value)| (key, sorted(value))).collect();
+            Value::Object(ordered.into_iter().map(|(key, value)| (key.clone(), value)).collect())
+        }
+        other => other.clone(),
+    }
+}
+
+/// SHA-256 of a value, in hexadecimal.
+pub(super) fn hash(value: &Value) -> String {
+    Sha256::digest(value.to_string()).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// What a tool gave.
+///
+/// # Errors
+/// The result is none, or asks something back.
+pub(super) fn reply(result: Value) -> Result<ServerReply, Failure> {
+    if result.get("resultType").and_then(Value::as_str).is_some_and(|kind| kind != "complete") {
+        let message = "it asks something back before it goes on, and flow answers no questions of servers";
+        return Err(Failure::new(FailureKind::Refused, message));
+    }
+    let given: CallToolResult = serde_json::from_value(result)
+        .map_err(|error| Failure::new(FailureKind::BadResponse, format!("the result of the call cannot be read: {error}")))?;
+    let is_error = given.is_error == Some(true);
+    let (value, is_structured) = match given.structured_content {
+        Some(value) if !is_error => (value, true),
+        _ => (Value::String(text(&given.content)), false),
+    };
+    Ok(ServerReply { value, is_structured, is_error, notes: vec![] })
+}
+
+/// The text of a result. What is no text is named.
+fn text(content: &[ContentBlock]) -> String {
+    let size = |data: &str| format!("{} bytes", data.len() / 4 * 3);
+    let parts = content.iter().map(|block| match block {
+        ContentBlock::Text(text) => text.text.clone(),
+        ContentBlock::Image(image) => format!("[picture, {}, {}]", image.mime_type, size(&image.data)),
+        ContentBlock::Audio(audio) => format!("[sound, {}, {}]", audio.mime_type, size(&audio.data)),
+        ContentBlock::ResourceLink(link) => format!("[{}: {}]", link.name, link.uri),
+        ContentBlock::Resource(embedded) => match &embedded.resource {
+            ResourceContents::TextResourceContents { text, .. } => text.clone(),
+            ResourceContents::BlobResourceContents { uri, blob, .. } => format!("[{uri}, {}]", size(blob)),
+            _ => "[something that is no text]".to_owned(),
+        },
+        _ => "[something that is no text]".to_owned(),
+    });
+    parts.collect::<Vec<_>>().join("\n")
+}
+
+/// The class of an error object. The server says that it did not do what it was asked.
+pub(super) fn class(error: &ErrorData) -> FailureKind {
+    match error.code {
+        ErrorCode::INVALID_REQUEST | ErrorCode::METHOD_NOT_FOUND | ErrorCode::INVALID_PARAMS => FailureKind::BadRequest,
+        _ => FailureKind::Refused,
+    }
+}

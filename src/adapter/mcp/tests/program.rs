@@ -1,0 +1,115 @@
+//! What a server that is a program gives, and what it is given.
+
+use super::*;
+
+#[test]
+fn the_new_version_is_spoken_and_old_servers_are_greeted_in_theirs() {
+    run(async {
+        let world = World::new();
+        for (mode, version) in [("fine", "2026-07-28"), ("old", "2025-11-25"), ("oldest", "2024-11-05")] {
+            let server = world.program(mode);
+            let list = world.list(&server).await.unwrap();
+            assert_eq!((list.version.as_str(), list.tools[0].description.as_str()), (version, "Says it again."));
+            assert_eq!(world.echo(&server, "hi", LONG).await.unwrap().value, text("hi"), "{mode}");
+        }
+        let heard = world.heard();
+        let call = heard.iter().find(|line| line.contains("tools/call")).unwrap();
+        assert!(call.contains("\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\"") && call.contains("progressToken"), "{call}");
+        assert_eq!(heard.iter().filter(|line| line.contains("notifications/initialized")).count(), 2);
+        world.close().await;
+    });
+}
+
+#[test]
+fn a_server_is_started_once_for_all_and_again_after_it_was_closed() {
+    run(async {
+        let world = World::new();
+        let (one, other) = (world.program("fine"), Server { run: "r_2".into(), ..world.program("fine") });
+        let (a, b, c) = tokio::join!(world.echo(&one, "a", LONG), world.echo(&other, "b", LONG), world.echo(&one, "c", LONG));
+        assert_eq!([a, b, c].map(|reply| reply.unwrap().value), ["a", "b", "c"].map(text));
+        assert_eq!(world.heard().iter().filter(|line| line.contains("server/discover")).count(), 1);
+        world.close().await;
+        world.list(&one).await.unwrap();
+        assert_eq!(world.heard().iter().filter(|line| line.contains("server/discover")).count(), 2);
+        world.close().await;
+    });
+}
+
+#[test]
+fn a_program_gets_path_and_the_names_that_are_listed_and_nothing_else() {
+    run(async {
+        let world = World::new();
+        let reply = world.echo(&world.program("environment"), "x", LONG).await.unwrap();
+        // The shell that becomes the program adds PWD, and some shells OLDPWD and _.
+        let names: Vec<&str> =
+            reply.value.as_str().unwrap().split(' ').filter(|name| !["PWD", "OLDPWD", "_", "SHLVL"].contains(name)).collect();
+        assert_eq!(names, ["CANARY", "PATH", "STAND_IN_LOG", "STAND_IN_MODE"]);
+        world.close().await;
+    });
+}
+
+#[test]
+fn all_pages_of_tools_are_read_and_structured_results_are_kept_apart_from_text() {
+    run(async {
+        let world = World::new();
+        let list = world.list(&world.program("two_pages")).await.unwrap();
+        assert_eq!(list.tools.iter().map(|tool| tool.name.as_str()).collect::<Vec<_>>(), ["echo", "other"]);
+        let reply = world.echo(&world.program("structured"), "x", LONG).await.unwrap();
+        assert_eq!((reply.value, reply.is_structured), (json!({ "n": 7 }), true));
+        world.close().await;
+    });
+}
+
+#[test]
+fn the_first_list_is_pinned_and_a_changed_byte_is_told_and_not_called() {
+    run(async {
+        let world = World::new();
+        let server = world.program("changes");
+        let first = world.list(&server).await.unwrap();
+        assert!(first.changed.is_empty() && first.notes[0].contains("pinned in flow.lock"), "{:?}", first.notes);
+        // The server has said that its tools changed: the call finds that this one did.
+        let failure = world.call(&server, &first, "x", LONG).await.unwrap_err();
+        assert_eq!(failure.kind, crate::event::FailureKind::Denied);
+        assert!(!world.heard().iter().any(|line| line.contains("tools/call")));
+        let second = world.list(&server).await.unwrap();
+        assert!(second.changed["echo"].contains("+ \"description\": \"Says it again!\""), "{:?}", second.changed);
+        world.close().await;
+    });
+}
+
+#[test]
+fn what_a_server_asks_is_refused_and_noted() {
+    run(async {
+        let world = World::new();
+        let reply = world.echo(&world.program("asks_back"), "x", LONG).await.unwrap();
+        assert_eq!(reply.value, text("x"));
+        for method in ["sampling/createMessage", "elicitation/create", "roots/list"] {
+            assert!(reply.notes.contains(&format!("it asked for {method}; refused")), "{:?}", reply.notes);
+        }
+        world.close().await;
+        let heard = world.heard();
+        let to = |id: &str| heard.iter().find(|line| line.contains(&format!("\"id\":\"{id}\""))).unwrap().clone();
+        assert!(to("q1").contains("error") && to("q3").contains("error") && to("q4").contains("\"result\":{}"));
+        let failure = world.echo(&world.program("wants_input"), "x", LONG).await.unwrap_err();
+        assert!(failure.message.contains("asks something back"), "{}", failure.message);
+        world.close().await;
+    });
+}
+
+#[test]
+fn a_program_that_is_not_there_is_named() {
+    run(async {
+        let world = World::new();
+        let transport = |command: &str| ServerTransport::Program {
+            command: command.into(),
+            args: vec![],
+            env: vec![],
+            folder: world.home.path().into(),
+        };
+        for command in ["no-such-program-anywhere", "/no/such/program", "./relative"] {
+            let failure = world.list(&world.server("gone", transport(command))).await.unwrap_err();
+            assert_eq!(failure.kind, crate::event::FailureKind::Unavailable);
+            assert!(failure.message.contains("is not on this machine"), "{}", failure.message);
+        }
+    });
+}

@@ -1,0 +1,223 @@
+//! A server of our own that behaves as its mode says. The test program itself becomes it when a variable is set, so that no other program
+//! is needed.
+
+use std::io::{BufRead, Write};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+/// The variable that makes this program a server, and the file in which it keeps what it hears.
+pub(crate) const MODE: &str = "STAND_IN_MODE";
+pub(crate) const LOG: &str = "STAND_IN_LOG";
+
+/// The arguments that lead this program to [`acts_as_a_server`].
+pub(crate) fn args() -> Vec<String> {
+    ["--exact", "adapter::mcp::tests::stand_in::acts_as_a_server", "--nocapture", "--test-threads=1", "--quiet"].map(str::to_owned).to_vec()
+}
+
+/// Not a test of its own: with the variable set, this is the server.
+#[test]
+fn acts_as_a_server() {
+    let Ok(mode) = std::env::var(MODE) else { return };
+    // What the test program has printed so far ends here, so that the first message stands alone.
+    say_text("\n");
+    serve(&mode);
+    std::process::exit(0);
+}
+
+fn say_text(text: &str) {
+    let mut out = std::io::stdout().lock();
+    if out.write_all(text.as_bytes()).and_then(|()| out.flush()).is_err() {
+        std::process::exit(0);
+    }
+}
+
+fn say(message: &Value) {
+    say_text(&format!("{message}\n"));
+}
+
+fn hear(line: &str) {
+    if let Ok(path) = std::env::var(LOG) {
+        let mut file = std::fs::OpenOptions::new().create(true).append(true).open(path).unwrap();
+        writeln!(file, "{line}").unwrap();
+    }
+}
+
+fn wait_for_ever() -> ! {
+    loop {
+        std::thread::sleep(Duration::from_secs(60));
+    }
+}
+
+fn tool(name: &str, description: &str) -> Value {
+    json!({
+        "name": name,
+        "description": description,
+        "inputSchema": { "type": "object", "properties": { "text": { "type": "string" } }, "required": ["text"], "additionalProperties": false },
+    })
+}
+
+/// The tools, by mode, page and how often they were asked for.
+fn tools(mode: &str, cursor: Option<&str>, asked: usize) -> Value {
+    match mode {
+        "many_tools" => json!({ "tools": (0..1_001).map(|n| tool(&format!("t{n}"), "One of many.")).collect::<Vec<_>>() }),
+        "endless_pages" => {
+            let next = cursor.and_then(|cursor| cursor.parse::<u64>().ok()).unwrap_or(0) + 1;
+            json!({ "tools": [], "nextCursor": next.to_string() })
+        }
+        "pages_in_a_circle" => json!({ "tools": [], "nextCursor": "again" }),
+        "two_pages" if cursor.is_none() => json!({ "tools": [tool("echo", "Says it again.")], "nextCursor": "p2" }),
+        "two_pages" => json!({ "tools": [tool("other", "Another.")] }),
+        "changes" if asked > 1 => json!({ "tools": [tool("echo", "Says it again!")] }),
+        "twins" => json!({ "tools": [tool("echo", "One."), tool("echo", "Two.")] }),
+        "structured" | "wrong_structure" => {
+            let mut tool = tool("echo", "Says it again.");
+            tool["outputSchema"] = json!({ "type": "object", "properties": { "n": { "type": "integer" } }, "required": ["n"] });
+            json!({ "tools": [tool] })
+        }
+        _ => json!({ "tools": [tool("echo", "Says it again.")] }),
+    }
+}
+
+fn serve(mode: &str) {
+    match mode {
+        "exits" => {
+            eprintln!("no such table: weather");
+            std::process::exit(3);
+        }
+        "asks" => {
+            eprint!("Password: ");
+            let answer = std::fs::File::open("/dev/tty").map(|_| ());
+            eprintln!("{}", answer.map_or_else(|_| "there is no terminal to ask at".to_owned(), |()| "a terminal".to_owned()));
+            std::process::exit(1);
+        }
+        "banner" => say_text("\u{1b}[32mWelcome!\u{1b}[0m\nversion 1\n\u{0}\u{1}\n"),
+        "noise" => (0..200).for_each(|n| say_text(&format!("loading {n}\n"))),
+        "ignores_term" => start_shell("trap '' TERM; sleep 300 & while :; do sleep 1; done"),
+        "grandchild" => start_shell("trap '' TERM; sleep 300"),
+        "big_stderr" => {
+            let line = "x".repeat(1023);
+            (0..1024).for_each(|_| eprintln!("{line}"));
+        }
+        "silent" => wait_for_ever(),
+        _ => {}
+    }
+    let is_old = matches!(mode, "old" | "oldest" | "wrong_version" | "late_first_word");
+    let mut lists = 0;
+    for line in std::io::stdin().lock().lines() {
+        let Ok(line) = line else { return };
+        hear(&line);
+        let Ok(message) = serde_json::from_str::<Value>(&line) else { continue };
+        let id = message["id"].clone();
+        let result = |result: Value| say(&json!({ "jsonrpc": "2.0", "id": id, "result": result }));
+        let error = |code: i64, text: &str| say(&json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code, "message": text } }));
+        match message["method"].as_str() {
+            Some("server/discover") if mode == "late_first_word" => {}
+            Some("server/discover") if is_old => error(-32601, "Method not found"),
+            Some("server/discover") => result(json!({
+                "resultType": "complete",
+                "supportedVersions": ["2026-07-28"],
+                "capabilities": { "tools": {} },
+                "serverInfo": { "name": "stand-in", "version": "1" },
+                "ttlMs": 0,
+                "cacheScope": "private",
+            })),
+            Some("initialize") => {
+                let version = match mode {
+                    "wrong_version" => "1999-01-01",
+                    "oldest" => "2024-11-05",
+                    _ => "2025-11-25",
+                };
+                result(json!({
+                    "protocolVersion": version,
+                    "capabilities": { "tools": { "listChanged": true } },
+                    "serverInfo": { "name": "stand-in", "version": "1" },
+                }));
+            }
+            Some("tools/list") => {
+                lists += 1;
+                result(tools(mode, message["params"]["cursor"].as_str(), lists));
+                if mode == "changes" {
+                    say(&json!({ "jsonrpc": "2.0", "method": "notifications/tools/list_changed" }));
+                }
+                if mode == "stops_reading" {
+                    wait_for_ever();
+                }
+            }
+            Some("tools/call") => call(mode, &id, &message),
+            Some("ping") => result(json!({})),
+            _ => {}
+        }
+    }
+    if mode == "ignores_term" {
+        wait_for_ever();
+    }
+}
+
+/// Starts a process of this one that is left behind.
+fn start_shell(text: &str) {
+    let child = std::process::Command::new("/bin/sh").arg("-c").arg(text).spawn().unwrap();
+    hear(&format!("grandchild {}", child.id()));
+}
+
+fn call(mode: &str, id: &Value, message: &Value) {
+    let text = message["params"]["arguments"]["text"].as_str().unwrap_or_default().to_owned();
+    let result = |result: Value| say(&json!({ "jsonrpc": "2.0", "id": id, "result": result }));
+    let told = |text: &str| json!({ "content": [{ "type": "text", "text": text }] });
+    match mode {
+        "crashes_in_call" => {
+            eprintln!("about to fall over with key {}", std::env::var("CANARY").unwrap_or_default());
+            std::process::abort();
+        }
+        "half_line" => {
+            say_text("{\"jsonrpc\": \"2.0\", \"id\": ");
+            wait_for_ever();
+        }
+        "slow" if text == "wait" => {
+            let token = &message["params"]["_meta"]["progressToken"];
+            let params = json!({ "progressToken": token, "progress": 3, "total": 10, "message": "copying" });
+            say(&json!({ "jsonrpc": "2.0", "method": "notifications/progress", "params": params }));
+            std::thread::sleep(Duration::from_millis(600));
+            result(told("too late"));
+        }
+        "long_line" => result(told(&"x".repeat(2 << 20))),
+        "large_stderr_in_call" => {
+            eprintln!("{}", "y".repeat(1 << 20));
+            result(told(&text));
+        }
+        "strange_ids" => {
+            say(&json!({ "jsonrpc": "2.0", "id": 999_999, "result": told("for nobody") }));
+            say(&json!({ "jsonrpc": "2.0", "id": "nine", "result": told("for nobody") }));
+            result(told(&text));
+            result(told("once more"));
+        }
+        "flood" => loop {
+            say(&json!({ "jsonrpc": "2.0", "method": "notifications/message", "params": { "level": "info", "data": "x" } }));
+        },
+        "closes_output" => {
+            // Only the program's own end closes its output; a shell that takes its place closes it and lives on.
+            let mut shell = std::process::Command::new("/bin/sh");
+            let error = std::os::unix::process::CommandExt::exec(shell.arg("-c").arg("exec >&-; sleep 300"));
+            panic!("{error}");
+        }
+        "error" => say(&json!({ "jsonrpc": "2.0", "id": id, "error": { "code": -32000, "message": "the table is locked" } })),
+        "is_error" => result(json!({ "content": [{ "type": "text", "text": "no such city" }], "isError": true })),
+        "asks_back" => {
+            say(&json!({ "jsonrpc": "2.0", "id": "q1", "method": "sampling/createMessage", "params": {} }));
+            say(&json!({ "jsonrpc": "2.0", "id": "q2", "method": "elicitation/create", "params": {} }));
+            say(&json!({ "jsonrpc": "2.0", "id": "q3", "method": "roots/list" }));
+            say(&json!({ "jsonrpc": "2.0", "id": "q4", "method": "ping" }));
+            result(told(&text));
+        }
+        "wants_input" => result(json!({ "resultType": "input_required", "inputRequests": {} })),
+        "structured" => result(json!({ "content": [], "structuredContent": { "n": 7 } })),
+        "wrong_structure" => result(json!({ "content": [], "structuredContent": { "n": "seven" } })),
+        "environment" => {
+            let mut names: Vec<String> = std::env::vars().map(|(name, _)| name).collect();
+            names.sort();
+            result(told(&names.join(" ")));
+        }
+        "hostile_text" => result(told("a\u{1b}[31mred\u{202e}x {{ 7*7 }}")),
+        _ => result(told(&text)),
+    }
+}

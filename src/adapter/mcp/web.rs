@@ -1,0 +1,291 @@
+//! A server behind a web address (streamable HTTP): each request is a POST whose answer is JSON or a stream of events.
+//!
+//! A stream that breaks off is taken up again where it was, if the server numbers its events. Hosts, redirects, sizes and times are held
+//! by [`Http`], as for every other request.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use base64::Engine;
+use rmcp::model::ErrorData;
+use serde_json::Value;
+
+use super::inbox::{Inbox, Said, error_of};
+use crate::adapter::http::{Answer, Call, Fault, Http, Progress, SseMarks};
+use crate::adapter::wording::Scrub;
+use crate::event::Failure;
+use crate::model::FailureKind;
+use crate::port::Secret;
+
+/// How often a stream is taken up again, and how long is waited before when the server does not say.
+const MOST_RESUMED: usize = 10;
+const RESUME_AFTER: Duration = Duration::from_secs(1);
+/// Longest wait that a server may ask for.
+const LONGEST_WAIT: Duration = Duration::from_secs(30);
+/// How long the server has to take a message that wants no answer.
+const NOTICE_TIME: Duration = Duration::from_secs(2);
+/// Longest number of a session or an event.
+const LONGEST_ID: usize = 1024;
+/// Headers that belong to the protocol; a file cannot set them.
+const OWN: [&str; 7] = ["accept", "content-type", "last-event-id", "mcp-session-id", "mcp-protocol-version", "mcp-method", "mcp-name"];
+
+/// A web address that is spoken to.
+pub(super) struct Web {
+    pub(super) inbox: Arc<Inbox>,
+    http: Http,
+    clock: Arc<dyn crate::port::Clock>,
+    url: String,
+    headers: Vec<(String, Secret)>,
+    scrub: Scrub,
+    connect_timeout: Duration,
+    agreed: Mutex<Agreed>,
+}
+
+/// What was agreed on with the server.
+#[derive(Default, Clone)]
+struct Agreed {
+    version: Option<String>,
+    is_stateless: bool,
+    session: Option<String>,
+}
+
+/// Why a request has no answer.
+pub(super) enum Trouble {
+    /// The server does not know the session any more.
+    SessionGone,
+    /// Anything else.
+    Fault(Fault),
+}
+
+impl From<Fault> for Trouble {
+    fn from(fault: Fault) -> Trouble {
+        Trouble::Fault(fault)
+    }
+}
+
+impl Web {
+    pub(super) fn new(
+        http: Http,
+        clock: Arc<dyn crate::port::Clock>,
+        url: &str,
+        headers: &[(String, Secret)],
+        connect_timeout: Duration,
+    ) -> Web {
+        let headers: Vec<(String, Secret)> =
+            headers.iter().filter(|(name, _)| !OWN.contains(&name.to_ascii_lowercase().as_str())).cloned().collect();
+        let scrub = Scrub::new(headers.iter().map(|(_, value)| value));
+        let inbox = Arc::new(Inbox::new(scrub.clone()));
+        Web { inbox, http, clock, url: url.to_owned(), headers, scrub, connect_timeout, agreed: Mutex::default() }
+    }
+
+    fn agreed(&self) -> Agreed {
+        self.agreed.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// From now on this version is spoken.
+    pub(super) fn agree(&self, version: &str, is_stateless: bool) {
+        let mut agreed = self.agreed.lock().unwrap_or_else(PoisonError::into_inner);
+        agreed.version = Some(version.to_owned());
+        agreed.is_stateless = is_stateless;
+    }
+
+    /// Forgets what was agreed on.
+    pub(super) fn forget(&self) {
+        *self.agreed.lock().unwrap_or_else(PoisonError::into_inner) = Agreed::default();
+    }
+
+    /// Headers of a message. `more` are those that repeat its parameters.
+    fn headers(&self, message: Option<&Value>, more: &BTreeMap<String, String>) -> Vec<(String, Secret)> {
+        let agreed = self.agreed();
+        let mut headers = self.headers.clone();
+        let mut add = |name: &str, value: &str| headers.push((name.to_owned(), Secret::new(value)));
+        add("Accept", if message.is_some() { "application/json, text/event-stream" } else { "text/event-stream" });
+        agreed.version.iter().for_each(|version| add("MCP-Protocol-Version", version));
+        agreed.session.iter().for_each(|session| add("Mcp-Session-Id", session));
+        if let (Some(message), true) = (message, agreed.is_stateless) {
+            message.get("method").and_then(Value::as_str).iter().for_each(|method| add("Mcp-Method", method));
+            message.pointer("/params/name").and_then(Value::as_str).iter().for_each(|name| add("Mcp-Name", &header_value(name)));
+            more.iter().for_each(|(name, value)| add(&format!("Mcp-Param-{name}"), &header_value(value)));
+        }
+        headers
+    }
+
+    async fn post(&self, message: &Value, more: &BTreeMap<String, String>) -> Result<Answer, Fault> {
+        let call = Call {
+            method: "POST",
+            url: &self.url,
+            headers: self.headers(Some(message), more),
+            body: Some(("application/json".to_owned(), message.to_string().into_bytes())),
+            connect_timeout: self.connect_timeout,
+            scrub: &self.scrub,
+        };
+        self.http.send_any(call).await
+    }
+
+    /// Sends a message that has no answer.
+    pub(super) async fn notify(&self, message: &Value) -> Result<(), Fault> {
+        let answer = self.post(message, &BTreeMap::new()).await?;
+        answer.checked(self.clock.now()).await.map(|_| ())
+    }
+
+    /// As [`Web::notify`], for those who do not wait; what becomes of it does not matter.
+    pub(super) fn notify_soon(self: &Arc<Web>, message: Value) {
+        let own = Arc::clone(self);
+        tokio::spawn(async move {
+            let _ = tokio::time::timeout(NOTICE_TIME, own.notify(&message)).await;
+        });
+    }
+
+    /// Sends a request and waits for its answer.
+    pub(super) async fn request(self: &Arc<Web>, id: u64, message: &Value, more: &BTreeMap<String, String>) -> Result<Said, Trouble> {
+        let has_session = self.agreed().session.is_some();
+        let mut answer = self.post(message, more).await?;
+        let status = answer.status();
+        if status == 404 && has_session {
+            return Err(Trouble::SessionGone);
+        }
+        if status >= 400 {
+            return self.error(answer, status).await;
+        }
+        if let Some(session) = answer.headers().get("mcp-session-id").and_then(|value| value.to_str().ok()) {
+            let is_fine = session.len() <= LONGEST_ID && session.bytes().all(|byte| byte.is_ascii_graphic());
+            if is_fine && message.get("method").is_some_and(|method| method == "initialize") {
+                self.agreed.lock().unwrap_or_else(PoisonError::into_inner).session = Some(session.to_owned());
+            }
+        }
+        match answer.content_type().as_str() {
+            "text/event-stream" => self.stream(id, answer).await,
+            "application/json" => {
+                let bytes = answer.bytes().await?;
+                let (_, said) =
+                    self.taken(id, &bytes).map_err(|failure| Fault::after_sending(answer.failure(failure.kind, failure.message)))?;
+                Ok(said.ok_or_else(|| Fault::after_sending(answer.failure(FailureKind::BadResponse, "sent no answer to the request")))?)
+            }
+            other => {
+                let message = format!("sent {}, which is no answer of an MCP server", if other.is_empty() { "nothing" } else { other });
+                Err(Fault::after_sending(answer.failure(FailureKind::WrongType, message)).into())
+            }
+        }
+    }
+
+    /// A status of 400 or above: an error object, if its body is one.
+    async fn error(&self, mut answer: Answer, status: u16) -> Result<Said, Trouble> {
+        if answer.content_type() == "application/json" && !matches!(status, 401 | 403 | 407 | 429) {
+            let bytes = answer.bytes().await?;
+            let error =
+                serde_json::from_slice::<Value>(&bytes).ok().and_then(|mut message| Some(error_of(message.get_mut("error")?.take())));
+            if let Some(error) = error.filter(|error: &ErrorData| error.code.0 != 0) {
+                return Ok(Err(error));
+            }
+            let message = format!("answered {status}: {}", self.scrub.quote(&String::from_utf8_lossy(&bytes), false));
+            let failure = answer.failure(crate::adapter::http::status_class(status), message);
+            return Err(Fault { failure, may_have_acted: status >= 500 }.into());
+        }
+        match answer.checked(self.clock.now()).await {
+            Err(fault) => Err(fault.into()),
+            Ok(answer) => Err(Fault::after_sending(answer.failure(FailureKind::BadResponse, "sent no answer")).into()),
+        }
+    }
+
+    /// Takes messages in, and sends what they want back. The answer to a request, if it is among them.
+    fn taken(&self, id: u64, bytes: &[u8]) -> Result<(Vec<Value>, Option<Said>), Failure> {
+        let message: Value =
+            crate::adapter::http::read_json(bytes).map_err(|fault| Failure::new(FailureKind::BadResponse, format!("sent {fault}")))?;
+        let list = match message {
+            Value::Array(list) => list,
+            one => vec![one],
+        };
+        let (mut back, mut said) = (vec![], None);
+        for mut message in list {
+            let is_answer = message.get("method").is_none() && message.get("id").and_then(Value::as_u64) == Some(id);
+            if is_answer && said.is_none() {
+                said = Some(match (message.get_mut("error").map(Value::take), message.get_mut("result").map(Value::take)) {
+                    (Some(error), _) if !error.is_null() => Err(error_of(error)),
+                    (_, Some(result)) => Ok(result),
+                    _ => return Err(Failure::new(FailureKind::BadResponse, "sent an answer with neither result nor error")),
+                });
+            } else {
+                back.extend(self.inbox.take(message.to_string().as_bytes())?);
+            }
+        }
+        Ok((back, said))
+    }
+
+    /// Reads a stream until the answer has come; one that breaks off is taken up again.
+    async fn stream(self: &Arc<Web>, id: u64, mut answer: Answer) -> Result<Said, Trouble> {
+        let mut marks = SseMarks::default();
+        for _ in 0..=MOST_RESUMED {
+            let mut said = None;
+            let read = answer.marked_events(&mut marks, |event| {
+                if !event.event.is_empty() && event.event != "message" {
+                    return Ok(Progress::Nothing);
+                }
+                let (back, answer) = self.taken(id, event.data.as_bytes())?;
+                back.into_iter().for_each(|message| self.notify_soon(message));
+                said = answer;
+                Ok(if said.is_some() { Progress::Done } else { Progress::More })
+            });
+            let fault = match read.await {
+                Ok(()) => {
+                    return said.ok_or_else(|| Fault::after_sending(answer.failure(FailureKind::BadResponse, "sent no answer")).into());
+                }
+                Err(fault) => fault,
+            };
+            let can_go_on = matches!(fault.failure.kind, FailureKind::BadResponse | FailureKind::Connection);
+            let Some(last_id) = marks.last_id.clone().filter(|last| can_go_on && !last.is_empty() && last.len() <= LONGEST_ID) else {
+                return Err(fault.into());
+            };
+            let wait = marks.retry_ms.map_or(RESUME_AFTER, Duration::from_millis).min(LONGEST_WAIT);
+            tokio::time::sleep(wait).await;
+            let mut headers = self.headers(None, &BTreeMap::new());
+            headers.push(("Last-Event-ID".to_owned(), Secret::new(last_id)));
+            let call =
+                Call { method: "GET", url: &self.url, headers, body: None, connect_timeout: self.connect_timeout, scrub: &self.scrub };
+            // What was asked may have been done, whatever becomes of the stream.
+            let acted = |fault: Fault| Fault { may_have_acted: true, ..fault };
+            answer = self.http.send(call).await.map_err(acted)?;
+        }
+        Err(Fault::after_sending(answer.failure(FailureKind::BadResponse, format!("broke its answer off {MOST_RESUMED} times"))).into())
+    }
+
+    /// Ends the session, if there is one.
+    pub(super) async fn end(&self) {
+        if self.agreed().session.is_none() {
+            return;
+        }
+        let headers = self.headers(None, &BTreeMap::new());
+        let call =
+            Call { method: "DELETE", url: &self.url, headers, body: None, connect_timeout: self.connect_timeout, scrub: &self.scrub };
+        let _ = tokio::time::timeout(NOTICE_TIME, self.http.send_any(call)).await;
+    }
+}
+
+/// A value as a header can hold it: plain, or in Base64 with the marks of the protocol.
+fn header_value(value: &str) -> String {
+    let is_plain = !value.is_empty()
+        && value.chars().all(|c| (' '..='~').contains(&c))
+        && value.trim() == value
+        && !(value.starts_with("=?base64?") && value.ends_with("?="));
+    if is_plain { value.to_owned() } else { format!("=?base64?{}?=", base64::engine::general_purpose::STANDARD.encode(value)) }
+}
+
+/// Headers that repeat parameters of a call, as the tool's schema asks for (`x-mcp-header`).
+pub(super) fn repeated(schema: &Value, arguments: &Value, found: &mut BTreeMap<String, String>) {
+    for (name, property) in schema.get("properties").and_then(Value::as_object).into_iter().flatten() {
+        let Some(value) = arguments.get(name) else { continue };
+        if let Some(header) = property.get("x-mcp-header").and_then(Value::as_str).filter(|header| is_token(header)) {
+            let text = match value {
+                Value::String(text) => text.clone(),
+                Value::Bool(_) | Value::Number(_) => value.to_string(),
+                _ => continue,
+            };
+            found.insert(header.to_owned(), text);
+        }
+        repeated(property, value, found);
+    }
+}
+
+fn is_token(text: &str) -> bool {
+    !text.is_empty() && text.len() < 100 && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte))
+}

@@ -1,0 +1,343 @@
+//! MCP servers: their tools are asked for before they are needed, once for each pipeline that runs, and recorded.
+//!
+//! What a server says of itself is data: cleaned, bounded, shown to a model and never filled in.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+
+use super::Run;
+use super::calling::{CONNECT_TIMEOUT, ms};
+use super::command::{Command, Reply, Request};
+use super::shape;
+use super::state::NodeRef;
+use crate::channel::clean;
+use crate::diagnostic::did_you_mean;
+use crate::event::{Failure, FailureKind, Happening, ServerTool};
+use crate::model::{Agent, Form, ServerKind, Step, StepKind, Text, Tool, ToolKind};
+use crate::policy::opens;
+use crate::port::{Secret, Server, ServerCall, ServerReply, ServerTransport, ToolList};
+
+/// Characters of a description that a model is shown.
+const LONGEST_DESCRIPTION: usize = 4_000;
+/// Bytes and depth of a schema that is used.
+const LARGEST_SCHEMA: usize = 64 * 1024;
+const DEEPEST_SCHEMA: usize = 32;
+/// Ways through a schema when its references are followed.
+const MOST_PATHS: usize = 10_000;
+
+impl Run {
+    /// Asks a server for its tools if a step needs them and they are not known. True: the step goes on when they have come.
+    ///
+    /// # Errors
+    /// It may not be asked, or what it is started with cannot be filled in.
+    pub(super) fn lists_tools(&mut self, at: NodeRef, needed: &[String]) -> Result<bool, Failure> {
+        if self.options.mocks.refuses_effects {
+            return Ok(false);
+        }
+        let known = &self.state.instance(self.state.instance_of(at)).servers;
+        let Some(name) = needed.iter().find(|name| !known.contains_key(*name)) else { return Ok(false) };
+        let server = self.server(at, name)?;
+        let timeout_at_ms = self.now.ms + ms(server.connect_timeout);
+        let request = Request::Tools(server);
+        self.permit(at, None, None, &request)?;
+        let call = self.state.last_call + 1;
+        let step = self.state.node(at).path.clone();
+        self.emit(Happening::ToolsAsked { step, call, server: name.clone(), timeout_at_ms });
+        self.commands.push_back(Command::Call { call, request: Box::new(request) });
+        Ok(true)
+    }
+
+    /// The servers among the tools of an agent.
+    pub(super) fn servers_of(&self, at: NodeRef, agent: &Agent) -> Vec<String> {
+        let mut names: Vec<String> = vec![];
+        for listed in &agent.tools {
+            let name = listed.value.split('.').next().unwrap_or_default();
+            if self.tool(at, name).is_ok_and(Tool::is_server) && names.iter().all(|known| known != name) {
+                names.push(name.to_string());
+            }
+        }
+        names
+    }
+
+    /// A server told its tools, or could not. What the step needs of them must be there, and as it was pinned.
+    pub(super) fn tools_listed(&mut self, at: NodeRef, call: u64, result: Result<Reply, Failure>) {
+        let step = self.state.node(at).path.clone();
+        let started = self.state.calls.get(&call).map_or(self.now.ms, |open| open.started_ms);
+        let duration_ms = self.now.ms.saturating_sub(started);
+        let Some(server) = self.state.listing(call) else { return };
+        let taken = result.and_then(|reply| match reply {
+            Reply::Tools(list) => self.taken(at, &server, list),
+            _ => Err(Failure::new(FailureKind::Internal, "an answer of another kind came")),
+        });
+        match taken {
+            Ok((list, tools)) => {
+                self.note(at, call, &server, &list.notes);
+                self.emit(Happening::ToolsListed { step, call, server, version: list.version, hash: list.hash, tools, duration_ms });
+                self.start_again(at);
+            }
+            Err(failure) => {
+                self.emit(Happening::ToolReplied { step, call, failure: Some(failure.clone()), duration_ms, result: None, asked: None });
+                self.fail_attempt(at, failure);
+            }
+        }
+    }
+
+    /// The tools that the file may use, cleaned and bounded.
+    fn taken(&self, at: NodeRef, name: &str, list: ToolList) -> Result<(ToolList, Vec<Arc<ServerTool>>), Failure> {
+        let tool = self.tool(at, name)?;
+        let named = self.named_tools(at, name);
+        let all: Vec<String> = list.tools.iter().map(|tool| visible(&tool.name)).collect();
+        for wanted in named.iter().filter(|wanted| list.tools.iter().all(|tool| tool.name != **wanted)) {
+            let near = did_you_mean(wanted, all.iter().map(String::as_str));
+            let has = if all.is_empty() { "it has none".to_string() } else { format!("it has: {}", shortened(&all.join(", "), 500)) };
+            return Err(Failure::new(FailureKind::BadRequest, format!("server \"{name}\" has no tool \"{wanted}\"{near}; {has}")));
+        }
+        let is_wanted = |part: &str| named.iter().any(|name| name == part) || tool.allow.is_some() && opens(tool, part, None).allowed;
+        if let Some((changed, what)) = list.changed.iter().find(|(part, _)| is_wanted(part)) {
+            let message = format!(
+                "tool \"{name}.{}\" is not what was pinned: {}; look at it, and accept it with: flow tools pin",
+                visible(changed),
+                shortened(what, 1_200)
+            );
+            return Err(Failure::new(FailureKind::Denied, message));
+        }
+        let mut tools = vec![];
+        for found in list.tools.iter().filter(|found| is_wanted(&found.name)) {
+            let description = shortened(&clean(&found.description).0, LONGEST_DESCRIPTION);
+            for schema in [Some(&found.input), found.output.as_ref()].into_iter().flatten() {
+                check_schema(schema).map_err(|why| {
+                    let message = format!("tool \"{name}.{}\" cannot be used: its schema {why}", visible(&found.name));
+                    Failure::new(FailureKind::BadResponse, message)
+                })?;
+            }
+            tools.push(Arc::new(ServerTool { description, ..found.clone() }));
+        }
+        Ok((list, tools))
+    }
+
+    /// Tools of a server that the step, or the agent it asks, names itself.
+    fn named_tools(&self, at: NodeRef, server: &str) -> Vec<String> {
+        let part = |name: &str| name.split_once('.').filter(|(own, _)| *own == server).map(|(_, part)| part.to_string());
+        match &self.step(at).kind {
+            StepKind::Tool(step) => part(&step.tool.value).into_iter().collect(),
+            StepKind::Agent(step) => {
+                let agent = self.planned_of(at).pipeline.agents.get(&step.agent.value);
+                agent.iter().flat_map(|agent| &agent.tools).filter_map(|tool| part(&tool.value)).collect()
+            }
+            _ => vec![],
+        }
+    }
+
+    /// A tool of a server that was asked.
+    pub(super) fn server_tool(&self, at: NodeRef, server: &str, part: &str) -> Option<&Arc<ServerTool>> {
+        let instance = self.state.instance(self.state.instance_of(at));
+        instance.servers.get(server)?.iter().find(|tool| tool.name == part)
+    }
+
+    /// The names of a server's tools that an agent is offered: those it lists, or those that `allow` opens.
+    pub(super) fn offered_parts(&self, at: NodeRef, server: &str, tool: &Tool, part: Option<&str>) -> Vec<String> {
+        if let Some(part) = part {
+            return if opens(tool, part, None).allowed { vec![part.to_string()] } else { vec![] };
+        }
+        if tool.allow.is_none() {
+            return vec![];
+        }
+        let instance = self.state.instance(self.state.instance_of(at));
+        match instance.servers.get(server) {
+            Some(listed) => listed.iter().filter(|found| opens(tool, &found.name, None).allowed).map(|found| found.name.clone()).collect(),
+            // In a test no server is asked: names without patterns are known.
+            None => tool.allowed_names().filter(|name| !name.contains(['*', '?', '[', '{'])).map(str::to_string).collect(),
+        }
+    }
+
+    /// A call of a server's tool, when the file allows it and the arguments fit.
+    ///
+    /// # Errors
+    /// `denied`, or `bad_request`: it must not go out.
+    pub(super) fn server_request(
+        &self,
+        at: NodeRef,
+        (server, part): (&str, &str),
+        with: Map<String, Value>,
+        timeout: Duration,
+    ) -> Result<Request, Failure> {
+        let arguments = Value::Object(with);
+        let decision = opens(self.tool(at, server)?, part, Some(&arguments));
+        if !decision.allowed {
+            let message = format!("tool \"{server}.{part}\" is not allowed with these arguments: {} (tools.{server})", decision.rule);
+            return Err(Failure::new(FailureKind::Denied, message));
+        }
+        let missing = || Failure::new(FailureKind::BadRequest, format!("server \"{server}\" has no tool \"{part}\""));
+        let found = self.server_tool(at, server, part).ok_or_else(missing)?;
+        let problems = shape::problems(&found.input, &arguments);
+        if !problems.is_empty() {
+            let message = format!("the arguments of \"{server}.{part}\" do not fit: {}", problems.join("; "));
+            return Err(Failure::new(FailureKind::BadRequest, message));
+        }
+        let Value::Object(arguments) = arguments else { return Err(missing()) };
+        let hash = found.hash.clone();
+        Ok(Request::Tool(ServerCall { server: self.server(at, server)?, tool: part.to_string(), hash, arguments, timeout }))
+    }
+
+    /// What a tool of a server gave: its value, or that it did not work.
+    pub(super) fn server_replied(&mut self, at: NodeRef, call: u64, tool: &str, reply: ServerReply) -> Result<Value, Failure> {
+        let (server, part) = tool.split_once('.').unwrap_or((tool, ""));
+        self.note(at, call, server, &reply.notes);
+        let value = cleaned(reply.value);
+        if reply.is_error {
+            let said = value.as_str().map_or_else(|| value.to_string(), str::to_string);
+            let message = format!("tool \"{tool}\" says that it did not work: {}", shortened(&visible(&said), 1_500));
+            return Err(Failure::new(FailureKind::Refused, message));
+        }
+        let output = self.server_tool(at, server, part).and_then(|found| found.output.clone());
+        if let Some(schema) = output {
+            if !reply.is_structured {
+                let message = format!("tool \"{tool}\" promises a structured result and gave a text");
+                return Err(Failure::new(FailureKind::BadShape, message));
+            }
+            let problems = shape::problems(&schema, &value);
+            if !problems.is_empty() {
+                let message = format!("the result of \"{tool}\" is not of the shape it promises: {}", problems.join("; "));
+                return Err(Failure::new(FailureKind::BadShape, message));
+            }
+        }
+        Ok(value)
+    }
+
+    fn note(&mut self, at: NodeRef, call: u64, server: &str, notes: &[String]) {
+        for what in notes {
+            let step = self.state.node(at).path.clone();
+            self.emit(Happening::ServerNoted { step, call, server: server.to_string(), what: shortened(&visible(what), 500) });
+        }
+    }
+
+    /// A server of the file, its texts filled in.
+    fn server(&self, at: NodeRef, name: &str) -> Result<Server, Failure> {
+        let tool = self.tool(at, name)?;
+        let ToolKind::Server(kind) = &tool.kind else {
+            return Err(Failure::new(FailureKind::Internal, format!("tool \"{name}\" is no server")));
+        };
+        let pipeline = &self.planned_of(at).pipeline;
+        let secrets = self.secret_names();
+        let fill = |text: &Text| self.fill_text_with(at, text, &secrets);
+        let (identity, transport) = match kind {
+            ServerKind::Program { command, args, env } => {
+                let filled = env.iter().map(|(name, text)| Ok((name.value.clone(), Secret::new(fill(text)?))));
+                let transport = ServerTransport::Program {
+                    command: command.value.clone(),
+                    args: arguments(name, args, &fill)?,
+                    env: filled.collect::<Result<_, Failure>>()?,
+                    folder: pipeline.folder.clone(),
+                };
+                let words = std::iter::once(command.value.clone()).chain(args.iter().map(|text| text.source.to_string()));
+                (words.collect::<Vec<_>>().join(" "), transport)
+            }
+            ServerKind::Url { url, headers } => {
+                let filled = headers.iter().map(|(name, text)| Ok((name.clone(), Secret::new(fill(text)?))));
+                let transport =
+                    ServerTransport::Http { url: self.fill_address(at, url, &secrets)?, headers: filled.collect::<Result<_, Failure>>()? };
+                (url.source.to_string(), transport)
+            }
+        };
+        let connect_timeout = tool.connect_timeout.unwrap_or(CONNECT_TIMEOUT);
+        let (project, run) = (pipeline.project.clone(), self.id.clone());
+        Ok(Server { name: name.to_string(), identity, project, transport, connect_timeout, run })
+    }
+}
+
+/// The arguments of a program. What is filled in cannot be an option, unless `--` stands before it.
+fn arguments(name: &str, args: &[Text], fill: &dyn Fn(&Text) -> Result<String, Failure>) -> Result<Vec<String>, Failure> {
+    let mut filled = vec![];
+    let mut only_values = false;
+    for text in args {
+        let value = fill(text)?;
+        let wrong = |what: &str| Err(Failure::new(FailureKind::BadRequest, format!("args of server \"{name}\": {what}")));
+        if text.form != Form::Plain {
+            if value.starts_with('-') && !only_values && !text.source.trim_start().starts_with('-') {
+                return wrong("a value that begins with \"-\" would be read as an option; put \"--\" before it in args");
+            }
+            if value.contains('\0') {
+                return wrong("a value holds a NUL character");
+            }
+        }
+        only_values |= text.form == Form::Plain && value == "--";
+        filled.push(value);
+    }
+    Ok(filled)
+}
+
+/// The servers a step needs before it can go on.
+pub(super) fn needed_by(run: &Run, at: NodeRef, step: &Step) -> Vec<String> {
+    let StepKind::Tool(call) = &step.kind else { return vec![] };
+    let name = call.tool.value.split('.').next().unwrap_or_default();
+    if run.tool(at, name).is_ok_and(Tool::is_server) { vec![name.to_string()] } else { vec![] }
+}
+
+/// Texts without characters that deceive, however deep they lie.
+fn cleaned(value: Value) -> Value {
+    match value {
+        Value::String(text) => Value::String(clean(&text).0.into_owned()),
+        Value::Array(list) => list.into_iter().map(cleaned).collect(),
+        Value::Object(map) => map.into_iter().map(|(name, value)| (clean(&name).0.into_owned(), cleaned(value))).collect(),
+        other => other,
+    }
+}
+
+/// One line for people.
+fn visible(text: &str) -> String {
+    clean(text).0.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn shortened(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_string(),
+    }
+}
+
+/// Whether a schema of others can be used without growing beyond bounds.
+fn check_schema(schema: &Value) -> Result<(), String> {
+    let size = schema.to_string().len();
+    if size > LARGEST_SCHEMA {
+        return Err(format!("has {size} bytes, and {LARGEST_SCHEMA} are the most"));
+    }
+    if depth(schema) > DEEPEST_SCHEMA {
+        return Err(format!("is nested deeper than {DEEPEST_SCHEMA}"));
+    }
+    let mut paths = 0;
+    follow(schema, schema, 0, &mut paths)
+}
+
+fn depth(value: &Value) -> usize {
+    match value {
+        Value::Array(list) => 1 + list.iter().map(depth).max().unwrap_or(0),
+        Value::Object(map) => 1 + map.values().map(depth).max().unwrap_or(0),
+        _ => 0,
+    }
+}
+
+/// Counts the ways through a schema; a reference must point into it.
+fn follow(root: &Value, here: &Value, deep: usize, paths: &mut usize) -> Result<(), String> {
+    *paths += 1;
+    if *paths > MOST_PATHS {
+        return Err("leads more ways than can be followed".to_string());
+    }
+    match here {
+        Value::Array(list) => list.iter().try_for_each(|inner| follow(root, inner, deep, paths)),
+        Value::Object(map) => {
+            if let Some(Value::String(to)) = map.get("$ref") {
+                let Some(pointer) = to.strip_prefix('#') else { return Err("refers to another document".to_string()) };
+                // A circle is checked as deep as the value goes, which is bounded.
+                if deep < DEEPEST_SCHEMA
+                    && let Some(found) = root.pointer(pointer)
+                {
+                    follow(root, found, deep + 1, paths)?;
+                }
+            }
+            map.values().try_for_each(|inner| follow(root, inner, deep, paths))
+        }
+        _ => Ok(()),
+    }
+}

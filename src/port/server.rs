@@ -1,0 +1,110 @@
+//! MCP servers: programs and web addresses that give tools.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::{Pending, Secret};
+use crate::event::ServerTool;
+
+/// A server. Equal ones are the same: steps and runs of one process share it.
+#[derive(Debug, Clone)]
+pub struct Server {
+    /// Its name in the file.
+    pub name: String,
+    /// How the file writes it, without values: what its pinned tools are kept under.
+    pub identity: String,
+    /// The project, where its pinned tools are kept.
+    pub project: PathBuf,
+    /// How it is reached.
+    pub transport: ServerTransport,
+    /// Time to start it, agree on a version and learn its tools.
+    pub connect_timeout: Duration,
+    /// The run that asks; a server is started again a few times a run.
+    pub run: Arc<str>,
+}
+
+/// How a server is reached.
+#[derive(Debug, Clone)]
+pub enum ServerTransport {
+    /// Over the standard input and output of a program.
+    Program {
+        /// A name that is looked up in `PATH`, or an absolute path.
+        command: String,
+        /// Its arguments.
+        args: Vec<String>,
+        /// Its environment, besides `PATH`.
+        env: Vec<(String, Secret)>,
+        /// The folder it is started in.
+        folder: PathBuf,
+    },
+    /// Over HTTP.
+    Http {
+        /// The address.
+        url: String,
+        /// Header names and values; they go to this server only.
+        headers: Vec<(String, Secret)>,
+    },
+}
+
+/// The tools of a server.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct ToolList {
+    /// The protocol that is spoken with it.
+    pub version: String,
+    /// Hash of the whole list.
+    pub hash: String,
+    /// All its tools, in the order of their names.
+    pub tools: Vec<ServerTool>,
+    /// Tools that are not as they were pinned: the name, and how they differ.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub changed: BTreeMap<String, String>,
+    /// What it did besides, a sentence each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+}
+
+/// Calls a tool of a server.
+#[derive(Debug, Clone)]
+pub struct ServerCall {
+    /// The server.
+    pub server: Server,
+    /// The tool, as the server calls it.
+    pub tool: String,
+    /// [`ServerTool::hash`] of the tool that was listed: one that has changed is not called.
+    pub hash: String,
+    /// Checked arguments.
+    pub arguments: Map<String, Value>,
+    /// Time for the whole call.
+    pub timeout: Duration,
+}
+
+/// What a tool of a server gave.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct ServerReply {
+    /// Its structured content, else its text.
+    pub value: Value,
+    /// Whether `value` is structured content.
+    pub is_structured: bool,
+    /// The tool says that it did not work; `value` says why.
+    pub is_error: bool,
+    /// What the server did besides, a sentence each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+}
+
+/// Speaks with MCP servers. They are started when first needed, shared, and ended with the process.
+pub trait ToolServers: Send + Sync {
+    /// Asks for the tools of a server, and compares them with the pinned ones. What a server gives for the first time is pinned.
+    fn list(&self, server: Server) -> Pending<ToolList>;
+
+    /// Makes one call. One that may have acted, though nobody can say, fails with `unknown_outcome`.
+    fn call(&self, call: ServerCall) -> Pending<ServerReply>;
+
+    /// Ends all servers; within 5 s nothing of them is left.
+    fn close(&self) -> Pending<()>;
+}
