@@ -3,6 +3,7 @@
 use std::cell::{Cell, RefCell, RefMut};
 use std::path::PathBuf;
 
+use super::FileKind;
 use super::patterns::Room;
 use super::reader::Reader;
 use super::world::{Unreadable, World};
@@ -134,7 +135,13 @@ impl<'w> Lower<'w> {
                     Code::ImportMissing => format!("cannot import {what}: it is {}, not one of shared definitions", kind.words()),
                     _ => format!("{what} is {}", kind.words()),
                 };
-                Diagnostic::new(code, place, message).help("name a file of the right kind, or correct the path")
+                // A file with none of the keys that say what it is may have lost its own.
+                let own = [("channel", "channel"), ("style guide", "style_guide"), ("replies file", "replies"), ("pipeline", "name")];
+                let key = own.iter().find(|(thing, _)| kind == FileKind::Definitions && what.starts_with(thing));
+                Diagnostic::new(code, place, message).help(match key {
+                    Some((_, key)) => format!("check whether {} is spelt right in that file, or name another one", quoted(key)),
+                    None => "name a file of the right kind, or correct the path".to_owned(),
+                })
             }
             Err(Unreadable::Because(reason, help)) => Diagnostic::new(code, place, format!("cannot read {what}: {reason}")).help(help),
         };
