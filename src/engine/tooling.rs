@@ -12,6 +12,7 @@ use crate::event::{Failure, FailureKind, Happening, Note};
 use crate::model::{Agent, MOST_TURNS, Mock, PipelineId, Tool, ToolKind};
 use crate::plan::PipelinePlan;
 use crate::port::ToolDescription;
+use crate::source::Spanned;
 
 /// Characters of a result that a model is shown.
 const MOST_SHOWN: usize = 100_000;
@@ -32,8 +33,13 @@ fn wire_name(name: &str) -> String {
 
 /// The tools of an agent.
 pub(super) fn offered(planned: &PipelinePlan, agent: &Agent, plan: &crate::plan::Plan) -> Vec<Offered> {
+    offered_as(planned, &agent.tools, plan)
+}
+
+/// Tools by the names an author listed, each part of its own that is open.
+pub(super) fn offered_as(planned: &PipelinePlan, tools: &[Spanned<String>], plan: &crate::plan::Plan) -> Vec<Offered> {
     let mut list: Vec<Offered> = vec![];
-    for written in &agent.tools {
+    for written in tools {
         let (name, part) = written.value.split_once('.').map_or((written.value.as_str(), None), |(name, part)| (name, Some(part)));
         let Some(tool) = planned.pipeline.tools.get(name) else { continue };
         let names: Vec<String> = match (&tool.kind, part) {

@@ -7,7 +7,8 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Failure, RunStatus};
+use super::{Failure, RunStatus, Usage};
+use crate::model::WrittenPlan;
 
 /// Version of the event format, `v` in each line.
 pub const VERSION: u32 = 1;
@@ -151,6 +152,42 @@ pub enum Happening {
         step: StepPath,
         /// Its case, or `otherwise`.
         case: String,
+    },
+    /// The plan that an agent wrote passed its check; its steps run now.
+    PlanAccepted {
+        /// The `plan` step.
+        step: StepPath,
+        /// Which plan of this step, from 1.
+        round: u32,
+        /// The plan.
+        plan: Arc<WrittenPlan>,
+    },
+    /// The plan that an agent wrote did not pass its check.
+    PlanRefused {
+        /// The `plan` step.
+        step: StepPath,
+        /// Which plan of this step it would have been, from 1.
+        round: u32,
+        /// What is wrong with it, as its agent is told.
+        findings: Vec<String>,
+    },
+    /// The steps of a plan are over.
+    PlanEnded {
+        /// The `plan` step.
+        step: StepPath,
+        /// Which plan.
+        round: u32,
+    },
+    /// The `check` agent of a `plan` step said whether the work is done.
+    PlanChecked {
+        /// The `plan` step.
+        step: StepPath,
+        /// After which plan.
+        round: u32,
+        /// Whether it is done.
+        fulfilled: bool,
+        /// How far it is.
+        progress: String,
     },
     /// A model was asked.
     ModelCalled {
@@ -466,6 +503,10 @@ pub enum Purpose {
     Repair,
     /// Criteria of a gate.
     Judge,
+    /// A plan.
+    Plan,
+    /// Whether what a plan was for is done.
+    Check,
 }
 
 /// What a model call gave.
@@ -514,34 +555,6 @@ pub struct Note {
     /// Which call a tool message answers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call_id: Option<String>,
-}
-
-/// Tokens and money of one or more calls.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
-pub struct Usage {
-    /// Tokens read.
-    pub input_tokens: u64,
-    /// Tokens written.
-    pub output_tokens: u64,
-    /// US dollars; `None`: unpriced or unknown.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cost_usd: Option<f64>,
-}
-
-impl Usage {
-    /// All tokens.
-    pub fn total_tokens(&self) -> u64 {
-        self.input_tokens.saturating_add(self.output_tokens)
-    }
-
-    /// Adds another call's; the cost is known while any part is.
-    pub fn add(&mut self, other: &Usage) {
-        self.input_tokens = self.input_tokens.saturating_add(other.input_tokens);
-        self.output_tokens = self.output_tokens.saturating_add(other.output_tokens);
-        if let Some(cost) = other.cost_usd {
-            self.cost_usd = Some(self.cost_usd.unwrap_or(0.0) + cost);
-        }
-    }
 }
 
 /// The judgement of one criterion.

@@ -5,10 +5,12 @@
 mod failure;
 mod happening;
 mod status;
+mod usage;
 
 pub use failure::{Failure, FailureKind};
 pub use happening::{
-    Answer, AskedCall, Event, Happening, Marks, Note, Purpose, RunEnd, RunStart, Shared, Stage, StepFailure, StepPath, TapeOf, Usage,
-    VERSION, Verdict,
+    Answer, AskedCall, Event, Happening, Marks, Note, Purpose, RunEnd, RunStart, Shared, Stage, StepFailure, StepPath, TapeOf, VERSION,
+    Verdict,
 };
 pub use status::{RunStatus, StepStatus};
+pub use usage::Usage;

@@ -64,6 +64,9 @@ mod tests;
 mod times;
 mod verdicts;
 mod ways_out;
+mod written_plan;
+
+pub use written_plan::check_written_plan;
 
 use crate::diagnostic::Diagnostic;
 use crate::model::{Channel, StyleGuide, TestFile};
@@ -84,6 +87,7 @@ const RULES: &[Rule] = &[
     tool_use::check,
     fallback::check,
     default_bound::check,
+    policies::plan_outside,
     refinements::second,
     refinements::repeats_effect,
     refinements::feedback_unread,

@@ -18,6 +18,7 @@ mod markdown;
 mod missing_data;
 mod mutations;
 mod names;
+mod plans;
 mod readme;
 mod real_model;
 mod recovery;

@@ -5,6 +5,8 @@ mod build;
 mod endings;
 mod growth;
 mod keeping;
+mod plan_bounds;
+mod planning;
 mod properties;
 mod refining;
 mod resuming;
