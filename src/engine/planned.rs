@@ -172,6 +172,9 @@ impl State {
 
     /// Notes in the log of a plan that one of its steps began a try.
     pub(super) fn tell_started(&mut self, at: NodeRef, step: &Step, attempt: u32) {
+        if self.planner(at).is_none() {
+            return;
+        }
         let what = match &step.kind {
             StepKind::Agent(agent) => format!("asks agent {}", agent.agent.value),
             StepKind::Tool(tool) => format!("uses {}", tool.tool.value),
