@@ -1,4 +1,4 @@
-//! W2, W4 and W6: what a step, a graph and a check cost, beside a floor that does the bare work by hand. Prints figures and ratios.
+//! W2, W4, W6 and W9: what a step, a graph, a check and a plan that an agent writes cost, beside a floor that does the bare work by hand. Prints figures and ratios.
 //!
 //! `cargo bench --bench engine`
 
@@ -13,11 +13,12 @@ use std::collections::{BTreeMap, HashMap};
 use std::hint::black_box;
 use std::sync::Arc;
 
-use flow::engine::{Input, Mocks, Moment, Options, Run, Unscripted};
+use flow::engine::{Command, Input, Mocks, Moment, Options, Reply, Run, Unscripted};
 use flow::event::{RunStart, RunStatus};
 use flow::load::WrittenRules;
 use flow::model::{Filling, Limits, Outputs, Pipeline, Place, Program, Step, StepKind};
 use flow::plan::{Plan, plan};
+use flow::port::ModelReply;
 use flow::source::{FileId, SourceFile, Span, Spanned};
 use flow::syntax::parse;
 use measure::{Cost, cost_of, median, ms, peak_mb, us_each};
@@ -48,6 +49,13 @@ fn all() {
             us_each(ours.cpu, steps),
             ours.cpu.as_secs_f64() / bare.cpu.as_secs_f64(),
             us_each(bare.cpu, steps)
+        );
+    }
+    for (shape, is_deep) in [("wide", false), ("deep", true)] {
+        let ours = of(|| run_planned(1_000, is_deep));
+        println!(
+            "W9 plan of an agent, {shape}, 1000 steps: {:>6.2} us a step, its check and 1,001 calls of models among it",
+            us_each(ours.cpu, 1_000)
         );
     }
     for steps in ["200", "2000", "10000", "100000"] {
@@ -96,7 +104,14 @@ fn layered_alone(steps: usize) {
 
 /// Runs a plan of steps that only compute.
 fn run(plan: &Arc<Plan>, steps: usize) {
-    let now = Moment { wall: chrono::DateTime::from_timestamp(0, 0).unwrap_or_default(), ms: 0 };
+    let mut run = begun(plan);
+    let events = std::iter::from_fn(|| run.next_event()).map(black_box).count();
+    assert_eq!(run.state().finished.as_ref().map(|end| end.status), Some(RunStatus::Succeeded));
+    assert!(events >= steps * 2, "each step starts and ends");
+}
+
+fn begun(plan: &Arc<Plan>) -> Run {
+    let now = moment();
     let options = Options {
         secrets: BTreeMap::new(),
         env: BTreeMap::new(),
@@ -128,9 +143,31 @@ fn run(plan: &Arc<Plan>, steps: usize) {
         marks: flow::event::Marks::default(),
     };
     run.handle(Input::Start(Box::new(start)), now);
-    let events = std::iter::from_fn(|| run.next_event()).map(black_box).count();
+    run
+}
+
+fn moment() -> Moment {
+    Moment { wall: chrono::DateTime::from_timestamp(0, 0).unwrap_or_default(), ms: 0 }
+}
+
+/// Runs a plan that an agent writes: all steps beside each other, or each after the one before.
+fn run_planned(steps: usize, is_deep: bool) {
+    let file = "flow: 1\nname: planned\nmodels: { default: { provider: openai, model: m } }\nagents: { w: {} }\nsteps:\n  - { id: work, plan: w, prompt: Go., may_use: [w], max_steps: 1000 }\noutputs: { n: \"{{ steps.work.output.fulfilled }}\" }\n";
+    let step = |number: usize| {
+        let above: Vec<String> = number.checked_sub(1).filter(|_| is_deep).map(|above| format!("s{above}")).into_iter().collect();
+        serde_json::json!({ "id": format!("s{number}"), "use": "w", "prompt": "Do it.", "depends_on": above })
+    };
+    let list: Vec<serde_json::Value> = (0..steps).map(step).collect();
+    let mut answer = serde_json::json!({ "strategy": "parallel", "reasoning": "So.", "steps": list }).to_string();
+    let mut run = begun(&planned(file));
+    while run.state().finished.is_none() {
+        while run.next_event().map(black_box).is_some() {}
+        let Some(command) = run.next_command() else { break };
+        let Command::Call { call, .. } = command else { continue };
+        let reply = ModelReply { text: std::mem::replace(&mut answer, "Done.".into()), ..ModelReply::default() };
+        run.handle(Input::Reply { call, result: Ok(Reply::Model(reply)) }, moment());
+    }
     assert_eq!(run.state().finished.as_ref().map(|end| end.status), Some(RunStatus::Succeeded));
-    assert!(events >= steps * 2, "each step starts and ends");
 }
 
 /// The bare work of a chain: a name looked up and a text copied for each step.

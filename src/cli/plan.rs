@@ -15,7 +15,7 @@ use crate::diagnostic::visible;
 use crate::driver::find_person;
 use crate::engine::{Given, check_inputs, known_names};
 use crate::model::{Filling, Limits, MODEL_TIMEOUT, Model, Pipeline, PipelineId, STAGE_TIME, Shape, StepKind, Text};
-use crate::plan::{self, Asking, BlockIx, Elements, PipelineBounds, PipelinePlan, Plan, StepIx};
+use crate::plan::{self, Asking, BlockIx, Elements, Part, PipelineBounds, PipelinePlan, Plan, StepIx};
 use crate::port::Clock;
 use crate::report::graph::words;
 use crate::report::planned::{Ask, Planned, Stage, Start, planned};
@@ -222,6 +222,7 @@ fn ask(planned: &PipelinePlan, bounds: &plan::StepBounds, asking: &Asking, step:
     let agent = planned.pipeline.agents.get(&asking.agent);
     let prompt = match &planned.step(bounds.step).step.kind {
         StepKind::Agent(asked) => Some(fill(&asked.prompt)),
+        StepKind::Plan(plan) if asking.part == Part::Plans => Some(fill(&plan.prompt)),
         _ => None,
     };
     let count = match &bounds.elements {
@@ -237,6 +238,8 @@ fn ask(planned: &PipelinePlan, bounds: &plan::StepBounds, asking: &Asking, step:
         models: asking.models.clone(),
         repairs: asking.repairs,
         turns: asking.turns,
+        part: asking.part,
+        times: asking.times,
         rounds: bounds.rounds,
         restarts: bounds.restarts,
         elements: if let Elements::Known(count) = bounds.elements { Some(count) } else { None },

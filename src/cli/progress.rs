@@ -233,6 +233,17 @@ fn line(event: &Event, is_verbose: bool) -> Option<String> {
             format!("{step}: try {attempt} failed ({}), trying again", failure.kind.word())
         }
         Happening::CaseChosen { step, case } => format!("{step}: {case}"),
+        Happening::PlanAccepted { step, plan, .. } => {
+            let steps = match plan.steps.len() {
+                1 => "1 step".to_string(),
+                count => format!("{count} steps"),
+            };
+            format!("{step}: a plan of {steps}, {}", plan.strategy.word())
+        }
+        Happening::PlanRefused { step, findings, .. } => format!("{step}: plan refused: {}", findings.join("; ")),
+        Happening::PlanChecked { step, fulfilled, .. } => {
+            format!("{step}: {}", if *fulfilled { "the work is done" } else { "the work is not done" })
+        }
         Happening::RefinementStarted { target, .. } => format!("{target}: once more, with feedback"),
         Happening::LimitReached { message, .. } => message.clone(),
         _ if is_verbose => serde_json::to_value(event).ok().and_then(|v| v["type"].as_str().map(str::to_string)).unwrap_or_default(),

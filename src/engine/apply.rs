@@ -46,6 +46,7 @@ impl State {
                 node.details = Some(details.clone());
                 node.cached = CachedValue::default();
                 self.step_over(plan, at, StepStatus::Succeeded);
+                self.note_failed_inside(at);
                 self.note_stop(plan, at);
             }
             Happening::StepFailed { step, failure, attempts, details } => {
@@ -83,6 +84,10 @@ impl State {
                 self.instance_mut(instance).servers.insert(server.clone(), tools.clone());
             }
             Happening::CaseChosen { step, case } => self.case_chosen(plan, step, case),
+            Happening::PlanAccepted { step, round, plan: written } => self.plan_accepted(plan, step, *round, written),
+            Happening::PlanRefused { step, round, findings } => self.plan_refused(step, *round, findings),
+            Happening::PlanEnded { step, .. } => self.plan_ended(step),
+            Happening::PlanChecked { step, fulfilled, progress, .. } => self.plan_checked(plan, step, *fulfilled, progress),
             Happening::ModelCalled { .. } => self.model_called(&event.happening, now),
             Happening::ModelReplied { call, reply, usage, .. } => {
                 let Some(at) = self.close_call(*call) else { return };
@@ -209,7 +214,8 @@ impl State {
         self.steps_started += 1;
         let instance_ix = self.instance_of(at);
         let pipeline = self.instance(instance_ix).pipeline;
-        let step = plan.pipeline(pipeline).step(self.node(at).step).step.clone();
+        let step = self.planned(plan, at.frame).step(self.node(at).step).step.clone();
+        self.tell_started(at, &step, attempt);
         self.clear_timers(at, attempt == 1);
         let is_list = step.for_each.is_some() && !self.is_element(at);
         if self.node(at).retry_at.is_some() {
@@ -220,6 +226,11 @@ impl State {
         node.attempt = attempt;
         node.retry_at = None;
         node.work = Work::None;
+        if let Some(planning) = &mut node.planning {
+            // Another try plans anew; what was done and spent stays told.
+            planning.plans.clear();
+            planning.findings.clear();
+        }
         if attempt == 1 {
             node.started_ms = now;
         }
@@ -258,7 +269,8 @@ impl State {
         self.consent_used(path, true);
         let planned = plan.pipeline(self.instance(self.instance_of(at)).pipeline);
         let Some(place) = place else {
-            let Some(called) = planned.called(&planned.step(self.node(at).step).step) else { return };
+            let step = self.planned(plan, at.frame).step(self.node(at).step).step.clone();
+            let Some(called) = planned.called(&step) else { return };
             let prefix = Arc::from(format!("{}/", self.node(at).path));
             let inner = self.open_instance(plan, called, Some(at), prefix, inputs, channel, person, now);
             self.node_mut(at).work = Work::Called(inner);
@@ -344,9 +356,7 @@ impl State {
             work => *work = Work::None,
         }
         self.timers.insert((retry_at, Timer::Backoff(at)));
-        if self.is_element(at) {
-            self.free_place(plan, at);
-        }
+        self.free_place(plan, at);
     }
 
     fn model_called(&mut self, happening: &Happening, now: u64) {
@@ -392,6 +402,9 @@ impl State {
             asking.attempts += 1;
             asking.last = None;
             asking.asked.clear();
+            if let Some(planning) = &mut node.planning {
+                planning.findings.clear();
+            }
             if *purpose == Purpose::Repair && *attempt == 1 {
                 asking.repairs += 1;
             }
@@ -473,7 +486,16 @@ pub(super) fn allowed_time(pipeline: &Pipeline, step: &Step) -> Option<Duration>
 
 /// Whether a step of this kind calls something as soon as it starts, and so needs a permit.
 pub(super) fn calls_at_once(kind: &StepKind) -> bool {
-    matches!(kind, StepKind::Agent(_) | StepKind::Tool(_) | StepKind::Http(_) | StepKind::Sql(_) | StepKind::Read(_) | StepKind::Send(_))
+    matches!(
+        kind,
+        StepKind::Agent(_)
+            | StepKind::Plan(_)
+            | StepKind::Tool(_)
+            | StepKind::Http(_)
+            | StepKind::Sql(_)
+            | StepKind::Read(_)
+            | StepKind::Send(_)
+    )
 }
 
 impl Node {
@@ -498,6 +520,7 @@ impl Node {
             deadline: None,
             cache: CacheStage::None,
             ended_by: None,
+            planning: None,
             work: Work::None,
             cached: CachedValue::default(),
         }

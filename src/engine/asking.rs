@@ -13,7 +13,7 @@ use super::state::{NodeRef, Work};
 use super::tooling::Offered;
 use super::{Run, Unscripted};
 use crate::event::{Answer, AskedCall, Failure, FailureKind, Happening, Note, Purpose, Usage};
-use crate::model::{Agent, AgentStep, Api, Limits, MODEL_TIMEOUT, MOST_REPAIRS, Model, Provider, Retry, Shape, StepKind};
+use crate::model::{Agent, AgentStep, Api, Limits, MODEL_TIMEOUT, MOST_REPAIRS, Model, Provider, Retry, Shape, StepKind, Text};
 use crate::port::{Message, ModelReply, ModelRequest, Role, ToolCall, WireFormat};
 use crate::template;
 
@@ -66,6 +66,11 @@ impl Run {
         let step = self.step(at);
         match &step.kind {
             StepKind::Gate(_) => self.judge(at),
+            StepKind::Plan(plan) => {
+                if let Err(failure) = self.plan_on(at, plan) {
+                    self.fail(at, failure, None);
+                }
+            }
             StepKind::Agent(agent) => {
                 if let Err(failure) = self.ask_agent(at, agent) {
                     self.fail(at, failure, None);
@@ -89,7 +94,7 @@ impl Run {
         }
         if !matches!(self.state.node(at).work, Work::Asking(_)) {
             let agent = self.agent(at, &step.agent.value)?;
-            let servers = self.servers_of(at, agent);
+            let servers = self.servers_among(at, &agent.tools);
             if self.lists_tools(at, &servers)? {
                 return Ok(());
             }
@@ -146,15 +151,10 @@ impl Run {
     }
 
     fn agent_brief(&self, at: NodeRef, step: &AgentStep, shape: Option<&Shape>) -> Result<Brief, Failure> {
-        let mut prompt = self.fill_text(at, &step.prompt)?;
-        let reads_refinement = step.prompt.reads.iter().any(|r| r.path.first().is_some_and(|p| p == "refinement"));
-        if let (2, false) = (self.state.node(at).round, reads_refinement)
-            && let Some(note) = self.refinement_note(at)
-        {
-            prompt = format!("{}\n\n{note}", prompt.trim_end());
-        }
-        let attached = self.attached(at, step)?;
+        let mut prompt = self.with_refinement(at, &step.prompt)?;
+        let attached = self.attached(at, step.attach.as_ref())?;
         prompt.push_str(&attached.text);
+        prompt.push_str(&self.below_prompt(at));
         let schema = shape.map(shape::schema);
         if let Some(schema) = &schema {
             prompt =
@@ -165,12 +165,26 @@ impl Run {
         Ok(Brief { tools, pictures: attached.pictures, ..self.brief(at, &step.agent.value, model, prompt, schema, Purpose::Turn)? })
     }
 
+    /// A prompt, in the second round with what was wrong if it does not say so itself.
+    pub(super) fn with_refinement(&self, at: NodeRef, prompt: &Text) -> Result<String, Failure> {
+        let filled = self.fill_text(at, prompt)?;
+        let reads_refinement = prompt.reads.iter().any(|r| r.path.first().is_some_and(|p| p == "refinement"));
+        Ok(match (self.state.node(at).round, reads_refinement) {
+            (2, false) => match self.refinement_note(at) {
+                Some(note) => format!("{}\n\n{note}", filled.trim_end()),
+                None => filled,
+            },
+            _ => filled,
+        })
+    }
+
     /// What an agent is told in the second round when its prompt does not mention `refinement`: only the target itself.
     fn refinement_note(&self, at: NodeRef) -> Option<String> {
         let planned = self.planned_of(at);
         let target = planned.refinement.as_ref()?.target;
         let round = self.state.instance(self.state.instance_of(at)).refinement.as_ref()?;
-        if self.state.node(at).step != target {
+        let is_inside_plan = self.state.planner(at).is_some();
+        if is_inside_plan || self.state.node(at).step != target {
             return None;
         }
         let original = round.original.as_str().map_or_else(|| round.original.to_string(), str::to_string);

@@ -5,9 +5,9 @@ use std::fmt::Write as _;
 use serde_json::Value;
 
 use super::Run;
-use super::state::NodeRef;
+use super::state::{Frame, FrameKind, NodeRef};
 use crate::event::{Failure, FailureKind, StepStatus};
-use crate::model::{AgentStep, StepKind};
+use crate::model::{Filling, StepKind};
 
 /// Most pictures of one prompt.
 const MOST_PICTURES: usize = 20;
@@ -26,8 +26,8 @@ impl Run {
     ///
     /// # Errors
     /// A value that is no file, a file that could not be read, or too many pictures.
-    pub(super) fn attached(&self, at: NodeRef, step: &AgentStep) -> Result<Attached, Failure> {
-        let Some(attach) = &step.attach else { return Ok(Attached::default()) };
+    pub(super) fn attached(&self, at: NodeRef, attach: Option<&Filling>) -> Result<Attached, Failure> {
+        let Some(attach) = attach else { return Ok(Attached::default()) };
         let mut attached = Attached::default();
         let mut files = vec![];
         flatten(self.filling(at, attach)?, &mut files);
@@ -55,7 +55,9 @@ impl Run {
 
     /// Whether a `read` step of this run gave a file of this path.
     fn was_read(&self, path: &str) -> bool {
-        self.state.frames.iter().flatten().any(|frame| {
+        // Steps of a plan read no files.
+        let is_of_file = |frame: &Frame| !matches!(frame.kind, FrameKind::Written(_));
+        self.state.frames.iter().flatten().filter(|frame| is_of_file(frame)).any(|frame| {
             let steps = self.planned(frame.instance);
             let read = frame
                 .nodes

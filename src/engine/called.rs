@@ -26,10 +26,11 @@ impl Run {
     pub(super) fn start_call(&mut self, at: NodeRef, step: &Step, called: PipelineId) -> Result<(), Failure> {
         let opening = self.opening_of(at, step, called)?;
         if let StepKind::Tool(tool) = &step.kind {
-            if !self.agreed(at, None, &tool.tool.value, &opening.inputs)? {
+            let planner = self.planner_of(at);
+            if !self.agreed(at, planner.as_deref(), &tool.tool.value, &opening.inputs)? {
                 return Ok(());
             }
-            self.permit(at, None, Some((&tool.tool.value, &opening.inputs)), &Request::Print(vec![]))?;
+            self.permit(at, planner.as_deref(), Some((&tool.tool.value, &opening.inputs)), &Request::Print(vec![]))?;
         }
         match opening.person {
             Ok(person) => self.open_call(at, None, opening.inputs, opening.channel, person),
@@ -40,7 +41,8 @@ impl Run {
                 let timeout = query.timeout.as_millis() as u64;
                 let shown = json!({ "query": query.query, "with": query.with });
                 let request = Request::Query(query);
-                self.permit(at, None, None, &request)?;
+                let planner = self.planner_of(at);
+                self.permit(at, planner.as_deref(), None, &request)?;
                 self.call_out(at, "person", shown, request, timeout);
             }
         }
@@ -77,6 +79,9 @@ impl Run {
             _ => return Err(Failure::new(FailureKind::Internal, "this step calls no pipeline")),
         };
         let mut given = Map::new();
+        if let Some(previous) = self.previous(at, called) {
+            given.insert("previous".into(), previous);
+        }
         for (name, value) in with.iter().chain(fixed.into_iter().flatten()) {
             given.insert(name.value.clone(), self.filling(at, value)?);
         }

@@ -142,10 +142,11 @@ impl Run {
         let timeout = step.timeout.unwrap_or(self.tool_timeout(at, name)?);
         let key = (self.idempotency_key(at, call.idempotency_key.as_ref(), 0)?, call.idempotency_key.is_some());
         let (request, shown) = self.tool_request(at, name, given, key, timeout)?;
-        if !self.agreed(at, None, name, &shown)? {
+        let planner = self.planner_of(at);
+        if !self.agreed(at, planner.as_deref(), name, &shown)? {
             return Ok(());
         }
-        self.permit(at, None, Some((name, &shown)), &request)?;
+        self.permit(at, planner.as_deref(), Some((name, &shown)), &request)?;
         self.call_out(at, name, shown, request, ms(timeout));
         Ok(())
     }

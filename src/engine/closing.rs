@@ -24,7 +24,7 @@ impl State {
         let path = self.node(at).path.clone();
         self.doubts.remove(&path);
         self.consents.remove(&path);
-        let had_place = self.node(at).waits_for == 0 && self.node(at).retry_at.is_none();
+        let had_place = self.had_place(at);
         let node = self.node_mut(at);
         let was_open = !node.status.is_final();
         node.status = status;
@@ -48,17 +48,33 @@ impl State {
                 }
             }
             FrameKind::Block(block) => self.tell_readers(plan, at, block),
+            FrameKind::Written(_) => {
+                self.tell_over(at);
+                self.tell_readers(plan, at, BlockIx(0));
+                if had_place { self.free_place(plan, at) } else { self.give_places(plan, at.frame) }
+            }
         }
     }
 
+    /// Whether a step that ends now held one of the places of its frame; it waits for none any more.
+    fn had_place(&mut self, at: NodeRef) -> bool {
+        let key = self.key(at);
+        let was_waiting = match &mut self.frame_mut(at.frame).kind {
+            FrameKind::Written(written) => written.waiting.remove(&key),
+            _ => false,
+        };
+        let node = self.node(at);
+        node.waits_for == 0 && node.retry_at.is_none() && !was_waiting
+    }
+
     pub(super) fn tell_readers(&mut self, plan: &Plan, at: NodeRef, block: BlockIx) {
-        let planned = plan.pipeline(self.instance(self.instance_of(at)).pipeline);
+        let planned = self.planned(plan, at.frame);
         for (place, _) in planned.block(block).readers(at.node as usize) {
             let reader = NodeRef { frame: at.frame, node: *place as u32 };
             let node = self.node_mut(reader);
             node.waits_for = node.waits_for.saturating_sub(1);
             if node.waits_for == 0 && node.status == StepStatus::Pending {
-                self.make_ready(planned, reader);
+                self.make_ready(&planned, reader);
             }
         }
     }
@@ -134,7 +150,7 @@ impl State {
         self.step_over(plan, at, StepStatus::Failed);
         let instance_ix = self.instance_of(at);
         let planned = plan.pipeline(self.instance(instance_ix).pipeline);
-        let step = &planned.step(self.node(at).step).step;
+        let step = self.planned(plan, at.frame).step(self.node(at).step).step.clone();
         let told = StepFailure { step: path.clone(), failure: failure.clone() };
         if self.is_element(at) {
             let fail_fast = step.for_each.as_ref().is_some_and(|f| f.fail_fast);
@@ -146,6 +162,10 @@ impl State {
             if fail_fast {
                 self.set_mood(at.frame, Mood::Cancelling);
             }
+            return;
+        }
+        if let FrameKind::Written(_) = self.frame(at.frame).kind {
+            // What depends on it is blocked; what that means for the rest is up to the step that holds it.
             return;
         }
         if failure.kind == FailureKind::Quality {
@@ -191,9 +211,7 @@ impl State {
     /// A `stop` step that ended well ends its pipeline.
     pub(super) fn note_stop(&mut self, plan: &Plan, at: NodeRef) {
         let instance_ix = self.instance_of(at);
-        let instance = self.instance(instance_ix);
-        let planned = plan.pipeline(instance.pipeline);
-        let step = &planned.step(self.node(at).step).step;
+        let step = self.planned(plan, at.frame).step(self.node(at).step).step.clone();
         let StepKind::Stop(stop) = &step.kind else { return };
         let message = self.node(at).details.as_ref().and_then(|d| d.get("reason")).and_then(|r| r.as_str()).unwrap_or("").to_string();
         let told = StepFailure { step: self.node(at).path.clone(), failure: Failure::new(FailureKind::Rejected, message) };

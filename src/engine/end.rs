@@ -43,6 +43,7 @@ impl Run {
                 _ if self.state.node(at).ended_by.is_some() => self.end_attempt(at),
                 FrameKind::Items { .. } => self.items_over(at, ix),
                 FrameKind::Block(_) => self.case_over(at, ix),
+                FrameKind::Written(_) => self.plan_over(at, ix),
             },
         }
     }

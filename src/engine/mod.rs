@@ -10,6 +10,7 @@
 //! | `start` | how each kind of step starts |
 //! | `calling`, `sending`, `called` | steps that call something; called pipelines |
 //! | `asking`, `tooling`, `judging` | talking with a model; the tools it asks for; gates |
+//! | `planning`, `plan_texts`, `planned` | plans that an agent writes: what is decided; what agents are told; how events change them |
 //! | `attaching`, `caching` | files beside a prompt; results that are used again |
 //! | `resuming` | going on after a crash |
 //! | `budget` | bounds on tokens and money |
@@ -37,6 +38,9 @@ mod judging;
 mod names;
 mod opening;
 mod permitting;
+mod plan_texts;
+mod planned;
+mod planning;
 mod preview;
 mod rejudging;
 mod replies;

@@ -221,13 +221,7 @@ impl Run {
             };
             let json =
                 |value: &Option<Shared>| value.as_ref().map_or_else(|| template::from_json(&Value::Null), |v| template::from_json(v));
-            template::step_value(
-                &self.planned_of(at).step(node.step).id,
-                node.status.word(),
-                output,
-                json(&node.error),
-                json(&node.details),
-            )
+            template::step_value(&self.own_plan(at).step(node.step).id, node.status.word(), output, json(&node.error), json(&node.details))
         })
     }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::apply::calls_at_once;
 use super::closing::STAGE_MS;
-use super::state::{CachedNames, Ending, Frame, FrameKind, Instance, Mood, Node, NodeRef, RefinementRound, State, Timer, Work};
+use super::state::{CachedNames, Ending, Frame, FrameKind, Instance, Mood, Node, NodeRef, ReadyKey, RefinementRound, State, Timer, Work};
 use crate::event::{Shared, Stage, StepFailure, StepPath, StepStatus, Usage};
 use crate::model::{PipelineId, StepKind};
 use crate::plan::{BlockIx, PipelinePlan, Plan, StepIx};
@@ -72,14 +72,7 @@ impl State {
     ) -> u32 {
         let block = planned.block(block_ix);
         let frame = self.frames.len() as u32;
-        let nodes = (0..block.len())
-            .map(|place| {
-                let step = StepIx(block.first.0 + place as u32);
-                let id = &planned.step(step).id;
-                let path = if prefix.is_empty() { id.clone() } else { Arc::from(format!("{prefix}{id}")) };
-                Node::new(step, path, block.needs(place).len() as u32, base + block.longest.get(place).copied().unwrap_or(1))
-            })
-            .collect();
+        let nodes = nodes(planned, block_ix, prefix, base);
         self.add_frame(Frame {
             instance,
             kind: FrameKind::Block(block_ix),
@@ -98,8 +91,17 @@ impl State {
         frame
     }
 
+    /// Lets a step start that waits for no other; of a written plan as soon as it has a place, see `give_places`.
     pub(super) fn make_ready(&mut self, planned: &PipelinePlan, at: NodeRef) {
         let key = self.key(at);
+        if let FrameKind::Written(written) = &mut self.frame_mut(at.frame).kind {
+            written.waiting.insert(key);
+            return;
+        }
+        self.start_when_called(planned, at, key);
+    }
+
+    fn start_when_called(&mut self, planned: &PipelinePlan, at: NodeRef, key: ReadyKey) {
         let step = &planned.step(self.node(at).step).step;
         let is_list = step.for_each.is_some() && !self.is_element(at);
         if calls_at_once(&step.kind) && !is_list {
@@ -152,8 +154,11 @@ impl State {
         self.give_places(plan, frame);
     }
 
-    /// Lets the next elements in while the list has places.
+    /// Lets the next elements in while the list has places; of a written plan, the next steps.
     pub(super) fn give_places(&mut self, plan: &Plan, ix: u32) {
+        if let FrameKind::Written(_) = self.frame(ix).kind {
+            return self.give_written_places(plan, ix);
+        }
         let pipeline = self.instance(self.frame(ix).instance).pipeline;
         loop {
             let frame = self.frame_mut(ix);
@@ -172,18 +177,38 @@ impl State {
         }
     }
 
-    /// An element that gave its place back while it waited goes on.
+    fn give_written_places(&mut self, plan: &Plan, ix: u32) {
+        let planned = self.planned(plan, ix);
+        while let FrameKind::Written(written) = &mut self.frame_mut(ix).kind
+            && written.active < written.most
+            && let Some(key) = written.waiting.pop_first()
+        {
+            written.active += 1;
+            self.start_when_called(&planned, key.at, key);
+        }
+    }
+
+    /// An element, or a step of a written plan, that gave its place back while it waited goes on.
     pub(super) fn take_place_again(&mut self, at: NodeRef) {
-        if let FrameKind::Items { active, .. } = &mut self.frame_mut(at.frame).kind {
+        if let Some(active) = self.places(at.frame) {
             *active += 1;
         }
     }
 
-    /// Gives an element's place back.
+    /// Gives the place of an element, or of a step of a written plan, back.
     pub(super) fn free_place(&mut self, plan: &Plan, at: NodeRef) {
-        if let FrameKind::Items { active, .. } = &mut self.frame_mut(at.frame).kind {
+        if let Some(active) = self.places(at.frame) {
             *active = active.saturating_sub(1);
             self.give_places(plan, at.frame);
+        }
+    }
+
+    /// How many places of a frame are taken; `None`: it does not count them.
+    fn places(&mut self, ix: u32) -> Option<&mut u32> {
+        match &mut self.frame_mut(ix).kind {
+            FrameKind::Items { active, .. } => Some(active),
+            FrameKind::Written(written) => Some(&mut written.active),
+            FrameKind::Block(_) => None,
         }
     }
 
@@ -254,4 +279,16 @@ impl State {
             instance.ending.failure = failure;
         }
     }
+}
+
+/// The steps of a list, none of them begun.
+pub(super) fn nodes(planned: &PipelinePlan, block_ix: BlockIx, prefix: &str, base: u32) -> Vec<Node> {
+    let block = planned.block(block_ix);
+    let node = |place: usize| {
+        let step = StepIx(block.first.0 + place as u32);
+        let id = &planned.step(step).id;
+        let path = if prefix.is_empty() { id.clone() } else { Arc::from(format!("{prefix}{id}")) };
+        Node::new(step, path, block.needs(place).len() as u32, base + block.longest.get(place).copied().unwrap_or(1))
+    };
+    (0..block.len()).map(node).collect()
 }

@@ -79,19 +79,31 @@ impl Run {
     pub(super) fn policies(&self, at: NodeRef, agent: Option<&str>) -> Vec<(&str, &Policy)> {
         let mut found = vec![];
         let mut agent = agent.map(str::to_owned);
+        let mut here = Some(at);
         for (ix, parent) in self.state.chain(at) {
             let pipeline = &self.planned(ix).pipeline;
-            let of_agent = agent.as_ref().and_then(|name| pipeline.agents.get(name)).and_then(|agent| agent.policy.as_ref());
-            for name in of_agent.into_iter().chain(&pipeline.policy) {
+            let planner = here.and_then(|here| self.planner_of(here)).filter(|planner| Some(planner) != agent.as_ref());
+            let agents = [agent.take(), planner];
+            let of_agents = agents.iter().flatten().filter_map(|name| pipeline.agents.get(name)?.policy.as_ref());
+            for name in of_agents.chain(&pipeline.policy) {
                 found.extend(pipeline.policies.get_key_value(&name.value).map(|(name, policy)| (name.as_str(), policy)));
             }
             agent = parent.and_then(|parent| match &self.step(parent).kind {
                 StepKind::Agent(asked) => Some(asked.agent.value.clone()),
                 _ => None,
             });
+            here = parent;
         }
         found.extend(self.options.user_policy.as_ref().map(|policy| ("user", policy)));
         found
+    }
+
+    /// The agent that planned a step, if one did: what it does is done for that agent.
+    pub(super) fn planner_of(&self, at: NodeRef) -> Option<String> {
+        match &self.step(self.state.planner(at)?).kind {
+            StepKind::Plan(plan) => Some(plan.agent.value.clone()),
+            _ => None,
+        }
     }
 
     fn deeds(&self, at: NodeRef, request: &Request) -> Result<Vec<Deed>, Failure> {

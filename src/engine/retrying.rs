@@ -1,5 +1,7 @@
 //! Retries: of the same request, after a passing fault.
 
+use serde_json::Value;
+
 use super::Run;
 use super::state::NodeRef;
 use crate::event::{Failure, Happening};
@@ -8,6 +10,11 @@ use crate::model::{Backoff, Retry, Step, StepKind};
 impl Run {
     /// A try of a step failed: another one, or the end.
     pub(super) fn fail_attempt(&mut self, at: NodeRef, failure: Failure) {
+        self.fail_attempt_told(at, failure, None);
+    }
+
+    /// The same, with details for the end.
+    pub(super) fn fail_attempt_told(&mut self, at: NodeRef, failure: Failure, details: Option<Value>) {
         let step = self.step(at);
         let attempt = self.state.node(at).attempt.max(1);
         match step.retry.as_ref().and_then(|retry| self.retry_at(at, retry, attempt, &failure)) {
@@ -15,7 +22,7 @@ impl Run {
                 let step = self.state.node(at).path.clone();
                 self.emit(Happening::AttemptFailed { step, attempt, failure, retry_at_ms });
             }
-            None => self.fail(at, failure, None),
+            None => self.fail(at, failure, details),
         }
     }
 

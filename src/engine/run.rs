@@ -9,6 +9,7 @@ use chrono::{DateTime, Utc};
 use serde_json::Value;
 
 use super::command::{Command, Input};
+use super::planned::Planned;
 use super::state::{NodeRef, ReadyKey, State, Timer};
 use crate::event::{Event, Failure, FailureKind, Happening, StepPath, VERSION};
 use crate::model::{Mock, Replies, Step};
@@ -289,11 +290,17 @@ impl Run {
         self.plan.pipeline(self.state.instance(instance).pipeline)
     }
 
+    /// The pipeline of a step; of a step of a written plan, the one that it was written in.
     pub(super) fn planned_of(&self, at: NodeRef) -> &PipelinePlan {
         self.planned(self.state.instance_of(at))
     }
 
     pub(super) fn step(&self, at: NodeRef) -> Arc<Step> {
-        self.planned_of(at).step(self.state.node(at).step).step.clone()
+        self.own_plan(at).step(self.state.node(at).step).step.clone()
+    }
+
+    /// The graph that a step belongs to: of its pipeline, or of a plan that an agent wrote.
+    pub(super) fn own_plan(&self, at: NodeRef) -> Planned<'_> {
+        self.state.planned(&self.plan, at.frame)
     }
 }

@@ -83,9 +83,10 @@ impl Run {
             }
             let has_place = match frame.kind {
                 FrameKind::Items { most, active, .. } => node.retry_at.is_none() || active < most,
+                FrameKind::Written(ref written) => node.retry_at.is_none() || written.active < written.most,
                 FrameKind::Block(_) => true,
             };
-            let step = &self.planned(frame.instance).step(node.step).step;
+            let step = &self.step(key.at);
             let calls = super::apply::calls_at_once(&step.kind)
                 || matches!(step.kind, StepKind::Call(_) | StepKind::Gate(_))
                 || matches!(node.work, Work::Asking(_));
@@ -148,8 +149,13 @@ impl Run {
             }
         }
         let step = self.step(at);
-        if let FrameKind::Block(block) = frame.kind {
-            let planned = self.planned_of(at);
+        let block = match frame.kind {
+            FrameKind::Block(block) => Some(block),
+            FrameKind::Written(_) => Some(crate::plan::BlockIx(0)),
+            FrameKind::Items { .. } => None,
+        };
+        if let Some(block) = block {
+            let planned = self.own_plan(at);
             let mut stands_in = None;
             for (above, edge) in planned.block(block).needs(at.node as usize) {
                 let needed = &frame.nodes[*above];
@@ -158,7 +164,7 @@ impl Run {
                     *stands_in.get_or_insert(false) |= needed.status == StepStatus::Failed;
                 } else if blocks(*edge) && !lets_through(needed.status, its_step) {
                     let is_gate = planned.refinement.as_ref().is_some_and(|r| planned.step(r.gate).place == at.node as usize);
-                    if is_gate && self.state.is_second_round(planned, at) {
+                    if is_gate && self.state.is_second_round(&planned, at) {
                         return Verdict::Unmet;
                     }
                     return Verdict::Block(needed.path.clone());

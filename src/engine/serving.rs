@@ -15,9 +15,10 @@ use super::state::NodeRef;
 use crate::channel::clean;
 use crate::diagnostic::did_you_mean;
 use crate::event::{Failure, FailureKind, Happening, ServerTool};
-use crate::model::{Agent, Form, ServerKind, Step, StepKind, Text, Tool, ToolKind};
+use crate::model::{Form, ServerKind, Step, StepKind, Text, Tool, ToolKind};
 use crate::policy::opens;
 use crate::port::{Secret, Server, ServerCall, ServerReply, ServerTransport, ToolList};
+use crate::source::Spanned;
 
 /// Characters of a description that a model is shown.
 const LONGEST_DESCRIPTION: usize = 4_000;
@@ -49,10 +50,10 @@ impl Run {
         Ok(true)
     }
 
-    /// The servers among the tools of an agent.
-    pub(super) fn servers_of(&self, at: NodeRef, agent: &Agent) -> Vec<String> {
+    /// The servers among tools that are listed, such as those of an agent.
+    pub(super) fn servers_among(&self, at: NodeRef, listed: &[Spanned<String>]) -> Vec<String> {
         let mut names: Vec<String> = vec![];
-        for listed in &agent.tools {
+        for listed in listed {
             let name = listed.value.split('.').next().unwrap_or_default();
             if self.tool(at, name).is_ok_and(Tool::is_server) && names.iter().all(|known| known != name) {
                 names.push(name.to_string());
@@ -268,11 +269,13 @@ fn arguments(name: &str, args: &[Text], fill: &dyn Fn(&Text) -> Result<String, F
     Ok(filled)
 }
 
-/// The servers a step needs before it can go on.
+/// The servers a step needs before it can go on: of a tool, or among what a plan may use.
 pub(super) fn needed_by(run: &Run, at: NodeRef, step: &Step) -> Vec<String> {
-    let StepKind::Tool(call) = &step.kind else { return vec![] };
-    let name = call.tool.value.split('.').next().unwrap_or_default();
-    if run.tool(at, name).is_ok_and(Tool::is_server) { vec![name.to_string()] } else { vec![] }
+    match &step.kind {
+        StepKind::Tool(call) => run.servers_among(at, std::slice::from_ref(&call.tool)),
+        StepKind::Plan(plan) => run.servers_among(at, &plan.may_use),
+        _ => vec![],
+    }
 }
 
 /// Texts without characters that deceive, however deep they lie.

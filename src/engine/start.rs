@@ -92,7 +92,7 @@ impl Run {
                 let value = self.filling(at, filling)?;
                 self.succeed(at, value, None);
             }
-            StepKind::Agent(_) => self.ask_on(at),
+            StepKind::Agent(_) | StepKind::Plan(_) => self.ask_on(at),
             StepKind::Gate(_) => self.judge(at),
             StepKind::Route(route) => self.start_route(at, route)?,
             StepKind::Format(format) => {

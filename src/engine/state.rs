@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use crate::event::{
     Answer, AskedCall, Failure, Note, RunEnd, RunStart, ServerTool, Shared, Stage, StepFailure, StepPath, StepStatus, Usage, Verdict,
 };
-use crate::model::PipelineId;
-use crate::plan::{BlockIx, StepIx};
+use crate::model::{PipelineId, WrittenPlan};
+use crate::plan::{BlockIx, PipelinePlan, StepIx};
 
 /// Everything a run knows.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -204,6 +204,58 @@ pub enum FrameKind {
     Block(BlockIx),
     /// Elements of a `for_each`: how many at once, how many have a place now, and the next without one.
     Items { most: u32, active: u32, next: u32 },
+    /// Steps of a plan that an agent wrote, as a graph of their own.
+    Written(WrittenFrame),
+}
+
+/// Steps of a written plan: how many at once, how many have a place now, and those that could start if there were one.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct WrittenFrame {
+    pub(super) most: u32,
+    pub(super) active: u32,
+    pub(super) waiting: BTreeSet<ReadyKey>,
+    #[serde(skip)]
+    pub(super) planned: CachedPlan,
+}
+
+/// The graph of a written plan, made once from the plan; equal to every other, since it adds nothing.
+#[derive(Clone, Default)]
+pub struct CachedPlan(pub(super) OnceCell<Arc<PipelinePlan>>);
+
+impl PartialEq for CachedPlan {
+    fn eq(&self, _: &CachedPlan) -> bool {
+        true
+    }
+}
+
+impl std::fmt::Debug for CachedPlan {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("CachedPlan")
+    }
+}
+
+/// The plans of a `plan` step.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Planning {
+    pub(super) plans: Vec<OnePlan>,
+    /// What is wrong with the last plan, until that is sent back.
+    pub(super) findings: Vec<String>,
+    /// What was decided, in sentences.
+    pub(super) log: Vec<String>,
+    /// Tokens, tries and the model of conversations that are over.
+    pub(super) usage: Usage,
+    pub(super) attempts: u32,
+    pub(super) model: Option<String>,
+}
+
+/// One plan of a `plan` step.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct OnePlan {
+    pub(super) plan: Arc<WrittenPlan>,
+    /// One a step, once all are over: as in the output.
+    pub(super) results: Option<Vec<Shared>>,
+    /// What the `check` agent said: whether the work is done, and how far it is.
+    pub(super) check: Option<(bool, String)>,
 }
 
 /// A step that runs, ran or will run.
@@ -238,6 +290,9 @@ pub struct Node {
     pub(super) cache: CacheStage,
     /// Why a step that holds others is being ended.
     pub(super) ended_by: Option<Failure>,
+    /// Of a `plan` step: its plans so far.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) planning: Option<Box<Planning>>,
     pub(super) work: Work,
     #[serde(skip)]
     pub(super) cached: CachedValue,

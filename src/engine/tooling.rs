@@ -11,6 +11,7 @@ use super::state::{AskedStage, NodeRef, Work};
 use crate::event::{Failure, FailureKind, Happening, Note};
 use crate::model::{Agent, MOST_TURNS, Mock, PipelineId, Tool, ToolKind};
 use crate::port::ToolDescription;
+use crate::source::Spanned;
 
 /// Characters of a result that a model is shown.
 const MOST_SHOWN: usize = 100_000;
@@ -42,11 +43,11 @@ fn wire_name(name: &str, taken: &[Offered]) -> String {
     (2..=taken.len() + 2).map(numbered).find(|name| !is_taken(name)).unwrap_or(plain)
 }
 
-/// The tools of an agent.
-fn offered(run: &Run, at: NodeRef, agent: &Agent) -> Vec<Offered> {
+/// Tools by the names an author listed, each part of its own that is open.
+fn offered(run: &Run, at: NodeRef, tools: &[Spanned<String>]) -> Vec<Offered> {
     let planned = run.planned_of(at);
     let mut list: Vec<Offered> = vec![];
-    for written in &agent.tools {
+    for written in tools {
         let (name, part) = written.value.split_once('.').map_or((written.value.as_str(), None), |(name, part)| (name, Some(part)));
         let Some(tool) = planned.pipeline.tools.get(name) else { continue };
         let names: Vec<String> = match (&tool.kind, part) {
@@ -125,7 +126,12 @@ pub(super) fn known_name(tools: &[Offered], called: &str) -> String {
 impl Run {
     /// The tools of an agent in a step's pipeline.
     pub(super) fn offered(&self, at: NodeRef, agent: &Agent) -> Vec<Offered> {
-        offered(self, at, agent)
+        offered(self, at, &agent.tools)
+    }
+
+    /// Tools of a step's pipeline, by the names an author listed.
+    pub(super) fn offered_as(&self, at: NodeRef, tools: &[Spanned<String>]) -> Vec<Offered> {
+        offered(self, at, tools)
     }
 
     /// Makes the calls that the last answer asked for, as far as permits allow, and sends the results when all are over.

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{Answer, Failure, Purpose, RunStatus, ServerTool, Usage, Verdict};
+use crate::model::WrittenPlan;
 
 /// Version of the event format, `v` in each line.
 pub const VERSION: u32 = 1;
@@ -151,6 +152,42 @@ pub enum Happening {
         step: StepPath,
         /// Its case, or `otherwise`.
         case: String,
+    },
+    /// The plan that an agent wrote passed its check; its steps run now.
+    PlanAccepted {
+        /// The `plan` step.
+        step: StepPath,
+        /// Which plan of this step, from 1.
+        round: u32,
+        /// The plan.
+        plan: Arc<WrittenPlan>,
+    },
+    /// The plan that an agent wrote did not pass its check.
+    PlanRefused {
+        /// The `plan` step.
+        step: StepPath,
+        /// Which plan of this step it would have been, from 1.
+        round: u32,
+        /// What is wrong with it, as its agent is told.
+        findings: Vec<String>,
+    },
+    /// The steps of a plan are over.
+    PlanEnded {
+        /// The `plan` step.
+        step: StepPath,
+        /// Which plan.
+        round: u32,
+    },
+    /// The `check` agent of a `plan` step said whether the work is done.
+    PlanChecked {
+        /// The `plan` step.
+        step: StepPath,
+        /// After which plan.
+        round: u32,
+        /// Whether it is done.
+        fulfilled: bool,
+        /// How far it is.
+        progress: String,
     },
     /// A model was asked.
     ModelCalled {

@@ -15,6 +15,10 @@ pub enum Purpose {
     Repair,
     /// Criteria of a gate.
     Judge,
+    /// A plan.
+    Plan,
+    /// Whether what a plan was for is done.
+    Check,
 }
 
 /// What a model call gave.

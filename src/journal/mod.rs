@@ -8,7 +8,7 @@ mod record;
 
 pub use personal::{Mask, masked};
 pub use public::public_line;
-pub use record::{DecisionRecord, FailureRecord, Interaction, Phase, Record, StepRecord, record};
+pub use record::{DecisionRecord, FailureRecord, Interaction, Phase, PlanRecord, PlannedRecord, Record, StepRecord, record};
 
 use crate::event::Event;
 use crate::port::{Store, StoreError};

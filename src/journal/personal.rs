@@ -57,6 +57,9 @@ pub fn masked(mut record: Record, events: &[Event]) -> Record {
         hide(&mut interaction.output);
         interaction.error.iter_mut().for_each(|error| *error = redactor.redact(error));
     }
+    for plan in &mut record.plans {
+        plan.reasoning = redactor.redact(&plan.reasoning);
+    }
     for decision in &mut record.decisions {
         decision.target = redactor.redact(&decision.target);
     }
@@ -78,6 +81,8 @@ pub fn masked(mut record: Record, events: &[Event]) -> Record {
 #[derive(Debug, Default)]
 struct Personal {
     marks: Marks,
+    /// Marked steps that run a plan: what its steps give is personal too.
+    plans: BTreeSet<String>,
     values: BTreeSet<String>,
 }
 
@@ -90,9 +95,12 @@ impl Personal {
                 self.marks = start.marks.clone();
                 found = given(start);
             }
+            Happening::PlanAccepted { step, .. } if self.is_marked(step) => {
+                self.plans.insert(step.to_string());
+            }
             Happening::StepSucceeded { step, output, .. } => {
-                let id = step.rsplit('/').next().unwrap_or(step).split('[').next().unwrap_or(step);
-                if self.marks.steps.iter().any(|marked| marked == id) {
+                let is_planned = step.rsplit_once('/').is_some_and(|(plan, _)| self.plans.contains(plan));
+                if self.is_marked(step) || is_planned {
                     leaves(output, &mut found);
                 } else {
                     columns(output, &self.marks.columns, &mut found);
@@ -103,6 +111,12 @@ impl Personal {
         }
         found.retain(|value| self.values.insert(value.clone()));
         found.into_iter().map(Value::String).collect()
+    }
+
+    /// Whether the author of a step marked what it gives.
+    fn is_marked(&self, step: &str) -> bool {
+        let id = step.rsplit('/').next().unwrap_or(step).split('[').next().unwrap_or(step);
+        self.marks.steps.iter().any(|marked| marked == id)
     }
 }
 

@@ -6,9 +6,9 @@ use crate::event::Event;
 use crate::redact::Redactor;
 
 /// Fields that hold texts of people, models and tools.
-const CONTENT: [&str; 14] = [
+const CONTENT: [&str; 16] = [
     "messages", "reply", "output", "outputs", "inputs", "person", "with", "result", "judged", "question", "original", "items", "feedback",
-    "verdicts",
+    "verdicts", "findings", "progress",
 ];
 
 /// One event as a JSON object on one line; what is told of a failure is masked. Texts of people, models and tools are left out, or
@@ -22,6 +22,13 @@ pub fn public_line(event: &Event, redactor: &Redactor, with_content: bool) -> St
         for name in CONTENT {
             fields.remove(name);
         }
+        if let Some(Value::Object(plan)) = fields.get_mut("plan") {
+            plan.remove("reasoning");
+            for step in plan.get_mut("steps").and_then(Value::as_array_mut).into_iter().flatten().filter_map(Value::as_object_mut) {
+                step.remove("with");
+                step.remove("prompt");
+            }
+        }
         for name in ["failure", "message", "cause", "target"] {
             if let Some(told) = fields.get_mut(name) {
                 *told = redactor.redact_value(told);
@@ -29,6 +36,7 @@ pub fn public_line(event: &Event, redactor: &Redactor, with_content: bool) -> St
         }
         if let Some(Value::Object(details)) = fields.get_mut("details") {
             details.remove("verdicts");
+            details.remove("plan");
         }
         if let Some(Value::Array(failed)) = fields.get_mut("failed") {
             failed.iter_mut().for_each(|v| *v = v["id"].take());

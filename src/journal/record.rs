@@ -38,6 +38,9 @@ pub struct Record {
     /// One a decision of a policy: what was wanted, by whom, and which rule allowed or blocked it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub decisions: Vec<DecisionRecord>,
+    /// Plans that agents wrote and that were run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub plans: Vec<PlanRecord>,
     /// One a gate that did not let its first text through.
     pub failures: Vec<FailureRecord>,
     /// Its outputs.
@@ -120,6 +123,33 @@ pub struct DecisionRecord {
     pub rule: String,
 }
 
+/// A plan that an agent wrote; what became of its steps stands among `steps`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlanRecord {
+    /// The `plan` step.
+    pub step: String,
+    /// Which plan of that step, from 1.
+    pub round: u32,
+    /// `parallel` or `sequential`.
+    pub strategy: String,
+    /// Why, in the agent's words.
+    pub reasoning: String,
+    /// Its steps.
+    pub steps: Vec<PlannedRecord>,
+}
+
+/// A step of a plan.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlannedRecord {
+    /// Its path.
+    pub step: String,
+    /// The agent or tool.
+    #[serde(rename = "use")]
+    pub uses: String,
+    /// Paths of the steps whose outputs it got.
+    pub depends_on: Vec<String>,
+}
+
 /// What happened at a gate that did not let the first text through.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FailureRecord {
@@ -189,6 +219,7 @@ impl Builder {
             steps: vec![],
             interactions: vec![],
             decisions: vec![],
+            plans: vec![],
             failures: vec![],
             outputs: Value::Null,
             failure: None,
@@ -225,11 +256,28 @@ impl Builder {
             Happening::StepSkipped { step } => self.step(step).status = "skipped".into(),
             Happening::StepBlocked { step, .. } => self.step(step).status = "blocked".into(),
             Happening::StepCancelled { step } => self.step(step).status = "cancelled".into(),
+            Happening::PlanAccepted { step, round, plan } => {
+                let path = |id: &String| format!("{step}/{id}");
+                let planned = plan.steps.iter().map(|one| PlannedRecord {
+                    step: path(&one.id),
+                    uses: one.uses.clone(),
+                    depends_on: one.depends_on.iter().map(path).collect(),
+                });
+                self.record.plans.push(PlanRecord {
+                    step: step.to_string(),
+                    round: *round,
+                    strategy: plan.strategy.word().to_string(),
+                    reasoning: plan.reasoning.clone(),
+                    steps: planned.collect(),
+                });
+            }
             Happening::ModelCalled { step, call, agent, model, purpose, messages, .. } => {
                 let purpose = match purpose {
                     Purpose::Turn => "turn",
                     Purpose::Repair => "repair",
                     Purpose::Judge => "judge",
+                    Purpose::Plan => "plan",
+                    Purpose::Check => "check",
                 };
                 self.calls.insert(*call, self.record.interactions.len());
                 self.record.interactions.push(Interaction {

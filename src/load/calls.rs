@@ -7,7 +7,7 @@ use crate::diagnostic::{Code, Diagnostic};
 use crate::model::{Pipeline, PipelineId, Program, Step, StepKind, ToolKind};
 use crate::source::{FileId, Sources, Span};
 
-/// Reports each circle once, by its shortest path. Only what steps do counts: `call`, and `tool` with a pipeline behind it;
+/// Reports each circle once, by its shortest path. Only what steps do counts: `call`, and `tool` and `plan` with a pipeline behind it;
 /// what an agent may call it need not call.
 pub fn check(program: &Program, files: &[FileId], sources: &Sources, diagnostics: &mut Vec<Diagnostic>) {
     let calls: Vec<Vec<(PipelineId, Span)>> = program.pipelines.iter().map(|pipeline| calls(pipeline)).collect();
@@ -67,6 +67,14 @@ fn collect(pipeline: &Pipeline, steps: &[Arc<Step>], found: &mut Vec<(PipelineId
             StepKind::Tool(tool) => {
                 if let Some(ToolKind::Pipeline { pipeline: Some(id), .. }) = pipeline.tools.get(&tool.tool.value).map(|tool| &tool.kind) {
                     found.push((*id, tool.tool.span));
+                }
+            }
+            // A plan may go on into itself without end.
+            StepKind::Plan(plan) => {
+                for name in &plan.may_use {
+                    if let Some(ToolKind::Pipeline { pipeline: Some(id), .. }) = pipeline.tools.get(&name.value).map(|tool| &tool.kind) {
+                        found.push((*id, name.span));
+                    }
                 }
             }
             StepKind::Route(route) => {

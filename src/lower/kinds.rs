@@ -11,8 +11,8 @@ use super::tools::{called, headers, request};
 use super::units::parse_duration;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::model::{
-    AgentStep, CallStep, Filling, FormatStep, GateStep, HttpStep, ReadStep, ScorecardRef, SendStep, SqlStep, StepKind, StopStep, Text,
-    ToolStep,
+    AgentStep, CallStep, Filling, FormatStep, GateStep, HttpStep, PlanStep, ReadStep, ScorecardRef, SendStep, SqlStep, StepKind, StopStep,
+    Text, ToolStep,
 };
 use crate::syntax::Node;
 
@@ -25,6 +25,7 @@ pub fn read(keys: &Reader, kind: &str, inside: &Scope) -> Option<StepKind> {
         "http" => http(keys).map(StepKind::Http),
         "sql" => sql(keys).map(StepKind::Sql),
         "read" => files(keys).map(StepKind::Read),
+        "plan" => plan(keys).map(StepKind::Plan),
         "route" => route(keys, inside).map(StepKind::Route),
         "call" => call(keys).map(StepKind::Call),
         "format" => format_step(keys).map(StepKind::Format),
@@ -92,6 +93,20 @@ fn stays_inside(lower: &Lower, node: &Node) {
     let Some(scalar) = node.as_scalar().filter(|scalar| scalar.value.is_string() && !scalar.text.contains("{{")) else { return };
     let answer = lower.world().path(lower.file, &scalar.text);
     lower.found(Code::MissingFile, &format!("file {}", quoted(&scalar.text)), node.span, answer);
+}
+
+fn plan(keys: &Reader) -> Option<PlanStep> {
+    let (agent, prompt, check) = (keys.name("plan"), keys.text("prompt"), keys.name("check"));
+    let may_use = match keys.get("may_use").and_then(Node::as_list) {
+        Some(_) => keys.filled_list("may_use").unwrap_or_default().iter().filter_map(|node| keys.lower.name("may_use", node)).collect(),
+        None => keys.names("may_use").unwrap_or_default(),
+    };
+    let attach = keys.get("attach").and_then(|node| keys.lower.expressions("attach", node));
+    let (max_steps, max_parallel, rounds) = (keys.limit("max_steps"), keys.limit("max_parallel"), keys.limit("rounds"));
+    if rounds.is_some_and(|rounds| rounds > 1) && !keys.has("check") {
+        keys.missing("has rounds but no \"check\"", "add check: the agent that says whether the work is done, or remove rounds");
+    }
+    Some(PlanStep { agent: agent?, prompt: prompt?, may_use, attach, max_steps, max_parallel, rounds, check })
 }
 
 fn call(keys: &Reader) -> Option<CallStep> {

@@ -34,6 +34,7 @@ mod units;
 mod values;
 mod world;
 mod written;
+mod written_plan;
 
 #[cfg(test)]
 mod tests;
@@ -48,6 +49,7 @@ pub use testing::test_file;
 pub use units::{parse_duration, parse_size};
 pub use world::{Unreadable, World};
 pub use written::written_scorecard;
+pub use written_plan::written_plan;
 
 use crate::syntax::Node;
 

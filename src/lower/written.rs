@@ -31,7 +31,7 @@ pub fn written_scorecard(value: &Value, diagnostics: &mut Vec<Diagnostic>) -> Sc
     }
 }
 
-fn node(value: &Value) -> Node {
+pub(super) fn node(value: &Value) -> Node {
     let kind = match value {
         Value::Array(list) => NodeKind::List(list.iter().map(node).collect()),
         Value::Object(map) => {
@@ -47,7 +47,7 @@ fn node(value: &Value) -> Node {
 }
 
 /// A world without files.
-struct Nowhere;
+pub(super) struct Nowhere;
 
 impl Nowhere {
     fn no<T>() -> Result<T, Unreadable> {

@@ -8,6 +8,12 @@ use super::{Backoff, FailureKind, Retry};
 pub const MOST_REPAIRS: u32 = 2;
 /// Rounds of tool calls when `max_turns` is not written.
 pub const MOST_TURNS: u64 = 10;
+/// Steps of a plan when `max_steps` is not written.
+pub const MOST_PLAN_STEPS: u64 = 10;
+/// Plans of a `plan` step when `rounds` is not written.
+pub const MOST_PLANS: u64 = 1;
+/// How often a plan that was refused is sent back.
+pub const MOST_PLAN_REPAIRS: u32 = 1;
 /// Time for one try of a model call.
 pub const MODEL_TIMEOUT: Duration = Duration::from_secs(60);
 /// Time that `on_failure` has, and `finally`.

@@ -10,6 +10,7 @@ mod fields;
 mod gate;
 mod phrase;
 mod pipeline;
+mod planning;
 mod settings;
 mod step;
 mod testing;
@@ -19,12 +20,13 @@ mod work;
 pub use channel::{
     Body, Channel, Emojis, Features, Formatting, Humor, LengthUnit, Markup, Phrase, Split, SplitAt, StyleGuide, Tone, Words,
 };
-pub use defaults::{MODEL_TIMEOUT, MOST_REPAIRS, MOST_TURNS, STAGE_TIME};
+pub use defaults::{MODEL_TIMEOUT, MOST_PLAN_REPAIRS, MOST_PLAN_STEPS, MOST_PLANS, MOST_REPAIRS, MOST_TURNS, STAGE_TIME};
 pub use duration::parse_duration;
 pub use fields::{Field, FieldKind, Shape};
 pub use gate::{Check, Criterion, GateStep, Judging, MarkdownRule, OnJudgeError, Scorecard, ScorecardRef};
 pub use phrase::{contains_phrase, phrase_words};
 pub use pipeline::{Data, DataKind, Limits, Outputs, Person, PersonSource, Pipeline, PipelineId, Policy, Program, SqlEngine};
+pub use planning::{Arguments, PlanRules, PlanStep, PlanStrategy, Usable, WrittenPlan, WrittenStep};
 pub use settings::{Lint, LintPath, Settings};
 pub use step::{
     AgentStep, Backoff, CallStep, Case, FailureKind, ForEach, FormatStep, HttpStep, OnFailure, ReadStep, Retry, RouteStep, SendStep,

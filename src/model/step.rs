@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Filling, GateStep, PipelineId, Shape, StyleGuide, Text};
+use super::{Filling, GateStep, PipelineId, PlanStep, Shape, StyleGuide, Text};
 use crate::source::{Span, Spanned};
 
 /// One step.
@@ -170,6 +170,7 @@ pub enum StepKind {
     Http(HttpStep),
     Sql(SqlStep),
     Read(ReadStep),
+    Plan(PlanStep),
     Route(RouteStep),
     Call(CallStep),
     Format(FormatStep),
@@ -192,6 +193,7 @@ impl StepKind {
             StepKind::Http(_) => "http",
             StepKind::Sql(_) => "sql",
             StepKind::Read(_) => "read",
+            StepKind::Plan(_) => "plan",
             StepKind::Route(_) => "route",
             StepKind::Call(_) => "call",
             StepKind::Format(_) => "format",

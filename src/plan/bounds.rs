@@ -1,14 +1,14 @@
 //! The most that a run can ask of models: each factor on its own, so that a person can see where a number comes from.
 //!
 //! Calls of a model are tries × answers × rounds × restarts × elements. *Answers* are the first one, those sent back because of their
-//! shape, and one a round of tool calls. The bounds hold for a run that is not resumed after a crash: what was out is then asked again.
+//! shape, and one a round of tool calls. Of a `plan` step there are as many askings as plans, and each step of a plan may be the dearest. The bounds hold for a run that is not resumed after a crash: what was out is then asked again.
 
 use std::collections::HashMap;
 
 use super::{BlockIx, PipelinePlan, Plan, StepIx};
 use crate::model::{
-    Agent, AgentStep, FailureKind, Filling, Form, GateStep, Judging, MOST_REPAIRS, MOST_TURNS, Model, PipelineId, Retry, ScorecardRef,
-    Step, StepKind,
+    Agent, AgentStep, FailureKind, Filling, Form, GateStep, Judging, MOST_PLAN_REPAIRS, MOST_REPAIRS, MOST_TURNS, Model, PipelineId,
+    PlanStep, Retry, ScorecardRef, Step, StepKind, Text,
 };
 
 /// How often a list may be gone through.
@@ -35,6 +35,23 @@ pub struct Asking {
     pub repairs: u64,
     /// Rounds of tool calls.
     pub turns: u64,
+    /// What it is asked for.
+    pub part: Part,
+    /// How often: of a `plan` step, plans, and steps of all plans.
+    pub times: u64,
+}
+
+/// What an agent is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// The work of its step, or a judgement.
+    Own,
+    /// A plan.
+    Plans,
+    /// Whether the work of a plan is done.
+    Checks,
+    /// A step of a plan.
+    Planned,
 }
 
 impl Asking {
@@ -43,12 +60,12 @@ impl Asking {
         1 + self.repairs + self.turns
     }
 
-    /// Most calls of models for one round. The next model takes over for good, so each is met once, and the one with the most tries again
+    /// Most calls of models for one round of refinement. The next model takes over for good, so each is met once, and the one with the most tries again
     /// and again.
     pub fn calls(&self) -> u64 {
         let all: u64 = self.models.iter().map(|(_, tries)| *tries).sum();
         let most = self.models.iter().map(|(_, tries)| *tries).max().unwrap_or(0);
-        all.saturating_add((self.answers() - 1).saturating_mul(most))
+        all.saturating_add((self.answers() - 1).saturating_mul(most)).saturating_mul(self.times)
     }
 }
 
@@ -237,6 +254,7 @@ impl Counter<'_> {
     /// What a step asks itself, once.
     fn own(&mut self, planned: &PipelinePlan, step: &Step) -> (Vec<Asking>, Vec<PipelineId>, Calls) {
         match &step.kind {
+            StepKind::Plan(plan) => self.plan(planned, step, plan),
             StepKind::Agent(asked) => {
                 let asking = self.agent(planned, step, asked);
                 let mut calls = self.asked(planned, &asking);
@@ -265,6 +283,41 @@ impl Counter<'_> {
         }
     }
 
+    /// Plans, each with its steps, and the answers to whether the work is done. Each step may be the dearest.
+    fn plan(&mut self, planned: &PipelinePlan, step: &Step, plan: &PlanStep) -> (Vec<Asking>, Vec<PipelineId>, Calls) {
+        let plans = plan.most_plans();
+        let steps = plan.most_steps().saturating_mul(plans);
+        let own = |agent: &str, repairs: u32, part: Part| Asking {
+            agent: agent.to_string(),
+            judges: false,
+            models: self.models(planned, step, model_of(planned.pipeline.agents.get(agent))),
+            repairs: repairs.into(),
+            turns: 0,
+            part,
+            times: plans,
+        };
+        let mut askings = vec![own(&plan.agent.value, MOST_PLAN_REPAIRS, Part::Plans)];
+        askings.extend(plan.check.iter().map(|check| own(&check.value, MOST_REPAIRS, Part::Checks)));
+        let mut calls = askings.iter().fold(Calls::none(), |all, asking| all.and(self.asked(planned, asking)));
+        let mut called = vec![];
+        let mut dearest = Calls::none();
+        for name in &plan.may_use {
+            if planned.pipeline.agents.contains_key(&name.value) {
+                let asked = AgentStep { agent: name.clone(), prompt: Text::plain(""), model: None, output: None, attach: None };
+                let inner = Step { retry: None, timeout: None, kind: StepKind::Agent(asked), ..step.clone() };
+                let (inner, pipelines, of_agent) = self.own(planned, &inner);
+                askings.extend(inner.into_iter().map(|asking| Asking { part: Part::Planned, times: steps, ..asking }));
+                called.extend(pipelines);
+                dearest = dearest.or(of_agent);
+            } else if let Some(id) = planned.called_tool(&name.value) {
+                called.push(id);
+                dearest = dearest.or(self.pipeline(id).calls);
+            }
+        }
+        calls = calls.and(dearest.times(steps));
+        (askings, called, calls)
+    }
+
     fn asked(&self, planned: &PipelinePlan, asking: &Asking) -> Calls {
         let most = |(name, _): &(String, u64)| self.model(planned, name).and_then(|model| model.max_output_tokens);
         let tokens = asking.models.iter().map(most).collect::<Option<Vec<u64>>>();
@@ -286,7 +339,7 @@ impl Counter<'_> {
             None => self.models(planned, step, model_of(agent)),
         };
         let repairs = if has_shape { u64::from(MOST_REPAIRS) } else { 0 };
-        Asking { agent: asked.agent.value.clone(), judges: false, models, repairs, turns }
+        Asking { agent: asked.agent.value.clone(), judges: false, models, repairs, turns, part: Part::Own, times: 1 }
     }
 
     /// The pipelines among the tools of an agent.
@@ -320,6 +373,8 @@ impl Counter<'_> {
             models: self.models(planned, step, model_of(planned.pipeline.agents.get(name))),
             repairs: u64::from(MOST_REPAIRS),
             turns: 0,
+            part: Part::Own,
+            times: 1,
         };
         agents.into_iter().map(asking).collect()
     }

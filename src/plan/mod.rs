@@ -11,13 +11,15 @@ mod money;
 mod reach;
 mod refinement;
 mod waves;
+mod written;
 
 use std::sync::Arc;
 
 pub use block::{Block, BlockIx, Edge};
-pub use bounds::{Asking, Calls, Elements, Lengths, Open, PipelineBounds, StepBounds, bounds};
+pub use bounds::{Asking, Calls, Elements, Lengths, Open, Part, PipelineBounds, StepBounds, bounds};
 pub use money::{Cost, Tokens, cost, tokens};
 pub use refinement::Refinement;
+pub use written::written;
 
 use crate::diagnostic::Diagnostic;
 use crate::model::{Pipeline, PipelineId, Program, Step, StepKind, ToolKind};

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::graph::words::{many, number, time};
 use crate::diagnostic::{visible, visible_lines};
-use crate::plan::{Cost, Tokens};
+use crate::plan::{Cost, Part, Tokens};
 
 /// A run before it begins.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -85,6 +85,12 @@ pub struct Ask {
     pub repairs: u64,
     /// Rounds of tool calls.
     pub turns: u64,
+    /// What it is asked for, in a `plan` step.
+    #[serde(skip_serializing_if = "is_own", serialize_with = "part_word")]
+    pub part: Part,
+    /// Of a `plan` step: plans, or the steps of all plans.
+    #[serde(skip_serializing_if = "is_one")]
+    pub times: u64,
     /// 2 where the refinement may run it again.
     pub rounds: u64,
     /// How often `retry` may start it anew.
@@ -106,6 +112,23 @@ pub struct Ask {
 /// Pairs as an object, in their order.
 fn as_object<S: serde::Serializer>(pairs: &[(String, Option<Value>)], serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_map(pairs.iter().map(|(name, value)| (name, value)))
+}
+
+fn is_own(part: &Part) -> bool {
+    *part == Part::Own
+}
+
+fn is_one(times: &u64) -> bool {
+    *times == 1
+}
+
+fn part_word<S: serde::Serializer>(part: &Part, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(match part {
+        Part::Own => "own",
+        Part::Plans => "plans",
+        Part::Checks => "checks",
+        Part::Planned => "planned",
+    })
 }
 
 /// The plan for people.
@@ -154,7 +177,13 @@ fn waves(out: &mut String, waves: &[Vec<Start>], depth: usize) {
 
 fn asks(out: &mut String, plan: &Planned) {
     for ask in &plan.asks {
-        let role = if ask.judges { "judge" } else { "agent" };
+        let role = match ask.part {
+            _ if ask.judges => "judge",
+            Part::Own => "agent",
+            Part::Plans => "plans by agent",
+            Part::Checks => "asks whether it is done, agent",
+            Part::Planned => "in its plans, agent",
+        };
         let models: Vec<&str> = ask.models.iter().map(|(name, _)| name.as_str()).collect();
         let per = ask.for_each.as_ref().map(|list| format!(" for each element of {}", visible(list))).unwrap_or_default();
         let per_run = ask.pipeline.as_ref().map(|name| format!(" each time pipeline {} runs", visible(name))).unwrap_or_default();
@@ -218,6 +247,11 @@ fn factors(ask: &Ask) -> String {
         if count > 1 {
             factors.push(format!("{count} {what}"));
         }
+    }
+    match ask.part {
+        Part::Plans | Part::Checks if ask.times > 1 => factors.push(many(ask.times, "plan", "plans")),
+        Part::Planned => factors.push(many(ask.times, "step of a plan", "steps of plans")),
+        _ => {}
     }
     if let Some(count) = ask.elements {
         factors.push(many(count, "element", "elements"));

@@ -20,6 +20,13 @@ pub fn record(record: &Record) -> String {
         let error = step.error.as_ref().and_then(|e| e["message"].as_str()).map(|m| format!("  {}", visible(m))).unwrap_or_default();
         out.push_str(&format!("  {:<width$}  {:<9}  {ms}{error}\n", visible(&step.step), step.status));
     }
+    for plan in &record.plans {
+        out.push_str(&format!("\nplan {} of {}: {}. {}\n", plan.round, visible(&plan.step), plan.strategy, visible(&plan.reasoning)));
+        for step in &plan.steps {
+            let after = if step.depends_on.is_empty() { String::new() } else { format!(" after {}", step.depends_on.join(", ")) };
+            out.push_str(&format!("  {} with {}{}\n", visible(&step.step), visible(&step.uses), visible(&after)));
+        }
+    }
     if !record.decisions.is_empty() {
         out.push_str("\ndecisions:\n");
     }

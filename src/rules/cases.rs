@@ -178,8 +178,8 @@ fn way_from<'p>(plan: &'p Plan, mut pipeline: &'p PipelinePlan, mut block: Block
                 }
                 None => return Way::Inside,
             },
-            // What a tool or an agent runs is known only in the run.
-            StepKind::Tool(_) | StepKind::Agent(_) | StepKind::Gate(_) | StepKind::Broken => return Way::Inside,
+            // What a tool, an agent or a plan runs is known only in the run.
+            StepKind::Tool(_) | StepKind::Plan(_) | StepKind::Agent(_) | StepKind::Gate(_) | StepKind::Broken => return Way::Inside,
             _ => return Way::Nowhere,
         }
     }

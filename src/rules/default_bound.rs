@@ -1,17 +1,23 @@
 //! F305: a bound that nobody wrote.
 
 use crate::diagnostic::{Code, Diagnostic};
+use crate::model::{MOST_PLAN_STEPS, MOST_TURNS, StepKind};
 use crate::plan::{PipelinePlan, Plan};
-
-/// Rounds of tool calls of an agent without `max_turns` (section 13 of the language page).
-const DEFAULT_TURNS: u64 = 10;
 
 pub(super) fn check(pipeline: &PipelinePlan, _plan: &Plan, out: &mut Vec<Diagnostic>) {
     for (name, agent) in &pipeline.pipeline.agents {
         if !agent.tools.is_empty() && agent.max_turns.is_none() {
-            let message = format!("agent \"{name}\" has tools but no max_turns; the default, {DEFAULT_TURNS}, applies");
+            let message = format!("agent \"{name}\" has tools but no max_turns; the default, {MOST_TURNS}, applies");
+            out.push(Diagnostic::new(Code::DefaultBound, agent.span, message).help(format!("write max_turns: {MOST_TURNS}, or what fits")));
+        }
+    }
+    for planned in &pipeline.steps {
+        let StepKind::Plan(plan) = &planned.step.kind else { continue };
+        if plan.max_steps.is_none() {
+            let message = format!("plan \"{}\" has no max_steps; the default, {MOST_PLAN_STEPS}, applies", planned.step.id.value);
             out.push(
-                Diagnostic::new(Code::DefaultBound, agent.span, message).help(format!("write max_turns: {DEFAULT_TURNS}, or what fits")),
+                Diagnostic::new(Code::DefaultBound, planned.step.kind_span, message)
+                    .help(format!("write max_steps: {MOST_PLAN_STEPS}, or what fits")),
             );
         }
     }

@@ -74,7 +74,7 @@ pub(super) fn cache_hides_effect(pipeline: &PipelinePlan, _: &Plan, out: &mut Ve
             StepKind::Tool(tool) if writes(&pipeline.pipeline, &tool.tool.value) => "the writing".to_owned(),
             StepKind::Agent(asked) if has_tools(&pipeline.pipeline, &asked.agent.value) => "what the agent's tools do".to_owned(),
             StepKind::Gate(_) => "the judging".to_owned(),
-            StepKind::Route(_) | StepKind::Call(_) => "the steps inside".to_owned(),
+            StepKind::Route(_) | StepKind::Call(_) | StepKind::Plan(_) => "the steps inside".to_owned(),
             StepKind::Tool(_) if pipeline.called(step).is_some() => "the steps inside".to_owned(),
             StepKind::Wait(_) => "the waiting".to_owned(),
             StepKind::Stop(_) => "the stopping".to_owned(),

@@ -2,9 +2,10 @@
 
 use super::names::Names;
 use super::seat::{At, Part, Seat};
-use super::types::Type;
-use crate::model::{Filling, Outputs, Shape, Step, StepKind};
+use super::types::{Member, Object, Type};
+use crate::model::{Filling, Outputs, PlanStep, Shape, Step, StepKind, ToolKind};
 use crate::plan::StepIx;
+use crate::source::Spanned;
 
 /// `channel`: the keys of its file, and `prompt`.
 pub(super) fn channel() -> Type {
@@ -90,6 +91,7 @@ pub(super) fn details(step: &Step) -> Type {
         StepKind::Agent(_) => fields.extend([("model", Type::Text), ("usage", usage()), ("tool_calls", Type::list(Type::Any))]),
         StepKind::Sql(_) => fields.extend([("columns", Type::list(Type::Any)), ("row_count", Type::Number), ("cut", Type::Boolean)]),
         StepKind::Read(_) => fields.push(("tables", Type::list(Type::Any))),
+        StepKind::Plan(_) => fields.extend([("model", Type::Text), ("usage", usage())]),
         StepKind::Route(_) => fields.push(("case", Type::Text)),
         StepKind::Call(_) => fields.extend([("run", Type::Text), ("status", Type::Text)]),
         StepKind::Gate(_) => {
@@ -140,6 +142,7 @@ pub(super) fn output(names: &Names, ix: StepIx, step: &Step) -> Type {
                 _ => Type::Any,
             },
         },
+        StepKind::Plan(plan) => planned(names, plan),
         StepKind::Route(_) => {
             let cases = names.pipeline.step(ix).cases.iter().map(|block| {
                 let block = names.pipeline.block(*block);
@@ -165,6 +168,25 @@ pub(super) fn output(names: &Names, ix: StepIx, step: &Step) -> Type {
         StepKind::Wait(_) | StepKind::Stop(_) => Type::Empty,
         StepKind::Broken => Type::Any,
     }
+}
+
+/// The output of `plan`. What a name of `may_use` gave last may be missing: a plan need not use it.
+fn planned(names: &Names, plan: &PlanStep) -> Type {
+    let step = ["id", "use", "with", "depends_on", "status", "output", "error"].map(|name| (name, Type::Any));
+    let perhaps = |name: &Spanned<String>| (name.value.clone(), Member { kind: Type::Any, is_optional: true });
+    let tools = &names.pipeline.pipeline.tools;
+    let has_parts = |name: &Spanned<String>| tools.get(&name.value).is_some_and(|tool| matches!(tool.kind, ToolKind::File(_)));
+    let by_use = Object { fields: plan.may_use.iter().map(perhaps).collect(), is_open: plan.may_use.iter().any(has_parts) };
+    Type::object([
+        ("strategy", Type::Text),
+        ("reasoning", Type::Text),
+        ("steps", Type::list(Type::object(step))),
+        ("by_use", Type::Object(std::sync::Arc::new(by_use))),
+        ("invoked", Type::list(Type::Text)),
+        ("errors", Type::list(Type::Text)),
+        ("log", Type::list(Type::Text)),
+        ("fulfilled", Type::Boolean),
+    ])
 }
 
 /// What a pipeline gives whoever calls it.

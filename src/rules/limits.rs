@@ -26,6 +26,11 @@ pub(super) fn wider_inside(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diag
         if let Some(inner) = step.for_each.as_ref().and_then(|each| each.max_parallel).filter(|inner| *inner > at_once) {
             let id = quoted(&step.id.value);
             report(step.id.span, format!("max_parallel {inner} of {id} is above limits.max_parallel {at_once}; {at_once} is used"));
+        } else if let StepKind::Plan(plan) = &step.kind
+            && let Some(inner) = plan.max_parallel.filter(|inner| *inner > at_once)
+        {
+            let id = quoted(&step.id.value);
+            report(step.id.span, format!("max_parallel {inner} of {id} is above limits.max_parallel {at_once}; {at_once} is used"));
         }
     }
     for (name, agent) in &pipeline.pipeline.agents {
@@ -50,16 +55,18 @@ pub(super) fn unpriced(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnost
     let is_bounded = |agent: &Agent| file.limits.max_cost_usd.is_some() || agent.limits.max_cost_usd.is_some();
     let mut used: Vec<&str> = vec![];
     for planned in &pipeline.steps {
-        let (name, own) = match &planned.step.kind {
-            StepKind::Agent(step) => (Some(&step.agent), step.model.as_ref()),
-            StepKind::Gate(gate) => (gate.judge.as_ref(), None),
+        let (names, own) = match &planned.step.kind {
+            StepKind::Agent(step) => (vec![&step.agent], step.model.as_ref()),
+            StepKind::Gate(gate) => (gate.judge.iter().collect(), None),
+            StepKind::Plan(plan) => (std::iter::once(&plan.agent).chain(&plan.check).chain(&plan.may_use).collect(), None),
             _ => continue,
         };
-        let Some(agent) = name.and_then(|name| file.agents.get(&name.value)).filter(|agent| is_bounded(agent)) else { continue };
-        match own {
-            Some(model) if model.form == Form::Plain => used.push(&model.source),
-            Some(_) => {}
-            None => used.push(model_of(agent)),
+        for agent in names.iter().filter_map(|name| file.agents.get(&name.value)).filter(|agent| is_bounded(agent)) {
+            match own {
+                Some(model) if model.form == Form::Plain => used.push(&model.source),
+                Some(_) => {}
+                None => used.push(model_of(agent)),
+            }
         }
     }
     if file.limits.max_cost_usd.is_some() {

@@ -65,6 +65,9 @@ mod tests;
 mod times;
 mod verdicts;
 mod ways_out;
+mod written_plan;
+
+pub use written_plan::check_written_plan;
 
 pub use roles::reads;
 
@@ -90,6 +93,7 @@ const RULES: &[Rule] = &[
     servers::unnamed,
     fallback::check,
     default_bound::check,
+    policies::plan_outside,
     refinements::second,
     refinements::repeats_effect,
     refinements::feedback_unread,

@@ -38,6 +38,10 @@ fn inflow<'p>(sources: &Sources, pipeline: &'p Pipeline, planned: &'p PlannedSte
             let attached = step.attach.iter().flat_map(Filling::texts);
             std::iter::once(&step.prompt).chain(attached).collect()
         }
+        StepKind::Plan(step) => {
+            let attached = step.attach.iter().flat_map(Filling::texts);
+            std::iter::once(&step.prompt).chain(attached).collect()
+        }
         StepKind::Set(value) => value.texts(),
         StepKind::Format(step) => vec![&step.text],
         StepKind::Gate(step) if !sources.removes(step) => std::iter::once(&step.of).chain(&step.otherwise).collect(),

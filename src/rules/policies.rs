@@ -1,4 +1,4 @@
-//! Policies: lists that contradict each other (F610), limits of nothing (F611), everything allowed (F612), steps outside (F613).
+//! Policies: lists that contradict each other (F610), limits of nothing (F611), everything allowed (F612), steps outside (F613), plans outside (F312).
 
 use std::collections::HashMap;
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::tell::{finding, quoted};
 use crate::diagnostic::{Code, Diagnostic};
-use crate::model::{Filling, Form, ReadStep, StepKind, Text};
+use crate::model::{Filling, Form, Policy, ReadStep, StepKind, Text, ToolKind};
 use crate::plan::{PipelinePlan, Plan};
 use crate::policy::{Act, decide, from_project};
 use crate::source::{Span, Spanned};
@@ -133,6 +133,45 @@ fn files(read: &ReadStep) -> Vec<&str> {
         }
     }
     written(&read.paths)
+}
+
+/// F312: a tool in `may_use` that the policies of the file and of the planning agent are sure to refuse.
+pub(super) fn plan_outside(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
+    let file = &pipeline.pipeline;
+    for step in pipeline.steps.iter().map(|planned| &planned.step) {
+        let StepKind::Plan(plan) = &step.kind else { continue };
+        let of_agent = file.agents.get(&plan.agent.value).and_then(|agent| agent.policy.as_ref());
+        for name in plan.may_use.iter().filter(|name| !file.agents.contains_key(&name.value)) {
+            let tool = file.tools.get(name.value.split('.').next().unwrap_or_default());
+            // Of a folder, each part is a tool of its own.
+            let parts: Vec<String> = match tool.map(|tool| (tool, &tool.kind)) {
+                Some((tool, ToolKind::File(_))) if !name.value.contains('.') => {
+                    tool.parts().iter().map(|part| format!("{}.{part}", name.value)).collect()
+                }
+                Some(_) => vec![name.value.clone()],
+                None => vec![],
+            };
+            let in_force = of_agent.into_iter().chain(&file.policy).filter_map(|name| file.policies.get_key_value(&name.value));
+            let is_refused =
+                |policy: &Policy| parts.iter().all(|part| !decide(&[("", policy)], &Act::Tool { name: part, arguments: None }).allowed);
+            if parts.is_empty() {
+                continue;
+            }
+            for (policy_name, policy) in in_force.filter(|(_, policy)| is_refused(policy)) {
+                let message = format!(
+                    "may_use of plan {} lists tool {}, which policy {} does not allow",
+                    quoted(&step.id.value),
+                    quoted(&name.value),
+                    quoted(policy_name)
+                );
+                out.push(
+                    finding(Code::PlanOutsidePolicy, name.span, &message)
+                        .related(policy.span, "this policy")
+                        .help("add the tool to allowed_tools, or take it out of may_use"),
+                );
+            }
+        }
+    }
 }
 
 /// The host of an address and its port, if they are written out.

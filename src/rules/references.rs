@@ -4,7 +4,7 @@ use indexmap::IndexMap;
 
 use super::wording::listed;
 use crate::diagnostic::{Code, Diagnostic, Hints};
-use crate::model::{Form, PersonSource, ScorecardRef, StepKind, ToolKind};
+use crate::model::{Form, PersonSource, Pipeline, ScorecardRef, StepKind, ToolKind};
 use crate::plan::{PipelinePlan, Plan};
 use crate::source::Spanned;
 
@@ -52,6 +52,11 @@ pub(super) fn check(pipeline: &PipelinePlan, plan: &Plan, out: &mut Vec<Diagnost
                 }
             }
             StepKind::Tool(step) => look.tool(&owner, &step.tool, &file.tools),
+            StepKind::Plan(step) => {
+                look.up("agent", &owner, &step.agent, &file.agents);
+                step.check.iter().for_each(|check| look.up("agent", &owner, check, &file.agents));
+                step.may_use.iter().for_each(|name| look.agent_or_tool(&format!("may_use of {owner}"), name, file));
+            }
             StepKind::Send(step) if step.to.value != STDOUT => {
                 let owner = format!("step \"{}\" sends to", planned.step.id.value);
                 look.up("tool", &owner, &step.to, &file.tools);
@@ -93,10 +98,28 @@ impl Look<'_> {
         let help = match known.is_empty() {
             true if what == "table" => "add it under data".to_owned(),
             true if what == "channel" => "add it to the channels of that pipeline".to_owned(),
+            true if what == "agent or tool" => "add it under agents or tools".to_owned(),
             true => format!("add it under {}", section(what)),
             false => format!("use one of: {}", listed(known.keys())),
         };
         self.out.push(Diagnostic::new(Code::UnknownReference, name.span, message).help(help));
+    }
+
+    /// What a plan may use; one name for both would leave open which is meant.
+    fn agent_or_tool(&mut self, owner: &str, name: &Spanned<String>, file: &Pipeline) {
+        let server = name.value.split('.').next().unwrap_or_default();
+        let owner = owner.replace(" uses", " lists");
+        match (file.agents.contains_key(&name.value), file.tools.contains_key(server)) {
+            (true, true) => {
+                let message = format!("{owner} \"{}\", and there are an agent and a tool of that name", name.value);
+                self.out.push(Diagnostic::new(Code::UnknownReference, name.span, message).help("rename one of the two"));
+            }
+            (false, false) => {
+                let known: IndexMap<String, ()> = file.agents.keys().chain(file.tools.keys()).map(|name| (name.clone(), ())).collect();
+                self.up("agent or tool", &owner, &Spanned::new(server.to_owned(), name.span), &known);
+            }
+            _ => {}
+        }
     }
 
     /// `tool`, or `server.tool`.

@@ -63,7 +63,7 @@ fn effect(step: &Step) -> Option<(&Step, &'static str)> {
 pub(super) fn feedback_unread(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
     let Some((refinement, target, _)) = ends(pipeline) else { return };
     // An agent is told by itself.
-    if matches!(target.step.kind, StepKind::Agent(_) | StepKind::Broken) {
+    if matches!(target.step.kind, StepKind::Agent(_) | StepKind::Plan(_) | StepKind::Broken) {
         return;
     }
     let on_the_way = refinement.stretch.iter().filter_map(|place| pipeline.pipeline.steps.get(*place));

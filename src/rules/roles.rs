@@ -177,6 +177,10 @@ fn of_step<'p>(step: &'p Step, visit: Visit<'_, 'p>) {
             tool.with.iter().for_each(|(name, value)| filling(Role::Record, name.span, value, visit));
             tool.idempotency_key.iter().for_each(|text| visit(Role::Log, Part::Text(text)));
         }
+        StepKind::Plan(plan) => {
+            visit(Role::Prompt, Part::Text(&plan.prompt));
+            plan.attach.iter().for_each(|value| filling(Role::Prompt, step.id.span, value, visit));
+        }
         StepKind::Set(value) | StepKind::Wait(value) => filling(Role::Record, step.id.span, value, visit),
         StepKind::Http(http) => {
             request(step.id.span, &http.url, &http.headers, &http.query, http.body.as_ref(), visit);

@@ -193,6 +193,10 @@ impl<'a> Texts<'a> {
                 tool.idempotency_key.iter().for_each(|key| self.add(key, seat, Role::Value));
             }
             StepKind::Set(value) => self.filling(value, seat),
+            StepKind::Plan(plan) => {
+                self.add(&plan.prompt, seat, Role::Value);
+                plan.attach.iter().for_each(|attach| self.filling(attach, seat));
+            }
             StepKind::Http(http) => {
                 self.add(&http.url, seat, Role::Value);
                 http.headers.iter().for_each(|(_, text)| self.add(text, seat, Role::Value));
@@ -340,6 +344,15 @@ impl<'a> Users<'a> {
                 StepKind::Tool(tool) => {
                     let name = tool.tool.value.split('.').next().unwrap_or_default();
                     users.tools.entry(name).or_default().push(ix);
+                }
+                StepKind::Plan(plan) => {
+                    for name in std::iter::once(&plan.agent).chain(&plan.check).chain(&plan.may_use) {
+                        if pipeline.pipeline.agents.contains_key(&name.value) {
+                            users.agents.entry(&name.value).or_default().push(ix);
+                        } else {
+                            users.tools.entry(name.value.split('.').next().unwrap_or_default()).or_default().push(ix);
+                        }
+                    }
                 }
                 StepKind::Send(send) => users.tools.entry(&send.to.value).or_default().push(ix),
                 StepKind::Gate(gate) => {

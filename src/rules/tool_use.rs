@@ -21,6 +21,12 @@ pub(super) fn check(pipeline: &PipelinePlan, _plan: &Plan, out: &mut Vec<Diagnos
         }
     }
     for planned in &pipeline.steps {
+        if let StepKind::Plan(plan) = &planned.step.kind {
+            let owner = format!("may_use of step \"{}\" lists", planned.step.id.value);
+            for name in plan.may_use.iter().filter(|name| !file.agents.contains_key(&name.value)) {
+                in_may_use(&owner, name, tool_of(&name.value), out);
+            }
+        }
         let StepKind::Tool(step) = &planned.step.kind else { continue };
         let Some(tool) = tool_of(&step.tool.value) else { continue };
         let owner = format!("step \"{}\" uses", planned.step.id.value);
@@ -37,6 +43,16 @@ pub(super) fn check(pipeline: &PipelinePlan, _plan: &Plan, out: &mut Vec<Diagnos
             }
             (None, _) => {}
         }
+    }
+}
+
+fn in_may_use(owner: &str, name: &Spanned<String>, tool: Option<&Tool>, out: &mut Vec<Diagnostic>) {
+    let Some(tool) = tool else { return };
+    if let Some((server, part)) = name.value.split_once('.') {
+        open(owner, name, server, part, tool, out);
+    } else if let ToolKind::Smtp { .. } = tool.kind {
+        let message = format!("{owner} tool \"{}\", which only send can use", name.value);
+        out.push(Diagnostic::new(Code::ToolNotOpen, name.span, message).help("remove it; a send step can send what the plan gives"));
     }
 }
 

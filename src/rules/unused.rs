@@ -108,6 +108,14 @@ fn definitions(names: &Names, out: &mut Vec<Diagnostic>) {
                 }
             }
             StepKind::Tool(step) => used.tools.extend(step.tool.value.split('.').next()),
+            StepKind::Plan(step) => {
+                used.agents.extend([Some(&step.agent), step.check.as_ref()].into_iter().flatten().map(Spanned::as_str));
+                for name in &step.may_use {
+                    let server = name.value.split('.').next().unwrap_or_default();
+                    let of = if file.tools.contains_key(server) { &mut used.tools } else { &mut used.agents };
+                    of.insert(server);
+                }
+            }
             StepKind::Send(step) => drop(used.tools.insert(&step.to.value)),
             StepKind::Gate(step) => {
                 used.agents.extend(step.judge.iter().map(Spanned::as_str));

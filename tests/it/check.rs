@@ -21,7 +21,6 @@ const PROJECT: &str = "tests/check";
 const WITHOUT_CASES: &[(&str, &str)] = &[
     ("F310", "dialogue and task are not yet available"),
     ("F311", "dialogue is not yet available"),
-    ("F312", "plan is not yet available"),
     ("F313", "task is not yet available"),
     ("F314", "approval is not yet available"),
     ("F614", "python is not yet available"),

@@ -18,11 +18,12 @@ fn flow(arguments: &[&str]) -> Ran {
 }
 
 /// The pipelines that are drawn, and the names of their goldens.
-const PIPELINES: [(&str, &str); 4] = [
+const PIPELINES: [(&str, &str); 5] = [
     ("timesheet", "pipelines/timesheet/pipeline.yaml"),
     ("everything", "tests/draw/everything.yaml"),
     ("counted", "tests/draw/counted.yaml"),
     ("hostile", "tests/draw/hostile.yaml"),
+    ("cities", "tests/golden/cities/pipeline.yaml"),
 ];
 
 fn golden(name: &str, found: &str) {

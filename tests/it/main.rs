@@ -19,6 +19,7 @@ mod markdown;
 mod missing_data;
 mod mutations;
 mod names;
+mod plans;
 mod program;
 mod readme;
 mod real_model;

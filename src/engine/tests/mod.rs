@@ -6,6 +6,8 @@ mod consent;
 mod endings;
 mod growth;
 mod keeping;
+mod plan_bounds;
+mod planning;
 mod properties;
 mod refining;
 mod resuming;

@@ -7,13 +7,14 @@ use proptest::prelude::*;
 use super::build::*;
 use super::world::{Says, World};
 use crate::event::{FailureKind, Happening};
-use crate::model::{OnFailure, Step};
+use crate::model::{OnFailure, PlanStep, Step, StepKind};
 
-/// What a random step is: its needs (places before it), whether it calls, how it fails, what a failure means.
+/// What a random step is: its needs (places before it), whether it calls or plans, how it fails, what a failure means.
 #[derive(Debug, Clone)]
 struct Drawn {
     needs: Vec<usize>,
     calls: bool,
+    plans: bool,
     fails: u8,
     on_failure: u8,
     skipped: bool,
@@ -22,9 +23,11 @@ struct Drawn {
 
 fn drawn(place: usize) -> impl Strategy<Value = Drawn> {
     let needs = proptest::collection::vec(0..place.max(1), 0..=place.min(3));
-    (needs, any::<bool>(), 0u8..4, 0u8..3, 0u8..6, 0u8..6).prop_map(move |(needs, calls, fails, on_failure, skipped, items)| Drawn {
+    let kind = prop_oneof![5 => Just((false, false)), 5 => Just((true, false)), 1 => Just((true, true))];
+    (needs, kind, 0u8..4, 0u8..3, 0u8..6, 0u8..6).prop_map(move |(needs, (calls, plans), fails, on_failure, skipped, items)| Drawn {
         needs: if place == 0 { vec![] } else { needs },
         calls,
+        plans,
         fails,
         on_failure,
         skipped: skipped == 0,
@@ -37,11 +40,45 @@ fn graph() -> impl Strategy<Value = (Vec<Drawn>, Vec<u8>, u64)> {
     (steps, proptest::collection::vec(any::<u8>(), 64), 1u64..4)
 }
 
+/// A step whose plan asks agents: `b` after `a`, `c` and `d` beside them.
+fn planning(id: &str, at_once: u64) -> Step {
+    let plan = PlanStep {
+        agent: named("writer"),
+        prompt: text("Go."),
+        may_use: vec![named("writer")],
+        attach: None,
+        max_steps: None,
+        max_parallel: Some(at_once),
+        rounds: None,
+        check: None,
+    };
+    step(id, StepKind::Plan(plan))
+}
+
+const PARALLEL: &str = r#"{"strategy": "parallel", "reasoning": "x", "steps": [{"id": "b", "use": "writer", "prompt": "x", "depends_on": ["a"]}, {"id": "a", "use": "writer", "prompt": "x"}, {"id": "c", "use": "writer", "prompt": "x"}, {"id": "d", "use": "writer", "prompt": "x"}]}"#;
+const SEQUENTIAL: &str = r#"{"strategy": "sequential", "reasoning": "x", "steps": [{"id": "b", "use": "writer", "prompt": "x", "depends_on": ["a"]}, {"id": "a", "use": "writer", "prompt": "x"}]}"#;
+
+/// What an agent says in a step that plans: a plan, or something else that is refused at first.
+fn says_in_plan(drawn: &Drawn, path: &str, tried: u32) -> Says {
+    match path.rsplit_once('/').map(|(_, id)| id) {
+        None if drawn.on_failure == 2 && tried == 1 => Says::Text("no plan"),
+        None if drawn.items.is_multiple_of(2) => Says::Text(PARALLEL),
+        None => Says::Text(SEQUENTIAL),
+        Some("a") if drawn.fails == 3 => Says::No(FailureKind::Auth),
+        Some("c") if drawn.on_failure == 1 => Says::No(FailureKind::Refused),
+        Some(_) => Says::Yes,
+    }
+}
+
 fn build(drawn: &[Drawn]) -> Vec<Step> {
     let mut steps: Vec<Step> = vec![];
     for (place, d) in drawn.iter().enumerate() {
         let id = format!("s{place}");
-        let mut step = if d.calls { query(&id) } else { set(&id, "x") };
+        let mut step = match (d.plans, d.calls) {
+            (true, _) => planning(&id, 1 + u64::from(d.skipped)),
+            (false, true) => query(&id),
+            (false, false) => set(&id, "x"),
+        };
         let names: BTreeSet<String> = d.needs.iter().map(|n| format!("s{n}")).collect();
         step.needs = Some(names.iter().map(|n| named(n)).collect());
         if d.skipped {
@@ -81,12 +118,13 @@ fn play(drawn: &[Drawn], order: &[u8], parallel: u64) -> World {
         }
         let pick = order[turn % order.len()] as usize % world.out.len();
         let path = world.out[pick].1.clone();
-        let place: usize = path.trim_start_matches('s').split('[').next().unwrap().parse().unwrap();
+        let place: usize = path.trim_start_matches('s').split(['[', '/']).next().unwrap().parse().unwrap();
         let tried = tries.entry(path.clone()).or_default();
         *tried += 1;
         let says = match drawn[place].fails {
             1 => Says::No(FailureKind::Auth),
             2 if *tried == 1 => Says::No(FailureKind::Timeout),
+            _ if drawn[place].plans => says_in_plan(&drawn[place], &path, *tried),
             3 if path.ends_with("[1]") => Says::No(FailureKind::Auth),
             _ => Says::Yes,
         };
@@ -115,6 +153,9 @@ proptest! {
                         for need in &drawn[place].needs {
                             prop_assert!(over.contains(&format!("s{need}")), "{step} started before s{need} was over");
                         }
+                    }
+                    if let Some(plan) = step.strip_suffix("/b") {
+                        prop_assert!(over.contains(&format!("{plan}/a")), "{step} started before what it depends on");
                     }
                     prop_assert!(*attempt > 1 || started.insert(step.to_string()), "{step} started twice");
                 }

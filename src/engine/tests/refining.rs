@@ -107,6 +107,10 @@ impl crate::port::WrittenCheck for Panics {
     fn scorecard(&self, _: &serde_json::Value) -> Result<Vec<crate::model::Criterion>, Vec<String>> {
         panic!("the test panics");
     }
+
+    fn plan(&self, _: &serde_json::Value, _: &crate::model::PlanRules) -> Result<crate::model::WrittenPlan, Vec<String>> {
+        panic!("the test panics");
+    }
 }
 
 #[test]

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 impl World {
     /// The world as another process finds it: of the events only the first `kept`, calls that were out are lost.
-    fn after_crash(&self, kept: usize, away_ms: u64) -> World {
+    pub(super) fn after_crash(&self, kept: usize, away_ms: u64) -> World {
         let events: Vec<Event> = self.events[..kept].to_vec();
         let ms = events.last().map_or(0, |e| e.at_ms);
         let now = crate::engine::Moment { wall: super::world::start(), ms };
@@ -23,7 +23,7 @@ impl World {
     }
 
     /// Answers everything until nothing is out.
-    fn finish(&mut self) {
+    pub(super) fn finish(&mut self) {
         while !self.is_over() && !self.run.is_paused() {
             match self.out.first().cloned() {
                 Some((call, _)) => {
@@ -35,7 +35,7 @@ impl World {
         }
     }
 
-    fn successes(&self, path: &str) -> usize {
+    pub(super) fn successes(&self, path: &str) -> usize {
         let fits = |e: &&Event| matches!(&e.happening, Happening::StepSucceeded { step, .. } if **step == *path);
         self.events.iter().filter(fits).count()
     }

@@ -12,7 +12,7 @@ use crate::model::{Agent, Field, FieldKind, Filling, Limits, Mock, Outputs, Pipe
 use crate::port::{ModelReply, Rows, ToolCall};
 use crate::source::Spanned;
 
-fn tool(kind: ToolKind) -> Tool {
+pub(super) fn tool(kind: ToolKind) -> Tool {
     Tool {
         span: Default::default(),
         kind,
@@ -63,7 +63,7 @@ pub(super) fn says(text: &str) -> Result<Reply, Failure> {
 }
 
 impl World {
-    fn call(&self) -> u64 {
+    pub(super) fn call(&self) -> u64 {
         self.out.last().map(|(call, _)| *call).expect("a call is out")
     }
 
@@ -83,7 +83,7 @@ impl World {
         messages.unwrap().into_iter().map(|m| (m.role, m.text)).collect()
     }
 
-    fn details(&self, path: &str) -> Value {
+    pub(super) fn details(&self, path: &str) -> Value {
         let found = self.events.iter().rev().find_map(|e| match &e.happening {
             Happening::StepSucceeded { step, details, .. } if **step == *path => Some((**details).clone()),
             _ => None,
@@ -91,7 +91,7 @@ impl World {
         found.unwrap()
     }
 
-    fn decisions(&self) -> Vec<String> {
+    pub(super) fn decisions(&self) -> Vec<String> {
         let told = |e: &crate::event::Event| match &e.happening {
             Happening::PolicyDecided { agent, act, target, allowed, rule, .. } => {
                 Some(format!("{agent} {act} {target} {}: {rule}", if *allowed { "allowed" } else { "blocked" }))

@@ -8,17 +8,10 @@ use serde_json::{Map, Value, json};
 
 use crate::engine::{Command, Input, Mocks, Moment, Options, Reply, Request, Run, State, Unscripted};
 use crate::event::{Event, Failure, FailureKind, Happening, RunEnd, RunStart, RunStatus, StepStatus};
-use crate::model::{Criterion, Limits};
+use crate::load::WrittenRules;
+use crate::model::Limits;
 use crate::plan::Plan;
-use crate::port::{ModelReply, Rows, WrittenCheck};
-
-pub(super) struct NoWritten;
-
-impl WrittenCheck for NoWritten {
-    fn scorecard(&self, _: &Value) -> Result<Vec<Criterion>, Vec<String>> {
-        Err(vec!["none".into()])
-    }
-}
+use crate::port::{ModelReply, Rows};
 
 pub(super) fn start() -> DateTime<Utc> {
     DateTime::from_timestamp(1_800_000_000, 0).unwrap()
@@ -33,7 +26,7 @@ pub(super) fn options() -> Options {
         unscripted: Unscripted::Nobody,
         replies: None,
         mocks: Mocks::default(),
-        written: Box::new(NoWritten),
+        written: Box::new(WrittenRules),
         limits: Limits::default(),
     }
 }

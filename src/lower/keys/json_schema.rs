@@ -103,6 +103,9 @@ impl Builder {
             object.insert("required".into(), required.into());
         }
         object.insert("additionalProperties".into(), false.into());
+        if places.iter().any(|place| place.name == "plan") {
+            object.insert("anyOf".into(), json!([{ "required": ["check"] }, { "properties": { "rounds": { "const": 1 } } }]));
+        }
         object
     }
 

@@ -128,9 +128,9 @@ static READ: Place = Place {
 static PLAN: Place = Place {
     name: "plan",
     keys: &[
-        later!("plan", Of(Agent), "lets an agent plan steps and does them"),
+        key!("plan", Of(Agent), "lets an agent plan steps and does them"),
         required!("prompt", Template, "what it is asked"),
-        required!("may_use", List(&Name), "the agents and tools a plan may use"),
+        required!("may_use", Many(&Either(&[Of(Agent), Of(Tool)])), "the agents and tools a plan may use"),
         ATTACH,
         key!("max_steps", Limit, "most steps of a plan"),
         key!("max_parallel", Limit, "most steps at once"),

@@ -1,11 +1,12 @@
 //! Keys of agents, models, tools, scorecards and checks.
 
-use super::Takes::{Boolean, Duration, Either, Expression, Fields, Fixed, Id, Keys, Language, Limit, List, Loose, Many, Name};
+use super::Takes::{Boolean, Constant, Duration, Either, Expression, Fields, Fixed, Id, Keys, Language, Limit, List, Loose, Many, Name};
 use super::Takes::{Named, Number, Of, Path, Request, Schema, Sentence, Template, True, Value, Whole, Word};
 use super::Thing::{Agent, Model, Policy, StyleGuide, Table, Tool};
 use super::head::{FILE, LIMITS};
 use super::steps::RETRY;
 use super::{Place, key, later, required};
+use crate::model::PlanStrategy;
 
 /// One agent.
 pub static AGENT: Place = Place {
@@ -136,6 +137,28 @@ pub static SCORECARD: Place = Place {
 /// A scorecard that a step wrote.
 pub static WRITTEN_SCORECARD: Place =
     Place { name: "scorecard", keys: &[key!("criteria", List(&Keys(&CRITERION)), "the questions; all must pass")] };
+
+/// A plan that a model writes.
+pub static WRITTEN_PLAN: Place = Place {
+    name: "written plan",
+    keys: &[
+        required!("strategy", Word(&PlanStrategy::WORDS), "parallel or sequential"),
+        required!("reasoning", Sentence, "why, in a sentence or two"),
+        required!("steps", List(&Keys(&WRITTEN_STEP)), "what is done"),
+    ],
+};
+
+/// A step of a plan that a model writes.
+pub static WRITTEN_STEP: Place = Place {
+    name: "written step",
+    keys: &[
+        required!("id", Id, "its id"),
+        required!("use", Name, "the agent or tool"),
+        key!("with", Constant, "arguments of a tool"),
+        key!("prompt", Sentence, "what an agent is asked"),
+        key!("depends_on", List(&Name), "ids of the steps whose outputs it gets"),
+    ],
+};
 
 /// One criterion.
 pub static CRITERION: Place = Place {

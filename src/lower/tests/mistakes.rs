@@ -226,8 +226,7 @@ fn what_is_not_in_this_version_is_known_but_refused() {
     F910 4:26 provider "cli" is not yet available in this version = remove it, or wait for a later version
     F910 5:67 "python" is not yet available in this version = remove it, or wait for a later version
     "#);
-    assert_snapshot!(with_steps("  - { id: a, plan: w, prompt: Hi, may_use: [t], max_parallel: 2 }\n  - { id: b, task: w, prompt: Hi, artefact: sql, accept: [x], max_attempts: 3 }\n  - { id: c, dialogue: [a, b], topic: x, max_turns: 3, until: { repeats: 2 } }\n  - { id: d, approval: Go?, form: { a: text }, on_timeout: reject }\n  - { id: e, python: x, returns: [x] }\n  - { id: f, agent: w, prompt: Hi, history: true }"), @r#"
-    F910 4:14 "plan" is not yet available in this version = remove it, or wait for a later version
+    assert_snapshot!(with_steps("  - { id: a, set: 1 }\n  - { id: b, task: w, prompt: Hi, artefact: sql, accept: [x], max_attempts: 3 }\n  - { id: c, dialogue: [a, b], topic: x, max_turns: 3, until: { repeats: 2 } }\n  - { id: d, approval: Go?, form: { a: text }, on_timeout: reject }\n  - { id: e, python: x, returns: [x] }\n  - { id: f, agent: w, prompt: Hi, history: true }"), @r#"
     F910 5:14 "task" is not yet available in this version = remove it, or wait for a later version
     F910 6:14 "dialogue" is not yet available in this version = remove it, or wait for a later version
     F910 7:14 "approval" is not yet available in this version = remove it, or wait for a later version
@@ -341,4 +340,15 @@ steps:
     assert_eq!(found.lines().count(), 20, "{found}");
     let lines: std::collections::BTreeSet<&str> = found.lines().map(|line| line.split(' ').nth(1).unwrap()).collect();
     assert_eq!(lines.len(), 20, "one place each: {found}");
+}
+
+#[test]
+fn a_plan_says_who_plans_what() {
+    assert_snapshot!(with_steps("  - { id: a, plan: w, may_use: [], max_steps: 0 }\n  - { id: b, plan: w, prompt: Hi, may_use: w, rounds: 2 }\n  - { id: c, plan: w, prompt: Hi, may_use: [w], max_step: 3 }"), @r#"
+    F004 4:7 step "a" has no "prompt" = add prompt: what it is asked
+    F015 4:32 "may_use" is empty = fill it in, or remove the key
+    F505 4:47 max_steps must be 1 or more; leave it out for the default = write a number above 0, or remove the key
+    F004 5:7 step "b" has rounds but no "check" = add check: the agent that says whether the work is done, or remove rounds
+    F002 6:49 unknown key "max_step" in step "c"; did you mean "max_steps"? = write max_steps
+    "#);
 }

@@ -125,7 +125,7 @@ fn class(node: &Node) -> Option<&'static str> {
         (Some("chosen"), _) => None,
         (Some(_), _) => Some("aside"),
         (None, _) if node.inner.is_some() => None,
-        (None, "agent") => Some("model"),
+        (None, "agent" | "plan") => Some("model"),
         (None, "gate") => Some("check"),
         (None, "send") => Some("send"),
         _ => None,

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::{Edge, EdgeKind, Graph, List, Node, NodeState, Section, VERSION, words};
 use crate::journal::{Record, StepRecord};
+use crate::model::PlanStrategy;
 
 /// Puts what became of each step onto the graph of the pipeline that ran.
 pub fn ran(graph: &mut Graph, record: &Record) {
@@ -80,6 +81,7 @@ const NOT_RUN: &str = "not run";
 
 /// The steps of a record by path.
 struct Known<'a> {
+    record: &'a Record,
     steps: HashMap<&'a str, &'a StepRecord>,
     /// The elements of each `for_each`, by its path.
     elements: HashMap<&'a str, Vec<&'a StepRecord>>,
@@ -93,7 +95,7 @@ impl<'a> Known<'a> {
                 elements.entry(list).or_default().push(step);
             }
         }
-        Known { steps: record.steps.iter().map(|step| (step.step.as_str(), step)).collect(), elements }
+        Known { record, steps: record.steps.iter().map(|step| (step.step.as_str(), step)).collect(), elements }
     }
 
     /// `chosen`: of a case, whether its route took it.
@@ -108,6 +110,9 @@ impl<'a> Known<'a> {
         }
         let case = self.steps.get(node.path.as_str()).and_then(|step| step.details.get("case")).and_then(Value::as_str).map(str::to_string);
         let (path, kind) = (node.path.clone(), node.kind);
+        if kind == "plan" {
+            node.inner = planned(self.record, &path);
+        }
         for inner in node.inner.iter_mut().flat_map(|list| list.nodes.iter_mut()) {
             match kind {
                 "route" => {
@@ -157,6 +162,40 @@ impl<'a> Known<'a> {
             note,
         }
     }
+}
+
+/// The plans that an agent wrote for a step, one below the other.
+fn planned(record: &Record, path: &str) -> Option<List> {
+    let mut list = List::default();
+    for plan in record.plans.iter().filter(|plan| plan.step == path) {
+        let first = list.nodes.len();
+        list.nodes.extend(plan.steps.iter().map(|step| Node {
+            path: step.step.clone(),
+            title: step.step.rsplit('/').next().unwrap_or_default().to_string(),
+            kind: "planned",
+            lines: vec![format!("uses {}", step.uses)],
+            when: None,
+            inner: None,
+            state: None,
+        }));
+        let place = |path: &String| list.nodes.iter().position(|node| node.path == *path);
+        let mut ways: Vec<(usize, usize)> = vec![];
+        if plan.strategy == PlanStrategy::Sequential.word() {
+            let began: Vec<usize> = record.steps.iter().filter_map(|step| place(&step.step)).filter(|place| *place >= first).collect();
+            ways.extend(began.windows(2).map(|pair| (pair[0], pair[1])));
+            ways.extend(began.first().filter(|_| first > 0).map(|to| (first - 1, *to)));
+        } else {
+            for (to, step) in plan.steps.iter().enumerate() {
+                let mut from: Vec<usize> = step.depends_on.iter().filter_map(place).collect();
+                if from.is_empty() && first > 0 {
+                    from.push(first - 1);
+                }
+                ways.extend(from.into_iter().map(|from| (from, first + to)));
+            }
+        }
+        list.edges.extend(ways.into_iter().map(|(from, to)| Edge { from, to, kind: EdgeKind::Order }));
+    }
+    (!list.nodes.is_empty()).then_some(list)
 }
 
 fn attempts(step: &StepRecord) -> Option<u64> {

@@ -122,7 +122,7 @@ fn draw_node(out: &mut String, placed: &PlacedNode, x: f64, y: f64) {
     let _ = writeln!(out, "<title>{}</title>", xml(&full.join("\n").chars().take(2000).collect::<String>()));
     let (class, round) = match node.kind {
         _ if node.inner.is_some() => ("group", 10.0),
-        "agent" => ("model", 7.0),
+        "agent" | "plan" => ("model", 7.0),
         "gate" => ("check", 7.0),
         "send" => ("send", 7.0),
         _ => ("step", 7.0),

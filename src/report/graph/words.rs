@@ -29,6 +29,18 @@ pub(crate) fn what(plan: &Plan, planned: &PipelinePlan, step: &Step) -> Vec<Stri
             names => one(format!("queries {}", names.join(", "))),
         },
         StepKind::Read(read) => one(format!("reads {}", filling(&read.paths))),
+        StepKind::Plan(own) => {
+            let names: Vec<&str> = own.may_use.iter().map(|name| name.as_str()).collect();
+            let mut said = vec![
+                format!("lets agent {} plan at most {}", own.agent.value, many(own.most_steps(), "step", "steps")),
+                format!("may use {}", names.join(", ")),
+            ];
+            if let Some(check) = &own.check {
+                let plans = many(own.most_plans(), "plan", "plans");
+                said.push(format!("agent {} says whether it is done (at most {plans})", check.value));
+            }
+            said
+        }
         StepKind::Route(route) => one(format!("looks at {}, takes the first case that fits", source(&route.subject))),
         StepKind::Call(call) => match call.pipeline {
             Some(id) => one(format!("runs pipeline {}", plan.pipeline(id).pipeline.name.value)),
