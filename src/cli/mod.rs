@@ -29,13 +29,14 @@ mod settings;
 mod stdout;
 mod tape;
 mod test;
+mod tools;
 mod validate;
 mod world;
 
 use clap::Parser;
 
-use arguments::RunsCommand;
 pub use arguments::{Arguments, Command, Shared};
+use arguments::{RunsCommand, ToolsCommand};
 pub use exit::Exit;
 pub use init::STARTER;
 
@@ -77,6 +78,7 @@ fn command() -> Exit {
         Command::Test(options) => test::run(options, shared),
         Command::Init { folder } => init::run(folder, shared),
         Command::Doctor(options) => doctor::run(options, shared),
+        Command::Tools(ToolsCommand::Pin { paths, check }) => tools::pin(paths, *check, shared),
         Command::Fix(options) => fix::run(options, shared),
         Command::Explain { what } => explain::run(what, shared),
         Command::Schema { kind } => schema::run(*kind),

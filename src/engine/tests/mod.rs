@@ -8,5 +8,6 @@ mod keeping;
 mod properties;
 mod refining;
 mod resuming;
+mod serving;
 mod tools;
 mod world;

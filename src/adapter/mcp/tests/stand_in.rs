@@ -136,10 +136,10 @@ fn serve(mode: &str) {
             }
             Some("tools/list") => {
                 lists += 1;
-                result(tools(mode, message["params"]["cursor"].as_str(), lists));
                 if mode == "changes" {
                     say(&json!({ "jsonrpc": "2.0", "method": "notifications/tools/list_changed" }));
                 }
+                result(tools(mode, message["params"]["cursor"].as_str(), lists));
                 if mode == "stops_reading" {
                     wait_for_ever();
                 }
