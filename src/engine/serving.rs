@@ -91,7 +91,7 @@ impl Run {
         let tool = self.tool(at, name)?;
         let named = self.named_tools(at, name);
         let all: Vec<String> = list.tools.iter().map(|tool| visible(&tool.name)).collect();
-        for wanted in named.iter().filter(|wanted| list.tools.iter().all(|tool| tool.name != **wanted)) {
+        if let Some(wanted) = named.iter().find(|wanted| list.tools.iter().all(|tool| tool.name != **wanted)) {
             let near = did_you_mean(wanted, all.iter().map(String::as_str));
             let has = if all.is_empty() { "it has none".to_string() } else { format!("it has: {}", shortened(&all.join(", "), 500)) };
             return Err(Failure::new(FailureKind::BadRequest, format!("server \"{name}\" has no tool \"{wanted}\"{near}; {has}")));

@@ -66,7 +66,7 @@ fn the_servers_of_the_protocol_itself_are_greeted_in_the_old_way() {
         home.path(),
         &tools,
         steps,
-        "echo: \"{{ steps.echo.output }}\", read: \"{{ steps.read.output | tojson }}\", outside: \"{{ steps.outside.error.kind }}\", know: \"{{ steps.know.output | tojson }}\"",
+        "echo: \"{{ steps.echo.output }}\", read: \"{{ steps.read.output | tojson }}\", outside: \"{{ steps.outside.error.kind | default('none') }}\", know: \"{{ steps.know.output | tojson }}\"",
     );
     assert_eq!(outputs["echo"], "Echo: hello");
     assert!(outputs["read"].to_string().contains("Read me."), "{outputs}");

@@ -17,6 +17,7 @@ const LONG: Duration = Duration::from_secs(30);
 /// Not a test of its own: with the variable set, this is the server.
 #[test]
 #[expect(clippy::disallowed_methods, reason = "a test's own switch, not a setting of flow")]
+#[expect(clippy::zombie_processes, reason = "what is left behind is what the test is about")]
 fn acts_as_a_server() {
     let Ok(about) = std::env::var("STAND_IN") else { return };
     println!();
