@@ -59,6 +59,13 @@ pub fn user_settings() -> Result<Option<PathBuf>, String> {
     Ok(of_system.or_else(|| folder("HOME").map(|folder| folder.join(".config/flow/config.toml"))))
 }
 
+/// Folders that programs are looked for in, as the value of `PATH`: those of the user's own, without relative ones.
+pub fn program_path() -> OsString {
+    let own = std::env::var_os("PATH").unwrap_or_default();
+    let folders = std::env::split_paths(&own).filter(|folder| folder.is_absolute());
+    std::env::join_paths(folders).ok().filter(|path| !path.is_empty()).unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into())
+}
+
 /// A new run id: `r_` and 128 random bits in hexadecimal.
 #[expect(clippy::disallowed_methods, reason = "the one place that makes ids")]
 pub fn run_id() -> String {

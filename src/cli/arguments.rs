@@ -92,6 +92,9 @@ pub enum Command {
     },
     /// Looks whether everything is here that the project needs: secrets, data, engines, hosts
     Doctor(DoctorOptions),
+    /// The tools of MCP servers
+    #[command(subcommand)]
+    Tools(ToolsCommand),
     /// Prints a JSON Schema for editors
     Schema {
         /// The kind of file [default: all, told apart by their keys]
@@ -289,6 +292,19 @@ pub struct FixOptions {
     /// Shows the edits and writes nothing; exit 1 if there are any
     #[arg(long)]
     pub diff: bool,
+}
+
+/// What can be done with the tools of MCP servers.
+#[derive(Debug, Clone, clap::Subcommand)]
+pub enum ToolsCommand {
+    /// Starts the MCP servers of pipelines, shows how their tools differ from the pinned ones, and accepts them as they are now
+    Pin {
+        /// Pipelines, and folders in which they are looked for [default: the project]
+        paths: Vec<PathBuf>,
+        /// Only shows the differences; exit 1 if there are some
+        #[arg(long)]
+        check: bool,
+    },
 }
 
 /// Options of `flow doctor`.

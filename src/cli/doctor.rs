@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::arguments::{DoctorOptions, Shared};
+use super::tools::Seen;
 use super::{Exit, project, run, settings, stdout, validate, world};
 use crate::adapter::environment;
 use crate::adapter::files::DiskFiles;
@@ -56,9 +57,10 @@ pub(super) fn run(options: &DoctorOptions, shared: &Shared) -> Exit {
         }
     };
     let mut hosts: BTreeMap<(String, u16), Result<(), String>> = BTreeMap::new();
+    let private_hosts = settled.as_ref().map(|settled| settled.private_hosts.clone()).unwrap_or_default();
     let model = settled.ok().and_then(|settled| settled.model);
     for (path, checked) in &pipelines {
-        signs.extend(of_pipeline(path, checked, &env, model.as_ref(), &mut hosts));
+        signs.extend(of_pipeline(path, checked, &env, model.as_ref(), &mut hosts, &private_hosts));
     }
     let printed = tell(&signs, options.json);
     let faults = signs.iter().filter(|sign| sign.is == "fault").count();
@@ -69,7 +71,7 @@ pub(super) fn run(options: &DoctorOptions, shared: &Shared) -> Exit {
 }
 
 /// The pipelines to look at: those that are named, else all of the project.
-fn pipelines(paths: &[PathBuf], shared: &Shared) -> Result<Vec<(PathBuf, Checked)>, String> {
+pub(super) fn pipelines(paths: &[PathBuf], shared: &Shared) -> Result<Vec<(PathBuf, Checked)>, String> {
     let mut found = vec![];
     for path in validate::files(paths, shared)? {
         let checked = check_file(&path, &project::project(&path, shared), &DiskFiles);
@@ -115,6 +117,7 @@ fn of_pipeline(
     env: &BTreeMap<String, Secret>,
     of_settings: Option<&Model>,
     hosts: &mut BTreeMap<(String, u16), Result<(), String>>,
+    private_hosts: &[String],
 ) -> Vec<Sign> {
     let of = path.display().to_string();
     let mut signs = vec![];
@@ -140,6 +143,24 @@ fn of_pipeline(
         }
         if let Some((is, what)) = default_model(pipeline, env, of_settings.is_some()) {
             sign(is, what);
+        }
+        for (name, seen) in super::tools::look(pipeline, env, private_hosts) {
+            match seen {
+                Seen::Is(look) => {
+                    let names: Vec<&str> = look.tools.iter().map(|(name, _)| name.as_str()).collect();
+                    let names = if names.is_empty() { "no tools".into() } else { names.join(", ") };
+                    sign("ok", format!("server {name} answers (protocol {}); it has {names}", look.version));
+                    let changed: Vec<&str> = look.difference.changed.keys().map(String::as_str).collect();
+                    if !changed.is_empty() {
+                        sign(
+                            "fault",
+                            format!("server {name}: {} not as pinned; look at it and accept it with flow tools pin", changed.join(", ")),
+                        );
+                    }
+                }
+                Seen::Fails(problem) => sign("fault", format!("server {name} cannot be used: {problem}")),
+                Seen::OnlyInARun(why) => sign("note", format!("what server {name} is started with is known only in a run ({why})")),
+            }
         }
         for address in addresses(pipeline, env, of_settings) {
             match address {

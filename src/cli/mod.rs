@@ -31,6 +31,7 @@ mod signals;
 mod stdout;
 mod tape;
 mod test;
+mod tools;
 mod validate;
 mod world;
 
@@ -38,8 +39,8 @@ use clap::Parser;
 
 use crate::diagnostic;
 
-use arguments::RunsCommand;
 pub use arguments::{Arguments, Command, Shared};
+use arguments::{RunsCommand, ToolsCommand};
 pub use exit::Exit;
 pub use init::STARTER;
 
@@ -85,6 +86,7 @@ fn command() -> Exit {
         Command::Test(options) => test::run(options, shared),
         Command::Init { folder } => init::run(folder, shared),
         Command::Doctor(options) => doctor::run(options, shared),
+        Command::Tools(ToolsCommand::Pin { paths, check }) => tools::pin(paths, *check, shared),
         Command::Fix(options) => fix::run(options, shared),
         Command::Explain { what } => explain::run(what, shared),
         Command::Schema { kind } => schema::run(*kind),

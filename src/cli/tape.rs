@@ -158,7 +158,7 @@ mod tests {
         for set in ["{{ run.now }}", "{{ run[\"now\"] }}", "{{ run . today }}", "{{ run.week_start | default(1) }}", "{{ run }}"] {
             assert!(reads(set, "x"), "{set}");
         }
-        for set in ["{{ run.id }}", "run.now", "{{ inputs.run | default(\"run.now\") }}"] {
+        for set in ["{{ run.id }}", "run.now", "{{ run.id | default(\"run.now\") }}"] {
             assert!(!reads(set, "x"), "{set}");
         }
         assert!(reads("x", "It is {{ run.now }}."));

@@ -37,6 +37,12 @@ pub(super) fn ports(printer: Arc<dyn Printer>, project: &Path, private_hosts: Ve
     }
 }
 
+/// MCP servers, to be looked at outside of a run.
+pub(super) fn servers(private_hosts: Vec<String>) -> McpServers {
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
+    McpServers::new(Http::new(HttpSettings { private_hosts, ..HttpSettings::default() }, clock.clone()), clock)
+}
+
 /// Where the journal of a project stands.
 pub(super) fn journal_file(project: &Path) -> PathBuf {
     project.join(".flow").join("runs.db")

@@ -66,4 +66,5 @@ pub use judging::readable;
 pub use preview::{Given, known_names};
 pub use rejudging::PassedGate;
 pub use run::{CannotResume, Mocks, Moment, Noted, Options, Run, Unscripted};
+pub use serving::servers;
 pub use state::State;

@@ -2,6 +2,7 @@
 //!
 //! What a server says of itself is data: cleaned, bounded, shown to a model and never filled in.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,10 +16,11 @@ use super::state::NodeRef;
 use crate::channel::clean;
 use crate::diagnostic::did_you_mean;
 use crate::event::{Failure, FailureKind, Happening, ServerTool};
-use crate::model::{Form, ServerKind, Step, StepKind, Text, Tool, ToolKind};
+use crate::model::{Form, Pipeline, ServerKind, Step, StepKind, Text, Tool, ToolKind};
 use crate::policy::opens;
 use crate::port::{Secret, Server, ServerCall, ServerReply, ServerTransport, ToolList};
 use crate::source::Spanned;
+use crate::template::{self, Scope};
 
 /// Characters of a description that a model is shown.
 const LONGEST_DESCRIPTION: usize = 4_000;
@@ -90,12 +92,14 @@ impl Run {
         let tool = self.tool(at, name)?;
         let named = self.named_tools(at, name);
         let all: Vec<String> = list.tools.iter().map(|tool| visible(&tool.name)).collect();
-        for wanted in named.iter().filter(|wanted| list.tools.iter().all(|tool| tool.name != **wanted)) {
+        if let Some(wanted) = named.iter().find(|wanted| list.tools.iter().all(|tool| tool.name != **wanted)) {
             let near = did_you_mean(wanted, all.iter().map(String::as_str));
             let has = if all.is_empty() { "it has none".to_string() } else { format!("it has: {}", shortened(&all.join(", "), 500)) };
             return Err(Failure::new(FailureKind::BadRequest, format!("server \"{name}\" has no tool \"{wanted}\"{near}; {has}")));
         }
-        let is_wanted = |part: &str| named.iter().any(|name| name == part) || tool.allow.is_some() && opens(tool, part, None).allowed;
+        // The list holds for every step of the pipeline, so it has what any of them names.
+        let anywhere = self.named_anywhere(at, name);
+        let is_wanted = |part: &str| anywhere.iter().any(|name| name == part) || tool.allow.is_some() && opens(tool, part, None).allowed;
         if let Some((changed, what)) = list.changed.iter().find(|(part, _)| is_wanted(part)) {
             let message = format!(
                 "tool \"{name}.{}\" is not what was pinned: {}; look at it, and accept it with: flow tools pin",
@@ -129,6 +133,18 @@ impl Run {
             }
             _ => vec![],
         }
+    }
+
+    /// Tools of a server that any step or agent of the pipeline names.
+    fn named_anywhere(&self, at: NodeRef, server: &str) -> Vec<String> {
+        let planned = self.planned_of(at);
+        let of_steps = planned.steps.iter().filter_map(|planned| match &planned.step.kind {
+            StepKind::Tool(step) => Some(&step.tool),
+            _ => None,
+        });
+        let of_agents = planned.pipeline.agents.values().flat_map(|agent| &agent.tools);
+        let parts = of_steps.chain(of_agents).filter_map(|tool| tool.value.split_once('.'));
+        parts.filter(|(own, _)| *own == server).map(|(_, part)| part.to_string()).collect()
     }
 
     /// A tool of a server that was asked.
@@ -216,40 +232,69 @@ impl Run {
 
     /// A server of the file, its texts filled in.
     fn server(&self, at: NodeRef, name: &str) -> Result<Server, Failure> {
-        let tool = self.tool(at, name)?;
-        let ToolKind::Server(kind) = &tool.kind else {
-            return Err(Failure::new(FailureKind::Internal, format!("tool \"{name}\" is no server")));
-        };
-        let pipeline = &self.planned_of(at).pipeline;
         let secrets = self.secret_names();
         let fill = |text: &Text| self.fill_text_with(at, text, &secrets);
-        let (identity, transport) = match kind {
-            ServerKind::Program { command, args, env } => {
-                let filled = env.iter().map(|(name, text)| Ok((name.value.clone(), Secret::new(fill(text)?))));
-                let transport = ServerTransport::Program {
-                    command: command.value.clone(),
-                    args: arguments(name, args, &fill)?,
-                    env: filled.collect::<Result<_, Failure>>()?,
-                    folder: pipeline.folder.clone(),
-                };
-                let words = std::iter::once(command.value.clone()).chain(args.iter().map(|text| text.source.to_string()));
-                (words.collect::<Vec<_>>().join(" "), transport)
-            }
-            ServerKind::Url { url, headers } => {
-                let filled = headers.iter().map(|(name, text)| Ok((name.clone(), Secret::new(fill(text)?))));
-                let transport =
-                    ServerTransport::Http { url: self.fill_address(at, url, &secrets)?, headers: filled.collect::<Result<_, Failure>>()? };
-                (url.source.to_string(), transport)
-            }
-        };
-        let connect_timeout = tool.connect_timeout.unwrap_or(CONNECT_TIMEOUT);
-        let (project, run) = (pipeline.project.clone(), self.id.clone());
-        Ok(Server { name: name.to_string(), identity, project, transport, connect_timeout, run })
+        let address = |text: &Text| self.fill_address(at, text, &secrets);
+        of_file(&self.planned_of(at).pipeline, name, self.id.clone(), &fill, &address)
     }
 }
 
+type Fill<'f> = &'f dyn Fn(&Text) -> Result<String, Failure>;
+
+/// The servers of a pipeline outside of a run, for those who look at them; `Err`: what they are started with is known only in a run.
+pub fn servers(
+    pipeline: &Pipeline,
+    inputs: &Map<String, Value>,
+    secrets: &BTreeMap<String, Secret>,
+    env: &BTreeMap<String, Secret>,
+) -> Vec<(String, Result<Server, String>)> {
+    let named = |values: &BTreeMap<String, Secret>| {
+        values.iter().map(|(name, secret)| (name.clone(), Value::from(secret.reveal()))).collect::<Map<String, Value>>()
+    };
+    let mut scope = Scope::new();
+    for (name, values) in [("inputs", inputs.clone()), ("secrets", named(secrets)), ("env", named(env))] {
+        scope.set(name, template::from_json(&Value::Object(values)));
+    }
+    let wrong = |error: template::FillError| Failure::new(FailureKind::BadRequest, error.message);
+    let plain = |text: &Text| (text.form == Form::Plain).then(|| text.source.to_string());
+    let fill = |text: &Text| plain(text).map_or_else(|| template::compile(text).and_then(|c| c.fill_text(&scope)).map_err(wrong), Ok);
+    let address = |text: &Text| {
+        let filled = || template::compile(text).and_then(|c| c.fill_encoded(&scope, super::calling::percent)).map_err(wrong);
+        plain(text).map_or_else(filled, Ok)
+    };
+    let names = pipeline.tools.iter().filter(|(_, tool)| tool.is_server()).map(|(name, _)| name);
+    names.map(|name| (name.clone(), of_file(pipeline, name, "look".into(), &fill, &address).map_err(|failure| failure.message))).collect()
+}
+
+/// A server as the file writes it.
+fn of_file(pipeline: &Pipeline, name: &str, run: Arc<str>, fill: Fill, address: Fill) -> Result<Server, Failure> {
+    let missing = || Failure::new(FailureKind::Internal, format!("tool \"{name}\" is no server"));
+    let tool = pipeline.tools.get(name).ok_or_else(missing)?;
+    let ToolKind::Server(kind) = &tool.kind else { return Err(missing()) };
+    let (identity, transport) = match kind {
+        ServerKind::Program { command, args, env } => {
+            let filled = env.iter().map(|(name, text)| Ok((name.value.clone(), Secret::new(fill(text)?))));
+            let transport = ServerTransport::Program {
+                command: command.value.clone(),
+                args: arguments(name, args, fill)?,
+                env: filled.collect::<Result<_, Failure>>()?,
+                folder: pipeline.folder.clone(),
+            };
+            let words = std::iter::once(command.value.clone()).chain(args.iter().map(|text| text.source.to_string()));
+            (words.collect::<Vec<_>>().join(" "), transport)
+        }
+        ServerKind::Url { url, headers } => {
+            let filled = headers.iter().map(|(name, text)| Ok((name.clone(), Secret::new(fill(text)?))));
+            let transport = ServerTransport::Http { url: address(url)?, headers: filled.collect::<Result<_, Failure>>()? };
+            (url.source.to_string(), transport)
+        }
+    };
+    let connect_timeout = tool.connect_timeout.unwrap_or(CONNECT_TIMEOUT);
+    Ok(Server { name: name.to_string(), identity, project: pipeline.project.clone(), transport, connect_timeout, run })
+}
+
 /// The arguments of a program. What is filled in cannot be an option, unless `--` stands before it.
-fn arguments(name: &str, args: &[Text], fill: &dyn Fn(&Text) -> Result<String, Failure>) -> Result<Vec<String>, Failure> {
+fn arguments(name: &str, args: &[Text], fill: Fill) -> Result<Vec<String>, Failure> {
     let mut filled = vec![];
     let mut only_values = false;
     for text in args {

@@ -17,6 +17,7 @@ use tokio::sync::{Notify, mpsc, watch};
 use tokio::time::timeout;
 
 use super::inbox::Inbox;
+use crate::adapter::environment::program_path;
 use crate::adapter::wording::Scrub;
 use crate::event::Failure;
 use crate::model::FailureKind;
@@ -73,7 +74,7 @@ impl Program {
         })?;
         let mut command = Command::new(SHELL);
         command.arg("-c").arg(BECOME).arg("sh").arg(&program).args(start.args);
-        command.env_clear().env("PATH", search_path());
+        command.env_clear().env("PATH", program_path());
         command.envs(start.env.iter().map(|(name, value)| (name, value.reveal())));
         if start.folder.is_dir() {
             command.current_dir(start.folder);
@@ -282,13 +283,6 @@ fn watcher(group: Pid) -> std::io::Result<Child> {
     command.spawn()
 }
 
-/// Folders that programs are looked for in: those of `PATH`, without relative ones.
-fn search_path() -> std::ffi::OsString {
-    let own = std::env::var_os("PATH").unwrap_or_default();
-    let folders = std::env::split_paths(&own).filter(|folder| folder.is_absolute());
-    std::env::join_paths(folders).ok().filter(|path| !path.is_empty()).unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into())
-}
-
 /// The absolute path of a program.
 fn find(command: &str) -> Option<PathBuf> {
     let is_program = |path: &PathBuf| path.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0);
@@ -298,5 +292,5 @@ fn find(command: &str) -> Option<PathBuf> {
     if command.contains('/') {
         return None;
     }
-    std::env::split_paths(&search_path()).map(|folder| folder.join(command)).find(is_program)
+    std::env::split_paths(&program_path()).map(|folder| folder.join(command)).find(is_program)
 }

@@ -11,5 +11,6 @@ mod planning;
 mod properties;
 mod refining;
 mod resuming;
+mod serving;
 mod tools;
 mod world;

@@ -107,7 +107,8 @@ impl World {
         while let Some(event) = self.run.next_event() {
             if let Happening::ToolCalled { step, call, .. }
             | Happening::ModelCalled { step, call, .. }
-            | Happening::CacheAsked { step, call, .. } = &event.happening
+            | Happening::CacheAsked { step, call, .. }
+            | Happening::ToolsAsked { step, call, .. } = &event.happening
             {
                 told.insert(*call, step.to_string());
             }

@@ -3,6 +3,7 @@
 mod faults;
 mod program;
 mod stand_in;
+mod web;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

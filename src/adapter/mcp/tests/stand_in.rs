@@ -18,11 +18,16 @@ pub(crate) fn args() -> Vec<String> {
 /// Not a test of its own: with the variable set, this is the server.
 #[test]
 fn acts_as_a_server() {
-    let Ok(mode) = std::env::var(MODE) else { return };
+    let Ok(mode) = own(MODE) else { return };
     // What the test program has printed so far ends here, so that the first message stands alone.
     say_text("\n");
     serve(&mode);
     std::process::exit(0);
+}
+
+#[expect(clippy::disallowed_methods, reason = "what the test told its server, not a setting of flow")]
+fn own(name: &str) -> Result<String, std::env::VarError> {
+    std::env::var(name)
 }
 
 fn say_text(text: &str) {
@@ -37,7 +42,7 @@ fn say(message: &Value) {
 }
 
 fn hear(line: &str) {
-    if let Ok(path) = std::env::var(LOG) {
+    if let Ok(path) = own(LOG) {
         let mut file = std::fs::OpenOptions::new().create(true).append(true).open(path).unwrap();
         writeln!(file, "{line}").unwrap();
     }
@@ -136,10 +141,10 @@ fn serve(mode: &str) {
             }
             Some("tools/list") => {
                 lists += 1;
-                result(tools(mode, message["params"]["cursor"].as_str(), lists));
                 if mode == "changes" {
                     say(&json!({ "jsonrpc": "2.0", "method": "notifications/tools/list_changed" }));
                 }
+                result(tools(mode, message["params"]["cursor"].as_str(), lists));
                 if mode == "stops_reading" {
                     wait_for_ever();
                 }
@@ -155,6 +160,7 @@ fn serve(mode: &str) {
 }
 
 /// Starts a process of this one that is left behind.
+#[expect(clippy::zombie_processes, reason = "that is what the test is about")]
 fn start_shell(text: &str) {
     let child = std::process::Command::new("/bin/sh").arg("-c").arg(text).spawn().unwrap();
     hear(&format!("grandchild {}", child.id()));
@@ -166,7 +172,7 @@ fn call(mode: &str, id: &Value, message: &Value) {
     let told = |text: &str| json!({ "content": [{ "type": "text", "text": text }] });
     match mode {
         "crashes_in_call" => {
-            eprintln!("about to fall over with key {}", std::env::var("CANARY").unwrap_or_default());
+            eprintln!("about to fall over with key {}", own("CANARY").unwrap_or_default());
             std::process::abort();
         }
         "half_line" => {

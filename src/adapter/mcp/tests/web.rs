@@ -1,0 +1,288 @@
+//! Servers behind a web address: a small one of our own answers each request as a function says.
+
+use std::sync::Mutex;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpListener;
+
+use super::*;
+use crate::event::FailureKind;
+
+type Answer = Box<dyn FnMut(&Heard) -> String + Send>;
+
+/// One request.
+#[derive(Clone)]
+struct Heard {
+    method: String,
+    head: String,
+    body: Value,
+}
+
+impl Heard {
+    fn is(&self, method: &str) -> bool {
+        self.body["method"] == method
+    }
+
+    fn has(&self, header: &str) -> bool {
+        self.head.to_lowercase().contains(&header.to_lowercase())
+    }
+}
+
+/// Starts a server. It ends with the test's runtime.
+async fn serve(answer: Answer) -> (String, Arc<Mutex<Vec<Heard>>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+    let (answer, seen) = (Arc::new(Mutex::new(answer)), Arc::new(Mutex::new(vec![])));
+    let all = Arc::clone(&seen);
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let (answer, seen) = (Arc::clone(&answer), Arc::clone(&all));
+            tokio::spawn(async move {
+                let mut bytes = vec![];
+                loop {
+                    let mut piece = [0; 4096];
+                    match stream.read(&mut piece).await {
+                        Ok(read) if read > 0 => bytes.extend_from_slice(&piece[..read]),
+                        _ => return,
+                    }
+                    let text = String::from_utf8_lossy(&bytes).into_owned();
+                    let Some((head, body)) = text.split_once("\r\n\r\n") else { continue };
+                    let length =
+                        head.to_lowercase().lines().find_map(|line| line.strip_prefix("content-length:")?.trim().parse::<usize>().ok());
+                    if body.len() >= length.unwrap_or(0) {
+                        let body = serde_json::from_str(body).unwrap_or_default();
+                        let method = head.split(' ').next().unwrap_or_default().to_owned();
+                        let heard = Heard { method, head: head.to_owned(), body };
+                        let reply = (answer.lock().unwrap())(&heard);
+                        seen.lock().unwrap().push(heard);
+                        let _ = stream.write_all(reply.as_bytes()).await;
+                        return;
+                    }
+                }
+            });
+        }
+    });
+    (url, seen)
+}
+
+fn http(status: &str, headers: &str, body: &str) -> String {
+    format!("HTTP/1.1 {status}\r\ncontent-length: {}\r\nconnection: close\r\n{headers}\r\n{body}", body.len())
+}
+
+fn json_answer(heard: &Heard, result: &Value) -> String {
+    http("200 OK", "content-type: application/json\r\n", &json!({ "jsonrpc": "2.0", "id": heard.body["id"], "result": result }).to_string())
+}
+
+/// A stream that ends with its connection.
+fn events(text: &str) -> String {
+    format!("HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n{text}")
+}
+
+fn tools() -> Value {
+    json!({ "tools": [{ "name": "echo", "inputSchema": { "type": "object", "properties": { "text": { "type": "string", "x-mcp-header": "Text" } } } }] })
+}
+
+fn discovered() -> Value {
+    json!({ "supportedVersions": ["2026-07-28"], "capabilities": { "tools": {} } })
+}
+
+fn initialized() -> Value {
+    json!({ "protocolVersion": "2025-11-25", "capabilities": { "tools": {} }, "serverInfo": { "name": "s", "version": "1" } })
+}
+
+fn told(text: &str) -> Value {
+    json!({ "content": [{ "type": "text", "text": text }] })
+}
+
+impl World {
+    fn web(&self, url: &str) -> Server {
+        let headers =
+            vec![("Authorization".to_owned(), Secret::new("Bearer canary-5150")), ("Mcp-Session-Id".to_owned(), Secret::new("mine"))];
+        self.server("web", ServerTransport::Http { url: url.to_owned(), headers })
+    }
+}
+
+/// The fault of a call when everything before it is well.
+async fn call_fails(answer: impl Fn(&Heard) -> String + Send + 'static, time: Duration) -> Failure {
+    let (url, _) = serve(Box::new(move |heard| match heard.body["method"].as_str() {
+        Some("server/discover") => json_answer(heard, &discovered()),
+        Some("tools/list") => json_answer(heard, &tools()),
+        _ => answer(heard),
+    }))
+    .await;
+    let world = World::new();
+    world.echo(&world.web(&url), "x", time).await.unwrap_err()
+}
+
+#[test]
+fn the_new_version_says_everything_with_each_request() {
+    run(async {
+        let (url, seen) = serve(Box::new(|heard| match heard.body["method"].as_str() {
+            Some("server/discover") => json_answer(heard, &discovered()),
+            Some("tools/list") => json_answer(heard, &tools()),
+            _ => json_answer(heard, &told("hi")),
+        }))
+        .await;
+        let world = World::new();
+        assert_eq!(world.echo(&world.web(&url), "grüß dich", LONG).await.unwrap().value, text("hi"));
+        let seen = seen.lock().unwrap();
+        let call = seen.iter().find(|heard| heard.is("tools/call")).unwrap();
+        for header in [
+            "mcp-protocol-version: 2026-07-28",
+            "mcp-method: tools/call",
+            "mcp-name: echo",
+            "mcp-param-text: =?base64?",
+            "authorization: bearer canary-5150",
+        ] {
+            assert!(call.has(header), "{header}: {}", call.head);
+        }
+        assert!(!call.has("mcp-session-id"), "a file cannot set a header of the protocol");
+        assert_eq!(call.body["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"], "2026-07-28");
+    });
+}
+
+#[test]
+fn an_old_server_has_a_session_and_its_empty_first_event_is_nothing() {
+    run(async {
+        let (url, seen) = serve(Box::new(|heard| match heard.body["method"].as_str() {
+            Some("server/discover") => http("400 Bad Request", "content-type: text/plain\r\n", "no session"),
+            Some("initialize") => {
+                let data = json!({ "jsonrpc": "2.0", "id": heard.body["id"], "result": initialized() });
+                events(&format!("id: 1\nretry: 10\ndata:\n\nevent: message\nid: 2\ndata: {data}\n\n")).replacen(
+                    "\r\n",
+                    "\r\nmcp-session-id: s1\r\n",
+                    1,
+                )
+            }
+            Some("tools/list") => json_answer(heard, &tools()),
+            Some("tools/call") => {
+                let asks = json!({ "jsonrpc": "2.0", "id": 77, "method": "elicitation/create", "params": {} });
+                let data = json!({ "jsonrpc": "2.0", "id": heard.body["id"], "result": told("hi") });
+                events(&format!("data: {asks}\n\ndata: {data}\n\n"))
+            }
+            _ => http("202 Accepted", "", ""),
+        }))
+        .await;
+        let world = World::new();
+        let reply = world.echo(&world.web(&url), "x", LONG).await.unwrap();
+        assert_eq!((reply.value, reply.notes), (text("hi"), vec!["it asked for elicitation/create; refused".to_owned()]));
+        world.close().await;
+        let seen = seen.lock().unwrap();
+        let call = seen.iter().find(|heard| heard.is("tools/call")).unwrap();
+        assert!(call.has("mcp-session-id: s1") && call.has("mcp-protocol-version: 2025-11-25") && !call.has("mcp-method"));
+        assert!(seen.iter().any(|heard| heard.body["id"] == 77 && heard.body["error"].is_object()), "the refusal was sent");
+        assert!(seen.iter().any(|heard| heard.method == "DELETE" && heard.has("mcp-session-id: s1")), "the session was ended");
+    });
+}
+
+#[test]
+fn a_stream_that_breaks_off_is_taken_up_where_it_was() {
+    run(async {
+        let mut id = Value::Null;
+        let (url, seen) = serve(Box::new(move |heard| match (heard.method.as_str(), heard.body["method"].as_str()) {
+            ("GET", _) => {
+                let data = json!({ "jsonrpc": "2.0", "id": id, "result": told("after all") });
+                events(&format!("id: e2\ndata: {data}\n\n"))
+            }
+            (_, Some("server/discover")) => json_answer(heard, &discovered()),
+            (_, Some("tools/list")) => json_answer(heard, &tools()),
+            _ => {
+                id = heard.body["id"].clone();
+                events("id: e1\nretry: 30\ndata:\n\n")
+            }
+        }))
+        .await;
+        let world = World::new();
+        assert_eq!(world.echo(&world.web(&url), "x", LONG).await.unwrap().value, text("after all"));
+        let seen = seen.lock().unwrap();
+        assert!(seen.iter().any(|heard| heard.method == "GET" && heard.has("last-event-id: e1")));
+        assert_eq!(seen.iter().filter(|heard| heard.is("tools/call")).count(), 1, "the call was made once");
+    });
+}
+
+#[test]
+fn a_session_that_is_gone_is_begun_anew_once() {
+    run(async {
+        let (mut begun, mut gone) = (0, false);
+        let (url, seen) = serve(Box::new(move |heard| match heard.body["method"].as_str() {
+            Some("server/discover") => http("404 Not Found", "", ""),
+            Some("initialize") => {
+                begun += 1;
+                json_answer(heard, &initialized()).replacen("\r\n", &format!("\r\nmcp-session-id: s{begun}\r\n"), 1)
+            }
+            Some("tools/list") => json_answer(heard, &tools()),
+            Some("tools/call") if !std::mem::replace(&mut gone, true) => http("404 Not Found", "", ""),
+            Some("tools/call") if heard.body["params"]["arguments"]["text"] == "never" => http("404 Not Found", "", ""),
+            Some("tools/call") => json_answer(heard, &told("hi")),
+            _ => http("202 Accepted", "", ""),
+        }))
+        .await;
+        let world = World::new();
+        let server = world.web(&url);
+        assert_eq!(world.echo(&server, "x", LONG).await.unwrap().value, text("hi"));
+        assert_eq!(seen.lock().unwrap().iter().filter(|heard| heard.is("initialize")).count(), 2);
+        let failure = world.echo(&server, "never", LONG).await.unwrap_err();
+        assert!(failure.message.contains("gone again"), "{}", failure.message);
+    });
+}
+
+#[test]
+fn faults_of_http_are_in_their_class_and_a_call_that_may_have_acted_is_unknown() {
+    run(async {
+        let cut = |_: &Heard| events("data: {\"jsonrpc\": \"2.0\"");
+        let failure = call_fails(cut, LONG).await;
+        assert_eq!(failure.kind, FailureKind::UnknownOutcome, "{}", failure.message);
+        let failure = call_fails(|_| http("503 Service Unavailable", "", "down"), LONG).await;
+        assert_eq!(failure.kind, FailureKind::UnknownOutcome, "{}", failure.message);
+        let failure = call_fails(|_| http("401 Unauthorized", "", "bad key canary-5150"), LONG).await;
+        assert!(failure.kind == FailureKind::Auth && failure.message.contains("bad key ***"), "{}", failure.message);
+        let failure = call_fails(|_| http("307 Temporary Redirect", "location: http://127.0.0.1:9/\r\n", ""), LONG).await;
+        assert_eq!(failure.kind, FailureKind::Blocked, "{}", failure.message);
+        let failure = call_fails(|_| http("200 OK", "content-type: text/html\r\n", "<p>Hi"), LONG).await;
+        assert_eq!(failure.kind, FailureKind::WrongType, "{}", failure.message);
+        let failure = call_fails(|heard| json_answer(heard, &told(&"x".repeat(9 << 20))), LONG).await;
+        assert_eq!(failure.kind, FailureKind::TooLarge, "{}", failure.message);
+        let failure = call_fails(|_| events(&format!("data: {}\n\n", "x".repeat(2 << 20))), LONG).await;
+        assert_eq!(failure.kind, FailureKind::TooLarge, "{}", failure.message);
+        let error = |heard: &Heard| {
+            let error = json!({ "jsonrpc": "2.0", "id": heard.body["id"], "error": { "code": -32602, "message": "no such tool" } });
+            http("200 OK", "content-type: application/json\r\n", &error.to_string())
+        };
+        let failure = call_fails(error, LONG).await;
+        assert!(failure.kind == FailureKind::BadRequest && failure.message.contains("no such tool"), "{}", failure.message);
+    });
+}
+
+#[test]
+fn an_answer_that_does_not_come_is_unknown_and_a_host_that_is_not_there_is_not() {
+    run(async {
+        let silent = |_: &Heard| "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: 99\r\n\r\n: wait\n\n".to_owned();
+        let failure = call_fails(silent, SHORT).await;
+        assert_eq!(failure.kind, FailureKind::UnknownOutcome, "{}", failure.message);
+        let world = World::new();
+        let failure = world.list(&world.web("http://127.0.0.1:9/mcp")).await.unwrap_err();
+        assert_eq!(failure.kind, FailureKind::Connection, "{}", failure.message);
+        let failure = world.list(&world.web("http://169.254.169.254/mcp")).await.unwrap_err();
+        assert_eq!(failure.kind, FailureKind::Blocked, "{}", failure.message);
+    });
+}
+
+#[test]
+fn a_token_of_one_server_never_reaches_another() {
+    run(async {
+        let answer = || -> Answer {
+            Box::new(|heard| match heard.body["method"].as_str() {
+                Some("server/discover") => json_answer(heard, &discovered()),
+                Some("tools/list") => json_answer(heard, &tools()),
+                _ => json_answer(heard, &told("hi")),
+            })
+        };
+        let ((one, of_one), (other, of_other)) = (serve(answer()).await, serve(answer()).await);
+        let world = World::new();
+        let bare = world.server("bare", ServerTransport::Http { url: other, headers: vec![] });
+        world.echo(&world.web(&one), "x", LONG).await.unwrap();
+        world.echo(&bare, "x", LONG).await.unwrap();
+        assert!(of_one.lock().unwrap().iter().all(|heard| heard.has("canary-5150")));
+        assert!(of_other.lock().unwrap().iter().all(|heard| !heard.has("canary-5150")));
+    });
+}

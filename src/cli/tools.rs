@@ -1,0 +1,159 @@
+//! `flow tools`: looking at the tools of MCP servers, and accepting them.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use serde_json::{Map, Value};
+
+use super::arguments::Shared;
+use super::{Exit, doctor, project, settings, world};
+use crate::adapter::environment;
+use crate::adapter::mcp::Look;
+use crate::adapter::mcp::pins::{self, Pins};
+use crate::diagnostic::visible;
+use crate::engine::servers;
+use crate::model::Pipeline;
+use crate::port::{Secret, Server, ToolServers};
+
+/// What a look at a server brought.
+pub(super) enum Seen {
+    /// It answers.
+    Is(Box<Look>),
+    /// It does not, and why.
+    Fails(String),
+    /// What it is started with reads inputs that have no default.
+    OnlyInARun(String),
+}
+
+/// Starts each server of a pipeline, asks for its tools, and ends it.
+pub(super) fn look(pipeline: &Pipeline, env: &BTreeMap<String, Secret>, private_hosts: &[String]) -> Vec<(String, Seen)> {
+    looks(pipeline, env, private_hosts).into_iter().map(|(name, _, seen)| (name, seen)).collect()
+}
+
+fn looks(pipeline: &Pipeline, env: &BTreeMap<String, Secret>, private_hosts: &[String]) -> Vec<(String, Option<Server>, Seen)> {
+    let found = servers(pipeline, &inputs(pipeline), &secrets(pipeline, env), env);
+    if found.is_empty() {
+        return vec![];
+    }
+    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => return found.into_iter().map(|(name, _)| (name, None, Seen::Fails(error.to_string()))).collect(),
+    };
+    let world = world::servers(private_hosts.to_vec());
+    runtime.block_on(async {
+        let mut seen = vec![];
+        for (name, server) in found {
+            match server {
+                Ok(server) => {
+                    let looked = world.look(&server).await;
+                    let what = looked.map_or_else(|failure| Seen::Fails(failure.message), |look| Seen::Is(Box::new(look)));
+                    seen.push((name, Some(server), what));
+                }
+                Err(why) => seen.push((name, None, Seen::OnlyInARun(why))),
+            }
+        }
+        let _ = world.close().await;
+        seen
+    })
+}
+
+/// Values of inputs as far as the file gives them.
+fn inputs(pipeline: &Pipeline) -> Map<String, Value> {
+    let given = pipeline.input_fields().iter().filter_map(|field| {
+        let value = field.default.clone().or_else(|| field.example.clone())?;
+        Some((field.name.clone(), value))
+    });
+    given.collect()
+}
+
+fn secrets(pipeline: &Pipeline, env: &BTreeMap<String, Secret>) -> BTreeMap<String, Secret> {
+    pipeline.secrets.keys().filter_map(|name| Some((name.clone(), env.get(name)?.clone()))).collect()
+}
+
+/// Shows how the tools of servers differ from what was pinned, and accepts them.
+pub(super) fn pin(paths: &[PathBuf], only_check: bool, shared: &Shared) -> Exit {
+    let env = match environment::variables(shared.env_file.as_deref()) {
+        Ok(env) => env,
+        Err(problem) => {
+            tell!("{problem}");
+            return Exit::Usage;
+        }
+    };
+    let pipelines = match doctor::pipelines(paths, shared) {
+        Ok(pipelines) => pipelines,
+        Err(problem) => {
+            tell!("{problem}");
+            return Exit::NothingRan;
+        }
+    };
+    let (mut faults, mut differences, mut count) = (0, 0, 0);
+    for (path, checked) in &pipelines {
+        let root = project::project(path, shared);
+        let private_hosts = settings::read(&root, shared).map(|settled| settled.private_hosts).unwrap_or_default();
+        for pipeline in &checked.loaded.program.pipelines {
+            for (name, server, seen) in looks(pipeline, &env, &private_hosts) {
+                count += 1;
+                let (server, look) = match (server, seen) {
+                    (Some(server), Seen::Is(look)) => (server, look),
+                    (_, Seen::Fails(problem)) => {
+                        tell!("{name}: {}", visible(&problem));
+                        faults += 1;
+                        continue;
+                    }
+                    (_, Seen::OnlyInARun(why)) => {
+                        tell!(
+                            "{name}: what it is started with is known only in a run ({}); its tools are pinned by the first one",
+                            visible(&why)
+                        );
+                        continue;
+                    }
+                    (None, Seen::Is(_)) => continue,
+                };
+                differences += tell_difference(&name, &look);
+                if only_check || look.difference.is_none() {
+                    continue;
+                }
+                let kept = Pins::read(&server.project).and_then(|mut pins| {
+                    pins.pin(&server.identity, &look.said);
+                    pins.write(&server.project)
+                });
+                match kept {
+                    Ok(()) => tell!("{name}: pinned in {}", pins::file(&server.project).display()),
+                    Err(problem) => {
+                        tell!("{problem}");
+                        faults += 1;
+                    }
+                }
+            }
+        }
+    }
+    match count {
+        0 => tell!("no MCP servers"),
+        _ if differences == 0 && faults == 0 => tell!("all tools are as they were pinned"),
+        _ => {}
+    }
+    if faults > 0 || only_check && differences > 0 { Exit::Findings } else { Exit::Ok }
+}
+
+/// Prints how a server's tools differ; how many do.
+fn tell_difference(name: &str, look: &Look) -> usize {
+    let difference = &look.difference;
+    if difference.is_first {
+        tell!("{name} (protocol {}): seen for the first time", look.version);
+        for (tool, about) in &look.tools {
+            tell!("  {}: {}", visible(tool), visible(&about.chars().take(200).collect::<String>()));
+        }
+        return 1;
+    }
+    if difference.is_none() {
+        return 0;
+    }
+    tell!("{name} (protocol {}):", look.version);
+    difference.new.iter().for_each(|tool| tell!("  new: {}", visible(tool)));
+    difference.gone.iter().for_each(|tool| tell!("  gone: {}", visible(tool)));
+    for (tool, what) in &difference.changed {
+        tell!("  changed: {}", visible(tool));
+        what.lines().for_each(|line| tell!("    {}", visible(line)));
+    }
+    difference.new.len() + difference.gone.len() + difference.changed.len()
+}

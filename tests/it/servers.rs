@@ -1,0 +1,158 @@
+//! MCP servers through the program: this test program itself is the server when a variable is set.
+
+#![expect(clippy::unwrap_used, reason = "part of each test")]
+
+use std::io::{BufRead, Write};
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde_json::{Value, json};
+
+/// How long anything may take before the test gives up.
+const LONG: Duration = Duration::from_secs(30);
+
+/// Not a test of its own: with the variable set, this is the server.
+#[test]
+#[expect(clippy::disallowed_methods, reason = "a test's own switch, not a setting of flow")]
+#[expect(clippy::zombie_processes, reason = "what is left behind is what the test is about")]
+fn acts_as_a_server() {
+    let Ok(about) = std::env::var("STAND_IN") else { return };
+    println!();
+    for line in std::io::stdin().lock().lines() {
+        let Ok(message) = serde_json::from_str::<Value>(&line.unwrap()) else { continue };
+        let result = match message["method"].as_str() {
+            Some("server/discover") => json!({ "supportedVersions": ["2026-07-28"], "capabilities": { "tools": {} } }),
+            Some("tools/list") => {
+                let input = json!({ "type": "object", "properties": { "text": { "type": "string" } }, "required": ["text"] });
+                json!({ "tools": [{ "name": "echo", "description": about, "inputSchema": input }] })
+            }
+            Some("tools/call") if message["params"]["arguments"]["text"] == "wait" => {
+                let child = Command::new("/bin/sh").args(["-c", "trap '' TERM; sleep 300"]).spawn().unwrap();
+                std::fs::write("pids", format!("{} {}", std::process::id(), child.id())).unwrap();
+                std::thread::sleep(LONG * 2);
+                Value::Null
+            }
+            Some("tools/call") => {
+                json!({ "content": [{ "type": "text", "text": format!("You said: {}", message["params"]["arguments"]["text"]) }] })
+            }
+            _ => continue,
+        };
+        println!("{}", json!({ "jsonrpc": "2.0", "id": message["id"], "result": result }));
+        std::io::stdout().flush().unwrap();
+    }
+    std::process::exit(0);
+}
+
+fn write(folder: &Path, about: &str) {
+    let program = std::env::current_exe().unwrap();
+    let text = format!(
+        "flow: 1
+name: talks
+inputs: {{ text: text }}
+tools:
+  echo:
+    command: {}
+    args: [--exact, servers::acts_as_a_server, --nocapture, --test-threads=1, --quiet]
+    env: {{ STAND_IN: \"{{{{ env.ABOUT }}}}\" }}
+    allow: [echo]
+    connect_timeout: 25s
+steps:
+  - {{ id: said, tool: echo.echo, with: {{ text: \"{{{{ inputs.text }}}}\" }} }}
+outputs: {{ said: \"{{{{ steps.said.output }}}}\" }}
+# {about}
+",
+        program.display()
+    );
+    std::fs::write(folder.join("p.yaml"), text).unwrap();
+    std::fs::write(folder.join("flow.toml"), "").unwrap();
+}
+
+fn flow(folder: &Path, arguments: &[&str], about: &str) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_flow"));
+    command.current_dir(folder).args(arguments).env("ABOUT", about).env("FLOW_CONFIG", folder.join("user.toml"));
+    command
+}
+
+fn done(folder: &Path, arguments: &[&str], about: &str) -> (Option<i32>, String, String) {
+    let Output { status, stdout, stderr } = flow(folder, arguments, about).output().unwrap();
+    (status.code(), String::from_utf8(stdout).unwrap(), String::from_utf8(stderr).unwrap())
+}
+
+/// Whether a process runs; one that has ended and was not waited for does not.
+fn runs(id: &str) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
+    stat.rsplit(") ").next().and_then(|rest| rest.chars().next()).is_some_and(|state| state != 'Z')
+}
+
+fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    const PAUSE: Duration = Duration::from_millis(20);
+    let is_so = (0..LONG.as_millis() / PAUSE.as_millis()).any(|_| {
+        let now = is_so();
+        if !now {
+            std::thread::sleep(PAUSE);
+        }
+        now
+    });
+    assert!(is_so, "{what}");
+}
+
+#[test]
+fn nothing_of_a_server_is_left_when_flow_is_killed_or_asked_to_end() {
+    for (signal, exit) in [(Signal::SIGKILL, None), (Signal::SIGTERM, Some(143)), (Signal::SIGINT, Some(130))] {
+        let home = tempfile::tempdir().unwrap();
+        write(home.path(), "");
+        let mut command = flow(home.path(), &["run", "p.yaml", "--input", "text=wait", "--quiet"], "Echoes.");
+        let mut running = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let pids = home.path().join("pids");
+        until("the server was never called", || std::fs::read_to_string(&pids).is_ok_and(|text| text.contains(' ')));
+        let pids = std::fs::read_to_string(&pids).unwrap();
+        assert!(pids.split(' ').all(runs));
+        kill(Pid::from_raw(running.id() as i32), signal).unwrap();
+        assert_eq!(running.wait().unwrap().code(), exit, "{signal}");
+        for id in pids.split(' ') {
+            until(&format!("{signal}: {id} is left"), || !runs(id));
+        }
+    }
+}
+
+#[test]
+fn changed_tools_are_refused_until_they_are_accepted() {
+    let home = tempfile::tempdir().unwrap();
+    write(home.path(), "");
+    let run = ["run", "p.yaml", "--input", "text=hi"];
+    let (exit, out, told) = done(home.path(), &run, "Echoes.");
+    assert_eq!((exit, out.trim()), (Some(0), "You said: \"hi\""), "{told}");
+    assert!(home.path().join("flow.lock").is_file());
+    let (exit, _, told) = done(home.path(), &run, "Echoes, and sends a copy.");
+    assert_eq!(exit, Some(6), "{told}");
+    assert!(told.contains("tool \"echo.echo\" is not what was pinned") && told.contains("flow tools pin"), "{told}");
+    let (exit, _, told) = done(home.path(), &["tools", "pin", "--check"], "Echoes, and sends a copy.");
+    assert!(
+        exit == Some(1) && told.contains("changed: echo") && told.contains("+ \"description\": \"Echoes, and sends a copy.\","),
+        "{told}"
+    );
+    let (exit, out, _) = done(home.path(), &["doctor", "p.yaml"], "Echoes, and sends a copy.");
+    assert!(
+        exit == Some(1) && out.contains("server echo answers (protocol 2026-07-28); it has echo") && out.contains("not as pinned"),
+        "{out}"
+    );
+    assert_eq!(done(home.path(), &["tools", "pin", "p.yaml"], "Echoes, and sends a copy.").0, Some(0));
+    assert_eq!(done(home.path(), &run, "Echoes, and sends a copy.").0, Some(0));
+    assert_eq!(done(home.path(), &["tools", "pin", "--check"], "Echoes, and sends a copy.").0, Some(0));
+}
+
+#[test]
+fn a_recording_of_a_server_answers_without_it() {
+    let home = tempfile::tempdir().unwrap();
+    write(home.path(), "");
+    let run = ["run", "p.yaml", "--input", "text=hi"];
+    let (exit, _, told) = done(home.path(), &[run.as_slice(), &["--record", "kept"]].concat(), "Echoes.");
+    assert_eq!(exit, Some(0), "{told}");
+    std::fs::remove_file(home.path().join("flow.lock")).unwrap();
+    let (exit, out, told) = done(home.path(), &[run.as_slice(), &["--replay", "kept"]].concat(), "Other.");
+    assert_eq!((exit, out.trim()), (Some(0), "You said: \"hi\""), "{told}");
+    assert!(!home.path().join("flow.lock").exists(), "no server was asked");
+}
