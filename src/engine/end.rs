@@ -175,7 +175,10 @@ impl Run {
         match status {
             RunStatus::Cancelled => self.cancelled(at),
             RunStatus::QualityNotMet if nothing => {
-                let failure = Failure::new(FailureKind::Quality, format!("pipeline \"{name}\": a gate was not met and had no otherwise"));
+                let nodes = &self.state.frame(instance.main).nodes;
+                let unmet = nodes.iter().filter_map(|node| node.failure.as_ref()).find(|failure| failure.kind == FailureKind::Quality);
+                let why = unmet.map_or("a gate was not met and had no otherwise", |failure| &failure.message);
+                let failure = Failure::new(FailureKind::Quality, format!("pipeline \"{name}\": {why}"));
                 self.fail(at, failure, Some(details));
             }
             RunStatus::Succeeded | RunStatus::Partial | RunStatus::QualityNotMet => match self.outputs(ix, status) {

@@ -41,6 +41,8 @@ fn unknown_names(tests: &TestFile, pipeline: &PipelinePlan, plan: &Plan, out: &m
         out.push(finding(Code::TestUnknownName, span, &message).help("correct the name, or remove it"));
     };
     let is_step = |path: &str| !matches!(way(plan, pipeline, path), Way::Nowhere);
+    // A mock stands for a tool wherever it is used, in called pipelines too.
+    let tools: Vec<&str> = plan.pipelines.iter().flat_map(|planned| planned.pipeline.tools.keys()).map(String::as_str).collect();
     for (number, case) in tests.cases.iter().enumerate() {
         if let Some(inputs) = &known.inputs {
             for (name, value) in case.inputs.iter().filter(|(name, _)| !inputs.has(name)) {
@@ -58,8 +60,8 @@ fn unknown_names(tests: &TestFile, pipeline: &PipelinePlan, plan: &Plan, out: &m
         for (path, mock) in mocks.own.iter().chain(mocks.shared.iter().filter(|_| is_first)) {
             let tool = path.split('.').next().unwrap_or_default();
             let is_person = path == "person" && file.person.is_some();
-            if !is_step(path) && !file.tools.contains_key(tool) && !is_person {
-                report(case, mock.span, "mocks step", &[&known.steps, &known.tools, &known.person], path);
+            if !is_step(path) && !tools.contains(&tool) && !is_person {
+                report(case, mock.span, "mocks step", &[&known.steps, &tools, &known.person], path);
             }
         }
         let replies = replies.own.iter().chain(replies.shared.iter().filter(|_| is_first));
@@ -87,7 +89,6 @@ fn unknown_names(tests: &TestFile, pipeline: &PipelinePlan, plan: &Plan, out: &m
 /// What a test can name in a pipeline.
 struct Known<'p> {
     steps: Vec<&'p str>,
-    tools: Vec<&'p str>,
     /// `person`, if the pipeline has one: its table may be mocked.
     person: Vec<&'p str>,
     channels: Listed<'p>,
@@ -101,7 +102,6 @@ impl<'p> Known<'p> {
         let file = &pipeline.pipeline;
         Known {
             steps: pipeline.steps.iter().map(|planned| planned.step.id.as_str()).collect(),
-            tools: file.tools.keys().map(String::as_str).collect(),
             person: file.person.iter().map(|_| "person").collect(),
             channels: Listed::of(file.channels.iter().map(|channel| channel.name.as_str())),
             inputs: match &file.inputs {
