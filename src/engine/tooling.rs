@@ -13,6 +13,9 @@ use crate::model::{Agent, MOST_TURNS, Mock, PipelineId, Tool, ToolKind};
 use crate::port::ToolDescription;
 use crate::source::Spanned;
 
+/// So often a step's agent may make one call with the same arguments; more of it is going round in circles.
+const MOST_SAME: usize = 3;
+
 /// Characters of a result that a model is shown.
 const MOST_SHOWN: usize = 100_000;
 /// Characters of a tool's name on the wire.
@@ -199,6 +202,11 @@ impl Run {
         let heard = |kind, message: String| Ok(Err(Failure::new(kind, message)));
         if asking.asked[..place].iter().any(|other| other.asked.id == asked.id) {
             return heard(FailureKind::BadRequest, format!("two calls have the id \"{}\"", asked.id));
+        }
+        let is_same = |used: &&crate::event::Shared| used["tool"] == asked.tool.as_str() && used["with"] == asked.arguments;
+        if asking.uses.iter().filter(is_same).count() >= MOST_SAME {
+            let message = format!("this call was made {MOST_SAME} times with the same arguments; go on with what it gave, or answer");
+            return heard(FailureKind::Limit, message);
         }
         let tools = self.offered(at, agent);
         let Some(offered) = tools.iter().find(|tool| tool.name == asked.tool) else {

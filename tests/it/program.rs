@@ -11,8 +11,18 @@ pub(crate) struct Ran {
 }
 
 /// Variables that change what the program does.
-const CHANGE: [&str; 8] =
-    ["CI", "CLICOLOR_FORCE", "GITHUB_ACTIONS", "NO_COLOR", "FLOW_MODEL", "FLOW_MODEL_BASE_URL", "FLOW_MODEL_PROVIDER", "FLOW_API_KEY"];
+const CHANGE: [&str; 10] = [
+    "CI",
+    "CLICOLOR_FORCE",
+    "GITHUB_ACTIONS",
+    "NO_COLOR",
+    "FLOW_MODEL",
+    "FLOW_MODEL_BASE_URL",
+    "FLOW_MODEL_PROVIDER",
+    "FLOW_MODEL_API",
+    "FLOW_MODEL_TOOL_CALLS",
+    "FLOW_API_KEY",
+];
 
 /// A call of the program in a folder, without settings of a person.
 pub(crate) fn command(folder: &Path, arguments: &[&str]) -> Command {

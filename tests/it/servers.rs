@@ -11,6 +11,8 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::{Value, json};
 
+use crate::program::command;
+
 /// How long anything may take before the test gives up.
 const LONG: Duration = Duration::from_secs(30);
 
@@ -71,8 +73,8 @@ outputs: {{ said: \"{{{{ steps.said.output }}}}\" }}
 }
 
 fn flow(folder: &Path, arguments: &[&str], about: &str) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_flow"));
-    command.current_dir(folder).args(arguments).env("ABOUT", about).env("FLOW_CONFIG", folder.join("user.toml"));
+    let mut command = command(folder, arguments);
+    command.env("ABOUT", about);
     command
 }
 

@@ -125,6 +125,24 @@ fn an_agent_is_shown_what_its_tools_gave_and_answers() {
 }
 
 #[test]
+fn the_same_call_again_and_again_is_not_made() {
+    let mut world = world(with_tools(vec![agent("a", "Go.")], vec![("docs", file())]));
+    for _ in 0..3 {
+        world.reply_with(asks(&[("c1", "docs-read", json!({ "name": "a.md" }))]));
+        world.reply_with(Ok(Reply::Value(json!("Notes."))));
+    }
+    // Once more it stays in; another one goes out.
+    world.reply_with(asks(&[("c1", "docs-read", json!({ "name": "a.md" })), ("c2", "docs-read", json!({ "name": "b.md" }))]));
+    assert_eq!(world.out.len(), 1);
+    world.reply_with(Ok(Reply::Value(json!("More."))));
+    let heard = "This did not work (limit): this call was made 3 times with the same arguments; go on with what it gave, or answer";
+    assert_eq!(world.told(), [("tool".to_string(), heard.to_string()), ("tool".to_string(), "More.".to_string())]);
+    world.reply_with(says("Done."));
+    assert_eq!(world.status(), RunStatus::Succeeded);
+    world.check();
+}
+
+#[test]
 fn a_call_that_cannot_be_made_costs_a_turn_and_the_model_hears_why() {
     let mut world = world(with_tools(vec![agent("a", "Go.")], vec![("docs", file()), ("hook", hook("https://example.com/x"))]));
     world.reply_with(asks(&[
@@ -155,7 +173,7 @@ fn rounds_tool_calls_and_tokens_of_an_agent_have_bounds() {
         let mut rounds = 0;
         while !world.is_over() {
             rounds += 1;
-            world.reply_with(asks(&[("c", "docs-list", json!({}))]));
+            world.reply_with(asks(&[("c", "docs-read", json!({ "name": format!("{rounds}.md") }))]));
             if !world.is_over() {
                 world.reply_with(Ok(Reply::Value(json!([]))));
             }
@@ -179,7 +197,7 @@ fn rounds_tool_calls_and_tokens_of_an_agent_have_bounds() {
 
 #[test]
 fn tool_calls_take_permits_and_a_list_of_their_own() {
-    let calls: Vec<(String, &str, Value)> = (0..5).map(|i| (format!("c{i}"), "docs-list", json!({}))).collect();
+    let calls: Vec<(String, &str, Value)> = (0..5).map(|i| (format!("c{i}"), "docs-read", json!({ "name": format!("{i}.md") }))).collect();
     let calls: Vec<(&str, &str, Value)> = calls.iter().map(|(id, tool, with)| (id.as_str(), *tool, with.clone())).collect();
     for (of_run, of_agent, most) in [(Some(2), None, 2), (None, Some(3), 3), (Some(1), Some(4), 1)] {
         let mut pipeline = with_tools(vec![agent("a", "Go.")], vec![("docs", file())]);
