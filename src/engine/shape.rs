@@ -78,7 +78,7 @@ fn plan_schema() -> Value {
         "properties": {
             "strategy": { "enum": ["parallel", "sequential"] },
             "reasoning": { "type": "string" },
-            "steps": { "type": "array", "items": {
+            "steps": { "type": "array", "minItems": 1, "items": {
                 "type": "object",
                 "properties": {
                     "id": { "type": "string" },
@@ -166,6 +166,16 @@ mod tests {
     fn an_answer_in_a_code_fence_is_read() {
         assert_eq!(json_in("```json\n{\"a\": 1}\n```"), Ok(json!({"a": 1})));
         assert!(json_in("Sure! {\"a\": 1}").is_err());
+    }
+
+    #[test]
+    fn a_plan_has_a_step_and_a_scorecard_a_criterion() {
+        let found = |kind, value: Value| problems(&field_schema(&Field::new("it", kind)), &value);
+        assert_eq!(
+            found(FieldKind::Plan, json!({"strategy": "parallel", "reasoning": "", "steps": []})),
+            ["steps: [] has less than 1 item"]
+        );
+        assert_eq!(found(FieldKind::Scorecard, json!({"criteria": []})), ["criteria: [] has less than 1 item"]);
     }
 
     #[test]

@@ -2,24 +2,39 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::sync::LazyLock;
 
 use flow::adapter::sqlite_store::SqliteStore;
 use flow::port::Store;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::golden::copy;
 use crate::program::flow;
 
+mod city_facts;
+mod replies;
+
+/// One system of the page, by its heading: the folder of its pipelines, and runs of them.
+struct System {
+    heading: &'static str,
+    folder: &'static str,
+    runs: fn() -> Vec<&'static Ran>,
+}
+
+const SYSTEMS: [System; 2] = [
+    System { heading: "Conversation replies", folder: "pipelines/timesheet", runs: replies::all },
+    System { heading: "City facts", folder: "pipelines/city_facts", runs: city_facts::all },
+];
+
 /// One row of a table of the page.
 struct Row {
     line: usize,
+    system: &'static System,
     places: Vec<String>,
     tests: Vec<String>,
     says_missing: bool,
 }
 
-/// One run of the timesheet pipeline in a copy of the project.
+/// One run of a pipeline in a copy of the project.
 struct Ran {
     exit: i32,
     out: String,
@@ -28,59 +43,8 @@ struct Ran {
     events: Vec<Value>,
 }
 
-struct Runs {
-    planned: Ran,
-    small_talk: Ran,
-    refined: Ran,
-    unmet: Ran,
-    unanswered: Ran,
-    long: Ran,
-}
-
-const GOOD: &str = "You've logged {{ steps.facts.output.logged }} of {{ steps.facts.output.target }} hours this week.";
-
-static RUNS: LazyLock<Runs> = LazyLock::new(|| {
-    let standard = |replies: &str| run("Check my timesheet", Some(replies));
-    Runs {
-        planned: run("What's my status?", None),
-        small_talk: run("Thanks a lot!", None),
-        refined: standard(&format!("[\"You did fine this week, write to {{{{ person.email }}}}.\", \"{GOOD}\"]")),
-        unmet: standard("You did fine this week."),
-        unanswered: standard("{ error: auth }"),
-        long: standard(&format!(
-            "\"{GOOD} {{% for n in range(60) %}}You had a call with the team and wrote down what was left. {{% endfor %}}\""
-        )),
-    }
-});
-
-fn all() -> [&'static Ran; 6] {
-    let runs = &*RUNS;
-    [&runs.planned, &runs.small_talk, &runs.refined, &runs.unmet, &runs.unanswered, &runs.long]
-}
-
 fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
-}
-
-/// Runs the pipeline by SMS, if wanted with other replies of the writer, and reads its record and its events.
-fn run(message: &str, replies: Option<&str>) -> Ran {
-    let project = project();
-    if let Some(replies) = replies {
-        let file = project.path().join("pipelines/timesheet/demo.replies.yaml");
-        let shipped = std::fs::read_to_string(&file).expect("the pipeline has replies");
-        let (before, _) = shipped.split_once("\n  compose:\n").expect("the writer has replies");
-        std::fs::write(&file, format!("{before}\n  compose: {replies}\n  validate: passed\n")).expect("a copy can be written");
-    }
-    let message = format!("message={message}");
-    let now = "2026-11-20T09:00:00Z";
-    let (exit, out) =
-        program(project.path(), &["run", "pipelines/timesheet/pipeline.yaml", "--input", &message, "--channel", "sms", "--now", now]);
-    let (_, exported) = program(project.path(), &["runs", "export"]);
-    let record: Value = serde_json::from_str(&exported).expect("the record is JSON");
-    let mut store = SqliteStore::open(&project.path().join(".flow/runs.db")).expect("the run was kept");
-    let events = store.events(record["run"].as_str().unwrap_or_default()).expect("the run has events");
-    let events = events.iter().map(|event| serde_json::to_value(event).expect("an event is JSON")).collect();
-    Ran { exit, out, exported, record, events }
 }
 
 pub(crate) fn project() -> tempfile::TempDir {
@@ -99,6 +63,16 @@ fn program(folder: &Path, arguments: &[&str]) -> (i32, String) {
 }
 
 impl Ran {
+    /// What the one run of a project left there.
+    fn of(project: &Path, exit: i32, out: String) -> Ran {
+        let (_, exported) = program(project, &["runs", "export"]);
+        let record: Value = serde_json::from_str(&exported).expect("the record is JSON");
+        let mut store = SqliteStore::open(&project.join(".flow/runs.db")).expect("the run was kept");
+        let events = store.events(record["run"].as_str().unwrap_or_default()).expect("the run has events");
+        let events = events.iter().map(|event| serde_json::to_value(event).expect("an event is JSON")).collect();
+        Ran { exit, out, exported, record, events }
+    }
+
     fn phases(&self) -> Vec<&str> {
         list(&self.record["phases"]).iter().filter_map(|phase| phase["name"].as_str()).collect()
     }
@@ -117,11 +91,6 @@ fn list(value: &Value) -> &[Value] {
     value.as_array().map(Vec::as_slice).unwrap_or_default()
 }
 
-/// Ids of the verdicts that did or did not pass.
-fn ids(verdicts: &Value, passed: bool) -> Vec<&str> {
-    list(verdicts).iter().filter(|verdict| verdict["passed"] == passed).filter_map(|verdict| verdict["id"].as_str()).collect()
-}
-
 /// The rows of the page's tables, without their heads.
 fn rows() -> Vec<Row> {
     let page = std::fs::read_to_string(root().join("docs/reference_systems.md")).expect("the page is there");
@@ -129,14 +98,18 @@ fn rows() -> Vec<Row> {
         ["|---", "| there |", "| notation |", "| `record:", "| `event:", "| `channel:"].iter().any(|head| line.starts_with(*head))
     };
     let mut rows: Vec<Row> = vec![];
+    let mut system = &SYSTEMS[0];
     for (line, text) in (1..).zip(page.lines()) {
+        if let Some(heading) = text.strip_prefix("# ") {
+            system = SYSTEMS.iter().find(|system| system.heading == heading).unwrap_or(system);
+        }
         if !text.starts_with('|') || is_head(text) {
             continue;
         }
         let cells: Vec<&str> = text.split('|').collect();
         assert_eq!(cells.len(), 5, "line {line} has not three columns");
         let says_missing = ["**missing**", "**Partly**"].iter().any(|word| cells[2].contains(word));
-        rows.push(Row { line, places: codes(cells[2]), tests: codes(cells[3]), says_missing });
+        rows.push(Row { line, system, places: codes(cells[2]), tests: codes(cells[3]), says_missing });
     }
     rows
 }
@@ -175,15 +148,15 @@ fn is_written(folder: &str, path: &str) -> bool {
 }
 
 /// Whether a place of the middle column exists.
-fn place_exists(place: &str) -> bool {
+fn place_exists(system: &System, place: &str) -> bool {
     let Some((kind, path)) = place.split_once(": ") else { return false };
     let parts: Vec<&str> = path.split('.').collect();
     match kind {
-        "record" => all().iter().any(|ran| has(&ran.record, &parts)),
-        "event" => all().iter().any(|ran| ran.events_of(parts[0]).any(|event| has(event, &parts[1..]))),
+        "record" => (system.runs)().iter().any(|ran| has(&ran.record, &parts)),
+        "event" => (system.runs)().iter().any(|ran| ran.events_of(parts[0]).any(|event| has(event, &parts[1..]))),
         "channel" => is_written("channels", path),
         "style guide" => is_written("style_guides", path),
-        "pipeline" => is_written("pipelines/timesheet", path),
+        "pipeline" => is_written(system.folder, path),
         _ => false,
     }
 }
@@ -202,7 +175,10 @@ fn test_exists(test: &str) -> bool {
 #[test]
 fn every_row_is_mapped_and_tested_or_says_what_is_missing() {
     let rows = rows();
-    assert!(rows.len() > 100, "only {} rows found", rows.len());
+    for system in &SYSTEMS {
+        let count = rows.iter().filter(|row| row.system.heading == system.heading).count();
+        assert!(count > 100, "only {count} rows found of {}", system.heading);
+    }
     let silent: Vec<usize> =
         rows.iter().filter(|row| !row.says_missing && (row.places.is_empty() || row.tests.is_empty())).map(|row| row.line).collect();
     assert!(silent.is_empty(), "these lines name no place or no test: {silent:?}");
@@ -212,11 +188,12 @@ fn every_row_is_mapped_and_tested_or_says_what_is_missing() {
 fn every_place_the_page_names_exists() {
     let mut unknown: Vec<String> = vec![];
     for row in rows() {
-        unknown.extend(row.places.iter().filter(|place| !place_exists(place)).map(|place| format!("line {}: {place}", row.line)));
+        let missing = row.places.iter().filter(|place| !place_exists(row.system, place));
+        unknown.extend(missing.map(|place| format!("line {}: {place}", row.line)));
     }
     assert!(unknown.is_empty(), "these do not exist:\n{}", unknown.join("\n"));
     for nonsense in ["record: steps[fit].output.nothing", "event: gate_failed.nothing", "channel: nothing", "nothing: run"] {
-        assert!(!place_exists(nonsense), "{nonsense}");
+        assert!(SYSTEMS.iter().all(|system| !place_exists(system, nonsense)), "{nonsense}");
     }
 }
 
@@ -228,6 +205,11 @@ fn every_test_the_page_names_exists() {
     }
     assert!(unknown.is_empty(), "these do not exist:\n{}", unknown.join("\n"));
     assert!(!test_exists("tests/it/reference_systems.rs: place_exists"), "a function is not yet a test");
+}
+
+/// The runs of all systems.
+fn all() -> Vec<&'static Ran> {
+    SYSTEMS.iter().flat_map(|system| (system.runs)()).collect()
 }
 
 #[test]
@@ -248,215 +230,16 @@ fn every_run_has_an_id_of_its_own_and_readable_times() {
 }
 
 #[test]
-fn an_answered_question_leaves_plan_data_draft_reply_and_verdicts() {
-    let ran = &RUNS.planned;
-    assert_eq!(ran.exit, 0);
-    assert_eq!(ran.phases(), ["created", "planning", "extracting", "composing", "formatting", "validating", "sending", "completed"]);
-    let record = &ran.record;
-    assert_eq!(json!([record["status"], record["channel"], record["inputs"]["message"]]), json!(["succeeded", "sms", "What's my status?"]));
-    let plan = &ran.step("plan")["output"];
-    assert_eq!(json!([plan["requires_timesheet_data"], plan["plan"]["steps"][0]["use"]]), json!([true, "timesheet"]));
-    assert!(plan["plan"]["steps"][0]["prompt"].as_str().is_some_and(|prompt| !prompt.is_empty()));
-    let data = &ran.step("facts")["output"];
-    assert_eq!((data["logged"].as_f64(), data["target"].as_f64()), (Some(32.0), Some(40.0)));
-    for (step, field) in [("compose", None), ("fit", Some("text")), ("validate", Some("text"))] {
-        let output = &ran.step(step)["output"];
-        let text = field.map_or(output, |field| &output[field]);
-        assert!(text.as_str().is_some_and(|text| text.contains("32 of 40 hours this week")), "{step}: {text}");
-        assert_eq!(ran.step(step)["status"], "succeeded");
-    }
-    let judged = list(&ran.step("validate")["details"]["verdicts"]).len();
-    let written = list(&plan["scorecard"]["criteria"]);
-    assert!(written.len() == 2 && judged > written.len(), "{judged}");
-    assert_eq!(record["outputs"]["reply"], ran.step("fit")["output"]["text"]);
-    let calls: Vec<(&str, &str)> =
-        list(&record["interactions"]).iter().filter_map(|call| Some((call["agent"].as_str()?, call["action"].as_str()?))).collect();
-    assert_eq!(calls, [("planner", "turn plan/otherwise"), ("composer", "turn compose"), ("quality", "judge validate")]);
-    assert!(ran.events_of("tool_called").any(|call| call["step"] == "facts/hours/total" && call["with"]["with"]["person"] == "p7"));
-    assert_eq!(ran.events_of("output_written").count(), 1);
-    assert_eq!(list(&record["failures"]).len(), 0);
-}
-
-#[test]
-fn a_question_without_data_has_no_extracting_phase() {
-    let ran = &RUNS.small_talk;
-    assert_eq!(ran.phases(), ["created", "planning", "composing", "formatting", "validating", "sending", "completed"]);
-    assert_eq!(ran.step("facts")["status"], "skipped");
-}
-
-#[test]
-fn a_refined_reply_leaves_both_rounds_and_its_failure_record() {
-    let ran = &RUNS.refined;
-    assert_eq!(json!([ran.exit, ran.record["status"]]), json!([0, "succeeded"]));
-    let second = ["refining", "composing", "formatting", "validating"];
-    let first = ["created", "planning", "extracting", "composing", "formatting", "validating"];
-    assert_eq!(ran.phases(), [first.as_slice(), &second, &["sending", "completed"]].concat());
-    let details = &ran.step("validate")["details"];
-    assert_eq!(json!([details["passed"], details["refined"], details["used_otherwise"]]), json!([true, true, false]));
-
-    let failures = list(&ran.record["failures"]);
-    assert_eq!(failures.len(), 1);
-    let failure = &failures[0];
-    assert_eq!(json!([failure["gate"], failure["question"]]), json!(["validate", "Check my timesheet"]));
-    assert_eq!(json!([failure["refinement_tried"], failure["refinement_worked"]]), json!([true, true]));
-    let rounds = list(&failure["verdicts"]);
-    assert_eq!(rounds.len(), 2);
-    assert_eq!(ids(&rounds[0], false), ["states_hours", "no_personal_data"]);
-    assert_eq!(ids(&rounds[1], false), [""; 0]);
-    assert_eq!(failure["cause"], "not met: states_hours, no_personal_data");
-    assert!(failure["sent"].as_str().is_some_and(|sent| sent.contains("32 of 40 hours")), "{}", failure["sent"]);
-    let scorecard = list(&failure["scorecard"]);
-    assert_eq!(scorecard.len(), list(&rounds[0]).len());
-    assert!(scorecard.iter().all(|criterion| criterion["description"].as_str().is_some_and(|text| text.chars().count() >= 10)));
-    assert!(scorecard[0]["expected"].is_string() && scorecard[1]["expected"].is_null());
-
-    let asked = ran.events_of("refinement_started").collect::<Vec<_>>();
-    assert_eq!(asked.len(), 1);
-    assert_eq!(asked[0]["target"], "compose");
-    assert_eq!(ids(&asked[0]["failed"], false), ["states_hours", "no_personal_data"]);
-    assert!(asked[0]["feedback"].as_str().is_some_and(|text| text.contains("- states_hours: ") && text.contains("- no_personal_data: ")));
-    let told = list(&asked[0]["failed"])[0]["feedback"].as_str();
-    assert_eq!(told, Some("Not met: A reply about hours names the hours that are logged."), "the author's sentence, not the expression");
-    let draft = ran.events_of("model_replied").next().map(|reply| &reply["reply"]["said"]["text"]);
-    assert_eq!(draft, Some(&asked[0]["original"]));
-    let round = |kind: &'static str| ran.events_of(kind).map(|event| event["round"].as_u64()).collect::<Vec<_>>();
-    assert_eq!((round("gate_failed"), round("gate_passed")), (vec![Some(1)], vec![Some(2)]));
-    let tries: Vec<_> =
-        ran.events_of("step_started").filter(|event| event["step"] == "compose").map(|event| event["round"].as_u64()).collect();
-    assert_eq!(tries, [Some(1), Some(2)]);
-}
-
-#[test]
-fn a_reply_that_is_never_good_enough_leaves_what_was_sent_and_why() {
-    let ran = &RUNS.unmet;
-    assert_eq!(json!([ran.exit, ran.record["status"]]), json!([5, "quality_not_met"]));
-    let phases = ran.phases();
-    assert_eq!(phases[phases.len() - 5..], ["composing", "formatting", "validating", "sending", "failed"]);
-    assert!(ran.out.contains("Please try rephrasing your question.") && !ran.out.contains("You did fine"), "{}", ran.out);
-    let failures = list(&ran.record["failures"]);
-    assert_eq!(failures.len(), 1);
-    assert_eq!(json!([failures[0]["refinement_tried"], failures[0]["refinement_worked"]]), json!([true, false]));
-    assert_eq!(list(&failures[0]["verdicts"]).len(), 2);
-    assert!(failures[0]["sent"].as_str().is_some_and(|sent| sent.contains("Please try rephrasing your question.")));
-    assert_eq!(json!([failures[0]["sent"], failures[0]["cause"]]), json!([ran.record["outputs"]["reply"], "not met: states_hours"]));
-    assert_eq!((ran.events_of("refinement_started").count(), ran.events_of("gate_failed").count()), (1, 2));
-    let details = &ran.step("validate")["details"];
-    assert_eq!(json!([details["passed"], details["refined"], details["used_otherwise"]]), json!([false, true, true]));
-}
-
-#[test]
-fn an_agent_that_does_not_answer_is_recorded_with_its_error() {
-    let ran = &RUNS.unanswered;
-    assert_eq!(json!([ran.exit, ran.record["status"]]), json!([6, "failed"]));
-    assert_eq!(
-        ran.phases(),
-        ["created", "planning", "extracting", "composing", "formatting", "sending", "failed"],
-        "it was told before it failed"
-    );
-    assert_eq!(json!([ran.record["failure"]["step"], ran.record["failure"]["kind"]]), json!(["compose", "auth"]));
-    assert_eq!(ran.step("compose")["error"]["kind"], "auth");
-    let calls = list(&ran.record["interactions"]);
-    assert_eq!(json!([calls.len(), calls[0]["success"]]), json!([1, false]));
-    assert!(calls[0]["error"].as_str().is_some_and(|error| error.starts_with("auth: ")), "{}", calls[0]["error"]);
-}
-
-#[test]
 fn every_call_of_an_agent_has_a_time_and_failed_ones_an_error() {
     let mut count = 0;
-    for call in all().iter().flat_map(|ran| list(&ran.record["interactions"])) {
+    for call in all().into_iter().flat_map(|ran| list(&ran.record["interactions"])) {
         assert!(call["duration_ms"].is_u64(), "{call}");
         assert_eq!(call["success"] == true, call["error"].is_null(), "{call}");
         assert!(call["error"].is_null() || call["error"].as_str().is_some_and(|error| !error.is_empty()), "{call}");
         count += 1;
     }
     assert!(count > 12, "only {count} calls");
-    for step in all().iter().flat_map(|ran| list(&ran.record["steps"])).filter(|step| step["status"] == "succeeded") {
+    for step in all().into_iter().flat_map(|ran| list(&ran.record["steps"])).filter(|step| step["status"] == "succeeded") {
         assert!(step["details"]["duration_ms"].is_u64(), "{step}");
     }
-}
-
-#[test]
-fn a_gate_passes_only_if_every_criterion_did() {
-    for ran in all() {
-        for passed in ran.events_of("gate_passed") {
-            assert!(!ids(&passed["verdicts"], true).is_empty());
-            assert!(list(&passed["verdicts"]).iter().any(|verdict| verdict["scorecard"].is_string()));
-            assert_eq!(ids(&passed["verdicts"], false), [""; 0]);
-        }
-        for failed in ran.events_of("gate_failed") {
-            assert!(!ids(&failed["verdicts"], false).is_empty());
-            assert!(failed["cause"].as_str().is_some_and(|cause| !cause.is_empty()));
-        }
-        for asked in ran.events_of("refinement_started") {
-            assert!(!list(&asked["failed"]).is_empty() && ids(&asked["failed"], true).is_empty());
-            assert_eq!(asked["feedback"].as_str().map(|text| text.lines().count()), Some(list(&asked["failed"]).len()));
-        }
-        let details = &ran.step("validate")["details"];
-        if ran.step("validate")["status"] == "succeeded" {
-            assert_eq!(details["passed"] == true, ids(&details["verdicts"], false).is_empty(), "{details}");
-        }
-        for failure in list(&ran.record["failures"]) {
-            assert!(failure["refinement_tried"] == true || failure["refinement_worked"].is_null(), "{failure}");
-            assert!(failure["cause"].as_str().is_some_and(|cause| !cause.is_empty()));
-        }
-    }
-}
-
-#[test]
-fn a_long_reply_is_sent_in_numbered_parts() {
-    for ran in all().into_iter().filter(|ran| ran.step("fit")["status"] == "succeeded") {
-        let fitted = &ran.step("fit")["output"];
-        let parts = list(&fitted["parts"]);
-        assert!(!parts.is_empty());
-        assert_eq!(fitted["is_split"], parts.len() > 1);
-        for (number, part) in (1_u64..).zip(parts) {
-            assert_eq!(part["number"], number);
-            assert!(part["content"].as_str().is_some_and(|text| text.chars().count() <= 1600));
-        }
-    }
-    let ran = &RUNS.long;
-    let fitted = &ran.step("fit")["output"];
-    let indicators: Vec<&str> = list(&fitted["parts"]).iter().filter_map(|part| part["indicator"].as_str()).collect();
-    assert_eq!(json!([fitted["is_split"], fitted["shortened"], indicators]), json!([true, false, ["(1/3)", "(2/3)", "(3/3)"]]));
-    let written: Vec<_> = ran.events_of("output_written").map(|event| event["part"].as_u64()).collect();
-    assert_eq!(written, [Some(1), Some(2), Some(3)]);
-    assert!(ran.out.contains("(1/3)") && ran.out.contains("(3/3)"));
-}
-
-#[test]
-fn the_record_for_others_names_nobody() {
-    for ran in all() {
-        assert!(ran.out.starts_with("Hi Ana,"), "{}", ran.out);
-        for personal in ["Ana,", "Moreira", "moreira", "+493023125077"] {
-            assert!(!ran.exported.contains(personal), "{personal} in\n{}", ran.exported);
-        }
-        assert!(ran.exported.contains("<P1>"), "{}", ran.exported);
-    }
-}
-
-#[test]
-fn style_guide_and_channel_reach_the_writer() {
-    let call = list(&RUNS.planned.record["interactions"]).iter().find(|call| call["agent"] == "composer").unwrap();
-    let told: String = list(&call["input"]).iter().filter_map(|message| message["text"].as_str()).collect();
-    for rule in [
-        "You speak for Acme Time.",
-        "conversational in general, understanding when something went wrong, encouraging when something went well",
-        "✅ for success, ⚠️ for a warning, ❌ for an error, ℹ️ for information",
-        "Humour is welcome: light, about work, rarely.",
-        "channel \"sms\"",
-        "1,600 characters",
-        "without Markdown",
-        "Use no emojis.",
-    ] {
-        assert!(told.contains(rule), "no {rule:?} in\n{told}");
-    }
-}
-
-#[test]
-fn a_channel_the_pipeline_does_not_list_is_refused() {
-    let project = project();
-    let (exit, out) =
-        program(project.path(), &["run", "pipelines/timesheet/pipeline.yaml", "--input", "message=My projects", "--channel", "fax"]);
-    assert_eq!((exit, out.as_str()), (2, ""));
-    assert!(!project.path().join(".flow/runs.db").exists(), "nothing ran");
 }
