@@ -44,6 +44,9 @@ use crate::port::{Clock, Pending, Server, ServerCall, ServerReply, ServerTranspo
 const MOST_RESTARTS: u32 = 3;
 const RESTART_AFTER: Duration = Duration::from_millis(250);
 
+/// How long the end of all programs may take.
+const LONGEST_END: Duration = Duration::from_secs(10);
+
 /// Speaks with MCP servers. Clones share them.
 #[derive(Clone)]
 pub struct McpServers {
@@ -213,9 +216,13 @@ impl McpServers {
         }
         futures_util::future::join_all(ends).await;
         let programs = std::mem::take(&mut *self.programs.lock().unwrap_or_else(PoisonError::into_inner));
-        for mut ended in programs {
-            let _ = ended.wait_for(|ended| *ended).await;
-        }
+        let all = async {
+            for mut ended in programs {
+                let _ = ended.wait_for(|ended| *ended).await;
+            }
+        };
+        // Each has its own bound; this one holds whatever goes wrong with them.
+        let _ = tokio::time::timeout(LONGEST_END, all).await;
     }
 }
 

@@ -147,6 +147,13 @@ impl Program {
     }
 }
 
+impl Drop for Program {
+    /// Whoever started it may be given up in the middle of the first words.
+    fn drop(&mut self) {
+        self.give_up();
+    }
+}
+
 /// The task that owns the program.
 struct Keeper {
     name: String,

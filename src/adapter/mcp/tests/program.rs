@@ -36,6 +36,19 @@ fn a_server_is_started_once_for_all_and_again_after_it_was_closed() {
 }
 
 #[test]
+fn a_program_that_is_given_up_in_the_middle_of_the_first_words_is_ended_and_keeps_nobody_waiting() {
+    run(async {
+        let world = World::new();
+        let server = world.program("silent");
+        // As the engine does when the time of the step is over.
+        assert!(tokio::time::timeout(Duration::from_millis(300), world.list(&server)).await.is_err());
+        let began = tokio::time::Instant::now();
+        world.close().await;
+        assert!(began.elapsed() < super::super::LONGEST_END, "it was ended, not only left");
+    });
+}
+
+#[test]
 fn a_program_gets_path_and_the_names_that_are_listed_and_nothing_else() {
     run(async {
         let world = World::new();
