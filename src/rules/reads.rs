@@ -55,6 +55,10 @@ fn each_read(names: &Names, texts: &Texts, out: &mut Vec<Diagnostic>) {
                 }
                 waiting.insert((step, reader), out.len());
             }
+            // Where all steps are lost, that is told, and not what read them.
+            if names.pipeline.steps.is_empty() && matches!(problem, Problem::UnknownStep(_)) {
+                continue;
+            }
             out.push(report(names, seat, read, problem));
         }
     }

@@ -11,7 +11,8 @@ use crate::source::{Span, Spanned};
 
 pub(super) fn check(names: &Names, texts: &Texts, out: &mut Vec<Diagnostic>) {
     let file = &names.pipeline.pipeline;
-    let is_broken = names.pipeline.steps.iter().any(|planned| planned.step.kind == StepKind::Broken)
+    let is_broken = names.pipeline.steps.is_empty()
+        || names.pipeline.steps.iter().any(|planned| planned.step.kind == StepKind::Broken)
         || file.tools.values().any(|tool| tool.kind == ToolKind::Broken);
     if is_broken {
         // What it would have read or used is not known.

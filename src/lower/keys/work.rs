@@ -87,7 +87,7 @@ pub static TOOL_KINDS: &[&Place] = &[
         name: "command",
         keys: &[
             key!("command", Fixed, "a program that is an MCP server"),
-            key!("args", List(&Template), "its arguments"),
+            key!("args", List(&Loose), "its arguments"),
             key!("env", Named(&Template), "its environment"),
         ],
     },
