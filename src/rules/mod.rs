@@ -66,6 +66,7 @@ mod times;
 mod verdicts;
 mod ways_out;
 
+pub use effects::{Effects, effects_of};
 pub use roles::reads;
 
 use crate::diagnostic::Diagnostic;
