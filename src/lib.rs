@@ -23,6 +23,7 @@ pub mod port;
 pub mod redact;
 pub mod report;
 pub mod rules;
+pub mod serve;
 pub mod source;
 pub mod syntax;
 pub mod template;

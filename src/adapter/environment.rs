@@ -72,6 +72,12 @@ pub fn run_id() -> String {
     format!("r_{}", uuid::Uuid::new_v4().simple())
 }
 
+/// A name that nobody can guess.
+#[expect(clippy::disallowed_methods, reason = "the one place that makes ids")]
+pub fn random_name() -> String {
+    uuid::Uuid::new_v4().simple().to_string()
+}
+
 /// A random seed.
 #[expect(clippy::disallowed_methods, reason = "the one place that makes ids")]
 pub fn seed() -> u64 {

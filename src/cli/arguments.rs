@@ -103,6 +103,8 @@ pub enum Command {
     },
     /// Serves an editor over standard input and output
     Lsp,
+    /// Serves pipelines to MCP clients as tools, over standard input and output or HTTP
+    Mcp(McpOptions),
     /// Prints the completions of a shell
     Completions {
         /// The shell
@@ -204,6 +206,32 @@ pub struct RunOptions {
     pub replay: Option<PathBuf>,
 }
 
+/// Options of `flow mcp`.
+#[derive(Debug, Args)]
+pub struct McpOptions {
+    /// Pipeline files; each becomes a tool
+    #[arg(required = true)]
+    pub files: Vec<PathBuf>,
+    /// Serves over HTTP at this port of 127.0.0.1; 0 takes a free one [default: standard input and output]
+    #[arg(long, value_name = "PORT")]
+    pub http: Option<u16>,
+    /// Another address to serve at; FLOW_MCP_TOKEN must be set then
+    #[arg(long, value_name = "IP", requires = "http")]
+    pub address: Option<std::net::IpAddr>,
+    /// A name that clients may ask it by, besides its address and localhost; may be repeated
+    #[arg(long = "allow-host", value_name = "HOST", requires = "http")]
+    pub allow_hosts: Vec<String>,
+    /// Most calls that run at once; others wait
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub max_calls: u32,
+    /// Ends each call after this time
+    #[arg(long, value_name = "TIME")]
+    pub deadline: Option<String>,
+    /// Most money each call may spend, in US dollars
+    #[arg(long, value_name = "USD", allow_negative_numbers = true, value_parser = money)]
+    pub max_cost_usd: Option<f64>,
+}
+
 /// Options of `flow plan`.
 #[derive(Debug, Args)]
 pub struct PlanOptions {
@@ -246,7 +274,7 @@ pub enum GraphFormat {
 }
 
 /// What a run prints and writes.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub struct OutputOptions {
     /// Writes the outputs to a file as JSON
     #[arg(long, value_name = "FILE")]

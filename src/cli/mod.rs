@@ -17,6 +17,7 @@ mod graph;
 mod init;
 mod inputs;
 mod lsp;
+mod mcp;
 mod models;
 mod outcome;
 mod plan;
@@ -91,6 +92,7 @@ fn command() -> Exit {
         Command::Explain { what } => explain::run(what, shared),
         Command::Schema { kind } => schema::run(*kind),
         Command::Lsp => lsp::run(),
+        Command::Mcp(options) => mcp::run(options, shared),
         Command::Completions { shell } => completions::run(*shell),
         Command::Runs(RunsCommand::Resume { run, printed }) => resume::run(run, printed, shared),
         Command::Runs(command) => runs::run(command, shared),

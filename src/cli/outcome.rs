@@ -127,15 +127,21 @@ fn shown(path: &Path) -> String {
 
 /// How it ended, on standard error, unless all went well.
 fn tell_end(shared: &Shared, end: &RunEnd, events: &[Event]) {
-    if shared.quiet {
-        return;
+    if !shared.quiet
+        && let Some(line) = line_of_end(end, events)
+    {
+        tell!("{line}");
     }
-    match (&end.failure, end.status) {
+}
+
+/// How a run ended, in one line; `None`: all went well.
+pub(super) fn line_of_end(end: &RunEnd, events: &[Event]) -> Option<String> {
+    Some(match (&end.failure, end.status) {
         (Some(failure), RunStatus::Failed | RunStatus::TimedOut | RunStatus::OverBudget) => {
             let step = if failure.step.is_empty() { String::new() } else { format!(" at \"{}\"", failure.step) };
-            tell!("{}{step}: {} ({})", end.status.word(), visible(&failure.failure.message), failure.failure.kind.word());
+            format!("{}{step}: {} ({})", end.status.word(), visible(&failure.failure.message), failure.failure.kind.word())
         }
-        (_, RunStatus::Partial) => tell!("partial: a failure was allowed"),
+        (_, RunStatus::Partial) => "partial: a failure was allowed".to_string(),
         (_, RunStatus::QualityNotMet) => {
             let record = crate::journal::record(events);
             let gates = record.iter().flat_map(|record| &record.failures).filter(|failure| !failure.is_mended()).map(|failure| {
@@ -144,32 +150,30 @@ fn tell_end(shared: &Shared, end: &RunEnd, events: &[Event]) {
             });
             let gates: Vec<String> = gates.collect();
             let told = if gates.is_empty() { "a gate was not met".to_string() } else { gates.join("; ") };
-            tell!("quality_not_met: {}; flow runs show tells why", visible(&told));
+            format!("quality_not_met: {}; flow runs show tells why", visible(&told))
         }
         (_, RunStatus::Cancelled) => match events.first() {
-            Some(first) => tell!("cancelled; what is done is kept: flow runs resume {}", first.run),
-            None => tell!("cancelled"),
+            Some(first) => format!("cancelled; what is done is kept: flow runs resume {}", first.run),
+            None => "cancelled".to_string(),
         },
-        _ => {}
-    }
+        _ => return None,
+    })
 }
 
-/// One output: its text. Several: one JSON object.
 fn print_outputs(outputs: &Value) -> Result<(), String> {
-    match outputs {
-        Value::Null => Ok(()),
-        Value::Object(named) if named.is_empty() => Ok(()),
-        Value::Object(named) if named.len() == 1 => named.values().try_for_each(print_value),
-        Value::Object(_) => print_line(&serde_json::to_string_pretty(outputs).unwrap_or_default()),
-        whole => print_value(whole),
-    }
+    text_of(outputs).map_or(Ok(()), |text| print_line(&text))
 }
 
-fn print_value(value: &Value) -> Result<(), String> {
-    match value {
-        Value::Null => Ok(()),
-        Value::String(text) => print_line(text),
-        other => print_line(&serde_json::to_string_pretty(other).unwrap_or_default()),
+/// One output: its text. Several: one JSON object. `None`: there is nothing to show.
+pub(super) fn text_of(outputs: &Value) -> Option<String> {
+    let shown = match outputs {
+        Value::Object(named) if named.len() <= 1 => named.values().next()?,
+        other => other,
+    };
+    match shown {
+        Value::Null => None,
+        Value::String(text) => Some(text.clone()),
+        other => Some(serde_json::to_string_pretty(other).unwrap_or_default()),
     }
 }
 

@@ -219,7 +219,7 @@ impl Awaited {
 }
 
 /// The line of an event, if it has one.
-fn line(event: &Event, is_verbose: bool) -> Option<String> {
+pub(super) fn line(event: &Event, is_verbose: bool) -> Option<String> {
     Some(match &event.happening {
         Happening::StepSucceeded { step, details, .. } => {
             let ms = details.get("duration_ms").and_then(serde_json::Value::as_u64).unwrap_or(0);

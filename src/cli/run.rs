@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use serde_json::{Value, json};
+use chrono::{DateTime, Utc};
+use serde_json::{Map, Value, json};
 
 use super::arguments::{OutputOptions, RunOptions, Shared};
 use super::models::{is_file, is_scripted, know_prices};
@@ -77,36 +78,12 @@ fn try_run(options: &RunOptions, shared: &Shared) -> Result<Exit, Refusal> {
     if let Some(end) = lacking(&surroundings.checked) {
         return Ok(Written::open(&options.printed)?.finish(shared, &end, &[], true));
     }
-    let ports = &surroundings.ports;
-    let person = surroundings.runtime.block_on(find_person(&pipeline, &given, &*ports.database));
-    let person = person.map_err(|line| Refusal::usage(visible(&line)))?;
-    let id = environment::run_id();
     let flags = world::limits(options.wanted.deadline.as_deref(), options.wanted.max_cost_usd).map_err(Refusal::usage)?;
     let limits = settings::narrowest(&flags, &surroundings.settled.limits);
-    surroundings.know_prices(&limits)?;
-    let start = RunStart {
-        pipeline: pipeline.name.value.clone(),
-        hash: pipeline.hash.clone(),
-        files: surroundings.checked.loaded.prints.clone(),
-        tape: surroundings.taping.told(),
-        file: std::path::absolute(&options.wanted.file).unwrap_or_else(|_| options.wanted.file.clone()).display().to_string(),
-        inputs: Arc::new(Value::Object(given)),
-        channel,
-        person: Arc::new(Value::Object(person.fields)),
-        failure: person.failure,
-        now: now.unwrap_or_else(|| ports.clock.now()),
-        scripted: surroundings.scripted,
-        seed: environment::seed(),
-        deadline_ms: limits.deadline.map(|time| time.as_millis() as u64),
-        max_cost_usd: limits.max_cost_usd,
-        marks: crate::engine::marks(&surroundings.checked.loaded.program),
-    };
-    let file = world::journal_file(&surroundings.project);
-    let store = SqliteStore::open(&file)?;
-    let lock = RunLock::take(&file, &id)?;
+    let start = surroundings.start(&options.wanted.file, given, channel, now, &limits)?;
+    let (id, store, lock) = surroundings.journal()?;
     let printed = Written::open(&options.printed)?;
-    let now = crate::driver::moment(&*ports.clock, ports.clock.elapsed());
-    let run = Run::new(id, Arc::new(surroundings.checked.plan.clone()), surroundings.options(limits), now);
+    let run = surroundings.run(id, limits);
     drop(at_question);
     surroundings.carry_on(run, Begin::Start(Box::new(start)), vec![], printed, store, lock)
 }
@@ -116,18 +93,18 @@ pub(super) struct Surroundings<'a> {
     shared: &'a Shared,
     project: PathBuf,
     pub(super) checked: Checked,
-    pipeline: Arc<Pipeline>,
+    pub(super) pipeline: Arc<Pipeline>,
     env: BTreeMap<String, Secret>,
     default_model: Option<Model>,
     pub(super) settled: Settled,
-    scripted: bool,
+    pub(super) scripted: bool,
     taping: Taping,
     tape: Cassette,
     /// Whether a file without a model called `default` has one of the settings, and it is a real one.
     is_given: bool,
     pub(super) ports: Ports,
     progress: Progress,
-    runtime: tokio::runtime::Runtime,
+    pub(super) runtime: tokio::runtime::Runtime,
 }
 
 impl<'a> Surroundings<'a> {
@@ -137,8 +114,19 @@ impl<'a> Surroundings<'a> {
         if printed.json && events_on_stdout {
             return Err(Refusal::usage("--json and --events - both want standard output; leave one out"));
         }
+        Surroundings::of(checked::pipeline(file, shared)?, file, printed, shared, taping)
+    }
+
+    /// The same for a file that was checked before.
+    pub(super) fn of(
+        mut checked: Checked,
+        file: &Path,
+        printed: &OutputOptions,
+        shared: &'a Shared,
+        taping: Taping,
+    ) -> Result<Surroundings<'a>, Refusal> {
+        let events_on_stdout = printed.events.as_deref() == Some(Path::new("-"));
         let project = project::project(file, shared);
-        let mut checked = checked::pipeline(file, shared)?;
         let settled = settings::read(&project, shared)?;
         let given_model = taping.given_model().or_else(|| settled.model.clone());
         let is_given = settings::give_model(&mut checked, given_model.as_ref()) && !given_model.as_ref().is_some_and(is_file);
@@ -180,7 +168,52 @@ impl<'a> Surroundings<'a> {
         })
     }
 
-    fn know_prices(&self, limits: &Limits) -> Result<(), Refusal> {
+    /// The first event of a run with these inputs, checked already: who it is for is found out.
+    pub(super) fn start(
+        &self,
+        file: &Path,
+        given: Map<String, Value>,
+        channel: Option<String>,
+        now: Option<DateTime<Utc>>,
+        limits: &Limits,
+    ) -> Result<RunStart, Refusal> {
+        let person = self.runtime.block_on(find_person(&self.pipeline, &given, &*self.ports.database));
+        let person = person.map_err(|line| Refusal::usage(visible(&line)))?;
+        self.know_prices(limits)?;
+        Ok(RunStart {
+            pipeline: self.pipeline.name.value.clone(),
+            hash: self.pipeline.hash.clone(),
+            files: self.checked.loaded.prints.clone(),
+            tape: self.taping.told(),
+            file: std::path::absolute(file).unwrap_or_else(|_| file.to_path_buf()).display().to_string(),
+            inputs: Arc::new(Value::Object(given)),
+            channel,
+            person: Arc::new(Value::Object(person.fields)),
+            failure: person.failure,
+            now: now.unwrap_or_else(|| self.ports.clock.now()),
+            scripted: self.scripted,
+            seed: environment::seed(),
+            deadline_ms: limits.deadline.map(|time| time.as_millis() as u64),
+            max_cost_usd: limits.max_cost_usd,
+            marks: crate::engine::marks(&self.checked.loaded.program),
+        })
+    }
+
+    /// The id of a new run, and its place in the journal.
+    pub(super) fn journal(&self) -> Result<(String, SqliteStore, RunLock), Refusal> {
+        let (id, file) = (environment::run_id(), world::journal_file(&self.project));
+        let store = SqliteStore::open(&file)?;
+        let lock = RunLock::take(&file, &id)?;
+        Ok((id, store, lock))
+    }
+
+    /// A run that has not begun.
+    pub(super) fn run(&self, id: String, limits: Limits) -> Run {
+        let now = crate::driver::moment(&*self.ports.clock, self.ports.clock.elapsed());
+        Run::new(id, Arc::new(self.checked.plan.clone()), self.options(limits), now)
+    }
+
+    pub(super) fn know_prices(&self, limits: &Limits) -> Result<(), Refusal> {
         if self.taping.is_replay() {
             return Ok(());
         }
@@ -188,7 +221,7 @@ impl<'a> Surroundings<'a> {
     }
 
     /// Values of the declared secrets. A replay needs none, so that one that is not set is stars.
-    fn secrets(&self) -> BTreeMap<String, Secret> {
+    pub(super) fn secrets(&self) -> BTreeMap<String, Secret> {
         let all = self.checked.loaded.program.pipelines.iter().flat_map(|pipeline| pipeline.secrets.keys());
         let stars = all.filter(|_| self.taping.is_replay()).map(|name| (name.clone(), Secret::new("***")));
         stars.chain(secrets(&self.checked.loaded.program, &self.env)).collect()
@@ -305,7 +338,7 @@ impl<'a> Surroundings<'a> {
 }
 
 /// What a person was asked about a step last.
-fn question(events: &[Event], step: &str) -> Option<String> {
+pub(super) fn question(events: &[Event], step: &str) -> Option<String> {
     events.iter().rev().find_map(|event| match &event.happening {
         Happening::ApprovalRequested { step: asked, question, .. } if **asked == *step => Some(question.clone()),
         _ => None,
@@ -375,9 +408,9 @@ pub(super) fn channel(pipeline: &Pipeline, wanted: Option<&str>) -> Result<Optio
     }
 }
 
-pub(super) fn time(text: &str) -> Result<chrono::DateTime<chrono::Utc>, Refusal> {
+pub(super) fn time(text: &str) -> Result<DateTime<Utc>, Refusal> {
     chrono::DateTime::parse_from_rfc3339(text)
-        .map(|t| t.with_timezone(&chrono::Utc))
+        .map(|t| t.with_timezone(&Utc))
         .map_err(|_| Refusal::usage(format!("--now {}: write a time such as 2026-11-18T09:00:00Z", visible(text))))
 }
 

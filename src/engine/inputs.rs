@@ -10,6 +10,21 @@ use crate::model::{Filling, PersonSource, Pipeline, Program, Shape, Step, StepKi
 use crate::port::{QueryRequest, TableSource};
 use crate::template::{self, Scope};
 
+/// The JSON Schema of what a pipeline is given; [`check_inputs`] holds the inputs to it.
+pub fn inputs_schema(pipeline: &Pipeline) -> Value {
+    let Shape::Fields(fields) = &pipeline.inputs else { return shape::schema(&pipeline.inputs) };
+    let mut schema = shape::object_schema(fields);
+    for field in fields {
+        let Some(Value::Object(of_field)) = schema.pointer_mut("/properties").and_then(|all| all.get_mut(&field.name)) else { continue };
+        of_field.extend(field.default.clone().map(|default| ("default".to_owned(), default)));
+        of_field.extend(field.example.clone().map(|example| ("examples".to_owned(), Value::Array(vec![example]))));
+    }
+    if let Some(Value::Array(required)) = schema.get_mut("required") {
+        required.retain(|name| !fields.iter().any(|field| *name == field.name && field.default.is_some()));
+    }
+    schema
+}
+
 /// Checks inputs and fills defaults in. Only declared inputs may be given. The problems are sentences; none names a value of a `pii` input.
 pub fn check_inputs(pipeline: &Pipeline, given: Map<String, Value>) -> Result<Map<String, Value>, Vec<String>> {
     let fields = match &pipeline.inputs {

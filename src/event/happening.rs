@@ -386,7 +386,7 @@ pub enum Happening {
     },
     /// The run was asked to end.
     CancelRequested {
-        /// Who: `interrupt` (Ctrl-C), `terminate` (SIGTERM), `person`.
+        /// Who: `interrupt` (Ctrl-C), `terminate` (SIGTERM), `client` (of `flow mcp`), `person`.
         by: String,
     },
     /// The run goes on after its process ended: calls that were out are lost, their steps go on from there. A run that a signal had

@@ -69,6 +69,7 @@ mod written_plan;
 
 pub use written_plan::check_written_plan;
 
+pub use effects::{Effects, effects_of};
 pub use roles::reads;
 
 use crate::diagnostic::Diagnostic;

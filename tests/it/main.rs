@@ -16,6 +16,7 @@ mod growth;
 mod init;
 mod lsp;
 mod markdown;
+mod mcp_server;
 mod missing_data;
 mod mutations;
 mod names;

@@ -1,0 +1,279 @@
+//! `flow mcp`: pipelines as tools of an MCP server. Each call is a run like any other, in a thread of its own.
+
+use std::io::BufReader;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use serde_json::{Map, Value, json};
+use tokio::sync::oneshot;
+
+use super::arguments::{McpOptions, OutputOptions, Shared};
+use super::outcome::{line_of_end, text_of};
+use super::run::{Refusal, Surroundings, channel, lacking, question, told};
+use super::signals::{Signals, listen};
+use super::tape::Taping;
+use super::{Exit, STACK, checked, progress, settings, world};
+use crate::adapter::environment;
+use crate::check::Checked;
+use crate::diagnostic::visible;
+use crate::driver::{Begin, drive};
+use crate::engine::check_inputs;
+use crate::event::{Event, RunEnd, RunStatus};
+use crate::journal::{Journal, Mask};
+use crate::model::Limits;
+use crate::port::{Printer, Secret};
+use crate::serve::{Bounds, Doors, Given, Line, Tool, Work, Wrong, serve_http, serve_stdio, takes_channel, tool};
+
+/// Calls that may wait for others to end.
+const MOST_WAITING: usize = 64;
+/// Fewest characters of a token: 128 random bits in Base64.
+const SHORTEST_TOKEN: usize = 22;
+/// Holds the token that clients must show.
+const TOKEN: &str = "FLOW_MCP_TOKEN";
+
+/// Serves pipelines until the client goes away or a signal comes.
+pub(super) fn run(options: &McpOptions, shared: &Shared) -> Exit {
+    told(try_run(options, shared))
+}
+
+fn try_run(options: &McpOptions, shared: &Shared) -> Result<Exit, Refusal> {
+    let limits = world::limits(options.deadline.as_deref(), options.max_cost_usd).map_err(Refusal::usage)?;
+    let mut served: Vec<Arc<Served>> = vec![];
+    for file in &options.files {
+        let one = Served::new(file, &limits, shared)?;
+        if served.iter().any(|other| other.tool.name == one.tool.name) {
+            return Err(Refusal::usage(format!("two pipelines are called {}; a tool needs a name of its own", one.tool.name)));
+        }
+        served.push(Arc::new(one));
+    }
+    let tools = served.iter().map(|one| one.tool.clone()).collect();
+    let work = Arc::new(Pipelines { tools, served });
+    let bounds = Bounds { running: options.max_calls as usize, waiting: MOST_WAITING };
+    let cannot = |what: &str, error: std::io::Error| Refusal(Exit::Failed, vec![format!("{what}: {error}")]);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|error| cannot("flow cannot start", error))?;
+    let by = runtime.block_on(async {
+        let (sender, mut stop) = tokio::sync::mpsc::unbounded_channel();
+        let signals = tokio::spawn(listen(Signals::hear(), sender));
+        let by = match options.http {
+            None => serve_stdio(work, bounds, BufReader::new(std::io::stdin()), std::io::stdout(), &mut stop).await,
+            Some(port) => {
+                let address = SocketAddr::new(options.address.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST)), port);
+                let token = token(shared, address.ip())?;
+                let listener =
+                    tokio::net::TcpListener::bind(address).await.map_err(|e| cannot(&format!("cannot serve at {address}"), e))?;
+                let address = listener.local_addr().unwrap_or(address);
+                if !shared.quiet {
+                    tell!("serving at http://{address}/mcp");
+                }
+                serve_http(work, bounds, listener, Doors::new(address, &options.allow_hosts, token), &mut stop).await
+            }
+        };
+        signals.abort();
+        Ok::<_, Refusal>(by)
+    })?;
+    // A thread may still read standard input.
+    runtime.shutdown_timeout(std::time::Duration::from_millis(100));
+    Ok(match by.as_deref() {
+        None => Exit::Ok,
+        Some("terminate") => Exit::Terminated,
+        Some(_) => Exit::Interrupted,
+    })
+}
+
+/// What clients must show; on this machine only, it may be left out.
+fn token(shared: &Shared, address: IpAddr) -> Result<Option<Secret>, Refusal> {
+    let env = environment::variables(shared.env_file.as_deref()).map_err(Refusal::usage)?;
+    let token = env.get(TOKEN).filter(|token| !token.reveal().is_empty()).cloned();
+    match &token {
+        Some(token) if token.reveal().len() < SHORTEST_TOKEN || !token.reveal().bytes().all(|byte| byte.is_ascii_graphic()) => {
+            let message = format!("{TOKEN}: write at least {SHORTEST_TOKEN} random letters and digits, without spaces");
+            Err(Refusal::usage(message))
+        }
+        None if !address.is_loopback() => {
+            let message = format!("--address {address}: others can reach it there; set {TOKEN} to what they must show");
+            Err(Refusal::usage(message))
+        }
+        _ => Ok(token),
+    }
+}
+
+/// The tools, each with the pipeline that it runs.
+struct Pipelines {
+    tools: Vec<Tool>,
+    served: Vec<Arc<Served>>,
+}
+
+/// One pipeline, as it was when the server began.
+struct Served {
+    file: PathBuf,
+    checked: Checked,
+    tool: Tool,
+    limits: Limits,
+    /// A call tells nothing by itself on standard error.
+    silent: Shared,
+    is_quiet: bool,
+}
+
+impl Work for Pipelines {
+    fn tools(&self) -> &[Tool] {
+        &self.tools
+    }
+
+    fn begin(&self, tool: &str, arguments: Map<String, Value>, line: Line) -> oneshot::Receiver<Result<Given, Wrong>> {
+        let (sender, receiver) = oneshot::channel();
+        if let Some(served) = self.served.iter().find(|served| served.tool.name == tool).cloned() {
+            // One that cannot be started, and one that panics, drops the sender.
+            let _ = std::thread::Builder::new().name("call".into()).stack_size(STACK).spawn(move || {
+                let _ = sender.send(served.call(arguments, line));
+            });
+        }
+        receiver
+    }
+}
+
+/// Keeps what a `send` to standard output prints.
+#[derive(Default)]
+struct Kept(Mutex<Vec<String>>);
+
+impl Printer for Kept {
+    fn print(&self, parts: &[String]) -> Result<(), String> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).extend(parts.iter().cloned());
+        Ok(())
+    }
+}
+
+/// Nothing of a run goes to standard output.
+fn unprinted() -> OutputOptions {
+    OutputOptions { json: true, ..OutputOptions::default() }
+}
+
+impl Served {
+    /// Checks a file, and whether its runs could begin.
+    fn new(file: &std::path::Path, flags: &Limits, shared: &Shared) -> Result<Served, Refusal> {
+        let checked = checked::pipeline(file, shared)?;
+        let silent = Shared {
+            quiet: true,
+            verbose: false,
+            color: shared.color,
+            no_progress: true,
+            project: shared.project.clone(),
+            env_file: shared.env_file.clone(),
+        };
+        let surroundings = Surroundings::of(checked.clone(), file, &unprinted(), &silent, Taping::None)?;
+        let limits = settings::narrowest(flags, &surroundings.settled.limits);
+        surroundings.know_prices(&limits)?;
+        let tool = tool(&checked.plan);
+        if surroundings.scripted && !shared.quiet {
+            tell!("{}: models are scripted: replies come from a file, no model is asked", tool.name);
+        }
+        drop(surroundings);
+        Ok(Served { file: file.to_path_buf(), checked, tool, limits, silent, is_quiet: shared.quiet })
+    }
+
+    /// Runs the pipeline to its end.
+    fn call(&self, arguments: Map<String, Value>, line: Line) -> Result<Given, Wrong> {
+        match self.ran(arguments, line) {
+            Ok(given) => Ok(given),
+            Err(Refusal(Exit::Usage, lines)) => Err(Wrong(lines.join("; "))),
+            Err(Refusal(_, lines)) => Ok(Given { texts: vec![lines.join("\n")], is_error: true, ..Given::default() }),
+        }
+    }
+
+    fn ran(&self, mut arguments: Map<String, Value>, mut line: Line) -> Result<Given, Refusal> {
+        let surroundings = Surroundings::of(self.checked.clone(), &self.file, &unprinted(), &self.silent, Taping::None);
+        // What was right when the server began is not the client's mistake.
+        let mut surroundings = surroundings.map_err(|Refusal(_, lines)| Refusal(Exit::Failed, lines))?;
+        let pipeline = surroundings.pipeline.clone();
+        let wanted = match takes_channel(&pipeline).then(|| arguments.remove("channel")).flatten() {
+            None | Some(Value::Null) => None,
+            Some(Value::String(name)) => Some(name),
+            Some(_) => return Err(Refusal::usage("channel is a text")),
+        };
+        let channel = channel(&pipeline, wanted.as_deref())?;
+        let given = check_inputs(&pipeline, arguments).map_err(|problems| Refusal(Exit::Usage, problems))?;
+        if let Some(end) = lacking(&surroundings.checked) {
+            let why = line_of_end(&end, &[]).unwrap_or_default();
+            return Ok(Given { texts: vec![why], is_error: true, ..Given::default() });
+        }
+        let kept = Arc::new(Kept::default());
+        surroundings.ports.printer = kept.clone();
+        let start = surroundings.start(&self.file, given, channel, None, &self.limits)?;
+        let (id, store, _lock) = surroundings.journal()?;
+        let mut run = surroundings.run(id.clone(), self.limits.clone());
+        let secrets = surroundings.secrets();
+        let mut mask = Mask::new(secrets.values().map(Secret::reveal));
+        let (mut journal, mut seen) = (Journal::new(Box::new(store)), vec![]);
+        let ended = surroundings.runtime.block_on(async {
+            let mut watch = |event: &Event| {
+                mask.take(event);
+                if let Some(told) = progress::line(event, false) {
+                    let _ = line.progress.send(visible(&mask.redactor().redact(&told)).into_owned());
+                }
+                seen.push(event.clone());
+            };
+            let begin = Begin::Start(Box::new(start));
+            let ended = drive(&mut run, begin, &surroundings.ports, &mut journal, &mut line.stop, &mut watch).await;
+            let _ = surroundings.ports.servers.close().await;
+            ended
+        });
+        surroundings.runtime.shutdown_timeout(std::time::Duration::from_millis(100));
+        let printed = std::mem::take(&mut *kept.0.lock().unwrap_or_else(PoisonError::into_inner));
+        let given = match ended.map_err(|error| Refusal(Exit::Failed, vec![visible(&error.to_string()).into_owned()]))? {
+            Some(end) => of_end(&end, &seen, printed),
+            None => {
+                let asked = run.state().undecided().map(|step| {
+                    let asked = visible(&mask.redactor().redact(&question(&seen, step).unwrap_or_default())).into_owned();
+                    format!("a person must decide: {asked}\n  flow approve {id} {step}, or with --reject; then flow runs resume {id}")
+                });
+                let texts = printed.into_iter().chain(asked).collect();
+                Given { texts, is_error: true, meta: meta("waiting"), ..Given::default() }
+            }
+        };
+        let mut given = with_run(given, &id);
+        if surroundings.scripted {
+            given.meta.insert("scripted".into(), json!(true));
+        }
+        if !self.is_quiet {
+            let status = given.meta.get("status").and_then(Value::as_str).unwrap_or_default();
+            tell!("{}: {id} {status}", self.tool.name);
+        }
+        Ok(given)
+    }
+}
+
+fn meta(status: &str) -> Map<String, Value> {
+    Map::from_iter([("status".to_owned(), json!(status))])
+}
+
+fn with_run(mut given: Given, id: &str) -> Given {
+    given.meta.insert("run_id".into(), json!(id));
+    if given.is_error
+        && let Some(last) = given.texts.last_mut()
+    {
+        last.push_str(&format!("\nrun {id}"));
+    }
+    given
+}
+
+/// What a run gave: what it printed, its outputs, and why it did not succeed.
+fn of_end(end: &RunEnd, events: &[Event], printed: Vec<String>) -> Given {
+    let is_error = match end.status {
+        RunStatus::Succeeded | RunStatus::Partial => false,
+        RunStatus::QualityNotMet => {
+            let record = crate::journal::record(events);
+            record.iter().flat_map(|record| &record.failures).any(|failure| !failure.is_mended() && failure.sent.is_null())
+        }
+        RunStatus::Failed | RunStatus::TimedOut | RunStatus::OverBudget | RunStatus::Cancelled => true,
+    };
+    let text = text_of(&end.outputs).filter(|text| *text != printed.join("\n\n") && !printed.contains(text));
+    let mut texts: Vec<String> = printed.into_iter().chain(text).collect();
+    texts.extend(line_of_end(end, events).filter(|_| end.status != RunStatus::Succeeded));
+    let structured = match &*end.outputs {
+        Value::Object(named) if named.is_empty() && is_error => None,
+        Value::Object(_) => Some((*end.outputs).clone()),
+        Value::Null => (!is_error).then(|| json!({})),
+        whole => Some(json!({ "output": whole })),
+    };
+    Given { texts, structured, is_error, meta: meta(end.status.word()) }
+}

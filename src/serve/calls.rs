@@ -1,0 +1,272 @@
+//! Calls under way: how many at once, progress, cancelling.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use rmcp::model::{ErrorCode, ErrorData, ProtocolVersion, Tool};
+use serde_json::{Map, Value, json};
+use tokio::sync::Semaphore;
+use tokio::sync::mpsc::{Sender, UnboundedReceiver, UnboundedSender, unbounded_channel};
+
+use super::messages;
+use super::protocol::{Call, complete};
+use super::{Bounds, Given, Line, Work, Wrong};
+
+/// Before the names of what a result says of its run.
+const META: &str = "flow/";
+
+/// The server, whichever way it is reached.
+pub(super) struct Server {
+    work: Arc<dyn Work>,
+    bounds: Bounds,
+    permits: Arc<Semaphore>,
+    waiting: AtomicUsize,
+    is_ending: AtomicBool,
+    /// Everything under way, by a number of its own.
+    under_way: Mutex<HashMap<u64, UnboundedSender<String>>>,
+    last: AtomicU64,
+}
+
+/// Those who ask, as far as it is remembered: the version, and what they wait for.
+#[derive(Default)]
+pub(super) struct Session {
+    version: Mutex<Option<ProtocolVersion>>,
+    /// By the id of the request, as JSON.
+    running: Mutex<HashMap<String, Running>>,
+}
+
+struct Running {
+    stop: UnboundedSender<String>,
+    /// Whoever cancelled it wants no answer.
+    is_unwanted: Arc<AtomicBool>,
+}
+
+fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Session {
+    pub(super) fn version(&self) -> Option<ProtocolVersion> {
+        held(&self.version).clone()
+    }
+
+    pub(super) fn agree(&self, version: ProtocolVersion) {
+        *held(&self.version) = Some(version);
+    }
+
+    /// Takes a message that wants no answer.
+    pub(super) fn notice(&self, method: &str, params: &Map<String, Value>) {
+        if method != "notifications/cancelled" {
+            return;
+        }
+        if let Some(running) = params.get("requestId").and_then(|id| held(&self.running).remove(&id.to_string())) {
+            running.is_unwanted.store(true, Ordering::Relaxed);
+            let _ = running.stop.send("client".to_owned());
+        }
+    }
+
+    /// Ends everything that was asked for here; no answer is wanted.
+    pub(super) fn leave(&self) {
+        for (_, running) in held(&self.running).drain() {
+            running.is_unwanted.store(true, Ordering::Relaxed);
+            let _ = running.stop.send("client".to_owned());
+        }
+    }
+
+    pub(super) fn is_idle(&self) -> bool {
+        held(&self.running).is_empty()
+    }
+}
+
+/// A call that stands on the lists, until it is dropped: from then on it can be cancelled.
+pub(super) struct Entered {
+    server: Arc<Server>,
+    session: Arc<Session>,
+    call: Call,
+    number: u64,
+    stop: UnboundedSender<String>,
+    stopped: UnboundedReceiver<String>,
+    is_unwanted: Arc<AtomicBool>,
+}
+
+impl Drop for Entered {
+    fn drop(&mut self) {
+        held(&self.server.under_way).remove(&self.number);
+        let id = self.call.id.to_string();
+        let mut running = held(&self.session.running);
+        // One that was cancelled is off the list already, and its id may have been used again.
+        if running.get(&id).is_some_and(|running| Arc::ptr_eq(&running.is_unwanted, &self.is_unwanted)) {
+            running.remove(&id);
+        }
+    }
+}
+
+/// One that waits for others to end.
+struct Waiting<'a>(&'a AtomicUsize);
+
+impl<'a> Waiting<'a> {
+    /// `None`: too many wait.
+    fn begin(count: &'a AtomicUsize, most: usize) -> Option<Waiting<'a>> {
+        let waiting = Waiting(count);
+        (count.fetch_add(1, Ordering::Relaxed) < most).then_some(waiting)
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Server {
+    pub(super) fn new(work: Arc<dyn Work>, bounds: Bounds) -> Server {
+        Server {
+            work,
+            bounds,
+            permits: Arc::new(Semaphore::new(bounds.running)),
+            waiting: AtomicUsize::new(0),
+            is_ending: AtomicBool::new(false),
+            under_way: Mutex::default(),
+            last: AtomicU64::new(0),
+        }
+    }
+
+    pub(super) fn tools(&self) -> &[Tool] {
+        self.work.tools()
+    }
+
+    /// Ends all calls and waits until they have ended; no new one begins.
+    pub(super) async fn end(&self, by: &str) {
+        self.is_ending.store(true, Ordering::Relaxed);
+        for stop in held(&self.under_way).values() {
+            let _ = stop.send(by.to_owned());
+        }
+        let all = u32::try_from(self.bounds.running).unwrap_or(u32::MAX);
+        let _ = self.permits.acquire_many(all).await;
+    }
+
+    /// Puts a call on the lists.
+    ///
+    /// # Errors
+    /// Its id is that of another one, or the server is ending.
+    pub(super) fn enter(self: &Arc<Server>, session: &Arc<Session>, call: Call) -> Result<Entered, ErrorData> {
+        if self.is_ending.load(Ordering::Relaxed) {
+            return Err(fault("flow is ending and takes no more calls"));
+        }
+        let (stop, stopped) = unbounded_channel();
+        let is_unwanted = Arc::new(AtomicBool::new(false));
+        let id = call.id.to_string();
+        match held(&session.running).entry(id.clone()) {
+            Entry::Occupied(_) => {
+                let message = format!("a request with the id {id} is under way; each has an id of its own");
+                return Err(ErrorData::new(ErrorCode::INVALID_REQUEST, message, None));
+            }
+            Entry::Vacant(free) => {
+                free.insert(Running { stop: stop.clone(), is_unwanted: Arc::clone(&is_unwanted) });
+            }
+        }
+        let number = self.last.fetch_add(1, Ordering::Relaxed);
+        held(&self.under_way).insert(number, stop.clone());
+        Ok(Entered { server: Arc::clone(self), session: Arc::clone(session), call, number, stop, stopped, is_unwanted })
+    }
+}
+
+impl Entered {
+    /// Carries the call to its end and sends progress and the answer. `ends_with_reader`: it is cancelled when nobody reads any more.
+    pub(super) async fn carry(mut self, out: Sender<Value>, ends_with_reader: bool) {
+        let answer = match self.carried(&out, ends_with_reader).await {
+            Ok(Some(given)) => messages::result(&self.call.id, complete(given_result(given), self.call.is_stateless)),
+            Ok(None) => return,
+            Err(error) => messages::error(Some(&self.call.id), &error),
+        };
+        // Whoever has the answer may use the id again.
+        drop(self);
+        let _ = out.send(answer).await;
+    }
+
+    fn is_wanted(&self) -> bool {
+        !self.is_unwanted.load(Ordering::Relaxed)
+    }
+
+    /// It was ended before it began.
+    fn never_began(&self) -> Result<Option<Given>, ErrorData> {
+        if self.is_wanted() { Err(fault("flow is ending; the call never began")) } else { Ok(None) }
+    }
+
+    /// `None`: no answer is wanted.
+    async fn carried(&mut self, out: &Sender<Value>, ends_with_reader: bool) -> Result<Option<Given>, ErrorData> {
+        let server = Arc::clone(&self.server);
+        let permit = match Arc::clone(&server.permits).try_acquire_owned() {
+            Ok(permit) => permit,
+            Err(_) => {
+                let Bounds { running, waiting } = server.bounds;
+                let full = || fault(&format!("{running} calls are under way and {waiting} wait; try again later"));
+                let _waiting = Waiting::begin(&server.waiting, waiting).ok_or_else(full)?;
+                tokio::select! {
+                    biased;
+                    _ = self.stopped.recv() => return self.never_began(),
+                    () = out.closed(), if ends_with_reader => return Ok(None),
+                    permit = Arc::clone(&server.permits).acquire_owned() => permit.map_err(|_| fault("flow is ending"))?,
+                }
+            }
+        };
+        if self.stopped.try_recv().is_ok() {
+            return self.never_began();
+        }
+        let (progress, mut told) = unbounded_channel();
+        let (_, nobody) = unbounded_channel();
+        let stop = std::mem::replace(&mut self.stopped, nobody);
+        let mut done = server.work.begin(&self.call.tool, std::mem::take(&mut self.call.arguments), Line { stop, progress });
+        let (mut count, mut has_reader) = (0_u64, true);
+        let mut tell = |text: String| {
+            if let Some(token) = &self.call.token {
+                count += 1;
+                let params = json!({ "progressToken": token, "progress": count, "message": text });
+                // Whoever reads so slowly misses a line, not the result.
+                let _ = out.try_send(json!({ "jsonrpc": "2.0", "method": "notifications/progress", "params": params }));
+            }
+        };
+        let given = loop {
+            tokio::select! {
+                given = &mut done => break given,
+                Some(text) = told.recv() => if self.is_wanted() { tell(text) },
+                () = out.closed(), if ends_with_reader && has_reader => {
+                    has_reader = false;
+                    let _ = self.stop.send("client".to_owned());
+                }
+            }
+        };
+        drop(permit);
+        if !self.is_wanted() {
+            return Ok(None);
+        }
+        while let Ok(text) = told.try_recv() {
+            tell(text);
+        }
+        match given {
+            Ok(Ok(given)) => Ok(Some(given)),
+            Ok(Err(Wrong(why))) => Err(ErrorData::new(ErrorCode::INVALID_PARAMS, why, None)),
+            Err(_) => Err(fault("flow met a fault of its own; its standard error says more")),
+        }
+    }
+}
+
+fn fault(what: &str) -> ErrorData {
+    ErrorData::new(ErrorCode::INTERNAL_ERROR, what.to_owned(), None)
+}
+
+/// The result of a call.
+fn given_result(given: Given) -> Value {
+    let content: Vec<Value> = given.texts.into_iter().map(|text| json!({ "type": "text", "text": text })).collect();
+    let mut result = json!({ "content": content, "isError": given.is_error });
+    if let Some(structured) = given.structured {
+        result["structuredContent"] = structured;
+    }
+    let meta: Map<String, Value> = given.meta.into_iter().map(|(name, value)| (format!("{META}{name}"), value)).collect();
+    if !meta.is_empty() {
+        result["_meta"] = Value::Object(meta);
+    }
+    result
+}

@@ -1,0 +1,130 @@
+//! Who may ask: the name it is asked by, the page that asks, the token; and whether headers say what the message says.
+
+use std::net::{IpAddr, SocketAddr};
+
+use base64::Engine;
+use hyper::Request;
+use hyper::header::{AUTHORIZATION, HOST, HeaderMap, ORIGIN};
+use rmcp::model::{ErrorCode, ProtocolVersion};
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+use super::super::messages;
+use super::super::protocol::{Refused, STATELESS, version_of};
+use crate::port::Secret;
+
+/// Who is let in.
+#[derive(Debug, Clone)]
+pub struct Doors {
+    /// Names with ports by which it may be asked, in small letters.
+    hosts: Vec<String>,
+    /// What everyone must show.
+    token: Option<Secret>,
+}
+
+impl Doors {
+    /// For a server at this address, also known by these names (`host` or `host:port`).
+    pub fn new(address: SocketAddr, names: &[String], token: Option<Secret>) -> Doors {
+        let port = address.port();
+        let own = match address.ip() {
+            ip if ip.is_unspecified() || ip.is_loopback() => None,
+            IpAddr::V4(ip) => Some(ip.to_string()),
+            IpAddr::V6(ip) => Some(format!("[{ip}]")),
+        };
+        let local = ["127.0.0.1", "localhost", "[::1]"].map(str::to_owned);
+        let mut hosts = vec![];
+        for name in local.into_iter().chain(own).chain(names.iter().map(|name| name.to_lowercase())) {
+            let has_port = name.rsplit_once(':').is_some_and(|(_, port)| !port.is_empty() && port.bytes().all(|b| b.is_ascii_digit()));
+            if has_port {
+                hosts.push(name);
+                continue;
+            }
+            hosts.push(format!("{name}:{port}"));
+            hosts.extend((port == 80).then_some(name));
+        }
+        Doors { hosts, token }
+    }
+
+    /// Whether a request may come in.
+    ///
+    /// # Errors
+    /// The status that says no, and why.
+    pub(super) fn check<B>(&self, request: &Request<B>) -> Result<(), (u16, &'static str)> {
+        let headers = request.headers();
+        let is_known = |host: &str| self.hosts.iter().any(|known| *known == host.to_lowercase());
+        // A name that was made to point here must not lead a browser in.
+        let mut named = headers.get_all(HOST).iter();
+        let host = named.next().and_then(|host| host.to_str().ok());
+        let is_named_right = host.is_some_and(is_known) && named.next().is_none();
+        if !is_named_right || request.uri().authority().is_some_and(|authority| !is_known(authority.as_str())) {
+            return Err((403, "it is not asked by this name"));
+        }
+        let is_own =
+            |origin: &hyper::header::HeaderValue| origin.to_str().ok().and_then(|o| o.strip_prefix("http://")).is_some_and(is_known);
+        let is_foreign = headers.get("sec-fetch-site").is_some_and(|site| site == "cross-site");
+        if is_foreign || !headers.get_all(ORIGIN).iter().all(is_own) {
+            return Err((403, "pages of other places may not ask"));
+        }
+        if let Some(token) = &self.token {
+            let shown = headers.get(AUTHORIZATION).and_then(|shown| shown.to_str().ok()).and_then(|shown| shown.split_once(' '));
+            let shown = shown.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer")).map(|(_, token)| token.trim());
+            // Hashes are compared, so that the time it takes says nothing of the token.
+            if shown.map(Sha256::digest) != Some(Sha256::digest(token.reveal())) {
+                return Err((401, "show the token: Authorization: Bearer …"));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether the headers that repeat parts of a request agree with it.
+///
+/// # Errors
+/// They do not, or one is missing.
+pub(super) fn check_headers(headers: &HeaderMap, request: &messages::Request) -> Result<(), Refused> {
+    let mismatch = |what: String| Refused::new(400, ErrorCode::HEADER_MISMATCH, what);
+    let one = |name: &str| {
+        let mut values = headers.get_all(name).iter();
+        match (values.next(), values.next()) {
+            (None, _) => Ok(None),
+            (Some(value), None) => value.to_str().map(Some).map_err(|_| mismatch(format!("{name} holds no plain text"))),
+            (Some(_), Some(_)) => Err(mismatch(format!("{name} is there twice"))),
+        }
+    };
+    let version = one("mcp-protocol-version")?;
+    let Some(said) = version_of(&request.params) else {
+        return match version {
+            Some(version) if !ProtocolVersion::KNOWN_VERSIONS.iter().any(|known| known.as_str() == version) => Err(Refused::new(
+                400,
+                ErrorCode::INVALID_REQUEST,
+                "the header MCP-Protocol-Version names a version that is not spoken here",
+            )),
+            Some(version) if version == STATELESS.as_str() && request.method != "initialize" => {
+                let message = format!("a request of {STATELESS} says its version and clientCapabilities in _meta, too");
+                Err(Refused::new(400, ErrorCode::INVALID_PARAMS, message))
+            }
+            _ => Ok(()),
+        };
+    };
+    let agree = |header: &str, found: Option<&str>, said: &str| match found {
+        Some(found) if found == said => Ok(()),
+        Some(_) => Err(mismatch(format!("the header {header} says something else than the message"))),
+        None => Err(mismatch(format!("the header {header} is missing"))),
+    };
+    agree("MCP-Protocol-Version", version, said.as_str().unwrap_or_default())?;
+    agree("Mcp-Method", one("mcp-method")?, &request.method)?;
+    if request.method == "tools/call"
+        && let Some(name) = request.params.get("name").and_then(Value::as_str)
+    {
+        let found = one("mcp-name")?.map(decoded).transpose().map_err(|()| mismatch("the header Mcp-Name is no Base64".into()))?;
+        agree("Mcp-Name", found.as_deref(), name)?;
+    }
+    Ok(())
+}
+
+/// A value that was written as Base64 because a header could not hold it.
+fn decoded(value: &str) -> Result<String, ()> {
+    let Some(inner) = value.strip_prefix("=?base64?").and_then(|rest| rest.strip_suffix("?=")) else { return Ok(value.to_owned()) };
+    let bytes = base64::engine::general_purpose::STANDARD.decode(inner).map_err(|_| ())?;
+    String::from_utf8(bytes).map_err(|_| ())
+}

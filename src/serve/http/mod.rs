@@ -1,0 +1,226 @@
+//! Streamable HTTP: each message is a POST to `/mcp`, answered with JSON, or with a stream of events when a tool is called.
+
+mod answer;
+mod doors;
+mod sessions;
+
+use std::convert::Infallible;
+use std::future::poll_fn;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper::body::{Body, Incoming as Coming};
+use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderMap};
+use hyper::{Method, Request, Response};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::mpsc::{UnboundedReceiver, channel};
+use tokio::sync::{Semaphore, watch};
+use tokio::task::JoinSet;
+
+use self::answer::Answer;
+pub use self::doors::Doors;
+use self::sessions::Sessions;
+use super::calls::{Server, Session};
+use super::messages::{self, Incoming};
+use super::protocol::{self, Refused, Todo};
+use super::{Bounds, LONGEST_MESSAGE, Work};
+
+/// Most connections; others wait to be taken.
+const MOST_CONNECTIONS: usize = 256;
+/// Most bytes of all headers.
+const LARGEST_HEAD: usize = 64 << 10;
+/// How long a client may take for its headers, and for the body.
+const SLOWEST: Duration = Duration::from_secs(10);
+/// How long answers have to go out when the server ends.
+const GRACE: Duration = Duration::from_secs(2);
+/// Messages that wait for a slow reader.
+const MOST_WAITING: usize = 256;
+
+/// What every connection needs.
+struct House {
+    server: Arc<Server>,
+    sessions: Sessions,
+    doors: Doors,
+}
+
+/// Serves until `stop` says so, and then by whom. All calls have ended then.
+pub async fn serve_http(
+    work: Arc<dyn Work>,
+    bounds: Bounds,
+    listener: TcpListener,
+    doors: Doors,
+    stop: &mut UnboundedReceiver<String>,
+) -> Option<String> {
+    let house = Arc::new(House { server: Arc::new(Server::new(work, bounds)), sessions: Sessions::default(), doors });
+    let free = Arc::new(Semaphore::new(MOST_CONNECTIONS));
+    let (close, closing) = watch::channel(false);
+    let mut connections = JoinSet::new();
+    let by = loop {
+        let accepted = async {
+            let permit = Arc::clone(&free).acquire_owned().await;
+            (permit, listener.accept().await)
+        };
+        tokio::select! {
+            by = stop.recv() => break by,
+            Some(_) = connections.join_next() => {}
+            (permit, accepted) = accepted => match accepted {
+                Ok((stream, _)) => {
+                    let (house, closing) = (Arc::clone(&house), closing.clone());
+                    connections.spawn(async move {
+                        connection(house, stream, closing).await;
+                        drop(permit);
+                    });
+                }
+                // The system has no more files to give; some connection will end.
+                Err(_) => tokio::time::sleep(Duration::from_millis(100)).await,
+            },
+        }
+    };
+    drop(listener);
+    house.server.end(by.as_deref().unwrap_or("client")).await;
+    let _ = close.send(true);
+    let _ = tokio::time::timeout(GRACE, async { while connections.join_next().await.is_some() {} }).await;
+    by
+}
+
+async fn connection(house: Arc<House>, stream: TcpStream, mut closing: watch::Receiver<bool>) {
+    let service = hyper::service::service_fn(move |request| {
+        let house = Arc::clone(&house);
+        async move { Ok::<_, Infallible>(house.answer(request).await.unwrap_or_else(|refused| refused)) }
+    });
+    let mut settings = hyper::server::conn::http1::Builder::new();
+    settings.timer(TokioTimer::new()).header_read_timeout(SLOWEST).max_buf_size(LARGEST_HEAD);
+    let mut connection = pin!(settings.serve_connection(TokioIo::new(stream), service));
+    tokio::select! {
+        _ = connection.as_mut() => return,
+        _ = closing.wait_for(|closing| *closing) => connection.as_mut().graceful_shutdown(),
+    }
+    let _ = connection.await;
+}
+
+type Answered = Response<Answer>;
+
+/// A session that is not known, or not any more.
+struct Gone;
+
+impl From<Gone> for Answered {
+    fn from(_: Gone) -> Answered {
+        answer::text(404, "this session is not known any more; send initialize")
+    }
+}
+
+impl House {
+    /// `Err` is an answer too: a refusal.
+    async fn answer(&self, request: Request<Coming>) -> Result<Answered, Answered> {
+        // The bound of the buffer holds only as long as the headers come in pieces.
+        if request.headers().iter().map(|(name, value)| name.as_str().len() + value.len() + 4).sum::<usize>() > LARGEST_HEAD {
+            return Err(answer::text(431, "the headers are longer than 64 KiB"));
+        }
+        self.doors.check(&request).map_err(|(status, why)| answer::text(status, why))?;
+        if request.uri().path() != "/mcp" {
+            return Err(answer::text(404, "the tools are at /mcp"));
+        }
+        match *request.method() {
+            Method::POST => {}
+            Method::DELETE => return Ok(self.end_session(request.headers())),
+            _ => return Err(answer::not_allowed()),
+        }
+        let (head, body) = request.into_parts();
+        let kind = head.headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+        if !kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json")) {
+            return Err(answer::text(415, "send application/json"));
+        }
+        let bytes = tokio::time::timeout(SLOWEST, whole(body)).await.map_err(|_| answer::text(408, "the body took too long"))?;
+        let message = match messages::read(&bytes.map_err(|(status, why)| answer::text(status, why))?) {
+            Ok(message) => message,
+            Err(error) => return Err(answer::json(400, &error)),
+        };
+        match message {
+            Incoming::Request(request) => self.request(&head.headers, request).await,
+            Incoming::Notice { method, params } => {
+                if let Some(session) = self.session(&head.headers)? {
+                    session.notice(&method, &params);
+                }
+                Ok(answer::accepted())
+            }
+            Incoming::Answer => Ok(answer::accepted()),
+        }
+    }
+
+    /// The session that a client says it has.
+    fn session(&self, headers: &HeaderMap) -> Result<Option<Arc<Session>>, Gone> {
+        let Some(id) = headers.get("mcp-session-id") else { return Ok(None) };
+        id.to_str().ok().and_then(|id| self.sessions.get(id)).map(Some).ok_or(Gone)
+    }
+
+    fn end_session(&self, headers: &HeaderMap) -> Answered {
+        let Some(id) = headers.get("mcp-session-id") else { return answer::not_allowed() };
+        match id.to_str().ok().and_then(|id| self.sessions.remove(id)) {
+            Some(session) => {
+                session.leave();
+                answer::empty(204)
+            }
+            None => Gone.into(),
+        }
+    }
+
+    async fn request(&self, headers: &HeaderMap, request: messages::Request) -> Result<Answered, Answered> {
+        let id = request.id.clone();
+        let refuse = |refused: Refused| answer::json(refused.status, &messages::error(Some(&id), &refused.error));
+        let alone = protocol::version_of(&request.params).is_some();
+        let session = if alone || request.method == "initialize" { None } else { self.session(headers)? };
+        doors::check_headers(headers, &request).map_err(refuse)?;
+        let version = session.as_ref().and_then(|session| session.version());
+        match protocol::todo(self.server.tools(), request, version.as_ref()).map_err(refuse)? {
+            Todo::Answer(result) => Ok(answer::json(200, &messages::result(&id, result))),
+            Todo::Agreed(version, result) => {
+                let (name, session) = self.sessions.begin();
+                session.agree(version);
+                Ok(answer::with_session(answer::json(200, &messages::result(&id, result)), &name))
+            }
+            Todo::Call(call) => {
+                let (out, mut messages) = channel(MOST_WAITING);
+                let is_stateless = call.is_stateless;
+                let entered = self.server.enter(&session.unwrap_or_default(), call);
+                let entered = entered.map_err(|error| answer::json(200, &messages::error(Some(&id), &error)))?;
+                // Older versions say that a lost connection cancels nothing; in this one it is how a call is cancelled.
+                tokio::spawn(entered.carry(out, is_stateless));
+                if takes_stream(headers) {
+                    return Ok(answer::stream(messages));
+                }
+                while let Some(message) = messages.recv().await {
+                    if message.get("id").is_some() {
+                        return Ok(answer::json(200, &message));
+                    }
+                }
+                Ok(answer::accepted())
+            }
+        }
+    }
+}
+
+fn takes_stream(headers: &HeaderMap) -> bool {
+    let mut accepted = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
+    accepted.any(|value| value.split(',').any(|kind| kind.split(';').next().unwrap_or_default().trim() == "text/event-stream"))
+}
+
+/// The body, up to its bound.
+async fn whole(mut body: Coming) -> Result<Vec<u8>, (u16, &'static str)> {
+    const TOO_LARGE: (u16, &str) = (413, "a message has at most 1 MiB");
+    if body.size_hint().lower() > LONGEST_MESSAGE as u64 {
+        return Err(TOO_LARGE);
+    }
+    let mut bytes = vec![];
+    while let Some(frame) = poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await {
+        let frame = frame.map_err(|_| (400, "the body broke off"))?;
+        if let Ok(data) = frame.into_data() {
+            bytes.extend_from_slice(&data);
+        }
+        if bytes.len() > LONGEST_MESSAGE {
+            return Err(TOO_LARGE);
+        }
+    }
+    Ok(bytes)
+}

@@ -1,0 +1,82 @@
+//! JSON-RPC 2.0: a message read, an answer written.
+
+use rmcp::model::{ErrorCode, ErrorData};
+use serde_json::{Map, Value, json};
+
+/// A request.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Request {
+    /// A text or a whole number.
+    pub(super) id: Value,
+    pub(super) method: String,
+    pub(super) params: Map<String, Value>,
+}
+
+/// What came.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Incoming {
+    /// It wants an answer.
+    Request(Request),
+    /// It wants none.
+    Notice { method: String, params: Map<String, Value> },
+    /// An answer to something that was never asked.
+    Answer,
+}
+
+/// Reads a message.
+///
+/// # Errors
+/// The answer to what is none.
+pub(super) fn read(bytes: &[u8]) -> Result<Incoming, Value> {
+    let message: Value = serde_json::from_slice(bytes)
+        .map_err(|error| refusal(None, ErrorCode::PARSE_ERROR, format!("this is no JSON (column {})", error.column())))?;
+    let Value::Object(mut message) = message else {
+        let what = if message.is_array() { "send messages one by one, not as a list" } else { "a message is a JSON object" };
+        return Err(refusal(None, ErrorCode::INVALID_REQUEST, what));
+    };
+    let id = message.remove("id");
+    let known = id.clone().filter(is_id);
+    let wrong = |what: &str| Err(refusal(known.as_ref(), ErrorCode::INVALID_REQUEST, what.to_owned()));
+    if message.get("jsonrpc").and_then(Value::as_str) != Some("2.0") {
+        return wrong("a message says \"jsonrpc\": \"2.0\"");
+    }
+    let method = match message.remove("method") {
+        Some(Value::String(method)) => method,
+        None if id.is_some() && (message.contains_key("result") || message.contains_key("error")) => return Ok(Incoming::Answer),
+        _ => return wrong("a request says its method, as a text"),
+    };
+    let params = match message.remove("params") {
+        None => Map::new(),
+        Some(Value::Object(params)) => params,
+        Some(_) => return wrong("params is an object"),
+    };
+    match (id, known) {
+        (None, _) => Ok(Incoming::Notice { method, params }),
+        (Some(_), Some(id)) => Ok(Incoming::Request(Request { id, method, params })),
+        (Some(_), None) => Err(refusal(None, ErrorCode::INVALID_REQUEST, "the id of a request is a text or a whole number")),
+    }
+}
+
+/// Whether a value may be the id of a request, or a token of progress.
+pub(super) fn is_id(value: &Value) -> bool {
+    value.is_string() || value.is_i64() || value.is_u64()
+}
+
+/// The answer with a result.
+pub(super) fn result(id: &Value, result: Value) -> Value {
+    json!({ "jsonrpc": "2.0", "id": id, "result": result })
+}
+
+/// The answer with an error; without an id where it could not be read.
+pub(super) fn error(id: Option<&Value>, error: &ErrorData) -> Value {
+    let mut message = json!({ "jsonrpc": "2.0" });
+    if let Some(id) = id {
+        message["id"] = id.clone();
+    }
+    message["error"] = json!(error);
+    message
+}
+
+fn refusal(id: Option<&Value>, code: ErrorCode, what: impl Into<String>) -> Value {
+    error(id, &ErrorData::new(code, what.into(), None))
+}

@@ -1,0 +1,78 @@
+//! Pipelines as tools for others: an MCP server over standard input and output, or over HTTP.
+//!
+//! | file | what |
+//! |---|---|
+//! | `messages` | JSON-RPC: a message read, an answer written |
+//! | `protocol` | what is asked, in which version, and what is refused; pure |
+//! | `tool` | a pipeline as a tool; pure |
+//! | `calls` | calls under way: how many at once, progress, cancelling |
+//! | `stdio` | lines in, lines out |
+//! | `http` | streamable HTTP: who may ask, sessions, streams |
+//!
+//! How a call runs is not known here: [`Work`] is given from outside, and in tests it is a stand-in.
+//!
+//! How to add a request of the protocol: its arm in `protocol`, a test there; if it takes time, in `calls`.
+
+mod calls;
+mod http;
+mod messages;
+mod protocol;
+mod stdio;
+#[cfg(test)]
+mod tests;
+mod tool;
+
+use serde_json::{Map, Value};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
+use tokio::sync::oneshot;
+
+pub use http::{Doors, serve_http};
+pub use rmcp::model::Tool;
+pub use stdio::serve_stdio;
+pub use tool::{takes_channel, tool};
+
+/// What is served.
+pub trait Work: Send + Sync + 'static {
+    /// The tools.
+    fn tools(&self) -> &[Tool];
+
+    /// Begins a call of one of the tools; it must not block. A sender that is dropped without a word means a fault of ours.
+    fn begin(&self, tool: &str, arguments: Map<String, Value>, line: Line) -> oneshot::Receiver<Result<Given, Wrong>>;
+}
+
+/// What a call hears and tells while it runs.
+pub struct Line {
+    /// Somebody wants it to end, and who: `client`, `interrupt`, `terminate`.
+    pub stop: UnboundedReceiver<String>,
+    /// How it goes, a sentence each.
+    pub progress: UnboundedSender<String>,
+}
+
+/// The arguments do not fit, in plain words; nothing was done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Wrong(pub String);
+
+/// What a call gave.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Given {
+    /// For people and models.
+    pub texts: Vec<String>,
+    /// For programs.
+    pub structured: Option<Value>,
+    /// It did not do what it was called for; the last text says why.
+    pub is_error: bool,
+    /// What is known of the run: names without prefix.
+    pub meta: Map<String, Value>,
+}
+
+/// How much is taken at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bounds {
+    /// Calls that run at once; others wait.
+    pub running: usize,
+    /// Calls that wait; further ones are refused.
+    pub waiting: usize,
+}
+
+/// Most bytes of a message.
+pub const LONGEST_MESSAGE: usize = 1 << 20;

@@ -1,0 +1,191 @@
+//! What is asked, in which version of the protocol, and what is refused.
+//!
+//! Two kinds of versions are spoken at once. In 2026-07-28 each request says in `_meta` what it needs to, and nothing is remembered. In
+//! the older ones `initialize` comes first. A request belongs to the kind that it speaks itself.
+
+use rmcp::model::{DiscoverResult, ErrorCode, ErrorData, Implementation, InitializeResult, ProtocolVersion, ServerCapabilities, Tool};
+use serde_json::{Map, Value, json};
+
+use super::messages::{Request, is_id};
+use crate::diagnostic::did_you_mean;
+
+/// The version in which each request stands alone.
+pub(super) const STATELESS: ProtocolVersion = ProtocolVersion::V_2026_07_28;
+/// Where a request says its version.
+const VERSION_KEY: &str = "io.modelcontextprotocol/protocolVersion";
+const CAPABILITIES_KEY: &str = "io.modelcontextprotocol/clientCapabilities";
+const SERVER_KEY: &str = "io.modelcontextprotocol/serverInfo";
+/// Tools on one page of the list.
+const PAGE: usize = 100;
+
+/// What is to be done for a request.
+#[derive(Debug)]
+pub(super) enum Todo {
+    /// This is the result.
+    Answer(Value),
+    /// The same, and a session in this version begins.
+    Agreed(ProtocolVersion, Value),
+    /// A tool is called.
+    Call(Call),
+}
+
+/// A call of a tool that is there.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Call {
+    pub(super) id: Value,
+    pub(super) tool: String,
+    pub(super) arguments: Map<String, Value>,
+    /// Under which progress is told.
+    pub(super) token: Option<Value>,
+    pub(super) is_stateless: bool,
+}
+
+/// Why a request is not done, and the status that HTTP says it with.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Refused {
+    pub(super) error: ErrorData,
+    pub(super) status: u16,
+}
+
+impl Refused {
+    pub(super) fn new(status: u16, code: ErrorCode, message: impl Into<String>) -> Refused {
+        Refused { error: ErrorData::new(code, message.into(), None), status }
+    }
+}
+
+/// The version that a request says in itself.
+pub(super) fn version_of(params: &Map<String, Value>) -> Option<&Value> {
+    params.get("_meta")?.get(VERSION_KEY)
+}
+
+/// What is to be done. `session`: the version that `initialize` agreed on.
+///
+/// # Errors
+/// It cannot be done so.
+pub(super) fn todo(tools: &[Tool], request: Request, session: Option<&ProtocolVersion>) -> Result<Todo, Refused> {
+    let is_stateless = match version_of(&request.params) {
+        Some(version) => {
+            stands_alone(version, &request.params)?;
+            true
+        }
+        None => false,
+    };
+    let params = &request.params;
+    match (request.method.as_str(), is_stateless) {
+        ("initialize", false) => initialize(params),
+        ("ping", false) => Ok(Todo::Answer(json!({}))),
+        (method, false) if session.is_none() => {
+            let message = format!(
+                "\"{}\" says no version of the protocol: write it and clientCapabilities in _meta ({STATELESS}), or send initialize first",
+                crate::diagnostic::visible(method)
+            );
+            Err(Refused::new(400, ErrorCode::INVALID_PARAMS, message))
+        }
+        ("server/discover", true) => Ok(Todo::Answer(discover())),
+        ("tools/list", _) => list(tools, params, is_stateless).map(Todo::Answer),
+        ("tools/call", _) => call(tools, request, is_stateless).map(Todo::Call),
+        (method, _) => {
+            let status = if is_stateless { 404 } else { 200 };
+            let message = format!("there is no method \"{}\" here; tools are served, nothing else", crate::diagnostic::visible(method));
+            Err(Refused::new(status, ErrorCode::METHOD_NOT_FOUND, message))
+        }
+    }
+}
+
+/// Whether a request that says its version says all that it must.
+fn stands_alone(version: &Value, params: &Map<String, Value>) -> Result<(), Refused> {
+    let malformed = |what: &str| Refused::new(400, ErrorCode::INVALID_PARAMS, what.to_owned());
+    let Value::String(version) = version else { return Err(malformed("_meta: the version of the protocol is a text")) };
+    if version != STATELESS.as_str() {
+        let data = json!({ "supported": versions(), "requested": version });
+        let message = format!("a request that says its version says {STATELESS} here; older versions begin with initialize");
+        return Err(Refused { error: ErrorData::new(ErrorCode::UNSUPPORTED_PROTOCOL_VERSION, message, Some(data)), status: 400 });
+    }
+    if !params.get("_meta").and_then(|meta| meta.get(CAPABILITIES_KEY)).is_some_and(Value::is_object) {
+        return Err(malformed("_meta: clientCapabilities is missing, or no object"));
+    }
+    Ok(())
+}
+
+/// All versions that are spoken, newest first.
+fn versions() -> Vec<ProtocolVersion> {
+    ProtocolVersion::KNOWN_VERSIONS.iter().rev().cloned().collect()
+}
+
+fn server() -> Implementation {
+    Implementation::new("flow", env!("CARGO_PKG_VERSION"))
+}
+
+fn capabilities() -> ServerCapabilities {
+    let mut capabilities = ServerCapabilities::default();
+    capabilities.tools = Some(Default::default());
+    capabilities
+}
+
+const INSTRUCTIONS: &str = "Each tool runs a workflow to its end. The result says the id of its run.";
+
+fn discover() -> Value {
+    let mut found = DiscoverResult::new(versions(), capabilities()).with_server_info(server());
+    found.instructions = Some(INSTRUCTIONS.to_owned());
+    json!(found)
+}
+
+fn initialize(params: &Map<String, Value>) -> Result<Todo, Refused> {
+    let Some(wanted) = params.get("protocolVersion").and_then(Value::as_str) else {
+        return Err(Refused::new(200, ErrorCode::INVALID_PARAMS, "initialize says a protocolVersion, as a text"));
+    };
+    let known = ProtocolVersion::KNOWN_VERSIONS.iter().find(|version| version.as_str() == wanted && version.has_initialize());
+    let version = known.unwrap_or(&ProtocolVersion::LATEST_WITH_INITIALIZE).clone();
+    let mut result = InitializeResult::new(capabilities()).with_protocol_version(version.clone());
+    result.server_info = server();
+    result.instructions = Some(INSTRUCTIONS.to_owned());
+    Ok(Todo::Agreed(version, json!(result)))
+}
+
+/// A page of the list of tools; a cursor is the number of tools before it.
+fn list(tools: &[Tool], params: &Map<String, Value>, is_stateless: bool) -> Result<Value, Refused> {
+    let from = match params.get("cursor") {
+        None | Some(Value::Null) => Some(0),
+        Some(cursor) => cursor.as_str().and_then(|cursor| cursor.parse().ok()).filter(|from| *from < tools.len() && from % PAGE == 0),
+    };
+    let Some(from) = from else {
+        return Err(Refused::new(200, ErrorCode::INVALID_PARAMS, "this cursor was never given; ask without one for the first page"));
+    };
+    let to = tools.len().min(from + PAGE);
+    let mut result = json!({ "tools": &tools[from..to] });
+    if to < tools.len() {
+        result["nextCursor"] = json!(to.to_string());
+    }
+    if is_stateless {
+        result["ttlMs"] = json!(0);
+        result["cacheScope"] = json!("private");
+    }
+    Ok(complete(result, is_stateless))
+}
+
+/// A result as its version wants it.
+pub(super) fn complete(mut result: Value, is_stateless: bool) -> Value {
+    if is_stateless {
+        result["resultType"] = json!("complete");
+        result["_meta"][SERVER_KEY] = json!(server());
+    }
+    result
+}
+
+fn call(tools: &[Tool], mut request: Request, is_stateless: bool) -> Result<Call, Refused> {
+    let wrong = |what: String| Refused::new(200, ErrorCode::INVALID_PARAMS, what);
+    let Some(Value::String(tool)) = request.params.remove("name") else { return Err(wrong("tools/call says the name of a tool".into())) };
+    if !tools.iter().any(|known| known.name == tool) {
+        let names: Vec<&str> = tools.iter().map(|tool| &*tool.name).collect();
+        let hint = did_you_mean(&tool, names.iter().copied());
+        let names: Vec<&str> = names.into_iter().take(20).collect();
+        return Err(wrong(format!("there is no tool \"{}\"; there is: {}{hint}", crate::diagnostic::visible(&tool), names.join(", "))));
+    }
+    let arguments = match request.params.remove("arguments") {
+        None | Some(Value::Null) => Map::new(),
+        Some(Value::Object(arguments)) => arguments,
+        Some(_) => return Err(wrong("arguments is an object".into())),
+    };
+    let token = request.params.get("_meta").and_then(|meta| meta.get("progressToken")).filter(|token| is_id(token)).cloned();
+    Ok(Call { id: request.id, tool, arguments, token, is_stateless })
+}

@@ -1,0 +1,285 @@
+//! The server over HTTP, spoken to by bytes.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+
+use super::super::{Bounds, Doors, LONGEST_MESSAGE, serve_http};
+use super::{StandIn, alone, hello, request};
+use crate::port::Secret;
+
+struct Place {
+    address: SocketAddr,
+    stop: UnboundedSender<String>,
+    begun: UnboundedReceiver<()>,
+    work: Arc<StandIn>,
+    server: tokio::task::JoinHandle<Option<String>>,
+}
+
+async fn place(token: Option<&str>) -> Place {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let (stop, mut stopped) = unbounded_channel();
+    let (began, begun) = unbounded_channel();
+    let work = StandIn::new(Some(began));
+    let doors = Doors::new(address, &["flow.example".to_owned()], token.map(Secret::new));
+    let served = Arc::clone(&work);
+    let bounds = Bounds { running: 2, waiting: 1 };
+    let server = tokio::spawn(async move { serve_http(served, bounds, listener, doors, &mut stopped).await });
+    Place { address, stop, begun, work, server }
+}
+
+/// An answer: status, head, body.
+type Said = (u16, String, String);
+
+impl Place {
+    async fn open(&self, head: &str, body: &[u8]) -> TcpStream {
+        let mut stream = TcpStream::connect(self.address).await.unwrap();
+        let head = format!("{head}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n", body.len());
+        stream.write_all(head.as_bytes()).await.unwrap();
+        // A server that refuses may close before it has read everything.
+        let _ = stream.write_all(body).await;
+        stream
+    }
+
+    async fn raw(&self, head: &str, body: &[u8]) -> Said {
+        said(self.open(head, body).await).await
+    }
+
+    fn head(&self, more: &[(&str, &str)]) -> String {
+        let mut head = format!("POST /mcp HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json", self.address);
+        for (name, value) in more {
+            head.push_str(&format!("\r\n{name}: {value}"));
+        }
+        head
+    }
+
+    async fn post(&self, more: &[(&str, &str)], message: &Value) -> Said {
+        self.raw(&self.head(more), message.to_string().as_bytes()).await
+    }
+
+    /// A request of the stateless version with the headers that it needs.
+    async fn alone(&self, more: &[(&str, &str)], method: &str, params: Value) -> Said {
+        let message = alone(1, method, params);
+        let name = message["params"]["name"].as_str().unwrap_or_default().to_owned();
+        let mut headers = vec![("MCP-Protocol-Version", "2026-07-28"), ("Mcp-Method", method)];
+        headers.extend((!name.is_empty()).then_some(("Mcp-Name", name.as_str())));
+        headers.extend(more);
+        self.post(&headers, &message).await
+    }
+
+    async fn end(self) {
+        self.stop.send("terminate".to_owned()).unwrap();
+        assert_eq!(self.server.await.unwrap().as_deref(), Some("terminate"));
+    }
+}
+
+async fn said(mut stream: TcpStream) -> Said {
+    let mut bytes = vec![];
+    let _ = stream.read_to_end(&mut bytes).await;
+    let text = String::from_utf8(bytes).unwrap();
+    let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
+    let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or(0);
+    (status, head.to_lowercase(), body.to_owned())
+}
+
+fn parsed(body: &str) -> Value {
+    serde_json::from_str(body).unwrap_or_else(|_| panic!("{body}"))
+}
+
+const STREAM: (&str, &str) = ("Accept", "application/json, text/event-stream");
+
+#[tokio::test]
+async fn only_its_own_names_and_pages_may_ask() {
+    let place = place(None).await;
+    let port = place.address.port();
+    let ping = request(1, "ping", json!({})).to_string();
+    let ask = |host: String, more: &'static str| {
+        let more = more.replace("PORT", &port.to_string());
+        let head = format!("POST /mcp HTTP/1.1\r\nHost: {host}\r\nContent-Type: application/json{more}");
+        let (place, ping) = (&place, ping.clone());
+        async move { place.raw(&head, ping.as_bytes()).await.0 }
+    };
+    for host in ["127.0.0.1", "localhost", "LOCALHOST", "[::1]", "flow.example"] {
+        assert_eq!(ask(format!("{host}:{port}"), "").await, 200, "{host}");
+    }
+    for host in ["evil.example", "127.0.0.1:1", "localhost", "127.0.0.1.evil.example", ""] {
+        assert_eq!(ask(host.to_owned(), "").await, 403, "{host}");
+    }
+    let own = format!("127.0.0.1:{port}");
+    assert_eq!(ask(own.clone(), "\r\nOrigin: http://localhost:PORT").await, 200);
+    for more in [
+        "\r\nOrigin: http://evil.example",
+        "\r\nOrigin: null",
+        "\r\nOrigin: https://localhost:PORT",
+        "\r\nOrigin: http://localhost:PORT.evil.example",
+        "\r\nSec-Fetch-Site: cross-site",
+        "\r\nHost: evil.example",
+    ] {
+        assert!([400, 403].contains(&ask(own.clone(), more).await), "{more}");
+    }
+    assert_eq!(place.raw("POST /mcp HTTP/1.0\r\nContent-Type: application/json", ping.as_bytes()).await.0, 403);
+    place.end().await;
+}
+
+#[tokio::test]
+async fn a_token_is_asked_of_everyone() {
+    let place = place(Some("0123456789abcdefABCDEF")).await;
+    let ping = request(1, "ping", json!({}));
+    let (status, head, _) = place.post(&[], &ping).await;
+    assert_eq!(status, 401);
+    assert!(head.contains("www-authenticate: bearer"), "{head}");
+    for wrong in ["Bearer 0123456789abcdefABCDEf", "Bearer ", "Basic 0123456789abcdefABCDEF", "0123456789abcdefABCDEF"] {
+        assert_eq!(place.post(&[("Authorization", wrong)], &ping).await.0, 401, "{wrong}");
+    }
+    assert_eq!(place.post(&[("Authorization", "bearer 0123456789abcdefABCDEF")], &ping).await.0, 200);
+}
+
+#[tokio::test]
+async fn what_is_no_message_is_refused_with_its_status() {
+    let place = place(None).await;
+    let host = format!("Host: {}", place.address);
+    let get = place.raw(&format!("GET /mcp HTTP/1.1\r\n{host}"), b"").await;
+    assert_eq!(get.0, 405);
+    assert!(get.1.contains("allow: post, delete"), "{}", get.1);
+    assert_eq!(place.raw(&format!("DELETE /mcp HTTP/1.1\r\n{host}"), b"").await.0, 405);
+    assert_eq!(place.raw(&format!("POST / HTTP/1.1\r\n{host}"), b"").await.0, 404);
+    let form = format!("POST /mcp HTTP/1.1\r\n{host}\r\nContent-Type: application/x-www-form-urlencoded");
+    assert_eq!(place.raw(&form, b"a=1").await.0, 415);
+    assert_eq!(place.raw(&format!("POST /mcp HTTP/1.1\r\n{host}"), b"{}").await.0, 415);
+    assert_eq!(place.raw(&place.head(&[]), &vec![b' '; LONGEST_MESSAGE + 1]).await.0, 413);
+    assert_eq!(place.raw(&place.head(&[("X-Long", &"x".repeat(70 << 10))]), b"").await.0, 431);
+    let (status, head, body) = place.raw(&place.head(&[]), b"{ oh").await;
+    assert_eq!((status, &parsed(&body)["error"]["code"]), (400, &json!(-32700)));
+    assert!(head.contains("cache-control: no-store") && head.contains("x-content-type-options: nosniff"), "{head}");
+    let notice = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
+    let (status, _, body) = place.post(&[], &notice).await;
+    assert_eq!((status, body.as_str()), (202, ""));
+}
+
+#[tokio::test]
+async fn a_request_that_stands_alone_repeats_itself_in_its_headers() {
+    let place = place(None).await;
+    let (status, _, body) = place.alone(&[], "server/discover", json!({})).await;
+    assert_eq!((status, &parsed(&body)["result"]["supportedVersions"][0]), (200, &json!("2026-07-28")));
+    let (status, head, body) = place.alone(&[], "tools/call", json!({ "name": "echo", "arguments": { "text": "Hi" } })).await;
+    assert_eq!((status, &parsed(&body)["result"]["structuredContent"]), (200, &json!({ "said": "Hi" })));
+    assert!(head.contains("content-type: application/json") && !head.contains("mcp-session-id"), "{head}");
+    let (status, _, body) = place.alone(&[], "resources/list", json!({})).await;
+    assert_eq!((status, &parsed(&body)["error"]["code"]), (404, &json!(-32601)));
+
+    let call = alone(1, "tools/call", json!({ "name": "echo" }));
+    let version = ("MCP-Protocol-Version", "2026-07-28");
+    let method = ("Mcp-Method", "tools/call");
+    let name = ("Mcp-Name", "echo");
+    for wrong in [
+        vec![method, name],
+        vec![("MCP-Protocol-Version", "2025-11-25"), method, name],
+        vec![version, name],
+        vec![version, ("Mcp-Method", "tools/list"), name],
+        vec![version, method],
+        vec![version, method, ("Mcp-Name", "wait")],
+        vec![version, method, ("Mcp-Name", "=?base64?!?=")],
+        vec![version, method, name, name],
+    ] {
+        let (status, _, body) = place.post(&wrong, &call).await;
+        assert_eq!((status, &parsed(&body)["error"]["code"]), (400, &json!(-32020)), "{wrong:?}");
+    }
+    assert_eq!(place.post(&[version, method, ("Mcp-Name", "=?base64?ZWNobw==?=")], &call).await.0, 200);
+    let mut old = alone(1, "tools/list", json!({}));
+    old["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"] = json!("1900-01-01");
+    let (status, _, body) = place.post(&[("MCP-Protocol-Version", "1900-01-01"), ("Mcp-Method", "tools/list")], &old).await;
+    assert_eq!((status, &parsed(&body)["error"]["code"]), (400, &json!(-32022)));
+    assert_eq!(parsed(&body)["error"]["data"]["requested"], "1900-01-01");
+    assert_eq!(place.post(&[version], &request(1, "tools/list", json!({}))).await.0, 400);
+}
+
+#[tokio::test]
+async fn an_older_client_has_a_session_until_it_ends_it() {
+    let place = place(None).await;
+    let (status, head, _) = place.post(&[], &hello("2025-11-25")).await;
+    assert_eq!(status, 200);
+    let session = head.lines().find_map(|line| line.strip_prefix("mcp-session-id: ")).unwrap().to_owned();
+    let mine = [("Mcp-Session-Id", session.as_str()), ("MCP-Protocol-Version", "2025-11-25")];
+    let list = request(1, "tools/list", json!({}));
+    assert_eq!(place.post(&mine, &list).await.0, 200);
+    assert_eq!(place.post(&[], &list).await.0, 400);
+    assert_eq!(place.post(&[("Mcp-Session-Id", "another")], &list).await.0, 404);
+    let (status, _, body) = place.post(&[mine[0], ("MCP-Protocol-Version", "1900-01-01")], &list).await;
+    assert_eq!((status, &parsed(&body)["error"]["code"]), (400, &json!(-32600)));
+    let end = format!("DELETE /mcp HTTP/1.1\r\nHost: {}\r\nMcp-Session-Id: {session}", place.address);
+    assert_eq!(place.raw(&end, b"").await.0, 204);
+    assert_eq!(place.raw(&end, b"").await.0, 404);
+    assert_eq!(place.post(&mine, &list).await.0, 404);
+}
+
+#[tokio::test]
+async fn a_call_is_answered_with_a_stream_of_progress_and_the_result() {
+    let place = place(None).await;
+    let (status, head, body) = place.alone(&[STREAM], "tools/call", json!({ "name": "steps", "_meta": { "progressToken": 5 } })).await;
+    assert_eq!(status, 200);
+    assert!(head.contains("content-type: text/event-stream") && head.contains("x-accel-buffering: no"), "{head}");
+    let events: Vec<Value> = body.lines().filter_map(|line| line.strip_prefix("data: ")).map(parsed).collect();
+    let told: Vec<&Value> = events.iter().map(|event| &event["params"]["progress"]).collect();
+    assert_eq!(told, [&json!(1), &json!(2), &Value::Null], "{body}");
+    assert_eq!(events[2]["result"]["structuredContent"]["said"], "both");
+}
+
+#[tokio::test]
+async fn two_calls_run_at_once_and_a_third_waits() {
+    let mut place = place(None).await;
+    let body = |id: u64| alone(id, "tools/call", json!({ "name": "wait" })).to_string();
+    let head = place.head(&[("MCP-Protocol-Version", "2026-07-28"), ("Mcp-Method", "tools/call"), ("Mcp-Name", "wait")]);
+    let mut streams = vec![];
+    // The same id is no clash between requests that know nothing of each other.
+    for _ in 0..2 {
+        streams.push(place.open(&head, body(1).as_bytes()).await);
+        place.begun.recv().await.unwrap();
+    }
+    let third = place.open(&head, body(1).as_bytes()).await;
+    assert_eq!(place.work.log(), ["wait begins", "wait begins"]);
+    place.work.go();
+    place.begun.recv().await.unwrap();
+    place.work.go();
+    place.work.go();
+    for stream in streams.into_iter().chain([third]) {
+        let (status, _, body) = said(stream).await;
+        assert_eq!((status, &parsed(&body)["result"]["structuredContent"]["said"]), (200, &json!("itself")));
+    }
+}
+
+#[tokio::test]
+async fn whoever_closes_the_stream_cancels_the_call_in_the_newest_version_only() {
+    let mut place = place(None).await;
+    for accept in [STREAM, ("Accept", "application/json")] {
+        let head = place.head(&[("MCP-Protocol-Version", "2026-07-28"), ("Mcp-Method", "tools/call"), ("Mcp-Name", "wait"), accept]);
+        let stream = place.open(&head, alone(1, "tools/call", json!({ "name": "wait" })).to_string().as_bytes()).await;
+        place.begun.recv().await.unwrap();
+        drop(stream);
+    }
+    // Both places are free again, so that these begin.
+    let head = place.post(&[], &hello("2025-06-18")).await.1;
+    let session = head.lines().find_map(|line| line.strip_prefix("mcp-session-id: ")).unwrap().to_owned();
+    let mine = place.head(&[("Mcp-Session-Id", &session), STREAM]);
+    let call = |id: u64| request(id, "tools/call", json!({ "name": "wait" })).to_string();
+    for id in 1..=2 {
+        let stream = place.open(&mine, call(id).as_bytes()).await;
+        place.begun.recv().await.unwrap();
+        drop(stream);
+    }
+    assert_eq!(place.work.log().iter().filter(|line| *line == "wait ends by client").count(), 2, "{:?}", place.work.log());
+    // Such a call goes on until it is cancelled by a word.
+    let cancel = json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 1 } });
+    assert_eq!(place.post(&[("Mcp-Session-Id", &session)], &cancel).await.0, 202);
+    place.open(&mine, call(3).as_bytes()).await;
+    place.begun.recv().await.unwrap();
+    let work = Arc::clone(&place.work);
+    place.end().await;
+    let ends: Vec<String> = work.log().into_iter().filter(|line| line.starts_with("wait ends")).collect();
+    assert_eq!(ends.iter().filter(|line| *line == "wait ends by client").count(), 3, "{ends:?}");
+    assert_eq!(ends.iter().filter(|line| *line == "wait ends by terminate").count(), 2, "{ends:?}");
+}

@@ -1,0 +1,115 @@
+//! The server with a stand-in for what it runs.
+
+mod http;
+mod stdio;
+mod words;
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use serde_json::{Map, Value, json};
+use tokio::sync::mpsc::UnboundedSender;
+use tokio::sync::oneshot;
+
+use super::{Given, Line, Tool, Work, Wrong};
+
+/// Tools that do what a test needs. `wait` ends when it is told to; `go` lets the oldest one end by itself.
+#[derive(Default)]
+pub(super) struct StandIn {
+    tools: Vec<Tool>,
+    /// What was begun and by whom it was ended, in order.
+    pub(super) log: Arc<Mutex<Vec<String>>>,
+    waiting: Arc<Mutex<Vec<oneshot::Sender<()>>>>,
+    /// Says when a call began.
+    begun: Option<UnboundedSender<()>>,
+}
+
+impl StandIn {
+    pub(super) fn new(begun: Option<UnboundedSender<()>>) -> Arc<StandIn> {
+        let tool = |name: &'static str| Tool::new(name, "A stand-in.", Arc::new(Map::from_iter([("type".to_owned(), json!("object"))])));
+        let tools = ["echo", "wait", "steps", "refuse", "fault"].map(tool).to_vec();
+        Arc::new(StandIn { tools, begun, ..StandIn::default() })
+    }
+
+    pub(super) fn note(&self, what: &str) {
+        self.log.lock().unwrap_or_else(PoisonError::into_inner).push(what.to_owned());
+    }
+
+    pub(super) fn log(&self) -> Vec<String> {
+        self.log.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(super) fn go(&self) {
+        let _ = self.waiting.lock().unwrap_or_else(PoisonError::into_inner).remove(0).send(());
+    }
+}
+
+fn said(text: &str) -> Given {
+    Given { texts: vec![text.to_owned()], structured: Some(json!({ "said": text })), ..Given::default() }
+}
+
+impl Work for StandIn {
+    fn tools(&self) -> &[Tool] {
+        &self.tools
+    }
+
+    fn begin(&self, tool: &str, arguments: Map<String, Value>, mut line: Line) -> oneshot::Receiver<Result<Given, Wrong>> {
+        let (sender, receiver) = oneshot::channel();
+        self.note(&format!("{tool} begins"));
+        if let Some(begun) = &self.begun {
+            begun.send(()).unwrap();
+        }
+        match tool {
+            "echo" => sender.send(Ok(said(arguments.get("text").and_then(Value::as_str).unwrap_or_default()))).unwrap(),
+            "refuse" => sender.send(Err(Wrong("input \"text\" is missing".into()))).unwrap(),
+            "steps" => {
+                for step in ["one: done", "two: done"] {
+                    line.progress.send(step.to_owned()).unwrap();
+                }
+                sender.send(Ok(said("both"))).unwrap();
+            }
+            "wait" => {
+                let (go, went) = oneshot::channel();
+                self.waiting.lock().unwrap().push(go);
+                let log = Arc::clone(&self.log);
+                tokio::spawn(async move {
+                    let by = tokio::select! {
+                        by = line.stop.recv() => by.unwrap(),
+                        _ = went => "itself".to_owned(),
+                    };
+                    log.lock().unwrap().push(format!("wait ends by {by}"));
+                    let _ = sender.send(Ok(said(&by)));
+                });
+            }
+            _ => drop(sender),
+        }
+        receiver
+    }
+}
+
+/// What each request of the stateless version says of itself.
+pub(super) fn meta() -> Value {
+    json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": { "name": "test", "version": "1" },
+        "io.modelcontextprotocol/clientCapabilities": {},
+    })
+}
+
+/// A request of the stateless version.
+pub(super) fn alone(id: impl Into<Value>, method: &str, mut params: Value) -> Value {
+    let mut meta = meta();
+    if let Some(token) = params.get("_meta").and_then(|meta| meta.get("progressToken")) {
+        meta["progressToken"] = token.clone();
+    }
+    params["_meta"] = meta;
+    json!({ "jsonrpc": "2.0", "id": id.into(), "method": method, "params": params })
+}
+
+/// A request of an older version.
+pub(super) fn request(id: impl Into<Value>, method: &str, params: Value) -> Value {
+    json!({ "jsonrpc": "2.0", "id": id.into(), "method": method, "params": params })
+}
+
+pub(super) fn hello(version: &str) -> Value {
+    request("hello", "initialize", json!({ "protocolVersion": version, "capabilities": {}, "clientInfo": { "name": "t", "version": "1" } }))
+}

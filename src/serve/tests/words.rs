@@ -1,0 +1,91 @@
+//! What is asked, and what a pipeline looks like as a tool.
+
+use serde_json::{Value, json};
+
+use super::super::messages::{self, Incoming};
+use super::super::protocol::{Todo, todo};
+use super::super::{Tool, Work, tool};
+use super::{StandIn, alone, hello, request};
+use crate::adapter::files::DiskFiles;
+
+fn asked(message: &Value, tools: &[Tool]) -> Result<Todo, (i32, u16)> {
+    let Ok(Incoming::Request(request)) = messages::read(message.to_string().as_bytes()) else { panic!("{message}") };
+    todo(tools, request, None).map_err(|refused| (refused.error.code.0, refused.status))
+}
+
+#[test]
+fn the_version_of_a_handshake_is_the_one_asked_for_or_the_newest_with_one() {
+    for (wanted, agreed) in [
+        ("2024-11-05", "2024-11-05"),
+        ("2025-03-26", "2025-03-26"),
+        ("2025-11-25", "2025-11-25"),
+        ("2026-07-28", "2025-11-25"),
+        ("1999-01-01", "2025-11-25"),
+    ] {
+        let Ok(Todo::Agreed(version, result)) = asked(&hello(wanted), &[]) else { panic!("{wanted}") };
+        assert_eq!((version.as_str(), &result["protocolVersion"]), (agreed, &json!(agreed)), "{wanted}");
+    }
+    assert_eq!(asked(&request(1, "initialize", json!({})), &[]).unwrap_err(), (-32602, 200));
+}
+
+#[test]
+fn a_request_that_stands_alone_says_all_it_must() {
+    let with = |change: &dyn Fn(&mut Value)| {
+        let mut message = alone(1, "tools/list", json!({}));
+        change(&mut message["params"]["_meta"]);
+        asked(&message, &[]).map(|_| ())
+    };
+    assert_eq!(with(&|_| ()), Ok(()));
+    assert_eq!(with(&|meta| meta["io.modelcontextprotocol/protocolVersion"] = json!("1900-01-01")), Err((-32022, 400)));
+    assert_eq!(with(&|meta| meta["io.modelcontextprotocol/protocolVersion"] = json!(7)), Err((-32602, 400)));
+    assert_eq!(with(&|meta| meta["io.modelcontextprotocol/clientCapabilities"] = Value::Null), Err((-32602, 400)));
+    assert_eq!(asked(&request(1, "tools/list", json!({})), &[]).unwrap_err(), (-32602, 400));
+    assert_eq!(asked(&alone(1, "resources/list", json!({})), &[]).unwrap_err(), (-32601, 404));
+    assert_eq!(asked(&alone(1, "ping", json!({})), &[]).unwrap_err(), (-32601, 404));
+}
+
+#[test]
+fn a_long_list_of_tools_comes_in_pages() {
+    let tools = vec![StandIn::new(None).tools()[0].clone(); 150];
+    let page = |cursor: Value| {
+        let Todo::Answer(result) = asked(&alone(1, "tools/list", json!({ "cursor": cursor })), &tools)? else { panic!() };
+        Ok((result["tools"].as_array().unwrap().len(), result["nextCursor"].clone()))
+    };
+    assert_eq!(page(Value::Null), Ok((100, json!("100"))));
+    assert_eq!(page(json!("100")), Ok((50, Value::Null)));
+    for wrong in [json!("200"), json!("7"), json!("x"), json!(100)] {
+        assert_eq!(page(wrong.clone()), Err((-32602, 200)), "{wrong}");
+    }
+}
+
+fn tool_of(yaml: &str) -> Value {
+    let home = tempfile::tempdir().unwrap();
+    let file = home.path().join("p.yaml");
+    std::fs::write(&file, format!("flow: 1\nname: p\n{yaml}")).unwrap();
+    let checked = crate::check::check_file(&file, home.path(), &DiskFiles);
+    assert!(!checked.plan.pipelines.is_empty(), "{:?}", checked.diagnostics);
+    json!(tool(&checked.plan))
+}
+
+#[test]
+fn a_pipeline_is_a_tool_with_its_inputs_and_outputs() {
+    let tool = tool_of(
+        "description: It doubles.\ninputs:\n  n: { type: integer, minimum: 1, example: 4 }\n  tone: { type: text, default: kind }\nsteps: [{ id: a, set: '{{ inputs.n }}' }]\noutputs: { doubled: '{{ steps.a.output }}' }\n",
+    );
+    assert_eq!((&tool["name"], &tool["description"]), (&json!("p"), &json!("It doubles.")));
+    let input = &tool["inputSchema"];
+    assert_eq!(input["required"], json!(["n"]));
+    assert_eq!(input["properties"]["n"], json!({ "type": "integer", "minimum": 1.0, "examples": [4] }));
+    assert_eq!(input["properties"]["tone"]["default"], "kind");
+    assert!(input["properties"].get("channel").is_none(), "{input}");
+    assert_eq!(tool["outputSchema"], json!({ "type": "object", "properties": { "doubled": {} } }));
+    assert_eq!(tool["annotations"], json!({ "readOnlyHint": true, "openWorldHint": false }));
+}
+
+#[test]
+fn a_pipeline_that_acts_outside_says_so_and_one_without_description_says_its_name() {
+    let tool = tool_of("steps: [{ id: a, http: POST https://example.com/ }]\noutputs: '{{ steps.a.output }}'\n");
+    assert_eq!(tool["annotations"], json!({ "readOnlyHint": false, "openWorldHint": true }));
+    assert_eq!(tool["description"], "Runs the pipeline p.");
+    assert_eq!(tool["outputSchema"]["properties"], json!({ "output": {} }));
+}
