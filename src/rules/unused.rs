@@ -14,8 +14,8 @@ pub(super) fn check(names: &Names, texts: &Texts, out: &mut Vec<Diagnostic>) {
     let is_broken = names.pipeline.steps.is_empty()
         || names.pipeline.steps.iter().any(|planned| planned.step.kind == StepKind::Broken)
         || file.tools.values().any(|tool| tool.kind == ToolKind::Broken);
-    if is_broken {
-        // What it would have read or used is not known.
+    // What a lost step would have read or used is not known.
+    if is_broken || reads_unknown(texts, "steps", |id| names.ids().any(|known| known == id)) {
         return;
     }
     outputs(names, texts, out);
