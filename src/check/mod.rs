@@ -204,6 +204,8 @@ impl Gaps {
                     Code::BracesInCondition,
                     Code::UnquotedTemplate,
                     Code::WrongType,
+                    Code::EmptySection,
+                    Code::MissingKey,
                     Code::TwoKinds,
                     Code::MissingFile,
                 ]),

@@ -61,7 +61,7 @@ mod tests {
     fn step(id: &str, start: usize) -> Node {
         use crate::syntax::{Key, Map, NodeKind};
         let span = Span::new(FileId(0), start, start + 1);
-        let scalar = Scalar { text: id.to_owned(), style: Style::Plain, value: id.into(), offsets: vec![] };
+        let scalar = Scalar { text: id.to_owned(), style: Style::Plain, value: id.into(), offsets: vec![], header: None };
         let entries = vec![(Key { text: "id".to_owned(), span }, Node { span, kind: NodeKind::Scalar(scalar) })];
         Node { span, kind: NodeKind::Map(Map { entries, is_cut: false }) }
     }

@@ -131,11 +131,10 @@ fn gate(keys: &Reader) -> Option<GateStep> {
     Some(GateStep { scorecards, of: of?, with, judge, refine, otherwise })
 }
 
-/// A name, or an expression if it begins with `steps.` or `inputs.`.
+/// A name, or an expression if it holds what no name does.
 fn scorecard_ref(lower: &Lower, node: &Node) -> Option<ScorecardRef> {
     let text = node.as_scalar().map(|scalar| scalar.text.trim()).unwrap_or_default();
-    let is_written = text.starts_with("steps.") || text.starts_with("inputs.") || text.contains("{{");
-    match is_written {
+    match text.contains(['.', '|', '{', '(', '[']) {
         true => lower.expression("gate", node).map(ScorecardRef::Written),
         false => lower.name("gate", node).map(ScorecardRef::Named),
     }

@@ -37,7 +37,9 @@ fn each_of(takes: &'static Takes) -> Option<&'static Takes> {
 
 fn is_section(takes: &Takes) -> bool {
     match takes {
-        Takes::Defined(_) | Takes::Named(_) | Takes::Steps | Takes::Filled(_) | Takes::List(_) | Takes::Secrets => true,
+        Takes::Defined(_) | Takes::Named(_) | Takes::Steps | Takes::Filled(_) | Takes::List(_) | Takes::Secrets | Takes::Environment => {
+            true
+        }
         Takes::Either(several) => several.iter().any(is_section),
         _ => false,
     }

@@ -48,7 +48,7 @@ impl<'a, 'w> Reader<'a, 'w> {
             _ => {
                 let message = format!("{owner} must be a list of keys, found {}", found(node));
                 let keys = names(places).take(3).collect::<Vec<_>>().join(", ");
-                lower.report(Diagnostic::new(Code::WrongType, node.span, message).help(format!("write keys such as {keys}")));
+                lower.report(Diagnostic::new(Code::WrongType, node.head(), message).help(format!("write keys such as {keys}")));
                 return None;
             }
         };

@@ -81,6 +81,7 @@ pub fn one_kind<'a, 'w>(
         let fitting: Vec<&str> = kinds.iter().filter(fits).map(|kind| kind.name).collect();
         let help = match (own.first(), fitting.as_slice()) {
             (Some(key), [kind]) => format!("add {kind}: and its value; {} belongs to that kind", quoted(key)),
+            _ if instead.is_some() => "add the key of a kind with its value, or steps: with several steps".to_owned(),
             _ => "add the key of a kind with its value".to_owned(),
         };
         let now: Vec<&str> = kinds.iter().filter(|kind| !kind.keys.first().is_some_and(|key| key.is_later)).map(|kind| kind.name).collect();

@@ -18,7 +18,7 @@ impl Lower<'_> {
     pub fn wrong_thing(&self, what: &str, node: &Node, must_be: &str) {
         if node.kind != NodeKind::Broken {
             let message = format!("{what} must be {must_be}, found {}", found(node));
-            self.report(Diagnostic::new(Code::WrongType, node.span, message).help(format!("write {must_be}")));
+            self.report(Diagnostic::new(Code::WrongType, node.head(), message).help(format!("write {must_be}")));
         }
     }
 
@@ -269,7 +269,8 @@ impl Lower<'_> {
     fn text_scalar<'a>(&self, label: &str, node: &'a Node) -> Option<&'a Scalar> {
         let scalar = node.as_scalar().filter(|scalar| scalar.value.is_string());
         if scalar.is_none() && node.kind != NodeKind::Broken {
-            let diagnostic = Diagnostic::new(Code::WrongType, node.span, format!("{} must be text, found {}", quoted(label), found(node)));
+            let diagnostic =
+                Diagnostic::new(Code::WrongType, node.head(), format!("{} must be text, found {}", quoted(label), found(node)));
             self.report(match node.as_scalar() {
                 Some(scalar) if !scalar.value.is_null() => diagnostic.help(format!("put it in quotes: \"{}\"", scalar.text)),
                 _ => diagnostic.help("write a text"),

@@ -40,7 +40,7 @@ pub(super) fn node(value: &Value) -> Node {
         }
         scalar => {
             let text = scalar.as_str().map_or_else(|| scalar.to_string(), str::to_owned);
-            NodeKind::Scalar(Scalar { text, style: Style::Double, value: scalar.clone(), offsets: vec![] })
+            NodeKind::Scalar(Scalar { text, style: Style::Double, value: scalar.clone(), offsets: vec![], header: None })
         }
     };
     Node { span: Span::default(), kind }

@@ -32,6 +32,7 @@ pub enum Keys {
 }
 
 const SENTENCE: &Takes = &Takes::Sentence;
+const LOOSE: &Takes = &Takes::Loose;
 const FIELDS_EACH: &Takes = &Takes::Field;
 
 impl Slot {
@@ -74,6 +75,7 @@ impl Slot {
                 Takes::Expected => Keys::Of(vec![&CHECKS]),
                 Takes::Schema => Keys::Of(vec![&FILE]),
                 Takes::Secrets => Keys::Named(Slot::Takes(SENTENCE)),
+                Takes::Environment => Keys::Named(Slot::Takes(LOOSE)),
                 Takes::Named(each) | Takes::Defined(each) => Keys::Named(Slot::Takes(each)),
                 Takes::Many(each) => Slot::Takes(each).keys(map),
                 Takes::Value | Takes::Constant | Takes::Mock => Keys::Named(self),

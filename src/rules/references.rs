@@ -59,7 +59,8 @@ pub(super) fn check(pipeline: &PipelinePlan, plan: &Plan, out: &mut Vec<Diagnost
             }
             StepKind::Send(step) if step.to.value != STDOUT => {
                 let owner = format!("step \"{}\" sends to", planned.step.id.value);
-                look.up("tool", &owner, &step.to, &file.tools);
+                let known: IndexMap<String, ()> = file.tools.keys().cloned().chain([STDOUT.to_owned()]).map(|name| (name, ())).collect();
+                look.up("tool", &owner, &step.to, &known);
             }
             StepKind::Gate(step) => {
                 for scorecard in &step.scorecards {
@@ -100,6 +101,7 @@ impl Look<'_> {
             true if what == "channel" => "add it to the channels of that pipeline".to_owned(),
             true if what == "agent or tool" => "add it under agents or tools".to_owned(),
             true => format!("add it under {}", section(what)),
+            false if known.contains_key(STDOUT) => format!("use one of: {}; or add it under tools", listed(known.keys())),
             false => format!("use one of: {}", listed(known.keys())),
         };
         self.out.push(Diagnostic::new(Code::UnknownReference, name.span, message).help(help));

@@ -224,7 +224,9 @@ impl Builder<'_> {
             value = text.into();
         }
         let offsets = offsets::offsets(text, style, self.text, place.start, place.end);
-        let node = Node { span: self.span(&place), kind: NodeKind::Scalar(Scalar { text: text.to_owned(), style, value, offsets }) };
+        let header = if self.after_block_text { offsets::header(self.text, place.start) } else { None };
+        let scalar = Scalar { text: text.to_owned(), style, value, offsets, header };
+        let node = Node { span: self.span(&place), kind: NodeKind::Scalar(scalar) };
         self.add(node, place.end, anchor, 1, size)
     }
 
@@ -395,8 +397,13 @@ impl Builder<'_> {
         }
         self.findings.truncate(told);
         let start = Span::file_start(self.file);
-        let nothing =
-            NodeKind::Scalar(Scalar { text: String::new(), style: Style::Plain, value: serde_json::Value::Null, offsets: vec![] });
+        let nothing = NodeKind::Scalar(Scalar {
+            text: String::new(),
+            style: Style::Plain,
+            value: serde_json::Value::Null,
+            offsets: vec![],
+            header: None,
+        });
         let kind = if is_cut { NodeKind::Broken } else { nothing };
         Reading { root: self.root.unwrap_or(Node { span: start, kind }), findings: self.findings, failure }
     }

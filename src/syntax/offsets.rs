@@ -97,6 +97,16 @@ impl<'a> Follower<'a> {
     }
 }
 
+/// Where the `|` or `>` of a block stands whose text begins at `start`: on the last line above with anything but remarks.
+pub(super) fn header(source: &str, start: usize) -> Option<u32> {
+    let above = source.get(..start)?;
+    let is_content = |line: &&str| !matches!(line.trim_start().chars().next(), None | Some('#'));
+    let line = above.split_inclusive('\n').rev().find(is_content)?;
+    let line_start = line.as_ptr() as usize - source.as_ptr() as usize;
+    let ends = |mark: char| line.match_indices(mark).filter(|(at, _)| line[..*at].ends_with([' ', '\t'])).map(|(at, _)| at).last();
+    ends('|').max(ends('>')).map(|at| (line_start + at) as u32)
+}
+
 /// Length of the escape at the start of `rest` as written (YAML 1.2, section 5.7; a pair of `\u` surrogates is one).
 fn escape_length(rest: &str) -> usize {
     match rest.as_bytes().get(1) {

@@ -57,7 +57,7 @@ fn node(item: &Item, of_key: Span, place: Place) -> Option<Node> {
 }
 
 fn of_value(value: &Value, span: Span, place: Place) -> Node {
-    let scalar = |value: Json, text: String, style| NodeKind::Scalar(Scalar { text, style, value, offsets: vec![] });
+    let scalar = |value: Json, text: String, style| NodeKind::Scalar(Scalar { text, style, value, offsets: vec![], header: None });
     let kind = match value {
         Value::String(text) => scalar(Json::from(text.value().as_str()), text.value().clone(), Style::Double),
         Value::Integer(number) => scalar(Json::from(*number.value()), number.value().to_string(), Style::Plain),

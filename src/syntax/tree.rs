@@ -69,9 +69,17 @@ pub struct Scalar {
     /// Pairs (offset in `text`, offset in the file), ascending in the first: between two pairs both run in step. Empty when
     /// the places inside cannot be told; then the start of the value stands for all.
     pub offsets: Vec<(u32, u32)>,
+    /// Where the `|` or `>` of a block stands, which is on the line of its key.
+    pub header: Option<u32>,
 }
 
 impl Node {
+    /// Where a finding about the value as a whole stands: of a block the `|` or `>`, so that it is on the line of the key.
+    pub fn head(&self) -> Span {
+        let header = self.as_scalar().and_then(|scalar| scalar.header);
+        header.map_or(self.span, |at| Span { start: at, end: at + 1, ..self.span })
+    }
+
     /// The list of keys, if it is one.
     pub fn as_map(&self) -> Option<&Map> {
         match &self.kind {

@@ -7,6 +7,8 @@ use minijinja::syntax::SyntaxConfig;
 use crate::diagnostic::did_you_mean;
 
 use super::budget::{ELIFS, EXPRESSION_BYTES, NESTING, OPERATORS, TEMPLATE_BYTES};
+
+use super::filters;
 use super::problem::{Problem, excerpt};
 use super::stray::Stray;
 use super::tree::At;
@@ -203,9 +205,30 @@ impl<'s> Scan<'s> {
     fn closed(&mut self, expected: char, at: At, before: At) -> Result<(), Problem> {
         match self.brackets.pop() {
             Some((open, _)) if open == expected => Ok(()),
-            Some((open, start)) => Err(not_closed(open, (start, at.0))),
+            Some((open, start)) => {
+                let close = excerpt(self.source, at);
+                Err(not_closed(open, (start, at.0)).help(format!("or write \"{expected}\" where what \"{close}\" closes begins")))
+            }
             None if expected == '{' => Err(self.half_closed(at, before)),
-            None => Err(Problem::syntax(at, format!("\"{}\" closes nothing here", excerpt(self.source, at)))),
+            None => Err(self.never_opened(expected, at)),
+        }
+    }
+
+    /// A `)` or `]` where nothing is open. Most often it is the bracket behind the name of a filter that was lost.
+    fn never_opened(&self, expected: char, at: At) -> Problem {
+        let close = excerpt(self.source, at);
+        let problem = Problem::syntax(at, format!("\"{close}\" closes nothing here"));
+        let inner = self.source.get(self.open.map_or(0, |(start, _)| start)..at.0).unwrap_or_default();
+        let piped = inner.rsplit_once('|').map(|(_, filter)| filter.trim_start()).filter(|_| expected == '(');
+        // The longest name, since some filters begin like others.
+        let name =
+            piped.and_then(|piped| filters::names().into_iter().filter(|name| piped.starts_with(name)).max_by_key(|name| name.len()));
+        match (piped, name) {
+            (Some(piped), Some(name)) if !piped[name.len()..].trim_start().starts_with('(') => {
+                let call = format!("{name}({})", piped[name.len()..].trim());
+                problem.help(format!("write {}", excerpt(&call, (0, call.len()))))
+            }
+            _ => problem.help(format!("write \"{expected}\" where it begins, or remove \"{close}\"")),
         }
     }
 

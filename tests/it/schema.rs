@@ -81,9 +81,6 @@ const SHAPE: [&str; 4] = ["F002", "F004", "F005", "F007"];
 
 /// Mistakes a schema cannot see, by what `flow validate` says of them.
 const UNSEEN: &[(&str, &str)] = &[
-    ("is a path relative to a folder", "what a program's name is"),
-    ("it is one program, without its arguments", "what a program's name is"),
-    ("name of a variable of the environment", "letters of names"),
     ("but no \"for_each\"", "a key that makes another one necessary"),
     ("ending that is not known", "an ending of a data file"),
     ("is only for", "sheet and table go by the ending of the file"),

@@ -17,6 +17,9 @@ const WITHOUT_BRACES: &str = r"^(?:[^{]|\{[^{%])*\{?$";
 const NAME: &str = r"^(?:[^{]|\{[^{%])*[^{\s](?:[^{]|\{[^{%])*\{?$";
 const ID: &str = "^[a-z][a-z0-9_]*$";
 const SECRET: &str = "^[A-Z][A-Z0-9_]*$";
+const VARIABLE: &str = "^[A-Za-z_][A-Za-z0-9_]*$";
+/// A name without folders and blanks, or an absolute path.
+const PROGRAM: &str = r"^(?:/(?:[^{]|\{[^{%])*|(?:[^{\s/]|\{[^{%\s/])+)\{?$";
 const DURATION: &str = r"^\s*[0-9]+(?:ms|s|m|h|d)\s*$";
 const SIZE: &str = r"^\s*[0-9]+(?:B|[kK]B|MB|GB|TB)\s*$";
 /// A duration, a date and time with a time zone, or anything with braces.
@@ -127,6 +130,7 @@ impl Builder {
             Takes::Fixed => text(WITHOUT_BRACES, "this is read before the run, so it cannot hold {{ }}"),
             Takes::Name | Takes::Path | Takes::Of(_) => text(NAME, "a name that is read before the run; it cannot hold {{ }}"),
             Takes::Loose => json!({ "type": ["string", "number", "boolean"] }),
+            Takes::Program => text(PROGRAM, "one program: a name without arguments, or an absolute path"),
             Takes::Request => {
                 text(&format!("^(?:{})[ \\t]", METHODS.join("|")), "a method and an address, such as GET https://example.com/")
             }
@@ -185,6 +189,9 @@ impl Builder {
             }
             Takes::Secrets => {
                 json!({ "type": "object", "propertyNames": { "pattern": SECRET }, "additionalProperties": { "type": "string" } })
+            }
+            Takes::Environment => {
+                json!({ "type": "object", "propertyNames": { "pattern": VARIABLE }, "additionalProperties": { "type": ["string", "number", "boolean"] } })
             }
             Takes::List(each) => {
                 let each = self.takes(each);
@@ -361,6 +368,15 @@ mod tests {
         }
         for braces in ["{{", "a {{ b }}", "{% if %}", "a\n{{b", "{a}{{"] {
             assert!(!is_fixed(braces), "{braces:?}");
+        }
+        let is_program = |text: &str| regex::Regex::new(PROGRAM).unwrap().is_match(text);
+        for fine in ["python3", "/opt/my tools/server", "a{1}", "/"] {
+            assert!(is_program(fine), "{fine:?}");
+        }
+        for wrong in
+            ["", " ", "python3 server.py", "./server", "servers/weather", "{{ inputs.program }}", "/opt/{{ inputs.program }}", "{%a"]
+        {
+            assert!(!is_program(wrong), "{wrong:?}");
         }
         let is_name = |text: &str| regex::Regex::new(NAME).unwrap().is_match(text);
         for (text, expected) in [("a", true), ("a{1}", true), ("", false), (" ", false), ("{{a}}", false), (" a ", true)] {

@@ -68,6 +68,8 @@ pub enum Takes {
     Of(Thing),
     /// A path, relative to the file it stands in.
     Path,
+    /// The name of a program, or its absolute path.
+    Program,
     /// A whole number, 0 or more.
     Whole,
     /// A whole number, 1 or more.
@@ -120,6 +122,8 @@ pub enum Takes {
     Defined(&'static Takes),
     /// New names of secrets, each with a sentence.
     Secrets,
+    /// Names of variables of the environment, each with a text with `{{ … }}` in it.
+    Environment,
     /// A list of such values.
     List(&'static Takes),
     /// A list of such values that is not empty.

@@ -1,6 +1,9 @@
 //! Keys of agents, models, tools, scorecards and checks.
 
-use super::Takes::{Boolean, Constant, Duration, Either, Expression, Fields, Fixed, Id, Keys, Language, Limit, List, Loose, Many, Name};
+use super::Takes::{
+    Boolean, Constant, Duration, Either, Environment, Expression, Fields, Fixed, Id, Keys, Language, Limit, List, Loose, Many, Name,
+    Program,
+};
 use super::Takes::{Named, Number, Of, Path, Request, Schema, Sentence, Template, True, Value, Whole, Word};
 use super::Thing::{Agent, Model, Policy, StyleGuide, Table, Tool};
 use super::head::{FILE, LIMITS};
@@ -86,9 +89,9 @@ pub static TOOL_KINDS: &[&Place] = &[
     &Place {
         name: "command",
         keys: &[
-            key!("command", Fixed, "a program that is an MCP server"),
+            key!("command", Program, "a program that is an MCP server"),
             key!("args", List(&Loose), "its arguments"),
-            key!("env", Named(&Template), "its environment"),
+            key!("env", Environment, "its environment"),
         ],
     },
     &Place { name: "url", keys: &[key!("url", Template, "address of an MCP server"), key!("headers", Named(&Loose), "headers by name")] },

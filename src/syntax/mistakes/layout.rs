@@ -182,8 +182,22 @@ pub(super) fn fits_nowhere(place: &Place<'_>) -> Option<Diagnostic> {
         );
     }
     if place.failure.after_block_text && place.indent(above) > indent {
-        let message = format!("line {} is indented less than the text above it, but further than the next key", place.line);
-        return Some(place.found(place.line_span(place.line), message).help("indent it like the first line of the text, or like a key"));
+        let less = |but: &str| {
+            let message = format!("line {} is indented less than the text above it, {but}", place.line);
+            place.found(place.line_span(place.line), message)
+        };
+        // The key above may be the one that slid.
+        return Some(match levels.iter().filter(|open| !open.is_list && column(open) > indent).min_by_key(|open| column(open)) {
+            Some(open) => {
+                less("and fits no key above it").related(place.span(open.start, open.start + 1), "the key above it").help(format!(
+                    "indent it by {}, like \"{}\" on line {}, or as far as the text",
+                    spaces(column(open)),
+                    place.word_at(open.start),
+                    place.line_of(open.start)
+                ))
+            }
+            None => less("but further than the next key").help("indent it like the first line of the text, or like a key"),
+        });
     }
     let message = match indent {
         0 => format!("line {} is not indented, but the lines it belongs to are", place.line),
@@ -198,7 +212,7 @@ pub(super) fn fits_nowhere(place: &Place<'_>) -> Option<Diagnostic> {
     Some(match nearest {
         Some(open) => {
             let first = place.line_of(open.start);
-            let name = place.text.get(open.start..).map(|t| short(t.split([':', ' ', '\n']).next().unwrap_or(""))).unwrap_or_default();
+            let name = place.word_at(open.start);
             let how = match column(open) {
                 0 => "remove the spaces before it".to_owned(),
                 column => format!("indent it by {}", spaces(column)),

@@ -172,6 +172,12 @@ impl<'a> Place<'a> {
         self.source.text.get(span.start as usize..span.end as usize).unwrap_or("")
     }
 
+    /// The word that begins there, for messages.
+    fn word_at(&self, offset: usize) -> String {
+        let rest = self.text.get(offset..).unwrap_or("");
+        short(rest.split([':', ' ', '\n']).next().unwrap_or(""))
+    }
+
     /// The last line above `line` that is neither empty nor a remark.
     fn line_above(&self, line: usize) -> Option<usize> {
         (1..line).rev().take(1000).find(|l| {

@@ -212,6 +212,10 @@ fn what_people_do_to_lines_is_told_as_what_it_is() {
             "a:\n  k: |\n    one\n    two\n  three: {{ x }}\n    four: 1\nb: 1\n",
             "F001 5:3 \"three: {{ x }}\": line 5 is indented less than the text of \"k\"",
         ),
+        (
+            "a:\n   b:\n    k: |\n      one\n  c:\n    k: 1\n",
+            "F001 5:3 \"c:\": line 5 is indented less than the text above it, and fits no key above it",
+        ),
         ("a:\n  k: |\n    one\n    two\n  three\n    four\n", "F001 5:3 \"three\": line 5 is indented less than the text above it"),
         (
             "k:\n  {{ a }}\n  {{ b }}\n\n  Hello: {{ c }}\nb: 1\n",
@@ -224,5 +228,9 @@ fn what_people_do_to_lines_is_told_as_what_it_is() {
         let lines = told(text);
         assert!(lines.starts_with(start) && lines.lines().count() == 1, "{text}{lines}");
     }
+    assert!(
+        told("a:\n   b:\n    k: |\n      one\n  c:\n    k: 1\n")
+            .contains("indent it by 3 spaces, like \"b\" on line 2, or as far as the text")
+    );
     assert!(told("a: 1\n  - b: 2\n").contains("write the key of this list on a line above it"));
 }

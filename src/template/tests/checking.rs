@@ -62,6 +62,24 @@ fn braces_that_are_not_closed_are_shown_with_what_to_add() {
 }
 
 #[test]
+fn a_bracket_that_was_lost_is_put_back_where_the_name_of_a_filter_ends() {
+    for (source, message, help) in [
+        ("{{ a | defaultnone) }}", "\")\" closes nothing here", "write default(none)"),
+        ("{{ a | replace'!', ' ') | trim }}", "\")\" closes nothing here", "write replace('!', ' ')"),
+        ("{{ a | default([]) | default[]) }}", "\")\" closes nothing here", "write default([])"),
+        ("{{ a) }}", "\")\" closes nothing here", "write \"(\" where it begins, or remove \")\""),
+        ("{{ a | nothing0) }}", "\")\" closes nothing here", "write \"(\" where it begins, or remove \")\""),
+        ("{% for d in 1, 2] %}{% endfor %}", "\"]\" closes nothing here", "write \"[\" where it begins, or remove \"]\""),
+        ("{{ a | default(]) }}", "this \"(\" is not closed; add \")\"", "or write \"[\" where what \"]\" closes begins"),
+    ] {
+        let mut found = vec![];
+        text(source, Place::default(), &mut found);
+        let [found] = found.as_slice() else { panic!("{source}: {found:?}") };
+        assert_eq!((found.message.as_str(), found.help.join("; ").as_str()), (message, help), "{source}");
+    }
+}
+
+#[test]
 fn statements_that_do_not_fit_together_are_named() {
     assert_eq!(message("{% if a %}x"), "this if is never ended; add {% endif %}");
     assert_eq!(message("{% for a in b %}{% endif %}"), "endif stands where endfor is due");

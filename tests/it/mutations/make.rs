@@ -215,7 +215,7 @@ impl<'a> Maker<'a> {
             let head = self.tree.as_map().map(|map| map.entries.as_slice()).unwrap_or_default();
             let sections = head.iter().filter(|(key, _)| key.span.start as usize >= cut).map(|(key, _)| key.text.as_str());
             let names = lost.chain(sections).map(|name| format!("\"{name}\"")).collect();
-            if let Some(made) = self.add("missing piece", cut..end, "\n", line..=last + 1) {
+            if let Some(made) = self.add("end of file", cut..end, "\n", line..=last + 1) {
                 made.names = names;
             }
         }

@@ -85,15 +85,16 @@ fn judge(mutation: &Mutation, checked: &Checked, mutated: &str) -> Verdict {
     let graver: Vec<&Diagnostic> = checked.diagnostics.iter().filter(|found| found.severity() != Severity::Info).collect();
     let errors: Vec<&Diagnostic> = graver.iter().copied().filter(|found| found.severity() == Severity::Error).collect();
     let first = errors.first().or(graver.first());
-    let is_there = |found: &Diagnostic| {
+    let is_at_line = |found: &Diagnostic| {
         let spans = std::iter::once(found.span).chain(found.related.iter().map(|(span, _)| *span));
         let in_file = |file| Path::new(&sources.file(file).name) == Path::new(mutated);
         let mut lines = spans.filter(|span| in_file(span.file)).map(|span| sources.start(span).line);
-        // Where another file names the broken one, that it is not what it should be is right too.
-        let file = Path::new(mutated).file_name().and_then(|name| name.to_str()).unwrap_or_default();
-        let names = mutation.names.iter().any(|name| found.message.contains(name)) || found.message.contains(file);
-        names || lines.any(|line| mutation.lines.contains(&line))
+        lines.any(|line| mutation.lines.contains(&line))
     };
+    // Where another file names the broken one, that it is not what it should be is right too.
+    let file = Path::new(mutated).file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let is_at_place = |found: &Diagnostic| is_at_line(found) || found.message.contains(file);
+    let is_there = |found: &Diagnostic| is_at_place(found) || mutation.names.iter().any(|name| found.message.contains(name));
     let helps = |found: &&Diagnostic| {
         let edits = found.fix.iter().flat_map(|fix| fix.edits.iter().map(|(_, text)| text));
         let words: Vec<&String> = found.help.iter().chain([&found.message]).chain(edits).collect();
@@ -104,6 +105,10 @@ fn judge(mutation: &Mutation, checked: &Checked, mutated: &str) -> Verdict {
         None => Some("not found".to_owned()),
         Some(first) if !is_there(first) => {
             Some(format!("found elsewhere (expected lines {:?}, names {:?})", mutation.lines, mutation.names))
+        }
+        // That a whole section is lost is true, but the mistake is made where the file ends.
+        _ if mutation.category == "end of file" && !graver.iter().any(|found| is_at_place(found)) => {
+            Some(format!("not told where the file ends (expected lines {:?})", mutation.lines))
         }
         // A name that is missing is missing at each place that uses it; that counts as one.
         _ if graver.iter().filter(|found| !mutation.names.iter().any(|name| found.message.contains(name))).count() > MOST_FINDINGS => {
@@ -208,7 +213,7 @@ fn run(path: &str, root: &str, most_each: usize) -> (BTreeMap<&'static str, Row>
     (rows, wrong)
 }
 
-/// Breaks a file and demands that all of it is found, and that 19 of 20 that have one mend are told it.
+/// Breaks a file and demands that all of it is found, and that all that have one mend are told it.
 fn assert_found(path: &str, root: &str, most_each: usize, at_least: usize) {
     let (rows, wrong) = run(path, root, most_each);
     println!("\n{path}\n{:<16}{:>8}{:>8}{:>10}{:>8}", "category", "tried", "found", "mendable", "helped");
@@ -220,7 +225,7 @@ fn assert_found(path: &str, root: &str, most_each: usize, at_least: usize) {
     let shown = wrong.len().min(if std::env::var_os("FLOW_SHOW_ALL").is_some() { 1_000_000 } else { 12 });
     assert!(wrong.is_empty(), "{path}: {} of {tried} were not found as they should be\n{}", wrong.len(), wrong[..shown].join("\n"));
     assert!(tried >= at_least, "{path}: only {tried} mutations");
-    let unhelped: Vec<_> = rows.iter().filter(|(_, row)| row.mendable - row.helped > 1 + row.mendable / 20).collect();
+    let unhelped: Vec<_> = rows.iter().filter(|(_, row)| row.helped < row.mendable).collect();
     assert!(unhelped.is_empty(), "{path}: {unhelped:?}");
 }
 

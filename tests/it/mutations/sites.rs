@@ -102,7 +102,9 @@ impl<'a> Sites<'a> {
             }
             Takes::Either(several) => {
                 let fits = |takes: &&Takes| match takes {
-                    Takes::Keys(_) | Takes::Named(_) | Takes::Defined(_) | Takes::Secrets | Takes::Fields => node.as_map().is_some(),
+                    Takes::Keys(_) | Takes::Named(_) | Takes::Defined(_) | Takes::Secrets | Takes::Environment | Takes::Fields => {
+                        node.as_map().is_some()
+                    }
                     Takes::List(_) | Takes::Filled(_) | Takes::Many(_) => node.as_list().is_some(),
                     _ => node.as_scalar().is_some(),
                 };
@@ -114,6 +116,11 @@ impl<'a> Sites<'a> {
             Takes::Fields => {
                 for (key, node) in node.as_map().map(|map| map.entries.as_slice()).unwrap_or_default() {
                     self.value(node, &Takes::Field, Some(key));
+                }
+            }
+            Takes::Environment => {
+                for (key, node) in node.as_map().map(|map| map.entries.as_slice()).unwrap_or_default() {
+                    self.value(node, &Takes::Loose, Some(key));
                 }
             }
             Takes::Field => {

@@ -71,7 +71,7 @@ fn wrong_values(takes: &Takes, node: &Node) -> Vec<(String, Vec<String>)> {
             }
             found
         }
-        Takes::Id | Takes::Name | Takes::Of(_) | Takes::Path | Takes::Language => of_scalar(&["text", "name"]),
+        Takes::Id | Takes::Name | Takes::Of(_) | Takes::Path | Takes::Program | Takes::Language => of_scalar(&["text", "name"]),
         Takes::Fixed | Takes::Sentence | Takes::Template | Takes::Loose | Takes::Request | Takes::Expression => {
             of_scalar(&["text", "expression"])
         }
@@ -79,7 +79,7 @@ fn wrong_values(takes: &Takes, node: &Node) -> Vec<(String, Vec<String>)> {
         Takes::Many(_) | Takes::List(Takes::Fixed | Takes::Sentence | Takes::Template) => with(&["{ a: b }"], &["list"]),
         Takes::Moment => of_scalar(&["time", "5s", "text"]),
         Takes::List(_) | Takes::Filled(_) | Takes::Steps => with(&["12", "{ a: b }", "some text"], &["list"]),
-        Takes::Keys(_) | Takes::Named(_) | Takes::Defined(_) | Takes::Secrets | Takes::Fields | Takes::Schema => {
+        Takes::Keys(_) | Takes::Named(_) | Takes::Defined(_) | Takes::Secrets | Takes::Environment | Takes::Fields | Takes::Schema => {
             with(&["12", "[a, b]", "some text"], &["keys", "name"])
         }
         Takes::Field => {
