@@ -5,7 +5,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{CASE, CASE_STEPS, CHANNEL, CHECKS, CRITERION, DEFINITIONS, EVERY_STEP, FIELD, KINDS, MOCK_ERROR, MODEL};
+use super::{CASE, CASE_STEPS, CHANNEL, CHECKS, CRITERION, DATA, DEFINITIONS, EVERY_STEP, FIELD, KINDS, MARKUP, MOCK_ERROR, MODEL};
 use super::{Key, OTHERWISE_STEPS, PIPELINE, PROVIDERS, Place, REPLIES, REPLY, STEP, STYLE_GUIDE, TEST, TOOL, TOOL_KINDS, Takes};
 use crate::lower::replies::BODIES;
 use crate::lower::tools::METHODS;
@@ -22,6 +22,10 @@ const VARIABLE: &str = "^[A-Za-z_][A-Za-z0-9_]*$";
 const PROGRAM: &str = r"^(?:/(?:[^{]|\{[^{%])*|(?:[^{\s/]|\{[^{%\s/])+)\{?$";
 const DURATION: &str = r"^\s*[0-9]+(?:ms|s|m|h|d)\s*$";
 const SIZE: &str = r"^\s*[0-9]+(?:B|[kK]B|MB|GB|TB)\s*$";
+/// The endings that are known, in small and capital letters.
+const DATA_FILE: &str = r"\.(?:[cC][sS][vV]|[tT][sS][vV]|[xX][lL][sS][xXmMbB]?|[oO][dD][sS]|[sS][qQ][lL][iI][tT][eE]3?|[dD][bB]|[pP][aA][rR][qQ][uU][eE][tT]|[dD][uU][cC][kK][dD][bB])$";
+const EXCEL_FILE: &str = r"\.(?:[xX][lL][sS][xXmMbB]?|[oO][dD][sS])$";
+const DATABASE_FILE: &str = r"\.(?:[sS][qQ][lL][iI][tT][eE]3?|[dD][bB]|[dD][uU][cC][kK][dD][bB])$";
 /// A duration, a date and time with a time zone, or anything with braces.
 const MOMENT: &str = r"\{[{%]|^\s*[0-9]+(?:ms|s|m|h|d)\s*$|^[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9]{2}:[0-9]{2}:[0-9]{2}.*$";
 
@@ -106,6 +110,12 @@ impl Builder {
             object.insert("required".into(), required.into());
         }
         object.insert("additionalProperties".into(), false.into());
+        if places.iter().any(|place| std::ptr::eq(*place, &EVERY_STEP)) {
+            object.insert("dependentRequired".into(), json!({ "as": ["for_each"], "fail_fast": ["for_each"] }));
+            // A plan has one of its own.
+            let has_owner = json!({ "anyOf": [{ "required": ["for_each"] }, { "required": ["plan"] }] });
+            object.insert("dependentSchemas".into(), json!({ "max_parallel": has_owner }));
+        }
         if places.iter().any(|place| place.name == "plan") {
             object.insert("anyOf".into(), json!([{ "required": ["check"] }, { "properties": { "rounds": { "const": 1 } } }]));
         }
@@ -226,6 +236,14 @@ impl Builder {
                 return builder.one_kind(&[&TOOL], TOOL_KINDS);
             }
             let mut object = builder.object(&[place]);
+            if is(&DATA) {
+                let file = |pattern| json!({ "properties": { "file": text(pattern, "a file with one of these endings") } });
+                let of = |key: &str, pattern| json!({ "if": { "required": [key] }, "then": file(pattern) });
+                object.insert("allOf".into(), json!([file(DATA_FILE), of("sheet", EXCEL_FILE), of("table", DATABASE_FILE)]));
+            }
+            if is(&MARKUP) {
+                object["properties"]["escape"]["propertyNames"] = json!({ "minLength": 1, "maxLength": 1 });
+            }
             if is(&CRITERION) {
                 let expected = json!({ "required": ["judge", "expected"], "properties": { "judge": { "const": true } } });
                 object.insert("anyOf".into(), json!([{ "required": ["check"] }, expected]));
@@ -283,7 +301,8 @@ impl Builder {
     }
 
     fn case(&mut self) -> Value {
-        let step = self.one_kind(&[&CASE, &EVERY_STEP], KINDS);
+        let mut step = self.one_kind(&[&CASE, &EVERY_STEP], KINDS);
+        step["not"] = json!({ "anyOf": [{ "required": ["route"] }, { "required": ["gate"] }] });
         let mut case = self.with_steps(&CASE_STEPS, step);
         case["anyOf"] = json!([{ "required": ["phrases"] }, { "required": ["when"] }]);
         case
