@@ -25,7 +25,9 @@ impl DiskFolder {
     /// Folders in which nothing is written that decides what runs and what is allowed: not these files, nor what lies in these folders, whether
     /// they are there or not; nothing in a folder called `.flow`, where runs are kept; no settings of a project; no file of the language.
     pub fn keeping(own: Vec<PathBuf>, is_program: fn(&str) -> bool) -> DiskFolder {
-        DiskFolder { own: own.iter().map(|path| real(path)).collect(), is_program }
+        // One that is a link counts as what it leads to, too.
+        let places = own.iter().flat_map(|path| [Some(real(path)), path.canonicalize().ok()]);
+        DiskFolder { own: places.flatten().collect(), is_program }
     }
 
     /// # Errors
@@ -152,7 +154,9 @@ mod tests {
         std::os::unix::fs::symlink(at(".flow"), at("linked")).unwrap();
         std::os::unix::fs::symlink(at("state/flow"), at("state_link")).unwrap();
         std::fs::write(at("old.yaml"), "flow: 1\nname: old\n").unwrap();
-        let own = vec![at("composer.md"), at("state/flow/trusted"), at("notes/user.toml")];
+        std::fs::write(at("notes/led_to.md"), "You write.").unwrap();
+        std::os::unix::fs::symlink(at("notes/led_to.md"), at("leads.md")).unwrap();
+        let own = vec![at("composer.md"), at("state/flow/trusted"), at("notes/user.toml"), at("leads.md")];
         let folder = DiskFolder::keeping(own, |text| text.contains("flow:"));
         let written = |inner: &str, name: &str, text: &str| {
             let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
@@ -171,6 +175,8 @@ mod tests {
             ("notes", "new.yaml", "flow: 1"),
             ("notes", "NEW.YML", "flow: 1"),
             ("", "old.yaml", "gone: true"),
+            ("", "leads.md", "x"),
+            ("notes", "led_to.md", "x"),
         ] {
             assert_eq!(written(inner, name, text), Err(FailureKind::Denied), "{inner}/{name}");
         }
