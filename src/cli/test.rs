@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::arguments::{NoTests, Shared, TestFormat, TestOptions};
 use super::run::{Refusal, told};
-use super::{Exit, outcome, project, settings, stdout, validate, world};
+use super::{Exit, outcome, project, settings, stdout, trust, validate, world};
 use crate::adapter::environment;
 use crate::adapter::files::DiskFiles;
 use crate::adapter::stdout::Silent;
@@ -45,6 +45,11 @@ fn try_run(options: &TestOptions, shared: &Shared) -> Result<Exit, Refusal> {
         let checked = check_file(&path, &project::project(&path, shared), &DiskFiles);
         let errors = checked.errors();
         if errors.is_empty() {
+            if live.is_some()
+                && let Some(tests) = &checked.loaded.tests
+            {
+                trust::consent(&checked, &tests.pipeline.value, options.trust.is_given, shared)?;
+            }
             suites.extend(Suite::new(&path, checked.loaded, Arc::new(checked.plan)));
         } else {
             broken.push(mistakes(&path, &Findings::new(&checked.loaded.sources, &errors), shared));
@@ -55,7 +60,7 @@ fn try_run(options: &TestOptions, shared: &Shared) -> Result<Exit, Refusal> {
         filter: options.filter.as_deref(),
         update: options.update && options.baseline.is_none(),
         exit_of: |status| Exit::of(status, false).number(),
-        ports: world::ports(Arc::new(Silent), Path::new("."), private_hosts),
+        ports: world::ports(Arc::new(Silent), Path::new("."), world::own_files(Path::new("."), None), private_hosts),
         live,
         repeat: options.repeat as usize,
         mutate: options.mutate,
