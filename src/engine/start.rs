@@ -76,7 +76,7 @@ impl Run {
         let happening = Happening::StepStarted {
             step: node.path.clone(),
             attempt: node.attempt + 1,
-            round: node.round,
+            round: self.state.rounds(at).into_iter().max().unwrap_or(1),
             phase: step.phase.clone(),
             items,
         };

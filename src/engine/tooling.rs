@@ -149,7 +149,8 @@ impl Run {
             let message = format!("no answer after {most} rounds of tool calls (max_turns)");
             return Err(Failure::new(FailureKind::Limit, message));
         }
-        if let Some(most) = bounds.max_steps.filter(|most| asking.uses.len() as u64 > *most) {
+        let uses = asking.uses.len() + self.spent_before(at, &asking.agent).1;
+        if let Some(most) = bounds.max_steps.filter(|most| uses as u64 > *most) {
             return Err(Failure::new(FailureKind::Limit, format!("the agent may make {most} tool calls (limits.max_steps)")));
         }
         // What ends the step ends it before anything of this answer has gone out.
@@ -233,8 +234,11 @@ impl Run {
         if let Some(called) = self.planned_of(at).called_tool(&asked.tool) {
             return Ok(self.use_pipeline(at, place, called, given.clone(), &agent_name, ms(timeout)));
         }
-        let node = self.state.node(at);
-        let key = format!("{}-{}-{}-{turn}-{}", self.id, node.path, node.round, place + 1);
+        let conversation = match self.conversation(at) {
+            0 => String::new(),
+            number => format!("{number}-"),
+        };
+        let key = format!("{}-{conversation}{turn}-{}", self.own_key(at), place + 1);
         let made = self.tool_request(at, &asked.tool, given.clone(), (Some(key), false), timeout);
         let permitted = made.and_then(|(request, shown)| {
             if !self.agreed(at, Some(&agent_name), &asked.tool, &shown)? {

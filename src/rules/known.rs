@@ -88,10 +88,11 @@ pub(super) fn details(step: &Step) -> Type {
         return Type::object(fields);
     }
     match &step.kind {
-        StepKind::Agent(_) => fields.extend([("model", Type::Text), ("usage", usage()), ("tool_calls", Type::list(Type::Any))]),
+        StepKind::Agent(_) | StepKind::Plan(_) => {
+            fields.extend([("model", Type::Text), ("usage", usage()), ("tool_calls", Type::list(Type::Any))])
+        }
         StepKind::Sql(_) => fields.extend([("columns", Type::list(Type::Any)), ("row_count", Type::Number), ("cut", Type::Boolean)]),
         StepKind::Read(_) => fields.push(("tables", Type::list(Type::Any))),
-        StepKind::Plan(_) => fields.extend([("model", Type::Text), ("usage", usage())]),
         StepKind::Route(_) => fields.push(("case", Type::Text)),
         StepKind::Call(_) => fields.extend([("run", Type::Text), ("status", Type::Text)]),
         StepKind::Gate(_) => {
