@@ -44,9 +44,14 @@ pub(super) fn style() -> Type {
     ])
 }
 
+/// Fields of `person` that are not personal.
+pub(super) const OPEN_OF_PERSON: [&str; 3] = ["id", "language", "time_zone"];
+/// Those that are.
+pub(super) const PERSONAL: [&str; 3] = ["name", "email", "phone"];
+
 /// `person`.
 pub(super) fn person() -> Type {
-    Type::object(["id", "language", "time_zone", "name", "email", "phone"].map(|name| (name, Type::Any)))
+    Type::object(OPEN_OF_PERSON.into_iter().chain(PERSONAL).map(|name| (name, Type::Any)))
 }
 
 /// `conversation`.
