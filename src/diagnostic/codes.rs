@@ -116,6 +116,7 @@ codes! {
     NoOutputFields = "F211", "no-output-fields", Warning, true;
     UnquotedTemplate = "F212", "unquoted-template", Error, false;
     UnknownTable = "F213", "unknown-table", Error, false;
+    SingleBraces = "F214", "single-braces", Warning, true;
     UnknownReference = "F300", "unknown-reference", Error, false;
     UnusedDefinition = "F301", "unused-definition", Warning, true;
     ToolNotOpen = "F302", "tool-not-open", Error, false;
