@@ -176,6 +176,7 @@ codes! {
     TestExpectsNothing = "F701", "test-expects-nothing", Error, false;
     GoldenOrphan = "F702", "golden-orphan", Warning, true;
     NoTests = "F703", "no-tests", Info, true;
+    MockShape = "F704", "mock-shape", Warning, true;
     UnusedSuppression = "F900", "unused-suppression", Warning, true;
     BadSuppression = "F901", "bad-suppression", Error, false;    NotYetAvailable = "F910", "not-yet-available", Error, false;
 }

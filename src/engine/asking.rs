@@ -13,6 +13,7 @@ use super::state::{NodeRef, Work};
 use super::tooling::Offered;
 use super::{Run, Unscripted};
 use crate::event::{Answer, AskedCall, Failure, FailureKind, Happening, Note, Purpose, Usage};
+use crate::gate::result;
 use crate::model::{Agent, AgentStep, Api, Limits, MODEL_TIMEOUT, Model, OnFailure, Provider, Shape, StepKind, Text};
 use crate::port::{Message, ModelReply, ModelRequest, Role, ToolCall, WireFormat};
 use crate::template;
@@ -76,11 +77,7 @@ impl Run {
         }
         let shape = self.output_shape(at, step);
         let Some(text) = self.converse(at, &step.agent.value, &|run| run.agent_brief(at, step, shape.as_ref()))? else { return Ok(()) };
-        let read = match &shape {
-            None => Ok(Value::String(text)),
-            Some(shape) => self.read_answer(shape, &text),
-        };
-        match read {
+        match self.read_answer(shape.as_ref(), Value::String(text)) {
             Ok(value) => {
                 let details = self.model_details(at);
                 self.succeed(at, value, Some(details));
@@ -93,17 +90,16 @@ impl Run {
         }
     }
 
-    fn output_shape(&self, at: NodeRef, step: &AgentStep) -> Option<Shape> {
+    pub(super) fn output_shape(&self, at: NodeRef, step: &AgentStep) -> Option<Shape> {
         let pipeline = &self.planned_of(at).pipeline;
         step.output.clone().or_else(|| pipeline.agents.get(&step.agent.value).and_then(|a| a.output.clone()))
     }
 
     /// An answer of the right shape, or what is wrong with it.
-    fn read_answer(&self, shape: &Shape, text: &str) -> Result<Value, Vec<String>> {
-        let mut value = shape::json_in(text).map_err(|problem| vec![problem])?;
-        shape::accept_tasks(shape, &mut value);
-        let mut problems = shape::problems(&shape::schema(shape), &value);
-        if let (Shape::Fields(fields), true) = (shape, problems.is_empty()) {
+    pub(super) fn read_answer(&self, shape: Option<&Shape>, value: Value) -> Result<Value, Vec<String>> {
+        let value = result::answer(shape, value)?;
+        let mut problems = vec![];
+        if let Some(Shape::Fields(fields)) = shape {
             for field in fields.iter().filter(|f| f.kind == crate::model::FieldKind::Scorecard) {
                 let Some(written) = value.get(&field.name).filter(|v| !v.is_null()) else { continue };
                 if let Err(findings) = self.options.written.scorecard(written) {

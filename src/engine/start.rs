@@ -40,7 +40,7 @@ impl Run {
         if let Some(mock) = self.mock(at) {
             self.begin_attempt(at, &step, None);
             match mock {
-                Mock::Output(output) => self.succeed(at, output, Some(json!({ "mocked": true }))),
+                Mock::Output(output) => self.give(at, output, Some(json!({ "mocked": true }))),
                 Mock::Error(kind) => self.fail_attempt(at, Failure::new(kind, "mocked failure")),
             }
             return Ok(());

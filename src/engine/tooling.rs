@@ -9,6 +9,7 @@ use super::command::{Command, Reply, Request};
 use super::shape;
 use super::state::{AskedStage, NodeRef, Work};
 use crate::event::{Failure, FailureKind, Happening, Note};
+use crate::gate::result;
 use crate::model::{Agent, MOST_TURNS, Mock, PipelineId, Tool, ToolKind};
 use crate::port::ToolDescription;
 use crate::source::Spanned;
@@ -225,7 +226,7 @@ impl Run {
         if let Some(mock) = self.mock_named(&asked.tool) {
             let call = self.asked_called(at, place, &asked.tool, asked.arguments.clone(), ms(timeout));
             let result = match mock {
-                Mock::Output(output) => Ok(output),
+                Mock::Output(output) => self.given_by(at, &asked.tool, output),
                 Mock::Error(kind) => Err(Failure::new(kind, "mocked failure")),
             };
             self.asked_replied(at, call, place, result);
@@ -255,6 +256,13 @@ impl Run {
         let call = self.asked_called(at, place, &asked.tool, shown, ms(timeout));
         self.commands.push_back(Command::Call { call, request: Box::new(request) });
         Ok(Ok(()))
+    }
+
+    /// What a mock gives in place of a tool: of a pipeline its outputs.
+    fn given_by(&self, at: NodeRef, tool: &str, value: Value) -> Result<Value, Failure> {
+        let called = self.planned_of(at).called_tool(tool).map(|id| &self.plan.pipeline(id).pipeline.outputs);
+        result::outputs(called, value)
+            .map_err(|problems| Failure::new(FailureKind::BadShape, format!("the result does not fit: {}", problems.join("; "))))
     }
 
     /// A tool that is a pipeline. A person of its own is looked up first.

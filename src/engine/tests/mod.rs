@@ -6,6 +6,7 @@ mod consent;
 mod endings;
 mod growth;
 mod keeping;
+mod mocking;
 mod plan_bounds;
 mod planner;
 mod planning;
