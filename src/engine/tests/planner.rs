@@ -140,3 +140,16 @@ fn a_planner_is_told_what_the_tools_of_a_server_take_before_it_plans() {
     assert_eq!((world.status(), world.count("tools_asked")), (RunStatus::Succeeded, 1));
     world.check();
 }
+
+#[test]
+fn the_rounds_of_tool_calls_of_a_planner_count_in_the_upper_bounds() {
+    let turns = |tools: &[&str]| {
+        let mut main = main(vec![with(work(), |plan| plan.check = Some(named("checker")))]);
+        uses(&mut main, "writer", tools);
+        let bounds = crate::plan::bounds(&planned(vec![main, fetch()]), None, &|_, _| None);
+        let askings = &bounds[0].steps[0].askings;
+        askings.iter().take(2).map(|asking| (asking.agent.clone(), asking.turns)).collect::<Vec<_>>()
+    };
+    let of = |writer: u64| vec![("writer".to_string(), writer), ("checker".to_string(), 0)];
+    assert_eq!((turns(&[]), turns(&["fetch"])), (of(0), of(crate::model::MOST_TURNS)));
+}
