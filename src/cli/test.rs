@@ -30,10 +30,14 @@ fn try_run(options: &TestOptions, shared: &Shared) -> Result<Exit, Refusal> {
         return Err(Refusal::usage("--record is refused where CI is set: recordings are made and looked at by a person"));
     }
     let baseline = options.baseline.as_deref().map(|file| (file, Baseline::read(file)));
-    if let Some((_, Err(why))) = &baseline
-        && !options.update
-    {
-        return Err(Refusal::usage(why));
+    if let Some((file, read)) = &baseline {
+        // What is there and is no baseline is not written over.
+        if let (Err(why), true) = (read, !options.update || file.exists()) {
+            return Err(Refusal::usage(why));
+        }
+        if options.update {
+            Baseline::may_write(file).map_err(|e| Refusal::usage(format!("cannot write {}: {e}", visible(&file.display().to_string()))))?;
+        }
     }
     let (live, private_hosts) = match options.record || options.live {
         true => live(options, shared).map(|(live, hosts)| (Some(live), hosts))?,
@@ -86,9 +90,6 @@ fn try_run(options: &TestOptions, shared: &Shared) -> Result<Exit, Refusal> {
     }
     let is_good = match (baseline, compared) {
         (Some((file, before)), _) if options.update => {
-            if file.exists() && before.is_err() {
-                return Err(Refusal::usage(before.err().unwrap_or_default()));
-            }
             let written = Baseline::of(&found, before.ok(), &is_gone).write(file);
             written.map_err(|e| Refusal(Exit::Failed, vec![format!("cannot write {}: {e}", file.display())]))?;
             found.broken.is_empty()

@@ -44,6 +44,7 @@ mod effects;
 mod giving;
 mod judges;
 mod limits;
+mod mocks;
 mod otherwise;
 mod past_gate;
 mod personal;

@@ -377,7 +377,15 @@ fn a_baseline_fails_only_what_became_worse() {
     assert_eq!(gone.exit, 1);
     assert!(gone.out.contains("| **worse** | `p.test.yaml/scripted` | case is gone | passed |  |"), "{}", gone.out);
     place.write("base.json", "{}");
-    assert_eq!(baseline(&["--update"]).exit, 2, "what is no baseline is not written over");
+    let unlike = baseline(&["--update"]);
+    assert_eq!((unlike.exit, unlike.out.as_str()), (2, ""), "what is no baseline is not written over, and that is said first");
+    for file in ["p.yaml/base.json", "."] {
+        let unwritable = place.flow(&["test", "--baseline", file, "--update"], false);
+        assert_eq!((unwritable.exit, unwritable.out.as_str()), (2, ""), "that {file} cannot be written is found before the first test");
+        assert!(unwritable.err.contains(file), "{}", unwritable.err);
+    }
+    let deep = place.flow(&["test", "--baseline", "new/folder/base.json", "--update"], false);
+    assert_eq!((deep.exit, place.at("new/folder/base.json").is_file()), (0, true), "{}", deep.err);
 }
 
 #[test]
