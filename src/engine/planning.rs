@@ -51,6 +51,10 @@ impl Run {
             return Ok(());
         }
         if !matches!(self.state.node(at).work, Work::Asking(_)) {
+            let servers = self.servers_among(at, &own.may_use);
+            if self.lists_tools(at, &servers)? {
+                return Ok(());
+            }
             let brief = self.plan_brief(at, own)?;
             return self.send(at, &brief, Turn::First);
         }
