@@ -67,7 +67,12 @@ impl Lent {
         let on = self.on.clone();
         Box::pin(async move {
             let mut there = There(on.spawn(work));
-            (&mut there.0).await.unwrap_or_else(|_| Err(Failure::new(FailureKind::Unavailable, "flow ends, and so do its servers")))
+            (&mut there.0).await.unwrap_or_else(|error| {
+                Err(match error.is_panic() {
+                    true => Failure::new(FailureKind::Internal, "this call hit a fault of flow itself; please report it"),
+                    false => Failure::new(FailureKind::Unavailable, "flow ends, and so do its servers"),
+                })
+            })
         })
     }
 }

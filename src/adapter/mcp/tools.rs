@@ -196,7 +196,9 @@ fn headers_of(listed: &Listed, tool: &str, hash: &str, params: &Value) -> Result
     let found = listed.tools.iter().find(|found| found.name == tool);
     let Some(found) = found.filter(|found| found.hash == hash) else {
         let what = if found.is_some() { "has changed" } else { "is gone" };
-        let message = format!("the tool \"{tool}\" {what} since its server told its tools; it is not called");
+        let message = format!(
+            "the tool \"{tool}\" {what} since its server told its tools; it is not called. Look at it with: flow tools pin --check"
+        );
         return Err(Fault::before_sending(Failure::new(FailureKind::Denied, message)));
     };
     let mut more = BTreeMap::new();
