@@ -1,4 +1,4 @@
-//! W1, W3 and W5: whole runs beside a floor program that makes the same calls by hand. Prints figures and ratios; only results are
+//! W1, W3, W5 and W7: whole runs beside a floor program that makes the same calls by hand. Prints figures and ratios; only results are
 //! asserted.
 //!
 //! `cargo bench --bench process`
@@ -16,6 +16,8 @@ mod measure;
 mod memory;
 #[path = "common/mock.rs"]
 mod mock;
+#[path = "common/tools.rs"]
+mod tools;
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -30,6 +32,9 @@ const FLOW: &str = env!("CARGO_BIN_EXE_flow");
 const STARTS: usize = 21;
 /// Calls at once in W3.
 const WIDE: usize = 500;
+/// Calls of tools in W7, and those of a run whose start is taken off.
+const CALLS: usize = 1_000;
+const FEW_CALLS: usize = 10;
 
 /// What goes wrong ends the bench.
 type Done = Result<(), Box<dyn std::error::Error>>;
@@ -41,10 +46,15 @@ fn main() -> Done {
         ["floor-start", file] => floor_start(Path::new(file)),
         ["floor-wide", url] => floor_wide(url),
         ["conversation", kind, url] => conversation::run_all(kind, url),
+        ["server"] => tools::serve(),
+        ["floor-tools", calls] => tools::by_hand(calls.parse()?),
+        // Only one of them; a name that `cargo bench` adds is none.
+        ["tools", ..] => tool_calls(),
         _ => {
             starts()?;
             wide()?;
-            conversations()
+            conversations()?;
+            tool_calls()
         }
     }
 }
@@ -152,10 +162,10 @@ fn wide() -> Done {
     );
     std::fs::write(folder.path().join("wide.yaml"), text)?;
     let calls = WIDE + 2;
-    let floor = once(7, &mut this(&["floor-wide", &url], folder.path())?)?;
+    let floor = once(7, WIDE, &mut this(&["floor-wide", &url], folder.path())?)?;
     let mut command = Command::new(FLOW);
     command.args(["run", "wide.yaml", "--trust", "--quiet"]).current_dir(folder.path()).env_clear();
-    let flow = once(7, &mut command)?;
+    let flow = once(7, WIDE, &mut command)?;
     for (what, cost) in [("floor", floor), ("flow", flow)] {
         println!(
             "W3 1 -> {WIDE} -> 1 calls of 50 ms, {what:<5} {:>7.1} ms wall, {:>6.1} us CPU a call, {:.2} x the floor (ideal 150 ms)",
@@ -168,12 +178,12 @@ fn wide() -> Done {
 }
 
 /// The median of a process that prints how many answers it got.
-fn once(times: usize, command: &mut Command) -> Result<Cost, Box<dyn std::error::Error>> {
+fn once(times: usize, answers: usize, command: &mut Command) -> Result<Cost, Box<dyn std::error::Error>> {
     let mut wrong = None;
     let cost = median(times, || {
         let (output, cost) = cost_of(RUSAGE_CHILDREN, || command.output());
         match output {
-            Ok(output) if String::from_utf8_lossy(&output.stdout).trim() == WIDE.to_string() => {}
+            Ok(output) if String::from_utf8_lossy(&output.stdout).trim() == answers.to_string() => {}
             other => wrong = Some(format!("{other:?}")),
         }
         cost
@@ -208,6 +218,42 @@ fn conversations() -> Done {
             }
             print!("W5 {delay:>2} ms a call, {}", String::from_utf8_lossy(&output.stdout));
         }
+    }
+    Ok(())
+}
+
+/// W7: what one call of a tool costs, one after the other; what a run costs besides is taken off.
+fn tool_calls() -> Done {
+    let folder = tempfile::tempdir()?;
+    tools::write(folder.path())?;
+    let each = |make: &dyn Fn(usize) -> std::io::Result<Command>| -> Result<Cost, Box<dyn std::error::Error>> {
+        let (many, few) = (once(7, CALLS, &mut make(CALLS)?)?, once(7, FEW_CALLS, &mut make(FEW_CALLS)?)?);
+        Ok(Cost { wall: many.wall.saturating_sub(few.wall), cpu: many.cpu.saturating_sub(few.cpu) })
+    };
+    let run = |file: &'static str| {
+        let folder = folder.path().to_path_buf();
+        move |calls: usize| {
+            let mut command = Command::new(FLOW);
+            command.args(["run", file, "--quiet", "--input"]).arg(format!("calls={calls}")).current_dir(&folder).env_clear();
+            Ok(command)
+        }
+    };
+    let by_hand = each(&|calls| this(&["floor-tools", &calls.to_string()], folder.path()))?;
+    let set = each(&run("set.yaml"))?;
+    let calls = CALLS - FEW_CALLS;
+    for (what, cost, beside, base) in [
+        ("tool that is a pipeline", each(&run("pipeline.yaml"))?, "a step that computes", set),
+        ("tool of an MCP server", each(&run("server.yaml"))?, "the same lines by hand", by_hand),
+    ] {
+        println!(
+            "W7 {what:<24} {:>7.1} us wall a call, {:>7.1} us CPU; {:.1} x and {:.1} x {beside} ({:.1} us, {:.1} us)",
+            us_each(cost.wall, calls),
+            us_each(cost.cpu, calls),
+            cost.wall.as_secs_f64() / base.wall.as_secs_f64(),
+            cost.cpu.as_secs_f64() / base.cpu.as_secs_f64(),
+            us_each(base.wall, calls),
+            us_each(base.cpu, calls)
+        );
     }
     Ok(())
 }

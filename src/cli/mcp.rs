@@ -14,7 +14,9 @@ use super::run::{Refusal, Surroundings, channel, lacking, question, told};
 use super::signals::{Signals, listen};
 use super::tape::Taping;
 use super::{Exit, STACK, checked, progress, settings, trust, world};
+use crate::adapter::clock::SystemClock;
 use crate::adapter::environment;
+use crate::adapter::mcp::SharedServers;
 use crate::check::Checked;
 use crate::diagnostic::visible;
 use crate::driver::{Begin, drive};
@@ -47,14 +49,15 @@ fn try_run(options: &McpOptions, shared: &Shared) -> Result<Exit, Refusal> {
         }
         served.push(Arc::new(one));
     }
-    let tools = served.iter().map(|one| one.tool.clone()).collect();
-    let work = Arc::new(Pipelines { tools, served });
     let bounds = Bounds { running: options.max_calls as usize, waiting: MOST_WAITING };
     let cannot = |what: &str, error: std::io::Error| Refusal(Exit::Failed, vec![format!("{what}: {error}")]);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|error| cannot("flow cannot start", error))?;
     let by = runtime.block_on(async {
         let (sender, mut stop) = tokio::sync::mpsc::unbounded_channel();
         let signals = tokio::spawn(listen(Signals::hear(), sender));
+        let servers = Arc::new(SharedServers::new(tokio::runtime::Handle::current(), Arc::new(SystemClock::new())));
+        let tools = served.iter().map(|one| one.tool.clone()).collect();
+        let work = Arc::new(Pipelines { tools, served, servers: Arc::clone(&servers) });
         let by = match options.http {
             None => serve_stdio(work, bounds, BufReader::new(std::io::stdin()), std::io::stdout(), &mut stop).await,
             Some(port) => {
@@ -69,6 +72,7 @@ fn try_run(options: &McpOptions, shared: &Shared) -> Result<Exit, Refusal> {
                 serve_http(work, bounds, listener, Doors::new(address, &options.allow_hosts, token), &mut stop).await
             }
         };
+        servers.close().await;
         signals.abort();
         Ok::<_, Refusal>(by)
     })?;
@@ -102,6 +106,8 @@ fn token(shared: &Shared, address: IpAddr) -> Result<Option<Secret>, Refusal> {
 struct Pipelines {
     tools: Vec<Tool>,
     served: Vec<Arc<Served>>,
+    /// MCP servers of all of them.
+    servers: Arc<SharedServers>,
 }
 
 /// One pipeline, as it was when the server began.
@@ -123,9 +129,10 @@ impl Work for Pipelines {
     fn begin(&self, tool: &str, arguments: Map<String, Value>, line: Line) -> oneshot::Receiver<Result<Given, Wrong>> {
         let (sender, receiver) = oneshot::channel();
         if let Some(served) = self.served.iter().find(|served| served.tool.name == tool).cloned() {
+            let servers = Arc::clone(&self.servers);
             // One that cannot be started, and one that panics, drops the sender.
             let _ = std::thread::Builder::new().name("call".into()).stack_size(STACK).spawn(move || {
-                let _ = sender.send(served.call(arguments, line));
+                let _ = sender.send(served.call(arguments, line, &servers));
             });
         }
         receiver
@@ -173,15 +180,15 @@ impl Served {
     }
 
     /// Runs the pipeline to its end.
-    fn call(&self, arguments: Map<String, Value>, line: Line) -> Result<Given, Wrong> {
-        match self.ran(arguments, line) {
+    fn call(&self, arguments: Map<String, Value>, line: Line, servers: &SharedServers) -> Result<Given, Wrong> {
+        match self.ran(arguments, line, servers) {
             Ok(given) => Ok(given),
             Err(Refusal(Exit::Usage, lines)) => Err(Wrong(lines.join("; "))),
             Err(Refusal(_, lines)) => Ok(Given { texts: vec![lines.join("\n")], is_error: true, ..Given::default() }),
         }
     }
 
-    fn ran(&self, mut arguments: Map<String, Value>, mut line: Line) -> Result<Given, Refusal> {
+    fn ran(&self, mut arguments: Map<String, Value>, mut line: Line, servers: &SharedServers) -> Result<Given, Refusal> {
         let surroundings = Surroundings::of(self.checked.clone(), &self.file, &unprinted(), &self.silent, Taping::None);
         // What was right when the server began is not the client's mistake.
         let mut surroundings = surroundings.map_err(|Refusal(_, lines)| Refusal(Exit::Failed, lines))?;
@@ -201,6 +208,7 @@ impl Served {
         surroundings.ports.printer = kept.clone();
         let start = surroundings.start(&self.file, given, channel, None, &self.limits)?;
         let (id, store, _lock) = surroundings.journal()?;
+        surroundings.ports.servers = Arc::new(servers.lend(&id, &surroundings.private_hosts()));
         let mut run = surroundings.run(id.clone(), self.limits.clone());
         let secrets = surroundings.secrets();
         let mut mask = Mask::new(secrets.values().map(Secret::reveal));
@@ -214,9 +222,7 @@ impl Served {
                 seen.push(event.clone());
             };
             let begin = Begin::Start(Box::new(start));
-            let ended = drive(&mut run, begin, &surroundings.ports, &mut journal, &mut line.stop, &mut watch).await;
-            let _ = surroundings.ports.servers.close().await;
-            ended
+            drive(&mut run, begin, &surroundings.ports, &mut journal, &mut line.stop, &mut watch).await
         });
         surroundings.runtime.shutdown_timeout(std::time::Duration::from_millis(100));
         let printed = std::mem::take(&mut *kept.0.lock().unwrap_or_else(PoisonError::into_inner));

@@ -213,6 +213,11 @@ impl<'a> Surroundings<'a> {
         })
     }
 
+    /// Hosts in private networks that the user named.
+    pub(super) fn private_hosts(&self) -> Vec<String> {
+        self.settled.hosts_with(&self.env)
+    }
+
     /// The id of a new run, and its place in the journal.
     pub(super) fn journal(&self) -> Result<(String, SqliteStore, RunLock), Refusal> {
         let (id, file) = (environment::run_id(), world::journal_file(&self.project));

@@ -75,11 +75,14 @@ impl State {
                 self.goes_on(at);
                 self.listings.insert(*call, server.clone());
                 self.open_call(*call, at, now, *timeout_at_ms, 0);
-                self.node_mut(at).work = Work::Call(*call);
+                match &mut self.node_mut(at).work {
+                    Work::Listing(calls) => drop(calls.insert(*call)),
+                    work => *work = Work::Listing([*call].into()),
+                }
             }
             Happening::ToolsListed { call, server, tools, .. } => {
                 let Some(at) = self.close_call(*call) else { return };
-                self.node_mut(at).work = Work::None;
+                self.node_mut(at).work.ends(*call);
                 let instance = self.instance_of(at);
                 self.instance_mut(instance).servers.insert(server.clone(), tools.clone());
             }
@@ -138,7 +141,7 @@ impl State {
                 Some(place) => self.asked_over(step, *call, *place, failure.as_ref(), *duration_ms, result.as_ref()),
                 None => {
                     if let Some(at) = self.close_call(*call) {
-                        self.node_mut(at).work = Work::None;
+                        self.node_mut(at).work.ends(*call);
                     }
                 }
             },

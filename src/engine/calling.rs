@@ -135,7 +135,8 @@ impl Run {
 
     fn start_tool(&mut self, at: NodeRef, step: &Step, call: &ToolStep) -> Result<(), Failure> {
         let name = &call.tool.value;
-        if self.lists_tools(at, &self.servers_among(at, std::slice::from_ref(&call.tool)))? {
+        let servers = self.servers_among(at, std::slice::from_ref(&call.tool));
+        if self.lists_tools(at, &servers)? {
             return Ok(());
         }
         let given = self.arguments(at, &call.with)?;

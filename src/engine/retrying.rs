@@ -19,6 +19,7 @@ impl Run {
         let attempt = self.state.node(at).attempt.max(1);
         match step.retry.as_ref().and_then(|retry| self.retry_at(at, retry, attempt, &failure)) {
             Some(retry_at_ms) => {
+                self.stop_calls(at);
                 let step = self.state.node(at).path.clone();
                 self.emit(Happening::AttemptFailed { step, attempt, failure, retry_at_ms });
             }

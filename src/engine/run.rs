@@ -8,7 +8,7 @@ use std::sync::Arc;
 use chrono::{DateTime, Utc};
 use serde_json::Value;
 
-use super::command::{Command, Input};
+use super::command::{Command, Input, Reply};
 use super::planned::Planned;
 use super::state::{NodeRef, ReadyKey, State, Timer};
 use crate::event::{Event, Failure, FailureKind, Happening, StepPath, VERSION};
@@ -109,6 +109,8 @@ pub struct Run {
     pub(super) waiting_for_budget: BTreeSet<ReadyKey>,
     /// Frames whose rest has been blocked, skipped or cancelled, by how.
     pub(super) swept: HashMap<u32, super::state::Mood>,
+    /// Lists of tools that have come before those they go behind, each with the moment.
+    pub(super) early_lists: BTreeMap<u64, (Result<Reply, Failure>, u64)>,
     /// Only a person's answer is missing.
     pub(super) is_paused: bool,
     pub(super) noted: RefCell<Noted>,
@@ -128,6 +130,7 @@ impl Run {
             woken: BTreeSet::new(),
             waiting_for_budget: BTreeSet::new(),
             swept: HashMap::new(),
+            early_lists: BTreeMap::new(),
             is_paused: false,
             noted: RefCell::default(),
         }
@@ -178,6 +181,7 @@ impl Run {
         }
         self.ring();
         self.pump();
+        self.early_lists.retain(|call, _| self.state.calls.contains_key(call));
     }
 
     /// The next thing to do outside. Write the events that came before to the journal first.
@@ -213,7 +217,11 @@ impl Run {
     }
 
     fn is_woken(&self, timer: &Timer) -> bool {
-        matches!(timer, Timer::Backoff(at) if self.woken.contains(&self.state.key(*at)))
+        match timer {
+            Timer::Backoff(at) => self.woken.contains(&self.state.key(*at)),
+            Timer::Call(call) => self.has_come(*call),
+            _ => false,
+        }
     }
 
     pub(super) fn emit(&mut self, happening: Happening) {
@@ -270,9 +278,7 @@ impl Run {
             self.emit(Happening::LimitReached { step, limit: limit.into(), message });
             return;
         }
-        let may_have_acted =
-            matches!(node.work, Work::Call(call) if self.state.listing(call).is_none()) && super::retrying::acts_outside(&step);
-        self.stop_calls(at);
+        let may_have_acted = matches!(node.work, Work::Call(_)) && super::retrying::acts_outside(&step);
         let kind = if may_have_acted { FailureKind::UnknownOutcome } else { FailureKind::Timeout };
         let failure = Failure::new(kind, message);
         if limit == "timeout" { self.fail_attempt(at, failure) } else { self.fail(at, failure, None) }

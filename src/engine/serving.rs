@@ -2,25 +2,24 @@
 //!
 //! What a server says of itself is data: cleaned, bounded, shown to a model and never filled in.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Map, Value};
 
 use super::Run;
-use super::calling::{CONNECT_TIMEOUT, ms};
+use super::calling::ms;
 use super::command::{Command, Reply, Request};
+use super::servers::of_file;
 use super::shape;
-use super::state::NodeRef;
+use super::state::{NodeRef, Work};
 use crate::channel::clean;
 use crate::diagnostic::did_you_mean;
 use crate::event::{Failure, FailureKind, Happening, ServerTool};
-use crate::model::{Form, Pipeline, ServerKind, StepKind, Text, Tool, ToolKind};
+use crate::model::{StepKind, Text, Tool};
 use crate::policy::opens;
-use crate::port::{Secret, Server, ServerCall, ServerReply, ServerTransport, ToolList};
+use crate::port::{Server, ServerCall, ServerReply, ToolList};
 use crate::source::Spanned;
-use crate::template::{self, Scope};
 
 /// Characters of a description that a model is shown.
 const LONGEST_DESCRIPTION: usize = 4_000;
@@ -31,25 +30,37 @@ const DEEPEST_SCHEMA: usize = 32;
 const MOST_PATHS: usize = 10_000;
 
 impl Run {
-    /// Asks a server for its tools if a step needs them and they are not known. True: the step goes on when they have come.
+    /// Asks the servers that a step needs for their tools, all at once, as far as those are not known. True: the step goes on when they
+    /// have come.
     ///
     /// # Errors
-    /// It may not be asked, or what it is started with cannot be filled in.
+    /// One may not be asked, or what it is started with cannot be filled in.
     pub(super) fn lists_tools(&mut self, at: NodeRef, needed: &[String]) -> Result<bool, Failure> {
         if self.options.mocks.refuses_effects {
             return Ok(false);
         }
         let known = &self.state.instance(self.state.instance_of(at)).servers;
-        let Some(name) = needed.iter().find(|name| !known.contains_key(*name)) else { return Ok(false) };
+        let unknown: Vec<&String> = needed.iter().filter(|name| !known.contains_key(*name)).collect();
+        for (place, name) in unknown.iter().enumerate() {
+            // What finds no permit is asked when the first ones have come.
+            if place > 0 && !self.has_permit(at) {
+                break;
+            }
+            self.asks_for_tools(at, name)?;
+        }
+        Ok(!unknown.is_empty())
+    }
+
+    fn asks_for_tools(&mut self, at: NodeRef, name: &str) -> Result<(), Failure> {
         let server = self.server(at, name)?;
         let timeout_at_ms = self.now.ms + ms(server.connect_timeout);
         let request = Request::Tools(server);
         self.permit(at, None, None, &request)?;
         let call = self.state.last_call + 1;
         let step = self.state.node(at).path.clone();
-        self.emit(Happening::ToolsAsked { step, call, server: name.clone(), timeout_at_ms });
+        self.emit(Happening::ToolsAsked { step, call, server: name.to_string(), timeout_at_ms });
         self.commands.push_back(Command::Call { call, request: Box::new(request) });
-        Ok(true)
+        Ok(())
     }
 
     /// The servers among tools that are listed, such as those of an agent.
@@ -64,11 +75,28 @@ impl Run {
         names
     }
 
-    /// A server told its tools, or could not. What the step needs of them must be there, and as it was pinned.
+    /// A server told its tools, or could not. Lists are taken in the order in which they were asked for, so that the events do not depend
+    /// on which server was quicker; a failure ends the try at once.
     pub(super) fn tools_listed(&mut self, at: NodeRef, call: u64, result: Result<Reply, Failure>) {
+        self.early_lists.insert(call, (result, self.now.ms));
+        let next = |run: &Run| {
+            let calls = run.state.node(at).work.calls();
+            let failed = calls.iter().find(|call| run.early_lists.get(call).is_some_and(|(result, _)| result.is_err()));
+            failed.or(calls.first()).copied().filter(|call| run.early_lists.contains_key(call))
+        };
+        while matches!(self.state.node(at).work, Work::Listing(_))
+            && let Some(call) = next(self)
+            && let Some((result, came_ms)) = self.early_lists.remove(&call)
+        {
+            self.list_taken(at, call, result, came_ms);
+        }
+    }
+
+    /// What the step needs of a list must be there, and as it was pinned.
+    fn list_taken(&mut self, at: NodeRef, call: u64, result: Result<Reply, Failure>, came_ms: u64) {
         let step = self.state.node(at).path.clone();
-        let started = self.state.calls.get(&call).map_or(self.now.ms, |open| open.started_ms);
-        let duration_ms = self.now.ms.saturating_sub(started);
+        let started = self.state.calls.get(&call).map_or(came_ms, |open| open.started_ms);
+        let duration_ms = came_ms.saturating_sub(started);
         let Some(server) = self.state.listing(call) else { return };
         let taken = result.and_then(|reply| match reply {
             Reply::Tools(list) => self.taken(at, &server, list),
@@ -78,13 +106,20 @@ impl Run {
             Ok((list, tools)) => {
                 self.note(at, call, &server, &list.notes);
                 self.emit(Happening::ToolsListed { step, call, server, version: list.version, hash: list.hash, tools, duration_ms });
-                self.start_again(at);
+                if self.state.node(at).work == Work::None {
+                    self.start_again(at);
+                }
             }
             Err(failure) => {
                 self.emit(Happening::ToolReplied { step, call, failure: Some(failure.clone()), duration_ms, result: None, asked: None });
                 self.fail_attempt(at, failure);
             }
         }
+    }
+
+    /// Whether a list has come that others go before.
+    pub(super) fn has_come(&self, call: u64) -> bool {
+        self.early_lists.contains_key(&call)
     }
 
     /// The tools that the file may use, cleaned and bounded.
@@ -146,7 +181,7 @@ impl Run {
         let planned = self.planned_of(at);
         let of_steps = planned.steps.iter().flat_map(|planned| match &planned.step.kind {
             StepKind::Tool(step) => std::slice::from_ref(&step.tool),
-            StepKind::Plan(step) => &step.may_use,
+            StepKind::Plan(plan) => &plan.may_use,
             _ => &[],
         });
         let of_agents = planned.pipeline.agents.values().flat_map(|agent| &agent.tools);
@@ -242,83 +277,8 @@ impl Run {
         let secrets = self.secret_names();
         let fill = |text: &Text| self.fill_text_with(at, text, &secrets);
         let address = |text: &Text| self.fill_address(at, text, &secrets);
-        of_file(&self.planned_of(at).pipeline, name, self.id.clone(), &fill, &address)
+        of_file(&self.planned_of(at).pipeline, name, self.id.clone(), &self.options.secrets, &fill, &address)
     }
-}
-
-type Fill<'f> = &'f dyn Fn(&Text) -> Result<String, Failure>;
-
-/// The servers of a pipeline outside of a run, for those who look at them; `Err`: what they are started with is known only in a run.
-pub fn servers(
-    pipeline: &Pipeline,
-    inputs: &Map<String, Value>,
-    secrets: &BTreeMap<String, Secret>,
-    env: &BTreeMap<String, Secret>,
-) -> Vec<(String, Result<Server, String>)> {
-    let named = |values: &BTreeMap<String, Secret>| {
-        values.iter().map(|(name, secret)| (name.clone(), Value::from(secret.reveal()))).collect::<Map<String, Value>>()
-    };
-    let mut scope = Scope::new();
-    for (name, values) in [("inputs", inputs.clone()), ("secrets", named(secrets)), ("env", named(env))] {
-        scope.set(name, template::from_json(&Value::Object(values)));
-    }
-    let wrong = |error: template::FillError| Failure::new(FailureKind::BadRequest, error.message);
-    let plain = |text: &Text| (text.form == Form::Plain).then(|| text.source.to_string());
-    let fill = |text: &Text| plain(text).map_or_else(|| template::compile(text).and_then(|c| c.fill_text(&scope)).map_err(wrong), Ok);
-    let address = |text: &Text| {
-        let filled = || template::compile(text).and_then(|c| c.fill_encoded(&scope, super::calling::percent)).map_err(wrong);
-        plain(text).map_or_else(filled, Ok)
-    };
-    let names = pipeline.tools.iter().filter(|(_, tool)| tool.is_server()).map(|(name, _)| name);
-    names.map(|name| (name.clone(), of_file(pipeline, name, "look".into(), &fill, &address).map_err(|failure| failure.message))).collect()
-}
-
-/// A server as the file writes it.
-fn of_file(pipeline: &Pipeline, name: &str, run: Arc<str>, fill: Fill, address: Fill) -> Result<Server, Failure> {
-    let missing = || Failure::new(FailureKind::Internal, format!("tool \"{name}\" is no server"));
-    let tool = pipeline.tools.get(name).ok_or_else(missing)?;
-    let ToolKind::Server(kind) = &tool.kind else { return Err(missing()) };
-    let (identity, transport) = match kind {
-        ServerKind::Program { command, args, env } => {
-            let filled = env.iter().map(|(name, text)| Ok((name.value.clone(), Secret::new(fill(text)?))));
-            let transport = ServerTransport::Program {
-                command: command.value.clone(),
-                args: arguments(name, args, fill)?,
-                env: filled.collect::<Result<_, Failure>>()?,
-                folder: pipeline.folder.clone(),
-            };
-            let words = std::iter::once(command.value.clone()).chain(args.iter().map(|text| text.source.to_string()));
-            (words.collect::<Vec<_>>().join(" "), transport)
-        }
-        ServerKind::Url { url, headers } => {
-            let filled = headers.iter().map(|(name, text)| Ok((name.clone(), Secret::new(fill(text)?))));
-            let transport = ServerTransport::Http { url: address(url)?, headers: filled.collect::<Result<_, Failure>>()? };
-            (url.source.to_string(), transport)
-        }
-    };
-    let connect_timeout = tool.connect_timeout.unwrap_or(CONNECT_TIMEOUT);
-    Ok(Server { name: name.to_string(), identity, project: pipeline.project.clone(), transport, connect_timeout, run })
-}
-
-/// The arguments of a program. What is filled in cannot be an option, unless `--` stands before it.
-fn arguments(name: &str, args: &[Text], fill: Fill) -> Result<Vec<String>, Failure> {
-    let mut filled = vec![];
-    let mut only_values = false;
-    for text in args {
-        let value = fill(text)?;
-        let wrong = |what: &str| Err(Failure::new(FailureKind::BadRequest, format!("args of server \"{name}\": {what}")));
-        if text.form != Form::Plain {
-            if value.starts_with('-') && !only_values && !text.source.trim_start().starts_with('-') {
-                return wrong("a value that begins with \"-\" would be read as an option; put \"--\" before it in args");
-            }
-            if value.contains('\0') {
-                return wrong("a value holds a NUL character");
-            }
-        }
-        only_values |= text.form == Form::Plain && value == "--";
-        filled.push(value);
-    }
-    Ok(filled)
 }
 
 /// Texts without characters that deceive, however deep they lie.

@@ -331,6 +331,8 @@ pub enum Work {
     None,
     /// A call is out.
     Call(u64),
+    /// MCP servers are asked for their tools.
+    Listing(BTreeSet<u64>),
     /// Talking with a model; for a gate, with its judges.
     Asking(Box<Asking>),
     /// Inner steps: a case or elements.
@@ -395,12 +397,24 @@ impl Work {
     pub(super) fn calls(&self) -> Vec<u64> {
         match self {
             Work::Call(call) => vec![*call],
+            Work::Listing(calls) => calls.iter().copied().collect(),
             Work::Asking(asking) => {
                 let tools = asking.asked.iter().filter_map(|asked| if let AskedStage::Out(call) = asked.stage { Some(call) } else { None });
                 asking.call.into_iter().chain(tools).collect()
             }
             _ => vec![],
         }
+    }
+
+    /// A call of a step that asks no model is over.
+    pub(super) fn ends(&mut self, call: u64) {
+        if let Work::Listing(calls) = self {
+            calls.remove(&call);
+            if !calls.is_empty() {
+                return;
+            }
+        }
+        *self = Work::None;
     }
 
     /// Pipelines that run for it.

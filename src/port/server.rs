@@ -22,6 +22,8 @@ pub struct Server {
     pub project: PathBuf,
     /// How it is reached.
     pub transport: ServerTransport,
+    /// Secrets that the file's own arguments for its tools hold: only runs with the same ones share it.
+    pub secrets: Vec<Secret>,
     /// Time to start it, agree on a version and learn its tools.
     pub connect_timeout: Duration,
     /// The run that asks; a server is started again a few times a run.
@@ -105,6 +107,6 @@ pub trait ToolServers: Send + Sync {
     /// Makes one call. One that may have acted, though nobody can say, fails with `unknown_outcome`.
     fn call(&self, call: ServerCall) -> Pending<ServerReply>;
 
-    /// Ends all servers; within 5 s nothing of them is left.
+    /// Ends the servers that are the run's own; within 5 s nothing of them is left. Those of the whole process go on.
     fn close(&self) -> Pending<()>;
 }

@@ -55,7 +55,7 @@ fn folder() -> TempDir {
 }
 
 /// A client of the newest version over pipes.
-struct Client {
+pub(crate) struct Client {
     child: Child,
     stdin: Option<ChildStdin>,
     stdout: BufReader<ChildStdout>,
@@ -64,7 +64,11 @@ struct Client {
 impl Client {
     fn start(folder: &Path, arguments: &[&str]) -> Client {
         let mut command = command(folder, &[&["mcp"], arguments].concat());
-        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        Client::of(command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap())
+    }
+
+    /// Of a server that runs, all its streams piped.
+    pub(crate) fn of(mut child: Child) -> Client {
         let (stdin, stdout) = (child.stdin.take(), BufReader::new(child.stdout.take().unwrap()));
         Client { child, stdin, stdout }
     }
@@ -73,17 +77,17 @@ impl Client {
         writeln!(self.stdin.as_mut().unwrap(), "{line}").unwrap();
     }
 
-    fn send(&mut self, id: impl Into<Value>, method: &str, params: Value) {
+    pub(crate) fn send(&mut self, id: impl Into<Value>, method: &str, params: Value) {
         self.write(&alone(id, method, params).to_string());
     }
 
-    fn next(&mut self) -> Value {
+    pub(crate) fn next(&mut self) -> Value {
         let mut line = String::new();
         self.stdout.read_line(&mut line).unwrap();
         serde_json::from_str(&line).unwrap_or_else(|_| panic!("{line}"))
     }
 
-    fn call(&mut self, tool: &str, arguments: Value) -> Value {
+    pub(crate) fn call(&mut self, tool: &str, arguments: Value) -> Value {
         self.send(1, "tools/call", json!({ "name": tool, "arguments": arguments }));
         self.next()
     }
@@ -95,7 +99,7 @@ impl Client {
     }
 
     /// Ends the input; exit code, what was still said, and standard error.
-    fn end(mut self) -> (i32, String, String) {
+    pub(crate) fn end(mut self) -> (i32, String, String) {
         self.stdin = None;
         let (mut out, mut err) = (String::new(), String::new());
         self.stdout.read_to_string(&mut out).unwrap();

@@ -11,6 +11,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::{Value, json};
 
+use crate::mcp_server::Client;
 use crate::program::command;
 
 /// How long anything may take before the test gives up.
@@ -22,6 +23,8 @@ const LONG: Duration = Duration::from_secs(30);
 #[expect(clippy::zombie_processes, reason = "what is left behind is what the test is about")]
 fn acts_as_a_server() {
     let Ok(about) = std::env::var("STAND_IN") else { return };
+    let mut starts = std::fs::OpenOptions::new().create(true).append(true).open("starts").unwrap();
+    writeln!(starts, "{}", std::process::id()).unwrap();
     println!();
     for line in std::io::stdin().lock().lines() {
         let Ok(message) = serde_json::from_str::<Value>(&line.unwrap()) else { continue };
@@ -29,7 +32,8 @@ fn acts_as_a_server() {
             Some("server/discover") => json!({ "supportedVersions": ["2026-07-28"], "capabilities": { "tools": {} } }),
             Some("tools/list") => {
                 let input = json!({ "type": "object", "properties": { "text": { "type": "string" } }, "required": ["text"] });
-                json!({ "tools": [{ "name": "echo", "description": about, "inputSchema": input }] })
+                let shout = json!({ "name": "shout", "inputSchema": input });
+                json!({ "tools": [{ "name": "echo", "description": about, "inputSchema": input }, shout] })
             }
             Some("tools/call") if message["params"]["arguments"]["text"] == "wait" => {
                 let child = Command::new("/bin/sh").args(["-c", "trap '' TERM; sleep 300"]).spawn().unwrap();
@@ -48,28 +52,42 @@ fn acts_as_a_server() {
     std::process::exit(0);
 }
 
-fn write(folder: &Path, about: &str) {
+/// `tools:` with the server.
+fn tools() -> String {
     let program = std::env::current_exe().unwrap();
-    let text = format!(
-        "flow: 1
-name: talks
-inputs: {{ text: text }}
-tools:
+    format!(
+        "tools:
   echo:
     command: {}
     args: [--exact, servers::acts_as_a_server, --nocapture, --test-threads=1, --quiet]
     env: {{ STAND_IN: \"{{{{ env.ABOUT }}}}\" }}
     allow: [echo]
     connect_timeout: 25s
-steps:
+",
+        program.display()
+    )
+}
+
+fn write(folder: &Path, about: &str) {
+    let text = format!(
+        "flow: 1
+name: talks
+description: Says it again.
+inputs: {{ text: text }}
+{}steps:
   - {{ id: said, tool: echo.echo, with: {{ text: \"{{{{ inputs.text }}}}\" }} }}
 outputs: {{ said: \"{{{{ steps.said.output }}}}\" }}
 # {about}
 ",
-        program.display()
+        tools()
     );
     std::fs::write(folder.join("p.yaml"), text).unwrap();
     std::fs::write(folder.join("flow.toml"), "").unwrap();
+}
+
+/// How often the server was started.
+fn starts(folder: &Path) -> Vec<String> {
+    std::fs::read_to_string(folder.join("starts")).unwrap_or_default().lines().map(str::to_owned).collect()
 }
 
 fn flow(folder: &Path, arguments: &[&str], about: &str) -> Command {
@@ -157,4 +175,81 @@ fn a_recording_of_a_server_answers_without_it() {
     let (exit, out, told) = done(home.path(), &[run.as_slice(), &["--replay", "kept"]].concat(), "Other.");
     assert_eq!((exit, out.trim()), (Some(0), "You said: \"hi\""), "{told}");
     assert!(!home.path().join("flow.lock").exists(), "no server was asked");
+}
+
+#[test]
+fn a_planned_call_reaches_the_server_and_one_outside_of_may_use_does_not() {
+    let home = tempfile::tempdir().unwrap();
+    let text = format!(
+        "flow: 1
+name: plans
+models: {{ default: {{ provider: scripted, replies: replies.yaml }} }}
+agents: {{ planner: {{ instructions: You plan. }} }}
+{}steps:
+  - {{ id: work, plan: planner, prompt: Say hi., may_use: [echo.echo], max_steps: 3 }}
+outputs: {{ said: \"{{{{ steps.work.output.by_use }}}}\", log: \"{{{{ steps.work.output.log }}}}\" }}
+",
+        tools()
+    );
+    std::fs::write(home.path().join("p.yaml"), text).unwrap();
+    std::fs::write(home.path().join("flow.toml"), "").unwrap();
+    let plan = |tool: &str| {
+        let step = json!({ "id": "one", "use": tool, "with": { "text": "hi" }, "depends_on": [] });
+        json!({ "data": { "strategy": "sequential", "reasoning": "So.", "steps": [step] } })
+    };
+    let replies = json!({ "flow": 1, "replies": { "work": [plan("echo.shout"), plan("echo.echo")] } });
+    std::fs::write(home.path().join("replies.yaml"), replies.to_string()).unwrap();
+    let (exit, out, told) = done(home.path(), &["run", "p.yaml", "--json", "--events", "events.jsonl", "--events-content"], "Echoes.");
+    assert_eq!(exit, Some(0), "{told}");
+    let ran: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(ran["outputs"]["said"], json!({ "echo.echo": "You said: \"hi\"" }));
+    let events = std::fs::read_to_string(home.path().join("events.jsonl")).unwrap();
+    let kinds: Vec<String> =
+        events.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["type"].as_str().unwrap().into()).collect();
+    let count = |kind: &str| kinds.iter().filter(|found| *found == kind).count();
+    assert_eq!((count("tools_listed"), count("plan_refused"), count("plan_accepted"), count("tool_called")), (1, 1, 1, 1), "{kinds:?}");
+    assert!(events.contains("which is not in may_use"), "{events}");
+    assert!(kinds.iter().position(|kind| kind == "tools_listed") < kinds.iter().position(|kind| kind == "model_called"));
+    assert_eq!(starts(home.path()).len(), 1);
+}
+
+#[test]
+fn calls_of_flow_mcp_share_a_server_until_its_end_and_each_is_held_to_the_pins() {
+    let home = tempfile::tempdir().unwrap();
+    write(home.path(), "");
+    let mut command = flow(home.path(), &["mcp", "p.yaml", "--quiet"], "Echoes.");
+    let mut client = Client::of(command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap());
+    for text in ["one", "two"] {
+        let result = client.call("talks", json!({ "text": text }))["result"].clone();
+        assert_eq!(result["structuredContent"]["said"], format!("You said: \"{text}\""), "{result}");
+    }
+    // Several at once.
+    for id in 2..6 {
+        client.send(id, "tools/call", json!({ "name": "talks", "arguments": { "text": "hi" } }));
+    }
+    for _ in 2..6 {
+        assert_eq!(client.next()["result"]["isError"], false);
+    }
+    let begun = starts(home.path());
+    assert_eq!(begun.len(), 1);
+    // One that is killed is there again for the next call.
+    kill(Pid::from_raw(begun[0].parse().unwrap()), Signal::SIGKILL).unwrap();
+    until("it is not gone", || !runs(&begun[0]));
+    assert_eq!(client.call("talks", json!({ "text": "again" }))["result"]["isError"], false);
+    let begun = starts(home.path());
+    assert_eq!(begun.len(), 2);
+    // What is pinned now is something else: every later call is refused, though the server has not changed.
+    let lock = home.path().join("flow.lock");
+    let pinned = std::fs::read_to_string(&lock).unwrap().replace("Echoes.", "Echoed.");
+    let hash = pinned.find("\"sha256\": \"").unwrap() + 11;
+    let pinned = format!("{}{}{}", &pinned[..hash], "0".repeat(64), &pinned[hash + 64..]);
+    std::fs::write(&lock, pinned).unwrap();
+    for _ in 0..2 {
+        let result = client.call("talks", json!({ "text": "x" }))["result"].clone();
+        assert!(result["isError"] == true && result.to_string().contains("is not what was pinned"), "{result}");
+    }
+    assert_eq!(client.end().0, 0);
+    until("it is left", || !runs(&begun[1]));
+    let listed = flow(home.path(), &["runs", "list", "--json"], "").output().unwrap();
+    assert_eq!(String::from_utf8(listed.stdout).unwrap().matches("\"succeeded\"").count(), 7);
 }

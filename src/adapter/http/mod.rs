@@ -114,6 +114,16 @@ impl Http {
         Http { settings, connections, clock }
     }
 
+    /// The same connections for answers that may be silent for this long.
+    pub(crate) fn with_idle(&self, idle: Duration) -> Http {
+        Http { settings: Arc::new(HttpSettings { idle, ..(*self.settings).clone() }), ..self.clone() }
+    }
+
+    /// Hosts in private networks that may be reached.
+    pub(crate) fn private_hosts(&self) -> &[String] {
+        &self.settings.private_hosts
+    }
+
     /// Sends a call and waits for the status and headers. Redirects and statuses of 400 and above are faults.
     pub(crate) async fn send(&self, call: Call<'_>) -> Result<Answer, Fault> {
         self.send_any(call).await?.checked(self.clock.now()).await

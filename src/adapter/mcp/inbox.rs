@@ -1,7 +1,7 @@
 //! What comes from a server, sorted: answers to those who wait, requests refused, notifications counted. Bounded everywhere.
 
-use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rmcp::model::{ErrorCode, ErrorData};
 use serde_json::{Value, json};
@@ -34,12 +34,17 @@ pub(super) struct Inbox {
 struct Inner {
     waiting: HashMap<u64, oneshot::Sender<Result<Said, Fault>>>,
     last_id: u64,
-    notes: Vec<String>,
+    /// Notes that not every run has heard, with their numbers.
+    notes: VecDeque<(u64, String)>,
+    last_note: u64,
+    /// The last note that a run has heard, and how far each run has.
+    told: u64,
+    heard: HashMap<Arc<str>, u64>,
     noise: usize,
     unasked: usize,
     progress: HashMap<u64, String>,
     last_progress: Option<String>,
-    tools_changed: bool,
+    changes: u64,
     closed: Option<Failure>,
 }
 
@@ -149,7 +154,7 @@ impl Inbox {
                 Ok(Some(json!({ "jsonrpc": "2.0", "id": id, "error": error })))
             }
             (None, "notifications/tools/list_changed") => {
-                inner.tools_changed = true;
+                inner.changes += 1;
                 Ok(None)
             }
             (None, "notifications/progress") => {
@@ -185,20 +190,43 @@ impl Inbox {
         self.inner().closed.clone()
     }
 
-    /// What was seen besides answers since the last time, a sentence each.
-    pub(super) fn notes(&self) -> Vec<String> {
+    /// What was seen besides answers since this run was told the last time, a sentence each. Every run that uses the server hears it.
+    pub(super) fn notes(&self, run: &Arc<str>) -> Vec<String> {
         let mut inner = self.inner();
         let noise = std::mem::take(&mut inner.noise);
         if noise > 0 {
             let noun = if noise == 1 { "line that is no message" } else { "lines that are no messages" };
             inner.note(format!("it wrote {noise} {noun}"));
         }
-        std::mem::take(&mut inner.notes)
+        let from = inner.heard.get(run).copied().unwrap_or(inner.told);
+        let notes = inner.notes.iter().filter(|(number, _)| *number > from).map(|(_, what)| what.clone()).collect();
+        let last = inner.last_note;
+        inner.told = last;
+        inner.heard.insert(Arc::clone(run), last);
+        inner.tidy();
+        notes
     }
 
-    /// Whether the server said, since the last time, that its tools are others now.
-    pub(super) fn take_tools_changed(&self) -> bool {
-        std::mem::take(&mut self.inner().tools_changed)
+    /// A run uses the server no more.
+    pub(super) fn leave(&self, run: &str) {
+        let mut inner = self.inner();
+        inner.heard.remove(run);
+        inner.tidy();
+    }
+
+    /// How often the server said, or had a chance to say unheard, that its tools are others now.
+    pub(super) fn changes(&self) -> u64 {
+        self.inner().changes
+    }
+
+    /// Its tools may be others now.
+    pub(super) fn may_have_changed(&self) {
+        self.inner().changes += 1;
+    }
+
+    /// The server has answered somebody in a way of its own.
+    pub(super) fn answered(&self) {
+        self.inner().unasked = 0;
     }
 
     /// Notes something for the record.
@@ -209,9 +237,21 @@ impl Inbox {
 
 impl Inner {
     fn note(&mut self, what: String) {
-        if self.notes.len() < MOST_NOTES && !self.notes.contains(&what) {
-            self.notes.push(what);
+        let told = self.told;
+        if self.notes.iter().any(|(number, known)| *number > told && *known == what) {
+            return;
         }
+        self.last_note += 1;
+        self.notes.push_back((self.last_note, what));
+        if self.notes.len() > MOST_NOTES {
+            self.notes.pop_front();
+        }
+    }
+
+    /// Forgets what every run has heard.
+    fn tidy(&mut self) {
+        let all = self.heard.values().copied().min().unwrap_or(self.told);
+        self.notes.retain(|(number, _)| *number > all);
     }
 
     fn unasked(inner: &mut MutexGuard<'_, Inner>, what: &str) -> Result<(), Failure> {

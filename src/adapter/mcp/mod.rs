@@ -4,36 +4,46 @@
 //! |---|---|
 //! | `program` | a server that is a program: its group, its lines, its end |
 //! | `web` | a server behind a web address |
+//! | `news` | what such a server tells of its own accord |
 //! | `inbox` | what comes, sorted and bounded, whichever way it comes |
-//! | `session` | the first words, the list of tools, calls |
+//! | `session` | the first words, and requests |
+//! | `tools` | the list of tools, and calls |
 //! | `protocol` | what is said; the types are rmcp's |
+//! | `pool` | which run uses which server, and how many are kept |
+//! | `shared` | servers that outlive a run, for the next one |
 //! | `pins` | what servers said of their tools when they were accepted |
 //!
 //! rmcp gives the types of the protocol and no more: its service would read lines without a bound, and could not say whether a request
 //! had gone out when it failed, on which `unknown_outcome` rests.
 //!
-//! How to add a request of the protocol: its words in `protocol`, its bounds in `session`, a row of the fault table in `tests`.
+//! How to add a request of the protocol: its words in `protocol`, its bounds in `tools`, a row of the fault table in `tests`.
 
 mod inbox;
+mod news;
 pub mod pins;
+mod pool;
 mod program;
 mod protocol;
 mod session;
+mod shared;
 #[cfg(test)]
 mod tests;
+mod tools;
 mod web;
 
-use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
-use tokio::sync::watch;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout_at};
 
-use self::pins::Pins;
+use self::pins::{Difference, Pins};
+use self::pool::{Entry, Pool};
 use self::program::{Program, Start};
 use self::session::{Link, Session};
-use self::web::Web;
+pub use self::shared::{Lent, SharedServers};
+use self::tools::Listed;
+use self::web::{Address, Web};
 use super::http::{Fault, Http, honest};
 use super::wording::visible;
 use crate::event::Failure;
@@ -52,23 +62,9 @@ const LONGEST_END: Duration = Duration::from_secs(10);
 pub struct McpServers {
     http: Http,
     clock: Arc<dyn Clock>,
-    servers: Arc<Mutex<HashMap<Key, Arc<Entry>>>>,
-    /// Programs that were started; each becomes true when nothing of it is left.
-    programs: Arc<Mutex<Vec<watch::Receiver<bool>>>>,
+    pool: Arc<Pool>,
     /// Pins are read and written by one at a time.
     pinning: Arc<Mutex<()>>,
-}
-
-/// What makes two servers the same: everything they are started or asked with.
-#[derive(Clone, PartialEq, Eq, Hash)]
-struct Key(Vec<String>);
-
-/// One server.
-#[derive(Default)]
-struct Entry {
-    session: tokio::sync::Mutex<Option<Arc<Session>>>,
-    /// How often it was started, by run.
-    starts: Mutex<HashMap<Arc<str>, u32>>,
 }
 
 /// What a server looked like when it was asked, for people.
@@ -79,7 +75,7 @@ pub struct Look {
     /// The names of its tools, each with what it says of it.
     pub tools: Vec<(String, String)>,
     /// How they differ from what was pinned.
-    pub difference: pins::Difference,
+    pub difference: Difference,
     /// What is pinned if this is accepted.
     pub said: BTreeMap<String, serde_json::Value>,
 }
@@ -87,16 +83,15 @@ pub struct Look {
 impl McpServers {
     /// Reaches web addresses over these connections.
     pub fn new(http: Http, clock: Arc<dyn Clock>) -> McpServers {
-        McpServers { http, clock, servers: Arc::default(), programs: Arc::default(), pinning: Arc::default() }
+        McpServers { http, clock, pool: Arc::default(), pinning: Arc::default() }
     }
 
     fn entry(&self, server: &Server) -> Arc<Entry> {
-        let mut servers = self.servers.lock().unwrap_or_else(PoisonError::into_inner);
-        Arc::clone(servers.entry(key(server)).or_default())
+        self.pool.entry(server, self.http.private_hosts())
     }
 
-    /// The server, started if it does not run.
-    async fn session(&self, server: &Server) -> Result<Arc<Session>, Fault> {
+    /// The server, started if it does not run. True: another run had started it.
+    async fn session(&self, server: &Server) -> Result<(Arc<Session>, bool), Fault> {
         let until = Instant::now() + server.connect_timeout;
         let late = || {
             let message = format!(
@@ -107,45 +102,51 @@ impl McpServers {
             Fault::before_sending(Failure::new(FailureKind::Timeout, message))
         };
         let entry = self.entry(server);
-        let mut open = tokio::time::timeout_at(until, entry.session.lock()).await.map_err(|_| late())?;
+        let mut open = timeout_at(until, Arc::clone(&entry.session).lock_owned()).await.map_err(|_| late())?;
         if let Some(session) = open.as_ref().filter(|session| session.is_open()) {
-            return Ok(Arc::clone(session));
+            let is_found = entry.is_new_to(&server.run);
+            if is_found {
+                entry.begins_for(&server.run);
+                session.joined(entry.is_shared());
+            }
+            return Ok((Arc::clone(session), is_found));
         }
         if let Some(before) = open.take() {
             before.give_up();
         }
-        let started = {
-            let mut starts = entry.starts.lock().unwrap_or_else(PoisonError::into_inner);
-            let started = starts.entry(Arc::clone(&server.run)).or_default();
-            *started += 1;
-            *started - 1
-        };
-        if started > MOST_RESTARTS {
-            let message = format!("server \"{}\" has ended {started} times in this run, and is not started again", server.name);
+        let begun = entry.begins_for(&server.run);
+        if begun > MOST_RESTARTS {
+            let message = format!("server \"{}\" has ended {begun} times in this run, and is not started again", server.name);
             return Err(Fault::before_sending(Failure::new(FailureKind::Unavailable, message)));
         }
-        if started > 0 {
-            tokio::time::sleep(RESTART_AFTER * 2u32.pow(started - 1)).await;
+        if begun > 0 {
+            tokio::time::sleep(RESTART_AFTER * 2u32.pow(begun - 1)).await;
         }
         let until = Instant::now() + server.connect_timeout;
-        let session = Session::open(self.link(server)?, until).await.map_err(|fault| named(server, fault))?;
-        let session = Arc::new(session);
-        *open = Some(Arc::clone(&session));
-        Ok(session)
+        let link = self.link(server)?;
+        // It goes on when this run stops waiting: another one may wait, too.
+        let opening = tokio::spawn(async move {
+            let session = Arc::new(Session::open(link, until).await?);
+            *open = Some(Arc::clone(&session));
+            Ok(session)
+        });
+        entry.opens(opening.abort_handle());
+        let session = opening.await.unwrap_or_else(|_| Err(late())).map_err(|fault| named(server, fault))?;
+        session.joined(entry.is_shared());
+        Ok((session, false))
     }
 
     fn link(&self, server: &Server) -> Result<Link, Fault> {
         Ok(match &server.transport {
             ServerTransport::Program { command, args, env, folder } => {
-                let start = Start { name: &server.name, command, args, env, folder };
+                let start = Start { name: &server.name, command, args, env, folder, secrets: &server.secrets };
                 let program = Program::start(&start).map_err(Fault::before_sending)?;
-                let mut programs = self.programs.lock().unwrap_or_else(PoisonError::into_inner);
-                programs.retain(|ended| !*ended.borrow());
-                programs.push(program.ended());
+                self.pool.started(program.ended());
                 Link::Program(program)
             }
             ServerTransport::Http { url, headers } => {
-                Link::Web(Arc::new(Web::new(self.http.clone(), Arc::clone(&self.clock), url, headers, server.connect_timeout)))
+                let address = Address { url, headers, secrets: &server.secrets, connect_timeout: server.connect_timeout };
+                Link::Web(Arc::new(Web::new(self.http.clone(), Arc::clone(&self.clock), &address)))
             }
         })
     }
@@ -155,7 +156,7 @@ impl McpServers {
     /// # Errors
     /// It cannot be reached, or the pins cannot be read.
     pub async fn look(&self, server: &Server) -> Result<Look, Failure> {
-        let session = self.session(server).await?;
+        let (session, _) = self.session(server).await?;
         let listed = tokio::time::timeout(server.connect_timeout, session.list()).await;
         let late = || Failure::new(FailureKind::Timeout, format!("server \"{}\" did not tell its tools in time", server.name));
         let listed = listed.map_err(|_| late())?.map_err(|fault| named(server, fault))?;
@@ -170,33 +171,61 @@ impl McpServers {
     }
 
     async fn listed(&self, server: &Server) -> Result<ToolList, Failure> {
-        let session = self.session(server).await?;
-        let listed = session.list().await.map_err(|fault| named(server, fault))?;
-        let changed = {
-            let _alone = self.pinning.lock().unwrap_or_else(PoisonError::into_inner);
-            let unavailable = |problem| Failure::new(FailureKind::Unavailable, problem);
-            let mut pins = Pins::read(&server.project).map_err(unavailable)?;
-            let difference = pins.difference(&server.identity, &listed.said);
-            if difference.is_first {
-                pins.pin(&server.identity, &listed.said);
-                pins.write(&server.project).map_err(unavailable)?;
-                session.inbox().note(format!("its tools were seen for the first time, and are pinned in {}", pins::FILE));
-            }
-            difference.changed
-        };
+        let (mut session, is_found) = self.session(server).await?;
+        let mut listed = self.told(server, &session).await;
+        // One that an earlier run has left may have fallen ill since.
+        if listed.is_err() && is_found {
+            self.entry(server).forget(&Arc::downgrade(&session)).await;
+            session = self.session(server).await?.0;
+            listed = self.told(server, &session).await;
+        }
+        let listed = listed.map_err(|fault| named(server, fault))?;
+        let difference = self.compared(server, &listed).await?;
+        let mut notes = session.inbox().notes(&server.run);
+        if difference.is_first {
+            notes.insert(0, format!("its tools were seen for the first time, and are pinned in {}", pins::FILE));
+        }
         Ok(ToolList {
             version: session.version().to_string(),
             hash: listed.hash.clone(),
             tools: listed.tools.clone(),
-            changed,
-            notes: session.inbox().notes(),
+            changed: difference.changed,
+            notes,
         })
     }
 
+    async fn told(&self, server: &Server, session: &Arc<Session>) -> Result<Arc<Listed>, Fault> {
+        let mut doubt = Doubt::of(self.entry(server), session);
+        let listed = session.list().await;
+        doubt.is_settled = true;
+        listed
+    }
+
+    /// How the tools differ from what was pinned; those that are seen for the first time are pinned.
+    async fn compared(&self, server: &Server, listed: &Arc<Listed>) -> Result<Difference, Failure> {
+        let (pinning, listed) = (Arc::clone(&self.pinning), Arc::clone(listed));
+        let (project, identity) = (server.project.clone(), server.identity.clone());
+        // The disk must not hold up what others say with their servers.
+        let compared = tokio::task::spawn_blocking(move || {
+            let _alone = pinning.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut pins = Pins::read(&project)?;
+            let difference = pins.difference(&identity, &listed.said);
+            if difference.is_first {
+                pins.pin(&identity, &listed.said);
+                pins.write(&project)?;
+            }
+            Ok(difference)
+        });
+        let compared = compared.await.unwrap_or_else(|_| Err("flow ends".to_owned()));
+        compared.map_err(|problem: String| Failure::new(FailureKind::Unavailable, problem))
+    }
+
     async fn called(&self, call: &ServerCall) -> Result<ServerReply, Failure> {
-        let session = self.session(&call.server).await?;
+        let (session, _) = self.session(&call.server).await?;
+        let mut doubt = Doubt::of(self.entry(&call.server), &session);
         let answer = session.call(&call.tool, &call.hash, &call.arguments, call.timeout).await;
-        let notes = session.inbox().notes();
+        doubt.is_settled = !matches!(&answer, Err(fault) if fault.may_have_acted && fault.failure.kind == FailureKind::Timeout);
+        let notes = session.inbox().notes(&call.server.run);
         match answer {
             Ok(reply) => Ok(ServerReply { notes, ..reply }),
             Err(fault) => Err(honest(named(&call.server, fault))),
@@ -204,18 +233,8 @@ impl McpServers {
     }
 
     async fn end_all(&self) {
-        let entries: Vec<Arc<Entry>> = {
-            let mut servers = self.servers.lock().unwrap_or_else(PoisonError::into_inner);
-            servers.drain().map(|(_, entry)| entry).collect()
-        };
-        let mut ends = vec![];
-        for entry in entries {
-            if let Some(session) = entry.session.lock().await.take() {
-                ends.push(async move { session.end().await });
-            }
-        }
-        futures_util::future::join_all(ends).await;
-        let programs = std::mem::take(&mut *self.programs.lock().unwrap_or_else(PoisonError::into_inner));
+        let (entries, programs) = self.pool.drain();
+        futures_util::future::join_all(entries.iter().map(|entry| entry.end())).await;
         let all = async {
             for mut ended in programs {
                 let _ = ended.wait_for(|ended| *ended).await;
@@ -223,6 +242,33 @@ impl McpServers {
         };
         // Each has its own bound; this one holds whatever goes wrong with them.
         let _ = tokio::time::timeout(LONGEST_END, all).await;
+    }
+}
+
+/// A request whose answer was not awaited to its end. A server that does not even say that it lives is then left to those that still
+/// wait for it, each for its own time, and whoever comes next begins another one.
+struct Doubt {
+    entry: Arc<Entry>,
+    session: Weak<Session>,
+    is_settled: bool,
+}
+
+impl Doubt {
+    fn of(entry: Arc<Entry>, session: &Arc<Session>) -> Doubt {
+        Doubt { entry, session: Arc::downgrade(session), is_settled: false }
+    }
+}
+
+impl Drop for Doubt {
+    fn drop(&mut self) {
+        let Some(proof) = self.session.upgrade().filter(|_| !self.is_settled).and_then(|session| session.proof_of_life()) else { return };
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
+        let (entry, session) = (Arc::clone(&self.entry), self.session.clone());
+        runtime.spawn(async move {
+            if !proof.await {
+                entry.forget(&session).await;
+            }
+        });
     }
 }
 
@@ -235,22 +281,6 @@ fn named(server: &Server, fault: Fault) -> Fault {
         None => format!("{shown}: {}", fault.failure.message),
     };
     Fault { failure: Failure { message, ..fault.failure }, ..fault }
-}
-
-fn key(server: &Server) -> Key {
-    let mut parts = vec![server.project.display().to_string()];
-    match &server.transport {
-        ServerTransport::Program { command, args, env, folder } => {
-            parts.extend(["program".to_owned(), command.clone(), folder.display().to_string(), args.len().to_string()]);
-            parts.extend(args.iter().cloned());
-            parts.extend(env.iter().flat_map(|(name, value)| [name.clone(), value.reveal().to_owned()]));
-        }
-        ServerTransport::Http { url, headers } => {
-            parts.extend(["url".to_owned(), url.clone()]);
-            parts.extend(headers.iter().flat_map(|(name, value)| [name.clone(), value.reveal().to_owned()]));
-        }
-    }
-    Key(parts)
 }
 
 impl ToolServers for McpServers {

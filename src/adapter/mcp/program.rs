@@ -48,6 +48,15 @@ pub(super) struct Program {
     lines: mpsc::Sender<Vec<u8>>,
     end: Arc<Notify>,
     ended: watch::Receiver<bool>,
+    tail: Arc<Mutex<Tail>>,
+}
+
+/// The end of what a program writes to standard error.
+#[derive(Default)]
+struct Tail {
+    bytes: Vec<u8>,
+    /// Several runs use the program, so that what it writes may be of any of them.
+    is_mixed: bool,
 }
 
 /// What a program is started with.
@@ -57,6 +66,8 @@ pub(super) struct Start<'a> {
     pub(super) args: &'a [String],
     pub(super) env: &'a [(String, Secret)],
     pub(super) folder: &'a PathBuf,
+    /// Further values that it may repeat and nobody may see.
+    pub(super) secrets: &'a [Secret],
 }
 
 impl Program {
@@ -91,20 +102,20 @@ impl Program {
         let (Some(stdin), Some(stdout), Some(stderr)) = (child.stdin.take(), child.stdout.take(), child.stderr.take()) else {
             return Err(unavailable("a program has no input or output".into()));
         };
-        let inbox = Arc::new(Inbox::new(Scrub::new(start.env.iter().map(|(_, value)| value))));
+        let inbox = Arc::new(Inbox::new(Scrub::new(start.env.iter().map(|(_, value)| value).chain(start.secrets))));
         let (lines, to_write) = mpsc::channel(MOST_WAITING);
-        let (end, tail) = (Arc::new(Notify::new()), Arc::new(Mutex::new(Vec::new())));
+        let (end, tail) = (Arc::new(Notify::new()), Arc::new(Mutex::new(Tail::default())));
         let (told, ended) = watch::channel(false);
         let writer = tokio::spawn(write(stdin, to_write));
         tokio::spawn(drain(stderr, Arc::clone(&tail)));
         tokio::spawn(read(stdout, Arc::clone(&inbox), lines.clone(), Arc::clone(&end)));
-        let keeper = Keeper { name: start.name.to_owned(), child, group, watcher, writer, tail, inbox: Arc::clone(&inbox) };
+        let keeper = Keeper { child, group, watcher, writer, tail: Arc::clone(&tail), inbox: Arc::clone(&inbox) };
         let wanted = Arc::clone(&end);
         tokio::spawn(async move {
             keeper.keep(&wanted).await;
             let _ = told.send(true);
         });
-        Ok(Program { inbox, lines, end, ended })
+        Ok(Program { inbox, lines, end, ended, tail })
     }
 
     /// Hands a message to the program's input. Waits only while many others wait.
@@ -131,14 +142,18 @@ impl Program {
         let _ = self.ended.clone().wait_for(|ended| *ended).await;
     }
 
+    /// A run begins to use it, alone or beside others: what it wrote for others is not told.
+    pub(super) fn joined(&self, is_shared: bool) {
+        let mut tail = self.tail.lock().unwrap_or_else(PoisonError::into_inner);
+        tail.is_mixed = is_shared;
+        if !is_shared {
+            tail.bytes.clear();
+        }
+    }
+
     /// Becomes true when nothing of it is left.
     pub(super) fn ended(&self) -> watch::Receiver<bool> {
         self.ended.clone()
-    }
-
-    /// What begins to end it.
-    pub(super) fn ender(&self) -> Arc<Notify> {
-        Arc::clone(&self.end)
     }
 
     /// Begins to end it.
@@ -156,12 +171,11 @@ impl Drop for Program {
 
 /// The task that owns the program.
 struct Keeper {
-    name: String,
     child: Child,
     group: Pid,
     watcher: Child,
     writer: tokio::task::JoinHandle<()>,
-    tail: Arc<Mutex<Vec<u8>>>,
+    tail: Arc<Mutex<Tail>>,
     inbox: Arc<Inbox>,
 }
 
@@ -205,13 +219,17 @@ impl Keeper {
 
     fn failure(&self, how: &str) -> Failure {
         let tail = self.tail.lock().unwrap_or_else(PoisonError::into_inner);
-        let text = String::from_utf8_lossy(&tail);
+        let text = String::from_utf8_lossy(&tail.bytes);
         let last: Vec<&str> = text.lines().rev().filter(|line| !line.trim().is_empty()).take(12).collect();
         let last: Vec<&str> = last.into_iter().rev().collect();
         // What was cut off may be half a secret.
-        let quoted = self.inbox.scrub.quote(&last.join(" | "), tail.len() >= KEPT_OF_STDERR);
-        let said = if quoted.is_empty() { String::new() } else { format!("; it last wrote: {quoted}") };
-        self.inbox.scrub.failure(FailureKind::Connection, format!("server \"{}\" ended ({how}){said}", self.name))
+        let quoted = self.inbox.scrub.quote(&last.join(" | "), tail.bytes.len() >= KEPT_OF_STDERR);
+        let said = match quoted.is_empty() {
+            true => String::new(),
+            false if tail.is_mixed => "; what it last wrote is not told, since several runs use it".to_owned(),
+            false => format!("; it last wrote: {quoted}"),
+        };
+        self.inbox.scrub.failure(FailureKind::Connection, format!("the server ended ({how}){said}"))
     }
 }
 
@@ -224,16 +242,16 @@ async fn write(mut stdin: tokio::process::ChildStdin, mut lines: mpsc::Receiver<
 }
 
 /// Keeps the end of what the program writes to standard error, and lets it never wait.
-async fn drain(mut stderr: impl AsyncRead + Unpin, tail: Arc<Mutex<Vec<u8>>>) {
+async fn drain(mut stderr: impl AsyncRead + Unpin, tail: Arc<Mutex<Tail>>) {
     let mut piece = vec![0; 8 << 10];
     while let Ok(read) = stderr.read(&mut piece).await {
         if read == 0 {
             return;
         }
         let mut tail = tail.lock().unwrap_or_else(PoisonError::into_inner);
-        tail.extend_from_slice(&piece[..read]);
-        let over = tail.len().saturating_sub(KEPT_OF_STDERR);
-        tail.drain(..over);
+        tail.bytes.extend_from_slice(&piece[..read]);
+        let over = tail.bytes.len().saturating_sub(KEPT_OF_STDERR);
+        tail.bytes.drain(..over);
     }
 }
 

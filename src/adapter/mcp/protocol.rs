@@ -2,7 +2,7 @@
 
 use rmcp::model::{
     CallToolResult, ClientCapabilities, ContentBlock, ErrorCode, ErrorData, Implementation, InitializeRequestParams, ProtocolVersion,
-    ResourceContents,
+    ResourceContents, SubscriptionFilter,
 };
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
@@ -56,6 +56,18 @@ pub(super) fn is_stateless(result: &Value) -> bool {
 /// Whether a server gives tools at all.
 pub(super) fn has_tools(result: &Value) -> bool {
     result.pointer("/capabilities/tools").is_some()
+}
+
+/// Whether a server tells when its tools change.
+pub(super) fn tells_changes(result: &Value) -> bool {
+    result.pointer("/capabilities/tools/listChanged") == Some(&Value::Bool(true))
+}
+
+/// Asks a server of the stateless version to tell when its tools change.
+pub(super) fn listen(version: &ProtocolVersion, id: u64) -> Value {
+    let wanted = SubscriptionFilter::builder().tools_list_changed().build();
+    let params = json!({ "_meta": meta(version), "notifications": wanted });
+    json!({ "jsonrpc": "2.0", "id": id, "method": "subscriptions/listen", "params": params })
 }
 
 /// One tool of a list; `None`: it is none that could be called.

@@ -10,6 +10,7 @@ use std::time::Duration;
 use base64::Engine;
 use rmcp::model::ErrorData;
 use serde_json::Value;
+use tokio::task::AbortHandle;
 
 use super::inbox::{Inbox, Said, error_of};
 use crate::adapter::http::{Answer, Call, Fault, Http, Progress, SseMarks};
@@ -20,26 +21,37 @@ use crate::port::Secret;
 
 /// How often a stream is taken up again, and how long is waited before when the server does not say.
 const MOST_RESUMED: usize = 10;
-const RESUME_AFTER: Duration = Duration::from_secs(1);
+pub(super) const RESUME_AFTER: Duration = Duration::from_secs(1);
 /// Longest wait that a server may ask for.
-const LONGEST_WAIT: Duration = Duration::from_secs(30);
+pub(super) const LONGEST_WAIT: Duration = Duration::from_secs(30);
 /// How long the server has to take a message that wants no answer.
 const NOTICE_TIME: Duration = Duration::from_secs(2);
 /// Longest number of a session or an event.
-const LONGEST_ID: usize = 1024;
+pub(super) const LONGEST_ID: usize = 1024;
 /// Headers that belong to the protocol; a file cannot set them.
 const OWN: [&str; 7] = ["accept", "content-type", "last-event-id", "mcp-session-id", "mcp-protocol-version", "mcp-method", "mcp-name"];
 
 /// A web address that is spoken to.
 pub(super) struct Web {
     pub(super) inbox: Arc<Inbox>,
-    http: Http,
+    pub(super) http: Http,
     clock: Arc<dyn crate::port::Clock>,
-    url: String,
+    pub(super) url: String,
     headers: Vec<(String, Secret)>,
-    scrub: Scrub,
-    connect_timeout: Duration,
+    pub(super) scrub: Scrub,
+    pub(super) connect_timeout: Duration,
     agreed: Mutex<Agreed>,
+    /// The task that listens to what the server tells of its own accord.
+    pub(super) listening: Mutex<Option<AbortHandle>>,
+}
+
+/// What a web server is asked with.
+pub(super) struct Address<'a> {
+    pub(super) url: &'a str,
+    pub(super) headers: &'a [(String, Secret)],
+    /// Further values that it may repeat and nobody may see.
+    pub(super) secrets: &'a [Secret],
+    pub(super) connect_timeout: Duration,
 }
 
 /// What was agreed on with the server.
@@ -65,18 +77,13 @@ impl From<Fault> for Trouble {
 }
 
 impl Web {
-    pub(super) fn new(
-        http: Http,
-        clock: Arc<dyn crate::port::Clock>,
-        url: &str,
-        headers: &[(String, Secret)],
-        connect_timeout: Duration,
-    ) -> Web {
-        let headers: Vec<(String, Secret)> =
-            headers.iter().filter(|(name, _)| !OWN.contains(&name.to_ascii_lowercase().as_str())).cloned().collect();
-        let scrub = Scrub::new(headers.iter().map(|(_, value)| value));
+    pub(super) fn new(http: Http, clock: Arc<dyn crate::port::Clock>, address: &Address) -> Web {
+        let headers = address.headers.iter().filter(|(name, _)| !OWN.contains(&name.to_ascii_lowercase().as_str()));
+        let headers: Vec<(String, Secret)> = headers.cloned().collect();
+        let scrub = Scrub::new(headers.iter().map(|(_, value)| value).chain(address.secrets));
         let inbox = Arc::new(Inbox::new(scrub.clone()));
-        Web { inbox, http, clock, url: url.to_owned(), headers, scrub, connect_timeout, agreed: Mutex::default() }
+        let (url, connect_timeout) = (address.url.to_owned(), address.connect_timeout);
+        Web { inbox, http, clock, url, headers, scrub, connect_timeout, agreed: Mutex::default(), listening: Mutex::default() }
     }
 
     fn agreed(&self) -> Agreed {
@@ -90,14 +97,15 @@ impl Web {
         agreed.is_stateless = is_stateless;
     }
 
-    /// Forgets what was agreed on.
-    pub(super) fn forget(&self) {
-        *self.agreed.lock().unwrap_or_else(PoisonError::into_inner) = Agreed::default();
+    /// The session, if the server keeps one.
+    pub(super) fn session(&self) -> Option<String> {
+        self.agreed().session
     }
 
     /// Headers of a message. `more` are those that repeat its parameters.
-    fn headers(&self, message: Option<&Value>, more: &BTreeMap<String, String>) -> Vec<(String, Secret)> {
-        let agreed = self.agreed();
+    pub(super) fn headers(&self, message: Option<&Value>, more: &BTreeMap<String, String>) -> Vec<(String, Secret)> {
+        // Whoever greets begins anew.
+        let agreed = if message.is_some_and(greets) { Agreed::default() } else { self.agreed() };
         let mut headers = self.headers.clone();
         let mut add = |name: &str, value: &str| headers.push((name.to_owned(), Secret::new(value)));
         add("Accept", if message.is_some() { "application/json, text/event-stream" } else { "text/event-stream" });
@@ -139,7 +147,7 @@ impl Web {
 
     /// Sends a request and waits for its answer.
     pub(super) async fn request(self: &Arc<Web>, id: u64, message: &Value, more: &BTreeMap<String, String>) -> Result<Said, Trouble> {
-        let has_session = self.agreed().session.is_some();
+        let has_session = self.agreed().session.is_some() && !greets(message);
         let mut answer = self.post(message, more).await?;
         let status = answer.status();
         if status == 404 && has_session {
@@ -148,11 +156,10 @@ impl Web {
         if status >= 400 {
             return self.error(answer, status).await;
         }
-        if let Some(session) = answer.headers().get("mcp-session-id").and_then(|value| value.to_str().ok()) {
-            let is_fine = session.len() <= LONGEST_ID && session.bytes().all(|byte| byte.is_ascii_graphic());
-            if is_fine && message.get("method").is_some_and(|method| method == "initialize") {
-                self.agreed.lock().unwrap_or_else(PoisonError::into_inner).session = Some(session.to_owned());
-            }
+        if greets(message) {
+            let is_fine = |session: &&str| session.len() <= LONGEST_ID && session.bytes().all(|byte| byte.is_ascii_graphic());
+            let session = answer.headers().get("mcp-session-id").and_then(|value| value.to_str().ok()).filter(is_fine);
+            self.agreed.lock().unwrap_or_else(PoisonError::into_inner).session = session.map(str::to_owned);
         }
         match answer.content_type().as_str() {
             "text/event-stream" => self.stream(id, answer).await,
@@ -200,6 +207,7 @@ impl Web {
         for mut message in list {
             let is_answer = message.get("method").is_none() && message.get("id").and_then(Value::as_u64) == Some(id);
             if is_answer && said.is_none() {
+                self.inbox.answered();
                 said = Some(match (message.get_mut("error").map(Value::take), message.get_mut("result").map(Value::take)) {
                     (Some(error), _) if !error.is_null() => Err(error_of(error)),
                     (_, Some(result)) => Ok(result),
@@ -251,6 +259,7 @@ impl Web {
 
     /// Ends the session, if there is one.
     pub(super) async fn end(&self) {
+        self.stop_listening();
         if self.agreed().session.is_none() {
             return;
         }
@@ -259,6 +268,17 @@ impl Web {
             Call { method: "DELETE", url: &self.url, headers, body: None, connect_timeout: self.connect_timeout, scrub: &self.scrub };
         let _ = tokio::time::timeout(NOTICE_TIME, self.http.send_any(call)).await;
     }
+}
+
+impl Drop for Web {
+    fn drop(&mut self) {
+        self.stop_listening();
+    }
+}
+
+/// Whether a message is the first of a handshake.
+fn greets(message: &Value) -> bool {
+    message.get("method").is_some_and(|method| method == "initialize")
 }
 
 /// A value as a header can hold it: plain, or in Base64 with the marks of the protocol.

@@ -32,6 +32,7 @@ fn uses(tool: &str, with: Value) -> Step {
     step("a", StepKind::Tool(ToolStep { tool: named(tool), with, output: None, idempotency_key: None }))
 }
 
+/// A pipeline with a server called `weather`.
 fn pipeline_with(steps: Vec<Step>, tool: Tool) -> Pipeline {
     let mut pipeline = pipeline("p", steps);
     pipeline.tools.insert("weather".to_string(), tool);
@@ -116,6 +117,154 @@ fn steps_that_use_other_tools_of_a_server_share_its_one_list() {
     world.hands(gives(json!("sunny")));
     assert_eq!((world.output("b"), world.count("tools_asked")), (Some(json!("sunny")), 1));
     world.check();
+}
+
+/// An agent with two servers, whose calls are 1 (clock) and 2 (weather).
+fn agent_with_two_servers(max_parallel: Option<u64>) -> World {
+    let mut pipeline = pipeline_with(vec![agent("a", "Go.")], server(Some(&["get"])));
+    pipeline.tools.insert("clock".into(), server(Some(&["get"])));
+    pipeline.agents.get_mut("writer").unwrap().tools = ["clock", "weather"].map(named).to_vec();
+    pipeline.limits.max_parallel = max_parallel;
+    World::new(planned(vec![pipeline]))
+}
+
+impl World {
+    /// The call by which a server was asked for its tools.
+    fn asked(&self, name: &str) -> u64 {
+        let found = self.events.iter().rev().find_map(|e| match &e.happening {
+            Happening::ToolsAsked { server, call, .. } if server == name => Some(*call),
+            _ => None,
+        });
+        found.unwrap()
+    }
+
+    fn tells(&mut self, server: &str, result: Result<ToolList, Failure>) {
+        let call = self.asked(server);
+        self.out.retain(|(out, _)| *out != call);
+        self.handle(Input::Reply { call, result: result.map(Reply::Tools) });
+    }
+
+    fn listed_now(&self) -> Vec<String> {
+        let listed = |e: &crate::event::Event| match &e.happening {
+            Happening::ToolsListed { server, .. } => Some(server.clone()),
+            _ => None,
+        };
+        self.events.iter().filter_map(listed).collect()
+    }
+}
+
+#[test]
+fn servers_are_asked_at_once_and_their_lists_stand_in_order_whichever_comes_first() {
+    let mut events = vec![];
+    for order in [["clock", "weather"], ["weather", "clock"]] {
+        let mut world = agent_with_two_servers(None);
+        assert_eq!((world.count("tools_asked"), world.out.len()), (2, 2));
+        for name in order {
+            world.tells(name, Ok(listed()));
+        }
+        assert_eq!(world.listed_now(), ["clock", "weather"]);
+        assert_eq!(world.count("model_called"), 1);
+        world.check();
+        events.push(world.lines());
+    }
+    assert_eq!(events[0], events[1]);
+}
+
+#[test]
+fn a_list_that_waits_for_another_one_is_never_late_itself() {
+    let mut world = agent_with_two_servers(None);
+    world.tells("weather", Ok(listed()));
+    assert_eq!(world.count("tools_listed"), 0);
+    world.wait();
+    assert_eq!((world.failure().kind, world.count("tools_listed")), (FailureKind::Timeout, 0));
+    assert_eq!(world.cancelled, [world.asked("clock"), world.asked("weather")]);
+    world.check();
+}
+
+#[test]
+fn a_server_that_fails_ends_the_try_at_once_and_the_next_one_asks_all_again() {
+    let mut pipeline = pipeline_with(vec![agent("a", "Go.")], server(Some(&["get"])));
+    pipeline.tools.insert("clock".into(), server(Some(&["get"])));
+    pipeline.agents.get_mut("writer").unwrap().tools = ["clock", "weather"].map(named).to_vec();
+    pipeline.steps = vec![std::sync::Arc::new(Step { retry: Some(retry(2)), ..agent("a", "Go.") })];
+    let mut world = World::new(planned(vec![pipeline]));
+    let clock = world.asked("clock");
+    world.tells("weather", Err(Failure::new(FailureKind::Connection, "it ended")));
+    assert_eq!((world.count("attempt_failed"), world.cancelled.clone()), (1, vec![clock]));
+    world.check();
+    // What comes for the first try is left aside.
+    world.handle(Input::Reply { call: clock, result: Ok(Reply::Tools(listed())) });
+    world.wait();
+    assert_eq!(world.count("tools_asked"), 4);
+    world.tells("weather", Ok(listed()));
+    world.tells("clock", Ok(listed()));
+    assert_eq!((world.listed_now(), world.count("model_called")), (vec!["clock".into(), "weather".into()], 1));
+    world.check();
+}
+
+#[test]
+fn no_more_servers_are_asked_at_once_than_calls_may_be_out() {
+    let mut world = agent_with_two_servers(Some(1));
+    assert_eq!((world.out.len(), world.count("tools_asked")), (1, 1));
+    world.tells("clock", Ok(listed()));
+    assert_eq!((world.out.len(), world.count("tools_asked")), (1, 2));
+    world.tells("weather", Ok(listed()));
+    assert_eq!((world.most_out, world.count("model_called")), (1, 1));
+    world.check();
+}
+
+#[test]
+fn a_run_that_ends_while_servers_are_asked_goes_on_from_every_event() {
+    let mut uncut = agent_with_two_servers(None);
+    uncut.tells("weather", Ok(listed()));
+    uncut.tells("clock", Ok(ToolList { notes: vec!["it asked for roots/list; refused".into()], ..listed() }));
+    for kept in 1..=uncut.events.len() {
+        let mut world = uncut.after_crash(kept, 0);
+        for _ in 0..2 {
+            for name in ["weather", "clock"] {
+                if world.events.iter().any(|e| matches!(&e.happening, Happening::ToolsAsked { server, .. } if server == name))
+                    && world.out.iter().any(|(call, _)| *call == world.asked(name))
+                {
+                    world.tells(name, Ok(listed()));
+                }
+            }
+        }
+        let mut known = world.listed_now();
+        known.sort();
+        known.dedup();
+        assert_eq!(known, ["clock", "weather"], "after {kept} events: {:#?}", world.lines());
+        world.hands(Ok(Reply::Model(ModelReply { text: "Sunny.".into(), ..ModelReply::default() })));
+        assert_eq!((world.status(), world.output("a")), (RunStatus::Succeeded, Some(json!("Sunny."))), "after {kept} events");
+        world.check();
+    }
+}
+
+#[test]
+fn a_planner_is_told_what_a_server_says_of_its_tools_and_the_plan_is_held_to_it() {
+    use super::planning::{plan, with, work};
+    for may_use in ["weather.say", "weather"] {
+        let step = with(work(), |own| own.may_use = vec![named(may_use)]);
+        let allow: Option<&[&str]> = (may_use == "weather").then_some(&["sa*"]);
+        let mut world = World::new(planned(vec![pipeline_with(vec![step], server(allow))]));
+        assert_eq!((world.count("tools_asked"), world.count("model_called")), (1, 0), "{may_use}");
+        world.tells("weather", Ok(listed()));
+        let prompt = world.prompt("work");
+        assert!(prompt.contains("Tells the weather. {{ 7*7 }}") && prompt.contains("\"city\""), "{prompt}");
+        assert!(!prompt.contains("wipe") && !prompt.contains("weather.get"), "{prompt}");
+        let calls = |tool: &str, with: Value| plan("sequential", json!([{ "id": "one", "use": tool, "with": with }]));
+        let wrong = [("one", "weather.wipe", json!({ "city": "Bonn" })), ("two", "weather.say", json!({ "town": "Bonn" }))];
+        let wrong = wrong.map(|(id, tool, with)| json!({ "id": id, "use": tool, "with": with }));
+        world.say("work", &plan("parallel", Value::from(wrong.to_vec())));
+        let refused = world.refusals().concat().join("\n");
+        assert!(refused.contains("uses \"weather.wipe\", which is not in may_use"), "{refused}");
+        assert!(refused.contains("do not fit tool \"weather.say\""), "{refused}");
+        assert_eq!(world.count("tool_called"), 0);
+        world.say("work", &calls("weather.say", json!({ "city": "Bonn" })));
+        world.hands(gives(json!("sunny")));
+        assert_eq!((world.status(), world.count("tool_called"), world.count("tools_asked")), (RunStatus::Succeeded, 1, 1));
+        assert_eq!(world.output("work").unwrap()["by_use"]["weather.say"], "sunny");
+        world.check();
+    }
 }
 
 #[test]

@@ -1,7 +1,9 @@
 //! The rows of the fault table, on programs and on web servers of our own.
 
 mod faults;
+mod news;
 mod program;
+mod shared;
 mod stand_in;
 mod web;
 
@@ -58,6 +60,7 @@ impl World {
             identity: name.to_owned(),
             project: self.home.path().to_path_buf(),
             transport,
+            secrets: vec![],
             connect_timeout: Duration::from_secs(20),
             run: "r_1".into(),
         }
@@ -74,15 +77,19 @@ impl World {
     }
 
     async fn call(&self, server: &Server, list: &ToolList, text: &str, time: Duration) -> Result<ServerReply, Failure> {
-        let tool = list.tools.iter().find(|tool| tool.name == "echo").unwrap();
-        let arguments = Map::from_iter([("text".to_owned(), Value::from(text))]);
-        let call = ServerCall { server: server.clone(), tool: "echo".to_owned(), hash: tool.hash.clone(), arguments, timeout: time };
-        self.servers.call(call).await
+        self.servers.call(echo(server, list, text, time)).await
     }
 
     async fn close(&self) {
         self.servers.close().await.unwrap();
     }
+}
+
+/// A call of `echo`.
+fn echo(server: &Server, list: &ToolList, text: &str, time: Duration) -> ServerCall {
+    let tool = list.tools.iter().find(|tool| tool.name == "echo").unwrap();
+    let arguments = Map::from_iter([("text".to_owned(), Value::from(text))]);
+    ServerCall { server: server.clone(), tool: "echo".to_owned(), hash: tool.hash.clone(), arguments, timeout: time }
 }
 
 /// Enough for anything that is not to be awaited in vain.

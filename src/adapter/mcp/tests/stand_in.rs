@@ -105,6 +105,7 @@ fn serve(mode: &str) {
             (0..1024).for_each(|_| eprintln!("{line}"));
         }
         "silent" => wait_for_ever(),
+        "slow_start" => std::thread::sleep(Duration::from_millis(600)),
         _ => {}
     }
     let is_old = matches!(mode, "old" | "oldest" | "wrong_version" | "late_first_word");
@@ -150,6 +151,7 @@ fn serve(mode: &str) {
                 }
             }
             Some("tools/call") => call(mode, &id, &message),
+            Some("ping") if mode == "deaf" => {}
             Some("ping") => result(json!({})),
             _ => {}
         }
@@ -181,10 +183,23 @@ fn call(mode: &str, id: &Value, message: &Value) {
         }
         "slow" if text == "wait" => {
             let token = &message["params"]["_meta"]["progressToken"];
-            let params = json!({ "progressToken": token, "progress": 3, "total": 10, "message": "copying" });
-            say(&json!({ "jsonrpc": "2.0", "method": "notifications/progress", "params": params }));
-            std::thread::sleep(Duration::from_millis(600));
+            for done in 1..=3 {
+                let params = json!({ "progressToken": token, "progress": done, "total": 10, "message": "copying" });
+                say(&json!({ "jsonrpc": "2.0", "method": "notifications/progress", "params": params }));
+                std::thread::sleep(Duration::from_millis(200));
+            }
             result(told("too late"));
+        }
+        "deaf" if text == "never" => {}
+        "deaf" if text == "later" => {
+            let (id, result) = (id.clone(), told(&text));
+            // It answers when it is told to, and hears on meanwhile.
+            std::thread::spawn(move || {
+                while !std::path::Path::new("go").exists() {
+                    std::thread::sleep(Duration::from_millis(10));
+                }
+                say(&json!({ "jsonrpc": "2.0", "id": id, "result": result }));
+            });
         }
         "long_line" => result(told(&"x".repeat(2 << 20))),
         "large_stderr_in_call" => {

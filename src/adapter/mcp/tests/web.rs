@@ -8,35 +8,69 @@ use tokio::net::TcpListener;
 use super::*;
 use crate::event::FailureKind;
 
-type Answer = Box<dyn FnMut(&Heard) -> String + Send>;
+pub(super) type Answer = Box<dyn FnMut(&Heard) -> String + Send>;
 
 /// One request.
 #[derive(Clone)]
-struct Heard {
-    method: String,
-    head: String,
-    body: Value,
+pub(super) struct Heard {
+    pub(super) method: String,
+    pub(super) head: String,
+    pub(super) body: Value,
 }
 
 impl Heard {
-    fn is(&self, method: &str) -> bool {
+    pub(super) fn is(&self, method: &str) -> bool {
         self.body["method"] == method
     }
 
-    fn has(&self, header: &str) -> bool {
+    pub(super) fn has(&self, header: &str) -> bool {
         self.head.to_lowercase().contains(&header.to_lowercase())
     }
 }
 
+/// What is told to those whose stream stands.
+#[derive(Clone)]
+pub(super) struct News(tokio::sync::broadcast::Sender<String>);
+
+impl Default for News {
+    fn default() -> News {
+        News(tokio::sync::broadcast::channel(16).0)
+    }
+}
+
+impl News {
+    pub(super) fn say(&self, message: &Value) {
+        let _ = self.0.send(format!("data: {message}\n\n"));
+    }
+
+    /// How many streams stand.
+    pub(super) fn listeners(&self) -> usize {
+        self.0.receiver_count()
+    }
+}
+
+/// The mark of an answer that does not end.
+const STANDS: &str = "x-stands: yes";
+
+/// A stream that goes on until the other side closes it.
+pub(super) fn standing(text: &str) -> String {
+    format!("HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n{STANDS}\r\n\r\n{text}")
+}
+
 /// Starts a server. It ends with the test's runtime.
 async fn serve(answer: Answer) -> (String, Arc<Mutex<Vec<Heard>>>) {
+    serve_with(answer, News::default()).await
+}
+
+/// The same for a server that has news.
+pub(super) async fn serve_with(answer: Answer, news: News) -> (String, Arc<Mutex<Vec<Heard>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/mcp", listener.local_addr().unwrap());
     let (answer, seen) = (Arc::new(Mutex::new(answer)), Arc::new(Mutex::new(vec![])));
     let all = Arc::clone(&seen);
     tokio::spawn(async move {
         while let Ok((mut stream, _)) = listener.accept().await {
-            let (answer, seen) = (Arc::clone(&answer), Arc::clone(&all));
+            let (answer, seen, news) = (Arc::clone(&answer), Arc::clone(&all), news.clone());
             tokio::spawn(async move {
                 let mut bytes = vec![];
                 loop {
@@ -55,7 +89,18 @@ async fn serve(answer: Answer) -> (String, Arc<Mutex<Vec<Heard>>>) {
                         let heard = Heard { method, head: head.to_owned(), body };
                         let reply = (answer.lock().unwrap())(&heard);
                         seen.lock().unwrap().push(heard);
+                        let mut told = reply.contains(STANDS).then(|| news.0.subscribe());
                         let _ = stream.write_all(reply.as_bytes()).await;
+                        while let Some(told) = &mut told {
+                            let mut rest = [0; 1];
+                            let written = tokio::select! {
+                                Ok(event) = told.recv() => stream.write_all(event.as_bytes()).await.is_ok(),
+                                _ = stream.read(&mut rest) => false,
+                            };
+                            if !written {
+                                return;
+                            }
+                        }
                         return;
                     }
                 }
@@ -65,16 +110,16 @@ async fn serve(answer: Answer) -> (String, Arc<Mutex<Vec<Heard>>>) {
     (url, seen)
 }
 
-fn http(status: &str, headers: &str, body: &str) -> String {
+pub(super) fn http(status: &str, headers: &str, body: &str) -> String {
     format!("HTTP/1.1 {status}\r\ncontent-length: {}\r\nconnection: close\r\n{headers}\r\n{body}", body.len())
 }
 
-fn json_answer(heard: &Heard, result: &Value) -> String {
+pub(super) fn json_answer(heard: &Heard, result: &Value) -> String {
     http("200 OK", "content-type: application/json\r\n", &json!({ "jsonrpc": "2.0", "id": heard.body["id"], "result": result }).to_string())
 }
 
 /// A stream that ends with its connection.
-fn events(text: &str) -> String {
+pub(super) fn events(text: &str) -> String {
     format!("HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n{text}")
 }
 
@@ -90,12 +135,12 @@ fn initialized() -> Value {
     json!({ "protocolVersion": "2025-11-25", "capabilities": { "tools": {} }, "serverInfo": { "name": "s", "version": "1" } })
 }
 
-fn told(text: &str) -> Value {
+pub(super) fn told(text: &str) -> Value {
     json!({ "content": [{ "type": "text", "text": text }] })
 }
 
 impl World {
-    fn web(&self, url: &str) -> Server {
+    pub(super) fn web(&self, url: &str) -> Server {
         let headers =
             vec![("Authorization".to_owned(), Secret::new("Bearer canary-5150")), ("Mcp-Session-Id".to_owned(), Secret::new("mine"))];
         self.server("web", ServerTransport::Http { url: url.to_owned(), headers })

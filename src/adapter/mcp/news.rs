@@ -1,0 +1,136 @@
+//! What a web server tells of its own accord: above all that its tools are others now.
+//!
+//! In version 2026-07-28 the answer to `subscriptions/listen` is a stream that stays open; older versions have a GET for it. A server
+//! need not offer it. When the stream breaks off it is taken up again, and since something may have been missed, the tools are asked for
+//! anew before the next call.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, PoisonError, Weak};
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio::time::Instant;
+
+use super::inbox::Inbox;
+use super::web::{LONGEST_ID, LONGEST_WAIT, RESUME_AFTER, Web};
+use crate::adapter::http::{Answer, Call, Fault, Http, Progress, SseMarks};
+use crate::adapter::wording::Scrub;
+use crate::event::Failure;
+use crate::port::Secret;
+
+/// Longest silence of a stream; it may be that nobody is there any more.
+const LONGEST_SILENCE: Duration = Duration::from_secs(300);
+/// How often in a row a stream may end early and without news.
+const MOST_FAILED: usize = 5;
+/// Shortest wait before a stream is taken up again.
+const SHORTEST_WAIT: Duration = Duration::from_millis(100);
+/// A stream that has stood this long has not ended early.
+const LONG_ENOUGH: Duration = Duration::from_secs(10);
+
+/// Listens to one server.
+struct Listener {
+    /// Whoever lets go of the server ends the listening, too.
+    web: Weak<Web>,
+    inbox: Arc<Inbox>,
+    http: Http,
+    url: String,
+    headers: Vec<(String, Secret)>,
+    /// What asks for the stream; `None`: a GET.
+    request: Option<Vec<u8>>,
+    scrub: Scrub,
+    connect_timeout: Duration,
+}
+
+/// How a stream ended.
+enum Ended {
+    /// The server offers none.
+    NotOffered,
+    /// It was of use before; or it was not.
+    After { is_useful: bool },
+    /// It said too much.
+    Flood(Failure),
+}
+
+impl Web {
+    /// Listens from now on, in place of before. `request` asks for the stream; without it, a GET does.
+    pub(super) fn listen(self: &Arc<Web>, request: Option<Value>) {
+        let listener = Listener {
+            web: Arc::downgrade(self),
+            inbox: Arc::clone(&self.inbox),
+            http: self.http.with_idle(LONGEST_SILENCE),
+            url: self.url.clone(),
+            headers: self.headers(request.as_ref(), &BTreeMap::new()),
+            request: request.map(|request| request.to_string().into_bytes()),
+            scrub: self.scrub.clone(),
+            connect_timeout: self.connect_timeout,
+        };
+        let task = tokio::spawn(listener.listen()).abort_handle();
+        let before = self.listening.lock().unwrap_or_else(PoisonError::into_inner).replace(task);
+        before.iter().for_each(tokio::task::AbortHandle::abort);
+    }
+
+    pub(super) fn stop_listening(&self) {
+        let task = self.listening.lock().unwrap_or_else(PoisonError::into_inner).take();
+        task.iter().for_each(tokio::task::AbortHandle::abort);
+    }
+}
+
+impl Listener {
+    async fn listen(self) {
+        let mut marks = SseMarks::default();
+        let mut failed = 0;
+        while failed < MOST_FAILED {
+            match self.one_stream(&mut marks).await {
+                Ended::NotOffered => return,
+                Ended::After { is_useful } => failed = if is_useful { 0 } else { failed + 1 },
+                Ended::Flood(failure) => {
+                    return self.inbox.close(Failure { message: format!("the server {}", failure.message), ..failure });
+                }
+            }
+            let wait = marks.retry_ms.map_or(RESUME_AFTER, Duration::from_millis).clamp(SHORTEST_WAIT, LONGEST_WAIT);
+            tokio::time::sleep(wait).await;
+            self.inbox.may_have_changed();
+        }
+        self.inbox.note("it tells no more when its tools change: its streams end at once".to_owned());
+    }
+
+    async fn one_stream(&self, marks: &mut SseMarks) -> Ended {
+        let Ok(mut answer) = self.ask(marks).await else { return Ended::After { is_useful: false } };
+        if answer.content_type() != "text/event-stream" || answer.status() != 200 {
+            return if answer.status() < 500 { Ended::NotOffered } else { Ended::After { is_useful: false } };
+        }
+        let (began, before) = (Instant::now(), self.inbox.changes());
+        let mut flood = None;
+        // However it ends, it is taken up again.
+        let _ = answer
+            .marked_events(marks, |event| {
+                if !event.event.is_empty() && event.event != "message" {
+                    return Ok(Progress::Nothing);
+                }
+                let back = self.inbox.take(event.data.as_bytes()).inspect_err(|failure| flood = Some(failure.clone()))?;
+                if let Some(web) = self.web.upgrade() {
+                    back.into_iter().for_each(|message| web.notify_soon(message));
+                }
+                Ok(Progress::More)
+            })
+            .await;
+        let is_useful = self.inbox.changes() > before || began.elapsed() >= LONG_ENOUGH;
+        flood.map_or(Ended::After { is_useful }, Ended::Flood)
+    }
+
+    async fn ask(&self, marks: &SseMarks) -> Result<Answer, Fault> {
+        let mut headers = self.headers.clone();
+        if let Some(last) = marks.last_id.as_ref().filter(|last| self.request.is_none() && !last.is_empty() && last.len() <= LONGEST_ID) {
+            headers.push(("Last-Event-ID".to_owned(), Secret::new(last)));
+        }
+        let call = Call {
+            method: if self.request.is_some() { "POST" } else { "GET" },
+            url: &self.url,
+            headers,
+            body: self.request.clone().map(|body| ("application/json".to_owned(), body)),
+            connect_timeout: self.connect_timeout,
+            scrub: &self.scrub,
+        };
+        self.http.send_any(call).await
+    }
+}

@@ -1,0 +1,191 @@
+//! The servers of a process: which run uses which, and how many are kept when no run does.
+//!
+//! Servers are the same if everything they are started or asked with is: project, command, arguments, environment, folder or address,
+//! headers, hosts that may be reached, and the secrets that their fixed arguments hold. So nothing of one pipeline's secrets is ever in a
+//! server that a run without them uses.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use tokio::sync::watch;
+use tokio::task::AbortHandle;
+
+use super::session::Session;
+use crate::port::{Secret, Server, ServerTransport};
+
+/// Servers that are kept though no run uses them.
+pub(super) const MOST_IDLE: usize = 8;
+
+/// What makes two servers the same.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Key(Vec<String>);
+
+/// All servers that were started and not ended.
+#[derive(Default)]
+pub(super) struct Pool {
+    inner: Mutex<Inner>,
+}
+
+#[derive(Default)]
+struct Inner {
+    servers: HashMap<Key, Arc<Entry>>,
+    /// Programs that were started; each becomes true when nothing of it is left.
+    programs: Vec<watch::Receiver<bool>>,
+    /// How often a run has left.
+    left: u64,
+}
+
+/// One server.
+#[derive(Default)]
+pub(super) struct Entry {
+    pub(super) session: Arc<tokio::sync::Mutex<Option<Arc<Session>>>>,
+    uses: Mutex<Uses>,
+}
+
+/// Who uses a server.
+#[derive(Default)]
+struct Uses {
+    /// How often each run has seen it begin; 0: not yet.
+    runs: HashMap<Arc<str>, u32>,
+    /// The task that starts it.
+    opening: Option<AbortHandle>,
+    /// When the last run left.
+    left: u64,
+}
+
+impl Pool {
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The place of a server; from now on its run is one of those that use it.
+    pub(super) fn entry(&self, server: &Server, private_hosts: &[String]) -> Arc<Entry> {
+        let mut inner = self.inner();
+        let entry = Arc::clone(inner.servers.entry(key(server, private_hosts)).or_default());
+        entry.uses().runs.entry(Arc::clone(&server.run)).or_default();
+        entry
+    }
+
+    /// Keeps in mind that a program runs.
+    pub(super) fn started(&self, ended: watch::Receiver<bool>) {
+        let mut inner = self.inner();
+        inner.programs.retain(|ended| !*ended.borrow());
+        inner.programs.push(ended);
+    }
+
+    /// A run needs its servers no more: those that it has used and that are kept, and those that are too many now.
+    pub(super) fn leave(&self, run: &str) -> (Vec<Arc<Entry>>, Vec<Arc<Entry>>) {
+        let mut inner = self.inner();
+        inner.left += 1;
+        let now = inner.left;
+        let used = inner.servers.values().filter(|entry| entry.leave(run, now)).cloned().collect();
+        inner.servers.retain(|_, entry| !entry.is_empty());
+        let mut idle: Vec<(u64, Key)> = inner.servers.iter().filter_map(|(key, entry)| Some((entry.idle_since()?, key.clone()))).collect();
+        idle.sort_by_key(|(since, _)| *since);
+        let surplus = idle.len().saturating_sub(MOST_IDLE);
+        let surplus = idle.into_iter().take(surplus).filter_map(|(_, key)| inner.servers.remove(&key)).collect();
+        (used, surplus)
+    }
+
+    /// Everything, to be ended.
+    pub(super) fn drain(&self) -> (Vec<Arc<Entry>>, Vec<watch::Receiver<bool>>) {
+        let mut inner = self.inner();
+        let entries: Vec<Arc<Entry>> = inner.servers.drain().map(|(_, entry)| entry).collect();
+        entries.iter().for_each(|entry| entry.stop_opening());
+        (entries, std::mem::take(&mut inner.programs))
+    }
+}
+
+impl Entry {
+    fn uses(&self) -> MutexGuard<'_, Uses> {
+        self.uses.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Counts that a run sees the server begin, and says how often it had before.
+    pub(super) fn begins_for(&self, run: &Arc<str>) -> u32 {
+        let mut uses = self.uses();
+        let begun = uses.runs.entry(Arc::clone(run)).or_default();
+        *begun += 1;
+        *begun - 1
+    }
+
+    /// Whether a run has not used it yet.
+    pub(super) fn is_new_to(&self, run: &str) -> bool {
+        self.uses().runs.get(run).is_none_or(|begun| *begun == 0)
+    }
+
+    /// Whether several runs use it.
+    pub(super) fn is_shared(&self) -> bool {
+        self.uses().runs.len() > 1
+    }
+
+    /// It is being started, whoever waits for that.
+    pub(super) fn opens(&self, task: AbortHandle) {
+        self.uses().opening = Some(task);
+    }
+
+    fn stop_opening(&self) {
+        if let Some(task) = self.uses().opening.take() {
+            task.abort();
+        }
+    }
+
+    fn leave(&self, run: &str, now: u64) -> bool {
+        let mut uses = self.uses();
+        let has_used = uses.runs.remove(run).is_some();
+        if has_used && uses.runs.is_empty() {
+            uses.left = now;
+            if let Some(task) = uses.opening.take() {
+                task.abort();
+            }
+        }
+        has_used
+    }
+
+    /// Whether nobody uses it and nothing runs.
+    fn is_empty(&self) -> bool {
+        self.uses().runs.is_empty() && self.session.try_lock().is_ok_and(|open| open.as_ref().is_none_or(|session| !session.is_open()))
+    }
+
+    fn idle_since(&self) -> Option<u64> {
+        let uses = self.uses();
+        uses.runs.is_empty().then_some(uses.left)
+    }
+
+    /// Leaves a session to those that still wait in it; whoever comes next begins another one.
+    pub(super) async fn forget(&self, session: &Weak<Session>) {
+        let mut open = self.session.lock().await;
+        if open.as_ref().is_some_and(|open| std::ptr::eq(Arc::as_ptr(open), session.as_ptr())) {
+            *open = None;
+        }
+    }
+
+    /// Ends it.
+    pub(super) async fn end(&self) {
+        let open = self.session.lock().await.take();
+        if let Some(session) = open {
+            session.end().await;
+        }
+    }
+}
+
+fn key(server: &Server, private_hosts: &[String]) -> Key {
+    let mut parts = vec![server.project.display().to_string(), server.secrets.len().to_string()];
+    parts.extend(server.secrets.iter().map(|secret| secret.reveal().to_owned()));
+    let named = |values: &[(String, Secret)]| -> Vec<String> {
+        values.iter().flat_map(|(name, value)| [name.clone(), value.reveal().to_owned()]).collect()
+    };
+    match &server.transport {
+        ServerTransport::Program { command, args, env, folder } => {
+            parts.extend(["program".to_owned(), command.clone(), folder.display().to_string(), args.len().to_string()]);
+            parts.extend(args.iter().cloned());
+            parts.extend(named(env));
+        }
+        ServerTransport::Http { url, headers } => {
+            parts.extend(["url".to_owned(), url.clone(), private_hosts.len().to_string()]);
+            parts.extend(private_hosts.iter().cloned());
+            parts.extend(named(headers));
+        }
+    }
+    Key(parts)
+}

@@ -1,0 +1,112 @@
+//! Servers that the runs of one process share. Each run has a thread and a runtime of its own; the servers live on another one, so that
+//! they outlive the run that started them.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::runtime::Handle;
+use tokio::task::JoinHandle;
+
+use super::McpServers;
+use crate::adapter::http::{Http, HttpSettings};
+use crate::event::Failure;
+use crate::model::FailureKind;
+use crate::port::{Clock, Pending, Server, ServerCall, ServerReply, ToolList, ToolServers};
+
+/// The servers of a process.
+pub struct SharedServers {
+    servers: McpServers,
+    on: Handle,
+    clock: Arc<dyn Clock>,
+    /// Connections, by the hosts in private networks that may be reached.
+    https: Mutex<BTreeMap<Vec<String>, Http>>,
+}
+
+/// The servers of a process as one run sees them. When it is dropped, the run needs them no more.
+pub struct Lent {
+    servers: McpServers,
+    on: Handle,
+    run: Arc<str>,
+}
+
+impl SharedServers {
+    /// Servers that live on this runtime. It must be driven as long as runs use them.
+    pub fn new(on: Handle, clock: Arc<dyn Clock>) -> SharedServers {
+        let http = connections(&[], &clock);
+        SharedServers { servers: McpServers::new(http, Arc::clone(&clock)), on, clock, https: Mutex::default() }
+    }
+
+    /// The servers for a run, which may reach these hosts in private networks.
+    pub fn lend(&self, run: &str, private_hosts: &[String]) -> Lent {
+        let mut https = self.https.lock().unwrap_or_else(PoisonError::into_inner);
+        let http = https.entry(private_hosts.to_vec()).or_insert_with(|| connections(private_hosts, &self.clock)).clone();
+        Lent { servers: McpServers { http, ..self.servers.clone() }, on: self.on.clone(), run: run.into() }
+    }
+
+    /// Ends all servers; within 5 s nothing of them is left.
+    pub async fn close(&self) {
+        self.servers.end_all().await;
+    }
+}
+
+fn connections(private_hosts: &[String], clock: &Arc<dyn Clock>) -> Http {
+    Http::new(HttpSettings { private_hosts: private_hosts.to_vec(), ..HttpSettings::default() }, Arc::clone(clock))
+}
+
+/// Work on the other runtime; whoever stops waiting ends it there.
+struct There<T>(JoinHandle<T>);
+
+impl<T> Drop for There<T> {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+impl Lent {
+    fn there<T: Send + 'static>(&self, work: impl Future<Output = Result<T, Failure>> + Send + 'static) -> Pending<T> {
+        let on = self.on.clone();
+        Box::pin(async move {
+            let mut there = There(on.spawn(work));
+            (&mut there.0).await.unwrap_or_else(|error| {
+                Err(match error.is_panic() {
+                    true => Failure::new(FailureKind::Internal, "this call hit a fault of flow itself; please report it"),
+                    false => Failure::new(FailureKind::Unavailable, "flow ends, and so do its servers"),
+                })
+            })
+        })
+    }
+}
+
+impl ToolServers for Lent {
+    fn list(&self, server: Server) -> Pending<ToolList> {
+        let own = self.servers.clone();
+        self.there(async move { own.listed(&server).await })
+    }
+
+    fn call(&self, call: ServerCall) -> Pending<ServerReply> {
+        let own = self.servers.clone();
+        self.there(async move { own.called(&call).await })
+    }
+
+    /// Other runs may use them; the process ends them.
+    fn close(&self) -> Pending<()> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+}
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        let (used, surplus) = self.servers.pool.leave(&self.run);
+        let run = Arc::clone(&self.run);
+        self.on.spawn(async move {
+            for entry in used {
+                if let Some(session) = entry.session.lock().await.as_ref() {
+                    session.inbox().leave(&run);
+                }
+            }
+            for entry in surplus {
+                entry.end().await;
+            }
+        });
+    }
+}

@@ -1,0 +1,207 @@
+//! The tools of one server: asked for, and called if they are as they were.
+
+use std::collections::{BTreeMap, HashSet};
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+use tokio::time::{Instant, timeout_at};
+
+use super::inbox::Said;
+use super::program::LONGEST_LINE;
+use super::protocol;
+use super::session::{Link, Session};
+use super::web::{Trouble, repeated};
+use crate::adapter::http::{Fault, in_words};
+use crate::event::{Failure, FailureKind, ServerTool};
+use crate::port::ServerReply;
+
+/// Most tools of a server, and pages of its list.
+const MOST_TOOLS: usize = 1_000;
+const MOST_PAGES: usize = 100;
+/// Most bytes of a whole list.
+const LARGEST_LIST: usize = 8 << 20;
+/// The tools of a server as it last told them.
+pub(super) struct Listed {
+    pub(super) tools: Vec<ServerTool>,
+    /// What it said of each, as far as it is pinned.
+    pub(super) said: BTreeMap<String, Value>,
+    pub(super) hash: String,
+    /// How often it had said before that they are others now.
+    changes: u64,
+}
+
+impl Session {
+    /// Its tools, asked for anew.
+    ///
+    /// # Errors
+    /// It gives no list, or one beyond bounds.
+    pub(super) async fn list(&self) -> Result<Arc<Listed>, Fault> {
+        let changes = self.inbox().changes();
+        let (mut items, mut size) = (vec![], 0);
+        let mut cursor: Option<String> = None;
+        let mut seen = HashSet::new();
+        for page in 0.. {
+            if page >= MOST_PAGES {
+                return Err(self.fault(FailureKind::TooLarge, &format!("its list of tools has more than {MOST_PAGES} pages")));
+            }
+            let params = cursor.as_ref().map_or_else(|| json!({}), |cursor| json!({ "cursor": cursor }));
+            let mut result = match self.again_if_gone("tools/list", params, &BTreeMap::new()).await? {
+                Ok(result) => result,
+                Err(error) => return Err(self.refused("tools/list", &error)),
+            };
+            let Some(Value::Array(list)) = result.get_mut("tools").map(Value::take) else {
+                return Err(self.fault(FailureKind::BadResponse, "its list of tools is none"));
+            };
+            size += list.iter().map(|item| item.to_string().len()).sum::<usize>();
+            items.extend(list);
+            if items.len() > MOST_TOOLS {
+                return Err(self.fault(FailureKind::TooLarge, &format!("it has more than {MOST_TOOLS} tools")));
+            }
+            if size > LARGEST_LIST {
+                return Err(self.fault(FailureKind::TooLarge, &format!("its list of tools has more than {LARGEST_LIST} bytes")));
+            }
+            match result.get("nextCursor").and_then(Value::as_str).filter(|next| !next.is_empty()) {
+                None => break,
+                Some(next) if !seen.insert(next.to_owned()) => {
+                    return Err(self.fault(FailureKind::BadResponse, "the pages of its list of tools go round in a circle"));
+                }
+                Some(next) => cursor = Some(next.to_owned()),
+            }
+        }
+        let said: BTreeMap<String, Value> =
+            items.iter().filter_map(|item| Some((item.get("name")?.as_str()?.to_owned(), protocol::said_of(item)))).collect();
+        let mut tools: Vec<ServerTool> = items.iter().filter_map(protocol::tool).collect();
+        tools.sort_by(|one, other| one.name.cmp(&other.name));
+        if let Some(pair) = tools.windows(2).find(|pair| pair[0].name == pair[1].name) {
+            return Err(self.fault(FailureKind::BadResponse, &format!("it has two tools called \"{}\"", pair[0].name)));
+        }
+        if tools.len() < items.len() {
+            self.inbox()
+                .note(format!("{} of its tools cannot be called: a name or a schema is missing or broken", items.len() - tools.len()));
+        }
+        let listed = Arc::new(Listed { hash: protocol::hash(&json!(said)), said, tools, changes });
+        let mut last = self.listed.lock().unwrap_or_else(PoisonError::into_inner);
+        if last.as_ref().is_none_or(|last| last.changes <= changes) {
+            *last = Some(Arc::clone(&listed));
+        }
+        Ok(listed)
+    }
+
+    /// Its tools as it last told them; asked for anew if it said that they changed.
+    async fn known(&self) -> Result<Arc<Listed>, Fault> {
+        let listed = self.listed.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        match listed {
+            Some(listed) if listed.changes == self.inbox().changes() => Ok(listed),
+            _ => self.list().await,
+        }
+    }
+
+    /// Calls a tool that is still the one with this hash.
+    ///
+    /// # Errors
+    /// It is another one now, the call failed, or the answer is none.
+    pub(super) async fn call(&self, tool: &str, hash: &str, arguments: &Map<String, Value>, time: Duration) -> Result<ServerReply, Fault> {
+        let until = Instant::now() + time;
+        let in_time = |what: &str| {
+            Fault::before_sending(self.inbox().scrub.failure(FailureKind::Timeout, format!("{what} within {}", in_words(time))))
+        };
+        let listed = timeout_at(until, self.known()).await.map_err(|_| in_time("it did not tell its tools"))??;
+        match timeout_at(until, self.call_listed(listed, tool, hash, arguments)).await {
+            Err(_) => {
+                let told = self.inbox().take_progress();
+                let progress = told.map(|told| format!("; it had last told its progress: {told}")).unwrap_or_default();
+                let message = format!("no answer within {}{progress}", in_words(time));
+                Err(Fault::after_sending(self.inbox().scrub.failure(FailureKind::Timeout, message)))
+            }
+            Ok(said) => match said? {
+                Ok(result) if result.to_string().len() > LONGEST_LINE => {
+                    Err(Fault::after_sending(Failure::new(FailureKind::TooLarge, format!("its result has more than {LONGEST_LINE} bytes"))))
+                }
+                Ok(result) => protocol::reply(result).map_err(Fault::before_sending),
+                Err(error) => Err(self.refused("tools/call", &error)),
+            },
+        }
+    }
+
+    /// Sends a call of a tool that is as it was. If the session is gone, the tool is looked at again in the new one.
+    async fn call_listed(&self, listed: Arc<Listed>, tool: &str, hash: &str, arguments: &Map<String, Value>) -> Result<Said, Fault> {
+        let params = json!({ "name": tool, "arguments": arguments });
+        let before = self.web_session();
+        let more = headers_of(&listed, tool, hash, &params)?;
+        match self.request_with("tools/call", params.clone(), &more).await {
+            Ok(said) => return Ok(said),
+            Err(Trouble::Fault(fault)) => return Err(fault),
+            Err(Trouble::SessionGone) => self.begin_again(before).await?,
+        }
+        let listed = self.list().await?;
+        let more = headers_of(&listed, tool, hash, &params)?;
+        self.request_in_new_session("tools/call", params, &more).await
+    }
+
+    /// A request. If the session is gone, there is one new handshake.
+    async fn again_if_gone(&self, method: &str, params: Value, more: &BTreeMap<String, String>) -> Result<Said, Fault> {
+        let before = self.web_session();
+        match self.request_with(method, params.clone(), more).await {
+            Ok(said) => Ok(said),
+            Err(Trouble::Fault(fault)) => Err(fault),
+            Err(Trouble::SessionGone) => {
+                self.begin_again(before).await?;
+                self.request_in_new_session(method, params, more).await
+            }
+        }
+    }
+
+    fn web_session(&self) -> Option<String> {
+        match &self.link {
+            Link::Web(web) => web.session(),
+            Link::Program(_) => None,
+        }
+    }
+
+    /// A new handshake in place of a session that is gone, unless somebody else has made it meanwhile.
+    async fn begin_again(&self, gone: Option<String>) -> Result<(), Fault> {
+        let _alone = self.again.lock().await;
+        if self.web_session() != gone {
+            return Ok(());
+        }
+        match self.shake_hands().await {
+            Ok(()) => {}
+            Err(Trouble::Fault(fault)) => return Err(fault),
+            Err(Trouble::SessionGone) => return Err(self.fault(FailureKind::BadResponse, "it has no session for the first word")),
+        }
+        self.inbox().may_have_changed();
+        self.inbox().note("its session was gone; a new one was begun".to_owned());
+        Ok(())
+    }
+
+    async fn request_in_new_session(&self, method: &str, params: Value, more: &BTreeMap<String, String>) -> Result<Said, Fault> {
+        // A server that does not know the session has not read the request.
+        match self.request_with(method, params, more).await {
+            Ok(said) => Ok(said),
+            Err(Trouble::Fault(fault)) => Err(fault),
+            Err(Trouble::SessionGone) => Err(Fault::before_sending(Failure::new(
+                FailureKind::BadResponse,
+                "its session is gone again, right after a new one was begun",
+            ))),
+        }
+    }
+}
+
+/// Headers that repeat parameters of a call.
+///
+/// # Errors
+/// The tool is another one than that with this hash.
+fn headers_of(listed: &Listed, tool: &str, hash: &str, params: &Value) -> Result<BTreeMap<String, String>, Fault> {
+    let found = listed.tools.iter().find(|found| found.name == tool);
+    let Some(found) = found.filter(|found| found.hash == hash) else {
+        let what = if found.is_some() { "has changed" } else { "is gone" };
+        let message = format!(
+            "the tool \"{tool}\" {what} since its server told its tools; it is not called. Look at it with: flow tools pin --check"
+        );
+        return Err(Fault::before_sending(Failure::new(FailureKind::Denied, message)));
+    };
+    let mut more = BTreeMap::new();
+    repeated(&found.input, &params["arguments"], &mut more);
+    Ok(more)
+}
