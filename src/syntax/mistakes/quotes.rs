@@ -46,7 +46,9 @@ pub(super) fn swallowed(place: &Place<'_>) -> Option<Diagnostic> {
 fn odd_quote(place: &Place<'_>) -> Option<usize> {
     (place.line_of(place.failure.seen)..place.line).take(20).find_map(|line| {
         let (start, text) = place.line_at(line);
-        let quotes = || text.match_indices('"').filter(|(at, _)| !text.get(..*at).is_some_and(|before| before.ends_with('\\')));
+        // A backslash behind a backslash is one itself.
+        let slashes = |at: usize| text.get(..at).unwrap_or_default().chars().rev().take_while(|c| *c == '\\').count();
+        let quotes = || text.match_indices('"').filter(|(at, _)| slashes(*at) % 2 == 0);
         (quotes().count() % 2 == 1).then(|| quotes().next_back().map(|(at, _)| start + at)).flatten()
     })
 }

@@ -222,6 +222,10 @@ fn what_people_do_to_lines_is_told_as_what_it_is() {
             "F001 2:3 \"{{ a }}\": a text over several lines begins here; \"k:\" needs",
         ),
         ("a: 'I can't help.\n", "F001 1:4 \"'I can't help.\": the text in '…' on line 1 ends at its first apostrophe"),
+        (
+            "a:\n  - { b: \"c \\\\\", d: 1 }\n  - { b: \"e, d: 1 }\n  - { b: \"f\", d: 1 }\n",
+            "F001 3:10 \"\\\"e, d: 1 }\": the text that begins with \" on line 3 has no closing \"",
+        ),
         ("a: \"Hello”\nb: 1\n", "F001 1:4 \"\\\"Hello”\": the text that begins with \" on line 1 ends with ”, which closes nothing"),
         ("a: 1\n  - b: 2\n", "F001 2:5 \"b\": line 2 is indented further than \"a\" on line 1, which has a value already"),
     ] {
