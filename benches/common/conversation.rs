@@ -116,7 +116,7 @@ async fn by_flow(url: &str, is_durable: bool) -> Result<Vec<Duration>, String> {
         reader: data,
         http: Arc::new(StepHttpClient::new(http)),
         mail: Arc::new(SmtpMailSender::new(clock.clone(), vec![])),
-        folder: Arc::new(DiskFolder),
+        folder: Arc::new(DiskFolder::keeping(vec![], |_| false)),
         cache: Arc::new(SqliteCache::new("cache.db".into())),
         printer: Arc::new(Silent),
         heard: None,

@@ -59,6 +59,18 @@ pub fn user_settings() -> Result<Option<PathBuf>, String> {
     Ok(of_system.or_else(|| folder("HOME").map(|folder| folder.join(".config/flow/config.toml"))))
 }
 
+/// Where it is kept what the user trusts: `flow/trusted` in `XDG_STATE_HOME`, else in `~/.local/state`. Both must be whole paths, so that no
+/// folder that somebody works in can bring a list of its own.
+///
+/// # Errors
+/// There is neither, as a sentence.
+pub fn trusted_folder() -> Result<PathBuf, String> {
+    let folder = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|folder| folder.is_absolute());
+    let state = folder("XDG_STATE_HOME").or_else(|| folder("HOME").map(|home| home.join(".local/state")));
+    let found = state.map(|folder| folder.join("flow").join("trusted"));
+    found.ok_or_else(|| "there is no place to keep what you trust: set HOME, or XDG_STATE_HOME, to a whole path".to_owned())
+}
+
 /// Folders that programs are looked for in, as the value of `PATH`: those of the user's own, without relative ones.
 pub fn program_path() -> OsString {
     let own = std::env::var_os("PATH").unwrap_or_default();

@@ -13,8 +13,51 @@ const MOST_BYTES: u64 = 8 * 1024 * 1024;
 const NO_FOLLOW: i32 = 0o400_000;
 
 /// Folders on disk.
-#[derive(Debug, Default, Clone)]
-pub struct DiskFolder;
+#[derive(Debug, Clone)]
+pub struct DiskFolder {
+    /// Files and folders that are not written.
+    own: Vec<PathBuf>,
+    /// Whether a text is one of the language: as a file it would be a pipeline, or be brought in by one.
+    is_program: fn(&str) -> bool,
+}
+
+impl DiskFolder {
+    /// Folders in which nothing is written that decides what runs and what is allowed: not these files, nor what lies in these folders, whether
+    /// they are there or not; nothing in a folder called `.flow`, where runs are kept; no settings of a project; no file of the language.
+    pub fn keeping(own: Vec<PathBuf>, is_program: fn(&str) -> bool) -> DiskFolder {
+        // One that is a link counts as what it leads to, too.
+        let places = own.iter().flat_map(|path| [Some(real(path)), path.canonicalize().ok()]);
+        DiskFolder { own: places.flatten().collect(), is_program }
+    }
+
+    /// # Errors
+    /// It must not be written (`denied`).
+    fn may_write(&self, path: &Path, text: &str) -> Result<(), Failure> {
+        let place = real(path);
+        let is_own = self.own.iter().any(|own| place.starts_with(own));
+        let is_kept = place.components().any(|part| part.as_os_str() == ".flow");
+        let is_set = place.file_name().is_some_and(|name| name == "flow.toml" || name == "flow.lock");
+        let is_yaml = place.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("yaml") || ending.eq_ignore_ascii_case("yml"));
+        let is_program = || (self.is_program)(text) || read(path).is_ok_and(|before| (self.is_program)(&before));
+        if is_own || is_kept || is_set || is_yaml && is_program() {
+            let shown = crate::diagnostic::visible(&path.display().to_string()).into_owned();
+            let message = format!("no step may write {shown}: it decides what flow runs and allows, or is the record of it");
+            return Err(Failure::new(FailureKind::Denied, message));
+        }
+        Ok(())
+    }
+}
+
+/// Where a path really leads; of one that is not there, where it would be. The last part is no link: a link there is replaced.
+fn real(path: &Path) -> PathBuf {
+    let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return path.to_path_buf() };
+    for above in folder.ancestors() {
+        if let (Ok(real), Ok(rest)) = (opened(above).canonicalize(), folder.strip_prefix(above)) {
+            return real.join(rest).join(name);
+        }
+    }
+    path.to_path_buf()
+}
 
 impl Folder for DiskFolder {
     fn list(&self, folder: &Path) -> Pending<Vec<String>> {
@@ -28,7 +71,8 @@ impl Folder for DiskFolder {
     }
 
     fn write(&self, folder: &Path, name: &str, text: &str) -> Pending<String> {
-        let (folder, path, text) = (folder.to_path_buf(), inside(folder, name), text.to_string());
+        let path = inside(folder, name).and_then(|path| self.may_write(&path, text).map(|()| path));
+        let (folder, text) = (folder.to_path_buf(), text.to_string());
         Box::pin(async move {
             let path = path?;
             write(&folder, &path, &text).map_err(|e| failed("write", &path, &e))?;
@@ -99,6 +143,49 @@ mod tests {
         for name in ["../x", "/etc/passwd", "a/b", ".hidden", "", "a\0b", "x\n", &"a".repeat(81)] {
             assert_eq!(inside(Path::new("f"), name).unwrap_err().kind, FailureKind::Denied, "{name:?}");
         }
+    }
+
+    #[test]
+    fn no_step_writes_what_decides_about_steps_also_where_it_is_not_there_yet() {
+        let home = tempfile::tempdir().unwrap();
+        let at = |name: &str| home.path().join(name);
+        std::fs::create_dir(at("notes")).unwrap();
+        std::fs::create_dir(at(".flow")).unwrap();
+        std::os::unix::fs::symlink(at(".flow"), at("linked")).unwrap();
+        std::os::unix::fs::symlink(at("state/flow"), at("state_link")).unwrap();
+        std::fs::write(at("old.yaml"), "flow: 1\nname: old\n").unwrap();
+        std::fs::write(at("notes/led_to.md"), "You write.").unwrap();
+        std::os::unix::fs::symlink(at("notes/led_to.md"), at("leads.md")).unwrap();
+        let own = vec![at("composer.md"), at("state/flow/trusted"), at("notes/user.toml"), at("leads.md")];
+        let folder = DiskFolder::keeping(own, |text| text.contains("flow:"));
+        let written = |inner: &str, name: &str, text: &str| {
+            let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+            runtime.block_on(folder.write(&at(inner), name, text)).map(|_| ()).map_err(|failure| failure.kind)
+        };
+        for (inner, name, text) in [
+            (".flow", "runs.db", "x"),
+            ("linked", "runs.db", "x"),
+            ("deep/.flow", "new.db", "x"),
+            ("", "flow.toml", "x"),
+            ("notes", "flow.lock", "x"),
+            ("", "composer.md", "x"),
+            ("state/flow/trusted", "00ff", "x"),
+            ("state/flow", "trusted", "x"),
+            ("notes", "user.toml", "x"),
+            ("notes", "new.yaml", "flow: 1"),
+            ("notes", "NEW.YML", "flow: 1"),
+            ("", "old.yaml", "gone: true"),
+            ("", "leads.md", "x"),
+            ("notes", "led_to.md", "x"),
+        ] {
+            assert_eq!(written(inner, name, text), Err(FailureKind::Denied), "{inner}/{name}");
+        }
+        std::fs::create_dir_all(at("state/flow")).unwrap();
+        assert_eq!(written("state_link", "trusted", "x"), Err(FailureKind::Denied), "by way of a link");
+        for (inner, name, text) in [("notes", "a.txt", "flow: 1"), ("notes", "list.yaml", "a: 1"), ("new", "composer.md", "x")] {
+            assert_eq!(written(inner, name, text), Ok(()), "{inner}/{name}");
+        }
+        assert_eq!(std::fs::read_dir(at(".flow")).unwrap().count(), 0);
     }
 
     #[test]

@@ -16,6 +16,7 @@ pub mod smtp;
 pub mod sqlite_cache;
 pub mod sqlite_store;
 pub mod stdout;
+pub mod trusted;
 mod wording;
 
 #[cfg(test)]

@@ -169,6 +169,8 @@ impl Reader {
                 None => self.html(&html),
             },
             Event::InlineHtml(html) => self.html(&html),
+            // A `<br>` at the end of a line is one line break with it.
+            Event::SoftBreak | Event::HardBreak if self.runs.last().is_some_and(|run| run.text.ends_with('\n')) => {}
             Event::SoftBreak | Event::HardBreak => self.text("\n", false),
             Event::Rule => {
                 self.flush(Kind::Paragraph);

@@ -202,6 +202,7 @@ impl Gaps {
                     Code::TemplateSyntax,
                     Code::UnknownFilter,
                     Code::BracesInCondition,
+                    Code::SingleBraces,
                     Code::UnquotedTemplate,
                     Code::WrongType,
                     Code::EmptySection,

@@ -77,6 +77,8 @@ pub enum Command {
     Fix(FixOptions),
     /// Shows the order, the filled prompts and the upper bounds of a run, and starts nothing
     Plan(PlanOptions),
+    /// Shows which programs, hosts and secrets pipelines want, and trusts them until something of them changes
+    Trust(TrustOptions),
     /// Draws a pipeline, or what really ran of it
     Graph(GraphOptions),
     /// Tells a pipeline in plain words, or shows the page of a code
@@ -192,6 +194,9 @@ pub struct RunOptions {
     /// What is run
     #[command(flatten)]
     pub wanted: Wanted,
+    /// Whether what it wants is allowed
+    #[command(flatten)]
+    pub trust: TrustOption,
     /// Starts nothing and shows what would run: flow plan
     #[arg(long)]
     pub dry_run: bool,
@@ -206,12 +211,40 @@ pub struct RunOptions {
     pub replay: Option<PathBuf>,
 }
 
+/// The option of every command that would start something of a file.
+#[derive(Debug, Clone, Copy, Default, Args)]
+pub struct TrustOption {
+    /// Lets the files start their programs, call their hosts and read their secrets this one time; nothing of it is kept
+    #[arg(long = "trust")]
+    pub is_given: bool,
+}
+
+/// Options of `flow trust`.
+#[derive(Debug, Args)]
+pub struct TrustOptions {
+    /// Pipeline files
+    #[arg(required_unless_present = "list", value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// Shows everything that is trusted
+    #[arg(long, conflicts_with = "files")]
+    pub list: bool,
+    /// Trusts the files no more
+    #[arg(long, conflicts_with_all = ["list", "json"])]
+    pub remove: bool,
+    /// As JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
 /// Options of `flow mcp`.
 #[derive(Debug, Args)]
 pub struct McpOptions {
     /// Pipeline files; each becomes a tool
     #[arg(required = true)]
     pub files: Vec<PathBuf>,
+    /// Whether what it wants is allowed
+    #[command(flatten)]
+    pub trust: TrustOption,
     /// Serves over HTTP at this port of 127.0.0.1; 0 takes a free one [default: standard input and output]
     #[arg(long, value_name = "PORT")]
     pub http: Option<u16>,
@@ -332,6 +365,9 @@ pub enum ToolsCommand {
         /// Only shows the differences; exit 1 if there are some
         #[arg(long)]
         check: bool,
+        /// Whether what they want is allowed
+        #[command(flatten)]
+        trust: TrustOption,
     },
 }
 
@@ -340,6 +376,9 @@ pub enum ToolsCommand {
 pub struct DoctorOptions {
     /// Pipelines, and folders in which they are looked for [default: the project]
     pub paths: Vec<PathBuf>,
+    /// Whether what it wants is allowed
+    #[command(flatten)]
+    pub trust: TrustOption,
     /// Which value each setting has, and where it comes from; nothing is tested
     #[arg(long)]
     pub config: bool,
@@ -362,6 +401,9 @@ pub struct TestOptions {
     /// Asks models that have no scripted reply, whatever was recorded, and keeps nothing
     #[arg(long, conflicts_with = "record")]
     pub live: bool,
+    /// Whether what it wants is allowed
+    #[command(flatten)]
+    pub trust: TrustOption,
     /// Runs each test so often and fails those that do not come out the same each time, with counts
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000), conflicts_with = "record")]
     pub repeat: u32,
@@ -448,6 +490,9 @@ pub enum RunsCommand {
         /// What is printed and written
         #[command(flatten)]
         printed: OutputOptions,
+        /// Whether what it wants is allowed
+        #[command(flatten)]
+        trust: TrustOption,
     },
     /// Removes a run
     Rm {

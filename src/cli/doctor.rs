@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::arguments::{DoctorOptions, Shared};
 use super::tools::Seen;
-use super::{Exit, project, run, settings, stdout, validate, world};
+use super::{Exit, project, run, settings, stdout, trust, validate, world};
 use crate::adapter::environment;
 use crate::adapter::files::DiskFiles;
 use crate::adapter::reach::reach;
@@ -18,6 +18,7 @@ use crate::diagnostic::visible;
 use crate::lower::FileKind;
 use crate::model::{Model, Pipeline, Provider, ServerKind, StepKind, Text, ToolKind};
 use crate::port::Secret;
+use crate::report::wishes::{asks_default, known};
 
 /// How long a host may take to answer.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -60,7 +61,9 @@ pub(super) fn run(options: &DoctorOptions, shared: &Shared) -> Exit {
     let private_hosts = settled.as_ref().map(|settled| settled.private_hosts.clone()).unwrap_or_default();
     let model = settled.ok().and_then(|settled| settled.model);
     for (path, checked) in &pipelines {
-        signs.extend(of_pipeline(path, checked, &env, model.as_ref(), &mut hosts, &private_hosts));
+        let is_sound = checked.errors().is_empty();
+        let trusted = if is_sound { trust::consent(checked, path, options.trust.is_given, shared) } else { Ok(()) };
+        signs.extend(of_pipeline(path, checked, trusted, &env, model.as_ref(), &mut hosts, &private_hosts));
     }
     let printed = tell(&signs, options.json);
     let faults = signs.iter().filter(|sign| sign.is == "fault").count();
@@ -114,6 +117,7 @@ fn of_project(project: &Path, refused: Option<&run::Refusal>) -> Vec<Sign> {
 fn of_pipeline(
     path: &Path,
     checked: &Checked,
+    trusted: Result<(), run::Refusal>,
     env: &BTreeMap<String, Secret>,
     of_settings: Option<&Model>,
     hosts: &mut BTreeMap<(String, u16), Result<(), String>>,
@@ -132,6 +136,10 @@ fn of_pipeline(
         let message = end.failure.map(|failure| failure.failure.message).unwrap_or_default();
         sign("fault", message);
     }
+    let is_trusted = trusted.is_ok();
+    if let Err(run::Refusal(_, lines)) = trusted {
+        sign("fault", lines.join("\n"));
+    }
     for pipeline in &checked.loaded.program.pipelines {
         for (name, about) in &pipeline.secrets {
             match env.get(name).is_some_and(|value| !value.reveal().is_empty()) {
@@ -143,6 +151,9 @@ fn of_pipeline(
         }
         if let Some((is, what)) = default_model(pipeline, env, of_settings.is_some()) {
             sign(is, what);
+        }
+        if !is_trusted {
+            continue;
         }
         for (name, seen) in super::tools::look(pipeline, env, private_hosts) {
             match seen {
@@ -183,11 +194,6 @@ fn of_pipeline(
 
 fn sign_ok(signs: &mut Vec<Sign>, of: &str) {
     signs.push(Sign { of: of.to_string(), is: "ok", what: "needs nothing that is not here".into() });
-}
-
-/// Whether an agent may ask the model called `default`.
-fn asks_default(pipeline: &Pipeline) -> bool {
-    pipeline.agents.values().any(|agent| agent.model.as_ref().is_none_or(|model| model.value == "default"))
 }
 
 /// Where the model called `default` comes from, if an agent may ask it.
@@ -246,13 +252,11 @@ fn of_step<'p>(kind: &'p StepKind, found: &mut Vec<&'p Text>) {
     }
 }
 
-/// Host and port of an address, if they are written out; else its text. What a variable holds is never looked up: it may be a secret.
+/// Host and port of an address, if they are written out; else its text.
 fn host(text: &str) -> Result<(String, u16), String> {
-    let authority = text.split_once("://").map(|(_, rest)| rest.split(['/', '?', '#']).next().unwrap_or_default());
-    let is_whole = authority.is_some_and(|authority| !authority.contains("{{"));
-    let url = url::Url::parse(text.split("{{").next().unwrap_or_default()).ok().filter(|_| is_whole);
     let port = |url: &url::Url| url.port_or_known_default().or((url.scheme() == "smtp").then_some(587));
-    url.and_then(|url| Some((url.host_str()?.trim_matches(['[', ']']).to_string(), port(&url)?))).ok_or_else(|| text.to_string())
+    let found = known(text).and_then(|url| Some((url.host_str()?.trim_matches(['[', ']']).to_string(), port(&url)?)));
+    found.ok_or_else(|| text.to_string())
 }
 
 /// Which value each setting has, and where it comes from. What a file of settings has as mistakes is told on standard error (exit 1).

@@ -21,7 +21,7 @@ pub enum Exit {
     NothingRan,
     /// A gate was not met, also when its `otherwise` was delivered.
     QualityNotMet,
-    /// The run failed, the journal cannot be used, or a result cannot be written.
+    /// The run failed, what it wants is not trusted, the journal cannot be used, or a result cannot be written.
     Failed,
     /// The run's time or budget is over.
     LimitReached,

@@ -103,7 +103,7 @@ pub(super) fn decide(question: &str) -> Option<bool> {
 }
 
 /// Whether questions can be asked: both ends are a terminal, and it is no build server.
-fn is_at_terminal() -> bool {
+pub(super) fn is_at_terminal() -> bool {
     let is_dumb = environment::text("TERM").is_some_and(|term| term == "dumb");
     std::io::stdin().is_terminal() && std::io::stderr().is_terminal() && !environment::is_set("CI") && !is_dumb
 }

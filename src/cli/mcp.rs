@@ -13,7 +13,7 @@ use super::outcome::{line_of_end, text_of};
 use super::run::{Refusal, Surroundings, channel, lacking, question, told};
 use super::signals::{Signals, listen};
 use super::tape::Taping;
-use super::{Exit, STACK, checked, progress, settings, world};
+use super::{Exit, STACK, checked, progress, settings, trust, world};
 use crate::adapter::environment;
 use crate::check::Checked;
 use crate::diagnostic::visible;
@@ -41,7 +41,7 @@ fn try_run(options: &McpOptions, shared: &Shared) -> Result<Exit, Refusal> {
     let limits = world::limits(options.deadline.as_deref(), options.max_cost_usd).map_err(Refusal::usage)?;
     let mut served: Vec<Arc<Served>> = vec![];
     for file in &options.files {
-        let one = Served::new(file, &limits, shared)?;
+        let one = Served::new(file, &limits, options.trust.is_given, shared)?;
         if served.iter().any(|other| other.tool.name == one.tool.name) {
             return Err(Refusal::usage(format!("two pipelines are called {}; a tool needs a name of its own", one.tool.name)));
         }
@@ -149,9 +149,10 @@ fn unprinted() -> OutputOptions {
 }
 
 impl Served {
-    /// Checks a file, and whether its runs could begin.
-    fn new(file: &std::path::Path, flags: &Limits, shared: &Shared) -> Result<Served, Refusal> {
+    /// Checks a file, that it is trusted, and whether its runs could begin.
+    fn new(file: &std::path::Path, flags: &Limits, is_allowed: bool, shared: &Shared) -> Result<Served, Refusal> {
         let checked = checked::pipeline(file, shared)?;
+        trust::consent(&checked, file, is_allowed, shared)?;
         let silent = Shared {
             quiet: true,
             verbose: false,

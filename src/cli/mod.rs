@@ -33,6 +33,7 @@ mod stdout;
 mod tape;
 mod test;
 mod tools;
+mod trust;
 mod validate;
 mod world;
 
@@ -87,14 +88,15 @@ fn command() -> Exit {
         Command::Test(options) => test::run(options, shared),
         Command::Init { folder } => init::run(folder, shared),
         Command::Doctor(options) => doctor::run(options, shared),
-        Command::Tools(ToolsCommand::Pin { paths, check }) => tools::pin(paths, *check, shared),
+        Command::Trust(options) => trust::run(options, shared),
+        Command::Tools(ToolsCommand::Pin { paths, check, trust }) => tools::pin(paths, *check, trust.is_given, shared),
         Command::Fix(options) => fix::run(options, shared),
         Command::Explain { what } => explain::run(what, shared),
         Command::Schema { kind } => schema::run(*kind),
         Command::Lsp => lsp::run(),
         Command::Mcp(options) => mcp::run(options, shared),
         Command::Completions { shell } => completions::run(*shell),
-        Command::Runs(RunsCommand::Resume { run, printed }) => resume::run(run, printed, shared),
+        Command::Runs(RunsCommand::Resume { run, printed, trust }) => resume::run(run, printed, trust.is_given, shared),
         Command::Runs(command) => runs::run(command, shared),
         Command::Approve { run, step, reject, comment } => approve::run(run, step, !reject, comment, shared),
     }

@@ -18,15 +18,15 @@ use crate::model::Limits;
 use crate::port::Store;
 
 /// Goes on with a run whose process has ended.
-pub(super) fn run(id: &str, output: &OutputOptions, shared: &Shared) -> Exit {
-    told(try_resume(id, output, shared))
+pub(super) fn run(id: &str, output: &OutputOptions, is_allowed: bool, shared: &Shared) -> Exit {
+    told(try_resume(id, output, is_allowed, shared))
 }
 
 fn failed(why: String) -> Refusal {
     Refusal(Exit::Failed, vec![why])
 }
 
-fn try_resume(id: &str, printed: &OutputOptions, shared: &Shared) -> Result<Exit, Refusal> {
+fn try_resume(id: &str, printed: &OutputOptions, is_allowed: bool, shared: &Shared) -> Result<Exit, Refusal> {
     let (mut store, file) = runs::open(shared)?;
     let found = runs::find(&store.runs()?, Some(id))?.run.clone();
     let lock = RunLock::take(&file, &found)?;
@@ -48,7 +48,7 @@ fn try_resume(id: &str, printed: &OutputOptions, shared: &Shared) -> Result<Exit
     if !file.exists() {
         return Err(failed(format!("run {found} cannot go on: {} does not exist any more", visible(&start.file))));
     }
-    let surroundings = Surroundings::new(file, printed, shared, taping)?;
+    let surroundings = Surroundings::new(file, printed, is_allowed, shared, taping)?;
     let now = Moment { wall: surroundings.ports.clock.now(), ms: 0 };
     let last = events.last().unwrap_or(first);
     let away = (now.wall - last.time).num_milliseconds().max(0) as u64;

@@ -14,7 +14,7 @@ use super::progress::Progress;
 use super::settings::{self, Settled};
 use super::signals::{Signals, listen};
 use super::tape::{Taping, reads_clock, tell_misses};
-use super::{Exit, checked, inputs, project, world};
+use super::{Exit, checked, inputs, project, trust, world};
 use crate::adapter::cassette::{Cassette, Head, NoCache};
 use crate::adapter::data::check_engines;
 use crate::adapter::environment;
@@ -63,7 +63,7 @@ pub(super) fn told(result: Result<Exit, Refusal>) -> Exit {
 
 fn try_run(options: &RunOptions, shared: &Shared) -> Result<Exit, Refusal> {
     let taping = Taping::new(options.record.as_deref(), options.replay.as_deref()).map_err(Refusal::usage)?;
-    let surroundings = Surroundings::new(&options.wanted.file, &options.printed, shared, taping)?;
+    let surroundings = Surroundings::new(&options.wanted.file, &options.printed, options.trust.is_given, shared, taping)?;
     let pipeline = surroundings.pipeline.clone();
     let read = inputs::read(&pipeline, options.wanted.inputs_file.as_deref(), &options.wanted.inputs);
     let (mut given, beside) = read.map_err(Refusal::usage)?;
@@ -108,13 +108,24 @@ pub(super) struct Surroundings<'a> {
 }
 
 impl<'a> Surroundings<'a> {
-    /// Checks the file and gets everything ready; nothing is started.
-    pub(super) fn new(file: &Path, printed: &OutputOptions, shared: &'a Shared, taping: Taping) -> Result<Surroundings<'a>, Refusal> {
+    /// Checks the file, sees that it is trusted, and gets everything ready; nothing is started.
+    pub(super) fn new(
+        file: &Path,
+        printed: &OutputOptions,
+        is_allowed: bool,
+        shared: &'a Shared,
+        taping: Taping,
+    ) -> Result<Surroundings<'a>, Refusal> {
         let events_on_stdout = printed.events.as_deref() == Some(Path::new("-"));
         if printed.json && events_on_stdout {
             return Err(Refusal::usage("--json and --events - both want standard output; leave one out"));
         }
-        Surroundings::of(checked::pipeline(file, shared)?, file, printed, shared, taping)
+        let checked = checked::pipeline(file, shared)?;
+        // A replay asks nobody, starts nothing and needs no secret.
+        if !taping.is_replay() {
+            trust::consent(&checked, file, is_allowed, shared)?;
+        }
+        Surroundings::of(checked, file, printed, shared, taping)
     }
 
     /// The same for a file that was checked before.
@@ -140,7 +151,10 @@ impl<'a> Surroundings<'a> {
         let private_hosts = settled.hosts_with(&env);
         let kept_secret = secrets(&checked.loaded.program, &env).into_values().chain(env.get("FLOW_API_KEY").cloned()).collect::<Vec<_>>();
         let tape = Cassette::new(taping.mode(), kept_secret.iter().map(Secret::reveal));
-        let mut ports = Ports { tape: Some(Arc::new(tape.clone())), ..world::ports(printer, &project, private_hosts) };
+        let mut ports = Ports {
+            tape: Some(Arc::new(tape.clone())),
+            ..world::ports(printer, &project, world::own_files(&project, Some(&checked)), private_hosts)
+        };
         if taping != Taping::None {
             ports.cache = Arc::new(NoCache);
         }

@@ -20,6 +20,8 @@ use crate::source::Sources;
 pub(super) struct Settled {
     /// The model called `default` of files that have none.
     pub(super) model: Option<Model>,
+    /// The one among them that the project gives: unlike what the user has set, it comes along with the files.
+    pub(super) model_of_project: Option<Model>,
     /// The narrowest bounds of both.
     pub(super) limits: Limits,
     /// What the user allows at most.
@@ -51,7 +53,7 @@ pub(super) fn files(project: &Path) -> Result<Vec<(PathBuf, SettingsOf)>, Refusa
 /// # Errors
 /// They have mistakes (exit 1), drawn for people, or the user's own file is not where a variable says (exit 2).
 pub(super) fn read(project: &Path, shared: &Shared) -> Result<Settled, Refusal> {
-    let mut settled = Settled { model: None, limits: Limits::default(), policy: None, private_hosts: vec![] };
+    let mut settled = Settled { model: None, model_of_project: None, limits: Limits::default(), policy: None, private_hosts: vec![] };
     for (path, of) in files(project)? {
         let Some(LoadedSettings { settings, sources, diagnostics }) = load_settings(&path, of, &DiskFiles) else { continue };
         if let Some(told) = mistakes(&sources, &diagnostics, shared) {
@@ -61,6 +63,9 @@ pub(super) fn read(project: &Path, shared: &Shared) -> Result<Settled, Refusal> 
         if of == SettingsOf::User {
             let named = settings.default_model.as_ref().and_then(|model| model.base_url.as_ref());
             settled.private_hosts.extend(named.and_then(|url| host(&url.source)));
+        }
+        if of == SettingsOf::Project {
+            settled.model_of_project.clone_from(&settings.default_model);
         }
         settled.model = settled.model.or(settings.default_model);
         settled.limits = narrowest(&settled.limits, &settings.limits);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::arguments::{NoTests, Shared, TestFormat, TestOptions};
 use super::run::{Refusal, told};
-use super::{Exit, outcome, project, settings, stdout, validate, world};
+use super::{Exit, outcome, project, settings, stdout, trust, validate, world};
 use crate::adapter::environment;
 use crate::adapter::files::DiskFiles;
 use crate::adapter::stdout::Silent;
@@ -30,10 +30,14 @@ fn try_run(options: &TestOptions, shared: &Shared) -> Result<Exit, Refusal> {
         return Err(Refusal::usage("--record is refused where CI is set: recordings are made and looked at by a person"));
     }
     let baseline = options.baseline.as_deref().map(|file| (file, Baseline::read(file)));
-    if let Some((_, Err(why))) = &baseline
-        && !options.update
-    {
-        return Err(Refusal::usage(why));
+    if let Some((file, read)) = &baseline {
+        // What is there and is no baseline is not written over.
+        if let (Err(why), true) = (read, !options.update || file.exists()) {
+            return Err(Refusal::usage(why));
+        }
+        if options.update {
+            Baseline::may_write(file).map_err(|e| Refusal::usage(format!("cannot write {}: {e}", visible(&file.display().to_string()))))?;
+        }
     }
     let (live, private_hosts) = match options.record || options.live {
         true => live(options, shared).map(|(live, hosts)| (Some(live), hosts))?,
@@ -45,6 +49,11 @@ fn try_run(options: &TestOptions, shared: &Shared) -> Result<Exit, Refusal> {
         let checked = check_file(&path, &project::project(&path, shared), &DiskFiles);
         let errors = checked.errors();
         if errors.is_empty() {
+            if live.is_some()
+                && let Some(tests) = &checked.loaded.tests
+            {
+                trust::consent(&checked, &tests.pipeline.value, options.trust.is_given, shared)?;
+            }
             suites.extend(Suite::new(&path, checked.loaded, Arc::new(checked.plan)));
         } else {
             broken.push(mistakes(&path, &Findings::new(&checked.loaded.sources, &errors), shared));
@@ -55,7 +64,7 @@ fn try_run(options: &TestOptions, shared: &Shared) -> Result<Exit, Refusal> {
         filter: options.filter.as_deref(),
         update: options.update && options.baseline.is_none(),
         exit_of: |status| Exit::of(status, false).number(),
-        ports: world::ports(Arc::new(Silent), Path::new("."), private_hosts),
+        ports: world::ports(Arc::new(Silent), Path::new("."), world::own_files(Path::new("."), None), private_hosts),
         live,
         repeat: options.repeat as usize,
         mutate: options.mutate,
@@ -81,9 +90,6 @@ fn try_run(options: &TestOptions, shared: &Shared) -> Result<Exit, Refusal> {
     }
     let is_good = match (baseline, compared) {
         (Some((file, before)), _) if options.update => {
-            if file.exists() && before.is_err() {
-                return Err(Refusal::usage(before.err().unwrap_or_default()));
-            }
             let written = Baseline::of(&found, before.ok(), &is_gone).write(file);
             written.map_err(|e| Refusal(Exit::Failed, vec![format!("cannot write {}: {e}", file.display())]))?;
             found.broken.is_empty()

@@ -6,13 +6,15 @@ use std::path::PathBuf;
 use serde_json::{Map, Value};
 
 use super::arguments::Shared;
-use super::{Exit, doctor, project, settings, world};
+use super::run::told;
+use super::{Exit, doctor, project, settings, trust, world};
 use crate::adapter::environment;
 use crate::adapter::mcp::Look;
 use crate::adapter::mcp::pins::{self, Pins};
+use crate::check::Checked;
 use crate::diagnostic::visible;
 use crate::engine::servers;
-use crate::model::Pipeline;
+use crate::model::{Pipeline, Tool};
 use crate::port::{Secret, Server, ToolServers};
 
 /// What a look at a server brought.
@@ -71,7 +73,7 @@ fn secrets(pipeline: &Pipeline, env: &BTreeMap<String, Secret>) -> BTreeMap<Stri
 }
 
 /// Shows how the tools of servers differ from what was pinned, and accepts them.
-pub(super) fn pin(paths: &[PathBuf], only_check: bool, shared: &Shared) -> Exit {
+pub(super) fn pin(paths: &[PathBuf], only_check: bool, is_allowed: bool, shared: &Shared) -> Exit {
     let env = match environment::variables(shared.env_file.as_deref()) {
         Ok(env) => env,
         Err(problem) => {
@@ -86,6 +88,16 @@ pub(super) fn pin(paths: &[PathBuf], only_check: bool, shared: &Shared) -> Exit 
             return Exit::NothingRan;
         }
     };
+    // All are asked about before the first server starts.
+    let has_servers = |checked: &Checked| {
+        let mut tools = checked.loaded.program.pipelines.iter().flat_map(|pipeline| pipeline.tools.values());
+        tools.any(Tool::is_server)
+    };
+    for (path, checked) in pipelines.iter().filter(|(_, checked)| has_servers(checked)) {
+        if let Err(refusal) = trust::consent(checked, path, is_allowed, shared) {
+            return told(Err(refusal));
+        }
+    }
     let (mut faults, mut differences, mut count) = (0, 0, 0);
     for (path, checked) in &pipelines {
         let root = project::project(path, shared);

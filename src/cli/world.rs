@@ -4,20 +4,25 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::trust;
 use crate::adapter::clock::SystemClock;
 use crate::adapter::data::DataFiles;
+use crate::adapter::environment;
 use crate::adapter::folder::DiskFolder;
 use crate::adapter::http::{Http, HttpSettings, StepHttpClient};
 use crate::adapter::mcp::McpServers;
 use crate::adapter::model::HttpModelClient;
 use crate::adapter::smtp::SmtpMailSender;
 use crate::adapter::sqlite_cache::SqliteCache;
+use crate::check::Checked;
 use crate::driver::Ports;
 use crate::model::{Api, Limits, Model, Provider, Text, ToolCalls};
 use crate::port::{Clock, Printer, Secret};
+use crate::source::{FileId, SourceFile};
+use crate::syntax;
 
-/// Everything outside, for real. `private_hosts`: hosts in private networks that the user named.
-pub(super) fn ports(printer: Arc<dyn Printer>, project: &Path, private_hosts: Vec<String>) -> Ports {
+/// Everything outside, for real. `own`: what no step may write; `private_hosts`: hosts in private networks that the user named.
+pub(super) fn ports(printer: Arc<dyn Printer>, project: &Path, own: Vec<PathBuf>, private_hosts: Vec<String>) -> Ports {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
     let http = Http::new(HttpSettings { private_hosts: private_hosts.clone(), ..HttpSettings::default() }, clock.clone());
     let data = Arc::new(DataFiles::new());
@@ -28,13 +33,29 @@ pub(super) fn ports(printer: Arc<dyn Printer>, project: &Path, private_hosts: Ve
         servers: Arc::new(McpServers::new(http.clone(), clock.clone())),
         http: Arc::new(StepHttpClient::new(http)),
         mail: Arc::new(SmtpMailSender::new(clock.clone(), private_hosts)),
-        folder: Arc::new(DiskFolder),
+        folder: Arc::new(DiskFolder::keeping(own, is_of_the_language)),
         cache: Arc::new(SqliteCache::new(project.join(".flow").join("cache.db"))),
         printer,
         clock,
         heard: None,
         tape: None,
     }
+}
+
+/// Files and folders that no step may write, whatever a file says: those that decide what runs, what is trusted and what is allowed.
+pub(super) fn own_files(project: &Path, checked: Option<&Checked>) -> Vec<PathBuf> {
+    let of_user = [environment::user_settings().ok().flatten(), environment::trusted_folder().ok()];
+    let of_program = checked.into_iter().flat_map(|checked| {
+        let sources = checked.loaded.sources.files().map(|(_, file)| PathBuf::from(&file.name));
+        sources.chain(trust::scripts(&checked.loaded.program).into_iter().map(|script| script.path))
+    });
+    of_user.into_iter().flatten().chain([project.join(".flow")]).chain(of_program).collect()
+}
+
+/// Whether a file with this text would be one of this language.
+fn is_of_the_language(text: &str) -> bool {
+    let tree = syntax::parse(FileId(0), &SourceFile::new("", text), &mut vec![]);
+    tree.as_map().is_some_and(|map| map.get("flow").is_some())
 }
 
 /// MCP servers, to be looked at outside of a run.

@@ -116,6 +116,7 @@ codes! {
     NoOutputFields = "F211", "no-output-fields", Warning, true;
     UnquotedTemplate = "F212", "unquoted-template", Error, false;
     UnknownTable = "F213", "unknown-table", Error, false;
+    SingleBraces = "F214", "single-braces", Warning, true;
     UnknownReference = "F300", "unknown-reference", Error, false;
     UnusedDefinition = "F301", "unused-definition", Warning, true;
     ToolNotOpen = "F302", "tool-not-open", Error, false;
@@ -175,6 +176,7 @@ codes! {
     TestExpectsNothing = "F701", "test-expects-nothing", Error, false;
     GoldenOrphan = "F702", "golden-orphan", Warning, true;
     NoTests = "F703", "no-tests", Info, true;
+    MockShape = "F704", "mock-shape", Warning, true;
     UnusedSuppression = "F900", "unused-suppression", Warning, true;
     BadSuppression = "F901", "bad-suppression", Error, false;    NotYetAvailable = "F910", "not-yet-available", Error, false;
 }

@@ -475,13 +475,15 @@ impl State {
     }
 }
 
-/// Time for all attempts of a step: its `deadline`, and that of the agent it asks.
+/// Time for all attempts of a step: its `deadline`, and those of the agents that do its work.
 pub(super) fn allowed_time(pipeline: &Pipeline, step: &Step) -> Option<Duration> {
-    let of_agent = match &step.kind {
-        StepKind::Agent(asked) => pipeline.agents.get(&asked.agent.value).and_then(|agent| pipeline.bounds_of(agent).deadline),
-        _ => None,
+    let asked = match &step.kind {
+        StepKind::Agent(asked) => vec![&asked.agent],
+        StepKind::Plan(plan) => std::iter::once(&plan.agent).chain(&plan.check).collect(),
+        _ => vec![],
     };
-    [step.deadline, of_agent].into_iter().flatten().min()
+    let of_agents = asked.into_iter().filter_map(|name| pipeline.bounds_of(pipeline.agents.get(&name.value)?).deadline);
+    of_agents.chain(step.deadline).min()
 }
 
 /// Whether a step of this kind calls something as soon as it starts, and so needs a permit.

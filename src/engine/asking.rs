@@ -1,4 +1,4 @@
-//! Talking with a model: the prompt, repair of answers of the wrong shape, retries, fallback.
+//! What a model is asked, and what becomes of its answer.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -13,7 +13,8 @@ use super::state::{NodeRef, Work};
 use super::tooling::Offered;
 use super::{Run, Unscripted};
 use crate::event::{Answer, AskedCall, Failure, FailureKind, Happening, Note, Purpose, Usage};
-use crate::model::{Agent, AgentStep, Api, Limits, MODEL_TIMEOUT, MOST_REPAIRS, Model, Provider, Retry, Shape, StepKind, Text};
+use crate::gate::result;
+use crate::model::{Agent, AgentStep, Api, Limits, MODEL_TIMEOUT, Model, OnFailure, Provider, Shape, StepKind, Text};
 use crate::port::{Message, ModelReply, ModelRequest, Role, ToolCall, WireFormat};
 use crate::template;
 
@@ -50,16 +51,6 @@ pub(super) enum Turn {
     Results(Vec<Note>),
 }
 
-/// What became of the last call.
-pub(super) enum Heard {
-    /// A call is out or a retry is planned.
-    Waiting,
-    /// The text of an answer.
-    Said(String),
-    /// No answer, for good.
-    Failed(Failure),
-}
-
 impl Run {
     /// Goes on with an agent step or with a gate's judges: after the start, an answer, a backoff, or the wait for a permit.
     pub(super) fn ask_on(&mut self, at: NodeRef) {
@@ -85,61 +76,30 @@ impl Run {
             return Ok(());
         }
         let shape = self.output_shape(at, step);
-        if matches!(&self.state.node(at).work, Work::Asking(asking) if !asking.asked.is_empty()) {
-            let agent = self.agent(at, &step.agent.value)?.clone();
-            return self.use_tools(at, &agent, &|run| run.agent_brief(at, step, shape.as_ref()));
-        }
-        if self.waits_for_permit(at) {
-            return Ok(());
-        }
-        if !matches!(self.state.node(at).work, Work::Asking(_)) {
-            let agent = self.agent(at, &step.agent.value)?;
-            let servers = self.servers_among(at, &agent.tools);
-            if self.lists_tools(at, &servers)? {
-                return Ok(());
-            }
-            let brief = self.agent_brief(at, step, shape.as_ref())?;
-            return self.send(at, &brief, Turn::First);
-        }
-        match self.hear(at, &|run| run.agent_brief(at, step, shape.as_ref()))? {
-            Heard::Waiting => Ok(()),
-            Heard::Failed(failure) => {
+        let Some(text) = self.converse(at, &step.agent.value, &|run| run.agent_brief(at, step, shape.as_ref()))? else { return Ok(()) };
+        match self.read_answer(shape.as_ref(), Value::String(text)) {
+            Ok(value) => {
                 let details = self.model_details(at);
-                self.fail(at, failure, Some(details));
+                self.succeed(at, value, Some(details));
                 Ok(())
             }
-            Heard::Said(text) => {
-                let Some(shape) = shape else {
-                    let details = self.model_details(at);
-                    self.succeed(at, Value::String(text), Some(details));
-                    return Ok(());
-                };
-                match self.read_answer(&shape, &text) {
-                    Ok(value) => {
-                        let details = self.model_details(at);
-                        self.succeed(at, value, Some(details));
-                        Ok(())
-                    }
-                    Err(problems) => {
-                        let brief = self.agent_brief(at, step, Some(&shape))?;
-                        self.repair(at, &brief, &problems)
-                    }
-                }
+            Err(problems) => {
+                let brief = self.agent_brief(at, step, shape.as_ref())?;
+                self.repair(at, &brief, &problems)
             }
         }
     }
 
-    fn output_shape(&self, at: NodeRef, step: &AgentStep) -> Option<Shape> {
+    pub(super) fn output_shape(&self, at: NodeRef, step: &AgentStep) -> Option<Shape> {
         let pipeline = &self.planned_of(at).pipeline;
         step.output.clone().or_else(|| pipeline.agents.get(&step.agent.value).and_then(|a| a.output.clone()))
     }
 
     /// An answer of the right shape, or what is wrong with it.
-    fn read_answer(&self, shape: &Shape, text: &str) -> Result<Value, Vec<String>> {
-        let mut value = shape::json_in(text).map_err(|problem| vec![problem])?;
-        shape::accept_tasks(shape, &mut value);
-        let mut problems = shape::problems(&shape::schema(shape), &value);
-        if let (Shape::Fields(fields), true) = (shape, problems.is_empty()) {
+    pub(super) fn read_answer(&self, shape: Option<&Shape>, value: Value) -> Result<Value, Vec<String>> {
+        let value = result::answer(shape, value)?;
+        let mut problems = vec![];
+        if let Some(Shape::Fields(fields)) = shape {
             for field in fields.iter().filter(|f| f.kind == crate::model::FieldKind::Scorecard) {
                 let Some(written) = value.get(&field.name).filter(|v| !v.is_null()) else { continue };
                 if let Err(findings) = self.options.written.scorecard(written) {
@@ -187,7 +147,15 @@ impl Run {
         if is_inside_plan || self.state.node(at).step != target {
             return None;
         }
-        let original = round.original.as_str().map_or_else(|| round.original.to_string(), str::to_string);
+        let original = match round.original.as_array() {
+            // An element is told its own first answer; under `on_failure: continue` the list holds more of it.
+            Some(list) if self.state.is_element(at) => {
+                let own = list.get(at.node as usize)?;
+                let output = if self.step(at).on_failure == OnFailure::Continue { &own["output"] } else { own };
+                super::calling::plain(output)
+            }
+            _ => super::calling::plain(&round.original),
+        };
         Some(format!("Your first answer was:\n{original}\n\nIt was not good enough:\n{}\n\nAnswer again, and mend this.", round.feedback))
     }
 
@@ -219,63 +187,9 @@ impl Run {
         })
     }
 
-    fn agent(&self, at: NodeRef, name: &str) -> Result<&Agent, Failure> {
+    pub(super) fn agent(&self, at: NodeRef, name: &str) -> Result<&Agent, Failure> {
         let missing = || Failure::new(FailureKind::Internal, format!("there is no agent \"{name}\""));
         self.planned_of(at).pipeline.agents.get(name).ok_or_else(missing)
-    }
-
-    /// Whether a step must wait until a call may go out; it is woken then.
-    pub(super) fn waits_for_permit(&mut self, at: NodeRef) -> bool {
-        let is_out = matches!(&self.state.node(at).work, Work::Asking(asking) if asking.call.is_some());
-        if is_out || self.has_permit(at) {
-            return false;
-        }
-        self.woken.insert(self.state.key(at));
-        true
-    }
-
-    /// What the last call gave. A failure is tried again, then with the next model.
-    pub(super) fn hear(&mut self, at: NodeRef, brief: &dyn Fn(&Run) -> Result<Brief, Failure>) -> Result<Heard, Failure> {
-        let Work::Asking(asking) = &self.state.node(at).work else { return Ok(Heard::Waiting) };
-        let (attempt, fallback) = (asking.attempt, asking.fallbacks);
-        match &asking.last {
-            _ if asking.call.is_some() => Ok(Heard::Waiting),
-            Some(Answer::Said { text, .. }) => Ok(Heard::Said(text.clone())),
-            None => {
-                let brief = brief(self)?;
-                self.send(at, &brief, Turn::Again { attempt: attempt + 1, fallback })?;
-                Ok(Heard::Waiting)
-            }
-            Some(Answer::Failed(failure)) => {
-                let failure = failure.clone();
-                let brief = brief(self)?;
-                let chain = self.models(at, &brief);
-                let own = chain.get(fallback).and_then(|(_, model)| model.retry.clone());
-                let policy = self.step(at).retry.clone().or(own).unwrap_or_else(Retry::of_model_calls);
-                if let Some(retry_at_ms) = self.retry_at(at, &policy, attempt, &failure) {
-                    let step = self.state.node(at).path.clone();
-                    self.emit(Happening::AttemptFailed { step, attempt, failure, retry_at_ms });
-                    return Ok(Heard::Waiting);
-                }
-                if policy.on.contains(&failure.kind) && fallback + 1 < chain.len() {
-                    self.send(at, &brief, Turn::Again { attempt: 1, fallback: fallback + 1 })?;
-                    return Ok(Heard::Waiting);
-                }
-                Ok(Heard::Failed(failure))
-            }
-        }
-    }
-
-    /// Sends an answer of the wrong shape back, or gives up.
-    pub(super) fn repair(&mut self, at: NodeRef, brief: &Brief, problems: &[String]) -> Result<(), Failure> {
-        let Work::Asking(asking) = &self.state.node(at).work else { return Ok(()) };
-        if asking.repairs >= MOST_REPAIRS {
-            let message = format!("the answer has the wrong shape after {MOST_REPAIRS} repairs: {}", problems.join("; "));
-            return Err(Failure::new(FailureKind::BadShape, message));
-        }
-        let list: Vec<String> = problems.iter().map(|p| format!("- {p}")).collect();
-        let text = format!("Your answer does not fit:\n{}\nAnswer again with the whole JSON object, and nothing else.", list.join("\n"));
-        self.send(at, brief, Turn::Repair(text))
     }
 
     /// A model by name: `default` is that of the variables, else of the file.
@@ -288,7 +202,7 @@ impl Run {
     }
 
     /// The model of a brief and those tried after it, by name.
-    fn models(&self, at: NodeRef, brief: &Brief) -> Vec<(String, Model)> {
+    pub(super) fn models(&self, at: NodeRef, brief: &Brief) -> Vec<(String, Model)> {
         let name = brief.model.clone().unwrap_or_else(|| "default".to_string());
         let find = |name: &str| self.model(at, name).cloned();
         let mut chain = vec![];
@@ -477,14 +391,6 @@ impl Run {
         };
         self.emit(happening);
         self.ask_on(at);
-    }
-
-    /// The tools of the agent that a step asks; a judge has none.
-    fn tools_of(&self, at: NodeRef) -> Vec<Offered> {
-        match &self.step(at).kind {
-            StepKind::Agent(step) => self.agent(at, &step.agent.value).map(|agent| self.offered(at, agent)).unwrap_or_default(),
-            _ => vec![],
-        }
     }
 
     /// `details` of a step that asked a model.

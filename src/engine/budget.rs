@@ -40,13 +40,13 @@ impl Run {
     /// The bound a call would pass if it used all that is set aside for it: of its agent, of its pipeline or of one around it.
     pub(super) fn over_budget(&self, at: NodeRef, brief: &Brief, fresh: bool, reserved: u64, model: Option<&Model>) -> Option<Over> {
         let price = model.and_then(|m| m.price).map(|price| price.input.max(price.output) / 1e6);
+        let (mut spent, _) = self.spent_before(at, &brief.agent);
         if let Work::Asking(asking) = &self.state.node(at).work
             && !fresh
-            && let Some((limit, message)) = passed(&brief.bounds, &asking.usage, 0, reserved, price)
         {
-            return Some(Over::Agent(format!("agent \"{}\": limits.{limit}: {message}", brief.agent)));
+            spent.add(&asking.usage);
         }
-        if fresh && let Some((limit, message)) = passed(&brief.bounds, &Usage::default(), 0, reserved, price) {
+        if let Some((limit, message)) = passed(&brief.bounds, &spent, 0, reserved, price) {
             return Some(Over::Agent(format!("agent \"{}\": limits.{limit}: {message}", brief.agent)));
         }
         for (ix, parent) in self.state.chain(at) {

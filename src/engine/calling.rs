@@ -135,7 +135,7 @@ impl Run {
 
     fn start_tool(&mut self, at: NodeRef, step: &Step, call: &ToolStep) -> Result<(), Failure> {
         let name = &call.tool.value;
-        if self.lists_tools(at, &super::serving::needed_by(self, at, step))? {
+        if self.lists_tools(at, &self.servers_among(at, std::slice::from_ref(&call.tool)))? {
             return Ok(());
         }
         let given = self.arguments(at, &call.with)?;
@@ -247,15 +247,23 @@ impl Run {
 
     /// The key a receiver may know a repeated call by: equal for all tries of one call.
     pub(super) fn idempotency_key(&self, at: NodeRef, own: Option<&Text>, part: u64) -> Result<Option<String>, Failure> {
-        let node = self.state.node(at);
         match own {
             Some(text) => {
                 let key = self.fill_text(at, text)?;
                 Ok(Some(if part > 1 { format!("{key}-{part}") } else { key }))
             }
-            None if part > 0 => Ok(Some(format!("{}-{}-{}-{part}", self.id, node.path, node.round))),
-            None => Ok(Some(format!("{}-{}-{}", self.id, node.path, node.round))),
+            None if part > 0 => Ok(Some(format!("{}-{part}", self.own_key(at)))),
+            None => Ok(Some(self.own_key(at))),
         }
+    }
+
+    /// What no other step, element or round of this run has: run, path, and the rounds of the pipelines around it, from the first that
+    /// is in its second one.
+    pub(super) fn own_key(&self, at: NodeRef) -> String {
+        let mut rounds = self.state.rounds(at);
+        let first_again = rounds.iter().position(|round| *round > 1).unwrap_or(rounds.len() - 1);
+        let rounds: Vec<String> = rounds.drain(first_again..).map(|round| round.to_string()).collect();
+        format!("{}-{}-{}", self.id, self.state.node(at).path, rounds.join("."))
     }
 
     pub(super) fn arguments(&self, at: NodeRef, with: &[(Spanned<String>, Filling)]) -> Result<Map<String, Value>, Failure> {

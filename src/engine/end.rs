@@ -182,7 +182,7 @@ impl Run {
                 self.fail(at, failure, Some(details));
             }
             RunStatus::Succeeded | RunStatus::Partial | RunStatus::QualityNotMet => match self.outputs(ix, status) {
-                Ok(outputs) => self.succeed(at, outputs, Some(details)),
+                Ok(outputs) => self.give(at, outputs, Some(details)),
                 Err(failure) => self.fail(at, failure, Some(details)),
             },
             RunStatus::TimedOut | RunStatus::OverBudget | RunStatus::Failed => {

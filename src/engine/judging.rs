@@ -3,7 +3,8 @@
 use serde_json::{Map, Value, json};
 
 use super::Run;
-use super::asking::{Brief, Heard, Turn, named};
+use super::asking::{Brief, Turn, named};
+use super::conversing::Heard;
 use super::names::Extra;
 use super::shape;
 use super::state::{Mood, NodeRef, Work};

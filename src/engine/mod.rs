@@ -32,6 +32,7 @@ mod calling;
 mod closing;
 mod command;
 mod consent;
+mod conversing;
 mod end;
 mod inputs;
 mod judging;

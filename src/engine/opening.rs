@@ -72,7 +72,8 @@ impl State {
     ) -> u32 {
         let block = planned.block(block_ix);
         let frame = self.frames.len() as u32;
-        let nodes = nodes(planned, block_ix, prefix, base);
+        let round = parent.map_or(1, |parent| self.node(parent).round);
+        let nodes = nodes(planned, block_ix, prefix, base, round);
         self.add_frame(Frame {
             instance,
             kind: FrameKind::Block(block_ix),
@@ -132,13 +133,13 @@ impl State {
     pub(super) fn open_items(&mut self, plan: &Plan, at: NodeRef, pipeline: PipelineId, items: &[Shared]) {
         let planned = plan.pipeline(pipeline);
         let holder = self.node(at);
-        let (step, base, path) = (holder.step, holder.priority, holder.path.clone());
+        let (step, base, path, round) = (holder.step, holder.priority, holder.path.clone(), holder.round);
         let for_each = planned.step(step).step.for_each.as_ref();
         let most = for_each.and_then(|f| f.max_parallel).or(planned.pipeline.limits.max_parallel).unwrap_or(8);
         let nodes = items
             .iter()
             .enumerate()
-            .map(|(i, item)| Node { item: Some(item.clone()), ..Node::new(step, Arc::from(format!("{path}[{i}]")), 1, base) })
+            .map(|(i, item)| Node { item: Some(item.clone()), round, ..Node::new(step, Arc::from(format!("{path}[{i}]")), 1, base) })
             .collect();
         let frame = self.frames.len() as u32;
         self.add_frame(Frame {
@@ -282,13 +283,14 @@ impl State {
 }
 
 /// The steps of a list, none of them begun.
-pub(super) fn nodes(planned: &PipelinePlan, block_ix: BlockIx, prefix: &str, base: u32) -> Vec<Node> {
+pub(super) fn nodes(planned: &PipelinePlan, block_ix: BlockIx, prefix: &str, base: u32, round: u32) -> Vec<Node> {
     let block = planned.block(block_ix);
     let node = |place: usize| {
         let step = StepIx(block.first.0 + place as u32);
         let id = &planned.step(step).id;
         let path = if prefix.is_empty() { id.clone() } else { Arc::from(format!("{prefix}{id}")) };
-        Node::new(step, path, block.needs(place).len() as u32, base + block.longest.get(place).copied().unwrap_or(1))
+        let priority = base + block.longest.get(place).copied().unwrap_or(1);
+        Node { round, ..Node::new(step, path, block.needs(place).len() as u32, priority) }
     };
     (0..block.len()).map(node).collect()
 }

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::Run;
 use super::calling::mentions;
 use super::command::Request;
-use super::state::NodeRef;
+use super::state::{NodeRef, Work};
 use crate::event::{Failure, FailureKind, Happening};
 use crate::model::{Policy, StepKind, ToolKind};
 use crate::policy::{Act, Decision, decide, from_project};
@@ -88,8 +88,8 @@ impl Run {
             for name in of_agents.chain(&pipeline.policy) {
                 found.extend(pipeline.policies.get_key_value(&name.value).map(|(name, policy)| (name.as_str(), policy)));
             }
-            agent = parent.and_then(|parent| match &self.step(parent).kind {
-                StepKind::Agent(asked) => Some(asked.agent.value.clone()),
+            agent = parent.and_then(|parent| match &self.state.node(parent).work {
+                Work::Asking(asking) => Some(asking.agent.clone()),
                 _ => None,
             });
             here = parent;

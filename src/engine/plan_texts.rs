@@ -27,11 +27,12 @@ impl Run {
             prompt.trim_end(),
             how_to_plan(&usable, own)
         );
+        let tools = self.offered(at, self.agent(at, &own.agent.value)?);
         let brief = self.brief(at, &own.agent.value, None, prompt, Some(schema), Purpose::Plan)?;
-        Ok(Brief { pictures: attached.pictures, ..brief })
+        Ok(Brief { tools, pictures: attached.pictures, ..brief })
     }
 
-    pub(super) fn check_brief(&self, at: NodeRef, own: &PlanStep) -> Result<Brief, Failure> {
+    pub(super) fn check_brief(&self, at: NodeRef, own: &PlanStep, checker: &str) -> Result<Brief, Failure> {
         let asked = self.fill_text(at, &own.prompt)?;
         let so_far = self.state.node(at).planning.as_deref().map(so_far).unwrap_or_default();
         let schema = check_schema();
@@ -39,8 +40,8 @@ impl Run {
             "This was asked:\n{}\n\n{so_far}Say whether this is fulfilled, and in \"progress\" what is done and what is missing.\n\nAnswer with one JSON object that fits this JSON Schema, and nothing else:\n{schema}",
             asked.trim_end()
         );
-        let checker = own.check.as_ref().map(|check| check.value.as_str()).unwrap_or_default();
-        self.brief(at, checker, None, prompt, Some(schema), Purpose::Check)
+        let tools = self.offered(at, self.agent(at, checker)?);
+        Ok(Brief { tools, ..self.brief(at, checker, None, prompt, Some(schema), Purpose::Check)? })
     }
 
     /// What a plan may use: names, what they are for, and what they take.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::opening::nodes;
-use super::state::{CachedPlan, Frame, FrameKind, Mood, Node, NodeRef, OnePlan, Planning, State, Work, WrittenFrame};
+use super::state::{CachedPlan, Frame, FrameKind, Mood, Node, NodeRef, OnePlan, Planning, State, Talk, Work, WrittenFrame};
 use crate::event::{Shared, StepStatus};
 use crate::model::{Step, StepKind, WrittenPlan, WrittenStep};
 use crate::plan::{PipelinePlan, Plan};
@@ -65,12 +65,12 @@ impl State {
         let most = own.max_parallel.or(pipeline.limits.max_parallel).unwrap_or(DEFAULT_PARALLEL);
         let planned = Arc::new(crate::plan::written(&pipeline, &holder, written, &mut vec![]));
         let node = self.node_mut(at);
-        let (prefix, base, run) = (format!("{}/", node.path), node.priority, node.round);
+        let (prefix, base, own_round) = (format!("{}/", node.path), node.priority, node.round);
         let planning = node.planning.get_or_insert_default();
         planning.findings.clear();
         planning.log.extend(told_plan(own.agent.as_str(), round, written));
         planning.plans.push(OnePlan { plan: written.clone(), results: None, check: None });
-        let nodes: Vec<Node> = nodes(&planned, planned.main, &prefix, base).into_iter().map(|node| Node { round: run, ..node }).collect();
+        let nodes = nodes(&planned, planned.main, &prefix, base, own_round);
         let frame = self.frames.len() as u32;
         let cached = CachedPlan::default();
         let _ = cached.0.set(planned.clone());
@@ -134,7 +134,7 @@ impl State {
         let node = self.node_mut(at);
         if let Work::Asking(asking) = std::mem::take(&mut node.work) {
             let planning = node.planning.get_or_insert_default();
-            planning.usage.add(&asking.usage);
+            planning.talks.push(Talk { agent: asking.agent, usage: asking.usage, uses: asking.uses });
             planning.attempts += asking.attempts;
             planning.model = Some(asking.answered_by.unwrap_or(asking.model));
         }

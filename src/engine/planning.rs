@@ -5,12 +5,12 @@
 use serde_json::{Map, Value, json};
 
 use super::Run;
-use super::asking::{Heard, Turn};
+use super::asking::Turn;
 use super::plan_texts::check_schema;
 use super::shape;
 use super::state::{Mood, NodeRef, OnePlan, Planning, Work};
-use crate::event::{Failure, FailureKind, Happening, StepStatus};
-use crate::model::{MOST_PLAN_REPAIRS, OnFailure, PlanRules, PlanStep, PlanStrategy, Step, WrittenPlan};
+use crate::event::{Failure, FailureKind, Happening, Shared, StepStatus, Usage};
+use crate::model::{MOST_PLAN_REPAIRS, OnFailure, PlanRules, PlanStep, PlanStrategy, Step, StepKind, WrittenPlan};
 use crate::policy::{Act, decide};
 
 /// Findings about one plan that are told.
@@ -38,7 +38,10 @@ impl Run {
         match next(&step, own, self.state.node(at).planning.as_deref(), &self.state.node(at).work) {
             Next::Wait => Ok(()),
             Next::Plan => self.ask_for_plan(at, &step, own),
-            Next::Check => self.ask_whether_done(at, own),
+            Next::Check => match &own.check {
+                Some(check) => self.ask_whether_done(at, own, check.as_str()),
+                None => Ok(()),
+            },
             Next::End => {
                 self.end_plan(at, &step);
                 Ok(())
@@ -47,26 +50,11 @@ impl Run {
     }
 
     fn ask_for_plan(&mut self, at: NodeRef, step: &Step, own: &PlanStep) -> Result<(), Failure> {
-        if self.waits_for_permit(at) {
-            return Ok(());
-        }
-        if !matches!(self.state.node(at).work, Work::Asking(_)) {
-            let brief = self.plan_brief(at, own)?;
-            return self.send(at, &brief, Turn::First);
-        }
         let findings = self.state.node(at).planning.as_ref().map(|planning| planning.findings.clone()).unwrap_or_default();
         if !findings.is_empty() {
-            return self.send_back(at, own, &findings);
+            return if self.waits_for_permit(at) { Ok(()) } else { self.send_back(at, own, &findings) };
         }
-        let text = match self.hear(at, &|run| run.plan_brief(at, own))? {
-            Heard::Waiting => return Ok(()),
-            Heard::Failed(failure) => {
-                let details = self.plan_details(at);
-                self.fail(at, failure, Some(details));
-                return Ok(());
-            }
-            Heard::Said(text) => text,
-        };
+        let Some(text) = self.converse(at, &own.agent.value, &|run| run.plan_brief(at, own))? else { return Ok(()) };
         let path = self.state.node(at).path.clone();
         let round = self.state.node(at).planning.as_ref().map_or(0, |planning| planning.plans.len()) as u32 + 1;
         match self.read_plan(at, step, own, &text) {
@@ -86,9 +74,7 @@ impl Run {
     fn send_back(&mut self, at: NodeRef, own: &PlanStep, findings: &[String]) -> Result<(), Failure> {
         let Work::Asking(asking) = &self.state.node(at).work else { return Ok(()) };
         if asking.repairs >= MOST_PLAN_REPAIRS {
-            let failure = Failure::new(FailureKind::BadShape, format!("the plan was refused: {}", findings.join("; ")));
-            let details = self.plan_details(at);
-            self.fail(at, failure, Some(details));
+            self.fail_asking(at, Failure::new(FailureKind::BadShape, format!("the plan was refused: {}", findings.join("; "))));
             return Ok(());
         }
         let brief = self.plan_brief(at, own)?;
@@ -137,30 +123,15 @@ impl Run {
         refused.into_iter().map(|(id, tool, rule)| format!("plan step \"{id}\": tool \"{tool}\" is not allowed: {rule}")).collect()
     }
 
-    fn ask_whether_done(&mut self, at: NodeRef, own: &PlanStep) -> Result<(), Failure> {
-        if self.waits_for_permit(at) {
-            return Ok(());
-        }
-        if !matches!(self.state.node(at).work, Work::Asking(_)) {
-            let brief = self.check_brief(at, own)?;
-            return self.send(at, &brief, Turn::First);
-        }
-        let text = match self.hear(at, &|run| run.check_brief(at, own))? {
-            Heard::Waiting => return Ok(()),
-            Heard::Failed(failure) => {
-                let details = self.plan_details(at);
-                self.fail(at, failure, Some(details));
-                return Ok(());
-            }
-            Heard::Said(text) => text,
-        };
+    fn ask_whether_done(&mut self, at: NodeRef, own: &PlanStep, checker: &str) -> Result<(), Failure> {
+        let Some(text) = self.converse(at, checker, &|run| run.check_brief(at, own, checker))? else { return Ok(()) };
         let read = shape::json_in(&text).map_err(|problem| vec![problem]).and_then(|value| {
             let problems = shape::problems(&check_schema(), &value);
             if problems.is_empty() { Ok(value) } else { Err(problems) }
         });
         match read {
             Err(problems) => {
-                let brief = self.check_brief(at, own)?;
+                let brief = self.check_brief(at, own, checker)?;
                 self.repair(at, &brief, &problems)
             }
             Ok(value) => {
@@ -211,13 +182,17 @@ impl Run {
         self.fail_attempt_told(at, Failure::new(kind, message), Some(details));
     }
 
-    /// `details` of a `plan` step: the model, and the tokens of its own conversations.
-    fn plan_details(&self, at: NodeRef) -> Value {
+    /// `details` of a `plan` step: the model, the tokens and the tool calls of its own conversations.
+    pub(super) fn plan_details(&self, at: NodeRef) -> Value {
         let node = self.state.node(at);
-        let mut usage = node.planning.as_ref().map(|planning| planning.usage).unwrap_or_default();
+        let talks = node.planning.as_ref().map(|planning| planning.talks.as_slice()).unwrap_or_default();
+        let mut usage = Usage::default();
+        talks.iter().for_each(|talk| usage.add(&talk.usage));
+        let mut uses: Vec<&Shared> = talks.iter().flat_map(|talk| &talk.uses).collect();
         let mut model = node.planning.as_ref().and_then(|planning| planning.model.clone());
         if let Work::Asking(asking) = &node.work {
             usage.add(&asking.usage);
+            uses.extend(&asking.uses);
             model = Some(asking.answered_by.clone().unwrap_or_else(|| asking.model.clone()));
         }
         json!({
@@ -228,6 +203,25 @@ impl Run {
                 "total_tokens": usage.total_tokens(),
                 "cost_usd": usage.cost_usd,
             },
+            "tool_calls": uses.iter().map(|used| (***used).clone()).collect::<Value>(),
+        })
+    }
+
+    /// Which conversation of a step this is, from 0: a `plan` step asks for plans, and after each whether the work is done.
+    pub(super) fn conversation(&self, at: NodeRef) -> usize {
+        let step = self.step(at);
+        let node = self.state.node(at);
+        let (StepKind::Plan(own), Some(planning)) = (&step.kind, node.planning.as_deref()) else { return 0 };
+        let checks = matches!(next(&step, own, Some(planning), &node.work), Next::Check);
+        2 * planning.plans.len() - usize::from(checks)
+    }
+
+    /// What an agent has spent in conversations of a step that are over, and how many tool calls it made in them.
+    pub(super) fn spent_before(&self, at: NodeRef, agent: &str) -> (Usage, usize) {
+        let talks = self.state.node(at).planning.as_ref().map(|planning| planning.talks.as_slice()).unwrap_or_default();
+        talks.iter().filter(|talk| talk.agent == agent).fold((Usage::default(), 0), |(mut usage, uses), talk| {
+            usage.add(&talk.usage);
+            (usage, uses + talk.uses.len())
         })
     }
 }

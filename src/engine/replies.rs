@@ -4,10 +4,10 @@ use serde_json::{Map, Value, json};
 
 use super::Run;
 use super::command::{Command, Reply};
-use super::shape;
 use super::state::{CacheStage, NodeRef, Work};
 use crate::event::{Failure, FailureKind, Happening};
-use crate::model::{Shape, StepKind};
+use crate::gate::result::{self, Around};
+use crate::model::StepKind;
 use crate::port::Rows;
 
 impl Run {
@@ -43,11 +43,34 @@ impl Run {
         let failure = result.as_ref().err().cloned();
         let duration_ms = self.now.ms.saturating_sub(started);
         self.emit(Happening::ToolReplied { step, call, failure, duration_ms, result: None, asked: None });
-        let outcome = result.and_then(|reply| self.take_reply(at, reply));
-        match outcome {
-            Ok(Some((output, details))) => self.succeed(at, output, details),
+        match result.and_then(|reply| self.take_reply(at, reply)) {
+            Ok(Some((output, details))) => self.give(at, output, details),
             Ok(None) => {}
             Err(failure) => self.fail_attempt(at, failure),
+        }
+    }
+
+    /// Ends a try of a step with a result, or with a mock's in a test: it must be what the step says it gives.
+    pub(super) fn give(&mut self, at: NodeRef, output: Value, details: Option<Value>) {
+        match self.held(at, output) {
+            Ok(output) => self.succeed(at, output, details),
+            Err(problems) => {
+                let message = format!("the result does not fit: {}", problems.join("; "));
+                self.fail_attempt(at, Failure::new(FailureKind::BadShape, message));
+            }
+        }
+    }
+
+    fn held(&self, at: NodeRef, value: Value) -> Result<Value, Vec<String>> {
+        let (step, planned) = (self.step(at), self.planned_of(at));
+        let called = planned.called(&step).map(|id| &self.plan.pipeline(id).pipeline.outputs);
+        match &step.kind {
+            _ if step.for_each.is_some() && !self.state.is_element(at) => {
+                let agent = if let StepKind::Agent(asked) = &step.kind { planned.pipeline.agents.get(&asked.agent.value) } else { None };
+                result::results(&step, Around { agent, called }, value)
+            }
+            StepKind::Agent(asked) => self.read_answer(self.output_shape(at, asked).as_ref(), value),
+            _ => result::result(&step, Around { agent: None, called }, value),
         }
     }
 
@@ -87,17 +110,13 @@ impl Run {
                 let output = if is_list { Value::Array(contents) } else { contents.pop().unwrap_or(Value::Null) };
                 Ok(Some((output, Some(json!({ "tables": tables })))))
             }
-            (StepKind::Http(http), Reply::Http(reply)) => {
-                let body = fitted(http.output.as_ref(), reply.body)?;
+            (StepKind::Http(_), Reply::Http(reply)) => {
                 let headers: Map<String, Value> = reply.headers.into_iter().map(|(n, v)| (n, Value::String(v))).collect();
-                Ok(Some((json!({ "status": reply.status, "headers": headers, "body": body }), None)))
+                Ok(Some((json!({ "status": reply.status, "headers": headers, "body": reply.body }), None)))
             }
-            (StepKind::Tool(tool), Reply::Http(reply)) => Ok(Some((fitted(tool.output.as_ref(), reply.body)?, None))),
-            (StepKind::Tool(tool), Reply::Value(value)) => Ok(Some((fitted(tool.output.as_ref(), value)?, None))),
-            (StepKind::Tool(tool), Reply::Rows(rows)) => {
-                let (output, details) = sql_output(rows, false);
-                Ok(Some((fitted(tool.output.as_ref(), output)?, details)))
-            }
+            (StepKind::Tool(_), Reply::Http(reply)) => Ok(Some((reply.body, None))),
+            (StepKind::Tool(_), Reply::Value(value)) => Ok(Some((value, None))),
+            (StepKind::Tool(_), Reply::Rows(rows)) => Ok(Some(sql_output(rows, false))),
             (StepKind::Tool(_), Reply::Sent(id)) => Ok(Some((json!({ "written": id }), None))),
             (StepKind::Send(send), Reply::Sent(id)) => self.sent(at, send, id).map(|over| over.map(|output| (output, None))),
             (StepKind::Send(send), Reply::Http(_)) => self.sent(at, send, String::new()).map(|over| over.map(|output| (output, None))),
@@ -112,19 +131,4 @@ fn sql_output(rows: Rows, one: bool) -> (Value, Option<Value>) {
     let mut list = rows.rows.into_iter().map(Value::Object);
     let output = if one { list.next().unwrap_or(Value::Null) } else { Value::Array(list.collect()) };
     (output, Some(details))
-}
-
-/// A result checked against the step's `output`; a text is read as JSON first.
-fn fitted(output: Option<&Shape>, value: Value) -> Result<Value, Failure> {
-    let Some(output) = output else { return Ok(value) };
-    let value = match value {
-        Value::String(text) => shape::json_in(&text).map_err(|problem| Failure::new(FailureKind::BadShape, problem))?,
-        value => value,
-    };
-    let problems = shape::problems(&shape::schema(output), &value);
-    if problems.is_empty() {
-        Ok(value)
-    } else {
-        Err(Failure::new(FailureKind::BadShape, format!("the result does not fit: {}", problems.join("; "))))
-    }
 }

@@ -16,7 +16,7 @@ use super::state::NodeRef;
 use crate::channel::clean;
 use crate::diagnostic::did_you_mean;
 use crate::event::{Failure, FailureKind, Happening, ServerTool};
-use crate::model::{Form, Pipeline, ServerKind, Step, StepKind, Text, Tool, ToolKind};
+use crate::model::{Form, Pipeline, ServerKind, StepKind, Text, Tool, ToolKind};
 use crate::policy::opens;
 use crate::port::{Secret, Server, ServerCall, ServerReply, ServerTransport, ToolList};
 use crate::source::Spanned;
@@ -122,14 +122,20 @@ impl Run {
         Ok((list, tools))
     }
 
-    /// Tools of a server that the step, or the agent it asks, names itself.
+    /// Tools of a server that the step, or an agent it asks, names itself.
     fn named_tools(&self, at: NodeRef, server: &str) -> Vec<String> {
         let part = |name: &str| name.split_once('.').filter(|(own, _)| *own == server).map(|(_, part)| part.to_string());
+        let agents = &self.planned_of(at).pipeline.agents;
+        let of_agent = |name: &Spanned<String>| {
+            let tools = agents.get(&name.value).map(|agent| agent.tools.as_slice()).unwrap_or_default();
+            tools.iter().filter_map(|tool| part(&tool.value)).collect::<Vec<_>>()
+        };
         match &self.step(at).kind {
             StepKind::Tool(step) => part(&step.tool.value).into_iter().collect(),
-            StepKind::Agent(step) => {
-                let agent = self.planned_of(at).pipeline.agents.get(&step.agent.value);
-                agent.iter().flat_map(|agent| &agent.tools).filter_map(|tool| part(&tool.value)).collect()
+            StepKind::Agent(step) => of_agent(&step.agent),
+            StepKind::Plan(step) => {
+                let of_agents = std::iter::once(&step.agent).chain(&step.check).flat_map(of_agent);
+                of_agents.chain(step.may_use.iter().filter_map(|name| part(&name.value))).collect()
             }
             _ => vec![],
         }
@@ -138,9 +144,10 @@ impl Run {
     /// Tools of a server that any step or agent of the pipeline names.
     fn named_anywhere(&self, at: NodeRef, server: &str) -> Vec<String> {
         let planned = self.planned_of(at);
-        let of_steps = planned.steps.iter().filter_map(|planned| match &planned.step.kind {
-            StepKind::Tool(step) => Some(&step.tool),
-            _ => None,
+        let of_steps = planned.steps.iter().flat_map(|planned| match &planned.step.kind {
+            StepKind::Tool(step) => std::slice::from_ref(&step.tool),
+            StepKind::Plan(step) => &step.may_use,
+            _ => &[],
         });
         let of_agents = planned.pipeline.agents.values().flat_map(|agent| &agent.tools);
         let parts = of_steps.chain(of_agents).filter_map(|tool| tool.value.split_once('.'));
@@ -312,15 +319,6 @@ fn arguments(name: &str, args: &[Text], fill: Fill) -> Result<Vec<String>, Failu
         filled.push(value);
     }
     Ok(filled)
-}
-
-/// The servers a step needs before it can go on: of a tool, or among what a plan may use.
-pub(super) fn needed_by(run: &Run, at: NodeRef, step: &Step) -> Vec<String> {
-    match &step.kind {
-        StepKind::Tool(call) => run.servers_among(at, std::slice::from_ref(&call.tool)),
-        StepKind::Plan(plan) => run.servers_among(at, &plan.may_use),
-        _ => vec![],
-    }
 }
 
 /// Texts without characters that deceive, however deep they lie.

@@ -40,7 +40,7 @@ impl Run {
         if let Some(mock) = self.mock(at) {
             self.begin_attempt(at, &step, None);
             match mock {
-                Mock::Output(output) => self.succeed(at, output, Some(json!({ "mocked": true }))),
+                Mock::Output(output) => self.give(at, output, Some(json!({ "mocked": true }))),
                 Mock::Error(kind) => self.fail_attempt(at, Failure::new(kind, "mocked failure")),
             }
             return Ok(());
@@ -76,7 +76,7 @@ impl Run {
         let happening = Happening::StepStarted {
             step: node.path.clone(),
             attempt: node.attempt + 1,
-            round: node.round,
+            round: self.state.rounds(at).into_iter().max().unwrap_or(1),
             phase: step.phase.clone(),
             items,
         };

@@ -242,10 +242,18 @@ pub struct Planning {
     pub(super) findings: Vec<String>,
     /// What was decided, in sentences.
     pub(super) log: Vec<String>,
-    /// Tokens, tries and the model of conversations that are over.
-    pub(super) usage: Usage,
+    /// Conversations that are over, and their tries and last model.
+    pub(super) talks: Vec<Talk>,
     pub(super) attempts: u32,
     pub(super) model: Option<String>,
+}
+
+/// A conversation of a `plan` step that is over: who was asked, what it cost, and the tool calls.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Talk {
+    pub(super) agent: String,
+    pub(super) usage: Usage,
+    pub(super) uses: Vec<Shared>,
 }
 
 /// One plan of a `plan` step.
@@ -264,7 +272,7 @@ pub struct Node {
     pub(super) step: StepIx,
     pub(super) path: StepPath,
     pub(super) status: StepStatus,
-    /// 1, or 2 in the refinement.
+    /// 1, or 2 in the refinement of its own pipeline; inner steps have that of the step that holds them.
     pub(super) round: u32,
     pub(super) attempt: u32,
     /// Edges whose other end is not over.
@@ -478,6 +486,14 @@ impl State {
             next = parent.map(|parent| self.instance_of(parent));
             Some((ix, parent))
         })
+    }
+
+    /// The rounds that a step is in: of the run's own pipeline first, then of each called one, to its own.
+    pub(super) fn rounds(&self, at: NodeRef) -> Vec<u32> {
+        let callers = self.chain(at).filter_map(|(_, parent)| parent);
+        let mut rounds: Vec<u32> = std::iter::once(at).chain(callers).map(|node| self.node(node).round).collect();
+        rounds.reverse();
+        rounds
     }
 
     pub(super) fn instance_of(&self, at: NodeRef) -> u32 {

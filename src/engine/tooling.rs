@@ -9,6 +9,7 @@ use super::command::{Command, Reply, Request};
 use super::shape;
 use super::state::{AskedStage, NodeRef, Work};
 use crate::event::{Failure, FailureKind, Happening, Note};
+use crate::gate::result;
 use crate::model::{Agent, MOST_TURNS, Mock, PipelineId, Tool, ToolKind};
 use crate::port::ToolDescription;
 use crate::source::Spanned;
@@ -149,7 +150,8 @@ impl Run {
             let message = format!("no answer after {most} rounds of tool calls (max_turns)");
             return Err(Failure::new(FailureKind::Limit, message));
         }
-        if let Some(most) = bounds.max_steps.filter(|most| asking.uses.len() as u64 > *most) {
+        let uses = asking.uses.len() + self.spent_before(at, &asking.agent).1;
+        if let Some(most) = bounds.max_steps.filter(|most| uses as u64 > *most) {
             return Err(Failure::new(FailureKind::Limit, format!("the agent may make {most} tool calls (limits.max_steps)")));
         }
         // What ends the step ends it before anything of this answer has gone out.
@@ -224,7 +226,7 @@ impl Run {
         if let Some(mock) = self.mock_named(&asked.tool) {
             let call = self.asked_called(at, place, &asked.tool, asked.arguments.clone(), ms(timeout));
             let result = match mock {
-                Mock::Output(output) => Ok(output),
+                Mock::Output(output) => self.given_by(at, &asked.tool, output),
                 Mock::Error(kind) => Err(Failure::new(kind, "mocked failure")),
             };
             self.asked_replied(at, call, place, result);
@@ -233,8 +235,11 @@ impl Run {
         if let Some(called) = self.planned_of(at).called_tool(&asked.tool) {
             return Ok(self.use_pipeline(at, place, called, given.clone(), &agent_name, ms(timeout)));
         }
-        let node = self.state.node(at);
-        let key = format!("{}-{}-{}-{turn}-{}", self.id, node.path, node.round, place + 1);
+        let conversation = match self.conversation(at) {
+            0 => String::new(),
+            number => format!("{number}-"),
+        };
+        let key = format!("{}-{conversation}{turn}-{}", self.own_key(at), place + 1);
         let made = self.tool_request(at, &asked.tool, given.clone(), (Some(key), false), timeout);
         let permitted = made.and_then(|(request, shown)| {
             if !self.agreed(at, Some(&agent_name), &asked.tool, &shown)? {
@@ -251,6 +256,13 @@ impl Run {
         let call = self.asked_called(at, place, &asked.tool, shown, ms(timeout));
         self.commands.push_back(Command::Call { call, request: Box::new(request) });
         Ok(Ok(()))
+    }
+
+    /// What a mock gives in place of a tool: of a pipeline its outputs.
+    fn given_by(&self, at: NodeRef, tool: &str, value: Value) -> Result<Value, Failure> {
+        let called = self.planned_of(at).called_tool(tool).map(|id| &self.plan.pipeline(id).pipeline.outputs);
+        result::outputs(called, value)
+            .map_err(|problems| Failure::new(FailureKind::BadShape, format!("the result does not fit: {}", problems.join("; "))))
     }
 
     /// A tool that is a pipeline. A person of its own is looked up first.

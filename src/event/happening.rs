@@ -49,7 +49,7 @@ pub enum Happening {
         step: StepPath,
         /// From 1.
         attempt: u32,
-        /// 1, or 2 in the refinement.
+        /// 1, or 2 in the refinement of its pipeline, or of one that called it.
         round: u32,
         /// Its label in the record.
         #[serde(default, skip_serializing_if = "Option::is_none")]

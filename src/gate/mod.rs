@@ -16,7 +16,9 @@ mod markdown;
 mod numbers;
 mod personal_data;
 mod readability;
+pub mod result;
 mod schema;
+pub mod shape;
 mod words;
 
 pub use fill::{Fill, FilledCheck, fill_check};

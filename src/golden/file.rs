@@ -79,6 +79,19 @@ pub fn write(path: &Path, text: &str) -> std::io::Result<()> {
     Ok(())
 }
 
+/// Whether `write` could write a file: looked at before the work begins. Nothing is left behind.
+///
+/// # Errors
+/// It could not.
+pub fn may_write(path: &Path) -> std::io::Result<()> {
+    if path.is_dir() {
+        return Err(std::io::ErrorKind::IsADirectory.into());
+    }
+    let folders = path.parent().into_iter().flat_map(Path::ancestors);
+    let folder = folders.map(|folder| if folder.as_os_str().is_empty() { Path::new(".") } else { folder }).find(|folder| folder.exists());
+    tempfile::tempfile_in(folder.unwrap_or(Path::new("."))).map(drop)
+}
+
 /// A golden is a file of the project like any other: everybody may read it, as far as the user's mask lets them.
 fn readable() -> std::fs::Permissions {
     std::os::unix::fs::PermissionsExt::from_mode(0o666)

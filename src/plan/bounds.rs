@@ -257,19 +257,9 @@ impl Counter<'_> {
             StepKind::Plan(plan) => self.plan(planned, step, plan),
             StepKind::Agent(asked) => {
                 let asking = self.agent(planned, step, asked);
-                let mut calls = self.asked(planned, &asking);
-                let tools = self.tools(planned, asked);
-                let most = planned.pipeline.agents.get(&asked.agent.value).and_then(|agent| planned.pipeline.bounds_of(agent).max_steps);
-                let of_tools: Vec<Calls> = tools.iter().map(|(_, id)| self.pipeline(*id).calls).collect();
-                match most {
-                    Some(most) => calls = calls.and(of_tools.into_iter().fold(Calls::none(), Calls::or).times(most)),
-                    None => {
-                        for ((name, _), of_tool) in tools.iter().zip(of_tools) {
-                            calls = calls.and(of_tool.each(&format!("use of {name} by {}", asked.agent.value)));
-                        }
-                    }
-                }
-                (vec![asking], tools.into_iter().map(|(_, id)| id).collect(), calls)
+                let (called, of_tools) = self.tools(planned, &asked.agent.value);
+                let calls = self.asked(planned, &asking).and(of_tools);
+                (vec![asking], called, calls)
             }
             StepKind::Gate(gate) => {
                 let askings = self.judges(planned, step, gate);
@@ -292,7 +282,7 @@ impl Counter<'_> {
             judges: false,
             models: self.models(planned, step, model_of(planned.pipeline.agents.get(agent))),
             repairs: repairs.into(),
-            turns: 0,
+            turns: turns(planned, agent),
             part,
             times: plans,
         };
@@ -300,6 +290,11 @@ impl Counter<'_> {
         askings.extend(plan.check.iter().map(|check| own(&check.value, MOST_REPAIRS, Part::Checks)));
         let mut calls = askings.iter().fold(Calls::none(), |all, asking| all.and(self.asked(planned, asking)));
         let mut called = vec![];
+        for agent in std::iter::once(&plan.agent).chain(&plan.check) {
+            let (own, of_tools) = self.tools(planned, &agent.value);
+            called.extend(own);
+            calls = calls.and(of_tools);
+        }
         let mut dearest = Calls::none();
         for name in &plan.may_use {
             if planned.pipeline.agents.contains_key(&name.value) {
@@ -328,10 +323,6 @@ impl Counter<'_> {
     fn agent(&self, planned: &PipelinePlan, step: &Step, asked: &AgentStep) -> Asking {
         let agent = planned.pipeline.agents.get(&asked.agent.value);
         let has_shape = asked.output.is_some() || agent.is_some_and(|agent| agent.output.is_some());
-        let turns = agent.filter(|agent| !agent.tools.is_empty()).map_or(0, |agent| {
-            let most = agent.max_turns.unwrap_or(MOST_TURNS);
-            planned.pipeline.bounds_of(agent).max_steps.map_or(most, |steps| steps.min(most))
-        });
         let models = match &asked.model {
             // Which model a template names is not known: any of them.
             Some(model) if model.form != Form::Plain => self.any_model(planned, step),
@@ -339,13 +330,23 @@ impl Counter<'_> {
             None => self.models(planned, step, model_of(agent)),
         };
         let repairs = if has_shape { u64::from(MOST_REPAIRS) } else { 0 };
+        let turns = turns(planned, &asked.agent.value);
         Asking { agent: asked.agent.value.clone(), judges: false, models, repairs, turns, part: Part::Own, times: 1 }
     }
 
-    /// The pipelines among the tools of an agent.
-    fn tools(&self, planned: &PipelinePlan, asked: &AgentStep) -> Vec<(String, PipelineId)> {
-        let tools = planned.pipeline.agents.get(&asked.agent.value).map(|agent| agent.tools.as_slice()).unwrap_or_default();
-        tools.iter().filter_map(|tool| Some((tool.value.clone(), planned.called_tool(&tool.value)?))).collect()
+    /// The pipelines among the tools of an agent, and what they may ask in one step.
+    fn tools(&mut self, planned: &PipelinePlan, name: &str) -> (Vec<PipelineId>, Calls) {
+        let Some(agent) = planned.pipeline.agents.get(name) else { return (vec![], Calls::none()) };
+        let tools = agent.tools.iter().filter_map(|tool| Some((tool.value.as_str(), planned.called_tool(&tool.value)?)));
+        let (names, called): (Vec<&str>, Vec<PipelineId>) = tools.unzip();
+        let of_tools: Vec<Calls> = called.iter().map(|id| self.pipeline(*id).calls).collect();
+        let calls = match planned.pipeline.bounds_of(agent).max_steps {
+            Some(most) => of_tools.into_iter().fold(Calls::none(), Calls::or).times(most),
+            None => {
+                names.iter().zip(of_tools).fold(Calls::none(), |all, (tool, one)| all.and(one.each(&format!("use of {tool} by {name}"))))
+            }
+        };
+        (called, calls)
     }
 
     /// The judges of a gate: as the engine finds them, for every scorecard that may ask one.
@@ -401,6 +402,15 @@ impl Counter<'_> {
         let of_model = || self.model(planned, model).and_then(|model| model.retry.as_ref());
         step.retry.as_ref().or_else(of_model).map_or_else(|| Retry::of_model_calls().max_attempts, |retry| retry.max_attempts).max(1)
     }
+}
+
+/// Rounds of tool calls of an agent in one conversation.
+fn turns(planned: &PipelinePlan, name: &str) -> u64 {
+    let agent = planned.pipeline.agents.get(name).filter(|agent| !agent.tools.is_empty());
+    agent.map_or(0, |agent| {
+        let most = agent.max_turns.unwrap_or(MOST_TURNS);
+        planned.pipeline.bounds_of(agent).max_steps.map_or(most, |steps| steps.min(most))
+    })
 }
 
 fn model_of(agent: Option<&Agent>) -> &str {

@@ -15,6 +15,7 @@ mod picture;
 pub mod planned;
 mod record;
 mod sarif;
+pub mod wishes;
 
 pub use github::github;
 pub use human::human;

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::tell::quoted;
-use super::{nothing_expected, replies, unknown_test_name, verdicts};
+use super::{mock_shape, nothing_expected, replies, unknown_test_name, verdicts};
 use crate::diagnostic::{Diagnostic, Hints};
 use crate::model::{Channels, Outputs, ReplySet, Shape, StepKind, TestCase, TestFile};
 use crate::plan::{BlockIx, PipelinePlan, Plan, StepIx};
@@ -16,6 +16,7 @@ pub(super) fn check(tests: &TestFile, plan: &Plan, out: &mut Vec<Diagnostic>) {
         unknown_names(tests, pipeline, plan, out);
         verdicts::in_tests(tests, pipeline, plan, out);
         replies::in_tests(tests, pipeline, plan, out);
+        mock_shape::in_tests(tests, pipeline, plan, out);
     }
 }
 

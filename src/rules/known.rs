@@ -44,9 +44,14 @@ pub(super) fn style() -> Type {
     ])
 }
 
+/// Fields of `person` that are not personal.
+pub(super) const OPEN_OF_PERSON: [&str; 3] = ["id", "language", "time_zone"];
+/// Those that are.
+pub(super) const PERSONAL: [&str; 3] = ["name", "email", "phone"];
+
 /// `person`.
 pub(super) fn person() -> Type {
-    Type::object(["id", "language", "time_zone", "name", "email", "phone"].map(|name| (name, Type::Any)))
+    Type::object(OPEN_OF_PERSON.into_iter().chain(PERSONAL).map(|name| (name, Type::Any)))
 }
 
 /// `conversation`.
@@ -88,10 +93,11 @@ pub(super) fn details(step: &Step) -> Type {
         return Type::object(fields);
     }
     match &step.kind {
-        StepKind::Agent(_) => fields.extend([("model", Type::Text), ("usage", usage()), ("tool_calls", Type::list(Type::Any))]),
+        StepKind::Agent(_) | StepKind::Plan(_) => {
+            fields.extend([("model", Type::Text), ("usage", usage()), ("tool_calls", Type::list(Type::Any))])
+        }
         StepKind::Sql(_) => fields.extend([("columns", Type::list(Type::Any)), ("row_count", Type::Number), ("cut", Type::Boolean)]),
         StepKind::Read(_) => fields.push(("tables", Type::list(Type::Any))),
-        StepKind::Plan(_) => fields.extend([("model", Type::Text), ("usage", usage())]),
         StepKind::Route(_) => fields.push(("case", Type::Text)),
         StepKind::Call(_) => fields.extend([("run", Type::Text), ("status", Type::Text)]),
         StepKind::Gate(_) => {

@@ -32,6 +32,7 @@ mod judge_missing;
 mod known;
 mod lists_overlap;
 mod maybe_missing;
+mod mock_shape;
 pub mod names;
 mod nested_retry;
 mod no_output_fields;

@@ -4,11 +4,9 @@ use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
 
 use super::giving::{find, output_of};
+use super::known::PERSONAL;
 use crate::model::{Check, Field, GateStep, Judging, PersonSource, Pipeline, Read, Scorecard, ScorecardRef, StepKind};
 use crate::plan::{PipelinePlan, PlannedStep};
-
-/// Fields of `person` that are not personal.
-const OPEN: [&str; 3] = ["id", "language", "time_zone"];
 
 /// What is personal in a pipeline.
 pub(super) struct Sources<'p> {
@@ -60,7 +58,8 @@ impl<'p> Sources<'p> {
     pub(super) fn is_direct(&self, read: &Read) -> bool {
         match read.path.as_slice() {
             [inputs, path @ ..] if inputs == "inputs" => self.inputs.is_personal(path),
-            [person, field, ..] if person == "person" => !OPEN.contains(&field.as_str()) && has_field(&self.pipeline.pipeline, field),
+            // A name that `person` does not have is told as that, and holds nothing.
+            [person, field, ..] if person == "person" => PERSONAL.contains(&field.as_str()) && has_field(&self.pipeline.pipeline, field),
             _ => false,
         }
     }

@@ -7,6 +7,7 @@ use crate::source::Span;
 use super::build::{self, PathRead};
 use super::fill::CompiledForm;
 use super::problem::{Problem, excerpt};
+use super::single;
 use super::stray::Stray;
 use super::tree::{At, Node};
 
@@ -14,8 +15,9 @@ use super::tree::{At, Node};
 /// adds one to every block text).
 pub fn text(source: &str, place: Place, diagnostics: &mut Vec<Diagnostic>) -> Text {
     if !has_template(source) {
-        if let Err(problem) = Stray::default().look(source, (0, source.len()), false) {
-            diagnostics.push(problem.at(&place));
+        match Stray::default().look(source, (0, source.len()), false) {
+            Ok(()) => single::look(source, &place, diagnostics),
+            Err(problem) => diagnostics.push(problem.at(&place)),
         }
         return Text { place, ..Text::plain(source) };
     }
@@ -27,6 +29,7 @@ pub fn text(source: &str, place: Place, diagnostics: &mut Vec<Diagnostic>) -> Te
                 _ => Form::Template,
             };
             let (is_sound, tree) = (built.problems.is_empty(), built.tree);
+            single::look(source, &place, diagnostics);
             let text = finish(source, form, place, built.reads, built.problems, diagnostics);
             if let Some(compiled) = CompiledForm::of(form, tree).filter(|_| is_sound) {
                 compiled.keep(&text);

@@ -24,6 +24,7 @@ mod operators;
 mod print;
 mod problem;
 mod scan;
+mod single;
 mod stop;
 mod stray;
 mod tree;

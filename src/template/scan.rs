@@ -59,6 +59,11 @@ pub(super) fn expression(source: &str) -> Result<(), Problem> {
     scan.run(true)
 }
 
+/// Whether the text at a place, behind the token at `before`, stands in `{% raw %}`.
+pub(super) fn is_raw(source: &str, before: At, at: At) -> bool {
+    source.get(before.1..at.0).is_some_and(|skipped| skipped.contains("raw"))
+}
+
 /// The help for everything that would make a name inside a template.
 pub(super) fn forbidden(word: &str, at: At) -> Problem {
     Problem::syntax(at, format!("\"{word}\" cannot stand in a template; its statements are if, for and raw"))
@@ -139,9 +144,8 @@ impl<'s> Scan<'s> {
 
     /// What stands between templates, or in `{% raw %}`.
     fn data(&mut self, at: At, before: At) -> Result<(), Problem> {
-        let is_raw = self.source.get(before.1..at.0).is_some_and(|skipped| skipped.contains("raw"));
         let is_behind = before.1 == at.0 && at.0 > 0;
-        if is_raw { Ok(()) } else { self.stray.look(self.source, at, is_behind) }
+        if is_raw(self.source, before, at) { Ok(()) } else { self.stray.look(self.source, at, is_behind) }
     }
 
     fn text_in_quotes(&mut self, at: At) {
@@ -363,7 +367,7 @@ fn not_closed(bracket: char, at: At) -> Problem {
     Problem::syntax((at.0, at.0 + 1), format!("this \"{bracket}\" is not closed; add \"{close}\""))
 }
 
-fn place(span: Span) -> At {
+pub(super) fn place(span: Span) -> At {
     (span.start_offset as usize, span.end_offset as usize)
 }
 

@@ -6,7 +6,7 @@
 use super::problem::Problem;
 
 /// What expressions begin with.
-const ROOTS: [&str; 12] =
+pub(super) const ROOTS: [&str; 12] =
     ["inputs.", "steps.", "person.", "run.", "item.", "channel.", "style.", "refinement.", "failure.", "with.", "env.", "secrets."];
 
 /// Counts the braces of the parts of one text that are no template.

@@ -126,6 +126,11 @@ impl Place {
 
     fn flow(&self, arguments: &[&str], with_keys: bool) -> Ran {
         let mut command = command(self.0.path(), arguments);
+        // What asks somebody must be allowed to; a replay and a test with scripted replies ask nobody.
+        let has = |word: &str| arguments.contains(&word);
+        if has("--record") || has("--live") || arguments[0] == "run" && !has("--replay") {
+            command.arg("--trust");
+        }
         for name in ["MODEL_KEY", "DESK_KEY"] {
             command.env_remove(name);
         }
@@ -372,7 +377,15 @@ fn a_baseline_fails_only_what_became_worse() {
     assert_eq!(gone.exit, 1);
     assert!(gone.out.contains("| **worse** | `p.test.yaml/scripted` | case is gone | passed |  |"), "{}", gone.out);
     place.write("base.json", "{}");
-    assert_eq!(baseline(&["--update"]).exit, 2, "what is no baseline is not written over");
+    let unlike = baseline(&["--update"]);
+    assert_eq!((unlike.exit, unlike.out.as_str()), (2, ""), "what is no baseline is not written over, and that is said first");
+    for file in ["p.yaml/base.json", "."] {
+        let unwritable = place.flow(&["test", "--baseline", file, "--update"], false);
+        assert_eq!((unwritable.exit, unwritable.out.as_str()), (2, ""), "that {file} cannot be written is found before the first test");
+        assert!(unwritable.err.contains(file), "{}", unwritable.err);
+    }
+    let deep = place.flow(&["test", "--baseline", "new/folder/base.json", "--update"], false);
+    assert_eq!((deep.exit, place.at("new/folder/base.json").is_file()), (0, true), "{}", deep.err);
 }
 
 #[test]
@@ -387,6 +400,7 @@ fn a_replay_that_was_interrupted_goes_on_without_asking_anybody_and_a_recording_
     let interrupted = |option: &str, folder: &str| {
         let _ = std::fs::remove_file(place.at("events.jsonl"));
         let mut command = command(place.0.path(), &["run", "p.yaml", "--input", "who=p1", "--events", "events.jsonl", option, folder]);
+        command.args((option == "--record").then_some("--trust"));
         command.env("MODEL_KEY", "k").env("DESK_KEY", "k");
         let mut child = command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null()).spawn().unwrap();
         let run = (0..600).find_map(|_| {

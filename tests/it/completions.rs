@@ -15,7 +15,7 @@ fn completions(shell: &str) -> String {
 fn every_shell_is_told_the_commands_and_their_options() {
     for shell in ["bash", "zsh", "fish", "powershell"] {
         let text = completions(shell);
-        for word in ["validate", "explain", "deny-warnings", "schema", "approve", "resume", "mcp", "allow-host"] {
+        for word in ["validate", "explain", "deny-warnings", "schema", "approve", "resume", "mcp", "allow-host", "trust"] {
             assert!(text.contains(word), "{shell} is not told {word}");
         }
     }

@@ -26,7 +26,7 @@ fn events(arguments: &[&str]) -> Vec<Value> {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("p.yaml"), PIPELINE).unwrap();
     std::fs::write(folder.path().join("greets.replies.yaml"), REPLIES).unwrap();
-    let mut command = command(folder.path(), &["run", "p.yaml", "--input", "who=Zebulon Quick", "--events", "-"]);
+    let mut command = command(folder.path(), &["run", "p.yaml", "--trust", "--input", "who=Zebulon Quick", "--events", "-"]);
     let Ran { exit, out: text, .. } = ran(command.args(arguments).env("CRM_KEY", "canary-5150-key"));
     assert_eq!(exit, 0, "{text}");
     for secret in ["Zebulon", "Quick", "kiefer.brand", "canary-5150"] {

@@ -18,6 +18,10 @@ outputs: { text: \"{{ steps.greet.output }}\" }
 ";
 const TEST: &str = "flow: 1\ntest: p.yaml\ncases:\n  - { id: ana, expect: { outputs: { text: Hello Ana on note } } }\n";
 
+/// It wants a program and has a test.
+const WANTS: &str = "flow: 1\nname: wants\ndescription: It starts a program.\ntools: { helper: { command: no-such-helper } }\n\
+    steps: [{ id: a, tool: helper.b }]\ntests: [{ id: a, expect: { status: failed } }]\n";
+
 /// A project with a pipeline, its channels and its test.
 fn project() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
@@ -77,7 +81,16 @@ const TROUBLE: &[(i32, &str, &str)] = &[
     (2, "F10x", "explain F10x"),
     (2, "--help", "run p.yaml --colour; runs; frobnicate"),
     (2, "name two files", "run p.yaml --output x --events x"),
-    (1, "F2", "run broken.yaml; plan broken.yaml; graph broken.yaml; explain broken.yaml; validate broken.yaml"),
+    (
+        6,
+        "is not trusted yet. What it wants:",
+        "run wants.yaml; run wants.yaml --json; tools pin wants.yaml; mcp wants.yaml; test --live wants.yaml",
+    ),
+    (4, "was not trusted", "trust --remove p.yaml; trust --remove gone.yaml"),
+    (4, "gone.yaml does not exist", "trust gone.yaml"),
+    (2, "is no pipeline", "trust flow.toml"),
+    (2, "FILE", "trust; trust --list p.yaml; trust --remove --list"),
+    (1, "F2", "trust broken.yaml; run broken.yaml; plan broken.yaml; graph broken.yaml; explain broken.yaml; validate broken.yaml"),
 ];
 
 /// The same where nothing ran yet.
@@ -93,6 +106,7 @@ fn each_trouble_has_one_code_whichever_command_meets_it() {
     let folder = project.path();
     check(folder, NO_RUNS);
     assert_eq!(flow(folder, &["run", "p.yaml"]).exit, 0);
+    std::fs::write(folder.join("wants.yaml"), WANTS).unwrap();
     TROUBLE.iter().for_each(|trouble| check(folder, *trouble));
     for call in ["run p.yaml", "plan p.yaml", "doctor --config", "test --live"] {
         let said = ran(command(folder, &call.split(' ').collect::<Vec<_>>()).env("FLOW_CONFIG", "mistyped.toml"));

@@ -302,7 +302,7 @@ fn the_table_of_people_can_be_mocked() {
     let bench = Bench::new();
     let case = |mock: &str, expect: &str| {
         format!(
-            "flow: 1\ntest: reminder.yaml\nmocks: {{ record: null }}\ncases:\n  - id: a\n    inputs: {{ message: Hi, who: p7 }}\n    mocks: {{ person: {mock}, \
+            "flow: 1\ntest: reminder.yaml\nmocks: {{ record: {{ status: 201, headers: {{}}, body: null }} }}\ncases:\n  - id: a\n    inputs: {{ message: Hi, who: p7 }}\n    mocks: {{ person: {mock}, \
              logged: {{ hours: 1 }} }}\n    replies: {{ compose: \"{{{{ person.name }}}}, shall I help?\", validate: passed }}\n    expect: {expect}\n"
         )
     };

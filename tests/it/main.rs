@@ -34,4 +34,5 @@ mod sql_engines;
 mod terminal;
 mod tidy;
 mod timesheet_data;
+mod trust;
 mod yaml_suite;

@@ -337,7 +337,7 @@ fn flow_calls_a_pipeline_of_flow_over_pipes_and_over_http() {
         let asking = tempfile::tempdir().unwrap();
         std::fs::write(asking.path().join("flow.toml"), "").unwrap();
         std::fs::write(asking.path().join("caller.yaml"), caller(&tool)).unwrap();
-        let Ran { exit, out, err } = flow(asking.path(), &["run", "caller.yaml"]);
+        let Ran { exit, out, err } = flow(asking.path(), &["run", "caller.yaml", "--trust"]);
         assert_eq!((exit, out.as_str()), (0, "Hello Ana!\n"), "{tool} {err}");
         assert!(err.contains("wrong: failed (bad_request)") && err.contains("\"A\" is shorter than 2 characters"), "{err}");
     }

@@ -29,6 +29,8 @@ pub(crate) fn command(folder: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_flow"));
     command.current_dir(folder).args(arguments);
     clean(&mut command);
+    // What a test trusts is its own affair.
+    command.env("XDG_STATE_HOME", folder.canonicalize().unwrap().join(".state"));
     command
 }
 
@@ -37,7 +39,7 @@ pub(crate) fn clean(command: &mut Command) {
     for name in CHANGE {
         command.env_remove(name);
     }
-    command.env("FLOW_CONFIG", "");
+    command.env("FLOW_CONFIG", "").env("XDG_STATE_HOME", "/nonexistent");
 }
 
 /// Calls the program in a folder.

@@ -28,7 +28,7 @@ fn run(home: &Path, tools: &str, steps: &str, outputs: &str) -> Value {
     std::fs::write(home.join("p.yaml"), text).unwrap();
     std::fs::write(home.join("flow.toml"), "").unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_flow"));
-    let done = command.current_dir(home).args(["run", "p.yaml", "--json", "--quiet"]).output().unwrap();
+    let done = command.current_dir(home).args(["run", "p.yaml", "--trust", "--json", "--quiet"]).output().unwrap();
     let told = String::from_utf8_lossy(&done.stderr).into_owned();
     assert!(done.status.success(), "{told}");
     serde_json::from_slice::<Value>(&done.stdout).unwrap()["outputs"].clone()

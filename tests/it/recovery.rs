@@ -115,6 +115,7 @@ fn a_once_step_in_doubt_is_decided_by_a_person() {
         "flow: 1\nname: pays\ndescription: Pays once.\nsteps:\n  - {{ id: pay, once: true, http: \"POST http://{address}/pay\", body: {{ sum: 5 }} }}\noutputs: {{ done: \"{{{{ steps.pay.status }}}}\" }}\n"
     );
     let place = Place::with(&pipeline);
+    assert_eq!(place.say(&["trust", "p.yaml"]).exit, 0);
     let run = place.killed_in("pay");
     let paused = place.say(&["runs", "resume", &run]);
     assert_eq!((paused.exit, paused.out.as_str()), (8, ""), "{}", paused.err);

@@ -74,7 +74,7 @@ outputs: {{ said: \"{{{{ steps.said.output }}}}\" }}
 
 fn flow(folder: &Path, arguments: &[&str], about: &str) -> Command {
     let mut command = command(folder, arguments);
-    command.env("ABOUT", about);
+    command.arg("--trust").env("ABOUT", about);
     command
 }
 

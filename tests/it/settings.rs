@@ -115,7 +115,7 @@ outputs: { text: \"{{ steps.ask.output.status }}\" }
         ("flow.toml", "[limits]\ndeadline = \"1h\"\n"),
         ("user.toml", "[policy]\ndescription = \"Only our own host.\"\n[policy.network_access]\nhosts = [\"crm.example.com\"]\n"),
     ]);
-    let said = flow(folder.path(), &["run", "p.yaml"]);
+    let said = flow(folder.path(), &["run", "p.yaml", "--trust"]);
     assert_eq!(said.exit, 6, "{}", said.err);
     assert!(said.err.contains("denied") && said.err.contains("user"), "{}", said.err);
     std::fs::write(folder.path().join("user.toml"), "[limits]\ndeadline = \"300ms\"\n").unwrap();
@@ -124,7 +124,7 @@ outputs: { text: \"{{ steps.ask.output.status }}\" }
         fetches.replace("GET http://127.0.0.1:9/x }", "GET http://127.0.0.1:9/x, on_failure: continue }"),
     )
     .unwrap();
-    let said = flow(folder.path(), &["run", "p.yaml", "--deadline", "1h"]);
+    let said = flow(folder.path(), &["run", "p.yaml", "--trust", "--deadline", "1h"]);
     assert_eq!((said.exit, said.err.contains("the deadline of 300ms")), (7, true), "{}", said.err);
 }
 
@@ -142,7 +142,7 @@ fn a_bound_on_money_needs_the_prices_of_called_pipelines_too() {
     let root = "flow: 1\nname: root\ndescription: Calls another.\nsteps:\n  - { id: go, call: sub.yaml }\noutputs: { text: \"{{ steps.go.output.text }}\" }\n";
     let own = "models:\n  default: { provider: ollama, model: m }\n";
     let folder = project(&[("root.yaml", root), ("sub.yaml", &ASKS.replace("agents:", &format!("{own}agents:"))), ("flow.toml", "")]);
-    let said = flow(folder.path(), &["run", "root.yaml", "--max-cost-usd", "1"]);
+    let said = flow(folder.path(), &["run", "root.yaml", "--trust", "--max-cost-usd", "1"]);
     assert_eq!((said.exit, said.err.contains("model default has no price")), (2, true), "{}", said.err);
 }
 
@@ -175,7 +175,7 @@ fn models_that_tests_ask_may_stand_in_the_private_network_that_the_user_named() 
     let test = "flow: 1\ntest: p.yaml\ncases:\n  - { id: a, expect: { status: succeeded } }\n";
     let own = "models: { default: { provider: openai, model: m, base_url: http://llm.invalid:9/v1 } }\nagents:";
     let folder = project(&[("p.yaml", &ASKS.replace("agents:", own)), ("p.test.yaml", test), ("flow.toml", "")]);
-    let live = || flow(folder.path(), &["test", "--live"]).out;
+    let live = || flow(folder.path(), &["test", "--live", "--trust"]).out;
     assert!(live().contains("http:// is for this machine"), "{}", live());
     std::fs::write(folder.path().join("user.toml"), "private_hosts = [\"llm.invalid\"]\n").unwrap();
     let allowed = live();
@@ -205,10 +205,10 @@ fn doctor_tries_the_host_of_the_model_of_the_settings_and_tells_broken_settings(
     let address = listener.local_addr().unwrap();
     let of_settings = format!("[models.default]\nprovider = \"openai\"\nmodel = \"m\"\nbase_url = \"http://{address}/v1\"\n");
     let folder = project(&[("p.yaml", ASKS), ("flow.toml", &of_settings)]);
-    let said = flow(folder.path(), &["doctor"]);
+    let said = flow(folder.path(), &["doctor", "--trust"]);
     assert_eq!((said.exit, said.out.contains(&format!("host {address} answers"))), (0, true), "{}", said.out);
     drop(listener);
-    let said = flow(folder.path(), &["doctor"]);
+    let said = flow(folder.path(), &["doctor", "--trust"]);
     assert_eq!((said.exit, said.out.contains(&format!("host {address} does not answer"))), (1, true), "{}", said.out);
     std::fs::write(folder.path().join("user.toml"), "[limits]\nmax_tokens = 7\nmax_monkeys = 3\n").unwrap();
     let said = flow(folder.path(), &["doctor", "--config"]);

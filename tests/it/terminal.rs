@@ -4,6 +4,7 @@
 
 use std::fs::File;
 use std::io::{Read, Write};
+use std::path::Path;
 use std::process::Stdio;
 
 use nix::pty::openpty;
@@ -26,8 +27,13 @@ outputs: { text: \"{{ steps.greet.output }}\" }
 fn at_terminal(pipeline: &str, typed: &str, variables: &[(&str, &str)]) -> (i32, String, String) {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("p.yaml"), pipeline).unwrap();
+    at(folder.path(), &["run", "p.yaml"], typed, variables)
+}
+
+/// The same for any call of the program in a folder.
+pub(crate) fn at(folder: &Path, arguments: &[&str], typed: &str, variables: &[(&str, &str)]) -> (i32, String, String) {
     let pty = openpty(None, None).unwrap();
-    let mut command = command(folder.path(), &["run", "p.yaml"]);
+    let mut command = command(folder, arguments);
     command.env("TERM", "xterm").envs(variables.iter().copied());
     command.stdin(Stdio::from(pty.slave.try_clone().unwrap())).stderr(Stdio::from(pty.slave)).stdout(Stdio::piped());
     let mut child = command.spawn().unwrap();
@@ -79,20 +85,26 @@ fn a_wrong_answer_is_told_and_a_build_server_is_never_asked() {
 fn ctrl_c_at_a_question_ends_the_program_as_it_ends_a_run() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("p.yaml"), ASKS).unwrap();
+    let (exit, shown) = interrupted_at(folder.path(), &["run", "p.yaml"], "Ana");
+    assert_eq!(exit, Some(130), "{shown}");
+    assert!(!folder.path().join(".flow").exists(), "nothing ran");
+}
+
+/// Calls the program at a terminal and interrupts it when `asked` is shown; gives its exit code and what the terminal showed.
+pub(crate) fn interrupted_at(folder: &Path, arguments: &[&str], asked: &str) -> (Option<i32>, String) {
     let pty = openpty(None, None).unwrap();
-    let mut command = command(folder.path(), &["run", "p.yaml"]);
+    let mut command = command(folder, arguments);
     command.env("TERM", "xterm").stdin(Stdio::from(pty.slave.try_clone().unwrap())).stderr(Stdio::from(pty.slave)).stdout(Stdio::null());
     let mut child = command.spawn().unwrap();
     drop(command);
     let mut screen = File::from(pty.master);
     let (mut shown, mut buffer) = (String::new(), [0; 4096]);
-    while !shown.contains("Ana") {
+    while !shown.contains(asked) {
         let read = screen.read(&mut buffer).unwrap();
         shown.push_str(&String::from_utf8_lossy(&buffer[..read]));
     }
     nix::sys::signal::kill(nix::unistd::Pid::from_raw(child.id() as i32), nix::sys::signal::Signal::SIGINT).unwrap();
-    assert_eq!(child.wait().unwrap().code(), Some(130), "{shown}");
-    assert!(!folder.path().join(".flow").exists(), "nothing ran");
+    (child.wait().unwrap().code(), shown)
 }
 
 const APPROVES: &str = "flow: 1

@@ -207,7 +207,9 @@ impl Inline for Markdown {
     }
     fn code(&self, text: &str) -> String {
         let fence = "`".repeat(longest_ticks(text) + 1);
-        let pad = if text.starts_with(['`', ' ']) || text.ends_with(['`', ' ']) { " " } else { "" };
+        // One blank at each end is taken off, unless there is nothing else (CommonMark 6.1).
+        let is_blank = text.trim_matches([' ', '\n']).is_empty();
+        let pad = if !is_blank && (text.starts_with(['`', ' ']) || text.ends_with(['`', ' '])) { " " } else { "" };
         format!("{fence}{pad}{}{pad}{fence}", text.replace('\n', " "))
     }
     fn before_link(&self, written: &mut String) {

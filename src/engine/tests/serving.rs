@@ -11,7 +11,7 @@ use crate::event::{Failure, FailureKind, Happening, RunStatus, ServerTool};
 use crate::model::{Mock, Pipeline, ServerKind, Step, StepKind, Tool, ToolKind, ToolStep};
 use crate::port::{ModelReply, ServerReply, ToolCall, ToolList};
 
-fn server(allow: Option<&[&str]>) -> Tool {
+pub(super) fn server(allow: Option<&[&str]>) -> Tool {
     let kind = ServerKind::Program { command: named("weather-mcp"), args: vec![], env: vec![] };
     Tool {
         span: Default::default(),
@@ -44,7 +44,7 @@ fn agent_with(tools: &[&str], tool: Tool) -> World {
     World::new(planned(vec![pipeline]))
 }
 
-fn listed() -> ToolList {
+pub(super) fn listed() -> ToolList {
     let input = json!({ "type": "object", "properties": { "city": { "type": "string" } }, "required": ["city"] });
     let output = Some(json!({ "type": "object", "properties": { "f": { "type": "number" } }, "required": ["f"] }));
     let tool = |name: &str, output| ServerTool {
@@ -62,7 +62,7 @@ fn listed() -> ToolList {
     }
 }
 
-fn gives(value: Value) -> Result<Reply, Failure> {
+pub(super) fn gives(value: Value) -> Result<Reply, Failure> {
     let is_structured = !value.is_string();
     Ok(Reply::Tool(ServerReply { value, is_structured, ..ServerReply::default() }))
 }

@@ -11,7 +11,7 @@ use crate::event::{Event, Failure, FailureKind, Happening, RunEnd, RunStart, Run
 use crate::load::WrittenRules;
 use crate::model::Limits;
 use crate::plan::Plan;
-use crate::port::{ModelReply, Rows};
+use crate::port::{HttpReply, ModelReply, Rows, Secret};
 
 pub(super) fn start() -> DateTime<Utc> {
     DateTime::from_timestamp(1_800_000_000, 0).unwrap()
@@ -50,6 +50,8 @@ pub(super) struct World {
     /// Keys that kept results were looked for under, and what was kept.
     pub(super) recalls: Vec<String>,
     pub(super) kept: BTreeMap<String, Value>,
+    /// HTTP requests that went out: call, step path, and the key by which the receiver knows a repeated one.
+    pub(super) posted: Vec<(u64, String, String)>,
 }
 
 impl World {
@@ -74,8 +76,18 @@ impl World {
     fn started(plan: Arc<Plan>, options: Options, failure: Option<Failure>, inputs: Value) -> World {
         let moment = Moment { wall: start(), ms: 0 };
         let run = Run::new("r_test", plan.clone(), options, moment);
-        let mut world =
-            World { run, plan, ms: 0, events: vec![], out: vec![], cancelled: vec![], most_out: 0, recalls: vec![], kept: BTreeMap::new() };
+        let mut world = World {
+            run,
+            plan,
+            ms: 0,
+            events: vec![],
+            out: vec![],
+            cancelled: vec![],
+            most_out: 0,
+            recalls: vec![],
+            kept: BTreeMap::new(),
+            posted: vec![],
+        };
         world.handle(Input::Start(Box::new(RunStart {
             pipeline: "test".into(),
             hash: String::new(),
@@ -127,7 +139,13 @@ impl World {
                     if let Request::Recall { key, .. } = &*request {
                         self.recalls.push(key.clone());
                     }
+                    let is_key = |(name, _): &&(String, Secret)| name == "Idempotency-Key";
+                    let key = match &*request {
+                        Request::Http(request) => request.headers.iter().find(is_key).map(|(_, key)| key.reveal().to_string()),
+                        _ => None,
+                    };
                     let step = told.remove(&call).unwrap_or_else(|| panic!("a call without its event: {call}"));
+                    self.posted.extend(key.map(|key| (call, step.clone(), key)));
                     self.out.push((call, step));
                 }
             }
@@ -146,6 +164,9 @@ impl World {
         let is_model = self.events.iter().any(|e| matches!(&e.happening, Happening::ModelCalled { call: c, .. } if *c == call));
         let text = if let Says::Text(text) = says { text } else { "yes" };
         let result = match says {
+            Says::Yes | Says::Text(_) if self.posted.iter().any(|(posted, ..)| *posted == call) => {
+                Ok(Reply::Http(HttpReply { status: 201, headers: vec![], body: Value::from(text) }))
+            }
             Says::Yes | Says::Text(_) if is_model => Ok(Reply::Model(ModelReply { text: text.into(), ..ModelReply::default() })),
             Says::Yes | Says::Text(_) => {
                 let row = Map::from_iter([("said".to_string(), Value::from(text))]);

@@ -8,8 +8,11 @@ mod people;
 mod reach;
 mod steps;
 
+pub(super) use reach::users;
+
 use super::graph::words::{many, number, source, time};
 use super::planned::{cost, tokens};
+use super::wishes::Wishes;
 use crate::diagnostic::visible;
 use crate::model::{Pipeline, STAGE_TIME, Text};
 use crate::plan::{self, PipelineBounds, PipelinePlan, Plan};
@@ -43,6 +46,7 @@ pub fn explain(plan: &Plan) -> Option<String> {
         ("When something breaks", checks::broken(plan)),
         ("Where it answers", people::channels(pipeline)),
         ("Which secrets it wants", reach::secrets(plan)),
+        ("What a person must trust before its first run", Wishes::of(plan, None).lines()),
         ("What a run may take at most", most(plan, &bounds, planned)),
     ];
     for (heading, sentences) in topics.into_iter().filter(|(_, sentences)| !sentences.is_empty()) {

@@ -261,7 +261,7 @@ pub(super) fn secrets(plan: &Plan) -> Vec<String> {
 }
 
 /// `secrets` or `env`, the name, and what reads it, each once.
-fn users(planned: &PipelinePlan) -> Vec<(&'static str, String, String)> {
+pub(in crate::report) fn users(planned: &PipelinePlan) -> Vec<(&'static str, String, String)> {
     let mut found = vec![];
     let mut take = |texts: Vec<&Text>, who: String| {
         for read in texts.iter().flat_map(|text| &text.reads) {

@@ -63,7 +63,7 @@ fn ask(project: &Path, file: &str, input: &str, servers: &[&str], says: &[(&str,
     for (name, answer) in says {
         std::fs::write(bin.path().join(format!("{name}.says")), format!("{answer}\n")).unwrap();
     }
-    let mut command = program::command(project, &["run", file, "--input", input, "--now", "2026-11-20T15:30:00Z"]);
+    let mut command = program::command(project, &["run", file, "--trust", "--input", input, "--now", "2026-11-20T15:30:00Z"]);
     let ran = program::ran(command.env("PATH", bin.path()));
     (ran.exit, ran.out)
 }

@@ -12,7 +12,7 @@ cd "$home"
 
 ask() { # PATH EXIT QUESTION; the outputs go to $home/said
     local code=0
-    PATH=$1 "$flow" run pipelines/city_facts/pipeline.yaml --json --quiet --input query="$3" >said 2>told || code=$?
+    PATH=$1 "$flow" run pipelines/city_facts/pipeline.yaml --trust --json --quiet --input query="$3" >said 2>told || code=$?
     [ "$code" = "$2" ] || { echo "exit $code, not $2: $3"; cat told said; exit 1; }
 }
 
@@ -21,7 +21,7 @@ holds() { # a condition on the outputs, in Python
 }
 
 # The servers are read from the disk once, so that the two seconds they have to start are not spent on that.
-PATH="$servers:$PATH" "$flow" doctor pipelines/city_facts/*.yaml >/dev/null 2>&1 || true
+PATH="$servers:$PATH" "$flow" doctor --trust pipelines/city_facts/*.yaml >/dev/null 2>&1 || true
 
 ask "$servers:$PATH" 0 "Echo hello, and tell me the temperature and the time in New York City"
 holds "outputs['invoked'] == ['temperature', 'local_time', 'echo'] and outputs['errors'] == []"

@@ -1,0 +1,206 @@
+//! What the user trusts: one small file for each content of a pipeline, named by its hash, in a folder of the user and of no project.
+//!
+//! A file of its own for each makes that two who trust something at once lose nothing, and that a damaged one says nothing of the others.
+
+use std::fs;
+use std::io::{ErrorKind, Read, Write};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+
+/// Version of an entry, and most bytes of it.
+const VERSION: u64 = 1;
+const LARGEST: u64 = 64 * 1024;
+
+/// One content that is trusted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Entry {
+    flow: u64,
+    /// The pipeline's file when it was trusted, for people.
+    pub file: PathBuf,
+    /// The hash of its content, in hex; also the name of the entry.
+    pub sha256: String,
+    /// When.
+    pub at: DateTime<Utc>,
+}
+
+/// The list of one user.
+#[derive(Debug, Clone)]
+pub struct Trusted {
+    folder: PathBuf,
+}
+
+impl Trusted {
+    /// The list in this folder, which need not be there.
+    pub fn new(folder: PathBuf) -> Trusted {
+        Trusted { folder }
+    }
+
+    /// When a content was trusted; `None`: it was not.
+    ///
+    /// # Errors
+    /// The list cannot be read, or this entry is none, as a sentence. Then nothing is trusted.
+    pub fn since(&self, sha256: &str) -> Result<Option<DateTime<Utc>>, String> {
+        Ok(self.entry(&self.folder.join(sha256))?.map(|entry| entry.at))
+    }
+
+    /// Trusts a content.
+    ///
+    /// # Errors
+    /// It cannot be written, as a sentence. Then it is not trusted.
+    pub fn add(&self, file: &Path, sha256: &str, at: DateTime<Utc>) -> Result<(), String> {
+        let path = self.folder.join(sha256);
+        let entry = Entry { flow: VERSION, file: file.to_path_buf(), sha256: sha256.to_owned(), at };
+        let written = serde_json::to_vec_pretty(&entry).map_err(std::io::Error::other).and_then(|mut text| {
+            text.push(b'\n');
+            fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.folder)?;
+            // Made for its owner only.
+            let mut new = tempfile::Builder::new().prefix(".new").tempfile_in(&self.folder)?;
+            new.write_all(&text)?;
+            new.as_file().sync_all()?;
+            new.persist(&path)?;
+            fs::File::open(&self.folder)?.sync_all()
+        });
+        written.map_err(|error| format!("cannot write {}: {error}", path.display()))
+    }
+
+    /// Everything that is trusted, by file and time; and a sentence for each entry that cannot be read.
+    ///
+    /// # Errors
+    /// The list cannot be read.
+    pub fn all(&self) -> Result<(Vec<Entry>, Vec<String>), String> {
+        let cannot = |error: std::io::Error| format!("cannot read {}: {error}", self.folder.display());
+        let found = match fs::read_dir(&self.folder) {
+            Ok(found) => found,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok((vec![], vec![])),
+            Err(error) => return Err(cannot(error)),
+        };
+        let (mut entries, mut wrong) = (vec![], vec![]);
+        for found in found {
+            let path = found.map_err(cannot)?.path();
+            if path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.')) {
+                continue;
+            }
+            match self.entry(&path) {
+                Ok(entry) => entries.extend(entry),
+                Err(why) => wrong.push(why),
+            }
+        }
+        entries.sort_by(|a, b| (&a.file, a.at, &a.sha256).cmp(&(&b.file, b.at, &b.sha256)));
+        wrong.sort();
+        Ok((entries, wrong))
+    }
+
+    /// Trusts no content of a file any more; how many there were.
+    ///
+    /// # Errors
+    /// The list cannot be read, or an entry not be removed.
+    pub fn remove(&self, file: &Path) -> Result<usize, String> {
+        let (entries, _) = self.all()?;
+        let of_file = entries.into_iter().filter(|entry| entry.file == file).map(|entry| self.folder.join(entry.sha256));
+        let mut count = 0;
+        for path in of_file {
+            fs::remove_file(&path).map_err(|error| format!("cannot remove {}: {error}", path.display()))?;
+            count += 1;
+        }
+        Ok(count)
+    }
+
+    fn entry(&self, path: &Path) -> Result<Option<Entry>, String> {
+        let cannot =
+            |why: &dyn std::fmt::Display| format!("cannot read {}: {why}; nothing is trusted by it, and it can be removed", path.display());
+        let mut text = vec![];
+        match fs::metadata(path).map(|what| what.is_file()) {
+            Ok(true) => {
+                fs::File::open(path).and_then(|file| file.take(LARGEST).read_to_end(&mut text)).map_err(|error| cannot(&error))?;
+            }
+            Ok(false) => return Err(cannot(&"it is no file")),
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(cannot(&error)),
+        }
+        let entry: Entry = serde_json::from_slice(&text).map_err(|error| cannot(&error))?;
+        let is_its_own = path.file_name().is_some_and(|name| name == entry.sha256.as_str());
+        match (entry.flow, is_its_own) {
+            (VERSION, true) => Ok(Some(entry)),
+            (VERSION, false) => Err(cannot(&"it names another content than its file")),
+            (other, _) => Err(cannot(&format!("version {other} is not known"))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    const HASH: &str = "00ff";
+
+    fn at() -> DateTime<Utc> {
+        DateTime::from_timestamp(1_800_000_000, 0).unwrap()
+    }
+
+    fn list() -> (tempfile::TempDir, Trusted) {
+        let home = tempfile::tempdir().unwrap();
+        let trusted = Trusted::new(home.path().join("state/flow/trusted"));
+        (home, trusted)
+    }
+
+    #[test]
+    fn what_was_trusted_is_trusted_until_it_is_removed_and_only_its_owner_can_read_it() {
+        let (_home, trusted) = list();
+        assert_eq!(trusted.since(HASH), Ok(None));
+        assert_eq!(trusted.all().unwrap(), (vec![], vec![]));
+        trusted.add(Path::new("/p/a.yaml"), HASH, at()).unwrap();
+        trusted.add(Path::new("/p/a.yaml"), HASH, at()).unwrap();
+        trusted.add(Path::new("/p/b.yaml"), "01", at()).unwrap();
+        assert_eq!(trusted.since(HASH), Ok(Some(at())));
+        assert_eq!(trusted.since("02"), Ok(None));
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!((mode(&trusted.folder), mode(&trusted.folder.join(HASH))), (0o700, 0o600));
+        let files: Vec<PathBuf> = trusted.all().unwrap().0.into_iter().map(|entry| entry.file).collect();
+        assert_eq!(files, [Path::new("/p/a.yaml"), Path::new("/p/b.yaml")]);
+        assert_eq!(trusted.remove(Path::new("/p/a.yaml")), Ok(1));
+        assert_eq!((trusted.since(HASH), trusted.remove(Path::new("/p/a.yaml"))), (Ok(None), Ok(0)));
+        assert_eq!(trusted.since("01"), Ok(Some(at())));
+    }
+
+    #[test]
+    fn an_entry_cut_or_changed_anywhere_is_told_and_trusts_nothing_and_the_others_stay() {
+        let (_home, trusted) = list();
+        trusted.add(Path::new("/p/a.yaml"), HASH, at()).unwrap();
+        trusted.add(Path::new("/p/b.yaml"), "01", at()).unwrap();
+        let path = trusted.folder.join(HASH);
+        let whole = fs::read(&path).unwrap();
+        // The last byte is the end of the line, and the one before closes the object.
+        for end in 0..whole.len() - 1 {
+            fs::write(&path, &whole[..end]).unwrap();
+            let told = trusted.since(HASH).unwrap_err();
+            assert!(told.contains("cannot read") && told.contains("nothing is trusted by it"), "{end}: {told}");
+        }
+        for (from, to) in [("\"flow\": 1", "\"flow\": 9"), ("00ff", "00fe"), ("\"at\"", "\"on\"")] {
+            fs::write(&path, String::from_utf8(whole.clone()).unwrap().replace(from, to)).unwrap();
+            assert!(trusted.since(HASH).is_err(), "{from}");
+        }
+        fs::copy(trusted.folder.join("01"), &path).unwrap();
+        assert!(trusted.since(HASH).unwrap_err().contains("another content"));
+        let (entries, wrong) = trusted.all().unwrap();
+        assert_eq!((entries.len(), wrong.len()), (1, 1));
+        assert!(trusted.since("01").unwrap().is_some());
+    }
+
+    #[test]
+    fn a_list_that_cannot_be_read_or_written_is_told() {
+        let (home, trusted) = list();
+        fs::write(home.path().join("state"), "in the way").unwrap();
+        assert!(trusted.add(Path::new("/p/a.yaml"), HASH, at()).unwrap_err().contains("cannot write"));
+        assert!(trusted.since(HASH).unwrap_err().contains("cannot read"));
+        assert!(trusted.all().unwrap_err().contains("cannot read") && trusted.remove(Path::new("/p/a.yaml")).is_err());
+        fs::remove_file(home.path().join("state")).unwrap();
+        fs::create_dir_all(trusted.folder.join(HASH)).unwrap();
+        assert!(trusted.since(HASH).unwrap_err().contains("cannot read"));
+    }
+}

@@ -1,0 +1,132 @@
+//! What a step gives, held to what it says it gives: its `output`, and what every step of its kind gives. The same for a result from
+//! outside, for a mock in a test, and for the check of a mock before a test runs.
+
+use serde_json::{Map, Value, json};
+
+use super::schema_problems;
+use super::shape::{accept_tasks, json_in, schema};
+use crate::model::{Agent, OnFailure, Outputs, Shape, Step, StepKind};
+
+/// Told of what is no reply.
+const WANTED_REPLY: &str = "an http step gives { status, headers, body }";
+
+/// What a step's result is held to besides what the step itself says.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Around<'a> {
+    /// The agent it asks.
+    pub agent: Option<&'a Agent>,
+    /// The outputs of the pipeline it calls.
+    pub called: Option<&'a Outputs>,
+}
+
+/// The result of a step: as it is read by the steps below.
+///
+/// # Errors
+/// It does not fit; in sentences, all of them.
+pub fn result(step: &Step, around: Around, value: Value) -> Result<Value, Vec<String>> {
+    match &step.kind {
+        StepKind::Agent(asked) => answer(asked.output.as_ref().or(around.agent.and_then(|agent| agent.output.as_ref())), value),
+        StepKind::Http(http) => reply(http.output.as_ref(), value),
+        StepKind::Sql(sql) => rows(sql.one, value),
+        StepKind::Tool(tool) => fitted(tool.output.as_ref(), outputs(around.called, value)?),
+        StepKind::Call(_) => outputs(around.called, value),
+        _ => Ok(value),
+    }
+}
+
+/// The result of a whole `for_each`: a list of results of its step; under `on_failure: continue` each with its element and status.
+///
+/// # Errors
+/// It does not fit.
+pub fn results(step: &Step, around: Around, value: Value) -> Result<Value, Vec<String>> {
+    let Value::Array(list) = value else { return Err(vec!["a step with for_each gives a list".to_owned()]) };
+    let one = |(place, value): (usize, Value)| {
+        let fit = |value| result(step, around, value).map_err(|problems| problems.into_iter().map(|p| format!("{place}: {p}")).collect());
+        match value {
+            Value::Object(mut element) if step.on_failure == OnFailure::Continue => {
+                let output = element.remove("output").unwrap_or_default();
+                let output = if output.is_null() { output } else { fit(output)? };
+                element.insert("output".to_owned(), output);
+                Ok(Value::Object(element))
+            }
+            value => fit(value),
+        }
+    };
+    list.into_iter().enumerate().map(one).collect()
+}
+
+/// An answer of an agent: text, or with a shape the object it is JSON of.
+///
+/// # Errors
+/// It does not fit.
+pub fn answer(shape: Option<&Shape>, value: Value) -> Result<Value, Vec<String>> {
+    let Some(shape) = shape else {
+        let told = "an agent without output gives a text";
+        return if value.is_string() { Ok(value) } else { Err(vec![told.to_owned()]) };
+    };
+    let mut value = read(value)?;
+    accept_tasks(shape, &mut value);
+    fits(shape, value)
+}
+
+/// What the outputs of a called pipeline are: one a name.
+///
+/// # Errors
+/// A name is missing, or is none of them.
+pub fn outputs(outputs: Option<&Outputs>, value: Value) -> Result<Value, Vec<String>> {
+    let Some(Outputs::Named(named)) = outputs else { return Ok(value) };
+    let names: Vec<&str> = named.iter().map(|(name, _)| name.as_str()).collect();
+    let properties: Map<String, Value> = names.iter().map(|name| ((*name).to_owned(), json!({}))).collect();
+    let wanted = json!({ "type": "object", "properties": properties, "required": names, "additionalProperties": false });
+    none(schema_problems(&wanted, &value), value)
+}
+
+/// A result with the step's `output`; a text is read as JSON first.
+fn fitted(output: Option<&Shape>, value: Value) -> Result<Value, Vec<String>> {
+    match output {
+        None => Ok(value),
+        Some(output) => fits(output, read(value)?),
+    }
+}
+
+/// What an `http` step gives. 400 and above are failures.
+fn reply(output: Option<&Shape>, value: Value) -> Result<Value, Vec<String>> {
+    let wrong = |told: &str| Err(vec![told.to_owned()]);
+    let Value::Object(mut reply) = value else { return wrong(WANTED_REPLY) };
+    let has_all = ["status", "headers", "body"].iter().all(|key| reply.contains_key(*key));
+    if !has_all || reply.len() > 3 || !reply["headers"].is_object() {
+        return wrong(WANTED_REPLY);
+    }
+    if !reply["status"].as_u64().is_some_and(|status| (100..400).contains(&status)) {
+        return wrong("status must be a whole number from 100 to 399; a request that fails has an error, and no result");
+    }
+    let told = |problems: Vec<String>| problems.into_iter().map(|problem| format!("body: {problem}")).collect::<Vec<_>>();
+    let body = fitted(output, reply["body"].take()).map_err(told)?;
+    reply["body"] = body;
+    Ok(Value::Object(reply))
+}
+
+/// What a query gives: rows, or the first.
+fn rows(one: bool, value: Value) -> Result<Value, Vec<String>> {
+    let (fits, wanted) = match &value {
+        Value::Object(_) | Value::Null => (one, "a query gives a list of rows"),
+        Value::Array(rows) => (!one && rows.iter().all(Value::is_object), "a query with one: true gives one row, or nothing"),
+        _ => (false, "a query gives rows, each with its columns"),
+    };
+    if fits { Ok(value) } else { Err(vec![wanted.to_owned()]) }
+}
+
+fn read(value: Value) -> Result<Value, Vec<String>> {
+    match value {
+        Value::String(text) => json_in(&text).map_err(|problem| vec![problem]),
+        value => Ok(value),
+    }
+}
+
+fn fits(shape: &Shape, value: Value) -> Result<Value, Vec<String>> {
+    none(schema_problems(&schema(shape), &value), value)
+}
+
+fn none(problems: Vec<String>, value: Value) -> Result<Value, Vec<String>> {
+    if problems.is_empty() { Ok(value) } else { Err(problems) }
+}

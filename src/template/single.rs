@@ -1,0 +1,119 @@
+//! Single braces around a name (`{steps.draft.output}`, as other programs write it): here that is text, and nothing is filled in.
+//!
+//! Braces are ordinary characters of a text. So only braces are told that hold one name of the language with a dot behind it, perhaps with
+//! filters; JSON, CSS and the fixed places of channels (`{part}`) hold none.
+
+use std::sync::LazyLock;
+
+use minijinja::machinery::{Token, tokenize};
+use regex::Regex;
+
+use super::check::has_template;
+use super::problem::excerpt;
+use super::scan::{is_raw, place, syntax};
+use super::stray::ROOTS;
+use super::tree::At;
+use crate::diagnostic::{Code, Diagnostic};
+use crate::model::Place;
+
+/// F214, for a text that can be read.
+pub(super) fn look(source: &str, at: &Place, diagnostics: &mut Vec<Diagnostic>) {
+    if !source.contains('{') {
+        return;
+    }
+    for (start, end) in parts(source) {
+        let Some(part) = source.get(start..end) else { continue };
+        for (whole, inner) in named(part) {
+            let name = &part[inner.0..inner.1];
+            let (from, to) = (start + whole.0, start + whole.1);
+            let wanted = format!("{{{{ {} }}}}", excerpt(name, (0, name.len())));
+            let message = format!("\"{}\" is only text here; a value stands in two braces: {wanted}", excerpt(source, (from, to)));
+            let mut found = Diagnostic::new(Code::SingleBraces, at.inside(from, to), message)
+                .help(format!("write {wanted}; where braces are meant, write {{% raw %}}…{{% endraw %}} around them"));
+            if !at.offsets.is_empty() {
+                let edits = [((from, start + inner.0), "{{ "), ((start + inner.1, to), " }}")];
+                found = found.safe_fix(edits.map(|((from, to), text)| (at.inside(from, to), text.to_owned())).to_vec());
+            }
+            diagnostics.push(found);
+        }
+    }
+}
+
+/// What stands between the templates of a text, and not in `{% raw %}`.
+fn parts(source: &str) -> Vec<At> {
+    if !has_template(source) {
+        return vec![(0, source.len())];
+    }
+    let mut parts = vec![];
+    let mut before = (0, 0);
+    for (token, span) in tokenize(source, false, syntax()).map_while(Result::ok) {
+        let at = place(span);
+        if matches!(token, Token::TemplateData(_)) && !is_raw(source, before, at) {
+            parts.push(at);
+        }
+        before = at;
+    }
+    parts
+}
+
+/// Single braces around a name: where they stand, and where the name with its filters does.
+fn named(part: &str) -> Vec<(At, At)> {
+    static NAMED: LazyLock<Option<Regex>> = LazyLock::new(|| {
+        let roots: Vec<String> = ROOTS.iter().map(|root| regex::escape(root)).collect();
+        let roots = roots.join("|");
+        Regex::new(&format!(r"\$?\{{\s*((?:{roots})[A-Za-z_]\w*(?:\.[A-Za-z_]\w*|\[\d+\])*(?:\s*\|[^{{}}]*?)?)\s*\}}")).ok()
+    });
+    let Some(pattern) = NAMED.as_ref() else { return vec![] };
+    let found = pattern.captures_iter(part).filter_map(|found| Some((found.get(0)?, found.get(1)?)));
+    let single = found.filter(|(whole, _)| !part[..whole.start()].ends_with('{') && !part[whole.end()..].starts_with('}'));
+    single.map(|(whole, name)| ((whole.start(), whole.end()), (name.start(), name.end()))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::diagnostic::Diagnostic;
+    use crate::model::Place;
+
+    fn found(text: &str) -> Vec<String> {
+        let mut found: Vec<Diagnostic> = vec![];
+        let place = Place { offsets: vec![(0, 0)], ..Place::default() };
+        super::super::text(text, place, &mut found);
+        found.into_iter().map(|found| found.message).collect()
+    }
+
+    #[test]
+    fn a_name_in_single_braces_is_told() {
+        for (text, wanted) in [
+            ("Say {inputs.name}.", "\"{inputs.name}\" is only text here; a value stands in two braces: {{ inputs.name }}"),
+            ("{ steps.a.output }", "\"{ steps.a.output }\" is only text here; a value stands in two braces: {{ steps.a.output }}"),
+            (
+                "{{ inputs.a }} and { item.rows[0].name | upper }",
+                "\"{ item.rows[0].name | upper }\" is only text here; a value stands in two braces: {{ item.rows[0].name | upper }}",
+            ),
+            ("${inputs.name}", "\"${inputs.name}\" is only text here; a value stands in two braces: {{ inputs.name }}"),
+        ] {
+            assert_eq!(found(text), [wanted], "{text}");
+        }
+        assert_eq!(found("{inputs.a}{inputs.b} {% if inputs.c %}{inputs.d}{% endif %}").len(), 3);
+    }
+
+    #[test]
+    fn other_braces_are_text() {
+        for text in [
+            "{\"a\": 1}",
+            "{\"inputs.a\": {\"b\": 2}}",
+            "{ \"name\": {{ inputs.name }} }",
+            "({part}/{parts})",
+            "{inputs}",
+            "{ my.steps.a }",
+            "{steps.a.output and more}",
+            "{steps.}",
+            "body { font.size }",
+            "{{ inputs.a }} {% raw %}{inputs.b}{% endraw %}",
+            "{{ \"{inputs.a}\" }}",
+            "inputs.a",
+        ] {
+            assert_eq!(found(text), [""; 0], "{text}");
+        }
+    }
+}
