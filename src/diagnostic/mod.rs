@@ -1,10 +1,12 @@
 //! What a diagnostic is: an author's mistake as data, with its place and what to do. No drawing here.
 //!
 //! How to add a code: one line in `codes.rs`, a page in `docs/codes/`, a failing and a passing file in `tests/check/`,
-//! and one function in the room that owns it (`syntax`, `lower`, `template`, `plan` or a file of `rules`).
+//! and the one function that makes it, in the room that owns it (`syntax`, `lower`, `template`, `plan` or a file of `rules`); of a code
+//! that several rooms report, in `shared.rs`.
 
 mod codes;
 mod quote;
+mod shared;
 mod suggest;
 mod suppress;
 mod visible;

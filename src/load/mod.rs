@@ -14,7 +14,7 @@ mod tests;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use crate::diagnostic::{self, Code, Diagnostic};
+use crate::diagnostic::{self, Diagnostic};
 use crate::lower::{self, FileKind};
 use crate::model::{Channel, Program, Settings, StyleGuide, TestFile};
 use crate::port::Files;
@@ -66,7 +66,7 @@ pub fn load(path: &Path, project: &Path, files: &dyn Files) -> Loaded {
         Err(problem) => {
             let file = loader.sources.add(paths::shown(&path), "");
             let message = format!("cannot read \"{}\": {problem}", paths::shown(&path));
-            loader.diagnostics.push(Diagnostic::new(Code::MissingFile, Span::file_start(file), message).help(problem.help()));
+            loader.diagnostics.push(Diagnostic::missing_file(Span::file_start(file), message).help(problem.help()));
             Root::of(FileKind::Definitions)
         }
     };
@@ -120,7 +120,7 @@ pub fn load_settings(path: &Path, of: SettingsOf, files: &dyn Files) -> Option<L
         Err(problem) => {
             let file = loader.sources.add(paths::shown(path), "");
             let message = format!("cannot read \"{}\": {problem}", paths::shown(path));
-            let found = Diagnostic::new(Code::MissingFile, Span::file_start(file), message).help(problem.help());
+            let found = Diagnostic::missing_file(Span::file_start(file), message).help(problem.help());
             return Some(LoadedSettings { sources: loader.sources, diagnostics: vec![found], settings: Settings::default() });
         }
     };
@@ -183,7 +183,7 @@ impl Loader<'_> {
             lower::Unreadable::Because(why, _) => format!("cannot read pipeline \"{shown}\": {why}"),
             _ => format!("pipeline \"{shown}\" does not exist"),
         };
-        self.diagnostics.push(Diagnostic::new(Code::MissingFile, pipeline.span, message).help("name the pipeline under test"));
+        self.diagnostics.push(Diagnostic::missing_file(pipeline.span, message).help("name the pipeline under test"));
     }
 }
 

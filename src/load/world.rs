@@ -247,7 +247,7 @@ impl<'f> Loader<'f> {
         let stem = self.path_of(file).file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
         if own != stem {
             let message = format!("this {what} is called by the name of its file, \"{stem}\", but says \"{own}\"");
-            self.diagnostics.push(Diagnostic::new(Code::BadValue, span, message).help(format!("write {stem}, or rename the file")));
+            self.diagnostics.push(Diagnostic::bad_value(span, message).help(format!("write {stem}, or rename the file")));
         }
     }
 

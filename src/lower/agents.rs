@@ -3,7 +3,6 @@
 use super::context::Lower;
 use super::keys;
 use super::reader::Reader;
-use crate::diagnostic::Code;
 use crate::model::{Agent, Limits, StyleGuide};
 use crate::source::{Span, Spanned};
 use crate::syntax::Node;
@@ -50,11 +49,11 @@ pub fn limits(keys: &Reader) -> Limits {
 /// A style guide by name (F025).
 pub fn style_guide(lower: &Lower, name: &Spanned<String>) -> Option<Arc<StyleGuide>> {
     let answer = lower.world().style_guide(lower.file, &name.value);
-    lower.found(Code::MissingFile, &format!("style guide {}", super::context::quoted(&name.value)), name.span, answer)
+    lower.found(&format!("style guide {}", super::context::quoted(&name.value)), name.span, answer)
 }
 
 /// A channel by name (F025).
 pub fn channel(lower: &Lower, name: &Spanned<String>) -> Option<Arc<crate::model::Channel>> {
     let answer = lower.world().channel(lower.file, &name.value);
-    lower.found(Code::MissingFile, &format!("channel {}", super::context::quoted(&name.value)), name.span, answer)
+    lower.found(&format!("channel {}", super::context::quoted(&name.value)), name.span, answer)
 }

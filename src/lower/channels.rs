@@ -4,7 +4,7 @@ use super::context::{Lower, quoted};
 use super::keys;
 use super::reader::Reader;
 use super::world::World;
-use crate::diagnostic::{Code, Diagnostic, nearest};
+use crate::diagnostic::{Diagnostic, nearest};
 use crate::model::{Body, Channel, Features, LengthUnit, Markup, Split, SplitAt};
 use crate::source::FileId;
 use crate::syntax::Node;
@@ -78,7 +78,7 @@ fn escapes(markup: &Reader) -> Vec<(String, String)> {
     let read = markup.entries("escape").filter_map(|(key, node)| {
         if key.text.chars().count() != 1 {
             let message = format!("escape {} is not one character", quoted(&key.text));
-            markup.lower.report(Diagnostic::new(Code::BadValue, key.span, message).help("write one character, and what is sent for it"));
+            markup.lower.report(Diagnostic::bad_value(key.span, message).help("write one character, and what is sent for it"));
             return None;
         }
         Some((key.text.clone(), markup.lower.sentence(&key.text, node)?))
@@ -98,7 +98,7 @@ fn slots(keys: &Reader, key: &str, allowed: &[&str]) -> Option<String> {
             [] => format!("{key} has no place for {{{name}}}"),
             _ => format!("{key} has no place for {{{name}}}, only for {}", known.join(" and ")),
         };
-        let diagnostic = Diagnostic::new(Code::BadValue, span, message);
+        let diagnostic = Diagnostic::bad_value(span, message);
         keys.lower.report(match near.first() {
             Some(near) => diagnostic.help(format!("write {{{near}}}")),
             None => diagnostic.help("remove it"),

@@ -163,7 +163,7 @@ fn written_expression(lower: &Lower, name: &str, node: &Node) -> Option<Check> {
         "numbers_from" => ("\"numbers_from\" of a scorecard that a step wrote can only be a name such as with.facts", "write with.facts"),
         _ => ("a scorecard that a step wrote cannot use the check \"expression\"", "use another check, or judge: true"),
     };
-    lower.report(Diagnostic::new(Code::BadValue, node.span, message).help(help));
+    lower.report(Diagnostic::bad_value(node.span, message).help(help));
     None
 }
 
@@ -173,7 +173,7 @@ fn only_true(lower: &Lower, label: &str, node: &Node) -> Option<()> {
         return Some(());
     }
     let message = format!("{label}: false checks nothing; write true, or leave it out");
-    lower.report(Diagnostic::new(Code::BadValue, node.span, message).help("write true, or remove the key"));
+    lower.report(Diagnostic::bad_value(node.span, message).help("write true, or remove the key"));
     None
 }
 
@@ -182,7 +182,7 @@ fn language(lower: &Lower, node: &Node) -> Option<String> {
     let is_code = language.value.len() == 2 && language.value.chars().all(|c| c.is_ascii_lowercase());
     if !is_code {
         let message = format!("language {} is not two small letters", quoted(&language.value));
-        lower.report(Diagnostic::new(Code::BadValue, node.span, message).help("write for example en, de or es"));
+        lower.report(Diagnostic::bad_value(node.span, message).help("write for example en, de or es"));
         return None;
     }
     Some(language.value)

@@ -102,26 +102,39 @@ impl<'w> Lower<'w> {
             NodeKind::Scalar(scalar) if scalar.value.is_null() => {
                 let message = "this file is empty; it must begin with flow: 1".to_owned();
                 let help = "write flow: 1 on the first line and what belongs below it, or delete the file and what names it";
-                return self.report(Diagnostic::new(Code::LanguageVersion, tree.span, message).help(help));
+                return self.report(language_version(tree.span, message).help(help));
             }
             _ => (tree.span, format!("a file must be a list of keys that begins with flow: 1, found {}", found(tree))),
         };
-        self.report(Diagnostic::new(Code::LanguageVersion, span, message).help(help));
+        self.report(language_version(span, message).help(help));
     }
 
-    /// What `answer` holds; else one finding at `place`, of `code`, about `what` (`channel "sms"`, `instructions file "a.md"`).
-    pub fn found<T>(&self, code: Code, what: &str, place: Span, answer: Result<T, Unreadable>) -> Option<T> {
+    /// What `answer` holds; else one finding (F025) at `place`, about `what` (`channel "sms"`, `instructions file "a.md"`).
+    pub fn found<T>(&self, what: &str, place: Span, answer: Result<T, Unreadable>) -> Option<T> {
+        self.taken_in(false, what, place, answer)
+    }
+
+    /// The same, for a file that `imports` names (F016).
+    pub fn imported<T>(&self, what: &str, place: Span, answer: Result<T, Unreadable>) -> Option<T> {
+        self.taken_in(true, what, place, answer)
+    }
+
+    fn taken_in<T>(&self, is_import: bool, what: &str, place: Span, answer: Result<T, Unreadable>) -> Option<T> {
+        let missing = |message: String| match is_import {
+            true => Diagnostic::new(Code::ImportMissing, place, message),
+            false => Diagnostic::missing_file(place, message),
+        };
         let diagnostic = match answer {
             Ok(value) => return Some(value),
             Err(Unreadable::Reported) => return None,
             Err(Unreadable::Missing(names)) => {
                 let written = what.split('"').nth(1).unwrap_or_default();
                 let near = self.hints.nearest(written, names.iter().map(String::as_str));
-                let message = match code {
-                    Code::ImportMissing => format!("cannot read {what}, imported here: no such file"),
-                    _ => format!("{what} does not exist"),
+                let message = match is_import {
+                    true => format!("cannot read {what}, imported here: no such file"),
+                    false => format!("{what} does not exist"),
                 };
-                let diagnostic = Diagnostic::new(code, place, format!("{message}{}", did_you_mean(&near)));
+                let diagnostic = missing(format!("{message}{}", did_you_mean(&near)));
                 diagnostic.help(if near.is_empty() { "make the file, or correct the path" } else { "correct the name" })
             }
             Err(Unreadable::Outside) => Diagnostic::new(Code::PathEscape, place, format!("{what} leaves the project folder"))
@@ -131,19 +144,19 @@ impl<'w> Lower<'w> {
                     .help("remove one of these imports")
             }
             Err(Unreadable::WrongKind(kind)) => {
-                let message = match code {
-                    Code::ImportMissing => format!("cannot import {what}: it is {}, not one of shared definitions", kind.words()),
-                    _ => format!("{what} is {}", kind.words()),
+                let message = match is_import {
+                    true => format!("cannot import {what}: it is {}, not one of shared definitions", kind.words()),
+                    false => format!("{what} is {}", kind.words()),
                 };
                 // A file with none of the keys that say what it is may have lost its own.
                 let own = [("channel", "channel"), ("style guide", "style_guide"), ("replies file", "replies"), ("pipeline", "name")];
                 let key = own.iter().find(|(thing, _)| kind == FileKind::Definitions && what.starts_with(thing));
-                Diagnostic::new(code, place, message).help(match key {
+                missing(message).help(match key {
                     Some((_, key)) => format!("check whether {} is spelt right in that file, or name another one", quoted(key)),
                     None => "name a file of the right kind, or correct the path".to_owned(),
                 })
             }
-            Err(Unreadable::Because(reason, help)) => Diagnostic::new(code, place, format!("cannot read {what}: {reason}")).help(help),
+            Err(Unreadable::Because(reason, help)) => missing(format!("cannot read {what}: {reason}")).help(help),
         };
         self.report(diagnostic);
         None
@@ -155,7 +168,7 @@ impl<'w> Lower<'w> {
         let is_within = self.taken.get() <= MOST_TAKEN;
         if !is_within {
             let message = "the texts and schemas that this file takes from others are larger than 4 MiB together";
-            self.report(Diagnostic::new(Code::TooLarge, place, message).help("name a long file once, in what several steps share"));
+            self.report(Diagnostic::too_large(place, message).help("name a long file once, in what several steps share"));
         }
         is_within
     }
@@ -164,12 +177,17 @@ impl<'w> Lower<'w> {
     pub fn check_unique(&self, what: &str, id: &Spanned<String>, first: Option<Span>) {
         if let Some(first) = first {
             self.report(
-                Diagnostic::new(Code::DuplicateId, id.span, format!("two {what} are called {}", quoted(&id.value)))
+                Diagnostic::duplicate_id(id.span, format!("two {what} are called {}", quoted(&id.value)))
                     .related(first, "first used here")
                     .help("rename one of the two"),
             );
         }
     }
+}
+
+/// F014: a file that does not say `flow: 1` first.
+fn language_version(span: Span, message: String) -> Diagnostic {
+    Diagnostic::new(Code::LanguageVersion, span, message)
 }
 
 /// `; did you mean "a" or "b"?`, or nothing.

@@ -6,7 +6,7 @@ use super::context::{Lower, quoted};
 use super::fields::kind_of;
 use super::keys;
 use super::reader::Reader;
-use crate::diagnostic::{Code, Diagnostic};
+use crate::diagnostic::Diagnostic;
 use crate::model::{Data, DataKind, FieldKind, Filling, Person, PersonSource, SqlEngine};
 use crate::source::{Span, Spanned};
 use crate::syntax::Node;
@@ -29,7 +29,7 @@ pub fn data(lower: &Lower, owner: &str, span: Span, node: &Node) -> Data {
     let kind = written.as_ref().and_then(|file| data_kind(lower, file));
     if let (Some(file), Some(kind)) = (written, kind) {
         let answer = lower.world().existing(lower.file, &file.value);
-        let found = lower.found(Code::MissingFile, &format!("data file {}", quoted(&file.value)), file.span, answer);
+        let found = lower.found(&format!("data file {}", quoted(&file.value)), file.span, answer);
         data.file = Spanned::new(found.unwrap_or_else(|| lower.folder().join(&file.value)), file.span);
         data.kind = kind;
         check_part(&keys, kind);
@@ -59,7 +59,7 @@ fn data_kind(lower: &Lower, file: &Spanned<String>) -> Option<DataKind> {
         _ => {
             let message = format!("data file {} has an ending that is not known", quoted(&file.value));
             let help = "use a file that ends in .csv, .tsv, .xlsx, .parquet, .sqlite or .duckdb";
-            lower.report(Diagnostic::new(Code::BadValue, file.span, message).help(help));
+            lower.report(Diagnostic::bad_value(file.span, message).help(help));
             return None;
         }
     };
@@ -78,7 +78,7 @@ fn check_part(keys: &Reader, kind: DataKind) {
     ];
     for (key, _, what) in fits.into_iter().filter(|(key, fits, _)| !fits && keys.get(key).is_some()) {
         let message = format!("{} of {} is only for {what}", quoted(key), keys.owner);
-        keys.lower.report(Diagnostic::new(Code::BadValue, keys.key_span(key), message).help("remove it"));
+        keys.lower.report(Diagnostic::bad_value(keys.key_span(key), message).help("remove it"));
     }
 }
 

@@ -84,11 +84,11 @@ pub fn import_all(keys: &Reader, mut own: Definitions) -> Definitions {
     for path in keys.list("imports").unwrap_or_default().iter().filter_map(|node| lower.name("imports", node)) {
         if let Some(first) = paths.take(&path) {
             let message = format!("{} is imported twice", quoted(&path.value));
-            lower.report(Diagnostic::new(Code::ImportClash, path.span, message).related(first, "first here").help("remove one of the two"));
+            lower.report(import_clash(&path, message).related(first, "first here").help("remove one of the two"));
             continue;
         }
         let answer = lower.world().import(path.span, &path.value);
-        if let Some(theirs) = lower.found(Code::ImportMissing, &quoted(&path.value), path.span, answer) {
+        if let Some(theirs) = lower.imported(&quoted(&path.value), path.span, answer) {
             merge_all(&mut own, &theirs, &mut Clashes { lower, files: &mut files, path: &path });
         }
     }
@@ -103,6 +103,11 @@ fn merge_all(own: &mut Definitions, theirs: &Arc<Definitions>, clashes: &mut Cla
     merge("policy", &mut own.policies, &theirs.policies, clashes);
     merge("table", &mut own.data, &theirs.data, clashes);
     merge("secret", &mut own.secrets, &theirs.secrets, clashes);
+}
+
+/// F018: two imports that cannot stand together.
+fn import_clash(path: &Spanned<String>, message: String) -> Diagnostic {
+    Diagnostic::new(Code::ImportClash, path.span, message)
 }
 
 /// Where names that clash come from.
@@ -132,10 +137,7 @@ impl Clashes<'_, '_> {
         let other = self.files.iter().find(|(file, _)| *file == first.file).map_or("another file", |(_, path)| path);
         let message = format!("{what} {} comes from both {other} and {}", quoted(name), self.path.value);
         self.lower.report(
-            Diagnostic::new(Code::ImportClash, self.path.span, message)
-                .related(first, "one of them")
-                .related(second, "the other one")
-                .help("rename one of the two"),
+            import_clash(self.path, message).related(first, "one of them").related(second, "the other one").help("rename one of the two"),
         );
     }
 }

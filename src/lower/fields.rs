@@ -109,7 +109,7 @@ pub fn kind_of(lower: &Lower, owner: &str, node: &Node, kinds: &[(&'static str, 
         let words: Vec<&str> = kinds.iter().map(|(word, _)| *word).collect();
         let near = type_alias(&scalar.text).map_or_else(|| nearest(&scalar.text, words.iter().copied()), |word| vec![word]);
         let message = format!("type {} of {owner} is not known{}", quoted(&scalar.text), did_you_mean(&near));
-        let diagnostic = Diagnostic::new(Code::BadValue, node.span, message);
+        let diagnostic = Diagnostic::bad_value(node.span, message);
         lower.report(match near.first() {
             Some(word) => diagnostic.help(format!("write {word}")).proposed_fix(vec![(node.span, (*word).to_owned())]),
             None => diagnostic.help(format!("use one of: {}", words.join(", "))),

@@ -9,7 +9,7 @@ use super::steps::Scope;
 use super::texts::{place, plain};
 use super::tools::{called, headers, request};
 use super::units::parse_duration;
-use crate::diagnostic::{Code, Diagnostic};
+use super::values::bad_duration;
 use crate::model::{
     AgentStep, CallStep, Filling, FormatStep, GateStep, HttpStep, PlanStep, ReadStep, ScorecardRef, SendStep, SqlStep, StepKind, StopStep,
     Text, ToolStep,
@@ -92,7 +92,7 @@ fn files(keys: &Reader) -> Option<ReadStep> {
 fn stays_inside(lower: &Lower, node: &Node) {
     let Some(scalar) = node.as_scalar().filter(|scalar| scalar.value.is_string() && !scalar.text.contains("{{")) else { return };
     let answer = lower.world().path(lower.file, &scalar.text);
-    lower.found(Code::MissingFile, &format!("file {}", quoted(&scalar.text)), node.span, answer);
+    lower.found(&format!("file {}", quoted(&scalar.text)), node.span, answer);
 }
 
 fn plan(keys: &Reader) -> Option<PlanStep> {
@@ -162,7 +162,7 @@ fn wait(keys: &Reader) -> Option<Filling> {
         true => {
             let message = format!("wait {} is no time with a time zone", quoted(text));
             let help = "write for example 2026-11-18T09:00:00Z";
-            keys.lower.report(Diagnostic::new(Code::BadDuration, node.span, message).help(help));
+            keys.lower.report(bad_duration(node.span, message).help(help));
         }
         false => drop(keys.lower.duration("wait", node)),
     }

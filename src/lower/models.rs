@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::context::{Lower, quoted};
 use super::keys::{self, Place};
 use super::reader::Reader;
-use crate::diagnostic::{Code, Diagnostic};
+use crate::diagnostic::Diagnostic;
 use crate::model::{Api, Backoff, FailureKind, Model, Price, Provider, Replies, Retry, ToolCalls};
 use crate::source::Span;
 use crate::syntax::Node;
@@ -69,22 +69,20 @@ fn provider(keys: &Reader) -> Option<Provider> {
 fn scripted(keys: &Reader) -> Option<Arc<Replies>> {
     let path = keys.name("replies")?;
     let answer = keys.lower.world().replies(keys.lower.file, &path.value);
-    keys.lower.found(Code::MissingFile, &format!("replies file {}", quoted(&path.value)), path.span, answer)
+    keys.lower.found(&format!("replies file {}", quoted(&path.value)), path.span, answer)
 }
 
 fn replay(keys: &Reader) -> Option<PathBuf> {
     let folder = keys.name("folder")?;
     let answer = keys.lower.world().existing_folder(keys.lower.file, &folder.value);
-    keys.lower.found(Code::MissingFile, &format!("folder of recordings {}", quoted(&folder.value)), folder.span, answer)
+    keys.lower.found(&format!("folder of recordings {}", quoted(&folder.value)), folder.span, answer)
 }
 
 fn amount(price: &Reader, key: &str) -> Option<f64> {
     let amount = price.number(key)?;
     if amount < 0.0 {
         let span = price.get(key).map_or(price.span, |node| node.span);
-        price
-            .lower
-            .report(Diagnostic::new(Code::BadValue, span, format!("{key} {amount} is below 0")).help("write a price, 0 if it is free"));
+        price.lower.report(Diagnostic::bad_value(span, format!("{key} {amount} is below 0")).help("write a price, 0 if it is free"));
         return None;
     }
     Some(amount)

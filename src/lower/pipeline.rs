@@ -13,7 +13,7 @@ use super::reader::Reader;
 use super::steps::{Scope, check_reserved, steps};
 use super::testing;
 use super::world::World;
-use crate::diagnostic::{Code, Diagnostic};
+use crate::diagnostic::Diagnostic;
 use crate::model::{Channel, Filling, Limits, Outputs, Pipeline, Shape, TestCase};
 use crate::source::{FileId, Spanned};
 use crate::syntax::Node;
@@ -113,7 +113,7 @@ fn channels(keys: &Reader) -> Vec<Arc<Channel>> {
     for name in keys.filled_list("channels").unwrap_or_default().iter().filter_map(|node| keys.lower.name("channels", node)) {
         if let Some(first) = seen.take(&name) {
             let message = format!("channel {} is listed twice", quoted(&name.value));
-            let diagnostic = Diagnostic::new(Code::DuplicateId, name.span, message).related(first, "first here");
+            let diagnostic = Diagnostic::duplicate_id(name.span, message).related(first, "first here");
             keys.lower.report(diagnostic.help("remove one of the two"));
             continue;
         }

@@ -6,6 +6,7 @@ use super::aliases::{PROGRAM_STEPS, alias};
 use super::context::{Lower, did_you_mean, found, quoted};
 use super::keys::{DEFINITIONS, KINDS, Key, PIPELINE, Place, Takes};
 use super::misplaced::{Misplaced, misplaced};
+use super::values::{empty_section, wrong_type};
 use crate::diagnostic::{Code, Diagnostic, nearest};
 use crate::model::{Filling, Text};
 use crate::source::{Span, Spanned};
@@ -42,13 +43,13 @@ impl<'a, 'w> Reader<'a, 'w> {
             NodeKind::Map(map) => map,
             NodeKind::Broken => return None,
             NodeKind::Scalar(scalar) if scalar.value.is_null() => {
-                lower.report(Diagnostic::new(Code::EmptySection, node.span, format!("{owner} is empty")).help("fill it in, or remove it"));
+                lower.report(empty_section(node.span, &owner).help("fill it in, or remove it"));
                 return None;
             }
             _ => {
                 let message = format!("{owner} must be a list of keys, found {}", found(node));
                 let keys = names(places).take(3).collect::<Vec<_>>().join(", ");
-                lower.report(Diagnostic::new(Code::WrongType, node.head(), message).help(format!("write keys such as {keys}")));
+                lower.report(wrong_type(node, message).help(format!("write keys such as {keys}")));
                 return None;
             }
         };
@@ -108,7 +109,7 @@ impl<'a, 'w> Reader<'a, 'w> {
 
     /// F004 for a key that something else makes necessary.
     pub fn missing(&self, message: &str, help: &str) {
-        self.lower.report(Diagnostic::new(Code::MissingKey, self.span, format!("{} {message}", self.owner)).help(help));
+        self.lower.report(Diagnostic::missing_key(self.span, format!("{} {message}", self.owner)).help(help));
     }
 
     pub fn sentence(&self, key: &str) -> Option<String> {
@@ -239,7 +240,7 @@ impl<'a, 'w> Reader<'a, 'w> {
             None => nearest(&key.text, names(&self.places)),
         };
         let message = format!("unknown key {} in {}{}", quoted(&key.text), self.owner, did_you_mean(&near));
-        let mut diagnostic = Diagnostic::new(Code::UnknownKey, key.span, message);
+        let mut diagnostic = unknown_key(key.span, message);
         match (alias, near.as_slice()) {
             (Some(alias), _) => {
                 let is_safe = alias.is_same_shape && self.map.get(alias.key).is_none();
@@ -278,7 +279,7 @@ impl<'a, 'w> Reader<'a, 'w> {
             let message = format!("{key} stands inside {section}: its line is indented too far");
             self.meant.push((slid.rule.name, None));
             self.lower.report(
-                Diagnostic::new(Code::UnknownKey, slid.key.span, message)
+                unknown_key(slid.key.span, message)
                     .related(slid.section.span, "the section above")
                     .help(format!("move {key}, and what belongs to it, to the left until it stands below {section}")),
             );
@@ -324,4 +325,9 @@ impl Lower<'_> {
 
 fn names(places: &[&'static Place]) -> impl Iterator<Item = &'static str> {
     places.iter().flat_map(|place| place.keys).map(|key| key.name)
+}
+
+/// F002: a key that does not belong here.
+fn unknown_key(span: Span, message: String) -> Diagnostic {
+    Diagnostic::new(Code::UnknownKey, span, message)
 }

@@ -5,7 +5,7 @@ use super::keys;
 use super::models::failure_kind;
 use super::reader::Reader;
 use super::world::World;
-use crate::diagnostic::{Code, Diagnostic};
+use crate::diagnostic::Diagnostic;
 use crate::model::{Replies, Reply, ReplyBody, ReplySet};
 use crate::source::{FileId, Spanned};
 use crate::syntax::{Key, Node};
@@ -79,7 +79,7 @@ fn body(keys: &Reader, key: &str) -> Option<ReplyBody> {
             false => {
                 let span = keys.key_span("passed");
                 let message = "passed: false does not say which criteria fail";
-                lower.report(Diagnostic::new(Code::BadValue, span, message).help("write failed: { criterion: feedback }"));
+                lower.report(Diagnostic::bad_value(span, message).help("write failed: { criterion: feedback }"));
                 None
             }
         },

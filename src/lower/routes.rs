@@ -8,7 +8,7 @@ use super::keys;
 use super::reader::Reader;
 use super::steps::{Scope, check_reserved, step, steps};
 use super::tools::one_kind;
-use crate::diagnostic::{Code, Diagnostic};
+use crate::diagnostic::Diagnostic;
 use crate::model::{Case, RouteStep, Step, StepKind, Text};
 use crate::source::Spanned;
 use crate::syntax::Node;
@@ -107,6 +107,6 @@ fn check_kind(lower: &Lower, owner: &str, step: &Step) {
     if let StepKind::Route(_) | StepKind::Gate(_) = step.kind {
         let kind = step.kind.word();
         let message = format!("{owner} cannot itself be a {kind}");
-        lower.report(Diagnostic::new(Code::BadValue, step.kind_span, message).help(format!("put the {kind} into a list: steps: [ … ]")));
+        lower.report(Diagnostic::bad_value(step.kind_span, message).help(format!("put the {kind} into a list: steps: [ … ]")));
     }
 }

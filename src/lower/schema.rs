@@ -34,6 +34,11 @@ const TYPE_ALIASES: [(&str, &str); 9] = [
     ("map", "object"),
 ];
 
+/// F019: a JSON Schema that cannot be used.
+fn schema_invalid(span: Span, message: String) -> Diagnostic {
+    Diagnostic::new(Code::SchemaInvalid, span, message)
+}
+
 impl Lower<'_> {
     /// A JSON Schema that stands here or in `{ file: … }`. `label` is its key, `owner` whose it is.
     pub fn schema(&self, label: &str, owner: &str, node: &Node) -> Option<Arc<Value>> {
@@ -49,7 +54,7 @@ impl Lower<'_> {
     /// A JSON Schema in a file; `span` is where the file is named.
     pub fn schema_file(&self, path: &str, span: Span) -> Option<Arc<Value>> {
         let answer = self.world().text(self.file, path);
-        let (_, text) = self.found(Code::MissingFile, &format!("schema file {}", quoted(path)), span, answer)?;
+        let (_, text) = self.found(&format!("schema file {}", quoted(path)), span, answer)?;
         if !self.takes(&text, span) {
             return None;
         }
@@ -61,7 +66,7 @@ impl Lower<'_> {
             }
             Err(error) => {
                 let message = format!("{what} is not JSON: line {}, column {}", error.line(), error.column());
-                self.report(Diagnostic::new(Code::SchemaInvalid, span, message).help("correct the file"));
+                self.report(schema_invalid(span, message).help("correct the file"));
                 None
             }
         }
@@ -72,7 +77,7 @@ impl Lower<'_> {
             Ok(()) => Some(Arc::new(schema)),
             Err(fault) => {
                 let message = format!("{}: {}", what(&fault), fault.message);
-                self.report(Diagnostic::new(Code::SchemaInvalid, span(&fault.path), message).help(fault.help));
+                self.report(schema_invalid(span(&fault.path), message).help(fault.help));
                 None
             }
         }

@@ -49,7 +49,7 @@ fn read_lint(lower: &Lower, keys: &Reader) -> Lint {
     for (pattern, node) in keys.get("paths").and_then(Node::as_map).into_iter().flat_map(|map| &map.entries) {
         if let Err(problem) = readable(&pattern.text) {
             let message = format!("the pattern {} cannot be read: {problem}", quoted(&pattern.text));
-            lower.report(Diagnostic::new(Code::BadValue, pattern.span, message).help("write a path with * or **"));
+            lower.report(Diagnostic::bad_value(pattern.span, message).help("write a path with * or **"));
             continue;
         }
         let owner = format!("paths {}", quoted(&pattern.text));
@@ -86,7 +86,7 @@ fn codes(lower: &Lower, keys: &Reader, key: &str, fits: impl Fn(Code) -> bool) -
             Some(_) => format!("{what} is an error and cannot be ignored"),
             None => format!("there is no code {what}"),
         };
-        lower.report(Diagnostic::new(Code::BadSuppression, written.span, message).help("remove it, or write a code such as F105"));
+        lower.report(Diagnostic::bad_suppression(written.span, message).help("remove it, or write a code such as F105"));
     }
     kept
 }

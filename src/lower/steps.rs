@@ -136,15 +136,14 @@ fn for_each(keys: &Reader, scope: &Scope) -> Option<ForEach> {
         let dependent = ["as", "max_parallel", "fail_fast"].into_iter().find(|key| keys.get(key).is_some() && !is_of_kind(keys, key));
         if let Some(key) = dependent.filter(|_| !keys.has("for_each")) {
             let message = format!("{} has {} but no \"for_each\"", keys.owner, quoted(key));
-            lower.report(Diagnostic::new(Code::MissingKey, keys.key_span(key), message).help(format!("add for_each, or remove {key}")));
+            lower.report(Diagnostic::missing_key(keys.key_span(key), message).help(format!("add for_each, or remove {key}")));
         }
         return None;
     };
     if let Some(outer) = &scope.looped_by {
         let message = format!("\"for_each\" stands inside the for_each of {}", quoted(outer));
         lower.report(
-            Diagnostic::new(Code::WrongPlace, keys.key_span("for_each"), message)
-                .help("put the inner one into a pipeline of its own and call it"),
+            Diagnostic::wrong_place(keys.key_span("for_each"), message).help("put the inner one into a pipeline of its own and call it"),
         );
     }
     let list = match node.as_list() {

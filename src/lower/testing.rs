@@ -12,7 +12,7 @@ use super::models::failure_kind;
 use super::reader::Reader;
 use super::replies::by_step;
 use super::world::World;
-use crate::diagnostic::{Code, Diagnostic};
+use crate::diagnostic::Diagnostic;
 use crate::model::{Channels, Expect, Layered, Mock, ReplySet, TestCase, TestFile};
 use crate::source::{FileId, Spanned};
 use crate::syntax::Node;
@@ -34,7 +34,7 @@ pub fn test_file(tree: &Node, file: FileId, world: &mut dyn World, diagnostics: 
     let cases = cases(&lower, keys.filled_list("cases").unwrap_or_default(), &shared);
     let written = keys.name("test")?;
     let answer = lower.world().existing(file, &written.value);
-    let pipeline = lower.found(Code::MissingFile, &format!("pipeline {}", quoted(&written.value)), written.span, answer)?;
+    let pipeline = lower.found(&format!("pipeline {}", quoted(&written.value)), written.span, answer)?;
     Some(TestFile { pipeline: Spanned::new(pipeline, written.span), cases })
 }
 
@@ -76,7 +76,7 @@ fn now(keys: &Reader) -> Option<Spanned<String>> {
     let now = keys.fixed("now")?;
     if chrono::DateTime::parse_from_rfc3339(&now.value).is_err() {
         let message = format!("now {} is no date and time with a time zone", quoted(&now.value));
-        keys.lower.report(Diagnostic::new(Code::BadValue, now.span, message).help("write for example \"2026-11-18T09:00:00Z\""));
+        keys.lower.report(Diagnostic::bad_value(now.span, message).help("write for example \"2026-11-18T09:00:00Z\""));
         return None;
     }
     Some(now)

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::context::{Lower, quoted};
 use super::keys;
 use super::reader::Reader;
-use crate::diagnostic::{Code, Diagnostic};
+use crate::diagnostic::Diagnostic;
 use crate::model::{Filling, Form, Place, Text};
 use crate::source::Span;
 use crate::syntax::{Node, Scalar};
@@ -110,7 +110,7 @@ impl Lower<'_> {
         let keys = Reader::new(self, format!("{} of {owner}", quoted(label)), &[&keys::FILE], node)?;
         let path = keys.name("file")?;
         let answer = self.world().text(self.file, &path.value);
-        let (file, text) = self.found(Code::MissingFile, &format!("{label} file {}", quoted(&path.value)), path.span, answer)?;
+        let (file, text) = self.found(&format!("{label} file {}", quoted(&path.value)), path.span, answer)?;
         if !self.takes(&text, path.span) {
             return None;
         }
@@ -125,7 +125,7 @@ impl Lower<'_> {
         }
         for read in text.reads.iter().filter(|read| read.path.first().is_some_and(|name| name == "steps")) {
             let message = "\"steps\" exists only in a pipeline; this text is shared by several";
-            self.report(Diagnostic::new(Code::WrongPlace, read.span, message).help("pass the value in by the step that uses this"));
+            self.report(Diagnostic::wrong_place(read.span, message).help("pass the value in by the step that uses this"));
         }
     }
 }

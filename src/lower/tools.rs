@@ -7,7 +7,7 @@ use super::fields::FieldRole;
 use super::keys::{self, Place};
 use super::reader::Reader;
 use super::texts::place;
-use crate::diagnostic::{Code, Diagnostic};
+use crate::diagnostic::Diagnostic;
 use crate::model::{Approve, PipelineId, ServerKind, Text, Tool, ToolKind};
 use crate::source::{Span, Spanned};
 use crate::syntax::Node;
@@ -130,7 +130,7 @@ fn read_kind(keys: &Reader, kind: &str) -> Option<ToolKind> {
 fn program(keys: &Reader) -> Option<Spanned<String>> {
     let command = keys.name("command")?;
     let wrong = |message: String, help: &str| {
-        keys.lower.report(Diagnostic::new(Code::BadValue, command.span, message).help(help));
+        keys.lower.report(Diagnostic::bad_value(command.span, message).help(help));
         None
     };
     let shown = quoted(&command.value);
@@ -162,7 +162,7 @@ fn environment(keys: &Reader) -> Vec<(Spanned<String>, Text)> {
             && name.text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
         if !is_name {
             let message = format!("{} cannot be the name of a variable of the environment", quoted(&name.text));
-            keys.lower.report(Diagnostic::new(Code::BadValue, name.span, message).help("use letters, digits and \"_\", a letter first"));
+            keys.lower.report(Diagnostic::bad_value(name.span, message).help("use letters, digits and \"_\", a letter first"));
             continue;
         }
         if let Some(text) = keys.lower.loose_text(&name.text, node) {
@@ -175,14 +175,14 @@ fn environment(keys: &Reader) -> Vec<(Spanned<String>, Text)> {
 /// A pipeline that is called (F025).
 pub fn called(lower: &Lower, file: &Spanned<String>) -> Option<PipelineId> {
     let answer = lower.world().pipeline(file.span, &file.value);
-    lower.found(Code::MissingFile, &format!("pipeline {}", quoted(&file.value)), file.span, answer)
+    lower.found(&format!("pipeline {}", quoted(&file.value)), file.span, answer)
 }
 
 /// A path inside the project, joined to the folder of the file (F604).
 fn path(keys: &Reader, key: &str, what: &str) -> Option<PathBuf> {
     let written = keys.name(key)?;
     let answer = keys.lower.world().path(keys.lower.file, &written.value);
-    keys.lower.found(Code::MissingFile, &format!("{what} {}", quoted(&written.value)), written.span, answer)
+    keys.lower.found(&format!("{what} {}", quoted(&written.value)), written.span, answer)
 }
 
 /// `POST https://…`: method and address.
@@ -194,7 +194,7 @@ pub fn request(keys: &Reader) -> Option<(String, Text)> {
     let Some(method) = method else {
         let message = format!("http {} does not begin with a method and an address", quoted(&text));
         let help = format!("write for example GET https://example.com/ (methods: {})", METHODS.join(", "));
-        keys.lower.report(Diagnostic::new(Code::BadValue, node.span, message).help(help));
+        keys.lower.report(Diagnostic::bad_value(node.span, message).help(help));
         return None;
     };
     let address = text[method.len()..].trim();

@@ -8,6 +8,21 @@ use crate::diagnostic::{Code, Diagnostic, nearest};
 use crate::source::{Span, Spanned};
 use crate::syntax::{Map, Node, NodeKind, Scalar};
 
+/// F005: a value of another kind than the place asks for.
+pub fn wrong_type(node: &Node, message: String) -> Diagnostic {
+    Diagnostic::new(Code::WrongType, node.head(), message)
+}
+
+/// F008: no time, or no size, that can be understood.
+pub fn bad_duration(span: Span, message: String) -> Diagnostic {
+    Diagnostic::new(Code::BadDuration, span, message)
+}
+
+/// F015: a section with nothing in it.
+pub fn empty_section(span: Span, what: &str) -> Diagnostic {
+    Diagnostic::new(Code::EmptySection, span, format!("{what} is empty"))
+}
+
 impl Lower<'_> {
     /// F005.
     pub fn wrong(&self, label: &str, node: &Node, must_be: &str) {
@@ -18,18 +33,18 @@ impl Lower<'_> {
     pub fn wrong_thing(&self, what: &str, node: &Node, must_be: &str) {
         if node.kind != NodeKind::Broken {
             let message = format!("{what} must be {must_be}, found {}", found(node));
-            self.report(Diagnostic::new(Code::WrongType, node.head(), message).help(format!("write {must_be}")));
+            self.report(wrong_type(node, message).help(format!("write {must_be}")));
         }
     }
 
     /// F007: `label "written" is not one of: …`.
-    pub fn not_one_of(&self, code: Code, label: &str, written: &str, span: Span, allowed: &[&str]) {
+    fn not_one_of(&self, label: &str, written: &str, span: Span, allowed: &[&str]) {
         let near = nearest(written, allowed.iter().copied());
         let head = format!("{label} {} is not one of", quoted(written));
         let all = format!("{head}: {}", allowed.join(", "));
         let is_short = all.chars().count() <= LONGEST_MESSAGE;
         let message = if is_short { all } else { format!("{label} {} is not known{}", quoted(written), did_you_mean(&near)) };
-        let diagnostic = Diagnostic::new(code, span, message);
+        let diagnostic = Diagnostic::bad_value(span, message);
         self.report(match near.first() {
             Some(name) => diagnostic.help(format!("write {name}")).proposed_fix(vec![(span, (*name).to_owned())]),
             None if is_short => diagnostic.help("write one of these"),
@@ -47,7 +62,7 @@ impl Lower<'_> {
         let scalar = self.text_scalar(label, node)?;
         if scalar.text.contains("{{") || scalar.text.contains("{%") {
             let message = format!("{} is read before the run, so it cannot hold {{{{ }}}}", quoted(label));
-            self.report(Diagnostic::new(Code::BadValue, node.span, message).help("write the text itself"));
+            self.report(Diagnostic::bad_value(node.span, message).help("write the text itself"));
             return None;
         }
         Some(Spanned::new(scalar.text.clone(), node.span))
@@ -57,7 +72,7 @@ impl Lower<'_> {
     pub fn name(&self, label: &str, node: &Node) -> Option<Spanned<String>> {
         let name = self.fixed(label, node)?;
         if name.value.trim().is_empty() {
-            self.report(Diagnostic::new(Code::BadValue, node.span, format!("{} is an empty text", quoted(label))).help("write a name"));
+            self.report(Diagnostic::bad_value(node.span, format!("{} is an empty text", quoted(label))).help("write a name"));
             return None;
         }
         Some(name)
@@ -186,7 +201,7 @@ impl Lower<'_> {
             Ok(value) => Some(value),
             Err(why) => {
                 let message = format!("{label} {} {why}", quoted(&scalar.text));
-                self.report(Diagnostic::new(Code::BadDuration, node.span, message).help(format!("write {must_be}")));
+                self.report(bad_duration(node.span, message).help(format!("write {must_be}")));
                 None
             }
         }
@@ -200,7 +215,7 @@ impl Lower<'_> {
         };
         let word = allowed.iter().find(|word| **word == scalar.text).copied();
         if word.is_none() {
-            self.not_one_of(Code::BadValue, label, &scalar.text, node.span, allowed);
+            self.not_one_of(label, &scalar.text, node.span, allowed);
         }
         word
     }
@@ -262,15 +277,13 @@ impl Lower<'_> {
 
     /// F015.
     pub fn empty(&self, label: &str, span: Span) {
-        let message = format!("{} is empty", quoted(label));
-        self.report(Diagnostic::new(Code::EmptySection, span, message).help("fill it in, or remove the key"));
+        self.report(empty_section(span, &quoted(label)).help("fill it in, or remove the key"));
     }
 
     fn text_scalar<'a>(&self, label: &str, node: &'a Node) -> Option<&'a Scalar> {
         let scalar = node.as_scalar().filter(|scalar| scalar.value.is_string());
         if scalar.is_none() && node.kind != NodeKind::Broken {
-            let diagnostic =
-                Diagnostic::new(Code::WrongType, node.head(), format!("{} must be text, found {}", quoted(label), found(node)));
+            let diagnostic = wrong_type(node, format!("{} must be text, found {}", quoted(label), found(node)));
             self.report(match node.as_scalar() {
                 Some(scalar) if !scalar.value.is_null() => diagnostic.help(format!("put it in quotes: \"{}\"", scalar.text)),
                 _ => diagnostic.help("write a text"),

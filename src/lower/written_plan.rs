@@ -7,7 +7,7 @@ use super::ids::Ids;
 use super::keys;
 use super::reader::Reader;
 use super::written::{Nowhere, node};
-use crate::diagnostic::{Code, Diagnostic};
+use crate::diagnostic::Diagnostic;
 use crate::model::{PlanStrategy, WrittenPlan, WrittenStep};
 use crate::source::{FileId, Span};
 use crate::syntax::Node;
@@ -33,7 +33,7 @@ pub fn written_plan(value: &Value, most_steps: u64, diagnostics: &mut Vec<Diagno
     let list = keys.filled_list("steps")?;
     if list.len() as u64 > most_steps {
         let message = format!("the plan has {} steps; at most {most_steps} are allowed", list.len());
-        lower.report(Diagnostic::new(Code::TooLarge, Span::default(), message).help("plan fewer steps"));
+        lower.report(Diagnostic::too_large(Span::default(), message).help("plan fewer steps"));
         return None;
     }
     let mut ids = Ids::default();
@@ -68,7 +68,7 @@ fn is_short(lower: &Lower, what: &str, text: &str, most: usize) -> bool {
     let count = text.chars().count();
     if count > most {
         let message = format!("{what} has {count} characters; at most {most} are allowed");
-        lower.report(Diagnostic::new(Code::TooLarge, Span::default(), message).help("write less"));
+        lower.report(Diagnostic::too_large(Span::default(), message).help("write less"));
     }
     count <= most
 }

@@ -176,8 +176,7 @@ impl Block {
                     let hint = hints
                         .did_you_mean(&target.value, ["stop", "continue"].into_iter().chain(steps.iter().map(|step| step.id.as_str())));
                     diagnostics.push(
-                        Diagnostic::new(
-                            Code::UnknownStep,
+                        Diagnostic::unknown_step(
                             target.span,
                             format!("on_failure of \"{}\" names \"{}\", which does not exist{hint}", step.id.value, target.value),
                         )
@@ -237,10 +236,6 @@ impl Block {
 
 fn unknown_need(step: &Step, need: &crate::source::Spanned<String>, steps: &[Arc<Step>], hints: &Hints) -> Diagnostic {
     let hint = hints.did_you_mean(&need.value, steps.iter().map(|s| s.id.as_str()).filter(|id| *id != step.id.value));
-    Diagnostic::new(
-        Code::UnknownStep,
-        need.span,
-        format!("step \"{}\" needs \"{}\", which does not exist{hint}", step.id.value, need.value),
-    )
-    .help("name a step of the same list, or leave needs out to follow the step above")
+    Diagnostic::unknown_step(need.span, format!("step \"{}\" needs \"{}\", which does not exist{hint}", step.id.value, need.value))
+        .help("name a step of the same list, or leave needs out to follow the step above")
 }

@@ -8,6 +8,7 @@ use petgraph::visit::{Bfs, Reversed};
 use super::{Block, Edge, PipelinePlan, StepIx};
 use crate::diagnostic::{Code, Diagnostic, Hints};
 use crate::model::StepKind;
+use crate::source::Span;
 
 /// The refinement.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,18 +32,14 @@ pub(super) fn find(plan: &PipelinePlan, diagnostics: &mut Vec<Diagnostic>) -> Op
         let id = &planned.step.id.value;
         if planned.block != plan.main {
             diagnostics.push(
-                Diagnostic::new(
-                    Code::RefineInside,
-                    refine.span,
-                    format!("gate \"{id}\" has refine, but does not stand in the pipeline's own steps"),
-                )
-                .help("move the gate behind the step that holds it"),
+                refine_inside(refine.span, format!("gate \"{id}\" has refine, but does not stand in the pipeline's own steps"))
+                    .help("move the gate behind the step that holds it"),
             );
             continue;
         }
         if planned.step.for_each.is_some() {
             diagnostics.push(
-                Diagnostic::new(Code::RefineInside, refine.span, format!("gate \"{id}\" has refine, but is repeated by for_each"))
+                refine_inside(refine.span, format!("gate \"{id}\" has refine, but is repeated by for_each"))
                     .help("put the work and its gate into a pipeline of their own, and call that for each element"),
             );
             continue;
@@ -50,11 +47,11 @@ pub(super) fn find(plan: &PipelinePlan, diagnostics: &mut Vec<Diagnostic>) -> Op
         let main = plan.block(plan.main);
         let Some(target) = main.place(&refine.value) else {
             diagnostics.push(if ids.contains(refine.as_str()) {
-                Diagnostic::new(Code::RefineInside, refine.span, format!("refine names \"{}\", which stands inside a route", refine.value))
+                refine_inside(refine.span, format!("refine names \"{}\", which stands inside a route", refine.value))
                     .help("name the route itself, or a step of the pipeline's own list")
             } else {
                 let hint = hints.did_you_mean(&refine.value, plan.pipeline.steps.iter().map(|s| s.id.as_str()));
-                Diagnostic::new(Code::UnknownStep, refine.span, format!("refine names \"{}\", which does not exist{hint}", refine.value))
+                Diagnostic::unknown_step(refine.span, format!("refine names \"{}\", which does not exist{hint}", refine.value))
                     .help("name the step that should try once more")
             });
             continue;
@@ -109,4 +106,9 @@ pub(super) fn hold_back_readers(block: &mut Block, refinement: &Refinement) {
     for place in beside {
         block.edge(gate, place, Edge::Wait);
     }
+}
+
+/// F409: a refinement that leads into, or out of, a list of its own.
+fn refine_inside(span: Span, message: String) -> Diagnostic {
+    Diagnostic::new(Code::RefineInside, span, message)
 }

@@ -21,7 +21,7 @@ pub(super) fn check(names: &Names, _texts: &Texts, out: &mut Vec<Diagnostic>) {
         let Some((id, called)) = call.pipeline.map(|id| (id, &names.plan.pipeline(id).pipeline)) else { continue };
         let Shape::Fields(fields) = &called.inputs else { continue };
         let given = Given {
-            code: Code::CallInputs,
+            found: |span, message| Diagnostic::new(Code::CallInputs, span, message),
             owner: format!("call \"{}\"", called.name.value),
             what: "input",
             span: call.file.span,
@@ -55,7 +55,8 @@ impl<'a> Asked<'a> {
 
 /// Values given by name.
 pub(super) struct Given<'a> {
-    pub(super) code: Code,
+    /// The finding of whatever is wrong.
+    pub(super) found: fn(Span, String) -> Diagnostic,
     /// Who is given them, in words.
     pub(super) owner: String,
     /// What one is called.
@@ -80,7 +81,7 @@ impl Given<'_> {
                 Some(field) => {
                     if let Some(why) = misfit(names, seat, field, value) {
                         let message = format!("{what} \"{}\" of {owner} {why}", name.value);
-                        out.push(Diagnostic::new(self.code, name.span, message).help(format!("give it {}", wanted(field))));
+                        out.push((self.found)(name.span, message).help(format!("give it {}", wanted(field))));
                     }
                 }
                 None => {
@@ -92,7 +93,7 @@ impl Given<'_> {
                             true => "remove it".to_owned(),
                             false => format!("use one of: {}", listed(fields.iter().map(|field| &field.name))),
                         };
-                        out.push(Diagnostic::new(self.code, name.span, message).help(help));
+                        out.push((self.found)(name.span, message).help(help));
                     }
                     meant.extend(near);
                 }
@@ -104,7 +105,7 @@ impl Given<'_> {
                 "input" => format!("{owner}: the required input \"{field}\" is missing"),
                 _ => format!("{owner}: the {what} \"{field}\" is missing"),
             };
-            out.push(Diagnostic::new(self.code, self.span, message).help(format!("add with: {{ {field}: … }}")));
+            out.push((self.found)(self.span, message).help(format!("add with: {{ {field}: … }}")));
         }
     }
 }

@@ -2,32 +2,21 @@
 
 use std::collections::HashSet;
 
-use super::tell::{finding, quoted};
-use super::{mocks, replies, verdicts};
-use crate::diagnostic::{Code, Diagnostic, Hints};
+use super::tell::quoted;
+use super::{mock_shape, nothing_expected, replies, unknown_test_name, verdicts};
+use crate::diagnostic::{Diagnostic, Hints};
 use crate::model::{Channels, Outputs, ReplySet, Shape, StepKind, TestCase, TestFile};
 use crate::plan::{BlockIx, PipelinePlan, Plan, StepIx};
 use crate::source::Span;
 
 /// F700 and F701, for the cases of one pipeline: the first of the plan.
 pub(super) fn check(tests: &TestFile, plan: &Plan, out: &mut Vec<Diagnostic>) {
-    expects_nothing(tests, out);
+    nothing_expected::check(tests, out);
     if let Some(pipeline) = plan.pipelines.first() {
         unknown_names(tests, pipeline, plan, out);
         verdicts::in_tests(tests, pipeline, plan, out);
         replies::in_tests(tests, pipeline, plan, out);
-        mocks::in_tests(tests, pipeline, plan, out);
-    }
-}
-
-/// F701: a case that would pass whatever happens.
-fn expects_nothing(tests: &TestFile, out: &mut Vec<Diagnostic>) {
-    for case in tests.cases.iter().filter(|case| case.expect.is_none() && !case.golden) {
-        let message = format!("test {} has neither expect nor golden; write what it expects", quoted(&case.id.value));
-        out.push(
-            finding(Code::TestExpectsNothing, case.id.span, &message)
-                .help("add expect: { status: succeeded }, or golden: true to compare what is sent"),
-        );
+        mock_shape::in_tests(tests, pipeline, plan, out);
     }
 }
 
@@ -39,7 +28,7 @@ fn unknown_names(tests: &TestFile, pipeline: &PipelinePlan, plan: &Plan, out: &m
     let mut report = |case: &TestCase, span: Span, what: &str, names: &[&[&str]], name: &str| {
         let hint = hints.did_you_mean(name, names.iter().flat_map(|names| names.iter().copied()));
         let message = format!("test {} {what} {}, which does not exist{hint}", quoted(&case.id.value), quoted(name));
-        out.push(finding(Code::TestUnknownName, span, &message).help("correct the name, or remove it"));
+        out.push(unknown_test_name::report(span, &message));
     };
     let is_step = |path: &str| !matches!(way(plan, pipeline, path), Way::Nowhere);
     // A mock stands for a tool wherever it is used, in called pipelines too.
@@ -188,28 +177,7 @@ fn way_from<'p>(plan: &'p Plan, mut pipeline: &'p PipelinePlan, mut block: Block
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{loaded, told};
-    use super::*;
-    use crate::{diagnostic, plan};
-
-    fn case(keys: &str) -> String {
-        let text = format!(
-            "flow: 1\nname: a\ninputs: {{ topic: text }}\nagents: {{ w: {{}} }}\nchannels: [sms]\ntools: {{ hook: {{ http: GET https://example.com/ }} }}\nsteps:\n  - id: r\n    route: inputs.topic\n    cases:\n      - {{ id: one, phrases: [x], set: 1 }}\n    otherwise: {{ steps: [{{ id: review, agent: w, prompt: x }}] }}\n  - {{ id: draft, agent: w, prompt: x }}\noutputs: {{ reply: '{{{{ steps.draft.output }}}}' }}\ntests:\n  - {{ id: late, inputs: {{ topic: x }}, {keys} }}\n"
-        );
-        let loaded = loaded(&[("a.yaml", &text), ("channels/sms.yaml", "flow: 1\nchannel: sms\n")]);
-        let mut found = vec![];
-        let plan = plan::plan(&loaded.program, &mut found);
-        check(loaded.tests.as_ref().unwrap(), &plan, &mut found);
-        diagnostic::sort(&mut found);
-        told(&loaded, &found)
-    }
-
-    #[test]
-    fn a_case_expects_something() {
-        let found = "F701 16:11 test \"late\" has neither expect nor golden; write what it expects\n";
-        assert_eq!(case("replies: { draft: Hi }"), found);
-        assert_eq!(case("golden: true"), "");
-    }
+    use super::super::testing::case;
 
     #[test]
     fn names_of_a_case_are_known() {

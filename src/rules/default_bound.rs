@@ -3,22 +3,24 @@
 use crate::diagnostic::{Code, Diagnostic};
 use crate::model::{MOST_PLAN_STEPS, MOST_TURNS, StepKind};
 use crate::plan::{PipelinePlan, Plan};
+use crate::source::Span;
 
 pub(super) fn check(pipeline: &PipelinePlan, _plan: &Plan, out: &mut Vec<Diagnostic>) {
     for (name, agent) in &pipeline.pipeline.agents {
         if !agent.tools.is_empty() && agent.max_turns.is_none() {
             let message = format!("agent \"{name}\" has tools but no max_turns; the default, {MOST_TURNS}, applies");
-            out.push(Diagnostic::new(Code::DefaultBound, agent.span, message).help(format!("write max_turns: {MOST_TURNS}, or what fits")));
+            out.push(found(agent.span, message, &format!("max_turns: {MOST_TURNS}")));
         }
     }
     for planned in &pipeline.steps {
         let StepKind::Plan(plan) = &planned.step.kind else { continue };
         if plan.max_steps.is_none() {
             let message = format!("plan \"{}\" has no max_steps; the default, {MOST_PLAN_STEPS}, applies", planned.step.id.value);
-            out.push(
-                Diagnostic::new(Code::DefaultBound, planned.step.kind_span, message)
-                    .help(format!("write max_steps: {MOST_PLAN_STEPS}, or what fits")),
-            );
+            out.push(found(planned.step.kind_span, message, &format!("max_steps: {MOST_PLAN_STEPS}")));
         }
     }
+}
+
+fn found(span: Span, message: String, bound: &str) -> Diagnostic {
+    Diagnostic::new(Code::DefaultBound, span, message).help(format!("write {bound}, or what fits"))
 }

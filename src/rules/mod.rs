@@ -1,72 +1,109 @@
-//! One cross-file check per file; reachability comes from `plan`.
+//! One cross-file check per file, and one code; what several of them share stands in files named by what they give. Reachability comes
+//! from `plan`.
 //!
-//! How to add a rule: a file with `pub(super) fn check(pipeline: &PipelinePlan, plan: &Plan, out: &mut Vec<Diagnostic>)`, its name in [`RULES`],
-//! a failing and a passing file in `tests/check/`, a page in `docs/codes/`. A rule that asks what a text reads, or what a value is,
-//! uses the symbol table in `names`; work stays in step with the size of the file.
+//! How to add a rule: a file named by what it finds, which begins with its code and has
+//! `pub(super) fn check(pipeline: &PipelinePlan, plan: &Plan, out: &mut Vec<Diagnostic>)`; its name in [`RULES`], a failing and a passing
+//! file in `tests/check/`, a page in `docs/codes/`. A rule that asks what a text reads, or what a value is, uses the symbol table in
+//! `names`; work stays in step with the size of the file. A code that other rooms report too has its constructor in `diagnostic/shared.rs`.
 
+mod cache_hides_effect;
 mod call_inputs;
-mod comparison;
+mod cases;
+mod channel_conflict;
+mod channel_impossible;
+mod check_against_channel;
+mod check_impossible;
+mod comparison_type;
 mod constant_condition;
 mod default_bound;
-mod fallback;
+mod default_timeout;
+mod draft_past_gate;
+mod effect_with_retry;
+mod effects;
+mod fallback_circle;
+mod feedback_unread;
+mod gate_no_way_out;
+mod gate_scorecards;
+mod gate_too_late;
+mod giving;
 mod guards;
+mod judge_is_author;
+mod judge_missing;
 mod known;
+mod lists_overlap;
 mod maybe_missing;
+mod mock_shape;
 pub mod names;
+mod nested_retry;
+mod no_output_fields;
 mod no_result;
 mod not_upstream;
+mod nothing_expected;
+mod once_with_retry;
+mod otherwise_fails;
+mod outside_policy;
+mod past_deadline;
+mod personal_columns;
+mod personal_flow;
+mod personal_in_log;
+mod personal_leaves;
+mod personal_sources;
+mod personal_unmarked;
+mod plain_http;
+mod plan_outside_policy;
+mod policy_limits;
+mod policy_too_wide;
 pub mod problem;
+mod raw_send;
 mod reads;
 mod redundant_need;
-mod references;
-mod routes;
-mod same_file;
-pub mod seat;
-mod step_reads;
-mod tables;
-mod tool_arguments;
-mod tool_use;
-mod type_mismatch;
-pub mod types;
-mod unknown_field;
-mod unknown_name;
-mod unreachable;
-mod unused;
-mod wording;
-mod wrong_place;
-
-mod addresses;
-mod cases;
-mod channels;
-mod code;
-mod criteria;
-mod effects;
-mod giving;
-mod judges;
-mod limits;
-mod mocks;
-mod otherwise;
-mod past_gate;
-mod personal;
-mod personal_columns;
-mod personal_sources;
-mod policies;
-mod raw_send;
-mod refinements;
+mod refine_repeats_effect;
+mod refinement_ends;
 mod replies;
 mod roles;
-mod secrets;
-mod servers;
-mod styles;
+mod route_case_hidden;
+mod route_open;
+mod same_file_written;
+mod scorecard_checks;
+pub mod seat;
+mod second_refinement;
+mod secret_in_address;
+mod secret_in_file;
+mod secret_in_text;
+mod secret_reads;
+mod server_texts;
+mod step_reads;
+mod style_conflict;
 mod tell;
 #[cfg(test)]
 mod testing;
 #[cfg(test)]
 mod tests;
-mod times;
+mod text_as_code;
+mod text_past_gate;
+mod texts_past_gate;
+mod tool_arguments;
+mod tool_not_open;
+mod tool_of_step;
+mod type_mismatch;
+pub mod types;
+mod undeclared_secret;
+mod unknown_field;
+mod unknown_name;
+mod unknown_reference;
+mod unknown_table;
+mod unknown_test_name;
+mod unpriced_model;
+mod unreachable_step;
+mod unused;
+mod unused_definition;
+mod unused_input;
+mod unused_output;
 mod verdicts;
-mod ways_out;
+mod wider_inside;
+mod wording;
 mod written_plan;
+mod wrong_place;
 
 pub use written_plan::check_written_plan;
 
@@ -83,57 +120,55 @@ pub(crate) type Rule = fn(&PipelinePlan, &Plan, &mut Vec<Diagnostic>);
 /// Every rule, in the order of the codes.
 const RULES: &[Rule] = &[
     redundant_need::check,
-    unreachable::check,
+    unreachable_step::check,
     no_result::check,
-    routes::check,
+    route_open::check,
+    route_case_hidden::check,
     reads::check,
-    tables::check,
-    references::check,
-    tool_use::check,
-    servers::wrong_names,
-    servers::parts_of_arguments,
-    servers::unnamed,
-    fallback::check,
+    wrong_place::check,
+    unknown_table::check,
+    unknown_reference::check,
+    tool_not_open::check,
+    fallback_circle::check,
     default_bound::check,
-    policies::plan_outside,
-    refinements::second,
-    refinements::repeats_effect,
-    refinements::feedback_unread,
-    judges::missing,
-    criteria::impossible,
-    criteria::against_channel,
-    past_gate::text_past_gate,
-    past_gate::gate_too_late,
-    ways_out::none,
-    otherwise::fails,
-    judges::is_author,
-    past_gate::draft_past_gate,
-    channels::impossible,
-    channels::conflicts,
-    raw_send::raw,
-    styles::conflicts,
-    times::default_timeout,
-    times::past_deadline,
-    effects::once_with_retry,
-    effects::effect_with_retry,
-    limits::wider_inside,
-    limits::unpriced,
-    times::nested_retry,
-    effects::cache_hides_effect,
-    secrets::in_file,
-    secrets::in_text,
-    secrets::in_address,
-    code::text_as_code,
-    personal::unmarked,
-    personal::in_log,
-    personal::leaves,
-    secrets::undeclared,
-    policies::lists_overlap,
-    policies::limits,
-    policies::too_wide,
-    policies::every_tool_of_a_server,
-    policies::outside,
-    addresses::plain_http,
+    plan_outside_policy::check,
+    second_refinement::check,
+    refine_repeats_effect::check,
+    feedback_unread::check,
+    judge_missing::check,
+    check_impossible::check,
+    check_against_channel::check,
+    text_past_gate::check,
+    gate_too_late::check,
+    gate_no_way_out::check,
+    otherwise_fails::check,
+    judge_is_author::check,
+    draft_past_gate::check,
+    channel_impossible::check,
+    channel_conflict::check,
+    raw_send::check,
+    style_conflict::check,
+    default_timeout::check,
+    past_deadline::check,
+    once_with_retry::check,
+    effect_with_retry::check,
+    wider_inside::check,
+    unpriced_model::check,
+    nested_retry::check,
+    cache_hides_effect::check,
+    secret_in_file::check,
+    secret_in_text::check,
+    secret_in_address::check,
+    text_as_code::check,
+    personal_unmarked::check,
+    personal_in_log::check,
+    personal_leaves::check,
+    undeclared_secret::check,
+    lists_overlap::check,
+    policy_limits::check,
+    policy_too_wide::check,
+    outside_policy::check,
+    plain_http::check,
     verdicts::in_models,
     replies::in_models,
 ];
@@ -154,11 +189,11 @@ pub fn check_tests(tests: &TestFile, plan: &Plan, out: &mut Vec<Diagnostic>) {
 
 /// Checks a channel file that is looked at alone.
 pub fn check_channel(channel: &Channel, out: &mut Vec<Diagnostic>) {
-    channels::no_room(channel, None, out);
-    channels::conflict(channel, out);
+    channel_impossible::no_room(channel, None, out);
+    channel_conflict::conflict(channel, out);
 }
 
 /// Checks a style guide file that is looked at alone.
 pub fn check_style_guide(style: &StyleGuide, out: &mut Vec<Diagnostic>) {
-    styles::conflict(style, out);
+    style_conflict::conflict(style, out);
 }

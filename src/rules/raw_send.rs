@@ -10,7 +10,7 @@ use crate::plan::{PipelinePlan, Plan};
 const LONGEST_WAY: usize = 32;
 
 /// F422, in a pipeline with channels.
-pub(super) fn raw(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
+pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
     if pipeline.pipeline.channels.is_empty() {
         return;
     }
@@ -53,7 +53,7 @@ mod tests {
         let text = format!(
             "flow: 1\nname: a\n{channels}\nagents: {{ w: {{}} }}\nscorecards:\n  s: {{ criteria: [{{ id: c, description: It is short., check: {{ max_length: 9 }} }}] }}\nsteps:\n  - {{ id: d, agent: w, prompt: x }}\n{steps}"
         );
-        says_of(raw, &[("a.yaml", &text), ("channels/sms.yaml", "flow: 1\nchannel: sms\n")])
+        says_of(check, &[("a.yaml", &text), ("channels/sms.yaml", "flow: 1\nchannel: sms\n")])
     }
 
     #[test]

@@ -6,8 +6,8 @@ use std::collections::HashMap;
 use super::names::Names;
 use super::problem::Problem;
 use super::seat::{Seat, Texts};
-use super::{call_inputs, comparison, constant_condition, same_file, tool_arguments, type_mismatch, unused};
-use super::{maybe_missing, not_upstream, unknown_field, unknown_name, wrong_place};
+use super::{call_inputs, comparison_type, constant_condition, same_file_written, tool_arguments, type_mismatch, unused};
+use super::{maybe_missing, no_output_fields, not_upstream, unknown_field, unknown_name, wrong_place};
 use crate::diagnostic::Diagnostic;
 use crate::model::Read;
 use crate::plan::{PipelinePlan, Plan, StepIx};
@@ -23,9 +23,9 @@ const ASKING: &[AskingRule] = &[
     each_read,
     unused::check,
     constant_condition::check,
-    same_file::check,
+    same_file_written::check,
     type_mismatch::check,
-    comparison::check,
+    comparison_type::check,
     call_inputs::check,
     tool_arguments::check,
 ];
@@ -72,7 +72,7 @@ pub(super) fn report(names: &Names, seat: &Seat, read: &Read, problem: Problem) 
         Problem::WrongPlace(message, help) => wrong_place::report(read, message, help),
         Problem::NotUpstream { read: step, reader } => not_upstream::report(names, read, step, reader),
         Problem::UnknownField { owner, field, known } => unknown_field::report(names, read, &owner, &field, &known),
-        Problem::NoOutputFields(step) => unknown_field::no_output(names, read, step),
+        Problem::NoOutputFields(step) => no_output_fields::report(names, read, step),
         Problem::MaybeMissing(why) => maybe_missing::report(read, why),
     }
 }

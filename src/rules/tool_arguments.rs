@@ -8,7 +8,7 @@ use super::seat::Texts;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::model::{Field, FieldKind, Filling, SendStep, Shape, Step, StepKind, Tool, ToolKind};
 use crate::plan::{Plan, StepIx};
-use crate::source::Spanned;
+use crate::source::{Span, Spanned};
 
 pub(super) fn check(names: &Names, _texts: &Texts, out: &mut Vec<Diagnostic>) {
     let file = &names.pipeline.pipeline;
@@ -26,7 +26,7 @@ pub(super) fn check(names: &Names, _texts: &Texts, out: &mut Vec<Diagnostic>) {
                 });
                 let Some((wanted, what)) = wanted else { continue };
                 let given = Given {
-                    code: Code::ToolArguments,
+                    found,
                     owner: format!("tool \"{}\"", call.tool.value),
                     what,
                     span: call.tool.span,
@@ -44,6 +44,11 @@ pub(super) fn check(names: &Names, _texts: &Texts, out: &mut Vec<Diagnostic>) {
             _ => {}
         }
     }
+}
+
+/// F303; for the arguments of a plan that a model wrote, too.
+pub(super) fn found(span: Span, message: String) -> Diagnostic {
+    Diagnostic::new(Code::ToolArguments, span, message)
 }
 
 /// What the parts of tools take that take the same in every file.
@@ -91,6 +96,6 @@ fn sending(send: &SendStep, tool: &Tool, out: &mut Vec<Diagnostic>) {
     let has = |list: &[(Spanned<String>, Filling)], name: &str| list.iter().any(|(given, _)| given.value == name);
     for name in needed.iter().filter(|name| !has(&send.with, name)) {
         let message = format!("send to \"{}\": the argument \"{name}\" is missing", send.to.value);
-        out.push(Diagnostic::new(Code::ToolArguments, send.to.span, message).help(format!("add with: {{ {name}: … }}")));
+        out.push(found(send.to.span, message).help(format!("add with: {{ {name}: … }}")));
     }
 }

@@ -1,11 +1,10 @@
-//! F202: a field that a value does not have. F211: a field of an output that is plain text.
+//! F202: a field that a value does not have.
 
 use super::names::Names;
 use super::problem::Known;
 use super::wording::listed;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::model::Read;
-use crate::plan::StepIx;
 
 /// Longest message, in characters.
 const LONGEST: usize = 160;
@@ -44,13 +43,4 @@ pub(super) fn report(names: &Names, read: &Read, owner: &str, field: &str, known
     } else {
         format!("use one of: {list}")
     })
-}
-
-pub(super) fn no_output(names: &Names, read: &Read, step: StepIx) -> Diagnostic {
-    let id = &names.step(step).id;
-    let field = read.path.get(3).map_or("", String::as_str);
-    let message = format!("steps.{}.output.{field} is read, but \"{}\" has no output: it gives plain text", id.value, id.value);
-    Diagnostic::new(Code::NoOutputFields, read.span, message)
-        .help(format!("add output: {{ {field}: text }} to \"{}\"", id.value))
-        .related(id.span, "this step")
 }

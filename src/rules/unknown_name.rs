@@ -16,13 +16,15 @@ pub(super) fn name(names: &Names, seat: &Seat, read: &Read, name: &str) -> Diagn
     let rest = path.strip_prefix(name).unwrap_or_default();
     let whole: Vec<String> = names.hints.nearest(name, known.iter().copied()).into_iter().map(|near| format!("\"{near}{rest}\"")).collect();
     let near = if whole.is_empty() { String::new() } else { format!("; did you mean {}?", whole.join(" or ")) };
-    Diagnostic::new(Code::UnknownName, read.span, format!("\"{path}\" is not known{near}"))
-        .help(format!("use one of the names known here: {}", known.join(", ")))
+    found(read, format!("\"{path}\" is not known{near}")).help(format!("use one of the names known here: {}", known.join(", ")))
 }
 
 /// The id of a step.
 pub(super) fn step(names: &Names, read: &Read, id: &str) -> Diagnostic {
     let near = names.hints.did_you_mean(id, names.ids());
-    Diagnostic::new(Code::UnknownName, read.span, format!("there is no step \"{id}\"{near}"))
-        .help(format!("name one of the steps: {}", listed(names.ids())))
+    found(read, format!("there is no step \"{id}\"{near}")).help(format!("name one of the steps: {}", listed(names.ids())))
+}
+
+fn found(read: &Read, message: String) -> Diagnostic {
+    Diagnostic::new(Code::UnknownName, read.span, message)
 }

@@ -3,8 +3,9 @@
 use std::collections::HashSet;
 
 use super::cases::{Way, way};
-use super::tell::{finding, quoted};
-use crate::diagnostic::{Code, Diagnostic, did_you_mean, nearest};
+use super::tell::quoted;
+use super::unknown_test_name;
+use crate::diagnostic::{Diagnostic, did_you_mean, nearest};
 use crate::model::{Provider, Reply, ReplyBody, ReplySet, ScorecardRef, StepKind, TestFile};
 use crate::plan::{PipelinePlan, Plan};
 use crate::source::{Span, Spanned};
@@ -36,7 +37,7 @@ fn tell(path: &str, name: &Spanned<String>, known: &[&str], told: &mut HashSet<S
     if told.insert(name.span) {
         let hint = did_you_mean(&name.value, known.iter().copied());
         let message = format!("a reply for gate {} fails criterion {}, which does not exist{hint}", quoted(path), quoted(&name.value));
-        out.push(finding(Code::TestUnknownName, name.span, &message).help("correct the name, or remove it"));
+        out.push(unknown_test_name::report(name.span, &message));
     }
 }
 

@@ -6,7 +6,8 @@ use std::collections::HashSet;
 use serde_json::Value;
 
 use super::wording::listed;
-use crate::diagnostic::{Code, Diagnostic, Hints, cut};
+use super::{tool_arguments, unknown_reference};
+use crate::diagnostic::{Diagnostic, Hints, cut};
 use crate::gate::schema_problems;
 use crate::model::{Pipeline, PlanRules, Usable, WrittenPlan, WrittenStep};
 use crate::source::Span;
@@ -24,12 +25,12 @@ pub fn check_written_plan(plan: &WrittenPlan, rules: &PlanRules, out: &mut Vec<D
         let owner = format!("plan step \"{}\"", step.id);
         if rules.earlier.contains(&step.id) {
             let message = format!("{owner} has the id of a step of an earlier plan");
-            out.push(finding(Code::DuplicateId, &message).help("give it another id"));
+            out.push(Diagnostic::duplicate_id(Span::default(), told(&message)).help("give it another id"));
         }
         for name in step.depends_on.iter().filter(|name| !known.contains(name.as_str())) {
             let hint = hints.did_you_mean(name, known.iter().copied().filter(|id| *id != step.id));
             let message = format!("{owner} depends on \"{name}\", which does not exist{hint}");
-            out.push(finding(Code::UnknownStep, &message).help("name steps of the plan, or leave depends_on out"));
+            out.push(Diagnostic::unknown_step(Span::default(), told(&message)).help("name steps of the plan, or leave depends_on out"));
         }
         match rules.usable.iter().find(|usable| usable.name == step.uses) {
             Some(usable) => given(step, usable, &owner, out),
@@ -46,7 +47,8 @@ fn not_usable(step: &WrittenStep, rules: &PlanRules, owner: &str, hints: &Hints)
         format!("which does not exist{hint}")
     };
     let names = listed(rules.usable.iter().map(|usable| &usable.name));
-    finding(Code::UnknownReference, &format!("{owner} uses \"{}\", {problem}", step.uses)).help(format!("use one of: {names}"))
+    unknown_reference::found(Span::default(), told(&format!("{owner} uses \"{}\", {problem}", step.uses)))
+        .help(format!("use one of: {names}"))
 }
 
 fn exists(pipeline: &Pipeline, name: &str) -> bool {
@@ -55,31 +57,33 @@ fn exists(pipeline: &Pipeline, name: &str) -> bool {
 
 /// A prompt for an agent, arguments for a tool.
 fn given(step: &WrittenStep, usable: &Usable, owner: &str, out: &mut Vec<Diagnostic>) {
-    let mut wrong = |code: Code, message: String, help: &str| out.push(finding(code, &message).help(help));
+    let wrong = |message: String, help: &str| tool_arguments::found(Span::default(), told(&message)).help(help);
     let Some(takes) = &usable.takes else {
         if step.prompt.as_ref().is_none_or(|prompt| prompt.trim().is_empty()) {
-            wrong(Code::MissingKey, format!("{owner} uses agent \"{}\" and has no \"prompt\"", step.uses), "write what the agent is asked");
+            let message = format!("{owner} uses agent \"{}\" and has no \"prompt\"", step.uses);
+            out.push(Diagnostic::missing_key(Span::default(), told(&message)).help("write what the agent is asked"));
         }
         if !step.with.is_empty() {
             let message = format!("{owner} uses agent \"{}\", which takes no \"with\"", step.uses);
-            wrong(Code::ToolArguments, message, "put what it needs to know into prompt");
+            out.push(wrong(message, "put what it needs to know into prompt"));
         }
         return;
     };
     if step.prompt.is_some() {
         let message = format!("{owner} uses tool \"{}\", which takes no \"prompt\"", step.uses);
-        wrong(Code::ToolArguments, message, "give the arguments of the tool in with");
+        out.push(wrong(message, "give the arguments of the tool in with"));
     }
     if takes.needs_previous && step.depends_on.is_empty() {
         let message = format!("{owner} uses tool \"{}\", which needs the outputs of other steps", step.uses);
-        wrong(Code::ToolArguments, message, "name the steps in depends_on");
+        out.push(wrong(message, "name the steps in depends_on"));
     }
     for problem in schema_problems(&takes.schema, &Value::Object(step.with.clone())).into_iter().take(MOST_PROBLEMS) {
         let message = format!("the arguments of {owner} do not fit tool \"{}\": {problem}", step.uses);
-        wrong(Code::ToolArguments, message, "give what the tool takes, in with");
+        out.push(wrong(message, "give what the tool takes, in with"));
     }
 }
 
-fn finding(code: Code, message: &str) -> Diagnostic {
-    Diagnostic::new(code, Span::default(), cut(message, LONGEST_FINDING))
+/// A message, cut.
+fn told(message: &str) -> String {
+    cut(message, LONGEST_FINDING)
 }

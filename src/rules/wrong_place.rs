@@ -1,8 +1,47 @@
 //! F208: a name that exists, but not here.
 
-use crate::diagnostic::{Code, Diagnostic};
+use super::server_texts::{servers, texts};
+use super::tell::quoted;
+use crate::diagnostic::{Diagnostic, LONGEST_MESSAGE, cut};
 use crate::model::Read;
+use crate::plan::{PipelinePlan, Plan};
+
+/// Names that the texts of a server may read.
+const NAMES: [&str; 3] = ["inputs", "env", "secrets"];
 
 pub(super) fn report(read: &Read, message: String, help: String) -> Diagnostic {
-    Diagnostic::new(Code::WrongPlace, read.span, message).help(help)
+    Diagnostic::wrong_place(read.span, message).help(help)
+}
+
+/// F208: a server that would be another one for each step.
+pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
+    for (name, server) in servers(pipeline) {
+        for read in texts(server).into_iter().flat_map(|text| &text.reads) {
+            let root = read.path.first().map(String::as_str).unwrap_or_default();
+            // A name that nothing has is reported as that.
+            if NAMES.contains(&root)
+                || !["steps", "item", "person", "run", "conversation", "channel", "style", "refinement"].contains(&root)
+            {
+                continue;
+            }
+            let message = format!("\"{root}\" cannot stand here: server {} is one for the whole pipeline", quoted(name));
+            let help = "use inputs, env or secrets, or give the value to the tool with with";
+            out.push(Diagnostic::wrong_place(read.span, cut(&message, LONGEST_MESSAGE)).help(help));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::with_server;
+    use super::*;
+
+    #[test]
+    fn a_server_is_one_for_the_whole_pipeline() {
+        let found = "F208 4:44 \"steps\" cannot stand here: server \"files\" is one for the whole pipeline\n";
+        assert_eq!(with_server(check, "command: srv, args: ['{{ steps.a.output }}']", ""), found);
+        for fine in ["command: srv, args: ['{{ inputs.dir }}'], env: { A: '{{ env.A }}' }", "url: 'https://example.com/{{ inputs.dir }}'"] {
+            assert_eq!(with_server(check, fine, ""), "", "{fine}");
+        }
+    }
 }

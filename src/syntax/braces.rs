@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use super::findings;
 use super::frames::Failure;
 use super::tree::{Node, NodeKind, Scalar, Style};
 use crate::diagnostic::{Code, Diagnostic};
@@ -126,8 +127,7 @@ fn block_finding(file: FileId, text: &str, start: usize) -> Diagnostic {
     let above = text.get(..start).unwrap_or("").trim_end();
     let written = text.get(start..).unwrap_or("").lines().next().unwrap_or("").trim_end();
     let key = above.rsplit(['\n', ' ']).next().unwrap_or("").trim_end_matches(':');
-    let found = Diagnostic::new(
-        Code::YamlSyntax,
+    let found = findings::unreadable(
         Span::new(file, start, start + written.len()),
         format!("a text over several lines begins here; \"{}:\" needs a \"|\" behind it", super::short(key)),
     );
@@ -138,11 +138,8 @@ fn block_finding(file: FileId, text: &str, start: usize) -> Diagnostic {
 fn stray_finding(file: FileId, text: &str, start: usize, end: usize) -> Diagnostic {
     let written = text.get(start..end).unwrap_or("");
     let opener = written.get(..2).unwrap_or("{{");
-    let found = Diagnostic::new(
-        Code::YamlSyntax,
-        Span::new(file, start, end),
-        format!("this line begins with {opener}, but a key belongs here: name: value"),
-    );
+    let found =
+        findings::unreadable(Span::new(file, start, end), format!("this line begins with {opener}, but a key belongs here: name: value"));
     match opener {
         "{%" => found.help("write {% … %} only inside a text; give a key or a step \"when\" in its place"),
         _ => found.help(format!(

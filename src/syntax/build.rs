@@ -6,6 +6,7 @@ use std::ops::{ControlFlow, Range};
 use granit_parser::{ErrorKind, Event, Parser, ScalarStyle, StructureStyle, Tag};
 
 use super::braces::{self, Braces};
+use super::findings;
 use super::frames::{Anchored, Failure, Frame, Inside, Open, Pending, Reading, Size};
 use super::tree::{Map, Node, NodeKind, Scalar, Style};
 use super::{keys, limits, offsets, scalar, traps};
@@ -114,10 +115,7 @@ impl Builder<'_> {
                 let start = self.source.line_start(line) + whole.len() - text.len();
                 let word = text.split_whitespace().next().unwrap_or("%");
                 let message = format!("\"{}\" is not allowed", super::short(word));
-                self.report(
-                    Diagnostic::new(Code::UnsupportedYaml, Span::new(self.file, start, start + text.len()), message)
-                        .help("remove the line"),
-                );
+                self.report(findings::unsupported(Span::new(self.file, start, start + text.len()), message).help("remove the line"));
             } else if !(text.is_empty() || text.starts_with(['#', '%'])) {
                 return;
             }
@@ -130,7 +128,7 @@ impl Builder<'_> {
                 self.documents += 1;
                 if self.documents > 1 {
                     self.report(
-                        Diagnostic::new(Code::UnsupportedYaml, self.span(&place), "a second document begins here; a file holds one")
+                        findings::unsupported(self.span(&place), "a second document begins here; a file holds one")
                             .help("remove the \"---\" or \"...\", or put what follows into a file of its own"),
                     );
                     return STOP;
@@ -155,7 +153,7 @@ impl Builder<'_> {
             Event::UnresolvedAlias(_) => {
                 let name = super::short(self.source.text.get(place.clone()).unwrap_or("*"));
                 let message = format!("\"{name}\" repeats nothing above it; a text that begins with \"*\" must stand in quotes");
-                self.report(Diagnostic::new(Code::YamlSyntax, self.span(&place), message).help(format!("write \"{name}\"")));
+                self.report(findings::unreadable(self.span(&place), message).help(format!("write \"{name}\"")));
                 self.add(Node { span: self.span(&place), kind: NodeKind::Broken }, place.end, 0, 1, Size::default())
             }
             _ => GO_ON,
@@ -167,7 +165,7 @@ impl Builder<'_> {
         let place = written.unwrap_or(place.start..place.start);
         let name = super::short(&tag.original());
         self.report(
-            Diagnostic::new(Code::UnsupportedYaml, self.span(&place), format!("\"{name}\" is not allowed"))
+            findings::unsupported(self.span(&place), format!("\"{name}\" is not allowed"))
                 .help("remove it; put a text that begins with \"!\" in quotes"),
         );
     }
@@ -185,7 +183,7 @@ impl Builder<'_> {
             ("this file holds more than 100,000 keys and values", "split it, or move data into a table")
         };
         self.braces = None;
-        self.report(Diagnostic::new(Code::TooLarge, self.span(place), message).help(help));
+        self.report(Diagnostic::too_large(self.span(place), message).help(help));
         STOP
     }
 
@@ -284,7 +282,7 @@ impl Builder<'_> {
             self.last_braces = Some((open, end));
             if self.expects_key() {
                 let message = "a key cannot be a template; keys are fixed before the run";
-                let found = Diagnostic::new(Code::YamlSyntax, self.span(&place), message);
+                let found = findings::unreadable(self.span(&place), message);
                 self.report(found.help("write the key out, and the template as its value, in quotes"));
                 return self.add(Node { span: self.span(&place), kind: NodeKind::Broken }, end, anchor, 1, size);
             }
@@ -306,7 +304,7 @@ impl Builder<'_> {
         let Some(anchored) = self.anchors.get(&id) else {
             let name = super::short(self.text.get(place.start + 1..place.end).unwrap_or(""));
             let message = format!("\"*{name}\" stands inside \"&{name}\" and would never end");
-            self.report(Diagnostic::new(Code::UnsupportedYaml, self.span(&place), message).help("write out what is meant"));
+            self.report(findings::unsupported(self.span(&place), message).help("write out what is meant"));
             return self.add(Node { span: self.span(&place), kind: NodeKind::Broken }, place.end, 0, 1, Size::default());
         };
         let (size, depth) = (anchored.size, anchored.depth);

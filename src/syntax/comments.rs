@@ -86,15 +86,13 @@ fn suppression(
         match Code::find(word) {
             Some(code) if code.is_suppressible() => codes.push(code),
             Some(code) => diagnostics.push(
-                Diagnostic::new(Code::BadSuppression, place, format!("{} is an error and cannot be ignored", code.id()))
+                Diagnostic::bad_suppression(place, format!("{} is an error and cannot be ignored", code.id()))
                     .help("remove the code, and mend what it reports"),
             ),
             None => {
                 let message = format!("there is no code \"{}\"", super::short(word));
-                diagnostics.push(
-                    Diagnostic::new(Code::BadSuppression, place, message)
-                        .help("write the code as the finding shows it, F and three digits"),
-                );
+                diagnostics
+                    .push(Diagnostic::bad_suppression(place, message).help("write the code as the finding shows it, F and three digits"));
             }
         }
     }
@@ -119,7 +117,7 @@ fn suppression(
 }
 
 fn incomplete(span: Span) -> Diagnostic {
-    Diagnostic::new(Code::BadSuppression, span, "flow-ignore needs a code and a reason")
+    Diagnostic::bad_suppression(span, "flow-ignore needs a code and a reason")
         .help("write a code and a reason: # flow-ignore: F105 kept for March")
 }
 

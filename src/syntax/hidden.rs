@@ -2,7 +2,8 @@
 
 use std::borrow::Cow;
 
-use crate::diagnostic::{Code, Diagnostic, escaped};
+use super::findings;
+use crate::diagnostic::{Diagnostic, escaped};
 use crate::source::{FileId, SourceFile, Span};
 
 /// Reports the first hidden character of each line.
@@ -26,8 +27,7 @@ pub(super) fn check(file: FileId, source: &SourceFile, diagnostics: &mut Vec<Dia
                 _ => format!("remove it, or write it as {} in double quotes", escaped(c)),
             };
             diagnostics.push(
-                Diagnostic::new(
-                    Code::HiddenCharacters,
+                findings::hidden(
                     Span::new(file, start + at, start + at + c.len_utf8()),
                     format!("line {line} holds a character nobody can see, {what} (U+{:04X})", c as u32),
                 )

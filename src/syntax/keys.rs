@@ -1,6 +1,7 @@
 //! What may be a key, and that none comes twice.
 
 use super::build::Builder;
+use super::findings;
 use super::frames::{Inside, Pending};
 use super::tree::{Key, Node, NodeKind, Style};
 use crate::diagnostic::{Code, Diagnostic};
@@ -26,10 +27,7 @@ fn accepted(builder: &mut Builder<'_>, node: Node) -> Option<Key> {
         NodeKind::Scalar(scalar) => scalar,
         NodeKind::Broken => return None,
         NodeKind::List(_) | NodeKind::Map(_) => {
-            builder.report(
-                Diagnostic::new(Code::UnsupportedYaml, span, "a list cannot be a key; a key is a text")
-                    .help("write a text before the \":\""),
-            );
+            builder.report(findings::unsupported(span, "a list cannot be a key; a key is a text").help("write a text before the \":\""));
             return None;
         }
     };
@@ -37,8 +35,7 @@ fn accepted(builder: &mut Builder<'_>, node: Node) -> Option<Key> {
     if scalar.style == Style::Plain {
         if scalar.text == "<<" {
             builder.report(
-                Diagnostic::new(Code::UnsupportedYaml, span, "\"<<\" is not allowed")
-                    .help("write out the keys it would bring, or use \"*name\" as a value"),
+                findings::unsupported(span, "\"<<\" is not allowed").help("write out the keys it would bring, or use \"*name\" as a value"),
             );
             return None;
         }
@@ -47,7 +44,7 @@ fn accepted(builder: &mut Builder<'_>, node: Node) -> Option<Key> {
             let gap = Span { start: span.start + 1, end: span.start + 1, ..span };
             break_map(builder);
             builder.report(
-                Diagnostic::new(Code::YamlSyntax, span, format!("a space is missing after the \"-\" on line {line}"))
+                findings::unreadable(span, format!("a space is missing after the \"-\" on line {line}"))
                     .help(format!("write \"- {}\"", super::short(scalar.text.trim_start_matches('-'))))
                     .proposed_fix(vec![(gap, " ".to_owned())]),
             );
@@ -59,7 +56,7 @@ fn accepted(builder: &mut Builder<'_>, node: Node) -> Option<Key> {
         {
             break_map(builder);
             builder.report(
-                Diagnostic::new(Code::YamlSyntax, span, format!("the text of \"{key}\" must be indented further than \"{key}\""))
+                findings::unreadable(span, format!("the text of \"{key}\" must be indented further than \"{key}\""))
                     .related(above, "begins here")
                     .help("indent its lines by two spaces more"),
             );
@@ -69,8 +66,7 @@ fn accepted(builder: &mut Builder<'_>, node: Node) -> Option<Key> {
             let line = builder.source.position(span.start).line;
             break_map(builder);
             builder.report(
-                Diagnostic::new(
-                    Code::HiddenCharacters,
+                findings::hidden(
                     Span { end: span.start + space.len_utf8() as u32, ..span },
                     format!("line {line} is indented with a character that looks like a space and is none (U+{:04X})", space as u32),
                 )

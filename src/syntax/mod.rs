@@ -9,6 +9,7 @@
 mod braces;
 mod build;
 mod comments;
+mod findings;
 mod frames;
 mod hidden;
 mod keys;
@@ -35,8 +36,7 @@ use crate::source::{FileId, SourceFile, Span};
 pub fn parse(file: FileId, source: &SourceFile, diagnostics: &mut Vec<Diagnostic>) -> Node {
     if source.text.len() > limits::FILE_BYTES {
         let start = Span::file_start(file);
-        diagnostics
-            .push(Diagnostic::new(Code::TooLarge, start, "this file is larger than 1 MiB").help("split it, or move data into a table"));
+        diagnostics.push(Diagnostic::too_large(start, "this file is larger than 1 MiB").help("split it, or move data into a table"));
         return Node { span: start, kind: NodeKind::Broken };
     }
     let mut found = vec![];
@@ -75,7 +75,7 @@ pub fn parse(file: FileId, source: &SourceFile, diagnostics: &mut Vec<Diagnostic
 }
 
 fn too_deep(span: Span) -> Diagnostic {
-    Diagnostic::new(Code::TooLarge, span, "more than 64 lists and lists of keys stand inside each other here")
+    Diagnostic::too_large(span, "more than 64 lists and lists of keys stand inside each other here")
         .help("move an inner part into a file or a step of its own")
 }
 

@@ -103,7 +103,7 @@ pub(super) fn header(source: &str, start: usize) -> Option<u32> {
     let is_content = |line: &&str| !matches!(line.trim_start().chars().next(), None | Some('#'));
     let line = above.split_inclusive('\n').rev().find(is_content)?;
     let line_start = line.as_ptr() as usize - source.as_ptr() as usize;
-    let ends = |mark: char| line.match_indices(mark).filter(|(at, _)| line[..*at].ends_with([' ', '\t'])).map(|(at, _)| at).last();
+    let ends = |mark: char| line.match_indices(mark).filter(|(at, _)| line[..*at].ends_with([' ', '\t'])).map(|(at, _)| at).next_back();
     ends('|').max(ends('>')).map(|at| (line_start + at) as u32)
 }
 

@@ -3,8 +3,9 @@
 use serde_json::Value as Json;
 use toml_edit::{Document, Item, Key as TomlKey, TableLike, Value};
 
+use super::findings;
 use super::{Key, Map, Node, NodeKind, Scalar, Style, limits};
-use crate::diagnostic::{Code, Diagnostic, LONGEST_MESSAGE, cut, visible};
+use crate::diagnostic::{Diagnostic, LONGEST_MESSAGE, cut, visible};
 use crate::source::{FileId, SourceFile, Span};
 
 /// Reads a file of settings. A text that is no TOML is one finding (F001) and an empty tree.
@@ -12,7 +13,7 @@ pub fn parse_toml(file: FileId, source: &SourceFile, diagnostics: &mut Vec<Diagn
     let whole = Span::new(file, 0, source.text.len());
     let place = |range: Option<std::ops::Range<usize>>| range.map_or(whole, |range| Span::new(file, range.start, range.end));
     if source.text.len() > limits::FILE_BYTES {
-        diagnostics.push(Diagnostic::new(Code::TooLarge, Span::file_start(file), "this file is larger than 1 MiB").help("shorten it"));
+        diagnostics.push(Diagnostic::too_large(Span::file_start(file), "this file is larger than 1 MiB").help("shorten it"));
         return Node { span: whole, kind: NodeKind::Broken };
     }
     match Document::parse(&*source.text) {
@@ -22,7 +23,7 @@ pub fn parse_toml(file: FileId, source: &SourceFile, diagnostics: &mut Vec<Diagn
             let why = error.message().lines().next().unwrap_or_default().to_lowercase();
             let line = source.position(span.start).line;
             let message = cut(&format!("line {line} cannot be read as TOML: {}", visible(&why)), LONGEST_MESSAGE);
-            diagnostics.push(Diagnostic::new(Code::YamlSyntax, span, message).help("correct the line"));
+            diagnostics.push(findings::unreadable(span, message).help("correct the line"));
             Node { span: whole, kind: NodeKind::Broken }
         }
     }

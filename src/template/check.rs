@@ -2,6 +2,7 @@
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::model::{Form, Place, Read, Text};
+use crate::source::Span;
 
 use super::build::{self, PathRead};
 use super::fill::CompiledForm;
@@ -47,8 +48,7 @@ pub fn expression(source: &str, place: Place, diagnostics: &mut Vec<Diagnostic>)
         let bare = source.get(start..end).unwrap_or_default();
         let example = excerpt(source, inner);
         let mut found =
-            Diagnostic::new(Code::BracesInCondition, place.span, format!("an expression stands here without {{{{ }}}}: {example}"))
-                .help("remove {{ and }}");
+            braces_in_condition(place.span, format!("an expression stands here without {{{{ }}}}: {example}")).help("remove {{ and }}");
         if !place.offsets.is_empty() {
             let edits = [(0, start), (end, source.len())].map(|(from, to)| (place.inside(from, to), String::new()));
             found = found.safe_fix(edits.to_vec());
@@ -57,11 +57,16 @@ pub fn expression(source: &str, place: Place, diagnostics: &mut Vec<Diagnostic>)
         return bare_expression(bare, shifted(&place, start), diagnostics);
     }
     if let Some(at) = first_braces(source) {
-        let problem = Problem { code: Code::BracesInCondition, ..Problem::syntax(at, "an expression stands here without {{ }}") };
+        let problem = Problem { found: braces_in_condition, ..Problem::syntax(at, "an expression stands here without {{ }}") };
         diagnostics.push(problem.help("write names and operators without braces, as in: steps.score.output > 7").at(&place));
         return Text { form: Form::Bare, place, ..Text::plain(source) };
     }
     bare_expression(source, place, diagnostics)
+}
+
+/// F207.
+fn braces_in_condition(span: Span, message: String) -> Diagnostic {
+    Diagnostic::new(Code::BracesInCondition, span, message)
 }
 
 fn bare_expression(source: &str, place: Place, diagnostics: &mut Vec<Diagnostic>) -> Text {

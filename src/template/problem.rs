@@ -2,13 +2,15 @@
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::model::Place;
+use crate::source::Span;
 
 use super::tree::At;
 
 /// A finding with its place in the text.
 #[derive(Debug, Clone)]
 pub(super) struct Problem {
-    pub(super) code: Code,
+    /// The finding of its code.
+    pub(super) found: fn(Span, String) -> Diagnostic,
     pub(super) message: String,
     pub(super) help: Vec<String>,
     pub(super) at: At,
@@ -17,17 +19,19 @@ pub(super) struct Problem {
 impl Problem {
     /// F200: the text cannot be read.
     pub(super) fn syntax(at: At, message: impl Into<String>) -> Problem {
-        Problem { code: Code::TemplateSyntax, message: message.into(), help: vec![], at }
+        let found = |span, message| Diagnostic::new(Code::TemplateSyntax, span, message);
+        Problem { found, message: message.into(), help: vec![], at }
     }
 
     /// F203: a filter, function or test that does not exist.
     pub(super) fn unknown(at: At, message: impl Into<String>) -> Problem {
-        Problem { code: Code::UnknownFilter, ..Problem::syntax(at, message) }
+        let found = |span, message| Diagnostic::new(Code::UnknownFilter, span, message);
+        Problem { found, ..Problem::syntax(at, message) }
     }
 
     /// F022: above a limit.
     pub(super) fn too_large(at: At, message: impl Into<String>) -> Problem {
-        Problem { code: Code::TooLarge, ..Problem::syntax(at, message) }
+        Problem { found: |span, message| Diagnostic::too_large(span, message), ..Problem::syntax(at, message) }
     }
 
     /// Adds a line of help.
@@ -38,7 +42,7 @@ impl Problem {
 
     /// With its place in the file.
     pub(super) fn at(self, place: &Place) -> Diagnostic {
-        let found = Diagnostic::new(self.code, place.inside(self.at.0, self.at.1), self.message);
+        let found = (self.found)(place.inside(self.at.0, self.at.1), self.message);
         self.help.into_iter().fold(found, Diagnostic::help)
     }
 }

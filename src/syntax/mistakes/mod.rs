@@ -9,9 +9,10 @@ mod tests;
 
 use granit_parser::ErrorKind as Kind;
 
+use super::findings;
 use super::frames::Failure;
 use super::short;
-use crate::diagnostic::{Code, Diagnostic};
+use crate::diagnostic::Diagnostic;
 use crate::source::{FileId, SourceFile, Span};
 
 /// Everything a guess may look at.
@@ -45,10 +46,9 @@ pub(super) fn explain(file: FileId, source: &SourceFile, text: &str, failure: &F
         | Kind::TooManyReservedDirectiveParams { .. }
         | Kind::YamlVersionTooLong
         | Kind::MissingYamlVersion
-        | Kind::InvalidTagDirectiveTerminator => Some(
-            Diagnostic::new(Code::UnsupportedYaml, place.rest_of_line(at), "lines that begin with \"%\" are not allowed here")
-                .help("remove the line"),
-        ),
+        | Kind::InvalidTagDirectiveTerminator => {
+            Some(findings::unsupported(place.rest_of_line(at), "lines that begin with \"%\" are not allowed here").help("remove the line"))
+        }
         Kind::UndeclaredTagHandle
         | Kind::ExpectedTagBang
         | Kind::ExpectedTagDirectiveBang
@@ -131,7 +131,7 @@ impl<'a> Place<'a> {
     }
 
     fn found(&self, span: Span, message: impl Into<String>) -> Diagnostic {
-        Diagnostic::new(Code::YamlSyntax, span, message)
+        findings::unreadable(span, message)
     }
 
     fn line_of(&self, offset: usize) -> usize {

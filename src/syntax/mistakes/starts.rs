@@ -1,8 +1,9 @@
 //! Texts that begin with a character YAML keeps for itself.
 
+use super::super::findings;
 use super::super::quoted;
 use super::{Place, short};
-use crate::diagnostic::{Code, Diagnostic};
+use crate::diagnostic::Diagnostic;
 
 /// `@`, `` ` ``, `%`, `*`, `&`, `?`: the text must stand in quotes.
 pub(super) fn reserved(place: &Place<'_>) -> Option<Diagnostic> {
@@ -45,7 +46,7 @@ pub(super) fn tag(place: &Place<'_>) -> Option<Diagnostic> {
     let rest = place.rest_of_line(start);
     let word = place.slice(rest).split_whitespace().next().unwrap_or("!");
     Some(
-        Diagnostic::new(Code::UnsupportedYaml, place.span(start, start + word.len()), format!("\"{}\" is not allowed", short(word)))
+        findings::unsupported(place.span(start, start + word.len()), format!("\"{}\" is not allowed", short(word)))
             .help("remove it; put a text that begins with \"!\" in quotes"),
     )
 }

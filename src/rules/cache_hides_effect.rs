@@ -1,0 +1,65 @@
+//! F508: an equal step would be skipped, and with it what it does.
+
+use super::effects::{SAFE, method};
+use super::tell::{finding, quoted};
+use crate::diagnostic::{Code, Diagnostic};
+use crate::model::{Pipeline, StepKind, ToolKind};
+use crate::plan::{PipelinePlan, Plan};
+
+/// F508: an equal step would be skipped, and with it what it does.
+pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
+    for step in pipeline.steps.iter().map(|planned| &planned.step).filter(|step| step.cache.is_some()) {
+        let id = quoted(&step.id.value);
+        let what = match &step.kind {
+            StepKind::Send(_) => "the sending".to_owned(),
+            StepKind::Tool(tool) if is_of_server(&pipeline.pipeline, &tool.tool.value) => "what the server does".to_owned(),
+            StepKind::Tool(tool) if writes(&pipeline.pipeline, &tool.tool.value) => "the writing".to_owned(),
+            StepKind::Agent(asked) if has_tools(&pipeline.pipeline, &asked.agent.value) => "what the agent's tools do".to_owned(),
+            StepKind::Gate(_) => "the judging".to_owned(),
+            StepKind::Route(_) | StepKind::Call(_) | StepKind::Plan(_) => "the steps inside".to_owned(),
+            StepKind::Tool(_) if pipeline.called(step).is_some() => "the steps inside".to_owned(),
+            StepKind::Wait(_) => "the waiting".to_owned(),
+            StepKind::Stop(_) => "the stopping".to_owned(),
+            _ => match method(&pipeline.pipeline, step).filter(|method| !SAFE.contains(method)) {
+                Some(method) => format!("the {method}"),
+                None => continue,
+            },
+        };
+        let message = format!("cache on {id} would skip {what}");
+        out.push(finding(Code::CacheHidesEffect, step.id.span, &message).help("remove cache from this step"));
+    }
+}
+
+/// Whether an agent has tools: what they give is no part of what the result is kept under.
+fn has_tools(pipeline: &Pipeline, agent: &str) -> bool {
+    pipeline.agents.get(agent).is_some_and(|agent| !agent.tools.is_empty())
+}
+
+/// Whether a tool is of an MCP server: nobody can say what it does.
+fn is_of_server(pipeline: &Pipeline, tool: &str) -> bool {
+    pipeline.tools.get(tool.split('.').next().unwrap_or(tool)).is_some_and(crate::model::Tool::is_server)
+}
+
+fn writes(pipeline: &Pipeline, tool: &str) -> bool {
+    let Some((server, "write")) = tool.split_once('.') else { return false };
+    pipeline.tools.get(server).is_some_and(|tool| matches!(tool.kind, ToolKind::File(_)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::says;
+    use super::*;
+
+    #[test]
+    fn what_acts_outside_is_not_skipped() {
+        assert_eq!(
+            says(check, "steps: [{ id: mail, send: stdout, of: run.id, cache: 1d }]\n"),
+            "F508 3:15 cache on \"mail\" would skip the sending\n"
+        );
+        let http = |method: &str| says(check, &format!("steps: [{{ id: a, http: {method} https://example.com/, cache: 1d }}]\n"));
+        assert_eq!(http("DELETE"), "F508 3:15 cache on \"a\" would skip the DELETE\n");
+        assert_eq!(http("GET"), "");
+        let file = "tools: { docs: { file: notes, allow: [write] } }\nsteps: [{ id: a, tool: docs.write, cache: 1d }]\n";
+        assert_eq!(says(check, file), "F508 4:15 cache on \"a\" would skip the writing\n");
+    }
+}

@@ -1,0 +1,48 @@
+//! F421: the body of a channel cannot show what `markdown` allows.
+
+use super::tell::{finding, quoted};
+use crate::diagnostic::{Code, Diagnostic};
+use crate::model::{Body, Channel, Features, Markup};
+use crate::plan::{PipelinePlan, Plan};
+
+/// F421, for the channels of a pipeline.
+pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
+    pipeline.pipeline.channels.iter().for_each(|channel| conflict(channel, out));
+}
+
+/// F421: the body cannot show what `markdown` allows.
+pub(super) fn conflict(channel: &Channel, out: &mut Vec<Diagnostic>) {
+    let name = quoted(&channel.name);
+    let (message, help) = match channel.body {
+        Body::Text if channel.markdown != Features::NONE => {
+            let words = channel.markdown.words();
+            let message = format!("channel {name}: body is \"text\", but markdown allows {}", words.join(", "));
+            (message, "write markdown: none, or a body that can show it: markup, markdown, html")
+        }
+        Body::Markup if channel.markup == Markup::default() => {
+            (format!("channel {name}: body is \"markup\", but there is no markup"), "add markup: { … }, or write body: text")
+        }
+        _ => return,
+    };
+    out.push(finding(Code::ChannelConflict, channel.span, &message).help(help));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::with_channel;
+    use super::*;
+
+    #[test]
+    fn a_body_shows_what_markdown_allows() {
+        assert_eq!(
+            with_channel(check, "markdown: [bold, lists]", ""),
+            "F421 channels/tiny.yaml:2:10 channel \"tiny\": body is \"text\", but markdown allows bold, lists\n"
+        );
+        assert_eq!(
+            with_channel(check, "body: markup", ""),
+            "F421 channels/tiny.yaml:2:10 channel \"tiny\": body is \"markup\", but there is no markup\n"
+        );
+        assert_eq!(with_channel(check, "markdown: [bold]\nbody: markup\nmarkup: { bold: '*' }", ""), "");
+        assert_eq!(with_channel(check, "markdown: full\nbody: html", ""), "");
+    }
+}

@@ -1,0 +1,91 @@
+//! F407: two checks that no text can both pass.
+
+use super::scorecard_checks::{checks, fixed};
+use super::tell::{finding, quoted};
+use crate::diagnostic::{Code, Diagnostic};
+use crate::model::{Check, Criterion, Scorecard};
+use crate::plan::{PipelinePlan, Plan};
+use crate::source::Span;
+
+/// F407: two checks that no text can both pass.
+pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
+    for card in pipeline.pipeline.scorecards.values() {
+        lengths(card, out);
+        words(card, out);
+    }
+}
+
+fn found(span: Span, message: &str) -> Diagnostic {
+    finding(Code::CheckImpossible, span, message)
+}
+
+/// A text that must be longer than it may be.
+fn lengths(card: &Scorecard, out: &mut Vec<Diagnostic>) {
+    let mut longest: Option<(&Criterion, Span, u64)> = None;
+    let mut shortest: Option<(&Criterion, Span, u64)> = None;
+    for (criterion, check) in checks(card) {
+        match check.value {
+            Check::MaxLength(most) if longest.is_none_or(|(_, _, other)| most < other) => longest = Some((criterion, check.span, most)),
+            Check::MinLength(least) if shortest.is_none_or(|(_, _, other)| least > other) => {
+                shortest = Some((criterion, check.span, least))
+            }
+            _ => {}
+        }
+    }
+    let (Some((_, other, most)), Some((criterion, span, least))) = (longest, shortest) else { return };
+    if least > most {
+        let message = format!("criterion {}: min_length {least} is above max_length {most}", quoted(&criterion.id.value));
+        out.push(found(span, &message).related(other, format!("at most {most} here")).help("lower min_length or raise max_length"));
+    }
+}
+
+/// A text that must occur, and must not.
+fn words(card: &Scorecard, out: &mut Vec<Diagnostic>) {
+    let mut forbidden = std::collections::HashMap::new();
+    for (_, check) in checks(card) {
+        let Check::NotContains(texts) = &check.value else { continue };
+        fixed(texts).for_each(|text| {
+            forbidden.entry(text).or_insert(check.span);
+        });
+    }
+    for (criterion, check) in checks(card) {
+        let Check::Contains(texts) = &check.value else { continue };
+        for (text, other) in fixed(texts).filter_map(|text| Some((text, forbidden.get(text)?))) {
+            let message = format!("criterion {}: {} must occur, and must not", quoted(&criterion.id.value), quoted(text));
+            out.push(
+                found(check.span, &message).related(*other, "forbidden here").help("remove the text from contains or from not_contains"),
+            );
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::says;
+    use super::*;
+
+    fn card(checks: &str) -> String {
+        let criteria: String = checks
+            .split(';')
+            .enumerate()
+            .map(|(i, check)| format!("      - {{ id: c{i}, description: It is measured., check: {{ {check} }} }}\n"))
+            .collect();
+        format!("scorecards:\n  s:\n    criteria:\n{criteria}steps: [{{ id: a, set: 1 }}]\n")
+    }
+
+    #[test]
+    fn lengths_that_exclude_each_other_are_found_across_criteria() {
+        let found = "F407 6:58 criterion \"c0\": min_length 200 is above max_length 160\n";
+        assert_eq!(says(check, &card("min_length: 200;max_length: 160")), found);
+        assert_eq!(says(check, &card("min_length: 160, max_length: 160")), "");
+    }
+
+    #[test]
+    fn a_text_cannot_occur_and_not_occur() {
+        assert_eq!(
+            says(check, &card("contains: hi, not_contains: [ho, hi]")),
+            "F407 6:58 criterion \"c0\": \"hi\" must occur, and must not\n"
+        );
+        assert_eq!(says(check, &card("contains: '{{ inputs.a }}', not_contains: '{{ inputs.a }}'")), "");
+    }
+}

@@ -1,0 +1,39 @@
+//! F500: a call over the network that is bounded by the default only.
+
+use super::tell::{finding, quoted};
+use super::tool_of_step::tool_of_step;
+use crate::diagnostic::{Code, Diagnostic};
+use crate::model::{StepKind, ToolKind};
+use crate::plan::{PipelinePlan, Plan};
+
+/// F500: a call over the network that is bounded by the default only.
+pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
+    for step in pipeline.steps.iter().map(|planned| &planned.step) {
+        let is_bounded = step.timeout.is_some() || step.deadline.is_some();
+        let goes_out = match tool_of_step(&pipeline.pipeline, step) {
+            Some(tool) => matches!(tool.kind, ToolKind::Http { .. }) && tool.timeout.is_none(),
+            None => matches!(step.kind, StepKind::Http(_)),
+        };
+        if goes_out && !is_bounded {
+            let message = format!("step {} goes to the network and has no timeout; the default, 60s, applies", quoted(&step.id.value));
+            out.push(finding(Code::DefaultTimeout, step.id.span, &message).help("add timeout: with the time you are ready to wait"));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::says;
+    use super::*;
+
+    #[test]
+    fn the_default_timeout_is_said() {
+        let step =
+            |keys: &str| says(check, &format!("tools: {{ t: {{ http: GET https://example.com/ }} }}\nsteps: [{{ id: a, {keys} }}]\n"));
+        let found = "F500 4:15 step \"a\" goes to the network and has no timeout; the default, 60s, applies\n";
+        assert_eq!(step("http: GET https://example.com/"), found);
+        assert_eq!(step("tool: t"), found);
+        assert_eq!(step("tool: t, timeout: 5s"), "");
+        assert_eq!(step("set: 1"), "");
+    }
+}

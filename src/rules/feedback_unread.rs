@@ -1,0 +1,63 @@
+//! F403: nothing on the way of the refinement reads why the first try failed.
+
+use super::refinement_ends::refinement_ends;
+use super::roles;
+use super::tell::{finding, quoted};
+use crate::diagnostic::{Code, Diagnostic};
+use crate::model::{Step, StepKind};
+use crate::plan::{PipelinePlan, Plan};
+
+/// F403: nothing on the way reads why the first try failed.
+pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
+    let Some((refinement, target, _)) = refinement_ends(pipeline) else { return };
+    // An agent is told by itself.
+    if matches!(target.step.kind, StepKind::Agent(_) | StepKind::Plan(_) | StepKind::Broken) {
+        return;
+    }
+    let on_the_way = refinement.stretch.iter().filter_map(|place| pipeline.pipeline.steps.get(*place));
+    if on_the_way.into_iter().any(|step| reads_refinement(pipeline, step)) {
+        return;
+    }
+    let id = quoted(&target.id);
+    let kind = target.step.kind.word();
+    let article = if kind == "agent" { "an" } else { "a" };
+    let message = format!("{id} ({article} {kind}) never reads refinement.feedback; the second try would know no more than the first");
+    out.push(
+        finding(Code::FeedbackUnread, target.step.id.span, &message)
+            .help("pass \"{{ refinement.feedback }}\" on, or name an agent in refine: agents get it by themselves"),
+    );
+}
+
+fn reads_refinement(pipeline: &PipelinePlan, step: &Step) -> bool {
+    let mut reads = matches!(step.kind, StepKind::Broken);
+    let is_refinement = |path: &[String]| path.first().is_some_and(|name| name == "refinement");
+    roles::texts_of_step(step, &mut |_, text| reads |= text.reads.iter().any(|read| is_refinement(&read.path)));
+    if let StepKind::Agent(agent) = &step.kind {
+        let instructions = pipeline.pipeline.agents.get(&agent.agent.value).and_then(|agent| agent.instructions.as_ref());
+        reads |= instructions.is_some_and(|text| text.reads.iter().any(|read| is_refinement(&read.path)));
+    }
+    reads
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::with_scorecard;
+    use super::*;
+
+    #[test]
+    fn a_second_try_learns_from_the_first() {
+        let fill = |set: &str| {
+            with_scorecard(
+                check,
+                &format!("steps:\n  - {{ id: fill, set: {set} }}\n  - {{ id: g, gate: s, of: steps.fill.output, refine: fill }}\n"),
+            )
+        };
+        assert_eq!(
+            fill("x"),
+            "F403 7:11 \"fill\" (a set) never reads refinement.feedback; the second try would know no more than the first\n"
+        );
+        assert_eq!(fill("'{{ refinement.feedback }}'"), "");
+        let later = "steps:\n  - { id: fill, set: x }\n  - { id: d, agent: w, prompt: 'Mind {{ refinement.failed }}' }\n  - { id: g, gate: s, of: steps.d.output, refine: fill }\n";
+        assert_eq!(with_scorecard(check, later), "");
+    }
+}

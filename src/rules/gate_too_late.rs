@@ -1,0 +1,35 @@
+//! F411: `send` does not wait for the gate.
+
+use super::tell::{finding, quoted};
+use super::texts_past_gate::split_by_time;
+use crate::diagnostic::{Code, Diagnostic};
+use crate::plan::{PipelinePlan, Plan};
+
+/// F411: `send` does not wait for the gate.
+pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
+    for (leaving, read, _, gate) in split_by_time(pipeline).1 {
+        let gate = &pipeline.step(gate).step.id;
+        let message = format!("{} sends the text before gate {} has judged it", leaving.what, quoted(&gate.value));
+        out.push(
+            finding(Code::GateTooLate, read.span, &message)
+                .related(gate.span, "the gate")
+                .help(format!("move the send below the gate, and read steps.{}.output", gate.value)),
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::with_draft;
+    use super::super::text_past_gate;
+    use super::*;
+
+    #[test]
+    fn a_send_waits_for_the_gate() {
+        let early = "  - { id: out, send: stdout, of: steps.f.output }\n  - { id: g, gate: s, of: steps.f.output }\n";
+        assert_eq!(with_draft(check, early), "F411 9:34 \"out\" sends the text before gate \"g\" has judged it\n");
+        assert_eq!(with_draft(text_past_gate::check, early), "");
+        let late = "  - { id: g, gate: s, of: steps.f.output }\n  - { id: out, send: stdout, of: steps.f.output }\n";
+        assert_eq!(with_draft(check, late), "");
+    }
+}

@@ -1,0 +1,62 @@
+//! F414: the agent that judges wrote the text.
+
+use super::gate_scorecards::{asks_judge, gate_scorecards};
+use super::giving::{find, output_of};
+use super::tell::{finding, quoted};
+use crate::diagnostic::{Code, Diagnostic};
+use crate::model::{StepKind, Text};
+use crate::plan::{BlockIx, PipelinePlan, Plan};
+use crate::source::Spanned;
+
+/// How many steps a text is followed back.
+const LONGEST_WAY: usize = 32;
+
+/// F414: the agent that judges wrote the text.
+pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
+    for planned in &pipeline.steps {
+        let StepKind::Gate(gate) = &planned.step.kind else { continue };
+        let Some(cards) = gate_scorecards(pipeline, gate) else { continue };
+        let fallback = gate.judge.as_ref().or_else(|| cards.iter().find_map(|(_, card)| card.judge.as_ref()));
+        let asking = cards.iter().filter(|(_, card)| card.criteria.iter().any(|c| asks_judge(&c)));
+        let judges: Vec<&Spanned<String>> = asking.filter_map(|(_, card)| card.judge.as_ref().or(fallback)).collect();
+        let Some((step, author)) = author(pipeline, planned.block, &gate.of) else { continue };
+        if let Some(judge) = judges.into_iter().find(|judge| judge.value == author.value) {
+            let message = format!("agent {} judges its own text in gate {}", quoted(&author.value), quoted(&planned.step.id.value));
+            out.push(
+                finding(Code::JudgeIsAuthor, judge.span, &message)
+                    .related(author.span, format!("it writes in step {}", quoted(step)))
+                    .help("name another agent as judge"),
+            );
+        }
+    }
+}
+
+/// The agent that wrote what a text reads, followed back through steps that only pass it on.
+fn author<'p>(pipeline: &'p PipelinePlan, from: BlockIx, text: &'p Text) -> Option<(&'p str, &'p Spanned<String>)> {
+    let (mut text, mut from) = (text, from);
+    for _ in 0..LONGEST_WAY {
+        let [read] = text.reads.as_slice() else { return None };
+        let step = pipeline.step(find(pipeline, from, output_of(read)?.0)?);
+        match &step.step.kind {
+            StepKind::Agent(agent) => return Some((&step.step.id.value, &agent.agent)),
+            StepKind::Format(format) => text = &format.text,
+            StepKind::Gate(gate) => text = &gate.of,
+            _ => return None,
+        }
+        from = step.block;
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{judged_pipeline, says};
+    use super::*;
+
+    #[test]
+    fn nobody_judges_their_own_text() {
+        assert_eq!(says(check, &judged_pipeline("judge: w\n    ", "")), "F414 6:12 agent \"w\" judges its own text in gate \"g\"\n");
+        assert_eq!(says(check, &judged_pipeline("judge: q\n    ", ", judge: w")), "", "the scorecard's own judge counts");
+        assert_eq!(says(check, &judged_pipeline("judge: q\n    ", "")), "");
+    }
+}

@@ -1,0 +1,48 @@
+//! F610: a name in a list of what is allowed and in one of what is not.
+
+use std::collections::HashMap;
+
+use super::tell::{finding, quoted};
+use crate::diagnostic::{Code, Diagnostic};
+use crate::plan::{PipelinePlan, Plan};
+use crate::source::{Span, Spanned};
+
+/// F610: a name in a list of what is allowed and in one of what is not; of a policy or a tool.
+pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
+    let file = &pipeline.pipeline;
+    for policy in file.policies.values() {
+        let allowed = policy.allowed_tools.as_deref().unwrap_or_default();
+        overlap(("allowed_tools", allowed), ("disallowed_tools", &policy.disallowed_tools), out);
+    }
+    for tool in file.tools.values() {
+        overlap(("allow", tool.allow.as_deref().unwrap_or_default()), ("deny", &tool.deny), out);
+    }
+}
+
+fn overlap(first: (&str, &[Spanned<String>]), second: (&str, &[Spanned<String>]), out: &mut Vec<Diagnostic>) {
+    let allowed: HashMap<&str, Span> = first.1.iter().map(|name| (name.value.as_str(), name.span)).collect();
+    for name in second.1 {
+        let Some(other) = allowed.get(name.value.as_str()) else { continue };
+        let message = format!("{} is in {} and {}", quoted(&name.value), first.0, second.0);
+        out.push(
+            finding(Code::ListsOverlap, name.span, &message).related(*other, "allowed here").help("remove it from one of the two lists"),
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{says, with_policy};
+    use super::*;
+
+    #[test]
+    fn a_name_is_in_one_list_only() {
+        assert_eq!(
+            with_policy(check, "allowed_tools: ['shell(git *)'], disallowed_tools: ['shell(git *)']"),
+            "F610 5:65 \"shell(git *)\" is in allowed_tools and disallowed_tools\n"
+        );
+        assert_eq!(with_policy(check, "allowed_tools: [hook], disallowed_tools: [shell]"), "");
+        let tool = "tools: { docs: { file: notes, allow: [read], deny: [read] } }\nsteps: [{ id: a, set: 1 }]\n";
+        assert_eq!(says(check, tool), "F610 3:53 \"read\" is in allow and deny\n");
+    }
+}

@@ -1,0 +1,83 @@
+//! F704: a mock that is not what its step gives. A test may well try such a result; then it does not expect that all goes well.
+
+use std::collections::HashSet;
+
+use super::cases::{Way, way};
+use super::tell::{finding, quoted};
+use crate::diagnostic::{Code, Diagnostic};
+use crate::gate::result::{Around, result, results};
+use crate::model::{Mock, Shape, Step, StepKind, TestCase, TestFile};
+use crate::plan::{PipelinePlan, Plan};
+
+/// F704, for the mocks of tests.
+pub(super) fn in_tests(tests: &TestFile, pipeline: &PipelinePlan, plan: &Plan, out: &mut Vec<Diagnostic>) {
+    let mut told = HashSet::new();
+    for case in tests.cases.iter().filter(|case| expects_success(case)) {
+        for (name, mock) in case.mocks.iter() {
+            let Mock::Output(value) = &mock.value else { continue };
+            let wrong = mocked(name, case, pipeline, plan).into_iter().find_map(|mocked| {
+                let agent = match &mocked.step.kind {
+                    StepKind::Agent(asked) => mocked.pipeline.pipeline.agents.get(&asked.agent.value),
+                    _ => None,
+                };
+                let called = mocked.pipeline.called(mocked.step).map(|id| &plan.pipeline(id).pipeline.outputs);
+                let around = Around { agent, called };
+                let held = if mocked.is_whole { results } else { result };
+                let is_known = !is_lost(mocked.step, around);
+                held(mocked.step, around, value.clone()).err().filter(|_| is_known).map(|problems| (mocked.step, problems))
+            });
+            let Some((step, problems)) = wrong.filter(|_| told.insert(mock.span)) else { continue };
+            let of = if step.id.value == *name { "that step".to_owned() } else { format!("step {}", quoted(&step.id.value)) };
+            let what = format!("the mock of {} is not what {of} gives: {}", quoted(name), problems.join("; "));
+            out.push(
+                finding(Code::MockShape, mock.span, &what)
+                    .help("correct the mock; if the test is about such a result, expect how the run ends, such as status: failed"),
+            );
+        }
+    }
+}
+
+fn expects_success(case: &TestCase) -> bool {
+    let Some(expect) = &case.expect else { return true };
+    expect.status.as_ref().is_none_or(|status| status.value == "succeeded") && expect.exit.as_ref().is_none_or(|exit| exit.value == 0)
+}
+
+/// A step that a mock stands for.
+struct Mocked<'p> {
+    pipeline: &'p PipelinePlan,
+    step: &'p Step,
+    /// Its whole `for_each`, and not one element.
+    is_whole: bool,
+}
+
+/// The steps that a mock stands for: one by its path, or all that use the tool and have no mock of their own.
+fn mocked<'p>(name: &str, case: &TestCase, pipeline: &'p PipelinePlan, plan: &'p Plan) -> Vec<Mocked<'p>> {
+    let whole = |pipeline, step: &'p Step| Mocked { pipeline, step, is_whole: step.for_each.is_some() && !name.ends_with(']') };
+    match way(plan, pipeline, name) {
+        Way::Step(pipeline, ix) => return vec![whole(pipeline, &pipeline.step(ix).step)],
+        Way::Inside => {
+            // A case that is a step.
+            let Some((above, id)) = name.rsplit_once('/') else { return vec![] };
+            let Way::Step(pipeline, ix) = way(plan, pipeline, above) else { return vec![] };
+            let StepKind::Route(route) = &pipeline.step(ix).step.kind else { return vec![] };
+            let case = route.cases.iter().chain(&route.otherwise).find(|case| case.id.value == id && !case.has_steps);
+            return case.and_then(|case| case.steps.first()).map(|step| whole(pipeline, step)).into_iter().collect();
+        }
+        Way::Nowhere => {}
+    }
+    let own: HashSet<&str> = case.mocks.iter().filter_map(|(path, _)| path.rsplit('/').next()?.split('[').next()).collect();
+    let uses = |step: &Step| matches!(&step.kind, StepKind::Tool(tool) if tool.tool.value == name) && !own.contains(step.id.as_str());
+    let all = plan.pipelines.iter().flat_map(|pipeline| pipeline.steps.iter().map(move |planned| (pipeline, &*planned.step)));
+    all.filter(|(_, step)| uses(step)).map(|(pipeline, step)| Mocked { pipeline, step, is_whole: false }).collect()
+}
+
+/// Whether the shape of a step could not be read: a shape without fields is one of those.
+fn is_lost(step: &Step, around: Around) -> bool {
+    let shape = match &step.kind {
+        StepKind::Agent(asked) => asked.output.as_ref().or(around.agent.and_then(|agent| agent.output.as_ref())),
+        StepKind::Http(http) => http.output.as_ref(),
+        StepKind::Tool(tool) => tool.output.as_ref(),
+        _ => None,
+    };
+    matches!(shape, Some(Shape::Fields(fields)) if fields.is_empty())
+}

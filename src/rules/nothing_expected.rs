@@ -1,0 +1,28 @@
+//! F701: a case that would pass whatever happens.
+
+use super::tell::{finding, quoted};
+use crate::diagnostic::{Code, Diagnostic};
+use crate::model::TestFile;
+
+/// F701: a case that would pass whatever happens.
+pub(super) fn check(tests: &TestFile, out: &mut Vec<Diagnostic>) {
+    for case in tests.cases.iter().filter(|case| case.expect.is_none() && !case.golden) {
+        let message = format!("test {} has neither expect nor golden; write what it expects", quoted(&case.id.value));
+        out.push(
+            finding(Code::TestExpectsNothing, case.id.span, &message)
+                .help("add expect: { status: succeeded }, or golden: true to compare what is sent"),
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::case;
+
+    #[test]
+    fn a_case_expects_something() {
+        let found = "F701 16:11 test \"late\" has neither expect nor golden; write what it expects\n";
+        assert_eq!(case("replies: { draft: Hi }"), found);
+        assert_eq!(case("golden: true"), "");
+    }
+}

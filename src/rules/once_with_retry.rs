@@ -1,0 +1,33 @@
+//! F502: `once` and `retry` contradict each other.
+
+use super::effects::{has_retry, idempotency_key};
+use super::tell::{finding, quoted};
+use crate::diagnostic::{Code, Diagnostic};
+use crate::plan::{PipelinePlan, Plan};
+
+/// F502: `once` and `retry` contradict each other.
+pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
+    for step in pipeline.steps.iter().map(|planned| &planned.step) {
+        if step.is_once && has_retry(step).is_some() && idempotency_key(step).is_none() {
+            let message = format!("{} is marked once and has retry; add an idempotency_key or drop retry", quoted(&step.id.value));
+            out.push(
+                finding(Code::OnceWithRetry, step.id.span, &message).help("remove retry, or add an idempotency_key the receiver knows"),
+            );
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::says;
+    use super::*;
+
+    #[test]
+    fn once_is_once() {
+        let step = |more: &str| says(check, &format!("steps: [{{ id: pay, http: POST https://example.com/, once: true{more} }}]\n"));
+        assert_eq!(step(", retry: {}"), "F502 3:15 \"pay\" is marked once and has retry; add an idempotency_key or drop retry\n");
+        assert_eq!(step(", retry: {}, idempotency_key: '{{ run.id }}'"), "");
+        assert_eq!(step(", retry: { max_attempts: 1 }"), "");
+        assert_eq!(step(""), "");
+    }
+}

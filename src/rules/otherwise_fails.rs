@@ -1,0 +1,141 @@
+//! F413: the text a person gets when a gate is not met, which the gate itself would refuse.
+
+use serde_json::Value;
+
+use super::giving::{find, sole_output};
+use super::tell::{finding, quoted};
+use crate::channel;
+use crate::diagnostic::{Code, Diagnostic};
+use crate::gate::{self, FilledCheck, Judged};
+use crate::model::{Channel, Check, Form, GateStep, Judging, Scorecard, ScorecardRef, StepKind, StyleGuide};
+use crate::plan::{PipelinePlan, Plan, PlannedStep};
+
+/// Most checks that are asked in one file: gates that share a scorecard each ask all of it.
+const MOST_CHECKS: usize = 50_000;
+
+/// F413. An apology need not answer the question, so what a text must hold (`contains`, `min_length` and the like) is not asked of
+/// it; what no text may hold is.
+pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
+    let mut left = MOST_CHECKS;
+    for planned in pipeline.steps.iter().filter(|planned| planned.step.when.is_none()) {
+        let StepKind::Gate(gate) = &planned.step.kind else { continue };
+        let Some(otherwise) = gate.otherwise.as_ref().filter(|text| text.form == Form::Plain) else { continue };
+        let cards: Vec<&Scorecard> = scorecards(pipeline, gate).collect();
+        for sent in sent(pipeline, planned, gate, &otherwise.source) {
+            if let Some(broken) = cards.iter().find_map(|card| broken(card, &sent, &mut left)) {
+                let on = sent.channel.map_or(String::new(), |channel| format!(" on channel {}", quoted(&channel.name)));
+                let (gate, criterion) = (quoted(&planned.step.id.value), quoted(&broken.value));
+                let message = format!("otherwise breaks criterion {criterion} of its own gate {gate}{on}");
+                out.push(
+                    finding(Code::OtherwiseFails, otherwise.place.span, &message)
+                        .related(broken.span, "this criterion")
+                        .help("change the text of otherwise, or the criterion"),
+                );
+                break;
+            }
+        }
+    }
+}
+
+/// What a person would get, as the gate would see it.
+struct Sent<'p> {
+    channel: Option<&'p Channel>,
+    style: Option<&'p StyleGuide>,
+    value: Value,
+    text: String,
+}
+
+/// Once for each channel the text may be sent on.
+fn sent<'p>(pipeline: &'p PipelinePlan, planned: &PlannedStep, gate: &'p GateStep, text: &str) -> Vec<Sent<'p>> {
+    let file = &pipeline.pipeline;
+    let judged = sole_output(&gate.of).and_then(|(id, _)| find(pipeline, planned.block, id)).map(|ix| &pipeline.step(ix).step.kind);
+    let style = file.style_guide.as_deref();
+    let Some(StepKind::Format(format)) = judged else {
+        let plain = |channel| Sent { channel, style, value: text.into(), text: text.to_owned() };
+        return match file.channels.as_slice() {
+            [] => vec![plain(None)],
+            channels => channels.iter().map(|channel| plain(Some(&**channel))).collect(),
+        };
+    };
+    let channels = match &format.channel {
+        Some(own) => std::slice::from_ref(own),
+        None => file.channels.as_slice(),
+    };
+    let style = format.style_guide.as_deref().or(style);
+    let formatted = channels.iter().filter_map(|channel| {
+        let formatted = channel::format(text, channel, style, None);
+        let value = serde_json::to_value(&formatted).ok()?;
+        Some(Sent { channel: Some(&**channel), style, value, text: formatted.text })
+    });
+    formatted.collect()
+}
+
+fn scorecards<'p>(pipeline: &'p PipelinePlan, gate: &'p GateStep) -> impl Iterator<Item = &'p Scorecard> {
+    gate.scorecards.iter().filter_map(|reference| match reference {
+        ScorecardRef::Named(name) => pipeline.pipeline.scorecards.get(&name.value),
+        ScorecardRef::Written(_) => None,
+    })
+}
+
+/// The first criterion that what is sent does not meet.
+fn broken<'p>(card: &'p Scorecard, sent: &Sent, left: &mut usize) -> Option<&'p crate::source::Spanned<String>> {
+    let judged = Judged { value: &sent.value, text: &sent.text, channel: sent.channel, style: sent.style, person_name: None };
+    if *left == 0 {
+        return None;
+    }
+    let mut fails = |check: &Check| {
+        *left = left.saturating_sub(1);
+        *left > 0 && forbids(check).is_some_and(|check| !gate::check(&check, &judged).passed)
+    };
+    card.criteria.iter().find_map(|criterion| match &criterion.judging {
+        Judging::Checks(checks) => checks.iter().any(|check| fails(&check.value)).then_some(&criterion.id),
+        _ => None,
+    })
+}
+
+/// A check that says what no text may hold, if nothing in it is left to the run.
+fn forbids(check: &Check) -> Option<FilledCheck> {
+    Some(match check {
+        Check::NotContains(texts) => {
+            let fixed = texts.iter().filter(|text| text.form == Form::Plain);
+            FilledCheck::NotContains(fixed.map(|text| text.source.to_string()).collect())
+        }
+        Check::MaxLength(most) => FilledCheck::MaxLength(*most),
+        Check::FitsChannel => FilledCheck::FitsChannel,
+        Check::StyleGuide => FilledCheck::StyleGuide,
+        Check::Markdown(allowed) => FilledCheck::Markdown(*allowed),
+        Check::Emojis(most) => FilledCheck::Emojis(*most),
+        Check::PiiNone => FilledCheck::PiiNone,
+        Check::Links(hosts) => FilledCheck::Links(hosts.clone()),
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::says_of;
+
+    fn gate(check: &str, of: &str, otherwise: &str) -> String {
+        let text = format!(
+            "flow: 1\nname: a\nchannels: [sms]\nscorecards:\n  s: {{ criteria: [{{ id: plain_text, description: It is plain., check: {{ {check} }} }}] }}\nsteps:\n  - {{ id: d, set: Hello }}\n  - {{ id: f, format: '{{{{ steps.d.output }}}}' }}\n  - {{ id: g, gate: s, of: steps.{of}.output, otherwise: '{otherwise}' }}\n"
+        );
+        says_of(super::check, &[("a.yaml", &text), ("channels/sms.yaml", "flow: 1\nchannel: sms\n")])
+    }
+
+    #[test]
+    fn a_gate_would_let_its_own_otherwise_through() {
+        let found = "F413 9:54 otherwise breaks criterion \"plain_text\" of its own gate \"g\" on channel \"sms\"\n";
+        assert_eq!(gate("markdown: none", "d", "**Sorry**"), found);
+        assert_eq!(gate("markdown: none", "f", "**Sorry**"), "", "format takes the marks out");
+        assert_eq!(gate("max_length: 5", "f", "Sorry."), found);
+        assert_eq!(gate("max_length: 6", "f", "Sorry."), "");
+        assert_eq!(gate("not_contains: sorry", "d", "sorry"), found);
+    }
+
+    #[test]
+    fn an_apology_need_not_answer() {
+        assert_eq!(gate("contains: hours", "f", "Sorry."), "");
+        assert_eq!(gate("min_length: 100", "f", "Sorry."), "");
+        assert_eq!(gate("max_length: 5", "f", "Sorry, {{ run.id }}"), "", "what is filled in is not known");
+    }
+}

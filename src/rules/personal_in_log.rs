@@ -1,0 +1,52 @@
+//! F606: personal data in what is logged as it is.
+
+use super::giving::{Gives, output_of};
+use super::personal_flow::first;
+use super::personal_sources::Sources;
+use super::tell::{finding, quoted};
+use crate::diagnostic::{Code, Diagnostic};
+use crate::model::StepKind;
+use crate::plan::{PipelinePlan, Plan};
+
+/// F606: personal data in what is logged as it is.
+pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
+    let sources = Sources::of(pipeline);
+    for planned in &pipeline.steps {
+        let step = &planned.step;
+        let key = match &step.kind {
+            StepKind::Http(http) => http.idempotency_key.as_ref(),
+            StepKind::Tool(tool) => tool.idempotency_key.as_ref(),
+            StepKind::Send(send) => send.idempotency_key.as_ref(),
+            _ => None,
+        };
+        let reason = match &step.kind {
+            StepKind::Stop(stop) => stop.reason.as_ref(),
+            _ => None,
+        };
+        for (label, text) in [("name", step.name.as_ref()), ("idempotency_key", key), ("reason", reason)] {
+            let Some((read, name)) = text.and_then(|text| first(&sources, planned, &[text], Gives::Surely)) else { continue };
+            // Of a marked step or element, only the whole is sure to be personal.
+            if !sources.is_direct(read) && output_of(read).is_none_or(|(_, rest)| !rest.is_empty()) && read.path.len() > 1 {
+                continue;
+            }
+            let message = format!("{name} (pii) would stand unmasked in the log through {}", quoted(label));
+            out.push(finding(Code::PiiInLog, read.span, &message).help("use something else, such as person.id or run.id"));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::with_personal_input;
+    use super::*;
+
+    #[test]
+    fn logs_hold_no_personal_data() {
+        let named = |name: &str| with_personal_input(check, &format!("steps: [{{ id: a, name: '{name}', set: 1 }}]\n"));
+        assert_eq!(named("Call {{ inputs.phone }}"), "F606 5:33 inputs.phone (pii) would stand unmasked in the log through \"name\"\n");
+        assert_eq!(named("Call {{ inputs.topic }}"), "");
+        assert_eq!(named("Has {{ inputs.phone | length }} digits"), "");
+        let stop = "steps: [{ id: a, stop: failed, reason: 'No such {{ inputs.phone }}' }]\n";
+        assert_eq!(with_personal_input(check, stop), "F606 5:52 inputs.phone (pii) would stand unmasked in the log through \"reason\"\n");
+    }
+}

@@ -1,0 +1,100 @@
+//! F607: personal data that leaves for a web service, a file or the result.
+
+use std::collections::HashSet;
+
+use super::giving::{Gives, gives};
+use super::personal_flow::{all, first};
+use super::personal_sources::Sources;
+use super::tell::{finding, quoted};
+use crate::diagnostic::{Code, Diagnostic};
+use crate::model::{Filling, Outputs, Read, StepKind, Text, ToolKind};
+use crate::plan::{PipelinePlan, Plan};
+
+/// F607: personal data that leaves for a web service, a file or the result.
+pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
+    let file = &pipeline.pipeline;
+    let sources = Sources::of(pipeline);
+    for planned in &pipeline.steps {
+        let receiver = |tool: &str| match file.tools.get(tool.split('.').next().unwrap_or_default()).map(|tool| &tool.kind) {
+            Some(ToolKind::Http { .. }) => Some("an http tool"),
+            Some(ToolKind::File(_)) => Some("a file"),
+            Some(ToolKind::Server(_)) => Some("a tool server"),
+            _ => None,
+        };
+        let (whereto, texts) = match &planned.step.kind {
+            StepKind::Http(http) => {
+                let mut texts = vec![&http.url];
+                texts.extend(http.headers.iter().map(|(_, text)| text));
+                texts.extend(http.query.iter().map(|(_, value)| value).chain(&http.body).flat_map(Filling::texts));
+                ("a web address", texts)
+            }
+            StepKind::Tool(tool) => match receiver(&tool.tool.value) {
+                Some(receiver) => (receiver, all(&tool.with)),
+                None => continue,
+            },
+            StepKind::Send(send) => match receiver(&send.to.value) {
+                Some(receiver) => (receiver, std::iter::once(&send.of).chain(all(&send.with)).collect()),
+                None => continue,
+            },
+            _ => continue,
+        };
+        if let Some((read, name)) = first(&sources, planned, &texts, Gives::Perhaps) {
+            let id = quoted(&planned.step.id.value);
+            let message = format!("{id} sends {name} (pii) to {whereto} and no check pii: none stands before it");
+            out.push(found(read, &message));
+        }
+    }
+    let outputs: Vec<(String, Vec<&Text>)> = match &file.outputs {
+        Outputs::None => vec![],
+        Outputs::Whole(text) => vec![("outputs".to_owned(), vec![text])],
+        Outputs::Named(outputs) => outputs.iter().map(|(name, value)| (format!("outputs.{}", name.value), value.texts())).collect(),
+    };
+    for (what, texts) in outputs {
+        let direct = texts.into_iter().find_map(|text| {
+            let mut asked = HashSet::new();
+            let reads = text.reads.iter().filter(|read| asked.insert(&read.path) && sources.is_direct(read));
+            reads.into_iter().find(|read| gives(text, read) >= Gives::Perhaps)
+        });
+        if let Some(read) = direct {
+            let message = format!("{what} gives {} (pii) and no check pii: none stands before it", read.path.join("."));
+            out.push(found(read, &message));
+        }
+    }
+}
+
+fn found(read: &Read, message: &str) -> Diagnostic {
+    finding(Code::PiiLeaves, read.span, message).help("leave it out, or put a gate with the check pii: none before it")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::with_personal_input;
+    use super::*;
+
+    #[test]
+    fn personal_data_leaves_only_after_a_check() {
+        let tool = "tools: { hook: { http: POST https://example.com/ } }\n";
+        let notify = |with: &str| {
+            with_personal_input(
+                check,
+                &format!(
+                    "{tool}steps:\n  - {{ id: a, set: '{{{{ inputs.phone }}}}', pii: true }}\n  - {{ id: notify, tool: hook, with: {{ x: '{with}' }} }}\n"
+                ),
+            )
+        };
+        assert_eq!(
+            notify("{{ inputs.phone }}"),
+            "F607 8:46 \"notify\" sends inputs.phone (pii) to an http tool and no check pii: none stands before it\n"
+        );
+        assert!(notify("{{ steps.a.output }}").contains("sends steps.a.output (pii)"));
+        assert_eq!(notify("{{ inputs.topic }}"), "");
+        let outputs = |value: &str| {
+            with_personal_input(
+                check,
+                &format!("steps: [{{ id: a, set: '{{{{ inputs.phone }}}}', pii: true }}]\noutputs: {{ x: '{value}' }}\n"),
+            )
+        };
+        assert_eq!(outputs("{{ inputs.phone }}"), "F607 6:19 outputs.x gives inputs.phone (pii) and no check pii: none stands before it\n");
+        assert_eq!(outputs("{{ steps.a.output }}"), "", "outputs count only where they read it directly");
+    }
+}

@@ -1,0 +1,108 @@
+//! F605: a step whose output holds personal data, and which is not marked.
+
+use super::giving::Gives;
+use super::personal_columns;
+use super::personal_flow::{all, first};
+use super::personal_sources::Sources;
+use super::tell::{finding, quoted};
+use crate::diagnostic::{Code, Diagnostic};
+use crate::model::{Filling, Pipeline, StepKind, Text, ToolKind};
+use crate::plan::{PipelinePlan, Plan, PlannedStep};
+
+/// The texts of a step whose values may be part of its output.
+fn inflow<'p>(sources: &Sources, pipeline: &'p Pipeline, planned: &'p PlannedStep) -> Vec<&'p Text> {
+    match &planned.step.kind {
+        StepKind::Agent(step) => {
+            let attached = step.attach.iter().flat_map(Filling::texts);
+            std::iter::once(&step.prompt).chain(attached).collect()
+        }
+        StepKind::Plan(step) => {
+            let attached = step.attach.iter().flat_map(Filling::texts);
+            std::iter::once(&step.prompt).chain(attached).collect()
+        }
+        StepKind::Set(value) => value.texts(),
+        StepKind::Format(step) => vec![&step.text],
+        StepKind::Gate(step) if !sources.removes(step) => std::iter::once(&step.of).chain(&step.otherwise).collect(),
+        StepKind::Call(step) => all(&step.with),
+        StepKind::Tool(step) => match pipeline.tools.get(&step.tool.value).map(|tool| &tool.kind) {
+            Some(ToolKind::Pipeline { .. }) => all(&step.with),
+            _ => vec![],
+        },
+        _ => vec![],
+    }
+}
+
+/// F605: a step whose output holds personal data, and which is not marked.
+pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
+    let sources = Sources::of(pipeline);
+    for planned in pipeline.steps.iter().filter(|planned| !planned.step.is_pii) {
+        let id = quoted(&planned.step.id.value);
+        let (span, name) = match &planned.step.kind {
+            StepKind::Sql(step) => match personal_columns::given(&step.query.source, &pipeline.pipeline.data) {
+                Some(column) => (step.query.place.inside(column.bytes.0, column.bytes.1), column.name),
+                None => continue,
+            },
+            _ => match first(&sources, planned, &inflow(&sources, &pipeline.pipeline, planned), Gives::Perhaps) {
+                Some((read, name)) => (read.span, name),
+                None => continue,
+            },
+        };
+        let message = format!("{id} reads {name} (pii); mark the step pii: true so that logs mask its output");
+        out.push(
+            finding(Code::PiiUnmarked, span, &message)
+                .related(planned.step.id.span, "this step")
+                .help("add pii: true to the step, or leave the personal data out"),
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{says_of, with_personal_input};
+    use super::*;
+
+    #[test]
+    fn a_reader_of_personal_data_is_marked() {
+        let draft = |more: &str, prompt: &str| {
+            with_personal_input(check, &format!("steps: [{{ id: draft, agent: w{more}, prompt: '{prompt}' }}]\n"))
+        };
+        let found = "F605 5:44 \"draft\" reads inputs.phone (pii); mark the step pii: true so that logs mask its output\n";
+        assert_eq!(draft("", "{{ inputs.phone }}"), found);
+        assert_eq!(draft(", pii: true", "{{ inputs.phone }}"), "");
+        assert_eq!(draft("", "{{ inputs.topic }}"), "");
+        assert_eq!(draft("", "{% if inputs.phone %}Offer a call.{% endif %}"), "");
+    }
+
+    #[test]
+    fn the_flow_ends_at_the_reader_that_is_reported() {
+        let chain = |pii: &str| {
+            with_personal_input(
+                check,
+                &format!(
+                    "steps:\n  - {{ id: a, set: '{{{{ inputs.phone }}}}'{pii} }}\n  - {{ id: b, format: '{{{{ steps.a.output }}}}' }}\n"
+                ),
+            )
+        };
+        assert!(chain("").starts_with("F605 6:") && chain("").lines().count() == 1);
+        assert_eq!(
+            chain(", pii: true"),
+            "F605 7:26 \"b\" reads steps.a.output (pii); mark the step pii: true so that logs mask its output\n"
+        );
+    }
+
+    #[test]
+    fn a_check_ends_the_flow() {
+        let body = "scorecards:\n  clean: { criteria: [{ id: c, description: Nobody is named., check: { pii: none } }] }\nsteps:\n  - { id: a, set: '{{ inputs.phone }}', pii: true }\n  - { id: g, gate: clean, of: steps.a.output }\n  - { id: b, set: '{{ steps.g.output }}' }\n";
+        assert_eq!(with_personal_input(check, body), "");
+    }
+
+    #[test]
+    fn columns_and_persons_are_sources() {
+        let text = "flow: 1\nname: a\ndata: { people: { file: p.csv, pii: [phone] } }\nperson: { id: p1, from: people }\nsteps:\n  - { id: q, sql: select phone from people }\n  - { id: s, set: '{{ person.name }}' }\n  - { id: t, set: '{{ person.id }}' }\n  - { id: u, sql: select id from people }\n";
+        assert_eq!(
+            says_of(check, &[("a.yaml", text), ("p.csv", "")]),
+            "F605 6:26 \"q\" reads people.phone (pii); mark the step pii: true so that logs mask its output\n\
+             F605 7:23 \"s\" reads person.name (pii); mark the step pii: true so that logs mask its output\n"
+        );
+    }
+}

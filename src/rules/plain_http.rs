@@ -1,0 +1,75 @@
+//! F615: texts that travel unprotected.
+
+use super::tell::{finding, quoted};
+use crate::diagnostic::{Code, Diagnostic};
+use crate::model::{ServerKind, StepKind, Text, ToolKind};
+use crate::plan::{PipelinePlan, Plan};
+
+/// F615: an address with `http://` that leaves this machine.
+pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
+    let file = &pipeline.pipeline;
+    let of_models = file.models.values().filter_map(|model| model.base_url.as_ref());
+    let of_tools = file.tools.values().filter_map(|tool| match &tool.kind {
+        ToolKind::Http { url, .. } | ToolKind::Server(ServerKind::Url { url, .. }) => Some(url),
+        _ => None,
+    });
+    let of_steps = pipeline.steps.iter().filter_map(|planned| match &planned.step.kind {
+        StepKind::Http(http) => Some(&http.url),
+        _ => None,
+    });
+    for url in of_models.chain(of_tools).chain(of_steps) {
+        if let Some(host) = host(url).filter(|host| !is_near(host)) {
+            let message = format!("http:// sends the text to {} unprotected; write https://", quoted(host));
+            out.push(finding(Code::PlainHttp, url.place.inside(0, "http://".len()), &message).help("write https://"));
+        }
+    }
+}
+
+/// The host of an `http://` address, if it is written out.
+fn host(url: &Text) -> Option<&str> {
+    let scheme = url.source.get(.."http://".len()).filter(|scheme| scheme.eq_ignore_ascii_case("http://"))?;
+    let rest = url.source.get(scheme.len()..)?;
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let host = authority.rsplit('@').next().unwrap_or_default();
+    let host = match host.strip_prefix('[') {
+        Some(address) => address.split(']').next().unwrap_or_default(),
+        None => host.split(':').next().unwrap_or_default(),
+    };
+    (!host.is_empty() && !authority.contains("{{")).then_some(host)
+}
+
+/// This machine, or a name that only a private network knows (RFC 6761, RFC 8375 and names without a dot).
+fn is_near(host: &str) -> bool {
+    let host = host.trim_end_matches('.').to_ascii_lowercase();
+    let ends = [".localhost", ".local", ".internal", ".home.arpa", ".test"];
+    let is_loopback = host == "::1" || host.starts_with("127.") && host.chars().all(|c| c.is_ascii_digit() || c == '.');
+    let is_public_v6 = host.contains(':');
+    is_loopback || !is_public_v6 && !host.contains('.') || ends.iter().any(|end| host.ends_with(end))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::says;
+    use super::*;
+
+    #[test]
+    fn only_what_leaves_this_machine_must_be_protected() {
+        let step = |url: &str| says(check, &format!("inputs: {{ host: text }}\nsteps:\n  - id: a\n    http: GET {url}\n"));
+        let found = "F615 6:15 http:// sends the text to \"example.com\" unprotected; write https://\n";
+        assert_eq!(step("http://example.com/x"), found);
+        assert_eq!(step("http://user@example.com:8080"), found);
+        for near in [
+            "https://example.com",
+            "http://localhost:3000/",
+            "http://127.0.0.1",
+            "http://[::1]/",
+            "http://ollama:11434",
+            "http://{{ inputs.host }}/",
+        ] {
+            assert_eq!(step(near), "", "{near}");
+        }
+        let model =
+            "models: { default: { provider: openai, model: m, base_url: http://models.example.com/v1 } }\nsteps: [{ id: a, set: 1 }]\n";
+        assert_eq!(says(check, model), "F615 3:60 http:// sends the text to \"models.example.com\" unprotected; write https://\n");
+    }
+}

@@ -1,0 +1,54 @@
+//! F612: every tool is allowed, of a policy or of an MCP server.
+
+use super::tell::{finding, quoted};
+use crate::diagnostic::{Code, Diagnostic};
+use crate::plan::{PipelinePlan, Plan};
+use crate::source::Spanned;
+
+/// F612: every tool is allowed.
+pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
+    by_policies(pipeline, out);
+    by_servers(pipeline, out);
+}
+
+fn by_policies(pipeline: &PipelinePlan, out: &mut Vec<Diagnostic>) {
+    for policy in pipeline.pipeline.policies.values() {
+        for name in policy.allowed_tools.iter().flatten().filter(|name| is_everything(&name.value)) {
+            let message = format!("allowed_tools {} allows every tool; name them", quoted(&name.value));
+            out.push(found(name, &message).help("write the names of the tools that are needed"));
+        }
+    }
+}
+
+/// Every tool that an MCP server may ever have.
+fn by_servers(pipeline: &PipelinePlan, out: &mut Vec<Diagnostic>) {
+    for (server, tool) in pipeline.pipeline.tools.iter().filter(|(_, tool)| tool.is_server()) {
+        for name in tool.allow.iter().flatten().filter(|name| is_everything(&name.value)) {
+            let message =
+                format!("allow {} of server {} allows every tool it may ever have; name them", quoted(&name.value), quoted(server));
+            out.push(found(name, &message).help("write the names of the tools that are needed (flow doctor shows what it has)"));
+        }
+    }
+}
+
+fn found(name: &Spanned<String>, message: &str) -> Diagnostic {
+    finding(Code::PolicyTooWide, name.span, message)
+}
+
+/// Whether a pattern fits every name.
+fn is_everything(pattern: &str) -> bool {
+    !pattern.trim().is_empty() && pattern.trim().chars().all(|c| "*?{},".contains(c))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::with_policy;
+    use super::*;
+
+    #[test]
+    fn tools_are_named() {
+        assert_eq!(with_policy(check, "allowed_tools: ['*']"), "F612 5:29 allowed_tools \"*\" allows every tool; name them\n");
+        assert_eq!(with_policy(check, "allowed_tools: ['**']"), "F612 5:29 allowed_tools \"**\" allows every tool; name them\n");
+        assert_eq!(with_policy(check, "allowed_tools: ['shell(*)']"), "");
+    }
+}

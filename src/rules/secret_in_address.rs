@@ -1,0 +1,35 @@
+//! F602: a secret in a web address.
+
+use super::roles::Role;
+use super::secret_reads::secret_reads;
+use super::tell::finding;
+use crate::diagnostic::{Code, Diagnostic};
+use crate::plan::{PipelinePlan, Plan};
+
+/// F602: a secret in a web address.
+pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
+    for (_, read) in secret_reads(pipeline).into_iter().filter(|(role, _)| *role == Role::Address) {
+        let message = format!("{} in a web address ends up in logs; use a header", read.path.join("."));
+        out.push(
+            finding(Code::SecretInAddress, read.span, &message)
+                .help("write headers: { Authorization: \"Bearer {{ secrets.NAME }}\" }, or the header the service asks for"),
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::says;
+    use super::*;
+
+    #[test]
+    fn a_secret_is_no_part_of_an_address() {
+        let step = |step: &str| says(check, &format!("secrets: {{ KEY: A key. }}\nsteps: [{{ id: a, {step} }}]\n"));
+        assert_eq!(
+            step("http: 'GET https://example.com/{{ secrets.KEY }}'"),
+            "F602 4:52 secrets.KEY in a web address ends up in logs; use a header\n"
+        );
+        assert!(step("http: GET https://example.com/, query: { key: '{{ secrets.KEY }}' }").starts_with("F602 "));
+        assert_eq!(step("http: GET https://example.com/, body: { key: '{{ secrets.KEY }}' }"), "");
+    }
+}

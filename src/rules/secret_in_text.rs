@@ -1,0 +1,44 @@
+//! F601: a secret where people, models or the record would see it.
+
+use super::roles::Role;
+use super::secret_reads::secret_reads;
+use super::tell::finding;
+use crate::diagnostic::{Code, Diagnostic};
+use crate::plan::{PipelinePlan, Plan};
+
+/// F601: a secret where people, models or the record would see it.
+pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
+    for (role, read) in secret_reads(pipeline) {
+        let whereto = match role {
+            Role::Sealed | Role::Address | Role::Code => continue,
+            Role::Prompt => "reach a model",
+            Role::Condition => "stand in a condition",
+            Role::Log => "stand in a log",
+            Role::Output => "stand in a text that goes out",
+            Role::Record => "stand in the record of the run",
+            Role::CommandLine => "stand on a command line, where every program of this machine can read it",
+        };
+        let message = format!("{} would {whereto}", read.path.join("."));
+        out.push(
+            finding(Code::SecretInText, read.span, &message)
+                .help("remove it: secrets may stand only in models, in tools, and in headers and bodies of http steps"),
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::says;
+    use super::*;
+
+    #[test]
+    fn a_secret_goes_only_where_nobody_reads() {
+        let step = |step: &str| says(check, &format!("secrets: {{ KEY: A key. }}\nagents: {{ w: {{}} }}\nsteps: [{{ id: a, {step} }}]\n"));
+        assert_eq!(step("agent: w, prompt: 'Use {{ secrets.KEY }}'"), "F601 5:44 secrets.KEY would reach a model\n");
+        assert_eq!(step("set: '{{ secrets.KEY }}'"), "F601 5:27 secrets.KEY would stand in the record of the run\n");
+        assert_eq!(step("when: secrets.KEY == 'x', set: 1"), "F601 5:24 secrets.KEY would stand in a condition\n");
+        assert_eq!(step("http: GET https://example.com/, headers: { X-Key: '{{ secrets.KEY }}' }"), "");
+        let tool = "secrets: { KEY: A key. }\ntools: { t: { http: GET https://example.com/, headers: { X-Key: '{{ secrets.KEY }}' } } }\nsteps: [{ id: a, tool: t }]\n";
+        assert_eq!(says(check, tool), "");
+    }
+}

@@ -1,0 +1,146 @@
+//! F302: a part of a tool that is not open, or that it does not have.
+
+use super::tell::quoted;
+use super::wording::listed;
+use crate::diagnostic::{Code, Diagnostic, LONGEST_MESSAGE, cut, did_you_mean};
+use crate::model::{StepKind, Tool, ToolKind};
+use crate::plan::{PipelinePlan, Plan};
+use crate::policy::opens;
+use crate::source::Spanned;
+
+/// What a `file` tool can do; `write` only where `allow` lists it.
+const FILE_PARTS: [&str; 3] = ["list", "read", "write"];
+
+pub(super) fn check(pipeline: &PipelinePlan, _plan: &Plan, out: &mut Vec<Diagnostic>) {
+    of_parts(pipeline, out);
+    of_servers(pipeline, out);
+}
+
+fn found(tool: &Spanned<String>, message: impl Into<String>) -> Diagnostic {
+    Diagnostic::new(Code::ToolNotOpen, tool.span, message)
+}
+
+/// A part of a tool that is not open, or a tool without saying which part.
+fn of_parts(pipeline: &PipelinePlan, out: &mut Vec<Diagnostic>) {
+    let file = &pipeline.pipeline;
+    let tool_of = |name: &str| file.tools.get(name.split('.').next().unwrap_or_default());
+    for (name, agent) in &file.agents {
+        for listed in &agent.tools {
+            if let (Some(tool), Some((server, part))) = (tool_of(&listed.value), listed.value.split_once('.')) {
+                open(&format!("agent \"{name}\" lists"), listed, server, part, tool, out);
+            }
+        }
+    }
+    for planned in &pipeline.steps {
+        if let StepKind::Plan(plan) = &planned.step.kind {
+            let owner = format!("may_use of step \"{}\" lists", planned.step.id.value);
+            for name in plan.may_use.iter().filter(|name| !file.agents.contains_key(&name.value)) {
+                in_may_use(&owner, name, tool_of(&name.value), out);
+            }
+        }
+        let StepKind::Tool(step) = &planned.step.kind else { continue };
+        let Some(tool) = tool_of(&step.tool.value) else { continue };
+        let owner = format!("step \"{}\" uses", planned.step.id.value);
+        let wrong = |message: String, help: &str| found(&step.tool, message).help(help);
+        match (step.tool.value.split_once('.'), &tool.kind) {
+            (Some((server, part)), _) => open(&owner, &step.tool, server, part, tool, out),
+            (None, ToolKind::File(_)) => {
+                let message = format!("{owner} tool \"{}\" and does not say for what", step.tool.value);
+                out.push(wrong(message, &format!("write {0}.list, {0}.read or {0}.write", step.tool.value)));
+            }
+            (None, ToolKind::Smtp { .. }) => {
+                let message = format!("{owner} tool \"{}\", which only send can use", step.tool.value);
+                out.push(wrong(message, "write a send step"));
+            }
+            (None, _) => {}
+        }
+    }
+}
+
+fn in_may_use(owner: &str, name: &Spanned<String>, tool: Option<&Tool>, out: &mut Vec<Diagnostic>) {
+    let Some(tool) = tool else { return };
+    if let Some((server, part)) = name.value.split_once('.') {
+        open(owner, name, server, part, tool, out);
+    } else if let ToolKind::Smtp { .. } = tool.kind {
+        let message = format!("{owner} tool \"{}\", which only send can use", name.value);
+        out.push(found(name, message).help("remove it; a send step can send what the plan gives"));
+    }
+}
+
+fn open(owner: &str, name: &Spanned<String>, server: &str, part: &str, tool: &Tool, out: &mut Vec<Diagnostic>) {
+    let wrong = |message: String| found(name, message);
+    // Entries of a server may hold patterns.
+    if tool.is_server() && opens(tool, part, None).allowed {
+        return;
+    }
+    if tool.deny.iter().any(|denied| denied.value == part) {
+        out.push(wrong(format!("{owner} {}, but tool \"{server}\" denies it", name.value)).help("remove it, or take it out of deny"));
+        return;
+    }
+    if let ToolKind::File(_) = tool.kind
+        && !FILE_PARTS.contains(&part)
+    {
+        let near = did_you_mean(part, FILE_PARTS);
+        out.push(wrong(format!("{owner} {}, but a file tool has no \"{part}\"{near}", name.value)).help("use one of: list, read, write"));
+        return;
+    }
+    match &tool.allow {
+        Some(allow) if !allow.iter().any(|allowed| allowed.value == part) => {
+            let names: Vec<&str> = allow.iter().map(|allowed| allowed.value.as_str()).collect();
+            let what = if names.is_empty() { "nothing".to_owned() } else { format!("only: {}", listed(&names)) };
+            out.push(
+                wrong(format!("{owner} {}, but tool \"{server}\" allows {what}", name.value))
+                    .help(format!("add {part} to its allow, or use another")),
+            );
+        }
+        None if matches!(tool.kind, ToolKind::File(_)) && part == "write" => {
+            let message = format!("{owner} {}, but tool \"{server}\" writes only if its allow lists write", name.value);
+            out.push(wrong(message).help("add allow: [list, read, write] to the tool"));
+        }
+        _ => {}
+    }
+}
+
+/// A server whose tools nobody named, and one without saying which tool.
+fn of_servers(pipeline: &PipelinePlan, out: &mut Vec<Diagnostic>) {
+    let file = &pipeline.pipeline;
+    let server = |name: &str| file.tools.get(name).filter(|tool| tool.is_server());
+    for (name, agent) in &file.agents {
+        for listed in agent.tools.iter().filter(|listed| server(&listed.value).is_some_and(|tool| tool.allow.is_none())) {
+            let message = format!(
+                "agent {} lists server {}, which has no allow: a model sees only tools that are named",
+                quoted(name),
+                quoted(&listed.value)
+            );
+            let help =
+                format!("add allow: [ … ] to the server, or list its tools here: {}.NAME (flow doctor shows what it has)", listed.value);
+            out.push(found(listed, cut(&message, LONGEST_MESSAGE)).help(help));
+        }
+    }
+    for step in pipeline.steps.iter().map(|planned| &planned.step) {
+        let StepKind::Tool(used) = &step.kind else { continue };
+        if server(&used.tool.value).is_some() {
+            let message =
+                format!("step {} uses server {} and does not say which of its tools", quoted(&step.id.value), quoted(&used.tool.value));
+            let help = format!("write {}.NAME (flow doctor shows what it has)", used.tool.value);
+            out.push(found(&used.tool, cut(&message, LONGEST_MESSAGE)).help(help));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{says, with_server};
+    use super::*;
+
+    #[test]
+    fn a_model_sees_only_tools_that_are_named() {
+        let agent = "agents: { w: { tools: [files] } }";
+        let found = "F302 5:24 agent \"w\" lists server \"files\", which has no allow: a model sees only tools that are named\n";
+        assert_eq!(with_server(check, "command: srv", agent), found);
+        assert_eq!(with_server(check, "command: srv, allow: [read]", agent), "");
+        assert_eq!(with_server(check, "command: srv", "agents: { w: { tools: [files.read] } }"), "");
+        let whole = "tools: { files: { url: https://example.com/mcp } }\nsteps: [{ id: a, tool: files }]\n";
+        assert_eq!(says(check, whole), "F302 4:24 step \"a\" uses server \"files\" and does not say which of its tools\n");
+    }
+}

@@ -1,0 +1,144 @@
+//! F300: a name of an agent, model, tool, scorecard, policy or table that nothing has.
+
+use indexmap::IndexMap;
+
+use super::wording::listed;
+use crate::diagnostic::{Code, Diagnostic, Hints};
+use crate::model::{Form, PersonSource, Pipeline, ScorecardRef, StepKind, ToolKind};
+use crate::plan::{PipelinePlan, Plan};
+use crate::source::{Span, Spanned};
+
+/// Names that come from elsewhere too, so their absence here says nothing: the model `default` may come from `flow.toml`
+/// or the environment.
+const DEFAULT_MODEL: &str = "default";
+/// What `send` knows besides tools.
+const STDOUT: &str = "stdout";
+
+pub(super) fn check(pipeline: &PipelinePlan, plan: &Plan, out: &mut Vec<Diagnostic>) {
+    let file = &pipeline.pipeline;
+    let mut look = Look { out, hints: Hints::default() };
+    for (name, agent) in &file.agents {
+        let owner = format!("agent \"{name}\" uses");
+        if let Some(model) = agent.model.as_ref().filter(|model| model.value != DEFAULT_MODEL) {
+            look.up("model", &owner, model, &file.models);
+        }
+        agent.tools.iter().for_each(|tool| look.tool(&owner, tool, &file.tools));
+        agent.policy.iter().for_each(|policy| look.up("policy", &owner, policy, &file.policies));
+    }
+    for (name, model) in &file.models {
+        let owner = format!("model \"{name}\" falls back to");
+        model.fallback.iter().filter(|other| other.value != DEFAULT_MODEL).for_each(|other| look.up("model", &owner, other, &file.models));
+    }
+    for (name, tool) in &file.tools {
+        if let ToolKind::Sql(tables) = &tool.kind {
+            tables.iter().for_each(|table| look.up("table", &format!("tool \"{name}\" opens"), table, &file.data));
+        }
+    }
+    for (name, scorecard) in &file.scorecards {
+        let owner = format!("scorecard \"{name}\" asks");
+        scorecard.judge.iter().for_each(|judge| look.up("agent", &owner, judge, &file.agents));
+    }
+    file.policy.iter().for_each(|policy| look.up("policy", "the pipeline is under", policy, &file.policies));
+    if let Some(PersonSource::Table(table)) = file.person.as_ref().map(|person| &person.from) {
+        look.up("table", "person comes from", table, &file.data);
+    }
+    for planned in &pipeline.steps {
+        let owner = format!("step \"{}\" uses", planned.step.id.value);
+        match &planned.step.kind {
+            StepKind::Agent(step) => {
+                look.up("agent", &owner, &step.agent, &file.agents);
+                if let Some(model) = step.model.as_ref().filter(|model| model.form == Form::Plain && &*model.source != DEFAULT_MODEL) {
+                    look.up("model", &owner, &Spanned::new(model.source.to_string(), model.place.span), &file.models);
+                }
+            }
+            StepKind::Tool(step) => look.tool(&owner, &step.tool, &file.tools),
+            StepKind::Plan(step) => {
+                look.up("agent", &owner, &step.agent, &file.agents);
+                step.check.iter().for_each(|check| look.up("agent", &owner, check, &file.agents));
+                step.may_use.iter().for_each(|name| look.agent_or_tool(&format!("may_use of {owner}"), name, file));
+            }
+            StepKind::Send(step) if step.to.value != STDOUT => {
+                let owner = format!("step \"{}\" sends to", planned.step.id.value);
+                let known: IndexMap<String, ()> = file.tools.keys().cloned().chain([STDOUT.to_owned()]).map(|name| (name, ())).collect();
+                look.up("tool", &owner, &step.to, &known);
+            }
+            StepKind::Gate(step) => {
+                for scorecard in &step.scorecards {
+                    if let ScorecardRef::Named(name) = scorecard {
+                        look.up("scorecard", &owner, name, &file.scorecards);
+                    }
+                }
+                step.judge.iter().for_each(|judge| look.up("agent", &owner, judge, &file.agents));
+            }
+            StepKind::Call(step) => {
+                let called = step.pipeline.map(|id| &plan.pipeline(id).pipeline);
+                if let (Some(called), Some(channel)) = (called, &step.channel) {
+                    let listed: IndexMap<String, ()> = called.channels.iter().map(|channel| (channel.name.clone(), ())).collect();
+                    let owner = format!("pipeline \"{}\" is called for", called.name.value);
+                    look.up("channel", &owner, channel, &listed);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// F300; for names of a plan that a model wrote, too.
+pub(super) fn found(span: Span, message: String) -> Diagnostic {
+    Diagnostic::new(Code::UnknownReference, span, message)
+}
+
+struct Look<'o> {
+    out: &'o mut Vec<Diagnostic>,
+    hints: Hints,
+}
+
+impl Look<'_> {
+    fn up<T>(&mut self, what: &str, owner: &str, name: &Spanned<String>, known: &IndexMap<String, T>) {
+        if known.contains_key(&name.value) {
+            return;
+        }
+        let near = self.hints.did_you_mean(&name.value, known.keys().map(String::as_str));
+        let problem = if what == "channel" { "which it does not list" } else { "which does not exist" };
+        let message = format!("{owner} {what} \"{}\", {problem}{near}", name.value);
+        let help = match known.is_empty() {
+            true if what == "table" => "add it under data".to_owned(),
+            true if what == "channel" => "add it to the channels of that pipeline".to_owned(),
+            true if what == "agent or tool" => "add it under agents or tools".to_owned(),
+            true => format!("add it under {}", section(what)),
+            false if known.contains_key(STDOUT) => format!("use one of: {}; or add it under tools", listed(known.keys())),
+            false => format!("use one of: {}", listed(known.keys())),
+        };
+        self.out.push(found(name.span, message).help(help));
+    }
+
+    /// What a plan may use; one name for both would leave open which is meant.
+    fn agent_or_tool(&mut self, owner: &str, name: &Spanned<String>, file: &Pipeline) {
+        let server = name.value.split('.').next().unwrap_or_default();
+        let owner = owner.replace(" uses", " lists");
+        match (file.agents.contains_key(&name.value), file.tools.contains_key(server)) {
+            (true, true) => {
+                let message = format!("{owner} \"{}\", and there are an agent and a tool of that name", name.value);
+                self.out.push(found(name.span, message).help("rename one of the two"));
+            }
+            (false, false) => {
+                let known: IndexMap<String, ()> = file.agents.keys().chain(file.tools.keys()).map(|name| (name.clone(), ())).collect();
+                self.up("agent or tool", &owner, &Spanned::new(server.to_owned(), name.span), &known);
+            }
+            _ => {}
+        }
+    }
+
+    /// `tool`, or `server.tool`.
+    fn tool<T>(&mut self, owner: &str, name: &Spanned<String>, known: &IndexMap<String, T>) {
+        let server = name.value.split('.').next().unwrap_or_default();
+        self.up("tool", owner, &Spanned::new(server.to_owned(), name.span), known);
+    }
+}
+
+fn section(what: &str) -> String {
+    match what {
+        "policy" => "policies".to_owned(),
+        other => format!("{other}s"),
+    }
+}

@@ -1,0 +1,82 @@
+//! F506: what a model costs is bounded, but it has no price.
+
+use std::collections::HashSet;
+
+use super::tell::{finding, quoted};
+use crate::diagnostic::{Code, Diagnostic};
+use crate::model::{Agent, Form, Pipeline, Provider, StepKind};
+use crate::plan::{PipelinePlan, Plan};
+
+/// F506: what a model costs is bounded, but it has no price.
+pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
+    let file = &pipeline.pipeline;
+    let is_bounded = |agent: &Agent| file.limits.max_cost_usd.is_some() || agent.limits.max_cost_usd.is_some();
+    let mut used: Vec<&str> = vec![];
+    for planned in &pipeline.steps {
+        let (names, own) = match &planned.step.kind {
+            StepKind::Agent(step) => (vec![&step.agent], step.model.as_ref()),
+            StepKind::Gate(gate) => (gate.judge.iter().collect(), None),
+            StepKind::Plan(plan) => (std::iter::once(&plan.agent).chain(&plan.check).chain(&plan.may_use).collect(), None),
+            _ => continue,
+        };
+        for agent in names.iter().filter_map(|name| file.agents.get(&name.value)).filter(|agent| is_bounded(agent)) {
+            match own {
+                Some(model) if model.form == Form::Plain => used.push(&model.source),
+                Some(_) => {}
+                None => used.push(model_of(agent)),
+            }
+        }
+    }
+    if file.limits.max_cost_usd.is_some() {
+        let judges = file.scorecards.values().filter_map(|card| card.judge.as_ref());
+        used.extend(judges.filter_map(|judge| file.agents.get(&judge.value)).map(model_of));
+    }
+    for name in with_fallbacks(file, used) {
+        let Some(model) = file.models.get(name) else { continue };
+        if model.price.is_none() && matches!(model.provider, Provider::OpenAi | Provider::Anthropic) {
+            let message = format!("max_cost_usd is set, but model {} has no price; add price, 0 if it is free", quoted(name));
+            out.push(
+                finding(Code::UnpricedModel, model.span, &message)
+                    .help("add price: { input: …, output: … }, in US dollars per million tokens"),
+            );
+        }
+    }
+}
+
+fn model_of(agent: &Agent) -> &str {
+    agent.model.as_ref().map_or("default", |model| &model.value)
+}
+
+/// These models and those that stand in for them, each once.
+fn with_fallbacks<'p>(file: &'p Pipeline, mut open: Vec<&'p str>) -> Vec<&'p str> {
+    let mut seen = HashSet::new();
+    let mut all = vec![];
+    while let Some(name) = open.pop() {
+        if seen.insert(name) {
+            all.push(name);
+            open.extend(file.models.get(name).into_iter().flat_map(|model| &model.fallback).map(|other| other.value.as_str()));
+        }
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::says;
+    use super::*;
+
+    #[test]
+    fn a_bound_in_money_needs_prices() {
+        let models = |limits: &str, models: &str| {
+            says(check, &format!("{limits}models:\n{models}agents: {{ w: {{ model: big }} }}\nsteps: [{{ id: a, agent: w, prompt: x }}]\n"))
+        };
+        let (money, openai) = ("limits: { max_cost_usd: 1 }\n", "  big: { provider: openai, model: m }\n");
+        let found = "F506 5:3 max_cost_usd is set, but model \"big\" has no price; add price, 0 if it is free\n";
+        assert_eq!(models(money, openai), found);
+        assert_eq!(models("", openai), "");
+        assert_eq!(models(money, "  big: { provider: ollama, model: m }\n"), "");
+        assert_eq!(models(money, "  big: { provider: openai, model: m, price: { input: 0, output: 0 } }\n"), "");
+        let fallback = "  big: { provider: ollama, model: m, fallback: [other] }\n  other: { provider: anthropic, model: m }\n  unused: { provider: openai, model: m }\n";
+        assert_eq!(models(money, fallback), "F506 6:3 max_cost_usd is set, but model \"other\" has no price; add price, 0 if it is free\n");
+    }
+}

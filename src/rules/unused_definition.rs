@@ -1,0 +1,86 @@
+//! F301: a definition that nothing uses.
+
+use std::collections::HashSet;
+
+use super::names::Names;
+use crate::diagnostic::{Code, Diagnostic};
+use crate::model::{Form, ScorecardRef, StepKind};
+use crate::plan::StepIx;
+use crate::source::{Span, Spanned};
+
+pub(super) fn check(names: &Names, out: &mut Vec<Diagnostic>) {
+    let file = &names.pipeline.pipeline;
+    let own = file.name.span.file;
+    let mut used = Used::default();
+    for agent in file.agents.values() {
+        used.models.insert(agent.model.as_ref().map_or("default", Spanned::as_str));
+        used.tools.extend(agent.tools.iter().filter_map(|tool| tool.value.split('.').next()));
+        used.policies.extend(agent.policy.iter().map(Spanned::as_str));
+    }
+    used.models.extend(file.models.values().flat_map(|model| &model.fallback).map(Spanned::as_str));
+    used.agents.extend(file.scorecards.values().filter_map(|scorecard| scorecard.judge.as_ref()).map(Spanned::as_str));
+    used.policies.extend(file.policy.iter().map(Spanned::as_str));
+    for index in 0..names.pipeline.steps.len() {
+        match &names.step(StepIx(index as u32)).kind {
+            StepKind::Agent(step) => {
+                used.agents.insert(&step.agent.value);
+                match &step.model {
+                    Some(model) if model.form == Form::Plain => drop(used.models.insert(&model.source)),
+                    Some(_) => used.any_model = true,
+                    None => {}
+                }
+            }
+            StepKind::Tool(step) => used.tools.extend(step.tool.value.split('.').next()),
+            StepKind::Plan(step) => {
+                used.agents.extend([Some(&step.agent), step.check.as_ref()].into_iter().flatten().map(Spanned::as_str));
+                for name in &step.may_use {
+                    let server = name.value.split('.').next().unwrap_or_default();
+                    let of = if file.tools.contains_key(server) { &mut used.tools } else { &mut used.agents };
+                    of.insert(server);
+                }
+            }
+            StepKind::Send(step) => drop(used.tools.insert(&step.to.value)),
+            StepKind::Gate(step) => {
+                used.agents.extend(step.judge.iter().map(Spanned::as_str));
+                used.scorecards.extend(step.scorecards.iter().filter_map(|scorecard| match scorecard {
+                    ScorecardRef::Named(name) => Some(name.value.as_str()),
+                    ScorecardRef::Written(_) => None,
+                }));
+            }
+            _ => {}
+        }
+    }
+    used.tools.remove("stdout");
+    used.models.remove("default");
+    let mut report = |what: &str, used: &HashSet<&str>, defined: Vec<(&str, Span)>| {
+        // A name that nothing has was reported; it was meant for one of those that seem unused.
+        let known: HashSet<&str> = defined.iter().map(|(name, _)| *name).collect();
+        if !used.is_subset(&known) {
+            return;
+        }
+        for (name, span) in defined.into_iter().filter(|(name, span)| span.file == own && !used.contains(name)) {
+            let message = format!("{what} \"{name}\" is never used");
+            out.push(Diagnostic::new(Code::UnusedDefinition, span, message).help("remove it, or use it in a step"));
+        }
+    };
+    report("agent", &used.agents, file.agents.iter().map(|(name, agent)| (name.as_str(), agent.span)).collect());
+    if !used.any_model {
+        // The one called `default` serves whoever names none.
+        let models = file.models.iter().filter(|(name, _)| *name != "default");
+        report("model", &used.models, models.map(|(name, model)| (name.as_str(), model.span)).collect());
+    }
+    report("tool", &used.tools, file.tools.iter().map(|(name, tool)| (name.as_str(), tool.span)).collect());
+    report("scorecard", &used.scorecards, file.scorecards.iter().map(|(name, scorecard)| (name.as_str(), scorecard.span)).collect());
+    report("policy", &used.policies, file.policies.iter().map(|(name, policy)| (name.as_str(), policy.span)).collect());
+}
+
+#[derive(Default)]
+struct Used<'a> {
+    agents: HashSet<&'a str>,
+    models: HashSet<&'a str>,
+    /// A step names its model by a template.
+    any_model: bool,
+    tools: HashSet<&'a str>,
+    scorecards: HashSet<&'a str>,
+    policies: HashSet<&'a str>,
+}

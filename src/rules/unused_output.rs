@@ -1,0 +1,43 @@
+//! F105: an output that nothing reads.
+
+use super::names::Names;
+use super::seat::Texts;
+use super::unused::{read_below, reads_unknown};
+use crate::diagnostic::{Code, Diagnostic};
+use crate::model::{Provider, StepKind};
+use crate::plan::Edge;
+
+pub(super) fn check(names: &Names, texts: &Texts, out: &mut Vec<Diagnostic>) {
+    let Some(read) = read_below(texts, "steps") else { return };
+    if reads_unknown(texts, "steps", |id| names.has_step(id)) {
+        return;
+    }
+    let has_sql = names.pipeline.steps.iter().any(|planned| matches!(planned.step.kind, StepKind::Sql(_)));
+    for planned in &names.pipeline.steps {
+        let step = &planned.step;
+        let block = names.pipeline.block(planned.block);
+        let is_last = planned.place + 1 == block.len();
+        let stands_in = block.needs(planned.place).iter().any(|(_, edge)| *edge == Edge::Failure);
+        let only_computes = match &step.kind {
+            StepKind::Agent(agent) => only_answers(names, &agent.agent.value),
+            StepKind::Set(_) | StepKind::Sql(_) | StepKind::Format(_) => true,
+            StepKind::Read(_) => !has_sql,
+            _ => false,
+        };
+        if only_computes && !is_last && !stands_in && !read.contains(step.id.value.as_str()) {
+            let message = format!("no one reads the output of \"{}\"", step.id.value);
+            out.push(
+                Diagnostic::new(Code::UnusedOutput, step.id.span, message)
+                    .help(format!("read steps.{}.output in a later step or in outputs, or remove the step", step.id.value)),
+            );
+        }
+    }
+}
+
+/// Whether an agent does nothing but answer: no tools, and no program behind it.
+fn only_answers(names: &Names, agent: &str) -> bool {
+    let file = &names.pipeline.pipeline;
+    let Some(agent) = file.agents.get(agent) else { return false };
+    let model = agent.model.as_ref().map_or("default", |model| model.value.as_str());
+    agent.tools.is_empty() && file.models.get(model).is_none_or(|model| model.provider != Provider::Broken)
+}
