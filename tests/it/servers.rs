@@ -217,8 +217,8 @@ outputs: {{ said: \"{{{{ steps.work.output.by_use }}}}\", log: \"{{{{ steps.work
 fn calls_of_flow_mcp_share_a_server_until_its_end_and_each_is_held_to_the_pins() {
     let home = tempfile::tempdir().unwrap();
     write(home.path(), "");
-    let mut command = flow(home.path(), &["mcp", "p.yaml", "--quiet"], "Echoes.");
-    let mut client = Client::of(command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap());
+    let mut serving = flow(home.path(), &["mcp", "p.yaml", "--quiet"], "Echoes.");
+    let mut client = Client::of(serving.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap());
     for text in ["one", "two"] {
         let result = client.call("talks", json!({ "text": text }))["result"].clone();
         assert_eq!(result["structuredContent"]["said"], format!("You said: \"{text}\""), "{result}");
@@ -250,6 +250,6 @@ fn calls_of_flow_mcp_share_a_server_until_its_end_and_each_is_held_to_the_pins()
     }
     assert_eq!(client.end().0, 0);
     until("it is left", || !runs(&begun[1]));
-    let listed = flow(home.path(), &["runs", "list", "--json"], "").output().unwrap();
+    let listed = command(home.path(), &["runs", "list", "--json"]).output().unwrap();
     assert_eq!(String::from_utf8(listed.stdout).unwrap().matches("\"succeeded\"").count(), 7);
 }
