@@ -33,7 +33,7 @@ const EXIT_CODES: &str = "Exit codes:
 /// Options of every command.
 #[derive(Debug, Args)]
 pub struct Shared {
-    /// Only the result, no progress and no warnings
+    /// Only the result, or why there is none: no progress, no warnings
     #[arg(short, long, global = true)]
     pub quiet: bool,
     /// More: remarks of the check, every event

@@ -125,9 +125,9 @@ fn shown(path: &Path) -> String {
     visible(&path.display().to_string()).into_owned()
 }
 
-/// How it ended, on standard error, unless all went well.
+/// How it ended, on standard error, unless all went well. With `--quiet` only why there is no result.
 fn tell_end(shared: &Shared, end: &RunEnd, events: &[Event]) {
-    if !shared.quiet
+    if !(shared.quiet && matches!(end.status, RunStatus::Succeeded | RunStatus::Partial))
         && let Some(line) = line_of_end(end, events)
     {
         tell!("{line}");

@@ -70,6 +70,15 @@ fn quiet_runs_do_not_warn() {
 }
 
 #[test]
+fn quiet_runs_say_why_there_is_no_result_and_nothing_else() {
+    let project = project();
+    std::fs::remove_file(project.path().join("pipelines/timesheet/data/entries.csv")).unwrap();
+    let ran = flow(project.path(), &["-q", "run", PIPELINE, "--input", "message=Check my timesheet"]);
+    assert_eq!((ran.exit, ran.err.lines().count()), (6, 1), "{}", ran.err);
+    assert!(ran.err.starts_with("failed at \"facts") && ran.err.contains("entries.csv does not exist"), "{}", ran.err);
+}
+
+#[test]
 fn without_the_table_of_people_the_run_fails_as_a_run() {
     for (case, damage) in [
         ("missing", (|people| std::fs::remove_file(people)) as fn(&Path) -> std::io::Result<()>),
