@@ -318,6 +318,13 @@ impl<'s> Scan<'s> {
             .help(format!("write {} at its end", opened.end()))
     }
 
+    /// Whether what was opened there ends nowhere before the next template.
+    fn has_no_end(&self, open: usize, opened: Opened) -> bool {
+        let rest = self.source.get(open + 2..).unwrap_or_default();
+        let until = rest.find("{{").into_iter().chain(rest.find("{%")).min().unwrap_or(rest.len());
+        !rest.get(..until).unwrap_or_default().contains(opened.end())
+    }
+
     /// What the tokenizer could not read.
     fn unreadable(&self, detail: &str, range: Option<std::ops::Range<usize>>, before: usize) -> Problem {
         let start = range.map_or(before, |range| range.start);
@@ -326,6 +333,10 @@ impl<'s> Scan<'s> {
         match detail {
             "unexpected end of comment" => return Problem::syntax((before, start), "a comment {# … is not closed; add \"#}\""),
             "unexpected end of raw block" => return Problem::syntax((before, start), "{% raw %} is never ended; add {% endraw %}"),
+            // Without an end of the expression, quotes of the text around it look like quotes inside.
+            "unexpected end of string" if let Some((open, opened)) = self.open.filter(|(open, opened)| self.has_no_end(*open, *opened)) => {
+                return self.never_closed(open, opened);
+            }
             "unexpected end of string" => {
                 return Problem::syntax((before, start), "a text in quotes is not closed here; add the same quote at its end");
             }

@@ -53,6 +53,8 @@ fn braces_that_are_not_closed_are_shown_with_what_to_add() {
     assert_eq!(message("{{ inputs.name"), "\"{{ inputs.name\" is not closed; add \"}}\"");
     assert_eq!(message("{{ inputs.name, how are you?\nBye"), "\"{{ inputs.name, how are you?\" is not closed; add \"}}\"");
     assert_eq!(message("{{ a {{ b }}"), "\"{{ a\" is not closed; add \"}}\"");
+    assert_eq!(message("No \"{{ a \" here."), "\"{{ a \" here.\" is not closed; add \"}}\"");
+    assert_eq!(message("No \"{{ a \" and {{ b }} here."), "\"{{ a \" and\" is not closed; add \"}}\"");
     assert_eq!(message("{% if a }x{% endif %}"), "\"{% if a }\" is not closed; end it with \"%}\"");
     assert_eq!(message("{{ a %}"), "\"{{ a %}\" is not closed; end it with \"}}\"");
     assert_eq!(message("{# a"), "a comment {# … is not closed; add \"#}\"");

@@ -231,18 +231,21 @@ fn assert_found(path: &str, root: &str, most_each: usize, at_least: usize) {
 
 #[test]
 fn every_mistake_in_a_shipped_pipeline_is_found() {
-    let pipelines = yaml_files(Path::new("pipelines")).into_iter().filter(|path| path.ends_with("pipeline.yaml"));
+    let files: Vec<String> = yaml_files(Path::new("pipelines")).into_iter().map(|path| path.to_string_lossy().into_owned()).collect();
+    let is_pipeline = |path: &&String| kind_of(&tree_of(&std::fs::read_to_string(path).unwrap())) == FileKind::Pipeline;
+    let pipelines: Vec<&String> = files.iter().filter(is_pipeline).collect();
+    assert!(pipelines.len() >= 5, "{pipelines:?}");
     for path in pipelines {
-        let path = path.to_string_lossy().into_owned();
-        assert_found(&path, &path, 190, 1_000);
+        // The small ones, which the others use as tools, have fewer keys and ids that can be wrong.
+        let most_each = if path.ends_with("pipeline.yaml") { 190 } else { 400 };
+        assert_found(path, path, most_each, 1_000);
     }
 }
 
 #[test]
 fn every_mistake_in_what_a_new_project_begins_with_is_found() {
-    for path in ["starter/pipelines/shop/pipeline.yaml", "starter/tests/shop.test.yaml"] {
-        assert_found(path, path, 170, 300);
-    }
+    assert_found("starter/pipelines/shop/pipeline.yaml", "starter/pipelines/shop/pipeline.yaml", 240, 1_000);
+    assert_found("starter/tests/shop.test.yaml", "starter/tests/shop.test.yaml", 100, 300);
     for path in ["starter/channels/sms.yaml", "starter/channels/email.yaml", "starter/style_guides/friendly.yaml"] {
         assert_found(path, path, 100, 50);
     }
