@@ -234,7 +234,7 @@ fn tool_calls() -> Done {
         let folder = folder.path().to_path_buf();
         move |calls: usize| {
             let mut command = Command::new(FLOW);
-            command.args(["run", file, "--quiet", "--input"]).arg(format!("calls={calls}")).current_dir(&folder).env_clear();
+            command.args(["run", file, "--trust", "--quiet", "--input"]).arg(format!("calls={calls}")).current_dir(&folder).env_clear();
             Ok(command)
         }
     };
