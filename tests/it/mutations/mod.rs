@@ -245,7 +245,7 @@ fn every_mistake_in_a_shipped_pipeline_is_found() {
 #[test]
 fn every_mistake_in_what_a_new_project_begins_with_is_found() {
     assert_found("starter/pipelines/shop/pipeline.yaml", "starter/pipelines/shop/pipeline.yaml", 240, 1_000);
-    assert_found("starter/tests/shop.test.yaml", "starter/tests/shop.test.yaml", 100, 300);
+    assert_found("starter/tests/shop.test.yaml", "starter/tests/shop.test.yaml", 170, 300);
     for path in ["starter/channels/sms.yaml", "starter/channels/email.yaml", "starter/style_guides/friendly.yaml"] {
         assert_found(path, path, 100, 50);
     }
