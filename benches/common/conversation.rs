@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use flow::adapter::clock::SystemClock;
@@ -11,9 +11,9 @@ use flow::adapter::folder::DiskFolder;
 use flow::adapter::http::{Http, HttpSettings, StepHttpClient};
 use flow::adapter::mcp::McpServers;
 use flow::adapter::model::HttpModelClient;
+use flow::adapter::shared_store::SharedStores;
 use flow::adapter::smtp::SmtpMailSender;
 use flow::adapter::sqlite_cache::SqliteCache;
-use flow::adapter::sqlite_store::SqliteStore;
 use flow::adapter::stdout::Silent;
 use flow::driver::{Begin, Ports, drive};
 use flow::engine::{Mocks, Options, Run, Unscripted};
@@ -22,7 +22,7 @@ use flow::journal::Journal;
 use flow::load::WrittenRules;
 use flow::model::Limits;
 use flow::plan::Plan;
-use flow::port::{Clock, RunSummary, Store, StoreError};
+use flow::port::{Clock, EventLog, StoreError, Synced};
 use futures_util::future::join_all;
 use nix::sys::resource::UsageWho::RUSAGE_SELF;
 use serde_json::json;
@@ -123,18 +123,17 @@ async fn by_flow(url: &str, is_durable: bool) -> Result<Vec<Duration>, String> {
         tape: None,
         clock,
     };
-    let store = match is_durable {
-        true => Some(SqliteStore::open(Path::new("runs.db")).map_err(|e| e.to_string())?),
-        false => None,
+    let stores = SharedStores::default();
+    let log = || -> Result<Box<dyn EventLog>, String> {
+        if is_durable { Ok(Box::new(stores.log(Path::new("runs.db")).map_err(|e| e.to_string())?)) } else { Ok(Box::new(Nowhere)) }
     };
-    let store = Together(Arc::new(Mutex::new(store)));
-    join_all((0..RUNS).map(|number| talk(number, &plan, &ports, store.clone()))).await.into_iter().collect()
+    join_all((0..RUNS).map(async |number| talk(number, &plan, &ports, log()?).await)).await.into_iter().collect()
 }
 
 /// One run, from its start to its end.
-async fn talk(number: usize, plan: &Arc<Plan>, ports: &Ports, store: Together) -> Result<Duration, String> {
+async fn talk(number: usize, plan: &Arc<Plan>, ports: &Ports, log: Box<dyn EventLog>) -> Result<Duration, String> {
     let began: Instant = clock();
-    let mut journal = Journal::new(Box::new(store));
+    let mut journal = Journal::new(log);
     let moment = flow::driver::moment(&*ports.clock, ports.clock.elapsed());
     let options = Options {
         secrets: BTreeMap::new(),
@@ -173,31 +172,15 @@ async fn talk(number: usize, plan: &Arc<Plan>, ports: &Ports, store: Together) -
     Ok(began.elapsed())
 }
 
-/// One store for all runs, so that a commit of one takes along what the others have written; or none, which keeps nothing.
-#[derive(Clone)]
-struct Together(Arc<Mutex<Option<SqliteStore>>>);
+/// Keeps nothing.
+struct Nowhere;
 
-impl Together {
-    fn with<T: Default>(&self, work: impl FnOnce(&mut SqliteStore) -> Result<T, StoreError>) -> Result<T, StoreError> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).as_mut().map_or(Ok(T::default()), work)
+impl EventLog for Nowhere {
+    fn append(&mut self, _: &[Event]) -> Result<(), StoreError> {
+        Ok(())
     }
-}
-
-impl Store for Together {
-    fn append(&mut self, events: &[Event]) -> Result<(), StoreError> {
-        self.with(|store| store.append(events))
-    }
-    fn sync(&mut self) -> Result<(), StoreError> {
-        self.with(|store| store.sync())
-    }
-    fn runs(&mut self) -> Result<Vec<RunSummary>, StoreError> {
-        self.with(|store| store.runs())
-    }
-    fn events(&mut self, run: &str) -> Result<Vec<Event>, StoreError> {
-        self.with(|store| store.events(run))
-    }
-    fn remove(&mut self, run: &str) -> Result<bool, StoreError> {
-        self.with(|store| store.remove(run))
+    fn sync(&mut self) -> Synced {
+        Box::pin(std::future::ready(Ok(())))
     }
 }
 

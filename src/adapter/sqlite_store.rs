@@ -1,12 +1,13 @@
 //! Events in a SQLite file: WAL, `synchronous=FULL`, a checksum per row, values always bound.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use rusqlite::{Connection, ErrorCode, OptionalExtension, params};
 use sha2::{Digest, Sha256};
 
 use crate::event::{Event, Happening};
-use crate::port::{RunSummary, Store, StoreError};
+use crate::port::{EventLog, RunSummary, Store, StoreError, Synced};
 
 /// Version of the tables, `PRAGMA user_version`.
 const VERSION: i64 = 1;
@@ -15,7 +16,7 @@ const VERSION: i64 = 1;
 pub struct SqliteStore {
     file: PathBuf,
     connection: Connection,
-    is_open: bool,
+    unwritten: Vec<Row>,
 }
 
 impl SqliteStore {
@@ -30,7 +31,7 @@ impl SqliteStore {
         }
         make_private_file(file).map_err(|e| unusable(e.to_string()))?;
         let connection = Connection::open(file).map_err(|e| told(file, &e))?;
-        let store = SqliteStore { file: file.to_path_buf(), connection, is_open: false };
+        let store = SqliteStore { file: file.to_path_buf(), connection, unwritten: vec![] };
         store.prepare().map_err(|e| told(file, &e))?;
         let version: i64 = store.connection.pragma_query_value(None, "user_version", |row| row.get(0)).map_err(|e| told(file, &e))?;
         if version != VERSION {
@@ -75,32 +76,32 @@ impl SqliteStore {
         Ok(())
     }
 
-    fn write(&mut self, events: &[Event]) -> rusqlite::Result<()> {
-        if !self.is_open {
-            self.connection.execute_batch("begin immediate")?;
-            self.is_open = true;
-        }
-        for event in events {
-            let body = serde_json::to_string(event).map_err(|e| rusqlite::Error::ToSqlConversionFailure(Box::new(e)))?;
-            match &event.happening {
-                Happening::RunStarted(start) => {
-                    let mut insert = self.connection.prepare_cached("insert into runs (run, pipeline, started) values (?1, ?2, ?3)")?;
-                    insert.execute(params![&*event.run, start.pipeline, event.time.to_rfc3339()])?;
-                }
-                Happening::RunFinished(end) => {
-                    let mut update = self.connection.prepare_cached("update runs set status = ?2 where run = ?1")?;
-                    update.execute(params![&*event.run, end.status.word()])?;
-                }
-                Happening::RunResumed { .. } => {
-                    self.connection.prepare_cached("update runs set status = null where run = ?1")?.execute(params![&*event.run])?;
-                }
-                _ => {}
+    /// Writes rows, all or none, and makes them durable.
+    ///
+    /// # Errors
+    /// The file cannot be written, or has such a row already; nothing was written then.
+    pub(super) fn write<'a>(&mut self, rows: impl IntoIterator<Item = &'a Row>) -> Result<(), StoreError> {
+        let write = || -> rusqlite::Result<()> {
+            self.connection.prepare_cached("begin immediate")?.execute([])?;
+            for row in rows {
+                row.write(&self.connection)?;
             }
-            let sum = checksum(&event.run, event.seq, &body);
-            let mut insert = self.connection.prepare_cached("insert into events (run, seq, body, checksum) values (?1, ?2, ?3, ?4)")?;
-            insert.execute(params![&*event.run, event.seq as i64, body, sum])?;
-        }
-        Ok(())
+            self.connection.prepare_cached("commit")?.execute([]).map(|_| ())
+        };
+        write().map_err(|error| {
+            // SQLite may have done so itself.
+            let _ = self.connection.execute_batch("rollback");
+            self.told(&error)
+        })
+    }
+
+    /// Makes what was appended durable.
+    ///
+    /// # Errors
+    /// The file cannot be written; what was appended is given up.
+    pub fn sync(&mut self) -> Result<(), StoreError> {
+        let rows = std::mem::take(&mut self.unwritten);
+        if rows.is_empty() { Ok(()) } else { self.write(&rows) }
     }
 
     fn told(&self, error: &rusqlite::Error) -> StoreError {
@@ -108,19 +109,71 @@ impl SqliteStore {
     }
 }
 
-impl Store for SqliteStore {
-    fn append(&mut self, events: &[Event]) -> Result<(), StoreError> {
-        self.write(events).map_err(|e| self.told(&e))
+/// An event as it is kept.
+pub(super) struct Row {
+    run: Arc<str>,
+    seq: u64,
+    body: String,
+    checksum: Vec<u8>,
+    of_run: OfRun,
+}
+
+/// What an event changes in the list of runs.
+enum OfRun {
+    Nothing,
+    Starts { pipeline: String, started: String },
+    Is(Option<&'static str>),
+}
+
+impl Row {
+    /// Rows of events.
+    ///
+    /// # Errors
+    /// An event cannot be written as JSON.
+    pub(super) fn all(events: &[Event]) -> Result<Vec<Row>, StoreError> {
+        events.iter().map(Row::new).collect()
     }
 
-    fn sync(&mut self) -> Result<(), StoreError> {
-        if self.is_open {
-            self.connection.execute_batch("commit").map_err(|e| self.told(&e))?;
-            self.is_open = false;
+    fn new(event: &Event) -> Result<Row, StoreError> {
+        let body = serde_json::to_string(event)
+            .map_err(|error| StoreError::Unusable { file: format!("of {}", event.run), message: error.to_string() })?;
+        let of_run = match &event.happening {
+            Happening::RunStarted(start) => OfRun::Starts { pipeline: start.pipeline.clone(), started: event.time.to_rfc3339() },
+            Happening::RunFinished(end) => OfRun::Is(Some(end.status.word())),
+            Happening::RunResumed { .. } => OfRun::Is(None),
+            _ => OfRun::Nothing,
+        };
+        Ok(Row { run: event.run.clone(), seq: event.seq, checksum: checksum(&event.run, event.seq, &body), body, of_run })
+    }
+
+    fn write(&self, connection: &Connection) -> rusqlite::Result<()> {
+        match &self.of_run {
+            OfRun::Nothing => {}
+            OfRun::Starts { pipeline, started } => {
+                let mut insert = connection.prepare_cached("insert into runs (run, pipeline, started) values (?1, ?2, ?3)")?;
+                insert.execute(params![&*self.run, pipeline, started])?;
+            }
+            OfRun::Is(status) => {
+                connection.prepare_cached("update runs set status = ?2 where run = ?1")?.execute(params![&*self.run, status])?;
+            }
         }
+        let mut insert = connection.prepare_cached("insert into events (run, seq, body, checksum) values (?1, ?2, ?3, ?4)")?;
+        insert.execute(params![&*self.run, self.seq as i64, self.body, self.checksum]).map(|_| ())
+    }
+}
+
+impl EventLog for SqliteStore {
+    fn append(&mut self, events: &[Event]) -> Result<(), StoreError> {
+        self.unwritten.extend(Row::all(events)?);
         Ok(())
     }
 
+    fn sync(&mut self) -> Synced {
+        Box::pin(std::future::ready(SqliteStore::sync(self)))
+    }
+}
+
+impl Store for SqliteStore {
     fn runs(&mut self) -> Result<Vec<RunSummary>, StoreError> {
         let list = || -> rusqlite::Result<Vec<RunSummary>> {
             let mut query = self.connection.prepare(

@@ -6,7 +6,7 @@ use crate::adapter::clock::SystemClock;
 use crate::adapter::sqlite_store::RunLock;
 use crate::diagnostic::visible;
 use crate::event::{Event, Happening, VERSION};
-use crate::port::{Clock, Store};
+use crate::port::{Clock, EventLog, Store};
 
 /// Writes the decision into the run's journal; `flow runs resume` goes on from there.
 pub(super) fn run(run: &str, step: &str, approved: bool, comment: &str, shared: &Shared) -> Exit {

@@ -17,6 +17,7 @@ use super::{Exit, STACK, checked, progress, settings, trust, world};
 use crate::adapter::clock::SystemClock;
 use crate::adapter::environment;
 use crate::adapter::mcp::SharedServers;
+use crate::adapter::shared_store::SharedStores;
 use crate::check::Checked;
 use crate::diagnostic::visible;
 use crate::driver::{Begin, drive};
@@ -57,7 +58,8 @@ fn try_run(options: &McpOptions, shared: &Shared) -> Result<Exit, Refusal> {
         let signals = tokio::spawn(listen(Signals::hear(), sender));
         let servers = Arc::new(SharedServers::new(tokio::runtime::Handle::current(), Arc::new(SystemClock::new())));
         let tools = served.iter().map(|one| one.tool.clone()).collect();
-        let work = Arc::new(Pipelines { tools, served, servers: Arc::clone(&servers) });
+        let common = Arc::new(Common { servers: Arc::clone(&servers), journals: SharedStores::default() });
+        let work = Arc::new(Pipelines { tools, served, common });
         let by = match options.http {
             None => serve_stdio(work, bounds, BufReader::new(std::io::stdin()), std::io::stdout(), &mut stop).await,
             Some(port) => {
@@ -106,8 +108,13 @@ fn token(shared: &Shared, address: IpAddr) -> Result<Option<Secret>, Refusal> {
 struct Pipelines {
     tools: Vec<Tool>,
     served: Vec<Arc<Served>>,
-    /// MCP servers of all of them.
+    common: Arc<Common>,
+}
+
+/// What the runs of this process share.
+struct Common {
     servers: Arc<SharedServers>,
+    journals: SharedStores,
 }
 
 /// One pipeline, as it was when the server began.
@@ -129,10 +136,10 @@ impl Work for Pipelines {
     fn begin(&self, tool: &str, arguments: Map<String, Value>, line: Line) -> oneshot::Receiver<Result<Given, Wrong>> {
         let (sender, receiver) = oneshot::channel();
         if let Some(served) = self.served.iter().find(|served| served.tool.name == tool).cloned() {
-            let servers = Arc::clone(&self.servers);
+            let common = Arc::clone(&self.common);
             // One that cannot be started, and one that panics, drops the sender.
             let _ = std::thread::Builder::new().name("call".into()).stack_size(STACK).spawn(move || {
-                let _ = sender.send(served.call(arguments, line, &servers));
+                let _ = sender.send(served.call(arguments, line, &common));
             });
         }
         receiver
@@ -180,15 +187,15 @@ impl Served {
     }
 
     /// Runs the pipeline to its end.
-    fn call(&self, arguments: Map<String, Value>, line: Line, servers: &SharedServers) -> Result<Given, Wrong> {
-        match self.ran(arguments, line, servers) {
+    fn call(&self, arguments: Map<String, Value>, line: Line, common: &Common) -> Result<Given, Wrong> {
+        match self.ran(arguments, line, common) {
             Ok(given) => Ok(given),
             Err(Refusal(Exit::Usage, lines)) => Err(Wrong(lines.join("; "))),
             Err(Refusal(_, lines)) => Ok(Given { texts: vec![lines.join("\n")], is_error: true, ..Given::default() }),
         }
     }
 
-    fn ran(&self, mut arguments: Map<String, Value>, mut line: Line, servers: &SharedServers) -> Result<Given, Refusal> {
+    fn ran(&self, mut arguments: Map<String, Value>, mut line: Line, common: &Common) -> Result<Given, Refusal> {
         let surroundings = Surroundings::of(self.checked.clone(), &self.file, &unprinted(), &self.silent, Taping::None);
         // What was right when the server began is not the client's mistake.
         let mut surroundings = surroundings.map_err(|Refusal(_, lines)| Refusal(Exit::Failed, lines))?;
@@ -207,12 +214,12 @@ impl Served {
         let kept = Arc::new(Kept::default());
         surroundings.ports.printer = kept.clone();
         let start = surroundings.start(&self.file, given, channel, None, &self.limits)?;
-        let (id, store, _lock) = surroundings.journal()?;
-        surroundings.ports.servers = Arc::new(servers.lend(&id, &surroundings.private_hosts()));
+        let (id, log, _lock) = surroundings.journal(|file| common.journals.log(file))?;
+        surroundings.ports.servers = Arc::new(common.servers.lend(&id, &surroundings.private_hosts()));
         let mut run = surroundings.run(id.clone(), self.limits.clone());
         let secrets = surroundings.secrets();
         let mut mask = Mask::new(secrets.values().map(Secret::reveal));
-        let (mut journal, mut seen) = (Journal::new(Box::new(store)), vec![]);
+        let (mut journal, mut seen) = (Journal::new(Box::new(log)), vec![]);
         let ended = surroundings.runtime.block_on(async {
             let mut watch = |event: &Event| {
                 mask.take(event);

@@ -81,7 +81,7 @@ fn try_run(options: &RunOptions, shared: &Shared) -> Result<Exit, Refusal> {
     let flags = world::limits(options.wanted.deadline.as_deref(), options.wanted.max_cost_usd).map_err(Refusal::usage)?;
     let limits = settings::narrowest(&flags, &surroundings.settled.limits);
     let start = surroundings.start(&options.wanted.file, given, channel, now, &limits)?;
-    let (id, store, lock) = surroundings.journal()?;
+    let (id, store, lock) = surroundings.journal(SqliteStore::open)?;
     let printed = Written::open(&options.printed)?;
     let run = surroundings.run(id, limits);
     drop(at_question);
@@ -219,9 +219,9 @@ impl<'a> Surroundings<'a> {
     }
 
     /// The id of a new run, and its place in the journal.
-    pub(super) fn journal(&self) -> Result<(String, SqliteStore, RunLock), Refusal> {
+    pub(super) fn journal<Log>(&self, open: impl FnOnce(&Path) -> Result<Log, StoreError>) -> Result<(String, Log, RunLock), Refusal> {
         let (id, file) = (environment::run_id(), world::journal_file(&self.project));
-        let store = SqliteStore::open(&file)?;
+        let store = open(&file)?;
         let lock = RunLock::take(&file, &id)?;
         Ok((id, store, lock))
     }

@@ -97,7 +97,8 @@ pub async fn drive(
                 tape.watch(event);
             }
             watch(event);
-        })?;
+        })
+        .await?;
         dirty_since = journal.is_dirty().then(|| dirty_since.filter(|_| !has_waited).unwrap_or_else(|| ports.clock.elapsed()));
         if over {
             for handle in handles.values() {
@@ -140,7 +141,7 @@ pub async fn drive(
                 }
                 Some(_) = keeps.next(), if !keeps.is_empty() => {}
                 () = tokio::time::sleep(sleep) => break Input::Tick,
-                () = tokio::time::sleep(UNWRITTEN), if journal.is_dirty() => journal.take(&[], true)?,
+                () = tokio::time::sleep(UNWRITTEN), if journal.is_dirty() => journal.take(&[], true).await?,
             }
         };
         run.handle(input, moment(&*ports.clock));
@@ -148,12 +149,12 @@ pub async fn drive(
 }
 
 /// Events go to the journal first; before an outside effect, and at the end, they are made durable.
-fn take_events(run: &mut Run, journal: &mut Journal, durable: bool, watch: &mut dyn FnMut(&Event)) -> Result<(), StoreError> {
+async fn take_events(run: &mut Run, journal: &mut Journal, durable: bool, watch: &mut dyn FnMut(&Event)) -> Result<(), StoreError> {
     let mut events = vec![];
     while let Some(event) = run.next_event() {
         events.push(event);
     }
-    journal.take(&events, durable)?;
+    journal.take(&events, durable).await?;
     for event in &events {
         watch(event);
     }

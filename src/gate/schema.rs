@@ -1,5 +1,10 @@
 //! Whether a value fits a JSON Schema.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use jsonschema::{ValidationError, Validator};
 use serde_json::Value;
 
 use super::judge::CheckResult;
@@ -9,12 +14,18 @@ const MOST: usize = 10;
 /// Longest message of the schema library that is told whole, in characters; it quotes the value.
 const LONGEST: usize = 240;
 
+/// Schemas kept ready in a thread. A run holds few; the bound is for one whose schemas are written as it goes.
+const MOST_READY: usize = 64;
+
+thread_local! {
+    /// A schema costs far more to prepare than a value to check, and a judge's is used for every answer.
+    static READY: RefCell<HashMap<Value, Rc<Validator>>> = RefCell::default();
+}
+
 /// What is wrong with a value, one sentence each, at most ten; empty: it fits. Patterns need time in step with the text they are
 /// held against, and formats (`date`, `email`, …) are checked.
 pub fn schema_problems(schema: &Value, value: &Value) -> Vec<String> {
-    let patterns = jsonschema::PatternOptions::regex();
-    let validator = jsonschema::options().with_pattern_options(patterns).should_validate_formats(true).build(schema);
-    match validator {
+    match ready(schema) {
         Err(error) => vec![format!("the schema itself cannot be used: {error}")],
         Ok(validator) => validator
             .iter_errors(value)
@@ -26,6 +37,22 @@ pub fn schema_problems(schema: &Value, value: &Value) -> Vec<String> {
             })
             .collect(),
     }
+}
+
+fn ready(schema: &Value) -> Result<Rc<Validator>, Box<ValidationError<'static>>> {
+    if let Some(validator) = READY.with_borrow(|ready| ready.get(schema).cloned()) {
+        return Ok(validator);
+    }
+    let patterns = jsonschema::PatternOptions::regex();
+    let validator = jsonschema::options().with_pattern_options(patterns).should_validate_formats(true).build(schema);
+    let validator = Rc::new(validator.map_err(Box::new)?);
+    READY.with_borrow_mut(|ready| {
+        if ready.len() >= MOST_READY {
+            ready.clear();
+        }
+        ready.insert(schema.clone(), Rc::clone(&validator));
+    });
+    Ok(validator)
 }
 
 /// Start and end of a message: what is said stands behind the value that is quoted.
@@ -42,5 +69,25 @@ pub(super) fn fits(schema: &Value, value: &Value) -> CheckResult {
     match schema_problems(schema, value).first() {
         None => CheckResult::passed(),
         Some(problem) => CheckResult::failed(format!("The value does not have the right shape: {problem}."), ""),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_schema_that_was_used_before_is_not_taken_for_another() {
+        for round in 0..3 {
+            for most in 0..100 {
+                let schema = json!({ "type": "array", "maxItems": most });
+                let value = json!(vec![round; most]);
+                assert_eq!(schema_problems(&schema, &value), [""; 0]);
+                let value = json!(vec![round; most + 1]);
+                assert_eq!(schema_problems(&schema, &value).len(), 1, "more than {most}");
+            }
+        }
     }
 }

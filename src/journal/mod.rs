@@ -11,31 +11,31 @@ pub use public::public_line;
 pub use record::{DecisionRecord, FailureRecord, Interaction, Phase, PlanRecord, PlannedRecord, Record, StepRecord, record};
 
 use crate::event::Event;
-use crate::port::{Store, StoreError};
+use crate::port::{EventLog, StoreError};
 
 /// The journal of a run that goes on.
 pub struct Journal {
-    store: Box<dyn Store>,
+    log: Box<dyn EventLog>,
     is_dirty: bool,
 }
 
 impl Journal {
-    /// A journal in a store.
-    pub fn new(store: Box<dyn Store>) -> Journal {
-        Journal { store, is_dirty: false }
+    /// A journal in a log.
+    pub fn new(log: Box<dyn EventLog>) -> Journal {
+        Journal { log, is_dirty: false }
     }
 
-    /// Takes events. `durable`: they, and all before them, are on disk when this returns.
+    /// Takes events. `durable`: they, and all before them, are on disk when this is over.
     ///
     /// # Errors
-    /// The store cannot be written.
-    pub fn take(&mut self, events: &[Event], durable: bool) -> Result<(), StoreError> {
+    /// The log cannot be written.
+    pub async fn take(&mut self, events: &[Event], durable: bool) -> Result<(), StoreError> {
         if !events.is_empty() {
-            self.store.append(events)?;
+            self.log.append(events)?;
             self.is_dirty = true;
         }
         if durable && self.is_dirty {
-            self.store.sync()?;
+            self.log.sync().await?;
             self.is_dirty = false;
         }
         Ok(())
@@ -44,10 +44,5 @@ impl Journal {
     /// Whether something was taken that is not yet durable.
     pub fn is_dirty(&self) -> bool {
         self.is_dirty
-    }
-
-    /// The store, for reading.
-    pub fn store(&mut self) -> &mut dyn Store {
-        &mut *self.store
     }
 }

@@ -27,7 +27,7 @@ pub use mail::{Mail, MailSender};
 pub use model::{Listener, Message, ModelClient, ModelReply, ModelRequest, Role, Secret, ToolCall, ToolDescription, WireFormat};
 pub use output::{Folder, Printer};
 pub use server::{Server, ServerCall, ServerReply, ServerTransport, ToolList, ToolServers};
-pub use store::{RunSummary, Store, StoreError};
+pub use store::{EventLog, RunSummary, Store, StoreError, Synced};
 pub use tape::Tape;
 pub use written::WrittenCheck;
 

@@ -1,5 +1,8 @@
 //! Where the events of runs are kept.
 
+use std::future::Future;
+use std::pin::Pin;
+
 use serde::{Deserialize, Serialize};
 
 use crate::event::Event;
@@ -56,14 +59,8 @@ pub struct RunSummary {
     pub events: u64,
 }
 
-/// Keeps events. What `append` has taken counts only after `sync`.
+/// Runs that are kept.
 pub trait Store: Send {
-    /// Takes events of one run.
-    fn append(&mut self, events: &[Event]) -> Result<(), StoreError>;
-
-    /// Makes everything taken so far survive a killed process and, on a disk that honours fsync, a power cut.
-    fn sync(&mut self) -> Result<(), StoreError>;
-
     /// All runs, newest first.
     fn runs(&mut self) -> Result<Vec<RunSummary>, StoreError>;
 
@@ -72,4 +69,16 @@ pub trait Store: Send {
 
     /// Removes a run. False: there is none.
     fn remove(&mut self, run: &str) -> Result<bool, StoreError>;
+}
+
+/// Whether events are on disk; known later where others share the commit.
+pub type Synced = Pin<Box<dyn Future<Output = Result<(), StoreError>> + Send>>;
+
+/// Where a run that goes on puts its events. What `append` has taken counts only after `sync`.
+pub trait EventLog: Send {
+    /// Takes events of one run.
+    fn append(&mut self, events: &[Event]) -> Result<(), StoreError>;
+
+    /// Makes everything taken so far survive a killed process and, on a disk that honours fsync, a power cut.
+    fn sync(&mut self) -> Synced;
 }

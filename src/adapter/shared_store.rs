@@ -1,0 +1,216 @@
+//! One journal file for many runs of a process: a thread of its own writes, and what arrives while the disk is busy shares the next
+//! commit.
+
+use std::collections::HashMap;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Mutex, PoisonError};
+
+use tokio::sync::oneshot;
+
+use super::sqlite_store::{Row, SqliteStore};
+use crate::event::Event;
+use crate::port::{EventLog, StoreError, Synced};
+
+/// Most requests that share a commit: bounds what is in memory twice, and what is tried again when it fails.
+const MOST: usize = 256;
+
+/// Journal files, each opened once.
+#[derive(Default)]
+pub struct SharedStores(Mutex<HashMap<PathBuf, Writer>>);
+
+/// The thread that writes a file; it ends with the last who may send to it.
+struct Writer {
+    /// Device and number of the file it writes.
+    file: (u64, u64),
+    sender: Sender<Request>,
+}
+
+/// Rows of one run that must be on disk, and who waits for it.
+struct Request {
+    rows: Vec<Row>,
+    done: oneshot::Sender<Result<(), StoreError>>,
+}
+
+impl SharedStores {
+    /// A place for the events of one run in a file. A file that was removed or replaced since is opened anew.
+    ///
+    /// # Errors
+    /// The file cannot be opened, see [`SqliteStore::open`].
+    pub fn log(&self, file: &Path) -> Result<SharedLog, StoreError> {
+        let mut writers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let sender = match writers.get(file).filter(|writer| identity(file).is_ok_and(|there| there == writer.file)) {
+            Some(writer) => writer.sender.clone(),
+            None => {
+                let writer = Writer::start(file)?;
+                let sender = writer.sender.clone();
+                writers.insert(file.to_path_buf(), writer);
+                sender
+            }
+        };
+        Ok(SharedLog { file: file.to_path_buf(), unwritten: vec![], sender })
+    }
+}
+
+impl Writer {
+    fn start(file: &Path) -> Result<Writer, StoreError> {
+        let unusable = |error: std::io::Error| StoreError::Unusable { file: file.display().to_string(), message: error.to_string() };
+        let store = SqliteStore::open(file)?;
+        let (sender, requests) = channel();
+        std::thread::Builder::new().name("journal".into()).spawn(move || write(store, &requests)).map_err(unusable)?;
+        Ok(Writer { file: identity(file).map_err(unusable)?, sender })
+    }
+}
+
+fn identity(file: &Path) -> std::io::Result<(u64, u64)> {
+    std::fs::metadata(file).map(|data| (data.dev(), data.ino()))
+}
+
+fn write(mut store: SqliteStore, requests: &Receiver<Request>) {
+    while let Ok(first) = requests.recv() {
+        let mut batch = vec![first];
+        batch.extend(requests.try_iter().take(MOST - 1));
+        let is_shared = batch.len() > 1 && store.write(batch.iter().flat_map(|request| &request.rows)).is_ok();
+        for Request { rows, done } in batch {
+            // What one run's rows spoil is not the others' loss: each is tried alone then. Who asked may be gone.
+            let _ = done.send(if is_shared { Ok(()) } else { store.write(&rows) });
+        }
+    }
+}
+
+/// The events of one run on their way to a file that others write too.
+pub struct SharedLog {
+    file: PathBuf,
+    unwritten: Vec<Row>,
+    sender: Sender<Request>,
+}
+
+impl EventLog for SharedLog {
+    fn append(&mut self, events: &[Event]) -> Result<(), StoreError> {
+        self.unwritten.extend(Row::all(events)?);
+        Ok(())
+    }
+
+    fn sync(&mut self) -> Synced {
+        let rows = std::mem::take(&mut self.unwritten);
+        if rows.is_empty() {
+            return Box::pin(std::future::ready(Ok(())));
+        }
+        let (done, answer) = oneshot::channel();
+        // When the thread has ended, the request is dropped and its answer with it.
+        let _ = self.sender.send(Request { rows, done });
+        let file = self.file.display().to_string();
+        Box::pin(async move {
+            answer.await.unwrap_or_else(|_| Err(StoreError::Unusable { file, message: "the thread that writes it has ended".into() }))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::{Happening, VERSION};
+    use crate::port::Store;
+
+    fn event(run: &str, seq: u64) -> Event {
+        let time = chrono::DateTime::from_timestamp(0, 0).unwrap();
+        let happening = Happening::StepSkipped { step: format!("step {seq}").into() };
+        Event { v: VERSION, seq, time, at_ms: 0, run: run.into(), happening }
+    }
+
+    fn kept(file: &Path, run: &str) -> usize {
+        SqliteStore::open(file).unwrap().events(run).unwrap().len()
+    }
+
+    /// Another process in the middle of its own commit.
+    fn busy(file: &Path) -> rusqlite::Connection {
+        let other = rusqlite::Connection::open(file).unwrap();
+        other.execute_batch("begin immediate").unwrap();
+        other
+    }
+
+    fn commits(file: &Path) -> i64 {
+        // Each commit begins a frame of the write-ahead log whose last page tells the size of the file after it; others tell 0.
+        let wal = std::fs::read(file.with_file_name("runs.db-wal")).unwrap();
+        let page = u32::from_be_bytes(wal[8..12].try_into().unwrap()) as usize;
+        wal[32..].chunks(24 + page).filter(|frame| frame[4..8] != [0; 4]).count() as i64
+    }
+
+    #[test]
+    fn runs_that_wait_at_the_same_time_share_a_commit() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("runs.db");
+        let stores = SharedStores::default();
+        let mut logs: Vec<SharedLog> = (0..40).map(|_| stores.log(&file).unwrap()).collect();
+        let (other, before) = (busy(&file), commits(&file));
+        let waiting: Vec<Synced> = logs
+            .iter_mut()
+            .enumerate()
+            .map(|(n, log)| {
+                log.append(&[event(&format!("r_{n}"), 1), event(&format!("r_{n}"), 2)]).unwrap();
+                log.sync()
+            })
+            .collect();
+        drop(other);
+        for synced in waiting {
+            on_disk(synced).unwrap();
+        }
+        assert!((0..40).all(|n| kept(&file, &format!("r_{n}")) == 2));
+        // The first may have gone alone, before the others came.
+        assert!(commits(&file) - before <= 2, "{} commits", commits(&file) - before);
+    }
+
+    #[test]
+    fn what_one_run_spoils_is_not_the_others_loss() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("runs.db");
+        let stores = SharedStores::default();
+        let mut logs: Vec<SharedLog> = (0..3).map(|_| stores.log(&file).unwrap()).collect();
+        logs[1].append(&[event("twice", 1)]).unwrap();
+        on_disk(logs[1].sync()).unwrap();
+        let other = busy(&file);
+        logs[0].append(&[event("first", 1)]).unwrap();
+        logs[1].append(&[event("twice", 2), event("twice", 1)]).unwrap();
+        logs[2].append(&[event("third", 1)]).unwrap();
+        let waiting: Vec<Synced> = logs.iter_mut().map(SharedLog::sync).collect();
+        drop(other);
+        let told: Vec<bool> = waiting.into_iter().map(|synced| on_disk(synced).is_ok()).collect();
+        assert_eq!(told, [true, false, true]);
+        assert_eq!((kept(&file, "first"), kept(&file, "twice"), kept(&file, "third")), (1, 1, 1));
+    }
+
+    #[test]
+    fn a_file_that_was_removed_is_made_anew_for_the_next_run() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("kept/runs.db");
+        let stores = SharedStores::default();
+        let keep = |run: &str| {
+            let mut log = stores.log(&file).unwrap();
+            log.append(&[event(run, 1)]).unwrap();
+            on_disk(log.sync()).unwrap();
+        };
+        keep("before");
+        std::fs::remove_dir_all(folder.path().join("kept")).unwrap();
+        keep("after");
+        assert_eq!((kept(&file, "before"), kept(&file, "after")), (0, 1));
+    }
+
+    #[test]
+    fn a_run_that_no_longer_waits_keeps_no_other_from_writing() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("runs.db");
+        let stores = SharedStores::default();
+        let (mut gone, mut stays) = (stores.log(&file).unwrap(), stores.log(&file).unwrap());
+        gone.append(&[event("gone", 1)]).unwrap();
+        drop(gone.sync());
+        drop(gone);
+        stays.append(&[event("stays", 1)]).unwrap();
+        on_disk(stays.sync()).unwrap();
+        assert_eq!((kept(&file, "gone"), kept(&file, "stays")), (1, 1));
+    }
+
+    fn on_disk<T>(work: impl Future<Output = T>) -> T {
+        tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(work)
+    }
+}
