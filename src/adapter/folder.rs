@@ -2,7 +2,7 @@
 
 use std::io::{Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use crate::event::{Failure, FailureKind};
 use crate::port::{Folder, Pending};
@@ -59,7 +59,34 @@ fn real(path: &Path) -> PathBuf {
     path.to_path_buf()
 }
 
+/// Refuses a path that a link takes elsewhere.
+fn held(project: &Path, path: &Path, told: &str, within: bool) -> Result<(), Failure> {
+    let place = opened(path).canonicalize().unwrap_or_else(|_| real(path));
+    let mut seems = opened(project).canonicalize().unwrap_or_else(|_| project.to_path_buf());
+    if within && place.starts_with(&seems) {
+        return Ok(());
+    }
+    for part in Path::new(told).components() {
+        match part {
+            Component::ParentDir => drop(seems.pop()),
+            Component::CurDir => {}
+            part => seems.push(part),
+        }
+    }
+    if place == seems {
+        return Ok(());
+    }
+    let shown = |path: &Path| crate::diagnostic::visible(&path.display().to_string()).into_owned();
+    let message = format!("{} is not opened: a link leads to {}; name that place itself", shown(path), shown(&place));
+    Err(Failure::new(FailureKind::Denied, message))
+}
+
 impl Folder for DiskFolder {
+    fn held(&self, project: &Path, path: &Path, told: &str, within: bool) -> Pending<()> {
+        let held = held(project, path, told, within);
+        Box::pin(async move { held })
+    }
+
     fn list(&self, folder: &Path) -> Pending<Vec<String>> {
         let folder = folder.to_path_buf();
         Box::pin(async move { list(&folder) })
@@ -186,6 +213,39 @@ mod tests {
             assert_eq!(written(inner, name, text), Ok(()), "{inner}/{name}");
         }
         assert_eq!(std::fs::read_dir(at(".flow")).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_link_takes_no_path_where_a_rule_does_not_let_it_go() {
+        let home = tempfile::tempdir().unwrap();
+        let at = |name: &str| home.path().join(name);
+        for folder in ["project/open", "project/closed", "outside"] {
+            std::fs::create_dir_all(at(folder)).unwrap();
+            std::fs::write(at(folder).join("a.md"), "x").unwrap();
+        }
+        let link = |from: &str, to: &str| std::os::unix::fs::symlink(at(to), at(from)).unwrap();
+        link("project/open/out.md", "outside/a.md");
+        link("project/open/side.md", "project/closed/a.md");
+        link("project/away", "outside");
+        link("linked", "project");
+        let ask = |project: &str, path: &str, told: &str, within: bool| held(&at(project), &at(project).join(path), told, within).is_ok();
+        for project in ["project", "linked"] {
+            assert!(ask(project, "open/a.md", "open/a.md", false));
+            assert!(ask(project, "open/../closed/a.md", "closed/a.md", false));
+            assert!(ask(project, "open/new.md", "open/new.md", false), "what is not there yet");
+            assert!(ask(project, "open/side.md", "open/side.md", true), "inside the project");
+            assert!(!ask(project, "open/side.md", "open/side.md", false), "where another rule may hold");
+            for (path, told) in [("open/out.md", "open/out.md"), ("away/a.md", "away/a.md"), ("away/new.md", "away/new.md")] {
+                assert!(!ask(project, path, told, false) && !ask(project, path, told, true), "{path}");
+            }
+            // The folder above a link is not where its text says.
+            assert!(!ask(project, "away/../open/a.md", "open/a.md", false));
+        }
+        let outside = at("outside/a.md").canonicalize().unwrap();
+        assert!(ask("project", outside.to_str().unwrap(), outside.to_str().unwrap(), false), "a place outside that is named itself");
+        let refused = held(&at("project"), &at("project/open/out.md"), "open/out.md", false).unwrap_err();
+        assert_eq!(refused.kind, FailureKind::Denied);
+        assert!(refused.message.contains("a link leads to"), "{}", refused.message);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use super::signals::AtQuestion;
 use crate::adapter::environment;
 use crate::diagnostic::visible;
-use crate::model::{Field, FieldKind, Pipeline};
+use crate::model::{Field, FieldKind, Pipeline, Shape};
 
 /// Inputs of `--inputs FILE` and `--input name=value`; the latter win. Beside them the channel, if the file names one.
 ///
@@ -28,8 +28,7 @@ pub(super) fn read(pipeline: &Pipeline, file: Option<&Path>, pairs: &[String]) -
         if name == "channel" {
             return Err(format!("--input {}: the channel is no input; write --channel {}", visible(pair), visible(value)));
         }
-        let field = pipeline.input_fields().iter().find(|f| f.name == name);
-        given.insert(name.to_string(), typed(field, value));
+        given.insert(name.to_string(), typed_for(&pipeline.inputs, name, value));
     }
     Ok((given, channel))
 }
@@ -111,6 +110,21 @@ pub(super) fn is_at_terminal() -> bool {
 /// Most bytes of one typed answer.
 const MOST_TYPED: u64 = 64 * 1024;
 
+/// A value as the input of that name wants it.
+fn typed_for(inputs: &Shape, name: &str, value: &str) -> Value {
+    match inputs {
+        Shape::Fields(fields) => typed(fields.iter().find(|field| field.name == name), value),
+        Shape::Schema(schema) => {
+            let wanted = &schema["properties"][name]["type"];
+            let is_text = |wanted: &Value| wanted == "string";
+            if wanted.is_null() || is_text(wanted) || wanted.as_array().is_some_and(|types| types.iter().any(is_text)) {
+                return Value::from(value);
+            }
+            serde_json::from_str(value).unwrap_or_else(|_| Value::from(value))
+        }
+    }
+}
+
 /// A value as its field wants it; what does not fit stays a text and is reported with the field's rules.
 fn typed(field: Option<&Field>, value: &str) -> Value {
     let kind = field.map_or(FieldKind::Text, |f| f.kind);
@@ -119,11 +133,46 @@ fn typed(field: Option<&Field>, value: &str) -> Value {
         FieldKind::Number | FieldKind::Integer | FieldKind::Boolean | FieldKind::List | FieldKind::Object => {
             match serde_json::from_str(value) {
                 Ok(value) => value,
-                Err(_) if kind == FieldKind::List => Value::Array(value.split(',').map(|v| Value::String(v.trim().to_string())).collect()),
+                Err(_) if kind == FieldKind::List => {
+                    let items = field.and_then(|field| field.items.as_deref());
+                    Value::Array(value.split(',').map(|item| typed(items, item.trim())).collect())
+                }
                 Err(_) => text(),
             }
         }
         FieldKind::Any | FieldKind::Plan | FieldKind::Scorecard => serde_json::from_str(value).unwrap_or_else(|_| text()),
         _ => text(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_value_of_the_command_line_is_of_the_type_its_input_wants() {
+        let list = Field { items: Some(Box::new(Field::new("item", FieldKind::Integer))), ..Field::new("list", FieldKind::List) };
+        let fields = Shape::Fields(vec![Field::new("text", FieldKind::Text), Field::new("number", FieldKind::Number), list]);
+        let properties = json!({
+            "text": { "type": "string" }, "number": { "type": "integer" }, "list": { "type": "array" }, "either": { "type": ["integer", "string"] },
+        });
+        let schema = Shape::Schema(Arc::new(json!({ "properties": properties })));
+        for inputs in [&fields, &schema] {
+            for (name, value, typed) in [
+                ("text", "5", json!("5")),
+                ("number", "5", json!(5)),
+                ("number", "five", json!("five")),
+                ("list", "[1, 2]", json!([1, 2])),
+                ("unknown", "5", json!("5")),
+            ] {
+                assert_eq!(typed_for(inputs, name, value), typed, "{name}");
+            }
+        }
+        assert_eq!(typed_for(&fields, "list", "1, 2"), json!([1, 2]));
+        assert_eq!(typed_for(&schema, "either", "5"), json!("5"));
     }
 }

@@ -105,5 +105,8 @@ pub(super) fn default_model(env: &BTreeMap<String, Secret>) -> Result<Option<Mod
 /// Limits of flags.
 pub(super) fn limits(deadline: Option<&str>, max_cost_usd: Option<f64>) -> Result<Limits, String> {
     let deadline = deadline.map(crate::model::parse_duration).transpose().map_err(|what| format!("--deadline {what}"))?;
+    if deadline.is_some_and(|time| time.is_zero()) {
+        return Err("--deadline must be above 0; write a time such as 30s".to_string());
+    }
     Ok(Limits { deadline, max_cost_usd, ..Limits::default() })
 }

@@ -99,6 +99,12 @@ async fn ask(call: u64, request: Request, ports: &Ports) -> Answer {
             let names = ports.folder.list(&folder).await?;
             Ok(Reply::Value(names.into_iter().map(Value::from).collect()))
         }
+        Request::Held { project, files, within, request } => {
+            for (path, told) in files {
+                ports.folder.held(&project, &path, &told, within).await?;
+            }
+            Box::pin(ask(call, *request, ports)).await
+        }
         Request::Open { folder, name } => ports.folder.read(&folder, &name).await.map(|text| Reply::Value(Value::from(text))),
     }
 }

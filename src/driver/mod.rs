@@ -163,6 +163,9 @@ async fn take_events(run: &mut Run, journal: &mut Journal, durable: bool, watch:
 
 /// Whether a request costs or changes something outside, so that what came before must be on disk.
 fn acts_outside(request: &Request) -> bool {
+    if let Request::Held { request, .. } = request {
+        return acts_outside(request);
+    }
     !matches!(
         request,
         Request::Scripted(_) | Request::Recall { .. } | Request::Query(_) | Request::Read(_) | Request::List { .. } | Request::Open { .. }

@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 use super::state::{
     Asked, AskedStage, Asking, CacheStage, CachedValue, Mood, Node, NodeRef, OpenCall, RefinementRound, State, Timer, Work,
 };
-use crate::event::{Answer, AskedCall, Event, Failure, Happening, Note, Purpose, Shared, StepPath, StepStatus};
+use super::tally::SetAside;
+use crate::event::{Answer, AskedCall, Event, Failure, FailureKind, Happening, Note, Purpose, Shared, StepPath, StepStatus, Usage};
 use crate::model::{Pipeline, PipelineId, Step, StepKind};
 use crate::plan::{Edge, Plan, StepIx};
 
@@ -57,7 +58,7 @@ impl State {
             Happening::StepCancelled { step } => self.over(plan, step, StepStatus::Cancelled),
             Happening::CacheAsked { step, call, key, timeout_at_ms } => {
                 let Some(at) = self.find(step) else { return };
-                self.open_call(*call, at, now, *timeout_at_ms, 0);
+                self.open_call(*call, at, now, *timeout_at_ms, SetAside::default());
                 let node = self.node_mut(at);
                 node.work = Work::Call(*call);
                 node.cache = CacheStage::Looking(key.clone());
@@ -74,7 +75,7 @@ impl State {
                 let Some(at) = self.find(step) else { return };
                 self.goes_on(at);
                 self.listings.insert(*call, server.clone());
-                self.open_call(*call, at, now, *timeout_at_ms, 0);
+                self.open_call(*call, at, now, *timeout_at_ms, SetAside::default());
                 match &mut self.node_mut(at).work {
                     Work::Listing(calls) => drop(calls.insert(*call)),
                     work => *work = Work::Listing([*call].into()),
@@ -93,6 +94,9 @@ impl State {
             Happening::PlanChecked { step, fulfilled, progress, .. } => self.plan_checked(plan, step, *fulfilled, progress),
             Happening::ModelCalled { .. } => self.model_called(&event.happening, now),
             Happening::ModelReplied { call, reply, usage, .. } => {
+                if let Some(open) = self.calls.get_mut(call).filter(|_| !may_have_cost(reply, usage)) {
+                    open.reserved = SetAside::default();
+                }
                 let Some(at) = self.close_call(*call) else { return };
                 self.usage.add(usage);
                 let around: Vec<u32> = self.chain(at).map(|(ix, _)| ix).collect();
@@ -122,7 +126,7 @@ impl State {
                 let Some(at) = self.find(step) else { return };
                 self.consent_used(step, true);
                 self.goes_on(at);
-                self.open_call(*call, at, now, *timeout_at_ms, 0);
+                self.open_call(*call, at, now, *timeout_at_ms, SetAside::default());
                 match (*asked, &mut self.node_mut(at).work) {
                     (Some(place), Work::Asking(asking)) => {
                         if let Some(asked) = asking.asked.get_mut(place) {
@@ -157,8 +161,8 @@ impl State {
             Happening::GateFailed { step, for_good, .. } => {
                 let Some(at) = self.find(step) else { return };
                 if *for_good {
-                    let instance = self.instance_of(at);
-                    self.instance_mut(instance).ending.quality_not_met = true;
+                    let (instance, place) = (self.instance_of(at), self.own_place(at));
+                    self.instance_mut(instance).ending.unmet.add(place);
                 }
             }
             Happening::RefinementStarted { step, original, failed, feedback, .. } => {
@@ -376,6 +380,7 @@ impl State {
             messages,
             scripted,
             reserved_tokens,
+            reserved_usd,
         } = happening
         else {
             return;
@@ -393,7 +398,7 @@ impl State {
             if *fresh && !asking.messages.is_empty() {
                 let heard = std::mem::take(&mut asking.heard);
                 let last = asking.last.take();
-                **asking = Asking { heard, usage: asking.usage, attempts: asking.attempts, ..Asking::default() };
+                **asking = Asking { heard, usage: asking.usage, untold: asking.untold, attempts: asking.attempts, ..Asking::default() };
                 asking.heard.push(last);
             }
             asking.agent.clone_from(agent);
@@ -412,12 +417,13 @@ impl State {
                 asking.repairs += 1;
             }
         }
-        self.open_call(*call, at, now, *timeout_at_ms, *reserved_tokens);
+        let reserved = SetAside { tokens: *reserved_tokens, usd: *reserved_usd };
+        self.open_call(*call, at, now, *timeout_at_ms, reserved);
     }
 
-    pub(super) fn open_call(&mut self, call: u64, node: NodeRef, now: u64, timeout_at: u64, reserved_tokens: u64) {
+    pub(super) fn open_call(&mut self, call: u64, node: NodeRef, now: u64, timeout_at: u64, reserved: SetAside) {
         self.last_call = call;
-        self.calls.insert(call, OpenCall { node, started_ms: now, timeout_at, reserved_tokens });
+        self.calls.insert(call, OpenCall { node, started_ms: now, timeout_at, reserved });
         self.timers.insert((timeout_at, Timer::Call(call)));
     }
 
@@ -425,7 +431,22 @@ impl State {
         let open = self.calls.remove(&call)?;
         self.listings.remove(&call);
         self.timers.remove(&(open.timeout_at, Timer::Call(call)));
+        self.keep_aside(open.node, &open.reserved);
         Some(open.node)
+    }
+
+    /// A call is over and never told what it cost: it may have cost all that was set aside for it.
+    fn keep_aside(&mut self, at: NodeRef, reserved: &SetAside) {
+        if reserved.is_nothing() {
+            return;
+        }
+        let around: Vec<u32> = self.chain(at).map(|(ix, _)| ix).collect();
+        for ix in around {
+            self.instance_mut(ix).untold.add(reserved);
+        }
+        if let Work::Asking(asking) = &mut self.node_mut(at).work {
+            asking.untold.add(reserved);
+        }
     }
 
     /// Brings the end of the whole run forward.
@@ -440,11 +461,13 @@ impl State {
     /// Calls that were out are lost; waits end by the clock of people.
     /// A run that a signal ended is again what it was before; what its `finally` spent stays spent.
     fn resumed(&mut self, away_ms: u64) {
+        let mut untold = None;
         if let Some(before) = self.interrupted.take() {
             let ended = std::mem::replace(self, *before);
             self.usage = ended.usage;
             if let (Some(Some(own)), Some(Some(spent))) = (self.instances.first_mut(), ended.instances.first()) {
                 own.usage = spent.usage;
+                untold = Some(spent.untold);
             }
             (self.seq, self.last_ms, self.last_call) = (ended.seq, ended.last_ms, ended.last_call);
             (self.steps_started, self.replies_used) = (ended.steps_started, ended.replies_used);
@@ -460,6 +483,10 @@ impl State {
                 }
                 work => *work = Work::None,
             }
+        }
+        // What a signal ended was counted when it ended.
+        if let (Some(untold), Some(Some(own))) = (untold, self.instances.first_mut()) {
+            own.untold = untold;
         }
         let waits: Vec<(u64, Timer)> = self.timers.iter().filter(|(_, timer)| matches!(timer, Timer::Pause(_))).copied().collect();
         for (until, timer) in waits {
@@ -483,10 +510,18 @@ pub(super) fn allowed_time(pipeline: &Pipeline, step: &Step) -> Option<Duration>
     let asked = match &step.kind {
         StepKind::Agent(asked) => vec![&asked.agent],
         StepKind::Plan(plan) => std::iter::once(&plan.agent).chain(&plan.check).collect(),
+        StepKind::Gate(gate) => gate.judges(&pipeline.scorecards),
         _ => vec![],
     };
     let of_agents = asked.into_iter().filter_map(|name| pipeline.bounds_of(pipeline.agents.get(&name.value)?).deadline);
     of_agents.chain(step.deadline).min()
+}
+
+/// Whether a call that told no usage may have cost something: it had reached the model, and the answer was lost or of no use.
+fn may_have_cost(reply: &Answer, usage: &Usage) -> bool {
+    use FailureKind::*;
+    let Answer::Failed(failure) = reply else { return false };
+    *usage == Usage::default() && matches!(failure.kind, Timeout | BadResponse | TooLarge | WrongType | Truncated | Refused)
 }
 
 /// Whether a step of this kind calls something as soon as it starts, and so needs a permit.

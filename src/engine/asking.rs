@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::budget::{Over, worst_case};
+use super::budget::{Over, worst_case, worst_price};
 use super::command::{Command, Request};
 use super::scripting::replies_of;
 use super::shape;
@@ -54,6 +54,10 @@ pub(super) enum Turn {
 impl Run {
     /// Goes on with an agent step or with a gate's judges: after the start, an answer, a backoff, or the wait for a permit.
     pub(super) fn ask_on(&mut self, at: NodeRef) {
+        // A pipeline that it called may end while a person still decides whether it goes on.
+        if self.state.doubts.get(&self.state.node(at).path) == Some(&None) {
+            return;
+        }
         let step = self.step(at);
         match &step.kind {
             StepKind::Gate(_) => self.judge(at),
@@ -272,7 +276,8 @@ impl Run {
             Request::Model(request) => worst_case(request),
             _ => 0,
         };
-        match self.over_budget(at, brief, fresh, reserved_tokens, model.as_ref()) {
+        let reserved_usd = worst_price(model.as_ref(), reserved_tokens);
+        match self.over_budget(at, brief, fresh, reserved_tokens, reserved_usd) {
             None => {}
             Some(Over::Agent(message)) => return Err(Failure::new(FailureKind::Limit, message)),
             Some(Over::Pipeline { others_are_out: true, .. }) => {
@@ -302,6 +307,7 @@ impl Run {
             messages,
             scripted: scripted.is_some(),
             reserved_tokens,
+            reserved_usd: reserved_usd.unwrap_or(0.0),
         });
         self.commands.push_back(Command::Call { call, request: Box::new(request) });
         Ok(())
@@ -362,7 +368,7 @@ impl Run {
     /// Takes the answer of a model in.
     pub(super) fn model_replied(&mut self, at: NodeRef, call: u64, result: Result<ModelReply, Failure>) {
         let open = self.state.calls.get(&call).cloned();
-        let (reserved, started) = open.map_or((0, self.now.ms), |o| (o.reserved_tokens, o.started_ms));
+        let (reserved, started) = open.map_or((0, self.now.ms), |o| (o.reserved.tokens, o.started_ms));
         let usage = match &result {
             Ok(ModelReply { usage: Some(usage), .. }) => self.priced(at, *usage),
             Ok(_) => self.priced(at, Usage { output_tokens: reserved, ..Usage::default() }),

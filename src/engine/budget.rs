@@ -3,6 +3,7 @@
 use super::Run;
 use super::asking::Brief;
 use super::state::{NodeRef, Work};
+use super::tally::SetAside;
 use crate::event::{StepPath, Usage};
 use crate::model::{Limits, Model};
 use crate::port::{Message, ModelRequest};
@@ -21,32 +22,35 @@ pub(super) enum Over {
     Pipeline { step: StepPath, limit: String, message: String, others_are_out: bool },
 }
 
-/// The bound that would be passed: its key and a sentence. `out` and `reserved` are tokens, `price` is US dollars a token at most.
-fn passed(bounds: &Limits, spent: &Usage, out: u64, reserved: u64, price: Option<f64>) -> Option<(&'static str, String)> {
+/// The bound that would be passed: its key and a sentence. `aside` is set aside for other calls; `next` are the tokens of this one, `price`
+/// the US dollars that they may cost.
+fn passed(bounds: &Limits, spent: &Usage, aside: &SetAside, next: u64, price: Option<f64>) -> Option<(&'static str, String)> {
     let tokens = spent.total_tokens();
+    let others = |kept: String| if aside.is_nothing() { String::new() } else { format!(", {kept} are set aside for other calls") };
     if let Some(most) = bounds.max_tokens
-        && tokens.saturating_add(out).saturating_add(reserved) > most
+        && tokens.saturating_add(aside.tokens).saturating_add(next) > most
     {
-        return Some(("max_tokens", format!("max_tokens is {most}; {tokens} are used and the next call may need {reserved}")));
+        let others = others(aside.tokens.to_string());
+        return Some(("max_tokens", format!("max_tokens is {most}; {tokens} are used{others} and the next call may need {next}")));
     }
-    let (most, price) = (bounds.max_cost_usd?, price?);
-    let worst = out.saturating_add(reserved) as f64 * price;
+    let (most, worst) = (bounds.max_cost_usd?, price?);
     let cost = spent.cost_usd.unwrap_or(0.0);
-    (cost + worst > most)
-        .then(|| ("max_cost_usd", format!("max_cost_usd is {most}; {cost:.4} are spent and the next call may cost {worst:.4}")))
+    let others = others(format!("{:.4}", aside.usd));
+    (cost + aside.usd + worst > most)
+        .then(|| ("max_cost_usd", format!("max_cost_usd is {most}; {cost:.4} are spent{others} and the next call may cost {worst:.4}")))
 }
 
 impl Run {
     /// The bound a call would pass if it used all that is set aside for it: of its agent, of its pipeline or of one around it.
-    pub(super) fn over_budget(&self, at: NodeRef, brief: &Brief, fresh: bool, reserved: u64, model: Option<&Model>) -> Option<Over> {
-        let price = model.and_then(|m| m.price).map(|price| price.input.max(price.output) / 1e6);
-        let (mut spent, _) = self.spent_before(at, &brief.agent);
+    pub(super) fn over_budget(&self, at: NodeRef, brief: &Brief, fresh: bool, reserved: u64, price: Option<f64>) -> Option<Over> {
+        let (mut spent, mut aside, _) = self.spent_before(at, &brief.agent);
         if let Work::Asking(asking) = &self.state.node(at).work
             && !fresh
         {
             spent.add(&asking.usage);
+            aside.add(&asking.untold);
         }
-        if let Some((limit, message)) = passed(&brief.bounds, &spent, 0, reserved, price) {
+        if let Some((limit, message)) = passed(&brief.bounds, &spent, &aside, reserved, price) {
             return Some(Over::Agent(format!("agent \"{}\": limits.{limit}: {message}", brief.agent)));
         }
         for (ix, parent) in self.state.chain(at) {
@@ -60,12 +64,15 @@ impl Run {
                 continue;
             }
             let is_inside = |node| self.state.chain(node).any(|(inner, _)| inner == ix);
-            let out: u64 = self.state.calls.values().filter(|c| is_inside(c.node)).map(|c| c.reserved_tokens).sum();
+            let mut out = SetAside::default();
+            self.state.calls.values().filter(|c| is_inside(c.node)).for_each(|call| out.add(&call.reserved));
             let instance = self.state.instance(ix);
-            if let Some((limit, message)) = passed(&bounds, &instance.usage, out, reserved, price) {
+            let mut aside = instance.untold;
+            aside.add(&out);
+            if let Some((limit, message)) = passed(&bounds, &instance.usage, &aside, reserved, price) {
                 let step: StepPath = instance.prefix.trim_end_matches('/').into();
                 let limit = if parent.is_some() { format!("limits.{limit}") } else { limit.to_string() };
-                return Some(Over::Pipeline { step, limit, message, others_are_out: out > 0 });
+                return Some(Over::Pipeline { step, limit, message, others_are_out: !out.is_nothing() });
             }
         }
         None
@@ -80,6 +87,11 @@ impl Run {
             .map(|price| (usage.input_tokens as f64 * price.input + usage.output_tokens as f64 * price.output) / 1e6);
         Usage { cost_usd: cost, ..usage }
     }
+}
+
+/// What so many tokens of a model cost at most, in US dollars; `None`: it has no price.
+pub(super) fn worst_price(model: Option<&Model>, tokens: u64) -> Option<f64> {
+    model.and_then(|m| m.price).map(|price| tokens as f64 * price.input.max(price.output) / 1e6)
 }
 
 /// Most tokens a call can use: no token is shorter than a byte, and an answer is bounded by its limit.

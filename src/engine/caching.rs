@@ -114,6 +114,7 @@ fn key(request: &Request, form: &str) -> Option<String> {
         | Request::Tool(_)
         | Request::Mail(_)
         | Request::Print(_)
+        | Request::Held { .. }
         | Request::Write { .. } => return None,
     }
     Some(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())

@@ -92,9 +92,7 @@ impl Run {
         };
         let timeout = step.timeout.unwrap_or(SQL_TIMEOUT);
         let from_file = !matches!(&read.paths, Filling::Text(t) if !t.reads.is_empty());
-        let gives = |read: &crate::model::Read| read.path.first().is_some_and(|root| root == "steps");
-        let elements = step.for_each.iter().flat_map(|for_each| for_each.list.texts());
-        let told_by_step = read.paths.texts().into_iter().chain(elements).flat_map(|text| &text.reads).any(gives);
+        let told_by_step = told_by_step(step, read);
         let (folder, project) = (self.planned_of(at).pipeline.folder.clone(), self.planned_of(at).pipeline.project.clone());
         let mut requests = vec![];
         for path in &paths {
@@ -280,6 +278,13 @@ impl Run {
         let missing = || Failure::new(FailureKind::Internal, format!("there is no tool \"{name}\""));
         self.planned_of(at).pipeline.tools.get(name.split('.').next().unwrap_or(name)).ok_or_else(missing)
     }
+}
+
+/// Whether a step before gave a path of this one, or the elements it is made from.
+pub(super) fn told_by_step(step: &Step, read: &ReadStep) -> bool {
+    let gives = |read: &crate::model::Read| read.path.first().is_some_and(|root| root == "steps");
+    let elements = step.for_each.iter().flat_map(|for_each| for_each.list.texts());
+    read.paths.texts().into_iter().chain(elements).flat_map(|text| &text.reads).any(gives)
 }
 
 /// The parts of a request as they are written.

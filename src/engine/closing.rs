@@ -124,15 +124,17 @@ impl State {
     }
 
     pub(super) fn drop_instance(&mut self, ix: u32) {
-        let Some(instance) = self.instances.get_mut(ix as usize).and_then(Option::take) else { return };
+        let Some(instance) = self.instances.get(ix as usize).and_then(Option::as_ref) else { return };
+        let frames: Vec<u32> = instance.past.iter().copied().chain([instance.frame, instance.main]).collect();
         for (time, timer) in [(instance.deadline, Timer::Deadline(ix)), (instance.stage_timer, Timer::Stage(ix))] {
             if let Some(time) = time {
                 self.timers.remove(&(time, timer));
             }
         }
-        for frame in instance.past.into_iter().chain([instance.frame, instance.main]) {
+        for frame in frames {
             self.drop_frame(frame);
         }
+        self.instances[ix as usize] = None;
         while self.instances.last().is_some_and(Option::is_none) {
             self.instances.pop();
         }
@@ -149,6 +151,7 @@ impl State {
         node.cached = CachedValue::default();
         self.step_over(plan, at, StepStatus::Failed);
         let instance_ix = self.instance_of(at);
+        let place = self.own_place(at);
         let planned = plan.pipeline(self.instance(instance_ix).pipeline);
         let step = self.planned(plan, at.frame).step(self.node(at).step).step.clone();
         let told = StepFailure { step: path.clone(), failure: failure.clone() };
@@ -157,7 +160,7 @@ impl State {
             let frame = self.frame_mut(at.frame);
             frame.failure.get_or_insert(told);
             if step.on_failure != OnFailure::Stop {
-                self.instance_mut(instance_ix).ending.is_partial = true;
+                self.instance_mut(instance_ix).ending.partial.add(place);
             }
             if fail_fast {
                 self.set_mood(at.frame, Mood::Cancelling);
@@ -170,11 +173,11 @@ impl State {
         }
         if failure.kind == FailureKind::Quality {
             let ending = &mut self.instance_mut(instance_ix).ending;
-            ending.quality_not_met = true;
-            ending.nothing_let_through = true;
+            ending.unmet.add(place);
+            ending.nothing_let_through.add(place);
             return;
         }
-        if self.is_second_round(planned, at) {
+        if self.is_second_round(planned, at) && !self.is_second_judging(planned, at) {
             return;
         }
         match step.on_failure {
@@ -182,7 +185,7 @@ impl State {
                 self.frame_mut(at.frame).failure.get_or_insert(told);
                 self.set_mood(at.frame, Mood::Stopping);
             }
-            OnFailure::Continue | OnFailure::Step(_) => self.instance_mut(instance_ix).ending.is_partial = true,
+            OnFailure::Continue | OnFailure::Step(_) => self.instance_mut(instance_ix).ending.partial.add(place),
         }
     }
 
@@ -194,6 +197,13 @@ impl State {
             && planned.refinement.as_ref().is_some_and(|r| r.stretch.contains(&(at.node as usize)))
     }
 
+    /// Whether a step is the gate of the refinement, in its second round.
+    pub(super) fn is_second_judging(&self, planned: &PipelinePlan, at: NodeRef) -> bool {
+        let node = self.node(at);
+        let is_its_gate = planned.refinement.as_ref().is_some_and(|r| r.gate == node.step);
+        is_its_gate && node.round == 2 && self.is_second_round(planned, at)
+    }
+
     /// What a called pipeline's ending means for the one that called it.
     pub(super) fn inherit_from_call(&mut self, at: NodeRef) {
         let Work::Called(inner) = self.node(at).work else { return };
@@ -202,10 +212,14 @@ impl State {
 
     pub(super) fn inherit(&mut self, at: NodeRef, inner: u32) {
         let ending = self.instance(inner).ending.clone();
-        let outer = self.instance_of(at);
+        let (outer, place) = (self.instance_of(at), self.own_place(at));
         let outer = &mut self.instance_mut(outer).ending;
-        outer.quality_not_met |= ending.quality_not_met;
-        outer.is_partial |= ending.is_partial && ending.failure.is_none();
+        if ending.unmet.are_any() {
+            outer.unmet.add(place);
+        }
+        if ending.partial.are_any() && ending.failure.is_none() {
+            outer.partial.add(place);
+        }
     }
 
     /// A `stop` step that ended well ends its pipeline.
@@ -296,7 +310,7 @@ impl State {
             instance.ending.limit.get_or_insert_with(|| limit.to_string());
             instance.ending.failure.get_or_insert(StepFailure { step: path, failure });
         } else {
-            instance.ending.is_partial = true;
+            instance.ending.partial.add(None);
         }
         let timers = [(instance.deadline.take(), Timer::Deadline(ix)), (instance.stage_timer.take(), Timer::Stage(ix))];
         for (time, timer) in timers {

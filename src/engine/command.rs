@@ -121,6 +121,17 @@ pub enum Request {
         /// The name in it.
         name: String,
     },
+    /// Do this, if its files lie where their paths say: a rule about paths let it through, and a link could lead elsewhere.
+    Held {
+        /// The project's folder.
+        project: PathBuf,
+        /// Each file: its path, and where that lies as it was decided on, seen from the project.
+        files: Vec<(PathBuf, String)>,
+        /// Links inside the project are fine.
+        within: bool,
+        /// What to do.
+        request: Box<Request>,
+    },
 }
 
 /// What came back.

@@ -23,9 +23,9 @@ impl Ending {
             }
         } else if self.failure.is_some() || self.stop == Some(false) {
             RunStatus::Failed
-        } else if self.quality_not_met {
+        } else if self.unmet.are_any() {
             RunStatus::QualityNotMet
-        } else if self.is_partial {
+        } else if self.partial.are_any() {
             RunStatus::Partial
         } else {
             RunStatus::Succeeded
@@ -154,7 +154,7 @@ impl Run {
             ending.failure = self.state.frame(instance.main).failure.clone();
         }
         if instance.stage == Stage::Finally && self.state.frame(instance.frame).failure.is_some() {
-            ending.is_partial = true;
+            ending.partial.add(None);
         }
         (ending.status(), ending.failure)
     }
@@ -169,7 +169,7 @@ impl Run {
         if self.state.node(at).ended_by.is_some() {
             return self.end_attempt(at);
         }
-        let nothing = instance.ending.nothing_let_through;
+        let nothing = instance.ending.nothing_let_through.are_any();
         let details = json!({ "run": self.id, "status": status.word() });
         let name = self.planned(ix).pipeline.name.value.clone();
         match status {
@@ -198,7 +198,7 @@ impl Run {
         let Work::Asking(asking) = &self.state.node(at).work else { return };
         let Some(place) = asking.asked.iter().position(|asked| asked.stage == AskedStage::Inside(ix)) else { return };
         let name = &self.planned(ix).pipeline.name.value;
-        let nothing = self.state.instance(ix).ending.nothing_let_through;
+        let nothing = self.state.instance(ix).ending.nothing_let_through.are_any();
         let result = match status {
             RunStatus::Succeeded | RunStatus::Partial => self.outputs(ix, status),
             RunStatus::QualityNotMet if !nothing => self.outputs(ix, status),
@@ -235,6 +235,8 @@ impl Run {
         let main = self.state.instance(ix).main;
         let is_given = |texts: &[&crate::model::Text]| {
             texts.iter().flat_map(|t| &t.reads).all(|read| match read.path.as_slice() {
+                // How a step ended can be told however it ended, and holds no text of it.
+                [steps, _, part, ..] if steps == "steps" && matches!(part.as_str(), "status" | "error") => true,
                 [steps, id, ..] if steps == "steps" => {
                     let place = planned.block(planned.main).place(id);
                     let node = place.map(|p| &self.state.frame(main).nodes[p]);

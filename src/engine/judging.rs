@@ -329,7 +329,10 @@ impl Run {
             judged: json!(question.text),
             cause: cause.to_string(),
         });
-        let Some(target) = target else { return self.end_unmet(at, gate, Some(&question.value), &verdicts) };
+        let Some(target) = target else {
+            self.end_unmet(at, gate, Some(&question.value), &verdicts);
+            return Ok(());
+        };
         let failed: Vec<Verdict> = verdicts.into_iter().filter(|v| !v.passed).collect();
         let feedback: Vec<String> = failed.iter().map(feedback_line).collect();
         let original: Shared = self.state.node(target).output.clone().unwrap_or_default();
@@ -338,8 +341,8 @@ impl Run {
         Ok(())
     }
 
-    /// The second round could not be finished: the gate counts as not met.
-    pub(super) fn second_round_unfinished(&mut self, at: NodeRef) {
+    /// The second round could not be finished: the gate counts as not met. `own`: what the gate itself met while it judged.
+    pub(super) fn second_round_unfinished(&mut self, at: NodeRef, own: Option<&Failure>) {
         let step = self.step(at);
         let StepKind::Gate(gate) = &step.kind else { return };
         let instance = self.state.instance(self.state.instance_of(at));
@@ -347,13 +350,17 @@ impl Run {
         let judged = instance.refinement.as_ref().map(|r| (*r.original).clone()).unwrap_or_default();
         let nodes = &self.state.frame(at.frame).nodes;
         let cause = nodes.iter().find(|n| n.round == 2 && n.status == StepStatus::Failed);
-        let cause = cause.map_or_else(String::new, |n| format!(": \"{}\": {}", n.path, n.failure.as_ref().map_or("", |f| &f.message)));
+        let cause = cause.and_then(|n| Some((&n.path, n.failure.as_ref()?)));
         let path = self.state.node(at).path.clone();
+        let cause = cause.or(own.map(|own| (&path, own)));
+        let cause = cause.map_or_else(String::new, |(step, failure)| format!(": \"{step}\": {}", failure.message));
         let mut with = Map::new();
         for (name, filling) in &gate.with {
             with.insert(name.value.clone(), self.filling(at, filling).unwrap_or(Value::Null));
         }
-        self.emit(Happening::StepStarted { step: path.clone(), attempt: 1, round: 2, phase: step.phase.clone(), items: None });
+        if self.state.node(at).status == StepStatus::Pending {
+            self.emit(Happening::StepStarted { step: path.clone(), attempt: 1, round: 2, phase: step.phase.clone(), items: None });
+        }
         self.emit(Happening::GateFailed {
             step: path,
             round: 2,
@@ -363,13 +370,17 @@ impl Run {
             judged,
             cause: format!("the second try could not be finished{cause}"),
         });
-        if let Err(failure) = self.end_unmet(at, gate, None, &verdicts) {
-            self.fail(at, failure, None);
+        self.end_unmet(at, gate, None, &verdicts);
+    }
+
+    /// A gate that was not met for good: `otherwise`, or nothing. An `otherwise` that cannot be filled in fails the step.
+    fn end_unmet(&mut self, at: NodeRef, gate: &GateStep, value: Option<&Value>, verdicts: &[Verdict]) {
+        if let Err(failure) = self.try_end_unmet(at, gate, value, verdicts) {
+            self.fail_as_it_is(at, failure, None);
         }
     }
 
-    /// A gate that was not met for good: `otherwise`, or nothing.
-    fn end_unmet(&mut self, at: NodeRef, gate: &GateStep, value: Option<&Value>, verdicts: &[Verdict]) -> Result<(), Failure> {
+    fn try_end_unmet(&mut self, at: NodeRef, gate: &GateStep, value: Option<&Value>, verdicts: &[Verdict]) -> Result<(), Failure> {
         let details = self.gate_details(at, false, gate.otherwise.is_some(), verdicts);
         let Some(otherwise) = &gate.otherwise else {
             let failed: Vec<&str> = verdicts.iter().filter(|v| !v.passed).map(|v| v.id.as_str()).collect();

@@ -56,6 +56,7 @@ mod serving;
 mod shape;
 mod start;
 mod state;
+mod tally;
 mod tooling;
 mod words;
 

@@ -144,10 +144,9 @@ impl Run {
             "refinement" => self.refinement(instance, at),
             "failure" => {
                 let failure = instance.ending.failure.as_ref().or(self.state.frame(instance.main).failure.as_ref());
-                template::from_json(
-                    &failure
-                        .map_or(Value::Null, |f| json!({ "step": f.step, "kind": f.failure.kind.word(), "message": f.failure.message })),
-                )
+                failure.map_or_else(template::empty_name, |f| {
+                    template::from_json(&json!({ "step": f.step, "kind": f.failure.kind.word(), "message": f.failure.message }))
+                })
             }
             _ => return self.element(at, name),
         };
@@ -190,7 +189,7 @@ impl Run {
                 })).collect::<Value>(),
                 "feedback": round.feedback,
             })),
-            _ => template::empty_refinement(),
+            _ => template::empty_name(),
         }
     }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::apply::calls_at_once;
 use super::closing::STAGE_MS;
 use super::state::{CachedNames, Ending, Frame, FrameKind, Instance, Mood, Node, NodeRef, ReadyKey, RefinementRound, State, Timer, Work};
+use super::tally::SetAside;
 use crate::event::{Shared, Stage, StepFailure, StepPath, StepStatus, Usage};
 use crate::model::{PipelineId, StepKind};
 use crate::plan::{BlockIx, PipelinePlan, Plan, StepIx};
@@ -34,6 +35,7 @@ impl State {
             channel,
             person: person.clone(),
             usage: Usage::default(),
+            untold: SetAside::default(),
             stage: Stage::Steps,
             main: 0,
             frame: 0,
@@ -236,6 +238,10 @@ impl State {
         self.instance_mut(instance_ix).refinement = Some(round);
         let block = planned.block(planned.main);
         for place in &refinement.stretch {
+            let ending = &mut self.instance_mut(instance_ix).ending;
+            for told in [&mut ending.unmet, &mut ending.nothing_let_through, &mut ending.partial] {
+                told.forget(*place as u32);
+            }
             let at = NodeRef { frame: gate.frame, node: *place as u32 };
             self.clear_timers(at, true);
             let waits_for = block.needs(*place).iter().filter(|(above, _)| refinement.stretch.contains(above)).count() as u32;

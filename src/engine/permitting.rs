@@ -1,11 +1,11 @@
 //! Policies: every act of a step or of an agent is decided before it goes out, and the decision is an event.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
 use super::Run;
-use super::calling::mentions;
+use super::calling::{mentions, told_by_step};
 use super::command::Request;
 use super::state::{NodeRef, Work};
 use crate::event::{Failure, FailureKind, Happening};
@@ -130,8 +130,25 @@ impl Run {
             Request::List { folder } => vec![Deed::Read(format!("{}/*", inside(folder)))],
             Request::Open { folder, name } => vec![Deed::Read(inside(&folder.join(name)))],
             Request::Write { folder, name, text } => vec![Deed::Write(inside(&folder.join(name)), text.len() as u64)],
-            Request::Model(_) | Request::Scripted(_) | Request::Recall { .. } | Request::Print(_) => vec![],
+            Request::Model(_) | Request::Scripted(_) | Request::Recall { .. } | Request::Print(_) | Request::Held { .. } => vec![],
         })
+    }
+
+    /// The request as it goes out: where a rule about paths let it through, its files must lie where their paths say.
+    pub(super) fn bound_to_place(&self, at: NodeRef, agent: Option<&str>, request: Request) -> Request {
+        let policies = self.policies(at, agent);
+        let by_policy = match request {
+            Request::Write { .. } => policies.iter().any(|(_, policy)| policy.write.is_some()),
+            _ => policies.iter().any(|(_, policy)| policy.read.is_some()),
+        };
+        let told_by_step = matches!(&self.step(at).kind, StepKind::Read(read) if told_by_step(&self.step(at), read));
+        let paths = if by_policy || told_by_step { touched(&request) } else { vec![] };
+        if paths.is_empty() {
+            return request;
+        }
+        let project = self.planned_of(at).pipeline.project.clone();
+        let files = paths.into_iter().map(|path| (path.clone(), from_project(&project, &path))).collect();
+        Request::Held { project, files, within: !by_policy, request: Box::new(request) }
     }
 
     /// Whether a path lies in the project, as its text says.
@@ -166,4 +183,17 @@ fn of_server(server: &Server) -> Result<Vec<Deed>, Failure> {
     let ServerTransport::Http { url, .. } = &server.transport else { return Ok(vec![]) };
     let url = url::Url::parse(url).map_err(|e| Failure::new(FailureKind::BadRequest, format!("the address is none: {e}")))?;
     Ok(vec![Deed::Host(url.host_str().unwrap_or_default().to_string(), url.port_or_known_default())])
+}
+
+/// The files and folders that a request opens.
+fn touched(request: &Request) -> Vec<PathBuf> {
+    match request {
+        Request::Query(query) => {
+            query.tables.iter().filter(|table| mentions(&query.query, &table.name)).map(|table| table.file.clone()).collect()
+        }
+        Request::Read(files) => files.iter().map(|file| file.path.clone()).collect(),
+        Request::List { folder } => vec![folder.clone()],
+        Request::Open { folder, name } | Request::Write { folder, name, .. } => vec![folder.join(name)],
+        _ => vec![],
+    }
 }

@@ -134,7 +134,7 @@ impl State {
         let node = self.node_mut(at);
         if let Work::Asking(asking) = std::mem::take(&mut node.work) {
             let planning = node.planning.get_or_insert_default();
-            planning.talks.push(Talk { agent: asking.agent, usage: asking.usage, uses: asking.uses });
+            planning.talks.push(Talk { agent: asking.agent, usage: asking.usage, untold: asking.untold, uses: asking.uses });
             planning.attempts += asking.attempts;
             planning.model = Some(asking.answered_by.unwrap_or(asking.model));
         }
@@ -165,8 +165,8 @@ impl State {
     /// A plan of which a step failed, and that counts as a success all the same, makes its pipeline `partial`.
     pub(super) fn note_failed_inside(&mut self, at: NodeRef) {
         if self.node(at).planning.as_ref().is_some_and(|planning| planning.has_failed()) {
-            let instance = self.instance_of(at);
-            self.instance_mut(instance).ending.is_partial = true;
+            let (instance, place) = (self.instance_of(at), self.own_place(at));
+            self.instance_mut(instance).ending.partial.add(place);
         }
     }
 

@@ -9,6 +9,7 @@ use super::asking::Turn;
 use super::plan_texts::check_schema;
 use super::shape;
 use super::state::{Mood, NodeRef, OnePlan, Planning, Work};
+use super::tally::SetAside;
 use crate::event::{Failure, FailureKind, Happening, Shared, StepStatus, Usage};
 use crate::model::{MOST_PLAN_REPAIRS, OnFailure, PlanRules, PlanStep, PlanStrategy, Step, StepKind, WrittenPlan};
 use crate::policy::{Act, decide};
@@ -216,12 +217,14 @@ impl Run {
         2 * planning.plans.len() - usize::from(checks)
     }
 
-    /// What an agent has spent in conversations of a step that are over, and how many tool calls it made in them.
-    pub(super) fn spent_before(&self, at: NodeRef, agent: &str) -> (Usage, usize) {
+    /// What an agent has spent in conversations of a step that are over, what is kept aside of them, and how many tool calls it made.
+    pub(super) fn spent_before(&self, at: NodeRef, agent: &str) -> (Usage, SetAside, usize) {
         let talks = self.state.node(at).planning.as_ref().map(|planning| planning.talks.as_slice()).unwrap_or_default();
-        talks.iter().filter(|talk| talk.agent == agent).fold((Usage::default(), 0), |(mut usage, uses), talk| {
+        let start = (Usage::default(), SetAside::default(), 0);
+        talks.iter().filter(|talk| talk.agent == agent).fold(start, |(mut usage, mut untold, uses), talk| {
             usage.add(&talk.usage);
-            (usage, uses + talk.uses.len())
+            untold.add(&talk.untold);
+            (usage, untold, uses + talk.uses.len())
         })
     }
 }

@@ -41,6 +41,6 @@ pub fn known_names(pipeline: &Pipeline, given: &Given) -> Known {
     known.set("channel", template::from_json(&channel_names(channel.map(|channel| &**channel))));
     known.set("style", template::from_json(&style_names(pipeline.style_guide.as_deref())));
     known.set("conversation", template::from_json(&no_conversation()));
-    known.set("refinement", template::empty_refinement());
+    known.set("refinement", template::empty_name());
     known
 }

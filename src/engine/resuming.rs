@@ -39,7 +39,8 @@ impl Run {
                 let is_asked = self.state.doubts.get(&found.path).is_some_and(|decided| decided.is_none());
                 let is_running = found.status == StepStatus::Running && !matches!(found.work, Work::Inner { .. } | Work::Called(_));
                 let consents = self.state.consents.contains_key(&found.path) && found.work.calls().is_empty();
-                if is_asked || is_running && self.step(at).is_once && !consents {
+                let is_once = self.is_once(at);
+                if is_asked || is_running && is_once && !consents && !found.work.waits_inside() {
                     in_doubt.push((at, found.path.clone()));
                 } else if is_running {
                     again.push(at);
@@ -47,6 +48,19 @@ impl Run {
             }
         }
         (again, in_doubt)
+    }
+
+    /// Whether a step is marked `once`, or stands in one that is: in its cases, its elements, a pipeline that it calls.
+    fn is_once(&self, at: NodeRef) -> bool {
+        let mut next = Some(at);
+        while let Some(at) = next {
+            if self.step(at).is_once {
+                return true;
+            }
+            let frame = self.state.frame(at.frame);
+            next = frame.parent.or(self.state.instance(frame.instance).parent);
+        }
+        false
     }
 
     /// Everything that is left waits for a person.

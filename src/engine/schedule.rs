@@ -135,7 +135,7 @@ impl Run {
                 self.emit(Happening::StepBlocked { step, by });
             }
             Verdict::Fail(failure) => self.fail(at, failure, None),
-            Verdict::Unmet => self.second_round_unfinished(at),
+            Verdict::Unmet => self.second_round_unfinished(at, None),
         }
     }
 
@@ -254,8 +254,17 @@ impl Run {
         self.emit(Happening::StepSucceeded { step, output: output.into(), details: details.into() });
     }
 
-    /// Ends a step badly, for good.
+    /// Ends a step badly, for good. A gate whose second round cannot be finished counts as not met.
     pub(super) fn fail(&mut self, at: NodeRef, failure: Failure, details: Option<Value>) {
+        if failure.kind != FailureKind::Quality && self.state.is_second_judging(self.planned_of(at), at) {
+            self.stop_calls(at);
+            return self.second_round_unfinished(at, Some(&failure));
+        }
+        self.fail_as_it_is(at, failure, details);
+    }
+
+    /// Ends a step badly with this failure, whatever round it is in.
+    pub(super) fn fail_as_it_is(&mut self, at: NodeRef, failure: Failure, details: Option<Value>) {
         self.stop_calls(at);
         let node = self.state.node(at);
         let attempts = node.attempt.max(1);

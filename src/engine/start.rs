@@ -189,6 +189,7 @@ impl Run {
             attempt: node.attempt,
             asked: None,
         };
+        let request = self.bound_to_place(at, self.planner_of(at).as_deref(), request);
         self.emit(happening);
         self.commands.push_back(Command::Call { call, request: Box::new(request) });
     }

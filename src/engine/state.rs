@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::tally::{Places, SetAside};
 use crate::event::{
     Answer, AskedCall, Failure, Note, RunEnd, RunStart, ServerTool, Shared, Stage, StepFailure, StepPath, StepStatus, Usage, Verdict,
 };
@@ -96,7 +97,7 @@ pub struct OpenCall {
     pub(super) node: NodeRef,
     pub(super) started_ms: u64,
     pub(super) timeout_at: u64,
-    pub(super) reserved_tokens: u64,
+    pub(super) reserved: SetAside,
 }
 
 /// What a timer is for.
@@ -130,6 +131,9 @@ pub struct Instance {
     pub(super) person: Shared,
     /// Tokens and money of its calls, those of the pipelines it calls among them.
     pub(super) usage: Usage,
+    /// Of its calls that never told what they cost.
+    #[serde(default, skip_serializing_if = "SetAside::is_nothing")]
+    pub(super) untold: SetAside,
     pub(super) stage: Stage,
     /// The frame of `steps`, kept to the end; and of the present stage.
     pub(super) main: u32,
@@ -155,10 +159,12 @@ pub struct Ending {
     pub(super) failure: Option<StepFailure>,
     /// A `stop` step: whether it says `succeeded`.
     pub(super) stop: Option<bool>,
-    pub(super) quality_not_met: bool,
+    /// A gate was not met for good.
+    pub(super) unmet: Places,
     /// A gate was not met and had no `otherwise`.
-    pub(super) nothing_let_through: bool,
-    pub(super) is_partial: bool,
+    pub(super) nothing_let_through: Places,
+    /// A failure was allowed.
+    pub(super) partial: Places,
 }
 
 /// The one refinement, once it has begun.
@@ -253,6 +259,8 @@ pub struct Planning {
 pub struct Talk {
     pub(super) agent: String,
     pub(super) usage: Usage,
+    #[serde(default, skip_serializing_if = "SetAside::is_nothing")]
+    pub(super) untold: SetAside,
     pub(super) uses: Vec<Shared>,
 }
 
@@ -361,6 +369,9 @@ pub struct Asking {
     pub(super) last: Option<Answer>,
     pub(super) answered_by: Option<String>,
     pub(super) usage: Usage,
+    /// Of its calls that never told what they cost.
+    #[serde(default, skip_serializing_if = "SetAside::is_nothing")]
+    pub(super) untold: SetAside,
     /// A gate's judges that are done with: the last thing each said.
     pub(super) heard: Vec<Option<Answer>>,
     /// Tool calls of the last answer.
@@ -428,6 +439,13 @@ impl Work {
                 .collect(),
             _ => vec![],
         }
+    }
+
+    /// Whether pipelines that run for it are all that it waits for.
+    pub(super) fn waits_inside(&self) -> bool {
+        let is_open = |asked: &Asked| matches!(asked.stage, AskedStage::Open | AskedStage::Out(_));
+        let Work::Asking(asking) = self else { return false };
+        !self.pipelines().is_empty() && !asking.asked.iter().any(is_open)
     }
 
     /// Whether other steps run for it: it ends when they have ended.
@@ -512,6 +530,16 @@ impl State {
 
     pub(super) fn instance_of(&self, at: NodeRef) -> u32 {
         self.frame(at.frame).instance
+    }
+
+    /// The step of the pipeline's own list that a step is, or stands in; `None`: it stands in `on_failure` or `finally`.
+    pub(super) fn own_place(&self, at: NodeRef) -> Option<u32> {
+        let main = self.instance(self.instance_of(at)).main;
+        let mut here = at;
+        while here.frame != main {
+            here = self.frame(here.frame).parent?;
+        }
+        Some(here.node)
     }
 
     pub(super) fn key(&self, at: NodeRef) -> ReadyKey {

@@ -150,7 +150,7 @@ impl Run {
             let message = format!("no answer after {most} rounds of tool calls (max_turns)");
             return Err(Failure::new(FailureKind::Limit, message));
         }
-        let uses = asking.uses.len() + self.spent_before(at, &asking.agent).1;
+        let uses = asking.uses.len() + self.spent_before(at, &asking.agent).2;
         if let Some(most) = bounds.max_steps.filter(|most| uses as u64 > *most) {
             return Err(Failure::new(FailureKind::Limit, format!("the agent may make {most} tool calls (limits.max_steps)")));
         }
@@ -253,6 +253,7 @@ impl Run {
             Ok(None) => return Ok(Ok(())),
             Err(failure) => return Ok(Err(failure)),
         };
+        let request = self.bound_to_place(at, Some(&agent_name), request);
         let call = self.asked_called(at, place, &asked.tool, shown, ms(timeout));
         self.commands.push_back(Command::Call { call, request: Box::new(request) });
         Ok(Ok(()))

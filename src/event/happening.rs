@@ -218,6 +218,9 @@ pub enum Happening {
         scripted: bool,
         /// Tokens set aside for the worst case.
         reserved_tokens: u64,
+        /// US dollars set aside for it; 0 for a model without a price.
+        #[serde(default, skip_serializing_if = "is_nothing")]
+        reserved_usd: f64,
     },
     /// The model answered, or failed.
     ModelReplied {
@@ -534,4 +537,8 @@ pub enum Stage {
     Steps,
     OnFailure,
     Finally,
+}
+
+fn is_nothing(usd: &f64) -> bool {
+    *usd == 0.0
 }

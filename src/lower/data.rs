@@ -7,7 +7,7 @@ use super::fields::kind_of;
 use super::keys;
 use super::reader::Reader;
 use crate::diagnostic::Diagnostic;
-use crate::model::{Data, DataKind, FieldKind, Filling, Person, PersonSource, SqlEngine};
+use crate::model::{Data, DataKind, FieldKind, Filling, Form, Person, PersonSource, SqlEngine};
 use crate::source::{Span, Spanned};
 use crate::syntax::Node;
 
@@ -98,6 +98,17 @@ pub fn person(keys: &Reader) -> Option<Person> {
         .iter()
         .filter_map(|field| Some((Spanned::new((*field).to_owned(), person.key_span(field)), person.filling(field)?)))
         .collect();
+    let zone = fields.iter().find(|(name, _)| name.value == "time_zone").and_then(|(_, filling)| match filling {
+        Filling::Constant(value) => value.as_str(),
+        Filling::Text(text) if text.form == Form::Plain => Some(&*text.source),
+        _ => None,
+    });
+    if let (Some(zone), Some(node)) = (zone.filter(|zone| !zone.is_empty()), person.get("time_zone"))
+        && zone.parse::<chrono_tz::Tz>().is_err()
+    {
+        let message = format!("time_zone {} is not known", quoted(zone));
+        person.lower.report(Diagnostic::bad_value(node.span, message).help("write a name such as Europe/Berlin, or UTC"));
+    }
     let table = person.name("from");
     if let (Some(_), Some((first, _))) = (&table, fields.first()) {
         person.check_one_of(&["from", &first.value]);

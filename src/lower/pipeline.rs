@@ -39,6 +39,7 @@ pub fn pipeline(tree: &Node, file: FileId, world: &mut dyn World, diagnostics: &
     pipeline.scorecards = values(merged.scorecards);
     pipeline.policies = values(merged.policies);
     pipeline.channels = channels(&keys);
+    pipeline.lists_channels = keys.get("channels").is_some();
     pipeline.style_guide = keys.name("style_guide").and_then(|name| style_guide(&lower, &name));
     pipeline.policy = keys.name("policy");
     pipeline.limits = limits(&keys);
@@ -75,6 +76,7 @@ fn empty(lower: &Lower, tree: &Node) -> Pipeline {
         tools: IndexMap::new(),
         scorecards: IndexMap::new(),
         channels: vec![],
+        lists_channels: false,
         style_guide: None,
         policies: IndexMap::new(),
         policy: None,

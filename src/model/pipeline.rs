@@ -58,6 +58,8 @@ pub struct Pipeline {
     pub scorecards: IndexMap<String, Scorecard>,
     /// Its channels; the first is the default. Empty: a run without channel.
     pub channels: Vec<Arc<Channel>>,
+    /// Whether it says `channels`, though none of them may be there.
+    pub lists_channels: bool,
     /// Its style guide.
     pub style_guide: Option<Arc<StyleGuide>>,
     /// Policies by name.

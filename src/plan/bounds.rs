@@ -7,9 +7,10 @@ use std::collections::HashMap;
 
 use super::{BlockIx, PipelinePlan, Plan, StepIx};
 use crate::model::{
-    Agent, AgentStep, FailureKind, Filling, Form, GateStep, Judging, MOST_PLAN_REPAIRS, MOST_REPAIRS, MOST_TURNS, Model, PipelineId,
-    PlanStep, Retry, ScorecardRef, Step, StepKind, Text,
+    Agent, AgentStep, FailureKind, Filling, Form, GateStep, MOST_PLAN_REPAIRS, MOST_REPAIRS, MOST_TURNS, Model, PipelineId, PlanStep,
+    Retry, Step, StepKind, Text,
 };
+use crate::source::Spanned;
 
 /// How often a list may be gone through.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -351,33 +352,16 @@ impl Counter<'_> {
 
     /// The judges of a gate: as the engine finds them, for every scorecard that may ask one.
     fn judges(&self, planned: &PipelinePlan, step: &Step, gate: &GateStep) -> Vec<Asking> {
-        let cards = &planned.pipeline.scorecards;
-        let named = |reference: &ScorecardRef| match reference {
-            ScorecardRef::Named(name) => cards.get(&name.value),
-            ScorecardRef::Written(_) => None,
-        };
-        let first = gate.scorecards.iter().find_map(|reference| named(reference)?.judge.as_ref());
-        let mut agents: Vec<&str> = vec![];
-        for reference in &gate.scorecards {
-            let card = named(reference);
-            if card.is_some_and(|card| card.criteria.iter().all(|criterion| criterion.judging != Judging::Judge)) {
-                continue;
-            }
-            let judge = card.and_then(|card| card.judge.as_ref()).or(gate.judge.as_ref()).or(first);
-            if let Some(judge) = judge.filter(|judge| !agents.contains(&judge.as_str())) {
-                agents.push(judge.as_str());
-            }
-        }
-        let asking = |name: &str| Asking {
-            agent: name.to_string(),
+        let asking = |name: &Spanned<String>| Asking {
+            agent: name.value.clone(),
             judges: true,
-            models: self.models(planned, step, model_of(planned.pipeline.agents.get(name))),
+            models: self.models(planned, step, model_of(planned.pipeline.agents.get(&name.value))),
             repairs: u64::from(MOST_REPAIRS),
             turns: 0,
             part: Part::Own,
             times: 1,
         };
-        agents.into_iter().map(asking).collect()
+        gate.judges(&planned.pipeline.scorecards).into_iter().map(asking).collect()
     }
 
     fn model<'p>(&'p self, planned: &'p PipelinePlan, name: &str) -> Option<&'p Model> {

@@ -21,4 +21,8 @@ pub trait Folder: Send + Sync {
 
     /// Writes a file in it, whole or not at all, and gives its path.
     fn write(&self, folder: &Path, name: &str, text: &str) -> Pending<String>;
+
+    /// Whether a path leads where it seems to: no link takes it from `told` (seen from the project) elsewhere; with `within`, not out of
+    /// the project. A link that does is `denied`.
+    fn held(&self, project: &Path, path: &Path, told: &str, within: bool) -> Pending<()>;
 }

@@ -35,6 +35,7 @@ mod maybe_missing;
 mod mock_shape;
 pub mod names;
 mod nested_retry;
+mod no_channel;
 mod no_output_fields;
 mod no_result;
 mod not_upstream;
@@ -121,6 +122,7 @@ pub(crate) type Rule = fn(&PipelinePlan, &Plan, &mut Vec<Diagnostic>);
 const RULES: &[Rule] = &[
     redundant_need::check,
     unreachable_step::check,
+    no_channel::check,
     no_result::check,
     route_open::check,
     route_case_hidden::check,

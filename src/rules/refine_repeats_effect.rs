@@ -3,21 +3,28 @@
 use super::refinement_ends::refinement_ends;
 use super::tell::{finding, quoted};
 use crate::diagnostic::{Code, Diagnostic};
-use crate::model::{Step, StepKind};
+use crate::model::{PipelineId, Step, StepKind};
 use crate::plan::{PipelinePlan, Plan};
 
 /// F402: a `send` or a `once` step on the way that is gone twice.
-pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
+pub(super) fn check(pipeline: &PipelinePlan, plan: &Plan, out: &mut Vec<Diagnostic>) {
     let Some((refinement, target, gate)) = refinement_ends(pipeline) else { return };
     let StepKind::Gate(judging) = &gate.step.kind else { return };
     let Some(refine) = &judging.refine else { return };
     for place in &refinement.stretch {
         let Some(step) = pipeline.pipeline.steps.get(*place) else { continue };
-        let Some((effect, what)) = effect(step) else { continue };
-        let (effect_id, gate_id) = (quoted(&effect.id.value), quoted(&gate.id));
-        let message = match step.id.value == target.step.id.value {
-            true => format!("refine would run {effect_id} twice, and it {what}"),
-            false => format!("{effect_id} lies between {} and gate {gate_id} and would be done twice", quoted(&target.id)),
+        let Some((effect, what)) = effect(pipeline, plan, step, &mut vec![]) else { continue };
+        let (effect_id, step_id) = (quoted(&effect.id.value), quoted(&step.id.value));
+        let gate_id = quoted(&gate.id);
+        let is_target = step.id.value == target.step.id.value;
+        let is_own = effect.id.span.file == step.id.span.file;
+        let message = match (is_target, is_own) {
+            (true, true) => format!("refine would run {effect_id} twice, and it {what}"),
+            (true, false) => format!("refine would run {step_id} twice, and its {effect_id} {what}"),
+            (false, true) => format!("{effect_id} lies between {} and gate {gate_id} and would be done twice", quoted(&target.id)),
+            (false, false) => {
+                format!("{step_id} lies between {} and gate {gate_id}, and its {effect_id} would be done twice", quoted(&target.id))
+            }
         };
         out.push(
             finding(Code::RefineRepeatsEffect, refine.span, &message)
@@ -27,15 +34,25 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
     }
 }
 
-/// What a step does that must not be done twice; the step itself or one inside it.
-fn effect(step: &Step) -> Option<(&Step, &'static str)> {
+/// What a step does that must not be done twice; the step itself, one inside it, or one of a pipeline that it calls. `seen`: pipelines that
+/// were looked at.
+fn effect<'p>(own: &'p PipelinePlan, plan: &'p Plan, step: &'p Step, seen: &mut Vec<PipelineId>) -> Option<(&'p Step, &'static str)> {
     if step.is_once {
         return Some((step, "is marked once"));
     }
     match &step.kind {
         StepKind::Send(_) => Some((step, "sends")),
-        StepKind::Route(route) => route.cases.iter().chain(&route.otherwise).flat_map(|case| &case.steps).find_map(|inner| effect(inner)),
-        _ => None,
+        StepKind::Route(route) => {
+            let inside = route.cases.iter().chain(&route.otherwise).flat_map(|case| &case.steps);
+            inside.into_iter().find_map(|inner| effect(own, plan, inner, seen))
+        }
+        _ => {
+            let called = own.called(step).filter(|called| !seen.contains(called))?;
+            seen.push(called);
+            let inner = plan.pipeline(called);
+            let steps = inner.pipeline.steps.iter().chain(&inner.pipeline.finally);
+            steps.into_iter().find_map(|step| effect(inner, plan, step, seen))
+        }
     }
 }
 

@@ -252,13 +252,13 @@ mod tests {
 
     use super::*;
     use crate::model::Place;
-    use crate::template::{empty_refinement, from_json, text};
+    use crate::template::{empty_name, from_json, text};
 
     fn filled(source: &str) -> String {
         let mut known = Known::default();
         known.set("inputs", from_json(&json!({ "message": "Hi", "list": [1, 2], "person": null })));
         known.set("person", from_json(&json!({ "id": "p7", "name": null })));
-        known.set("refinement", empty_refinement());
+        known.set("refinement", empty_name());
         known.forget(&["inputs", "person"]);
         known.forget(&["person", "name"]);
         let mut found = vec![];

@@ -42,7 +42,7 @@ fn from_json_at(json: &serde_json::Value, depth: usize) -> Option<Value> {
     })
 }
 
-/// JSON from a value; the refinement of round one is empty.
+/// JSON from a value; a name that holds nothing yet is empty.
 ///
 /// # Errors
 /// Values nested more than 128 levels deep, and numbers no JSON reader takes.
@@ -134,7 +134,7 @@ pub fn object<'a>(pairs: impl IntoIterator<Item = (&'a str, Value)>) -> Value {
     Value::from_pairs(pairs)
 }
 
-/// The refinement before there is one: it counts as false and prints nothing, and so does every field of it.
+/// A name that holds nothing yet: it counts as false and prints nothing, and so does every field of it.
 #[derive(Debug)]
 struct Nothing;
 
@@ -152,12 +152,12 @@ impl Object for Nothing {
     }
 }
 
-/// `refinement` in round one: empty, and all its fields too (`failed` is an empty list).
-pub fn empty_refinement() -> Value {
+/// `refinement` in round one, and `failure` when nothing failed: empty, and all their fields too (`failed` is an empty list).
+pub fn empty_name() -> Value {
     Value::from_object(Nothing)
 }
 
-/// Whether a value is the refinement of round one, or a field of it.
+/// Whether a value is a name that holds nothing yet, or a field of one.
 pub(super) fn is_nothing(value: &Value) -> bool {
     value.downcast_object_ref::<Nothing>().is_some()
 }

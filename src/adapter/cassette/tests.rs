@@ -95,6 +95,7 @@ fn called(step: &str, call: u64) -> Event {
         messages: vec![],
         scripted: false,
         reserved_tokens: 0,
+        reserved_usd: 0.0,
     };
     event("r_1", happening)
 }

@@ -105,6 +105,7 @@ pub(super) fn pipeline(name: &str, steps: Vec<Step>) -> Pipeline {
         tools: IndexMap::new(),
         scorecards: IndexMap::new(),
         channels: vec![],
+        lists_channels: false,
         style_guide: None,
         policies: IndexMap::new(),
         policy: None,

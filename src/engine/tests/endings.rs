@@ -403,3 +403,27 @@ fn a_run_that_cannot_start_blocks_its_steps_and_tells_on_failure_and_finally() {
     assert_eq!((world.status(), &*world.end().outputs), (RunStatus::Failed, &json!(null)));
     world.check();
 }
+
+#[test]
+fn a_failure_that_there_was_not_is_empty_in_finally_and_so_are_its_fields() {
+    let mut p = pipeline("p", vec![set("a", "x")]);
+    p.finally = vec![
+        set("last", "{{ failure.step }}{{ failure.message }}{{ failure }}{{ 'failed' if failure else 'fine' }}{{ failure is none }}")
+            .into(),
+    ];
+    let world = World::new(planned(vec![p]));
+    assert_eq!((world.output("last"), world.status()), (Some(json!("finetrue")), RunStatus::Succeeded));
+    world.check();
+}
+
+#[test]
+fn outputs_tell_how_a_step_ended_also_when_it_failed() {
+    let mut broken = set("broken", "{{ 1 / 0 }}");
+    broken.on_failure = OnFailure::Continue;
+    let mut p = pipeline("p", vec![broken]);
+    let texts = ["{{ steps.broken.status }}", "{{ steps.broken.error.kind }}", "{{ steps.broken.output }}"];
+    p.outputs = Outputs::Named(["status", "why", "value"].into_iter().zip(texts).map(|(name, text)| output(name, text)).collect());
+    let world = World::new(planned(vec![p]));
+    assert_eq!(*world.end().outputs, json!({ "status": "failed", "why": "wrong_type", "value": null }));
+    world.check();
+}

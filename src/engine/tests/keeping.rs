@@ -139,3 +139,24 @@ fn a_path_that_a_step_gives_leads_nowhere_but_into_the_project() {
         assert_eq!(refused.end().failure.as_ref().unwrap().failure.kind, FailureKind::Denied, "{outside}");
     }
 }
+
+#[test]
+fn files_that_a_rule_about_paths_lets_through_must_lie_where_they_say() {
+    let policy = |change: fn(&mut crate::model::Policy)| {
+        let mut policy = crate::model::Policy { permission_mode: Some("auto".into()), ..Default::default() };
+        change(&mut policy);
+        let mut p = pipeline("p", vec![read("a")]);
+        p.policies.insert("own".into(), policy);
+        p.policy = Some(named("own"));
+        World::new(planned(vec![p])).held
+    };
+    let files = |within| vec![("plan.png".to_string(), within), ("notes.pdf".to_string(), within)];
+    assert_eq!(policy(|p| p.read = Some(vec![named("*")])), files(false));
+    assert_eq!(policy(|_| {}), [], "no rule speaks of paths");
+
+    let told = Filling::Text(text("{{ steps.list.output }}"));
+    let list = step("list", super::build::constant(json!(["plan.png", "notes.pdf"])));
+    let by_step = step("a", StepKind::Read(ReadStep { paths: told, kind: None }));
+    assert_eq!(world(vec![list, by_step]).held, files(true));
+    assert_eq!(world(vec![read("a")]).held, [], "the author named them");
+}

@@ -158,3 +158,125 @@ fn of_two_criteria_with_one_id_the_files_counts() {
     assert_eq!(world.status(), RunStatus::Succeeded);
     world.check();
 }
+
+/// A gate that cannot judge the second text: a name of its check cannot be worked out.
+fn unjudgeable(otherwise: Option<&str>) -> World {
+    let mut check = gate("check", "steps.compose.output", Some("compose"), otherwise);
+    if let crate::model::StepKind::Gate(gate) = &mut check.kind {
+        gate.with = vec![(named("x"), crate::model::Filling::Text(text("{{ 1 / (steps.compose.output | length - 4) }}")))];
+    }
+    let mut p = pipeline("p", vec![agent("compose", "Write."), check, set("after", "{{ steps.check.output }}")]);
+    p.scorecards.insert("card".into(), good());
+    p.on_failure = vec![set("sad", "{{ failure.message }}").into()];
+    p.outputs = Outputs::Named(vec![output("reply", "{{ steps.check.output }}")]);
+    World::new(planned(vec![p]))
+}
+
+#[test]
+fn a_gate_that_cannot_judge_the_second_text_counts_as_not_met() {
+    let mut world = unjudgeable(Some("Sorry."));
+    world.answer("compose", Says::Text("bad"));
+    world.answer("compose", Says::Text("nope"));
+    assert_eq!((world.status(), world.step("check")), (RunStatus::QualityNotMet, Some(StepStatus::Succeeded)));
+    assert_eq!(world.end().outputs["reply"], "Sorry.");
+    assert_eq!((world.output("after"), world.step("sad")), (Some(json!("Sorry.")), None));
+    assert_eq!((world.count("gate_failed"), world.count("step_started")), (2, 5));
+    world.check();
+
+    let mut world = unjudgeable(None);
+    world.answer("compose", Says::Text("bad"));
+    world.answer("compose", Says::Text("nope"));
+    assert_eq!((world.status(), world.step("check")), (RunStatus::QualityNotMet, Some(StepStatus::Failed)));
+    assert_eq!(world.step("after"), Some(StepStatus::Blocked));
+    world.check();
+
+    // In the first round nothing was judged yet: the step fails as any other.
+    let mut world = unjudgeable(Some("Sorry."));
+    world.answer("compose", Says::Text("nope"));
+    assert_eq!((world.status(), world.step("sad")), (RunStatus::Failed, Some(StepStatus::Succeeded)));
+    world.check();
+}
+
+#[test]
+fn an_otherwise_that_cannot_be_worked_out_fails_the_run_in_both_rounds() {
+    for rounds in [1, 2] {
+        let mut check = gate("check", "steps.compose.output", (rounds == 2).then_some("compose"), Some("{{ 1 / 0 }}"));
+        check.needs = None;
+        let mut p = pipeline("p", vec![agent("compose", "Write."), check]);
+        p.scorecards.insert("card".into(), good());
+        p.on_failure = vec![set("sad", "x").into()];
+        let mut world = World::new(planned(vec![p]));
+        for _ in 0..rounds {
+            world.answer("compose", Says::Text("bad"));
+        }
+        assert_eq!((world.status(), world.count("gate_failed")), (RunStatus::Failed, rounds));
+        assert_eq!(world.step("sad"), Some(StepStatus::Succeeded));
+        world.check();
+    }
+}
+
+/// A gate whose scorecard asks an agent with this much time for the step.
+fn judged(deadline: u64, refine: bool) -> World {
+    let mut p =
+        pipeline("p", vec![agent("compose", "Write."), gate("check", "steps.compose.output", refine.then_some("compose"), Some("Sorry."))]);
+    let mut card = good();
+    card.judge = Some(named("judge"));
+    card.criteria[0].judging = crate::model::Judging::Judge;
+    p.scorecards.insert("card".into(), card);
+    p.agents.insert("judge".into(), crate::model::Agent::default());
+    p.agents.get_mut("judge").unwrap().limits.deadline = Some(std::time::Duration::from_secs(deadline));
+    p.outputs = Outputs::Named(vec![output("reply", "{{ steps.check.output }}")]);
+    World::new(planned(vec![p]))
+}
+
+const NOT_GOOD: &str = r#"{"verdicts": [{"id": "good", "passed": false, "feedback": "say good", "evidence": "all of it"}]}"#;
+
+#[test]
+fn the_deadline_of_a_judge_bounds_its_gate() {
+    let mut world = judged(5, false);
+    world.answer("compose", Says::Text("a text"));
+    world.wait();
+    assert_eq!((world.ms, world.status()), (5_000, RunStatus::Failed));
+    assert_eq!(world.end().failure.as_ref().unwrap().failure.kind, FailureKind::Timeout);
+    world.check();
+
+    let mut world = judged(5, true);
+    world.answer("compose", Says::Text("a text"));
+    world.answer("check", Says::Text(NOT_GOOD));
+    world.answer("compose", Says::Text("a better text"));
+    world.wait();
+    assert_eq!((world.ms, world.status()), (5_000, RunStatus::QualityNotMet));
+    assert_eq!(world.end().outputs["reply"], "Sorry.");
+    world.check();
+}
+
+#[test]
+fn what_the_second_round_does_anew_counts_no_more() {
+    use crate::model::{CallStep, OnFailure, PipelineId};
+    // On the way: a called pipeline whose own gate gives something else in the first round, and a step that may fail.
+    let call = CallStep { file: named("q.yaml"), pipeline: Some(PipelineId(1)), with: vec![], channel: None };
+    let asks = |last: &'static str| {
+        let shaky = Step { on_failure: OnFailure::Continue, ..query("shaky") };
+        let steps = vec![
+            agent("compose", "Write."),
+            step("called", crate::model::StepKind::Call(call.clone())),
+            shaky,
+            gate("check", "steps.compose.output", Some("compose"), Some("Sorry.")),
+        ];
+        let mut main = pipeline("p", steps);
+        main.scorecards.insert("card".into(), good());
+        let mut inner = pipeline("q", vec![agent("inner", "Write."), gate("own", "steps.inner.output", None, Some("x"))]);
+        inner.scorecards.insert("card".into(), good());
+        let mut world = World::new(planned(vec![main, inner]));
+        world.answer("compose", Says::Text("bad"));
+        world.answer("called/inner", Says::Text("bad"));
+        world.answer("shaky", Says::No(FailureKind::Auth));
+        world.answer("compose", Says::Text("good"));
+        world.answer("called/inner", Says::Text(last));
+        world.answer("shaky", Says::Yes);
+        world.check();
+        world
+    };
+    assert_eq!(asks("good").status(), RunStatus::Succeeded);
+    assert_eq!(asks("bad").status(), RunStatus::QualityNotMet);
+}

@@ -231,3 +231,62 @@ fn a_run_that_is_over_or_whose_pipeline_changed_does_not_go_on() {
     assert_eq!(resume(&planned(vec![other]), &events), Some(CannotResume::Changed));
     assert_eq!(resume(&world.plan, &[]), Some(CannotResume::Changed));
 }
+
+#[test]
+fn a_once_agent_goes_on_only_when_a_person_says_so_though_its_pipeline_has_ended() {
+    use super::tools::{asks, hook, tool, with_tools};
+    let kind = crate::model::ToolKind::Pipeline { file: named("inner.yaml"), pipeline: Some(crate::model::PipelineId(1)) };
+    let mut asked = agent("a", "Go.");
+    asked.is_once = true;
+    let outer = with_tools(vec![asked], vec![("look_up", tool(kind)), ("hook", hook("https://example.com/x"))]);
+    let nap = step("nap", StepKind::Wait(crate::model::Filling::Constant(json!("5s"))));
+    let mut world = World::new(planned(vec![outer, pipeline("inner", vec![nap])]));
+    world.reply_with(asks(&[("c1", "look_up", json!({})), ("c2", "hook", json!({ "id": "7" }))]));
+    assert_eq!(world.out.iter().map(|(_, step)| step.as_str()).collect::<Vec<_>>(), ["a"]);
+
+    let mut world = world.after_crash(world.events.len(), 0);
+    assert_eq!(world.run.state().undecided().map(|s| &**s).collect::<Vec<_>>(), ["a"]);
+    world.wait();
+    assert_eq!(world.successes("a/look_up[2]/nap"), 1);
+    assert!(world.out.is_empty() && world.run.is_paused(), "{:?}", world.lines());
+    world.check();
+    world.handle(Input::Decided { step: "a".into(), approved: true, comment: String::new() });
+    assert_eq!(world.out.len(), 1, "{:?}", world.lines());
+    world.finish();
+    assert_eq!((world.status(), world.count("approval_requested")), (RunStatus::Succeeded, 1));
+    world.check();
+}
+
+#[test]
+fn once_holds_for_what_runs_inside_the_step() {
+    let mut call = step(
+        "c",
+        StepKind::Call(crate::model::CallStep {
+            file: named("inner.yaml"),
+            pipeline: Some(crate::model::PipelineId(1)),
+            with: vec![],
+            channel: None,
+        }),
+    );
+    call.is_once = true;
+    let world = World::new(planned(vec![pipeline("p", vec![call]), pipeline("inner", vec![query("pay")])]));
+    assert_eq!(world.out.len(), 1);
+    let mut paused = world.after_crash(world.events.len(), 5);
+    assert!(paused.run.is_paused() && paused.out.is_empty());
+    assert_eq!(paused.run.state().undecided().map(|s| &**s).collect::<Vec<_>>(), ["c/pay"]);
+    paused.handle(Input::Decided { step: "c/pay".into(), approved: true, comment: String::new() });
+    paused.finish();
+    assert_eq!(paused.status(), RunStatus::Succeeded);
+    paused.check();
+
+    // An agent whose own calls are over waits for its pipeline alone; only what was out in there is in doubt.
+    use super::tools::{asks, tool, with_tools};
+    let kind = crate::model::ToolKind::Pipeline { file: named("inner.yaml"), pipeline: Some(crate::model::PipelineId(1)) };
+    let mut asked = agent("a", "Go.");
+    asked.is_once = true;
+    let outer = with_tools(vec![asked], vec![("look_up", tool(kind))]);
+    let mut world = World::new(planned(vec![outer, pipeline("inner", vec![query("pay")])]));
+    world.reply_with(asks(&[("c1", "look_up", json!({}))]));
+    let paused = world.after_crash(world.events.len(), 0);
+    assert_eq!(paused.run.state().undecided().map(|s| &**s).collect::<Vec<_>>(), ["a/look_up[2]/pay"]);
+}

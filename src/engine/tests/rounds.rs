@@ -184,3 +184,22 @@ fn from_every_point_of_the_second_round_nothing_that_was_done_is_done_again() {
         world.check();
     }
 }
+
+#[test]
+fn a_key_of_the_authors_own_is_the_same_in_both_rounds_unless_it_says_otherwise() {
+    let keyed = |key: &str| {
+        let mut step = post("act");
+        if let StepKind::Http(http) = &mut step.kind {
+            http.idempotency_key = Some(text(key));
+        }
+        let steps = vec![agent("compose", "Write."), step, gate("check", "steps.compose.output", Some("compose"), Some("Sorry."))];
+        let mut main = pipeline("p", steps);
+        main.scorecards.insert("card".into(), good());
+        let mut world = World::new(planned(vec![main]));
+        go_on(&mut world);
+        assert_eq!(world.status(), RunStatus::Succeeded);
+        world.posted.iter().map(|(.., key)| key.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(keyed("order-7"), ["order-7", "order-7"]);
+    assert_eq!(keyed("order-7{{ '-again' if refinement }}"), ["order-7", "order-7-again"]);
+}

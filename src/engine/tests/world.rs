@@ -52,6 +52,8 @@ pub(super) struct World {
     pub(super) kept: BTreeMap<String, Value>,
     /// HTTP requests that went out: call, step path, and the key by which the receiver knows a repeated one.
     pub(super) posted: Vec<(u64, String, String)>,
+    /// Files that must lie where they say: seen from the project, and whether links inside it are fine.
+    pub(super) held: Vec<(String, bool)>,
 }
 
 impl World {
@@ -87,6 +89,7 @@ impl World {
             recalls: vec![],
             kept: BTreeMap::new(),
             posted: vec![],
+            held: vec![],
         };
         world.handle(Input::Start(Box::new(RunStart {
             pipeline: "test".into(),
@@ -136,6 +139,9 @@ impl World {
                     self.kept.insert(key, value);
                 }
                 Command::Call { call, request } => {
+                    if let Request::Held { files, within, .. } = &*request {
+                        self.held.extend(files.iter().map(|(_, told)| (told.clone(), *within)));
+                    }
                     if let Request::Recall { key, .. } = &*request {
                         self.recalls.push(key.clone());
                     }

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use serde_json::json;
 
-use super::super::{empty_refinement, step_value};
+use super::super::{empty_name, step_value};
 use super::*;
 
 fn bare(source: &str, scope: &Scope) -> Result<Value, FillError> {
@@ -25,7 +25,7 @@ fn steps() -> Scope {
             ("broken", step_value("broken", "failed", None, from_json(&json!({"kind": "timeout"})), none())),
         ]),
     );
-    scope.set("refinement", empty_refinement());
+    scope.set("refinement", empty_name());
     scope.set("inputs", from_json(&json!({"name": "Ana", "rows": [{"a": 1}]})));
     scope
 }
@@ -177,7 +177,7 @@ fn the_refinement_of_round_one_is_empty_all_the_way_down() {
     ] {
         assert_eq!(step_text(source).as_deref(), Ok(text), "{source}");
     }
-    assert_eq!(to_json(&empty_refinement()).unwrap(), json!(null));
+    assert_eq!(to_json(&empty_name()).unwrap(), json!(null));
     assert!(!bare("refinement == 1", &steps()).unwrap().is_true());
 }
 

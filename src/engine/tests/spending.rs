@@ -1,0 +1,149 @@
+//! Tokens and money: set aside before a call, settled after it, kept aside when nobody told what it cost.
+
+use super::build::*;
+use super::tools::says;
+use super::world::{Says, World, options};
+use crate::engine::Input;
+use crate::event::{FailureKind, Happening, RunStatus, StepStatus, Usage};
+use crate::model::{Agent, Limits, Model, Price, Provider, Step};
+use crate::port::ModelReply;
+
+fn used(tokens: u64) -> Result<crate::engine::Reply, crate::event::Failure> {
+    let usage = Some(Usage { input_tokens: tokens, output_tokens: 0, cost_usd: None });
+    Ok(crate::engine::Reply::Model(ModelReply { text: "Done.".into(), usage, ..ModelReply::default() }))
+}
+
+/// Each call of these agents sets a little more than 4,096 tokens aside.
+fn world(steps: Vec<Step>, max_tokens: u64) -> World {
+    let mut p = pipeline("p", steps);
+    p.limits.max_tokens = Some(max_tokens);
+    World::new(planned(vec![p]))
+}
+
+#[test]
+fn a_call_without_an_answer_may_have_cost_all_that_was_set_aside_for_it() {
+    let mut world = world(vec![agent("a", "Go."), agent("b", "Go.")], 10_000);
+    world.wait();
+    world.wait();
+    world.reply_with(used(100));
+    assert_eq!(world.step("a"), Some(StepStatus::Succeeded));
+    // 100 are used, more than 4,096 may be, and 4,096 more may be needed.
+    world.reply_with(used(100));
+    assert_eq!(world.status(), RunStatus::Succeeded);
+    assert_eq!(world.end().usage.total_tokens(), 200, "what is told is what models said");
+    world.check();
+
+    let mut world = self::world(vec![agent("a", "Go."), agent("b", "Go.")], 8_000);
+    world.wait();
+    world.wait();
+    assert_eq!(world.status(), RunStatus::OverBudget);
+    let message = &world.end().failure.as_ref().unwrap().failure.message;
+    assert!(message.contains("set aside for other calls"), "{message}");
+    world.check();
+}
+
+#[test]
+fn an_answer_that_says_nothing_was_generated_keeps_nothing_aside() {
+    let mut world = world(vec![agent("a", "Go.")], 8_000);
+    for kind in [FailureKind::RateLimited, FailureKind::ServerError] {
+        world.answer("a", Says::No(kind));
+        world.wait();
+    }
+    world.reply_with(used(100));
+    assert_eq!(world.status(), RunStatus::Succeeded);
+    world.check();
+}
+
+#[test]
+fn what_was_out_in_a_crash_counts_against_the_budget() {
+    let asked = || world(vec![agent("a", "Go.")], 8_000);
+    let world = asked().after_crash(asked().events.len(), 0);
+    assert_eq!(world.status(), RunStatus::OverBudget);
+    world.check();
+    // A signal ends the run, and it goes on: the lost call counts once.
+    let mut ended = self::world(vec![agent("a", "Go.")], 9_000);
+    ended.handle(Input::Cancel { by: "signal".into() });
+    assert_eq!(ended.status(), RunStatus::Cancelled);
+    let mut world = ended.after_crash(ended.events.len(), 0);
+    world.reply_with(says("Done."));
+    assert_eq!(world.status(), RunStatus::Succeeded);
+    world.check();
+}
+
+#[test]
+fn an_agents_own_bound_counts_what_was_lost() {
+    let mut p = pipeline("p", vec![agent("a", "Go.")]);
+    p.agents.insert("writer".into(), Agent { limits: Limits { max_tokens: Some(8_000), ..Limits::default() }, ..Agent::default() });
+    let mut world = World::new(planned(vec![p]));
+    world.wait();
+    world.wait();
+    assert_eq!(world.status(), RunStatus::Failed);
+    assert_eq!(world.end().failure.as_ref().unwrap().failure.kind, FailureKind::Limit);
+    world.check();
+}
+
+#[test]
+fn calls_of_a_dear_model_that_are_out_are_set_aside_at_its_price() {
+    let priced = |price: f64| Model {
+        model: Some(text("m")),
+        price: Some(Price { input: price, output: price }),
+        max_output_tokens: Some(1_000),
+        ..Model::new(Provider::OpenAi)
+    };
+    let mut dear = agent("dear", "Go.");
+    if let crate::model::StepKind::Agent(agent) = &mut dear.kind {
+        agent.model = Some(text("big"));
+    }
+    let mut p = pipeline("p", vec![needs(dear, &[]), needs(agent("cheap", "Go."), &[])]);
+    p.models.insert("default".into(), priced(1.0));
+    p.models.insert("big".into(), priced(1_000.0));
+    p.limits.max_cost_usd = Some(1.2);
+    let mut world = World::with(planned(vec![p]), options());
+    // The dear call may cost a little more than 1 dollar, the cheap one a thousandth of it.
+    let called = |world: &World| world.events.iter().filter(|e| matches!(e.happening, Happening::ModelCalled { .. })).count();
+    assert_eq!((called(&world), world.out.len()), (2, 2));
+    world.answer("dear", Says::No(FailureKind::Truncated));
+    world.reply_with(used(1));
+    assert_eq!(world.step("dear"), Some(StepStatus::Failed));
+    world.check();
+
+    let mut p = pipeline("p", vec![needs(agent("cheap", "Go."), &[]), needs(world_step(), &[])]);
+    p.models.insert("default".into(), priced(400.0));
+    p.models.insert("small".into(), priced(1.0));
+    p.limits.max_cost_usd = Some(0.4082);
+    let world = World::new(planned(vec![p]));
+    assert_eq!(world.out.len(), 1, "a cheap call does not make the dear one that is out cheap");
+    world.check();
+}
+
+fn world_step() -> Step {
+    let mut small = agent("small", "Go.");
+    if let crate::model::StepKind::Agent(agent) = &mut small.kind {
+        agent.model = Some(text("small"));
+    }
+    small
+}
+
+#[test]
+fn of_a_hundred_branches_at_the_limit_none_overruns_it() {
+    let list = super::build::constant(serde_json::json!((0..100).collect::<Vec<_>>()));
+    let mut each = for_each(agent("each", "Go."), "steps.list.output", false, Some(100));
+    each.on_failure = crate::model::OnFailure::Continue;
+    let mut p = pipeline("p", vec![step("list", list), each]);
+    p.limits.max_tokens = Some(50_000);
+    p.limits.max_parallel = Some(100);
+    let mut world = World::new(planned(vec![p]));
+    // Each uses all that was set aside for it.
+    while !world.is_over() {
+        let call = world.out.last().map(|(call, _)| *call).expect("a call is out");
+        let reserved = world.events.iter().find_map(|event| match event.happening {
+            Happening::ModelCalled { call: of, reserved_tokens, .. } if of == call => Some(reserved_tokens),
+            _ => None,
+        });
+        world.reply_with(used(reserved.unwrap()));
+        assert!(world.run.state().usage.total_tokens() <= 50_000);
+    }
+    assert_eq!(world.status(), RunStatus::OverBudget);
+    assert!(world.run.state().usage.total_tokens() > 40_000, "the limit is used");
+    world.check();
+}
