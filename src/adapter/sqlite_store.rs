@@ -1,15 +1,19 @@
 //! Events in a SQLite file: WAL, `synchronous=FULL`, a checksum per row, values always bound.
 
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, ErrorCode, OptionalExtension, params};
 use sha2::{Digest, Sha256};
 
-use crate::event::{Event, Happening};
+use crate::event::{Event, Happening, VERSION as EVENTS};
 use crate::port::{RunSummary, Store, StoreError};
 
 /// Version of the tables, `PRAGMA user_version`.
 const VERSION: i64 = 1;
+
+/// How long is waited for other processes that write.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A store in one file.
 pub struct SqliteStore {
@@ -31,7 +35,7 @@ impl SqliteStore {
         make_private_file(file).map_err(|e| unusable(e.to_string()))?;
         let connection = Connection::open(file).map_err(|e| told(file, &e))?;
         let store = SqliteStore { file: file.to_path_buf(), connection, is_open: false };
-        store.prepare().map_err(|e| told(file, &e))?;
+        patiently(|| store.prepare()).map_err(|e| told(file, &e))?;
         let version: i64 = store.connection.pragma_query_value(None, "user_version", |row| row.get(0)).map_err(|e| told(file, &e))?;
         if version != VERSION {
             return Err(unusable(format!("it has format {version}, and this flow reads {VERSION}")));
@@ -44,11 +48,7 @@ impl SqliteStore {
     /// # Errors
     /// The first damage that was found.
     pub fn check(&mut self) -> Result<usize, StoreError> {
-        let told = |e: rusqlite::Error| told(&self.file, &e);
-        let says: String = self.connection.query_row("pragma integrity_check(1)", [], |row| row.get(0)).map_err(told)?;
-        if says != "ok" {
-            return Err(StoreError::Unusable { file: self.file.display().to_string(), message: says });
-        }
+        self.check_pages()?;
         let runs = self.runs()?;
         for run in &runs {
             self.events(&run.run)?;
@@ -56,8 +56,21 @@ impl SqliteStore {
         Ok(runs.len())
     }
 
+    /// Looks through the pages and tables of the file, not at what stands in them.
+    ///
+    /// # Errors
+    /// The first damage that was found.
+    pub fn check_pages(&self) -> Result<(), StoreError> {
+        let says: String =
+            self.connection.query_row("pragma integrity_check(1)", [], |row| row.get(0)).map_err(|e| told(&self.file, &e))?;
+        if says != "ok" {
+            return Err(StoreError::Unusable { file: self.file.display().to_string(), message: says });
+        }
+        Ok(())
+    }
+
     fn prepare(&self) -> rusqlite::Result<()> {
-        self.connection.busy_timeout(std::time::Duration::from_secs(10))?;
+        self.connection.busy_timeout(PATIENCE)?;
         self.connection.pragma_update(None, "journal_mode", "wal")?;
         self.connection.pragma_update(None, "synchronous", "full")?;
         let version: i64 = self.connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
@@ -101,6 +114,23 @@ impl SqliteStore {
             insert.execute(params![&*event.run, event.seq as i64, body, sum])?;
         }
         Ok(())
+    }
+
+    /// Whether the list says of a run what its events say.
+    fn is_listed_so(&self, run: &str, events: &[Event]) -> Result<bool, StoreError> {
+        let mut query =
+            self.connection.prepare_cached("select pipeline, started, status from runs where run = ?1").map_err(|e| self.told(&e))?;
+        let listed = query.query_row([run], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?))).optional();
+        let Some(listed): Option<(String, String, Option<String>)> = listed.map_err(|e| self.told(&e))? else { return Ok(true) };
+        let status = events.iter().fold(None, |status, event| match &event.happening {
+            Happening::RunFinished(end) => Some(end.status.word().to_string()),
+            Happening::RunResumed { .. } => None,
+            _ => status,
+        });
+        Ok(match events.first().map(|first| (first, &first.happening)) {
+            Some((first, Happening::RunStarted(start))) => listed == (start.pipeline.clone(), first.time.to_rfc3339(), status),
+            _ => false,
+        })
     }
 
     fn told(&self, error: &rusqlite::Error) -> StoreError {
@@ -152,7 +182,17 @@ impl Store for SqliteStore {
             if sum != checksum(run, seq, &body) || seq != events.len() as u64 + 1 {
                 return Err(damaged(seq));
             }
-            events.push(serde_json::from_str(&body).map_err(|_| damaged(seq))?);
+            match serde_json::from_str::<Event>(&body) {
+                Ok(event) if event.v <= EVENTS => events.push(event),
+                _ if version(&body) > EVENTS => {
+                    return Err(StoreError::Newer { file: self.file.display().to_string(), run: run.to_string(), seq });
+                }
+                _ => return Err(damaged(seq)),
+            }
+        }
+        if !self.is_listed_so(run, &events)? {
+            let seq = events.len() as u64;
+            return Err(StoreError::Cut { file: self.file.display().to_string(), run: run.to_string(), seq });
         }
         Ok(events)
     }
@@ -192,8 +232,10 @@ impl RunLock {
                 if !is_there {
                     return RunLock::take(store, run);
                 }
+                let mut lock = RunLock { file, path: path.clone() };
+                let file = &mut lock.file;
                 file.set_len(0).and_then(|()| file.rewind()).and_then(|()| write!(file, "{}", std::process::id())).map_err(unusable)?;
-                Ok(RunLock { file, path })
+                Ok(lock)
             }
             Err(std::fs::TryLockError::WouldBlock) => {
                 let mut holder = String::new();
@@ -222,11 +264,34 @@ fn checksum(run: &str, seq: u64, body: &str) -> Vec<u8> {
     hash.finalize()[..16].to_vec()
 }
 
+/// The version that an event says it has; 0: it says none.
+fn version(body: &str) -> u32 {
+    let value: Option<serde_json::Value> = serde_json::from_str(body).ok();
+    value.and_then(|value| value.get("v")?.as_u64()).and_then(|v| u32::try_from(v).ok()).unwrap_or_default()
+}
+
 fn told(file: &Path, error: &rusqlite::Error) -> StoreError {
     let file = file.display().to_string();
     match error.sqlite_error_code() {
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => StoreError::Locked { file },
         _ => StoreError::Unusable { file, message: error.to_string() },
+    }
+}
+
+/// Does something as long as others are in its way, within bounds. SQLite itself does not wait where a new file is made ready for several
+/// processes (`journal_mode`).
+pub(super) fn patiently<T>(mut work: impl FnMut() -> rusqlite::Result<T>) -> rusqlite::Result<T> {
+    let began = Instant::now();
+    loop {
+        match work() {
+            Err(error)
+                if began.elapsed() < PATIENCE
+                    && matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked)) =>
+            {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            done => return done,
+        }
     }
 }
 
@@ -245,7 +310,6 @@ pub(super) fn make_private_file(file: &Path) -> std::io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::VERSION as EVENTS;
 
     fn event(seq: u64) -> Event {
         let time = chrono::DateTime::from_timestamp(0, 0).unwrap();
@@ -277,6 +341,30 @@ mod tests {
         assert!(matches!(store.events("r_1"), Err(StoreError::Damaged { seq: 2, .. })));
         store.connection.execute("delete from events where seq = 1", []).unwrap();
         assert!(matches!(store.events("r_1"), Err(StoreError::Damaged { .. })));
+    }
+
+    #[test]
+    fn what_a_newer_program_wrote_is_refused_as_that_and_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("runs.db");
+        let mut store = SqliteStore::open(&file).unwrap();
+        let write = |store: &SqliteStore, seq: u64, body: &str| {
+            let row = params!["r_1", seq as i64, body, checksum("r_1", seq, body)];
+            store.connection.execute("insert into events (run, seq, body, checksum) values (?1, ?2, ?3, ?4)", row).unwrap();
+        };
+        store.append(&[event(1)]).unwrap();
+        store.sync().unwrap();
+        write(&store, 2, &format!(r#"{{"v":{},"seq":2,"type":"moon_phase_changed"}}"#, EVENTS + 1));
+        assert!(matches!(store.events("r_1"), Err(StoreError::Newer { seq: 2, .. })));
+        store.connection.execute("delete from events where seq = 2", []).unwrap();
+        write(&store, 2, r#"{"v":1,"seq":2,"type":"moon_phase_changed"}"#);
+        assert!(matches!(store.events("r_1"), Err(StoreError::Damaged { seq: 2, .. })), "no version ever wrote it");
+        store.connection.pragma_update(None, "user_version", VERSION + 1).unwrap();
+        drop(store);
+        let refused = SqliteStore::open(&file).err().map(|error| error.to_string()).unwrap_or_default();
+        assert!(refused.contains("it has format 2, and this flow reads 1"), "{refused}");
+        let rows: i64 = Connection::open(&file).unwrap().query_row("select count(*) from events", [], |row| row.get(0)).unwrap();
+        assert_eq!(rows, 2);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! `flow approve`: a person decides about a `once` step in doubt.
 
-use super::run::{Refusal, told};
+use super::refusal::{Refusal, told};
 use super::{Exit, Shared, runs};
 use crate::adapter::clock::SystemClock;
 use crate::adapter::sqlite_store::RunLock;

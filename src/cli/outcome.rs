@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::Exit;
 use super::arguments::{OutputOptions, Shared};
-use super::run::Refusal;
+use super::refusal::Refusal;
 use crate::adapter::stdout::Stdout;
 use crate::diagnostic::{visible, visible_lines};
 use crate::event::{Event, Happening, RunEnd, RunStatus};

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::arguments::{RunsCommand, Shared};
-use super::run::{Refusal, told};
+use super::refusal::{Refusal, told};
 use super::{Exit, project, stdout, world};
 use crate::adapter::sqlite_store::{RunLock, SqliteStore};
 use crate::diagnostic::visible;
