@@ -1,7 +1,7 @@
 //! Events in a SQLite file: WAL, `synchronous=FULL`, a checksum per row, values always bound.
 
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode, OptionalExtension, params};
 use sha2::{Digest, Sha256};
@@ -14,6 +14,7 @@ const VERSION: i64 = 1;
 
 /// How long is waited for other processes that write.
 const PATIENCE: Duration = Duration::from_secs(10);
+const PAUSE: Duration = Duration::from_millis(5);
 
 /// A store in one file.
 pub struct SqliteStore {
@@ -281,18 +282,15 @@ fn told(file: &Path, error: &rusqlite::Error) -> StoreError {
 /// Does something as long as others are in its way, within bounds. SQLite itself does not wait where a new file is made ready for several
 /// processes (`journal_mode`).
 pub(super) fn patiently<T>(mut work: impl FnMut() -> rusqlite::Result<T>) -> rusqlite::Result<T> {
-    let began = Instant::now();
-    loop {
+    for _ in 0..PATIENCE.as_millis() / PAUSE.as_millis() {
         match work() {
-            Err(error)
-                if began.elapsed() < PATIENCE
-                    && matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked)) =>
-            {
-                std::thread::sleep(Duration::from_millis(5));
+            Err(error) if matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked)) => {
+                std::thread::sleep(PAUSE);
             }
             done => return done,
         }
     }
+    work()
 }
 
 /// Makes a folder that only its owner can open.

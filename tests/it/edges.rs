@@ -41,6 +41,9 @@ fn place(pipeline: &str) -> TempDir {
     folder
 }
 
+/// What an endpoint answers to who shows this key.
+type Answer = Box<dyn Fn(&str) -> String + Send>;
+
 /// An endpoint that answers each request as a function of the key that it was shown says. It ends with the test.
 fn endpoint(answer: impl Fn(&str) -> String + Send + 'static) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -88,7 +91,7 @@ fn forms(key: &str) -> String {
 fn the_key_of_a_model_stands_nowhere_whatever_the_endpoint_does_with_it() {
     let said = |text: &str| json!({ "model": text, "choices": [{ "message": { "content": text }, "finish_reason": "stop" }] }).to_string();
     let error = |text: &str| json!({ "error": { "message": text } }).to_string();
-    let answers: [(i32, Box<dyn Fn(&str) -> String + Send>); 4] = [
+    let answers: [(i32, Answer); 4] = [
         (0, Box::new(move |key| http("200 OK", &said(&forms(key))))),
         (6, Box::new(move |key| http("401 Unauthorized", &error(&forms(key))))),
         (6, Box::new(move |key| http("200 OK", &error(&forms(key))))),
@@ -130,6 +133,22 @@ fn files(folder: &Path, see: &mut dyn FnMut(&[u8])) {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() { files(&path, see) } else { see(&std::fs::read(path).unwrap()) }
+    }
+}
+
+#[test]
+fn a_run_tells_tokens_money_and_the_model_that_answered() {
+    for (input, output, told) in [(1_000_000, 500_000, "4.0000 USD"), (3, 4, "less than 0.0001 USD")] {
+        let usage = json!({ "prompt_tokens": input, "completion_tokens": output });
+        let choice = json!({ "message": { "content": "Hi." }, "finish_reason": "stop" });
+        let answer = json!({ "model": "tiny-2026", "choices": [choice], "usage": usage }).to_string();
+        let url = endpoint(move |_| http("200 OK", &answer));
+        let model = format!("provider: openai, model: tiny, base_url: \"{url}\", price: {{ input: 2, output: 4 }}");
+        let folder = place(&ASKS.replace("steps:", &format!("models: {{ default: {{ {model} }} }}\nsteps:")));
+        let run = flow(folder.path(), &["run", "p.yaml", "--trust"]);
+        assert_eq!((run.exit, run.out.as_str()), (0, "Hi.\n"), "{}", run.err);
+        let shown = flow(folder.path(), &["runs", "show"]).out;
+        assert!(shown.contains(&format!("tokens: {input} in, {output} out; {told}\nmodels: tiny-2026\n")), "{shown}");
     }
 }
 
