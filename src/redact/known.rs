@@ -96,6 +96,8 @@ pub fn secret_forms(secret: &str) -> Vec<String> {
     };
     for upper in [true, false] {
         forms.push(percent(&|byte| matches!(byte, b'-' | b'.' | b'_' | b'~'), upper));
+        // In a path a slash stays.
+        forms.push(percent(&|byte| matches!(byte, b'-' | b'.' | b'_' | b'~' | b'/'), upper));
         forms.push(percent(&|byte| matches!(byte, b'-' | b'.' | b'_' | b'~' | b'!' | b'*' | b'\'' | b'(' | b')'), upper));
         forms.push(percent(&|byte| matches!(byte, b'-' | b'.' | b'_' | b'*'), upper).replace("%20", "+"));
     }
