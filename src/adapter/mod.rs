@@ -12,6 +12,7 @@ pub mod http;
 pub mod mcp;
 pub mod model;
 pub mod reach;
+pub mod run_lock;
 pub mod shared_store;
 pub mod smtp;
 pub mod sqlite_cache;

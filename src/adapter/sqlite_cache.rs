@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use rusqlite::{Connection, OptionalExtension, params};
 use serde_json::Value;
 
-use super::sqlite_store::{make_private_file, make_private_folder};
+use super::sqlite_store::{make_private_file, make_private_folder, patiently};
 use crate::event::Failure;
 use crate::model::FailureKind;
 use crate::port::{Cache, Pending};
@@ -74,7 +74,7 @@ fn open(file: &Path) -> Result<Connection, rusqlite::Error> {
     make_private_file(file).map_err(told)?;
     let cache = Connection::open(file)?;
     cache.busy_timeout(std::time::Duration::from_secs(2))?;
-    cache.pragma_update(None, "journal_mode", "wal")?;
+    patiently(|| cache.pragma_update(None, "journal_mode", "wal"))?;
     cache.pragma_update(None, "synchronous", "normal")?;
     cache.execute_batch("create table if not exists results (key text primary key, until integer not null, value text not null) strict")?;
     Ok(cache)

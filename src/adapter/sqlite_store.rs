@@ -2,15 +2,20 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode, OptionalExtension, params};
 use sha2::{Digest, Sha256};
 
-use crate::event::{Event, Happening};
+use crate::event::{Event, Happening, VERSION as EVENTS};
 use crate::port::{EventLog, RunSummary, Store, StoreError, Synced};
 
 /// Version of the tables, `PRAGMA user_version`.
 const VERSION: i64 = 1;
+
+/// How long is waited for other processes that write.
+const PATIENCE: Duration = Duration::from_secs(10);
+const PAUSE: Duration = Duration::from_millis(5);
 
 /// A store in one file.
 pub struct SqliteStore {
@@ -32,7 +37,7 @@ impl SqliteStore {
         make_private_file(file).map_err(|e| unusable(e.to_string()))?;
         let connection = Connection::open(file).map_err(|e| told(file, &e))?;
         let store = SqliteStore { file: file.to_path_buf(), connection, unwritten: vec![] };
-        store.prepare().map_err(|e| told(file, &e))?;
+        patiently(|| store.prepare()).map_err(|e| told(file, &e))?;
         let version: i64 = store.connection.pragma_query_value(None, "user_version", |row| row.get(0)).map_err(|e| told(file, &e))?;
         if version != VERSION {
             return Err(unusable(format!("it has format {version}, and this flow reads {VERSION}")));
@@ -45,11 +50,7 @@ impl SqliteStore {
     /// # Errors
     /// The first damage that was found.
     pub fn check(&mut self) -> Result<usize, StoreError> {
-        let told = |e: rusqlite::Error| told(&self.file, &e);
-        let says: String = self.connection.query_row("pragma integrity_check(1)", [], |row| row.get(0)).map_err(told)?;
-        if says != "ok" {
-            return Err(StoreError::Unusable { file: self.file.display().to_string(), message: says });
-        }
+        self.check_pages()?;
         let runs = self.runs()?;
         for run in &runs {
             self.events(&run.run)?;
@@ -57,8 +58,21 @@ impl SqliteStore {
         Ok(runs.len())
     }
 
+    /// Looks through the pages and tables of the file, not at what stands in them.
+    ///
+    /// # Errors
+    /// The first damage that was found.
+    pub fn check_pages(&self) -> Result<(), StoreError> {
+        let says: String =
+            self.connection.query_row("pragma integrity_check(1)", [], |row| row.get(0)).map_err(|e| told(&self.file, &e))?;
+        if says != "ok" {
+            return Err(StoreError::Unusable { file: self.file.display().to_string(), message: says });
+        }
+        Ok(())
+    }
+
     fn prepare(&self) -> rusqlite::Result<()> {
-        self.connection.busy_timeout(std::time::Duration::from_secs(10))?;
+        self.connection.busy_timeout(PATIENCE)?;
         self.connection.pragma_update(None, "journal_mode", "wal")?;
         self.connection.pragma_update(None, "synchronous", "full")?;
         let version: i64 = self.connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
@@ -104,10 +118,29 @@ impl SqliteStore {
         if rows.is_empty() { Ok(()) } else { self.write(&rows) }
     }
 
+    /// What the list says of a run: its pipeline, when it started, its status.
+    fn listed(&self, run: &str) -> rusqlite::Result<Option<Listed>> {
+        let mut query = self.connection.prepare_cached("select pipeline, started, status from runs where run = ?1")?;
+        query.query_row([run], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?))).optional()
+    }
+
+    /// The events of a run as they are kept, in order.
+    fn rows(&self, run: &str) -> rusqlite::Result<Vec<(u64, String, Vec<u8>)>> {
+        let mut query = self.connection.prepare_cached("select seq, body, checksum from events where run = ?1 order by seq")?;
+        let rows = query.query_map([run], |row| {
+            let seq: i64 = row.get(0)?;
+            Ok((seq as u64, row.get(1)?, row.get(2)?))
+        })?;
+        rows.collect()
+    }
+
     fn told(&self, error: &rusqlite::Error) -> StoreError {
         told(&self.file, error)
     }
 }
+
+/// Pipeline, start and status of a run.
+type Listed = (String, String, Option<String>);
 
 /// An event as it is kept.
 pub(super) struct Row {
@@ -190,22 +223,31 @@ impl Store for SqliteStore {
     }
 
     fn events(&mut self, run: &str) -> Result<Vec<Event>, StoreError> {
-        let list = || -> rusqlite::Result<Vec<(u64, String, Vec<u8>)>> {
-            let mut query = self.connection.prepare("select seq, body, checksum from events where run = ?1 order by seq")?;
-            let rows = query.query_map([run], |row| {
-                let seq: i64 = row.get(0)?;
-                Ok((seq as u64, row.get(1)?, row.get(2)?))
-            })?;
-            rows.collect()
+        let read = || -> rusqlite::Result<_> {
+            // Both as they were at one moment: the run may be going on.
+            let moment = self.connection.unchecked_transaction()?;
+            let found = (self.rows(run)?, self.listed(run)?);
+            moment.commit()?;
+            Ok(found)
         };
-        let rows = list().map_err(|e| self.told(&e))?;
+        let (rows, listed) = read().map_err(|e| self.told(&e))?;
         let damaged = |seq| StoreError::Damaged { file: self.file.display().to_string(), run: run.to_string(), seq };
         let mut events: Vec<Event> = vec![];
         for (seq, body, sum) in rows {
             if sum != checksum(run, seq, &body) || seq != events.len() as u64 + 1 {
                 return Err(damaged(seq));
             }
-            events.push(serde_json::from_str(&body).map_err(|_| damaged(seq))?);
+            match serde_json::from_str::<Event>(&body) {
+                Ok(event) if event.v <= EVENTS => events.push(event),
+                _ if version(&body) > EVENTS => {
+                    return Err(StoreError::Newer { file: self.file.display().to_string(), run: run.to_string(), seq });
+                }
+                _ => return Err(damaged(seq)),
+            }
+        }
+        if listed.is_some_and(|listed| !is_so(&listed, &events)) {
+            let seq = events.len() as u64;
+            return Err(StoreError::Cut { file: self.file.display().to_string(), run: run.to_string(), seq });
         }
         Ok(events)
     }
@@ -221,51 +263,6 @@ impl Store for SqliteStore {
     }
 }
 
-/// A run that this process alone goes on with. The system lets go of it when the process ends, however it ends.
-pub struct RunLock {
-    file: std::fs::File,
-    path: PathBuf,
-}
-
-impl RunLock {
-    /// Takes the lock of a run of the store in `store`.
-    ///
-    /// # Errors
-    /// Another process has it, told with its number; or the file beside the store cannot be made.
-    pub fn take(store: &Path, run: &str) -> Result<RunLock, StoreError> {
-        use std::io::{Read, Seek, Write};
-        use std::os::unix::fs::MetadataExt;
-        let path = store.with_file_name(format!("{run}.lock"));
-        let unusable = |e: std::io::Error| StoreError::Unusable { file: path.display().to_string(), message: e.to_string() };
-        let mut file = std::fs::OpenOptions::new().create(true).read(true).write(true).truncate(false).open(&path).map_err(unusable)?;
-        match file.try_lock() {
-            Ok(()) => {
-                // The one that had it before may have removed the file in between.
-                let is_there = std::fs::metadata(&path).is_ok_and(|there| file.metadata().is_ok_and(|own| own.ino() == there.ino()));
-                if !is_there {
-                    return RunLock::take(store, run);
-                }
-                file.set_len(0).and_then(|()| file.rewind()).and_then(|()| write!(file, "{}", std::process::id())).map_err(unusable)?;
-                Ok(RunLock { file, path })
-            }
-            Err(std::fs::TryLockError::WouldBlock) => {
-                let mut holder = String::new();
-                let _ = file.read_to_string(&mut holder);
-                let process = if holder.is_empty() { "?" } else { holder.trim() };
-                Err(StoreError::Held { run: run.to_string(), process: process.to_string() })
-            }
-            Err(std::fs::TryLockError::Error(error)) => Err(unusable(error)),
-        }
-    }
-}
-
-impl Drop for RunLock {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.path);
-        let _ = self.file.unlock();
-    }
-}
-
 /// The first 16 bytes of SHA-256 over run, number and body.
 fn checksum(run: &str, seq: u64, body: &str) -> Vec<u8> {
     let mut hash = Sha256::new();
@@ -275,12 +272,45 @@ fn checksum(run: &str, seq: u64, body: &str) -> Vec<u8> {
     hash.finalize()[..16].to_vec()
 }
 
+/// Whether a run is what the list says of it.
+fn is_so(listed: &Listed, events: &[Event]) -> bool {
+    let status = events.iter().fold(None, |status, event| match &event.happening {
+        Happening::RunFinished(end) => Some(end.status.word().to_string()),
+        Happening::RunResumed { .. } => None,
+        _ => status,
+    });
+    match events.first().map(|first| (first, &first.happening)) {
+        Some((first, Happening::RunStarted(start))) => *listed == (start.pipeline.clone(), first.time.to_rfc3339(), status),
+        _ => false,
+    }
+}
+
+/// The version that an event says it has; 0: it says none.
+fn version(body: &str) -> u32 {
+    let value: Option<serde_json::Value> = serde_json::from_str(body).ok();
+    value.and_then(|value| value.get("v")?.as_u64()).and_then(|v| u32::try_from(v).ok()).unwrap_or_default()
+}
+
 fn told(file: &Path, error: &rusqlite::Error) -> StoreError {
     let file = file.display().to_string();
     match error.sqlite_error_code() {
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => StoreError::Locked { file },
         _ => StoreError::Unusable { file, message: error.to_string() },
     }
+}
+
+/// Does something as long as others are in its way, within bounds. SQLite itself does not wait where a new file is made ready for several
+/// processes (`journal_mode`).
+pub(super) fn patiently<T>(mut work: impl FnMut() -> rusqlite::Result<T>) -> rusqlite::Result<T> {
+    for _ in 0..PATIENCE.as_millis() / PAUSE.as_millis() {
+        match work() {
+            Err(error) if matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked)) => {
+                std::thread::sleep(PAUSE);
+            }
+            done => return done,
+        }
+    }
+    work()
 }
 
 /// Makes a folder that only its owner can open.
@@ -297,8 +327,10 @@ pub(super) fn make_private_file(file: &Path) -> std::io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
-    use crate::event::VERSION as EVENTS;
+    use crate::event::Usage;
 
     fn event(seq: u64) -> Event {
         let time = chrono::DateTime::from_timestamp(0, 0).unwrap();
@@ -330,6 +362,54 @@ mod tests {
         assert!(matches!(store.events("r_1"), Err(StoreError::Damaged { seq: 2, .. })));
         store.connection.execute("delete from events where seq = 1", []).unwrap();
         assert!(matches!(store.events("r_1"), Err(StoreError::Damaged { .. })));
+    }
+
+    #[test]
+    fn a_run_that_is_just_ending_never_looks_damaged() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("runs.db");
+        let of = |seq: u64, happening: Happening| Event { happening, ..event(seq) };
+        let marks = json!({ "inputs": [], "columns": [], "steps": [] });
+        let start = json!({ "type": "run_started", "pipeline": "p", "hash": "", "inputs": {}, "channel": null, "person": {}, "now": "2026-01-01T00:00:00Z",
+            "seed": 1, "marks": marks });
+        let end = json!({ "type": "run_finished", "status": "succeeded", "outputs": {}, "usage": Usage::default() });
+        let mut writer = SqliteStore::open(&file).unwrap();
+        let mut reader = SqliteStore::open(&file).unwrap();
+        let happening = |value: &serde_json::Value| serde_json::from_value::<Happening>(value.clone()).unwrap();
+        let mut write = |events: &[Event]| writer.append(events).and_then(|()| SqliteStore::sync(&mut writer)).unwrap();
+        write(&[of(1, happening(&start))]);
+        let reading = std::thread::spawn(move || (0..2_000).map(|_| reader.events("r_1").map(|events| events.len())).collect::<Vec<_>>());
+        for seq in (2..60).step_by(2) {
+            write(&[of(seq, happening(&end))]);
+            write(&[of(seq + 1, Happening::RunResumed { away_ms: 0 })]);
+        }
+        for told in reading.join().unwrap() {
+            told.unwrap();
+        }
+    }
+
+    #[test]
+    fn what_a_newer_program_wrote_is_refused_as_that_and_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("runs.db");
+        let mut store = SqliteStore::open(&file).unwrap();
+        let write = |store: &SqliteStore, seq: u64, body: &str| {
+            let row = params!["r_1", seq as i64, body, checksum("r_1", seq, body)];
+            store.connection.execute("insert into events (run, seq, body, checksum) values (?1, ?2, ?3, ?4)", row).unwrap();
+        };
+        store.append(&[event(1)]).unwrap();
+        store.sync().unwrap();
+        write(&store, 2, &format!(r#"{{"v":{},"seq":2,"type":"moon_phase_changed"}}"#, EVENTS + 1));
+        assert!(matches!(store.events("r_1"), Err(StoreError::Newer { seq: 2, .. })));
+        store.connection.execute("delete from events where seq = 2", []).unwrap();
+        write(&store, 2, r#"{"v":1,"seq":2,"type":"moon_phase_changed"}"#);
+        assert!(matches!(store.events("r_1"), Err(StoreError::Damaged { seq: 2, .. })), "no version ever wrote it");
+        store.connection.pragma_update(None, "user_version", VERSION + 1).unwrap();
+        drop(store);
+        let refused = SqliteStore::open(&file).err().map(|error| error.to_string()).unwrap_or_default();
+        assert!(refused.contains("it has format 2, and this flow reads 1"), "{refused}");
+        let rows: i64 = Connection::open(&file).unwrap().query_row("select count(*) from events", [], |row| row.get(0)).unwrap();
+        assert_eq!(rows, 2);
     }
 
     #[test]

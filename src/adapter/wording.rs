@@ -2,14 +2,13 @@
 
 use crate::event::Failure;
 use crate::model::FailureKind;
-use crate::port::Secret;
+use crate::port::{ModelReply, Secret};
+use crate::redact::secret_forms;
 
 /// Most bytes of a failure's message.
 const MOST_BYTES: usize = 2048;
 /// Most bytes quoted from outside in one message.
 const MOST_QUOTED: usize = 1024;
-/// A secret shorter than this is not looked for: it would blank out ordinary words.
-const SHORTEST_SECRET: usize = 4;
 
 /// Takes known secrets out of texts.
 #[derive(Clone, Default)]
@@ -19,18 +18,16 @@ pub(crate) struct Scrub {
 }
 
 impl Scrub {
-    /// Looks for these secrets as they are, JSON-escaped and percent-encoded; of `Bearer abc` also for `abc` alone.
+    /// Looks for these secrets as they are and in the encodings in which they turn up (JSON, HTML, web addresses, hex, base64); of `Bearer
+    /// abc` also for `abc` alone.
     pub(crate) fn new<'a>(secrets: impl IntoIterator<Item = &'a Secret>) -> Scrub {
         let mut needles = Vec::new();
         for secret in secrets {
             let whole = secret.reveal().trim();
             for value in std::iter::once(whole).chain(whole.split_once(' ').map(|(_, rest)| rest.trim())) {
-                needles.push(value.to_owned());
-                needles.push(json_escaped(value));
-                needles.push(percent_encoded(value));
+                needles.extend(secret_forms(value));
             }
         }
-        needles.retain(|needle| needle.len() >= SHORTEST_SECRET);
         needles.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
         needles.dedup();
         Scrub { needles }
@@ -39,6 +36,32 @@ impl Scrub {
     /// The text without the secrets.
     pub(crate) fn hide(&self, text: &str) -> String {
         self.needles.iter().fold(text.to_owned(), |text, needle| text.replace(needle.as_str(), "***"))
+    }
+
+    /// A reply that does not hold the key it was asked with, wherever the endpoint put it.
+    pub(crate) fn reply(&self, mut reply: ModelReply) -> ModelReply {
+        let hide = |text: &mut String| {
+            if self.is_in(text) {
+                *text = self.hide(text);
+            }
+        };
+        hide(&mut reply.text);
+        reply.model.iter_mut().for_each(hide);
+        for call in &mut reply.calls {
+            hide(&mut call.id);
+            hide(&mut call.tool);
+            let arguments = call.arguments.to_string();
+            if self.is_in(&arguments) {
+                let hidden = self.hide(&arguments);
+                call.arguments = serde_json::from_str(&hidden).unwrap_or(serde_json::Value::String(hidden));
+            }
+        }
+        reply
+    }
+
+    /// Whether a secret stands in a text.
+    fn is_in(&self, text: &str) -> bool {
+        self.needles.iter().any(|needle| text.contains(needle.as_str()))
     }
 
     /// A quote from outside: secrets hidden, control characters shown as escapes, one line, bounded. `is_cut`: the text ends where we
@@ -89,22 +112,6 @@ fn boundary(text: &str, at: usize) -> usize {
     (0..=at.min(text.len())).rev().find(|&index| text.is_char_boundary(index)).unwrap_or(0)
 }
 
-fn json_escaped(text: &str) -> String {
-    let quoted = serde_json::Value::from(text).to_string();
-    quoted.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).unwrap_or(&quoted).to_owned()
-}
-
-fn percent_encoded(text: &str) -> String {
-    text.bytes().fold(String::with_capacity(text.len()), |mut encoded, byte| {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-            encoded.push(char::from(byte));
-        } else {
-            encoded.push_str(&format!("%{byte:02X}"));
-        }
-        encoded
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -114,8 +121,14 @@ mod tests {
     #[test]
     fn a_secret_is_hidden_as_it_is_escaped_encoded_and_without_its_scheme() {
         let scrub = Scrub::new(&[Secret::new("Bearer k/e\"y+1")]);
-        for echo in ["Bearer k/e\"y+1", "k/e\"y+1", "k/e\\\"y+1", "k%2Fe%22y%2B1"] {
+        for echo in ["Bearer k/e\"y+1", "k/e\"y+1", "k/e\\\"y+1", "k%2Fe%22y%2B1", "k/e%22y%2B1", "6b2f6522792b31", "6B2F6522792B31"] {
             assert_eq!(scrub.quote(&format!("bad key {echo}!"), false), "bad key ***!");
+        }
+        let scrub = Scrub::new(&[Secret::new("Bearer sk-canary-1")]);
+        for echo in ["c2stY2FuYXJ5LTE=", "QmVhcmVyIHNrLWNhbmFyeS0x", "eHNrLWNhbmFyeS0x"] {
+            let told = scrub.quote(&format!("bad key {echo}!"), false);
+            // What stands at its edges depends on what stands beside it.
+            assert!(told.contains("***") && told.len() <= "bad key ***xxxx!".len() + 11, "{told}");
         }
     }
 

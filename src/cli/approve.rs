@@ -1,9 +1,9 @@
 //! `flow approve`: a person decides about a `once` step in doubt.
 
-use super::run::{Refusal, told};
+use super::refusal::{Refusal, told};
 use super::{Exit, Shared, runs};
 use crate::adapter::clock::SystemClock;
-use crate::adapter::sqlite_store::RunLock;
+use crate::adapter::run_lock::RunLock;
 use crate::diagnostic::visible;
 use crate::event::{Event, Happening, VERSION};
 use crate::port::{Clock, EventLog, Store};

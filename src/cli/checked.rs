@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::arguments::Shared;
-use super::run::{Refusal, report_findings};
+use super::refusal::{Refusal, report_findings};
 use super::{Exit, project};
 use crate::adapter::files::DiskFiles;
 use crate::check::{Checked, check_file};

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::arguments::{DoctorOptions, Shared};
 use super::tools::Seen;
-use super::{Exit, project, run, settings, stdout, trust, validate, world};
+use super::{Exit, project, refusal, settings, stdout, trust, validate, world};
 use crate::adapter::environment;
 use crate::adapter::files::DiskFiles;
 use crate::adapter::reach::reach;
@@ -45,7 +45,7 @@ pub(super) fn run(options: &DoctorOptions, shared: &Shared) -> Exit {
     };
     let project = project::project(&Path::new(".").join("x"), shared);
     if options.config {
-        return run::told(origins(&project, &env, options.json, shared));
+        return refusal::told(origins(&project, &env, options.json, shared));
     }
     let mut signs = vec![];
     let settled = settings::read(&project, shared);
@@ -85,7 +85,7 @@ pub(super) fn pipelines(paths: &[PathBuf], shared: &Shared) -> Result<Vec<(PathB
     Ok(found)
 }
 
-fn of_project(project: &Path, refused: Option<&run::Refusal>) -> Vec<Sign> {
+fn of_project(project: &Path, refused: Option<&refusal::Refusal>) -> Vec<Sign> {
     let sign = |is, what: String| Sign { of: "project".into(), is, what };
     let mut signs = vec![sign("ok", format!("folder: {}", project.display()))];
     for (path, of) in settings::files(project).unwrap_or_default() {
@@ -96,7 +96,7 @@ fn of_project(project: &Path, refused: Option<&run::Refusal>) -> Vec<Sign> {
         let there = if path.exists() { "" } else { " (not there)" };
         signs.push(sign("ok", format!("{what}: {}{there}", path.display())));
     }
-    if let Some(run::Refusal(_, lines)) = refused {
+    if let Some(refusal::Refusal(_, lines)) = refused {
         signs.push(sign("fault", format!("the settings have errors:\n{}", lines.join("\n"))));
     }
     let file = world::journal_file(project);
@@ -117,7 +117,7 @@ fn of_project(project: &Path, refused: Option<&run::Refusal>) -> Vec<Sign> {
 fn of_pipeline(
     path: &Path,
     checked: &Checked,
-    trusted: Result<(), run::Refusal>,
+    trusted: Result<(), refusal::Refusal>,
     env: &BTreeMap<String, Secret>,
     of_settings: Option<&Model>,
     hosts: &mut BTreeMap<(String, u16), Result<(), String>>,
@@ -132,12 +132,12 @@ fn of_pipeline(
         return signs;
     }
     checked.missing_data().for_each(|found| sign("fault", found.message.clone()));
-    if let Some(end) = run::lacking(checked) {
+    if let Some(end) = refusal::lacking(checked) {
         let message = end.failure.map(|failure| failure.failure.message).unwrap_or_default();
         sign("fault", message);
     }
     let is_trusted = trusted.is_ok();
-    if let Err(run::Refusal(_, lines)) = trusted {
+    if let Err(refusal::Refusal(_, lines)) = trusted {
         sign("fault", lines.join("\n"));
     }
     for pipeline in &checked.loaded.program.pipelines {
@@ -260,7 +260,7 @@ fn host(text: &str) -> Result<(String, u16), String> {
 }
 
 /// Which value each setting has, and where it comes from. What a file of settings has as mistakes is told on standard error (exit 1).
-fn origins(project: &Path, env: &BTreeMap<String, Secret>, as_json: bool, shared: &Shared) -> Result<Exit, run::Refusal> {
+fn origins(project: &Path, env: &BTreeMap<String, Secret>, as_json: bool, shared: &Shared) -> Result<Exit, refusal::Refusal> {
     let mut exit = Exit::Ok;
     let mut lines: Vec<(String, String, String)> = vec![];
     let variables = [

@@ -63,7 +63,7 @@ impl Exit {
     pub fn of_store(error: &StoreError) -> Exit {
         match error {
             StoreError::Locked { .. } | StoreError::Held { .. } => Exit::Usage,
-            StoreError::Unusable { .. } | StoreError::Damaged { .. } => Exit::Failed,
+            StoreError::Unusable { .. } | StoreError::Damaged { .. } | StoreError::Cut { .. } | StoreError::Newer { .. } => Exit::Failed,
         }
     }
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::arguments::Shared;
-use super::run::{Refusal, told};
+use super::refusal::{Refusal, told};
 use super::{Exit, checked, stdout};
 use crate::diagnostic::{Code, did_you_mean, visible};
 use crate::report;

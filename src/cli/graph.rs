@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::arguments::{GraphFormat, GraphOptions, Shared};
-use super::run::{Refusal, told};
+use super::refusal::{Refusal, told};
 use super::{Exit, checked, project, runs, stdout};
 use crate::adapter::files::DiskFiles;
 use crate::check::check_file;

@@ -10,6 +10,9 @@ use crate::adapter::environment;
 use crate::diagnostic::visible;
 use crate::model::{Field, FieldKind, Pipeline, Shape};
 
+/// Most bytes of a file of inputs (JSON from outside).
+const MOST_GIVEN: u64 = 8 << 20;
+
 /// Inputs of `--inputs FILE` and `--input name=value`; the latter win. Beside them the channel, if the file names one.
 ///
 /// # Errors
@@ -33,8 +36,19 @@ pub(super) fn read(pipeline: &Pipeline, file: Option<&Path>, pairs: &[String]) -
     Ok((given, channel))
 }
 
+/// A whole text, within the bound of inputs.
+fn whole(from: impl Read) -> std::io::Result<String> {
+    let mut text = String::new();
+    let read = from.take(MOST_GIVEN + 1).read_to_string(&mut text)?;
+    if read as u64 > MOST_GIVEN {
+        return Err(std::io::Error::new(std::io::ErrorKind::FileTooLarge, "it has more than 8 MiB"));
+    }
+    Ok(text)
+}
+
 fn of_file(file: &Path) -> Result<Map<String, Value>, String> {
-    let text = std::fs::read_to_string(file).map_err(|e| format!("--inputs {}: it cannot be read: {e}", shown(Some(file))))?;
+    let text = if file == Path::new("-") { whole(std::io::stdin().lock()) } else { std::fs::File::open(file).and_then(whole) };
+    let text = text.map_err(|e| format!("--inputs {}: it cannot be read: {e}", shown(Some(file))))?;
     let wanted = |what: String| format!("--inputs {}: {what}; write one JSON object such as {{\"message\": \"Hello\"}}", shown(Some(file)));
     match serde_json::from_str(&text) {
         Ok(Value::Object(given)) => Ok(given),

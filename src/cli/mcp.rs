@@ -10,7 +10,8 @@ use tokio::sync::oneshot;
 
 use super::arguments::{McpOptions, OutputOptions, Shared};
 use super::outcome::{line_of_end, text_of};
-use super::run::{Refusal, Surroundings, channel, lacking, question, told};
+use super::refusal::{Refusal, channel, lacking, told};
+use super::run::{Surroundings, question};
 use super::signals::{Signals, listen};
 use super::tape::Taping;
 use super::{Exit, STACK, checked, progress, settings, trust, world};
@@ -23,7 +24,7 @@ use crate::diagnostic::visible;
 use crate::driver::{Begin, drive};
 use crate::engine::check_inputs;
 use crate::event::{Event, RunEnd, RunStatus};
-use crate::journal::{Journal, Mask};
+use crate::journal::Journal;
 use crate::model::Limits;
 use crate::port::{Printer, Secret};
 use crate::serve::{Bounds, Doors, Given, Line, Tool, Work, Wrong, serve_http, serve_stdio, takes_channel, tool};
@@ -217,8 +218,7 @@ impl Served {
         let (id, log, _lock) = surroundings.journal(|file| common.journals.log(file))?;
         surroundings.ports.servers = Arc::new(common.servers.lend(&id, &surroundings.private_hosts()));
         let mut run = surroundings.run(id.clone(), self.limits.clone());
-        let secrets = surroundings.secrets();
-        let mut mask = Mask::new(secrets.values().map(Secret::reveal));
+        let mut mask = surroundings.mask();
         let (mut journal, mut seen) = (Journal::new(Box::new(log)), vec![]);
         let ended = surroundings.runtime.block_on(async {
             let mut watch = |event: &Event| {

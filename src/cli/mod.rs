@@ -23,6 +23,7 @@ mod outcome;
 mod plan;
 mod progress;
 mod project;
+mod refusal;
 mod resume;
 mod run;
 mod runs;
@@ -60,7 +61,7 @@ pub fn main() -> std::process::ExitCode {
         }
         Err(error) => {
             tell!("flow cannot start: {error}");
-            Exit::Internal
+            Exit::Failed
         }
     };
     exit.code()

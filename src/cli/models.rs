@@ -1,6 +1,6 @@
 //! Models of a run: may they be asked within its bounds, and are they real?
 
-use super::run::Refusal;
+use super::refusal::Refusal;
 use crate::check::Checked;
 use crate::model::{Limits, Model, Program, Provider};
 

@@ -8,7 +8,8 @@ use serde_json::{Map, Value, json};
 
 use super::Exit;
 use super::arguments::{OutputOptions, Shared};
-use super::run::Refusal;
+use super::refusal::Refusal;
+use crate::adapter::files;
 use crate::adapter::stdout::Stdout;
 use crate::diagnostic::{visible, visible_lines};
 use crate::event::{Event, Happening, RunEnd, RunStatus};
@@ -75,7 +76,7 @@ impl Written {
         let mut is_lost = self.is_cut;
         let mut is_printed = !sends && !self.events_on_stdout;
         if let Some(path) = &self.output
-            && let Err(error) = std::fs::write(path, outputs() + "\n")
+            && let Err(error) = put(path, &(outputs() + "\n"))
         {
             is_lost = true;
             is_printed |= !self.events_on_stdout;
@@ -106,6 +107,17 @@ impl Written {
             _ => None,
         });
         Exit::of(end.status, by_whom == Some("terminate"))
+    }
+}
+
+/// Puts a text into a file: whole or not at all, where it is one and its folder can be written.
+fn put(path: &Path, text: &str) -> std::io::Result<()> {
+    if !std::fs::metadata(path)?.is_file() {
+        return std::fs::write(path, text);
+    }
+    match files::replace(path, text) {
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => std::fs::write(path, text),
+        done => done,
     }
 }
 

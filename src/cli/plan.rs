@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use super::arguments::{Shared, Wanted};
 use super::models::know_prices;
-use super::run::{Refusal, channel, lacking, time, told};
+use super::refusal::{Refusal, channel, lacking, time, told};
 use super::{Exit, checked, inputs, project, settings, stdout, world};
 use crate::adapter::clock::SystemClock;
 use crate::adapter::data::DataFiles;

@@ -6,10 +6,11 @@ use std::sync::Arc;
 
 use super::arguments::{OutputOptions, Shared};
 use super::outcome::Written;
-use super::run::{Refusal, Surroundings, told};
+use super::refusal::{Refusal, told};
+use super::run::Surroundings;
 use super::tape::Taping;
 use super::{Exit, runs, settings};
-use crate::adapter::sqlite_store::RunLock;
+use crate::adapter::run_lock::RunLock;
 use crate::diagnostic::visible;
 use crate::driver::Begin;
 use crate::engine::{CannotResume, Moment, Run};
@@ -28,6 +29,8 @@ fn failed(why: String) -> Refusal {
 
 fn try_resume(id: &str, printed: &OutputOptions, is_allowed: bool, shared: &Shared) -> Result<Exit, Refusal> {
     let (mut store, file) = runs::open(shared)?;
+    // What was lost from the end of a run would be done again.
+    store.check_pages()?;
     let found = runs::find(&store.runs()?, Some(id))?.run.clone();
     let lock = RunLock::take(&file, &found)?;
     let events = store.events(&found)?;

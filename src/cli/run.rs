@@ -5,60 +5,38 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::arguments::{OutputOptions, RunOptions, Shared};
 use super::models::{is_file, is_scripted, know_prices};
 use super::outcome::Written;
 use super::progress::Progress;
+use super::refusal::{Refusal, channel, lacking, time, told};
 use super::settings::{self, Settled};
-use super::signals::{Signals, listen};
+use super::signals::{self, Signals, listen};
 use super::tape::{Taping, reads_clock, tell_misses};
 use super::{Exit, checked, inputs, project, trust, world};
 use crate::adapter::cassette::{Cassette, Head, NoCache};
-use crate::adapter::data::check_engines;
 use crate::adapter::environment;
-use crate::adapter::sqlite_store::{RunLock, SqliteStore};
+use crate::adapter::run_lock::RunLock;
+use crate::adapter::sqlite_store::SqliteStore;
 use crate::adapter::stdout::{Silent, Stdout};
 use crate::check::Checked;
-use crate::diagnostic::{Severity, visible};
+use crate::diagnostic::visible;
 use crate::driver::{Begin, Ports, drive, find_person};
 use crate::engine::{Mocks, Options, Run, check_inputs};
-use crate::event::{Event, Happening, RunEnd, RunStart, RunStatus, StepFailure, StepPath, Usage};
+use crate::event::{Event, Happening, RunStart};
 use crate::journal::{Journal, Mask};
 use crate::load::WrittenRules;
 use crate::model::{Limits, Model, Pipeline, Program, StepKind};
-use crate::plan::PipelinePlan;
 use crate::port::{Printer, Secret, StoreError};
-use crate::report::{self, Findings};
 
-/// What stops a run before it starts: its exit code and what to say.
-pub(super) struct Refusal(pub(super) Exit, pub(super) Vec<String>);
-
-impl Refusal {
-    pub(super) fn usage(line: impl Into<String>) -> Refusal {
-        Refusal(Exit::Usage, vec![line.into()])
-    }
-}
-
-impl From<StoreError> for Refusal {
-    fn from(error: StoreError) -> Refusal {
-        Refusal(Exit::of_store(&error), vec![visible(&error.to_string()).into_owned()])
-    }
-}
+/// The key of the model that variables put in place of `default`.
+const KEY: &str = "FLOW_API_KEY";
 
 /// Runs a pipeline.
 pub(super) fn run(options: &RunOptions, shared: &Shared) -> Exit {
     told(try_run(options, shared))
-}
-
-pub(super) fn told(result: Result<Exit, Refusal>) -> Exit {
-    result.unwrap_or_else(|Refusal(exit, lines)| {
-        for line in lines {
-            tell!("{line}");
-        }
-        exit
-    })
 }
 
 fn try_run(options: &RunOptions, shared: &Shared) -> Result<Exit, Refusal> {
@@ -147,9 +125,10 @@ impl<'a> Surroundings<'a> {
         let scripted = taping.is_replay() || is_scripted(&checked.loaded.program, default_model.is_some());
         let printer: Arc<dyn Printer> = if printed.json || events_on_stdout { Arc::new(Silent) } else { Arc::new(Stdout::default()) };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        let runtime = runtime.map_err(|e| Refusal(Exit::Internal, vec![format!("flow cannot start: {e}")]))?;
+        let runtime = runtime.map_err(|e| Refusal(Exit::Failed, vec![format!("flow cannot start: {e}")]))?;
+        signals::survive_full_files(&runtime);
         let private_hosts = settled.hosts_with(&env);
-        let kept_secret = secrets(&checked.loaded.program, &env).into_values().chain(env.get("FLOW_API_KEY").cloned()).collect::<Vec<_>>();
+        let kept_secret = secrets(&checked.loaded.program, &env).into_values().chain(env.get(KEY).cloned()).collect::<Vec<_>>();
         let tape = Cassette::new(taping.mode(), kept_secret.iter().map(Secret::reveal));
         let mut ports = Ports {
             tape: Some(Arc::new(tape.clone())),
@@ -246,6 +225,11 @@ impl<'a> Surroundings<'a> {
         stars.chain(secrets(&self.checked.loaded.program, &self.env)).collect()
     }
 
+    /// Knows what must not be shown: the declared secrets and the key of the model.
+    pub(super) fn mask(&self) -> Mask {
+        Mask::new(self.secrets().values().chain(self.env.get(KEY)).map(Secret::reveal))
+    }
+
     pub(super) fn options(&self, limits: Limits) -> Options {
         Options {
             secrets: self.secrets(),
@@ -289,9 +273,8 @@ impl<'a> Surroundings<'a> {
         }
         let steps = [&self.pipeline.steps, &self.pipeline.on_failure, &self.pipeline.finally];
         let sends = steps.into_iter().flatten().any(|step| sends_to_stdout(&step.kind));
-        let secrets = self.secrets();
         let mut journal = Journal::new(Box::new(store));
-        let mut mask = Mask::new(secrets.values().map(Secret::reveal));
+        let mut mask = self.mask();
         for event in &before {
             mask.take(event);
             if let Some(tape) = &self.ports.tape {
@@ -368,69 +351,6 @@ pub(super) fn question(events: &[Event], step: &str) -> Option<String> {
 fn secrets(program: &Program, env: &BTreeMap<String, Secret>) -> BTreeMap<String, Secret> {
     let names = program.pipelines.iter().flat_map(|pipeline| pipeline.secrets.keys());
     names.filter_map(|name| env.get(name).map(|value| (name.clone(), value.clone()))).collect()
-}
-
-/// The end of a run that does not start, since this machine lacks something for it.
-pub(super) fn lacking(checked: &Checked) -> Option<RunEnd> {
-    let of_one = |plan: &PipelinePlan| {
-        let queries = plan.steps.iter().filter_map(|planned| match &planned.step.kind {
-            StepKind::Sql(sql) => Some(&*sql.query.source),
-            _ => None,
-        });
-        check_engines(&plan.pipeline.data, queries).err()
-    };
-    let failure = checked.plan.pipelines.iter().find_map(of_one)?;
-    Some(RunEnd {
-        status: RunStatus::Failed,
-        outputs: Arc::new(json!({})),
-        failure: Some(StepFailure { step: StepPath::default(), failure }),
-        usage: Usage::default(),
-    })
-}
-
-/// Errors stop the run before it starts; warnings become one line.
-pub(super) fn report_findings(checked: &Checked, shared: &Shared) -> Result<(), Refusal> {
-    let errors = checked.errors();
-    let warnings = checked.diagnostics.iter().filter(|d| d.severity() == Severity::Warning).count();
-    if !errors.is_empty() {
-        let findings = Findings::new(&checked.loaded.sources, &errors);
-        let text = report::human(&findings, super::validate::colour_on_stderr(shared));
-        return Err(Refusal(
-            Exit::Findings,
-            vec![text.trim_end().to_string(), format!("nothing was started: {}", report::summary(&findings))],
-        ));
-    }
-    if shared.quiet {
-        return Ok(());
-    }
-    for found in checked.missing_data() {
-        let (file, at) = (checked.loaded.sources.file(found.span.file), checked.loaded.sources.start(found.span));
-        tell!("{}:{}:{}: {} (steps that read it will fail)", file.name, at.line, at.column, found.message);
-    }
-    if warnings > 0 {
-        let noun = if warnings == 1 { "warning" } else { "warnings" };
-        tell!("{warnings} {noun}; see flow validate");
-    }
-    Ok(())
-}
-
-pub(super) fn channel(pipeline: &Pipeline, wanted: Option<&str>) -> Result<Option<String>, Refusal> {
-    let names: Vec<&str> = pipeline.channels.iter().map(|c| c.name.as_str()).collect();
-    match wanted {
-        None => Ok(names.first().map(|n| n.to_string())),
-        Some(name) if names.contains(&name) => Ok(Some(name.to_string())),
-        Some(name) => {
-            let hint = crate::diagnostic::did_you_mean(name, names.iter().copied());
-            let listed = if names.is_empty() { "it lists no channels".to_string() } else { format!("it lists: {}", names.join(", ")) };
-            Err(Refusal::usage(format!("the pipeline has no channel \"{}\"; {listed}{hint}", visible(name))))
-        }
-    }
-}
-
-pub(super) fn time(text: &str) -> Result<DateTime<Utc>, Refusal> {
-    chrono::DateTime::parse_from_rfc3339(text)
-        .map(|t| t.with_timezone(&Utc))
-        .map_err(|_| Refusal::usage(format!("--now {}: write a time such as 2026-11-18T09:00:00Z", visible(text))))
 }
 
 fn sends_to_stdout(kind: &StepKind) -> bool {

@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use super::arguments::{RunsCommand, Shared};
-use super::run::{Refusal, told};
+use super::refusal::{Refusal, told};
 use super::{Exit, project, stdout, world};
-use crate::adapter::sqlite_store::{RunLock, SqliteStore};
+use crate::adapter::run_lock::RunLock;
+use crate::adapter::sqlite_store::SqliteStore;
 use crate::diagnostic::visible;
 use crate::event::{Event, Happening};
 use crate::journal::{Record, masked, record};

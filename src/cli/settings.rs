@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::run::Refusal;
+use super::refusal::Refusal;
 use super::{Exit, Shared};
 use crate::adapter::environment;
 use crate::adapter::files::DiskFiles;

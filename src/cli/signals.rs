@@ -1,4 +1,4 @@
-//! Ctrl-C and SIGTERM.
+//! Ctrl-C, SIGTERM and a terminal that is gone (SIGHUP).
 
 use std::thread::JoinHandle;
 
@@ -8,17 +8,53 @@ use tokio::sync::oneshot;
 
 use super::Exit;
 
-/// Both, heard from the moment it is made: from then on they no longer end the process.
+/// All three, heard from the moment it is made: from then on they no longer end the process.
 pub(super) struct Signals {
     interrupt: Signal,
     terminate: Signal,
+    /// `None`: whoever started the program wants it to outlive its terminal (`nohup`).
+    hangup: Option<Signal>,
 }
 
 impl Signals {
     /// Hears them. `None`: they cannot be heard here, and do what they always do.
     pub(super) fn hear() -> Option<Signals> {
-        Some(Signals { interrupt: signal(SignalKind::interrupt()).ok()?, terminate: signal(SignalKind::terminate()).ok()? })
+        Some(Signals {
+            interrupt: signal(SignalKind::interrupt()).ok()?,
+            terminate: signal(SignalKind::terminate()).ok()?,
+            hangup: if is_hangup_ignored() { None } else { signal(SignalKind::hangup()).ok() },
+        })
     }
+
+    /// The next one: what the record calls it, and how the program ends. A terminal that is gone counts as SIGTERM.
+    async fn next(&mut self) -> (&'static str, Exit) {
+        let Signals { interrupt, terminate, hangup } = self;
+        let gone = async {
+            match hangup {
+                Some(hangup) => hangup.recv().await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            _ = interrupt.recv() => ("interrupt", Exit::Interrupted),
+            _ = terminate.recv() => ("terminate", Exit::Terminated),
+            _ = gone => ("terminate", Exit::Terminated),
+        }
+    }
+}
+
+/// Whether the program was started with SIGHUP ignored. Where the system does not tell, it was not.
+fn is_hangup_ignored() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask & 1 != 0)
+}
+
+/// From now on a file that may not grow any more (`ulimit -f`) fails what writes to it, and does not end the process.
+pub(super) fn survive_full_files(runtime: &tokio::runtime::Runtime) {
+    let _inside = runtime.enter();
+    // Once it was heard, its usual effect never comes back.
+    let _ = signal(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw()));
 }
 
 /// During a run the first ends the run, the second ends the program at once.
@@ -26,10 +62,7 @@ pub(super) async fn listen(signals: Option<Signals>, sender: UnboundedSender<Str
     let Some(mut signals) = signals else { return };
     let mut asked = false;
     loop {
-        let (by, exit) = tokio::select! {
-            _ = signals.interrupt.recv() => ("interrupt", Exit::Interrupted),
-            _ = signals.terminate.recv() => ("terminate", Exit::Terminated),
-        };
+        let (by, exit) = signals.next().await;
         if asked {
             std::process::exit(i32::from(exit.number()));
         }

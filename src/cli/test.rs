@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::arguments::{NoTests, Shared, TestFormat, TestOptions};
-use super::run::{Refusal, told};
+use super::refusal::{Refusal, told};
 use super::{Exit, outcome, project, settings, stdout, trust, validate, world};
 use crate::adapter::environment;
 use crate::adapter::files::DiskFiles;

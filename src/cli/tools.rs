@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use serde_json::{Map, Value};
 
 use super::arguments::Shared;
-use super::run::told;
+use super::refusal::told;
 use super::{Exit, doctor, project, settings, trust, world};
 use crate::adapter::environment;
 use crate::adapter::mcp::Look;
@@ -27,7 +27,7 @@ pub(super) enum Seen {
     OnlyInARun(String),
 }
 
-/// Starts each server of a pipeline, asks for its tools, and ends it.
+/// Starts the servers of a pipeline, all at once, asks for their tools, and ends them.
 pub(super) fn look(pipeline: &Pipeline, env: &BTreeMap<String, Secret>, private_hosts: &[String]) -> Vec<(String, Seen)> {
     looks(pipeline, env, private_hosts).into_iter().map(|(name, _, seen)| (name, seen)).collect()
 }
@@ -43,17 +43,15 @@ fn looks(pipeline: &Pipeline, env: &BTreeMap<String, Secret>, private_hosts: &[S
     };
     let world = world::servers(private_hosts.to_vec());
     runtime.block_on(async {
-        let mut seen = vec![];
-        for (name, server) in found {
-            match server {
-                Ok(server) => {
-                    let looked = world.look(&server).await;
-                    let what = looked.map_or_else(|failure| Seen::Fails(failure.message), |look| Seen::Is(Box::new(look)));
-                    seen.push((name, Some(server), what));
-                }
-                Err(why) => seen.push((name, None, Seen::OnlyInARun(why))),
+        let one = async |(name, server)| match server {
+            Ok(server) => {
+                let looked = world.look(&server).await;
+                let what = looked.map_or_else(|failure| Seen::Fails(failure.message), |look| Seen::Is(Box::new(look)));
+                (name, Some(server), what)
             }
-        }
+            Err(why) => (name, None, Seen::OnlyInARun(why)),
+        };
+        let seen = futures_util::future::join_all(found.into_iter().map(one)).await;
         let _ = world.close().await;
         seen
     })

@@ -28,6 +28,26 @@ pub enum StoreError {
         /// The event's number.
         seq: u64,
     },
+    /// The end of a run is not the one that was written.
+    #[error("the journal {file} is damaged: events of run {run} are missing after row {seq}")]
+    Cut {
+        /// The store's file.
+        file: String,
+        /// The run.
+        run: String,
+        /// The number of the last event that is there; 0: none is.
+        seq: u64,
+    },
+    /// A newer program wrote this run.
+    #[error("run {run} in the journal {file} was written by a newer version of flow (row {seq})")]
+    Newer {
+        /// The store's file.
+        file: String,
+        /// The run.
+        run: String,
+        /// The event's number.
+        seq: u64,
+    },
     /// Another process holds it.
     #[error("the journal {file} is locked by another process")]
     Locked {

@@ -29,10 +29,10 @@ pub(super) struct Known {
 }
 
 impl Known {
-    /// Secrets, in all the forms of [`forms`].
+    /// Secrets, in all the forms of [`secret_forms`].
     pub fn secrets<'a>(secrets: impl IntoIterator<Item = &'a str>) -> Known {
         Known::build(
-            secrets.into_iter().enumerate().flat_map(|(owner, secret)| forms(secret).into_iter().map(move |form| (form, owner))),
+            secrets.into_iter().enumerate().flat_map(|(owner, secret)| secret_forms(secret).into_iter().map(move |form| (form, owner))),
             false,
         )
     }
@@ -66,8 +66,9 @@ impl Known {
     }
 }
 
-/// A secret as it is, and as it looks in a web address, in JSON, in HTML, in hex and inside base64.
-fn forms(secret: &str) -> Vec<String> {
+/// A secret as it is, and as it looks in a web address, in JSON, in HTML, in hex and inside base64. None of one that is too short to be
+/// looked for.
+pub fn secret_forms(secret: &str) -> Vec<String> {
     let secret = secret.trim();
     if secret.len() < SHORTEST_SECRET {
         return vec![];
@@ -95,6 +96,8 @@ fn forms(secret: &str) -> Vec<String> {
     };
     for upper in [true, false] {
         forms.push(percent(&|byte| matches!(byte, b'-' | b'.' | b'_' | b'~'), upper));
+        // In a path a slash stays.
+        forms.push(percent(&|byte| matches!(byte, b'-' | b'.' | b'_' | b'~' | b'/'), upper));
         forms.push(percent(&|byte| matches!(byte, b'-' | b'.' | b'_' | b'~' | b'!' | b'*' | b'\'' | b'(' | b')'), upper));
         forms.push(percent(&|byte| matches!(byte, b'-' | b'.' | b'_' | b'*'), upper).replace("%20", "+"));
     }

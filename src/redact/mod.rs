@@ -13,6 +13,7 @@ mod redactor;
 mod stream;
 
 pub use detect::find_pii;
+pub(crate) use known::secret_forms;
 pub use redactor::Redactor;
 pub use stream::Stream;
 

@@ -1,5 +1,7 @@
 //! The record of a run for people.
 
+use std::collections::BTreeSet;
+
 use crate::diagnostic::{visible, visible_lines};
 use crate::journal::Record;
 
@@ -51,8 +53,17 @@ pub fn record(record: &Record) -> String {
     }
     let usage = &record.usage;
     if usage.total_tokens() > 0 {
-        let cost = usage.cost_usd.map_or("unpriced".to_string(), |usd| format!("{usd:.4} USD"));
+        let cost = match usage.cost_usd {
+            None => "unpriced".to_string(),
+            Some(usd) if usd > 0.0 && usd < 0.0001 => "less than 0.0001 USD".to_string(),
+            Some(usd) => format!("{usd:.4} USD"),
+        };
         out.push_str(&format!("\ntokens: {} in, {} out; {cost}\n", usage.input_tokens, usage.output_tokens));
+        let models: BTreeSet<&str> = record.steps.iter().filter_map(|step| step.details["model"].as_str()).collect();
+        let models: Vec<_> = models.into_iter().map(visible).collect();
+        if !models.is_empty() {
+            out.push_str(&format!("models: {}\n", models.join(", ")));
+        }
     }
     if let Some(message) = record.failure.as_ref().and_then(|f| f["message"].as_str()) {
         out.push_str(&format!("\ncause: {}\n", visible(message)));

@@ -1,7 +1,9 @@
 //! How commands end: one code for one kind of trouble, whichever command meets it; and nothing is lost where something cannot be written.
 
 use std::fs::File;
+use std::io::Write;
 use std::path::Path;
+use std::process::Stdio;
 
 use tempfile::TempDir;
 
@@ -61,6 +63,7 @@ const TROUBLE: &[(i32, &str, &str)] = &[
     (2, "there is no such folder", "--project gone runs list; --project p.yaml plan p.yaml"),
     (2, "gone.env", "run p.yaml --env-file gone.env; plan p.yaml --env-file gone.env; doctor --env-file gone.env"),
     (2, "gone.env", "test --live --env-file gone.env"),
+    (2, "it has more than 8 MiB", "run p.yaml --inputs /dev/zero"),
     (2, "gone.json: it cannot be read", "run p.yaml --inputs gone.json; plan p.yaml --inputs gone.json"),
     (2, "it is no JSON (line 1, column 1); write one JSON object such as {\"message\"", "run p.yaml --inputs inputs.yaml"),
     (2, "has no channel \"fax\"", "run p.yaml --channel fax; plan p.yaml --channel fax"),
@@ -192,6 +195,20 @@ fn files_that_cannot_be_written_are_told_and_nothing_is_lost() {
     std::fs::write(folder.join("before.json"), "{}").unwrap();
     assert_eq!(flow(folder, &["run", "p.yaml", "--output", "before.json", "--channel", "fax"]).exit, 2);
     assert_eq!(std::fs::read_to_string(folder.join("before.json")).unwrap(), "{}", "a run that does not start writes over nothing");
+}
+
+#[test]
+fn inputs_may_come_from_standard_input() {
+    let project = project();
+    for (given, exit, out) in [("{\"who\": \"Ben\"}", 0, "Hello Ben on note\n"), ("who: Ben", 2, "")] {
+        let mut call = command(project.path(), &["run", "p.yaml", "--inputs", "-"]);
+        let mut child = call.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        child.stdin.take().unwrap().write_all(given.as_bytes()).unwrap();
+        let ended = child.wait_with_output().unwrap();
+        let told = String::from_utf8_lossy(&ended.stderr).into_owned();
+        assert_eq!((ended.status.code(), String::from_utf8_lossy(&ended.stdout).as_ref()), (Some(exit), out), "{told}");
+        assert!(exit == 0 || told.contains("--inputs -: it is no JSON"), "{told}");
+    }
 }
 
 #[test]

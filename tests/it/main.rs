@@ -8,6 +8,7 @@ mod check;
 mod completions;
 mod doctor;
 mod draw;
+mod edges;
 mod events;
 mod exits;
 mod fix;

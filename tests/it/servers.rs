@@ -25,6 +25,11 @@ fn acts_as_a_server() {
     let Ok(about) = std::env::var("STAND_IN") else { return };
     let mut starts = std::fs::OpenOptions::new().create(true).append(true).open("starts").unwrap();
     writeln!(starts, "{}", std::process::id()).unwrap();
+    if let Ok(meets) = std::env::var("MEETS") {
+        let (own, other) = meets.split_once(' ').unwrap();
+        std::fs::write(own, "").unwrap();
+        until("the other server", || Path::new(other).exists());
+    }
     println!();
     for line in std::io::stdin().lock().lines() {
         let Ok(message) = serde_json::from_str::<Value>(&line.unwrap()) else { continue };
@@ -252,4 +257,21 @@ fn calls_of_flow_mcp_share_a_server_until_its_end_and_each_is_held_to_the_pins()
     until("it is left", || !runs(&begun[1]));
     let listed = command(home.path(), &["runs", "list", "--json"]).output().unwrap();
     assert_eq!(String::from_utf8(listed.stdout).unwrap().matches("\"succeeded\"").count(), 7);
+}
+
+#[test]
+fn servers_are_looked_at_all_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path(), "meets");
+    let file = folder.path().join("p.yaml");
+    let one = std::fs::read_to_string(&file).unwrap();
+    let entry = tools().split_once('\n').unwrap().1.replace("  echo:", "  other:");
+    let with = |entry: &str, meets: &str| entry.replace("\" }\n    allow", &format!("\", MEETS: \"{meets}\" }}\n    allow"));
+    let both = with(&one, "one two").replace("steps:\n", &format!("{}steps:\n", with(&entry, "two one")));
+    std::fs::write(&file, both).unwrap();
+    let (exit, out, told) = done(folder.path(), &["tools", "pin"], "It echoes.");
+    assert_eq!(exit, Some(0), "{out}{told}");
+    assert!(told.contains("echo: pinned in") && told.contains("other: pinned in"), "{told}");
+    let (_, out, _) = done(folder.path(), &["doctor"], "It echoes.");
+    assert!(out.contains("server echo answers") && out.contains("server other answers"), "{out}");
 }

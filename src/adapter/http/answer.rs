@@ -22,6 +22,8 @@ const ERROR_BODY: usize = 64 << 10;
 const ERROR_TIME: Duration = Duration::from_secs(5);
 /// The time for what follows the end mark of a stream.
 const LAST_BYTES: Duration = Duration::from_millis(50);
+/// What providers call it when they refuse a prompt for what it says (OpenAI, and endpoints like Azure's).
+const FILTERED: [&str; 2] = ["content_filter", "content_policy_violation"];
 /// What an empty piece of a body costs, so that a flood of them ends at the cap.
 const EMPTY_PIECE: usize = 64;
 
@@ -97,21 +99,21 @@ impl Answer {
         if (200..400).contains(&status) {
             return Ok(self);
         }
-        let kind = status_class(status);
         let wait = self.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok()).and_then(|value| retry_after_ms(value, now));
-        let said = self.error_text().await;
+        let (said, is_filtered) = self.error_text().await;
+        let kind = if is_filtered && status == 400 { FailureKind::Refused } else { status_class(status) };
         let reason = self.response.status().canonical_reason().unwrap_or("unknown status");
         let colon = if said.is_empty() { "" } else { ": " };
-        let mut failure = self.failure(kind, format!("answered {status} ({reason}){colon}{said}"));
-        if matches!(kind, FailureKind::RateLimited | FailureKind::ServerError) {
-            failure.retry_after_ms = wait;
-        }
+        let wait = wait.filter(|_| matches!(kind, FailureKind::RateLimited | FailureKind::ServerError));
+        let asks = wait.map(|wait| format!("; it asks to wait {}", in_words(Duration::from_millis(wait)))).unwrap_or_default();
+        let mut failure = self.failure(kind, format!("answered {status} ({reason}){colon}{said}{asks}"));
+        failure.retry_after_ms = wait;
         // Other statuses of 400 and above are refusals: nothing was done. 408: the request was not read to its end.
         Err(Fault { failure, may_have_acted: !(200..500).contains(&status) })
     }
 
-    /// What an error's body says, ready to be shown. Never fails: the status is the news.
-    async fn error_text(&mut self) -> String {
+    /// What an error's body says, ready to be shown, and whether a content filter says it. Never fails: the status is the news.
+    async fn error_text(&mut self) -> (String, bool) {
         let content_type = self.content_type();
         let mut bytes = Vec::new();
         let read = timeout(ERROR_TIME.min(self.settings.idle), async {
@@ -126,13 +128,15 @@ impl Answer {
         let is_whole = read.await.unwrap_or(false);
         bytes.truncate(ERROR_BODY);
         if content_type == "text/html" {
-            return "a page in HTML".to_owned();
+            return ("a page in HTML".to_owned(), false);
         }
-        let text = String::from_utf8_lossy(&bytes);
-        match serde_json::from_slice::<Value>(&bytes).ok().as_ref().and_then(error_sentence) {
+        let value = serde_json::from_slice::<Value>(&bytes).ok();
+        let said = match value.as_ref().and_then(error_sentence) {
             Some(sentence) => self.scrub.quote(sentence, false),
-            None => self.scrub.quote(&text, !is_whole),
-        }
+            None => self.scrub.quote(&String::from_utf8_lossy(&bytes), !is_whole),
+        };
+        let code = value.as_ref().and_then(|value| value.pointer("/error/code")?.as_str());
+        (said, code.is_some_and(|code| FILTERED.contains(&code)))
     }
 
     /// The next piece of the body, decompressed; `None`: its end.

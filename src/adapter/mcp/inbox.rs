@@ -16,6 +16,8 @@ use crate::model::FailureKind;
 const MOST_NOISE: usize = 100;
 /// Messages nobody waits for between two answers, before it is given up.
 const MOST_UNASKED: usize = 1_000;
+/// Messages about the progress of what somebody waits for, between two answers, before it is given up.
+const MOST_PROGRESS: usize = 100_000;
 /// Notes that are kept.
 const MOST_NOTES: usize = 20;
 /// Messages in one batch.
@@ -42,6 +44,7 @@ struct Inner {
     heard: HashMap<Arc<str>, u64>,
     noise: usize,
     unasked: usize,
+    progressed: usize,
     progress: HashMap<u64, String>,
     last_progress: Option<String>,
     changes: u64,
@@ -133,7 +136,7 @@ impl Inbox {
                 // An answer to nobody, or twice, or too late.
                 return Inner::unasked(&mut inner, "answers that nobody waits for").map(|()| None);
             };
-            inner.unasked = 0;
+            (inner.unasked, inner.progressed) = (0, 0);
             if let Some(number) = number {
                 inner.progress.remove(&number);
             }
@@ -145,6 +148,15 @@ impl Inbox {
             let _ = sender.send(Ok(said));
             return Ok(None);
         };
+        let progress = if method == "notifications/progress" { progress(&message) } else { None };
+        if let Some((id, told)) = progress.filter(|(id, _)| inner.waiting.contains_key(id)) {
+            inner.progressed += 1;
+            if inner.progressed > MOST_PROGRESS {
+                return Err(Failure::new(FailureKind::TooLarge, format!("told its progress more than {MOST_PROGRESS} times")));
+            }
+            inner.progress.insert(id, self.scrub.quote(&told, false));
+            return Ok(None);
+        }
         Inner::unasked(&mut inner, "messages that nobody asked for")?;
         match (id, method.as_str()) {
             (Some(id), "ping") => Ok(Some(json!({ "jsonrpc": "2.0", "id": id, "result": {} }))),
@@ -155,18 +167,6 @@ impl Inbox {
             }
             (None, "notifications/tools/list_changed") => {
                 inner.changes += 1;
-                Ok(None)
-            }
-            (None, "notifications/progress") => {
-                let told = message.get("params").and_then(|params| {
-                    let id = params.get("progressToken")?.as_u64()?;
-                    let of = params.get("total").and_then(Value::as_f64).map(|total| format!(" of {total}")).unwrap_or_default();
-                    let what = params.get("message").and_then(Value::as_str).map(|text| format!(" ({text})")).unwrap_or_default();
-                    Some((id, format!("{}{of}{what}", params.get("progress")?.as_f64()?)))
-                });
-                if let Some((id, told)) = told.filter(|(id, _)| inner.waiting.contains_key(id)) {
-                    inner.progress.insert(id, self.scrub.quote(&told.chars().take(200).collect::<String>(), false));
-                }
                 Ok(None)
             }
             (None, _) => Ok(None),
@@ -226,7 +226,8 @@ impl Inbox {
 
     /// The server has answered somebody in a way of its own.
     pub(super) fn answered(&self) {
-        self.inner().unasked = 0;
+        let mut inner = self.inner();
+        (inner.unasked, inner.progressed) = (0, 0);
     }
 
     /// Notes something for the record.
@@ -261,6 +262,16 @@ impl Inner {
         }
         Ok(())
     }
+}
+
+/// Which request tells how far it is: `3 of 10 (copying)`.
+fn progress(message: &Value) -> Option<(u64, String)> {
+    let params = message.get("params")?;
+    let id = params.get("progressToken")?.as_u64()?;
+    let of = params.get("total").and_then(Value::as_f64).map(|total| format!(" of {total}")).unwrap_or_default();
+    let what = params.get("message").and_then(Value::as_str).map(|text| format!(" ({text})")).unwrap_or_default();
+    let told = format!("{}{of}{what}", params.get("progress")?.as_f64()?);
+    Some((id, told.chars().take(200).collect()))
 }
 
 /// An error object, however incomplete.

@@ -10,8 +10,8 @@ use crate::port::{ModelReply, ToolCall};
 
 /// Most tool calls in one reply.
 const MOST_CALLS: usize = 64;
-/// More tokens than this in one call are nonsense.
-const MOST_TOKENS: u64 = 1 << 40;
+/// More tokens than this in one call are nonsense: no body that we read has more bytes, and no model takes in as much.
+const MOST_TOKENS: u64 = 1 << 27;
 
 /// A complaint that is tried again.
 pub(super) fn bad(what: impl Into<String>) -> Complaint {

@@ -42,7 +42,10 @@ impl ModelClient for HttpModelClient {
         Box::pin(async move {
             let scrub = Scrub::new(&request.api_key);
             match tokio::time::timeout(request.timeout, attempt(&http, &request, &scrub)).await {
-                Ok(outcome) => Ok(outcome?),
+                Ok(outcome) => {
+                    let reply = outcome?;
+                    Ok(if request.api_key.as_ref().is_some_and(is_no_word) { scrub.reply(reply) } else { reply })
+                }
                 Err(_) => {
                     let message = format!("model {:?} did not finish its answer within {}", request.model, time_in_words(request.timeout));
                     Err(scrub.failure(FailureKind::Timeout, message))
@@ -50,6 +53,11 @@ impl ModelClient for HttpModelClient {
             }
         })
     }
+}
+
+/// Whether a key is none of those that stand in for one where none is needed (`none`, `dummy`, `ollama`): they may stand in any answer.
+fn is_no_word(key: &Secret) -> bool {
+    key.reveal().len() >= 8 && !key.reveal().chars().all(char::is_alphabetic)
 }
 
 /// What is wrong with an answer: a class and the words after `https://host`.

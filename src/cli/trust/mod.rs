@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 
 use super::arguments::{Shared, TrustOptions};
-use super::run::{Refusal, told};
+use super::refusal::{Refusal, told};
 use super::signals::AtQuestion;
 use super::{Exit, checked, inputs, project, settings, stdout};
 use crate::adapter::clock::SystemClock;

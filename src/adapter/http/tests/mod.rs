@@ -277,6 +277,24 @@ async fn a_wait_is_read_from_refusals_and_server_errors() {
     ] {
         let headers: Vec<(&str, &str)> = header.into_iter().map(|value| ("retry-after", value)).collect();
         let server = Faultd::start(vec![Act::Send(answer(status, &headers, ""))]).await;
-        assert_eq!(send(get(&server.url())).await.unwrap_err().retry_after_ms, expected, "{status} {header:?}");
+        let failure = send(get(&server.url())).await.unwrap_err();
+        assert_eq!(failure.retry_after_ms, expected, "{status} {header:?}");
+        let told = expected.map(|wait| format!("; it asks to wait {} s", wait / 1000));
+        assert_eq!(failure.message.split_once(";").map(|(_, told)| format!(";{told}")), told, "{}", failure.message);
+    }
+}
+
+#[tokio::test]
+async fn a_prompt_that_a_content_filter_refused_is_refused_and_no_other_mistake_is() {
+    for (status, code, kind) in [
+        ("400 Bad Request", "content_filter", FailureKind::Refused),
+        ("400 Bad Request", "content_policy_violation", FailureKind::Refused),
+        ("400 Bad Request", "context_length_exceeded", FailureKind::BadRequest),
+        ("429 Too Many Requests", "content_filter", FailureKind::RateLimited),
+    ] {
+        let body = serde_json::json!({ "error": { "message": "The prompt was filtered.", "code": code } }).to_string();
+        let server = Faultd::answering(status, "application/json", &body).await;
+        let failure = send(get(&server.url())).await.unwrap_err();
+        assert_eq!((failure.kind, failure.message.contains("The prompt was filtered.")), (kind, true), "{code}: {}", failure.message);
     }
 }

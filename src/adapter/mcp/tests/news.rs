@@ -195,3 +195,50 @@ fn progress_on_the_stream_of_a_call_is_told_when_its_time_is_over() {
         assert!(failure.message.contains("it had last told its progress: 3 of 10 (copying)"), "{}", failure.message);
     });
 }
+
+/// A server whose calls tell so often of their progress: as far as their text says. Then they answer, unless the text is `stuck`.
+async fn progressing(times: usize) -> String {
+    let answer: Answer = Box::new(move |heard| match heard.body["method"].as_str() {
+        Some("server/discover") => json_answer(heard, &json!({ "supportedVersions": ["2026-07-28"], "capabilities": { "tools": {} } })),
+        Some("tools/list") => json_answer(heard, &json!({ "tools": [{ "name": "echo", "inputSchema": { "type": "object" } }] })),
+        _ => {
+            let text = heard.body["params"]["arguments"]["text"].as_str().unwrap_or_default();
+            let token = &heard.body["params"]["_meta"]["progressToken"];
+            let params = json!({ "progressToken": token, "progress": text.len(), "message": text });
+            let progress = format!("data: {}\n\n", json!({ "method": "notifications/progress", "params": params })).repeat(times);
+            let result = json!({ "jsonrpc": "2.0", "id": heard.body["id"], "result": told("hi") });
+            if text.starts_with("stuck") { standing(&progress) } else { events(&format!("{progress}data: {result}\n\n")) }
+        }
+    });
+    serve_with(answer, News::default()).await.0
+}
+
+#[test]
+fn each_call_is_told_its_own_progress_and_not_that_of_another() {
+    run(async {
+        let (url, world) = (progressing(1).await, World::new());
+        let server = world.web(&url);
+        let list = world.list(&server).await.unwrap();
+        let call = |text: &'static str| world.call(&server, &list, text, SHORT);
+        assert!(call("done").await.is_ok());
+        for (text, failure) in
+            ["stuck", "stuck fast"].into_iter().zip(futures_util::future::join_all(["stuck", "stuck fast"].map(call)).await)
+        {
+            let message = failure.unwrap_err().message;
+            assert!(message.contains(&format!("it had last told its progress: {} ({text});", text.len())), "{message}");
+        }
+    });
+}
+
+#[test]
+fn a_call_may_tell_its_progress_often_and_not_without_end() {
+    run(async {
+        for (times, is_fine) in [(3_000, true), (150_000, false)] {
+            let (url, world) = (progressing(times).await, World::new());
+            match world.echo(&world.web(&url), "x", LONG).await {
+                Ok(reply) => assert!(is_fine && reply.value == text("hi")),
+                Err(failure) => assert!(!is_fine, "{}", failure.message),
+            }
+        }
+    });
+}

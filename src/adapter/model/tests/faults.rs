@@ -229,6 +229,25 @@ async fn an_echoed_key_is_not_shown_wherever_it_comes_from() {
 }
 
 #[tokio::test]
+async fn a_key_that_an_endpoint_puts_into_its_answer_stands_in_no_part_of_it() {
+    let (key, base64, hex) = ("sk-canary-1", "c2stY2FuYXJ5LTE", "736b2d63616e6172792d31");
+    let pieces: Vec<Value> = format!("{key} {base64}= {hex}").chars().map(|c| json!({ "content": c.to_string() })).collect();
+    let asked =
+        json!({ "tool_calls": [{ "index": 0, "id": key, "function": { "name": key, "arguments": json!({ key: [key] }).to_string() } }] });
+    let named = |text: String| text.replace("m-1", key);
+    for script in [named(chat(&pieces, "stop")), named(chat(&[asked], "tool_calls"))] {
+        let reply = streamed(WireFormat::OpenAiChat, script).await.unwrap();
+        let told = format!("{reply:?}");
+        assert!(told.contains("***") && [key, base64, hex].iter().all(|form| !told.contains(form)), "{told}");
+    }
+    let reply = streamed(WireFormat::AnthropicMessages, good(WireFormat::AnthropicMessages).replace("Grün", key)).await.unwrap();
+    assert_eq!(reply.text, "*** 🎈");
+    let server = Faultd::start(vec![Act::Send(stream(good(WireFormat::OpenAiChat)))]).await;
+    let no_key = ModelRequest { api_key: Some(Secret::new("Grün")), ..request(WireFormat::OpenAiChat, server.url()) };
+    assert_eq!(call(no_key).await.unwrap().text, "Grün 🎈", "a word that stands in for a key hides nothing");
+}
+
+#[tokio::test]
 async fn a_key_with_a_line_break_is_refused_before_it_is_sent() {
     for wire in WIRES {
         let server = Faultd::start(vec![]).await;

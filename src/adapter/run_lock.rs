@@ -1,0 +1,52 @@
+//! One process at a time goes on with a run.
+
+use std::path::{Path, PathBuf};
+
+use crate::port::StoreError;
+
+/// A run that this process alone goes on with. The system lets go of it when the process ends, however it ends.
+pub struct RunLock {
+    file: std::fs::File,
+    path: PathBuf,
+}
+
+impl RunLock {
+    /// Takes the lock of a run of the store in `store`.
+    ///
+    /// # Errors
+    /// Another process has it, told with its number; or the file beside the store cannot be made.
+    pub fn take(store: &Path, run: &str) -> Result<RunLock, StoreError> {
+        use std::io::{Read, Seek, Write};
+        use std::os::unix::fs::MetadataExt;
+        let path = store.with_file_name(format!("{run}.lock"));
+        let unusable = |e: std::io::Error| StoreError::Unusable { file: path.display().to_string(), message: e.to_string() };
+        let mut file = std::fs::OpenOptions::new().create(true).read(true).write(true).truncate(false).open(&path).map_err(unusable)?;
+        match file.try_lock() {
+            Ok(()) => {
+                // The one that had it before may have removed the file in between.
+                let is_there = std::fs::metadata(&path).is_ok_and(|there| file.metadata().is_ok_and(|own| own.ino() == there.ino()));
+                if !is_there {
+                    return RunLock::take(store, run);
+                }
+                let mut lock = RunLock { file, path: path.clone() };
+                let file = &mut lock.file;
+                file.set_len(0).and_then(|()| file.rewind()).and_then(|()| write!(file, "{}", std::process::id())).map_err(unusable)?;
+                Ok(lock)
+            }
+            Err(std::fs::TryLockError::WouldBlock) => {
+                let mut holder = String::new();
+                let _ = file.read_to_string(&mut holder);
+                let process = if holder.is_empty() { "?" } else { holder.trim() };
+                Err(StoreError::Held { run: run.to_string(), process: process.to_string() })
+            }
+            Err(std::fs::TryLockError::Error(error)) => Err(unusable(error)),
+        }
+    }
+}
+
+impl Drop for RunLock {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.path);
+        let _ = self.file.unlock();
+    }
+}

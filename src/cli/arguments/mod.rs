@@ -1,0 +1,167 @@
+//! What can be written on the command line: here the commands and what all of them take, beside it the options of each.
+
+mod checking;
+mod running;
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+pub use checking::{
+    DoctorOptions, FixOptions, Format, GraphFormat, GraphOptions, NoTests, TestFormat, TestOptions, ToolsCommand, ValidateOptions,
+};
+pub use running::{McpOptions, OutputOptions, PlanOptions, RunOptions, RunsCommand, TrustOptions, Wanted};
+
+/// Multi-agent workflows from YAML: checked like a compiler, run as a graph.
+#[derive(Debug, Parser)]
+#[command(name = "flow", version, about, after_help = EXIT_CODES, disable_help_subcommand = true)]
+pub struct Arguments {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+    /// Options of every command.
+    #[command(flatten)]
+    pub shared: Shared,
+}
+
+/// The table of exit codes in `--help`.
+const EXIT_CODES: &str = "Exit codes:
+    0  ok
+    1  errors in a file, failed test, golden differs
+    2  wrong command line, inputs or channel, no such person
+    3  internal error
+    4  nothing ran
+    5  quality gate not met
+    6  run failed
+    7  timeout or budget
+    8  waiting for an answer
+  130  interrupted (Ctrl-C)
+  143  interrupted (SIGTERM)";
+
+/// Options of every command.
+#[derive(Debug, Args)]
+pub struct Shared {
+    /// Only the result, or why there is none: no progress, no warnings
+    #[arg(short, long, global = true)]
+    pub quiet: bool,
+    /// More: remarks of the check, every event
+    #[arg(short, long, global = true)]
+    pub verbose: bool,
+    /// When to use colour
+    #[arg(long, global = true, value_enum, default_value_t = When::Auto)]
+    pub color: When,
+    /// No progress lines
+    #[arg(long, global = true)]
+    pub no_progress: bool,
+    /// The project's folder [default: the nearest folder upwards with flow.toml, else the current one]
+    #[arg(long, global = true, value_name = "DIR")]
+    pub project: Option<PathBuf>,
+    /// Reads NAME=value lines for secrets and env; variables that are set win
+    #[arg(long, global = true, value_name = "FILE")]
+    pub env_file: Option<PathBuf>,
+}
+
+/// When to use colour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum When {
+    /// On a terminal, unless NO_COLOR is set.
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Runs a pipeline
+    Run(RunOptions),
+    /// Checks files and starts nothing
+    Validate(ValidateOptions),
+    /// Runs tests with scripted replies and compares with goldens
+    Test(TestOptions),
+    /// Mends what has only one possible meaning, in the files
+    Fix(FixOptions),
+    /// Shows the order, the filled prompts and the upper bounds of a run, and starts nothing
+    Plan(PlanOptions),
+    /// Shows which programs, hosts and secrets pipelines want, and trusts them until something of them changes
+    Trust(TrustOptions),
+    /// Draws a pipeline, or what really ran of it
+    Graph(GraphOptions),
+    /// Tells a pipeline in plain words, or shows the page of a code
+    Explain {
+        /// A pipeline file, a code (F101) or its name (cycle)
+        what: String,
+    },
+    /// Writes a first project, with tests, that runs without any key
+    Init {
+        /// Its folder; made if it is not there
+        #[arg(default_value = ".")]
+        folder: PathBuf,
+    },
+    /// Looks whether everything is here that the project needs: secrets, data, engines, hosts
+    Doctor(DoctorOptions),
+    /// The tools of MCP servers
+    #[command(subcommand)]
+    Tools(ToolsCommand),
+    /// Prints a JSON Schema for editors
+    Schema {
+        /// The kind of file [default: all, told apart by their keys]
+        #[arg(value_enum)]
+        kind: Option<Kind>,
+    },
+    /// Serves an editor over standard input and output
+    Lsp,
+    /// Serves pipelines to MCP clients as tools, over standard input and output or HTTP
+    Mcp(McpOptions),
+    /// Prints the completions of a shell
+    Completions {
+        /// The shell
+        #[arg(value_enum)]
+        shell: Shell,
+    },
+    /// Past runs: list, show, export, resume, rm
+    #[command(subcommand)]
+    Runs(RunsCommand),
+    /// Decides about a call that waits for a person, or a `once` step that had started before a crash
+    Approve {
+        /// The run's id, or the beginning of it
+        run: String,
+        /// The step
+        step: String,
+        /// Says no: it is not done, and the step fails
+        #[arg(long)]
+        reject: bool,
+        /// A sentence for the record
+        #[arg(long, value_name = "TEXT", default_value = "")]
+        comment: String,
+    },
+}
+
+/// The kinds of files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[value(rename_all = "snake_case")]
+pub enum Kind {
+    /// A pipeline.
+    Pipeline,
+    /// A channel.
+    Channel,
+    /// A style guide.
+    StyleGuide,
+    /// A test.
+    Test,
+    /// Scripted replies.
+    Replies,
+    /// Shared definitions, for imports.
+    Definitions,
+}
+
+/// The shells that completions are written for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Shell {
+    Bash,
+    Zsh,
+    Fish,
+    Powershell,
+}

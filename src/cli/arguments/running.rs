@@ -1,0 +1,183 @@
+//! Options of the commands that run something, and of those about runs.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+/// What is run, with what, and within which bounds.
+#[derive(Debug, Args)]
+pub struct Wanted {
+    /// The pipeline file
+    pub file: PathBuf,
+    /// An input; may be repeated
+    #[arg(long = "input", value_name = "NAME=VALUE")]
+    pub inputs: Vec<String>,
+    /// Inputs from a JSON file; - for standard input
+    #[arg(long = "inputs", value_name = "FILE")]
+    pub inputs_file: Option<PathBuf>,
+    /// The channel [default: the first the pipeline lists]
+    #[arg(long)]
+    pub channel: Option<String>,
+    /// Sets the clock: 2026-11-18T09:00:00Z
+    #[arg(long, value_name = "TIME")]
+    pub now: Option<String>,
+    /// Ends the run after this time
+    #[arg(long, value_name = "TIME")]
+    pub deadline: Option<String>,
+    /// Most money the run may spend, in US dollars
+    #[arg(long, value_name = "USD", allow_negative_numbers = true, value_parser = money)]
+    pub max_cost_usd: Option<f64>,
+}
+
+fn money(text: &str) -> Result<f64, String> {
+    let amount = text.parse().ok().filter(|amount: &f64| amount.is_finite() && *amount > 0.0);
+    amount.ok_or_else(|| "write an amount above 0, in US dollars, such as 0.50".to_string())
+}
+
+/// Options of `flow run`.
+#[derive(Debug, Args)]
+pub struct RunOptions {
+    /// What is run
+    #[command(flatten)]
+    pub wanted: Wanted,
+    /// Whether what it wants is allowed
+    #[command(flatten)]
+    pub trust: TrustOption,
+    /// Starts nothing and shows what would run: flow plan
+    #[arg(long)]
+    pub dry_run: bool,
+    /// What is printed and written
+    #[command(flatten)]
+    pub printed: OutputOptions,
+    /// Keeps what models and web services are asked and answer in a new folder, secrets and personal data masked
+    #[arg(long, value_name = "DIR")]
+    pub record: Option<PathBuf>,
+    /// Answers from such a folder and asks nobody; a call that was not recorded so fails
+    #[arg(long, value_name = "DIR", conflicts_with = "record")]
+    pub replay: Option<PathBuf>,
+}
+
+/// The option of every command that would start something of a file.
+#[derive(Debug, Clone, Copy, Default, Args)]
+pub struct TrustOption {
+    /// Lets the files start their programs, call their hosts and read their secrets this one time; nothing of it is kept
+    #[arg(long = "trust")]
+    pub is_given: bool,
+}
+
+/// What a run prints and writes.
+#[derive(Debug, Default, Args)]
+pub struct OutputOptions {
+    /// Writes the outputs to a file as JSON
+    #[arg(long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Writes the events to a file, one JSON object per line; - for standard output
+    #[arg(long, value_name = "FILE")]
+    pub events: Option<PathBuf>,
+    /// With --events: the texts of prompts, replies and outputs too, personal data and secrets masked
+    #[arg(long, requires = "events")]
+    pub events_content: bool,
+    /// Prints one JSON object: run_id, status, outputs, steps, usage, cost, failure
+    #[arg(long)]
+    pub json: bool,
+    /// A partial run counts as failed (exit 6)
+    #[arg(long)]
+    pub fail_on_partial: bool,
+}
+
+/// Options of `flow plan`.
+#[derive(Debug, Args)]
+pub struct PlanOptions {
+    /// What would be run; an input that is not given is shown as ⟨inputs.name⟩
+    #[command(flatten)]
+    pub wanted: Wanted,
+    /// Prints one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Options of `flow mcp`.
+#[derive(Debug, Args)]
+pub struct McpOptions {
+    /// Pipeline files; each becomes a tool
+    #[arg(required = true)]
+    pub files: Vec<PathBuf>,
+    /// Whether what it wants is allowed
+    #[command(flatten)]
+    pub trust: TrustOption,
+    /// Serves over HTTP at this port of 127.0.0.1; 0 takes a free one [default: standard input and output]
+    #[arg(long, value_name = "PORT")]
+    pub http: Option<u16>,
+    /// Another address to serve at; FLOW_MCP_TOKEN must be set then
+    #[arg(long, value_name = "IP", requires = "http")]
+    pub address: Option<std::net::IpAddr>,
+    /// A name that clients may ask it by, besides its address and localhost; may be repeated
+    #[arg(long = "allow-host", value_name = "HOST", requires = "http")]
+    pub allow_hosts: Vec<String>,
+    /// Most calls that run at once; others wait
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub max_calls: u32,
+    /// Ends each call after this time
+    #[arg(long, value_name = "TIME")]
+    pub deadline: Option<String>,
+    /// Most money each call may spend, in US dollars
+    #[arg(long, value_name = "USD", allow_negative_numbers = true, value_parser = money)]
+    pub max_cost_usd: Option<f64>,
+}
+
+/// `flow runs …`
+#[derive(Debug, Subcommand)]
+pub enum RunsCommand {
+    /// Lists runs, newest first
+    List {
+        /// As JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Shows a run: its phases, steps, verdicts, cost and cause
+    Show {
+        /// Its id, or the beginning of it; the newest when left out
+        run: Option<String>,
+        /// As JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Writes a run's record as JSON, personal data and secrets masked
+    Export {
+        /// Its id, or the beginning of it; the newest when left out
+        run: Option<String>,
+    },
+    /// Goes on with a run that was killed, or ended by Ctrl-C or SIGTERM; finished steps do not run again
+    Resume {
+        /// Its id, or the beginning of it
+        run: String,
+        /// What is printed and written
+        #[command(flatten)]
+        printed: OutputOptions,
+        /// Whether what it wants is allowed
+        #[command(flatten)]
+        trust: TrustOption,
+    },
+    /// Removes a run
+    Rm {
+        /// Its id, or the beginning of it
+        run: String,
+    },
+}
+
+/// Options of `flow trust`.
+#[derive(Debug, Args)]
+pub struct TrustOptions {
+    /// Pipeline files
+    #[arg(required_unless_present = "list", value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// Shows everything that is trusted
+    #[arg(long, conflicts_with = "files")]
+    pub list: bool,
+    /// Trusts the files no more
+    #[arg(long, conflicts_with_all = ["list", "json"])]
+    pub remove: bool,
+    /// As JSON
+    #[arg(long)]
+    pub json: bool,
+}

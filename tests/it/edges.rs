@@ -1,0 +1,242 @@
+//! The edges of the process: keys and hostile endpoints, many processes, damaged disks, limits of the system.
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use base64::Engine;
+use flow::adapter::sqlite_store::SqliteStore;
+use flow::event::Event;
+use flow::port::{Store, StoreError};
+use serde_json::json;
+use tempfile::TempDir;
+
+use crate::program::{command, flow, ran};
+
+const KEY: &str = "sk-canary/AbC+1234567890";
+
+const ASKS: &str = "flow: 1
+name: asks
+description: Asks a model.
+agents: { talker: { instructions: Be brief. } }
+steps:
+  - { id: say, agent: talker, prompt: Say hi, retry: { max_attempts: 2, delay: 10ms } }
+outputs: { text: \"{{ steps.say.output }}\" }
+";
+
+const COUNTS: &str = "flow: 1
+name: counts
+description: Counts.
+steps:
+  - { id: each, for_each: \"range(0, 20)\", set: \"number {{ item }}\" }
+  - { id: all, set: \"{{ steps.each.output | join(', ') }}\" }
+outputs: { text: \"{{ steps.all.output }}\" }
+";
+
+fn place(pipeline: &str) -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("p.yaml"), pipeline).unwrap();
+    std::fs::write(folder.path().join("flow.toml"), "").unwrap();
+    folder
+}
+
+/// What an endpoint answers to who shows this key.
+type Answer = Box<dyn Fn(&str) -> String + Send>;
+
+/// An endpoint that answers each request as a function of the key that it was shown says. It ends with the test.
+fn endpoint(answer: impl Fn(&str) -> String + Send + 'static) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/v1", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let _ = serve(stream.unwrap(), &answer);
+        }
+    });
+    url
+}
+
+fn serve(mut stream: TcpStream, answer: &dyn Fn(&str) -> String) -> std::io::Result<()> {
+    let (mut text, mut piece) = (String::new(), [0; 4096]);
+    loop {
+        let read = stream.read(&mut piece)?;
+        text.push_str(&String::from_utf8_lossy(&piece[..read]));
+        let Some((head, body)) = text.split_once("\r\n\r\n") else { continue };
+        let header = |name: &str| head.lines().find_map(|line| line.strip_prefix(name).map(str::trim));
+        if read == 0 || body.len() >= header("content-length:").and_then(|n| n.parse().ok()).unwrap_or(0) {
+            let key = header("authorization: Bearer").unwrap_or_default();
+            return stream.write_all(answer(key).as_bytes());
+        }
+    }
+}
+
+fn http(status: &str, body: &str) -> String {
+    format!("HTTP/1.1 {status}\r\ncontent-type: application/json\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{body}", body.len())
+}
+
+fn base64(text: &str) -> String {
+    base64::engine::general_purpose::STANDARD.encode(text)
+}
+
+fn hex(text: &str) -> String {
+    text.bytes().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// A key in the forms in which it might turn up.
+fn forms(key: &str) -> String {
+    format!("{key} {} {} {}", base64(key), hex(key), key.replace('/', "%2F").replace('+', "%2B"))
+}
+
+#[test]
+fn the_key_of_a_model_stands_nowhere_whatever_the_endpoint_does_with_it() {
+    let said = |text: &str| json!({ "model": text, "choices": [{ "message": { "content": text }, "finish_reason": "stop" }] }).to_string();
+    let error = |text: &str| json!({ "error": { "message": text } }).to_string();
+    let answers: [(i32, Answer); 4] = [
+        (0, Box::new(move |key| http("200 OK", &said(&forms(key))))),
+        (6, Box::new(move |key| http("401 Unauthorized", &error(&forms(key))))),
+        (6, Box::new(move |key| http("200 OK", &error(&forms(key))))),
+        (6, Box::new(|key| format!("HTTP/1.1 302 Found\r\nlocation: http://127.0.0.1:1/{key}\r\ncontent-length: 0\r\n\r\n"))),
+    ];
+    for (exit, answer) in answers {
+        let folder = place(ASKS);
+        let url = endpoint(answer);
+        let arguments =
+            ["run", "p.yaml", "-v", "--events", "events.jsonl", "--events-content", "--output", "outputs.json", "--record", "tape"];
+        let with = |arguments: &[&str]| {
+            let mut command = command(folder.path(), arguments);
+            ran(command.env("FLOW_MODEL", "m").env("FLOW_MODEL_BASE_URL", &url).env("FLOW_API_KEY", KEY))
+        };
+        let run = with(&arguments);
+        assert_eq!(run.exit, exit, "{}", run.err);
+        let mut told = vec![run.out, run.err];
+        for arguments in
+            [&["runs", "show"][..], &["runs", "export"], &["runs", "list", "--json"], &["doctor", "--config"], &["plan", "p.yaml"]]
+        {
+            let ran = with(arguments);
+            told.extend([ran.out, ran.err]);
+        }
+        let mut count = 0;
+        files(folder.path(), &mut |bytes| {
+            count += 1;
+            told.push(String::from_utf8_lossy(bytes).into_owned());
+        });
+        assert!(count > 5, "the journal, the events, the outputs and the recording are among them");
+        for form in [KEY.to_owned(), base64(KEY), hex(KEY), "AbC%2B1234567890".to_owned()] {
+            for text in &told {
+                assert!(!text.contains(&form[..form.len() - 2]), "{form} in {text}");
+            }
+        }
+    }
+}
+
+fn files(folder: &Path, see: &mut dyn FnMut(&[u8])) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() { files(&path, see) } else { see(&std::fs::read(path).unwrap()) }
+    }
+}
+
+#[test]
+fn a_run_tells_tokens_money_and_the_model_that_answered() {
+    for (input, output, told) in [(1_000_000, 500_000, "4.0000 USD"), (3, 4, "less than 0.0001 USD")] {
+        let usage = json!({ "prompt_tokens": input, "completion_tokens": output });
+        let choice = json!({ "message": { "content": "Hi." }, "finish_reason": "stop" });
+        let answer = json!({ "model": "tiny-2026", "choices": [choice], "usage": usage }).to_string();
+        let url = endpoint(move |_| http("200 OK", &answer));
+        let model = format!("provider: openai, model: tiny, base_url: \"{url}\", price: {{ input: 2, output: 4 }}");
+        let folder = place(&ASKS.replace("steps:", &format!("models: {{ default: {{ {model} }} }}\nsteps:")));
+        let run = flow(folder.path(), &["run", "p.yaml", "--trust"]);
+        assert_eq!((run.exit, run.out.as_str()), (0, "Hi.\n"), "{}", run.err);
+        let shown = flow(folder.path(), &["runs", "show"]).out;
+        assert!(shown.contains(&format!("tokens: {input} in, {output} out; {told}\nmodels: tiny-2026\n")), "{shown}");
+    }
+}
+
+#[test]
+fn many_processes_write_one_journal_and_none_loses_anything() {
+    let folder = place(COUNTS);
+    let start = || command(folder.path(), &["run", "p.yaml", "-q"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let children: Vec<_> = (0..25).map(|_| start()).collect();
+    for child in children {
+        let ended = child.wait_with_output().unwrap();
+        assert_eq!(ended.status.code(), Some(0), "{}", String::from_utf8_lossy(&ended.stderr));
+    }
+    let mut store = SqliteStore::open(&folder.path().join(".flow/runs.db")).unwrap();
+    assert_eq!(store.check().unwrap(), 25);
+    let left: Vec<_> = std::fs::read_dir(folder.path().join(".flow")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert!(left.iter().all(|name| name.to_string_lossy().starts_with("runs.db")), "no lock is left: {left:?}");
+}
+
+#[test]
+fn a_damaged_journal_is_found_or_without_effect() {
+    let folder = place(COUNTS);
+    assert_eq!(flow(folder.path(), &["run", "p.yaml", "-q"]).exit, 0);
+    let whole = std::fs::read(folder.path().join(".flow/runs.db")).unwrap();
+    let damaged = folder.path().join("damaged.db");
+    // As `runs resume` and `runs show` read it: an error, or the very same.
+    let read = |bytes: &[u8], all: bool| -> Result<Vec<Event>, StoreError> {
+        for rest in ["-wal", "-shm"] {
+            let _ = std::fs::remove_file(damaged.with_file_name(format!("damaged.db{rest}")));
+        }
+        std::fs::write(&damaged, bytes).unwrap();
+        let mut store = SqliteStore::open(&damaged)?;
+        if all {
+            store.check_pages()?;
+        }
+        let runs = store.runs()?;
+        runs.first().map_or(Ok(vec![]), |run| store.events(&run.run))
+    };
+    let events = read(&whole, true).unwrap();
+    assert!(events.len() > 20);
+    let (mut found, mut harmless) = (0, 0);
+    let mut judge = |what: String, bytes: &[u8]| match read(bytes, true) {
+        Err(_) => found += 1,
+        Ok(same) if same == events => harmless += 1,
+        // Nothing is there: no run is shown, and none goes on.
+        Ok(none) if none.is_empty() => found += 1,
+        Ok(other) => panic!("{what}: {} events instead of {}", other.len(), events.len()),
+    };
+    for at in (0..whole.len()).step_by(37) {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 1 << (at % 8);
+        judge(format!("bit {} of byte {at}", at % 8), &bytes);
+    }
+    for at in (0..whole.len()).step_by(512) {
+        judge(format!("cut at {at}"), &whole[..at]);
+        let mut bytes = whole.clone();
+        bytes[at..(at + 512).min(whole.len())].fill(0);
+        judge(format!("sector {at} is zero"), &bytes);
+    }
+    assert!(found > 50 && harmless > 50, "{found} {harmless}");
+}
+
+#[test]
+fn a_run_that_outlives_its_terminal_on_purpose_does() {
+    let folder = place(&COUNTS.replace("steps:\n", "steps:\n  - { id: nap, wait: 600ms }\n"));
+    let program = command(folder.path(), &[]).get_program().to_owned();
+    let mut shell = Command::new("/bin/sh");
+    shell.current_dir(folder.path()).args(["-c", "trap '' HUP; exec \"$0\" run p.yaml -q --events events.jsonl"]).arg(program);
+    crate::program::clean(&mut shell);
+    let child = shell.stdout(Stdio::piped()).spawn().unwrap();
+    while !std::fs::read_to_string(folder.path().join("events.jsonl")).unwrap_or_default().contains("step_paused") {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    nix::sys::signal::kill(nix::unistd::Pid::from_raw(child.id() as i32), nix::sys::signal::Signal::SIGHUP).unwrap();
+    assert_eq!(child.wait_with_output().unwrap().status.code(), Some(0));
+}
+
+#[test]
+fn limits_of_the_system_end_a_run_cleanly() {
+    for (limit, told) in [("ulimit -f 8", "journal"), ("ulimit -n 8", "Too many open files")] {
+        let folder = place(COUNTS);
+        let program = command(folder.path(), &[]).get_program().to_owned();
+        let mut shell = Command::new("/bin/sh");
+        shell.current_dir(folder.path()).args(["-c", &format!("{limit}; exec \"$0\" run p.yaml")]).arg(program);
+        crate::program::clean(&mut shell);
+        let ended = shell.stderr(Stdio::piped()).output().unwrap();
+        let text = String::from_utf8_lossy(&ended.stderr);
+        assert_eq!((ended.status.code(), text.contains(told)), (Some(6), true), "{limit}: {text}");
+        let again = flow(folder.path(), &["run", "p.yaml", "-q"]);
+        assert_eq!(again.exit, 0, "{limit}: afterwards all is well: {}", again.err);
+    }
+}
