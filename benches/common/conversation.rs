@@ -154,6 +154,7 @@ async fn talk(number: usize, plan: &Arc<Plan>, ports: &Ports, store: Together) -
         file: String::new(),
         inputs: Arc::new(json!({ "number": number, "message": question(number) })),
         channel: None,
+        style_guide: None,
         person: Arc::new(json!({})),
         now: moment.wall,
         scripted: false,

@@ -24,7 +24,7 @@ use crate::check::Checked;
 use crate::diagnostic::{Severity, visible};
 use crate::driver::{Begin, Ports, drive, find_person};
 use crate::engine::{Mocks, Options, Run, check_inputs};
-use crate::event::{Event, Happening, RunEnd, RunStart, RunStatus, StepFailure, StepPath, Usage};
+use crate::event::{Event, Happening, RunEnd, RunStart, RunStatus, StepFailure, StepPath, StyleUsed, Usage};
 use crate::journal::{Journal, Mask};
 use crate::load::WrittenRules;
 use crate::model::{Limits, Model, Pipeline, Program, StepKind};
@@ -202,6 +202,7 @@ impl<'a> Surroundings<'a> {
             file: std::path::absolute(file).unwrap_or_else(|_| file.to_path_buf()).display().to_string(),
             inputs: Arc::new(Value::Object(given)),
             channel,
+            style_guide: self.pipeline.style_guide.as_deref().map(StyleUsed::of),
             person: Arc::new(Value::Object(person.fields)),
             failure: person.failure,
             now: now.unwrap_or_else(|| self.ports.clock.now()),
@@ -420,7 +421,10 @@ pub(super) fn channel(pipeline: &Pipeline, wanted: Option<&str>) -> Result<Optio
         None => Ok(names.first().map(|n| n.to_string())),
         Some(name) if names.contains(&name) => Ok(Some(name.to_string())),
         Some(name) => {
-            let hint = crate::diagnostic::did_you_mean(name, names.iter().copied());
+            let mut hint = crate::diagnostic::did_you_mean(name, names.iter().copied());
+            if hint.is_empty() {
+                hint = "; another one is a file in channels/ and its name in channels of the pipeline".to_owned();
+            }
             let listed = if names.is_empty() { "it lists no channels".to_string() } else { format!("it lists: {}", names.join(", ")) };
             Err(Refusal::usage(format!("the pipeline has no channel \"{}\"; {listed}{hint}", visible(name))))
         }

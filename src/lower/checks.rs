@@ -101,6 +101,12 @@ pub fn checks(lower: &Lower, owner: &str, node: &Node) -> Vec<Spanned<Check>> {
         .filter_map(|(name, node)| Some(Spanned::new(check(&keys, name, node)?, keys.key_span(name))))
         .collect();
     checks.sort_by_key(|check| check.span);
+    if let [only] = checks.as_slice()
+        && matches!(only.value, Check::ApartFrom(_))
+    {
+        let help = "add a check beside it, such as language: en";
+        keys.lower.report(Diagnostic::bad_value(only.span, "apart_from alone checks nothing").help(help));
+    }
     checks
 }
 
@@ -131,8 +137,10 @@ fn check(keys: &Reader, name: &str, node: &Node) -> Option<Check> {
             }
         },
         "readability" => lower.number(name, node).map(Check::Readability),
-        "expression" | "numbers_from" if lower.is_data => written_expression(lower, name, node),
+        "expression" | "numbers_from" | "states_numbers" | "apart_from" if lower.is_data => written_expression(lower, name, node),
         "numbers_from" => lower.expression(name, node).map(Check::NumbersFrom),
+        "states_numbers" => lower.expression(name, node).map(Check::StatesNumbers),
+        "apart_from" => lower.expression(name, node).map(Check::ApartFrom),
         "expression" => lower.expression(name, node).map(Check::Expression),
         _ => None,
     }
@@ -160,8 +168,12 @@ fn written_expression(lower: &Lower, name: &str, node: &Node) -> Option<Check> {
     let is_name = !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '.');
     let (message, help) = match name {
         "numbers_from" if is_name => return lower.expression(name, node).map(Check::NumbersFrom),
-        "numbers_from" => ("\"numbers_from\" of a scorecard that a step wrote can only be a name such as with.facts", "write with.facts"),
-        _ => ("a scorecard that a step wrote cannot use the check \"expression\"", "use another check, or judge: true"),
+        "states_numbers" if is_name => return lower.expression(name, node).map(Check::StatesNumbers),
+        "apart_from" if is_name => return lower.expression(name, node).map(Check::ApartFrom),
+        "numbers_from" | "states_numbers" | "apart_from" => {
+            (format!("\"{name}\" of a scorecard that a step wrote can only be a name such as with.facts"), "write with.facts")
+        }
+        _ => ("a scorecard that a step wrote cannot use the check \"expression\"".to_owned(), "use another check, or judge: true"),
     };
     lower.report(Diagnostic::bad_value(node.span, message).help(help));
     None
@@ -192,6 +204,13 @@ impl Lower<'_> {
     /// `none`, `full`, or a list of Markdown features.
     pub fn features(&self, label: &str, node: &Node) -> Option<Features> {
         let Some(list) = node.as_list() else {
+            if let Some(word) = node.as_scalar().and_then(|scalar| scalar.value.as_str())
+                && Features::WORDS.iter().any(|known| word.split([',', ' ']).any(|word| word == *known))
+            {
+                let message = format!("{label} {} is not none, full, or a list", quoted(word));
+                self.report(Diagnostic::bad_value(node.span, message).help(format!("write a list: [{word}]")));
+                return None;
+            }
             return match self.word(label, node, &["none", "full"])? {
                 "full" => Some(Features::FULL),
                 _ => Some(Features::NONE),

@@ -90,6 +90,14 @@ fn people_without_a_name_or_a_target_and_with_a_target_of_one_hour_are_answered(
 }
 
 #[test]
+fn a_time_zone_that_does_not_exist_is_told_since_a_day_elsewhere_is_another_day() {
+    let project = with_rows("e1,p7,2026-11-20,atlas,,2,\n", "p7,Ana Moreira,,,en,Europe/Berln,40\n");
+    let ran = ask(&project, "Hours today", "p7", "sms");
+    assert_eq!((ran.exit, ran.out.as_str()), (6, format!("Hi Ana,\n\n{SORRY}\n").as_str()));
+    assert!(ran.err.contains("there is no time zone \"Europe/Berln\"; did you mean \"Europe/Berlin\"?"), "{}", ran.err);
+}
+
+#[test]
 fn questions_as_people_type_them_need_no_planner() {
     let project = with_rows("e1,p7,2026-11-20,atlas,,2,\n", "");
     for (message, expected) in [
@@ -140,6 +148,31 @@ fn no_scripted_reply_contains_a_figure() {
         for template in templates.find_iter(line) {
             let names = Regex::new(r#"\[0\]|"[^"]*"|'[^']*'"#).expect("a pattern").replace_all(template.as_str(), "").into_owned();
             assert!(!names.contains(|c: char| c.is_numeric()), "a figure in {line:?}");
+        }
+    }
+}
+
+#[test]
+fn what_a_project_is_called_does_not_keep_its_hours_from_a_person() {
+    let rows = "e1,p7,2026-11-19,a,,4,\ne2,p7,2026-11-20,b,,2,Wir haben mit den Kunden über die Störung gesprochen\n";
+    let project = with_rows(rows, "");
+    let names = project.path().join("pipelines/timesheet/data/projects.csv");
+    for (first, second) in [
+        ("Wöchentliche Besprechung mit den Kunden und der Geschäftsführung", "Überarbeitung der Internetseite für die Kundinnen"),
+        ("🚀🎉 Atlas_2", "❤️ *Support*"),
+        ("Synergy board", "I have added value"),
+        ("Internationalisation responsibilities and interdepartmental documentation", "Organisational considerations"),
+    ] {
+        std::fs::write(&names, format!("id,name\na,{first}\nb,{second}\n")).unwrap();
+        for (message, channel) in [
+            ("My projects", "sms"),
+            ("My projects", "whatsapp"),
+            ("Weekly summary", "email"),
+            ("Last entry", "telegram"),
+            ("Hours today", "teams"),
+        ] {
+            let ran = ask(&project, message, "p7", channel);
+            assert_eq!(ran.exit, 0, "{first}, {message} by {channel}: {}{}", ran.out, ran.err);
         }
     }
 }
