@@ -69,7 +69,8 @@ mod tests {
 
     #[test]
     fn what_is_quoted_is_not_held_against_the_writer_and_all_else_is() {
-        let facts = json!({ "rows": [{ "project": "Überarbeitung der Internetseite und der Kundenbetreuung", "note": "🚀🚀 los", "hours": 7.5 }] });
+        let facts =
+            json!({ "rows": [{ "project": "Überarbeitung der Internetseite und der Kundenbetreuung", "note": "🚀🚀 los", "hours": 7.5 }] });
         let english = FilledCheck::Language("en".into());
         let text = "Today: 7.5 hours, überarbeitung der Internetseite und der Kundenbetreuung, well done.";
         assert!(!passes(&english, text, None) && passes(&english, text, Some(&facts)));
