@@ -74,9 +74,13 @@ fn judging(keys: &Reader) -> Judging {
     let is_silent = judge == Some(false) || !keys.has("judge");
     if is_silent && !keys.has("check") {
         let message = format!("{} has neither check nor judge: true", keys.owner);
-        keys.lower.report(Diagnostic::new(Code::CriterionUnchecked, keys.span, message).help("add check: { … } or judge: true"));
+        unchecked(keys.lower, keys.span, &message, "add check: { … } or judge: true");
     }
     Judging::Neither
+}
+
+fn unchecked(lower: &Lower, span: Span, message: &str, help: &str) {
+    lower.report(Diagnostic::new(Code::CriterionUnchecked, span, message).help(help));
 }
 
 /// A value to compare with, or checks: a list of keys that are all names of checks.
@@ -104,8 +108,7 @@ pub fn checks(lower: &Lower, owner: &str, node: &Node) -> Vec<Spanned<Check>> {
     if let [only] = checks.as_slice()
         && matches!(only.value, Check::ApartFrom(_))
     {
-        let help = "add a check beside it, such as language: en";
-        keys.lower.report(Diagnostic::bad_value(only.span, "apart_from alone checks nothing").help(help));
+        unchecked(keys.lower, only.span, "apart_from alone checks nothing", "add a check beside it, such as language: en");
     }
     checks
 }

@@ -142,7 +142,8 @@ fn no_scripted_reply_contains_a_figure() {
     let replies = shipped("pipelines/timesheet/demo.replies.yaml");
     let (_, replies) = replies.split_once("\nreplies:\n").expect("there are replies");
     let templates = Regex::new(r"\{\{.*?\}\}|\{%.*?%\}").expect("a pattern");
-    let quoted = Regex::new(r#"\[0\]|"[^"]*"|'[^']*'"#).expect("a pattern");
+    // What a template compares with is not said.
+    let quoted = Regex::new(r#"\[0\]|!= 1 |"[^"]*"|'[^']*'"#).expect("a pattern");
     for line in replies.lines().filter(|line| !line.trim_start().starts_with('#')) {
         let said = templates.replace_all(line, "");
         assert!(!said.contains(|c: char| c.is_numeric()), "a figure in {line:?}");
