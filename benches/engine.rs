@@ -131,6 +131,7 @@ fn begun(plan: &Arc<Plan>) -> Run {
         file: String::new(),
         inputs: empty.clone(),
         channel: None,
+        style_guide: None,
         person: empty,
         failure: None,
         now: now.wall,

@@ -153,6 +153,7 @@ async fn talk(number: usize, plan: &Arc<Plan>, ports: &Ports, log: Box<dyn Event
         file: String::new(),
         inputs: Arc::new(json!({ "number": number, "message": question(number) })),
         channel: None,
+        style_guide: None,
         person: Arc::new(json!({})),
         now: moment.wall,
         scripted: false,

@@ -9,6 +9,7 @@ use super::degrade::degrade;
 use super::document::{Run, drop_empty, each_text, plain, replace};
 use super::emoji::{count_emojis, emojis_of, without_emojis};
 use super::greeting;
+use super::lookalike::lookalike;
 use super::measure::measure;
 use super::parse::parse;
 use super::split::{add_end, split};
@@ -72,6 +73,9 @@ pub fn format(text: &str, channel: &Channel, style: Option<&StyleGuide>, person_
         drop_empty(&mut blocks);
     }
     let markdown_removed = degrade(&mut blocks, features(channel));
+    if channel.body == Body::Markup {
+        lookalike(&mut blocks, &channel.markup);
+    }
     let parts = split(blocks, channel);
     let text = render(&parts.sent, channel).text;
     let parts_made: Vec<Part> = parts

@@ -15,6 +15,7 @@ mod emoji;
 mod escape;
 mod format;
 mod greeting;
+mod lookalike;
 mod measure;
 mod parse;
 mod prompt;

@@ -25,7 +25,7 @@ use crate::check::Checked;
 use crate::diagnostic::visible;
 use crate::driver::{Begin, Ports, drive, find_person};
 use crate::engine::{Mocks, Options, Run, check_inputs};
-use crate::event::{Event, Happening, RunStart};
+use crate::event::{Event, Happening, RunStart, StyleUsed};
 use crate::journal::{Journal, Mask};
 use crate::load::WrittenRules;
 use crate::model::{Limits, Model, Pipeline, Program, StepKind};
@@ -181,6 +181,7 @@ impl<'a> Surroundings<'a> {
             file: std::path::absolute(file).unwrap_or_else(|_| file.to_path_buf()).display().to_string(),
             inputs: Arc::new(Value::Object(given)),
             channel,
+            style_guide: self.pipeline.style_guide.as_deref().map(StyleUsed::of),
             person: Arc::new(Value::Object(person.fields)),
             failure: person.failure,
             now: now.unwrap_or_else(|| self.ports.clock.now()),

@@ -13,7 +13,7 @@ mod visible;
 
 pub use codes::{Code, Severity};
 pub use quote::{LONGEST_MESSAGE, LONGEST_QUOTE, cut, quoted};
-pub use suggest::{Hints, did_you_mean, in_words, nearest, proposed};
+pub use suggest::{Hints, did_you_mean, did_you_mean_zone, in_words, nearest, proposed};
 pub use suppress::{Judged, Suppressed, Suppression, suppress};
 pub use visible::{escaped, is_invisible, visible, visible_lines};
 

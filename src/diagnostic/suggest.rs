@@ -37,6 +37,16 @@ pub fn did_you_mean<'a>(written: &str, allowed: impl IntoIterator<Item = &'a str
     in_words(&nearest(written, allowed))
 }
 
+/// As [`did_you_mean`], of a time zone that does not exist: by its city, or by its letters.
+pub fn did_you_mean_zone(written: &str) -> String {
+    let plain = |name: &str| name.to_lowercase().replace([' ', '-'], "_");
+    let wanted = plain(written.trim());
+    let zones = || chrono_tz::TZ_VARIANTS.iter().map(|zone| zone.name());
+    let is_so = |zone: &&str| plain(zone) == wanted || zone.rsplit('/').next().is_some_and(|city| plain(city) == wanted);
+    let so: Vec<&str> = zones().filter(is_so).take(3).collect();
+    if so.is_empty() { did_you_mean(written, zones()) } else { in_words(&so) }
+}
+
 /// Proposed names for the end of a message, as in [`did_you_mean`].
 pub fn in_words(names: &[&str]) -> String {
     if names.is_empty() {
@@ -129,6 +139,15 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn a_time_zone_is_found_by_its_city_and_by_its_letters() {
+        for written in ["Berlin", "berlin", "europe/berlin", "Europe/Berlni"] {
+            assert_eq!(did_you_mean_zone(written), "; did you mean \"Europe/Berlin\"?", "{written}");
+        }
+        assert_eq!(did_you_mean_zone("New York"), "; did you mean \"America/New_York\"?");
+        assert_eq!(did_you_mean_zone("somewhere else"), "");
     }
 
     #[test]

@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value};
 
-use crate::engine::{PersonFrom, person, person_fields};
-use crate::event::Failure;
+use crate::engine::{PersonFrom, person, person_fields, zone_problem};
+use crate::event::{Failure, FailureKind};
 use crate::model::Pipeline;
 use crate::port::SqlDatabase;
 
@@ -12,18 +12,24 @@ use crate::port::SqlDatabase;
 pub struct FoundPerson {
     /// The person's fields; none when the pipeline has no `person`.
     pub fields: Map<String, Value>,
-    /// The table could not be read, so that only `id` is known: the run starts with this and fails, and its `on_failure` speaks.
+    /// The table could not be read, so that only `id` is known, or the person's time zone does not exist: the run starts with this and
+    /// fails, and its `on_failure` speaks.
     pub failure: Option<Failure>,
 }
 
 impl FoundPerson {
+    fn of(fields: Map<String, Value>) -> FoundPerson {
+        let failure = zone_problem(&fields).map(|message| Failure::new(FailureKind::WrongType, message));
+        FoundPerson { fields, failure }
+    }
+
     /// From what the table gave: the person's row, no row, or a failure.
     ///
     /// # Errors
     /// There is no such person, as a sentence.
     pub fn of_row(id: &str, table: &str, row: Result<Option<Map<String, Value>>, Failure>) -> Result<FoundPerson, String> {
         match row {
-            Ok(Some(row)) => Ok(FoundPerson { fields: person_fields(&row), failure: None }),
+            Ok(Some(row)) => Ok(FoundPerson::of(person_fields(&row))),
             Ok(None) => Err(format!("there is no person \"{id}\" in table \"{table}\"")),
             Err(failure) => {
                 let known = Map::from_iter([("id".to_string(), Value::from(id))]);
@@ -40,7 +46,7 @@ impl FoundPerson {
 /// There is no such person, or the texts of `person` cannot be filled in; as a sentence.
 pub async fn find_person(pipeline: &Pipeline, inputs: &Map<String, Value>, database: &dyn SqlDatabase) -> Result<FoundPerson, String> {
     match person(pipeline, inputs).map_err(|problem| format!("person: {problem}"))? {
-        PersonFrom::Known(fields) => Ok(FoundPerson { fields, failure: None }),
+        PersonFrom::Known(fields) => Ok(FoundPerson::of(fields)),
         PersonFrom::Row { id, table, query } => {
             let answer = database.query(query).await;
             FoundPerson::of_row(&id, &table, answer.map(|rows| rows.rows.into_iter().next()))

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::shape;
+use crate::diagnostic::{did_you_mean, did_you_mean_zone};
 use crate::event::Marks;
 use crate::model::{Filling, PersonSource, Pipeline, Program, Shape, Step, StepKind};
 use crate::port::{QueryRequest, TableSource};
@@ -41,7 +42,7 @@ pub fn check_inputs(pipeline: &Pipeline, given: Map<String, Value>) -> Result<Ma
     let mut problems = vec![];
     for name in given.keys() {
         if !fields.iter().any(|f| f.name == *name) {
-            let hint = crate::diagnostic::did_you_mean(name, fields.iter().map(|f| f.name.as_str()));
+            let hint = did_you_mean(name, fields.iter().map(|f| f.name.as_str()));
             let known: Vec<&str> = fields.iter().map(|f| f.name.as_str()).collect();
             let known = if known.is_empty() { "it has no inputs".to_string() } else { format!("it has: {}", known.join(", ")) };
             problems.push(format!("\"{name}\" is no input of this pipeline; {known}{hint}"));
@@ -140,6 +141,18 @@ pub fn person(pipeline: &Pipeline, inputs: &Map<String, Value>) -> Result<Person
 pub fn person_fields(given: &Map<String, Value>) -> Map<String, Value> {
     let known = ["id", "name", "email", "phone", "language", "time_zone"];
     known.iter().map(|name| (name.to_string(), given.get(*name).cloned().unwrap_or(Value::Null))).collect()
+}
+
+/// What is wrong with the time zone of a person, as a sentence: a day in another zone would be another day. Empty is none, and is UTC.
+pub fn zone_problem(person: &Map<String, Value>) -> Option<String> {
+    let zone = person.get("time_zone").filter(|zone| !zone.is_null() && *zone != "")?;
+    let named = zone.as_str().map_or_else(|| zone.to_string(), str::to_owned);
+    if named.parse::<chrono_tz::Tz>().is_ok() {
+        return None;
+    }
+    let hint = did_you_mean_zone(&named);
+    let hint = if hint.is_empty() { "; write one such as Europe/Berlin".to_owned() } else { hint };
+    Some(format!("person: there is no time zone \"{named}\"{hint}"))
 }
 
 fn fill(filling: &Filling, scope: &Scope) -> Result<Value, String> {

@@ -257,10 +257,12 @@ impl Run {
             };
             match (&criterion.judging, asked.judge) {
                 (Judging::Checks(checks), _) => {
+                    let filler = Filler { run: self, at, extra: &extra };
+                    let quoted = gate::fill_apart_from(checks.iter().map(|check| &check.value), &filler);
                     for check in checks {
-                        let filler = Filler { run: self, at, extra: &extra };
-                        let result = match gate::fill_check(&check.value, Some(&criterion.description), &filler) {
-                            Ok(check) => gate::check(&check, &judged),
+                        let filled = gate::fill_check(&check.value, Some(&criterion.description), &filler);
+                        let result = match filled.and_then(|filled| Ok((filled, quoted.as_ref().map_err(Clone::clone)?))) {
+                            Ok((filled, quoted)) => gate::check_apart_from(&filled, &judged, quoted.as_ref()),
                             Err(failure) => gate::CheckResult::failed(failure.message, ""),
                         };
                         if !result.passed {

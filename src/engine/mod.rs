@@ -64,7 +64,7 @@ mod words;
 mod tests;
 
 pub use command::{Command, Input, Reply, Request};
-pub use inputs::{PersonFrom, check_inputs, inputs_schema, marks, person, person_fields};
+pub use inputs::{PersonFrom, check_inputs, inputs_schema, marks, person, person_fields, zone_problem};
 pub use judging::readable;
 pub use preview::{Given, known_names};
 pub use rejudging::PassedGate;

@@ -278,7 +278,8 @@ pub(super) fn no_conversation() -> Value {
 pub(super) fn channel_names(channel: Option<&Channel>) -> Value {
     let Some(channel) = channel else { return json!({ "name": null, "prompt": "" }) };
     let markup = &channel.markup;
-    let escape: Map<_, _> = markup.escape.iter().map(|(character, sent)| (character.clone(), json!(sent))).collect();
+    let characters =
+        |list: &[(String, String)]| list.iter().map(|(character, sent)| (character.clone(), json!(sent))).collect::<Map<_, _>>();
     json!({
         "name": channel.name,
         "description": channel.description,
@@ -295,7 +296,8 @@ pub(super) fn channel_names(channel: Option<&Channel>) -> Value {
         "body": channel.body.word(),
         "markup": {
             "bold": markup.bold, "italic": markup.italic, "strike": markup.strike, "code": markup.code, "bullet": markup.bullet,
-            "link": markup.link, "heading": markup.heading, "table": markup.table, "escape": escape,
+            "link": markup.link, "heading": markup.heading, "table": markup.table, "escape": characters(&markup.escape),
+            "lookalike": characters(&markup.lookalike),
         },
         "prompt": crate::channel::prompt(channel),
     })

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{Answer, Failure, Purpose, RunStatus, ServerTool, Usage, Verdict};
-use crate::model::WrittenPlan;
+use crate::model::{StyleGuide, WrittenPlan};
 
 /// Version of the event format, `v` in each line.
 pub const VERSION: u32 = 1;
@@ -462,6 +462,9 @@ pub struct RunStart {
     pub inputs: Shared,
     /// The channel.
     pub channel: Option<String>,
+    /// The style guide of the pipeline.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub style_guide: Option<StyleUsed>,
     /// The fields of the person; empty object: none.
     pub person: Shared,
     /// Why no step can start: the person's table could not be read. `on_failure` and `finally` run.
@@ -483,6 +486,23 @@ pub struct RunStart {
     /// What holds personal data.
     #[serde(default)]
     pub marks: Marks,
+}
+
+/// The style guide of a run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StyleUsed {
+    /// Its name.
+    pub name: String,
+    /// The version that its file says; `None`: it says none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+}
+
+impl StyleUsed {
+    /// Of a pipeline's style guide.
+    pub fn of(style: &StyleGuide) -> StyleUsed {
+        StyleUsed { name: style.name.clone(), version: style.version.clone() }
+    }
 }
 
 /// The recordings of a run.

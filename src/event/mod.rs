@@ -8,6 +8,6 @@ mod parts;
 mod status;
 
 pub use failure::{Failure, FailureKind};
-pub use happening::{Event, Happening, Marks, RunEnd, RunStart, Shared, Stage, StepFailure, StepPath, TapeOf, VERSION};
+pub use happening::{Event, Happening, Marks, RunEnd, RunStart, Shared, Stage, StepFailure, StepPath, StyleUsed, TapeOf, VERSION};
 pub use parts::{Answer, AskedCall, Note, Purpose, ServerTool, Usage, Verdict};
 pub use status::{RunStatus, StepStatus};

@@ -58,6 +58,10 @@ pub enum FilledCheck {
     Readability(f64),
     /// Every figure occurs in this value.
     NumbersFrom(Value),
+    /// States every number of this value.
+    StatesNumbers(Value),
+    /// Always passes; see [`check_apart_from`](super::check_apart_from).
+    ApartFrom,
     /// What the author's expression gave.
     Expression {
         /// What to say when it is not true.
@@ -87,12 +91,20 @@ pub fn fill_check<F: Fill>(check: &Check, description: Option<&str>, fill: &F) -
         Check::Links(hosts) => FilledCheck::Links(hosts.clone()),
         Check::Readability(highest) => FilledCheck::Readability(*highest),
         Check::NumbersFrom(text) => FilledCheck::NumbersFrom(fill.text(text)?),
+        Check::StatesNumbers(text) => FilledCheck::StatesNumbers(fill.text(text)?),
+        Check::ApartFrom(_) => FilledCheck::ApartFrom,
         Check::Expression(text) => {
             let source = || format!("This is not true: {}.", shortened(&text.source));
             let unmet = description.map_or_else(source, |sentence| format!("Not met: {sentence}"));
             FilledCheck::Expression { unmet, is_true: fill.condition(text)? }
         }
     })
+}
+
+/// The value whose texts may be quoted, if one of these checks names it.
+pub fn fill_apart_from<'c, F: Fill>(checks: impl IntoIterator<Item = &'c Check>, fill: &F) -> Result<Option<Value>, F::Error> {
+    let named = checks.into_iter().find_map(|check| if let Check::ApartFrom(text) = check { Some(text) } else { None });
+    named.map(|text| fill.text(text)).transpose()
 }
 
 /// The texts to look for; a text that gives a list stands for all its elements.

@@ -85,7 +85,8 @@ pub fn check(check: &FilledCheck, judged: &Judged) -> CheckResult {
         FilledCheck::Links(hosts) => links::links(hosts, text),
         FilledCheck::Readability(highest) => readability::readability(*highest, text),
         FilledCheck::NumbersFrom(value) => numbers::numbers_from(value, judged),
-        FilledCheck::Expression { is_true: true, .. } => CheckResult::passed(),
+        FilledCheck::StatesNumbers(value) => numbers::states_numbers(value, text),
+        FilledCheck::ApartFrom | FilledCheck::Expression { is_true: true, .. } => CheckResult::passed(),
         FilledCheck::Expression { unmet, .. } => CheckResult::failed(unmet, ""),
     }
 }

@@ -7,6 +7,7 @@
 //! How to add a check: a variant of `model::Check` and of [`FilledCheck`], its arm in `fill_check` and in `check`, and its file here,
 //! whose function ends in [`CheckResult::passed`] or [`CheckResult::failed`].
 
+mod apart;
 mod fill;
 mod judge;
 mod language;
@@ -21,7 +22,8 @@ mod schema;
 pub mod shape;
 mod words;
 
-pub use fill::{Fill, FilledCheck, fill_check};
+pub use apart::check_apart_from;
+pub use fill::{Fill, FilledCheck, fill_apart_from, fill_check};
 pub use judge::{CheckResult, Judged, check};
 pub use schema::schema_problems;
 

@@ -175,10 +175,12 @@ impl Comparing<'_> {
             person_name: self.played.person.get("name").and_then(Value::as_str),
         };
         let names = Names(self.scope(value, &text));
+        let quoted = gate::fill_apart_from(checks.iter().map(|check| &check.value), &names);
         for check in checks {
-            let (feedback, diff) = match gate::fill_check(&check.value, None, &names) {
+            let filled = gate::fill_check(&check.value, None, &names);
+            let (feedback, diff) = match filled.and_then(|filled| Ok((filled, quoted.as_ref().map_err(Clone::clone)?))) {
                 Err(problem) => (problem.message, None),
-                Ok(filled) => match (gate::check(&filled, &judged), &filled) {
+                Ok((filled, quoted)) => match (gate::check_apart_from(&filled, &judged, quoted.as_ref()), &filled) {
                     (result, _) if result.passed => continue,
                     (result, FilledCheck::Equals(wanted)) => (result.feedback, Diff::of(&lines_of(wanted), &lines_of(value))),
                     (result, _) => (result.feedback, None),

@@ -14,7 +14,7 @@ use super::suite::{Suite, Trial};
 use super::taping::Taping;
 use crate::driver::{Answer, Blocking, FoundPerson};
 use crate::engine::{Command, Input, Mocks, Moment, Noted, Options, PersonFrom, Reply, Request, Run, check_inputs, person};
-use crate::event::{Event, Failure, FailureKind, Happening, RunEnd, RunStart};
+use crate::event::{Event, Failure, FailureKind, Happening, RunEnd, RunStart, StyleUsed};
 use crate::journal::{Record, record};
 use crate::load::WrittenRules;
 use crate::model::{Field, FieldKind, Limits, Mock, Pipeline, Replies, TestCase};
@@ -111,6 +111,7 @@ pub(super) fn play(suite: &Suite, trial: &Trial, world: &Blocking, how: &Play, n
         file: String::new(),
         inputs: inputs.clone(),
         channel: trial.channel.clone(),
+        style_guide: pipeline.style_guide.as_deref().map(StyleUsed::of),
         person: person.clone(),
         failure: found.failure,
         now,

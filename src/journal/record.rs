@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::event::{Answer, Event, Happening, Purpose, RunEnd, RunStart, RunStatus, StepPath, Usage, Verdict};
+use crate::event::{Answer, Event, Happening, Purpose, RunEnd, RunStart, RunStatus, StepPath, StyleUsed, Usage, Verdict};
 
 /// What people and auditors read of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -21,6 +21,9 @@ pub struct Record {
     pub inputs: Value,
     /// Its channel.
     pub channel: Option<String>,
+    /// Its style guide.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub style_guide: Option<StyleUsed>,
     /// When it began.
     pub started: DateTime<Utc>,
     /// When it was over.
@@ -211,6 +214,7 @@ impl Builder {
             hash: start.hash.clone(),
             inputs: (*start.inputs).clone(),
             channel: start.channel.clone(),
+            style_guide: start.style_guide.clone(),
             started: first.time,
             ended: None,
             status: None,

@@ -27,6 +27,9 @@ pub fn channel(tree: &Node, file: FileId, world: &mut dyn World, diagnostics: &m
         Some("sms_segments") => LengthUnit::SmsSegments,
         _ => LengthUnit::Characters,
     };
+    if let Some(text) = keys.sentence("too_long") {
+        as_it_stands(&keys, "too_long", &text, "write words without braces");
+    }
     let channel = Channel {
         name: String::new(),
         span: keys.span,
@@ -51,6 +54,11 @@ fn split(keys: &Reader) -> Option<Split> {
         _ => SplitAt::Sentence,
     };
     let indicator = slots(&split, "indicator", &["part", "parts"]);
+    if let Some(fixed) = indicator.as_deref().filter(|text| text.contains(|c: char| c.is_ascii_digit()) && !text.contains("{part}")) {
+        let span = split.get("indicator").map_or(split.span, |node| node.span);
+        let message = format!("indicator {} has no place for {{part}}: every part would say the same", quoted(fixed));
+        split.lower.report(Diagnostic::bad_value(span, message).help("write \"({part}/{parts})\""));
+    }
     Some(Split {
         at,
         most_parts: split.limit("most_parts").unwrap_or(10),
@@ -70,20 +78,36 @@ fn markup(keys: &Reader) -> Markup {
         link: slots(&markup, "link", &["text", "url"]),
         heading: mark("heading"),
         table: markup.word("table").map(str::to_owned),
-        escape: escapes(&markup),
+        escape: characters(&markup, "escape"),
+        lookalike: characters(&markup, "lookalike"),
     }
 }
 
-fn escapes(markup: &Reader) -> Vec<(String, String)> {
-    let read = markup.entries("escape").filter_map(|(key, node)| {
+/// Characters, and what is sent for each.
+fn characters(markup: &Reader, name: &str) -> Vec<(String, String)> {
+    let read = markup.entries(name).filter_map(|(key, node)| {
         if key.text.chars().count() != 1 {
-            let message = format!("escape {} is not one character", quoted(&key.text));
+            let message = format!("{name} {} is not one character", quoted(&key.text));
             markup.lower.report(Diagnostic::bad_value(key.span, message).help("write one character, and what is sent for it"));
             return None;
         }
         Some((key.text.clone(), markup.lower.sentence(&key.text, node)?))
     });
     read.collect()
+}
+
+/// A text that is sent as it stands: what looks like a place for a value is a finding.
+pub(super) fn as_it_stands(keys: &Reader, key: &str, text: &str, help: &str) {
+    let has_place = |(_, rest): (usize, &str)| {
+        let inside = rest.trim_start_matches('{').split('}').next().unwrap_or_default().trim();
+        let is_closed = rest.contains('}');
+        is_closed && !inside.is_empty() && inside.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '.' | ' '))
+    };
+    if text.match_indices('{').any(|(at, _)| has_place((at, &text[at..]))) {
+        let span = keys.get(key).map_or(keys.span, |node| node.span);
+        let message = format!("{key} is sent as it stands: nothing is filled in for {}", quoted(text));
+        keys.lower.report(Diagnostic::bad_value(span, message).help(help));
+    }
 }
 
 /// A text with fixed places in single braces; any other name in braces is a finding.

@@ -74,9 +74,13 @@ fn judging(keys: &Reader) -> Judging {
     let is_silent = judge == Some(false) || !keys.has("judge");
     if is_silent && !keys.has("check") {
         let message = format!("{} has neither check nor judge: true", keys.owner);
-        keys.lower.report(Diagnostic::new(Code::CriterionUnchecked, keys.span, message).help("add check: { … } or judge: true"));
+        unchecked(keys.lower, keys.span, &message, "add check: { … } or judge: true");
     }
     Judging::Neither
+}
+
+fn unchecked(lower: &Lower, span: Span, message: &str, help: &str) {
+    lower.report(Diagnostic::new(Code::CriterionUnchecked, span, message).help(help));
 }
 
 /// A value to compare with, or checks: a list of keys that are all names of checks.
@@ -101,6 +105,11 @@ pub fn checks(lower: &Lower, owner: &str, node: &Node) -> Vec<Spanned<Check>> {
         .filter_map(|(name, node)| Some(Spanned::new(check(&keys, name, node)?, keys.key_span(name))))
         .collect();
     checks.sort_by_key(|check| check.span);
+    if let [only] = checks.as_slice()
+        && matches!(only.value, Check::ApartFrom(_))
+    {
+        unchecked(keys.lower, only.span, "apart_from alone checks nothing", "add a check beside it, such as language: en");
+    }
     checks
 }
 
@@ -131,8 +140,10 @@ fn check(keys: &Reader, name: &str, node: &Node) -> Option<Check> {
             }
         },
         "readability" => lower.number(name, node).map(Check::Readability),
-        "expression" | "numbers_from" if lower.is_data => written_expression(lower, name, node),
+        "expression" | "numbers_from" | "states_numbers" | "apart_from" if lower.is_data => written_expression(lower, name, node),
         "numbers_from" => lower.expression(name, node).map(Check::NumbersFrom),
+        "states_numbers" => lower.expression(name, node).map(Check::StatesNumbers),
+        "apart_from" => lower.expression(name, node).map(Check::ApartFrom),
         "expression" => lower.expression(name, node).map(Check::Expression),
         _ => None,
     }
@@ -160,8 +171,12 @@ fn written_expression(lower: &Lower, name: &str, node: &Node) -> Option<Check> {
     let is_name = !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '.');
     let (message, help) = match name {
         "numbers_from" if is_name => return lower.expression(name, node).map(Check::NumbersFrom),
-        "numbers_from" => ("\"numbers_from\" of a scorecard that a step wrote can only be a name such as with.facts", "write with.facts"),
-        _ => ("a scorecard that a step wrote cannot use the check \"expression\"", "use another check, or judge: true"),
+        "states_numbers" if is_name => return lower.expression(name, node).map(Check::StatesNumbers),
+        "apart_from" if is_name => return lower.expression(name, node).map(Check::ApartFrom),
+        "numbers_from" | "states_numbers" | "apart_from" => {
+            (format!("\"{name}\" of a scorecard that a step wrote can only be a name such as with.facts"), "write with.facts")
+        }
+        _ => ("a scorecard that a step wrote cannot use the check \"expression\"".to_owned(), "use another check, or judge: true"),
     };
     lower.report(Diagnostic::bad_value(node.span, message).help(help));
     None
@@ -192,6 +207,13 @@ impl Lower<'_> {
     /// `none`, `full`, or a list of Markdown features.
     pub fn features(&self, label: &str, node: &Node) -> Option<Features> {
         let Some(list) = node.as_list() else {
+            if let Some(word) = node.as_scalar().and_then(|scalar| scalar.value.as_str())
+                && Features::WORDS.iter().any(|known| word.split([',', ' ']).any(|word| word == *known))
+            {
+                let message = format!("{label} {} is not none, full, or a list", quoted(word));
+                self.report(Diagnostic::bad_value(node.span, message).help(format!("write a list: [{word}]")));
+                return None;
+            }
             return match self.word(label, node, &["none", "full"])? {
                 "full" => Some(Features::FULL),
                 _ => Some(Features::NONE),

@@ -6,7 +6,7 @@ use super::context::{Lower, quoted};
 use super::fields::kind_of;
 use super::keys;
 use super::reader::Reader;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, did_you_mean_zone};
 use crate::model::{Data, DataKind, FieldKind, Filling, Form, Person, PersonSource, SqlEngine};
 use crate::source::{Span, Spanned};
 use crate::syntax::Node;
@@ -106,7 +106,7 @@ pub fn person(keys: &Reader) -> Option<Person> {
     if let (Some(zone), Some(node)) = (zone.filter(|zone| !zone.is_empty()), person.get("time_zone"))
         && zone.parse::<chrono_tz::Tz>().is_err()
     {
-        let message = format!("time_zone {} is not known", quoted(zone));
+        let message = format!("time_zone {} is not known{}", quoted(zone), did_you_mean_zone(zone));
         person.lower.report(Diagnostic::bad_value(node.span, message).help("write a name such as Europe/Berlin, or UTC"));
     }
     let table = person.name("from");

@@ -1,6 +1,7 @@
 //! Style guide files.
 
-use super::context::Lower;
+use super::channels::as_it_stands;
+use super::context::{Lower, quoted};
 use super::keys;
 use super::reader::Reader;
 use super::world::World;
@@ -65,7 +66,14 @@ fn phrase(keys: &Reader, key: &str) -> Phrase {
     match node.as_scalar().map(|scalar| &scalar.value) {
         Some(serde_json::Value::Bool(true)) => Phrase::On,
         Some(serde_json::Value::Bool(false)) => Phrase::Off,
-        Some(serde_json::Value::String(text)) => Phrase::Own(text.clone()),
+        Some(serde_json::Value::String(text)) => {
+            let help = match key {
+                "greeting" => "write greeting: true and use_user_name: true for \"Hi\" and the person's name, or words without braces",
+                _ => "write sign_off: true for the name of the brand, or words without braces",
+            };
+            as_it_stands(keys, key, text, help);
+            Phrase::Own(text.clone())
+        }
         _ => {
             keys.lower.wrong(key, node, "true, false or your own text");
             Phrase::Off
@@ -75,7 +83,16 @@ fn phrase(keys: &Reader, key: &str) -> Phrase {
 
 fn words(keys: &Reader) -> Words {
     let Some(words) = keys.section("words", &keys::WORDS) else { return Words::default() };
-    let list = |key| words.names(key).unwrap_or_default().into_iter().map(|word| word.value).collect();
+    let list = |key| {
+        let one = words.get(key).filter(|node| node.as_list().is_none());
+        if let Some((node, text)) = one.and_then(|node| Some((node, node.as_scalar()?.value.as_str()?)))
+            && text.contains(',')
+        {
+            let message = format!("{key} {} is one text with commas in it", quoted(text));
+            words.lower.report(Diagnostic::bad_value(node.span, message).help(format!("write a list: [{text}]")));
+        }
+        words.names(key).unwrap_or_default().into_iter().map(|word| word.value).collect()
+    };
     Words {
         prefer: words
             .entries("prefer")

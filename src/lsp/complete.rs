@@ -108,7 +108,7 @@ fn values_of(slot: Slot, before: &str, spot: &Spot, tree: &Node, last: Option<&C
         let expression = match takes {
             Takes::Expression => Some(before),
             Takes::Of(Thing::Scorecard) if before.contains('.') => Some(before),
-            Takes::Template | Takes::Loose | Takes::Request | Takes::Value | Takes::Moment => open_expression(before),
+            Takes::Template | Takes::Loose | Takes::Request | Takes::Value | Takes::Moment | Takes::Zone => open_expression(before),
             _ => None,
         };
         if let Some(expression) = expression {
@@ -119,6 +119,7 @@ fn values_of(slot: Slot, before: &str, spot: &Spot, tree: &Node, last: Option<&C
         }
         match takes {
             Takes::Word(words) => items.extend(words.iter().map(|word| value(word, ""))),
+            Takes::Zone => items.extend(chrono_tz::TZ_VARIANTS.iter().map(|zone| value(zone.name(), ""))),
             Takes::Boolean => items.extend(["true", "false"].map(|word| value(word, ""))),
             Takes::True => items.push(value("true", "")),
             Takes::Version => items.push(value("1", "")),

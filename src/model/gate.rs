@@ -140,6 +140,10 @@ pub enum Check {
     Readability(f64),
     /// Every figure in the text occurs in this value.
     NumbersFrom(Text),
+    /// Every number of this value but 0 occurs in the text.
+    StatesNumbers(Text),
+    /// No check: what the text quotes from this value is left out of what the other checks look at.
+    ApartFrom(Text),
     /// True means passed.
     Expression(Text),
 }

@@ -43,6 +43,16 @@ impl Known {
         Known::build(values.iter().enumerate().flat_map(forms), true)
     }
 
+    /// Names of two letters that are words too, as they are written and in capitals.
+    pub fn exact(values: &[(Kind, String)]) -> Known {
+        let short = |(owner, (kind, value)): (usize, &(Kind, String))| {
+            let words = short_names(*kind, value).filter(|word| is_common(word) && word.starts_with(char::is_uppercase));
+            let forms: Vec<String> = words.flat_map(|word| [word.to_owned(), word.to_uppercase()]).collect();
+            forms.into_iter().map(move |form| (form, owner))
+        };
+        Known::build(values.iter().enumerate().flat_map(short), false)
+    }
+
     fn build(patterns: impl Iterator<Item = (String, usize)>, any_case: bool) -> Known {
         let mut seen = HashSet::new();
         let (patterns, owners): (Vec<String>, Vec<usize>) = patterns.filter(|(pattern, _)| seen.insert(pattern.clone())).unzip();
@@ -126,6 +136,7 @@ fn inside_base64(secret: &str, offset: usize) -> [String; 2] {
 fn spellings(kind: Kind, value: &str) -> Vec<String> {
     let whole: String = value.split_whitespace().collect::<Vec<_>>().join(" ");
     let mut texts = vec![value.trim().to_owned(), whole.clone()];
+    texts.extend(short_names(kind, &whole).filter(|word| !is_common(word)).map(str::to_owned));
     match kind {
         Kind::Person => texts.extend(whole.unicode_words().filter(|word| is_telling_word(word) && *word != whole).map(str::to_owned)),
         // Not the domain, which is everybody's.
@@ -142,6 +153,20 @@ fn spellings(kind: Kind, value: &str) -> Vec<String> {
         }
     }
     forms
+}
+
+/// The words of two letters in a name: `Bo`, `Li`. A longer text is no name, and its short words tell nothing.
+fn short_names(kind: Kind, value: &str) -> impl Iterator<Item = &str> {
+    let is_name = kind == Kind::Person && value.split_whitespace().count() <= 5;
+    let words = value.unicode_words().filter(|word| word.chars().count() == 2 && word.chars().all(char::is_alphabetic));
+    words.filter(move |_| is_name)
+}
+
+/// Words of two letters that occur in any text: English, German, French, Spanish and Italian.
+fn is_common(word: &str) -> bool {
+    const WORDS: &str = " ab ai al am an as at au be by ce ci da de di do du ed ei el em en er es et eu fu go ha he hi ho id if il im in is it \
+ja je jo la le li lo ma me mi my na ne ni no nu ob of oh ok on or os ou pm qu sa se si so su ta te ti to tu um un up us va vi vs we wo yo zu ";
+    WORDS.split(' ').any(|common| !common.is_empty() && common == word.to_lowercase())
 }
 
 /// A value that can be looked for at all: two letters, or three digits.

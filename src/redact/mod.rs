@@ -7,6 +7,7 @@
 //! `tests/labelled.rs` that it must find and must not find.
 
 mod detect;
+mod encoded;
 mod known;
 mod marker;
 mod redactor;

@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use serde_json::Value;
 
+use super::encoded::inside;
 use super::known::{Known, is_wide};
 use super::marker::{Budget, Numbers, masked};
 use super::{Kind, Place, find_pii};
@@ -14,6 +15,8 @@ use super::{Kind, Place, find_pii};
 pub struct Redactor {
     secrets: Known,
     personal: Known,
+    /// Names of two letters that are also words, such as `An`: found only as they are written.
+    exact: Known,
     /// The personal values, by owner: what counts is the value as it was made known.
     values: Vec<(Kind, String)>,
     learned: HashSet<String>,
@@ -37,8 +40,8 @@ pub(super) struct Hit {
 }
 
 impl Redactor {
-    /// With these secrets (4 bytes or longer; also found base64-, URL-, hex-, JSON- and HTML-encoded) and personal values (texts and
-    /// numbers; those in lists and objects too), which are masked as a whole and by word, in any case.
+    /// With these secrets (4 bytes or longer) and personal values (texts and numbers; those in lists and objects too), which are masked
+    /// as a whole and by word, in any case. Both are also found base64-, URL-, hex-, JSON- and HTML-encoded.
     pub fn new<'a>(secrets: impl IntoIterator<Item = &'a str>, personal: impl IntoIterator<Item = &'a Value>) -> Redactor {
         let mut redactor = Redactor { secrets: Known::secrets(secrets), ..Redactor::default() };
         redactor.learn(personal);
@@ -61,6 +64,7 @@ impl Redactor {
         }
         if self.values.len() > before {
             self.personal = Known::personal(&self.values);
+            self.exact = Known::exact(&self.values);
         }
     }
 
@@ -101,7 +105,8 @@ impl Redactor {
 
     /// The longest value that is known, in bytes.
     pub(super) fn longest(&self) -> usize {
-        self.secrets.longest.max(self.personal.longest)
+        // The longest way to write a byte is `\u00eb` for two.
+        self.secrets.longest.max(6 * self.personal.longest)
     }
 
     /// All places to mask, in order and apart. What a mask uncovers (a number that stood next to a secret, say) is looked for again,
@@ -128,13 +133,23 @@ impl Redactor {
             .into_iter()
             .map(|found| Hit { start: found.range.start, end: found.range.end, mask: Mask::Found(found.kind) })
             .collect();
-        let personal = self.personal.find(text).filter(|(range, _)| is_whole(text, range.start, range.end));
-        hits.extend(personal.map(|(range, owner)| Hit { start: range.start, end: range.end, mask: Mask::Personal(owner) }));
+        hits.extend(self.named(text).map(|(range, owner)| Hit { start: range.start, end: range.end, mask: Mask::Personal(owner) }));
+        if !self.values.is_empty() {
+            for inside in inside(text) {
+                let named = self.named(&inside.text).filter_map(|(range, owner)| Some((inside.place(&range)?, owner)));
+                hits.extend(named.map(|(range, owner)| Hit { start: range.start, end: range.end, mask: Mask::Personal(owner) }));
+            }
+        }
         if hits.is_empty() {
             return hits;
         }
         let masked = masked(text);
         hits.into_iter().flat_map(|hit| without(text, hit, &masked)).collect()
+    }
+
+    /// Where personal values stand by themselves, with their owners.
+    fn named<'a>(&'a self, text: &'a str) -> impl Iterator<Item = (Range<usize>, usize)> + 'a {
+        self.personal.find(text).chain(self.exact.find(text)).filter(|(range, _)| is_whole(text, range.start, range.end))
     }
 
     /// Writes a piece of the text with its hits masked.

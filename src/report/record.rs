@@ -14,6 +14,10 @@ pub fn record(record: &Record) -> String {
     if let Some(channel) = &record.channel {
         out.push_str(&format!("channel: {channel}\n"));
     }
+    if let Some(style) = &record.style_guide {
+        let version = style.version.as_ref().map(|version| format!(" {}", visible(version))).unwrap_or_default();
+        out.push_str(&format!("style:   {}{version}\n", visible(&style.name)));
+    }
     let phases: Vec<&str> = record.phases.iter().map(|p| p.name.as_str()).collect();
     out.push_str(&format!("phases:  {}\n\n", phases.join(" -> ")));
     let width = record.steps.iter().map(|s| s.step.chars().count()).max().unwrap_or(0);

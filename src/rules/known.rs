@@ -10,7 +10,7 @@ use crate::source::Spanned;
 /// `channel`: the keys of its file, and `prompt`.
 pub(super) fn channel() -> Type {
     let marks = ["bold", "italic", "strike", "code", "bullet", "link", "heading", "table"].map(|name| (name, Type::Any));
-    let markup = Type::object(marks.into_iter().chain([("escape", Type::open_object([]))]));
+    let markup = Type::object(marks.into_iter().chain(["escape", "lookalike"].map(|name| (name, Type::open_object([])))));
     Type::object([
         ("name", Type::Text),
         ("description", Type::Text),

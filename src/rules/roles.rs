@@ -155,7 +155,9 @@ fn of_scorecard<'p>(scorecard: &'p Scorecard, visit: Visit<'_, 'p>) {
                 Check::Contains(texts) | Check::NotContains(texts) => {
                     texts.iter().for_each(|text| visit(Role::Condition, Part::Text(text)))
                 }
-                Check::NumbersFrom(text) | Check::Expression(text) => visit(Role::Condition, Part::Text(text)),
+                Check::NumbersFrom(text) | Check::StatesNumbers(text) | Check::ApartFrom(text) | Check::Expression(text) => {
+                    visit(Role::Condition, Part::Text(text))
+                }
                 Check::Equals(value) => filling(Role::Condition, check.span, value, visit),
                 _ => {}
             }

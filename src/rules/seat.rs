@@ -279,7 +279,7 @@ impl<'a> Texts<'a> {
         match check {
             Check::Contains(texts) | Check::NotContains(texts) => texts.iter().for_each(|text| self.add(text, seat, Role::Value)),
             Check::Equals(value) => self.filling(value, seat),
-            Check::NumbersFrom(text) => self.add(text, seat, Role::Value),
+            Check::NumbersFrom(text) | Check::StatesNumbers(text) | Check::ApartFrom(text) => self.add(text, seat, Role::Value),
             Check::Expression(text) => self.add(text, seat, Role::Condition),
             _ => {}
         }

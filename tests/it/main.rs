@@ -34,6 +34,7 @@ mod settings;
 mod sql_engines;
 mod terminal;
 mod tidy;
+mod timesheet_answers;
 mod timesheet_data;
 mod trust;
 mod yaml_suite;

@@ -122,7 +122,7 @@ fn the_names_that_went_wrong_are_read_as_they_are_on_every_channel() {
             let sent = match channel.name.as_str() {
                 "telegram" => formatted.text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&"),
                 "email" => formatted.text.replace('\\', ""),
-                "whatsapp" => formatted.text.replace('∗', "*"),
+                "whatsapp" => formatted.text.replace('∗', "*").replace('ˍ', "_").replace('∼', "~").replace('ˋ', "`"),
                 _ => formatted.text,
             };
             assert_eq!(sent, told, "{}", channel.name);

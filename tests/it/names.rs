@@ -24,7 +24,7 @@ fn project() -> tempfile::TempDir {
             "channels/chat.yaml",
             "flow: 1\nchannel: chat\ndescription: A chat.\nmax_length: 90\nlength_unit: utf16\nmarkdown: [bold, lists]\nemojis: false\n\
              split: { at: word, most_parts: 3, indicator: \"{part}.\" }\ntoo_long: More.\nbody: markup\n\
-             markup: { bold: \"*\", bullet: \"- \", escape: { \"*\": x } }\n",
+             markup: { bold: \"*\", bullet: \"- \", escape: { \"*\": x }, lookalike: { \"_\": y } }\n",
         ),
         ("channels/bare.yaml", "flow: 1\nchannel: bare\n"),
         (
@@ -57,7 +57,7 @@ fn paths(value: &Value, before: &str) -> Vec<String> {
     let Value::Object(fields) = value else { return vec![] };
     let inside = |(name, value): (&String, &Value)| {
         let path = format!("{before}.{name}");
-        let below = if ["escape", "prefer"].contains(&name.as_str()) { vec![] } else { paths(value, &path) };
+        let below = if ["escape", "lookalike", "prefer"].contains(&name.as_str()) { vec![] } else { paths(value, &path) };
         [vec![path], below].concat()
     };
     fields.iter().flat_map(inside).collect()
@@ -71,7 +71,7 @@ fn channel_holds_the_keys_of_its_file() {
         "split": { "at": "word", "most_parts": 3, "indicator": "{part}." }, "too_long": "More.", "body": "markup",
         "markup": {
             "bold": "*", "italic": null, "strike": null, "code": null, "bullet": "- ", "link": null, "heading": null, "table": null,
-            "escape": { "*": "x" },
+            "escape": { "*": "x" }, "lookalike": { "_": "y" },
         },
         "prompt": null,
     });
@@ -102,7 +102,7 @@ fn the_check_knows_the_same_fields_and_no_others() {
         let all: Vec<String> = paths.iter().map(|path| read(path)).collect();
         let (exit, out) = flow(project.path(), "validate", head, &format!("[{}]", all.join(", ")));
         assert_eq!(exit, 0, "{out}");
-        for path in paths.iter().filter(|path| !path.ends_with("escape") && !path.ends_with("prefer")) {
+        for path in paths.iter().filter(|path| !["escape", "lookalike", "prefer"].iter().any(|name| path.ends_with(name))) {
             let (above, _) = path.rsplit_once('.').unwrap();
             let (exit, out) = flow(project.path(), "validate", head, &read(&format!("{above}.nonsense")));
             assert!(exit == 1 && out.contains("error[F202]"), "{above}: {out}");

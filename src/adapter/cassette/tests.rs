@@ -69,6 +69,7 @@ fn started(run: &str, name: &str) -> Event {
         file: String::new(),
         inputs: Arc::new(json!({})),
         channel: None,
+        style_guide: None,
         person: Arc::new(json!({ "id": "p1", "name": name })),
         failure: None,
         now: chrono::DateTime::UNIX_EPOCH,

@@ -70,6 +70,7 @@ pub(super) fn telegram() -> Channel {
             heading: mark("*{text}*"),
             table: mark("lines"),
             escape,
+            lookalike: vec![],
         },
         ..channel(Body::Markup, Features::FULL)
     }

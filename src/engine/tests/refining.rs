@@ -280,3 +280,20 @@ fn what_the_second_round_does_anew_counts_no_more() {
     assert_eq!(asks("good").status(), RunStatus::Succeeded);
     assert_eq!(asks("bad").status(), RunStatus::QualityNotMet);
 }
+
+#[test]
+fn a_gate_that_no_criterion_was_found_for_lets_nothing_through() {
+    for written in [json!(null), json!({ "criteria": [] })] {
+        let mut gate = gate("check", "steps.text.output", None, Some("Sorry."));
+        if let crate::model::StepKind::Gate(gate) = &mut gate.kind {
+            gate.scorecards = vec![ScorecardRef::Written(bare("steps.card.output | default(none)"))];
+        }
+        let mut pipeline = pipeline("p", vec![set("text", "good"), step("card", constant(written)), gate]);
+        pipeline.outputs = Outputs::Named(vec![output("reply", "{{ steps.check.output }}")]);
+        let options = crate::engine::Options { written: Box::new(crate::load::WrittenRules), ..super::world::options() };
+        let world = World::with(planned(vec![pipeline]), options);
+        assert_eq!((world.status(), &world.end().outputs["reply"]), (RunStatus::QualityNotMet, &json!("Sorry.")));
+        assert_eq!((world.count("gate_failed"), world.count("gate_passed")), (1, 0));
+        world.check();
+    }
+}

@@ -97,6 +97,7 @@ impl World {
             file: String::new(),
             inputs: Arc::new(inputs),
             channel: None,
+            style_guide: None,
             person: Arc::new(json!({})),
             failure,
             now: start(),

@@ -29,7 +29,7 @@ use serde_json::Value;
 use self::key::Key;
 use self::normal::normal;
 use self::scan::figures;
-use super::judge::{CheckResult, Judged, listed, place, shortened};
+use super::judge::{CheckResult, Judged, beginning, listed, place, shortened};
 use crate::channel::{Phrases, format, greeting, greets, sign_off};
 
 /// Every figure of the text occurs in the value.
@@ -54,6 +54,32 @@ pub(super) fn numbers_from(value: &Value, judged: &Judged) -> CheckResult {
     }
     let (noun, verb) = if missing.len() == 1 { ("figure", "does") } else { ("figures", "do") };
     CheckResult::failed(format!("The {noun} {} {verb} not occur in the data.", listed(&missing)), place(&text, first.range.clone()))
+}
+
+/// Every number of the value but 0 occurs in the text as a figure of its own: `4` does not in `40`. Nothing has to be said of 0, and of a
+/// value that is empty.
+pub(super) fn states_numbers(value: &Value, text: &str) -> CheckResult {
+    let said = known(&Value::String(text.to_owned()));
+    let mut left = vec![value];
+    let mut missing: Vec<String> = vec![];
+    while let Some(value) = left.pop() {
+        match value {
+            Value::Number(number) if number.as_f64() != Some(0.0) => {
+                let forms = decimal::of_json(number);
+                if !forms.iter().any(|form| said.contains(&Key::Number(form.clone()))) {
+                    missing.extend(forms.into_iter().last().filter(|form| !missing.contains(form)));
+                }
+            }
+            Value::Array(list) => left.extend(list.iter().rev()),
+            Value::Object(fields) => left.extend(fields.values().rev()),
+            _ => {}
+        }
+    }
+    if missing.is_empty() {
+        return CheckResult::passed();
+    }
+    let verb = if missing.len() == 1 { "does" } else { "do" };
+    CheckResult::failed(format!("{} {verb} not occur in the text.", listed(&missing)), beginning(text))
 }
 
 /// All that the figures of a value mean: its numbers, and the figures inside its texts and names.

@@ -148,3 +148,29 @@ fn the_number_of_a_part_is_not_in_the_text() {
     let formatted = crate::channel::format(&text, &plain(), None, None);
     assert!(formatted.is_split && passes(&of_formatted(&from(json!(32)), &text, &plain(), None, None)));
 }
+
+#[test]
+fn a_number_that_is_asked_for_stands_in_the_text_as_a_figure_of_its_own() {
+    for (text, value) in [
+        ("You've logged *32 of 40 hours* this week.", json!(32.0)),
+        ("<b>7.5</b> hours, 7,5 Stunden", json!(7.5)),
+        ("You've logged 1,250 hours", json!([1250])),
+        ("It was 40h.", json!(40)),
+        ("Nothing so far.", json!(0)),
+        ("Nothing so far.", json!(null)),
+        ("-3 hours, 4 more", json!({ "a": -3, "b": [4, "p7", 0.0] })),
+        ("29.3 hours", json!(29.299_999_999_999_997)),
+    ] {
+        let result = of_text(&FilledCheck::StatesNumbers(value.clone()), text);
+        assert!(passes(&result), "{value} in {text}: {}", result.feedback);
+    }
+    for (text, value, told) in [
+        ("Your target is 40 hours.", json!(4), "4 does not occur in the text."),
+        ("You've logged 32.5 hours.", json!(32), "32 does not occur in the text."),
+        ("On 19 November 2026.", json!([8, 8, 7.5]), "8 and 7.5 do not occur in the text."),
+        ("", json!(1), "1 does not occur in the text."),
+    ] {
+        let result = of_text(&FilledCheck::StatesNumbers(value), text);
+        assert_eq!((passes(&result), result.feedback.as_str()), (false, told), "{text}");
+    }
+}

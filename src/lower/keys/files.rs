@@ -51,6 +51,7 @@ pub static MARKUP: Place = Place {
         key!("heading", Sentence, "a text with {text}"),
         key!("table", Word(&["lines"]), "one line a row"),
         key!("escape", Named(&Sentence), "characters that mean something to the channel, and how each is sent"),
+        key!("lookalike", Named(&Sentence), "characters that cannot be escaped, and the sign sent where one could be a mark"),
     ],
 };
 

@@ -3,7 +3,7 @@
 use super::Takes::{
     Boolean, Constant, Defined, Duration, Either, Field, Fields, Filled, Fixed, Id, Keys, Limit, List, Loose, Many, Name, Named,
 };
-use super::Takes::{Number, Of, Path, Positive, Secrets, Sentence, Size, Steps, Template, Value, Version, Whole, Word};
+use super::Takes::{Number, Of, Path, Positive, Secrets, Sentence, Size, Steps, Template, Value, Version, Whole, Word, Zone};
 use super::Thing::{Channel, Policy, StyleGuide, Table};
 use super::files::TEST_CASE;
 use super::work::{AGENT, MODEL, SCORECARD, TOOL};
@@ -130,7 +130,7 @@ pub static PERSON: Place = Place {
         required!("id", Loose, "whose run it is"),
         key!("from", Of(Table), "the table of data that holds the other fields"),
         key!("language", Value, "the person's language"),
-        key!("time_zone", Value, "the person's time zone"),
+        key!("time_zone", Zone, "the person's time zone"),
         key!("name", Value, "the person's name"),
         key!("email", Value, "the person's e-mail address"),
         key!("phone", Value, "the person's phone number"),

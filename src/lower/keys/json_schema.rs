@@ -156,6 +156,10 @@ impl Builder {
             Takes::Size => text(SIZE, "a size with its unit, such as 10MB"),
             Takes::Moment => text(MOMENT, "a time such as 5m, or a date and time with a time zone"),
             Takes::Language => text("^[a-z]{2}$", "two small letters, such as en"),
+            Takes::Zone => self.part("time_zone", |_| {
+                let names: Vec<&str> = chrono_tz::TZ_VARIANTS.iter().map(|zone| zone.name()).collect();
+                json!({ "anyOf": [{ "enum": names }, { "not": { "type": "string", "minLength": 1, "pattern": WITHOUT_BRACES } }] })
+            }),
             Takes::Version => json!({ "const": 1 }),
             Takes::Word(words) => json!({ "enum": words }),
             Takes::Value | Takes::Constant => json!({}),

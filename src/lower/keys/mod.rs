@@ -90,6 +90,8 @@ pub enum Takes {
     Moment,
     /// A language, two small letters.
     Language,
+    /// A time zone such as `Europe/Berlin`, or any value with `{{ … }}` in its texts.
+    Zone,
     /// The version of the language: 1.
     Version,
     /// One of these words.

@@ -195,6 +195,8 @@ pub static CHECKS: Place = Place {
         key!("links", Either(&[Word(&["none"]), List(&Fixed)]), "hosts that links may have"),
         key!("readability", Number, "highest school grade"),
         key!("numbers_from", Expression, "every figure in the text occurs in this value"),
+        key!("states_numbers", Expression, "every number of this value but 0 occurs in the text"),
+        key!("apart_from", Expression, "what the text quotes from this value is left out of what the other checks look at"),
         key!("expression", Expression, "true means passed"),
     ],
 };

@@ -97,6 +97,8 @@ scorecards:
           links: [x.org]
           readability: 9
           numbers_from: with.facts
+          states_numbers: with.facts
+          apart_from: with.facts
           expression: value.a > 1
 policies:
   careful:
@@ -165,7 +167,7 @@ emojis: false
 split: { at: word, most_parts: 3, indicator: "({part}/{parts})" }
 too_long: The rest follows by mail.
 body: markup
-markup: { bold: "*", italic: "_{text}_", strike: "~", code: "`", bullet: "- ", link: "{text} ({url})", heading: "*{text}*", table: lines, escape: { "&": "&amp;" } }
+markup: { bold: "*", italic: "_{text}_", strike: "~", code: "`", bullet: "- ", link: "{text} ({url})", heading: "*{text}*", table: lines, escape: { "&": "&amp;" }, lookalike: { "*": "∗" } }
 "#;
 
 const STYLE_GUIDE: &str = r#"flow: 1

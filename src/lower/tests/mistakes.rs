@@ -283,6 +283,25 @@ fn style_guides_are_checked() {
 }
 
 #[test]
+fn what_would_be_sent_as_it_stands_is_told_to_whoever_edits_a_style_guide_or_a_channel() {
+    let text = "flow: 1\nstyle_guide: acme\nformatting: { greeting: \"Hey {name}!\", sign_off: \"The {{ brand_name }} team\" }\n\
+        words:\n  banned: synergy, slacker\n  avoid: [\"well, so\"]\n";
+    assert_snapshot!(read(text, style_guide).1, @r#"
+    F007 3:25 greeting is sent as it stands: nothing is filled in for "Hey {name}!" = write greeting: true and use_user_name: true for "Hi" and the person's name, or words without braces
+    F007 3:50 sign_off is sent as it stands: nothing is filled in for "The {{ brand_name }} team" = write sign_off: true for the name of the brand, or words without braces
+    F007 5:11 banned "synergy, slacker" is one text with commas in it = write a list: [synergy, slacker]
+    "#);
+    let text = "flow: 1\nchannel: sms\nmarkdown: bold, italic\nmax_length: 100\nsplit: { indicator: (1/3) }\ntoo_long: More at {url}.\n";
+    assert_snapshot!(read(text, channel).1, @r#"
+    F007 3:11 markdown "bold, italic" is not none, full, or a list = write a list: [bold, italic]
+    F007 5:21 indicator "(1/3)" has no place for {part}: every part would say the same = write "({part}/{parts})"
+    F007 6:11 too_long is sent as it stands: nothing is filled in for "More at {url}." = write words without braces
+    "#);
+    let fine = "flow: 1\nchannel: sms\nmax_length: 100\nsplit: { indicator: (more) }\ntoo_long: \"More :-} or {}.\"\n";
+    assert_eq!(read(fine, channel).1, "");
+}
+
+#[test]
 fn tests_and_replies_are_checked() {
     let text = "flow: 1\ntest: no.yaml\nnow: yesterday\nmocks: { a: { error: tired } }\ncases:\n  - { id: a, replies: { x: { txt: a }, y: {}, z: { text: a, data: 1 } }, expect: { status: good, steps: { a: done }, sent: { contains: a, contaions: b } } }\n  - { id: a, channels: [], conversation: [] }\n";
     assert_snapshot!(read(text, test_file).1, @r#"

@@ -71,6 +71,51 @@ fn a_secret_is_found_in_every_encoding() {
 }
 
 #[test]
+fn a_personal_value_is_found_in_every_encoding_whole_and_by_word() {
+    use base64::Engine;
+    use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+    let redactor = Redactor::new([], [&json!(["Zoë Núñez", "D'Arcy O'Brien", "12 Rue \"Neuve\", Lyon"])]);
+    for (text, left) in [
+        ("?name=Zo%C3%AB%20N%C3%BA%C3%B1ez&x=1", "?name=<PERSON_1>&x=1"),
+        ("?name=zo%c3%ab+n%c3%ba%c3%b1ez&x=1", "?name=<PERSON_1>&x=1"),
+        ("?name=Zo%25C3%25AB&x=1", "?name=<PERSON_1>&x=1"),
+        (r#"{"text":"Hi,\nZo\u00eb"}"#, r#"{"text":"Hi,\n<PERSON_1>"}"#),
+        (r#"{"text":"Hi,\\nZO\\u00CB N\\u00da\\u00D1EZ"}"#, r#"{"text":"Hi,\\n<PERSON_1>"}"#),
+        ("<p>D&#39;Arcy O&#x27;Brien, zo&#235;</p>", "<p><PERSON_2>, <PERSON_1></p>"),
+        (r#"in 12 Rue \"Neuve\", Lyon"#, "in <PERSON_3>"),
+        (r"\*D'Arcy\* \_Zoë\_", r"\*<PERSON_2>\* \_<PERSON_1>\_"),
+    ] {
+        assert_eq!(redactor.redact(text), left, "{text}");
+    }
+    for before in ["", "a", "to", "Hi "] {
+        let plain = format!("{before} Zoë Núñez, are you there?");
+        let hex: String = plain.bytes().map(|byte| format!("{byte:02x}")).collect();
+        for form in [STANDARD.encode(&plain), URL_SAFE_NO_PAD.encode(plain.to_uppercase()), hex.to_uppercase(), hex.clone()] {
+            let masked = redactor.redact(&format!("x {form} y"));
+            assert!(masked.contains("<PERSON_1>") && masked.len() < form.len(), "{form}: {masked}");
+            assert_eq!(redactor.redact(&masked), masked);
+        }
+    }
+    assert_eq!(redactor.redact(&format!("the header is {}", STANDARD.encode("Zoë"))), "the header is <PERSON_1>==");
+    assert_eq!(
+        redactor.redact("Notwithstanding ZooKeeper2, deadbeef and +49 are none"),
+        "Notwithstanding ZooKeeper2, deadbeef and +49 are none"
+    );
+}
+
+#[test]
+fn names_of_two_letters_are_masked_and_the_words_they_look_like_are_not() {
+    let redactor = Redactor::new([], [&json!(["Bo Li", "An Le", "Ng"])]);
+    let said = "They are all here at last: Bo, or bo, as we know; or BO; or ng at the end";
+    let masked = "They are all here at last: <PERSON_1>, or <PERSON_1>, as we know; or <PERSON_1>; or <PERSON_2> at the end";
+    assert_eq!(redactor.redact(said), masked);
+    let said = "You could have asked An or Ms Li, and have an hour in li.";
+    assert_eq!(redactor.redact(said), "You could have asked <PERSON_3> or Ms <PERSON_1>, and have an hour in li.");
+    let note = Redactor::new([], [&json!("We go up to my garden, so do come and be on time")]);
+    assert_eq!(note.redact("We do so on my way"), "We do so on my way", "short words of a text are no names");
+}
+
+#[test]
 fn values_are_masked_in_texts_keys_and_numbers() {
     let value = json!({ "who": "Ana Torres", "ana.torres@example.com": [4711, 12, true, null], "note": "hunter2hunter2" });
     assert_eq!(redactor().redact_value(&value), json!({ "who": "<PERSON_1>", "<EMAIL_1>": ["<P2>", 12, true, null], "note": "***" }));

@@ -86,6 +86,8 @@ fn check(check: &Check, pipeline: &Pipeline) -> String {
         Check::Links(hosts) => format!("links to {} only", listed(hosts)),
         Check::Readability(grade) => format!("reading grade {grade} or lower"),
         Check::NumbersFrom(text) => format!("every figure occurs in {}", source(text)),
+        Check::ApartFrom(text) => format!("apart from what it quotes from {}", source(text)),
+        Check::StatesNumbers(text) => format!("it states the numbers of {}", source(text)),
         Check::Expression(text) => format!("the rule {}", source(text)),
     }
 }

