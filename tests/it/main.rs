@@ -31,6 +31,7 @@ mod reference_systems;
 mod schema;
 mod servers;
 mod settings;
+mod slips;
 mod sql_engines;
 mod terminal;
 mod tidy;
