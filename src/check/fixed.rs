@@ -59,12 +59,12 @@ pub fn fix_file(path: &Path, project: &Path, files: &dyn Files, readers: &dyn Fn
             own: Trial { checked: &checked, path, project, files: &now },
             others: others.iter().map(|(path, checked)| Trial { checked, path, project, files: &now }).collect(),
         };
-        let mut taken = vec![];
-        round.take(&mut taken, &apart(&safe, &[]));
+        let (mut taken, first) = (vec![], apart(&safe, &[]));
+        round.take(&mut taken, &first);
         // Of two edits of one place the second may hold where the first does not.
-        for left in &safe {
-            let left = apart(std::slice::from_ref(left), &taken);
-            round.take(&mut taken, &left);
+        for second in safe.iter().filter(|(_, fix)| !first.iter().any(|(_, other)| std::ptr::eq(*fix, *other))) {
+            let second = apart(std::slice::from_ref(second), &taken);
+            round.take(&mut taken, &second);
         }
         let Some((text, _)) = round.own.after(&taken) else { return Ok(fixed) };
         fixed.text = text;
