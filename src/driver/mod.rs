@@ -52,7 +52,7 @@ pub enum Begin {
     },
 }
 
-/// Drives a run to its end; `None`: it waits for a person. `watch` sees every event after the journal has taken it.
+/// Drives a run to its end; `None`: it waits for a person. `watch` sees every event once it is on disk, and never before.
 ///
 /// # Errors
 /// The journal cannot be written: nothing more is started, calls that are out are dropped.
@@ -78,6 +78,14 @@ pub async fn drive(
         Begin::Resume(away_ms) => Input::Resume { away_ms },
         Begin::Decided { step, approved } => Input::Decided { step, approved, comment: String::new() },
     };
+    let mut show = |kept: Vec<Event>| {
+        for event in &kept {
+            if let Some(tape) = &ports.tape {
+                tape.watch(event);
+            }
+            watch(event);
+        }
+    };
     run.handle(first, moment(&*ports.clock));
     loop {
         let mut commands = vec![];
@@ -92,13 +100,8 @@ pub async fn drive(
         let end = run.state().finished.clone();
         let over = end.is_some() || run.is_paused();
         let has_waited = dirty_since.is_some_and(|since| ports.clock.elapsed().saturating_sub(since) >= UNWRITTEN);
-        take_events(run, journal, acts || over || has_waited, &mut |event| {
-            if let Some(tape) = &ports.tape {
-                tape.watch(event);
-            }
-            watch(event);
-        })
-        .await?;
+        let events = std::iter::from_fn(|| run.next_event()).collect();
+        show(journal.take(events, acts || over || has_waited).await?);
         dirty_since = journal.is_dirty().then(|| dirty_since.filter(|_| !has_waited).unwrap_or_else(|| ports.clock.elapsed()));
         if over {
             for handle in handles.values() {
@@ -141,24 +144,11 @@ pub async fn drive(
                 }
                 Some(_) = keeps.next(), if !keeps.is_empty() => {}
                 () = tokio::time::sleep(sleep) => break Input::Tick,
-                () = tokio::time::sleep(UNWRITTEN), if journal.is_dirty() => journal.take(&[], true).await?,
+                () = tokio::time::sleep(UNWRITTEN), if journal.is_dirty() => show(journal.take(vec![], true).await?),
             }
         };
         run.handle(input, moment(&*ports.clock));
     }
-}
-
-/// Events go to the journal first; before an outside effect, and at the end, they are made durable.
-async fn take_events(run: &mut Run, journal: &mut Journal, durable: bool, watch: &mut dyn FnMut(&Event)) -> Result<(), StoreError> {
-    let mut events = vec![];
-    while let Some(event) = run.next_event() {
-        events.push(event);
-    }
-    journal.take(&events, durable).await?;
-    for event in &events {
-        watch(event);
-    }
-    Ok(())
 }
 
 /// Whether a request costs or changes something outside, so that what came before must be on disk.
@@ -174,3 +164,6 @@ fn acts_outside(request: &Request) -> bool {
 
 /// What a call gave.
 pub type Answer = Result<Reply, Failure>;
+
+#[cfg(test)]
+mod tests;

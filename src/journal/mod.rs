@@ -13,36 +13,37 @@ pub use record::{DecisionRecord, FailureRecord, Interaction, Phase, PlanRecord, 
 use crate::event::Event;
 use crate::port::{EventLog, StoreError};
 
-/// The journal of a run that goes on.
+/// The journal of a run that goes on. What it has taken waits here for its commit; only what it returns may be shown to anybody.
 pub struct Journal {
     log: Box<dyn EventLog>,
-    is_dirty: bool,
+    waiting: Vec<Event>,
 }
 
 impl Journal {
     /// A journal in a log.
     pub fn new(log: Box<dyn EventLog>) -> Journal {
-        Journal { log, is_dirty: false }
+        Journal { log, waiting: vec![] }
     }
 
-    /// Takes events. `durable`: they, and all before them, are on disk when this is over.
+    /// Takes events. `durable`: they, and all before them, are on disk when this is over. Returns the events that are on disk now and were
+    /// not before, in order.
     ///
     /// # Errors
     /// The log cannot be written.
-    pub async fn take(&mut self, events: &[Event], durable: bool) -> Result<(), StoreError> {
+    pub async fn take(&mut self, events: Vec<Event>, durable: bool) -> Result<Vec<Event>, StoreError> {
         if !events.is_empty() {
-            self.log.append(events)?;
-            self.is_dirty = true;
+            self.log.append(&events)?;
+            self.waiting.extend(events);
         }
-        if durable && self.is_dirty {
-            self.log.sync().await?;
-            self.is_dirty = false;
+        if !durable || self.waiting.is_empty() {
+            return Ok(vec![]);
         }
-        Ok(())
+        self.log.sync().await?;
+        Ok(std::mem::take(&mut self.waiting))
     }
 
     /// Whether something was taken that is not yet durable.
     pub fn is_dirty(&self) -> bool {
-        self.is_dirty
+        !self.waiting.is_empty()
     }
 }

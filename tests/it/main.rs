@@ -15,6 +15,7 @@ mod fix;
 mod golden;
 mod growth;
 mod init;
+mod kept;
 mod lsp;
 mod markdown;
 mod mcp_server;

@@ -38,8 +38,6 @@ impl Place {
         let mut child =
             self.command(&["run", "p.yaml", "--events", "events.jsonl"]).stderr(Stdio::null()).stdout(Stdio::null()).spawn().unwrap();
         let run = wait_for(&events, step, &mut child);
-        // Longer than events may wait for their commit.
-        std::thread::sleep(Duration::from_millis(500));
         child.kill().unwrap();
         child.wait().unwrap();
         run
@@ -94,7 +92,6 @@ fn one_process_runs_a_run_and_a_changed_file_is_refused() {
     let mut child =
         place.command(&["run", "p.yaml", "--events", "events.jsonl"]).stderr(Stdio::null()).stdout(Stdio::null()).spawn().unwrap();
     let run = wait_for(&events, "nap", &mut child);
-    std::thread::sleep(Duration::from_millis(500));
     let second = place.say(&["runs", "resume", &run]);
     assert_eq!(second.exit, 2, "{}", second.err);
     assert!(second.err.contains(&format!("is being run by process {}", child.id())), "{}", second.err);
@@ -199,8 +196,6 @@ fn a_run_that_another_process_runs_is_not_removed() {
     let mut child =
         place.command(&["run", "p.yaml", "--events", "events.jsonl"]).stderr(Stdio::null()).stdout(Stdio::null()).spawn().unwrap();
     let run = wait_for(&events, "nap", &mut child);
-    // Longer than events may wait for their commit.
-    std::thread::sleep(Duration::from_millis(500));
     let removed = place.say(&["runs", "rm", &run]);
     assert_eq!((removed.exit, removed.err.contains("is being run by process")), (2, true), "{}", removed.err);
     child.kill().unwrap();
