@@ -23,16 +23,13 @@ use crate::adapter::sqlite_store::SqliteStore;
 use crate::adapter::stdout::{Silent, Stdout};
 use crate::check::Checked;
 use crate::diagnostic::visible;
-use crate::driver::{Begin, Ports, drive, find_person};
-use crate::engine::{Mocks, Options, Run, check_inputs};
+use crate::driver::{Begin, Door, Ports, drive, find_person};
+use crate::engine::{Mocks, Options, Run, check_inputs, secret_values};
 use crate::event::{Event, Happening, RunStart, StyleUsed};
 use crate::journal::{Journal, Mask};
 use crate::load::WrittenRules;
 use crate::model::{Limits, Model, Pipeline, Program, StepKind};
 use crate::port::{Printer, Secret, StoreError};
-
-/// The key of the model that variables put in place of `default`.
-const KEY: &str = "FLOW_API_KEY";
 
 /// Runs a pipeline.
 pub(super) fn run(options: &RunOptions, shared: &Shared) -> Exit {
@@ -73,6 +70,8 @@ pub(super) struct Surroundings<'a> {
     pub(super) checked: Checked,
     pub(super) pipeline: Arc<Pipeline>,
     env: BTreeMap<String, Secret>,
+    /// What no text that comes in or is printed may hold.
+    hidden: Vec<Secret>,
     default_model: Option<Model>,
     pub(super) settled: Settled,
     pub(super) scripted: bool,
@@ -128,10 +127,12 @@ impl<'a> Surroundings<'a> {
         let runtime = runtime.map_err(|e| Refusal(Exit::Failed, vec![format!("flow cannot start: {e}")]))?;
         signals::survive_full_files(&runtime);
         let private_hosts = settled.hosts_with(&env);
-        let kept_secret = secrets(&checked.loaded.program, &env).into_values().chain(env.get(KEY).cloned()).collect::<Vec<_>>();
-        let tape = Cassette::new(taping.mode(), kept_secret.iter().map(Secret::reveal));
+        let hidden = secret_values(&checked.loaded.program, &env);
+        let hidden_texts = || hidden.iter().map(Secret::reveal);
+        let tape = Cassette::new(taping.mode(), hidden_texts());
         let mut ports = Ports {
             tape: Some(Arc::new(tape.clone())),
+            door: Door::new(hidden_texts()),
             ..world::ports(printer, &project, world::own_files(&project, Some(&checked)), private_hosts)
         };
         if taping != Taping::None {
@@ -149,6 +150,7 @@ impl<'a> Surroundings<'a> {
             checked,
             pipeline,
             env,
+            hidden,
             default_model,
             settled,
             scripted,
@@ -226,9 +228,9 @@ impl<'a> Surroundings<'a> {
         stars.chain(secrets(&self.checked.loaded.program, &self.env)).collect()
     }
 
-    /// Knows what must not be shown: the declared secrets and the key of the model.
+    /// Knows what must not be shown.
     pub(super) fn mask(&self) -> Mask {
-        Mask::new(self.secrets().values().chain(self.env.get(KEY)).map(Secret::reveal))
+        Mask::new(self.hidden.iter().map(Secret::reveal))
     }
 
     pub(super) fn options(&self, limits: Limits) -> Options {

@@ -15,7 +15,7 @@ use crate::adapter::model::HttpModelClient;
 use crate::adapter::smtp::SmtpMailSender;
 use crate::adapter::sqlite_cache::SqliteCache;
 use crate::check::Checked;
-use crate::driver::Ports;
+use crate::driver::{Door, Ports};
 use crate::model::{Api, Limits, Model, Provider, Text, ToolCalls};
 use crate::port::{Clock, Printer, Secret};
 use crate::source::{FileId, SourceFile};
@@ -39,6 +39,7 @@ pub(super) fn ports(printer: Arc<dyn Printer>, project: &Path, own: Vec<PathBuf>
         clock,
         heard: None,
         tape: None,
+        door: Door::default(),
     }
 }
 

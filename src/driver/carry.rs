@@ -7,7 +7,7 @@ use std::sync::Arc;
 use futures_util::FutureExt;
 use serde_json::Value;
 
-use super::Answer;
+use super::{Answer, Door};
 use crate::engine::{Reply, Request};
 use crate::event::{Failure, FailureKind};
 use crate::port::{
@@ -40,10 +40,12 @@ pub struct Ports {
     pub cache: Arc<dyn Cache>,
     /// Standard output.
     pub printer: Arc<dyn Printer>,
-    /// Hears answers of models while they come: the number of the call, and the text so far.
+    /// Hears answers of models while they come: the number of the call, and the end of the text so far.
     pub heard: Option<Heard>,
     /// Keeps or answers the traffic of one run; `None`: everything goes straight out.
     pub tape: Option<Arc<dyn Tape>>,
+    /// What all that comes in passes.
+    pub door: Door,
 }
 
 /// Carries one request out, the call of that number. A panic of a port is a failure of that call alone.
@@ -57,7 +59,10 @@ pub fn carry_out(call: u64, request: Request, ports: &Ports) -> impl Future<Outp
 async fn ask(call: u64, request: Request, ports: &Ports) -> Answer {
     match request {
         Request::Model(request) => {
-            let listener = ports.heard.clone().map(|heard| Listener::new(move |so_far| heard(call, so_far)));
+            let listener = ports.heard.clone().map(|heard| {
+                let door = ports.door.clone();
+                Listener::new(move |so_far| heard(call, &door.so_far(so_far)))
+            });
             let request = ModelRequest { listener, ..request };
             match &ports.tape {
                 Some(tape) => tape.model(call, request, &ports.models).await.map(Reply::Model),

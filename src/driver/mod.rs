@@ -5,6 +5,7 @@
 
 mod blocking;
 mod carry;
+mod door;
 mod person;
 
 use std::collections::HashMap;
@@ -15,6 +16,7 @@ use futures_util::stream::{FuturesUnordered, StreamExt};
 
 pub use blocking::Blocking;
 pub use carry::{Heard, Ports, carry_out};
+pub use door::Door;
 pub use person::{FoundPerson, find_person};
 
 use crate::engine::{Command, Input, Moment, Reply, Request, Run};
@@ -86,7 +88,7 @@ pub async fn drive(
             watch(event);
         }
     };
-    run.handle(first, moment(&*ports.clock));
+    run.handle(ports.door.pass(first), moment(&*ports.clock));
     loop {
         let mut commands = vec![];
         while let Some(command) = run.next_command() {
@@ -147,7 +149,7 @@ pub async fn drive(
                 () = tokio::time::sleep(UNWRITTEN), if journal.is_dirty() => show(journal.take(vec![], true).await?),
             }
         };
-        run.handle(input, moment(&*ports.clock));
+        run.handle(ports.door.pass(input), moment(&*ports.clock));
     }
 }
 

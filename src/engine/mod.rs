@@ -16,7 +16,7 @@
 //! | `budget` | bounds on tokens and money |
 //! | `rejudging` | gates of a run that is over, asked again about another value |
 //! | `scripting` | scripted replies |
-//! | `permitting` | policies: what may go out |
+//! | `permitting`, `secrets` | policies: what may go out; what is secret |
 //! | `replies` | what an answer from outside becomes |
 //! | `names`, `preview` | what templates read; what of it is known before a run |
 //!
@@ -50,6 +50,7 @@ mod retrying;
 mod run;
 mod schedule;
 mod scripting;
+mod secrets;
 mod sending;
 mod servers;
 mod serving;
@@ -69,5 +70,6 @@ pub use judging::readable;
 pub use preview::{Given, known_names};
 pub use rejudging::PassedGate;
 pub use run::{CannotResume, Mocks, Moment, Noted, Options, Run, Unscripted};
+pub use secrets::{names_a_secret, secret_values};
 pub use servers::servers;
 pub use state::State;

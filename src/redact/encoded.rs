@@ -39,6 +39,19 @@ pub(super) fn inside(text: &str) -> Vec<Inside> {
     found
 }
 
+/// The text without its white space, if it has some between characters of base64 or hex: encoded lines are broken, bytes written apart.
+pub(super) fn joined(text: &str) -> Option<Inside> {
+    let is_code = |byte: Option<&u8>| byte.is_some_and(|byte| six_bits(*byte).is_some());
+    let bytes = text.as_bytes();
+    let is_broken = |at: usize| bytes[at].is_ascii_whitespace() && is_code(bytes.get(at.wrapping_sub(1))) && is_code(bytes.get(at + 1));
+    if !(0..bytes.len()).any(|at| bytes[at] == b'\n' || is_broken(at)) {
+        return None;
+    }
+    let kept: Vec<usize> = (0..bytes.len()).filter(|at| !bytes[*at].is_ascii_whitespace()).collect();
+    let text = readable(kept.iter().map(|at| bytes[*at]).collect());
+    Some(Inside { text, places: kept.into_iter().map(|at| at..at + 1).collect() })
+}
+
 /// The text with its escapes read, then with those that were inside them.
 fn unescaped(text: &str) -> Vec<Inside> {
     let mut found: Vec<Inside> = vec![];

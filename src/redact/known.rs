@@ -24,6 +24,8 @@ pub(super) struct Known {
     finder: Option<AhoCorasick>,
     /// Of each pattern: whose it is.
     owners: Vec<usize>,
+    /// The patterns themselves, where their beginnings are looked for, too.
+    patterns: Vec<String>,
     /// Bytes of the longest pattern.
     pub longest: usize,
 }
@@ -31,10 +33,18 @@ pub(super) struct Known {
 impl Known {
     /// Secrets, in all the forms of [`secret_forms`].
     pub fn secrets<'a>(secrets: impl IntoIterator<Item = &'a str>) -> Known {
-        Known::build(
-            secrets.into_iter().enumerate().flat_map(|(owner, secret)| secret_forms(secret).into_iter().map(move |form| (form, owner))),
-            false,
-        )
+        let forms: Vec<_> = secrets
+            .into_iter()
+            .enumerate()
+            .flat_map(|(owner, secret)| secret_forms(secret).into_iter().map(move |form| (form, owner)))
+            .collect();
+        let patterns = forms.iter().map(|(form, _)| form.clone()).collect();
+        Known { patterns, ..Known::build(forms.into_iter(), false) }
+    }
+
+    /// Whether a secret begins with this text and goes on.
+    pub fn begins(&self, text: &str) -> bool {
+        self.patterns.iter().any(|pattern| pattern.len() > text.len() && pattern.starts_with(text))
     }
 
     /// Personal values, whose owners are their places: as a whole and, where they are no address or number of a known shape, by word.
@@ -66,7 +76,7 @@ impl Known {
                 AhoCorasickBuilder::new().ascii_case_insensitive(any_case).kind(kind).build(&patterns).ok()
             }
         };
-        Known { finder, owners, longest }
+        Known { finder, owners, patterns: vec![], longest }
     }
 
     /// Where the values stand, with their owners; places may overlap.

@@ -1,6 +1,6 @@
 //! Masks secrets and personal data. Pure.
 //!
-//! [`Redactor`] knows the secrets and personal values of a run and finds them in any text; [`find_pii`] finds what has the shape of
+//! [`Secrets`] takes the secrets of a run out of texts that come from outside. [`Redactor`] knows the secrets and personal values of a run and finds them in any text; [`find_pii`] finds what has the shape of
 //! personal data or of a secret without knowing it. Names and addresses in running text have no shape: mark their fields `pii`.
 //!
 //! How to add a shape: a file in `detect` with `find`, a variant of [`Kind`], a line in `detect::find_pii`, and lines in
@@ -11,11 +11,12 @@ mod encoded;
 mod known;
 mod marker;
 mod redactor;
+mod secrets;
 mod stream;
 
 pub use detect::find_pii;
-pub(crate) use known::secret_forms;
 pub use redactor::Redactor;
+pub use secrets::{Secrets, is_recognised};
 pub use stream::Stream;
 
 use std::ops::Range;

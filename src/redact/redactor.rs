@@ -8,12 +8,12 @@ use serde_json::Value;
 use super::encoded::inside;
 use super::known::{Known, is_wide};
 use super::marker::{Budget, Numbers, masked};
-use super::{Kind, Place, find_pii};
+use super::{Kind, Place, Secrets, find_pii};
 
 /// Knows the secrets and personal values of a run. A value has the same marker everywhere in the run.
 #[derive(Debug, Clone, Default)]
 pub struct Redactor {
-    secrets: Known,
+    secrets: Secrets,
     personal: Known,
     /// Names of two letters that are also words, such as `An`: found only as they are written.
     exact: Known,
@@ -43,7 +43,7 @@ impl Redactor {
     /// With these secrets (4 bytes or longer) and personal values (texts and numbers; those in lists and objects too), which are masked
     /// as a whole and by word, in any case. Both are also found base64-, URL-, hex-, JSON- and HTML-encoded.
     pub fn new<'a>(secrets: impl IntoIterator<Item = &'a str>, personal: impl IntoIterator<Item = &'a Value>) -> Redactor {
-        let mut redactor = Redactor { secrets: Known::secrets(secrets), ..Redactor::default() };
+        let mut redactor = Redactor { secrets: Secrets::for_logs(secrets), ..Redactor::default() };
         redactor.learn(personal);
         redactor
     }
@@ -106,14 +106,14 @@ impl Redactor {
     /// The longest value that is known, in bytes.
     pub(super) fn longest(&self) -> usize {
         // The longest way to write a byte is `\u00eb` for two.
-        self.secrets.longest.max(6 * self.personal.longest)
+        self.secrets.longest().max(6 * self.personal.longest)
     }
 
     /// All places to mask, in order and apart. What a mask uncovers (a number that stood next to a secret, say) is looked for again,
     /// so that a second redaction finds nothing new.
     pub(super) fn hits(&self, text: &str) -> Vec<Hit> {
         let mut hits: Vec<Hit> =
-            self.secrets.find(text).map(|(range, _)| Hit { start: range.start, end: range.end, mask: Mask::Secret }).collect();
+            self.secrets.places(text).into_iter().map(|range| Hit { start: range.start, end: range.end, mask: Mask::Secret }).collect();
         merge(&mut hits);
         for _ in 0..4 {
             let covered = (!hits.is_empty()).then(|| cover(text, &hits));

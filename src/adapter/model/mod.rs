@@ -22,6 +22,7 @@ use super::wording::Scrub;
 use crate::event::Failure;
 use crate::model::FailureKind;
 use crate::port::{Listener, ModelClient, ModelReply, ModelRequest, Pending, Secret, WireFormat};
+use crate::redact::is_recognised;
 
 /// Calls models over HTTP, in every wire format.
 #[derive(Clone)]
@@ -43,8 +44,12 @@ impl ModelClient for HttpModelClient {
             let scrub = Scrub::new(&request.api_key);
             match tokio::time::timeout(request.timeout, attempt(&http, &request, &scrub)).await {
                 Ok(outcome) => {
-                    let reply = outcome?;
-                    Ok(if request.api_key.as_ref().is_some_and(is_no_word) { scrub.reply(reply) } else { reply })
+                    let mut reply = outcome?;
+                    // One that stands in for a key where none is needed (`none`, `ollama`) may be in any answer.
+                    if request.api_key.as_ref().is_some_and(|key| is_recognised(key.reveal())) {
+                        scrub.reply(&mut reply);
+                    }
+                    Ok(reply)
                 }
                 Err(_) => {
                     let message = format!("model {:?} did not finish its answer within {}", request.model, time_in_words(request.timeout));
@@ -53,11 +58,6 @@ impl ModelClient for HttpModelClient {
             }
         })
     }
-}
-
-/// Whether a key is none of those that stand in for one where none is needed (`none`, `dummy`, `ollama`): they may stand in any answer.
-fn is_no_word(key: &Secret) -> bool {
-    key.reveal().len() >= 8 && !key.reveal().chars().all(char::is_alphabetic)
 }
 
 /// What is wrong with an answer: a class and the words after `https://host`.

@@ -9,7 +9,7 @@ use chrono::{DateTime, Utc};
 use serde_json::Value;
 
 use crate::check::check_file;
-use crate::driver::Ports;
+use crate::driver::{Door, Ports};
 use crate::engine::{Mocks, Moment, Options, Run, Unscripted};
 use crate::event::{Event, Failure, FailureKind, Marks, RunStart};
 use crate::load::WrittenRules;
@@ -151,6 +151,7 @@ pub(super) fn ports(outside: &Arc<Outside>, clock: Arc<dyn Clock>) -> Ports {
         printer: outside.clone(),
         heard: None,
         tape: None,
+        door: Door::default(),
     }
 }
 
