@@ -6,6 +6,7 @@
 mod blocking;
 mod carry;
 mod person;
+mod runtime;
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -16,6 +17,7 @@ use futures_util::stream::{FuturesUnordered, StreamExt};
 pub use blocking::Blocking;
 pub use carry::{Heard, Ports, carry_out};
 pub use person::{FoundPerson, find_person};
+pub use runtime::Runtime;
 
 use crate::engine::{Command, Input, Moment, Reply, Request, Run};
 use crate::event::{Event, Failure, RunEnd, RunStart};
