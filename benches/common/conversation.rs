@@ -111,12 +111,12 @@ async fn by_flow(url: &str, is_durable: bool) -> Result<Vec<Duration>, String> {
     let data = Arc::new(DataFiles::new());
     let ports = Ports {
         servers: Arc::new(McpServers::new(http.clone(), clock.clone())),
-        models: Arc::new(HttpModelClient::new(http.clone())),
+        models: Arc::new(HttpModelClient::new(http.clone(), Arc::default())),
         database: data.clone(),
         reader: data,
         http: Arc::new(StepHttpClient::new(http)),
         mail: Arc::new(SmtpMailSender::new(clock.clone(), vec![])),
-        folder: Arc::new(DiskFolder::keeping(vec![], |_| false)),
+        folder: Arc::new(DiskFolder::keeping(Arc::default())),
         cache: Arc::new(SqliteCache::new("cache.db".into())),
         printer: Arc::new(Silent),
         heard: None,

@@ -11,6 +11,7 @@ pub mod folder;
 pub mod http;
 pub mod mcp;
 pub mod model;
+pub mod own;
 pub mod reach;
 pub mod run_lock;
 pub mod shared_store;

@@ -20,7 +20,7 @@ impl RunLock {
         use std::os::unix::fs::MetadataExt;
         let path = store.with_file_name(format!("{run}.lock"));
         let unusable = |e: std::io::Error| StoreError::Unusable { file: path.display().to_string(), message: e.to_string() };
-        let mut file = std::fs::OpenOptions::new().create(true).read(true).write(true).truncate(false).open(&path).map_err(unusable)?;
+        let mut file = super::files::open_private(&path).map_err(unusable)?;
         match file.try_lock() {
             Ok(()) => {
                 // The one that had it before may have removed the file in between.

@@ -6,7 +6,8 @@ use chrono::{DateTime, Utc};
 use rusqlite::{Connection, OptionalExtension, params};
 use serde_json::Value;
 
-use super::sqlite_store::{make_private_file, make_private_folder, patiently};
+use super::files;
+use super::sqlite_store::patiently;
 use crate::event::Failure;
 use crate::model::FailureKind;
 use crate::port::{Cache, Pending};
@@ -69,9 +70,9 @@ fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T, rusqlite::Error>
 fn open(file: &Path) -> Result<Connection, rusqlite::Error> {
     let told = |e: std::io::Error| rusqlite::Error::ToSqlConversionFailure(Box::new(e));
     if let Some(folder) = file.parent() {
-        make_private_folder(folder).map_err(told)?;
+        files::private_folder(folder).map_err(told)?;
     }
-    make_private_file(file).map_err(told)?;
+    files::open_private(file).map_err(told)?;
     let cache = Connection::open(file)?;
     cache.busy_timeout(std::time::Duration::from_secs(2))?;
     patiently(|| cache.pragma_update(None, "journal_mode", "wal"))?;

@@ -7,6 +7,7 @@ use std::time::Duration;
 use rusqlite::{Connection, ErrorCode, OptionalExtension, params};
 use sha2::{Digest, Sha256};
 
+use super::files;
 use crate::event::{Event, Happening, VERSION as EVENTS};
 use crate::port::{EventLog, RunSummary, Store, StoreError, Synced};
 
@@ -32,9 +33,9 @@ impl SqliteStore {
     pub fn open(file: &Path) -> Result<SqliteStore, StoreError> {
         let unusable = |message: String| StoreError::Unusable { file: file.display().to_string(), message };
         if let Some(folder) = file.parent() {
-            make_private_folder(folder).map_err(|e| unusable(e.to_string()))?;
+            files::private_folder(folder).map_err(|e| unusable(e.to_string()))?;
         }
-        make_private_file(file).map_err(|e| unusable(e.to_string()))?;
+        files::open_private(file).map_err(|e| unusable(e.to_string()))?;
         let connection = Connection::open(file).map_err(|e| told(file, &e))?;
         let store = SqliteStore { file: file.to_path_buf(), connection, unwritten: vec![] };
         patiently(|| store.prepare()).map_err(|e| told(file, &e))?;
@@ -311,18 +312,6 @@ pub(super) fn patiently<T>(mut work: impl FnMut() -> rusqlite::Result<T>) -> rus
         }
     }
     work()
-}
-
-/// Makes a folder that only its owner can open.
-pub(super) fn make_private_folder(folder: &Path) -> std::io::Result<()> {
-    use std::os::unix::fs::DirBuilderExt;
-    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)
-}
-
-/// Makes a file that only its owner can read.
-pub(super) fn make_private_file(file: &Path) -> std::io::Result<()> {
-    use std::os::unix::fs::OpenOptionsExt;
-    std::fs::OpenOptions::new().create(true).append(true).mode(0o600).open(file).map(|_| ())
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::arguments::{DoctorOptions, Shared};
 use super::tools::Seen;
-use super::{Exit, project, refusal, settings, stdout, trust, validate, world};
+use super::{Exit, project, refusal, settings, state, stdout, trust, validate, world};
 use crate::adapter::environment;
 use crate::adapter::files::DiskFiles;
 use crate::adapter::reach::reach;
@@ -49,7 +49,7 @@ pub(super) fn run(options: &DoctorOptions, shared: &Shared) -> Exit {
     }
     let mut signs = vec![];
     let settled = settings::read(&project, shared);
-    signs.extend(of_project(&project, settled.as_ref().err()));
+    signs.extend(of_project(&project, settled.as_ref().err(), shared));
     let pipelines = match pipelines(&options.paths, shared) {
         Ok(pipelines) => pipelines,
         Err(problem) => {
@@ -85,7 +85,7 @@ pub(super) fn pipelines(paths: &[PathBuf], shared: &Shared) -> Result<Vec<(PathB
     Ok(found)
 }
 
-fn of_project(project: &Path, refused: Option<&refusal::Refusal>) -> Vec<Sign> {
+fn of_project(project: &Path, refused: Option<&refusal::Refusal>, shared: &Shared) -> Vec<Sign> {
     let sign = |is, what: String| Sign { of: "project".into(), is, what };
     let mut signs = vec![sign("ok", format!("folder: {}", project.display()))];
     for (path, of) in settings::files(project).unwrap_or_default() {
@@ -99,18 +99,30 @@ fn of_project(project: &Path, refused: Option<&refusal::Refusal>) -> Vec<Sign> {
     if let Some(refusal::Refusal(_, lines)) = refused {
         signs.push(sign("fault", format!("the settings have errors:\n{}", lines.join("\n"))));
     }
-    let file = world::journal_file(project);
-    signs.push(match file.exists().then(|| SqliteStore::open(&file).and_then(|mut store| store.check())) {
+    match state::journal_file(project, shared) {
+        Ok(file) => signs.extend(of_runs(&file, project)),
+        Err(refusal::Refusal(_, lines)) if refused.is_none() => signs.push(sign("fault", lines.join("\n"))),
+        Err(_) => {}
+    }
+    let duckdb = if cfg!(feature = "duckdb") { "SQLite and DuckDB" } else { "SQLite (DuckDB is not in this build)" };
+    signs.push(sign("ok", format!("SQL engines: {duckdb}")));
+    signs
+}
+
+/// The record of runs, and whether it can be written.
+fn of_runs(file: &Path, project: &Path) -> Vec<Sign> {
+    let sign = |is, what: String| Sign { of: "project".into(), is, what };
+    let mut signs = vec![];
+    signs.push(match file.exists().then(|| SqliteStore::open(file).and_then(|mut store| store.check())) {
         None => sign("ok", format!("runs: none yet; they will be kept in {}", file.display())),
         Some(Ok(count)) => sign("ok", format!("runs: {count}, all readable, in {}", file.display())),
         Some(Err(problem)) => sign("fault", format!("runs: {problem}")),
     });
-    let folder = file.parent().filter(|folder| folder.exists()).unwrap_or(project);
+    let folder = file.ancestors().skip(1).find(|folder| folder.exists()).unwrap_or(project);
     if let Err(problem) = tempfile::tempfile_in(folder) {
-        signs.push(sign("fault", format!("nothing can be written in {}: {problem}", folder.display())));
+        let help = "set FLOW_STATE_DIR to a folder of yours, and runs are kept there";
+        signs.push(sign("fault", format!("nothing can be written in {}: {problem}; {help}", folder.display())));
     }
-    let duckdb = if cfg!(feature = "duckdb") { "SQLite and DuckDB" } else { "SQLite (DuckDB is not in this build)" };
-    signs.push(sign("ok", format!("SQL engines: {duckdb}")));
     signs
 }
 
@@ -271,6 +283,7 @@ fn origins(project: &Path, env: &BTreeMap<String, Secret>, as_json: bool, shared
         "FLOW_MODEL_TOOL_CALLS",
         "FLOW_API_KEY",
         "FLOW_CONFIG",
+        "FLOW_STATE_DIR",
     ];
     for name in variables {
         let shown = match env.get(name) {
@@ -310,6 +323,11 @@ fn origins(project: &Path, env: &BTreeMap<String, Secret>, as_json: bool, shared
         }
         for host in &found.settings.private_hosts {
             lines.push(("private_hosts".into(), host.value.clone(), from.clone()));
+        }
+        if let Some(folder) = &found.settings.state_dir {
+            let is_used = environment::state_folder().is_none();
+            let shown = format!("{}{}", folder.value, if is_used { "" } else { " (not used: FLOW_STATE_DIR is set)" });
+            lines.push(("state_dir".into(), shown, from.clone()));
         }
         for code in &found.settings.lint.deny {
             lines.push(("lint.deny".into(), code.value.clone(), from.clone()));

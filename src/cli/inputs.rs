@@ -5,8 +5,8 @@ use std::path::Path;
 
 use serde_json::{Map, Value};
 
-use super::signals::AtQuestion;
-use crate::adapter::environment;
+use super::signals::{Attended, at_question};
+use crate::adapter::{environment, files};
 use crate::diagnostic::visible;
 use crate::model::{Field, FieldKind, Pipeline, Shape};
 
@@ -36,18 +36,8 @@ pub(super) fn read(pipeline: &Pipeline, file: Option<&Path>, pairs: &[String]) -
     Ok((given, channel))
 }
 
-/// A whole text, within the bound of inputs.
-fn whole(from: impl Read) -> std::io::Result<String> {
-    let mut text = String::new();
-    let read = from.take(MOST_GIVEN + 1).read_to_string(&mut text)?;
-    if read as u64 > MOST_GIVEN {
-        return Err(std::io::Error::new(std::io::ErrorKind::FileTooLarge, "it has more than 8 MiB"));
-    }
-    Ok(text)
-}
-
 fn of_file(file: &Path) -> Result<Map<String, Value>, String> {
-    let text = if file == Path::new("-") { whole(std::io::stdin().lock()) } else { std::fs::File::open(file).and_then(whole) };
+    let text = if file == Path::new("-") { files::read_input(MOST_GIVEN) } else { files::read_named(file, MOST_GIVEN) };
     let text = text.map_err(|e| format!("--inputs {}: it cannot be read: {e}", shown(Some(file))))?;
     let wanted = |what: String| format!("--inputs {}: {what}; write one JSON object such as {{\"message\": \"Hello\"}}", shown(Some(file)));
     match serde_json::from_str(&text) {
@@ -68,12 +58,12 @@ pub(super) fn missing<'p>(pipeline: &'p Pipeline, given: &Map<String, Value>) ->
 
 /// Asks for required inputs that are missing, where a person sits at a terminal. Whoever ends the input is asked no more; Ctrl-C ends the
 /// program as long as what it gives is kept.
-pub(super) fn ask(pipeline: &Pipeline, given: &mut Map<String, Value>) -> Option<AtQuestion> {
+pub(super) fn ask(pipeline: &Pipeline, given: &mut Map<String, Value>) -> Option<Attended> {
     let missing = missing(pipeline, given);
     if missing.is_empty() || !is_at_terminal() {
         return None;
     }
-    let at_question = AtQuestion::begin();
+    let at_question = at_question();
     for field in missing {
         let about = field.description.as_deref().map(|about| format!(" ({about})")).unwrap_or_default();
         let example = field.example.as_ref().map(|example| format!(", for example {example}")).unwrap_or_default();
@@ -90,7 +80,7 @@ pub(super) fn ask(pipeline: &Pipeline, given: &mut Map<String, Value>) -> Option
             }
         }
     }
-    at_question
+    Some(at_question)
 }
 
 /// Asks a person yes or no; `None`: nobody can be asked, or nobody answers.

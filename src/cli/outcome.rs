@@ -1,6 +1,5 @@
 //! What a run prints and writes: its events, its outputs, how it ended.
 
-use std::fs::{File, OpenOptions};
 use std::io::{BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
@@ -43,7 +42,7 @@ impl Written {
         let events: Option<Box<dyn Write>> = match options.events.as_deref() {
             None => None,
             Some(path) if path == Path::new("-") => Some(Box::new(std::io::stdout())),
-            Some(path) => Some(Box::new(BufWriter::new(File::create(path).map_err(|error| cannot(path, error))?))),
+            Some(path) => Some(Box::new(BufWriter::new(files::open_to_write(path, true).map_err(|error| cannot(path, error))?))),
         };
         Ok(Written {
             events,
@@ -126,7 +125,7 @@ fn put(path: &Path, text: &str) -> std::io::Result<()> {
 /// # Errors
 /// It cannot (exit 2).
 pub(super) fn may_write(path: &Path) -> Result<(), Refusal> {
-    OpenOptions::new().create(true).append(true).open(path).map(drop).map_err(|error| cannot(path, error))
+    files::open_to_write(path, false).map(drop).map_err(|error| cannot(path, error))
 }
 
 fn cannot(path: &Path, error: std::io::Error) -> Refusal {

@@ -10,12 +10,13 @@ use serde_json::{Map, Value};
 use super::arguments::{OutputOptions, RunOptions, Shared};
 use super::models::{is_file, is_scripted, know_prices};
 use super::outcome::Written;
+use super::own::own_files;
 use super::progress::Progress;
 use super::refusal::{Refusal, channel, lacking, time, told};
 use super::settings::{self, Settled};
-use super::signals::{self, Signals, listen};
+use super::signals::{self, listen};
 use super::tape::{Taping, reads_clock, tell_misses};
-use super::{Exit, checked, inputs, project, trust, world};
+use super::{Exit, checked, inputs, project, state, trust, world};
 use crate::adapter::cassette::{Cassette, Head, NoCache};
 use crate::adapter::environment;
 use crate::adapter::run_lock::RunLock;
@@ -23,7 +24,7 @@ use crate::adapter::sqlite_store::SqliteStore;
 use crate::adapter::stdout::{Silent, Stdout};
 use crate::check::Checked;
 use crate::diagnostic::visible;
-use crate::driver::{Begin, Door, Ports, drive, find_person};
+use crate::driver::{Begin, Door, Ports, Runtime, drive, find_person};
 use crate::engine::{Mocks, Options, Run, check_inputs, secret_values};
 use crate::event::{Event, Happening, RunStart, StyleUsed};
 use crate::journal::{Journal, Mask};
@@ -81,7 +82,7 @@ pub(super) struct Surroundings<'a> {
     is_given: bool,
     pub(super) ports: Ports,
     progress: Progress,
-    pub(super) runtime: tokio::runtime::Runtime,
+    pub(super) runtime: Runtime,
 }
 
 impl<'a> Surroundings<'a> {
@@ -123,8 +124,7 @@ impl<'a> Surroundings<'a> {
         let default_model = taping.default_model(world::default_model(&env).map_err(Refusal::usage)?);
         let scripted = taping.is_replay() || is_scripted(&checked.loaded.program, default_model.is_some());
         let printer: Arc<dyn Printer> = if printed.json || events_on_stdout { Arc::new(Silent) } else { Arc::new(Stdout::default()) };
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        let runtime = runtime.map_err(|e| Refusal(Exit::Failed, vec![format!("flow cannot start: {e}")]))?;
+        let runtime = Runtime::new().map_err(|e| Refusal(Exit::Failed, vec![format!("flow cannot start: {e}")]))?;
         signals::survive_full_files(&runtime);
         let private_hosts = settled.hosts_with(&env);
         let hidden = secret_values(&checked.loaded.program, &env);
@@ -133,7 +133,7 @@ impl<'a> Surroundings<'a> {
         let mut ports = Ports {
             tape: Some(Arc::new(tape.clone())),
             door: Door::new(hidden_texts()),
-            ..world::ports(printer, &project, world::own_files(&project, Some(&checked)), private_hosts)
+            ..world::ports(printer, own_files(&project, Some(&checked), shared)?, &state::folder(&project, shared)?, private_hosts)
         };
         if taping != Taping::None {
             ports.cache = Arc::new(NoCache);
@@ -202,9 +202,9 @@ impl<'a> Surroundings<'a> {
 
     /// The id of a new run, and its place in the journal.
     pub(super) fn journal<Log>(&self, open: impl FnOnce(&Path) -> Result<Log, StoreError>) -> Result<(String, Log, RunLock), Refusal> {
-        let (id, file) = (environment::run_id(), world::journal_file(&self.project));
-        let store = open(&file)?;
-        let lock = RunLock::take(&file, &id)?;
+        let (id, file) = (environment::run_id(), state::journal_file(&self.project, self.shared)?);
+        let opened = open(&file).and_then(|store| Ok((RunLock::take(&file, &id)?, store)));
+        let (lock, store) = opened.map_err(|error| state::with_help(error.into(), &self.project))?;
         Ok((id, store, lock))
     }
 
@@ -287,7 +287,7 @@ impl<'a> Surroundings<'a> {
         let mut seen = before;
         let ended = self.runtime.block_on(async {
             let (sender, mut stop) = tokio::sync::mpsc::unbounded_channel();
-            let signals = tokio::spawn(listen(Signals::hear(), sender));
+            let attended = listen(sender);
             let mut begin = begin;
             let ended = loop {
                 let mut watch = |event: &Event| {
@@ -310,12 +310,12 @@ impl<'a> Surroundings<'a> {
                 begin = Begin::Decided { step: step.to_string(), approved };
             };
             let _ = self.ports.servers.close().await;
-            signals.abort();
+            drop(attended);
             ended
         });
         let head = self.head(&seen);
         drop(self.progress);
-        self.runtime.shutdown_timeout(std::time::Duration::from_millis(100));
+        drop(self.runtime);
         // What was recorded, and what came out, is written whatever becomes of the other.
         let recorded = self.taping.finish(&self.tape, &head, shared.quiet).map_err(|line| Refusal(Exit::Failed, vec![line]));
         match ended.map_err(|e| Refusal(Exit::Failed, vec![e.to_string()]))? {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::arguments::{RunsCommand, Shared};
 use super::refusal::{Refusal, told};
-use super::{Exit, project, stdout, world};
+use super::{Exit, project, state, stdout};
 use crate::adapter::run_lock::RunLock;
 use crate::adapter::sqlite_store::SqliteStore;
 use crate::diagnostic::visible;
@@ -22,7 +22,7 @@ pub(super) fn run(command: &RunsCommand, shared: &Shared) -> Exit {
 /// # Errors
 /// There is none (exit 4), or it cannot be read.
 pub(super) fn open(shared: &Shared) -> Result<(SqliteStore, PathBuf), Refusal> {
-    let file = world::journal_file(&project::project(Path::new("./x"), shared));
+    let file = state::journal_file(&project::project(Path::new("./x"), shared), shared)?;
     match file.try_exists() {
         Ok(true) => Ok((SqliteStore::open(&file)?, file)),
         Ok(false) => Err(nothing(&format!(": {} does not exist", file.display()))),

@@ -79,6 +79,19 @@ pub(super) fn read(project: &Path, shared: &Shared) -> Result<Settled, Refusal> 
     Ok(settled)
 }
 
+/// The folder for the runs of all projects that the user's own file names.
+///
+/// # Errors
+/// As [`read`].
+pub(super) fn state_dir(shared: &Shared) -> Result<Option<PathBuf>, Refusal> {
+    let Some(path) = environment::user_settings().map_err(Refusal::usage)? else { return Ok(None) };
+    let Some(found) = load_settings(&path, SettingsOf::User, &DiskFiles) else { return Ok(None) };
+    match mistakes(&found.sources, &found.diagnostics, shared) {
+        Some(told) => Err(Refusal(Exit::Findings, vec![told])),
+        None => Ok(found.settings.state_dir.map(|folder| PathBuf::from(folder.value))),
+    }
+}
+
 /// The mistakes of a file of settings, drawn for people. `None`: it has none.
 pub(super) fn mistakes(sources: &Sources, found: &[Diagnostic], shared: &Shared) -> Option<String> {
     let findings = Findings::new(sources, found);

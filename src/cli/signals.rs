@@ -1,15 +1,21 @@
 //! Ctrl-C, SIGTERM and a terminal that is gone (SIGHUP).
+//!
+//! They are heard in a thread of their own: the thread of a run may wait for a pipe that nobody empties, or a disk that does not answer.
 
-use std::thread::JoinHandle;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError, mpsc};
+use std::time::Duration;
 
+use tokio::runtime::Handle;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc::UnboundedSender;
-use tokio::sync::oneshot;
 
 use super::Exit;
 
+/// How long a run may take to notice that it shall end, and an ended one to write its results, before the program ends as it is.
+const STUCK: Duration = Duration::from_secs(10);
+
 /// All three, heard from the moment it is made: from then on they no longer end the process.
-pub(super) struct Signals {
+struct Signals {
     interrupt: Signal,
     terminate: Signal,
     /// `None`: whoever started the program wants it to outlive its terminal (`nohup`).
@@ -18,7 +24,7 @@ pub(super) struct Signals {
 
 impl Signals {
     /// Hears them. `None`: they cannot be heard here, and do what they always do.
-    pub(super) fn hear() -> Option<Signals> {
+    fn hear() -> Option<Signals> {
         Some(Signals {
             interrupt: signal(SignalKind::interrupt()).ok()?,
             terminate: signal(SignalKind::terminate()).ok()?,
@@ -57,57 +63,90 @@ pub(super) fn survive_full_files(runtime: &tokio::runtime::Runtime) {
     let _ = signal(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw()));
 }
 
+/// What a signal means now.
+enum Meaning {
+    /// The end of the program.
+    End,
+    /// The same, in the middle of a line on the terminal.
+    EndAtQuestion,
+    /// The end of this run.
+    EndRun(UnboundedSender<String>, Handle),
+}
+
+static MEANING: Mutex<Meaning> = Mutex::new(Meaning::End);
+
+fn meaning() -> MutexGuard<'static, Meaning> {
+    MEANING.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Starts to hear them, once for the program. Without it, they do what they always do.
+fn hear() {
+    static HEARD: OnceLock<Option<()>> = OnceLock::new();
+    HEARD.get_or_init(|| {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().ok()?;
+        let signals = {
+            let _inside = runtime.enter();
+            Signals::hear()?
+        };
+        std::thread::Builder::new().name("signals".into()).spawn(move || runtime.block_on(attend(signals))).map(drop).ok()
+    });
+}
+
 /// During a run the first ends the run, the second ends the program at once.
-pub(super) async fn listen(signals: Option<Signals>, sender: UnboundedSender<String>) {
-    let Some(mut signals) = signals else { return };
-    let mut asked = false;
+async fn attend(mut signals: Signals) {
     loop {
         let (by, exit) = signals.next().await;
-        if asked {
-            std::process::exit(i32::from(exit.number()));
-        }
-        asked = true;
-        tell!("ending the run; once more ends it at once");
-        if sender.send(by.to_string()).is_err() {
-            return;
-        }
-    }
-}
-
-/// As long as it is kept, Ctrl-C ends the program: there is a question, and no run yet.
-pub(super) struct AtQuestion {
-    end: Option<(oneshot::Sender<()>, JoinHandle<()>)>,
-}
-
-impl AtQuestion {
-    /// Begins. `None`: signals cannot be heard here, and do what they always do.
-    pub(super) fn begin() -> Option<AtQuestion> {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().ok()?;
-        let (end, mut ended) = oneshot::channel::<()>();
-        // Heard before the question is asked.
-        let mut interrupt = {
-            let _inside = runtime.enter();
-            signal(SignalKind::interrupt()).ok()?
-        };
-        let waiting = async move {
-            tokio::select! {
-                _ = interrupt.recv() => {
-                    tell!();
-                    std::process::exit(i32::from(Exit::Interrupted.number()));
-                },
-                _ = &mut ended => {}
+        match std::mem::replace(&mut *meaning(), Meaning::End) {
+            Meaning::End => std::process::exit(i32::from(exit.number())),
+            Meaning::EndAtQuestion => {
+                tell!();
+                std::process::exit(i32::from(exit.number()));
             }
-        };
-        let thread = std::thread::Builder::new().name("question".into()).spawn(move || runtime.block_on(waiting)).ok()?;
-        Some(AtQuestion { end: Some((end, thread)) })
+            Meaning::EndRun(sender, run) => {
+                let _ = std::thread::Builder::new().name("stuck".into()).spawn(move || end_if_stuck(&run, exit));
+                let _ = sender.send(by.to_string());
+                tell!("ending the run; once more ends it at once");
+            }
+        }
     }
 }
 
-impl Drop for AtQuestion {
-    fn drop(&mut self) {
-        if let Some((end, thread)) = self.end.take() {
-            drop(end);
-            let _ = thread.join();
+/// Ends the program when the thread of a run does nothing any more: neither calls nor signals would ever be noticed there.
+fn end_if_stuck(run: &Handle, exit: Exit) {
+    loop {
+        let (sender, answer) = mpsc::channel();
+        run.spawn(async move { sender.send(()) });
+        match answer.recv_timeout(STUCK) {
+            Ok(()) => std::thread::sleep(STUCK),
+            Err(mpsc::RecvTimeoutError::Disconnected) => {
+                std::thread::sleep(STUCK);
+                break;
+            }
+            Err(mpsc::RecvTimeoutError::Timeout) => break,
         }
+    }
+    std::process::exit(i32::from(exit.number()));
+}
+
+/// As long as it is kept, signals mean something else than the end of the program.
+pub(super) struct Attended(());
+
+/// From now on a signal ends the run that hears of it here, on the runtime this is called on.
+pub(super) fn listen(sender: UnboundedSender<String>) -> Attended {
+    *meaning() = Meaning::EndRun(sender, Handle::current());
+    hear();
+    Attended(())
+}
+
+/// A question is asked, and there is no run yet: Ctrl-C ends the program.
+pub(super) fn at_question() -> Attended {
+    *meaning() = Meaning::EndAtQuestion;
+    hear();
+    Attended(())
+}
+
+impl Drop for Attended {
+    fn drop(&mut self) {
+        *meaning() = Meaning::End;
     }
 }

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::arguments::{NoTests, Shared, TestFormat, TestOptions};
+use super::own::own_files;
 use super::refusal::{Refusal, told};
 use super::{Exit, outcome, project, settings, stdout, trust, validate, world};
 use crate::adapter::environment;
@@ -64,7 +65,7 @@ fn try_run(options: &TestOptions, shared: &Shared) -> Result<Exit, Refusal> {
         filter: options.filter.as_deref(),
         update: options.update && options.baseline.is_none(),
         exit_of: |status| Exit::of(status, false).number(),
-        ports: world::ports(Arc::new(Silent), Path::new("."), world::own_files(Path::new("."), None), private_hosts),
+        ports: world::ports(Arc::new(Silent), own_files(Path::new("."), None, shared)?, Path::new(".flow"), private_hosts),
         live,
         repeat: options.repeat as usize,
         mutate: options.mutate,

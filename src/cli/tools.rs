@@ -13,6 +13,7 @@ use crate::adapter::mcp::Look;
 use crate::adapter::mcp::pins::{self, Pins};
 use crate::check::Checked;
 use crate::diagnostic::visible;
+use crate::driver::Runtime;
 use crate::engine::servers;
 use crate::model::{Pipeline, Tool};
 use crate::port::{Secret, Server, ToolServers};
@@ -37,7 +38,7 @@ fn looks(pipeline: &Pipeline, env: &BTreeMap<String, Secret>, private_hosts: &[S
     if found.is_empty() {
         return vec![];
     }
-    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+    let runtime = match Runtime::new() {
         Ok(runtime) => runtime,
         Err(error) => return found.into_iter().map(|(name, _)| (name, None, Seen::Fails(error.to_string()))).collect(),
     };

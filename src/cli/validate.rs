@@ -199,7 +199,7 @@ fn find(folder: &Path, found: &mut Vec<PathBuf>) {
     // What cannot be read as text is told where it must be ours: a test, or in a folder of ours.
     let is_test = |path: &Path| path.to_string_lossy().ends_with(".test.yaml");
     let may_be_ours = |path: &Path| path.ancestors().any(in_our_folder);
-    let is_ours = |path: &Path| match std::fs::read_to_string(path) {
+    let is_ours = |path: &Path| match DiskFiles.read_text(path) {
         Ok(text) => in_our_folder(path) || is_test(path) || begins_with_flow(&text),
         Err(_) => is_test(path) || may_be_ours(path),
     };

@@ -7,6 +7,7 @@ mod blocking;
 mod carry;
 mod door;
 mod person;
+mod runtime;
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -18,6 +19,7 @@ pub use blocking::Blocking;
 pub use carry::{Heard, Ports, carry_out};
 pub use door::Door;
 pub use person::{FoundPerson, find_person};
+pub use runtime::Runtime;
 
 use crate::engine::{Command, Input, Moment, Reply, Request, Run};
 use crate::event::{Event, Failure, RunEnd, RunStart};

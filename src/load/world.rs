@@ -9,7 +9,7 @@ use super::hash::{hash, texts};
 use super::paths::{normalised, real, shown};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::lower::{self, Definitions, FileKind, Unreadable, World, kind_of};
-use crate::model::{Channel, Pipeline, PipelineId, Program, Replies, StyleGuide};
+use crate::model::{Channel, Pipeline, PipelineId, Program, Replies, StyleGuide, Touch, own_by_name};
 use crate::port::{FileProblem, Files};
 use crate::source::{FileId, Sources, Span};
 use crate::syntax::{self, Node, NodeKind};
@@ -282,7 +282,11 @@ impl World for Loader<'_> {
 
     fn path(&self, from: FileId, path: &str) -> Result<PathBuf, Unreadable> {
         let path = normalised(&self.folder(from).join(path));
-        if self.is_inside(&path) { Ok(path) } else { Err(Unreadable::Outside) }
+        let place = real(&path, self.files);
+        match self.roots.iter().find_map(|root| place.strip_prefix(root).ok()) {
+            None => Err(Unreadable::Outside),
+            Some(inside) => own_by_name(inside, Touch::Read).map_or(Ok(path), |why| Err(Unreadable::Own(why))),
+        }
     }
 
     fn existing(&self, from: FileId, path: &str) -> Result<PathBuf, Unreadable> {

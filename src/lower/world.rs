@@ -41,6 +41,8 @@ pub enum Unreadable {
     Missing(Vec<String>),
     /// It lies outside the project.
     Outside,
+    /// No step may read it; why, in words that follow "it".
+    Own(&'static str),
     /// Imports go in a circle: the files, the first again at the end.
     Circle(Vec<String>),
     /// It is something else.

@@ -14,6 +14,8 @@ pub struct Settings {
     pub policy: Option<Policy>,
     /// Hosts in private networks that may be reached; only in the user's own file.
     pub private_hosts: Vec<Spanned<String>>,
+    /// Where runs of all projects are kept; only in the user's own file.
+    pub state_dir: Option<Spanned<String>>,
     /// How findings are judged; only in `flow.toml`.
     pub lint: Lint,
 }

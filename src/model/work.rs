@@ -173,6 +173,11 @@ impl Tool {
         matches!(self.kind, ToolKind::Server(_))
     }
 
+    /// Whether it is an MCP server that is a program.
+    pub fn is_program(&self) -> bool {
+        matches!(self.kind, ToolKind::Server(ServerKind::Program { .. }))
+    }
+
     /// Whether a `file` tool does this.
     pub fn opens(&self, part: &str) -> bool {
         self.parts().contains(&part)

@@ -43,6 +43,7 @@ mod nothing_expected;
 mod once_with_retry;
 mod otherwise_fails;
 mod outside_policy;
+mod own_folder;
 mod past_deadline;
 mod personal_columns;
 mod personal_flow;
@@ -171,6 +172,7 @@ const RULES: &[Rule] = &[
     policy_too_wide::check,
     outside_policy::check,
     plain_http::check,
+    own_folder::check,
     verdicts::in_models,
     replies::in_models,
 ];

@@ -11,6 +11,7 @@ mod draw;
 mod edges;
 mod events;
 mod exits;
+mod files;
 mod fix;
 mod golden;
 mod growth;

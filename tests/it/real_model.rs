@@ -47,7 +47,7 @@ fn request(wire: WireFormat, url: &str) -> ModelRequest {
 }
 
 async fn call(request: ModelRequest) -> Result<ModelReply, Failure> {
-    HttpModelClient::new(Http::new(HttpSettings::default(), Arc::new(SystemClock::new()))).call(request).await
+    HttpModelClient::new(Http::new(HttpSettings::default(), Arc::new(SystemClock::new())), Arc::default()).call(request).await
 }
 
 /// The reply, where a small model may also run into its length limit: then the failure says so and there is no text.

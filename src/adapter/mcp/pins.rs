@@ -5,13 +5,14 @@
 //! difference. What a server says for the first time is taken down; whatever differs later is refused until `flow tools pin`.
 
 use std::collections::BTreeMap;
-use std::io::{Read, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use similar::{ChangeTag, TextDiff};
 
+use super::super::files;
 use super::protocol::hash;
 
 /// The file's name.
@@ -69,9 +70,8 @@ impl Pins {
     pub fn read(project: &Path) -> Result<Pins, String> {
         let path = file(project);
         let cannot = |e: &dyn std::fmt::Display| format!("cannot read {}: {e}", path.display());
-        let mut text = String::new();
-        match std::fs::File::open(&path) {
-            Ok(file) => file.take(LARGEST).read_to_string(&mut text).map_err(|e| cannot(&e))?,
+        let text = match files::read_text(&path, LARGEST) {
+            Ok(text) => text,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Pins { flow: VERSION, ..Pins::default() }),
             Err(error) => return Err(cannot(&error)),
         };

@@ -12,7 +12,7 @@ use serde_json::json;
 
 use super::arguments::{Shared, TrustOptions};
 use super::refusal::{Refusal, told};
-use super::signals::AtQuestion;
+use super::signals::at_question;
 use super::{Exit, checked, inputs, project, settings, stdout};
 use crate::adapter::clock::SystemClock;
 use crate::adapter::environment;
@@ -61,7 +61,7 @@ impl<'a> Wanted<'a> {
 
     /// Shows what is wanted and asks; what is agreed to is kept.
     fn ask(&self, list: &Trusted, content: &str) -> Result<(), Refusal> {
-        let at_question = AtQuestion::begin();
+        let at_question = at_question();
         let answer = inputs::decide(QUESTION);
         drop(at_question);
         match answer {

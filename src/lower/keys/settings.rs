@@ -1,6 +1,6 @@
 //! Keys of the project's `flow.toml` and of the user's own settings.
 
-use super::Takes::{Fixed, Keys, List, Named};
+use super::Takes::{Fixed, Keys, List, Named, Path};
 use super::{Key, LIMITS, MODEL, POLICY, Place, key};
 
 const MODELS: Key = key!("models", Keys(&SETTINGS_MODELS), "the model called default, for files that have none");
@@ -18,6 +18,7 @@ pub static USER_SETTINGS: Place = Place {
         SMALLEST,
         key!("policy", Keys(&POLICY), "what every run of this user may do at most"),
         key!("private_hosts", List(&Fixed), "hosts in private networks that runs of this user may reach"),
+        key!("state_dir", Path, "the folder where runs of all projects are kept, in place of .flow in each"),
     ],
 };
 

@@ -123,7 +123,7 @@ pub(super) fn request(wire: WireFormat, base_url: String) -> ModelRequest {
 }
 
 fn client(settings: HttpSettings) -> HttpModelClient {
-    HttpModelClient::new(Http::new(settings, Arc::new(StoppedClock)))
+    HttpModelClient::new(Http::new(settings, Arc::new(StoppedClock)), Arc::default())
 }
 
 async fn call(request: ModelRequest) -> Result<ModelReply, Failure> {
