@@ -84,7 +84,8 @@ inputs: { file: file }
 steps: [{ id: look, read: \"{{ inputs.file }}\" }]
 outputs: { text: \"{{ steps.look.output.text }}\" }
 ";
-const SETS: &str = "flow: 1\nname: sets\ndescription: Sets a text.\nsteps: [{ id: a, set: marsh-warbler-7 }]\noutputs: { a: \"{{ steps.a.output }}\" }\n";
+const SETS: &str =
+    "flow: 1\nname: sets\ndescription: Sets a text.\nsteps: [{ id: a, set: marsh-warbler-7 }]\noutputs: { a: \"{{ steps.a.output }}\" }\n";
 
 /// A project with everything that no step reads, and one run kept.
 fn guarded() -> TempDir {
@@ -103,10 +104,21 @@ fn guarded() -> TempDir {
     let at = |name: &str| folder.path().join(name);
     assert_eq!(ends(&mut command(folder.path(), &["run", "sets.yaml"])).exit, 0);
     put(&at(".state/flow/trusted/00ff"), SECRET);
-    for (to, from) in [(".flow", "notes/kept"), (".flow/runs.db", "notes/db.txt"), (".env", "notes/link.txt"), ("keys.txt", "notes/keys.txt")] {
+    for (to, from) in [
+        (".flow", "notes/kept"),
+        (".flow/runs.db", "notes/db.txt"),
+        (".flow/runs.db", "notes/db.sqlite"),
+        (".env", "notes/link.txt"),
+        ("keys.txt", "notes/keys.txt"),
+    ] {
         symlink(at(to), at(from)).unwrap();
     }
-    for (to, from) in [(".flow/runs.db", "notes/hard.txt"), (".env", "notes/hard_env.txt"), (".env.local", "notes/hard_local.txt"), ("keys.txt", "notes/hard_keys.txt")] {
+    for (to, from) in [
+        (".flow/runs.db", "notes/hard.txt"),
+        (".env", "notes/hard_env.txt"),
+        (".env.local", "notes/hard_local.txt"),
+        ("keys.txt", "notes/hard_keys.txt"),
+    ] {
         std::fs::hard_link(at(to), at(from)).unwrap();
     }
     folder
@@ -156,7 +168,7 @@ fn no_step_reads_what_flow_and_its_user_keep() {
         assert!(!said.out.contains(SECRET) && !said.err.contains(SECRET), "{path}");
     }
     let said = ends(&mut guarded_command(project.path(), &["run", "reads.yaml", "--input", "file=notes/a.md"]));
-    assert_eq!((said.exit, said.out.as_str()), (0, "fine\n"), "{}", said.err);
+    assert_eq!((said.exit, said.out.as_str()), (0, "fine\n\n"), "{}", said.err);
 }
 
 #[test]
@@ -167,11 +179,14 @@ fn tools_and_tables_do_not_reach_it_either() {
     for (what, told) in [
         ("tools: { docs: { file: notes } }\nsteps: [{ id: a, tool: docs.read, with: { name: hard.txt } }]\n", "no step may read"),
         ("tools: { docs: { file: notes } }\nsteps: [{ id: a, tool: docs.read, with: { name: keys.txt } }]\n", "no step may read"),
-        ("data: { old: { file: notes/runs.db, table: events } }\nsteps: [{ id: a, sql: select * from old, timeout: 5s }]\n", "no step may read"),
+        (
+            "data: { old: { file: notes/runs.db, table: events } }\nsteps: [{ id: a, sql: select * from old, timeout: 5s }]\n",
+            "no step may read",
+        ),
         ("data: { old: { file: notes/rows.csv } }\nsteps: [{ id: a, sql: select * from old, timeout: 5s }]\n", "no step may read"),
         ("tools: { docs: { file: notes/kept } }\nsteps: [{ id: a, tool: docs.list }]\n", "F616"),
         ("agents: { w: { instructions: { file: notes/link.txt } } }\nsteps: [{ id: a, agent: w, prompt: Hi }]\n", "F616"),
-        ("data: { old: { file: notes/db.txt } }\nsteps: [{ id: a, sql: select 1 as a, timeout: 5s }]\n", "F616"),
+        ("data: { old: { file: notes/db.sqlite } }\nsteps: [{ id: a, sql: select 1 as a, timeout: 5s }]\n", "F616"),
     ] {
         std::fs::hard_link(project.path().join(".flow/runs.db"), project.path().join("notes/runs.db")).ok();
         std::fs::hard_link(project.path().join(".env"), project.path().join("notes/rows.csv")).ok();
@@ -234,7 +249,11 @@ fn a_pipe_in_the_place_of_a_file_ends_at_once() {
     let test = "flow: 1\ntest: p.yaml\ncases: [{ id: a, golden: true }]\n";
     // The file, where the pipe is, what is called.
     let cases: Vec<(String, &str, &[&str])> = vec![
-        (with("tools: { docs: { file: docs } }\nsteps: [{ id: a, tool: docs.read, with: { name: x.txt } }]\n"), "docs/x.txt", &["run", "p.yaml"]),
+        (
+            with("tools: { docs: { file: docs } }\nsteps: [{ id: a, tool: docs.read, with: { name: x.txt } }]\n"),
+            "docs/x.txt",
+            &["run", "p.yaml"],
+        ),
         (with("steps: [{ id: a, read: x.txt }]\n"), "x.txt", &["run", "p.yaml"]),
         (with("steps: [{ id: a, read: x.png }]\n"), "x.png", &["run", "p.yaml"]),
         (with("data: { t: { file: x.csv } }\nsteps: [{ id: a, sql: select * from t }]\n"), "x.csv", &["run", "p.yaml"]),
@@ -245,8 +264,18 @@ fn a_pipe_in_the_place_of_a_file_ends_at_once() {
         (with("agents: { w: { instructions: { file: x.md } } }\nsteps: [{ id: a, agent: w, prompt: Hi }]\n"), "x.md", &["run", "p.yaml"]),
         (with("channels: [mail]\nsteps: [{ id: a, set: x }]\n"), "channels/mail.yaml", &["validate", "p.yaml"]),
         (with("style_guide: house\nsteps: [{ id: a, set: x }]\n"), "style_guides/house.yaml", &["validate", "p.yaml"]),
-        (with("models: { default: { provider: scripted, replies: r.yaml } }\nsteps: [{ id: a, set: x }]\n"), "r.yaml", &["validate", "p.yaml"]),
-        (with("inputs: { a: text }\nsteps: [{ id: a, tool: t }]\ntools: { t: { http: GET https://a.example, output_schema: { file: s.json } } }\n"), "s.json", &["validate", "p.yaml"]),
+        (
+            with("models: { default: { provider: scripted, replies: r.yaml } }\nsteps: [{ id: a, set: x }]\n"),
+            "r.yaml",
+            &["validate", "p.yaml"],
+        ),
+        (
+            with(
+                "inputs: { a: text }\nsteps: [{ id: a, tool: t }]\ntools: { t: { http: GET https://a.example, output_schema: { file: s.json } } }\n",
+            ),
+            "s.json",
+            &["validate", "p.yaml"],
+        ),
         (with("steps: [{ id: a, call: sub.yaml }]\n"), "sub.yaml", &["validate", "p.yaml"]),
         (plain.clone(), "x.yaml", &["validate"]),
         (plain.clone(), "x.yaml", &["validate", "x.yaml"]),
@@ -263,8 +292,18 @@ fn a_pipe_in_the_place_of_a_file_ends_at_once() {
         (plain.clone(), ".flow/runs.db", &["runs", "list"]),
         (plain.clone(), ".flow/runs.db-wal", &["run", "p.yaml"]),
         (with("steps: [{ id: a, set: x, cache: 1h }]\n"), ".flow/cache.db", &["run", "p.yaml"]),
-        (with("secrets: { KEY: A key. }\ntools: { t: { command: sh, args: [s.sh], env: { K: \"{{ secrets.KEY }}\" }, allow: [x] } }\nsteps: [{ id: a, tool: t.x }]\n"), "s.sh", &["run", "p.yaml"]),
-        (with("tools: { t: { command: 'true', allow: [x], connect_timeout: 1s } }\nsteps: [{ id: a, tool: t.x }]\n"), "flow.lock", &["run", "p.yaml", "--trust"]),
+        (
+            with(
+                "secrets: { KEY: A key. }\ntools: { t: { command: sh, args: [s.sh], env: { K: \"{{ secrets.KEY }}\" }, allow: [x] } }\nsteps: [{ id: a, tool: t.x }]\n",
+            ),
+            "s.sh",
+            &["run", "p.yaml"],
+        ),
+        (
+            with("tools: { t: { command: 'true', allow: [x], connect_timeout: 1s } }\nsteps: [{ id: a, tool: t.x }]\n"),
+            "flow.lock",
+            &["run", "p.yaml", "--trust"],
+        ),
     ];
     for (text, place, arguments) in cases {
         let project = folder(&[("p.yaml", &text), ("p.test.yaml", test), ("tape/steps/.keep", "")]);
@@ -303,7 +342,8 @@ fn devices_and_sockets_are_no_files() {
 
 #[test]
 fn pipes_that_a_person_names_are_waited_for_and_read() {
-    let project = folder(&[("echo.yaml", &SETS.replace("steps:", "inputs: { who: text }\nsteps:").replace(SECRET, "\"Hi {{ inputs.who }}\""))]);
+    let project =
+        folder(&[("echo.yaml", &SETS.replace("steps:", "inputs: { who: text }\nsteps:").replace(SECRET, "\"Hi {{ inputs.who }}\""))]);
     let at = |name: &str| project.path().join(name);
     let (inputs, events) = (at("inputs"), at("events"));
     pipe(&inputs);
@@ -312,7 +352,8 @@ fn pipes_that_a_person_names_are_waited_for_and_read() {
     std::thread::spawn(move || std::fs::write(path, "{\"who\": \"Ana\"}").unwrap());
     let path = events.clone();
     let heard = std::thread::spawn(move || std::fs::read_to_string(path).unwrap());
-    let said = ends(&mut command(project.path(), &["run", "echo.yaml", "--inputs", "inputs", "--events", "events", "--output", "/dev/stdout"]));
+    let said =
+        ends(&mut command(project.path(), &["run", "echo.yaml", "--inputs", "inputs", "--events", "events", "--output", "/dev/stdout"]));
     assert_eq!(said.exit, 0, "{}", said.err);
     assert!(said.out.contains("Hi Ana"), "{}", said.out);
     assert!(heard.join().unwrap().contains("run_finished"));
@@ -358,7 +399,9 @@ fn new_files_are_their_owners_alone_whatever_the_umask_says() {
     };
     run("new.json", "new.jsonl");
     run("old.json", "old.jsonl");
-    for (name, wanted) in [("new.json", 0o600), ("new.jsonl", 0o600), ("old.json", 0o640), ("old.jsonl", 0o604), (".flow", 0o700), (".flow/runs.db", 0o600)] {
+    for (name, wanted) in
+        [("new.json", 0o600), ("new.jsonl", 0o600), ("old.json", 0o640), ("old.jsonl", 0o604), (".flow", 0o700), (".flow/runs.db", 0o600)]
+    {
         assert_eq!(mode(&at(name)), wanted, "{name}");
     }
 }
@@ -406,15 +449,21 @@ fn everything(folder: &Path) -> Vec<(PathBuf, u64)> {
 const ASKS: &str = "flow: 1
 name: asks
 description: A person decides.
+tools: { docs: { file: ., approve: true, timeout: 5s } }
 steps:
-  - { id: a, set: 'one', cache: 1h }
-  - { id: b, needs: [a], set: two, approve: { question: \"Go on?\" } }
-outputs: { b: \"{{ steps.b.output }}\" }
+  - { id: a, set: one, cache: 1h }
+  - { id: b, needs: [a], tool: docs.list }
+  - { id: c, needs: [b], set: two }
+outputs: { c: \"{{ steps.c.output }}\" }
 ";
 
 #[test]
 fn runs_are_kept_where_the_user_says_and_the_project_stays_as_it_is() {
-    let (one, other, home) = (folder(&[("flow.toml", ""), ("sets.yaml", SETS)]), folder(&[("flow.toml", ""), ("sets.yaml", SETS)]), tempfile::tempdir().unwrap());
+    let (one, other, home) = (
+        folder(&[("flow.toml", ""), ("sets.yaml", SETS)]),
+        folder(&[("flow.toml", ""), ("sets.yaml", SETS)]),
+        tempfile::tempdir().unwrap(),
+    );
     // Two projects of one name.
     let (one, other) = (one.path().join("same"), other.path().join("same"));
     for project in [&one, &other] {
@@ -434,7 +483,7 @@ fn runs_are_kept_where_the_user_says_and_the_project_stays_as_it_is() {
     assert_eq!(flow(&other, &["runs", "list"]).exit, 4, "another project's runs are its own");
     let listed = flow(&one, &["runs", "list", "--json"]);
     let id = serde_json::from_str::<serde_json::Value>(&listed.out).unwrap()[0]["run"].as_str().unwrap().to_owned();
-    for arguments in [vec!["runs", "show", &id], vec!["graph", "sets.yaml", "--run", &id], vec!["runs", "export", &id]] {
+    for arguments in [vec!["runs", "show", &id], vec!["graph", "--run", &id], vec!["runs", "export", &id]] {
         let said = flow(&one, &arguments);
         assert_eq!(said.exit, 0, "{arguments:?}: {}", said.err);
     }
@@ -475,7 +524,7 @@ fn a_project_that_cannot_be_written_runs_with_a_place_for_its_runs() {
         command.env("XDG_STATE_HOME", home.path().join("trust"));
         state.map(|state| command.env("FLOW_STATE_DIR", home.path().join(state)));
         // Root may write everywhere.
-        if nix::unistd::geteuid().is_root() {
+        if rustix::process::geteuid().is_root() {
             command.uid(65_534).gid(65_534);
         }
         ends(&mut command)
@@ -498,7 +547,10 @@ fn a_project_that_cannot_be_written_runs_with_a_place_for_its_runs() {
 
 #[test]
 fn a_run_does_not_wait_longer_than_its_signal_for_a_reader_of_its_output() {
-    let big = SETS.replace(SECRET, "\"{{ 'x' * 10 }}\"").replace("steps:", "inputs: { text: text }\nsteps:").replace("\"{{ 'x' * 10 }}\"", "\"{{ inputs.text }}\"");
+    let big = SETS
+        .replace(SECRET, "\"{{ 'x' * 10 }}\"")
+        .replace("steps:", "inputs: { text: text }\nsteps:")
+        .replace("\"{{ 'x' * 10 }}\"", "\"{{ inputs.text }}\"");
     let project = folder(&[("big.yaml", &big)]);
     let mut inputs = std::fs::File::create(project.path().join("in.json")).unwrap();
     write!(inputs, "{{\"text\": \"{}\"}}", "long ".repeat(100_000)).unwrap();
