@@ -102,7 +102,8 @@ fn of_project(project: &Path, refused: Option<&refusal::Refusal>, shared: &Share
     match state::journal_file(project, shared) {
         Ok(file) => signs.extend(of_runs(&file, project)),
         Err(refusal::Refusal(_, lines)) if refused.is_none() => signs.push(sign("fault", lines.join("\n"))),
-        Err(_) => {}
+        // What the settings would say is not known.
+        Err(_) => signs.extend(of_runs(&project.join(".flow/runs.db"), project)),
     }
     let duckdb = if cfg!(feature = "duckdb") { "SQLite and DuckDB" } else { "SQLite (DuckDB is not in this build)" };
     signs.push(sign("ok", format!("SQL engines: {duckdb}")));
