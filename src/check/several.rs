@@ -66,6 +66,14 @@ impl Several {
             }
         }
         diagnostic::sort(&mut self.diagnostics);
+        // What one of the files that see it does not allow is no edit.
+        self.diagnostics.dedup_by(|later, kept| {
+            let is_same = kept.fix != later.fix && Diagnostic { fix: None, ..later.clone() } == Diagnostic { fix: None, ..kept.clone() };
+            if is_same {
+                kept.fix = None;
+            }
+            is_same
+        });
     }
 }
 

@@ -10,7 +10,7 @@ use super::{Exit, outcome, project, settings, stdout, trust, validate, world};
 use crate::adapter::environment;
 use crate::adapter::files::DiskFiles;
 use crate::adapter::stdout::Silent;
-use crate::check::check_file;
+use crate::check::{add_edits, check_file};
 use crate::diagnostic::{Diagnostic, visible};
 use crate::golden::{self, Baseline, Broken, Comparison, Live, Report, Suite, report};
 use crate::report::Findings;
@@ -47,7 +47,11 @@ fn try_run(options: &TestOptions, shared: &Shared) -> Result<Exit, Refusal> {
     let mut suites = vec![];
     let mut broken = vec![];
     for path in files(options, shared)? {
-        let checked = check_file(&path, &project::project(&path, shared), &DiskFiles);
+        let project = project::project(&path, shared);
+        let mut checked = check_file(&path, &project, &DiskFiles);
+        if checked.has_errors() {
+            add_edits(&mut checked, &path, &project, &DiskFiles);
+        }
         let errors = checked.errors();
         if errors.is_empty() {
             if live.is_some()
