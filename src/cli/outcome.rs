@@ -102,7 +102,7 @@ impl Written {
             return Exit::Failed;
         }
         let by_whom = events.iter().rev().find_map(|e| match &e.happening {
-            Happening::CancelRequested { by } => Some(by.as_str()),
+            Happening::CancelRequested { by, .. } => Some(by.as_str()),
             _ => None,
         });
         Exit::of(end.status, by_whom == Some("terminate"))

@@ -246,6 +246,10 @@ pub(super) fn line(event: &Event, is_verbose: bool) -> Option<String> {
         }
         Happening::RefinementStarted { target, .. } => format!("{target}: once more, with feedback"),
         Happening::LimitReached { message, .. } => message.clone(),
+        Happening::CancelRequested { waits_until_ms: Some(until), .. } => {
+            format!("waiting up to {}s for answers of calls that are out", until.saturating_sub(event.at_ms).div_ceil(1000))
+        }
+        Happening::OutcomeUnknown { step, .. } => format!("{step}: no answer; whether the call has acted is not known"),
         _ if is_verbose => serde_json::to_value(event).ok().and_then(|v| v["type"].as_str().map(str::to_string)).unwrap_or_default(),
         _ => return None,
     })

@@ -5,9 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::state::{
-    Asked, AskedStage, Asking, CacheStage, CachedValue, Mood, Node, NodeRef, OpenCall, RefinementRound, State, Timer, Work,
-};
+use super::state::{Asked, AskedStage, Asking, CacheStage, CachedValue, Node, NodeRef, OpenCall, RefinementRound, State, Timer, Work};
 use super::tally::SetAside;
 use crate::event::{Answer, AskedCall, Event, Failure, FailureKind, Happening, Note, Purpose, Shared, StepPath, StepStatus, Usage};
 use crate::model::{Pipeline, PipelineId, Step, StepKind};
@@ -172,14 +170,12 @@ impl State {
             }
             Happening::StageStarted { step, stage, failure, .. } => self.stage_started(plan, step, *stage, failure.clone(), now),
             Happening::LimitReached { step, limit, message } => self.limit_reached(step, limit, message),
-            Happening::CancelRequested { by } => {
-                if by != "person" {
-                    self.interrupted = Some(Box::new(self.clone()));
-                }
-                if let Some(Some(instance)) = self.instances.first_mut() {
-                    instance.ending.is_cancelled = true;
-                    let frame = instance.frame;
-                    self.set_mood(frame, Mood::Cancelling);
+            Happening::CancelRequested { by, waits_until_ms: None } => self.cancel(by),
+            Happening::CancelRequested { by, waits_until_ms: Some(until) } => self.stop_at(by, *until),
+            Happening::OutcomeUnknown { call, .. } => self.lose_call(*call),
+            Happening::GraceEnded => {
+                if let Some(by) = self.stop_waiting() {
+                    self.cancel(&by);
                 }
             }
             Happening::RunResumed { away_ms } => self.resumed(*away_ms),
@@ -472,18 +468,9 @@ impl State {
             (self.seq, self.last_ms, self.last_call) = (ended.seq, ended.last_ms, ended.last_call);
             (self.steps_started, self.replies_used) = (ended.steps_started, ended.replies_used);
         }
+        self.stop_waiting();
         let lost: Vec<u64> = self.calls.keys().copied().collect();
-        for call in lost {
-            let Some(at) = self.close_call(call) else { continue };
-            match &mut self.node_mut(at).work {
-                Work::Asking(asking) => {
-                    asking.call = asking.call.filter(|own| *own != call);
-                    let out = asking.asked.iter_mut().find(|asked| asked.stage == AskedStage::Out(call));
-                    out.into_iter().for_each(|asked| asked.stage = AskedStage::Open);
-                }
-                work => *work = Work::None,
-            }
-        }
+        lost.into_iter().for_each(|call| self.lose_call(call));
         // What a signal ended was counted when it ended.
         if let (Some(untold), Some(Some(own))) = (untold, self.instances.first_mut()) {
             own.untold = untold;

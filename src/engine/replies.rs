@@ -77,14 +77,8 @@ impl Run {
     /// A call's own time is up.
     pub(super) fn call_timed_out(&mut self, call: u64) {
         let Some(open) = self.state.calls.get(&call) else { return };
-        let at = open.node;
         let seconds = super::words::duration(std::time::Duration::from_millis(open.timeout_at.saturating_sub(open.started_ms)));
-        let may_have_acted = match self.asked_place(at, call) {
-            Some(place) => self.asked_tool_acts(at, place),
-            None if self.state.listing(call).is_some() => false,
-            None => super::retrying::acts_outside(&self.step(at)),
-        };
-        let kind = if may_have_acted { FailureKind::UnknownOutcome } else { FailureKind::Timeout };
+        let kind = if self.call_acts(call) { FailureKind::UnknownOutcome } else { FailureKind::Timeout };
         self.commands.push_back(Command::Cancel { call });
         self.replied(call, Err(Failure::new(kind, format!("no answer after {seconds}"))));
     }

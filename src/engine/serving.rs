@@ -107,7 +107,7 @@ impl Run {
                 self.note(at, call, &server, &list.notes);
                 self.emit(Happening::ToolsListed { step, call, server, version: list.version, hash: list.hash, tools, duration_ms });
                 if self.state.node(at).work == Work::None {
-                    self.start_again(at);
+                    self.goes_on_with_permit(at);
                 }
             }
             Err(failure) => {

@@ -26,6 +26,15 @@ impl Run {
         }
     }
 
+    /// The same for a step that a call has kept busy: its place is free for the next one, unless the run is to end.
+    pub(super) fn goes_on_with_permit(&mut self, at: NodeRef) {
+        if self.state.stopping.is_none() {
+            self.start_again(at);
+        } else {
+            self.woken.insert(self.state.key(at));
+        }
+    }
+
     /// A step that could not be prepared has started and failed.
     fn fail_start(&mut self, at: NodeRef, failure: Failure) {
         self.fail(at, failure, None);

@@ -370,18 +370,6 @@ impl Run {
         });
     }
 
-    /// Whether a call that an agent asked for may have an effect that a second one would repeat.
-    pub(super) fn asked_tool_acts(&self, at: NodeRef, place: usize) -> bool {
-        let Work::Asking(asking) = &self.state.node(at).work else { return false };
-        let name = &asking.asked[place].asked.tool;
-        match self.tool(at, name).map(|tool| &tool.kind) {
-            Ok(ToolKind::Http { method, .. }) => !matches!(method.as_str(), "GET" | "HEAD"),
-            Ok(ToolKind::File(_)) => name.ends_with(".write"),
-            Ok(ToolKind::Server(_)) => true,
-            _ => false,
-        }
-    }
-
     /// The place of a call among those an agent asked for.
     pub(super) fn asked_place(&self, at: NodeRef, call: u64) -> Option<usize> {
         let Work::Asking(asking) = &self.state.node(at).work else { return None };

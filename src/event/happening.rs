@@ -391,6 +391,20 @@ pub enum Happening {
     CancelRequested {
         /// Who: `interrupt` (Ctrl-C), `terminate` (SIGTERM), `client` (of `flow mcp`), `person`.
         by: String,
+        /// Calls that may act are out: nothing new starts, and the rest is cancelled at [`Happening::GraceEnded`], at the latest at this time,
+        /// in milliseconds since the run started. `None`: it is cancelled now.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        waits_until_ms: Option<u64>,
+    },
+    /// What was out when the run was asked to end has answered, or its time is over; the rest is cancelled now.
+    GraceEnded,
+    /// A call that may have acted was given up before it answered: whether it acted is not known. If its step goes on, it makes the call
+    /// again with the same idempotency key.
+    OutcomeUnknown {
+        /// The step.
+        step: StepPath,
+        /// The call.
+        call: u64,
     },
     /// The run goes on after its process ended: calls that were out are lost, their steps go on from there. A run that a signal had
     /// ended goes on from where it was when the signal came.

@@ -62,7 +62,7 @@ fn what_was_out_in_a_crash_counts_against_the_budget() {
     world.check();
     // A signal ends the run, and it goes on: the lost call counts once.
     let mut ended = self::world(vec![agent("a", "Go.")], 9_000);
-    ended.handle(Input::Cancel { by: "signal".into() });
+    ended.cancel("signal");
     assert_eq!(ended.status(), RunStatus::Cancelled);
     let mut world = ended.after_crash(ended.events.len(), 0);
     world.reply_with(says("Done."));

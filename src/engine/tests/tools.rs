@@ -238,14 +238,14 @@ fn a_tool_that_is_a_pipeline_runs_inside_and_its_failure_is_told() {
     world.reply_with(asks(&[("c1", "look_up", json!({ "day": "Monday" }))]));
     world.answer("a/look_up[2]/rows", Says::No(FailureKind::Connection));
     assert!(world.told()[0].1.contains("This did not work (connection): pipeline \"inner\" ended failed"));
-    world.handle(Input::Cancel { by: "person".into() });
+    world.cancel("person");
     assert_eq!(world.status(), RunStatus::Cancelled);
     world.check();
 
     let mut world = World::new(planned(vec![outer(), inner]));
     world.reply_with(asks(&[("c1", "look_up", json!({ "day": "Monday" })), ("c2", "look_up", json!({ "day": "Friday" }))]));
     assert_eq!(world.out.len(), 2);
-    world.handle(Input::Cancel { by: "person".into() });
+    world.cancel("person");
     assert_eq!(world.status(), RunStatus::Cancelled);
     assert_eq!(world.step("a/look_up[2]/rows"), Some(StepStatus::Cancelled));
     assert_eq!(world.step("a"), Some(StepStatus::Cancelled));

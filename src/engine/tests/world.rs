@@ -191,6 +191,14 @@ impl World {
         self.handle(Input::Tick);
     }
 
+    /// Somebody asks the run to end, and nothing that is out answers in time.
+    pub(super) fn cancel(&mut self, by: &str) {
+        self.handle(Input::Cancel { by: by.into() });
+        while self.run.state().stopping.is_some() {
+            self.wait();
+        }
+    }
+
     pub(super) fn end(&self) -> &RunEnd {
         self.run.state().finished.as_ref().unwrap_or_else(|| panic!("not over: {:#?}", self.lines()))
     }
