@@ -105,7 +105,8 @@ impl Trial<'_> {
             if *left < 0 {
                 return None;
             }
-            let stands = |(start, end): (u32, u32)| start < end && found.span.start < end && start < found.span.end.max(found.span.start + 1);
+            let stands =
+                |(start, end): (u32, u32)| start < end && found.span.start < end && start < found.span.end.max(found.span.start + 1);
             if found.severity() == Severity::Error && *name == before.name && places(edits).any(stands) {
                 return None;
             }

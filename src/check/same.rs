@@ -45,8 +45,7 @@ impl Compared<'_> {
                 let last = |index: usize| is_cut && index + 1 == b.entries.len();
                 (b.entries.len() == a.entries.len() || is_cut && b.entries.len() < a.entries.len())
                     && b.entries.iter().zip(&a.entries).enumerate().all(|(i, ((key, b), (new, a)))| {
-                        (key.text == new.text || is_own(key.span) && self.touches(key.span))
-                            && self.is_same(b, a, is_own(b.span), last(i))
+                        (key.text == new.text || is_own(key.span) && self.touches(key.span)) && self.is_same(b, a, is_own(b.span), last(i))
                     })
             }
             (NodeKind::Scalar(_) | NodeKind::List(_) | NodeKind::Map(_), _) => is_cut,

@@ -17,6 +17,7 @@ use crate::check::{Checked, check_file};
 use crate::diagnostic::visible;
 use crate::lower::FileKind;
 use crate::model::{Model, Pipeline, Provider, ServerKind, StepKind, Text, ToolKind};
+use crate::policy::opens;
 use crate::port::Secret;
 use crate::report::wishes::{asks_default, known};
 
@@ -180,6 +181,15 @@ fn of_pipeline(
                             "fault",
                             format!("server {name}: {} not as pinned; look at it and accept it with flow tools pin", changed.join(", ")),
                         );
+                    }
+                    // Without `allow` the file names each tool that it uses, and a run says which of them is not pinned.
+                    let tool = pipeline.tools.get(&name);
+                    let is_open = |part: &&String| tool.is_some_and(|tool| tool.allow.is_none() || opens(tool, part, None).allowed);
+                    let new: Vec<&str> = look.difference.new.iter().filter(is_open).map(String::as_str).collect();
+                    if !new.is_empty() {
+                        let is = if tool.is_some_and(|tool| tool.allow.is_some()) { "fault" } else { "note" };
+                        let what = "new since it was pinned, and not used; look at it and accept it with flow tools pin";
+                        sign(is, format!("server {name}: {} {what}", new.join(", ")));
                     }
                 }
                 Seen::Fails(problem) => sign("fault", format!("server {name} cannot be used: {problem}")),

@@ -115,7 +115,8 @@ impl Readers {
             };
             all.into_iter().map(|path| (path.clone(), reads(&path))).collect()
         });
-        let is_reader = |(other, read): &&(PathBuf, BTreeSet<PathBuf>)| read.contains(&own) && DiskFiles.real_path(other).as_ref() != Some(&own);
+        let is_reader =
+            |(other, read): &&(PathBuf, BTreeSet<PathBuf>)| read.contains(&own) && DiskFiles.real_path(other).as_ref() != Some(&own);
         all.iter().filter(is_reader).map(|(other, _)| other.clone()).collect()
     }
 }

@@ -88,7 +88,7 @@ impl Door {
                 self.texts(headers.iter_mut().flat_map(|(name, value)| [name, value]));
                 self.value(body);
             }
-            Reply::Tools(ToolList { version, hash: _, tools, changed, notes }) => {
+            Reply::Tools(ToolList { version, hash: _, tools, changed, unpinned, notes }) => {
                 self.text(version);
                 for ServerTool { name, description, input, output, hash: _ } in tools {
                     self.texts([name, description]);
@@ -99,7 +99,7 @@ impl Door {
                     self.texts([&mut name, &mut what]);
                     changed.insert(name, what);
                 }
-                self.texts(notes);
+                self.texts(notes.iter_mut().chain(unpinned));
             }
             Reply::Tool(ServerReply { value, is_structured: _, is_error: _, notes }) => {
                 self.value(value);
@@ -187,7 +187,14 @@ mod tests {
             Reply::Rows(Rows { rows: vec![row()], columns: vec![(text(), "text".into())], is_cut: false }),
             Reply::Files(vec![(content(), vec![source])]),
             Reply::Http(HttpReply { status: 200, headers: vec![(text(), text())], body: value() }),
-            Reply::Tools(ToolList { version: text(), hash: String::new(), tools: vec![tool], changed, notes: vec![text()] }),
+            Reply::Tools(ToolList {
+                version: text(),
+                hash: String::new(),
+                tools: vec![tool],
+                changed,
+                unpinned: vec![text()],
+                notes: vec![text()],
+            }),
             Reply::Tool(ServerReply { value: value(), notes: vec![text()], ..ServerReply::default() }),
             Reply::Sent(text()),
             Reply::Value(value()),

@@ -79,11 +79,12 @@ impl State {
                     work => *work = Work::Listing([*call].into()),
                 }
             }
-            Happening::ToolsListed { call, server, tools, .. } => {
+            Happening::ToolsListed { call, server, tools, unpinned, .. } => {
                 let Some(at) = self.close_call(*call) else { return };
                 self.node_mut(at).work.ends(*call);
                 let instance = self.instance_of(at);
                 self.instance_mut(instance).servers.insert(server.clone(), tools.clone());
+                self.instance_mut(instance).unpinned.extend(unpinned.iter().map(|part| format!("{server}.{part}")));
             }
             Happening::CaseChosen { step, case } => self.case_chosen(plan, step, case),
             Happening::PlanAccepted { step, round, plan: written } => self.plan_accepted(plan, step, *round, written),

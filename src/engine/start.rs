@@ -153,6 +153,12 @@ impl Run {
         };
         let name = self.state.instance(instance).person.get("name").and_then(Value::as_str);
         let formatted = crate::channel::format(text, channel, style, name);
+        let formatted = formatted.map_err(|error| Failure::new(FailureKind::TooLarge, error.to_string()))?;
+        if formatted.text.trim().is_empty() && !text.trim().is_empty() {
+            let message =
+                format!("nothing of the text can be shown in channel \"{}\": it has only emojis, marks or hidden characters", channel.name);
+            return Err(Failure::new(FailureKind::BadRequest, message));
+        }
         serde_json::to_value(formatted).map_err(|e| Failure::new(FailureKind::Internal, e.to_string()))
     }
 

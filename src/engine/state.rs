@@ -159,6 +159,9 @@ pub struct Instance {
     /// Tools of MCP servers that were asked, by the name of the server in the file.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(super) servers: BTreeMap<String, Vec<Arc<ServerTool>>>,
+    /// Tools of those servers, `server.tool`, that the file could use if they were pinned.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub(super) unpinned: BTreeSet<String>,
     /// Frames of earlier stages besides `main`.
     pub(super) past: Vec<u32>,
     #[serde(skip)]

@@ -33,7 +33,7 @@ pub(super) struct Offered {
 
 /// The name of a tool as the wire formats want it (`[A-Za-z0-9_-]{1,64}`): ids have no hyphen, so it cannot clash. Names of a server's
 /// tools may hold anything; a number makes two that come out the same differ.
-fn wire_name(name: &str, taken: &[Offered]) -> String {
+pub(super) fn wire_name(name: &str, taken: &[Offered]) -> String {
     let is_fine = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
     let plain: String = name.replacen('.', "-", 1).chars().map(|c| if is_fine(c) { c } else { '_' }).take(LONGEST_WIRE_NAME).collect();
     let is_taken = |name: &str| taken.iter().any(|other| other.description.name == name);
@@ -212,6 +212,9 @@ impl Run {
         }
         let tools = self.offered(at, agent);
         let Some(offered) = tools.iter().find(|tool| tool.name == asked.tool) else {
+            if let Some(failure) = self.refused_unpinned(at, &asked.tool) {
+                return Ok(Err(failure));
+            }
             let names: Vec<&str> = tools.iter().map(|tool| tool.description.name.as_str()).collect();
             return heard(FailureKind::BadRequest, format!("there is no tool \"{}\"; there are: {}", asked.tool, names.join(", ")));
         };

@@ -297,6 +297,9 @@ pub enum Happening {
         hash: String,
         /// Those that the file may use.
         tools: Vec<Arc<ServerTool>>,
+        /// Those that it could use if they were pinned.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        unpinned: Vec<String>,
         /// How long it took.
         duration_ms: u64,
     },
