@@ -103,6 +103,10 @@ pub fn check_file(path: &Path, project: &Path, files: &dyn Files) -> Checked {
     if let Some(lint) = of_project.map(|found| found.settings.lint).filter(|lint| *lint != Lint::default()) {
         apply(&lint, &mut judged, &loaded.sources, project, files);
     }
+    if !judged.shown.is_empty() || !judged.hidden.is_empty() {
+        let found = judged.shown.iter_mut().chain(judged.hidden.iter_mut().map(|hidden| &mut hidden.diagnostic));
+        load::hide_keys(&mut loaded.sources, &rules::keys(&plan), found);
+    }
     let (mut untested, shown) = judged.shown.into_iter().partition::<Vec<_>, _>(|found| found.code == Code::NoTests);
     Checked { loaded, plan, diagnostics: shown, hidden: judged.hidden, held_back, untested: untested.pop() }
 }

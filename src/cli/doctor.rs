@@ -8,15 +8,16 @@ use serde::Serialize;
 
 use super::arguments::{DoctorOptions, Shared};
 use super::tools::Seen;
-use super::{Exit, project, refusal, settings, state, stdout, trust, validate, world};
+use super::{Exit, project, refusal, settings, state, stdout, tell, trust, validate, world};
 use crate::adapter::environment;
 use crate::adapter::files::DiskFiles;
 use crate::adapter::reach::reach;
 use crate::adapter::sqlite_store::SqliteStore;
 use crate::check::{Checked, check_file};
 use crate::diagnostic::visible;
+use crate::engine::secret_values;
 use crate::lower::FileKind;
-use crate::model::{Model, Pipeline, Provider, ServerKind, StepKind, Text, ToolKind};
+use crate::model::{Model, Pipeline, Program, Provider, ServerKind, StepKind, Text, ToolKind};
 use crate::policy::opens;
 use crate::port::Secret;
 use crate::report::wishes::{asks_default, known};
@@ -45,11 +46,12 @@ pub(super) fn run(options: &DoctorOptions, shared: &Shared) -> Exit {
         }
     };
     let project = project::project(&Path::new(".").join("x"), shared);
+    tell::hide_secrets(&secret_values(&Program::default(), &env));
     if options.config {
-        return refusal::told(origins(&project, &env, options.json, shared));
+        return refusal::told(origins(&project, &env, options.json));
     }
     let mut signs = vec![];
-    let settled = settings::read(&project, shared);
+    let settled = settings::read(&project);
     signs.extend(of_project(&project, settled.as_ref().err(), shared));
     let pipelines = match pipelines(&options.paths, shared) {
         Ok(pipelines) => pipelines,
@@ -58,6 +60,8 @@ pub(super) fn run(options: &DoctorOptions, shared: &Shared) -> Exit {
             return Exit::NothingRan;
         }
     };
+    let programs = pipelines.iter().map(|(_, checked)| &checked.loaded.program);
+    tell::hide_secrets(&programs.flat_map(|program| secret_values(program, &env)).collect::<Vec<_>>());
     let mut hosts: BTreeMap<(String, u16), Result<(), String>> = BTreeMap::new();
     let private_hosts = settled.as_ref().map(|settled| settled.private_hosts.clone()).unwrap_or_default();
     let model = settled.ok().and_then(|settled| settled.model);
@@ -100,7 +104,7 @@ fn of_project(project: &Path, refused: Option<&refusal::Refusal>, shared: &Share
     if let Some(refusal::Refusal(_, lines)) = refused {
         signs.push(sign("fault", format!("the settings have errors:\n{}", lines.join("\n"))));
     }
-    match state::journal_file(project, shared) {
+    match state::journal_file(project) {
         Ok(file) => signs.extend(of_runs(&file, project)),
         Err(refusal::Refusal(_, lines)) if refused.is_none() => signs.push(sign("fault", lines.join("\n"))),
         // What the settings would say is not known.
@@ -283,7 +287,7 @@ fn host(text: &str) -> Result<(String, u16), String> {
 }
 
 /// Which value each setting has, and where it comes from. What a file of settings has as mistakes is told on standard error (exit 1).
-fn origins(project: &Path, env: &BTreeMap<String, Secret>, as_json: bool, shared: &Shared) -> Result<Exit, refusal::Refusal> {
+fn origins(project: &Path, env: &BTreeMap<String, Secret>, as_json: bool) -> Result<Exit, refusal::Refusal> {
     let mut exit = Exit::Ok;
     let mut lines: Vec<(String, String, String)> = vec![];
     let variables = [
@@ -308,8 +312,8 @@ fn origins(project: &Path, env: &BTreeMap<String, Secret>, as_json: bool, shared
     let mut has_model = lines.iter().any(|(name, ..)| name == "FLOW_MODEL" || name == "FLOW_MODEL_BASE_URL");
     for (path, of) in settings::files(project)? {
         let Some(found) = crate::load::load_settings(&path, of, &DiskFiles) else { continue };
-        if let Some(told) = settings::mistakes(&found.sources, &found.diagnostics, shared) {
-            tell!("{told}");
+        if let Some(told) = settings::mistakes(&found.sources, &found.diagnostics) {
+            tell::refused(&told);
             exit = Exit::Findings;
         }
         let from = path.display().to_string();
@@ -355,7 +359,7 @@ fn origins(project: &Path, env: &BTreeMap<String, Secret>, as_json: bool, shared
     if as_json {
         let list: Vec<_> =
             lines.iter().map(|(name, value, from)| serde_json::json!({ "name": name, "value": value, "from": from })).collect();
-        return Ok(stdout::print_then(&(serde_json::to_string_pretty(&list).unwrap_or_default() + "\n"), exit));
+        return Ok(stdout::print_json_then(&list, exit));
     }
     let drawn = lines.iter().map(|(name, value, from)| format!("{}\n", visible(&format!("{name} = {value}  ({from})"))));
     Ok(stdout::print_then(&drawn.collect::<String>(), exit))

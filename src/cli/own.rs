@@ -18,7 +18,7 @@ use crate::syntax;
 /// # Errors
 /// The user's settings have mistakes.
 pub(super) fn own_files(project: &Path, checked: Option<&Checked>, shared: &Shared) -> Result<Arc<OwnFiles>, Refusal> {
-    let of_user = [environment::user_settings().ok().flatten(), environment::trusted_folder().ok(), state::home(shared)?];
+    let of_user = [environment::user_settings().ok().flatten(), environment::trusted_folder().ok(), state::home()?];
     let hidden =
         of_user.into_iter().flatten().chain(shared.env_file.clone()).chain([project.join(".flow"), project.join(".env")]).collect();
     let mut own = OwnFiles { project: project.to_path_buf(), hidden, is_program: Some(is_of_the_language), ..OwnFiles::default() };

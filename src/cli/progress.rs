@@ -127,7 +127,7 @@ impl Progress {
         }
         let Some(line) = line(event, self.is_verbose) else { return };
         awaited.told = now;
-        live.bar.suspend(|| tell!("{}", visible(&redactor.redact(&line))));
+        live.bar.suspend(|| tell!("{}", redactor.redact(&line)));
     }
 }
 

@@ -1,6 +1,6 @@
 //! `flow run`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use super::refusal::{Refusal, channel, lacking, time, told};
 use super::settings::{self, Settled};
 use super::signals::{self, listen};
 use super::tape::{Taping, reads_clock, tell_misses};
-use super::{Exit, checked, inputs, project, state, trust, world};
+use super::{Exit, checked, inputs, project, state, tell, trust, world};
 use crate::adapter::cassette::{Cassette, Head, NoCache};
 use crate::adapter::environment;
 use crate::adapter::run_lock::RunLock;
@@ -31,6 +31,7 @@ use crate::journal::{Journal, Mask};
 use crate::load::WrittenRules;
 use crate::model::{Limits, Model, Pipeline, Program, StepKind};
 use crate::port::{Printer, Secret, StoreError};
+use crate::redact::{Redactor, is_recognised};
 
 /// Runs a pipeline.
 pub(super) fn run(options: &RunOptions, shared: &Shared) -> Exit {
@@ -52,7 +53,7 @@ fn try_run(options: &RunOptions, shared: &Shared) -> Result<Exit, Refusal> {
     })?;
     let now = options.wanted.now.as_deref().or(surroundings.taping.now()).map(time).transpose()?;
     if let Some(end) = lacking(&surroundings.checked) {
-        return Ok(Written::open(&options.printed)?.finish(shared, &end, &[], true));
+        return Ok(Written::open(&options.printed)?.finish(shared, &end, &[], true, &Redactor::default()));
     }
     let flags = world::limits(options.wanted.deadline.as_deref(), options.wanted.max_cost_usd).map_err(Refusal::usage)?;
     let limits = settings::narrowest(&flags, &surroundings.settled.limits);
@@ -116,7 +117,7 @@ impl<'a> Surroundings<'a> {
     ) -> Result<Surroundings<'a>, Refusal> {
         let events_on_stdout = printed.events.as_deref() == Some(Path::new("-"));
         let project = project::project(file, shared);
-        let settled = settings::read(&project, shared)?;
+        let settled = settings::read(&project)?;
         let given_model = taping.given_model().or_else(|| settled.model.clone());
         let is_given = settings::give_model(&mut checked, given_model.as_ref()) && !given_model.as_ref().is_some_and(is_file);
         let Some(pipeline) = checked.loaded.program.pipelines.first().cloned() else { return Err(checked::no_pipeline(file)) };
@@ -128,12 +129,13 @@ impl<'a> Surroundings<'a> {
         signals::survive_full_files(&runtime);
         let private_hosts = settled.hosts_with(&env);
         let hidden = secret_values(&checked.loaded.program, &env);
+        tell::hide_secrets(&hidden);
         let hidden_texts = || hidden.iter().map(Secret::reveal);
         let tape = Cassette::new(taping.mode(), hidden_texts());
         let mut ports = Ports {
             tape: Some(Arc::new(tape.clone())),
             door: Door::new(hidden_texts()),
-            ..world::ports(printer, own_files(&project, Some(&checked), shared)?, &state::folder(&project, shared)?, private_hosts)
+            ..world::ports(printer, own_files(&project, Some(&checked), shared)?, &state::folder(&project)?, private_hosts)
         };
         if taping != Taping::None {
             ports.cache = Arc::new(NoCache);
@@ -202,7 +204,7 @@ impl<'a> Surroundings<'a> {
 
     /// The id of a new run, and its place in the journal.
     pub(super) fn journal<Log>(&self, open: impl FnOnce(&Path) -> Result<Log, StoreError>) -> Result<(String, Log, RunLock), Refusal> {
-        let (id, file) = (environment::run_id(), state::journal_file(&self.project, self.shared)?);
+        let (id, file) = (environment::run_id(), state::journal_file(&self.project)?);
         let opened = open(&file).and_then(|store| Ok((RunLock::take(&file, &id)?, store)));
         let (lock, store) = opened.map_err(|error| state::with_help(error.into(), &self.project))?;
         Ok((id, store, lock))
@@ -226,6 +228,15 @@ impl<'a> Surroundings<'a> {
         let all = self.checked.loaded.program.pipelines.iter().flat_map(|pipeline| pipeline.secrets.keys());
         let stars = all.filter(|_| self.taping.is_replay()).map(|name| (name.clone(), Secret::new("***")));
         stars.chain(secrets(&self.checked.loaded.program, &self.env)).collect()
+    }
+
+    /// Declared secrets that cannot be told from ordinary text.
+    fn unrecognised(&self) -> impl Iterator<Item = &String> {
+        let declared = self.checked.loaded.program.pipelines.iter().flat_map(|pipeline| pipeline.secrets.keys());
+        let unique: BTreeSet<&String> = declared.collect();
+        unique
+            .into_iter()
+            .filter(|name| self.env.get(*name).is_some_and(|value| !value.reveal().trim().is_empty() && !is_recognised(value.reveal())))
     }
 
     /// Knows what must not be shown.
@@ -268,6 +279,9 @@ impl<'a> Surroundings<'a> {
         _lock: RunLock,
     ) -> Result<Exit, Refusal> {
         let shared = self.shared;
+        if !shared.quiet {
+            self.unrecognised().for_each(|name| tell!("{name} is too short or a plain word, so it cannot be hidden where it comes back; use 8 or more characters with digits or signs"));
+        }
         match &self.taping {
             _ if shared.quiet => {}
             Taping::Replay(folder, _) => tell!("replay: answers come from {}, nobody is asked", folder.display()),
@@ -284,6 +298,7 @@ impl<'a> Surroundings<'a> {
                 tape.watch(event);
             }
         }
+        tell::hide_with(mask.redactor());
         let mut seen = before;
         let ended = self.runtime.block_on(async {
             let (sender, mut stop) = tokio::sync::mpsc::unbounded_channel();
@@ -291,7 +306,9 @@ impl<'a> Surroundings<'a> {
             let mut begin = begin;
             let ended = loop {
                 let mut watch = |event: &Event| {
-                    mask.take(event);
+                    if mask.take(event) {
+                        tell::hide_with(mask.redactor());
+                    }
                     self.progress.show(event, mask.redactor());
                     printed.event(event, mask.redactor());
                     seen.push(event.clone());
@@ -320,7 +337,7 @@ impl<'a> Surroundings<'a> {
         let recorded = self.taping.finish(&self.tape, &head, shared.quiet).map_err(|line| Refusal(Exit::Failed, vec![line]));
         match ended.map_err(|e| Refusal(Exit::Failed, vec![e.to_string()]))? {
             Some(end) => {
-                let exit = printed.finish(shared, &end, &seen, sends);
+                let exit = printed.finish(shared, &end, &seen, sends, mask.redactor());
                 recorded?;
                 let misses = self.tape.misses();
                 let told = end.failure.as_ref().filter(|_| !shared.quiet).map(|failure| failure.failure.message.as_str());
@@ -331,7 +348,7 @@ impl<'a> Surroundings<'a> {
             None => {
                 for step in run.state().undecided() {
                     let question = question(&seen, step).unwrap_or_default();
-                    tell!("a person decides: {}", visible(&mask.redactor().redact(&question)));
+                    tell!("a person decides: {question}");
                     tell!("  flow approve {} {step}            says yes", seen[0].run);
                     tell!("  flow approve {} {step} --reject   says no", seen[0].run);
                 }

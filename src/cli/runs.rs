@@ -22,7 +22,7 @@ pub(super) fn run(command: &RunsCommand, shared: &Shared) -> Exit {
 /// # Errors
 /// There is none (exit 4), or it cannot be read.
 pub(super) fn open(shared: &Shared) -> Result<(SqliteStore, PathBuf), Refusal> {
-    let file = state::journal_file(&project::project(Path::new("./x"), shared), shared)?;
+    let file = state::journal_file(&project::project(Path::new("./x"), shared))?;
     match file.try_exists() {
         Ok(true) => Ok((SqliteStore::open(&file)?, file)),
         Ok(false) => Err(nothing(&format!(": {} does not exist", file.display()))),
@@ -52,7 +52,7 @@ pub(super) fn stored(wanted: &str, shared: &Shared) -> Result<(Record, Option<St
 fn answer(command: &RunsCommand, store: &mut dyn Store, file: &Path) -> Result<Exit, Refusal> {
     let runs = store.runs()?;
     match command {
-        RunsCommand::List { json: true } if runs.is_empty() => Ok(stdout::print_then("[]\n", Exit::NothingRan)),
+        RunsCommand::List { json: true } if runs.is_empty() => Ok(stdout::print_json_then(&runs, Exit::NothingRan)),
         RunsCommand::List { .. } if runs.is_empty() => Err(nothing("")),
         RunsCommand::List { json: true } => Ok(stdout::print_json(&runs)),
         RunsCommand::List { json: false } => {

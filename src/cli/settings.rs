@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::Exit;
 use super::refusal::Refusal;
-use super::{Exit, Shared};
 use crate::adapter::environment;
 use crate::adapter::files::DiskFiles;
 use crate::check::Checked;
@@ -52,11 +52,11 @@ pub(super) fn files(project: &Path) -> Result<Vec<(PathBuf, SettingsOf)>, Refusa
 ///
 /// # Errors
 /// They have mistakes (exit 1), drawn for people, or the user's own file is not where a variable says (exit 2).
-pub(super) fn read(project: &Path, shared: &Shared) -> Result<Settled, Refusal> {
+pub(super) fn read(project: &Path) -> Result<Settled, Refusal> {
     let mut settled = Settled { model: None, model_of_project: None, limits: Limits::default(), policy: None, private_hosts: vec![] };
     for (path, of) in files(project)? {
         let Some(LoadedSettings { settings, sources, diagnostics }) = load_settings(&path, of, &DiskFiles) else { continue };
-        if let Some(told) = mistakes(&sources, &diagnostics, shared) {
+        if let Some(told) = mistakes(&sources, &diagnostics) {
             return Err(Refusal(Exit::Findings, vec![told]));
         }
         settled.private_hosts.extend(settings.private_hosts.into_iter().map(|host| host.value));
@@ -83,19 +83,19 @@ pub(super) fn read(project: &Path, shared: &Shared) -> Result<Settled, Refusal> 
 ///
 /// # Errors
 /// As [`read`].
-pub(super) fn state_dir(shared: &Shared) -> Result<Option<PathBuf>, Refusal> {
+pub(super) fn state_dir() -> Result<Option<PathBuf>, Refusal> {
     let Some(path) = environment::user_settings().map_err(Refusal::usage)? else { return Ok(None) };
     let Some(found) = load_settings(&path, SettingsOf::User, &DiskFiles) else { return Ok(None) };
-    match mistakes(&found.sources, &found.diagnostics, shared) {
+    match mistakes(&found.sources, &found.diagnostics) {
         Some(told) => Err(Refusal(Exit::Findings, vec![told])),
         None => Ok(found.settings.state_dir.map(|folder| PathBuf::from(folder.value))),
     }
 }
 
 /// The mistakes of a file of settings, drawn for people. `None`: it has none.
-pub(super) fn mistakes(sources: &Sources, found: &[Diagnostic], shared: &Shared) -> Option<String> {
+pub(super) fn mistakes(sources: &Sources, found: &[Diagnostic]) -> Option<String> {
     let findings = Findings::new(sources, found);
-    let drawn = || report::human(&findings, super::validate::colour_on_stderr(shared)).trim_end().to_string();
+    let drawn = || report::human(&findings, false).trim_end().to_string();
     crate::diagnostic::has_errors(found).then(drawn)
 }
 

@@ -136,7 +136,7 @@ fn is_gone(name: &str, suites: &[Suite], found: &Report, options: &TestOptions) 
 fn live(options: &TestOptions, shared: &Shared) -> Result<(Live, Vec<String>), Refusal> {
     let env = environment::variables(shared.env_file.as_deref()).map_err(Refusal::usage)?;
     let default_model = world::default_model(&env).map_err(Refusal::usage)?;
-    let settled = settings::read(&project::project(&Path::new(".").join("x"), shared), shared)?;
+    let settled = settings::read(&project::project(&Path::new(".").join("x"), shared))?;
     let hosts = settled.hosts_with(&env);
     Ok((Live { env, default_model, policy: settled.policy, keeps: options.record }, hosts))
 }

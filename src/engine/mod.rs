@@ -71,6 +71,6 @@ pub use judging::readable;
 pub use preview::{Given, known_names};
 pub use rejudging::PassedGate;
 pub use run::{CannotResume, Mocks, Moment, Noted, Options, Run, Unscripted};
-pub use secrets::{names_a_secret, secret_values};
+pub use secrets::secret_values;
 pub use servers::servers;
 pub use state::State;

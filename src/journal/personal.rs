@@ -24,12 +24,13 @@ impl Mask {
         Mask { personal: Personal::default(), redactor: Redactor::new(secrets, []) }
     }
 
-    /// Takes an event in.
-    pub fn take(&mut self, event: &Event) {
+    /// Takes an event in; whether there was something personal in it that was not known.
+    pub fn take(&mut self, event: &Event) -> bool {
         let new = self.personal.take(event);
         if !new.is_empty() {
             self.redactor.learn(&new);
         }
+        !new.is_empty()
     }
 
     /// Masks texts with all that is known so far.
@@ -41,7 +42,9 @@ impl Mask {
 /// A record for others: everything that people, models and tools said is masked.
 pub fn masked(mut record: Record, events: &[Event]) -> Record {
     let mut mask = Mask::default();
-    events.iter().for_each(|event| mask.take(event));
+    events.iter().for_each(|event| {
+        mask.take(event);
+    });
     let redactor = mask.redactor();
     let hide = |value: &mut Value| *value = redactor.redact_value(value);
     hide(&mut record.inputs);

@@ -13,11 +13,13 @@ mod marker;
 mod redactor;
 mod secrets;
 mod stream;
+mod written;
 
 pub use detect::find_pii;
 pub use redactor::Redactor;
 pub use secrets::{Secrets, is_recognised};
 pub use stream::Stream;
+pub use written::{keys_in, keys_in_source, looks_like_key, names_a_secret};
 
 use std::ops::Range;
 
