@@ -290,8 +290,8 @@ impl<'a> Surroundings<'a> {
             let ended = loop {
                 let mut watch = |event: &Event| {
                     mask.take(event);
-                    self.progress.show(event, mask.redactor());
-                    printed.event(event, mask.redactor());
+                    self.progress.show(event, &mask);
+                    printed.event(event, &mask);
                     seen.push(event.clone());
                 };
                 let ended = drive(&mut run, begin, &self.ports, &mut journal, &mut stop, &mut watch).await;
