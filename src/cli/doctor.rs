@@ -52,7 +52,7 @@ pub(super) fn run(options: &DoctorOptions, shared: &Shared) -> Exit {
     }
     let mut signs = vec![];
     let settled = settings::read(&project);
-    signs.extend(of_project(&project, settled.as_ref().err(), shared));
+    signs.extend(of_project(&project, settled.as_ref().err()));
     let pipelines = match pipelines(&options.paths, shared) {
         Ok(pipelines) => pipelines,
         Err(problem) => {
@@ -90,7 +90,7 @@ pub(super) fn pipelines(paths: &[PathBuf], shared: &Shared) -> Result<Vec<(PathB
     Ok(found)
 }
 
-fn of_project(project: &Path, refused: Option<&refusal::Refusal>, shared: &Shared) -> Vec<Sign> {
+fn of_project(project: &Path, refused: Option<&refusal::Refusal>) -> Vec<Sign> {
     let sign = |is, what: String| Sign { of: "project".into(), is, what };
     let mut signs = vec![sign("ok", format!("folder: {}", project.display()))];
     for (path, of) in settings::files(project).unwrap_or_default() {

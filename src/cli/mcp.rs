@@ -222,8 +222,8 @@ impl Served {
         let ended = surroundings.runtime.block_on(async {
             let mut watch = |event: &Event| {
                 mask.take(event);
-                if let Some(told) = progress::line(event, false) {
-                    let _ = line.progress.send(visible(&mask.redactor().redact(&told)).into_owned());
+                if let Some(told) = progress::line(event, false, mask.redactor()) {
+                    let _ = line.progress.send(visible(&told).into_owned());
                 }
                 seen.push(event.clone());
             };

@@ -12,6 +12,7 @@ use crate::adapter::files;
 use crate::adapter::stdout::Stdout;
 use crate::diagnostic::visible;
 use crate::event::{Event, Happening, RunEnd, RunStatus};
+use crate::journal::Mask;
 use crate::port::Printer;
 use crate::redact::Redactor;
 use crate::report::escape::json_visible;
@@ -58,9 +59,9 @@ impl Written {
 
     /// One JSON object a line; texts of prompts and replies are left out, or masked with `--events-content`. Once they cannot be written
     /// any more, that is told, and the run goes on.
-    pub(super) fn event(&mut self, event: &Event, redactor: &Redactor) {
+    pub(super) fn event(&mut self, event: &Event, mask: &Mask) {
         let Some(out) = &mut self.events else { return };
-        let line = json_visible(&crate::journal::public_line(event, redactor, self.with_content));
+        let line = json_visible(&crate::journal::public_line(event, mask, self.with_content));
         if let Err(error) = writeln!(out, "{line}").and_then(|()| out.flush()) {
             self.events = None;
             if error.kind() != ErrorKind::BrokenPipe {

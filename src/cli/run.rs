@@ -309,8 +309,8 @@ impl<'a> Surroundings<'a> {
                     if mask.take(event) {
                         tell::hide_with(mask.redactor());
                     }
-                    self.progress.show(event, mask.redactor());
-                    printed.event(event, mask.redactor());
+                    self.progress.show(event, &mask);
+                    printed.event(event, &mask);
                     seen.push(event.clone());
                 };
                 let ended = drive(&mut run, begin, &self.ports, &mut journal, &mut stop, &mut watch).await;

@@ -76,9 +76,9 @@ impl Door {
                     self.value(arguments);
                 }
             }
-            Reply::Rows(Rows { rows, columns, is_cut: _ }) => {
+            Reply::Rows(Rows { rows, columns, is_cut: _, personal }) => {
                 rows.iter_mut().for_each(|row| self.secrets.hide_in_map(row));
-                self.texts(columns.iter_mut().map(|(name, _)| name));
+                self.texts(columns.iter_mut().map(|(name, _)| name).chain(personal));
             }
             Reply::Files(files) => files.iter_mut().for_each(|(content, tables)| {
                 self.file(content);
@@ -111,7 +111,7 @@ impl Door {
     }
 
     /// A path that holds a secret leads nowhere from here on: it would be in the record.
-    fn table(&self, TableSource { name, file, kind: _, table, columns: _, engine: _ }: &mut TableSource) {
+    fn table(&self, TableSource { name, file, kind: _, table, columns: _, engine: _, pii: _ }: &mut TableSource) {
         self.text(name);
         self.texts(table);
         let mut path = file.to_string_lossy().into_owned();
@@ -174,6 +174,7 @@ mod tests {
             table: Some(text()),
             columns: Default::default(),
             engine: SqlEngine::Sqlite,
+            pii: vec![],
         };
         let tool = ServerTool { name: text(), description: text(), input: value(), output: Some(value()), hash: String::new() };
         let changed = [(text(), text())].into();
@@ -184,7 +185,7 @@ mod tests {
                 usage: None,
                 model: Some(text()),
             }),
-            Reply::Rows(Rows { rows: vec![row()], columns: vec![(text(), "text".into())], is_cut: false }),
+            Reply::Rows(Rows { rows: vec![row()], columns: vec![(text(), "text".into())], is_cut: false, personal: vec![text()] }),
             Reply::Files(vec![(content(), vec![source])]),
             Reply::Http(HttpReply { status: 200, headers: vec![(text(), text())], body: value() }),
             Reply::Tools(ToolList {

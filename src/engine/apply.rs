@@ -136,7 +136,7 @@ impl State {
                     (_, work) => *work = Work::Call(*call),
                 }
             }
-            Happening::ToolReplied { step, call, failure, duration_ms, result, asked } => match asked {
+            Happening::ToolReplied { step, call, failure, duration_ms, result, asked, .. } => match asked {
                 Some(place) if failure.as_ref().is_some_and(|failure| failure.kind == crate::event::FailureKind::Rejected) => {
                     self.consent_used(step, false);
                     self.asked_over(step, *call, *place, failure.as_ref(), *duration_ms, result.as_ref());

@@ -42,7 +42,7 @@ impl Run {
         };
         let failure = result.as_ref().err().cloned();
         let duration_ms = self.now.ms.saturating_sub(started);
-        self.emit(Happening::ToolReplied { step, call, failure, duration_ms, result: None, asked: None });
+        self.emit(Happening::ToolReplied { step, call, failure, duration_ms, result: None, personal: vec![], asked: None });
         match result.and_then(|reply| self.take_reply(at, reply)) {
             Ok(Some((output, details))) => self.give(at, output, details),
             Ok(None) => {}
@@ -121,7 +121,10 @@ impl Run {
 
 fn sql_output(rows: Rows, one: bool) -> (Value, Option<Value>) {
     let columns: Vec<Value> = rows.columns.iter().map(|(name, kind)| json!({ "name": name, "type": kind })).collect();
-    let details = json!({ "columns": columns, "row_count": rows.rows.len(), "cut": rows.is_cut });
+    let mut details = json!({ "columns": columns, "row_count": rows.rows.len(), "cut": rows.is_cut });
+    if !rows.personal.is_empty() {
+        details["personal"] = json!(rows.personal);
+    }
     let mut list = rows.rows.into_iter().map(Value::Object);
     let output = if one { list.next().unwrap_or(Value::Null) } else { Value::Array(list.collect()) };
     (output, Some(details))

@@ -115,7 +115,15 @@ impl Run {
                 }
             }
             Err(failure) => {
-                self.emit(Happening::ToolReplied { step, call, failure: Some(failure.clone()), duration_ms, result: None, asked: None });
+                self.emit(Happening::ToolReplied {
+                    step,
+                    call,
+                    failure: Some(failure.clone()),
+                    duration_ms,
+                    result: None,
+                    personal: vec![],
+                    asked: None,
+                });
                 self.fail_attempt(at, failure);
             }
         }

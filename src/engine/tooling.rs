@@ -232,7 +232,7 @@ impl Run {
                 Mock::Output(output) => self.given_by(at, &asked.tool, output),
                 Mock::Error(kind) => Err(Failure::new(kind, "mocked failure")),
             };
-            self.asked_replied(at, call, place, result);
+            self.asked_replied(at, call, place, result, vec![]);
             return Ok(Ok(()));
         }
         if let Some(called) = self.planned_of(at).called_tool(&asked.tool) {
@@ -312,6 +312,7 @@ impl Run {
             Ok(Reply::Tool(reply)) => self.server_replied(at, call, &asked.tool, reply).map(Reply::Value),
             result => result,
         };
+        let personal = if let Ok(Reply::Rows(rows)) = &result { rows.personal.clone() } else { vec![] };
         let result = match (result, called) {
             (Ok(Reply::Rows(rows)), Some(called)) => match self.opening_with(at, called, &asked, rows) {
                 Ok((inputs, channel, person)) => return self.open_call(at, Some(place), inputs, channel, person),
@@ -319,7 +320,7 @@ impl Run {
             },
             (result, _) => result.map(shown),
         };
-        self.asked_replied(at, call, place, result);
+        self.asked_replied(at, call, place, result, personal);
         self.ask_on(at);
     }
 
@@ -350,11 +351,12 @@ impl Run {
     /// A call that an agent asked for could not be made.
     fn asked_failed(&mut self, at: NodeRef, place: usize, failure: Failure) {
         let call = self.state.last_call + 1;
-        self.asked_replied(at, call, place, Err(failure));
+        self.asked_replied(at, call, place, Err(failure), vec![]);
     }
 
     /// A call that an agent asked for is over.
-    pub(super) fn asked_replied(&mut self, at: NodeRef, call: u64, place: usize, result: Result<Value, Failure>) {
+    /// `personal`: columns of the result that a query made of personal ones.
+    pub(super) fn asked_replied(&mut self, at: NodeRef, call: u64, place: usize, result: Result<Value, Failure>, personal: Vec<String>) {
         let started = match &self.state.node(at).work {
             Work::Asking(asking) if !matches!(asking.asked[place].stage, AskedStage::Open) => asking.asked[place].started_ms,
             _ => self.now.ms,
@@ -369,6 +371,7 @@ impl Run {
             failure,
             duration_ms: self.now.ms.saturating_sub(started),
             result,
+            personal,
             asked: Some(place),
         });
     }
@@ -384,8 +387,16 @@ impl Run {
 fn shown(reply: Reply) -> Value {
     match reply {
         Reply::Rows(rows) => {
-            let mut shown = json!({ "rows": rows.rows.into_iter().map(Value::Object).collect::<Vec<_>>() });
-            if rows.is_cut {
+            let (most, mut length) = (rows.rows.len(), 0);
+            // Whole rows, so that those of personal columns can still be told apart.
+            let fits = |(place, row): &(usize, Value)| {
+                length += row.to_string().len() + 1;
+                *place == 0 || length <= MOST_SHOWN - 100
+            };
+            let all: Vec<Value> = rows.rows.into_iter().map(Value::Object).enumerate().take_while(fits).map(|(_, row)| row).collect();
+            let is_cut = rows.is_cut || all.len() < most;
+            let mut shown = json!({ "rows": all });
+            if is_cut {
                 shown["cut"] = json!("there are more rows than these");
             }
             shown

@@ -268,6 +268,9 @@ pub enum Happening {
         /// What an agent is shown; empty for calls of steps, whose `step_succeeded` has it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         result: Option<Value>,
+        /// Columns of its rows that a query made of personal ones.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        personal: Vec<String>,
         /// As in `tool_called`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         asked: Option<usize>,
@@ -536,7 +539,7 @@ pub struct TapeOf {
 pub struct Marks {
     /// Names of inputs.
     pub inputs: Vec<String>,
-    /// Names of columns of tables.
+    /// Names of columns of tables, and of fields of outputs and arguments and inside inputs.
     pub columns: Vec<String>,
     /// Ids of steps whose output is personal.
     pub steps: Vec<String>,

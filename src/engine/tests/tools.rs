@@ -414,7 +414,7 @@ fn a_called_pipeline_has_a_person_of_its_own_and_keeps_to_its_own_limits() {
     outer.outputs = Outputs::Named(vec![output("name", "{{ steps.c.output.name }}")]);
     let mut world = World::new(planned(vec![outer, inner]));
     let row = json!({ "id": "p9", "name": "Bo" }).as_object().cloned().unwrap();
-    world.reply_with(Ok(Reply::Rows(Rows { rows: vec![row], columns: vec![], is_cut: false })));
+    world.reply_with(Ok(Reply::Rows(Rows { rows: vec![row], columns: vec![], personal: vec![], is_cut: false })));
     assert_eq!(world.out.iter().map(|(_, path)| path.as_str()).collect::<Vec<_>>(), ["c/a", "c/b"]);
     for path in ["c/a", "c/b", "c/c"] {
         world.answer(path, Says::Yes);

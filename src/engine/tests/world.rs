@@ -177,7 +177,7 @@ impl World {
             Says::Yes | Says::Text(_) if is_model => Ok(Reply::Model(ModelReply { text: text.into(), ..ModelReply::default() })),
             Says::Yes | Says::Text(_) => {
                 let row = Map::from_iter([("said".to_string(), Value::from(text))]);
-                Ok(Reply::Rows(Rows { rows: vec![row], columns: vec![], is_cut: false }))
+                Ok(Reply::Rows(Rows { rows: vec![row], columns: vec![], personal: vec![], is_cut: false }))
             }
             Says::No(kind) => Err(Failure::new(kind, "the test says no")),
         };
