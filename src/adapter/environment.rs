@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use super::files;
@@ -36,7 +37,30 @@ pub fn variables(env_file: Option<&Path>) -> Result<BTreeMap<String, Secret>, St
     }
     let texts = |(name, value): (OsString, OsString)| Some((name.into_string().ok()?, Secret::new(value.into_string().ok()?)));
     variables.extend(std::env::vars_os().filter_map(texts));
+    variables.remove(JOURNAL_KEY);
     Ok(variables)
+}
+
+/// Holds the key that runs are encrypted with. It is no variable like others: no file may read it.
+const JOURNAL_KEY: &str = "FLOW_JOURNAL_KEY";
+
+/// The text of the key that runs are encrypted with: `FLOW_JOURNAL_KEY`, else what stands in the file. With it comes where it is from.
+/// `None`: there is neither.
+///
+/// # Errors
+/// The file cannot be read, or others can read it, too; as a sentence.
+pub fn journal_key(file: Option<&Path>) -> Result<Option<(Secret, String)>, String> {
+    if let Some(text) = text(JOURNAL_KEY).filter(|text| !text.is_empty()) {
+        return Ok(Some((Secret::new(text), JOURNAL_KEY.to_owned())));
+    }
+    let Some(file) = file else { return Ok(None) };
+    let shown = file.display().to_string();
+    let mode = std::fs::metadata(file).map_err(|e| format!("cannot read the key of the journal in {shown}: {e}"))?.permissions().mode();
+    if mode & 0o077 != 0 {
+        return Err(format!("others can read the key of the journal in {shown}: run chmod 600 {shown}"));
+    }
+    let text = std::fs::read_to_string(file).map_err(|e| format!("cannot read the key of the journal in {shown}: {e}"))?;
+    Ok(Some((Secret::new(text), shown)))
 }
 
 fn unquoted(value: &str) -> &str {

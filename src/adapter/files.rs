@@ -42,7 +42,7 @@ fn open_with(path: &Path, flags: OFlags) -> std::io::Result<File> {
     Ok(file)
 }
 
-fn regular(what: &fs::Metadata) -> std::io::Result<()> {
+pub(super) fn regular(what: &fs::Metadata) -> std::io::Result<()> {
     match (what.is_file(), what.is_dir()) {
         (true, _) => Ok(()),
         (_, true) => Err(std::io::Error::new(ErrorKind::IsADirectory, "it is a folder, and a file was expected")),

@@ -1,6 +1,7 @@
 //! One process at a time goes on with a run.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use crate::port::StoreError;
 
@@ -10,7 +11,17 @@ pub struct RunLock {
     path: PathBuf,
 }
 
+/// How often, and for how long, somebody who only looks may be in the way.
+const TRIES: u32 = 20;
+const PAUSE: Duration = Duration::from_millis(5);
+
 impl RunLock {
+    /// Whether a process goes on with this run right now.
+    pub fn is_held(store: &Path, run: &str) -> bool {
+        let file = std::fs::File::open(store.with_file_name(format!("{run}.lock")));
+        file.is_ok_and(|file| matches!(file.try_lock_shared(), Err(std::fs::TryLockError::WouldBlock)))
+    }
+
     /// Takes the lock of a run of the store in `store`.
     ///
     /// # Errors
@@ -21,7 +32,15 @@ impl RunLock {
         let path = store.with_file_name(format!("{run}.lock"));
         let unusable = |e: std::io::Error| StoreError::Unusable { file: path.display().to_string(), message: e.to_string() };
         let mut file = super::files::open_private(&path).map_err(unusable)?;
-        match file.try_lock() {
+        let mut taken = file.try_lock();
+        for _ in 0..TRIES {
+            if !matches!(taken, Err(std::fs::TryLockError::WouldBlock)) {
+                break;
+            }
+            std::thread::sleep(PAUSE);
+            taken = file.try_lock();
+        }
+        match taken {
             Ok(()) => {
                 // The one that had it before may have removed the file in between.
                 let is_there = std::fs::metadata(&path).is_ok_and(|there| file.metadata().is_ok_and(|own| own.ino() == there.ino()));

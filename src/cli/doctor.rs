@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::arguments::{DoctorOptions, Shared};
 use super::tools::Seen;
-use super::{Exit, project, refusal, settings, state, stdout, tell, trust, validate, world};
+use super::{Exit, keeping, project, refusal, settings, state, stdout, tell, trust, validate, world};
 use crate::adapter::environment;
 use crate::adapter::files::DiskFiles;
 use crate::adapter::reach::reach;
@@ -119,9 +119,17 @@ fn of_project(project: &Path, refused: Option<&refusal::Refusal>) -> Vec<Sign> {
 fn of_runs(file: &Path, project: &Path) -> Vec<Sign> {
     let sign = |is, what: String| Sign { of: "project".into(), is, what };
     let mut signs = vec![];
-    signs.push(match file.exists().then(|| SqliteStore::open(file).and_then(|mut store| store.check())) {
+    let sealing = keeping::of_kept_runs(project);
+    if let Err(refusal::Refusal(_, lines)) = &sealing {
+        signs.push(sign("fault", lines.join("\n")));
+    }
+    let sealing = sealing.unwrap_or_default();
+    signs.push(match file.exists().then(|| SqliteStore::existing(file, &sealing).and_then(|mut store| store.check())) {
         None => sign("ok", format!("runs: none yet; they will be kept in {}", file.display())),
-        Some(Ok(count)) => sign("ok", format!("runs: {count}, all readable, in {}", file.display())),
+        Some(Ok((count, 0))) => sign("ok", format!("runs: {count}, all readable, in {}", file.display())),
+        Some(Ok((count, sealed))) => {
+            sign("note", format!("runs: {count} in {}, {sealed} of them encrypted with a key that is not here", file.display()))
+        }
         Some(Err(problem)) => sign("fault", format!("runs: {problem}")),
     });
     let folder = file.ancestors().skip(1).find(|folder| folder.exists()).unwrap_or(project);
@@ -343,6 +351,12 @@ fn origins(project: &Path, env: &BTreeMap<String, Secret>, as_json: bool) -> Res
             let is_used = environment::state_folder().is_none();
             let shown = format!("{}{}", folder.value, if is_used { "" } else { " (not used: FLOW_STATE_DIR is set)" });
             lines.push(("state_dir".into(), shown, from.clone()));
+        }
+        if found.settings.journal.encrypt {
+            lines.push(("journal.encrypt".into(), "true".into(), from.clone()));
+        }
+        if let Some(file) = &found.settings.journal.key_file {
+            lines.push(("journal.key_file".into(), file.value.clone(), from.clone()));
         }
         for code in &found.settings.lint.deny {
             lines.push(("lint.deny".into(), code.value.clone(), from.clone()));

@@ -214,7 +214,7 @@ impl Served {
         let kept = Arc::new(Kept::default());
         surroundings.ports.printer = kept.clone();
         let start = surroundings.start(&self.file, given, channel, None, &self.limits)?;
-        let (id, log, _lock) = surroundings.journal(|file| common.journals.log(file))?;
+        let (id, log, _lock) = surroundings.journal(|file, sealing| common.journals.log(file, sealing))?;
         surroundings.ports.servers = Arc::new(common.servers.lend(&id, &surroundings.private_hosts()));
         let mut run = surroundings.run(id.clone(), self.limits.clone());
         let mut mask = surroundings.mask();
@@ -232,7 +232,17 @@ impl Served {
         });
         drop(surroundings.runtime);
         let printed = std::mem::take(&mut *kept.0.lock().unwrap_or_else(PoisonError::into_inner));
-        let given = match ended.map_err(|error| Refusal(Exit::Failed, vec![visible(&error.to_string()).into_owned()]))? {
+        let (ended, loss) = match (ended, run.state().finished.clone()) {
+            (Err(error), Some(end)) => {
+                seen.extend(journal.unkept());
+                (Some(end), Some(error.to_string()))
+            }
+            (ended, _) => {
+                let ended = ended.map_err(|error| Refusal(Exit::Failed, vec![visible(&error.to_string()).into_owned()]))?;
+                (ended, journal.loss().map(ToString::to_string))
+            }
+        };
+        let given = match ended {
             Some(end) => of_end(&end, &seen, printed, mask.redactor()),
             None => {
                 let asked = run.state().undecided().map(|step| {
@@ -244,6 +254,10 @@ impl Served {
             }
         };
         let mut given = with_run(given, &id);
+        if let Some(loss) = loss {
+            tell!("{}: {}", self.tool.name, visible(&loss));
+            given.meta.insert("kept".into(), json!(false));
+        }
         if surroundings.scripted {
             given.meta.insert("scripted".into(), json!(true));
         }

@@ -16,6 +16,7 @@ mod fix;
 mod graph;
 mod init;
 mod inputs;
+mod keeping;
 mod lsp;
 mod mcp;
 mod models;

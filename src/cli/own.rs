@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::arguments::Shared;
 use super::refusal::Refusal;
-use super::{state, trust};
+use super::{settings, state, trust};
 use crate::adapter::environment;
 use crate::adapter::own::OwnFiles;
 use crate::check::Checked;
@@ -18,7 +18,7 @@ use crate::syntax;
 /// # Errors
 /// The user's settings have mistakes.
 pub(super) fn own_files(project: &Path, checked: Option<&Checked>, shared: &Shared) -> Result<Arc<OwnFiles>, Refusal> {
-    let of_user = [environment::user_settings().ok().flatten(), environment::trusted_folder().ok(), state::home()?];
+    let of_user = [environment::user_settings().ok().flatten(), environment::trusted_folder().ok(), state::home()?, settings::key_file()?];
     let hidden =
         of_user.into_iter().flatten().chain(shared.env_file.clone()).chain([project.join(".flow"), project.join(".env")]).collect();
     let mut own = OwnFiles { project: project.to_path_buf(), hidden, is_program: Some(is_of_the_language), ..OwnFiles::default() };

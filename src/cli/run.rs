@@ -16,10 +16,12 @@ use super::refusal::{Refusal, channel, lacking, time, told};
 use super::settings::{self, Settled};
 use super::signals::{self, listen};
 use super::tape::{Taping, reads_clock, tell_misses};
-use super::{Exit, checked, inputs, project, state, tell, trust, world};
-use crate::adapter::cassette::{Cassette, Head, NoCache};
+use super::{Exit, checked, inputs, keeping, project, state, tell, trust, world};
+use crate::adapter::cassette::{Cassette, Head};
 use crate::adapter::environment;
 use crate::adapter::run_lock::RunLock;
+use crate::adapter::sealing::Sealing;
+use crate::adapter::sqlite_cache::SqliteCache;
 use crate::adapter::sqlite_store::SqliteStore;
 use crate::adapter::stdout::{Silent, Stdout};
 use crate::check::Checked;
@@ -40,7 +42,7 @@ pub(super) fn run(options: &RunOptions, shared: &Shared) -> Exit {
 
 fn try_run(options: &RunOptions, shared: &Shared) -> Result<Exit, Refusal> {
     let taping = Taping::new(options.record.as_deref(), options.replay.as_deref()).map_err(Refusal::usage)?;
-    let surroundings = Surroundings::new(&options.wanted.file, &options.printed, options.trust.is_given, shared, taping)?;
+    let mut surroundings = Surroundings::new(&options.wanted.file, &options.printed, options.trust.is_given, shared, taping)?;
     let pipeline = surroundings.pipeline.clone();
     let read = inputs::read(&pipeline, options.wanted.inputs_file.as_deref(), &options.wanted.inputs);
     let (mut given, beside) = read.map_err(Refusal::usage)?;
@@ -58,7 +60,7 @@ fn try_run(options: &RunOptions, shared: &Shared) -> Result<Exit, Refusal> {
     let flags = world::limits(options.wanted.deadline.as_deref(), options.wanted.max_cost_usd).map_err(Refusal::usage)?;
     let limits = settings::narrowest(&flags, &surroundings.settled.limits);
     let start = surroundings.start(&options.wanted.file, given, channel, now, &limits)?;
-    let (id, store, lock) = surroundings.journal(SqliteStore::open)?;
+    let (id, store, lock) = surroundings.journal(SqliteStore::open_sealed)?;
     let printed = Written::open(&options.printed)?;
     let run = surroundings.run(id, limits);
     drop(at_question);
@@ -76,6 +78,7 @@ pub(super) struct Surroundings<'a> {
     hidden: Vec<Secret>,
     default_model: Option<Model>,
     pub(super) settled: Settled,
+    sealing: Sealing,
     pub(super) scripted: bool,
     taping: Taping,
     tape: Cassette,
@@ -118,6 +121,7 @@ impl<'a> Surroundings<'a> {
         let events_on_stdout = printed.events.as_deref() == Some(Path::new("-"));
         let project = project::project(file, shared);
         let settled = settings::read(&project)?;
+        let sealing = keeping::of_new_runs(&settled)?;
         let given_model = taping.given_model().or_else(|| settled.model.clone());
         let is_given = settings::give_model(&mut checked, given_model.as_ref()) && !given_model.as_ref().is_some_and(is_file);
         let Some(pipeline) = checked.loaded.program.pipelines.first().cloned() else { return Err(checked::no_pipeline(file)) };
@@ -135,11 +139,8 @@ impl<'a> Surroundings<'a> {
         let mut ports = Ports {
             tape: Some(Arc::new(tape.clone())),
             door: Door::new(hidden_texts()),
-            ..world::ports(printer, own_files(&project, Some(&checked), shared)?, &state::folder(&project)?, private_hosts)
+            ..world::ports(printer, own_files(&project, Some(&checked), shared)?, private_hosts)
         };
-        if taping != Taping::None {
-            ports.cache = Arc::new(NoCache);
-        }
         let is_shown = !shared.quiet && !shared.no_progress;
         let progress = if is_shown { Progress::on(shared.verbose, ports.clock.clone()) } else { Progress::off() };
         ports.heard = progress.heard();
@@ -155,6 +156,7 @@ impl<'a> Surroundings<'a> {
             hidden,
             default_model,
             settled,
+            sealing,
             scripted,
             taping,
             tape,
@@ -203,11 +205,22 @@ impl<'a> Surroundings<'a> {
     }
 
     /// The id of a new run, and its place in the journal.
-    pub(super) fn journal<Log>(&self, open: impl FnOnce(&Path) -> Result<Log, StoreError>) -> Result<(String, Log, RunLock), Refusal> {
+    pub(super) fn journal<Log>(
+        &mut self,
+        open: impl FnOnce(&Path, &Sealing) -> Result<Log, StoreError>,
+    ) -> Result<(String, Log, RunLock), Refusal> {
         let (id, file) = (environment::run_id(), state::journal_file(&self.project)?);
-        let opened = open(&file).and_then(|store| Ok((RunLock::take(&file, &id)?, store)));
+        let opened = open(&file, &self.sealing).and_then(|store| Ok((RunLock::take(&file, &id)?, store)));
         let (lock, store) = opened.map_err(|error| state::with_help(error.into(), &self.project))?;
+        self.keep_results_of(&id, &file);
         Ok((id, store, lock))
+    }
+
+    /// Results that are used again are kept as those of this run; a run that is recorded or replayed keeps none.
+    pub(super) fn keep_results_of(&mut self, run: &str, journal: &Path) {
+        if self.taping == Taping::None {
+            self.ports.cache = Arc::new(SqliteCache::new(keeping::cache_file(journal), run, self.sealing.clone()));
+        }
     }
 
     /// A run that has not begun.
@@ -335,16 +348,29 @@ impl<'a> Surroundings<'a> {
         drop(self.runtime);
         // What was recorded, and what came out, is written whatever becomes of the other.
         let recorded = self.taping.finish(&self.tape, &head, shared.quiet).map_err(|line| Refusal(Exit::Failed, vec![line]));
-        match ended.map_err(|e| Refusal(Exit::Failed, vec![e.to_string()]))? {
+        let (ended, loss) = match (ended, run.state().finished.clone()) {
+            // Its end could not be kept; what came out is printed all the same.
+            (Err(error), Some(end)) => {
+                seen.extend(journal.unkept());
+                (Some(end), Some(Refusal::from(error)))
+            }
+            (ended, _) => (ended?, journal.loss().map(|error| Refusal(Exit::Failed, vec![visible(&error.to_string()).into_owned()]))),
+        };
+        let is_lost = loss.is_some();
+        match ended {
             Some(end) => {
                 let exit = printed.finish(shared, &end, &seen, sends, mask.redactor());
+                if let Some(Refusal(_, lines)) = loss {
+                    lines.iter().for_each(|line| tell!("{line}"));
+                }
                 recorded?;
                 let misses = self.tape.misses();
                 let told = end.failure.as_ref().filter(|_| !shared.quiet).map(|failure| failure.failure.message.as_str());
                 tell_misses(&misses, told);
                 // A step may get over a missing recording; whoever replays must not.
-                Ok(if misses.is_empty() { exit } else { Exit::Failed })
+                Ok(if misses.is_empty() { exit.unless(is_lost) } else { Exit::Failed })
             }
+            None if is_lost => loss.map_or(Ok(Exit::Failed), Err),
             None => {
                 for step in run.state().undecided() {
                     let question = question(&seen, step).unwrap_or_default();

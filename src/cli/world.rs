@@ -1,9 +1,9 @@
 //! The adapters a run uses, and its settings.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::sync::Arc;
 
+use crate::adapter::cassette::NoCache;
 use crate::adapter::clock::SystemClock;
 use crate::adapter::data::DataFiles;
 use crate::adapter::folder::DiskFolder;
@@ -12,14 +12,13 @@ use crate::adapter::mcp::McpServers;
 use crate::adapter::model::HttpModelClient;
 use crate::adapter::own::OwnFiles;
 use crate::adapter::smtp::SmtpMailSender;
-use crate::adapter::sqlite_cache::SqliteCache;
 use crate::driver::{Door, Ports};
 use crate::model::{Api, Limits, Model, Provider, Text, ToolCalls};
 use crate::port::{Clock, Printer, Secret};
 
-/// Everything outside, for real. `own`: what no step may read or write; `state`: the folder of the project's runs; `private_hosts`: hosts in private
-/// networks that the user named.
-pub(super) fn ports(printer: Arc<dyn Printer>, own: Arc<OwnFiles>, state: &Path, private_hosts: Vec<String>) -> Ports {
+/// Everything outside, for real, without a cache. `own`: what no step may read or write; `private_hosts`: hosts in private networks that the user
+/// named.
+pub(super) fn ports(printer: Arc<dyn Printer>, own: Arc<OwnFiles>, private_hosts: Vec<String>) -> Ports {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
     let http = Http::new(HttpSettings { private_hosts: private_hosts.clone(), ..HttpSettings::default() }, clock.clone());
     let data = Arc::new(DataFiles::keeping(own.clone()));
@@ -31,7 +30,7 @@ pub(super) fn ports(printer: Arc<dyn Printer>, own: Arc<OwnFiles>, state: &Path,
         http: Arc::new(StepHttpClient::new(http)),
         mail: Arc::new(SmtpMailSender::new(clock.clone(), private_hosts)),
         folder: Arc::new(DiskFolder::keeping(own)),
-        cache: Arc::new(SqliteCache::new(state.join("cache.db"))),
+        cache: Arc::new(NoCache),
         printer,
         clock,
         heard: None,

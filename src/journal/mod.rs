@@ -18,29 +18,45 @@ use crate::port::{EventLog, StoreError};
 pub struct Journal {
     log: Box<dyn EventLog>,
     waiting: Vec<Event>,
+    loss: Option<StoreError>,
 }
 
 impl Journal {
     /// A journal in a log.
     pub fn new(log: Box<dyn EventLog>) -> Journal {
-        Journal { log, waiting: vec![] }
+        Journal { log, waiting: vec![], loss: None }
     }
 
     /// Takes events. `durable`: they, and all before them, are on disk when this is over. Returns the events that are on disk now and were
-    /// not before, in order.
+    /// not before, in order. A log that is gone ([`Journal::loss`]) takes nothing more, and the run goes on: no later process can.
     ///
     /// # Errors
     /// The log cannot be written.
     pub async fn take(&mut self, events: Vec<Event>, durable: bool) -> Result<Vec<Event>, StoreError> {
-        if !events.is_empty() {
+        if self.loss.is_none() && !events.is_empty() {
             self.log.append(&events)?;
-            self.waiting.extend(events);
         }
+        self.waiting.extend(events);
         if !durable || self.waiting.is_empty() {
             return Ok(vec![]);
         }
-        self.log.sync().await?;
+        if self.loss.is_none() {
+            match self.log.sync().await {
+                Err(error @ StoreError::Lost { .. }) => self.loss = Some(error),
+                done => done?,
+            }
+        }
         Ok(std::mem::take(&mut self.waiting))
+    }
+
+    /// What became of the log while the run lasted; the run is not kept then.
+    pub fn loss(&self) -> Option<&StoreError> {
+        self.loss.as_ref()
+    }
+
+    /// What was taken and could not be made durable.
+    pub fn unkept(&mut self) -> Vec<Event> {
+        std::mem::take(&mut self.waiting)
     }
 
     /// Whether something was taken that is not yet durable.

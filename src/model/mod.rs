@@ -31,7 +31,7 @@ pub use own::{Named, Touch, is_code, named_by_servers, own_by_name};
 pub use phrase::{contains_phrase, phrase_words};
 pub use pipeline::{Data, DataKind, Limits, Outputs, Person, PersonSource, Pipeline, PipelineId, Policy, Program, SqlEngine};
 pub use planning::{Arguments, PlanRules, PlanStep, PlanStrategy, Usable, WrittenPlan, WrittenStep};
-pub use settings::{Lint, LintPath, Settings};
+pub use settings::{JournalSettings, Lint, LintPath, Settings};
 pub use step::{
     AgentStep, Backoff, CallStep, Case, FailureKind, ForEach, FormatStep, HttpStep, OnFailure, ReadStep, Retry, RouteStep, SendStep,
     SqlStep, Step, StepKind, StopStep, ToolStep,
