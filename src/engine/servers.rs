@@ -75,9 +75,19 @@ pub(super) fn of_file(
     Ok(Server { name: name.to_string(), identity, project: pipeline.project.clone(), transport, secrets, connect_timeout, run })
 }
 
-/// The secrets that the file's own arguments for a tool hold.
+/// The secrets that a server is shown: in the file's own arguments for its tools, in its environment and its headers.
 fn secrets_in(tool: &Tool, secrets: &BTreeMap<String, Secret>) -> Vec<Secret> {
-    let texts = tool.with.iter().flat_map(|(_, filling)| filling.texts());
+    let shown: Vec<&Text> = match &tool.kind {
+        ToolKind::Server(ServerKind::Program { args, env, .. }) => args.iter().chain(env.iter().map(|(_, text)| text)).collect(),
+        ToolKind::Server(ServerKind::Url { url, headers }) => std::iter::once(url).chain(headers.iter().map(|(_, text)| text)).collect(),
+        ToolKind::Http { .. }
+        | ToolKind::Sql(_)
+        | ToolKind::File(_)
+        | ToolKind::Pipeline { .. }
+        | ToolKind::Smtp { .. }
+        | ToolKind::Broken => vec![],
+    };
+    let texts = tool.with.iter().flat_map(|(_, filling)| filling.texts()).chain(shown);
     let read: Vec<&[String]> = texts.flat_map(|text| &text.reads).map(|read| read.path.as_slice()).collect();
     let is_read = |name: &String| {
         let names = |path: &&[String]| path.first().is_some_and(|root| root == "secrets") && path.get(1).is_none_or(|part| part == name);

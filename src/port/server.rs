@@ -22,7 +22,8 @@ pub struct Server {
     pub project: PathBuf,
     /// How it is reached.
     pub transport: ServerTransport,
-    /// Secrets that the file's own arguments for its tools hold: only runs with the same ones share it.
+    /// Secrets that it is shown, by the file's own arguments for its tools, its environment and its headers: only runs with the same ones
+    /// share it, and what it says of its tools is kept without them.
     pub secrets: Vec<Secret>,
     /// Time to start it, agree on a version and learn its tools.
     pub connect_timeout: Duration,
