@@ -135,7 +135,7 @@ fn read_json(file: &Path) -> Result<Value, String> {
     let cannot = |e: &dyn std::fmt::Display| format!("cannot read {}: {e}", file.display());
     let mut text = String::new();
     std::fs::File::open(file).and_then(|file| file.take(LARGEST).read_to_string(&mut text)).map_err(|e| cannot(&e))?;
-    serde_json::from_str(&text).map_err(|e| cannot(&e))
+    crate::model::read_json(&text).map_err(|e| cannot(&e))
 }
 
 /// Whether a cassette may be made here: there is nothing yet.
