@@ -28,7 +28,7 @@ use crate::journal::Journal;
 use crate::model::Limits;
 use crate::port::{Printer, Secret};
 use crate::redact::Redactor;
-use crate::serve::{Bounds, Doors, Given, Line, Tool, Work, Wrong, serve_http, serve_stdio, takes_channel, tool};
+use crate::serve::{Bounds, Doors, Given, Line, PATIENCE, Tool, Work, Wrong, serve_http, serve_stdio, takes_channel, tool};
 
 /// Calls that may wait for others to end.
 const MOST_WAITING: usize = 64;
@@ -52,7 +52,7 @@ fn try_run(options: &McpOptions, shared: &Shared) -> Result<Exit, Refusal> {
         }
         served.push(Arc::new(one));
     }
-    let bounds = Bounds { running: options.max_calls as usize, waiting: MOST_WAITING };
+    let bounds = Bounds { running: options.max_calls as usize, waiting: MOST_WAITING, patience: PATIENCE };
     let cannot = |what: &str, error: std::io::Error| Refusal(Exit::Failed, vec![format!("{what}: {error}")]);
     let runtime = Runtime::new().map_err(|error| cannot("flow cannot start", error))?;
     let by = runtime.block_on(async {
