@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OptionalExtension, params};
 
 use super::files;
@@ -120,7 +121,11 @@ impl SqliteStore {
     pub(super) fn is_there(&self) -> Result<(), StoreError> {
         match self.identity.loss() {
             None => Ok(()),
-            Some(what) => Err(StoreError::Lost { file: self.file.display().to_string(), what }),
+            Some(what) => {
+                // What stands there now is somebody else's, or nothing: closing this store must not write into it.
+                let _ = self.connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true);
+                Err(StoreError::Lost { file: self.file.display().to_string(), what })
+            }
         }
     }
 

@@ -34,6 +34,7 @@ mod schema;
 mod servers;
 mod settings;
 mod sql_engines;
+mod store;
 mod terminal;
 mod tidy;
 mod timesheet_answers;

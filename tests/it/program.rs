@@ -11,7 +11,7 @@ pub(crate) struct Ran {
 }
 
 /// Variables that change what the program does.
-const CHANGE: [&str; 10] = [
+const CHANGE: [&str; 11] = [
     "CI",
     "CLICOLOR_FORCE",
     "GITHUB_ACTIONS",
@@ -22,6 +22,7 @@ const CHANGE: [&str; 10] = [
     "FLOW_MODEL_API",
     "FLOW_MODEL_TOOL_CALLS",
     "FLOW_API_KEY",
+    "FLOW_JOURNAL_KEY",
 ];
 
 /// A call of the program in a folder, without settings of a person.
