@@ -22,7 +22,7 @@ tools: { shelf: { file: ., allow: [read] } }
 agents: { greeter: { instructions: 'You greet {{ inputs.who }}.' } }
 inputs: { who: { type: text, pii: true }, nap: { type: text, default: 1ms } }
 steps:
-  - { id: rows, sql: 'select city from people where name = :who', with: { who: \"{{ inputs.who }}\" }, cache: 1h }
+  - { id: rows, sql: 'select city from people where name = $who', with: { who: \"{{ inputs.who }}\" }, cache: 1h }
   - { id: ask, agent: greeter, prompt: 'Greet {{ inputs.who }}.', pii: true }
   - { id: nap, wait: \"{{ inputs.nap }}\" }
   - { id: told, set: \"{{ steps.ask.output }}, {{ inputs.who }}\" }
@@ -261,7 +261,7 @@ fn an_encrypted_run_is_read_with_its_key_only() {
         assert_eq!((said.exit, said.out.as_str()), (0, "Hello, Zsofia Canary-Quux77\n"), "{}", said.err);
     }
     let run = newest(folder.path())["run"].as_str().unwrap().to_owned();
-    assert_eq!(newest(folder.path())["status"], "succeeded", "the list needs no key");
+    assert_eq!(newest(folder.path())["status"], "partial", "the list needs no key");
     for call in [&["runs", "show", &run][..], &["runs", "export", &run], &["runs", "resume", &run], &["graph", "--run", &run]] {
         let said = flow(folder.path(), call);
         assert_eq!((said.exit, said.err.contains("is encrypted with the key")), (2, true), "{call:?}: {}", said.err);
