@@ -4,7 +4,7 @@
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode};
 
@@ -88,12 +88,11 @@ impl Turn {
     pub(super) fn wait(file: &Path) -> Turn {
         let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let Ok(folder) = File::open(folder) else { return Turn(None) };
-        let began = Instant::now();
-        while let Err(std::fs::TryLockError::WouldBlock) = folder.try_lock() {
-            if began.elapsed() > PATIENCE {
-                break;
-            }
-            std::thread::sleep(PAUSE);
+        let mut tries = 0;
+        while let Err(std::fs::TryLockError::WouldBlock) = folder.try_lock()
+            && waits(tries)
+        {
+            tries += 1;
         }
         Turn(Some(folder))
     }

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OptionalExtension, params};
 
 use super::files;
@@ -120,7 +121,11 @@ impl SqliteStore {
     pub(super) fn is_there(&self) -> Result<(), StoreError> {
         match self.identity.loss() {
             None => Ok(()),
-            Some(what) => Err(StoreError::Lost { file: self.file.display().to_string(), what }),
+            Some(what) => {
+                // What stands there now is somebody else's, or nothing: closing this store must not write into it.
+                let _ = self.connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true);
+                Err(StoreError::Lost { file: self.file.display().to_string(), what })
+            }
         }
     }
 
@@ -204,8 +209,8 @@ impl SqliteStore {
         query.query_row([run], listed).optional()
     }
 
-    /// The blocks of a run as they are kept, in order: number of the last event, checksum, body.
-    fn kept(&self, number: i64) -> rusqlite::Result<Vec<(u64, Vec<u8>, Vec<u8>)>> {
+    /// The blocks of a run as they are kept, in order.
+    fn kept(&self, number: i64) -> rusqlite::Result<Vec<Kept>> {
         let mut query = self.connection.prepare_cached("select last, checksum, body from blocks where run = ?1 order by last")?;
         let rows = query.query_map([number], |row| Ok((row.get::<_, i64>(0)? as u64, row.get(1)?, row.get(2)?)))?;
         rows.collect()
@@ -215,6 +220,9 @@ impl SqliteStore {
         told(&self.file, error)
     }
 }
+
+/// Number of the last event, checksum, body of a block.
+type Kept = (u64, Vec<u8>, Vec<u8>);
 
 /// What the list says of a run.
 struct Listed {

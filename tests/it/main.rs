@@ -35,6 +35,7 @@ mod schema;
 mod servers;
 mod settings;
 mod sql_engines;
+mod store;
 mod terminal;
 mod tidy;
 mod timesheet_answers;

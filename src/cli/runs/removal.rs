@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use crate::adapter::clock::SystemClock;
 use crate::adapter::run_lock::RunLock;
 use crate::adapter::sqlite_cache::SqliteCache;
 use crate::adapter::sqlite_store::SqliteStore;
@@ -10,7 +11,7 @@ use crate::cli::arguments::Shared;
 use crate::cli::refusal::Refusal;
 use crate::cli::{Exit, keeping};
 use crate::model::parse_duration;
-use crate::port::{RunSummary, Store, StoreError};
+use crate::port::{Clock, RunSummary, Store, StoreError};
 
 /// Ids of runs that began longer ago than a time; without one, none.
 ///
@@ -20,7 +21,7 @@ pub(super) fn older<'a>(runs: &'a [RunSummary], than: Option<&str>) -> Result<BT
     let Some(than) = than else { return Ok(BTreeSet::new()) };
     let time = parse_duration(than).map_err(|what| Refusal::usage(format!("--older-than {what}")))?;
     let time = chrono::TimeDelta::from_std(time).unwrap_or(chrono::TimeDelta::MAX);
-    let now = chrono::Utc::now();
+    let now = SystemClock::new().now();
     let is_older = |run: &&RunSummary| {
         let started = chrono::DateTime::parse_from_rfc3339(&run.started);
         started.is_ok_and(|started| now.signed_duration_since(started) > time)
