@@ -34,6 +34,7 @@ mod reference_systems;
 mod schema;
 mod servers;
 mod settings;
+mod slips;
 mod sql_engines;
 mod store;
 mod terminal;
