@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 
-use crate::port::{FileProblem, Files};
+use crate::port::{FileProblem, Files, TableSource};
 
 /// Most bytes of a file that a person writes: pipelines, imports, channels, instructions.
 const LARGEST: u64 = 1024 * 1024;
@@ -91,6 +91,10 @@ impl Files for DiskFiles {
         let mut names: Vec<String> = names.collect();
         names.sort();
         names
+    }
+
+    fn columns(&self, table: &TableSource) -> Option<Vec<String>> {
+        super::data::header(table)
     }
 
     fn real_path(&self, path: &Path) -> Option<PathBuf> {

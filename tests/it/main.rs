@@ -17,6 +17,7 @@ mod growth;
 mod init;
 mod lsp;
 mod markdown;
+mod masked_record;
 mod mcp_server;
 mod missing_data;
 mod mutations;
