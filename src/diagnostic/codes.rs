@@ -117,6 +117,7 @@ codes! {
     UnquotedTemplate = "F212", "unquoted-template", Error, false;
     UnknownTable = "F213", "unknown-table", Error, false;
     SingleBraces = "F214", "single-braces", Warning, true;
+    UnknownColumn = "F215", "unknown-column", Error, false;
     UnknownReference = "F300", "unknown-reference", Error, false;
     UnusedDefinition = "F301", "unused-definition", Warning, true;
     ToolNotOpen = "F302", "tool-not-open", Error, false;

@@ -91,6 +91,7 @@ mod tool_of_step;
 mod type_mismatch;
 pub mod types;
 mod undeclared_secret;
+mod unknown_column;
 mod unknown_field;
 mod unknown_name;
 mod unknown_reference;
@@ -132,6 +133,7 @@ const RULES: &[Rule] = &[
     reads::check,
     wrong_place::check,
     unknown_table::check,
+    unknown_column::check,
     unknown_reference::check,
     tool_not_open::check,
     fallback_circle::check,

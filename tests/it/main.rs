@@ -20,6 +20,7 @@ mod init;
 mod kept;
 mod lsp;
 mod markdown;
+mod masked_record;
 mod mcp_server;
 mod missing_data;
 mod mutations;
