@@ -8,6 +8,7 @@ mod defaults;
 pub(crate) mod duration;
 mod fields;
 mod gate;
+mod host_source;
 mod phrase;
 mod pipeline;
 mod planning;
@@ -24,6 +25,7 @@ pub use defaults::{MODEL_TIMEOUT, MOST_PLAN_REPAIRS, MOST_PLAN_STEPS, MOST_PLANS
 pub use duration::parse_duration;
 pub use fields::{Field, FieldKind, Shape};
 pub use gate::{Check, Criterion, GateStep, Judging, MarkdownRule, OnJudgeError, Scorecard, ScorecardRef};
+pub use host_source::HostSource;
 pub use phrase::{contains_phrase, phrase_words};
 pub use pipeline::{Data, DataKind, Limits, Outputs, Person, PersonSource, Pipeline, PipelineId, Policy, Program, SqlEngine};
 pub use planning::{Arguments, PlanRules, PlanStep, PlanStrategy, Usable, WrittenPlan, WrittenStep};
