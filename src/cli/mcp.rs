@@ -23,7 +23,7 @@ use crate::check::Checked;
 use crate::diagnostic::visible;
 use crate::driver::{Begin, Runtime, drive};
 use crate::engine::check_inputs;
-use crate::event::{Event, RunEnd, RunStatus};
+use crate::event::{Event, RunEnd, RunStart, RunStatus};
 use crate::journal::Journal;
 use crate::model::Limits;
 use crate::port::{Printer, Secret};
@@ -213,7 +213,7 @@ impl Served {
         }
         let kept = Arc::new(Kept::default());
         surroundings.ports.printer = kept.clone();
-        let start = surroundings.start(&self.file, given, channel, None, &self.limits)?;
+        let start = RunStart { served: true, ..surroundings.start(&self.file, given, channel, None, &self.limits)? };
         let (id, log, _lock) = surroundings.journal(|file, sealing| common.journals.log(file, sealing))?;
         surroundings.ports.servers = Arc::new(common.servers.lend(&id, &surroundings.private_hosts()));
         let mut run = surroundings.run(id.clone(), self.limits.clone());

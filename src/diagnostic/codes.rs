@@ -167,6 +167,7 @@ codes! {
     PiiInLog = "F606", "pii-in-log", Error, false;
     PiiLeaves = "F607", "pii-leaves", Warning, true;
     UndeclaredSecret = "F608", "undeclared-secret", Error, false;
+    SecretToOpenHost = "F609", "secret-to-open-host", Error, false;
     ListsOverlap = "F610", "lists-overlap", Error, false;
     PolicyLimit = "F611", "policy-limit", Error, false;
     PolicyTooWide = "F612", "policy-too-wide", Error, false;

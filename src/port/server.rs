@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 
 use super::{Pending, Secret};
 use crate::event::ServerTool;
+use crate::model::HostSource;
 
 /// A server. Equal ones are the same: steps and runs of one process share it.
 #[derive(Debug, Clone)]
@@ -49,6 +50,8 @@ pub enum ServerTransport {
     Http {
         /// The address.
         url: String,
+        /// Who named its host.
+        host_from: HostSource,
         /// Header names and values; they go to this server only.
         headers: Vec<(String, Secret)>,
     },

@@ -74,6 +74,7 @@ mod secret_in_address;
 mod secret_in_file;
 mod secret_in_text;
 mod secret_reads;
+mod secret_to_open_host;
 mod server_texts;
 mod step_reads;
 mod style_conflict;
@@ -171,6 +172,7 @@ const RULES: &[Rule] = &[
     personal_in_log::check,
     personal_leaves::check,
     undeclared_secret::check,
+    secret_to_open_host::check,
     lists_overlap::check,
     policy_limits::check,
     policy_too_wide::check,

@@ -27,6 +27,7 @@ mod mutations;
 mod names;
 mod plans;
 mod program;
+mod reach;
 mod readme;
 mod real_model;
 mod real_servers;

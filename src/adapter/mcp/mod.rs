@@ -156,7 +156,7 @@ impl McpServers {
                 self.pool.started(program.ended());
                 Link::Program(program)
             }
-            ServerTransport::Http { url, headers } => {
+            ServerTransport::Http { url, headers, .. } => {
                 let address = Address { url, headers, secrets: &server.secrets, connect_timeout: server.connect_timeout };
                 Link::Web(Arc::new(Web::new(self.http.clone(), Arc::clone(&self.clock), &address)))
             }
