@@ -11,8 +11,8 @@ use tokio::sync::oneshot;
 use super::arguments::{McpOptions, OutputOptions, Shared};
 use super::outcome::{line_of_end, text_of};
 use super::refusal::{Refusal, channel, lacking, told};
-use super::run::{Surroundings, question};
-use super::signals::{Signals, listen};
+use super::run::{Surroundings, to_decide};
+use super::signals::Listening;
 use super::tape::Taping;
 use super::{Exit, STACK, checked, progress, settings, trust, world};
 use crate::adapter::clock::SystemClock;
@@ -21,7 +21,7 @@ use crate::adapter::mcp::SharedServers;
 use crate::adapter::shared_store::SharedStores;
 use crate::check::Checked;
 use crate::diagnostic::visible;
-use crate::driver::{Begin, drive};
+use crate::driver::{Begin, Runtime, drive};
 use crate::engine::check_inputs;
 use crate::event::{Event, RunEnd, RunStatus};
 use crate::journal::Journal;
@@ -53,13 +53,13 @@ fn try_run(options: &McpOptions, shared: &Shared) -> Result<Exit, Refusal> {
     }
     let bounds = Bounds { running: options.max_calls as usize, waiting: MOST_WAITING };
     let cannot = |what: &str, error: std::io::Error| Refusal(Exit::Failed, vec![format!("{what}: {error}")]);
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|error| cannot("flow cannot start", error))?;
+    let runtime = Runtime::new().map_err(|error| cannot("flow cannot start", error))?;
+    let (sender, mut stop) = tokio::sync::mpsc::unbounded_channel();
+    let signals = Arc::new(Listening::begin(sender));
     let by = runtime.block_on(async {
-        let (sender, mut stop) = tokio::sync::mpsc::unbounded_channel();
-        let signals = tokio::spawn(listen(Signals::hear(), sender));
         let servers = Arc::new(SharedServers::new(tokio::runtime::Handle::current(), Arc::new(SystemClock::new())));
         let tools = served.iter().map(|one| one.tool.clone()).collect();
-        let common = Arc::new(Common { servers: Arc::clone(&servers), journals: SharedStores::default() });
+        let common = Arc::new(Common { servers: Arc::clone(&servers), journals: SharedStores::default(), signals });
         let work = Arc::new(Pipelines { tools, served, common });
         let by = match options.http {
             None => serve_stdio(work, bounds, BufReader::new(std::io::stdin()), std::io::stdout(), &mut stop).await,
@@ -76,11 +76,8 @@ fn try_run(options: &McpOptions, shared: &Shared) -> Result<Exit, Refusal> {
             }
         };
         servers.close().await;
-        signals.abort();
         Ok::<_, Refusal>(by)
     })?;
-    // A thread may still read standard input.
-    runtime.shutdown_timeout(std::time::Duration::from_millis(100));
     Ok(match by.as_deref() {
         None => Exit::Ok,
         Some("terminate") => Exit::Terminated,
@@ -116,6 +113,7 @@ struct Pipelines {
 struct Common {
     servers: Arc<SharedServers>,
     journals: SharedStores,
+    signals: Arc<Listening>,
 }
 
 /// One pipeline, as it was when the server began.
@@ -223,6 +221,7 @@ impl Served {
         let ended = surroundings.runtime.block_on(async {
             let mut watch = |event: &Event| {
                 mask.take(event);
+                common.signals.watch(event);
                 if let Some(told) = progress::line(event, false) {
                     let _ = line.progress.send(visible(&mask.redactor().redact(&told)).into_owned());
                 }
@@ -231,16 +230,11 @@ impl Served {
             let begin = Begin::Start(Box::new(start));
             drive(&mut run, begin, &surroundings.ports, &mut journal, &mut line.stop, &mut watch).await
         });
-        surroundings.runtime.shutdown_timeout(std::time::Duration::from_millis(100));
         let printed = std::mem::take(&mut *kept.0.lock().unwrap_or_else(PoisonError::into_inner));
         let given = match ended.map_err(|error| Refusal(Exit::Failed, vec![visible(&error.to_string()).into_owned()]))? {
             Some(end) => of_end(&end, &seen, printed),
             None => {
-                let asked = run.state().undecided().map(|step| {
-                    let asked = visible(&mask.redactor().redact(&question(&seen, step).unwrap_or_default())).into_owned();
-                    format!("a person must decide: {asked}\n  flow approve {id} {step}, or with --reject; then flow runs resume {id}")
-                });
-                let texts = printed.into_iter().chain(asked).collect();
+                let texts = printed.into_iter().chain([to_decide(&seen).join("\n")]).collect();
                 Given { texts, is_error: true, meta: meta("waiting"), ..Given::default() }
             }
         };

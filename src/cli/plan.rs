@@ -84,7 +84,7 @@ fn person(pipeline: &Pipeline, given: &Given, shared: &Shared) -> Result<Option<
     if texts.iter().any(|text| template::fill_known(text, &known).map_or(true, |(_, value)| value.is_none())) {
         return Ok(None);
     }
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
+    let runtime = crate::driver::Runtime::new();
     let runtime = runtime.map_err(|e| Refusal(Exit::Internal, vec![format!("flow cannot start: {e}")]))?;
     let found = runtime.block_on(find_person(pipeline, inputs, &DataFiles::new())).map_err(|line| Refusal::usage(visible(&line)))?;
     match found.failure {

@@ -13,7 +13,7 @@ use super::outcome::Written;
 use super::progress::Progress;
 use super::refusal::{Refusal, channel, lacking, time, told};
 use super::settings::{self, Settled};
-use super::signals::{self, Signals, listen};
+use super::signals::{self, Listening};
 use super::tape::{Taping, reads_clock, tell_misses};
 use super::{Exit, checked, inputs, project, trust, world};
 use crate::adapter::cassette::{Cassette, Head, NoCache};
@@ -23,13 +23,14 @@ use crate::adapter::sqlite_store::SqliteStore;
 use crate::adapter::stdout::{Silent, Stdout};
 use crate::check::Checked;
 use crate::diagnostic::visible;
-use crate::driver::{Begin, Ports, drive, find_person};
+use crate::driver::{Begin, Ports, Runtime, drive, find_person};
 use crate::engine::{Mocks, Options, Run, check_inputs};
 use crate::event::{Event, Happening, RunStart, StyleUsed};
-use crate::journal::{Journal, Mask};
+use crate::journal::{Journal, Mask, masked, record};
 use crate::load::WrittenRules;
 use crate::model::{Limits, Model, Pipeline, Program, StepKind};
 use crate::port::{Printer, Secret, StoreError};
+use crate::report::how_to_decide;
 
 /// The key of the model that variables put in place of `default`.
 const KEY: &str = "FLOW_API_KEY";
@@ -82,7 +83,7 @@ pub(super) struct Surroundings<'a> {
     is_given: bool,
     pub(super) ports: Ports,
     progress: Progress,
-    pub(super) runtime: tokio::runtime::Runtime,
+    pub(super) runtime: Runtime,
 }
 
 impl<'a> Surroundings<'a> {
@@ -124,8 +125,7 @@ impl<'a> Surroundings<'a> {
         let default_model = taping.default_model(world::default_model(&env).map_err(Refusal::usage)?);
         let scripted = taping.is_replay() || is_scripted(&checked.loaded.program, default_model.is_some());
         let printer: Arc<dyn Printer> = if printed.json || events_on_stdout { Arc::new(Silent) } else { Arc::new(Stdout::default()) };
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        let runtime = runtime.map_err(|e| Refusal(Exit::Failed, vec![format!("flow cannot start: {e}")]))?;
+        let runtime = Runtime::new().map_err(|e| Refusal(Exit::Failed, vec![format!("flow cannot start: {e}")]))?;
         signals::survive_full_files(&runtime);
         let private_hosts = settled.hosts_with(&env);
         let kept_secret = secrets(&checked.loaded.program, &env).into_values().chain(env.get(KEY).cloned()).collect::<Vec<_>>();
@@ -283,13 +283,15 @@ impl<'a> Surroundings<'a> {
             }
         }
         let mut seen = before;
+        let (sender, mut stop) = tokio::sync::mpsc::unbounded_channel();
+        // Until all is written: what hangs then can be interrupted, too.
+        let signals = Listening::begin(sender);
         let ended = self.runtime.block_on(async {
-            let (sender, mut stop) = tokio::sync::mpsc::unbounded_channel();
-            let signals = tokio::spawn(listen(Signals::hear(), sender));
             let mut begin = begin;
             let ended = loop {
                 let mut watch = |event: &Event| {
                     mask.take(event);
+                    signals.watch(event);
                     self.progress.show(event, mask.redactor());
                     printed.event(event, mask.redactor());
                     seen.push(event.clone());
@@ -308,12 +310,12 @@ impl<'a> Surroundings<'a> {
                 begin = Begin::Decided { step: step.to_string(), approved };
             };
             let _ = self.ports.servers.close().await;
-            signals.abort();
             ended
         });
+        drop(stop);
         let head = self.head(&seen);
         drop(self.progress);
-        self.runtime.shutdown_timeout(std::time::Duration::from_millis(100));
+        drop(self.runtime);
         // What was recorded, and what came out, is written whatever becomes of the other.
         let recorded = self.taping.finish(&self.tape, &head, shared.quiet).map_err(|line| Refusal(Exit::Failed, vec![line]));
         match ended.map_err(|e| Refusal(Exit::Failed, vec![e.to_string()]))? {
@@ -327,13 +329,9 @@ impl<'a> Surroundings<'a> {
                 Ok(if misses.is_empty() { exit } else { Exit::Failed })
             }
             None => {
-                for step in run.state().undecided() {
-                    let question = question(&seen, step).unwrap_or_default();
-                    tell!("a person decides: {}", visible(&mask.redactor().redact(&question)));
-                    tell!("  flow approve {} {step}            says yes", seen[0].run);
-                    tell!("  flow approve {} {step} --reject   says no", seen[0].run);
+                for line in to_decide(&seen) {
+                    tell!("{line}");
                 }
-                tell!("then: flow runs resume {}", seen[0].run);
                 Ok(Exit::Waiting)
             }
         }
@@ -346,6 +344,11 @@ pub(super) fn question(events: &[Event], step: &str) -> Option<String> {
         Happening::ApprovalRequested { step: asked, question, .. } if **asked == *step => Some(question.clone()),
         _ => None,
     })
+}
+
+/// What a person must decide about a run that waits, and how, for others.
+pub(super) fn to_decide(events: &[Event]) -> Vec<String> {
+    record(events).map(|record| how_to_decide(&masked(record, events))).unwrap_or_default()
 }
 
 /// Values of the declared secrets that are set.

@@ -3,7 +3,6 @@
 use super::build::*;
 use super::tools::says;
 use super::world::{Says, World, options};
-use crate::engine::Input;
 use crate::event::{FailureKind, Happening, RunStatus, StepStatus, Usage};
 use crate::model::{Agent, Limits, Model, Price, Provider, Step};
 use crate::port::ModelReply;
