@@ -11,8 +11,8 @@ use tokio::sync::oneshot;
 use super::arguments::{McpOptions, OutputOptions, Shared};
 use super::outcome::{line_of_end, text_of};
 use super::refusal::{Refusal, channel, lacking, told};
-use super::run::{Surroundings, question};
-use super::signals::listen;
+use super::run::{Surroundings, to_decide};
+use super::signals::{Attended, listen};
 use super::tape::Taping;
 use super::{Exit, STACK, checked, progress, settings, trust, world};
 use crate::adapter::clock::SystemClock;
@@ -55,12 +55,12 @@ fn try_run(options: &McpOptions, shared: &Shared) -> Result<Exit, Refusal> {
     let bounds = Bounds { running: options.max_calls as usize, waiting: MOST_WAITING, patience: PATIENCE };
     let cannot = |what: &str, error: std::io::Error| Refusal(Exit::Failed, vec![format!("{what}: {error}")]);
     let runtime = Runtime::new().map_err(|error| cannot("flow cannot start", error))?;
+    let (sender, mut stop) = tokio::sync::mpsc::unbounded_channel();
+    let signals = Arc::new(listen(sender));
     let by = runtime.block_on(async {
-        let (sender, mut stop) = tokio::sync::mpsc::unbounded_channel();
-        let attended = listen(sender);
         let servers = Arc::new(SharedServers::new(tokio::runtime::Handle::current(), Arc::new(SystemClock::new())));
         let tools = served.iter().map(|one| one.tool.clone()).collect();
-        let common = Arc::new(Common { servers: Arc::clone(&servers), journals: SharedStores::default() });
+        let common = Arc::new(Common { servers: Arc::clone(&servers), journals: SharedStores::default(), signals });
         let work = Arc::new(Pipelines { tools, served, common });
         let by = match options.http {
             None => serve_stdio(work, bounds, BufReader::new(std::io::stdin()), std::io::stdout(), &mut stop).await,
@@ -77,7 +77,6 @@ fn try_run(options: &McpOptions, shared: &Shared) -> Result<Exit, Refusal> {
             }
         };
         servers.close().await;
-        drop(attended);
         Ok::<_, Refusal>(by)
     })?;
     Ok(match by.as_deref() {
@@ -115,6 +114,7 @@ struct Pipelines {
 struct Common {
     servers: Arc<SharedServers>,
     journals: SharedStores,
+    signals: Arc<Attended>,
 }
 
 /// One pipeline, as it was when the server began.
@@ -222,6 +222,7 @@ impl Served {
         let ended = surroundings.runtime.block_on(async {
             let mut watch = |event: &Event| {
                 mask.take(event);
+                common.signals.watch(event);
                 if let Some(told) = progress::line(event, false, mask.redactor()) {
                     let _ = line.progress.send(visible(&told).into_owned());
                 }
@@ -230,7 +231,6 @@ impl Served {
             let begin = Begin::Start(Box::new(start));
             drive(&mut run, begin, &surroundings.ports, &mut journal, &mut line.stop, &mut watch).await
         });
-        drop(surroundings.runtime);
         let printed = std::mem::take(&mut *kept.0.lock().unwrap_or_else(PoisonError::into_inner));
         let (ended, loss) = match (ended, run.state().finished.clone()) {
             (Err(error), Some(end)) => {
@@ -245,11 +245,7 @@ impl Served {
         let given = match ended {
             Some(end) => of_end(&end, &seen, printed, mask.redactor()),
             None => {
-                let asked = run.state().undecided().map(|step| {
-                    let asked = visible(&mask.redactor().redact(&question(&seen, step).unwrap_or_default())).into_owned();
-                    format!("a person must decide: {asked}\n  flow approve {id} {step}, or with --reject; then flow runs resume {id}")
-                });
-                let texts = printed.into_iter().chain(asked).collect();
+                let texts = printed.into_iter().chain([to_decide(&seen).join("\n")]).collect();
                 Given { texts, is_error: true, meta: meta("waiting"), ..Given::default() }
             }
         };

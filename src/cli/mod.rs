@@ -107,6 +107,13 @@ fn command() -> Exit {
         Command::Completions { shell } => completions::run(*shell),
         Command::Runs(RunsCommand::Resume { run, printed, trust }) => resume::run(run, printed, trust.is_given, shared),
         Command::Runs(command) => runs::run(command, shared),
-        Command::Approve { run, step, reject, comment } => approve::run(run, step, !reject, comment, shared),
+        Command::Approve { run, step, reject, happened, comment } => {
+            let answer = match happened {
+                Some(output) => approve::Answer::Happened(output),
+                None if *reject => approve::Answer::No,
+                None => approve::Answer::Yes,
+            };
+            approve::run(run, step, answer, comment, shared)
+        }
     }
 }

@@ -66,22 +66,35 @@ fn try_resume(id: &str, printed: &OutputOptions, is_allowed: bool, shared: &Shar
     }
     let mut surroundings = Surroundings::new(file, printed, is_allowed, shared, taping)?;
     surroundings.keep_results_of(&found, &journal);
-    let now = Moment { wall: surroundings.ports.clock.now(), ms: 0 };
     let last = events.last().unwrap_or(first);
-    let away = (now.wall - last.time).num_milliseconds().max(0) as u64;
-    let plan = Arc::new(surroundings.checked.plan.clone());
+    let away = (surroundings.ports.clock.now() - last.time).num_milliseconds().max(0) as u64;
     let of_run = Limits { max_cost_usd: start.max_cost_usd, ..Limits::default() };
     let limits = settings::narrowest(&of_run, &surroundings.settled.limits);
-    let run = Run::resumed(found.as_str(), plan, surroundings.options(limits), now, &events);
-    let run = run.map_err(|why| {
-        let mut lines = vec![format!("run {found} cannot go on: {why}")];
+    let run = as_its_events_tell(&surroundings, limits, &events)?;
+    let printed = Written::open(printed)?;
+    surroundings.carry_on(run, Begin::Resume(away), events, printed, store, lock)
+}
+
+/// A run as its events tell it, to be gone on with.
+///
+/// # Errors
+/// It is over, or its files have changed: which.
+pub(super) fn as_its_events_tell(surroundings: &Surroundings, limits: Limits, events: &[Event]) -> Result<Run, Refusal> {
+    let Some((id, start)) = events.first().and_then(|event| match &event.happening {
+        Happening::RunStarted(start) => Some((event.run.clone(), start)),
+        _ => None,
+    }) else {
+        return Err(failed("the run has no beginning".to_string()));
+    };
+    let now = Moment { wall: surroundings.ports.clock.now(), ms: 0 };
+    let plan = Arc::new(surroundings.checked.plan.clone());
+    Run::resumed(id.clone(), plan, surroundings.options(limits), now, events).map_err(|why| {
+        let mut lines = vec![format!("run {id} cannot go on: {why}")];
         if why == CannotResume::Changed {
             lines.extend(changes(&start.files, &surroundings.checked.loaded.prints));
         }
         Refusal(Exit::Failed, lines)
-    })?;
-    let printed = Written::open(printed)?;
-    surroundings.carry_on(run, Begin::Resume(away), events, printed, store, lock)
+    })
 }
 
 /// The end of a run that cannot go on any more. One that a signal, or the client of a server, ended can.

@@ -29,11 +29,12 @@ use crate::diagnostic::visible;
 use crate::driver::{Begin, Door, Ports, Runtime, drive, find_person};
 use crate::engine::{Mocks, Options, Run, check_inputs, secret_values};
 use crate::event::{Event, Happening, RunStart, StyleUsed};
-use crate::journal::{Journal, Mask};
+use crate::journal::{Journal, Mask, masked, record};
 use crate::load::WrittenRules;
 use crate::model::{Limits, Model, Pipeline, Program, StepKind};
 use crate::port::{Printer, Secret, StoreError};
 use crate::redact::{Redactor, is_recognised};
+use crate::report::how_to_decide;
 
 /// Runs a pipeline.
 pub(super) fn run(options: &RunOptions, shared: &Shared) -> Exit {
@@ -314,15 +315,17 @@ impl<'a> Surroundings<'a> {
         }
         tell::hide_with(mask.redactor());
         let mut seen = before;
+        let (sender, mut stop) = tokio::sync::mpsc::unbounded_channel();
+        // Until all is written: what hangs then can be interrupted, too.
+        let signals = listen(sender);
         let ended = self.runtime.block_on(async {
-            let (sender, mut stop) = tokio::sync::mpsc::unbounded_channel();
-            let attended = listen(sender);
             let mut begin = begin;
             let ended = loop {
                 let mut watch = |event: &Event| {
                     if mask.take(event) {
                         tell::hide_with(mask.redactor());
                     }
+                    signals.watch(event);
                     self.progress.show(event, &mask);
                     printed.event(event, &mask);
                     seen.push(event.clone());
@@ -341,9 +344,9 @@ impl<'a> Surroundings<'a> {
                 begin = Begin::Decided { step: step.to_string(), approved };
             };
             let _ = self.ports.servers.close().await;
-            drop(attended);
             ended
         });
+        drop(stop);
         let head = self.head(&seen);
         drop(self.progress);
         drop(self.runtime);
@@ -373,13 +376,9 @@ impl<'a> Surroundings<'a> {
             }
             None if is_lost => loss.map_or(Ok(Exit::Failed), Err),
             None => {
-                for step in run.state().undecided() {
-                    let question = question(&seen, step).unwrap_or_default();
-                    tell!("a person decides: {question}");
-                    tell!("  flow approve {} {step}            says yes", seen[0].run);
-                    tell!("  flow approve {} {step} --reject   says no", seen[0].run);
+                for line in to_decide(&seen) {
+                    tell!("{line}");
                 }
-                tell!("then: flow runs resume {}", seen[0].run);
                 Ok(Exit::Waiting)
             }
         }
@@ -392,6 +391,11 @@ pub(super) fn question(events: &[Event], step: &str) -> Option<String> {
         Happening::ApprovalRequested { step: asked, question, .. } if **asked == *step => Some(question.clone()),
         _ => None,
     })
+}
+
+/// What a person must decide about a run that waits, and how, for others.
+pub(super) fn to_decide(events: &[Event]) -> Vec<String> {
+    record(events).map(|record| how_to_decide(&masked(record, events))).unwrap_or_default()
 }
 
 /// Values of the declared secrets that are set.

@@ -2,17 +2,19 @@
 //!
 //! They are heard in a thread of their own: the thread of a run may wait for a pipe that nobody empties, or a disk that does not answer.
 
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError, mpsc};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use tokio::runtime::Handle;
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio::sync::mpsc::UnboundedSender;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::time::Instant;
 
 use super::Exit;
+use crate::event::{Event, Happening};
+use crate::model::STAGE_TIME;
 
-/// How long a run may take to notice that it shall end, and an ended one to write its results, before the program ends as it is.
-const STUCK: Duration = Duration::from_secs(10);
+/// How long the program may take to end after a signal, whatever hangs. What a run waits for is over before.
+const TO_END: Duration = Duration::from_millis(4_900);
 
 /// All three, heard from the moment it is made: from then on they no longer end the process.
 struct Signals {
@@ -70,7 +72,7 @@ enum Meaning {
     /// The same, in the middle of a line on the terminal.
     EndAtQuestion,
     /// The end of this run.
-    EndRun(UnboundedSender<String>, Handle),
+    EndRun(UnboundedSender<String>),
 }
 
 static MEANING: Mutex<Meaning> = Mutex::new(Meaning::End);
@@ -79,74 +81,104 @@ fn meaning() -> MutexGuard<'static, Meaning> {
     MEANING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Starts to hear them, once for the program. Without it, they do what they always do.
-fn hear() {
-    static HEARD: OnceLock<Option<()>> = OnceLock::new();
-    HEARD.get_or_init(|| {
+/// What the thread that hears them must know of a run that ends.
+enum News {
+    /// It has so much time more.
+    Longer(Duration),
+    /// It has ended, and all is written.
+    Over,
+}
+
+/// Starts to hear them, once for the program. `None`: they do what they always do.
+fn hear() -> Option<&'static UnboundedSender<News>> {
+    static HEARD: OnceLock<Option<UnboundedSender<News>>> = OnceLock::new();
+    let heard = HEARD.get_or_init(|| {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().ok()?;
         let signals = {
             let _inside = runtime.enter();
             Signals::hear()?
         };
-        std::thread::Builder::new().name("signals".into()).spawn(move || runtime.block_on(attend(signals))).map(drop).ok()
+        let (sender, news) = unbounded_channel();
+        std::thread::Builder::new().name("signals".into()).spawn(move || runtime.block_on(attend(signals, news))).ok()?;
+        Some(sender)
     });
+    heard.as_ref()
 }
 
-/// During a run the first ends the run, the second ends the program at once.
-async fn attend(mut signals: Signals) {
+/// During a run the first ends the run; the second one, or a run that does not end, ends the program at once.
+async fn attend(mut signals: Signals, mut news: UnboundedReceiver<News>) {
+    let mut first: Option<Exit> = None;
+    let late = tokio::time::sleep(TO_END);
+    tokio::pin!(late);
     loop {
-        let (by, exit) = signals.next().await;
-        match std::mem::replace(&mut *meaning(), Meaning::End) {
-            Meaning::End => std::process::exit(i32::from(exit.number())),
-            Meaning::EndAtQuestion => {
-                tell!();
-                std::process::exit(i32::from(exit.number()));
-            }
-            Meaning::EndRun(sender, run) => {
-                let _ = std::thread::Builder::new().name("stuck".into()).spawn(move || end_if_stuck(&run, exit));
-                let _ = sender.send(by.to_string());
-                tell!("ending the run; once more ends it at once");
+        tokio::select! {
+            (by, exit) = signals.next() => match std::mem::replace(&mut *meaning(), Meaning::End) {
+                Meaning::End => end_now(first.unwrap_or(exit)),
+                Meaning::EndAtQuestion => {
+                    tell!();
+                    end_now(exit);
+                }
+                Meaning::EndRun(sender) => {
+                    // Nobody hears of it: only the end of the program is left.
+                    if sender.send(by.to_string()).is_err() {
+                        end_now(exit);
+                    }
+                    first = Some(exit);
+                    late.as_mut().reset(Instant::now() + TO_END);
+                    tell_aside("ending the run; once more ends it at once");
+                }
+            },
+            Some(news) = news.recv() => match news {
+                News::Longer(more) => late.as_mut().reset(Instant::now() + more + TO_END),
+                News::Over => first = None,
+            },
+            () = &mut late, if first.is_some() => {
+                tell_aside("something hangs; the program ends without it. What is recorded is kept");
+                tokio::time::sleep(Duration::from_millis(50)).await;
+                end_now(first.unwrap_or(Exit::Interrupted));
             }
         }
     }
 }
 
-/// Ends the program when the thread of a run does nothing any more: neither calls nor signals would ever be noticed there.
-fn end_if_stuck(run: &Handle, exit: Exit) {
-    loop {
-        let (sender, answer) = mpsc::channel();
-        run.spawn(async move { sender.send(()) });
-        match answer.recv_timeout(STUCK) {
-            Ok(()) => std::thread::sleep(STUCK),
-            Err(mpsc::RecvTimeoutError::Disconnected) => {
-                std::thread::sleep(STUCK);
-                break;
-            }
-            Err(mpsc::RecvTimeoutError::Timeout) => break,
-        }
-    }
-    std::process::exit(i32::from(exit.number()));
+fn end_now(exit: Exit) -> ! {
+    std::process::exit(i32::from(exit.number()))
+}
+
+/// Standard error may be what hangs.
+fn tell_aside(line: &'static str) {
+    let _ = std::thread::Builder::new().name("tell".into()).spawn(move || tell!("{line}"));
 }
 
 /// As long as it is kept, signals mean something else than the end of the program.
-pub(super) struct Attended(());
+pub(super) struct Attended(Option<&'static UnboundedSender<News>>);
 
-/// From now on a signal ends the run that hears of it here, on the runtime this is called on.
+/// From now on a signal ends the run that hears of it through this channel.
 pub(super) fn listen(sender: UnboundedSender<String>) -> Attended {
-    *meaning() = Meaning::EndRun(sender, Handle::current());
-    hear();
-    Attended(())
+    *meaning() = Meaning::EndRun(sender);
+    Attended(hear())
 }
 
 /// A question is asked, and there is no run yet: Ctrl-C ends the program.
 pub(super) fn at_question() -> Attended {
     *meaning() = Meaning::EndAtQuestion;
-    hear();
-    Attended(())
+    Attended(hear())
+}
+
+impl Attended {
+    /// Sees the events of a run: a stage that begins while it ends has time of its own.
+    pub(super) fn watch(&self, event: &Event) {
+        if let (Happening::StageStarted { .. }, Some(news)) = (&event.happening, self.0) {
+            let _ = news.send(News::Longer(STAGE_TIME));
+        }
+    }
 }
 
 impl Drop for Attended {
     fn drop(&mut self) {
         *meaning() = Meaning::End;
+        if let Some(news) = self.0 {
+            let _ = news.send(News::Over);
+        }
     }
 }

@@ -37,4 +37,11 @@ impl Blocking {
     pub fn find_person(&self, pipeline: &Pipeline, inputs: &Map<String, Value>) -> Result<FoundPerson, String> {
         self.runtime.block_on(find_person(pipeline, inputs, &*self.ports.database))
     }
+
+    /// The answer, if it comes in time.
+    #[cfg(test)]
+    pub(super) fn give_up_after(&self, time: std::time::Duration, request: Request) -> Option<Answer> {
+        let answer = async { tokio::time::timeout(time, carry_out(1, request, &self.ports)).await.ok() };
+        self.runtime.block_on(answer)
+    }
 }

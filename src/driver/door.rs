@@ -46,7 +46,8 @@ impl Door {
         self.secrets.hide_in(text);
     }
 
-    fn value(&self, value: &mut Value) {
+    /// A value without secrets.
+    pub fn value(&self, value: &mut Value) {
         self.secrets.hide_in_value(value);
     }
 

@@ -22,7 +22,7 @@ pub use person::{FoundPerson, find_person};
 pub use runtime::Runtime;
 
 use crate::engine::{Command, Input, Moment, Reply, Request, Run};
-use crate::event::{Event, Failure, RunEnd, RunStart};
+use crate::event::{Event, Failure, RunEnd, RunStart, RunStatus};
 use crate::journal::Journal;
 use crate::port::{Clock, StoreError};
 
@@ -30,8 +30,9 @@ use crate::port::{Clock, StoreError};
 const IDLE: Duration = Duration::from_secs(3600);
 /// How long events wait for the next outside effect, to share its commit, before they are made durable alone.
 const UNWRITTEN: Duration = Duration::from_millis(50);
-/// How long an ended run waits for its calls to let go.
-const GRACE: Duration = Duration::from_secs(5);
+/// How long an ended run waits for its calls to let go, and for results to be kept for other runs; and one that somebody wants to end.
+const LET_GO: Duration = Duration::from_secs(5);
+const LET_GO_SOON: Duration = Duration::from_millis(300);
 
 /// Somebody who wants the run to end.
 pub type Stop = tokio::sync::mpsc::UnboundedReceiver<String>;
@@ -111,7 +112,8 @@ pub async fn drive(
             for handle in handles.values() {
                 handle.abort();
             }
-            let _ = tokio::time::timeout(GRACE, async {
+            let is_cancelled = end.as_ref().is_some_and(|end| end.status == RunStatus::Cancelled);
+            let _ = tokio::time::timeout(if is_cancelled { LET_GO_SOON } else { LET_GO }, async {
                 while calls.next().await.is_some() {}
                 while keeps.next().await.is_some() {}
             })

@@ -22,6 +22,7 @@ impl Runtime {
 impl Deref for Runtime {
     type Target = tokio::runtime::Runtime;
 
+    #[expect(clippy::expect_used, reason = "only drop takes it")]
     fn deref(&self) -> &Self::Target {
         self.0.as_ref().expect("it is taken only when it is dropped")
     }

@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::state::{Asked, AskedStage, Asking, CacheStage, CachedValue, Node, NodeRef, OpenCall, RefinementRound, State, Timer, Work};
+use super::state::{
+    Asked, AskedStage, Asking, CacheStage, CachedValue, Decision, Node, NodeRef, OpenCall, RefinementRound, State, Timer, Work,
+};
 use super::tally::SetAside;
 use crate::event::{Answer, AskedCall, Event, Failure, FailureKind, Happening, Note, Purpose, Shared, StepPath, StepStatus, Usage};
 use crate::model::{Pipeline, PipelineId, Step, StepKind};
@@ -187,7 +189,7 @@ impl State {
                 self.doubts.insert(step.clone(), None);
                 self.node_mut(at).status = StepStatus::Waiting;
             }
-            Happening::ApprovalAnswered { step, approved, comment } => {
+            Happening::ApprovalAnswered { step, approved, output, comment } => {
                 // Decided while the run is ended by a signal: it is for the run as it goes on.
                 if let Some(before) = &mut self.interrupted {
                     before.apply(plan, event);
@@ -196,7 +198,7 @@ impl State {
                     return self.consent_given(step, *approved, comment, now);
                 }
                 let Some(at) = self.find(step).filter(|_| self.doubts.get(step) == Some(&None)) else { return };
-                self.doubts.insert(step.clone(), Some(*approved));
+                self.doubts.insert(step.clone(), Some(Decision::new(*approved, output.clone())));
                 self.node_mut(at).status = StepStatus::Running;
             }
             Happening::RunPaused => {}

@@ -7,7 +7,7 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use super::Run;
-use super::state::{Consent, NodeRef, State, Timer};
+use super::state::{Consent, Decision, NodeRef, State, Timer};
 use crate::event::{Failure, FailureKind, Happening, StepStatus};
 use crate::model::Approve;
 use crate::policy::{Act, decide, may_mean, needs_approval};
@@ -67,9 +67,9 @@ impl Run {
         let Some(at) = self.state.find(step).filter(|_| self.state.undecided().any(|waiting| **waiting == *step)) else { return };
         self.is_paused = false;
         let is_doubt = self.state.doubts.contains_key(step);
-        self.emit(Happening::ApprovalAnswered { step: step.into(), approved, comment });
-        if is_doubt && !approved {
-            self.fail(at, not_again(), None);
+        self.emit(Happening::ApprovalAnswered { step: step.into(), approved, output: None, comment });
+        if is_doubt {
+            self.follow(at, Decision::new(approved, None));
         } else {
             self.woken.insert(self.state.key(at));
         }

@@ -61,7 +61,7 @@ impl Run {
         }
     }
 
-    fn held(&self, at: NodeRef, value: Value) -> Result<Value, Vec<String>> {
+    pub(super) fn held(&self, at: NodeRef, value: Value) -> Result<Value, Vec<String>> {
         let (step, planned) = (self.step(at), self.planned_of(at));
         let called = planned.called(&step).map(|id| &self.plan.pipeline(id).pipeline.outputs);
         match &step.kind {

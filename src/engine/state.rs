@@ -48,7 +48,7 @@ pub struct State {
     /// Scripted replies used, by step.
     pub replies_used: BTreeMap<String, u64>,
     /// Steps in doubt after a crash, each with what a person decided.
-    pub(super) doubts: BTreeMap<StepPath, Option<bool>>,
+    pub(super) doubts: BTreeMap<StepPath, Option<Decision>>,
     /// Somebody asked the run to end, and calls that may act are still awaited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) stopping: Option<Stopping>,
@@ -64,6 +64,28 @@ pub struct State {
     pub seq: u64,
     /// Its time.
     pub(super) last_ms: u64,
+}
+
+/// What a person decided about a step in doubt.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum Decision {
+    /// It is run again.
+    Again,
+    /// It is not, and fails.
+    Never,
+    /// It has happened, and this is its output.
+    Happened(Shared),
+}
+
+impl Decision {
+    /// As the event tells it.
+    pub(super) fn new(approved: bool, output: Option<Shared>) -> Decision {
+        match output {
+            Some(output) => Decision::Happened(output),
+            None if approved => Decision::Again,
+            None => Decision::Never,
+        }
+    }
 }
 
 /// The end of a run that somebody asked for, while answers are awaited.

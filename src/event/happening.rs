@@ -433,8 +433,11 @@ pub enum Happening {
     ApprovalAnswered {
         /// The step.
         step: StepPath,
-        /// Run it again, or make the call; else it fails.
+        /// Run it again, or make the call; else it fails, unless there is an `output`.
         approved: bool,
+        /// Of a step in doubt: it has happened, and this is what it gave. It is not run again.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        output: Option<Shared>,
         /// What the person says about it.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         comment: String,

@@ -9,7 +9,9 @@ mod record;
 
 pub use personal::{Mask, masked};
 pub use public::public_line;
-pub use record::{DecisionRecord, FailureRecord, Interaction, Phase, PlanRecord, PlannedRecord, Record, StepRecord, record};
+pub use record::{
+    DecisionRecord, FailureRecord, Interaction, Phase, PlanRecord, PlannedRecord, QuestionRecord, Record, StepRecord, record,
+};
 
 use crate::event::Event;
 use crate::port::{EventLog, StoreError};

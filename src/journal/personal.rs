@@ -150,6 +150,9 @@ pub fn masked(mut record: Record, events: &[Event]) -> Record {
         mask.hide_texts(&mut interaction.output);
         interaction.error.iter_mut().for_each(|error| *error = redactor.redact(error));
     }
+    for asked in &mut record.questions {
+        asked.question = redactor.redact(&asked.question);
+    }
     for plan in &mut record.plans {
         plan.reasoning = redactor.redact(&plan.reasoning);
     }

@@ -126,6 +126,55 @@ fn a_once_step_in_doubt_is_decided_by_a_person() {
 }
 
 #[test]
+fn a_once_step_that_has_happened_is_answered_with_its_output_and_each_wrong_answer_is_told() {
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = port.local_addr().unwrap();
+    let pipeline = format!(
+        "flow: 1\nname: pays\ndescription: Pays once.\nsteps:\n  - {{ id: pay, once: true, timeout: 30s, http: \"POST http://{address}/pay\", body: {{ sum: 5 }} }}\noutputs: {{ receipt: \"{{{{ steps.pay.output.body.receipt }}}}\" }}\n"
+    );
+    let place = Place::with(&pipeline);
+    assert_eq!(place.say(&["trust", "p.yaml"]).exit, 0);
+    let run = place.killed_in("pay");
+    let told = |arguments: &[&str], exit: i32, text: &str| {
+        let said = place.say(&[&["approve", &run, "pay"], arguments].concat());
+        assert_eq!((said.exit, said.err.contains(text)), (exit, true), "{}", said.err);
+    };
+    // Too early: nobody has asked yet.
+    told(&[], 2, &format!("waits for no decision; flow runs resume {run} asks what must be decided"));
+    assert_eq!(place.say(&["runs", "resume", &run]).exit, 8);
+    // The record says what must be decided, and each answer's command.
+    let shown = place.say(&["runs", "show", &run]).out;
+    for answer in ["   ", " --reject", " --happened OUTPUT"] {
+        assert!(shown.contains(&format!("  flow approve {run} pay{answer}")), "{shown}");
+    }
+    assert!(
+        shown.contains("a person decides: \"pay\" was started and may have acted") && shown.contains("then: flow runs resume"),
+        "{shown}"
+    );
+    told(&["--happened", "{\"paid\": true}"], 2, "this is not what \"pay\" gives: an http step gives { status, headers, body }");
+    told(&["--happened", "paid"], 2, "this is no JSON");
+    told(&["--happened", "@none.json"], 2, "cannot read none.json");
+    std::fs::write(place.0.path().join("paid.json"), r#"{"status": 201, "headers": {}, "body": {"receipt": "r-7"}}"#).unwrap();
+    told(&["--happened", "@paid.json"], 0, "noted");
+    // Twice: the first answer holds.
+    told(&[], 2, "has been decided already");
+    let resumed = place.say(&["runs", "resume", &run]);
+    assert_eq!((resumed.exit, resumed.out.as_str()), (0, "r-7\n"), "{}", resumed.err);
+    told(&["--reject"], 2, "has been decided already");
+    assert!(!place.say(&["runs", "show", &run]).out.contains("a person decides"));
+}
+
+#[test]
+fn nobody_decides_about_a_run_that_is_over() {
+    let place =
+        Place::with("flow: 1\nname: p\ndescription: Ends.\nsteps:\n  - { id: a, set: x }\noutputs: { text: \"{{ steps.a.output }}\" }\n");
+    assert_eq!(place.say(&["run", "p.yaml"]).exit, 0);
+    let listed = place.say(&["runs", "list"]).out;
+    let said = place.say(&["approve", listed.split_whitespace().next().unwrap(), "a"]);
+    assert_eq!((said.exit, said.err.contains("waits for no decision: the run has ended")), (2, true), "{}", said.err);
+}
+
+#[test]
 fn a_call_that_needs_approval_waits_for_it_across_processes() {
     let pipeline = "flow: 1\nname: keeps\ndescription: Writes a note when a person allows it.\n\
         tools: { notes: { file: ., allow: [write], approve: true } }\n\
