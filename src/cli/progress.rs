@@ -102,7 +102,7 @@ impl Progress {
     /// A printer that leaves the live line alone.
     pub(super) fn beside(&self, printer: Arc<dyn Printer>) -> Arc<dyn Printer> {
         match &self.live {
-            Some(live) => Arc::new(Beside { printer, bar: live.bar.clone() }),
+            Some(live) => Arc::new(Beside { printer, bar: live.bar.clone(), awaited: live.awaited.clone() }),
             None => printer,
         }
     }
@@ -146,11 +146,17 @@ impl Drop for Progress {
 struct Beside {
     printer: Arc<dyn Printer>,
     bar: ProgressBar,
+    awaited: Arc<Mutex<Awaited>>,
 }
 
 impl Printer for Beside {
+    /// Nothing is held meanwhile: whoever should read this may not.
     fn print(&self, parts: &[String]) -> Result<(), String> {
-        self.bar.suspend(|| self.printer.print(parts))
+        held(&self.awaited).is_aside = true;
+        self.bar.suspend(|| ());
+        let printed = self.printer.print(parts);
+        held(&self.awaited).is_aside = false;
+        printed
     }
 }
 

@@ -5,9 +5,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::state::{
-    Asked, AskedStage, Asking, CacheStage, CachedValue, Decision, Node, NodeRef, OpenCall, RefinementRound, State, Timer, Work,
-};
+use super::consent::Decision;
+use super::state::{Asked, AskedStage, Asking, CacheStage, CachedValue, Node, NodeRef, OpenCall, RefinementRound, State, Timer, Work};
 use super::tally::SetAside;
 use crate::event::{Answer, AskedCall, Event, Failure, FailureKind, Happening, Note, Purpose, Shared, StepPath, StepStatus, Usage};
 use crate::model::{Pipeline, PipelineId, Step, StepKind};

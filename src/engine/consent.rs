@@ -3,17 +3,40 @@
 //! The answer is bound to the act: the tool's name and its arguments as they go out. A step asks about one call at a time; its other calls go
 //! on meanwhile, and when nothing else is left to do the run is paused.
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use super::Run;
-use super::state::{Consent, Decision, NodeRef, State, Timer};
-use crate::event::{Failure, FailureKind, Happening, StepStatus};
+use super::state::{Consent, NodeRef, State, Timer};
+use crate::event::{Failure, FailureKind, Happening, Shared, StepStatus};
 use crate::model::Approve;
 use crate::policy::{Act, decide, may_mean, needs_approval};
 
 /// Most characters of the arguments in a question.
 const MOST_ASKED: usize = 2_000;
+
+/// What a person decided about a step in doubt.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum Decision {
+    /// It is run again.
+    Again,
+    /// It is not, and fails.
+    Never,
+    /// It has happened, and this is its output.
+    Happened(Shared),
+}
+
+impl Decision {
+    /// As the event tells it.
+    pub(super) fn new(approved: bool, output: Option<Shared>) -> Decision {
+        match output {
+            Some(output) => Decision::Happened(output),
+            None if approved => Decision::Again,
+            None => Decision::Never,
+        }
+    }
+}
 
 impl Run {
     /// Whether a call may go out as far as people are concerned; `false`: a person has been asked, and the step waits.

@@ -5,8 +5,8 @@
 use serde_json::{Value, json};
 
 use super::Run;
-use super::consent::not_again;
-use super::state::{Decision, NodeRef, Work};
+use super::consent::{Decision, not_again};
+use super::state::{NodeRef, Work};
 use crate::event::{Happening, StepPath, StepStatus};
 
 impl Run {

@@ -6,6 +6,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::consent::Decision;
+use super::stopping::Stopping;
 use super::tally::{Places, SetAside};
 use crate::event::{
     Answer, AskedCall, Failure, Note, RunEnd, RunStart, ServerTool, Shared, Stage, StepFailure, StepPath, StepStatus, Usage, Verdict,
@@ -64,37 +66,6 @@ pub struct State {
     pub seq: u64,
     /// Its time.
     pub(super) last_ms: u64,
-}
-
-/// What a person decided about a step in doubt.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub enum Decision {
-    /// It is run again.
-    Again,
-    /// It is not, and fails.
-    Never,
-    /// It has happened, and this is its output.
-    Happened(Shared),
-}
-
-impl Decision {
-    /// As the event tells it.
-    pub(super) fn new(approved: bool, output: Option<Shared>) -> Decision {
-        match output {
-            Some(output) => Decision::Happened(output),
-            None if approved => Decision::Again,
-            None => Decision::Never,
-        }
-    }
-}
-
-/// The end of a run that somebody asked for, while answers are awaited.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Stopping {
-    /// Who asked.
-    pub(super) by: String,
-    /// When nothing is awaited any more.
-    pub(super) until_ms: u64,
 }
 
 /// A call that a person decides about.

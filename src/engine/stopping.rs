@@ -4,14 +4,25 @@
 //! recorded like others. Then the rest is cancelled. A call that may have acted and has not answered is told (`outcome_unknown`), whatever
 //! it was that cut it off: a signal, a limit, a failed sibling.
 
+use serde::{Deserialize, Serialize};
+
 use super::Run;
 use super::command::Command;
-use super::state::{AskedStage, CacheStage, NodeRef, State, Stopping, Timer, Work};
+use super::state::{AskedStage, CacheStage, NodeRef, State, Timer, Work};
 use crate::event::Happening;
 use crate::model::{Step, StepKind, ToolKind};
 
 /// How long a run that is asked to end waits for answers, in milliseconds. What is left of the 5 s is for its end.
 pub(super) const GRACE_MS: u64 = 4_000;
+
+/// The end of a run that somebody asked for, while answers are awaited.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Stopping {
+    /// Who asked.
+    pub(super) by: String,
+    /// When nothing is awaited any more.
+    pub(super) until_ms: u64,
+}
 
 impl Run {
     /// Somebody asks the run to end. Once: who asks again changes nothing.

@@ -10,6 +10,7 @@ mod completions;
 mod doctor;
 mod draw;
 mod edges;
+mod effects;
 mod events;
 mod exits;
 mod files;
