@@ -49,21 +49,21 @@ impl Checked {
         diagnostic::has_errors(&self.diagnostics)
     }
 
-    /// The errors that keep the file from running: all but data files that are not there. Whether data can be reached is the world's
+    /// The errors that keep the file from running: all but data files that are not there, or lack a column that is named. Whether data can be reached is the world's
     /// affair: the step that reads it fails, and what the pipeline does then is its author's.
     pub fn errors(&self) -> Vec<Diagnostic> {
         let errors = self.diagnostics.iter().filter(|found| found.severity() == Severity::Error);
         errors.filter(|found| !self.is_missing_data(found)).cloned().collect()
     }
 
-    /// The data files that are not there.
+    /// The data files that are not there, and columns that they lack.
     pub fn missing_data(&self) -> impl Iterator<Item = &Diagnostic> {
         self.diagnostics.iter().filter(|found| self.is_missing_data(found))
     }
 
     fn is_missing_data(&self, found: &Diagnostic) -> bool {
         let mut data = self.loaded.program.pipelines.iter().flat_map(|pipeline| pipeline.data.values());
-        found.code == Code::MissingFile && data.any(|data| data.file.span == found.span)
+        found.code == Code::UnknownColumn || found.code == Code::MissingFile && data.any(|data| data.file.span == found.span)
     }
 }
 

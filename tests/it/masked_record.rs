@@ -77,13 +77,17 @@ fn a_note_of_common_words_leaves_the_record_readable_and_no_name_in_it() {
 }
 
 #[test]
-fn a_column_that_was_renamed_after_the_check_is_not_read() {
+fn a_table_without_a_marked_column_is_reported_by_the_check_and_not_read_by_a_run() {
     let folder = tempfile::tempdir().unwrap();
     let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
     let pipeline = "flow: 1\nname: p\ndata: { people: { file: people.csv, pii: [nmae] } }\nsteps:\n  - { id: q, sql: select * from people }\noutputs: { q: \"{{ steps.q.output }}\" }\n";
     write("p.yaml", pipeline);
     write("people.csv", "id,name\n1,Zebulon\n");
+    let Ran { exit, out, .. } = ran(&mut command(folder.path(), &["validate", "p.yaml"]));
+    assert_eq!(exit, 1, "{out}");
+    assert!(out.contains("F215") && out.contains("did you mean \"name\"?"), "{out}");
     let Ran { exit, err, out } = ran(&mut command(folder.path(), &["run", "p.yaml"]));
-    assert_eq!(exit, 1, "{err}");
-    assert!(format!("{err}{out}").contains("F215") && format!("{err}{out}").contains("did you mean \"name\"?"), "{err}{out}");
+    assert_eq!(exit, 6, "{err}");
+    assert!(err.contains("failed at \"q\"") && err.contains("(unavailable)") && err.contains("did you mean \"name\"?"), "{err}");
+    assert!(!format!("{err}{out}").contains("Zebulon"), "{err}{out}");
 }
