@@ -175,19 +175,57 @@ fn find(folder: &Path, found: &mut Vec<PathBuf>, depth: usize) {
 }
 
 /// Puts a text in place of a file in one move: whole or not at all, also when the machine goes down. Where a link leads, that file is
-/// replaced, and the file keeps who may read it.
+/// replaced, and the file keeps its owner and who may read it.
 ///
 /// # Errors
-/// The folder cannot be written, or the disk is full; then the file is what it was.
+/// The folder cannot be written, the disk is full, or the owner cannot be kept; then the file is what it was.
 pub fn replace(path: &Path, text: &str) -> std::io::Result<()> {
+    replace_where(path, text, |_| Ok(()))
+}
+
+/// As [`replace`], only if the file may be written and still holds what `is_known` says: what another program wrote meanwhile stays.
+///
+/// # Errors
+/// As [`replace`], and where the file is not to be replaced; then the file is what it was.
+pub fn replace_if(path: &Path, text: &str, is_known: impl Fn(&[u8]) -> bool) -> std::io::Result<()> {
+    replace_where(path, text, |path| {
+        if fs::metadata(path)?.permissions().readonly() {
+            return Err(std::io::Error::new(ErrorKind::PermissionDenied, "the file is read-only"));
+        }
+        match is_known(&fs::read(path)?) {
+            true => Ok(()),
+            false => Err(std::io::Error::other("another program changed the file; run the command again")),
+        }
+    })
+}
+
+fn replace_where(path: &Path, text: &str, may: impl Fn(&Path) -> std::io::Result<()>) -> std::io::Result<()> {
     let path = fs::canonicalize(path)?;
     let folder = path.parent().unwrap_or(Path::new("."));
     let mut file = tempfile::NamedTempFile::new_in(folder)?;
     file.write_all(text.as_bytes())?;
+    keep_owner(file.as_file(), &path)?;
     file.as_file().set_permissions(fs::metadata(&path)?.permissions())?;
     file.as_file().sync_all()?;
+    may(&path)?;
     file.persist(&path)?;
     File::open(folder)?.sync_all()
+}
+
+/// Gives a new file the owner and the group of the one that it is to replace.
+#[cfg(unix)]
+fn keep_owner(new: &fs::File, path: &Path) -> std::io::Result<()> {
+    use std::os::unix::fs::MetadataExt;
+    let (old, own) = (fs::metadata(path)?, new.metadata()?);
+    if (old.uid(), old.gid()) == (own.uid(), own.gid()) {
+        return Ok(());
+    }
+    std::os::unix::fs::fchown(new, Some(old.uid()), Some(old.gid()))
+}
+
+#[cfg(not(unix))]
+fn keep_owner(_: &fs::File, _: &Path) -> std::io::Result<()> {
+    Ok(())
 }
 
 /// Files of this machine.

@@ -210,3 +210,89 @@ pub(super) fn real(path: &Path) -> PathBuf {
 pub(super) fn seen(path: &Path) -> &Path {
     if path.as_os_str().is_empty() { Path::new(".") } else { path }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn project() -> (tempfile::TempDir, OwnFiles) {
+        let home = tempfile::tempdir().unwrap();
+        let at = |name: &str| home.path().join(name);
+        for name in ["p/.flow/runs.db", "p/notes/a.md", "p/servers/lib/x.py", "user/trusted/00ff"] {
+            fs::create_dir_all(at(name).parent().unwrap()).unwrap();
+            fs::write(at(name), name).unwrap();
+        }
+        let own = OwnFiles {
+            project: at("p"),
+            hidden: vec![at("user/trusted"), at("user/Later/config.toml"), at("p/.flow")],
+            fixed: vec![at("p/servers"), at("p/p.md")],
+            starts: vec![at("p")],
+            is_program: None,
+        };
+        (home, own)
+    }
+
+    #[test]
+    fn a_place_is_told_by_what_is_there_and_not_by_how_it_is_written() {
+        let (home, own) = project();
+        let at = |name: &str| home.path().join(name);
+        for (to, from) in [("p/.flow", "p/notes/in"), ("user", "p/notes/user"), ("p/servers/lib", "p/notes/lib")] {
+            std::os::unix::fs::symlink(at(to), at(from)).unwrap();
+        }
+        fs::hard_link(at("p/.flow/runs.db"), at("p/notes/b.md")).unwrap();
+        fs::hard_link(at("user/trusted/00ff"), at("p/notes/c.md")).unwrap();
+        fs::hard_link(at("p/notes/a.md"), at("p/notes/d.md")).unwrap();
+        let kinds = |path: &str| (own.may_read(&at(path)).is_ok(), own.may_write(&at(path), "x").is_ok());
+        for path in
+            ["p/.flow/runs.db", "p/.flow/new", "p/notes/in/runs.db", "p/notes/../.flow/x", "p/notes/user/trusted/00ff", "user/trusted/new"]
+        {
+            assert_eq!(kinds(path), (false, false), "{path}");
+        }
+        for path in ["user/Later/config.toml", "user/later/CONFIG.toml", "p/notes/user/LATER/config.toml", "p/notes/b.md", "p/notes/c.md"] {
+            assert_eq!(kinds(path), (false, false), "{path}");
+        }
+        for path in
+            ["p/servers/new.py", "p/servers/lib/deep/new", "p/notes/lib/x.py", "p/p.md", "p/P.md", "p/json.py", "p/.git/config", "p/.new"]
+        {
+            assert_eq!(kinds(path), (true, false), "{path}");
+        }
+        for path in ["p/notes/a.md", "p/notes/d.md", "p/notes/new.py", "p/a.txt", "user/other", "p/servers.md", "p/notes/flow"] {
+            assert_eq!(kinds(path), (true, true), "{path}");
+        }
+        assert!(own.may_read(Path::new("/proc/self/environ")).is_err() && own.may_read(Path::new("/proc/self/root/proc/version")).is_err());
+    }
+
+    #[test]
+    fn the_file_that_is_opened_is_the_one_that_was_looked_at() {
+        let (home, own) = project();
+        let path = home.path().join("p/notes/a.md");
+        assert!(own.open(&path, files::open).unwrap().is_ok());
+        let failure = own.open(&path, |path| files::open(&path.with_file_name("../.flow/runs.db"))).unwrap_err();
+        assert_eq!(failure.kind, FailureKind::Denied);
+        assert!(own.open(&path.with_file_name("none"), files::open).unwrap().is_err());
+    }
+
+    #[test]
+    fn a_file_that_another_replaces_all_the_time_is_never_read_by_way_of_it() {
+        let (home, own) = project();
+        let (swapped, spare) = (home.path().join("p/notes/swapped"), home.path().join("p/notes/spare"));
+        let stop = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
+        let (secret, is_over) = (home.path().join("p/.flow/runs.db"), stop.clone());
+        let (from, to) = (spare, swapped.clone());
+        let swaps = std::thread::spawn(move || {
+            while !is_over.load(std::sync::atomic::Ordering::Relaxed) {
+                std::os::unix::fs::symlink(&secret, &from).unwrap();
+                fs::rename(&from, &to).unwrap();
+                fs::write(&from, "fine").unwrap();
+                fs::rename(&from, &to).unwrap();
+            }
+        });
+        for _ in 0..10_000 {
+            if let Ok(Ok(file)) = own.open(&swapped, files::open) {
+                assert_ne!(files::within(file, 100).unwrap(), b"p/.flow/runs.db");
+            }
+        }
+        stop.store(true, std::sync::atomic::Ordering::Relaxed);
+        swaps.join().unwrap();
+    }
+}

@@ -69,3 +69,17 @@ impl Drop for RunLock {
         let _ = self.file.unlock();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn the_lock_is_its_owners_alone() {
+        let home = tempfile::tempdir().unwrap();
+        let lock = RunLock::take(&home.path().join("runs.db"), "r_1").unwrap();
+        assert_eq!(std::fs::metadata(&lock.path).unwrap().permissions().mode() & 0o777, 0o600);
+    }
+}

@@ -1,10 +1,13 @@
 //! One call from a path to everything that can be said about the file: load, plan, rules, suppressions. `run`, `validate`, `test`, `fix`
-//! and the editor all ask this; `mend` applies safe edits, and `several` puts what was found in many files together for one report.
+//! and the editor all ask this; `edits` tries what may be offered as an edit, `fixed` applies the safe ones, and `several` puts what was
+//! found in many files together for one report.
 //!
 //! How to add a stage: its call in [`check_file`], behind the ones whose results it needs.
 
+mod edits;
+mod fixed;
 mod goldens;
-mod mend;
+mod same;
 mod several;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,8 +21,9 @@ use crate::port::Files;
 use crate::rules;
 use crate::source::{FileId, Sources, Spanned};
 use crate::syntax;
+pub use edits::{Edit, Trial, add_edits, check_with_edits, edited};
+pub use fixed::{Fixed, NotFixed, fix_file};
 pub use goldens::goldens_of;
-pub use mend::{Mended, Refused, mend};
 pub use several::Several;
 
 /// A file that was checked.
@@ -33,6 +37,8 @@ pub struct Checked {
     pub diagnostics: Vec<Diagnostic>,
     /// What an author has hidden with `flow-ignore`.
     pub hidden: Vec<Suppressed>,
+    /// What was found and is not told, since it may follow from what could not be read.
+    pub(super) held_back: Vec<Diagnostic>,
     /// F703, if the file is a pipeline without tests of its own: they may stand in another file, so [`Several`] decides.
     pub(super) untested: Option<Diagnostic>,
 }
@@ -83,7 +89,7 @@ pub fn check_file(path: &Path, project: &Path, files: &dyn Files) -> Checked {
     }
     later.extend(untested(&loaded));
     let gaps = Gaps::of(&found, &loaded);
-    later.retain(|diagnostic| gaps.allow(diagnostic, &loaded.sources));
+    let (mut later, held_back) = later.into_iter().partition::<Vec<_>, _>(|diagnostic| gaps.allow(diagnostic, &loaded.sources));
     loaded.add_ways(&mut later);
     found.append(&mut later);
     let mut suppressions = vec![];
@@ -97,8 +103,12 @@ pub fn check_file(path: &Path, project: &Path, files: &dyn Files) -> Checked {
     if let Some(lint) = of_project.map(|found| found.settings.lint).filter(|lint| *lint != Lint::default()) {
         apply(&lint, &mut judged, &loaded.sources, project, files);
     }
+    if !judged.shown.is_empty() || !judged.hidden.is_empty() {
+        let found = judged.shown.iter_mut().chain(judged.hidden.iter_mut().map(|hidden| &mut hidden.diagnostic));
+        load::hide_keys(&mut loaded.sources, &rules::keys(&plan), found);
+    }
     let (mut untested, shown) = judged.shown.into_iter().partition::<Vec<_>, _>(|found| found.code == Code::NoTests);
-    Checked { loaded, plan, diagnostics: shown, hidden: judged.hidden, untested: untested.pop() }
+    Checked { loaded, plan, diagnostics: shown, hidden: judged.hidden, held_back, untested: untested.pop() }
 }
 
 /// F703, for a pipeline that has no tests in its own file.

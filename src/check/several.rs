@@ -50,12 +50,16 @@ impl Several {
         let ids: Vec<FileId> = sources
             .files()
             .map(|(_, file)| {
-                let known = self.by_name.get(&file.name).filter(|id| self.sources.file(**id).text == file.text);
-                known.copied().unwrap_or_else(|| {
-                    let id = self.sources.add(file.name.clone(), file.text.clone());
-                    self.by_name.insert(file.name.clone(), id);
-                    id
-                })
+                let id = {
+                    let known = self.by_name.get(&file.name).filter(|id| self.sources.file(**id).text == file.text);
+                    known.copied().unwrap_or_else(|| {
+                        let id = self.sources.add(file.name.clone(), file.text.clone());
+                        self.by_name.insert(file.name.clone(), id);
+                        id
+                    })
+                };
+                self.sources.hide(id, file.hidden().iter().cloned());
+                id
             })
             .collect();
         self.diagnostics.extend(diagnostics.iter().map(|found| moved(found, &ids)));
@@ -66,6 +70,14 @@ impl Several {
             }
         }
         diagnostic::sort(&mut self.diagnostics);
+        // What one of the files that see it does not allow is no edit.
+        self.diagnostics.dedup_by(|later, kept| {
+            let is_same = kept.fix != later.fix && Diagnostic { fix: None, ..later.clone() } == Diagnostic { fix: None, ..kept.clone() };
+            if is_same {
+                kept.fix = None;
+            }
+            is_same
+        });
     }
 }
 

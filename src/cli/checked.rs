@@ -6,7 +6,7 @@ use super::arguments::Shared;
 use super::refusal::{Refusal, report_findings};
 use super::{Exit, project};
 use crate::adapter::files::DiskFiles;
-use crate::check::{Checked, check_file};
+use crate::check::{Checked, add_edits, check_file};
 use crate::diagnostic::visible;
 use crate::lower::FileKind;
 
@@ -23,9 +23,13 @@ pub(super) fn pipeline(file: &Path, shared: &Shared) -> Result<Checked, Refusal>
     if file.extension().is_some_and(|ending| ending == "toml") {
         return Err(no_pipeline(file));
     }
-    let checked = check_file(file, &project::project(file, shared), &DiskFiles);
+    let project = project::project(file, shared);
+    let mut checked = check_file(file, &project, &DiskFiles);
     if checked.loaded.kind == FileKind::Test {
         return Err(Refusal::usage(format!("{shown} is a test file, no pipeline: flow test {shown}")));
+    }
+    if checked.has_errors() {
+        add_edits(&mut checked, file, &project, &DiskFiles);
     }
     report_findings(&checked, shared)?;
     match checked.loaded.program.pipelines.is_empty() {

@@ -1,77 +1,129 @@
 //! `flow fix`.
 
-use std::path::Path;
+use std::cell::OnceCell;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 
 use similar::TextDiff;
 
 use super::arguments::{FixOptions, Shared};
-use super::{Exit, project, stdout, validate};
-use crate::adapter::files::{DiskFiles, replace};
-use crate::check::{Mended, mend};
+use super::validate::{WithInput, files, find, is_input, standard_input};
+use super::{Exit, project, stdout};
+use crate::adapter::files::{DiskFiles, replace_if};
+use crate::check::{Fixed, check_file, fix_file};
 use crate::diagnostic::{visible, visible_lines};
 use crate::port::Files;
 
-/// Writes the safe edits of findings into the files, or shows them.
+/// Writes the safe edits of findings into the files, or shows them. Standard input (`-`) is printed with its edits.
 pub(super) fn run(options: &FixOptions, shared: &Shared) -> Exit {
-    let paths = match validate::files(&options.paths, shared) {
+    let paths = match files(&options.paths, shared) {
         Ok(paths) => paths,
         Err(problem) => {
             tell!("{problem}");
             return Exit::NothingRan;
         }
     };
-    let (mut edits, mut changed, mut refusals, mut exit) = (0, 0, 0, Exit::Ok);
+    let input = match paths.iter().any(|path| is_input(path)).then(standard_input).transpose() {
+        Ok(input) => WithInput(input),
+        Err(problem) => {
+            tell!("{problem}");
+            return Exit::Usage;
+        }
+    };
+    let mut counts = Counts::default();
+    let mut exit = Exit::Ok;
+    let readers = Readers::default();
     for path in paths.iter().filter(|path| path.extension().is_none_or(|ending| ending != "toml")) {
-        let shown = path.display().to_string();
-        let mended = match mend(path, &project::project(path, shared), &DiskFiles) {
-            Ok(None) => continue,
-            Ok(Some(mended)) => mended,
-            Err(refused) => {
-                tell!("{}: nothing is written; {}", visible(&shown), visible(&refused.to_string()));
-                refusals += 1;
+        let shown = visible(&path.display().to_string()).into_owned();
+        let project = project::project(path, shared);
+        let fixed = match fix_file(path, &project, &input, &|| readers.of(path, &project, shared)) {
+            Ok(fixed) => fixed,
+            Err(why) => {
+                tell!("{shown}: nothing is written: {}", visible(&why.to_string()));
+                counts.left += 1;
                 exit = Exit::Findings;
                 continue;
             }
         };
-        edits += mended.mended.len();
-        changed += 1;
-        if options.diff {
-            exit = match show(path, &mended) {
-                Exit::Ok => Exit::Findings,
-                lost => return lost,
-            };
+        let done = match (options.diff, is_input(path)) {
+            (true, _) => show(path, &fixed),
+            (false, true) => stdout::print(&fixed.text),
+            (false, false) if fixed.findings.is_empty() => continue,
+            (false, false) => match replace_if(path, &fixed.text, |now| now == fixed.before.as_bytes()) {
+                Ok(()) => Exit::Ok,
+                Err(problem) => {
+                    tell!("{shown}: nothing is written: {problem}");
+                    counts.left += 1;
+                    exit = Exit::Failed;
+                    continue;
+                }
+            },
+        };
+        if fixed.findings.is_empty() {
             continue;
         }
-        if let Err(problem) = replace(path, &mended.text) {
-            tell!("{} cannot be written: {problem}", visible(&shown));
-            return Exit::Failed;
-        }
-        if !shared.quiet {
-            mended.mended.iter().for_each(|(code, message)| tell!("{}: {code} {}", visible(&shown), visible(message)));
+        counts.edits += fixed.findings.len();
+        counts.files += 1;
+        match done {
+            Exit::Ok if options.diff => exit = if exit == Exit::Ok { Exit::Findings } else { exit },
+            Exit::Ok if shared.quiet => {}
+            Exit::Ok => fixed.findings.iter().for_each(|(code, message)| tell!("{shown}: {code} {}", visible(message))),
+            lost => return lost,
         }
     }
     if !shared.quiet {
-        tell!("{}", summary(edits, changed, refusals, options.diff));
+        tell!("{}", counts.summary(options.diff));
     }
     exit
 }
 
-/// How many edits there are; those that are refused are told, or it would seem that there are none.
-fn summary(edits: usize, changed: usize, refusals: usize, is_diff: bool) -> String {
-    let noun = |count: usize, one: &'static str, more: &'static str| if count == 1 { one } else { more };
-    let verb = if is_diff { "to write" } else { "written" };
-    let refused = match refusals {
-        0 => String::new(),
-        count => format!("; those of {count} {} are refused, as told above", noun(count, "file", "files")),
-    };
-    let (edit, files) = (noun(edits, "edit", "edits"), noun(changed, "file", "files"));
-    format!("{edits} {edit} {verb} in {changed} {files}{refused}; flow validate tells what else there is")
+#[derive(Default)]
+struct Counts {
+    edits: usize,
+    files: usize,
+    /// Files that could not be fixed.
+    left: usize,
 }
 
-fn show(path: &Path, mended: &Mended) -> Exit {
-    let Ok(text) = DiskFiles.read_text(path) else { return Exit::Ok };
+impl Counts {
+    fn summary(&self, is_diff: bool) -> String {
+        let noun = |count: usize, one: &'static str, more: &'static str| if count == 1 { one } else { more };
+        let verb = if is_diff { "to write" } else { "written" };
+        let left = match self.left {
+            0 => String::new(),
+            count => format!("; {count} {} left as {} was, see above", noun(count, "file", "files"), noun(count, "it", "each")),
+        };
+        let (edit, files) = (noun(self.edits, "edit", "edits"), noun(self.files, "file", "files"));
+        format!("{} {edit} {verb} in {} {files}{left}; flow validate shows what else there is", self.edits, self.files)
+    }
+}
+
+/// Which files the checks of a project's files read.
+#[derive(Default)]
+struct Readers(OnceCell<Vec<(PathBuf, BTreeSet<PathBuf>)>>);
+
+impl Readers {
+    /// The other files of the project whose check reads this one.
+    fn of(&self, path: &Path, project: &Path, shared: &Shared) -> Vec<PathBuf> {
+        let Some(own) = DiskFiles.real_path(path) else { return vec![] };
+        let all = self.0.get_or_init(|| {
+            let mut all = vec![];
+            find(project, &mut all);
+            let reads = |path: &PathBuf| {
+                let checked = check_file(path, &project::project(path, shared), &DiskFiles);
+                checked.loaded.sources.files().filter_map(|(_, file)| DiskFiles.real_path(Path::new(&file.name))).collect()
+            };
+            all.into_iter().map(|path| (path.clone(), reads(&path))).collect()
+        });
+        let is_reader =
+            |(other, read): &&(PathBuf, BTreeSet<PathBuf>)| read.contains(&own) && DiskFiles.real_path(other).as_ref() != Some(&own);
+        all.iter().filter(is_reader).map(|(other, _)| other.clone()).collect()
+    }
+}
+
+fn show(path: &Path, fixed: &Fixed) -> Exit {
     let name = visible(&path.display().to_string()).into_owned();
-    let diff = TextDiff::from_lines(text.as_str(), mended.text.as_str());
+    let diff = TextDiff::from_lines(fixed.before.as_str(), fixed.text.as_str());
     let drawn = diff.unified_diff().header(&name, &name).to_string();
     stdout::print(&visible_lines(&drawn))
 }
@@ -81,9 +133,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn edits_that_are_refused_are_counted() {
-        assert_eq!(summary(1, 1, 0, true), "1 edit to write in 1 file; flow validate tells what else there is");
-        let refused = "0 edits written in 0 files; those of 1 file are refused, as told above; flow validate tells what else there is";
-        assert_eq!(summary(0, 0, 1, false), refused);
+    fn files_that_were_left_are_counted() {
+        let counts = Counts { edits: 1, files: 1, left: 0 };
+        assert_eq!(counts.summary(true), "1 edit to write in 1 file; flow validate shows what else there is");
+        let counts = Counts { left: 1, ..Counts::default() };
+        let left = "0 edits written in 0 files; 1 file left as it was, see above; flow validate shows what else there is";
+        assert_eq!(counts.summary(false), left);
     }
 }

@@ -6,6 +6,7 @@ use std::path::Path;
 use serde_json::{Map, Value};
 
 use super::signals::{Attended, at_question};
+use super::tell;
 use crate::adapter::{environment, files};
 use crate::diagnostic::visible;
 use crate::model::{Field, FieldKind, Pipeline, Shape};
@@ -67,7 +68,7 @@ pub(super) fn ask(pipeline: &Pipeline, given: &mut Map<String, Value>) -> Option
     for field in missing {
         let about = field.description.as_deref().map(|about| format!(" ({about})")).unwrap_or_default();
         let example = field.example.as_ref().map(|example| format!(", for example {example}")).unwrap_or_default();
-        tell_part!("{}", visible(&format!("{}{about}{example}: ", field.name)));
+        tell::as_written(&format!("{}{about}{example}: ", field.name), "");
         let mut line = String::new();
         match std::io::stdin().lock().take(MOST_TYPED).read_line(&mut line) {
             Ok(read) if read > 0 => {
@@ -89,7 +90,7 @@ pub(super) fn decide(question: &str) -> Option<bool> {
         return None;
     }
     loop {
-        tell_part!("{} (yes/no) ", visible(question));
+        tell::as_written(&format!("{question} (yes/no) "), "");
         let mut line = String::new();
         match std::io::stdin().lock().take(MOST_TYPED).read_line(&mut line) {
             Ok(read) if read > 0 => match line.trim().to_lowercase().as_str() {

@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-use super::Shared;
 use super::refusal::Refusal;
 use super::settings::{self, Settled};
 use crate::adapter::environment;
@@ -26,8 +25,8 @@ pub(super) fn of_new_runs(settled: &Settled) -> Result<Sealing, Refusal> {
 ///
 /// # Errors
 /// The key is none (exit 2).
-pub(super) fn of_kept_runs(project: &Path, shared: &Shared) -> Result<Sealing, Refusal> {
-    let journal = settings::read(project, shared).map(|settled| settled.journal).unwrap_or_default();
+pub(super) fn of_kept_runs(project: &Path) -> Result<Sealing, Refusal> {
+    let journal = settings::read(project).map(|settled| settled.journal).unwrap_or_default();
     Ok(Sealing { key: key(journal.key_file.as_deref())?, is_on: journal.encrypt })
 }
 

@@ -27,6 +27,7 @@ use crate::event::{Event, RunEnd, RunStatus};
 use crate::journal::Journal;
 use crate::model::Limits;
 use crate::port::{Printer, Secret};
+use crate::redact::Redactor;
 use crate::serve::{Bounds, Doors, Given, Line, Tool, Work, Wrong, serve_http, serve_stdio, takes_channel, tool};
 
 /// Calls that may wait for others to end.
@@ -70,7 +71,7 @@ fn try_run(options: &McpOptions, shared: &Shared) -> Result<Exit, Refusal> {
                     tokio::net::TcpListener::bind(address).await.map_err(|e| cannot(&format!("cannot serve at {address}"), e))?;
                 let address = listener.local_addr().unwrap_or(address);
                 if !shared.quiet {
-                    tell!("serving at http://{address}/mcp");
+                    tell_as_written!("serving at http://{address}/mcp");
                 }
                 serve_http(work, bounds, listener, Doors::new(address, &options.allow_hosts, token), &mut stop).await
             }
@@ -221,8 +222,8 @@ impl Served {
         let ended = surroundings.runtime.block_on(async {
             let mut watch = |event: &Event| {
                 mask.take(event);
-                if let Some(told) = progress::line(event, false) {
-                    let _ = line.progress.send(visible(&mask.redactor().redact(&told)).into_owned());
+                if let Some(told) = progress::line(event, false, mask.redactor()) {
+                    let _ = line.progress.send(visible(&told).into_owned());
                 }
                 seen.push(event.clone());
             };
@@ -242,7 +243,7 @@ impl Served {
             }
         };
         let given = match ended {
-            Some(end) => of_end(&end, &seen, printed),
+            Some(end) => of_end(&end, &seen, printed, mask.redactor()),
             None => {
                 let asked = run.state().undecided().map(|step| {
                     let asked = visible(&mask.redactor().redact(&question(&seen, step).unwrap_or_default())).into_owned();
@@ -283,7 +284,7 @@ fn with_run(mut given: Given, id: &str) -> Given {
 }
 
 /// What a run gave: what it printed, its outputs, and why it did not succeed.
-fn of_end(end: &RunEnd, events: &[Event], printed: Vec<String>) -> Given {
+fn of_end(end: &RunEnd, events: &[Event], printed: Vec<String>, redactor: &Redactor) -> Given {
     let is_error = match end.status {
         RunStatus::Succeeded | RunStatus::Partial => false,
         RunStatus::QualityNotMet => {
@@ -294,7 +295,8 @@ fn of_end(end: &RunEnd, events: &[Event], printed: Vec<String>) -> Given {
     };
     let text = text_of(&end.outputs).filter(|text| *text != printed.join("\n\n") && !printed.contains(text));
     let mut texts: Vec<String> = printed.into_iter().chain(text).collect();
-    texts.extend(line_of_end(end, events).filter(|_| end.status != RunStatus::Succeeded));
+    let why = line_of_end(end, events).filter(|_| end.status != RunStatus::Succeeded);
+    texts.extend(why.map(|why| visible(&redactor.redact(&why)).into_owned()));
     let structured = match &*end.outputs {
         Value::Object(named) if named.is_empty() && is_error => None,
         Value::Object(_) => Some((*end.outputs).clone()),

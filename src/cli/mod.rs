@@ -55,6 +55,7 @@ const STACK: usize = 64 * 1024 * 1024;
 
 /// Reads the command line and does what it says.
 pub fn main() -> std::process::ExitCode {
+    std::panic::set_hook(Box::new(tell::panicked));
     let worker = std::thread::Builder::new().name("flow".into()).stack_size(STACK).spawn(command);
     let exit = match worker.map(std::thread::JoinHandle::join) {
         Ok(Ok(exit)) => exit,
@@ -74,8 +75,12 @@ fn command() -> Exit {
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => {
-            let printed = error.print();
-            return if error.use_stderr() { Exit::Usage } else { stdout::told(printed) };
+            if !error.use_stderr() {
+                return stdout::told(error.print());
+            }
+            // It repeats arguments.
+            tell::refused(error.render().to_string().trim_end());
+            return Exit::Usage;
         }
     };
     let shared = &arguments.shared;

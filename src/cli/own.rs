@@ -18,12 +18,7 @@ use crate::syntax;
 /// # Errors
 /// The user's settings have mistakes.
 pub(super) fn own_files(project: &Path, checked: Option<&Checked>, shared: &Shared) -> Result<Arc<OwnFiles>, Refusal> {
-    let of_user = [
-        environment::user_settings().ok().flatten(),
-        environment::trusted_folder().ok(),
-        state::home(shared)?,
-        settings::key_file(shared)?,
-    ];
+    let of_user = [environment::user_settings().ok().flatten(), environment::trusted_folder().ok(), state::home()?, settings::key_file()?];
     let hidden =
         of_user.into_iter().flatten().chain(shared.env_file.clone()).chain([project.join(".flow"), project.join(".env")]).collect();
     let mut own = OwnFiles { project: project.to_path_buf(), hidden, is_program: Some(is_of_the_language), ..OwnFiles::default() };
@@ -31,9 +26,10 @@ pub(super) fn own_files(project: &Path, checked: Option<&Checked>, shared: &Shar
         own.fixed.extend(checked.loaded.sources.files().map(|(_, file)| PathBuf::from(&file.name)));
         let program = &checked.loaded.program;
         for script in trust::scripts(program) {
-            own.fixed.extend(script.path.parent().filter(|_| is_code(&script.path) != Some(false)).map(Path::to_path_buf));
-            // One that is a link: what it leads to is started, and what lies beside that is loaded.
-            own.fixed.extend(script.path.canonicalize().ok().and_then(|real| real.parent().map(Path::to_path_buf)));
+            // Of one that is a link: what it leads to is started, and what lies beside that is loaded.
+            let places = [Some(script.path.clone()), script.path.canonicalize().ok()];
+            let is_run = is_code(&script.path) != Some(false);
+            own.fixed.extend(places.iter().flatten().filter(|_| is_run).filter_map(|place| Some(place.parent()?.to_path_buf())));
             own.fixed.push(script.path);
         }
         program.pipelines.iter().for_each(|pipeline| of_servers(pipeline, &mut own));

@@ -7,14 +7,14 @@ use super::arguments::{Shared, Wanted};
 use super::models::know_prices;
 use super::own::own_files;
 use super::refusal::{Refusal, channel, lacking, time, told};
-use super::{Exit, checked, inputs, project, settings, stdout, world};
+use super::{Exit, checked, inputs, project, settings, stdout, tell, world};
 use crate::adapter::clock::SystemClock;
 use crate::adapter::data::DataFiles;
 use crate::adapter::environment;
 use crate::check::Checked;
 use crate::diagnostic::visible;
 use crate::driver::{Runtime, find_person};
-use crate::engine::{Given, check_inputs, known_names};
+use crate::engine::{Given, check_inputs, known_names, secret_values};
 use crate::model::{Filling, Limits, MODEL_TIMEOUT, Model, Pipeline, PipelineId, STAGE_TIME, Shape, StepKind, Text};
 use crate::plan::{self, Asking, BlockIx, Elements, Part, PipelineBounds, PipelinePlan, Plan, StepIx};
 use crate::port::Clock;
@@ -30,9 +30,10 @@ pub(super) fn run(wanted: &Wanted, as_json: bool, shared: &Shared) -> Exit {
 fn shown(wanted: &Wanted, as_json: bool, shared: &Shared) -> Result<Exit, Refusal> {
     let mut checked = checked::pipeline(&wanted.file, shared)?;
     let env = environment::variables(shared.env_file.as_deref()).map_err(Refusal::usage)?;
+    tell::hide_secrets(&secret_values(&checked.loaded.program, &env));
     let default_model = world::default_model(&env).map_err(Refusal::usage)?;
     let flags = world::limits(wanted.deadline.as_deref(), wanted.max_cost_usd).map_err(Refusal::usage)?;
-    let settled = settings::read(&project::project(&wanted.file, shared), shared)?;
+    let settled = settings::read(&project::project(&wanted.file, shared))?;
     let flags = settings::narrowest(&flags, &settled.limits);
     settings::give_model(&mut checked, settled.model.as_ref());
     let Some(root) = checked.plan.pipelines.first() else { return Err(checked::no_pipeline(&wanted.file)) };

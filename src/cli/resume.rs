@@ -15,6 +15,7 @@ use crate::diagnostic::visible;
 use crate::driver::Begin;
 use crate::engine::{CannotResume, Moment, Run};
 use crate::event::{Event, Happening, RunEnd};
+use crate::journal::Mask;
 use crate::model::Limits;
 use crate::port::Store;
 
@@ -37,8 +38,12 @@ fn try_resume(id: &str, printed: &OutputOptions, is_allowed: bool, shared: &Shar
     if let Some(end) = outcome(&events) {
         // Its process ended before it could tell; whether its file is the same does not matter any more.
         let printed = Written::open(printed)?;
+        let mut mask = Mask::default();
+        for event in &events {
+            mask.take(event);
+        }
         tell!("run {found} has ended; this is its outcome");
-        return Ok(printed.finish(shared, end, &events, has_printed(&events)));
+        return Ok(printed.finish(shared, end, &events, has_printed(&events), mask.redactor()));
     }
     let begun = events.first().and_then(|event| match &event.happening {
         Happening::RunStarted(start) if !start.file.is_empty() => Some((event, start)),
@@ -82,7 +87,7 @@ fn try_resume(id: &str, printed: &OutputOptions, is_allowed: bool, shared: &Shar
 fn outcome(events: &[Event]) -> Option<&RunEnd> {
     let Happening::RunFinished(end) = &events.last()?.happening else { return None };
     let asked = events.iter().rev().find_map(|event| match &event.happening {
-        Happening::CancelRequested { by } => Some(by != "person"),
+        Happening::CancelRequested { by, .. } => Some(by != "person"),
         Happening::RunResumed { .. } => Some(false),
         _ => None,
     });

@@ -1,6 +1,6 @@
 //! `flow run`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use super::refusal::{Refusal, channel, lacking, time, told};
 use super::settings::{self, Settled};
 use super::signals::{self, listen};
 use super::tape::{Taping, reads_clock, tell_misses};
-use super::{Exit, checked, inputs, keeping, project, state, trust, world};
+use super::{Exit, checked, inputs, keeping, project, state, tell, trust, world};
 use crate::adapter::cassette::{Cassette, Head};
 use crate::adapter::environment;
 use crate::adapter::run_lock::RunLock;
@@ -33,6 +33,7 @@ use crate::journal::{Journal, Mask};
 use crate::load::WrittenRules;
 use crate::model::{Limits, Model, Pipeline, Program, StepKind};
 use crate::port::{Printer, Secret, StoreError};
+use crate::redact::{Redactor, is_recognised};
 
 /// Runs a pipeline.
 pub(super) fn run(options: &RunOptions, shared: &Shared) -> Exit {
@@ -54,7 +55,7 @@ fn try_run(options: &RunOptions, shared: &Shared) -> Result<Exit, Refusal> {
     })?;
     let now = options.wanted.now.as_deref().or(surroundings.taping.now()).map(time).transpose()?;
     if let Some(end) = lacking(&surroundings.checked) {
-        return Ok(Written::open(&options.printed)?.finish(shared, &end, &[], true));
+        return Ok(Written::open(&options.printed)?.finish(shared, &end, &[], true, &Redactor::default()));
     }
     let flags = world::limits(options.wanted.deadline.as_deref(), options.wanted.max_cost_usd).map_err(Refusal::usage)?;
     let limits = settings::narrowest(&flags, &surroundings.settled.limits);
@@ -119,7 +120,7 @@ impl<'a> Surroundings<'a> {
     ) -> Result<Surroundings<'a>, Refusal> {
         let events_on_stdout = printed.events.as_deref() == Some(Path::new("-"));
         let project = project::project(file, shared);
-        let settled = settings::read(&project, shared)?;
+        let settled = settings::read(&project)?;
         let sealing = keeping::of_new_runs(&settled)?;
         let given_model = taping.given_model().or_else(|| settled.model.clone());
         let is_given = settings::give_model(&mut checked, given_model.as_ref()) && !given_model.as_ref().is_some_and(is_file);
@@ -132,6 +133,7 @@ impl<'a> Surroundings<'a> {
         signals::survive_full_files(&runtime);
         let private_hosts = settled.hosts_with(&env);
         let hidden = secret_values(&checked.loaded.program, &env);
+        tell::hide_secrets(&hidden);
         let hidden_texts = || hidden.iter().map(Secret::reveal);
         let tape = Cassette::new(taping.mode(), hidden_texts());
         let mut ports = Ports {
@@ -207,7 +209,7 @@ impl<'a> Surroundings<'a> {
         &mut self,
         open: impl FnOnce(&Path, &Sealing) -> Result<Log, StoreError>,
     ) -> Result<(String, Log, RunLock), Refusal> {
-        let (id, file) = (environment::run_id(), state::journal_file(&self.project, self.shared)?);
+        let (id, file) = (environment::run_id(), state::journal_file(&self.project)?);
         let opened = open(&file, &self.sealing).and_then(|store| Ok((RunLock::take(&file, &id)?, store)));
         let (lock, store) = opened.map_err(|error| state::with_help(error.into(), &self.project))?;
         self.keep_results_of(&id, &file);
@@ -239,6 +241,15 @@ impl<'a> Surroundings<'a> {
         let all = self.checked.loaded.program.pipelines.iter().flat_map(|pipeline| pipeline.secrets.keys());
         let stars = all.filter(|_| self.taping.is_replay()).map(|name| (name.clone(), Secret::new("***")));
         stars.chain(secrets(&self.checked.loaded.program, &self.env)).collect()
+    }
+
+    /// Declared secrets that cannot be told from ordinary text.
+    fn unrecognised(&self) -> impl Iterator<Item = &String> {
+        let declared = self.checked.loaded.program.pipelines.iter().flat_map(|pipeline| pipeline.secrets.keys());
+        let unique: BTreeSet<&String> = declared.collect();
+        unique
+            .into_iter()
+            .filter(|name| self.env.get(*name).is_some_and(|value| !value.reveal().trim().is_empty() && !is_recognised(value.reveal())))
     }
 
     /// Knows what must not be shown.
@@ -281,6 +292,9 @@ impl<'a> Surroundings<'a> {
         _lock: RunLock,
     ) -> Result<Exit, Refusal> {
         let shared = self.shared;
+        if !shared.quiet {
+            self.unrecognised().for_each(|name| tell!("{name} is too short or a plain word, so it cannot be hidden where it comes back; use 8 or more characters with digits or signs"));
+        }
         match &self.taping {
             _ if shared.quiet => {}
             Taping::Replay(folder, _) => tell!("replay: answers come from {}, nobody is asked", folder.display()),
@@ -297,6 +311,7 @@ impl<'a> Surroundings<'a> {
                 tape.watch(event);
             }
         }
+        tell::hide_with(mask.redactor());
         let mut seen = before;
         let ended = self.runtime.block_on(async {
             let (sender, mut stop) = tokio::sync::mpsc::unbounded_channel();
@@ -304,9 +319,11 @@ impl<'a> Surroundings<'a> {
             let mut begin = begin;
             let ended = loop {
                 let mut watch = |event: &Event| {
-                    mask.take(event);
-                    self.progress.show(event, mask.redactor());
-                    printed.event(event, mask.redactor());
+                    if mask.take(event) {
+                        tell::hide_with(mask.redactor());
+                    }
+                    self.progress.show(event, &mask);
+                    printed.event(event, &mask);
                     seen.push(event.clone());
                 };
                 let ended = drive(&mut run, begin, &self.ports, &mut journal, &mut stop, &mut watch).await;
@@ -342,7 +359,7 @@ impl<'a> Surroundings<'a> {
         let is_lost = loss.is_some();
         match ended {
             Some(end) => {
-                let exit = printed.finish(shared, &end, &seen, sends);
+                let exit = printed.finish(shared, &end, &seen, sends, mask.redactor());
                 if let Some(Refusal(_, lines)) = loss {
                     lines.iter().for_each(|line| tell!("{line}"));
                 }
@@ -357,7 +374,7 @@ impl<'a> Surroundings<'a> {
             None => {
                 for step in run.state().undecided() {
                     let question = question(&seen, step).unwrap_or_default();
-                    tell!("a person decides: {}", visible(&mask.redactor().redact(&question)));
+                    tell!("a person decides: {question}");
                     tell!("  flow approve {} {step}            says yes", seen[0].run);
                     tell!("  flow approve {} {step} --reject   says no", seen[0].run);
                 }

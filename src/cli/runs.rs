@@ -29,11 +29,11 @@ pub(super) fn run(command: &RunsCommand, shared: &Shared) -> Exit {
 /// There is none (exit 4), or it cannot be read.
 pub(super) fn open(shared: &Shared) -> Result<(SqliteStore, PathBuf), Refusal> {
     let project = project::project(Path::new("./x"), shared);
-    open_with(&project, &keeping::of_kept_runs(&project, shared)?, shared)
+    open_with(&project, &keeping::of_kept_runs(&project)?)
 }
 
-fn open_with(project: &Path, sealing: &Sealing, shared: &Shared) -> Result<(SqliteStore, PathBuf), Refusal> {
-    let file = state::journal_file(project, shared)?;
+fn open_with(project: &Path, sealing: &Sealing) -> Result<(SqliteStore, PathBuf), Refusal> {
+    let file = state::journal_file(project)?;
     match file.try_exists() {
         Ok(true) => Ok((SqliteStore::existing(&file, sealing)?, file)),
         Ok(false) => Err(nothing(&format!(": {} does not exist", file.display()))),
@@ -63,7 +63,7 @@ pub(super) fn stored(wanted: &str, shared: &Shared) -> Result<(Record, Option<St
 fn answer(command: &RunsCommand, shared: &Shared) -> Result<Exit, Refusal> {
     let project = project::project(Path::new("./x"), shared);
     // What stands in the list needs no key.
-    let keyless = || open_with(&project, &Sealing::default(), shared);
+    let keyless = || open_with(&project, &Sealing::default());
     match command {
         RunsCommand::List { json } => {
             let (mut store, file) = keyless()?;
@@ -115,7 +115,7 @@ impl<'a> Line<'a> {
 fn list(runs: &[RunSummary], file: &Path, as_json: bool) -> Result<Exit, Refusal> {
     let lines: Vec<Line> = runs.iter().map(|run| Line::new(run, file)).collect();
     match (as_json, runs.is_empty()) {
-        (true, true) => Ok(stdout::print_then("[]\n", Exit::NothingRan)),
+        (true, true) => Ok(stdout::print_json_then(&lines, Exit::NothingRan)),
         (false, true) => Err(nothing("")),
         (true, false) => Ok(stdout::print_json(&lines)),
         (false, false) => {

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::Exit;
 use super::refusal::Refusal;
-use super::{Exit, Shared};
 use crate::adapter::environment;
 use crate::adapter::files::DiskFiles;
 use crate::check::Checked;
@@ -63,7 +63,7 @@ pub(super) fn files(project: &Path) -> Result<Vec<(PathBuf, SettingsOf)>, Refusa
 ///
 /// # Errors
 /// They have mistakes (exit 1), drawn for people, or the user's own file is not where a variable says (exit 2).
-pub(super) fn read(project: &Path, shared: &Shared) -> Result<Settled, Refusal> {
+pub(super) fn read(project: &Path) -> Result<Settled, Refusal> {
     let mut settled = Settled {
         model: None,
         model_of_project: None,
@@ -74,7 +74,7 @@ pub(super) fn read(project: &Path, shared: &Shared) -> Result<Settled, Refusal> 
     };
     for (path, of) in files(project)? {
         let Some(LoadedSettings { settings, sources, diagnostics }) = load_settings(&path, of, &DiskFiles) else { continue };
-        if let Some(told) = mistakes(&sources, &diagnostics, shared) {
+        if let Some(told) = mistakes(&sources, &diagnostics) {
             return Err(Refusal(Exit::Findings, vec![told]));
         }
         settled.private_hosts.extend(settings.private_hosts.into_iter().map(|host| host.value));
@@ -103,22 +103,22 @@ pub(super) fn read(project: &Path, shared: &Shared) -> Result<Settled, Refusal> 
 ///
 /// # Errors
 /// As [`read`].
-pub(super) fn state_dir(shared: &Shared) -> Result<Option<PathBuf>, Refusal> {
-    Ok(of_user(shared)?.and_then(|(_, settings)| settings.state_dir).map(|folder| PathBuf::from(folder.value)))
+pub(super) fn state_dir() -> Result<Option<PathBuf>, Refusal> {
+    Ok(of_user()?.and_then(|(_, settings)| settings.state_dir).map(|folder| PathBuf::from(folder.value)))
 }
 
 /// The file of the journal's key, which the user's own settings name.
 ///
 /// # Errors
 /// As [`read`].
-pub(super) fn key_file(shared: &Shared) -> Result<Option<PathBuf>, Refusal> {
-    Ok(of_user(shared)?.and_then(|(path, settings)| Some(beside(&path, &settings.journal.key_file?.value))))
+pub(super) fn key_file() -> Result<Option<PathBuf>, Refusal> {
+    Ok(of_user()?.and_then(|(path, settings)| Some(beside(&path, &settings.journal.key_file?.value))))
 }
 
-fn of_user(shared: &Shared) -> Result<Option<(PathBuf, Settings)>, Refusal> {
+fn of_user() -> Result<Option<(PathBuf, Settings)>, Refusal> {
     let Some(path) = environment::user_settings().map_err(Refusal::usage)? else { return Ok(None) };
     let Some(found) = load_settings(&path, SettingsOf::User, &DiskFiles) else { return Ok(None) };
-    match mistakes(&found.sources, &found.diagnostics, shared) {
+    match mistakes(&found.sources, &found.diagnostics) {
         Some(told) => Err(Refusal(Exit::Findings, vec![told])),
         None => Ok(Some((path, found.settings))),
     }
@@ -130,9 +130,9 @@ fn beside(settings: &Path, named: &str) -> PathBuf {
 }
 
 /// The mistakes of a file of settings, drawn for people. `None`: it has none.
-pub(super) fn mistakes(sources: &Sources, found: &[Diagnostic], shared: &Shared) -> Option<String> {
+pub(super) fn mistakes(sources: &Sources, found: &[Diagnostic]) -> Option<String> {
     let findings = Findings::new(sources, found);
-    let drawn = || report::human(&findings, super::validate::colour_on_stderr(shared)).trim_end().to_string();
+    let drawn = || report::human(&findings, false).trim_end().to_string();
     crate::diagnostic::has_errors(found).then(drawn)
 }
 

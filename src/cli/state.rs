@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
-use super::arguments::Shared;
 use super::refusal::Refusal;
 use super::settings;
 use crate::adapter::environment;
@@ -14,8 +13,8 @@ use crate::adapter::environment;
 ///
 /// # Errors
 /// The user's settings have mistakes, or name no whole path.
-pub(super) fn folder(project: &Path, shared: &Shared) -> Result<PathBuf, Refusal> {
-    let Some(home) = home(shared)? else { return Ok(project.join(".flow")) };
+pub(super) fn folder(project: &Path) -> Result<PathBuf, Refusal> {
+    let Some(home) = home()? else { return Ok(project.join(".flow")) };
     let here = if project.as_os_str().is_empty() { Path::new(".") } else { project };
     let place = here.canonicalize().unwrap_or_else(|_| project.to_path_buf());
     let name: String =
@@ -29,10 +28,10 @@ pub(super) fn folder(project: &Path, shared: &Shared) -> Result<PathBuf, Refusal
 ///
 /// # Errors
 /// As [`folder`].
-pub(super) fn home(shared: &Shared) -> Result<Option<PathBuf>, Refusal> {
+pub(super) fn home() -> Result<Option<PathBuf>, Refusal> {
     match environment::state_folder() {
         Some(named) => whole(named, "FLOW_STATE_DIR").map(Some),
-        None => settings::state_dir(shared)?.map(|named| whole(named, "state_dir of your settings")).transpose(),
+        None => settings::state_dir()?.map(|named| whole(named, "state_dir of your settings")).transpose(),
     }
 }
 
@@ -48,8 +47,8 @@ fn whole(named: PathBuf, what: &str) -> Result<PathBuf, Refusal> {
 ///
 /// # Errors
 /// As [`folder`].
-pub(super) fn journal_file(project: &Path, shared: &Shared) -> Result<PathBuf, Refusal> {
-    Ok(folder(project, shared)?.join("runs.db"))
+pub(super) fn journal_file(project: &Path) -> Result<PathBuf, Refusal> {
+    Ok(folder(project)?.join("runs.db"))
 }
 
 /// Adds what to do where nothing can be written in the project.

@@ -99,10 +99,11 @@ impl Taping {
     /// The recordings cannot be written; as a sentence.
     pub(super) fn finish(&self, tape: &Cassette, head: &Head, quiet: bool) -> Result<(), String> {
         let Taping::Record(folder) = self else { return Ok(()) };
-        tape.write(folder, head).map_err(|e| format!("cannot write the recordings in {}: {e}", folder.display()))?;
+        let lost = tape.write(folder, head).map_err(|e| format!("cannot write the recordings in {}: {e}", folder.display()))?;
         if !quiet {
             let count = tape.count();
             tell!("recorded {count} call{} in {}", if count == 1 { "" } else { "s" }, folder.display());
+            lost.iter().for_each(|lost| tell!("not word for word: {}", visible(lost)));
         }
         Ok(())
     }

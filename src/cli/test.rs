@@ -10,7 +10,7 @@ use super::{Exit, outcome, project, settings, stdout, trust, validate, world};
 use crate::adapter::environment;
 use crate::adapter::files::DiskFiles;
 use crate::adapter::stdout::Silent;
-use crate::check::check_file;
+use crate::check::{add_edits, check_file};
 use crate::diagnostic::{Diagnostic, visible};
 use crate::golden::{self, Baseline, Broken, Comparison, Live, Report, Suite, report};
 use crate::report::Findings;
@@ -47,7 +47,11 @@ fn try_run(options: &TestOptions, shared: &Shared) -> Result<Exit, Refusal> {
     let mut suites = vec![];
     let mut broken = vec![];
     for path in files(options, shared)? {
-        let checked = check_file(&path, &project::project(&path, shared), &DiskFiles);
+        let project = project::project(&path, shared);
+        let mut checked = check_file(&path, &project, &DiskFiles);
+        if checked.has_errors() {
+            add_edits(&mut checked, &path, &project, &DiskFiles);
+        }
         let errors = checked.errors();
         if errors.is_empty() {
             if live.is_some()
@@ -132,7 +136,7 @@ fn is_gone(name: &str, suites: &[Suite], found: &Report, options: &TestOptions) 
 fn live(options: &TestOptions, shared: &Shared) -> Result<(Live, Vec<String>), Refusal> {
     let env = environment::variables(shared.env_file.as_deref()).map_err(Refusal::usage)?;
     let default_model = world::default_model(&env).map_err(Refusal::usage)?;
-    let settled = settings::read(&project::project(&Path::new(".").join("x"), shared), shared)?;
+    let settled = settings::read(&project::project(&Path::new(".").join("x"), shared))?;
     let hosts = settled.hosts_with(&env);
     Ok((Live { env, default_model, policy: settled.policy, keeps: options.record }, hosts))
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::arguments::{Format, Shared, ValidateOptions};
 use super::{Exit, project};
 use crate::adapter::files::{DiskFiles, yaml_files};
-use crate::check::{Several, check_file};
+use crate::check::{Several, check_with_edits};
 use crate::diagnostic::Severity;
 use crate::load::{SettingsOf, begins_with_flow, in_our_folder, load_settings};
 use crate::port::{FileProblem, Files};
@@ -39,7 +39,7 @@ pub(super) fn run(options: &ValidateOptions, shared: &Shared) -> Exit {
         }
         let project = project::project(path, shared);
         add_settings(&relative(vec![project.join("flow.toml")]).remove(0), SettingsOf::Project, &mut several, &mut seen);
-        several.add(&check_file(path, &project, &input));
+        several.add(&check_with_edits(path, &project, &input));
     }
     if options.paths.is_empty() {
         several.tell_untested();
@@ -151,7 +151,7 @@ pub(super) fn files(paths: &[PathBuf], shared: &Shared) -> Result<Vec<PathBuf>, 
 }
 
 /// Standard input as the file `-`, beside the files on disk.
-struct WithInput(Option<String>);
+pub(super) struct WithInput(pub(super) Option<String>);
 
 impl Files for WithInput {
     fn read_text(&self, path: &Path) -> Result<String, FileProblem> {
@@ -174,11 +174,11 @@ impl Files for WithInput {
     }
 }
 
-fn is_input(path: &Path) -> bool {
+pub(super) fn is_input(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
 
-fn standard_input() -> Result<String, String> {
+pub(super) fn standard_input() -> Result<String, String> {
     let mut text = String::new();
     match std::io::stdin().take(MOST_INPUT).read_to_string(&mut text) {
         Ok(_) => Ok(text),
@@ -195,7 +195,7 @@ pub(super) fn relative(paths: Vec<PathBuf>) -> Vec<PathBuf> {
 const MOST_INPUT: u64 = 1024 * 1024 + 1;
 
 /// The files in a folder that are ours.
-fn find(folder: &Path, found: &mut Vec<PathBuf>) {
+pub(super) fn find(folder: &Path, found: &mut Vec<PathBuf>) {
     // What cannot be read as text is told where it must be ours: a test, or in a folder of ours.
     let is_test = |path: &Path| path.to_string_lossy().ends_with(".test.yaml");
     let may_be_ours = |path: &Path| path.ancestors().any(in_our_folder);

@@ -15,7 +15,7 @@ pub use codes::{Code, Severity};
 pub use quote::{LONGEST_MESSAGE, LONGEST_QUOTE, cut, quoted};
 pub use suggest::{Hints, did_you_mean, did_you_mean_zone, in_words, nearest, proposed};
 pub use suppress::{Judged, Suppressed, Suppression, suppress};
-pub use visible::{escaped, is_invisible, visible, visible_lines};
+pub use visible::{escaped, is_invisible, visible, visible_drawn, visible_lines};
 
 use crate::source::Span;
 
@@ -32,13 +32,15 @@ pub struct Diagnostic {
     pub related: Vec<(Span, String)>,
     /// What to do, one line each, starting with a verb.
     pub help: Vec<String>,
-    /// An edit that mends it.
+    /// An edit that may fix it. Nobody is shown it before it was tried.
+    pub candidate: Option<Fix>,
+    /// An edit that was tried: only [`crate::check::check_with_edits`] says which.
     pub fix: Option<Fix>,
     /// The project counts this code as an error (`lint.deny` of `flow.toml`).
     pub is_denied: bool,
 }
 
-/// Edits that mend a finding.
+/// Edits that fix a finding.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fix {
     /// Places and the text to put there, not overlapping.
@@ -50,7 +52,7 @@ pub struct Fix {
 impl Diagnostic {
     /// A finding without help.
     pub fn new(code: Code, span: Span, message: impl Into<String>) -> Diagnostic {
-        Diagnostic { code, message: message.into(), span, related: vec![], help: vec![], fix: None, is_denied: false }
+        Diagnostic { code, message: message.into(), span, related: vec![], help: vec![], candidate: None, fix: None, is_denied: false }
     }
 
     /// Adds a line of help; it starts with a verb.
@@ -65,15 +67,15 @@ impl Diagnostic {
         self
     }
 
-    /// Adds an edit that `flow fix` may apply.
+    /// Adds an edit that `flow fix` may apply, if it holds when it is tried.
     pub fn safe_fix(mut self, edits: Vec<(Span, String)>) -> Diagnostic {
-        self.fix = Some(Fix { edits, safe: true });
+        self.candidate = Some(Fix { edits, safe: true });
         self
     }
 
-    /// Adds an edit that is only proposed.
+    /// Adds an edit that is only proposed, if it holds when it is tried.
     pub fn proposed_fix(mut self, edits: Vec<(Span, String)>) -> Diagnostic {
-        self.fix = Some(Fix { edits, safe: false });
+        self.candidate = Some(Fix { edits, safe: false });
         self
     }
 

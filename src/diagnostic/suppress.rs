@@ -148,14 +148,14 @@ mod tests {
         let judged = suppress(&sources(), &[comment(&[Code::UnusedOutput, Code::MaybeSkipped])], vec![finding(Code::UnusedOutput, 0)]);
         let [unused] = &judged.shown[..] else { panic!("{:?}", judged.shown) };
         assert_eq!(unused.message, "flow-ignore F204 hides nothing; remove it");
-        assert_eq!(unused.fix.as_ref().unwrap().edits, [(Span::new(FileId(0), 20, 30), "F105".to_owned())]);
+        assert_eq!(unused.candidate.as_ref().unwrap().edits, [(Span::new(FileId(0), 20, 30), "F105".to_owned())]);
     }
 
     #[test]
     fn a_comment_that_hides_nothing_is_removed_whole_but_not_where_reading_ended_early() {
         let judged = suppress(&sources(), &[comment(&[Code::UnusedOutput])], vec![]);
         assert_eq!(judged.shown[0].code, Code::UnusedSuppression);
-        assert_eq!(judged.shown[0].fix.as_ref().unwrap().edits, [(Span::new(FileId(0), 4, 45), String::new())]);
+        assert_eq!(judged.shown[0].candidate.as_ref().unwrap().edits, [(Span::new(FileId(0), 4, 45), String::new())]);
         let judged = suppress(&sources(), &[comment(&[Code::UnusedOutput])], vec![finding(Code::YamlSyntax, 46)]);
         assert_eq!(judged.shown.len(), 1);
     }

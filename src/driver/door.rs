@@ -76,9 +76,9 @@ impl Door {
                     self.value(arguments);
                 }
             }
-            Reply::Rows(Rows { rows, columns, is_cut: _ }) => {
+            Reply::Rows(Rows { rows, columns, is_cut: _, personal }) => {
                 rows.iter_mut().for_each(|row| self.secrets.hide_in_map(row));
-                self.texts(columns.iter_mut().map(|(name, _)| name));
+                self.texts(columns.iter_mut().map(|(name, _)| name).chain(personal));
             }
             Reply::Files(files) => files.iter_mut().for_each(|(content, tables)| {
                 self.file(content);
@@ -88,7 +88,7 @@ impl Door {
                 self.texts(headers.iter_mut().flat_map(|(name, value)| [name, value]));
                 self.value(body);
             }
-            Reply::Tools(ToolList { version, hash: _, tools, changed, notes }) => {
+            Reply::Tools(ToolList { version, hash: _, tools, changed, unpinned, notes }) => {
                 self.text(version);
                 for ServerTool { name, description, input, output, hash: _ } in tools {
                     self.texts([name, description]);
@@ -99,7 +99,7 @@ impl Door {
                     self.texts([&mut name, &mut what]);
                     changed.insert(name, what);
                 }
-                self.texts(notes);
+                self.texts(notes.iter_mut().chain(unpinned));
             }
             Reply::Tool(ServerReply { value, is_structured: _, is_error: _, notes }) => {
                 self.value(value);
@@ -111,7 +111,7 @@ impl Door {
     }
 
     /// A path that holds a secret leads nowhere from here on: it would be in the record.
-    fn table(&self, TableSource { name, file, kind: _, table, columns: _, engine: _ }: &mut TableSource) {
+    fn table(&self, TableSource { name, file, kind: _, table, columns: _, engine: _, pii: _ }: &mut TableSource) {
         self.text(name);
         self.texts(table);
         let mut path = file.to_string_lossy().into_owned();
@@ -174,6 +174,7 @@ mod tests {
             table: Some(text()),
             columns: Default::default(),
             engine: SqlEngine::Sqlite,
+            pii: vec![],
         };
         let tool = ServerTool { name: text(), description: text(), input: value(), output: Some(value()), hash: String::new() };
         let changed = [(text(), text())].into();
@@ -184,10 +185,17 @@ mod tests {
                 usage: None,
                 model: Some(text()),
             }),
-            Reply::Rows(Rows { rows: vec![row()], columns: vec![(text(), "text".into())], is_cut: false }),
+            Reply::Rows(Rows { rows: vec![row()], columns: vec![(text(), "text".into())], is_cut: false, personal: vec![text()] }),
             Reply::Files(vec![(content(), vec![source])]),
             Reply::Http(HttpReply { status: 200, headers: vec![(text(), text())], body: value() }),
-            Reply::Tools(ToolList { version: text(), hash: String::new(), tools: vec![tool], changed, notes: vec![text()] }),
+            Reply::Tools(ToolList {
+                version: text(),
+                hash: String::new(),
+                tools: vec![tool],
+                changed,
+                unpinned: vec![text()],
+                notes: vec![text()],
+            }),
             Reply::Tool(ServerReply { value: value(), notes: vec![text()], ..ServerReply::default() }),
             Reply::Sent(text()),
             Reply::Value(value()),

@@ -34,3 +34,26 @@ impl Drop for Runtime {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn work_that_never_ends_is_left_behind() {
+        let (keep, forever) = std::sync::mpsc::channel::<()>();
+        let runtime = Runtime::new().unwrap();
+        let (began, hears) = std::sync::mpsc::channel();
+        runtime.block_on(async {
+            let work = tokio::task::spawn_blocking(move || {
+                began.send(()).unwrap();
+                forever.recv()
+            });
+            hears.recv().unwrap();
+            assert!(tokio::time::timeout(Duration::from_millis(1), work).await.is_err());
+        });
+        drop(runtime);
+        // Only now it could end: whoever waited for it would never come here.
+        drop(keep);
+    }
+}

@@ -219,6 +219,11 @@ impl Run {
     }
 
     pub(super) fn send(&mut self, at: NodeRef, brief: &Brief, turn: Turn) -> Result<(), Failure> {
+        if self.state.stopping.is_some() {
+            // What it would send follows from the state; a resumed run does.
+            self.woken.insert(self.state.key(at));
+            return Ok(());
+        }
         let chain = self.models(at, brief);
         let (attempt, fallback) = match turn {
             Turn::Again { attempt, fallback } => (attempt, fallback),

@@ -318,6 +318,7 @@ fn data_sources(pipeline: &Pipeline) -> impl Iterator<Item = TableSource> + '_ {
         kind: data.kind,
         table: data.table.as_ref().map(|t| t.value.clone()),
         columns: data.columns.iter().map(|(name, kind)| (name.clone(), *kind)).collect(),
+        pii: data.pii.iter().map(|column| column.value.clone()).collect(),
         engine: data.engine(),
     })
 }
@@ -338,6 +339,7 @@ fn table_source(value: &Value) -> Option<TableSource> {
         kind,
         table: value.get("table").and_then(Value::as_str).map(str::to_string),
         columns: BTreeMap::new(),
+        pii: vec![],
         engine: kind.engine(),
     })
 }

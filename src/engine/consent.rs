@@ -10,7 +10,7 @@ use super::Run;
 use super::state::{Consent, NodeRef, State, Timer};
 use crate::event::{Failure, FailureKind, Happening, StepStatus};
 use crate::model::Approve;
-use crate::policy::{Act, decide, needs_approval};
+use crate::policy::{Act, decide, may_mean, needs_approval};
 
 /// Most characters of the arguments in a question.
 const MOST_ASKED: usize = 2_000;
@@ -57,7 +57,7 @@ impl Run {
         let by_tool = self.tool(at, tool).is_ok_and(|found| match &found.approve {
             Approve::Never => false,
             Approve::Always => true,
-            Approve::Names(names) => names.iter().any(|name| name == part || name == tool),
+            Approve::Names(names) => names.iter().any(|name| may_mean(name, part) || may_mean(name, tool)),
         });
         by_tool || policies.iter().any(|(_, policy)| needs_approval(policy, tool, arguments))
     }

@@ -12,7 +12,7 @@
 //! | `asking`, `tooling`, `judging` | talking with a model; the tools it asks for; gates |
 //! | `planning`, `plan_texts`, `planned` | plans that an agent writes: what is decided; what agents are told; how events change them |
 //! | `attaching`, `caching` | files beside a prompt; results that are used again |
-//! | `resuming` | going on after a crash |
+//! | `stopping`, `resuming` | ending a run from outside; going on after that, and after a crash |
 //! | `budget` | bounds on tokens and money |
 //! | `rejudging` | gates of a run that is over, asked again about another value |
 //! | `scripting` | scripted replies |
@@ -57,6 +57,7 @@ mod serving;
 mod shape;
 mod start;
 mod state;
+mod stopping;
 mod tally;
 mod tooling;
 mod words;
@@ -70,6 +71,6 @@ pub use judging::readable;
 pub use preview::{Given, known_names};
 pub use rejudging::PassedGate;
 pub use run::{CannotResume, Mocks, Moment, Noted, Options, Run, Unscripted};
-pub use secrets::{names_a_secret, secret_values};
+pub use secrets::secret_values;
 pub use servers::servers;
 pub use state::State;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::model::{Program, ServerKind, Text, Tool, ToolKind};
 use crate::port::Secret;
+use crate::redact::names_a_secret;
 
 /// The key of the model that variables put in place of `default`.
 const KEY: &str = "FLOW_API_KEY";
@@ -45,11 +46,4 @@ fn named(tool: &Tool) -> Vec<(&str, &Text)> {
         ToolKind::Server(ServerKind::Program { env, .. }) => env.iter().map(|(name, text)| (name.value.as_str(), text)).collect(),
         ToolKind::Smtp { .. } | ToolKind::Sql(_) | ToolKind::File(_) | ToolKind::Pipeline { .. } | ToolKind::Broken => vec![],
     }
-}
-
-/// Whether a value of this name is a key, token or password.
-pub fn names_a_secret(name: &str) -> bool {
-    const WORDS: [&str; 8] = ["authorization", "key", "token", "secret", "password", "passwd", "credential", "cookie"];
-    let name = name.to_ascii_lowercase();
-    WORDS.iter().any(|word| name.contains(word))
 }

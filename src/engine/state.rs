@@ -49,6 +49,9 @@ pub struct State {
     pub replies_used: BTreeMap<String, u64>,
     /// Steps in doubt after a crash, each with what a person decided.
     pub(super) doubts: BTreeMap<StepPath, Option<bool>>,
+    /// Somebody asked the run to end, and calls that may act are still awaited.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) stopping: Option<Stopping>,
     /// Calls of tools that a person decides about, by the step that makes them; one at a time.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(super) consents: BTreeMap<StepPath, Consent>,
@@ -61,6 +64,15 @@ pub struct State {
     pub seq: u64,
     /// Its time.
     pub(super) last_ms: u64,
+}
+
+/// The end of a run that somebody asked for, while answers are awaited.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Stopping {
+    /// Who asked.
+    pub(super) by: String,
+    /// When nothing is awaited any more.
+    pub(super) until_ms: u64,
 }
 
 /// A call that a person decides about.
@@ -117,6 +129,8 @@ pub enum Timer {
     Deadline(u32),
     /// The 60 s of `on_failure` and `finally`.
     Stage(u32),
+    /// A run that is asked to end waits no longer.
+    Grace,
 }
 
 /// A pipeline that runs: the run's own, or a called one.
@@ -145,6 +159,9 @@ pub struct Instance {
     /// Tools of MCP servers that were asked, by the name of the server in the file.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(super) servers: BTreeMap<String, Vec<Arc<ServerTool>>>,
+    /// Tools of those servers, `server.tool`, that the file could use if they were pinned.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub(super) unpinned: BTreeSet<String>,
     /// Frames of earlier stages besides `main`.
     pub(super) past: Vec<u32>,
     #[serde(skip)]

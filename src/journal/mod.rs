@@ -2,6 +2,7 @@
 //!
 //! How to add something to the record: derive it from the events in `record.rs`; never store it a second time.
 
+mod content;
 mod personal;
 mod public;
 mod record;

@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::event::{Answer, Event, Happening, Purpose, RunEnd, RunStart, RunStatus, StepPath, StyleUsed, Usage, Verdict};
+use crate::event::{Answer, Event, FailureKind, Happening, Purpose, RunEnd, RunStart, RunStatus, StepPath, StyleUsed, Usage, Verdict};
 
 /// What people and auditors read of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -260,6 +260,10 @@ impl Builder {
             Happening::StepSkipped { step } => self.step(step).status = "skipped".into(),
             Happening::StepBlocked { step, .. } => self.step(step).status = "blocked".into(),
             Happening::StepCancelled { step } => self.step(step).status = "cancelled".into(),
+            Happening::OutcomeUnknown { step, .. } => {
+                let message = "no answer when it was ended; whether the call has acted is not known";
+                self.step(step).error = Some(json!({ "kind": FailureKind::UnknownOutcome.word(), "message": message }));
+            }
             Happening::PlanAccepted { step, round, plan } => {
                 let path = |id: &String| format!("{step}/{id}");
                 let planned = plan.steps.iter().map(|one| PlannedRecord {
@@ -397,7 +401,7 @@ impl Builder {
             (record.status, record.failure, record.outputs) = (None, None, Value::Null);
             record.phases.pop_if(|last| last.name == "failed");
             for step in record.steps.iter_mut().filter(|step| step.status == "cancelled") {
-                step.status = "pending".into();
+                (step.status, step.error) = ("pending".into(), None);
             }
         }
     }

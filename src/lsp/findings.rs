@@ -1,11 +1,11 @@
-//! Findings as the protocol has them, and the edits that mend them.
+//! Findings as the protocol has them, and the edits that fix them.
 
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
 use super::documents::address_of;
-use crate::diagnostic::{Diagnostic, Severity, proposed};
+use crate::diagnostic::{Diagnostic, Fix, Severity, proposed};
 use crate::source::{Sources, Span, Unit};
 
 /// Most findings of one file that an editor is told.
@@ -63,26 +63,28 @@ impl Drawer<'_> {
         diagnostic
     }
 
-    /// The edits that mend a finding: its own, else one for each name that its message proposes.
-    pub fn actions(&self, found: &Diagnostic) -> Vec<Value> {
-        if let Some(fix) = &found.fix {
+    /// The edits that may fix a finding, to be tried: its own, else one for each name that its message proposes.
+    pub fn edits(&self, found: &Diagnostic) -> Vec<(String, Fix)> {
+        if let Some(fix) = &found.candidate {
             let title = match fix.edits.as_slice() {
-                [(span, new)] if new.is_empty() => format!("Remove {}", short(self.sources.text(*span))),
+                [(span, new)] if new.is_empty() => format!("Remove {}", short(&self.sources.shown(*span))),
                 [(_, new)] => format!("Write {}", short(new)),
-                _ => found.help.first().map_or_else(|| "Mend it".to_owned(), |help| short(help)),
+                _ => found.help.first().map_or_else(|| "Fix it".to_owned(), |help| short(help)),
             };
-            return vec![self.action(found, &title, &fix.edits, fix.safe)];
+            return vec![(title, fix.clone())];
         }
         let written = self.sources.text(found.span);
         let name = written.trim_matches(['"', '\'']);
-        let is_named = !name.is_empty() && found.message.contains(&format!("\"{name}\""));
+        let is_named = self.sources.shown(found.span) == written && !name.is_empty() && found.message.contains(&format!("\"{name}\""));
         let names = proposed(&found.message).into_iter().filter(|_| is_named);
-        names.map(|new| self.action(found, &format!("Write {new}"), &[(found.span, written.replace(name, new))], false)).collect()
+        let edit = |new: &str| Fix { edits: vec![(found.span, written.replace(name, new))], safe: false };
+        names.map(|new| (format!("Write {new}"), edit(new))).collect()
     }
 
-    fn action(&self, found: &Diagnostic, title: &str, edits: &[(Span, String)], is_safe: bool) -> Value {
+    /// An edit as the protocol has it.
+    pub fn action(&self, found: &Diagnostic, title: &str, fix: &Fix) -> Value {
         let mut changes = serde_json::Map::new();
-        for (span, new) in edits {
+        for (span, new) in &fix.edits {
             let Some(address) = address_of(&self.path(*span)) else { continue };
             let edit = json!({ "range": self.range(*span), "newText": new });
             if let Some(list) = changes.entry(address).or_insert_with(|| json!([])).as_array_mut() {
@@ -92,7 +94,7 @@ impl Drawer<'_> {
         json!({
             "title": title,
             "kind": "quickfix",
-            "isPreferred": is_safe,
+            "isPreferred": fix.safe,
             "diagnostics": [self.diagnostic(found)],
             "edit": { "changes": changes },
         })

@@ -11,8 +11,8 @@ use super::documents::{Document, address_of, number, path_of, range};
 use super::findings::{Drawer, MOST};
 use super::look::{Goal, definition, hover};
 use super::things::Around;
-use crate::check::{Checked, check_file};
-use crate::diagnostic::Diagnostic;
+use crate::check::{Checked, Trial, check_file};
+use crate::diagnostic::{Diagnostic, Fix};
 use crate::load::project_of;
 use crate::port::{Files, Overlay};
 use crate::source::{FileId, SourceFile, Unit};
@@ -315,7 +315,8 @@ impl<'f> Server<'f> {
         }
     }
 
-    /// Edits are offered only for the text they were made for.
+    /// Edits are offered only for the text they were made for, and only if they hold when they are tried: in this file, and in the open
+    /// ones that read it.
     fn actions(&self, params: &Value) -> Option<Value> {
         let path = path_of(params["textDocument"]["uri"].as_str()?)?;
         let (document, checked) = (self.open.get(&path)?, self.checked.get(&path)?);
@@ -323,9 +324,20 @@ impl<'f> Server<'f> {
         if checked.loaded.sources.file(FileId(0)).text != document.source.text {
             return Some(json!([]));
         }
+        let files = self.files();
+        let projects: Vec<PathBuf> = self.checked.keys().map(|path| project_of(path, &self.root, &files)).collect();
+        let all = self.checked.iter().zip(&projects);
+        let trials: Vec<Trial> = all.map(|((path, checked), project)| Trial { checked, path, project, files: &files }).collect();
+        let (own, others): (Vec<&Trial>, Vec<&Trial>) = trials.iter().partition(|trial| trial.path == path);
+        let own = own.first()?;
         let drawer = self.drawer(checked);
-        let found = self.findings_at(&path, u32::try_from(start).ok()?, u32::try_from(end).ok()?);
-        Some(found.into_iter().flat_map(|found| drawer.actions(found)).collect())
+        let mut actions = vec![];
+        for found in self.findings_at(&path, u32::try_from(start).ok()?, u32::try_from(end).ok()?) {
+            let holds = |fix: &Fix| own.allows(found, fix) && others.iter().all(|other| own.is_allowed_by(other, fix));
+            let edits = drawer.edits(found);
+            actions.extend(edits.iter().filter(|(_, fix)| holds(fix)).map(|(title, fix)| drawer.action(found, title, fix)));
+        }
+        Some(actions.into())
     }
 }
 

@@ -65,6 +65,9 @@ pub struct ToolList {
     /// Tools that are not as they were pinned: the name, and how they differ.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub changed: BTreeMap<String, String>,
+    /// Tools that the pins of a known server do not have.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unpinned: Vec<String>,
     /// What it did besides, a sentence each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,

@@ -57,7 +57,7 @@ fn unescaped(text: &str) -> Vec<Inside> {
     let mut found: Vec<Inside> = vec![];
     for _ in 0..DEEPEST {
         let (now, outer) = found.last().map_or((text, None), |last| (last.text.as_str(), Some(last)));
-        let Some(mut read) = unescape(now) else { break };
+        let Some(mut read) = unescape(now, b"%\\&+") else { break };
         if let Some(outer) = outer {
             read.places = read.places.iter().filter_map(|range| outer.place(range)).collect();
         }
@@ -66,9 +66,14 @@ fn unescaped(text: &str) -> Vec<Inside> {
     found
 }
 
-/// Reads `%C3%AB`, `\u00eb`, `\n`, `\*`, `&#39;` and `+` between words; `None`: there is nothing of it.
-fn unescape(text: &str) -> Option<Inside> {
-    if !text.bytes().any(|byte| matches!(byte, b'%' | b'\\' | b'&' | b'+')) {
+/// The text with the escapes of one kind read, once for each kind: what looks like one of another kind may belong to a secret.
+pub(super) fn of_each_kind(text: &str) -> impl Iterator<Item = Inside> + '_ {
+    [&b"%"[..], b"%+", b"\\", b"&"].into_iter().filter_map(|marks| unescape(text, marks))
+}
+
+/// Reads `%C3%AB`, `\u00eb`, `\n`, `\*`, `&#39;` and `+` between words, as far as they begin with these marks; `None`: there is nothing of it.
+fn unescape(text: &str, marks: &[u8]) -> Option<Inside> {
+    if !text.bytes().any(|byte| marks.contains(&byte)) {
         return None;
     }
     let mut bytes: Vec<u8> = Vec::with_capacity(text.len());
@@ -77,6 +82,7 @@ fn unescape(text: &str) -> Option<Inside> {
     let mut at = 0;
     while let Some(rest) = text.get(at..).filter(|rest| !rest.is_empty()) {
         let read = match rest.as_bytes()[0] {
+            mark if !marks.contains(&mark) => None,
             b'%' => percent(rest).map(|byte| (vec![byte], 3)),
             b'\\' => backslash(rest),
             b'&' => reference(rest),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::encoded::{inside, joined};
+use super::encoded::{inside, joined, of_each_kind};
 use super::known::Known;
 
 /// What is put in the place of a secret.
@@ -55,7 +55,7 @@ impl Secrets {
         let mut places: Vec<Range<usize>> = self.known.find(text).map(|(range, _)| range).collect();
         for piece in pieces(text, PIECE, 6 * self.known.longest) {
             let here = &text[piece.clone()];
-            let decoded = inside(here).into_iter().map(|read| (read, 0));
+            let decoded = inside(here).into_iter().chain(of_each_kind(here)).map(|read| (read, 0));
             // A short one is made by chance where words are joined.
             for (read, least) in decoded.chain(joined(here).map(|read| (read, SHORTEST))) {
                 let found = self.known.find(&read.text).filter(|(range, _)| range.len() >= least);

@@ -19,7 +19,7 @@ pub(super) fn example() -> (Sources, Vec<Diagnostic>) {
     let team = sources.add("pipelines/a team,1.yaml", "agents:\n  critic: { instructions: Be kind. }\n  idle: { tools: no }\n");
     sources.add("pipelines/clean.yaml", "flow: 1\n");
     let no = at(&sources, team, "no", 0);
-    let found = vec![
+    let mut found = vec![
         Diagnostic::new(Code::Cycle, at(&sources, mail, "draft", 1), "steps wait for each other: draft -> review -> draft")
             .related(at(&sources, mail, "review", 0), "\"draft\" waits for \"review\"")
             .related(at(&sources, mail, "draft", 1), "\"review\" waits for \"draft\"")
@@ -31,6 +31,7 @@ pub(super) fn example() -> (Sources, Vec<Diagnostic>) {
             .help("write \"no\" for the word, false for true/false")
             .safe_fix(vec![(no, "\"no\"".to_owned())]),
     ];
+    found.iter_mut().for_each(|found| found.fix = found.candidate.take());
     (sources, found)
 }
 

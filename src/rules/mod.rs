@@ -68,6 +68,7 @@ mod route_open;
 mod same_file_written;
 mod scorecard_checks;
 pub mod seat;
+mod seats;
 mod second_refinement;
 mod secret_in_address;
 mod secret_in_file;
@@ -111,9 +112,10 @@ pub use written_plan::check_written_plan;
 
 pub use effects::{Effects, effects_of};
 pub use roles::reads;
+pub use secret_in_file::{keys, keys_of};
 
 use crate::diagnostic::Diagnostic;
-use crate::model::{Channel, StyleGuide, TestFile};
+use crate::model::{Channel, Model, StyleGuide, TestFile};
 use crate::plan::{PipelinePlan, Plan};
 
 /// A check of one pipeline with everything it names.
@@ -189,6 +191,11 @@ pub fn check(plan: &Plan, out: &mut Vec<Diagnostic>) {
 /// Checks the cases of a test file against its pipeline: the first of the plan.
 pub fn check_tests(tests: &TestFile, plan: &Plan, out: &mut Vec<Diagnostic>) {
     cases::check(tests, plan, out);
+}
+
+/// Checks the model that settings name.
+pub fn check_settings(model: Option<&Model>, out: &mut Vec<Diagnostic>) {
+    secret_in_file::in_settings(model, out);
 }
 
 /// Checks a channel file that is looked at alone.

@@ -33,7 +33,7 @@ impl Read {
     fn fixed(&self) -> String {
         let mut text = self.sources.file(FileId(0)).text.to_string();
         let mut edits: Vec<_> =
-            self.found.iter().filter_map(|d| d.fix.as_ref()).filter(|fix| fix.safe).flat_map(|fix| &fix.edits).collect();
+            self.found.iter().filter_map(|d| d.candidate.as_ref()).filter(|fix| fix.safe).flat_map(|fix| &fix.edits).collect();
         edits.sort_by_key(|(span, _)| std::cmp::Reverse(*span));
         for (span, new) in edits {
             text.replace_range(span.start as usize..span.end as usize, new);
@@ -367,7 +367,7 @@ fn check_all(text: &str) {
     for d in &read.found {
         check_span(d.span, text);
         d.related.iter().for_each(|(span, _)| check_span(*span, text));
-        d.fix.iter().flat_map(|fix| &fix.edits).for_each(|(span, _)| check_span(*span, text));
+        d.candidate.iter().flat_map(|fix| &fix.edits).for_each(|(span, _)| check_span(*span, text));
         assert!(d.message.chars().count() <= 160 && !d.message.contains('\n') && d.help.iter().all(|h| !h.contains('\n')), "{:?}", d);
         assert!(!d.help.is_empty() && d.help.iter().all(|h| h.starts_with(|c: char| c.is_ascii_lowercase())), "{d:?}");
     }

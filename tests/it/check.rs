@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use flow::adapter::files::DiskFiles;
-use flow::check::{Checked, check_file};
+use flow::check::{Checked, check_with_edits};
 use flow::diagnostic::{Code, Severity};
 use flow::lower::keys::{self, Takes};
 use flow::port::{FileProblem, Files};
@@ -30,7 +30,7 @@ const WITHOUT_CASES: &[(&str, &str)] = &[
 /// Checks a case. Codes about parts of the language that cannot run yet have cases all the same: that a part is not yet available (F910)
 /// is no finding there.
 fn check(path: &str) -> Checked {
-    of_available(check_file(Path::new(path), Path::new(PROJECT), &DiskFiles), code_of(path))
+    of_available(check_with_edits(Path::new(path), Path::new(PROJECT), &DiskFiles), code_of(path))
 }
 
 fn of_available(mut checked: Checked, code: &str) -> Checked {
@@ -197,7 +197,7 @@ fn the_pages_show_what_happens() {
             wrong.push(format!("{id}: no wrong or no right block"));
             continue;
         };
-        let check = |yaml: String| of_available(check_file(Path::new(PAGE), Path::new(PROJECT), &Page(yaml)), id);
+        let check = |yaml: String| of_available(check_with_edits(Path::new(PAGE), Path::new(PROJECT), &Page(yaml)), id);
         let (bad, good) = (check(bad), check(good));
         if !codes(&bad).contains(id) {
             wrong.push(format!("{id}: the wrong block does not yield it, but {:?}", codes(&bad)));
@@ -213,7 +213,7 @@ fn the_pages_show_what_happens() {
 fn channels_and_style_guides_that_are_checked_alone_get_their_own_checks() {
     let found = |folder: &str| -> Vec<(String, Vec<String>)> {
         let codes =
-            |path: &str| codes(&check_file(Path::new(path), Path::new(PROJECT), &DiskFiles)).into_iter().map(str::to_owned).collect();
+            |path: &str| codes(&check_with_edits(Path::new(path), Path::new(PROJECT), &DiskFiles)).into_iter().map(str::to_owned).collect();
         cases(folder).into_iter().map(|path| (path.clone(), codes(&path))).filter(|(_, codes): &(_, Vec<_>)| !codes.is_empty()).collect()
     };
     let with = |path: &str, code: &str| (format!("{PROJECT}/{path}.yaml"), vec![code.to_owned()]);
@@ -250,7 +250,7 @@ fn every_key_that_takes_a_path_keeps_inside_the_project() {
     for (key, yaml) in PATHS {
         for out in ["../../../../../../../../etc/x", "/etc/x", "parts/../../../../../../../etc/x"] {
             let yaml = format!("flow: 1\n{}\n", yaml.replace("OUT", out));
-            let checked = check_file(Path::new(PAGE), Path::new(PROJECT), &Page(yaml.clone()));
+            let checked = check_with_edits(Path::new(PAGE), Path::new(PROJECT), &Page(yaml.clone()));
             let found: Vec<_> = checked.diagnostics.iter().filter(|d| d.code == Code::PathEscape).collect();
             assert_eq!(found.len(), 1, "{key}: {yaml}{}", drawn(&checked, "F604"));
             assert!(checked.loaded.sources.text(found[0].span).contains(out), "{key} marks {:?}", found[0].span);
@@ -398,7 +398,7 @@ fn a_file_that_lost_any_line_or_its_end_is_still_checked() {
         let half = &lines[index][..lines[index].len() / 2];
         let broken_off: Vec<&str> = lines[..index].iter().copied().chain([half]).collect();
         for text in [lost.join("\n"), broken_off.join("\n")] {
-            let checked = check_file(Path::new(PAGE), Path::new(PROJECT), &Page(text));
+            let checked = check_with_edits(Path::new(PAGE), Path::new(PROJECT), &Page(text));
             assert!(!checked.diagnostics.is_empty(), "line {}", index + 1);
         }
     }

@@ -104,9 +104,13 @@ fn guarded() -> TempDir {
     let at = |name: &str| folder.path().join(name);
     assert_eq!(ends(&mut command(folder.path(), &["run", "sets.yaml"])).exit, 0);
     put(&at(".state/flow/trusted/00ff"), SECRET);
-    for (to, from) in
-        [(".flow", "notes/kept"), (".flow/runs.db", "notes/db.txt"), (".env", "notes/link.txt"), ("keys.txt", "notes/keys.txt")]
-    {
+    for (to, from) in [
+        (".flow", "notes/kept"),
+        (".flow/runs.db", "notes/db.txt"),
+        (".flow/runs.db", "notes/db.sqlite"),
+        (".env", "notes/link.txt"),
+        ("keys.txt", "notes/keys.txt"),
+    ] {
         symlink(at(to), at(from)).unwrap();
     }
     for (to, from) in [
@@ -164,7 +168,7 @@ fn no_step_reads_what_flow_and_its_user_keep() {
         assert!(!said.out.contains(SECRET) && !said.err.contains(SECRET), "{path}");
     }
     let said = ends(&mut guarded_command(project.path(), &["run", "reads.yaml", "--input", "file=notes/a.md"]));
-    assert_eq!((said.exit, said.out.as_str()), (0, "fine\n"), "{}", said.err);
+    assert_eq!((said.exit, said.out.as_str()), (0, "fine\n\n"), "{}", said.err);
 }
 
 #[test]
@@ -182,7 +186,7 @@ fn tools_and_tables_do_not_reach_it_either() {
         ("data: { old: { file: notes/rows.csv } }\nsteps: [{ id: a, sql: select * from old, timeout: 5s }]\n", "no step may read"),
         ("tools: { docs: { file: notes/kept } }\nsteps: [{ id: a, tool: docs.list }]\n", "F616"),
         ("agents: { w: { instructions: { file: notes/link.txt } } }\nsteps: [{ id: a, agent: w, prompt: Hi }]\n", "F616"),
-        ("data: { old: { file: notes/db.txt } }\nsteps: [{ id: a, sql: select 1 as a, timeout: 5s }]\n", "F616"),
+        ("data: { old: { file: notes/db.sqlite } }\nsteps: [{ id: a, sql: select 1 as a, timeout: 5s }]\n", "F616"),
     ] {
         std::fs::hard_link(project.path().join(".flow/runs.db"), project.path().join("notes/runs.db")).ok();
         std::fs::hard_link(project.path().join(".env"), project.path().join("notes/rows.csv")).ok();
@@ -445,10 +449,12 @@ fn everything(folder: &Path) -> Vec<(PathBuf, u64)> {
 const ASKS: &str = "flow: 1
 name: asks
 description: A person decides.
+tools: { docs: { file: ., approve: true, timeout: 5s } }
 steps:
-  - { id: a, set: 'one', cache: 1h }
-  - { id: b, needs: [a], set: two, approve: { question: \"Go on?\" } }
-outputs: { b: \"{{ steps.b.output }}\" }
+  - { id: a, set: one, cache: 1h }
+  - { id: b, needs: [a], tool: docs.list }
+  - { id: c, needs: [b], set: two }
+outputs: { c: \"{{ steps.c.output }}\" }
 ";
 
 #[test]
@@ -477,7 +483,7 @@ fn runs_are_kept_where_the_user_says_and_the_project_stays_as_it_is() {
     assert_eq!(flow(&other, &["runs", "list"]).exit, 4, "another project's runs are its own");
     let listed = flow(&one, &["runs", "list", "--json"]);
     let id = serde_json::from_str::<serde_json::Value>(&listed.out).unwrap()[0]["run"].as_str().unwrap().to_owned();
-    for arguments in [vec!["runs", "show", &id], vec!["graph", "sets.yaml", "--run", &id], vec!["runs", "export", &id]] {
+    for arguments in [vec!["runs", "show", &id], vec!["graph", "--run", &id], vec!["runs", "export", &id]] {
         let said = flow(&one, &arguments);
         assert_eq!(said.exit, 0, "{arguments:?}: {}", said.err);
     }

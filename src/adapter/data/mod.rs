@@ -26,6 +26,7 @@ mod load;
 mod names;
 mod numeral;
 mod pdf;
+mod personal;
 mod picture;
 mod pool;
 mod query;

@@ -190,6 +190,7 @@ impl McpServers {
             hash: listed.hash.clone(),
             tools: listed.tools.clone(),
             changed: difference.changed,
+            unpinned: difference.new,
             notes,
         })
     }

@@ -17,7 +17,16 @@ impl World {
         let ms = events.last().map_or(0, |e| e.at_ms);
         let now = crate::engine::Moment { wall: super::world::start(), ms };
         let run = Run::resumed("r_test", self.plan.clone(), options(), now, &events).unwrap();
-        let mut world = World { run, plan: self.plan.clone(), ms, events, out: vec![], cancelled: vec![], ..World::new(self.plan.clone()) };
+        let mut world = World {
+            run,
+            plan: self.plan.clone(),
+            ms,
+            events,
+            out: vec![],
+            cancelled: vec![],
+            posted: vec![],
+            ..World::new(self.plan.clone())
+        };
         world.handle(Input::Resume { away_ms });
         world
     }
@@ -110,7 +119,7 @@ fn a_run_that_a_signal_ended_goes_on_as_if_it_had_not() {
     for kept in ends {
         for (first, second) in [("interrupt", false), ("terminate", false), ("interrupt", true)] {
             let mut world = uncut.after_crash(kept, 0);
-            world.handle(Input::Cancel { by: first.into() });
+            world.cancel(first);
             assert_eq!(world.status(), RunStatus::Cancelled, "after {kept} events");
             // The second signal ends the process at once: the journal may end anywhere after the first.
             let told = world.events.iter().rposition(|e| matches!(e.happening, Happening::CancelRequested { .. })).unwrap();
@@ -133,7 +142,7 @@ fn what_a_person_decides_after_a_signal_ended_the_run_holds_when_it_goes_on() {
     let world = World::new(planned(vec![paying]));
     let mut doubtful = world.after_crash(world.events.len(), 0);
     assert_eq!(doubtful.run.state().undecided().count(), 1);
-    doubtful.handle(Input::Cancel { by: "interrupt".into() });
+    doubtful.cancel("interrupt");
     assert_eq!(doubtful.status(), RunStatus::Cancelled);
     for approved in [true, false] {
         let mut decided = World { events: doubtful.events.clone(), ..world.after_crash(world.events.len(), 0) };
@@ -154,7 +163,7 @@ fn a_person_who_ends_a_run_ends_it_for_good_and_finally_runs_at_each_end() {
     with_finally.finally = vec![set("tidy", "done").into()];
     let mut world = World::new(planned(vec![with_finally]));
     world.answer("a", Says::Yes);
-    world.handle(Input::Cancel { by: "terminate".into() });
+    world.cancel("terminate");
     assert_eq!((world.status(), world.successes("tidy")), (RunStatus::Cancelled, 1));
     let mut again = world.after_crash(world.events.len(), 1000);
     again.finish();
@@ -165,7 +174,7 @@ fn a_person_who_ends_a_run_ends_it_for_good_and_finally_runs_at_each_end() {
     let resume = |world: &World| Run::resumed("r", world.plan.clone(), options(), world.moment(), &world.events).err();
     assert_eq!(resume(&again), Some(CannotResume::Over));
     let mut ended = World::new(world.plan.clone());
-    ended.handle(Input::Cancel { by: "person".into() });
+    ended.cancel("person");
     assert_eq!(resume(&ended), Some(CannotResume::Over));
 }
 

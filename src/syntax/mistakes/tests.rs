@@ -176,7 +176,7 @@ fn quotes_of_word_processors_are_no_quotes() {
         let read = read(&format!("k: {written}\n"));
         let [found] = read.found.as_slice() else { panic!("{written}: {:?}", read.found) };
         assert_eq!(found.code, Code::YamlTrap, "{written}");
-        let fix = found.fix.as_ref().unwrap();
+        let fix = found.candidate.as_ref().unwrap();
         assert!(!fix.safe && fix.edits[0].1 == mend, "{written}: {fix:?}");
     }
     for fine in ["“Good” and “better”", "“Good” is what we say", "'“Hello”'", "\"„Hallo“\"", "it’s", "5’", "’tis the season"]

@@ -165,7 +165,7 @@ fn braces_around_a_bare_expression_are_mended_where_they_hold_all_of_it() {
     let (text, found) = checked_bare(source);
     assert_eq!(found[0].code, Code::BracesInCondition);
     assert_eq!(found[0].message, "an expression stands here without {{ }}: steps.score.output > 7");
-    let fix = found[0].fix.as_ref().unwrap();
+    let fix = found[0].candidate.as_ref().unwrap();
     assert!(fix.safe);
     let places: Vec<(u32, u32)> = fix.edits.iter().map(|(span, _)| (span.start, span.end)).collect();
     assert_eq!(places, [(100, 103), (125, 128)]);
@@ -173,7 +173,7 @@ fn braces_around_a_bare_expression_are_mended_where_they_hold_all_of_it() {
     assert_eq!((text.reads[0].span.start, text.reads[0].span.end), (103, 121));
     for source in ["{{ a }} > 7", "{{ a }} and {{ b }}", "{% if a %}true{% endif %}"] {
         let (_, found) = checked_bare(source);
-        assert_eq!((found[0].code, found[0].fix.is_none()), (Code::BracesInCondition, true), "{source}");
+        assert_eq!((found[0].code, found[0].candidate.is_none()), (Code::BracesInCondition, true), "{source}");
     }
     assert!(checked_bare("inputs.text == \"{{\"").1.is_empty());
 }

@@ -96,7 +96,7 @@ fn judge(mutation: &Mutation, checked: &Checked, mutated: &str) -> Verdict {
     let is_at_place = |found: &Diagnostic| is_at_line(found) || found.message.contains(file);
     let is_there = |found: &Diagnostic| is_at_place(found) || mutation.names.iter().any(|name| found.message.contains(name));
     let helps = |found: &&Diagnostic| {
-        let edits = found.fix.iter().flat_map(|fix| fix.edits.iter().map(|(_, text)| text));
+        let edits = found.candidate.iter().flat_map(|fix| fix.edits.iter().map(|(_, text)| text));
         let words: Vec<&String> = found.help.iter().chain([&found.message]).chain(edits).collect();
         mutation.mend.iter().any(|mend| words.iter().any(|word| word.contains(mend)))
     };

@@ -1,0 +1,111 @@
+//! What `flow fix` makes of a file: its safe edits, again and again until there are none.
+
+use std::path::{Path, PathBuf};
+
+use super::edits::{Edit, Trial};
+use super::{Checked, check_file};
+use crate::diagnostic::{Diagnostic, Fix};
+use crate::port::{FileProblem, Files, Overlay};
+use crate::source::FileId;
+
+/// Most rounds. Edits that touch wait for the next one, and each edit takes a finding away, so that few are ever needed.
+const MOST_ROUNDS: usize = 20;
+
+/// A file with its safe edits in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fixed {
+    /// The text that was read.
+    pub before: String,
+    /// The text with the edits; the same if there are none.
+    pub text: String,
+    /// The findings that were fixed: code and message, in the order of fixing.
+    pub findings: Vec<(String, String)>,
+}
+
+/// Why a file is not fixed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NotFixed {
+    /// It cannot be read.
+    #[error("{problem}; {}", .problem.help())]
+    Unreadable {
+        /// Why.
+        problem: FileProblem,
+    },
+    /// Each edit brings the next one.
+    #[error("its edits do not come to an end; correct it by hand")]
+    Endless,
+}
+
+/// Applies the safe edits of a file's own findings until none is left that may be offered. `readers` are other files that read this one:
+/// an edit that brings a finding there is not made; they are asked for only if there is something to edit.
+///
+/// # Errors
+/// The file cannot be read, or its edits do not come to an end.
+pub fn fix_file(path: &Path, project: &Path, files: &dyn Files, readers: &dyn Fn() -> Vec<PathBuf>) -> Result<Fixed, NotFixed> {
+    let before = files.read_text(path).map_err(|problem| NotFixed::Unreadable { problem })?;
+    let mut fixed = Fixed { text: before.clone(), before, findings: vec![] };
+    let place = files.real_path(path).unwrap_or_else(|| path.to_path_buf());
+    let mut others = None;
+    for _ in 0..MOST_ROUNDS {
+        let now = Overlay { below: files, texts: [(place.clone(), fixed.text.as_str().into())].into() };
+        let checked = check_file(path, project, &now);
+        let wanted = wanted(&checked);
+        if wanted.is_empty() {
+            return Ok(fixed);
+        }
+        let others: &Vec<PathBuf> = others.get_or_insert_with(readers);
+        let others: Vec<(&Path, Checked)> = others.iter().map(|other| (other.as_path(), check_file(other, project, &now))).collect();
+        let round = Round {
+            own: Trial { checked: &checked, path, project, files: &now },
+            others: others.iter().map(|(path, checked)| Trial { checked, path, project, files: &now }).collect(),
+        };
+        let mut taken = vec![];
+        round.take(&mut taken, &wanted);
+        let Some((text, _)) = round.own.after(&taken) else { return Ok(fixed) };
+        fixed.text = text;
+        fixed.findings.extend(taken.iter().map(|(found, _)| (found.code.id().to_owned(), found.message.clone())));
+    }
+    Err(NotFixed::Endless)
+}
+
+/// The safe edits of a file's own findings that do not touch each other.
+fn wanted(checked: &Checked) -> Vec<(&Diagnostic, &Fix)> {
+    let mut wanted: Vec<(&Diagnostic, &Fix)> = vec![];
+    for found in &checked.diagnostics {
+        let Some(fix) = found.candidate.as_ref().filter(|fix| fix.safe && fix.edits.iter().all(|(span, _)| span.file == FileId(0))) else {
+            continue;
+        };
+        let touches = |(span, _): &Edit| {
+            wanted.iter().flat_map(|(_, fix)| &fix.edits).any(|(other, _)| span.start <= other.end && other.start <= span.end)
+        };
+        if !fix.edits.iter().any(touches) {
+            wanted.push((found, fix));
+        }
+    }
+    wanted
+}
+
+/// One state of the file and of those that read it.
+struct Round<'a> {
+    own: Trial<'a>,
+    others: Vec<Trial<'a>>,
+}
+
+impl Round<'_> {
+    /// Adds those of `group` that may be offered together with `taken`: all at once, else each half by itself.
+    fn take<'f>(&self, taken: &mut Vec<(&'f Diagnostic, &'f Fix)>, group: &[(&'f Diagnostic, &'f Fix)]) {
+        let all: Vec<_> = taken.iter().chain(group).copied().collect();
+        if self.is_sound(&all) {
+            *taken = all;
+        } else if let [_, _, ..] = group {
+            let (first, second) = group.split_at(group.len() / 2);
+            self.take(taken, first);
+            self.take(taken, second);
+        }
+    }
+
+    fn is_sound(&self, fixes: &[(&Diagnostic, &Fix)]) -> bool {
+        let all = Fix { edits: fixes.iter().flat_map(|(_, fix)| fix.edits.clone()).collect(), safe: true };
+        self.own.after(fixes).is_some() && self.others.iter().all(|other| self.own.is_allowed_by(other, &all))
+    }
+}
