@@ -162,6 +162,7 @@ async fn talk(number: usize, plan: &Arc<Plan>, ports: &Ports, log: Box<dyn Event
         person: Arc::new(json!({})),
         now: moment.wall,
         scripted: false,
+        served: false,
         seed: number as u64,
         deadline_ms: None,
         files: Default::default(),

@@ -1,5 +1,5 @@
 //! Files on the disk of this machine: the one place that opens them. Only regular files are opened, and nothing here waits for somebody at the other
-//! end of a pipe; [`open_named`] is for what a person names on the command line.
+//! end of a pipe; [`read_named`] is for what a person names on the command line.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Read, Write};
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
 
-use crate::port::{FileProblem, Files};
+use crate::port::{FileProblem, Files, TableSource};
 
 /// Most bytes of a file that a person writes: pipelines, imports, channels, instructions.
 const LARGEST: u64 = 1024 * 1024;
@@ -247,6 +247,10 @@ impl Files for DiskFiles {
         let mut names: Vec<String> = names.collect();
         names.sort();
         names
+    }
+
+    fn columns(&self, table: &TableSource) -> Option<Vec<String>> {
+        super::data::header(table)
     }
 
     fn real_path(&self, path: &Path) -> Option<PathBuf> {

@@ -1,5 +1,6 @@
 //! Inputs from the command line.
 
+use std::collections::BTreeSet;
 use std::io::{BufRead, IsTerminal, Read};
 use std::path::Path;
 
@@ -9,7 +10,7 @@ use super::signals::{Attended, at_question};
 use super::tell;
 use crate::adapter::{environment, files};
 use crate::diagnostic::visible;
-use crate::model::{Field, FieldKind, Pipeline, Shape};
+use crate::model::{Field, FieldKind, JsonError, Pipeline, Shape, read_json};
 
 /// Most bytes of a file of inputs (JSON from outside).
 const MOST_GIVEN: u64 = 8 << 20;
@@ -25,6 +26,7 @@ pub(super) fn read(pipeline: &Pipeline, file: Option<&Path>, pairs: &[String]) -
         (Some(Value::String(name)), _) => Some(name),
         (Some(_), file) => return Err(format!("--inputs {}: channel must be a text", shown(file))),
     };
+    let mut named = BTreeSet::new();
     for pair in pairs {
         let Some((name, value)) = pair.split_once('=') else {
             return Err(format!("--input {}: write --input name=value", visible(pair)));
@@ -32,7 +34,11 @@ pub(super) fn read(pipeline: &Pipeline, file: Option<&Path>, pairs: &[String]) -
         if name == "channel" {
             return Err(format!("--input {}: the channel is no input; write --channel {}", visible(pair), visible(value)));
         }
-        given.insert(name.to_string(), typed_for(&pipeline.inputs, name, value));
+        if !named.insert(name) {
+            return Err(format!("--input {name} is there twice; write each input once", name = visible(name)));
+        }
+        let typed = typed_for(&pipeline.inputs, name, value).map_err(|error| format!("--input {}: {error}", visible(name)))?;
+        given.insert(name.to_string(), typed);
     }
     Ok((given, channel))
 }
@@ -41,10 +47,10 @@ fn of_file(file: &Path) -> Result<Map<String, Value>, String> {
     let text = if file == Path::new("-") { files::read_input(MOST_GIVEN) } else { files::read_named(file, MOST_GIVEN) };
     let text = text.map_err(|e| format!("--inputs {}: it cannot be read: {e}", shown(Some(file))))?;
     let wanted = |what: String| format!("--inputs {}: {what}; write one JSON object such as {{\"message\": \"Hello\"}}", shown(Some(file)));
-    match serde_json::from_str(&text) {
+    match read_json(&text) {
         Ok(Value::Object(given)) => Ok(given),
         Ok(_) => Err(wanted("it holds no JSON object".into())),
-        Err(error) => Err(wanted(format!("it is no JSON (line {}, column {})", error.line(), error.column()))),
+        Err(error) => Err(wanted(visible(&error.to_string()).into_owned())),
     }
 }
 
@@ -71,10 +77,10 @@ pub(super) fn ask(pipeline: &Pipeline, given: &mut Map<String, Value>) -> Option
         tell::as_written(&format!("{}{about}{example}: ", field.name), "");
         let mut line = String::new();
         match std::io::stdin().lock().take(MOST_TYPED).read_line(&mut line) {
-            Ok(read) if read > 0 => {
-                let typed = typed(Some(field), line.trim_end_matches(['\n', '\r']));
-                given.insert(field.name.clone(), typed);
-            }
+            Ok(read) if read > 0 => match typed(Some(field), line.trim_end_matches(['\n', '\r'])) {
+                Ok(typed) => drop(given.insert(field.name.clone(), typed)),
+                Err(error) => tell!("{}", visible(&error.to_string())),
+            },
             _ => {
                 tell!();
                 break;
@@ -116,37 +122,50 @@ pub(super) fn is_at_terminal() -> bool {
 const MOST_TYPED: u64 = 64 * 1024;
 
 /// A value as the input of that name wants it.
-fn typed_for(inputs: &Shape, name: &str, value: &str) -> Value {
+///
+/// # Errors
+/// It is JSON that could mean several things.
+fn typed_for(inputs: &Shape, name: &str, value: &str) -> Result<Value, JsonError> {
     match inputs {
         Shape::Fields(fields) => typed(fields.iter().find(|field| field.name == name), value),
         Shape::Schema(schema) => {
             let wanted = &schema["properties"][name]["type"];
             let is_text = |wanted: &Value| wanted == "string";
             if wanted.is_null() || is_text(wanted) || wanted.as_array().is_some_and(|types| types.iter().any(is_text)) {
-                return Value::from(value);
+                return Ok(Value::from(value));
             }
-            serde_json::from_str(value).unwrap_or_else(|_| Value::from(value))
+            Ok(json_or_text(value)?.unwrap_or_else(|| Value::from(value)))
         }
     }
 }
 
 /// A value as its field wants it; what does not fit stays a text and is reported with the field's rules.
-fn typed(field: Option<&Field>, value: &str) -> Value {
+fn typed(field: Option<&Field>, value: &str) -> Result<Value, JsonError> {
     let kind = field.map_or(FieldKind::Text, |f| f.kind);
     let text = || Value::String(value.to_string());
     match kind {
-        FieldKind::Number | FieldKind::Integer | FieldKind::Boolean | FieldKind::List | FieldKind::Object => {
-            match serde_json::from_str(value) {
-                Ok(value) => value,
-                Err(_) if kind == FieldKind::List => {
-                    let items = field.and_then(|field| field.items.as_deref());
-                    Value::Array(value.split(',').map(|item| typed(items, item.trim())).collect())
-                }
-                Err(_) => text(),
+        FieldKind::Number | FieldKind::Integer | FieldKind::Boolean | FieldKind::List | FieldKind::Object => match json_or_text(value)? {
+            Some(value) => Ok(value),
+            None if kind == FieldKind::List => {
+                let items = field.and_then(|field| field.items.as_deref());
+                value.split(',').map(|item| typed(items, item.trim())).collect::<Result<_, _>>().map(Value::Array)
             }
-        }
-        FieldKind::Any | FieldKind::Plan | FieldKind::Scorecard => serde_json::from_str(value).unwrap_or_else(|_| text()),
-        _ => text(),
+            None => Ok(text()),
+        },
+        FieldKind::Any | FieldKind::Plan | FieldKind::Scorecard => Ok(json_or_text(value)?.unwrap_or_else(text)),
+        _ => Ok(text()),
+    }
+}
+
+/// A value as JSON; `None`: it is no JSON, so it is a text.
+///
+/// # Errors
+/// It is JSON that could mean several things.
+fn json_or_text(value: &str) -> Result<Option<Value>, JsonError> {
+    match read_json(value) {
+        Ok(value) => Ok(Some(value)),
+        Err(error) if serde_json::from_str::<Value>(value).is_ok() => Err(error),
+        Err(_) => Ok(None),
     }
 }
 
@@ -174,10 +193,10 @@ mod tests {
                 ("list", "[1, 2]", json!([1, 2])),
                 ("unknown", "5", json!("5")),
             ] {
-                assert_eq!(typed_for(inputs, name, value), typed, "{name}");
+                assert_eq!(typed_for(inputs, name, value), Ok(typed), "{name}");
             }
         }
-        assert_eq!(typed_for(&fields, "list", "1, 2"), json!([1, 2]));
-        assert_eq!(typed_for(&schema, "either", "5"), json!("5"));
+        assert_eq!(typed_for(&fields, "list", "1, 2"), Ok(json!([1, 2])));
+        assert_eq!(typed_for(&schema, "either", "5"), Ok(json!("5")));
     }
 }

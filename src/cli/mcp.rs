@@ -23,12 +23,12 @@ use crate::check::Checked;
 use crate::diagnostic::visible;
 use crate::driver::{Begin, Runtime, drive};
 use crate::engine::check_inputs;
-use crate::event::{Event, RunEnd, RunStatus};
+use crate::event::{Event, RunEnd, RunStart, RunStatus};
 use crate::journal::Journal;
 use crate::model::Limits;
 use crate::port::{Printer, Secret};
 use crate::redact::Redactor;
-use crate::serve::{Bounds, Doors, Given, Line, Tool, Work, Wrong, serve_http, serve_stdio, takes_channel, tool};
+use crate::serve::{Bounds, Doors, Given, Line, PATIENCE, Tool, Work, Wrong, serve_http, serve_stdio, takes_channel, tool};
 
 /// Calls that may wait for others to end.
 const MOST_WAITING: usize = 64;
@@ -52,7 +52,7 @@ fn try_run(options: &McpOptions, shared: &Shared) -> Result<Exit, Refusal> {
         }
         served.push(Arc::new(one));
     }
-    let bounds = Bounds { running: options.max_calls as usize, waiting: MOST_WAITING };
+    let bounds = Bounds { running: options.max_calls as usize, waiting: MOST_WAITING, patience: PATIENCE };
     let cannot = |what: &str, error: std::io::Error| Refusal(Exit::Failed, vec![format!("{what}: {error}")]);
     let runtime = Runtime::new().map_err(|error| cannot("flow cannot start", error))?;
     let by = runtime.block_on(async {
@@ -213,7 +213,7 @@ impl Served {
         }
         let kept = Arc::new(Kept::default());
         surroundings.ports.printer = kept.clone();
-        let start = surroundings.start(&self.file, given, channel, None, &self.limits)?;
+        let start = RunStart { served: true, ..surroundings.start(&self.file, given, channel, None, &self.limits)? };
         let (id, log, _lock) = surroundings.journal(|file, sealing| common.journals.log(file, sealing))?;
         surroundings.ports.servers = Arc::new(common.servers.lend(&id, &surroundings.private_hosts()));
         let mut run = surroundings.run(id.clone(), self.limits.clone());

@@ -9,7 +9,7 @@ use super::outcome::Written;
 use super::refusal::{Refusal, told};
 use super::run::Surroundings;
 use super::tape::Taping;
-use super::{Exit, runs, settings};
+use super::{Exit, runs, settings, tell};
 use crate::adapter::run_lock::RunLock;
 use crate::diagnostic::visible;
 use crate::driver::Begin;
@@ -38,11 +38,12 @@ fn try_resume(id: &str, printed: &OutputOptions, is_allowed: bool, shared: &Shar
     if let Some(end) = outcome(&events) {
         // Its process ended before it could tell; whether its file is the same does not matter any more.
         let printed = Written::open(printed)?;
-        let mut mask = Mask::default();
-        for event in &events {
-            mask.take(event);
-        }
         tell!("run {found} has ended; this is its outcome");
+        let mut mask = Mask::default();
+        events.iter().for_each(|event| {
+            mask.take(event);
+        });
+        tell::hide_with(mask.redactor());
         return Ok(printed.finish(shared, end, &events, has_printed(&events), mask.redactor()));
     }
     let begun = events.first().and_then(|event| match &event.happening {

@@ -192,6 +192,7 @@ impl<'a> Surroundings<'a> {
             failure: person.failure,
             now: now.unwrap_or_else(|| self.ports.clock.now()),
             scripted: self.scripted,
+            served: false,
             seed: environment::seed(),
             deadline_ms: limits.deadline.map(|time| time.as_millis() as u64),
             max_cost_usd: limits.max_cost_usd,

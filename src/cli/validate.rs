@@ -10,7 +10,7 @@ use crate::adapter::files::{DiskFiles, yaml_files};
 use crate::check::{Several, check_with_edits};
 use crate::diagnostic::Severity;
 use crate::load::{SettingsOf, begins_with_flow, in_our_folder, load_settings};
-use crate::port::{FileProblem, Files};
+use crate::port::{FileProblem, Files, TableSource};
 use crate::report::{self, Findings};
 
 /// Checks files.
@@ -167,6 +167,10 @@ impl Files for WithInput {
 
     fn names(&self, folder: &Path) -> Vec<String> {
         DiskFiles.names(folder)
+    }
+
+    fn columns(&self, table: &TableSource) -> Option<Vec<String>> {
+        DiskFiles.columns(table)
     }
 
     fn real_path(&self, path: &Path) -> Option<PathBuf> {

@@ -43,6 +43,7 @@ mod plan_texts;
 mod planned;
 mod planning;
 mod preview;
+mod reach;
 mod rejudging;
 mod replies;
 mod resuming;

@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 use super::Run;
 use super::calling::ms;
 use super::command::{Command, Reply, Request};
+use super::reach::Giver;
 use super::servers::of_file;
 use super::shape;
 use super::state::{NodeRef, Work};
@@ -301,7 +302,7 @@ impl Run {
     fn server(&self, at: NodeRef, name: &str) -> Result<Server, Failure> {
         let secrets = self.secret_names();
         let fill = |text: &Text| self.fill_text_with(at, text, &secrets);
-        let address = |text: &Text| self.fill_address(at, text, &secrets);
+        let address = |text: &Text| self.address(at, text, Giver::NOBODY, &secrets);
         of_file(&self.planned_of(at).pipeline, name, self.id.clone(), &self.options.secrets, &fill, &address)
     }
 }

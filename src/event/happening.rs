@@ -495,6 +495,9 @@ pub struct RunStart {
     /// Whether models are scripted.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub scripted: bool,
+    /// Whether a client of `flow mcp` gave the inputs, which may be a model.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub served: bool,
     /// Seed of the run's random waits.
     pub seed: u64,
     /// Most time for the whole run, in milliseconds, besides what the file says.

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::run::{Outcome, Report};
 use crate::adapter::files;
+use crate::model::read_json;
 
 /// Version of the file, and most bytes of it.
 const VERSION: u64 = 1;
@@ -80,7 +81,8 @@ impl Baseline {
             }
             text => text.map_err(|e| cannot(&e))?,
         };
-        let baseline: Baseline = serde_json::from_str(&text).map_err(|e| cannot(&e))?;
+        let value = read_json(&text).map_err(|e| cannot(&e))?;
+        let baseline: Baseline = serde_json::from_value(value).map_err(|e| cannot(&e))?;
         match baseline.flow {
             VERSION => Ok(baseline),
             other => Err(format!("{}: version {other} of a baseline is not known", file.display())),

@@ -126,6 +126,7 @@ pub(super) fn play(suite: &Suite, trial: &Trial, world: &Blocking, how: &Play, n
         failure: found.failure,
         now,
         scripted: true,
+        served: false,
         seed: number + 1,
         deadline_ms: None,
         files: Default::default(),

@@ -65,7 +65,7 @@ pub(super) fn content(happening: &Happening) -> &'static [(&'static str, Holds)]
 }
 
 /// Keys beside texts whose values are names and words of flow and its author.
-const NAMES: [&str; 18] = [
+const NAMES: [&str; 19] = [
     "agent",
     "call_id",
     "case",
@@ -76,6 +76,7 @@ const NAMES: [&str; 18] = [
     "kind",
     "model",
     "name",
+    "personal",
     "role",
     "run",
     "scorecard",

@@ -16,6 +16,13 @@ pub struct Alias {
     place: &'static str,
 }
 
+impl Alias {
+    /// The same key of another tool, for another key here.
+    pub fn with_key(&self, key: &'static str) -> Alias {
+        Alias { key, meant: if key == self.key { self.meant } else { key }, ..*self }
+    }
+}
+
 const fn same(written: &'static [&'static str], key: &'static str) -> Alias {
     Alias { written, key, meant: key, is_same_shape: true, place: "" }
 }

@@ -4,16 +4,17 @@ use std::cell::OnceCell;
 use std::collections::HashSet;
 
 use regex::Regex;
-use serde_json::Value;
+use serde_json::{Number, Value};
 
 use super::aliases::type_alias;
 use super::context::{Lower, did_you_mean, quoted};
 use super::keys;
 use super::reader::Reader;
+use super::values::truth;
 use crate::diagnostic::{Code, Diagnostic, nearest};
 use crate::model::{Field, FieldKind, Shape};
 use crate::source::Span;
-use crate::syntax::{Key, Node, NodeKind};
+use crate::syntax::{Key, Node, NodeKind, quoted as in_quotes};
 
 /// Where fields stand, which decides whether one must be given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,10 +55,10 @@ pub fn field(lower: &Lower, what: &str, name: &Key, node: &Node, role: FieldRole
     }
     let Some(keys) = Reader::new(lower, owner.clone(), &[&keys::FIELD], node) else { return field };
     field.kind = keys.get("type").and_then(|node| kind(lower, &owner, node)).unwrap_or(FieldKind::Any);
-    let default = keys.get("default").map(|node| (node.to_value(), node.span));
+    let default = keys.get("default");
     let by_role = role == FieldRole::Output || default.is_none();
     field.is_required = keys.boolean("required").unwrap_or(by_role);
-    let one_of: Vec<(Value, Span)> = keys.filled_list("enum").unwrap_or_default().iter().map(|node| (node.to_value(), node.span)).collect();
+    let one_of: Vec<(Value, &Node)> = keys.filled_list("enum").unwrap_or_default().iter().map(|node| (node.to_value(), node)).collect();
     field.pattern = keys.get("pattern").and_then(|node| lower.pattern(&owner, node)).map(|regex| regex.as_str().to_owned());
     field.min_length = keys.whole("min_length");
     field.max_length = keys.whole("max_length");
@@ -74,15 +75,17 @@ pub fn field(lower: &Lower, what: &str, name: &Key, node: &Node, role: FieldRole
     field.fields = keys.fields("fields", "field", role);
     check_rules(&keys, &field);
     let rules = Rules::of(&field);
-    for (value, span) in &one_of {
+    for (value, node) in &one_of {
         if let Some(why) = rules.misfit(value) {
-            input_rules(lower, *span, &format!("the enum value {} of {owner} {why}", shown(value)));
+            rules.report(lower, node, &format!("the enum value {} of {owner} {why}", shown(value)));
         }
     }
     field.one_of = one_of.into_iter().map(|(value, _)| value).collect();
-    if let Some((value, span)) = default {
-        if let Some(why) = misfit(&field, &value) {
-            input_rules(lower, span, &format!("default {} of {owner} {why}", shown(&value)));
+    if let Some(node) = default {
+        let value = node.to_value();
+        let rules = Rules::of(&field);
+        if let Some(why) = rules.misfit(&value) {
+            rules.report(lower, node, &format!("default {} of {owner} {why}", shown(&value)));
         }
         field.default = Some(value);
     }
@@ -118,20 +121,39 @@ pub fn kind_of(lower: &Lower, owner: &str, node: &Node, kinds: &[(&'static str, 
     found.map(|(_, kind)| *kind)
 }
 
+/// Rules, the types they go with, and those in words.
+static GROUPS: [(&[&str], &[FieldKind], &str); 5] = [
+    (&["min_length", "max_length"], &[FieldKind::Text, FieldKind::List], "text and list"),
+    (&["pattern", "format"], &[FieldKind::Text], "text"),
+    (&["minimum", "maximum"], &[FieldKind::Number, FieldKind::Integer], "number and integer"),
+    (&["items"], &[FieldKind::List], "list"),
+    (&["fields"], &[FieldKind::Object], "object"),
+];
+
+/// What a rule of a field is called for its type, as it is written: `max_length` for the `maximum` of a text. `None`: it has none.
+pub(super) fn rule_for(rule: &'static str, written: Option<&str>) -> Option<&'static str> {
+    let of_type = written.and_then(|written| {
+        let word = type_alias(written).unwrap_or(written);
+        FieldKind::WORDS.iter().find(|(known, _)| *known == word)
+    });
+    let Some((_, kind)) = of_type.filter(|(_, kind)| *kind != FieldKind::Any) else { return Some(rule) };
+    let goes = |name: &str| GROUPS.iter().all(|(names, kinds, _)| !names.contains(&name) || kinds.contains(kind));
+    let other = match rule {
+        "minimum" => "min_length",
+        "maximum" => "max_length",
+        "min_length" => "minimum",
+        "max_length" => "maximum",
+        other => other,
+    };
+    [rule, other].into_iter().find(|name| goes(name))
+}
+
 /// F020: rules that contradict each other or do not go with the type.
 fn check_rules(keys: &Reader, field: &Field) {
-    use FieldKind::{Any, Integer, List, Number, Object, Text};
     let owner = &keys.owner;
-    let groups: [(&[&str], &[FieldKind], &str); 5] = [
-        (&["min_length", "max_length"], &[Text, List], "text and list"),
-        (&["pattern", "format"], &[Text], "text"),
-        (&["minimum", "maximum"], &[Number, Integer], "number and integer"),
-        (&["items"], &[List], "list"),
-        (&["fields"], &[Object], "object"),
-    ];
-    for (names, kinds, words) in groups {
+    for (names, kinds, words) in GROUPS {
         for name in names.iter().filter(|name| keys.get(name).is_some()) {
-            if field.kind != Any && !kinds.contains(&field.kind) {
+            if field.kind != FieldKind::Any && !kinds.contains(&field.kind) {
                 let message = format!("{name} of {owner} goes with {words} only, and its type is {}", field.kind.word());
                 input_rules(keys.lower, keys.key_span(name), &message);
             }
@@ -152,12 +174,12 @@ fn check_rules(keys: &Reader, field: &Field) {
 }
 
 fn input_rules(lower: &Lower, span: Span, message: &str) {
-    lower.report(Diagnostic::new(Code::InputRules, span, message).help("change one of the two so that they agree"));
+    lower.report(contradiction(span, message).help("change one of the two so that they agree"));
 }
 
-/// Why a value does not fit its own field; `None`: it does, or it is empty.
-fn misfit(field: &Field, value: &Value) -> Option<String> {
-    Rules::of(field).misfit(value)
+/// F020.
+fn contradiction(span: Span, message: &str) -> Diagnostic {
+    Diagnostic::new(Code::InputRules, span, message)
 }
 
 /// The rules of a field, ready for many values: of a list, all elements have the same.
@@ -179,6 +201,43 @@ impl<'f> Rules<'f> {
         }
     }
 
+    /// F020 about a value that does not fit, with what to write where that is plain.
+    fn report(&self, lower: &Lower, node: &Node, message: &str) {
+        match self.fitting(node) {
+            Some(text) => {
+                lower.report(contradiction(node.span, message).help(format!("write {text}")).safe_fix(vec![(node.span, text)]));
+            }
+            None => input_rules(lower, node.span, message),
+        }
+    }
+
+    /// A value of another type that can only be meant as one of this type, as it must be written.
+    fn fitting(&self, node: &Node) -> Option<String> {
+        let scalar = node.as_scalar()?;
+        let (text, value) = match self.field.kind {
+            FieldKind::Boolean => truth(scalar).map(|word| (word.to_owned(), Value::Bool(word == "true")))?,
+            FieldKind::Text if scalar.value.is_number() || scalar.value.is_boolean() => {
+                (in_quotes(&scalar.text), Value::String(scalar.text.clone()))
+            }
+            FieldKind::Number | FieldKind::Integer => {
+                let number: Number = serde_json::from_str(scalar.value.as_str()?).ok()?;
+                (number.to_string(), Value::Number(number))
+            }
+            FieldKind::Text
+            | FieldKind::File
+            | FieldKind::Folder
+            | FieldKind::Date
+            | FieldKind::Datetime
+            | FieldKind::List
+            | FieldKind::Object
+            | FieldKind::Any
+            | FieldKind::Plan
+            | FieldKind::Scorecard => return None,
+        };
+        self.misfit(&value).is_none().then_some(text)
+    }
+
+    /// Why a value does not fit; `None`: it does, or it is empty.
     fn misfit(&self, value: &Value) -> Option<String> {
         let field = self.field;
         if value.is_null() {

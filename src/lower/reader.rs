@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use super::aliases::{PROGRAM_STEPS, alias};
+use super::aliases::{Alias, PROGRAM_STEPS, alias};
 use super::context::{Lower, did_you_mean, found, quoted};
-use super::keys::{DEFINITIONS, KINDS, Key, PIPELINE, Place, Takes};
+use super::fields::rule_for;
+use super::keys::{DEFINITIONS, FIELD, KINDS, Key, PIPELINE, Place, Takes};
 use super::misplaced::{Misplaced, misplaced};
 use super::values::{empty_section, wrong_type};
 use crate::diagnostic::{Code, Diagnostic, nearest};
@@ -231,25 +232,27 @@ impl<'a, 'w> Reader<'a, 'w> {
     /// F002, with what was probably meant.
     fn report_unknown(&mut self, key: &syntax::Key, value: &'a Node) {
         let place_names: Vec<&str> = self.places.iter().map(|place| place.name).collect();
-        let alias = alias(&key.text, &place_names, |name| self.rule(name).is_some());
+        let alias = alias(&key.text, &place_names, |name| self.rule(name).is_some()).and_then(|alias| self.for_type(alias));
         let is_step = place_names.contains(&"step");
         let kinds: Vec<&str> = KINDS.iter().filter(|kind| is_step && kind.key(&key.text).is_some()).map(|kind| kind.name).collect();
-        let near = match alias {
+        let near = match &alias {
             Some(alias) => vec![alias.meant],
             None if !kinds.is_empty() => vec![],
-            None => nearest(&key.text, names(&self.places)),
+            None => nearest(&key.text, names(&self.places)).into_iter().filter(|name| self.type_has(name)).collect(),
         };
         let message = format!("unknown key {} in {}{}", quoted(&key.text), self.owner, did_you_mean(&near));
         let mut diagnostic = unknown_key(key.span, message);
+        let is_set = |name: &str| self.map.get(name).is_some();
         match (alias, near.as_slice()) {
+            (Some(alias), _) if is_set(alias.key) => diagnostic = diagnostic.help(format!("remove it: {} is set, too", quoted(alias.key))),
             (Some(alias), _) => {
-                let is_safe = alias.is_same_shape && self.map.get(alias.key).is_none();
-                self.meant.push((alias.key, is_safe.then_some(value)));
+                self.meant.push((alias.key, alias.is_same_shape.then_some(value)));
                 diagnostic = diagnostic.help(format!("write {}", alias.meant));
-                if is_safe {
+                if alias.is_same_shape {
                     diagnostic = diagnostic.safe_fix(vec![(key.span, alias.key.to_owned())]);
                 }
             }
+            (None, [name]) if is_set(name) => diagnostic = diagnostic.help(format!("remove it: {} is set, too", quoted(name))),
             (None, [name]) => {
                 let meant = self.rule(name).map(|rule| rule.name);
                 self.meant.extend(meant.map(|name| (name, Some(value))));
@@ -270,6 +273,25 @@ impl<'a, 'w> Reader<'a, 'w> {
             (None, []) => diagnostic = diagnostic.help(format!("use one of: {}", self.allowed())),
         }
         self.lower.report(diagnostic);
+    }
+
+    /// What another tool's key is called here, for the type of a field: `max` of a text is `max_length`.
+    fn for_type(&self, alias: &'static Alias) -> Option<Alias> {
+        let key = if self.is_field() { rule_for(alias.key, self.written_type())? } else { alias.key };
+        Some(alias.with_key(key))
+    }
+
+    /// Whether a rule goes with the type of a field.
+    fn type_has(&self, rule: &'static str) -> bool {
+        !self.is_field() || rule_for(rule, self.written_type()) == Some(rule)
+    }
+
+    fn is_field(&self) -> bool {
+        self.places.iter().any(|place| std::ptr::eq(*place, &FIELD))
+    }
+
+    fn written_type(&self) -> Option<&'a str> {
+        self.map.get("type")?.as_scalar().map(|scalar| scalar.text.as_str())
     }
 
     /// F002 for sections that are indented as if they were part of the one above.

@@ -6,7 +6,7 @@ use super::context::{LONGEST_MESSAGE, Lower, did_you_mean, found, quoted};
 use super::units::{parse_duration, parse_size};
 use crate::diagnostic::{Code, Diagnostic, nearest};
 use crate::source::{Span, Spanned};
-use crate::syntax::{Map, Node, NodeKind, Scalar};
+use crate::syntax::{Map, Node, NodeKind, Scalar, quoted as in_quotes};
 
 /// F005: a value of another kind than the place asks for.
 pub fn wrong_type(node: &Node, message: String) -> Diagnostic {
@@ -21,6 +21,15 @@ pub fn bad_duration(span: Span, message: String) -> Diagnostic {
 /// F015: a section with nothing in it.
 pub fn empty_section(span: Span, what: &str) -> Diagnostic {
     Diagnostic::new(Code::EmptySection, span, format!("{what} is empty"))
+}
+
+/// What a word can only mean where true or false must be: `yes` and `"true"` are texts.
+pub fn truth(scalar: &Scalar) -> Option<&'static str> {
+    match scalar.value.as_str()?.to_lowercase().as_str() {
+        "true" | "yes" | "y" | "on" => Some("true"),
+        "false" | "no" | "n" | "off" => Some("false"),
+        _ => None,
+    }
 }
 
 impl Lower<'_> {
@@ -106,12 +115,12 @@ impl Lower<'_> {
                 None => format!("begins with {}", quoted(&first.to_string())),
             },
         };
-        let mended: String = case(id).chars().map(|c| if is_letter(c) || c.is_ascii_digit() { c } else { '_' }).collect();
-        let mended = mended.trim_start_matches(|c: char| !is_letter(c));
+        let valid: String = case(id).chars().map(|c| if is_letter(c) || c.is_ascii_digit() { c } else { '_' }).collect();
+        let valid = valid.trim_start_matches(|c: char| !is_letter(c));
         let diagnostic = Diagnostic::new(Code::BadId, span, format!("{label} {} {wrong}; {rule}", quoted(id)));
-        self.report(match mended {
+        self.report(match valid {
             "" => diagnostic.help("write a name such as draft"),
-            name => diagnostic.help(format!("write {name}")),
+            name => diagnostic.help(format!("write {name}, here and wherever it is used")),
         });
     }
 
@@ -167,7 +176,13 @@ impl Lower<'_> {
         let scalar = node.as_scalar();
         let value = scalar.and_then(|scalar| scalar.value.as_bool());
         if value.is_none() {
-            self.wrong(label, node, "true or false");
+            match scalar.and_then(truth) {
+                Some(word) => {
+                    let message = format!("{} must be true or false, found {}", quoted(label), found(node));
+                    self.report(wrong_type(node, message).help(format!("write {word}")).safe_fix(vec![(node.span, word.to_owned())]));
+                }
+                None => self.wrong(label, node, "true or false"),
+            }
         }
         value
     }
@@ -201,7 +216,8 @@ impl Lower<'_> {
             Ok(value) => Some(value),
             Err(why) => {
                 let message = format!("{label} {} {why}", quoted(&scalar.text));
-                self.report(bad_duration(node.span, message).help(format!("write {must_be}")));
+                let help = why.split_once("; ").map_or_else(|| format!("write {must_be}"), |(_, help)| help.to_owned());
+                self.report(bad_duration(node.span, message).help(help));
                 None
             }
         }
@@ -285,7 +301,10 @@ impl Lower<'_> {
         if scalar.is_none() && node.kind != NodeKind::Broken {
             let diagnostic = wrong_type(node, format!("{} must be text, found {}", quoted(label), found(node)));
             self.report(match node.as_scalar() {
-                Some(scalar) if !scalar.value.is_null() => diagnostic.help(format!("put it in quotes: \"{}\"", scalar.text)),
+                Some(scalar) if !scalar.value.is_null() => {
+                    let text = in_quotes(&scalar.text);
+                    diagnostic.help(format!("write {text}")).safe_fix(vec![(node.span, text)])
+                }
                 _ => diagnostic.help("write a text"),
             });
         }

@@ -40,7 +40,11 @@ pub fn read_json(text: &str) -> Result<Value, JsonError> {
         let (line, column) = (error.line(), error.column());
         let told = error.to_string();
         let what = told.strip_suffix(&format!(" at line {line} column {column}")).unwrap_or(&told);
-        let what = if error.is_data() { what.to_owned() } else { format!("it is no JSON: {what}") };
+        let what = match what {
+            "expected value" => "it is no JSON".to_owned(),
+            what if error.is_data() => what.to_owned(),
+            what => format!("it is no JSON: {what}"),
+        };
         JsonError { what, line, column }
     })
 }
@@ -153,7 +157,7 @@ mod tests {
             ("[1,\n 12345678901234567890123]", "the whole number 12345678901234567890123 has more than 64 bits; write it as a text", 2),
             ("-9223372036854775809", "the whole number -9223372036854775809 has more than 64 bits; write it as a text", 1),
             ("1e999", "it is no JSON: number out of range", 1),
-            ("NaN", "it is no JSON: expected value", 1),
+            ("NaN", "it is no JSON", 1),
             ("{} {}", "it is no JSON: trailing characters", 1),
             ("\"\\ud800\"", "it is no JSON: unexpected end of hex escape", 1),
             ("", "it is no JSON: EOF while parsing a value", 1),

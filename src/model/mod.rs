@@ -8,6 +8,7 @@ mod defaults;
 pub(crate) mod duration;
 mod fields;
 mod gate;
+mod host_source;
 mod json;
 mod own;
 mod phrase;
@@ -26,6 +27,7 @@ pub use defaults::{MODEL_TIMEOUT, MOST_PLAN_REPAIRS, MOST_PLAN_STEPS, MOST_PLANS
 pub use duration::parse_duration;
 pub use fields::{Field, FieldKind, Shape};
 pub use gate::{Check, Criterion, GateStep, Judging, MarkdownRule, OnJudgeError, Scorecard, ScorecardRef};
+pub use host_source::HostSource;
 pub use json::{JsonError, read_json};
 pub use own::{Named, Touch, is_code, named_by_servers, own_by_name};
 pub use phrase::{contains_phrase, phrase_words};

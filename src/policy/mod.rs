@@ -3,6 +3,7 @@
 //! In force is what all policies allow: the first that refuses decides. How to add a kind of act: its variant of [`Act`], its arm in
 //! `of_one`, a row in docs/language.md (section 11) and a test.
 
+mod hosts;
 mod paths;
 mod patterns;
 
@@ -11,6 +12,7 @@ use serde_json::Value;
 use crate::model::{Policy, Tool};
 use crate::source::Spanned;
 
+pub use hosts::{Origin, decide_host, may_carry_secret, may_reach};
 pub use paths::from_project;
 pub use patterns::argument_text;
 use patterns::{host_fits, path_fits, tool_fits, tool_refused};

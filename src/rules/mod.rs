@@ -74,6 +74,7 @@ mod secret_in_address;
 mod secret_in_file;
 mod secret_in_text;
 mod secret_reads;
+mod secret_to_open_host;
 mod server_texts;
 mod step_reads;
 mod style_conflict;
@@ -91,6 +92,7 @@ mod tool_of_step;
 mod type_mismatch;
 pub mod types;
 mod undeclared_secret;
+mod unknown_column;
 mod unknown_field;
 mod unknown_name;
 mod unknown_reference;
@@ -132,6 +134,7 @@ const RULES: &[Rule] = &[
     reads::check,
     wrong_place::check,
     unknown_table::check,
+    unknown_column::check,
     unknown_reference::check,
     tool_not_open::check,
     fallback_circle::check,
@@ -169,6 +172,7 @@ const RULES: &[Rule] = &[
     personal_in_log::check,
     personal_leaves::check,
     undeclared_secret::check,
+    secret_to_open_host::check,
     lists_overlap::check,
     policy_limits::check,
     policy_too_wide::check,

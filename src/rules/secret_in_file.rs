@@ -93,26 +93,26 @@ fn key(text: &Text, wrong: Wrong) -> Option<String> {
 const API_KEY: Seat = Seat { name: "api_key", is_password: false };
 
 fn found(seat: Option<&Seat>, text: &Text, wrong: Wrong) -> Diagnostic {
-    let name = seat.map_or("NAME", |seat| seat.name);
-    match wrong {
+    let (message, span, help) = match wrong {
         Wrong::Key(range) => {
             let start: String = text.source[range.clone()].chars().take(3).collect();
             let what = match seat {
                 Some(seat) if seat.is_password => "the password is in the file".to_owned(),
-                Some(_) if !may_hold_key(&text.source) => format!("{} holds what looks like a key", quoted(name)),
+                Some(seat) if !may_hold_key(&text.source) => format!("{} holds what looks like a key", quoted(seat.name)),
                 None if !may_hold_key(&text.source) => "the address holds a log-in or a token".to_owned(),
                 _ => format!("\"{start}…\" looks like an API key"),
             };
+            let help = "declare it under secrets, remove it here, and have the old key replaced: it may have been seen";
             let message = format!("{what}; put it into a secret and write secrets.NAME");
-            finding(Code::SecretInFile, text.place.inside(range.start, range.end), &message)
-                .help("declare it under secrets, remove it here, and have the old key replaced: it may have been seen")
+            (message, text.place.inside(range.start, range.end), help.to_owned())
         }
-        Wrong::Name(secret) => {
-            let message = format!("{} is sent as it is written; write \"{{{{ secrets.{secret} }}}}\"", quoted(&text.source));
-            finding(Code::SecretInFile, text.place.span, &message)
-                .help(format!("declare {secret} under secrets, with a sentence for people; its value comes from the environment"))
-        }
-    }
+        Wrong::Name(secret) => (
+            format!("{} is sent as it is written; write \"{{{{ secrets.{secret} }}}}\"", quoted(&text.source)),
+            text.place.span,
+            format!("declare {secret} under secrets, with a sentence for people; its value comes from the environment"),
+        ),
+    };
+    finding(Code::SecretInFile, span, &message).help(help)
 }
 
 /// Calls `visit` for each text of a pipeline that is a key or names one.

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::findings;
-use super::frames::Failure;
+use super::frames::{Failure, Open};
 use super::tree::{Node, NodeKind, Scalar, Style};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::source::{FileId, Span};
@@ -41,7 +41,9 @@ impl Braces {
 
     /// If such a value is what stopped the parser: `text` with that value in quotes, or without it, of the same length.
     pub(super) fn step_over(&mut self, text: &str, failure: &Failure) -> Option<String> {
-        let (start, in_brackets) = culprit(text, failure)?;
+        let (found, brackets) = culprit(text, failure)?;
+        let in_brackets = brackets.is_some();
+        let start = brackets.map_or(found, |kind| beginning(text, found, kind));
         if let Some(end) = stray_line(text, start).filter(|_| !in_brackets) {
             self.stray.insert(start, end);
             return Some(format!("{}{}{}", text.get(..start)?, " ".repeat(end - start), text.get(end..)?));
@@ -51,7 +53,7 @@ impl Braces {
             self.blocks.insert(start, end);
             return Some(format!("{}\"{}\"{}", text.get(..start)?, "x".repeat(end - start - 2), text.get(end..)?));
         }
-        let end = extent(text, start, in_brackets);
+        let end = extent(text, start, brackets);
         if self.values.contains_key(&start) || end < start + 2 {
             return None;
         }
@@ -65,21 +67,47 @@ pub(super) fn begins(text: &str) -> bool {
     text.starts_with("{{") || text.starts_with("{%")
 }
 
-/// The value that begins with `{{` next to the place where the parser stopped, and whether it stands in brackets.
-fn culprit(text: &str, failure: &Failure) -> Option<(usize, bool)> {
+/// The brackets a value is in.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Brackets {
+    /// `[ ]`
+    List,
+    /// `{ }`
+    Map,
+}
+
+/// The value with `{{` next to the place where the parser stopped, and the brackets it is in.
+fn culprit(text: &str, failure: &Failure) -> Option<(usize, Option<Brackets>)> {
     let starts = |at: usize| begins(text.get(at..).unwrap_or(""));
     let open = &failure.open;
+    let kind = |open: &Open| open.in_brackets.then_some(if open.is_list { Brackets::List } else { Brackets::Map });
     if let Some(i) = open.iter().position(|o| o.in_brackets && starts(o.start)) {
-        return Some((open.get(i)?.start, i > 0 && open.get(i - 1)?.in_brackets));
+        return Some((open.get(i)?.start, i.checked_sub(1).and_then(|above| kind(open.get(above)?))));
     }
-    let in_brackets = open.last().is_some_and(|o| o.in_brackets);
+    let brackets = open.last().and_then(kind);
     if let Some((braces, _)) = failure.braces.filter(|(_, end)| *end == failure.seen) {
-        return Some((braces.start, in_brackets));
+        return Some((braces.start, brackets));
     }
     let rest = text.get(failure.seen..)?;
     let at = failure.seen + rest.len() - rest.trim_start_matches([' ', '\t', '\r', '\n', ':', '-', ',', '[']).len();
-    let in_brackets = in_brackets || text.get(failure.seen..at)?.contains('[');
-    (starts(at) && at <= failure.at).then_some((at, in_brackets))
+    let brackets = brackets.or_else(|| text.get(failure.seen..at)?.contains('[').then_some(Brackets::List));
+    (starts(at) && at <= failure.at).then_some((at, brackets))
+}
+
+/// Where a value in brackets begins that holds `{{` at `start`: behind its key, or behind the "," above it.
+fn beginning(text: &str, start: usize, brackets: Brackets) -> usize {
+    let before = text.get(..start).unwrap_or("");
+    let line = before.get(before.rfind('\n').map_or(0, |end| end + 1)..).unwrap_or("");
+    let opened = line.rfind(['[', '{', ']', '}', '"', '\'']).map_or(0, |at| at + 1);
+    let inside = line.get(opened..).unwrap_or("");
+    let own = match (brackets, inside.rfind(": "), inside.rfind(',')) {
+        (Brackets::Map, Some(key), _) => key + 2,
+        (Brackets::List, _, Some(comma)) => comma + 1,
+        (Brackets::List, _, None) if line.get(..opened).is_some_and(|line| line.ends_with('[')) => 0,
+        _ => inside.len(),
+    };
+    let value = inside.get(own..).unwrap_or("");
+    start - value.trim_start().len()
 }
 
 /// The end of a template that stands alone on its line where a key or an entry belongs: the line above has its value already, or the
@@ -150,25 +178,49 @@ fn stray_finding(file: FileId, text: &str, start: usize, end: usize) -> Diagnost
 }
 
 /// Where the value that begins at `start` was meant to end.
-fn extent(text: &str, start: usize, in_brackets: bool) -> usize {
+fn extent(text: &str, start: usize, brackets: Option<Brackets>) -> usize {
     let rest = text.get(start..).unwrap_or("");
     let line = rest.find('\n').unwrap_or(rest.len());
-    let closer = if rest.starts_with("{%") { "%}" } else { "}}" };
+    let closer = |text: &str| if text.starts_with("{%") { "%}" } else { "}}" };
     // It may go on over the lines below; one that is never closed ends with its line.
     let reach = line + continuation(text, start, rest.get(line..).unwrap_or(""));
-    let closed = rest.get(..reach).and_then(|r| r.find(closer)).map(|i| i + 2);
-    let from = closed.unwrap_or(line.min(2));
+    let opened = rest.get(..line).and_then(first_template).unwrap_or(0);
+    let closed = |from: usize| rest.get(from..reach).and_then(|r| r.find(closer(r))).map(|i| from + i + 2);
+    let mut from = closed(opened).unwrap_or(line.min(opened + 2));
+    if let Some(brackets) = brackets {
+        loop {
+            let tail = rest.get(from..).unwrap_or("");
+            let tail = tail.get(..tail.find('\n').unwrap_or(tail.len())).unwrap_or("");
+            let end = tail.find([',', ']', '}']).unwrap_or(tail.len());
+            // The text may go on behind another template, and behind a "," that no key follows.
+            if let Some(next) = tail.get(..end).and_then(first_template).and_then(|at| closed(from + at)) {
+                from = next;
+            } else if brackets == Brackets::Map && tail.get(end..).is_some_and(|rest| rest.starts_with(',') && !begins_with_key(rest)) {
+                from += end + 1;
+            } else {
+                return start + rest.get(..from + end).unwrap_or("").trim_end().len();
+            }
+        }
+    }
     let tail = rest.get(from..).unwrap_or("");
     let end_of_line = tail.find('\n').unwrap_or(tail.len());
     let tail = tail.get(..end_of_line).unwrap_or("");
-    let end = if in_brackets {
-        from + tail.find([',', ']', '}']).unwrap_or(end_of_line)
-    } else if let Some(comment) = tail.find(" #") {
-        from + comment
-    } else {
-        reach.max(from + end_of_line)
+    let end = match tail.find(" #") {
+        Some(comment) => from + comment,
+        None => reach.max(from + end_of_line),
     };
     start + rest.get(..end).unwrap_or("").trim_end().len()
+}
+
+fn first_template(text: &str) -> Option<usize> {
+    [text.find("{{"), text.find("{%")].into_iter().flatten().min()
+}
+
+/// Whether behind this "," a key begins, the brackets end, or the line does.
+fn begins_with_key(text: &str) -> bool {
+    let next = text.trim_start_matches([',', ' ']);
+    let word = next.trim_start_matches(|c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '"' | '\''));
+    next.is_empty() || next.starts_with(['}', '#']) || word.len() < next.len() && word.starts_with(':')
 }
 
 /// Length of the lines in `below` that go on with the value that begins at `start`: those indented further than its key

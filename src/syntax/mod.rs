@@ -89,6 +89,6 @@ fn short(text: &str) -> String {
 }
 
 /// The text in quotes, as YAML: double ones if nothing needs an escape in them, else single ones.
-fn quoted(text: &str) -> String {
+pub fn quoted(text: &str) -> String {
     if text.contains(['"', '\\']) { format!("'{}'", text.replace('\'', "''")) } else { format!("\"{text}\"") }
 }

@@ -258,7 +258,7 @@ fn shows_all(text: &str, what: &str) {
 #[test]
 fn nothing_that_is_printed_is_obeyed_by_a_terminal() {
     let text = format!(
-        "flow: 1\nname: p\ndescription: Shows.\ninputs: {{ a: text, n: {{ type: integer, required: false }} }}\nsteps:\n  - {{ id: b, set: \"{{{{ inputs.a }}}}\" }}\n  - {{ id: stop, stop: failed, reason: \"{{{{ steps.b.output }}}}\", when: inputs.n == 1, needs: [b] }}\noutputs: {{ b: \"{{{{ steps.b.output }}}}\" }}\n"
+        "flow: 1\nname: p\ndescription: Shows.\ninputs: {{ a: text, n: {{ type: integer, required: false }} }}\nsteps:\n  - {{ id: b, set: \"{{{{ inputs.a }}}}\" }}\n  - {{ id: halt, stop: failed, reason: \"{{{{ steps.b.output }}}}\", when: inputs.n == 1, needs: [b] }}\noutputs: {{ b: \"{{{{ steps.b.output }}}}\" }}\n"
     );
     let folder = place(&[
         ("p.yaml", &text),

@@ -6,7 +6,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill};
 use nix::sys::stat::Mode;
@@ -15,8 +15,8 @@ use tempfile::TempDir;
 
 use crate::program::{Ran, command};
 
-/// Far more than any of these takes: only what hangs takes longer.
-const AT_MOST: Duration = Duration::from_secs(90);
+/// How often it is looked whether a call has ended, 10 ms apart: far more than any of these takes, so that only what hangs takes longer.
+const MOST_LOOKS: u32 = 12_000;
 /// Stands in every file that no step may read.
 const SECRET: &str = "marsh-warbler-7";
 
@@ -36,16 +36,17 @@ fn ended(mut child: Child, what: &Command) -> Ran {
     };
     let out = text(child.stdout.take().map(|pipe| Box::new(pipe) as _));
     let err = text(child.stderr.take().map(|pipe| Box::new(pipe) as _));
-    let began = Instant::now();
+    let mut looks = 0;
     let status = loop {
         match child.try_wait().unwrap() {
             Some(status) => break status,
-            None if began.elapsed() > AT_MOST => {
+            None if looks > MOST_LOOKS => {
                 child.kill().unwrap();
                 panic!("it hangs: {what:?}");
             }
             None => std::thread::sleep(Duration::from_millis(10)),
         }
+        looks += 1;
     };
     let exit = status.code().unwrap_or_else(|| 128 + std::os::unix::process::ExitStatusExt::signal(&status).unwrap());
     Ran { exit, out: out.join().unwrap(), err: err.join().unwrap() }
@@ -345,9 +346,8 @@ fn pipes_that_a_person_names_are_waited_for_and_read() {
     let project =
         folder(&[("echo.yaml", &SETS.replace("steps:", "inputs: { who: text }\nsteps:").replace(SECRET, "\"Hi {{ inputs.who }}\""))]);
     let at = |name: &str| project.path().join(name);
-    let (inputs, events) = (at("inputs"), at("events"));
-    pipe(&inputs);
-    pipe(&events);
+    let (inputs, events, output) = (at("inputs"), at("events"), at("output"));
+    [&inputs, &events, &output].iter().for_each(|path| pipe(path));
     let path = inputs.clone();
     std::thread::spawn(move || std::fs::write(path, "{\"who\": \"Ana\"}").unwrap());
     let path = events.clone();
@@ -357,6 +357,9 @@ fn pipes_that_a_person_names_are_waited_for_and_read() {
     assert_eq!(said.exit, 0, "{}", said.err);
     assert!(said.out.contains("Hi Ana"), "{}", said.out);
     assert!(heard.join().unwrap().contains("run_finished"));
+    let taken = std::thread::spawn(move || std::fs::read_to_string(output).unwrap());
+    let said = ends(&mut command(project.path(), &["run", "echo.yaml", "-q", "--input", "who=Ben", "--output", "output"]));
+    assert_eq!((said.exit, taken.join().unwrap().contains("Hi Ben")), (0, true), "{}", said.err);
 }
 
 #[test]

@@ -11,7 +11,8 @@ pub(crate) struct Ran {
 }
 
 /// Variables that change what the program does.
-const CHANGE: [&str; 11] = [
+const CHANGE: [&str; 12] = [
+    "FLOW_STATE_DIR",
     "CI",
     "CLICOLOR_FORCE",
     "GITHUB_ACTIONS",

@@ -31,6 +31,7 @@ fn request(wire: WireFormat, url: &str) -> ModelRequest {
     ModelRequest {
         wire,
         base_url: format!("{url}/v1"),
+        host_from: Default::default(),
         model: "smollm2".to_owned(),
         api_key: None,
         messages: vec![message(Role::System, "You are brief."), message(Role::User, "Name a city and its country.")],

@@ -135,7 +135,7 @@ fn recording(mut value: Value) -> Option<Recording> {
 fn read_json(file: &Path) -> Result<Value, String> {
     let cannot = |e: &dyn std::fmt::Display| format!("cannot read {}: {e}", file.display());
     let text = files::read_text(file, LARGEST).map_err(|e| cannot(&e))?;
-    serde_json::from_str(&text).map_err(|e| cannot(&e))
+    crate::model::read_json(&text).map_err(|e| cannot(&e))
 }
 
 /// Whether a cassette may be made here: there is nothing yet.

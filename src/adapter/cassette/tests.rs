@@ -41,6 +41,7 @@ pub(super) fn request(text: &str) -> ModelRequest {
     ModelRequest {
         wire: WireFormat::OpenAiChat,
         base_url: "http://127.0.0.1:9".into(),
+        host_from: Default::default(),
         model: "m".into(),
         api_key: None,
         messages: vec![Message { role: Role::User, text: text.into(), pictures: vec![], calls: vec![], call_id: None }],
@@ -79,6 +80,7 @@ pub(super) fn started_with(run: &str, person: Value, inputs: Value) -> Event {
         failure: None,
         now: chrono::DateTime::UNIX_EPOCH,
         scripted: false,
+        served: false,
         seed: 1,
         deadline_ms: None,
         max_cost_usd: None,
@@ -203,6 +205,7 @@ fn headers_that_pass_and_values_of_headers_are_not_kept() {
     let request = HttpRequest {
         method: "POST".into(),
         url: "https://api.example/v1/people/Ana%20Lopez?q=Ana+Lopez&n=1".into(),
+        host_from: Default::default(),
         headers: vec![("Authorization".into(), crate::port::Secret::new("Bearer abc"))],
         body: Some(("application/json".into(), b"{\"name\":\"Ana Lopez\"}".to_vec())),
         timeout: Duration::from_secs(1),

@@ -252,7 +252,7 @@ fn not_guarded(error: rusqlite::Error) -> Failure {
 }
 
 /// The columns of a table.
-fn columns_of(connection: &Connection, table: &str) -> rusqlite::Result<Vec<String>> {
+pub(super) fn columns_of(connection: &Connection, table: &str) -> rusqlite::Result<Vec<String>> {
     let statement = connection.prepare(&format!("SELECT * FROM {}", quoted(table)))?;
     Ok(statement.column_names().map(str::to_owned).collect())
 }
@@ -281,7 +281,7 @@ pub(super) fn tables_of(path: &Path) -> Result<Vec<String>, Failure> {
     })
 }
 
-fn tables_in(connection: &Connection, database: &str) -> rusqlite::Result<Vec<String>> {
+pub(super) fn tables_in(connection: &Connection, database: &str) -> rusqlite::Result<Vec<String>> {
     let list = format!(
         "SELECT name FROM {}.sqlite_schema WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY name",
         quoted(database)

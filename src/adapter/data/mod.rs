@@ -22,6 +22,7 @@ mod engines;
 mod excel;
 mod functions;
 mod guard;
+mod header;
 mod load;
 mod names;
 mod numeral;
@@ -54,6 +55,7 @@ use pool::Pool;
 use query::Answers;
 
 pub use engines::check_engines;
+pub use header::header;
 
 /// How many queries and files are worked on at once; more wait. Bounds threads and copies of tables in memory.
 const AT_ONCE: usize = 4;

@@ -242,6 +242,7 @@ pub(super) fn start() -> Box<RunStart> {
         hash: String::new(),
         files: Default::default(),
         tape: None,
+        served: false,
         file: String::new(),
         inputs: Arc::new(Value::Object(Default::default())),
         channel: None,

@@ -432,6 +432,7 @@ fn people() -> crate::model::Data {
         pii: vec![],
         columns: Default::default(),
         engine: None,
+        header: None,
     }
 }
 

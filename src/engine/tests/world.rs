@@ -102,6 +102,7 @@ impl World {
             failure,
             now: start(),
             scripted: false,
+            served: false,
             seed: 1,
             deadline_ms: None,
             files: Default::default(),
