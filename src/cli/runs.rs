@@ -115,7 +115,7 @@ impl<'a> Line<'a> {
 fn list(runs: &[RunSummary], file: &Path, as_json: bool) -> Result<Exit, Refusal> {
     let lines: Vec<Line> = runs.iter().map(|run| Line::new(run, file)).collect();
     match (as_json, runs.is_empty()) {
-        (true, true) => Ok(stdout::print_then("[]\n", Exit::NothingRan)),
+        (true, true) => Ok(stdout::print_json_then(&lines, Exit::NothingRan)),
         (false, true) => Err(nothing("")),
         (true, false) => Ok(stdout::print_json(&lines)),
         (false, false) => {
