@@ -136,6 +136,7 @@ fn begun(plan: &Arc<Plan>) -> Run {
         failure: None,
         now: now.wall,
         scripted: false,
+        served: false,
         seed: 1,
         deadline_ms: None,
         files: Default::default(),

@@ -111,13 +111,14 @@ async fn by_flow(url: &str, is_durable: bool) -> Result<Vec<Duration>, String> {
     let data = Arc::new(DataFiles::new());
     let ports = Ports {
         servers: Arc::new(McpServers::new(http.clone(), clock.clone())),
-        models: Arc::new(HttpModelClient::new(http.clone())),
+        models: Arc::new(HttpModelClient::new(http.clone(), Arc::default())),
         database: data.clone(),
         reader: data,
         http: Arc::new(StepHttpClient::new(http)),
         mail: Arc::new(SmtpMailSender::new(clock.clone(), vec![])),
-        folder: Arc::new(DiskFolder::keeping(vec![], |_| false)),
-        cache: Arc::new(SqliteCache::new("cache.db".into())),
+        folder: Arc::new(DiskFolder::keeping(Arc::default())),
+        cache: Arc::new(SqliteCache::new("cache.db".into(), "r", Default::default())),
+        door: Default::default(),
         printer: Arc::new(Silent),
         heard: None,
         tape: None,
@@ -125,7 +126,11 @@ async fn by_flow(url: &str, is_durable: bool) -> Result<Vec<Duration>, String> {
     };
     let stores = SharedStores::default();
     let log = || -> Result<Box<dyn EventLog>, String> {
-        if is_durable { Ok(Box::new(stores.log(Path::new("runs.db")).map_err(|e| e.to_string())?)) } else { Ok(Box::new(Nowhere)) }
+        if is_durable {
+            Ok(Box::new(stores.log(Path::new("runs.db"), &Default::default()).map_err(|e| e.to_string())?))
+        } else {
+            Ok(Box::new(Nowhere))
+        }
     };
     join_all((0..RUNS).map(async |number| talk(number, &plan, &ports, log()?).await)).await.into_iter().collect()
 }
@@ -157,6 +162,7 @@ async fn talk(number: usize, plan: &Arc<Plan>, ports: &Ports, log: Box<dyn Event
         person: Arc::new(json!({})),
         now: moment.wall,
         scripted: false,
+        served: false,
         seed: number as u64,
         deadline_ms: None,
         files: Default::default(),

@@ -2,9 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use super::files;
 use crate::port::Secret;
+
+/// Most bytes of a file of variables.
+const LARGEST: u64 = 1024 * 1024;
 
 /// All variables, those of `--env-file` behind the ones that are set; names that begin with `FLOW_` are not taken from a file.
 ///
@@ -13,7 +18,7 @@ use crate::port::Secret;
 pub fn variables(env_file: Option<&Path>) -> Result<BTreeMap<String, Secret>, String> {
     let mut variables = BTreeMap::new();
     if let Some(file) = env_file {
-        let text = std::fs::read_to_string(file).map_err(|e| format!("cannot read {}: {e}", file.display()))?;
+        let text = files::read_named(file, LARGEST).map_err(|e| format!("cannot read {}: {e}", file.display()))?;
         for (number, line) in text.lines().enumerate() {
             let line = line.trim();
             if line.is_empty() || line.starts_with('#') {
@@ -32,7 +37,30 @@ pub fn variables(env_file: Option<&Path>) -> Result<BTreeMap<String, Secret>, St
     }
     let texts = |(name, value): (OsString, OsString)| Some((name.into_string().ok()?, Secret::new(value.into_string().ok()?)));
     variables.extend(std::env::vars_os().filter_map(texts));
+    variables.remove(JOURNAL_KEY);
     Ok(variables)
+}
+
+/// Holds the key that runs are encrypted with. It is no variable like others: no file may read it.
+const JOURNAL_KEY: &str = "FLOW_JOURNAL_KEY";
+
+/// The text of the key that runs are encrypted with: `FLOW_JOURNAL_KEY`, else what stands in the file. With it comes where it is from.
+/// `None`: there is neither.
+///
+/// # Errors
+/// The file cannot be read, or others can read it, too; as a sentence.
+pub fn journal_key(file: Option<&Path>) -> Result<Option<(Secret, String)>, String> {
+    if let Some(text) = text(JOURNAL_KEY).filter(|text| !text.is_empty()) {
+        return Ok(Some((Secret::new(text), JOURNAL_KEY.to_owned())));
+    }
+    let Some(file) = file else { return Ok(None) };
+    let shown = file.display().to_string();
+    let mode = std::fs::metadata(file).map_err(|e| format!("cannot read the key of the journal in {shown}: {e}"))?.permissions().mode();
+    if mode & 0o077 != 0 {
+        return Err(format!("others can read the key of the journal in {shown}: run chmod 600 {shown}"));
+    }
+    let text = std::fs::read_to_string(file).map_err(|e| format!("cannot read the key of the journal in {shown}: {e}"))?;
+    Ok(Some((Secret::new(text), shown)))
 }
 
 fn unquoted(value: &str) -> &str {
@@ -44,8 +72,19 @@ fn unquoted(value: &str) -> &str {
 /// `XDG_CONFIG_HOME`, else in `~/.config`. Of the latter two the file need not be there.
 ///
 /// # Errors
-/// `FLOW_CONFIG` names a file that is not there, as a sentence: with it goes what its owner does not allow.
+/// `FLOW_CONFIG` names a file that is not there, or others may change it, as a sentence: with it goes what its owner does not allow.
 pub fn user_settings() -> Result<Option<PathBuf>, String> {
+    let found = named_settings()?;
+    let open_to = found.as_ref().and_then(|path| files::open_to_others(&std::fs::metadata(path).ok()?));
+    match (&found, open_to) {
+        (Some(path), Some(why)) => {
+            Err(format!("your settings in {} are not used: the file {why}; chmod go-w takes that back", path.display()))
+        }
+        _ => Ok(found),
+    }
+}
+
+fn named_settings() -> Result<Option<PathBuf>, String> {
     if let Some(named) = std::env::var_os("FLOW_CONFIG") {
         let path = PathBuf::from(named);
         return match path.as_os_str().is_empty() {
@@ -57,6 +96,11 @@ pub fn user_settings() -> Result<Option<PathBuf>, String> {
     let folder = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let of_system = folder("XDG_CONFIG_HOME").map(|folder| folder.join("flow/config.toml"));
     Ok(of_system.or_else(|| folder("HOME").map(|folder| folder.join(".config/flow/config.toml"))))
+}
+
+/// The folder that `FLOW_STATE_DIR` names for the runs of all projects; an empty value names none.
+pub fn state_folder() -> Option<PathBuf> {
+    std::env::var_os("FLOW_STATE_DIR").filter(|value| !value.is_empty()).map(PathBuf::from)
 }
 
 /// Where it is kept what the user trusts: `flow/trusted` in `XDG_STATE_HOME`, else in `~/.local/state`. Both must be whole paths, so that no

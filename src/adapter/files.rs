@@ -1,10 +1,14 @@
-//! The author's files on the disk of this machine.
+//! Files on the disk of this machine: the one place that opens them. Only regular files are opened, and nothing here waits for somebody at the other
+//! end of a pipe; [`read_named`] is for what a person names on the command line.
 
-use std::fs;
+use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use crate::port::{FileProblem, Files};
+use rustix::fs::OFlags;
+
+use crate::port::{FileProblem, Files, TableSource};
 
 /// Most bytes of a file that a person writes: pipelines, imports, channels, instructions.
 const LARGEST: u64 = 1024 * 1024;
@@ -13,6 +17,133 @@ const MOST_NAMES: usize = 1_000;
 
 /// How deep folders are searched.
 const DEEPEST: usize = 16;
+
+/// Opens a regular file for reading. A pipe, a socket or a device is an error at once, also one that came there a moment ago.
+///
+/// # Errors
+/// There is no such file, it is something else, or it may not be read.
+pub fn open(path: &Path) -> std::io::Result<File> {
+    open_with(path, OFlags::empty())
+}
+
+/// The same, where the last part of the path must not be a link.
+///
+/// # Errors
+/// As [`open`].
+pub fn open_unlinked(path: &Path) -> std::io::Result<File> {
+    open_with(path, OFlags::NOFOLLOW)
+}
+
+fn open_with(path: &Path, flags: OFlags) -> std::io::Result<File> {
+    // Looked at before, too: some devices do something when they are opened.
+    regular(&fs::metadata(path)?)?;
+    let file = OpenOptions::new().read(true).custom_flags((flags | OFlags::NONBLOCK).bits().cast_signed()).open(path)?;
+    regular(&file.metadata()?)?;
+    Ok(file)
+}
+
+pub(super) fn regular(what: &fs::Metadata) -> std::io::Result<()> {
+    match (what.is_file(), what.is_dir()) {
+        (true, _) => Ok(()),
+        (_, true) => Err(std::io::Error::new(ErrorKind::IsADirectory, "it is a folder, and a file was expected")),
+        _ => Err(std::io::Error::new(ErrorKind::InvalidInput, "it is a pipe, a socket or a device, and a plain file was expected")),
+    }
+}
+
+/// A whole regular file of at most so many bytes.
+///
+/// # Errors
+/// As [`open`], or it has more.
+pub fn read(path: &Path, most: u64) -> std::io::Result<Vec<u8>> {
+    within(open(path)?, most)
+}
+
+/// The same, as text.
+///
+/// # Errors
+/// As [`read`], or it is not UTF-8.
+pub fn read_text(path: &Path, most: u64) -> std::io::Result<String> {
+    text(read(path, most)?)
+}
+
+/// The whole text that stands where a person said so on the command line: a file, or a pipe such as `<(command)`. It waits for whoever writes into it;
+/// call it only while signals still end the program.
+///
+/// # Errors
+/// It cannot be read, is not UTF-8, or has more than so many bytes.
+pub fn read_named(path: &Path, most: u64) -> std::io::Result<String> {
+    text(within(File::open(path)?, most)?)
+}
+
+/// The whole text of standard input.
+///
+/// # Errors
+/// As [`read_named`].
+pub fn read_input(most: u64) -> std::io::Result<String> {
+    text(within(std::io::stdin().lock(), most)?)
+}
+
+/// Everything that comes, of at most so many bytes.
+///
+/// # Errors
+/// It cannot be read, or there is more.
+pub fn within(from: impl Read, most: u64) -> std::io::Result<Vec<u8>> {
+    let mut bytes = vec![];
+    from.take(most + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > most {
+        let told = if most >= 1 << 20 { format!("{} MiB", most >> 20) } else { format!("{} KiB", most >> 10) };
+        return Err(std::io::Error::new(ErrorKind::FileTooLarge, format!("it has more than {told}")));
+    }
+    Ok(bytes)
+}
+
+fn text(bytes: Vec<u8>) -> std::io::Result<String> {
+    String::from_utf8(bytes).map_err(|_| std::io::Error::new(ErrorKind::InvalidData, "it is not text in UTF-8"))
+}
+
+/// Opens a file of ours for reading and writing. A new one can be read by its owner only; one that is there stays as it is.
+///
+/// # Errors
+/// It cannot be made, or what stands there is no regular file.
+pub fn open_private(path: &Path) -> std::io::Result<File> {
+    let nonblock = OFlags::NONBLOCK.bits().cast_signed();
+    let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).custom_flags(nonblock).open(path)?;
+    regular(&file.metadata()?)?;
+    Ok(file)
+}
+
+/// Opens what a person names on the command line to be written: a file, whose text goes if `is_emptied`, or a pipe or device. A new file can be read by
+/// its owner only; one that is there keeps who may.
+///
+/// # Errors
+/// It cannot be written.
+pub fn open_to_write(path: &Path, is_emptied: bool) -> std::io::Result<File> {
+    OpenOptions::new().write(true).create(true).truncate(is_emptied).append(!is_emptied).mode(0o600).open(path)
+}
+
+/// Makes a folder, and those above it, that only its owner can open. One that is there stays as it is.
+///
+/// # Errors
+/// It cannot be made.
+pub fn private_folder(folder: &Path) -> std::io::Result<()> {
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)
+}
+
+/// Whether a file or folder belongs to neither this user nor root, as words that follow "it".
+pub fn is_anothers(what: &fs::Metadata) -> Option<&'static str> {
+    let owners = [rustix::process::geteuid().as_raw(), 0];
+    (!owners.contains(&what.uid())).then_some("belongs to another user")
+}
+
+/// Whether others than its owner may change a file or folder, as words that follow "it". A group with the number of the owner is his alone.
+pub fn open_to_others(what: &fs::Metadata) -> Option<&'static str> {
+    let mode = what.permissions().mode();
+    match () {
+        () if mode & 0o002 != 0 => Some("can be changed by every user of this machine"),
+        () if mode & 0o020 != 0 && what.gid() != what.uid() => Some("can be changed by a group of users"),
+        () => None,
+    }
+}
 
 /// The YAML files in and below a folder, sorted. Hidden folders, `target`, `node_modules` and folders that are
 /// projects of their own are left out; links are not followed.
@@ -78,7 +209,7 @@ fn replace_where(path: &Path, text: &str, may: impl Fn(&Path) -> std::io::Result
     file.as_file().sync_all()?;
     may(&path)?;
     file.persist(&path)?;
-    fs::File::open(folder)?.sync_all()
+    File::open(folder)?.sync_all()
 }
 
 /// Gives a new file the owner and the group of the one that it is to replace.
@@ -103,20 +234,7 @@ pub struct DiskFiles;
 
 impl Files for DiskFiles {
     fn read_text(&self, path: &Path) -> Result<String, FileProblem> {
-        // Looked at before it is opened: opening a pipe would wait for a writer.
-        let what = fs::metadata(path).map_err(problem)?;
-        if !what.is_file() {
-            return Err(FileProblem::NoFile);
-        }
-        if what.len() > LARGEST {
-            return Err(FileProblem::TooLarge);
-        }
-        let mut bytes = Vec::new();
-        fs::File::open(path).map_err(problem)?.take(LARGEST + 1).read_to_end(&mut bytes).map_err(problem)?;
-        if bytes.len() as u64 > LARGEST {
-            return Err(FileProblem::TooLarge);
-        }
-        String::from_utf8(bytes).map_err(|_| FileProblem::NotText)
+        read_text(path, LARGEST).map_err(problem)
     }
 
     fn exists(&self, path: &Path) -> bool {
@@ -131,6 +249,10 @@ impl Files for DiskFiles {
         names
     }
 
+    fn columns(&self, table: &TableSource) -> Option<Vec<String>> {
+        super::data::header(table)
+    }
+
     fn real_path(&self, path: &Path) -> Option<PathBuf> {
         fs::canonicalize(here(path)).ok()
     }
@@ -143,7 +265,9 @@ fn here(path: &Path) -> &Path {
 fn problem(error: std::io::Error) -> FileProblem {
     match error.kind() {
         ErrorKind::NotFound | ErrorKind::NotADirectory => FileProblem::Missing,
-        ErrorKind::IsADirectory => FileProblem::NoFile,
+        ErrorKind::IsADirectory | ErrorKind::InvalidInput => FileProblem::NoFile,
+        ErrorKind::FileTooLarge => FileProblem::TooLarge,
+        ErrorKind::InvalidData => FileProblem::NotText,
         ErrorKind::PermissionDenied => FileProblem::Refused("it may not be read".to_owned()),
         _ => FileProblem::Refused(error.to_string()),
     }

@@ -1,68 +1,38 @@
 //! The folder of a `file` tool. Names are plain names: no path, no leading dot; links are not followed.
+//!
+//! The work is done on threads of its own, which a run leaves behind when it has waited long enough: a disk elsewhere may never answer.
 
-use std::io::{Read, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::io::Write;
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 
+use super::files;
+use super::own::{OwnFiles, real, seen};
 use crate::event::{Failure, FailureKind};
 use crate::port::{Folder, Pending};
 
 /// Largest file that is read, in bytes.
 const MOST_BYTES: u64 = 8 * 1024 * 1024;
-/// `O_NOFOLLOW` on Linux.
-const NO_FOLLOW: i32 = 0o400_000;
+/// The longest that is waited for a disk, where nothing else ends the wait before.
+const MOST_WAIT: std::time::Duration = std::time::Duration::from_secs(300);
 
 /// Folders on disk.
 #[derive(Debug, Clone)]
 pub struct DiskFolder {
-    /// Files and folders that are not written.
-    own: Vec<PathBuf>,
-    /// Whether a text is one of the language: as a file it would be a pipeline, or be brought in by one.
-    is_program: fn(&str) -> bool,
+    own: Arc<OwnFiles>,
 }
 
 impl DiskFolder {
-    /// Folders in which nothing is written that decides what runs and what is allowed: not these files, nor what lies in these folders, whether
-    /// they are there or not; nothing in a folder called `.flow`, where runs are kept; no settings of a project; no file of the language.
-    pub fn keeping(own: Vec<PathBuf>, is_program: fn(&str) -> bool) -> DiskFolder {
-        // One that is a link counts as what it leads to, too.
-        let places = own.iter().flat_map(|path| [Some(real(path)), path.canonicalize().ok()]);
-        DiskFolder { own: places.flatten().collect(), is_program }
+    /// Folders in which these are neither read nor written.
+    pub fn keeping(own: Arc<OwnFiles>) -> DiskFolder {
+        DiskFolder { own }
     }
-
-    /// # Errors
-    /// It must not be written (`denied`).
-    fn may_write(&self, path: &Path, text: &str) -> Result<(), Failure> {
-        let place = real(path);
-        let is_own = self.own.iter().any(|own| place.starts_with(own));
-        let is_kept = place.components().any(|part| part.as_os_str() == ".flow");
-        let is_set = place.file_name().is_some_and(|name| name == "flow.toml" || name == "flow.lock");
-        let is_yaml = place.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("yaml") || ending.eq_ignore_ascii_case("yml"));
-        let is_program = || (self.is_program)(text) || read(path).is_ok_and(|before| (self.is_program)(&before));
-        if is_own || is_kept || is_set || is_yaml && is_program() {
-            let shown = crate::diagnostic::visible(&path.display().to_string()).into_owned();
-            let message = format!("no step may write {shown}: it decides what flow runs and allows, or is the record of it");
-            return Err(Failure::new(FailureKind::Denied, message));
-        }
-        Ok(())
-    }
-}
-
-/// Where a path really leads; of one that is not there, where it would be. The last part is no link: a link there is replaced.
-fn real(path: &Path) -> PathBuf {
-    let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return path.to_path_buf() };
-    for above in folder.ancestors() {
-        if let (Ok(real), Ok(rest)) = (opened(above).canonicalize(), folder.strip_prefix(above)) {
-            return real.join(rest).join(name);
-        }
-    }
-    path.to_path_buf()
 }
 
 /// Refuses a path that a link takes elsewhere.
 fn held(project: &Path, path: &Path, told: &str, within: bool) -> Result<(), Failure> {
-    let place = opened(path).canonicalize().unwrap_or_else(|_| real(path));
-    let mut seems = opened(project).canonicalize().unwrap_or_else(|_| project.to_path_buf());
+    let place = seen(path).canonicalize().unwrap_or_else(|_| real(path));
+    let mut seems = seen(project).canonicalize().unwrap_or_else(|_| project.to_path_buf());
     if within && place.starts_with(&seems) {
         return Ok(());
     }
@@ -83,29 +53,41 @@ fn held(project: &Path, path: &Path, told: &str, within: bool) -> Result<(), Fai
 
 impl Folder for DiskFolder {
     fn held(&self, project: &Path, path: &Path, told: &str, within: bool) -> Pending<()> {
-        let held = held(project, path, told, within);
-        Box::pin(async move { held })
+        let (project, path, told) = (project.to_path_buf(), path.to_path_buf(), told.to_owned());
+        on_disk(move || held(&project, &path, &told, within))
     }
 
     fn list(&self, folder: &Path) -> Pending<Vec<String>> {
-        let folder = folder.to_path_buf();
-        Box::pin(async move { list(&folder) })
+        let (own, folder) = (Arc::clone(&self.own), folder.to_path_buf());
+        on_disk(move || list(&own, &folder))
     }
 
     fn read(&self, folder: &Path, name: &str) -> Pending<String> {
-        let path = inside(folder, name);
-        Box::pin(async move { read(&path?) })
+        let (own, path) = (Arc::clone(&self.own), inside(folder, name));
+        on_disk(move || read(&own, &path?))
     }
 
     fn write(&self, folder: &Path, name: &str, text: &str) -> Pending<String> {
-        let path = inside(folder, name).and_then(|path| self.may_write(&path, text).map(|()| path));
+        let (own, path) = (Arc::clone(&self.own), inside(folder, name));
         let (folder, text) = (folder.to_path_buf(), text.to_string());
-        Box::pin(async move {
+        on_disk(move || {
             let path = path?;
+            own.may_write(&path, &text)?;
             write(&folder, &path, &text).map_err(|e| failed("write", &path, &e))?;
             Ok(path.display().to_string())
         })
     }
+}
+
+/// Work that may wait for a disk. Whoever drops it waits no more.
+fn on_disk<T: Send + 'static>(work: impl FnOnce() -> Result<T, Failure> + Send + 'static) -> Pending<T> {
+    Box::pin(async move {
+        match tokio::time::timeout(MOST_WAIT, tokio::task::spawn_blocking(work)).await {
+            Ok(Ok(done)) => done,
+            Ok(Err(_)) => Err(Failure::new(FailureKind::Internal, "the work on a file hit a fault of flow itself; please report it")),
+            Err(_) => Err(Failure::new(FailureKind::Timeout, format!("the disk did not answer for {} s", MOST_WAIT.as_secs()))),
+        }
+    })
 }
 
 /// A name in a folder: 1 to 80 of letters, digits, `.`, `_`, `-`, no leading dot.
@@ -122,17 +104,15 @@ fn inside(folder: &Path, name: &str) -> Result<PathBuf, Failure> {
 }
 
 fn failed(what: &str, path: &Path, error: &std::io::Error) -> Failure {
-    Failure::new(FailureKind::Unavailable, format!("cannot {what} {}: {error}", path.display()))
+    match error.kind() {
+        std::io::ErrorKind::FileTooLarge => Failure::new(FailureKind::TooLarge, format!("{} is larger than 8 MiB", path.display())),
+        _ => Failure::new(FailureKind::Unavailable, format!("cannot {what} {}: {error}", path.display())),
+    }
 }
 
-/// A folder as it can be opened: the current one has an empty path.
-fn opened(folder: &Path) -> &Path {
-    if folder.as_os_str().is_empty() { Path::new(".") } else { folder }
-}
-
-fn list(folder: &Path) -> Result<Vec<String>, Failure> {
-    let folder = opened(folder);
-    let entries = std::fs::read_dir(folder).map_err(|e| failed("list", folder, &e))?;
+fn list(own: &OwnFiles, folder: &Path) -> Result<Vec<String>, Failure> {
+    own.may_read(folder)?;
+    let entries = std::fs::read_dir(seen(folder)).map_err(|e| failed("list", folder, &e))?;
     let is_file = |entry: &std::fs::DirEntry| entry.file_type().is_ok_and(|t| t.is_file());
     let mut names: Vec<String> = entries.flatten().filter(is_file).filter_map(|e| e.file_name().into_string().ok()).collect();
     names.retain(|name| inside(folder, name).is_ok());
@@ -140,20 +120,16 @@ fn list(folder: &Path) -> Result<Vec<String>, Failure> {
     Ok(names)
 }
 
-fn read(path: &Path) -> Result<String, Failure> {
-    let file = std::fs::OpenOptions::new().read(true).custom_flags(NO_FOLLOW).open(path).map_err(|e| failed("read", path, &e))?;
-    let mut text = String::new();
-    let read = file.take(MOST_BYTES + 1).read_to_string(&mut text).map_err(|e| failed("read", path, &e))?;
-    if read as u64 > MOST_BYTES {
-        return Err(Failure::new(FailureKind::TooLarge, format!("{} is larger than 8 MiB", path.display())));
-    }
-    Ok(text)
+fn read(own: &OwnFiles, path: &Path) -> Result<String, Failure> {
+    let read = own.open(path, files::open_unlinked)?.and_then(|file| files::within(file, MOST_BYTES));
+    let text = read.and_then(|bytes| String::from_utf8(bytes).map_err(std::io::Error::other));
+    text.map_err(|e| failed("read", path, &e))
 }
 
 /// Whole or not at all: a new file beside it, on disk, then moved over it.
 fn write(folder: &Path, path: &Path, text: &str) -> std::io::Result<()> {
-    let folder = opened(folder);
-    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    let folder = seen(folder);
+    files::private_folder(folder)?;
     let mut file = tempfile::NamedTempFile::new_in(folder)?;
     file.write_all(text.as_bytes())?;
     file.as_file().sync_all()?;
@@ -184,9 +160,10 @@ mod tests {
         std::fs::write(at("notes/led_to.md"), "You write.").unwrap();
         std::os::unix::fs::symlink(at("notes/led_to.md"), at("leads.md")).unwrap();
         let own = vec![at("composer.md"), at("state/flow/trusted"), at("notes/user.toml"), at("leads.md")];
-        let folder = DiskFolder::keeping(own, |text| text.contains("flow:"));
+        let folder =
+            DiskFolder::keeping(Arc::new(OwnFiles { fixed: own, is_program: Some(|text| text.contains("flow:")), ..OwnFiles::default() }));
         let written = |inner: &str, name: &str, text: &str| {
-            let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
             runtime.block_on(folder.write(&at(inner), name, text)).map(|_| ()).map_err(|failure| failure.kind)
         };
         for (inner, name, text) in [
@@ -256,10 +233,10 @@ mod tests {
         let inner = folder.path().join("tool");
         std::fs::create_dir(&inner).unwrap();
         std::os::unix::fs::symlink(&outside, inner.join("link")).unwrap();
-        assert!(read(&inner.join("link")).is_err());
+        assert!(read(&OwnFiles::default(), &inner.join("link")).is_err());
         write(&inner, &inner.join("link"), "new").unwrap();
         assert_eq!(std::fs::read_to_string(&outside).unwrap(), "kept");
-        assert_eq!(read(&inner.join("link")).unwrap(), "new");
-        assert_eq!(list(&inner).unwrap(), ["link"]);
+        assert_eq!(read(&OwnFiles::default(), &inner.join("link")).unwrap(), "new");
+        assert_eq!(list(&OwnFiles::default(), &inner).unwrap(), ["link"]);
     }
 }

@@ -11,13 +11,18 @@ pub mod folder;
 pub mod http;
 pub mod mcp;
 pub mod model;
+pub mod own;
 pub mod reach;
 pub mod run_lock;
+pub mod sealing;
 pub mod shared_store;
 pub mod smtp;
 pub mod sqlite_cache;
+mod sqlite_file;
 pub mod sqlite_store;
 pub mod stdout;
+mod store_block;
+mod store_tables;
 pub mod trusted;
 mod wording;
 

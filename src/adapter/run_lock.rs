@@ -1,6 +1,7 @@
 //! One process at a time goes on with a run.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use crate::port::StoreError;
 
@@ -10,7 +11,17 @@ pub struct RunLock {
     path: PathBuf,
 }
 
+/// How often, and for how long, somebody who only looks may be in the way.
+const TRIES: u32 = 20;
+const PAUSE: Duration = Duration::from_millis(5);
+
 impl RunLock {
+    /// Whether a process goes on with this run right now.
+    pub fn is_held(store: &Path, run: &str) -> bool {
+        let file = std::fs::File::open(store.with_file_name(format!("{run}.lock")));
+        file.is_ok_and(|file| matches!(file.try_lock_shared(), Err(std::fs::TryLockError::WouldBlock)))
+    }
+
     /// Takes the lock of a run of the store in `store`.
     ///
     /// # Errors
@@ -20,8 +31,16 @@ impl RunLock {
         use std::os::unix::fs::MetadataExt;
         let path = store.with_file_name(format!("{run}.lock"));
         let unusable = |e: std::io::Error| StoreError::Unusable { file: path.display().to_string(), message: e.to_string() };
-        let mut file = std::fs::OpenOptions::new().create(true).read(true).write(true).truncate(false).open(&path).map_err(unusable)?;
-        match file.try_lock() {
+        let mut file = super::files::open_private(&path).map_err(unusable)?;
+        let mut taken = file.try_lock();
+        for _ in 0..TRIES {
+            if !matches!(taken, Err(std::fs::TryLockError::WouldBlock)) {
+                break;
+            }
+            std::thread::sleep(PAUSE);
+            taken = file.try_lock();
+        }
+        match taken {
             Ok(()) => {
                 // The one that had it before may have removed the file in between.
                 let is_there = std::fs::metadata(&path).is_ok_and(|there| file.metadata().is_ok_and(|own| own.ino() == there.ino()));
@@ -48,5 +67,19 @@ impl Drop for RunLock {
     fn drop(&mut self) {
         let _ = std::fs::remove_file(&self.path);
         let _ = self.file.unlock();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn the_lock_is_its_owners_alone() {
+        let home = tempfile::tempdir().unwrap();
+        let lock = RunLock::take(&home.path().join("runs.db"), "r_1").unwrap();
+        assert_eq!(std::fs::metadata(&lock.path).unwrap().permissions().mode() & 0o777, 0o600);
     }
 }

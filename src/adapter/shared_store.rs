@@ -2,14 +2,16 @@
 //! commit.
 
 use std::collections::HashMap;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Mutex, PoisonError};
 
 use tokio::sync::oneshot;
 
-use super::sqlite_store::{Row, SqliteStore};
+use super::sealing::Sealing;
+use super::sqlite_file::Identity;
+use super::sqlite_store::SqliteStore;
+use super::store_block::{Block, Unwritten};
 use crate::event::Event;
 use crate::port::{EventLog, StoreError, Synced};
 
@@ -22,59 +24,54 @@ pub struct SharedStores(Mutex<HashMap<PathBuf, Writer>>);
 
 /// The thread that writes a file; it ends with the last who may send to it.
 struct Writer {
-    /// Device and number of the file it writes.
-    file: (u64, u64),
+    identity: Identity,
     sender: Sender<Request>,
 }
 
-/// Rows of one run that must be on disk, and who waits for it.
+/// Blocks of one run that must be on disk, and who waits for it.
 struct Request {
-    rows: Vec<Row>,
+    blocks: Vec<Block>,
     done: oneshot::Sender<Result<(), StoreError>>,
 }
 
 impl SharedStores {
-    /// A place for the events of one run in a file. A file that was removed or replaced since is opened anew.
+    /// A place for the events of one run in a file. A file that was removed, replaced or emptied since is opened anew.
     ///
     /// # Errors
-    /// The file cannot be opened, see [`SqliteStore::open`].
-    pub fn log(&self, file: &Path) -> Result<SharedLog, StoreError> {
+    /// The file cannot be opened, see [`SqliteStore::open_sealed`].
+    pub fn log(&self, file: &Path, sealing: &Sealing) -> Result<SharedLog, StoreError> {
         let mut writers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let sender = match writers.get(file).filter(|writer| identity(file).is_ok_and(|there| there == writer.file)) {
+        let sender = match writers.get(file).filter(|writer| writer.identity.loss().is_none()) {
             Some(writer) => writer.sender.clone(),
             None => {
-                let writer = Writer::start(file)?;
+                let writer = Writer::start(file, sealing)?;
                 let sender = writer.sender.clone();
                 writers.insert(file.to_path_buf(), writer);
                 sender
             }
         };
-        Ok(SharedLog { file: file.to_path_buf(), unwritten: vec![], sender })
+        Ok(SharedLog { file: file.to_path_buf(), unwritten: Unwritten::default(), sealing: sealing.clone(), sender })
     }
 }
 
 impl Writer {
-    fn start(file: &Path) -> Result<Writer, StoreError> {
+    fn start(file: &Path, sealing: &Sealing) -> Result<Writer, StoreError> {
         let unusable = |error: std::io::Error| StoreError::Unusable { file: file.display().to_string(), message: error.to_string() };
-        let store = SqliteStore::open(file)?;
+        let store = SqliteStore::open_sealed(file, sealing)?;
         let (sender, requests) = channel();
         std::thread::Builder::new().name("journal".into()).spawn(move || write(store, &requests)).map_err(unusable)?;
-        Ok(Writer { file: identity(file).map_err(unusable)?, sender })
+        Ok(Writer { identity: Identity::of(file).map_err(unusable)?, sender })
     }
-}
-
-fn identity(file: &Path) -> std::io::Result<(u64, u64)> {
-    std::fs::metadata(file).map(|data| (data.dev(), data.ino()))
 }
 
 fn write(mut store: SqliteStore, requests: &Receiver<Request>) {
     while let Ok(first) = requests.recv() {
         let mut batch = vec![first];
         batch.extend(requests.try_iter().take(MOST - 1));
-        let is_shared = batch.len() > 1 && store.write(batch.iter().flat_map(|request| &request.rows)).is_ok();
-        for Request { rows, done } in batch {
-            // What one run's rows spoil is not the others' loss: each is tried alone then. Who asked may be gone.
-            let _ = done.send(if is_shared { Ok(()) } else { store.write(&rows) });
+        let is_shared = batch.len() > 1 && store.write(batch.iter().flat_map(|request| &request.blocks)).is_ok();
+        for Request { blocks, done } in batch {
+            // What one run's blocks spoil is not the others' loss: each is tried alone then. Who asked may be gone.
+            let _ = done.send(if is_shared { Ok(()) } else { store.write(&blocks) });
         }
     }
 }
@@ -82,24 +79,25 @@ fn write(mut store: SqliteStore, requests: &Receiver<Request>) {
 /// The events of one run on their way to a file that others write too.
 pub struct SharedLog {
     file: PathBuf,
-    unwritten: Vec<Row>,
+    unwritten: Unwritten,
+    sealing: Sealing,
     sender: Sender<Request>,
 }
 
 impl EventLog for SharedLog {
     fn append(&mut self, events: &[Event]) -> Result<(), StoreError> {
-        self.unwritten.extend(Row::all(events)?);
-        Ok(())
+        self.unwritten.take(events)
     }
 
     fn sync(&mut self) -> Synced {
-        let rows = std::mem::take(&mut self.unwritten);
-        if rows.is_empty() {
-            return Box::pin(std::future::ready(Ok(())));
-        }
+        let blocks = match self.unwritten.blocks(&self.sealing) {
+            Ok(blocks) if blocks.is_empty() => return Box::pin(std::future::ready(Ok(()))),
+            Ok(blocks) => blocks,
+            Err(error) => return Box::pin(std::future::ready(Err(error))),
+        };
         let (done, answer) = oneshot::channel();
         // When the thread has ended, the request is dropped and its answer with it.
-        let _ = self.sender.send(Request { rows, done });
+        let _ = self.sender.send(Request { blocks, done });
         let file = self.file.display().to_string();
         Box::pin(async move {
             answer.await.unwrap_or_else(|_| Err(StoreError::Unusable { file, message: "the thread that writes it has ended".into() }))
@@ -133,6 +131,9 @@ mod tests {
     fn commits(file: &Path) -> i64 {
         // Each commit begins a frame of the write-ahead log whose last page tells the size of the file after it; others tell 0.
         let wal = std::fs::read(file.with_file_name("runs.db-wal")).unwrap();
+        if wal.is_empty() {
+            return 0;
+        }
         let page = u32::from_be_bytes(wal[8..12].try_into().unwrap()) as usize;
         wal[32..].chunks(24 + page).filter(|frame| frame[4..8] != [0; 4]).count() as i64
     }
@@ -142,7 +143,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("runs.db");
         let stores = SharedStores::default();
-        let mut logs: Vec<SharedLog> = (0..40).map(|_| stores.log(&file).unwrap()).collect();
+        let mut logs: Vec<SharedLog> = (0..40).map(|_| stores.log(&file, &Sealing::default()).unwrap()).collect();
         let (other, before) = (busy(&file), commits(&file));
         let waiting: Vec<Synced> = logs
             .iter_mut()
@@ -166,7 +167,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("runs.db");
         let stores = SharedStores::default();
-        let mut logs: Vec<SharedLog> = (0..3).map(|_| stores.log(&file).unwrap()).collect();
+        let mut logs: Vec<SharedLog> = (0..3).map(|_| stores.log(&file, &Sealing::default()).unwrap()).collect();
         logs[1].append(&[event("twice", 1)]).unwrap();
         on_disk(logs[1].sync()).unwrap();
         let other = busy(&file);
@@ -186,7 +187,7 @@ mod tests {
         let file = folder.path().join("kept/runs.db");
         let stores = SharedStores::default();
         let keep = |run: &str| {
-            let mut log = stores.log(&file).unwrap();
+            let mut log = stores.log(&file, &Sealing::default()).unwrap();
             log.append(&[event(run, 1)]).unwrap();
             on_disk(log.sync()).unwrap();
         };
@@ -201,7 +202,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("runs.db");
         let stores = SharedStores::default();
-        let (mut gone, mut stays) = (stores.log(&file).unwrap(), stores.log(&file).unwrap());
+        let (mut gone, mut stays) = (stores.log(&file, &Sealing::default()).unwrap(), stores.log(&file, &Sealing::default()).unwrap());
         gone.append(&[event("gone", 1)]).unwrap();
         drop(gone.sync());
         drop(gone);

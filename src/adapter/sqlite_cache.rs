@@ -1,12 +1,16 @@
 //! Results that are used again, in a SQLite file beside the journal. It can be removed at any time.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 use rusqlite::{Connection, OptionalExtension, params};
 use serde_json::Value;
 
-use super::sqlite_store::{make_private_file, make_private_folder, patiently};
+use super::files;
+use super::sealing::Sealing;
+use super::sqlite_file::{connect, erase, make_private_file};
+use super::store_block::{packed, unpacked};
 use crate::event::Failure;
 use crate::model::FailureKind;
 use crate::port::{Cache, Pending};
@@ -14,44 +18,70 @@ use crate::port::{Cache, Pending};
 /// Most bytes of one result.
 const MOST_BYTES: usize = 1024 * 1024;
 
+/// Version of the table, `PRAGMA user_version`. Results of another version are dropped.
+const VERSION: i64 = 2;
+
 /// A cache in one file, opened when it is first needed.
+#[derive(Clone)]
 pub struct SqliteCache {
     file: PathBuf,
+    run: Arc<str>,
+    sealing: Sealing,
 }
 
 impl SqliteCache {
-    /// The cache in this file; nothing is opened yet.
-    pub fn new(file: PathBuf) -> SqliteCache {
-        SqliteCache { file }
+    /// The cache in this file, in which `run` keeps its results; nothing is opened yet.
+    pub fn new(file: PathBuf, run: &str, sealing: Sealing) -> SqliteCache {
+        SqliteCache { file, run: run.into(), sealing }
+    }
+
+    /// Erases what these runs have kept. False: others still read it.
+    ///
+    /// # Errors
+    /// The file cannot be used, as a sentence.
+    pub fn forget(file: &Path, runs: &[&str]) -> Result<bool, String> {
+        let forget = || {
+            let mut cache = open(file)?;
+            runs.iter().try_for_each(|run| cache.execute("delete from results where run = ?1", [run]).map(drop))?;
+            erase(&mut cache)
+        };
+        if file.exists() {
+            forget().map_err(|e: rusqlite::Error| format!("the cache {} cannot be used: {e}", file.display()))
+        } else {
+            Ok(true)
+        }
     }
 }
 
 impl Cache for SqliteCache {
     fn recall(&self, key: String, now: DateTime<Utc>) -> Pending<Option<Value>> {
-        let file = self.file.clone();
+        let SqliteCache { file, sealing, .. } = self.clone();
         blocking(move || {
             if !file.exists() {
                 return Ok(None);
             }
             let cache = open(&file)?;
             cache.execute("delete from results where until <= ?1", [now.timestamp_millis()])?;
-            let found: Option<String> =
+            let found: Option<Vec<u8>> =
                 cache.query_row("select value from results where key = ?1", params![key], |row| row.get(0)).optional()?;
-            Ok(found.and_then(|text| serde_json::from_str(&text).ok()))
+            // One that is encrypted with another key is as good as none.
+            let text = found.and_then(|body| unpacked(key.as_bytes(), &body, sealing.key.as_ref()).ok());
+            Ok(text.and_then(|text| serde_json::from_str(&text).ok()))
         })
     }
 
     fn keep(&self, key: String, until: DateTime<Utc>, value: Value) -> Pending<()> {
-        let file = self.file.clone();
+        let SqliteCache { file, run, sealing } = self.clone();
         blocking(move || {
             let text = value.to_string();
-            if text.len() > MOST_BYTES {
+            let sealed_with = sealing.key.as_ref().filter(|_| sealing.is_on);
+            if text.len() > MOST_BYTES || sealing.is_on && sealed_with.is_none() {
                 return Ok(());
             }
-            let cache = open(&file)?;
-            cache.execute(
-                "insert or replace into results (key, until, value) values (?1, ?2, ?3)",
-                params![key, until.timestamp_millis(), text],
+            let Some(body) = packed(key.as_bytes(), text.as_bytes(), sealed_with) else { return Ok(()) };
+            open(&file)?.execute(
+                "insert or replace into results (key, run, until, value) values (?1, ?2, ?3, ?4)",
+                params![key, &*run, until.timestamp_millis(), body],
             )?;
             Ok(())
         })
@@ -69,14 +99,23 @@ fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T, rusqlite::Error>
 fn open(file: &Path) -> Result<Connection, rusqlite::Error> {
     let told = |e: std::io::Error| rusqlite::Error::ToSqlConversionFailure(Box::new(e));
     if let Some(folder) = file.parent() {
-        make_private_folder(folder).map_err(told)?;
+        files::private_folder(folder).map_err(told)?;
     }
     make_private_file(file).map_err(told)?;
-    let cache = Connection::open(file)?;
-    cache.busy_timeout(std::time::Duration::from_secs(2))?;
-    patiently(|| cache.pragma_update(None, "journal_mode", "wal"))?;
+    let cache = connect(file)?;
     cache.pragma_update(None, "synchronous", "normal")?;
-    cache.execute_batch("create table if not exists results (key text primary key, until integer not null, value text not null) strict")?;
+    let version = || cache.pragma_query_value(None, "user_version", |row| row.get::<_, i64>(0));
+    if version()? != VERSION {
+        cache.execute_batch("begin immediate")?;
+        if version()? != VERSION {
+            cache.execute_batch(
+                "drop table if exists results;
+                 create table results (key text primary key, run text not null, until integer not null, value blob not null) strict;
+                 pragma user_version = 2;",
+            )?;
+        }
+        cache.execute_batch("commit")?;
+    }
     Ok(cache)
 }
 
@@ -89,7 +128,7 @@ mod tests {
     #[tokio::test]
     async fn a_result_is_found_again_until_its_time_is_over() {
         let folder = tempfile::tempdir().unwrap();
-        let cache = SqliteCache::new(folder.path().join("deep/cache.db"));
+        let cache = SqliteCache::new(folder.path().join("deep/cache.db"), "r_1", Sealing::default());
         let now = DateTime::from_timestamp(1_800_000_000, 0).unwrap();
         assert_eq!(cache.recall("a".into(), now).await.unwrap(), None);
         cache.keep("a".into(), now + chrono::TimeDelta::hours(1), json!({ "output": 1 })).await.unwrap();
@@ -105,7 +144,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("cache.db");
         std::fs::write(&file, "this is no database, and it is long enough to be looked at").unwrap();
-        let failure = SqliteCache::new(file).recall("a".into(), DateTime::from_timestamp(0, 0).unwrap()).await.unwrap_err();
+        let failure = SqliteCache::new(file, "r_1", Sealing::default())
+            .recall("a".into(), DateTime::from_timestamp(0, 0).unwrap())
+            .await
+            .unwrap_err();
         assert_eq!(failure.kind, FailureKind::Unavailable);
     }
 }

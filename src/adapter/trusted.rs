@@ -3,12 +3,13 @@
 //! A file of its own for each makes that two who trust something at once lose nothing, and that a damaged one says nothing of the others.
 
 use std::fs;
-use std::io::{ErrorKind, Read, Write};
-use std::os::unix::fs::DirBuilderExt;
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
+
+use super::files;
 
 /// Version of an entry, and most bytes of it.
 const VERSION: u64 = 1;
@@ -44,6 +45,7 @@ impl Trusted {
     /// # Errors
     /// The list cannot be read, or this entry is none, as a sentence. Then nothing is trusted.
     pub fn since(&self, sha256: &str) -> Result<Option<DateTime<Utc>>, String> {
+        self.is_his_own()?;
         Ok(self.entry(&self.folder.join(sha256))?.map(|entry| entry.at))
     }
 
@@ -52,11 +54,12 @@ impl Trusted {
     /// # Errors
     /// It cannot be written, as a sentence. Then it is not trusted.
     pub fn add(&self, file: &Path, sha256: &str, at: DateTime<Utc>) -> Result<(), String> {
+        self.is_his_own()?;
         let path = self.folder.join(sha256);
         let entry = Entry { flow: VERSION, file: file.to_path_buf(), sha256: sha256.to_owned(), at };
         let written = serde_json::to_vec_pretty(&entry).map_err(std::io::Error::other).and_then(|mut text| {
             text.push(b'\n');
-            fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.folder)?;
+            files::private_folder(&self.folder)?;
             // Made for its owner only.
             let mut new = tempfile::Builder::new().prefix(".new").tempfile_in(&self.folder)?;
             new.write_all(&text)?;
@@ -72,6 +75,7 @@ impl Trusted {
     /// # Errors
     /// The list cannot be read.
     pub fn all(&self) -> Result<(Vec<Entry>, Vec<String>), String> {
+        self.is_his_own()?;
         let cannot = |error: std::io::Error| format!("cannot read {}: {error}", self.folder.display());
         let found = match fs::read_dir(&self.folder) {
             Ok(found) => found,
@@ -109,18 +113,28 @@ impl Trusted {
         Ok(count)
     }
 
+    /// Whoever can change the folder, or put another in its place, could trust for the user.
+    fn is_his_own(&self) -> Result<(), String> {
+        for folder in [Some(self.folder.as_path()), self.folder.parent()].into_iter().flatten() {
+            let why = fs::metadata(folder).ok().and_then(|what| open_to(&what));
+            if let Some(why) = why {
+                let what = format!("the folder {} {why}; nothing is trusted by what it holds", folder.display());
+                return Err(format!("{what}: make it yours alone (chmod 700), and look at what is in it"));
+            }
+        }
+        Ok(())
+    }
+
     fn entry(&self, path: &Path) -> Result<Option<Entry>, String> {
         let cannot =
             |why: &dyn std::fmt::Display| format!("cannot read {}: {why}; nothing is trusted by it, and it can be removed", path.display());
-        let mut text = vec![];
-        match fs::metadata(path).map(|what| what.is_file()) {
-            Ok(true) => {
-                fs::File::open(path).and_then(|file| file.take(LARGEST).read_to_end(&mut text)).map_err(|error| cannot(&error))?;
-            }
-            Ok(false) => return Err(cannot(&"it is no file")),
+        let read = files::open(path).and_then(|file| Ok((file.metadata()?, files::within(file, LARGEST)?)));
+        let text = match read {
+            Ok((what, _)) if let Some(why) = open_to(&what) => return Err(cannot(&format!("it {why}"))),
+            Ok((_, text)) => text,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(cannot(&error)),
-        }
+        };
         let entry: Entry = serde_json::from_slice(&text).map_err(|error| cannot(&error))?;
         let is_its_own = path.file_name().is_some_and(|name| name == entry.sha256.as_str());
         match (entry.flow, is_its_own) {
@@ -129,6 +143,11 @@ impl Trusted {
             (other, _) => Err(cannot(&format!("version {other} is not known"))),
         }
     }
+}
+
+/// Who else could change what is trusted.
+fn open_to(what: &fs::Metadata) -> Option<&'static str> {
+    files::is_anothers(what).or_else(|| files::open_to_others(what))
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use crate::event::Failure;
 use crate::model::FailureKind;
 use crate::port::{ModelReply, Secret};
-use crate::redact::secret_forms;
+use crate::redact::Secrets;
 
 /// Most bytes of a failure's message.
 const MOST_BYTES: usize = 2048;
@@ -13,71 +13,38 @@ const MOST_QUOTED: usize = 1024;
 /// Takes known secrets out of texts.
 #[derive(Clone, Default)]
 pub(crate) struct Scrub {
-    /// What is replaced, longest first.
-    needles: Vec<String>,
+    secrets: Secrets,
 }
 
 impl Scrub {
     /// Looks for these secrets as they are and in the encodings in which they turn up (JSON, HTML, web addresses, hex, base64); of `Bearer
     /// abc` also for `abc` alone.
     pub(crate) fn new<'a>(secrets: impl IntoIterator<Item = &'a Secret>) -> Scrub {
-        let mut needles = Vec::new();
-        for secret in secrets {
-            let whole = secret.reveal().trim();
-            for value in std::iter::once(whole).chain(whole.split_once(' ').map(|(_, rest)| rest.trim())) {
-                needles.extend(secret_forms(value));
-            }
-        }
-        needles.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
-        needles.dedup();
-        Scrub { needles }
+        let with_rest = |whole: &'a str| std::iter::once(whole).chain(whole.split_once(' ').map(|(_, rest)| rest));
+        Scrub { secrets: Secrets::for_logs(secrets.into_iter().flat_map(|secret| with_rest(secret.reveal().trim()))) }
     }
 
-    /// The text without the secrets.
-    pub(crate) fn hide(&self, text: &str) -> String {
-        self.needles.iter().fold(text.to_owned(), |text, needle| text.replace(needle.as_str(), "***"))
-    }
-
-    /// A reply that does not hold the key it was asked with, wherever the endpoint put it.
-    pub(crate) fn reply(&self, mut reply: ModelReply) -> ModelReply {
-        let hide = |text: &mut String| {
-            if self.is_in(text) {
-                *text = self.hide(text);
-            }
-        };
-        hide(&mut reply.text);
-        reply.model.iter_mut().for_each(hide);
+    /// Hides them in a reply of the model that they were sent to, wherever the endpoint put them.
+    pub(crate) fn reply(&self, reply: &mut ModelReply) {
+        self.secrets.hide_in(&mut reply.text);
+        reply.model.iter_mut().for_each(|model| self.secrets.hide_in(model));
         for call in &mut reply.calls {
-            hide(&mut call.id);
-            hide(&mut call.tool);
-            let arguments = call.arguments.to_string();
-            if self.is_in(&arguments) {
-                let hidden = self.hide(&arguments);
-                call.arguments = serde_json::from_str(&hidden).unwrap_or(serde_json::Value::String(hidden));
-            }
+            self.secrets.hide_in(&mut call.id);
+            self.secrets.hide_in(&mut call.tool);
+            self.secrets.hide_in_value(&mut call.arguments);
         }
-        reply
-    }
-
-    /// Whether a secret stands in a text.
-    fn is_in(&self, text: &str) -> bool {
-        self.needles.iter().any(|needle| text.contains(needle.as_str()))
     }
 
     /// A quote from outside: secrets hidden, control characters shown as escapes, one line, bounded. `is_cut`: the text ends where we
-    /// stopped reading, so that its end may be the beginning of a secret and is left out.
+    /// stopped reading, so that its end may be the beginning of a secret, which is hidden too.
     pub(crate) fn quote(&self, text: &str, is_cut: bool) -> String {
-        let mut text = self.hide(text);
-        if is_cut {
-            let longest = self.needles.first().map_or(0, String::len);
-            text.truncate(boundary(&text, text.len().saturating_sub(longest)));
-        }
+        let text = if is_cut { self.secrets.hide_cut(text) } else { self.secrets.hide(text).into_owned() };
         bounded(visible(&text), MOST_QUOTED)
     }
 
     /// A failure whose message holds none of the secrets.
     pub(crate) fn failure(&self, kind: FailureKind, message: impl AsRef<str>) -> Failure {
-        Failure::new(kind, bounded(visible(&self.hide(message.as_ref())), MOST_BYTES))
+        Failure::new(kind, bounded(visible(&self.secrets.hide(message.as_ref())), MOST_BYTES))
     }
 }
 

@@ -54,8 +54,11 @@ pub struct Part {
 /// Makes a text fit for a channel, without a model: preferred words, emojis, greeting and sign-off, Markdown, parts, in this order
 /// (language, section 10). The text is data: whatever it holds, the result keeps to the channel's limits and has no remote image,
 /// no script and no hidden character. What is never done: a grapheme, an emoji or a link that is cut in two; one that fits into no
-/// part is left out, and `shortened` says so.
-pub fn format(text: &str, channel: &Channel, style: Option<&StyleGuide>, person_name: Option<&str>) -> Formatted {
+/// part is an error.
+///
+/// # Errors
+/// What is sent would be empty, or would lack something without saying so.
+pub fn format(text: &str, channel: &Channel, style: Option<&StyleGuide>, person_name: Option<&str>) -> Result<Formatted, NoRoom> {
     let (text, hidden) = clean(text);
     let (mut blocks, hidden_inside) = parse(&text);
     if let Some(preferred) = style.and_then(|style| Preferred::new(&style.words.prefer)) {
@@ -76,7 +79,7 @@ pub fn format(text: &str, channel: &Channel, style: Option<&StyleGuide>, person_
     if channel.body == Body::Markup {
         lookalike(&mut blocks, &channel.markup);
     }
-    let parts = split(blocks, channel);
+    let parts = split(blocks, channel)?;
     let text = render(&parts.sent, channel).text;
     let parts_made: Vec<Part> = parts
         .parts
@@ -90,7 +93,7 @@ pub fn format(text: &str, channel: &Channel, style: Option<&StyleGuide>, person_
             Part { number, text: rendered.text, indicator, content: rendered.content }
         })
         .collect();
-    Formatted {
+    let formatted = Formatted {
         channel: channel.name.clone(),
         emojis_used: emojis_of(&text),
         text,
@@ -99,8 +102,21 @@ pub fn format(text: &str, channel: &Channel, style: Option<&StyleGuide>, person_
         shortened: parts.shortened,
         markdown_removed,
         hidden_removed: hidden + hidden_inside,
+    };
+    let is_empty = |part: &Part| part.text.strip_suffix(&part.indicator).unwrap_or(&part.text).trim().is_empty();
+    if !formatted.text.trim().is_empty()
+        && let Some(part) = formatted.parts.iter().find(|part| is_empty(part))
+    {
+        return Err(NoRoom(format!("part {} of the text for channel \"{}\" would be empty", part.number, channel.name)));
     }
+    fits(&formatted, channel).map_err(NoRoom)?;
+    Ok(formatted)
 }
+
+/// Why a text cannot be sent in a channel, as a sentence.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct NoRoom(pub(super) String);
 
 /// Whether a formatted text keeps to its channel: number of parts, length of each, emojis, kind of body. The error is a sentence
 /// that names the part and both numbers.

@@ -6,8 +6,10 @@ use super::body::{as_sent, render};
 use super::breaks::{Break, Level, breaks, whole};
 use super::degrade::row_to_line;
 use super::document::{Block, Kind, Position, Run, end, plain, push, put, slice};
+use super::format::NoRoom;
 use super::measure::measure;
 use super::parse::parse;
+use super::prompt::unit_name;
 use crate::model::{Channel, LengthUnit, Split, SplitAt};
 
 /// A document in parts.
@@ -21,11 +23,14 @@ pub(super) struct Parts {
 }
 
 /// Cuts a document into parts. It has only features of the channel.
-pub(super) fn split(mut blocks: Vec<Block>, channel: &Channel) -> Parts {
-    let Some(most) = channel.max_length else { return one(blocks, false) };
+///
+/// # Errors
+/// What cannot be cut is longer than a part, or there is no room for the channel's own words.
+pub(super) fn split(mut blocks: Vec<Block>, channel: &Channel) -> Result<Parts, NoRoom> {
+    let Some(most) = channel.max_length else { return Ok(one(blocks, false)) };
     let length = |blocks: &[Block]| measure(&as_sent(&render(blocks, channel).content), channel.length_unit);
     if length(&blocks) <= most {
-        return one(blocks, false);
+        return Ok(one(blocks, false));
     }
     let split = channel.split.clone().unwrap_or(Split { at: SplitAt::Sentence, most_parts: 1, indicator: String::new() });
     let most_parts = split.most_parts.max(1);
@@ -35,20 +40,23 @@ pub(super) fn split(mut blocks: Vec<Block>, channel: &Channel) -> Parts {
         // The widest total of so many digits; the real one is put in at the end.
         let total = 10u64.saturating_pow(digits).saturating_sub(1).min(most_parts);
         let mut cutter = Cutter { channel, split: &split, most, total, blocks: &[], breaks: vec![], indicator: true };
-        cutter.indicator = !split.indicator.is_empty() && most_parts > 1 && cutter.fits(vec![], total);
+        cutter.indicator = !split.indicator.is_empty() && most_parts > 1;
+        if cutter.indicator && !cutter.fits(vec![], total) {
+            return Err(cutter.no_room(&format!("the indicator \"{}\"", cutter.label(total, total))));
+        }
         shortened |= cutter.make_room(&mut blocks);
         cutter.blocks = &blocks;
         cutter.breaks = breaks(&blocks);
-        let made = cutter.cut();
+        let made = cutter.cut()?;
         if made.parts.len() as u64 <= total || total >= most_parts {
             let total = made.parts.len();
             let label =
                 |number: usize| if cutter.indicator && total > 1 { cutter.label(number as u64, total as u64) } else { String::new() };
             let parts: Vec<_> = made.parts.into_iter().enumerate().map(|(index, part)| (part, label(index + 1))).collect();
-            return Parts { parts, sent: made.sent, shortened: made.shortened || shortened };
+            return Ok(Parts { parts, sent: made.sent, shortened: made.shortened || shortened });
         }
     }
-    one(blocks, shortened)
+    Ok(one(blocks, shortened))
 }
 
 fn one(blocks: Vec<Block>, shortened: bool) -> Parts {
@@ -131,11 +139,10 @@ impl Cutter<'_> {
         shortened
     }
 
-    fn cut(&self) -> Cut {
+    fn cut(&self) -> Result<Cut, NoRoom> {
         let end = end(self.blocks);
         let mut parts = vec![];
         let mut start = Position { block: 0, offset: 0 };
-        let mut shortened = false;
         while start < end {
             let number = parts.len() as u64 + 1;
             let reach = self.reach(start, number);
@@ -144,17 +151,16 @@ impl Cutter<'_> {
                 break;
             }
             if number >= self.split.most_parts.max(1) {
-                let (part, sent) = self.shorten(start, number);
+                let (part, sent) = self.shorten(start, number)?;
                 parts.push(part);
-                return Cut { parts, sent, shortened: true };
+                return Ok(Cut { parts, sent, shortened: true });
             }
-            let (stop, left_out) = match reach {
-                Some(reach) => (self.stop(start, reach, number), false),
-                None => self.inside_word(start, &|part| self.fits(part, number)),
+            let stop = match reach {
+                Some(reach) => self.stop(start, reach, number),
+                None => self.inside_word(start, &|part| self.fits(part, number)).map_err(|piece| self.too_wide(&piece))?,
             };
-            shortened |= left_out;
             let part = slice(self.blocks, start, stop);
-            if !part.is_empty() && !left_out {
+            if !part.is_empty() {
                 parts.push(part);
             }
             start = stop;
@@ -165,7 +171,7 @@ impl Cutter<'_> {
         if parts.is_empty() {
             parts.push(vec![]);
         }
-        Cut { parts, sent: self.blocks.to_vec(), shortened }
+        Ok(Cut { parts, sent: self.blocks.to_vec(), shortened: false })
     }
 
     /// The index of the first break after a place.
@@ -221,10 +227,13 @@ impl Cutter<'_> {
         (index + 1..=reach).any(|next| self.breaks.get(next).is_some_and(|next| next.level >= level))
     }
 
-    /// Cuts inside a word that is longer than a part, between graphemes and not in a link. True: one that fits nowhere is passed over.
-    fn inside_word(&self, start: Position, fits: &dyn Fn(Vec<Block>) -> bool) -> (Position, bool) {
+    /// Cuts inside a word that is longer than a part, between graphemes and not in a link.
+    ///
+    /// # Errors
+    /// Not even its first piece fits: that piece.
+    fn inside_word(&self, start: Position, fits: &dyn Fn(Vec<Block>) -> bool) -> Result<Position, String> {
         let limit = self.breaks.get(self.after(start)).map_or(end(self.blocks), |found| found.at);
-        let Some(block) = self.blocks.get(start.block) else { return (limit, true) };
+        let Some(block) = self.blocks.get(start.block) else { return Ok(limit) };
         let stop = if limit.block == start.block { limit.offset } else { block.len() };
         let text = plain(&block.runs);
         let kept = whole(block);
@@ -238,16 +247,31 @@ impl Cutter<'_> {
             .map(|offset| Position { block: start.block, offset })
             .collect();
         let good = places.partition_point(|place| fits(slice(self.blocks, start, *place)));
-        match (good.checked_sub(1).and_then(|last| places.get(last)), places.first()) {
-            (Some(place), _) => (*place, false),
-            (None, Some(place)) => (*place, true),
-            (None, None) => (limit, true),
+        if let Some(place) = good.checked_sub(1).and_then(|last| places.get(last)) {
+            return Ok(*place);
         }
+        let stop = places.first().copied().unwrap_or(limit);
+        let piece: String = slice(self.blocks, start, stop).iter().map(|block| plain(&block.runs)).collect();
+        if piece.trim().is_empty() { Ok(stop) } else { Err(piece) }
+    }
+
+    fn no_room(&self, what: &str) -> NoRoom {
+        let (name, unit) = (&self.channel.name, unit_name(self.channel.length_unit));
+        NoRoom(format!("a part of channel \"{name}\" has at most {} {unit} (max_length), too few for {what}", self.most))
+    }
+
+    fn too_wide(&self, piece: &str) -> NoRoom {
+        let shown: String = piece.trim().chars().take(20).collect();
+        let beside = if self.indicator { " and the indicator" } else { "" };
+        self.no_room(&format!("\"{shown}\", which cannot be cut{beside}"))
     }
 
     /// The last part: up to the last full sentence that fits, else the last word, else the last grapheme, and the channel's words
     /// for "there was more". Gives the part and all that is sent.
-    fn shorten(&self, start: Position, number: u64) -> (Vec<Block>, Vec<Block>) {
+    ///
+    /// # Errors
+    /// Those words do not fit, or no text has room beside them in the only part.
+    fn shorten(&self, start: Position, number: u64) -> Result<(Vec<Block>, Vec<Block>), NoRoom> {
         let too_long = || parse(&self.channel.too_long).0.into_iter().next().map(|block| block.runs).unwrap_or_default();
         let with_end = |mut part: Vec<Block>, dots: bool| {
             if dots && let Some(last) = part.last_mut().filter(|last| last.kind == Kind::Paragraph) {
@@ -264,27 +288,35 @@ impl Cutter<'_> {
         if let Some(reach) = self.reach_with(start, &|part| self.fits(with_end(part, false), number)) {
             let sentence = (first..=reach).rev().filter_map(|index| self.breaks.get(index)).find(|found| found.level >= Level::Sentence);
             if let Some(found) = sentence {
-                return (with_end(slice(self.blocks, start, found.at), false), sent(found.at, false));
+                return Ok((with_end(slice(self.blocks, start, found.at), false), sent(found.at, false)));
             }
         }
         let with_dots = |part| self.fits(with_end(part, true), number);
         let stop = match self.reach_with(start, &with_dots).and_then(|reach| self.breaks.get(reach)) {
             Some(found) => Some(found.at),
-            None => Some(self.inside_word(start, &with_dots)).filter(|(_, left_out)| !left_out).map(|(stop, _)| stop),
+            None => self.inside_word(start, &with_dots).ok(),
         };
         if let Some(stop) = stop {
-            return (with_end(slice(self.blocks, start, stop), true), sent(stop, true));
+            return Ok((with_end(slice(self.blocks, start, stop), true), sent(stop, true)));
         }
-        // No room for text and words: the words alone, cut if they must be.
-        let said = plain(&too_long());
-        let graphemes: Vec<(usize, &str)> = said.grapheme_indices(true).collect();
-        let good = graphemes
-            .partition_point(|(at, grapheme)| self.fits(vec![Block::paragraph(vec![Run::plain(&said[..at + grapheme.len()])])], number));
-        let end = good.checked_sub(1).and_then(|last| graphemes.get(last)).map_or(0, |(at, grapheme)| at + grapheme.len());
-        let part: Vec<Block> = if end == 0 { vec![] } else { vec![Block::paragraph(vec![Run::plain(said[..end].trim_end())])] };
+        // No room for text and words: the words alone, after the parts before them.
+        let words = too_long();
+        let part = vec![Block::paragraph(words)];
+        let is_first = start == Position { block: 0, offset: 0 };
+        if is_first || plain(&too_long()).trim().is_empty() || !self.fits(part.clone(), number) {
+            let what = format!("the end of a text that is longer than {} and too_long \"{}\"", self.room(), self.channel.too_long);
+            return Err(self.no_room(&what));
+        }
         let mut all = slice(self.blocks, Position { block: 0, offset: 0 }, start);
         all.extend(part.clone());
-        (part, all)
+        Ok((part, all))
+    }
+
+    fn room(&self) -> String {
+        match self.split.most_parts {
+            0 | 1 => "one part".to_owned(),
+            most => format!("{most} parts"),
+        }
     }
 }
 

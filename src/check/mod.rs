@@ -49,21 +49,21 @@ impl Checked {
         diagnostic::has_errors(&self.diagnostics)
     }
 
-    /// The errors that keep the file from running: all but data files that are not there. Whether data can be reached is the world's
+    /// The errors that keep the file from running: all but data files that are not there, or lack a column that is named. Whether data can be reached is the world's
     /// affair: the step that reads it fails, and what the pipeline does then is its author's.
     pub fn errors(&self) -> Vec<Diagnostic> {
         let errors = self.diagnostics.iter().filter(|found| found.severity() == Severity::Error);
         errors.filter(|found| !self.is_missing_data(found)).cloned().collect()
     }
 
-    /// The data files that are not there.
+    /// The data files that are not there, and columns that they lack.
     pub fn missing_data(&self) -> impl Iterator<Item = &Diagnostic> {
         self.diagnostics.iter().filter(|found| self.is_missing_data(found))
     }
 
     fn is_missing_data(&self, found: &Diagnostic) -> bool {
         let mut data = self.loaded.program.pipelines.iter().flat_map(|pipeline| pipeline.data.values());
-        found.code == Code::MissingFile && data.any(|data| data.file.span == found.span)
+        found.code == Code::UnknownColumn || found.code == Code::MissingFile && data.any(|data| data.file.span == found.span)
     }
 }
 
@@ -102,6 +102,10 @@ pub fn check_file(path: &Path, project: &Path, files: &dyn Files) -> Checked {
     let of_project = load::load_settings(&project.join("flow.toml"), SettingsOf::Project, files);
     if let Some(lint) = of_project.map(|found| found.settings.lint).filter(|lint| *lint != Lint::default()) {
         apply(&lint, &mut judged, &loaded.sources, project, files);
+    }
+    if !judged.shown.is_empty() || !judged.hidden.is_empty() {
+        let found = judged.shown.iter_mut().chain(judged.hidden.iter_mut().map(|hidden| &mut hidden.diagnostic));
+        load::hide_keys(&mut loaded.sources, &rules::keys(&plan), found);
     }
     let (mut untested, shown) = judged.shown.into_iter().partition::<Vec<_>, _>(|found| found.code == Code::NoTests);
     Checked { loaded, plan, diagnostics: shown, hidden: judged.hidden, held_back, untested: untested.pop() }

@@ -50,12 +50,16 @@ impl Several {
         let ids: Vec<FileId> = sources
             .files()
             .map(|(_, file)| {
-                let known = self.by_name.get(&file.name).filter(|id| self.sources.file(**id).text == file.text);
-                known.copied().unwrap_or_else(|| {
-                    let id = self.sources.add(file.name.clone(), file.text.clone());
-                    self.by_name.insert(file.name.clone(), id);
-                    id
-                })
+                let id = {
+                    let known = self.by_name.get(&file.name).filter(|id| self.sources.file(**id).text == file.text);
+                    known.copied().unwrap_or_else(|| {
+                        let id = self.sources.add(file.name.clone(), file.text.clone());
+                        self.by_name.insert(file.name.clone(), id);
+                        id
+                    })
+                };
+                self.sources.hide(id, file.hidden().iter().cloned());
+                id
             })
             .collect();
         self.diagnostics.extend(diagnostics.iter().map(|found| moved(found, &ids)));

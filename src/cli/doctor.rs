@@ -8,15 +8,17 @@ use serde::Serialize;
 
 use super::arguments::{DoctorOptions, Shared};
 use super::tools::Seen;
-use super::{Exit, project, refusal, settings, stdout, trust, validate, world};
+use super::{Exit, keeping, project, refusal, settings, state, stdout, tell, trust, validate, world};
 use crate::adapter::environment;
 use crate::adapter::files::DiskFiles;
 use crate::adapter::reach::reach;
 use crate::adapter::sqlite_store::SqliteStore;
 use crate::check::{Checked, check_file};
 use crate::diagnostic::visible;
+use crate::engine::secret_values;
 use crate::lower::FileKind;
-use crate::model::{Model, Pipeline, Provider, ServerKind, StepKind, Text, ToolKind};
+use crate::model::{Model, Pipeline, Program, Provider, ServerKind, StepKind, Text, ToolKind};
+use crate::policy::opens;
 use crate::port::Secret;
 use crate::report::wishes::{asks_default, known};
 
@@ -44,11 +46,12 @@ pub(super) fn run(options: &DoctorOptions, shared: &Shared) -> Exit {
         }
     };
     let project = project::project(&Path::new(".").join("x"), shared);
+    tell::hide_secrets(&secret_values(&Program::default(), &env));
     if options.config {
-        return refusal::told(origins(&project, &env, options.json, shared));
+        return refusal::told(origins(&project, &env, options.json));
     }
     let mut signs = vec![];
-    let settled = settings::read(&project, shared);
+    let settled = settings::read(&project);
     signs.extend(of_project(&project, settled.as_ref().err()));
     let pipelines = match pipelines(&options.paths, shared) {
         Ok(pipelines) => pipelines,
@@ -57,6 +60,8 @@ pub(super) fn run(options: &DoctorOptions, shared: &Shared) -> Exit {
             return Exit::NothingRan;
         }
     };
+    let programs = pipelines.iter().map(|(_, checked)| &checked.loaded.program);
+    tell::hide_secrets(&programs.flat_map(|program| secret_values(program, &env)).collect::<Vec<_>>());
     let mut hosts: BTreeMap<(String, u16), Result<(), String>> = BTreeMap::new();
     let private_hosts = settled.as_ref().map(|settled| settled.private_hosts.clone()).unwrap_or_default();
     let model = settled.ok().and_then(|settled| settled.model);
@@ -99,18 +104,39 @@ fn of_project(project: &Path, refused: Option<&refusal::Refusal>) -> Vec<Sign> {
     if let Some(refusal::Refusal(_, lines)) = refused {
         signs.push(sign("fault", format!("the settings have errors:\n{}", lines.join("\n"))));
     }
-    let file = world::journal_file(project);
-    signs.push(match file.exists().then(|| SqliteStore::open(&file).and_then(|mut store| store.check())) {
-        None => sign("ok", format!("runs: none yet; they will be kept in {}", file.display())),
-        Some(Ok(count)) => sign("ok", format!("runs: {count}, all readable, in {}", file.display())),
-        Some(Err(problem)) => sign("fault", format!("runs: {problem}")),
-    });
-    let folder = file.parent().filter(|folder| folder.exists()).unwrap_or(project);
-    if let Err(problem) = tempfile::tempfile_in(folder) {
-        signs.push(sign("fault", format!("nothing can be written in {}: {problem}", folder.display())));
+    match state::journal_file(project) {
+        Ok(file) => signs.extend(of_runs(&file, project)),
+        Err(refusal::Refusal(_, lines)) if refused.is_none() => signs.push(sign("fault", lines.join("\n"))),
+        // What the settings would say is not known.
+        Err(_) => signs.extend(of_runs(&project.join(".flow/runs.db"), project)),
     }
     let duckdb = if cfg!(feature = "duckdb") { "SQLite and DuckDB" } else { "SQLite (DuckDB is not in this build)" };
     signs.push(sign("ok", format!("SQL engines: {duckdb}")));
+    signs
+}
+
+/// The record of runs, and whether it can be written.
+fn of_runs(file: &Path, project: &Path) -> Vec<Sign> {
+    let sign = |is, what: String| Sign { of: "project".into(), is, what };
+    let mut signs = vec![];
+    let sealing = keeping::of_kept_runs(project);
+    if let Err(refusal::Refusal(_, lines)) = &sealing {
+        signs.push(sign("fault", lines.join("\n")));
+    }
+    let sealing = sealing.unwrap_or_default();
+    signs.push(match file.exists().then(|| SqliteStore::existing(file, &sealing).and_then(|mut store| store.check())) {
+        None => sign("ok", format!("runs: none yet; they will be kept in {}", file.display())),
+        Some(Ok((count, 0))) => sign("ok", format!("runs: {count}, all readable, in {}", file.display())),
+        Some(Ok((count, sealed))) => {
+            sign("note", format!("runs: {count} in {}, {sealed} of them encrypted with a key that is not here", file.display()))
+        }
+        Some(Err(problem)) => sign("fault", format!("runs: {problem}")),
+    });
+    let folder = file.ancestors().skip(1).find(|folder| folder.exists()).unwrap_or(project);
+    if let Err(problem) = tempfile::tempfile_in(folder) {
+        let help = "set FLOW_STATE_DIR to a folder of yours, and runs are kept there";
+        signs.push(sign("fault", format!("nothing can be written in {}: {problem}; {help}", folder.display())));
+    }
     signs
 }
 
@@ -167,6 +193,15 @@ fn of_pipeline(
                             "fault",
                             format!("server {name}: {} not as pinned; look at it and accept it with flow tools pin", changed.join(", ")),
                         );
+                    }
+                    // Without `allow` the file names each tool that it uses, and a run says which of them is not pinned.
+                    let tool = pipeline.tools.get(&name);
+                    let is_open = |part: &&String| tool.is_some_and(|tool| tool.allow.is_none() || opens(tool, part, None).allowed);
+                    let new: Vec<&str> = look.difference.new.iter().filter(is_open).map(String::as_str).collect();
+                    if !new.is_empty() {
+                        let is = if tool.is_some_and(|tool| tool.allow.is_some()) { "fault" } else { "note" };
+                        let what = "new since it was pinned, and not used; look at it and accept it with flow tools pin";
+                        sign(is, format!("server {name}: {} {what}", new.join(", ")));
                     }
                 }
                 Seen::Fails(problem) => sign("fault", format!("server {name} cannot be used: {problem}")),
@@ -260,7 +295,7 @@ fn host(text: &str) -> Result<(String, u16), String> {
 }
 
 /// Which value each setting has, and where it comes from. What a file of settings has as mistakes is told on standard error (exit 1).
-fn origins(project: &Path, env: &BTreeMap<String, Secret>, as_json: bool, shared: &Shared) -> Result<Exit, refusal::Refusal> {
+fn origins(project: &Path, env: &BTreeMap<String, Secret>, as_json: bool) -> Result<Exit, refusal::Refusal> {
     let mut exit = Exit::Ok;
     let mut lines: Vec<(String, String, String)> = vec![];
     let variables = [
@@ -271,6 +306,7 @@ fn origins(project: &Path, env: &BTreeMap<String, Secret>, as_json: bool, shared
         "FLOW_MODEL_TOOL_CALLS",
         "FLOW_API_KEY",
         "FLOW_CONFIG",
+        "FLOW_STATE_DIR",
     ];
     for name in variables {
         let shown = match env.get(name) {
@@ -284,8 +320,8 @@ fn origins(project: &Path, env: &BTreeMap<String, Secret>, as_json: bool, shared
     let mut has_model = lines.iter().any(|(name, ..)| name == "FLOW_MODEL" || name == "FLOW_MODEL_BASE_URL");
     for (path, of) in settings::files(project)? {
         let Some(found) = crate::load::load_settings(&path, of, &DiskFiles) else { continue };
-        if let Some(told) = settings::mistakes(&found.sources, &found.diagnostics, shared) {
-            tell!("{told}");
+        if let Some(told) = settings::mistakes(&found.sources, &found.diagnostics) {
+            tell::refused(&told);
             exit = Exit::Findings;
         }
         let from = path.display().to_string();
@@ -311,6 +347,17 @@ fn origins(project: &Path, env: &BTreeMap<String, Secret>, as_json: bool, shared
         for host in &found.settings.private_hosts {
             lines.push(("private_hosts".into(), host.value.clone(), from.clone()));
         }
+        if let Some(folder) = &found.settings.state_dir {
+            let is_used = environment::state_folder().is_none();
+            let shown = format!("{}{}", folder.value, if is_used { "" } else { " (not used: FLOW_STATE_DIR is set)" });
+            lines.push(("state_dir".into(), shown, from.clone()));
+        }
+        if found.settings.journal.encrypt {
+            lines.push(("journal.encrypt".into(), "true".into(), from.clone()));
+        }
+        if let Some(file) = &found.settings.journal.key_file {
+            lines.push(("journal.key_file".into(), file.value.clone(), from.clone()));
+        }
         for code in &found.settings.lint.deny {
             lines.push(("lint.deny".into(), code.value.clone(), from.clone()));
         }
@@ -326,7 +373,7 @@ fn origins(project: &Path, env: &BTreeMap<String, Secret>, as_json: bool, shared
     if as_json {
         let list: Vec<_> =
             lines.iter().map(|(name, value, from)| serde_json::json!({ "name": name, "value": value, "from": from })).collect();
-        return Ok(stdout::print_then(&(serde_json::to_string_pretty(&list).unwrap_or_default() + "\n"), exit));
+        return Ok(stdout::print_json_then(&list, exit));
     }
     let drawn = lines.iter().map(|(name, value, from)| format!("{}\n", visible(&format!("{name} = {value}  ({from})"))));
     Ok(stdout::print_then(&drawn.collect::<String>(), exit))

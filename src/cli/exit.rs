@@ -62,8 +62,9 @@ impl Exit {
     /// What it means that the store of runs cannot be used.
     pub fn of_store(error: &StoreError) -> Exit {
         match error {
-            StoreError::Locked { .. } | StoreError::Held { .. } => Exit::Usage,
+            StoreError::Locked { .. } | StoreError::Held { .. } | StoreError::NoKey { .. } | StoreError::OtherKey { .. } => Exit::Usage,
             StoreError::Unusable { .. } | StoreError::Damaged { .. } | StoreError::Cut { .. } | StoreError::Newer { .. } => Exit::Failed,
+            StoreError::Empty { .. } | StoreError::Lost { .. } | StoreError::Unerased { .. } => Exit::Failed,
         }
     }
 

@@ -1,14 +1,16 @@
 //! Inputs from the command line.
 
+use std::collections::BTreeSet;
 use std::io::{BufRead, IsTerminal, Read};
 use std::path::Path;
 
 use serde_json::{Map, Value};
 
-use super::signals::AtQuestion;
-use crate::adapter::environment;
+use super::signals::{Attended, at_question};
+use super::tell;
+use crate::adapter::{environment, files};
 use crate::diagnostic::visible;
-use crate::model::{Field, FieldKind, Pipeline, Shape};
+use crate::model::{Field, FieldKind, JsonError, Pipeline, Shape, read_json};
 
 /// Most bytes of a file of inputs (JSON from outside).
 const MOST_GIVEN: u64 = 8 << 20;
@@ -24,6 +26,7 @@ pub(super) fn read(pipeline: &Pipeline, file: Option<&Path>, pairs: &[String]) -
         (Some(Value::String(name)), _) => Some(name),
         (Some(_), file) => return Err(format!("--inputs {}: channel must be a text", shown(file))),
     };
+    let mut named = BTreeSet::new();
     for pair in pairs {
         let Some((name, value)) = pair.split_once('=') else {
             return Err(format!("--input {}: write --input name=value", visible(pair)));
@@ -31,29 +34,23 @@ pub(super) fn read(pipeline: &Pipeline, file: Option<&Path>, pairs: &[String]) -
         if name == "channel" {
             return Err(format!("--input {}: the channel is no input; write --channel {}", visible(pair), visible(value)));
         }
-        given.insert(name.to_string(), typed_for(&pipeline.inputs, name, value));
+        if !named.insert(name) {
+            return Err(format!("--input {name} is there twice; write each input once", name = visible(name)));
+        }
+        let typed = typed_for(&pipeline.inputs, name, value).map_err(|error| format!("--input {}: {error}", visible(name)))?;
+        given.insert(name.to_string(), typed);
     }
     Ok((given, channel))
 }
 
-/// A whole text, within the bound of inputs.
-fn whole(from: impl Read) -> std::io::Result<String> {
-    let mut text = String::new();
-    let read = from.take(MOST_GIVEN + 1).read_to_string(&mut text)?;
-    if read as u64 > MOST_GIVEN {
-        return Err(std::io::Error::new(std::io::ErrorKind::FileTooLarge, "it has more than 8 MiB"));
-    }
-    Ok(text)
-}
-
 fn of_file(file: &Path) -> Result<Map<String, Value>, String> {
-    let text = if file == Path::new("-") { whole(std::io::stdin().lock()) } else { std::fs::File::open(file).and_then(whole) };
+    let text = if file == Path::new("-") { files::read_input(MOST_GIVEN) } else { files::read_named(file, MOST_GIVEN) };
     let text = text.map_err(|e| format!("--inputs {}: it cannot be read: {e}", shown(Some(file))))?;
     let wanted = |what: String| format!("--inputs {}: {what}; write one JSON object such as {{\"message\": \"Hello\"}}", shown(Some(file)));
-    match serde_json::from_str(&text) {
+    match read_json(&text) {
         Ok(Value::Object(given)) => Ok(given),
         Ok(_) => Err(wanted("it holds no JSON object".into())),
-        Err(error) => Err(wanted(format!("it is no JSON (line {}, column {})", error.line(), error.column()))),
+        Err(error) => Err(wanted(visible(&error.to_string()).into_owned())),
     }
 }
 
@@ -68,29 +65,29 @@ pub(super) fn missing<'p>(pipeline: &'p Pipeline, given: &Map<String, Value>) ->
 
 /// Asks for required inputs that are missing, where a person sits at a terminal. Whoever ends the input is asked no more; Ctrl-C ends the
 /// program as long as what it gives is kept.
-pub(super) fn ask(pipeline: &Pipeline, given: &mut Map<String, Value>) -> Option<AtQuestion> {
+pub(super) fn ask(pipeline: &Pipeline, given: &mut Map<String, Value>) -> Option<Attended> {
     let missing = missing(pipeline, given);
     if missing.is_empty() || !is_at_terminal() {
         return None;
     }
-    let at_question = AtQuestion::begin();
+    let at_question = at_question();
     for field in missing {
         let about = field.description.as_deref().map(|about| format!(" ({about})")).unwrap_or_default();
         let example = field.example.as_ref().map(|example| format!(", for example {example}")).unwrap_or_default();
-        tell_part!("{}", visible(&format!("{}{about}{example}: ", field.name)));
+        tell::as_written(&format!("{}{about}{example}: ", field.name), "");
         let mut line = String::new();
         match std::io::stdin().lock().take(MOST_TYPED).read_line(&mut line) {
-            Ok(read) if read > 0 => {
-                let typed = typed(Some(field), line.trim_end_matches(['\n', '\r']));
-                given.insert(field.name.clone(), typed);
-            }
+            Ok(read) if read > 0 => match typed(Some(field), line.trim_end_matches(['\n', '\r'])) {
+                Ok(typed) => drop(given.insert(field.name.clone(), typed)),
+                Err(error) => tell!("{}", visible(&error.to_string())),
+            },
             _ => {
                 tell!();
                 break;
             }
         }
     }
-    at_question
+    Some(at_question)
 }
 
 /// Asks a person yes or no; `None`: nobody can be asked, or nobody answers.
@@ -99,7 +96,7 @@ pub(super) fn decide(question: &str) -> Option<bool> {
         return None;
     }
     loop {
-        tell_part!("{} (yes/no) ", visible(question));
+        tell::as_written(&format!("{question} (yes/no) "), "");
         let mut line = String::new();
         match std::io::stdin().lock().take(MOST_TYPED).read_line(&mut line) {
             Ok(read) if read > 0 => match line.trim().to_lowercase().as_str() {
@@ -125,37 +122,50 @@ pub(super) fn is_at_terminal() -> bool {
 const MOST_TYPED: u64 = 64 * 1024;
 
 /// A value as the input of that name wants it.
-fn typed_for(inputs: &Shape, name: &str, value: &str) -> Value {
+///
+/// # Errors
+/// It is JSON that could mean several things.
+fn typed_for(inputs: &Shape, name: &str, value: &str) -> Result<Value, JsonError> {
     match inputs {
         Shape::Fields(fields) => typed(fields.iter().find(|field| field.name == name), value),
         Shape::Schema(schema) => {
             let wanted = &schema["properties"][name]["type"];
             let is_text = |wanted: &Value| wanted == "string";
             if wanted.is_null() || is_text(wanted) || wanted.as_array().is_some_and(|types| types.iter().any(is_text)) {
-                return Value::from(value);
+                return Ok(Value::from(value));
             }
-            serde_json::from_str(value).unwrap_or_else(|_| Value::from(value))
+            Ok(json_or_text(value)?.unwrap_or_else(|| Value::from(value)))
         }
     }
 }
 
 /// A value as its field wants it; what does not fit stays a text and is reported with the field's rules.
-fn typed(field: Option<&Field>, value: &str) -> Value {
+fn typed(field: Option<&Field>, value: &str) -> Result<Value, JsonError> {
     let kind = field.map_or(FieldKind::Text, |f| f.kind);
     let text = || Value::String(value.to_string());
     match kind {
-        FieldKind::Number | FieldKind::Integer | FieldKind::Boolean | FieldKind::List | FieldKind::Object => {
-            match serde_json::from_str(value) {
-                Ok(value) => value,
-                Err(_) if kind == FieldKind::List => {
-                    let items = field.and_then(|field| field.items.as_deref());
-                    Value::Array(value.split(',').map(|item| typed(items, item.trim())).collect())
-                }
-                Err(_) => text(),
+        FieldKind::Number | FieldKind::Integer | FieldKind::Boolean | FieldKind::List | FieldKind::Object => match json_or_text(value)? {
+            Some(value) => Ok(value),
+            None if kind == FieldKind::List => {
+                let items = field.and_then(|field| field.items.as_deref());
+                value.split(',').map(|item| typed(items, item.trim())).collect::<Result<_, _>>().map(Value::Array)
             }
-        }
-        FieldKind::Any | FieldKind::Plan | FieldKind::Scorecard => serde_json::from_str(value).unwrap_or_else(|_| text()),
-        _ => text(),
+            None => Ok(text()),
+        },
+        FieldKind::Any | FieldKind::Plan | FieldKind::Scorecard => Ok(json_or_text(value)?.unwrap_or_else(text)),
+        _ => Ok(text()),
+    }
+}
+
+/// A value as JSON; `None`: it is no JSON, so it is a text.
+///
+/// # Errors
+/// It is JSON that could mean several things.
+fn json_or_text(value: &str) -> Result<Option<Value>, JsonError> {
+    match read_json(value) {
+        Ok(value) => Ok(Some(value)),
+        Err(error) if serde_json::from_str::<Value>(value).is_ok() => Err(error),
+        Err(_) => Ok(None),
     }
 }
 
@@ -183,10 +193,10 @@ mod tests {
                 ("list", "[1, 2]", json!([1, 2])),
                 ("unknown", "5", json!("5")),
             ] {
-                assert_eq!(typed_for(inputs, name, value), typed, "{name}");
+                assert_eq!(typed_for(inputs, name, value), Ok(typed), "{name}");
             }
         }
-        assert_eq!(typed_for(&fields, "list", "1, 2"), json!([1, 2]));
-        assert_eq!(typed_for(&schema, "either", "5"), json!("5"));
+        assert_eq!(typed_for(&fields, "list", "1, 2"), Ok(json!([1, 2])));
+        assert_eq!(typed_for(&schema, "either", "5"), Ok(json!("5")));
     }
 }

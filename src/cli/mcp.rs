@@ -11,8 +11,8 @@ use tokio::sync::oneshot;
 use super::arguments::{McpOptions, OutputOptions, Shared};
 use super::outcome::{line_of_end, text_of};
 use super::refusal::{Refusal, channel, lacking, told};
-use super::run::{Surroundings, question};
-use super::signals::{Signals, listen};
+use super::run::{Surroundings, to_decide};
+use super::signals::{Attended, listen};
 use super::tape::Taping;
 use super::{Exit, STACK, checked, progress, settings, trust, world};
 use crate::adapter::clock::SystemClock;
@@ -21,13 +21,14 @@ use crate::adapter::mcp::SharedServers;
 use crate::adapter::shared_store::SharedStores;
 use crate::check::Checked;
 use crate::diagnostic::visible;
-use crate::driver::{Begin, drive};
+use crate::driver::{Begin, Runtime, drive};
 use crate::engine::check_inputs;
-use crate::event::{Event, RunEnd, RunStatus};
+use crate::event::{Event, RunEnd, RunStart, RunStatus};
 use crate::journal::Journal;
 use crate::model::Limits;
 use crate::port::{Printer, Secret};
-use crate::serve::{Bounds, Doors, Given, Line, Tool, Work, Wrong, serve_http, serve_stdio, takes_channel, tool};
+use crate::redact::Redactor;
+use crate::serve::{Bounds, Doors, Given, Line, PATIENCE, Tool, Work, Wrong, serve_http, serve_stdio, takes_channel, tool};
 
 /// Calls that may wait for others to end.
 const MOST_WAITING: usize = 64;
@@ -51,15 +52,15 @@ fn try_run(options: &McpOptions, shared: &Shared) -> Result<Exit, Refusal> {
         }
         served.push(Arc::new(one));
     }
-    let bounds = Bounds { running: options.max_calls as usize, waiting: MOST_WAITING };
+    let bounds = Bounds { running: options.max_calls as usize, waiting: MOST_WAITING, patience: PATIENCE };
     let cannot = |what: &str, error: std::io::Error| Refusal(Exit::Failed, vec![format!("{what}: {error}")]);
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|error| cannot("flow cannot start", error))?;
+    let runtime = Runtime::new().map_err(|error| cannot("flow cannot start", error))?;
+    let (sender, mut stop) = tokio::sync::mpsc::unbounded_channel();
+    let signals = Arc::new(listen(sender));
     let by = runtime.block_on(async {
-        let (sender, mut stop) = tokio::sync::mpsc::unbounded_channel();
-        let signals = tokio::spawn(listen(Signals::hear(), sender));
         let servers = Arc::new(SharedServers::new(tokio::runtime::Handle::current(), Arc::new(SystemClock::new())));
         let tools = served.iter().map(|one| one.tool.clone()).collect();
-        let common = Arc::new(Common { servers: Arc::clone(&servers), journals: SharedStores::default() });
+        let common = Arc::new(Common { servers: Arc::clone(&servers), journals: SharedStores::default(), signals });
         let work = Arc::new(Pipelines { tools, served, common });
         let by = match options.http {
             None => serve_stdio(work, bounds, BufReader::new(std::io::stdin()), std::io::stdout(), &mut stop).await,
@@ -70,17 +71,14 @@ fn try_run(options: &McpOptions, shared: &Shared) -> Result<Exit, Refusal> {
                     tokio::net::TcpListener::bind(address).await.map_err(|e| cannot(&format!("cannot serve at {address}"), e))?;
                 let address = listener.local_addr().unwrap_or(address);
                 if !shared.quiet {
-                    tell!("serving at http://{address}/mcp");
+                    tell_as_written!("serving at http://{address}/mcp");
                 }
                 serve_http(work, bounds, listener, Doors::new(address, &options.allow_hosts, token), &mut stop).await
             }
         };
         servers.close().await;
-        signals.abort();
         Ok::<_, Refusal>(by)
     })?;
-    // A thread may still read standard input.
-    runtime.shutdown_timeout(std::time::Duration::from_millis(100));
     Ok(match by.as_deref() {
         None => Exit::Ok,
         Some("terminate") => Exit::Terminated,
@@ -116,6 +114,7 @@ struct Pipelines {
 struct Common {
     servers: Arc<SharedServers>,
     journals: SharedStores,
+    signals: Arc<Attended>,
 }
 
 /// One pipeline, as it was when the server began.
@@ -214,8 +213,8 @@ impl Served {
         }
         let kept = Arc::new(Kept::default());
         surroundings.ports.printer = kept.clone();
-        let start = surroundings.start(&self.file, given, channel, None, &self.limits)?;
-        let (id, log, _lock) = surroundings.journal(|file| common.journals.log(file))?;
+        let start = RunStart { served: true, ..surroundings.start(&self.file, given, channel, None, &self.limits)? };
+        let (id, log, _lock) = surroundings.journal(|file, sealing| common.journals.log(file, sealing))?;
         surroundings.ports.servers = Arc::new(common.servers.lend(&id, &surroundings.private_hosts()));
         let mut run = surroundings.run(id.clone(), self.limits.clone());
         let mut mask = surroundings.mask();
@@ -223,28 +222,38 @@ impl Served {
         let ended = surroundings.runtime.block_on(async {
             let mut watch = |event: &Event| {
                 mask.take(event);
-                if let Some(told) = progress::line(event, false) {
-                    let _ = line.progress.send(visible(&mask.redactor().redact(&told)).into_owned());
+                common.signals.watch(event);
+                if let Some(told) = progress::line(event, false, mask.redactor()) {
+                    let _ = line.progress.send(visible(&told).into_owned());
                 }
                 seen.push(event.clone());
             };
             let begin = Begin::Start(Box::new(start));
             drive(&mut run, begin, &surroundings.ports, &mut journal, &mut line.stop, &mut watch).await
         });
-        surroundings.runtime.shutdown_timeout(std::time::Duration::from_millis(100));
         let printed = std::mem::take(&mut *kept.0.lock().unwrap_or_else(PoisonError::into_inner));
-        let given = match ended.map_err(|error| Refusal(Exit::Failed, vec![visible(&error.to_string()).into_owned()]))? {
-            Some(end) => of_end(&end, &seen, printed),
+        let (ended, loss) = match (ended, run.state().finished.clone()) {
+            (Err(error), Some(end)) => {
+                seen.extend(journal.unkept());
+                (Some(end), Some(error.to_string()))
+            }
+            (ended, _) => {
+                let ended = ended.map_err(|error| Refusal(Exit::Failed, vec![visible(&error.to_string()).into_owned()]))?;
+                (ended, journal.loss().map(ToString::to_string))
+            }
+        };
+        let given = match ended {
+            Some(end) => of_end(&end, &seen, printed, mask.redactor()),
             None => {
-                let asked = run.state().undecided().map(|step| {
-                    let asked = visible(&mask.redactor().redact(&question(&seen, step).unwrap_or_default())).into_owned();
-                    format!("a person must decide: {asked}\n  flow approve {id} {step}, or with --reject; then flow runs resume {id}")
-                });
-                let texts = printed.into_iter().chain(asked).collect();
+                let texts = printed.into_iter().chain([to_decide(&seen).join("\n")]).collect();
                 Given { texts, is_error: true, meta: meta("waiting"), ..Given::default() }
             }
         };
         let mut given = with_run(given, &id);
+        if let Some(loss) = loss {
+            tell!("{}: {}", self.tool.name, visible(&loss));
+            given.meta.insert("kept".into(), json!(false));
+        }
         if surroundings.scripted {
             given.meta.insert("scripted".into(), json!(true));
         }
@@ -271,7 +280,7 @@ fn with_run(mut given: Given, id: &str) -> Given {
 }
 
 /// What a run gave: what it printed, its outputs, and why it did not succeed.
-fn of_end(end: &RunEnd, events: &[Event], printed: Vec<String>) -> Given {
+fn of_end(end: &RunEnd, events: &[Event], printed: Vec<String>, redactor: &Redactor) -> Given {
     let is_error = match end.status {
         RunStatus::Succeeded | RunStatus::Partial => false,
         RunStatus::QualityNotMet => {
@@ -282,7 +291,8 @@ fn of_end(end: &RunEnd, events: &[Event], printed: Vec<String>) -> Given {
     };
     let text = text_of(&end.outputs).filter(|text| *text != printed.join("\n\n") && !printed.contains(text));
     let mut texts: Vec<String> = printed.into_iter().chain(text).collect();
-    texts.extend(line_of_end(end, events).filter(|_| end.status != RunStatus::Succeeded));
+    let why = line_of_end(end, events).filter(|_| end.status != RunStatus::Succeeded);
+    texts.extend(why.map(|why| visible(&redactor.redact(&why)).into_owned()));
     let structured = match &*end.outputs {
         Value::Object(named) if named.is_empty() && is_error => None,
         Value::Object(_) => Some((*end.outputs).clone()),

@@ -16,10 +16,12 @@ mod fix;
 mod graph;
 mod init;
 mod inputs;
+mod keeping;
 mod lsp;
 mod mcp;
 mod models;
 mod outcome;
+mod own;
 mod plan;
 mod progress;
 mod project;
@@ -30,6 +32,7 @@ mod runs;
 mod schema;
 mod settings;
 mod signals;
+mod state;
 mod stdout;
 mod tape;
 mod test;
@@ -52,6 +55,7 @@ const STACK: usize = 64 * 1024 * 1024;
 
 /// Reads the command line and does what it says.
 pub fn main() -> std::process::ExitCode {
+    std::panic::set_hook(Box::new(tell::panicked));
     let worker = std::thread::Builder::new().name("flow".into()).stack_size(STACK).spawn(command);
     let exit = match worker.map(std::thread::JoinHandle::join) {
         Ok(Ok(exit)) => exit,
@@ -71,8 +75,12 @@ fn command() -> Exit {
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => {
-            let printed = error.print();
-            return if error.use_stderr() { Exit::Usage } else { stdout::told(printed) };
+            if !error.use_stderr() {
+                return stdout::told(error.print());
+            }
+            // It repeats arguments.
+            tell::refused(error.render().to_string().trim_end());
+            return Exit::Usage;
         }
     };
     let shared = &arguments.shared;
@@ -99,6 +107,13 @@ fn command() -> Exit {
         Command::Completions { shell } => completions::run(*shell),
         Command::Runs(RunsCommand::Resume { run, printed, trust }) => resume::run(run, printed, trust.is_given, shared),
         Command::Runs(command) => runs::run(command, shared),
-        Command::Approve { run, step, reject, comment } => approve::run(run, step, !reject, comment, shared),
+        Command::Approve { run, step, reject, happened, comment } => {
+            let answer = match happened {
+                Some(output) => approve::Answer::Happened(output),
+                None if *reject => approve::Answer::No,
+                None => approve::Answer::Yes,
+            };
+            approve::run(run, step, answer, comment, shared)
+        }
     }
 }

@@ -1,20 +1,21 @@
 //! What a run prints and writes: its events, its outputs, how it ended.
 
-use std::fs::{File, OpenOptions};
 use std::io::{BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
-use super::Exit;
 use super::arguments::{OutputOptions, Shared};
 use super::refusal::Refusal;
+use super::{Exit, stdout, tell};
 use crate::adapter::files;
 use crate::adapter::stdout::Stdout;
-use crate::diagnostic::{visible, visible_lines};
+use crate::diagnostic::visible;
 use crate::event::{Event, Happening, RunEnd, RunStatus};
+use crate::journal::Mask;
 use crate::port::Printer;
 use crate::redact::Redactor;
+use crate::report::escape::json_visible;
 
 /// Where a run writes: its events, its outputs, standard output. Whether they can be written is known before it begins.
 pub(super) struct Written {
@@ -43,7 +44,7 @@ impl Written {
         let events: Option<Box<dyn Write>> = match options.events.as_deref() {
             None => None,
             Some(path) if path == Path::new("-") => Some(Box::new(std::io::stdout())),
-            Some(path) => Some(Box::new(BufWriter::new(File::create(path).map_err(|error| cannot(path, error))?))),
+            Some(path) => Some(Box::new(BufWriter::new(files::open_to_write(path, true).map_err(|error| cannot(path, error))?))),
         };
         Ok(Written {
             events,
@@ -58,9 +59,9 @@ impl Written {
 
     /// One JSON object a line; texts of prompts and replies are left out, or masked with `--events-content`. Once they cannot be written
     /// any more, that is told, and the run goes on.
-    pub(super) fn event(&mut self, event: &Event, redactor: &Redactor) {
+    pub(super) fn event(&mut self, event: &Event, mask: &Mask) {
         let Some(out) = &mut self.events else { return };
-        let line = crate::journal::public_line(event, redactor, self.with_content);
+        let line = json_visible(&crate::journal::public_line(event, mask, self.with_content));
         if let Err(error) = writeln!(out, "{line}").and_then(|()| out.flush()) {
             self.events = None;
             if error.kind() != ErrorKind::BrokenPipe {
@@ -71,7 +72,7 @@ impl Written {
     }
 
     /// Prints and writes what a run gave, and gives the exit code.
-    pub(super) fn finish(self, shared: &Shared, end: &RunEnd, events: &[Event], sends: bool) -> Exit {
+    pub(super) fn finish(self, shared: &Shared, end: &RunEnd, events: &[Event], sends: bool, redactor: &Redactor) -> Exit {
         let outputs = || serde_json::to_string_pretty(&*end.outputs).unwrap_or_default();
         let mut is_lost = self.is_cut;
         let mut is_printed = !sends && !self.events_on_stdout;
@@ -82,11 +83,11 @@ impl Written {
             is_printed |= !self.events_on_stdout;
             tell!("cannot write {}: {error}; the outputs stand below", shown(path));
             if self.events_on_stdout {
-                tell!("{}", visible_lines(&outputs()));
+                tell::refused(&outputs());
             }
         }
         let printed = match (self.json, is_printed) {
-            (true, _) => print_line(&serde_json::to_string_pretty(&summary(end, events)).unwrap_or_default()),
+            (true, _) => print_line(stdout::json(&summary(end, events, redactor)).trim_end()),
             (false, true) => print_outputs(&end.outputs),
             (false, false) => Ok(()),
         };
@@ -103,7 +104,7 @@ impl Written {
             return Exit::Failed;
         }
         let by_whom = events.iter().rev().find_map(|e| match &e.happening {
-            Happening::CancelRequested { by } => Some(by.as_str()),
+            Happening::CancelRequested { by, .. } => Some(by.as_str()),
             _ => None,
         });
         Exit::of(end.status, by_whom == Some("terminate"))
@@ -126,7 +127,11 @@ fn put(path: &Path, text: &str) -> std::io::Result<()> {
 /// # Errors
 /// It cannot (exit 2).
 pub(super) fn may_write(path: &Path) -> Result<(), Refusal> {
-    OpenOptions::new().create(true).append(true).open(path).map(drop).map_err(|error| cannot(path, error))
+    // Whoever reads a pipe would take its first closing for the end.
+    if std::fs::metadata(path).is_ok_and(|what| std::os::unix::fs::FileTypeExt::is_fifo(&what.file_type())) {
+        return Ok(());
+    }
+    files::open_to_write(path, false).map(drop).map_err(|error| cannot(path, error))
 }
 
 fn cannot(path: &Path, error: std::io::Error) -> Refusal {
@@ -193,13 +198,18 @@ fn print_line(text: &str) -> Result<(), String> {
     Stdout::default().print(&[text.to_string()])
 }
 
-/// The object of `--json`.
-fn summary(end: &RunEnd, events: &[Event]) -> Value {
+/// The object of `--json`: the outputs as they are, and what is told of the way there as in a log, masked.
+fn summary(end: &RunEnd, events: &[Event], redactor: &Redactor) -> Value {
     let record = crate::journal::record(events);
     let steps: Map<String, Value> = record
         .iter()
         .flat_map(|r| &r.steps)
-        .map(|s| (s.step.clone(), json!({ "status": s.status, "details": s.details, "error": s.error })))
+        .map(|s| {
+            (
+                s.step.clone(),
+                json!({ "status": s.status, "details": masked(&s.details, redactor), "error": masked(&json!(s.error), redactor) }),
+            )
+        })
         .collect();
     json!({
         "run_id": events.first().map(|e| &*e.run),
@@ -208,6 +218,16 @@ fn summary(end: &RunEnd, events: &[Event]) -> Value {
         "steps": steps,
         "usage": { "input_tokens": end.usage.input_tokens, "output_tokens": end.usage.output_tokens, "total_tokens": end.usage.total_tokens() },
         "cost": end.usage.cost_usd,
-        "failure": end.failure,
+        "failure": masked(&json!(end.failure), redactor),
     })
+}
+
+/// The value with its texts masked. Numbers are counts and times here, even if a personal value is the same number.
+fn masked(value: &Value, redactor: &Redactor) -> Value {
+    match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
+        Value::String(text) => Value::String(redactor.redact(text)),
+        Value::Array(list) => list.iter().map(|value| masked(value, redactor)).collect(),
+        Value::Object(map) => map.iter().map(|(key, value)| (redactor.redact(key), masked(value, redactor))).collect(),
+    }
 }

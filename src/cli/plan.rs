@@ -5,15 +5,16 @@ use serde_json::{Map, Value};
 
 use super::arguments::{Shared, Wanted};
 use super::models::know_prices;
+use super::own::own_files;
 use super::refusal::{Refusal, channel, lacking, time, told};
-use super::{Exit, checked, inputs, project, settings, stdout, world};
+use super::{Exit, checked, inputs, project, settings, stdout, tell, world};
 use crate::adapter::clock::SystemClock;
 use crate::adapter::data::DataFiles;
 use crate::adapter::environment;
 use crate::check::Checked;
 use crate::diagnostic::visible;
-use crate::driver::find_person;
-use crate::engine::{Given, check_inputs, known_names};
+use crate::driver::{Runtime, find_person};
+use crate::engine::{Given, check_inputs, known_names, secret_values};
 use crate::model::{Filling, Limits, MODEL_TIMEOUT, Model, Pipeline, PipelineId, STAGE_TIME, Shape, StepKind, Text};
 use crate::plan::{self, Asking, BlockIx, Elements, Part, PipelineBounds, PipelinePlan, Plan, StepIx};
 use crate::port::Clock;
@@ -29,9 +30,10 @@ pub(super) fn run(wanted: &Wanted, as_json: bool, shared: &Shared) -> Exit {
 fn shown(wanted: &Wanted, as_json: bool, shared: &Shared) -> Result<Exit, Refusal> {
     let mut checked = checked::pipeline(&wanted.file, shared)?;
     let env = environment::variables(shared.env_file.as_deref()).map_err(Refusal::usage)?;
+    tell::hide_secrets(&secret_values(&checked.loaded.program, &env));
     let default_model = world::default_model(&env).map_err(Refusal::usage)?;
     let flags = world::limits(wanted.deadline.as_deref(), wanted.max_cost_usd).map_err(Refusal::usage)?;
-    let settled = settings::read(&project::project(&wanted.file, shared), shared)?;
+    let settled = settings::read(&project::project(&wanted.file, shared))?;
     let flags = settings::narrowest(&flags, &settled.limits);
     settings::give_model(&mut checked, settled.model.as_ref());
     let Some(root) = checked.plan.pipelines.first() else { return Err(checked::no_pipeline(&wanted.file)) };
@@ -84,9 +86,9 @@ fn person(pipeline: &Pipeline, given: &Given, shared: &Shared) -> Result<Option<
     if texts.iter().any(|text| template::fill_known(text, &known).map_or(true, |(_, value)| value.is_none())) {
         return Ok(None);
     }
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
-    let runtime = runtime.map_err(|e| Refusal(Exit::Internal, vec![format!("flow cannot start: {e}")]))?;
-    let found = runtime.block_on(find_person(pipeline, inputs, &DataFiles::new())).map_err(|line| Refusal::usage(visible(&line)))?;
+    let runtime = Runtime::new().map_err(|e| Refusal(Exit::Internal, vec![format!("flow cannot start: {e}")]))?;
+    let data = DataFiles::keeping(own_files(&pipeline.project, None, shared)?);
+    let found = runtime.block_on(find_person(pipeline, inputs, &data)).map_err(|line| Refusal::usage(visible(&line)))?;
     match found.failure {
         None => Ok(Some(found.fields)),
         Some(failure) => {

@@ -14,6 +14,7 @@ use crate::adapter::environment;
 use crate::diagnostic::visible;
 use crate::driver::Heard;
 use crate::event::{Event, Happening};
+use crate::journal::Mask;
 use crate::port::{Clock, Printer};
 use crate::redact::Redactor;
 
@@ -101,7 +102,7 @@ impl Progress {
     /// A printer that leaves the live line alone.
     pub(super) fn beside(&self, printer: Arc<dyn Printer>) -> Arc<dyn Printer> {
         match &self.live {
-            Some(live) => Arc::new(Beside { printer, bar: live.bar.clone() }),
+            Some(live) => Arc::new(Beside { printer, bar: live.bar.clone(), awaited: live.awaited.clone() }),
             None => printer,
         }
     }
@@ -117,17 +118,17 @@ impl Progress {
     }
 
     /// Shows what an event means to people.
-    pub(super) fn show(&self, event: &Event, redactor: &Redactor) {
+    pub(super) fn show(&self, event: &Event, mask: &Mask) {
         let Some(live) = &self.live else { return };
         let mut awaited = held(&live.awaited);
         let now = live.clock.elapsed();
         awaited.take(event, now);
         if live.is_live && matches!(event.happening, Happening::ModelCalled { .. }) {
-            awaited.redactor = redactor.clone();
+            awaited.redactor = mask.redactor().clone();
         }
-        let Some(line) = line(event, self.is_verbose) else { return };
+        let Some(line) = line(event, self.is_verbose, mask.redactor()) else { return };
         awaited.told = now;
-        live.bar.suspend(|| tell!("{}", visible(&redactor.redact(&line))));
+        live.bar.suspend(|| tell_as_written!("{line}"));
     }
 }
 
@@ -145,11 +146,17 @@ impl Drop for Progress {
 struct Beside {
     printer: Arc<dyn Printer>,
     bar: ProgressBar,
+    awaited: Arc<Mutex<Awaited>>,
 }
 
 impl Printer for Beside {
+    /// Nothing is held meanwhile: whoever should read this may not.
     fn print(&self, parts: &[String]) -> Result<(), String> {
-        self.bar.suspend(|| self.printer.print(parts))
+        held(&self.awaited).is_aside = true;
+        self.bar.suspend(|| ());
+        let printed = self.printer.print(parts);
+        held(&self.awaited).is_aside = false;
+        printed
     }
 }
 
@@ -218,15 +225,16 @@ impl Awaited {
     }
 }
 
-/// The line of an event, if it has one.
-pub(super) fn line(event: &Event, is_verbose: bool) -> Option<String> {
+/// The line of an event, if it has one; what people, models and tools said is masked in it.
+pub(super) fn line(event: &Event, is_verbose: bool, redactor: &Redactor) -> Option<String> {
+    let masked = |text: &str| redactor.redact(text);
     Some(match &event.happening {
         Happening::StepSucceeded { step, details, .. } => {
             let ms = details.get("duration_ms").and_then(serde_json::Value::as_u64).unwrap_or(0);
             let note = if details.get("passed") == Some(&serde_json::Value::Bool(false)) { " (not met, otherwise used)" } else { "" };
             format!("{step}: done{note}{}", took(ms))
         }
-        Happening::StepFailed { step, failure, .. } => format!("{step}: failed ({}): {}", failure.kind.word(), failure.message),
+        Happening::StepFailed { step, failure, .. } => format!("{step}: failed ({}): {}", failure.kind.word(), masked(&failure.message)),
         Happening::StepBlocked { step, by } if !by.is_empty() => format!("{step}: blocked by {by}"),
         Happening::StepCancelled { step } => format!("{step}: cancelled"),
         Happening::AttemptFailed { step, attempt, failure, .. } => {
@@ -240,12 +248,16 @@ pub(super) fn line(event: &Event, is_verbose: bool) -> Option<String> {
             };
             format!("{step}: a plan of {steps}, {}", plan.strategy.word())
         }
-        Happening::PlanRefused { step, findings, .. } => format!("{step}: plan refused: {}", findings.join("; ")),
+        Happening::PlanRefused { step, findings, .. } => format!("{step}: plan refused: {}", masked(&findings.join("; "))),
         Happening::PlanChecked { step, fulfilled, .. } => {
             format!("{step}: {}", if *fulfilled { "the work is done" } else { "the work is not done" })
         }
         Happening::RefinementStarted { target, .. } => format!("{target}: once more, with feedback"),
-        Happening::LimitReached { message, .. } => message.clone(),
+        Happening::LimitReached { message, .. } => masked(message),
+        Happening::CancelRequested { waits_until_ms: Some(until), .. } => {
+            format!("waiting up to {}s for answers of calls that are out", until.saturating_sub(event.at_ms).div_ceil(1000))
+        }
+        Happening::OutcomeUnknown { step, .. } => format!("{step}: no answer; whether the call has acted is not known"),
         _ if is_verbose => serde_json::to_value(event).ok().and_then(|v| v["type"].as_str().map(str::to_string)).unwrap_or_default(),
         _ => return None,
     })

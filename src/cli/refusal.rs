@@ -5,8 +5,8 @@ use std::sync::Arc;
 use chrono::{DateTime, Utc};
 use serde_json::json;
 
-use super::Exit;
 use super::arguments::Shared;
+use super::{Exit, tell};
 use crate::adapter::data::check_engines;
 use crate::check::Checked;
 use crate::diagnostic::{Severity, visible};
@@ -35,7 +35,7 @@ impl From<StoreError> for Refusal {
 pub(super) fn told(result: Result<Exit, Refusal>) -> Exit {
     result.unwrap_or_else(|Refusal(exit, lines)| {
         for line in lines {
-            tell!("{line}");
+            tell::refused(&line);
         }
         exit
     })
@@ -66,17 +66,15 @@ pub(super) fn report_findings(checked: &Checked, shared: &Shared) -> Result<(), 
     if !errors.is_empty() {
         let findings = Findings::new(&checked.loaded.sources, &errors);
         let text = report::human(&findings, super::validate::colour_on_stderr(shared));
-        return Err(Refusal(
-            Exit::Findings,
-            vec![text.trim_end().to_string(), format!("nothing was started: {}", report::summary(&findings))],
-        ));
+        tell::drawn(&text);
+        return Err(Refusal(Exit::Findings, vec![format!("nothing was started: {}", report::summary(&findings))]));
     }
     if shared.quiet {
         return Ok(());
     }
     for found in checked.missing_data() {
         let (file, at) = (checked.loaded.sources.file(found.span.file), checked.loaded.sources.start(found.span));
-        tell!("{}:{}:{}: {} (steps that read it will fail)", file.name, at.line, at.column, found.message);
+        tell_as_written!("{}:{}:{}: {} (steps that read it will fail)", file.name, at.line, at.column, found.message);
     }
     if warnings > 0 {
         let noun = if warnings == 1 { "warning" } else { "warnings" };

@@ -1,6 +1,6 @@
 //! `flow run`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -10,29 +10,31 @@ use serde_json::{Map, Value};
 use super::arguments::{OutputOptions, RunOptions, Shared};
 use super::models::{is_file, is_scripted, know_prices};
 use super::outcome::Written;
+use super::own::own_files;
 use super::progress::Progress;
 use super::refusal::{Refusal, channel, lacking, time, told};
 use super::settings::{self, Settled};
-use super::signals::{self, Signals, listen};
+use super::signals::{self, listen};
 use super::tape::{Taping, reads_clock, tell_misses};
-use super::{Exit, checked, inputs, project, trust, world};
-use crate::adapter::cassette::{Cassette, Head, NoCache};
+use super::{Exit, checked, inputs, keeping, project, state, tell, trust, world};
+use crate::adapter::cassette::{Cassette, Head};
 use crate::adapter::environment;
 use crate::adapter::run_lock::RunLock;
+use crate::adapter::sealing::Sealing;
+use crate::adapter::sqlite_cache::SqliteCache;
 use crate::adapter::sqlite_store::SqliteStore;
 use crate::adapter::stdout::{Silent, Stdout};
 use crate::check::Checked;
 use crate::diagnostic::visible;
-use crate::driver::{Begin, Ports, drive, find_person};
-use crate::engine::{Mocks, Options, Run, check_inputs};
+use crate::driver::{Begin, Door, Ports, Runtime, drive, find_person};
+use crate::engine::{Mocks, Options, Run, check_inputs, secret_values};
 use crate::event::{Event, Happening, RunStart, StyleUsed};
-use crate::journal::{Journal, Mask};
+use crate::journal::{Journal, Mask, masked, record};
 use crate::load::WrittenRules;
 use crate::model::{Limits, Model, Pipeline, Program, StepKind};
 use crate::port::{Printer, Secret, StoreError};
-
-/// The key of the model that variables put in place of `default`.
-const KEY: &str = "FLOW_API_KEY";
+use crate::redact::{Redactor, is_recognised};
+use crate::report::how_to_decide;
 
 /// Runs a pipeline.
 pub(super) fn run(options: &RunOptions, shared: &Shared) -> Exit {
@@ -41,7 +43,7 @@ pub(super) fn run(options: &RunOptions, shared: &Shared) -> Exit {
 
 fn try_run(options: &RunOptions, shared: &Shared) -> Result<Exit, Refusal> {
     let taping = Taping::new(options.record.as_deref(), options.replay.as_deref()).map_err(Refusal::usage)?;
-    let surroundings = Surroundings::new(&options.wanted.file, &options.printed, options.trust.is_given, shared, taping)?;
+    let mut surroundings = Surroundings::new(&options.wanted.file, &options.printed, options.trust.is_given, shared, taping)?;
     let pipeline = surroundings.pipeline.clone();
     let read = inputs::read(&pipeline, options.wanted.inputs_file.as_deref(), &options.wanted.inputs);
     let (mut given, beside) = read.map_err(Refusal::usage)?;
@@ -54,12 +56,12 @@ fn try_run(options: &RunOptions, shared: &Shared) -> Result<Exit, Refusal> {
     })?;
     let now = options.wanted.now.as_deref().or(surroundings.taping.now()).map(time).transpose()?;
     if let Some(end) = lacking(&surroundings.checked) {
-        return Ok(Written::open(&options.printed)?.finish(shared, &end, &[], true));
+        return Ok(Written::open(&options.printed)?.finish(shared, &end, &[], true, &Redactor::default()));
     }
     let flags = world::limits(options.wanted.deadline.as_deref(), options.wanted.max_cost_usd).map_err(Refusal::usage)?;
     let limits = settings::narrowest(&flags, &surroundings.settled.limits);
     let start = surroundings.start(&options.wanted.file, given, channel, now, &limits)?;
-    let (id, store, lock) = surroundings.journal(SqliteStore::open)?;
+    let (id, store, lock) = surroundings.journal(SqliteStore::open_sealed)?;
     let printed = Written::open(&options.printed)?;
     let run = surroundings.run(id, limits);
     drop(at_question);
@@ -73,8 +75,11 @@ pub(super) struct Surroundings<'a> {
     pub(super) checked: Checked,
     pub(super) pipeline: Arc<Pipeline>,
     env: BTreeMap<String, Secret>,
+    /// What no text that comes in or is printed may hold.
+    hidden: Vec<Secret>,
     default_model: Option<Model>,
     pub(super) settled: Settled,
+    sealing: Sealing,
     pub(super) scripted: bool,
     taping: Taping,
     tape: Cassette,
@@ -82,7 +87,7 @@ pub(super) struct Surroundings<'a> {
     is_given: bool,
     pub(super) ports: Ports,
     progress: Progress,
-    pub(super) runtime: tokio::runtime::Runtime,
+    pub(super) runtime: Runtime,
 }
 
 impl<'a> Surroundings<'a> {
@@ -116,7 +121,8 @@ impl<'a> Surroundings<'a> {
     ) -> Result<Surroundings<'a>, Refusal> {
         let events_on_stdout = printed.events.as_deref() == Some(Path::new("-"));
         let project = project::project(file, shared);
-        let settled = settings::read(&project, shared)?;
+        let settled = settings::read(&project)?;
+        let sealing = keeping::of_new_runs(&settled)?;
         let given_model = taping.given_model().or_else(|| settled.model.clone());
         let is_given = settings::give_model(&mut checked, given_model.as_ref()) && !given_model.as_ref().is_some_and(is_file);
         let Some(pipeline) = checked.loaded.program.pipelines.first().cloned() else { return Err(checked::no_pipeline(file)) };
@@ -124,19 +130,18 @@ impl<'a> Surroundings<'a> {
         let default_model = taping.default_model(world::default_model(&env).map_err(Refusal::usage)?);
         let scripted = taping.is_replay() || is_scripted(&checked.loaded.program, default_model.is_some());
         let printer: Arc<dyn Printer> = if printed.json || events_on_stdout { Arc::new(Silent) } else { Arc::new(Stdout::default()) };
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        let runtime = runtime.map_err(|e| Refusal(Exit::Failed, vec![format!("flow cannot start: {e}")]))?;
+        let runtime = Runtime::new().map_err(|e| Refusal(Exit::Failed, vec![format!("flow cannot start: {e}")]))?;
         signals::survive_full_files(&runtime);
         let private_hosts = settled.hosts_with(&env);
-        let kept_secret = secrets(&checked.loaded.program, &env).into_values().chain(env.get(KEY).cloned()).collect::<Vec<_>>();
-        let tape = Cassette::new(taping.mode(), kept_secret.iter().map(Secret::reveal));
+        let hidden = secret_values(&checked.loaded.program, &env);
+        tell::hide_secrets(&hidden);
+        let hidden_texts = || hidden.iter().map(Secret::reveal);
+        let tape = Cassette::new(taping.mode(), hidden_texts());
         let mut ports = Ports {
             tape: Some(Arc::new(tape.clone())),
-            ..world::ports(printer, &project, world::own_files(&project, Some(&checked)), private_hosts)
+            door: Door::new(hidden_texts()),
+            ..world::ports(printer, own_files(&project, Some(&checked), shared)?, private_hosts)
         };
-        if taping != Taping::None {
-            ports.cache = Arc::new(NoCache);
-        }
         let is_shown = !shared.quiet && !shared.no_progress;
         let progress = if is_shown { Progress::on(shared.verbose, ports.clock.clone()) } else { Progress::off() };
         ports.heard = progress.heard();
@@ -149,8 +154,10 @@ impl<'a> Surroundings<'a> {
             checked,
             pipeline,
             env,
+            hidden,
             default_model,
             settled,
+            sealing,
             scripted,
             taping,
             tape,
@@ -186,6 +193,7 @@ impl<'a> Surroundings<'a> {
             failure: person.failure,
             now: now.unwrap_or_else(|| self.ports.clock.now()),
             scripted: self.scripted,
+            served: false,
             seed: environment::seed(),
             deadline_ms: limits.deadline.map(|time| time.as_millis() as u64),
             max_cost_usd: limits.max_cost_usd,
@@ -199,11 +207,22 @@ impl<'a> Surroundings<'a> {
     }
 
     /// The id of a new run, and its place in the journal.
-    pub(super) fn journal<Log>(&self, open: impl FnOnce(&Path) -> Result<Log, StoreError>) -> Result<(String, Log, RunLock), Refusal> {
-        let (id, file) = (environment::run_id(), world::journal_file(&self.project));
-        let store = open(&file)?;
-        let lock = RunLock::take(&file, &id)?;
+    pub(super) fn journal<Log>(
+        &mut self,
+        open: impl FnOnce(&Path, &Sealing) -> Result<Log, StoreError>,
+    ) -> Result<(String, Log, RunLock), Refusal> {
+        let (id, file) = (environment::run_id(), state::journal_file(&self.project)?);
+        let opened = open(&file, &self.sealing).and_then(|store| Ok((RunLock::take(&file, &id)?, store)));
+        let (lock, store) = opened.map_err(|error| state::with_help(error.into(), &self.project))?;
+        self.keep_results_of(&id, &file);
         Ok((id, store, lock))
+    }
+
+    /// Results that are used again are kept as those of this run; a run that is recorded or replayed keeps none.
+    pub(super) fn keep_results_of(&mut self, run: &str, journal: &Path) {
+        if self.taping == Taping::None {
+            self.ports.cache = Arc::new(SqliteCache::new(keeping::cache_file(journal), run, self.sealing.clone()));
+        }
     }
 
     /// A run that has not begun.
@@ -226,9 +245,18 @@ impl<'a> Surroundings<'a> {
         stars.chain(secrets(&self.checked.loaded.program, &self.env)).collect()
     }
 
-    /// Knows what must not be shown: the declared secrets and the key of the model.
+    /// Declared secrets that cannot be told from ordinary text.
+    fn unrecognised(&self) -> impl Iterator<Item = &String> {
+        let declared = self.checked.loaded.program.pipelines.iter().flat_map(|pipeline| pipeline.secrets.keys());
+        let unique: BTreeSet<&String> = declared.collect();
+        unique
+            .into_iter()
+            .filter(|name| self.env.get(*name).is_some_and(|value| !value.reveal().trim().is_empty() && !is_recognised(value.reveal())))
+    }
+
+    /// Knows what must not be shown.
     pub(super) fn mask(&self) -> Mask {
-        Mask::new(self.secrets().values().chain(self.env.get(KEY)).map(Secret::reveal))
+        Mask::new(self.hidden.iter().map(Secret::reveal))
     }
 
     pub(super) fn options(&self, limits: Limits) -> Options {
@@ -266,6 +294,9 @@ impl<'a> Surroundings<'a> {
         _lock: RunLock,
     ) -> Result<Exit, Refusal> {
         let shared = self.shared;
+        if !shared.quiet {
+            self.unrecognised().for_each(|name| tell!("{name} is too short or a plain word, so it cannot be hidden where it comes back; use 8 or more characters with digits or signs"));
+        }
         match &self.taping {
             _ if shared.quiet => {}
             Taping::Replay(folder, _) => tell!("replay: answers come from {}, nobody is asked", folder.display()),
@@ -282,16 +313,21 @@ impl<'a> Surroundings<'a> {
                 tape.watch(event);
             }
         }
+        tell::hide_with(mask.redactor());
         let mut seen = before;
+        let (sender, mut stop) = tokio::sync::mpsc::unbounded_channel();
+        // Until all is written: what hangs then can be interrupted, too.
+        let signals = listen(sender);
         let ended = self.runtime.block_on(async {
-            let (sender, mut stop) = tokio::sync::mpsc::unbounded_channel();
-            let signals = tokio::spawn(listen(Signals::hear(), sender));
             let mut begin = begin;
             let ended = loop {
                 let mut watch = |event: &Event| {
-                    mask.take(event);
-                    self.progress.show(event, mask.redactor());
-                    printed.event(event, mask.redactor());
+                    if mask.take(event) {
+                        tell::hide_with(mask.redactor());
+                    }
+                    signals.watch(event);
+                    self.progress.show(event, &mask);
+                    printed.event(event, &mask);
                     seen.push(event.clone());
                 };
                 let ended = drive(&mut run, begin, &self.ports, &mut journal, &mut stop, &mut watch).await;
@@ -308,32 +344,41 @@ impl<'a> Surroundings<'a> {
                 begin = Begin::Decided { step: step.to_string(), approved };
             };
             let _ = self.ports.servers.close().await;
-            signals.abort();
             ended
         });
+        drop(stop);
         let head = self.head(&seen);
         drop(self.progress);
-        self.runtime.shutdown_timeout(std::time::Duration::from_millis(100));
+        drop(self.runtime);
         // What was recorded, and what came out, is written whatever becomes of the other.
         let recorded = self.taping.finish(&self.tape, &head, shared.quiet).map_err(|line| Refusal(Exit::Failed, vec![line]));
-        match ended.map_err(|e| Refusal(Exit::Failed, vec![e.to_string()]))? {
+        let (ended, loss) = match (ended, run.state().finished.clone()) {
+            // Its end could not be kept; what came out is printed all the same.
+            (Err(error), Some(end)) => {
+                seen.extend(journal.unkept());
+                (Some(end), Some(Refusal::from(error)))
+            }
+            (ended, _) => (ended?, journal.loss().map(|error| Refusal(Exit::Failed, vec![visible(&error.to_string()).into_owned()]))),
+        };
+        let is_lost = loss.is_some();
+        match ended {
             Some(end) => {
-                let exit = printed.finish(shared, &end, &seen, sends);
+                let exit = printed.finish(shared, &end, &seen, sends, mask.redactor());
+                if let Some(Refusal(_, lines)) = loss {
+                    lines.iter().for_each(|line| tell!("{line}"));
+                }
                 recorded?;
                 let misses = self.tape.misses();
                 let told = end.failure.as_ref().filter(|_| !shared.quiet).map(|failure| failure.failure.message.as_str());
                 tell_misses(&misses, told);
                 // A step may get over a missing recording; whoever replays must not.
-                Ok(if misses.is_empty() { exit } else { Exit::Failed })
+                Ok(if misses.is_empty() { exit.unless(is_lost) } else { Exit::Failed })
             }
+            None if is_lost => loss.map_or(Ok(Exit::Failed), Err),
             None => {
-                for step in run.state().undecided() {
-                    let question = question(&seen, step).unwrap_or_default();
-                    tell!("a person decides: {}", visible(&mask.redactor().redact(&question)));
-                    tell!("  flow approve {} {step}            says yes", seen[0].run);
-                    tell!("  flow approve {} {step} --reject   says no", seen[0].run);
+                for line in to_decide(&seen) {
+                    tell!("{line}");
                 }
-                tell!("then: flow runs resume {}", seen[0].run);
                 Ok(Exit::Waiting)
             }
         }
@@ -346,6 +391,11 @@ pub(super) fn question(events: &[Event], step: &str) -> Option<String> {
         Happening::ApprovalRequested { step: asked, question, .. } if **asked == *step => Some(question.clone()),
         _ => None,
     })
+}
+
+/// What a person must decide about a run that waits, and how, for others.
+pub(super) fn to_decide(events: &[Event]) -> Vec<String> {
+    record(events).map(|record| how_to_decide(&masked(record, events))).unwrap_or_default()
 }
 
 /// Values of the declared secrets that are set.

@@ -1,11 +1,17 @@
 //! `flow runs …`: the record of past runs.
 
+mod removal;
+
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+
+use serde::Serialize;
 
 use super::arguments::{RunsCommand, Shared};
 use super::refusal::{Refusal, told};
-use super::{Exit, project, stdout, world};
+use super::{Exit, keeping, project, state, stdout};
 use crate::adapter::run_lock::RunLock;
+use crate::adapter::sealing::Sealing;
 use crate::adapter::sqlite_store::SqliteStore;
 use crate::diagnostic::visible;
 use crate::event::{Event, Happening};
@@ -14,7 +20,7 @@ use crate::port::{RunSummary, Store, StoreError};
 
 /// Lists, shows, writes out or removes runs.
 pub(super) fn run(command: &RunsCommand, shared: &Shared) -> Exit {
-    told(open(shared).and_then(|(mut store, file)| answer(command, &mut store, &file)))
+    told(answer(command, shared))
 }
 
 /// The store of the project's runs, and its file.
@@ -22,9 +28,14 @@ pub(super) fn run(command: &RunsCommand, shared: &Shared) -> Exit {
 /// # Errors
 /// There is none (exit 4), or it cannot be read.
 pub(super) fn open(shared: &Shared) -> Result<(SqliteStore, PathBuf), Refusal> {
-    let file = world::journal_file(&project::project(Path::new("./x"), shared));
+    let project = project::project(Path::new("./x"), shared);
+    open_with(&project, &keeping::of_kept_runs(&project)?)
+}
+
+fn open_with(project: &Path, sealing: &Sealing) -> Result<(SqliteStore, PathBuf), Refusal> {
+    let file = state::journal_file(project)?;
     match file.try_exists() {
-        Ok(true) => Ok((SqliteStore::open(&file)?, file)),
+        Ok(true) => Ok((SqliteStore::existing(&file, sealing)?, file)),
         Ok(false) => Err(nothing(&format!(": {} does not exist", file.display()))),
         Err(error) => Err(StoreError::Unusable { file: file.display().to_string(), message: error.to_string() }.into()),
     }
@@ -49,32 +60,71 @@ pub(super) fn stored(wanted: &str, shared: &Shared) -> Result<(Record, Option<St
     Ok((of_events(&found, &events)?, file))
 }
 
-fn answer(command: &RunsCommand, store: &mut dyn Store, file: &Path) -> Result<Exit, Refusal> {
-    let runs = store.runs()?;
+fn answer(command: &RunsCommand, shared: &Shared) -> Result<Exit, Refusal> {
+    let project = project::project(Path::new("./x"), shared);
+    // What stands in the list needs no key.
+    let keyless = || open_with(&project, &Sealing::default());
     match command {
-        RunsCommand::List { json: true } if runs.is_empty() => Ok(stdout::print_then("[]\n", Exit::NothingRan)),
-        RunsCommand::List { .. } if runs.is_empty() => Err(nothing("")),
-        RunsCommand::List { json: true } => Ok(stdout::print_json(&runs)),
-        RunsCommand::List { json: false } => {
-            let lines = runs.iter().map(|run| {
-                let started = &run.started[..19.min(run.started.len())];
-                let status = run.status.as_deref().unwrap_or("not over");
-                format!("{}  {started}  {status:<16}  {}\n", run.run, visible(&run.pipeline))
-            });
-            Ok(stdout::print(&lines.collect::<String>()))
+        RunsCommand::List { json } => {
+            let (mut store, file) = keyless()?;
+            list(&store.runs()?, &file, *json)
         }
-        RunsCommand::Resume { .. } => Err(Refusal(Exit::Internal, vec!["runs are gone on with elsewhere".to_string()])),
-        RunsCommand::Rm { run } => {
-            let found = find(&runs, Some(run))?;
-            let _lock = RunLock::take(file, &found.run)?;
-            store.remove(&found.run)?;
-            Ok(Exit::Ok)
+        RunsCommand::Rm { runs, all, .. } => {
+            let (mut store, file) = keyless()?;
+            let kept = store.runs()?;
+            let named = runs.iter().map(|run| Ok(&find(&kept, Some(run))?.run)).collect::<Result<BTreeSet<_>, Refusal>>()?;
+            let wanted = if *all { kept.iter().map(|run| &run.run).collect() } else { named };
+            removal::remove(&mut store, &file, &wanted, *all, shared)
+        }
+        RunsCommand::Prune { older_than } => {
+            let (mut store, file) = keyless()?;
+            let kept = store.runs()?;
+            let wanted = removal::older(&kept, older_than.as_deref())?;
+            removal::remove(&mut store, &file, &wanted, true, shared)
         }
         RunsCommand::Show { run, json } => {
-            let record = read(store, find(&runs, run.as_deref())?)?;
+            let record = read(run.as_deref(), shared)?;
             Ok(if *json { stdout::print_json(&record) } else { stdout::print(&crate::report::record(&record)) })
         }
-        RunsCommand::Export { run } => Ok(stdout::print_json(&read(store, find(&runs, run.as_deref())?)?)),
+        RunsCommand::Export { run } => Ok(stdout::print_json(&read(run.as_deref(), shared)?)),
+        RunsCommand::Resume { .. } => Err(Refusal(Exit::Internal, vec!["runs are gone on with elsewhere".to_string()])),
+    }
+}
+
+/// A run in the list.
+#[derive(Serialize)]
+struct Line<'a> {
+    #[serde(flatten)]
+    run: &'a RunSummary,
+    /// Its status; of one that is not over `running`, `waiting` or `killed`.
+    state: &'a str,
+}
+
+impl<'a> Line<'a> {
+    fn new(run: &'a RunSummary, file: &Path) -> Line<'a> {
+        let state = match &run.status {
+            Some(status) => status,
+            None if RunLock::is_held(file, &run.run) => "running",
+            None if run.waits => "waiting",
+            None => "killed",
+        };
+        Line { run, state }
+    }
+}
+
+fn list(runs: &[RunSummary], file: &Path, as_json: bool) -> Result<Exit, Refusal> {
+    let lines: Vec<Line> = runs.iter().map(|run| Line::new(run, file)).collect();
+    match (as_json, runs.is_empty()) {
+        (true, true) => Ok(stdout::print_json_then(&lines, Exit::NothingRan)),
+        (false, true) => Err(nothing("")),
+        (true, false) => Ok(stdout::print_json(&lines)),
+        (false, false) => {
+            let drawn = lines.iter().map(|Line { run, state }| {
+                let started = &run.started[..19.min(run.started.len())];
+                format!("{}  {started}  {state:<16}  {}\n", run.run, visible(&run.pipeline))
+            });
+            Ok(stdout::print(&drawn.collect::<String>()))
+        }
     }
 }
 
@@ -93,8 +143,10 @@ pub(super) fn find<'a>(runs: &'a [RunSummary], wanted: Option<&str>) -> Result<&
     }
 }
 
-fn read(store: &mut dyn Store, run: &RunSummary) -> Result<Record, Refusal> {
-    of_events(&run.run, &store.events(&run.run)?)
+fn read(wanted: Option<&str>, shared: &Shared) -> Result<Record, Refusal> {
+    let (mut store, _) = open(shared)?;
+    let found = find(&store.runs()?, wanted)?.run.clone();
+    of_events(&found, &store.events(&found)?)
 }
 
 fn of_events(run: &str, events: &[Event]) -> Result<Record, Refusal> {

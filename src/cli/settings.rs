@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::Exit;
 use super::refusal::Refusal;
-use super::{Exit, Shared};
 use crate::adapter::environment;
 use crate::adapter::files::DiskFiles;
 use crate::check::Checked;
 use crate::diagnostic::Diagnostic;
 use crate::load::{LoadedSettings, SettingsOf, load_settings};
-use crate::model::{Limits, Model, Policy};
+use crate::model::{Limits, Model, Policy, Settings};
 use crate::port::Secret;
 use crate::report::{self, Findings};
 use crate::source::Sources;
@@ -28,6 +28,17 @@ pub(super) struct Settled {
     pub(super) policy: Option<Policy>,
     /// Hosts in private networks that the user named.
     pub(super) private_hosts: Vec<String>,
+    /// How runs are kept.
+    pub(super) journal: JournalOf,
+}
+
+/// How runs are kept: what the project or the user asks for.
+#[derive(Default)]
+pub(super) struct JournalOf {
+    /// They are encrypted.
+    pub(super) encrypt: bool,
+    /// The file of the key, if the user names one.
+    pub(super) key_file: Option<PathBuf>,
 }
 
 impl Settled {
@@ -52,11 +63,18 @@ pub(super) fn files(project: &Path) -> Result<Vec<(PathBuf, SettingsOf)>, Refusa
 ///
 /// # Errors
 /// They have mistakes (exit 1), drawn for people, or the user's own file is not where a variable says (exit 2).
-pub(super) fn read(project: &Path, shared: &Shared) -> Result<Settled, Refusal> {
-    let mut settled = Settled { model: None, model_of_project: None, limits: Limits::default(), policy: None, private_hosts: vec![] };
+pub(super) fn read(project: &Path) -> Result<Settled, Refusal> {
+    let mut settled = Settled {
+        model: None,
+        model_of_project: None,
+        limits: Limits::default(),
+        policy: None,
+        private_hosts: vec![],
+        journal: JournalOf::default(),
+    };
     for (path, of) in files(project)? {
         let Some(LoadedSettings { settings, sources, diagnostics }) = load_settings(&path, of, &DiskFiles) else { continue };
-        if let Some(told) = mistakes(&sources, &diagnostics, shared) {
+        if let Some(told) = mistakes(&sources, &diagnostics) {
             return Err(Refusal(Exit::Findings, vec![told]));
         }
         settled.private_hosts.extend(settings.private_hosts.into_iter().map(|host| host.value));
@@ -64,6 +82,8 @@ pub(super) fn read(project: &Path, shared: &Shared) -> Result<Settled, Refusal> 
             let named = settings.default_model.as_ref().and_then(|model| model.base_url.as_ref());
             settled.private_hosts.extend(named.and_then(|url| host(&url.source)));
         }
+        settled.journal.encrypt |= settings.journal.encrypt;
+        settled.journal.key_file = settled.journal.key_file.or(settings.journal.key_file.map(|named| beside(&path, &named.value)));
         if of == SettingsOf::Project {
             settled.model_of_project.clone_from(&settings.default_model);
         }
@@ -79,10 +99,40 @@ pub(super) fn read(project: &Path, shared: &Shared) -> Result<Settled, Refusal> 
     Ok(settled)
 }
 
+/// The folder for the runs of all projects that the user's own file names.
+///
+/// # Errors
+/// As [`read`].
+pub(super) fn state_dir() -> Result<Option<PathBuf>, Refusal> {
+    Ok(of_user()?.and_then(|(_, settings)| settings.state_dir).map(|folder| PathBuf::from(folder.value)))
+}
+
+/// The file of the journal's key, which the user's own settings name.
+///
+/// # Errors
+/// As [`read`].
+pub(super) fn key_file() -> Result<Option<PathBuf>, Refusal> {
+    Ok(of_user()?.and_then(|(path, settings)| Some(beside(&path, &settings.journal.key_file?.value))))
+}
+
+fn of_user() -> Result<Option<(PathBuf, Settings)>, Refusal> {
+    let Some(path) = environment::user_settings().map_err(Refusal::usage)? else { return Ok(None) };
+    let Some(found) = load_settings(&path, SettingsOf::User, &DiskFiles) else { return Ok(None) };
+    match mistakes(&found.sources, &found.diagnostics) {
+        Some(told) => Err(Refusal(Exit::Findings, vec![told])),
+        None => Ok(Some((path, found.settings))),
+    }
+}
+
+/// A path that a file of settings names, from its folder.
+fn beside(settings: &Path, named: &str) -> PathBuf {
+    settings.parent().unwrap_or(Path::new("")).join(named)
+}
+
 /// The mistakes of a file of settings, drawn for people. `None`: it has none.
-pub(super) fn mistakes(sources: &Sources, found: &[Diagnostic], shared: &Shared) -> Option<String> {
+pub(super) fn mistakes(sources: &Sources, found: &[Diagnostic]) -> Option<String> {
     let findings = Findings::new(sources, found);
-    let drawn = || report::human(&findings, super::validate::colour_on_stderr(shared)).trim_end().to_string();
+    let drawn = || report::human(&findings, false).trim_end().to_string();
     crate::diagnostic::has_errors(found).then(drawn)
 }
 

@@ -1,15 +1,23 @@
 //! Ctrl-C, SIGTERM and a terminal that is gone (SIGHUP).
+//!
+//! They are heard in a thread of their own: the thread of a run may wait for a pipe that nobody empties, or a disk that does not answer.
 
-use std::thread::JoinHandle;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio::sync::mpsc::UnboundedSender;
-use tokio::sync::oneshot;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::time::Instant;
 
 use super::Exit;
+use crate::event::{Event, Happening};
+use crate::model::STAGE_TIME;
+
+/// How long the program may take to end after a signal, whatever hangs. What a run waits for is over before.
+const TO_END: Duration = Duration::from_millis(4_900);
 
 /// All three, heard from the moment it is made: from then on they no longer end the process.
-pub(super) struct Signals {
+struct Signals {
     interrupt: Signal,
     terminate: Signal,
     /// `None`: whoever started the program wants it to outlive its terminal (`nohup`).
@@ -18,7 +26,7 @@ pub(super) struct Signals {
 
 impl Signals {
     /// Hears them. `None`: they cannot be heard here, and do what they always do.
-    pub(super) fn hear() -> Option<Signals> {
+    fn hear() -> Option<Signals> {
         Some(Signals {
             interrupt: signal(SignalKind::interrupt()).ok()?,
             terminate: signal(SignalKind::terminate()).ok()?,
@@ -57,57 +65,120 @@ pub(super) fn survive_full_files(runtime: &tokio::runtime::Runtime) {
     let _ = signal(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw()));
 }
 
-/// During a run the first ends the run, the second ends the program at once.
-pub(super) async fn listen(signals: Option<Signals>, sender: UnboundedSender<String>) {
-    let Some(mut signals) = signals else { return };
-    let mut asked = false;
-    loop {
-        let (by, exit) = signals.next().await;
-        if asked {
-            std::process::exit(i32::from(exit.number()));
-        }
-        asked = true;
-        tell!("ending the run; once more ends it at once");
-        if sender.send(by.to_string()).is_err() {
-            return;
-        }
-    }
+/// What a signal means now.
+enum Meaning {
+    /// The end of the program.
+    End,
+    /// The same, in the middle of a line on the terminal.
+    EndAtQuestion,
+    /// The end of this run.
+    EndRun(UnboundedSender<String>),
 }
 
-/// As long as it is kept, Ctrl-C ends the program: there is a question, and no run yet.
-pub(super) struct AtQuestion {
-    end: Option<(oneshot::Sender<()>, JoinHandle<()>)>,
+static MEANING: Mutex<Meaning> = Mutex::new(Meaning::End);
+
+fn meaning() -> MutexGuard<'static, Meaning> {
+    MEANING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl AtQuestion {
-    /// Begins. `None`: signals cannot be heard here, and do what they always do.
-    pub(super) fn begin() -> Option<AtQuestion> {
+/// What the thread that hears them must know of a run that ends.
+enum News {
+    /// It has so much time more.
+    Longer(Duration),
+    /// It has ended, and all is written.
+    Over,
+}
+
+/// Starts to hear them, once for the program. `None`: they do what they always do.
+fn hear() -> Option<&'static UnboundedSender<News>> {
+    static HEARD: OnceLock<Option<UnboundedSender<News>>> = OnceLock::new();
+    let heard = HEARD.get_or_init(|| {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().ok()?;
-        let (end, mut ended) = oneshot::channel::<()>();
-        // Heard before the question is asked.
-        let mut interrupt = {
+        let signals = {
             let _inside = runtime.enter();
-            signal(SignalKind::interrupt()).ok()?
+            Signals::hear()?
         };
-        let waiting = async move {
-            tokio::select! {
-                _ = interrupt.recv() => {
+        let (sender, news) = unbounded_channel();
+        std::thread::Builder::new().name("signals".into()).spawn(move || runtime.block_on(attend(signals, news))).ok()?;
+        Some(sender)
+    });
+    heard.as_ref()
+}
+
+/// During a run the first ends the run; the second one, or a run that does not end, ends the program at once.
+async fn attend(mut signals: Signals, mut news: UnboundedReceiver<News>) {
+    let mut first: Option<Exit> = None;
+    let late = tokio::time::sleep(TO_END);
+    tokio::pin!(late);
+    loop {
+        tokio::select! {
+            (by, exit) = signals.next() => match std::mem::replace(&mut *meaning(), Meaning::End) {
+                Meaning::End => end_now(first.unwrap_or(exit)),
+                Meaning::EndAtQuestion => {
                     tell!();
-                    std::process::exit(i32::from(Exit::Interrupted.number()));
-                },
-                _ = &mut ended => {}
+                    end_now(exit);
+                }
+                Meaning::EndRun(sender) => {
+                    // Nobody hears of it: only the end of the program is left.
+                    if sender.send(by.to_string()).is_err() {
+                        end_now(exit);
+                    }
+                    first = Some(exit);
+                    late.as_mut().reset(Instant::now() + TO_END);
+                    tell_aside("ending the run; once more ends it at once");
+                }
+            },
+            Some(news) = news.recv() => match news {
+                News::Longer(more) => late.as_mut().reset(Instant::now() + more + TO_END),
+                News::Over => first = None,
+            },
+            () = &mut late, if first.is_some() => {
+                tell_aside("something hangs; the program ends without it. What is recorded is kept");
+                tokio::time::sleep(Duration::from_millis(50)).await;
+                end_now(first.unwrap_or(Exit::Interrupted));
             }
-        };
-        let thread = std::thread::Builder::new().name("question".into()).spawn(move || runtime.block_on(waiting)).ok()?;
-        Some(AtQuestion { end: Some((end, thread)) })
+        }
     }
 }
 
-impl Drop for AtQuestion {
+fn end_now(exit: Exit) -> ! {
+    std::process::exit(i32::from(exit.number()))
+}
+
+/// Standard error may be what hangs.
+fn tell_aside(line: &'static str) {
+    let _ = std::thread::Builder::new().name("tell".into()).spawn(move || tell!("{line}"));
+}
+
+/// As long as it is kept, signals mean something else than the end of the program.
+pub(super) struct Attended(Option<&'static UnboundedSender<News>>);
+
+/// From now on a signal ends the run that hears of it through this channel.
+pub(super) fn listen(sender: UnboundedSender<String>) -> Attended {
+    *meaning() = Meaning::EndRun(sender);
+    Attended(hear())
+}
+
+/// A question is asked, and there is no run yet: Ctrl-C ends the program.
+pub(super) fn at_question() -> Attended {
+    *meaning() = Meaning::EndAtQuestion;
+    Attended(hear())
+}
+
+impl Attended {
+    /// Sees the events of a run: a stage that begins while it ends has time of its own.
+    pub(super) fn watch(&self, event: &Event) {
+        if let (Happening::StageStarted { .. }, Some(news)) = (&event.happening, self.0) {
+            let _ = news.send(News::Longer(STAGE_TIME));
+        }
+    }
+}
+
+impl Drop for Attended {
     fn drop(&mut self) {
-        if let Some((end, thread)) = self.end.take() {
-            drop(end);
-            let _ = thread.join();
+        *meaning() = Meaning::End;
+        if let Some(news) = self.0 {
+            let _ = news.send(News::Over);
         }
     }
 }

@@ -1,16 +1,34 @@
-//! Text for standard output that may be cut short by its reader.
+//! The one door to standard output for what commands show; results of runs and `send: stdout` go through `adapter::stdout`.
 
 use std::io::{ErrorKind, Write};
 
-use super::Exit;
+use super::{Exit, tell};
+use crate::diagnostic::visible_drawn;
+use crate::report::escape::json_visible;
 
-/// Prints a value as JSON.
+/// Prints a value as JSON: no secrets, and characters that cannot be seen are escapes.
 pub(super) fn print_json(value: &impl serde::Serialize) -> Exit {
-    print(&(serde_json::to_string_pretty(value).unwrap_or_default() + "\n"))
+    write(&json(value))
 }
 
-/// Prints a text. A reader that has seen enough (`| head`) ends the printing, not the command; a full disk fails it.
+/// Prints a value as JSON and gives the exit code, unless it cannot be printed.
+pub(super) fn print_json_then(value: &impl serde::Serialize, exit: Exit) -> Exit {
+    unless_lost(print_json(value), exit)
+}
+
+/// A value as JSON, as it is printed, with a line end.
+pub(super) fn json(value: &impl serde::Serialize) -> String {
+    let value = serde_json::to_value(value).map(|value| tell::without_secrets_in(value));
+    json_visible(&serde_json::to_string_pretty(&value.unwrap_or_default()).unwrap_or_default()) + "\n"
+}
+
+/// Prints a text for people: no secrets, no control characters but those of colours. A reader that has seen enough (`| head`) ends the
+/// printing, not the command; a full disk fails it.
 pub(super) fn print(text: &str) -> Exit {
+    write(&visible_drawn(&tell::without_secrets(text)))
+}
+
+fn write(text: &str) -> Exit {
     let mut out = std::io::stdout().lock();
     told(out.write_all(text.as_bytes()).and_then(|()| out.flush()))
 }
@@ -28,7 +46,11 @@ pub(super) fn told(printed: std::io::Result<()>) -> Exit {
 
 /// Prints a text and gives the exit code, unless it cannot be printed.
 pub(super) fn print_then(text: &str, exit: Exit) -> Exit {
-    match print(text) {
+    unless_lost(print(text), exit)
+}
+
+fn unless_lost(printed: Exit, exit: Exit) -> Exit {
+    match printed {
         Exit::Ok => exit,
         lost => lost,
     }

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::adapter::cassette::{Cassette, Head, Mode, head, is_free};
+use crate::adapter::files;
 use crate::diagnostic::visible;
 use crate::engine::Unscripted;
 use crate::event::TapeOf;
@@ -26,7 +27,7 @@ impl Taping {
     pub(super) fn new(record: Option<&Path>, replay: Option<&Path>) -> Result<Taping, String> {
         match (record, replay) {
             (Some(folder), _) if is_free(folder) => {
-                make(folder).map_err(|e| format!("--record {}: it cannot be made: {e}", folder.display()))?;
+                files::private_folder(folder).map_err(|e| format!("--record {}: it cannot be made: {e}", folder.display()))?;
                 Ok(Taping::Record(folder.to_path_buf()))
             }
             (Some(folder), _) => Err(format!("--record {}: there is something already; name a new folder, or remove it", folder.display())),
@@ -98,19 +99,14 @@ impl Taping {
     /// The recordings cannot be written; as a sentence.
     pub(super) fn finish(&self, tape: &Cassette, head: &Head, quiet: bool) -> Result<(), String> {
         let Taping::Record(folder) = self else { return Ok(()) };
-        tape.write(folder, head).map_err(|e| format!("cannot write the recordings in {}: {e}", folder.display()))?;
+        let lost = tape.write(folder, head).map_err(|e| format!("cannot write the recordings in {}: {e}", folder.display()))?;
         if !quiet {
             let count = tape.count();
             tell!("recorded {count} call{} in {}", if count == 1 { "" } else { "s" }, folder.display());
+            lost.iter().for_each(|lost| tell!("not word for word: {}", visible(lost)));
         }
         Ok(())
     }
-}
-
-/// A folder for its owner only.
-fn make(folder: &Path) -> std::io::Result<()> {
-    use std::os::unix::fs::DirBuilderExt;
-    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)
 }
 
 /// Tells the calls for which there was no recording and which the run's own failure has not told.

@@ -1,19 +1,113 @@
-//! Lines on standard error. Whoever reads them may be gone, and the disk behind them full: neither ends the program.
+//! The one door to standard error: nothing secret, no control characters, and of what runs say nothing personal. Whoever reads it may be
+//! gone, and the disk behind it full: neither ends the program.
 
-/// Writes a line on standard error.
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::io::Write;
+use std::sync::{LazyLock, Mutex, MutexGuard, TryLockError};
+
+use serde_json::Value;
+
+use crate::diagnostic::{visible, visible_drawn, visible_lines};
+use crate::port::Secret;
+use crate::redact::{Redactor, Secrets};
+
+/// Writes a line about what goes on: known secrets and personal values, and what has the shape of one, are masked.
 macro_rules! tell {
-    () => { $crate::cli::tell::write("\n") };
-    ($($text:tt)*) => { $crate::cli::tell::write(&(format!($($text)*) + "\n")) };
+    () => { $crate::cli::tell::line("") };
+    ($($text:tt)*) => { $crate::cli::tell::line(&format!($($text)*)) };
 }
 
-/// Writes a text on standard error.
-macro_rules! tell_part {
-    ($($text:tt)*) => { $crate::cli::tell::write(&format!($($text)*)) };
+/// Writes a line that repeats what stands in files and on the command line: addresses and examples stay as they are written, secrets do not.
+macro_rules! tell_as_written {
+    ($($text:tt)*) => { $crate::cli::tell::as_written(&format!($($text)*), "\n") };
 }
 
-/// Writes a text on standard error, or not.
-pub(super) fn write(text: &str) {
-    use std::io::Write;
+/// What must not be printed, as far as it is known in this process.
+#[derive(Default)]
+struct Known {
+    /// Those of each pipeline that this process has opened.
+    texts: BTreeSet<String>,
+    secrets: Secrets,
+    redactor: Redactor,
+}
+
+static KNOWN: LazyLock<Mutex<Known>> = LazyLock::new(Mutex::default);
+
+/// `None`: whoever panicked while holding it asks again.
+fn known() -> Option<MutexGuard<'static, Known>> {
+    match KNOWN.try_lock() {
+        Ok(known) => Some(known),
+        Err(TryLockError::Poisoned(known)) => Some(known.into_inner()),
+        Err(TryLockError::WouldBlock) => KNOWN.lock().ok().filter(|_| !std::thread::panicking()),
+    }
+}
+
+/// From now on these are hidden in everything that is printed.
+pub(super) fn hide_secrets(secrets: &[Secret]) {
+    let Some(mut known) = known() else { return };
+    let before = known.texts.len();
+    known.texts.extend(secrets.iter().map(|secret| secret.reveal().to_owned()));
+    if known.texts.len() > before {
+        known.secrets = Secrets::for_logs(known.texts.iter().map(String::as_str));
+        known.redactor = Redactor::new(known.texts.iter().map(String::as_str), []);
+    }
+}
+
+/// From now on lines are masked with this: it knows the secrets and personal values of a run.
+pub(super) fn hide_with(redactor: &Redactor) {
+    if let Some(mut known) = known() {
+        known.redactor = redactor.clone();
+    }
+}
+
+/// The text without known secrets.
+pub(super) fn without_secrets(text: &str) -> Cow<'_, str> {
+    known().map_or(Cow::Borrowed(text), |known| known.secrets.hide(text))
+}
+
+/// The value without known secrets.
+pub(super) fn without_secrets_in(mut value: Value) -> Value {
+    if let Some(known) = known() {
+        known.secrets.hide_in_value(&mut value);
+    }
+    value
+}
+
+/// Writes one line, masked.
+pub(super) fn line(text: &str) {
+    let masked = known().map_or_else(|| Redactor::default().redact(text), |known| known.redactor.redact(text));
+    write(&(visible(&masked) + "\n"));
+}
+
+/// Writes a text on one line, and what ends it.
+pub(super) fn as_written(text: &str, end: &str) {
+    write(&(visible(&without_secrets(text)) + end));
+}
+
+/// Writes what stops a command, as written; it may have several lines.
+pub(super) fn refused(text: &str) {
+    write(&(visible_lines(&without_secrets(text)) + "\n"));
+}
+
+/// Writes something of several lines that was drawn for people, with its colours.
+pub(super) fn drawn(text: &str) {
+    write(&(visible_drawn(without_secrets(text).trim_end()) + "\n"));
+}
+
+/// Tells of a fault of the program as of everything else.
+pub(super) fn panicked(fault: &std::panic::PanicHookInfo<'_>) {
+    let payload = fault.payload();
+    let why = payload.downcast_ref::<&str>().copied().or(payload.downcast_ref::<String>().map(String::as_str)).unwrap_or("no reason");
+    let place = fault.location().map(ToString::to_string).unwrap_or_default();
+    tell!("fault at {place}: {why}");
+    let trace = std::backtrace::Backtrace::capture();
+    if trace.status() == std::backtrace::BacktraceStatus::Captured {
+        drawn(&trace.to_string());
+    }
+}
+
+fn write(text: &str) {
     let mut err = std::io::stderr().lock();
     let _ = err.write_all(text.as_bytes()).and_then(|()| err.flush());
 }

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::arguments::{NoTests, Shared, TestFormat, TestOptions};
+use super::own::own_files;
 use super::refusal::{Refusal, told};
 use super::{Exit, outcome, project, settings, stdout, trust, validate, world};
 use crate::adapter::environment;
@@ -68,7 +69,7 @@ fn try_run(options: &TestOptions, shared: &Shared) -> Result<Exit, Refusal> {
         filter: options.filter.as_deref(),
         update: options.update && options.baseline.is_none(),
         exit_of: |status| Exit::of(status, false).number(),
-        ports: world::ports(Arc::new(Silent), Path::new("."), world::own_files(Path::new("."), None), private_hosts),
+        ports: world::ports(Arc::new(Silent), own_files(Path::new("."), None, shared)?, private_hosts),
         live,
         repeat: options.repeat as usize,
         mutate: options.mutate,
@@ -135,7 +136,7 @@ fn is_gone(name: &str, suites: &[Suite], found: &Report, options: &TestOptions) 
 fn live(options: &TestOptions, shared: &Shared) -> Result<(Live, Vec<String>), Refusal> {
     let env = environment::variables(shared.env_file.as_deref()).map_err(Refusal::usage)?;
     let default_model = world::default_model(&env).map_err(Refusal::usage)?;
-    let settled = settings::read(&project::project(&Path::new(".").join("x"), shared), shared)?;
+    let settled = settings::read(&project::project(&Path::new(".").join("x"), shared))?;
     let hosts = settled.hosts_with(&env);
     Ok((Live { env, default_model, policy: settled.policy, keeps: options.record }, hosts))
 }

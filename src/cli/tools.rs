@@ -7,13 +7,14 @@ use serde_json::{Map, Value};
 
 use super::arguments::Shared;
 use super::refusal::told;
-use super::{Exit, doctor, project, settings, trust, world};
+use super::{Exit, doctor, project, settings, tell, trust, world};
 use crate::adapter::environment;
 use crate::adapter::mcp::Look;
 use crate::adapter::mcp::pins::{self, Pins};
 use crate::check::Checked;
 use crate::diagnostic::visible;
-use crate::engine::servers;
+use crate::driver::Runtime;
+use crate::engine::{secret_values, servers};
 use crate::model::{Pipeline, Tool};
 use crate::port::{Secret, Server, ToolServers};
 
@@ -37,7 +38,7 @@ fn looks(pipeline: &Pipeline, env: &BTreeMap<String, Secret>, private_hosts: &[S
     if found.is_empty() {
         return vec![];
     }
-    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+    let runtime = match Runtime::new() {
         Ok(runtime) => runtime,
         Err(error) => return found.into_iter().map(|(name, _)| (name, None, Seen::Fails(error.to_string()))).collect(),
     };
@@ -86,6 +87,8 @@ pub(super) fn pin(paths: &[PathBuf], only_check: bool, is_allowed: bool, shared:
             return Exit::NothingRan;
         }
     };
+    let programs = pipelines.iter().map(|(_, checked)| &checked.loaded.program);
+    tell::hide_secrets(&programs.flat_map(|program| secret_values(program, &env)).collect::<Vec<_>>());
     // All are asked about before the first server starts.
     let has_servers = |checked: &Checked| {
         let mut tools = checked.loaded.program.pipelines.iter().flat_map(|pipeline| pipeline.tools.values());
@@ -99,7 +102,7 @@ pub(super) fn pin(paths: &[PathBuf], only_check: bool, is_allowed: bool, shared:
     let (mut faults, mut differences, mut count) = (0, 0, 0);
     for (path, checked) in &pipelines {
         let root = project::project(path, shared);
-        let private_hosts = settings::read(&root, shared).map(|settled| settled.private_hosts).unwrap_or_default();
+        let private_hosts = settings::read(&root).map(|settled| settled.private_hosts).unwrap_or_default();
         for pipeline in &checked.loaded.program.pipelines {
             for (name, server, seen) in looks(pipeline, &env, &private_hosts) {
                 count += 1;
@@ -151,7 +154,7 @@ fn tell_difference(name: &str, look: &Look) -> usize {
     if difference.is_first {
         tell!("{name} (protocol {}): seen for the first time", look.version);
         for (tool, about) in &look.tools {
-            tell!("  {}: {}", visible(tool), visible(&about.chars().take(200).collect::<String>()));
+            tell!("  {tool}: {}", about.chars().take(200).collect::<String>());
         }
         return 1;
     }

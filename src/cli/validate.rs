@@ -10,7 +10,7 @@ use crate::adapter::files::{DiskFiles, yaml_files};
 use crate::check::{Several, check_with_edits};
 use crate::diagnostic::Severity;
 use crate::load::{SettingsOf, begins_with_flow, in_our_folder, load_settings};
-use crate::port::{FileProblem, Files};
+use crate::port::{FileProblem, Files, TableSource};
 use crate::report::{self, Findings};
 
 /// Checks files.
@@ -169,6 +169,10 @@ impl Files for WithInput {
         DiskFiles.names(folder)
     }
 
+    fn columns(&self, table: &TableSource) -> Option<Vec<String>> {
+        DiskFiles.columns(table)
+    }
+
     fn real_path(&self, path: &Path) -> Option<PathBuf> {
         if is_input(path) && self.0.is_some() { std::env::current_dir().ok().map(|c| c.join(path)) } else { DiskFiles.real_path(path) }
     }
@@ -199,7 +203,7 @@ pub(super) fn find(folder: &Path, found: &mut Vec<PathBuf>) {
     // What cannot be read as text is told where it must be ours: a test, or in a folder of ours.
     let is_test = |path: &Path| path.to_string_lossy().ends_with(".test.yaml");
     let may_be_ours = |path: &Path| path.ancestors().any(in_our_folder);
-    let is_ours = |path: &Path| match std::fs::read_to_string(path) {
+    let is_ours = |path: &Path| match DiskFiles.read_text(path) {
         Ok(text) => in_our_folder(path) || is_test(path) || begins_with_flow(&text),
         Err(_) => is_test(path) || may_be_ours(path),
     };

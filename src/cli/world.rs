@@ -1,72 +1,48 @@
 //! The adapters a run uses, and its settings.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::trust;
+use crate::adapter::cassette::NoCache;
 use crate::adapter::clock::SystemClock;
 use crate::adapter::data::DataFiles;
-use crate::adapter::environment;
 use crate::adapter::folder::DiskFolder;
 use crate::adapter::http::{Http, HttpSettings, StepHttpClient};
 use crate::adapter::mcp::McpServers;
 use crate::adapter::model::HttpModelClient;
+use crate::adapter::own::OwnFiles;
 use crate::adapter::smtp::SmtpMailSender;
-use crate::adapter::sqlite_cache::SqliteCache;
-use crate::check::Checked;
-use crate::driver::Ports;
+use crate::driver::{Door, Ports};
 use crate::model::{Api, Limits, Model, Provider, Text, ToolCalls};
 use crate::port::{Clock, Printer, Secret};
-use crate::source::{FileId, SourceFile};
-use crate::syntax;
 
-/// Everything outside, for real. `own`: what no step may write; `private_hosts`: hosts in private networks that the user named.
-pub(super) fn ports(printer: Arc<dyn Printer>, project: &Path, own: Vec<PathBuf>, private_hosts: Vec<String>) -> Ports {
+/// Everything outside, for real, without a cache. `own`: what no step may read or write; `private_hosts`: hosts in private networks that the user
+/// named.
+pub(super) fn ports(printer: Arc<dyn Printer>, own: Arc<OwnFiles>, private_hosts: Vec<String>) -> Ports {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
     let http = Http::new(HttpSettings { private_hosts: private_hosts.clone(), ..HttpSettings::default() }, clock.clone());
-    let data = Arc::new(DataFiles::new());
+    let data = Arc::new(DataFiles::keeping(own.clone()));
     Ports {
-        models: Arc::new(HttpModelClient::new(http.clone())),
+        models: Arc::new(HttpModelClient::new(http.clone(), own.clone())),
         database: data.clone(),
         reader: data,
         servers: Arc::new(McpServers::new(http.clone(), clock.clone())),
         http: Arc::new(StepHttpClient::new(http)),
         mail: Arc::new(SmtpMailSender::new(clock.clone(), private_hosts)),
-        folder: Arc::new(DiskFolder::keeping(own, is_of_the_language)),
-        cache: Arc::new(SqliteCache::new(project.join(".flow").join("cache.db"))),
+        folder: Arc::new(DiskFolder::keeping(own)),
+        cache: Arc::new(NoCache),
         printer,
         clock,
         heard: None,
         tape: None,
+        door: Door::default(),
     }
-}
-
-/// Files and folders that no step may write, whatever a file says: those that decide what runs, what is trusted and what is allowed.
-pub(super) fn own_files(project: &Path, checked: Option<&Checked>) -> Vec<PathBuf> {
-    let of_user = [environment::user_settings().ok().flatten(), environment::trusted_folder().ok()];
-    let of_program = checked.into_iter().flat_map(|checked| {
-        let sources = checked.loaded.sources.files().map(|(_, file)| PathBuf::from(&file.name));
-        sources.chain(trust::scripts(&checked.loaded.program).into_iter().map(|script| script.path))
-    });
-    of_user.into_iter().flatten().chain([project.join(".flow")]).chain(of_program).collect()
-}
-
-/// Whether a file with this text would be one of this language.
-fn is_of_the_language(text: &str) -> bool {
-    let tree = syntax::parse(FileId(0), &SourceFile::new("", text), &mut vec![]);
-    tree.as_map().is_some_and(|map| map.get("flow").is_some())
 }
 
 /// MCP servers, to be looked at outside of a run.
 pub(super) fn servers(private_hosts: Vec<String>) -> McpServers {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
     McpServers::new(Http::new(HttpSettings { private_hosts, ..HttpSettings::default() }, clock.clone()), clock)
-}
-
-/// Where the journal of a project stands.
-pub(super) fn journal_file(project: &Path) -> PathBuf {
-    project.join(".flow").join("runs.db")
 }
 
 /// The model that the variables `FLOW_MODEL…` and `FLOW_API_KEY` name, in place of `default`.

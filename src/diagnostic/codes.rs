@@ -117,6 +117,7 @@ codes! {
     UnquotedTemplate = "F212", "unquoted-template", Error, false;
     UnknownTable = "F213", "unknown-table", Error, false;
     SingleBraces = "F214", "single-braces", Warning, true;
+    UnknownColumn = "F215", "unknown-column", Error, false;
     UnknownReference = "F300", "unknown-reference", Error, false;
     UnusedDefinition = "F301", "unused-definition", Warning, true;
     ToolNotOpen = "F302", "tool-not-open", Error, false;
@@ -166,12 +167,14 @@ codes! {
     PiiInLog = "F606", "pii-in-log", Error, false;
     PiiLeaves = "F607", "pii-leaves", Warning, true;
     UndeclaredSecret = "F608", "undeclared-secret", Error, false;
+    SecretToOpenHost = "F609", "secret-to-open-host", Error, false;
     ListsOverlap = "F610", "lists-overlap", Error, false;
     PolicyLimit = "F611", "policy-limit", Error, false;
     PolicyTooWide = "F612", "policy-too-wide", Error, false;
     OutsidePolicy = "F613", "outside-policy", Error, false;
     NoSandbox = "F614", "no-sandbox", Error, false;
     PlainHttp = "F615", "plain-http", Warning, true;
+    OwnFile = "F616", "own-file", Error, false;
     TestUnknownName = "F700", "test-unknown-name", Error, false;
     TestExpectsNothing = "F701", "test-expects-nothing", Error, false;
     GoldenOrphan = "F702", "golden-orphan", Warning, true;

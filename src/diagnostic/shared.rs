@@ -34,6 +34,11 @@ impl Diagnostic {
         Diagnostic::new(Code::UnknownStep, span, message)
     }
 
+    /// F616: a file or folder that no step may read or write.
+    pub fn own_file(span: Span, message: impl Into<String>) -> Diagnostic {
+        Diagnostic::new(Code::OwnFile, span, message)
+    }
+
     /// F208: a name or a key that exists, but not here.
     pub fn wrong_place(span: Span, message: impl Into<String>) -> Diagnostic {
         Diagnostic::new(Code::WrongPlace, span, message)

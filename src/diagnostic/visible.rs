@@ -44,6 +44,21 @@ pub fn visible_lines(text: &str) -> String {
     out
 }
 
+/// The same for a text that was drawn with colours: `ESC [ … m` stays, too.
+pub fn visible_drawn(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find("\u{1b}[") {
+        let codes = rest[at + 2..].bytes().take_while(|byte| byte.is_ascii_digit() || *byte == b';').count();
+        let is_colour = rest[at + 2 + codes..].starts_with('m');
+        let end = if is_colour { at + 2 + codes + 1 } else { at + 1 };
+        out.push_str(&visible_lines(&rest[..if is_colour { at } else { end }]));
+        out.push_str(&rest[if is_colour { at } else { end }..end]);
+        rest = &rest[end..];
+    }
+    out + &visible_lines(rest)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -51,6 +66,10 @@ mod tests {
     #[test]
     fn only_what_cannot_be_seen_is_escaped() {
         assert_eq!(visible("a\u{1b}[31m\u{202e}\u{e0041}\tb\n"), "a\\x1B[31m\\u202E\\U000E0041\\tb\\n");
+        assert_eq!(
+            visible_drawn("\u{1b}[1;31merror\u{1b}[0m\n\u{1b}[2J \u{1b}[31\u{9b}m \u{1b}"),
+            "\u{1b}[1;31merror\u{1b}[0m\n\\x1B[2J \\x1B[31\\x9Bm \\x1B"
+        );
         assert!(matches!(visible("Grüße 👨\u{200d}👩\u{200d}👧 می\u{200c}خواهم"), Cow::Borrowed(_)));
     }
 }

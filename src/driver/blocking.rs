@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::{Answer, FoundPerson, Ports, carry_out, find_person};
+use super::{Answer, FoundPerson, Ports, Runtime, carry_out, find_person};
 use crate::engine::Request;
 use crate::model::Pipeline;
 use crate::port::Tape;
 
 /// A thread's own way to the ports.
 pub struct Blocking {
-    runtime: tokio::runtime::Runtime,
+    runtime: Runtime,
     ports: Ports,
 }
 
@@ -21,8 +21,7 @@ impl Blocking {
     /// # Errors
     /// The system has no more threads or files to give.
     pub fn new(ports: Ports) -> std::io::Result<Blocking> {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        Ok(Blocking { runtime, ports })
+        Ok(Blocking { runtime: Runtime::new()?, ports })
     }
 
     /// Carries one request out, the call of that number; past this tape, if there is one.
@@ -37,5 +36,12 @@ impl Blocking {
     /// As [`find_person`].
     pub fn find_person(&self, pipeline: &Pipeline, inputs: &Map<String, Value>) -> Result<FoundPerson, String> {
         self.runtime.block_on(find_person(pipeline, inputs, &*self.ports.database))
+    }
+
+    /// The answer, if it comes in time.
+    #[cfg(test)]
+    pub(super) fn give_up_after(&self, time: std::time::Duration, request: Request) -> Option<Answer> {
+        let answer = async { tokio::time::timeout(time, carry_out(1, request, &self.ports)).await.ok() };
+        self.runtime.block_on(answer)
     }
 }

@@ -7,11 +7,12 @@ use std::sync::Arc;
 use futures_util::FutureExt;
 use serde_json::Value;
 
-use super::Answer;
+use super::{Answer, Door};
 use crate::engine::{Reply, Request};
 use crate::event::{Failure, FailureKind};
 use crate::port::{
-    Cache, Clock, Folder, HttpClient, Listener, MailSender, ModelClient, ModelRequest, Printer, Reader, SqlDatabase, Tape, ToolServers,
+    Cache, Clock, Folder, HttpClient, Listener, MailSender, ModelClient, ModelRequest, Pending, Printer, Reader, SqlDatabase, Tape,
+    ToolServers,
 };
 
 /// Hears answers of models while they come.
@@ -40,24 +41,27 @@ pub struct Ports {
     pub cache: Arc<dyn Cache>,
     /// Standard output.
     pub printer: Arc<dyn Printer>,
-    /// Hears answers of models while they come: the number of the call, and the text so far.
+    /// Hears answers of models while they come: the number of the call, and the end of the text so far.
     pub heard: Option<Heard>,
     /// Keeps or answers the traffic of one run; `None`: everything goes straight out.
     pub tape: Option<Arc<dyn Tape>>,
+    /// What all that comes in passes.
+    pub door: Door,
 }
 
 /// Carries one request out, the call of that number. A panic of a port is a failure of that call alone.
 pub fn carry_out(call: u64, request: Request, ports: &Ports) -> impl Future<Output = Answer> + use<> {
     let ports = ports.clone();
-    AssertUnwindSafe(async move { ask(call, request, &ports).await }).catch_unwind().map(|answer| {
-        answer.unwrap_or_else(|_| Err(Failure::new(FailureKind::Internal, "this call hit a fault of flow itself; please report it")))
-    })
+    AssertUnwindSafe(async move { ask(call, request, &ports).await }).catch_unwind().map(|answer| answer.unwrap_or_else(|_| Err(fault())))
 }
 
 async fn ask(call: u64, request: Request, ports: &Ports) -> Answer {
     match request {
         Request::Model(request) => {
-            let listener = ports.heard.clone().map(|heard| Listener::new(move |so_far| heard(call, so_far)));
+            let listener = ports.heard.clone().map(|heard| {
+                let door = ports.door.clone();
+                Listener::new(move |so_far| heard(call, &door.so_far(so_far)))
+            });
             let request = ModelRequest { listener, ..request };
             match &ports.tape {
                 Some(tape) => tape.model(call, request, &ports.models).await.map(Reply::Model),
@@ -91,20 +95,45 @@ async fn ask(call: u64, request: Request, ports: &Ports) -> Answer {
             None => ports.servers.call(request).await.map(Reply::Tool),
         },
         Request::Print(parts) => {
-            let printed = ports.printer.print(&parts);
-            printed.map(|()| Reply::Sent(String::new())).map_err(|message| Failure::new(FailureKind::Unavailable, message))
+            let printer = ports.printer.clone();
+            let print = move || {
+                let printed = printer.print(&parts).map_err(|message| Failure::new(FailureKind::Unavailable, message));
+                Box::pin(std::future::ready(printed)) as Pending<()>
+            };
+            aside(print).await.map(|()| Reply::Sent(String::new()))
         }
-        Request::Write { folder, name, text } => ports.folder.write(&folder, &name, &text).await.map(Reply::Sent),
+        Request::Write { folder, name, text } => {
+            let port = ports.folder.clone();
+            aside(move || port.write(&folder, &name, &text)).await.map(Reply::Sent)
+        }
         Request::List { folder } => {
-            let names = ports.folder.list(&folder).await?;
+            let port = ports.folder.clone();
+            let names = aside(move || port.list(&folder)).await?;
             Ok(Reply::Value(names.into_iter().map(Value::from).collect()))
         }
         Request::Held { project, files, within, request } => {
             for (path, told) in files {
-                ports.folder.held(&project, &path, &told, within).await?;
+                let (port, project) = (ports.folder.clone(), project.clone());
+                aside(move || port.held(&project, &path, &told, within)).await?;
             }
             Box::pin(ask(call, *request, ports)).await
         }
-        Request::Open { folder, name } => ports.folder.read(&folder, &name).await.map(|text| Reply::Value(Value::from(text))),
+        Request::Open { folder, name } => {
+            let port = ports.folder.clone();
+            aside(move || port.read(&folder, &name)).await.map(|text| Reply::Value(Value::from(text)))
+        }
     }
+}
+
+/// Does what may hang, on a disk that does not answer or in a pipe that nobody reads, in a thread of its own: the loop goes on meanwhile.
+async fn aside<T: Send + 'static>(work: impl FnOnce() -> Pending<T> + Send + 'static) -> Result<T, Failure> {
+    let runtime = tokio::runtime::Handle::current();
+    match tokio::task::spawn_blocking(move || runtime.block_on(work())).await {
+        Ok(answer) => answer,
+        Err(_panicked) => Err(fault()),
+    }
+}
+
+fn fault() -> Failure {
+    Failure::new(FailureKind::Internal, "this call hit a fault of flow itself; please report it")
 }

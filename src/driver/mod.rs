@@ -5,7 +5,9 @@
 
 mod blocking;
 mod carry;
+mod door;
 mod person;
+mod runtime;
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -15,10 +17,12 @@ use futures_util::stream::{FuturesUnordered, StreamExt};
 
 pub use blocking::Blocking;
 pub use carry::{Heard, Ports, carry_out};
+pub use door::Door;
 pub use person::{FoundPerson, find_person};
+pub use runtime::Runtime;
 
 use crate::engine::{Command, Input, Moment, Reply, Request, Run};
-use crate::event::{Event, Failure, RunEnd, RunStart};
+use crate::event::{Event, Failure, RunEnd, RunStart, RunStatus};
 use crate::journal::Journal;
 use crate::port::{Clock, StoreError};
 
@@ -26,8 +30,9 @@ use crate::port::{Clock, StoreError};
 const IDLE: Duration = Duration::from_secs(3600);
 /// How long events wait for the next outside effect, to share its commit, before they are made durable alone.
 const UNWRITTEN: Duration = Duration::from_millis(50);
-/// How long an ended run waits for its calls to let go.
-const GRACE: Duration = Duration::from_secs(5);
+/// How long an ended run waits for its calls to let go, and for results to be kept for other runs; and one that somebody wants to end.
+const LET_GO: Duration = Duration::from_secs(5);
+const LET_GO_SOON: Duration = Duration::from_millis(300);
 
 /// Somebody who wants the run to end.
 pub type Stop = tokio::sync::mpsc::UnboundedReceiver<String>;
@@ -52,7 +57,7 @@ pub enum Begin {
     },
 }
 
-/// Drives a run to its end; `None`: it waits for a person. `watch` sees every event after the journal has taken it.
+/// Drives a run to its end; `None`: it waits for a person. `watch` sees every event once it is on disk, and never before.
 ///
 /// # Errors
 /// The journal cannot be written: nothing more is started, calls that are out are dropped.
@@ -78,7 +83,15 @@ pub async fn drive(
         Begin::Resume(away_ms) => Input::Resume { away_ms },
         Begin::Decided { step, approved } => Input::Decided { step, approved, comment: String::new() },
     };
-    run.handle(first, moment(&*ports.clock));
+    let mut show = |kept: Vec<Event>| {
+        for event in &kept {
+            if let Some(tape) = &ports.tape {
+                tape.watch(event);
+            }
+            watch(event);
+        }
+    };
+    run.handle(ports.door.pass(first), moment(&*ports.clock));
     loop {
         let mut commands = vec![];
         while let Some(command) = run.next_command() {
@@ -92,19 +105,15 @@ pub async fn drive(
         let end = run.state().finished.clone();
         let over = end.is_some() || run.is_paused();
         let has_waited = dirty_since.is_some_and(|since| ports.clock.elapsed().saturating_sub(since) >= UNWRITTEN);
-        take_events(run, journal, acts || over || has_waited, &mut |event| {
-            if let Some(tape) = &ports.tape {
-                tape.watch(event);
-            }
-            watch(event);
-        })
-        .await?;
+        let events = std::iter::from_fn(|| run.next_event()).collect();
+        show(journal.take(events, acts || over || has_waited).await?);
         dirty_since = journal.is_dirty().then(|| dirty_since.filter(|_| !has_waited).unwrap_or_else(|| ports.clock.elapsed()));
         if over {
             for handle in handles.values() {
                 handle.abort();
             }
-            let _ = tokio::time::timeout(GRACE, async {
+            let is_cancelled = end.as_ref().is_some_and(|end| end.status == RunStatus::Cancelled);
+            let _ = tokio::time::timeout(if is_cancelled { LET_GO_SOON } else { LET_GO }, async {
                 while calls.next().await.is_some() {}
                 while keeps.next().await.is_some() {}
             })
@@ -141,24 +150,11 @@ pub async fn drive(
                 }
                 Some(_) = keeps.next(), if !keeps.is_empty() => {}
                 () = tokio::time::sleep(sleep) => break Input::Tick,
-                () = tokio::time::sleep(UNWRITTEN), if journal.is_dirty() => journal.take(&[], true).await?,
+                () = tokio::time::sleep(UNWRITTEN), if journal.is_dirty() => show(journal.take(vec![], true).await?),
             }
         };
-        run.handle(input, moment(&*ports.clock));
+        run.handle(ports.door.pass(input), moment(&*ports.clock));
     }
-}
-
-/// Events go to the journal first; before an outside effect, and at the end, they are made durable.
-async fn take_events(run: &mut Run, journal: &mut Journal, durable: bool, watch: &mut dyn FnMut(&Event)) -> Result<(), StoreError> {
-    let mut events = vec![];
-    while let Some(event) = run.next_event() {
-        events.push(event);
-    }
-    journal.take(&events, durable).await?;
-    for event in &events {
-        watch(event);
-    }
-    Ok(())
 }
 
 /// Whether a request costs or changes something outside, so that what came before must be on disk.
@@ -174,3 +170,6 @@ fn acts_outside(request: &Request) -> bool {
 
 /// What a call gave.
 pub type Answer = Result<Reply, Failure>;
+
+#[cfg(test)]
+mod tests;

@@ -5,9 +5,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::state::{
-    Asked, AskedStage, Asking, CacheStage, CachedValue, Mood, Node, NodeRef, OpenCall, RefinementRound, State, Timer, Work,
-};
+use super::consent::Decision;
+use super::state::{Asked, AskedStage, Asking, CacheStage, CachedValue, Node, NodeRef, OpenCall, RefinementRound, State, Timer, Work};
 use super::tally::SetAside;
 use crate::event::{Answer, AskedCall, Event, Failure, FailureKind, Happening, Note, Purpose, Shared, StepPath, StepStatus, Usage};
 use crate::model::{Pipeline, PipelineId, Step, StepKind};
@@ -81,11 +80,12 @@ impl State {
                     work => *work = Work::Listing([*call].into()),
                 }
             }
-            Happening::ToolsListed { call, server, tools, .. } => {
+            Happening::ToolsListed { call, server, tools, unpinned, .. } => {
                 let Some(at) = self.close_call(*call) else { return };
                 self.node_mut(at).work.ends(*call);
                 let instance = self.instance_of(at);
                 self.instance_mut(instance).servers.insert(server.clone(), tools.clone());
+                self.instance_mut(instance).unpinned.extend(unpinned.iter().map(|part| format!("{server}.{part}")));
             }
             Happening::CaseChosen { step, case } => self.case_chosen(plan, step, case),
             Happening::PlanAccepted { step, round, plan: written } => self.plan_accepted(plan, step, *round, written),
@@ -137,7 +137,7 @@ impl State {
                     (_, work) => *work = Work::Call(*call),
                 }
             }
-            Happening::ToolReplied { step, call, failure, duration_ms, result, asked } => match asked {
+            Happening::ToolReplied { step, call, failure, duration_ms, result, asked, .. } => match asked {
                 Some(place) if failure.as_ref().is_some_and(|failure| failure.kind == crate::event::FailureKind::Rejected) => {
                     self.consent_used(step, false);
                     self.asked_over(step, *call, *place, failure.as_ref(), *duration_ms, result.as_ref());
@@ -172,14 +172,12 @@ impl State {
             }
             Happening::StageStarted { step, stage, failure, .. } => self.stage_started(plan, step, *stage, failure.clone(), now),
             Happening::LimitReached { step, limit, message } => self.limit_reached(step, limit, message),
-            Happening::CancelRequested { by } => {
-                if by != "person" {
-                    self.interrupted = Some(Box::new(self.clone()));
-                }
-                if let Some(Some(instance)) = self.instances.first_mut() {
-                    instance.ending.is_cancelled = true;
-                    let frame = instance.frame;
-                    self.set_mood(frame, Mood::Cancelling);
+            Happening::CancelRequested { by, waits_until_ms: None } => self.cancel(by),
+            Happening::CancelRequested { by, waits_until_ms: Some(until) } => self.stop_at(by, *until),
+            Happening::OutcomeUnknown { call, .. } => self.lose_call(*call),
+            Happening::GraceEnded => {
+                if let Some(by) = self.stop_waiting() {
+                    self.cancel(&by);
                 }
             }
             Happening::RunResumed { away_ms } => self.resumed(*away_ms),
@@ -190,7 +188,7 @@ impl State {
                 self.doubts.insert(step.clone(), None);
                 self.node_mut(at).status = StepStatus::Waiting;
             }
-            Happening::ApprovalAnswered { step, approved, comment } => {
+            Happening::ApprovalAnswered { step, approved, output, comment } => {
                 // Decided while the run is ended by a signal: it is for the run as it goes on.
                 if let Some(before) = &mut self.interrupted {
                     before.apply(plan, event);
@@ -199,7 +197,7 @@ impl State {
                     return self.consent_given(step, *approved, comment, now);
                 }
                 let Some(at) = self.find(step).filter(|_| self.doubts.get(step) == Some(&None)) else { return };
-                self.doubts.insert(step.clone(), Some(*approved));
+                self.doubts.insert(step.clone(), Some(Decision::new(*approved, output.clone())));
                 self.node_mut(at).status = StepStatus::Running;
             }
             Happening::RunPaused => {}
@@ -472,18 +470,9 @@ impl State {
             (self.seq, self.last_ms, self.last_call) = (ended.seq, ended.last_ms, ended.last_call);
             (self.steps_started, self.replies_used) = (ended.steps_started, ended.replies_used);
         }
+        self.stop_waiting();
         let lost: Vec<u64> = self.calls.keys().copied().collect();
-        for call in lost {
-            let Some(at) = self.close_call(call) else { continue };
-            match &mut self.node_mut(at).work {
-                Work::Asking(asking) => {
-                    asking.call = asking.call.filter(|own| *own != call);
-                    let out = asking.asked.iter_mut().find(|asked| asked.stage == AskedStage::Out(call));
-                    out.into_iter().for_each(|asked| asked.stage = AskedStage::Open);
-                }
-                work => *work = Work::None,
-            }
-        }
+        lost.into_iter().for_each(|call| self.lose_call(call));
         // What a signal ended was counted when it ended.
         if let (Some(untold), Some(Some(own))) = (untold, self.instances.first_mut()) {
             own.untold = untold;

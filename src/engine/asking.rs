@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::budget::{Over, worst_case, worst_price};
 use super::command::{Command, Request};
+use super::reach::Giver;
 use super::scripting::replies_of;
 use super::shape;
 use super::state::{NodeRef, Work};
@@ -14,7 +15,7 @@ use super::tooling::Offered;
 use super::{Run, Unscripted};
 use crate::event::{Answer, AskedCall, Failure, FailureKind, Happening, Note, Purpose, Usage};
 use crate::gate::result;
-use crate::model::{Agent, AgentStep, Api, Limits, MODEL_TIMEOUT, Model, OnFailure, Provider, Shape, StepKind, Text};
+use crate::model::{Agent, AgentStep, Api, HostSource, Limits, MODEL_TIMEOUT, Model, OnFailure, Provider, Shape, StepKind, Text};
 use crate::port::{Message, ModelReply, ModelRequest, Role, ToolCall, WireFormat};
 use crate::template;
 
@@ -219,6 +220,11 @@ impl Run {
     }
 
     pub(super) fn send(&mut self, at: NodeRef, brief: &Brief, turn: Turn) -> Result<(), Failure> {
+        if self.state.stopping.is_some() {
+            // What it would send follows from the state; a resumed run does.
+            self.woken.insert(self.state.key(at));
+            return Ok(());
+        }
         let chain = self.models(at, brief);
         let (attempt, fallback) = match turn {
             Turn::Again { attempt, fallback } => (attempt, fallback),
@@ -269,6 +275,7 @@ impl Run {
             Some(replies) => Request::Scripted(self.scripted_reply(at, replies, brief)?),
             None => Request::Model(self.model_request(at, model.as_ref(), brief, &all)?),
         };
+        self.permit_model(at, &brief.agent, &request)?;
         if matches!(turn, Turn::First) && brief.purpose == Purpose::Turn && self.recalls(at, &request) {
             return Ok(());
         }
@@ -330,7 +337,11 @@ impl Run {
         };
         let (base_url, api_key) = match folder {
             Some(folder) => (folder, None),
-            None => (text(&model.base_url)?.unwrap_or_else(|| base_url.to_string()), text(&model.api_key)?),
+            None => (base_url.to_string(), text(&model.api_key)?),
+        };
+        let (base_url, host_from) = match &model.base_url {
+            Some(own) if format != WireFormat::Recorded => self.address(at, own, Giver::NOBODY, &secrets)?,
+            _ => (base_url, HostSource::File),
         };
         let role = |role: &str| match role {
             "system" => Role::System,
@@ -350,6 +361,7 @@ impl Run {
         Ok(ModelRequest {
             wire: format,
             base_url: base_url.trim_end_matches('/').to_string(),
+            host_from,
             model: text(&model.model)?.unwrap_or_default(),
             api_key: api_key.filter(|k| !k.is_empty()).map(crate::port::Secret::new),
             messages: messages.iter().map(message).collect(),

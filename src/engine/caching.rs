@@ -59,7 +59,7 @@ impl Run {
             _ => {
                 let step = self.state.node(at).path.clone();
                 self.emit(Happening::CacheMissed { step, call });
-                self.start_again(at);
+                self.goes_on_with_permit(at);
             }
         }
     }

@@ -4,17 +4,18 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Map, Value, json};
 
 use super::Run;
 use super::asking::named;
 use super::command::Request;
+use super::reach::Giver;
 use super::state::{FrameKind, NodeRef};
 use crate::event::{Failure, FailureKind, StepStatus};
 use crate::model::{DataKind, Filling, HttpStep, Pipeline, ReadStep, SqlEngine, SqlStep, Step, StepKind, Text, Tool, ToolKind, ToolStep};
 use crate::port::{HttpRequest, QueryRequest, ReadRequest, Secret, TableSource};
 use crate::source::Spanned;
+use crate::template::percent;
 
 pub(super) const HTTP_TIMEOUT: Duration = Duration::from_secs(60);
 const SQL_TIMEOUT: Duration = Duration::from_secs(30);
@@ -121,7 +122,7 @@ impl Run {
         let timeout = step.timeout.unwrap_or(HTTP_TIMEOUT);
         let parts =
             HttpParts { method: &http.method, url: &http.url, headers: &http.headers, query: &http.query, body: http.body.as_ref() };
-        let mut request = self.http_request(at, &parts, &[], timeout, CONNECT_TIMEOUT)?;
+        let mut request = self.http_request(at, &parts, (Giver::NOBODY, &[]), timeout, CONNECT_TIMEOUT)?;
         let key = self.idempotency_key(at, http.idempotency_key.as_ref(), 0)?;
         add_key(&mut request, key.filter(|_| http.idempotency_key.is_some() || acts(&http.method)));
         let shown = json!({ "method": request.method, "url": shown_url(&request.url) });
@@ -179,7 +180,10 @@ impl Run {
             ToolKind::Http { method, url, headers, query, body, .. } => {
                 let extra = [("with", named(&Value::Object(with)))];
                 let parts = HttpParts { method, url, headers, query, body: body.as_ref() };
-                let mut request = self.http_request(at, &parts, &extra, timeout, tool.connect_timeout.unwrap_or(CONNECT_TIMEOUT))?;
+                let step = self.step(at);
+                let giver = self.giver(at, name, &step.kind);
+                let connect_timeout = tool.connect_timeout.unwrap_or(CONNECT_TIMEOUT);
+                let mut request = self.http_request(at, &parts, (giver, &extra), timeout, connect_timeout)?;
                 add_key(&mut request, key.filter(|_| own_key || acts(method)));
                 Request::Http(request)
             }
@@ -214,13 +218,13 @@ impl Run {
         &self,
         at: NodeRef,
         parts: &HttpParts,
-        extra: super::names::Extra,
+        (giver, extra): (Giver, super::names::Extra),
         timeout: Duration,
         connect_timeout: Duration,
     ) -> Result<HttpRequest, Failure> {
         let secrets = self.secret_names();
         let all: Vec<(&str, crate::template::Value)> = extra.iter().cloned().chain(secrets).collect();
-        let mut url = self.fill_address(at, parts.url, &all)?;
+        let (mut url, host_from) = self.address(at, parts.url, giver, &all)?;
         let mut pairs = vec![];
         for (name, value) in parts.query {
             let value = self.filling_with(at, value, &all)?;
@@ -241,7 +245,7 @@ impl Run {
             Some(Value::String(text)) => Some(("text/plain; charset=utf-8".to_string(), text.into_bytes())),
             Some(value) => Some(("application/json".to_string(), value.to_string().into_bytes())),
         };
-        Ok(HttpRequest { method: parts.method.to_string(), url, headers, body, timeout, connect_timeout })
+        Ok(HttpRequest { method: parts.method.to_string(), url, host_from, headers, body, timeout, connect_timeout })
     }
 
     /// The key a receiver may know a repeated call by: equal for all tries of one call.
@@ -318,6 +322,7 @@ fn data_sources(pipeline: &Pipeline) -> impl Iterator<Item = TableSource> + '_ {
         kind: data.kind,
         table: data.table.as_ref().map(|t| t.value.clone()),
         columns: data.columns.iter().map(|(name, kind)| (name.clone(), *kind)).collect(),
+        pii: data.pii.iter().map(|column| column.value.clone()).collect(),
         engine: data.engine(),
     })
 }
@@ -338,6 +343,7 @@ fn table_source(value: &Value) -> Option<TableSource> {
         kind,
         table: value.get("table").and_then(Value::as_str).map(str::to_string),
         columns: BTreeMap::new(),
+        pii: vec![],
         engine: kind.engine(),
     })
 }
@@ -354,14 +360,6 @@ pub(super) fn plain(value: &Value) -> String {
         Value::String(text) => text.clone(),
         other => other.to_string(),
     }
-}
-
-/// All but unreserved characters (RFC 3986, section 2.3).
-const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
-
-/// Percent-encodes a value for an address.
-pub(super) fn percent(text: &str) -> String {
-    utf8_percent_encode(text, RESERVED).to_string()
 }
 
 pub(super) fn add_key(request: &mut HttpRequest, key: Option<String>) {

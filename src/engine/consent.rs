@@ -3,17 +3,40 @@
 //! The answer is bound to the act: the tool's name and its arguments as they go out. A step asks about one call at a time; its other calls go
 //! on meanwhile, and when nothing else is left to do the run is paused.
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use super::Run;
 use super::state::{Consent, NodeRef, State, Timer};
-use crate::event::{Failure, FailureKind, Happening, StepStatus};
+use crate::event::{Failure, FailureKind, Happening, Shared, StepStatus};
 use crate::model::Approve;
-use crate::policy::{Act, decide, needs_approval};
+use crate::policy::{Act, decide, may_mean, needs_approval};
 
 /// Most characters of the arguments in a question.
 const MOST_ASKED: usize = 2_000;
+
+/// What a person decided about a step in doubt.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum Decision {
+    /// It is run again.
+    Again,
+    /// It is not, and fails.
+    Never,
+    /// It has happened, and this is its output.
+    Happened(Shared),
+}
+
+impl Decision {
+    /// As the event tells it.
+    pub(super) fn new(approved: bool, output: Option<Shared>) -> Decision {
+        match output {
+            Some(output) => Decision::Happened(output),
+            None if approved => Decision::Again,
+            None => Decision::Never,
+        }
+    }
+}
 
 impl Run {
     /// Whether a call may go out as far as people are concerned; `false`: a person has been asked, and the step waits.
@@ -57,7 +80,7 @@ impl Run {
         let by_tool = self.tool(at, tool).is_ok_and(|found| match &found.approve {
             Approve::Never => false,
             Approve::Always => true,
-            Approve::Names(names) => names.iter().any(|name| name == part || name == tool),
+            Approve::Names(names) => names.iter().any(|name| may_mean(name, part) || may_mean(name, tool)),
         });
         by_tool || policies.iter().any(|(_, policy)| needs_approval(policy, tool, arguments))
     }
@@ -67,9 +90,9 @@ impl Run {
         let Some(at) = self.state.find(step).filter(|_| self.state.undecided().any(|waiting| **waiting == *step)) else { return };
         self.is_paused = false;
         let is_doubt = self.state.doubts.contains_key(step);
-        self.emit(Happening::ApprovalAnswered { step: step.into(), approved, comment });
-        if is_doubt && !approved {
-            self.fail(at, not_again(), None);
+        self.emit(Happening::ApprovalAnswered { step: step.into(), approved, output: None, comment });
+        if is_doubt {
+            self.follow(at, Decision::new(approved, None));
         } else {
             self.woken.insert(self.state.key(at));
         }

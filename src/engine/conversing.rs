@@ -71,10 +71,13 @@ impl Run {
         self.fail(at, failure, Some(details));
     }
 
-    /// Whether a step must wait until a call may go out; it is woken then.
+    /// Whether a step must wait until a call may go out; it is woken then. In a run that is to end, an answer that has come is still heard.
     pub(super) fn waits_for_permit(&mut self, at: NodeRef) -> bool {
-        let is_out = matches!(&self.state.node(at).work, Work::Asking(asking) if asking.call.is_some());
-        if is_out || self.has_permit(at) {
+        let (is_out, has_answer) = match &self.state.node(at).work {
+            Work::Asking(asking) => (asking.call.is_some(), matches!(asking.last, Some(Answer::Said { .. }))),
+            _ => (false, false),
+        };
+        if is_out || has_answer && self.state.stopping.is_some() || self.has_permit(at) {
             return false;
         }
         self.woken.insert(self.state.key(at));

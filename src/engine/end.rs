@@ -209,7 +209,7 @@ impl Run {
             }
         };
         let call = self.state.last_call + 1;
-        self.asked_replied(at, call, place, result);
+        self.asked_replied(at, call, place, result, vec![]);
         let node = self.state.node(at);
         if node.work.holds_steps() {
             return;

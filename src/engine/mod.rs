@@ -12,11 +12,11 @@
 //! | `asking`, `tooling`, `judging` | talking with a model; the tools it asks for; gates |
 //! | `planning`, `plan_texts`, `planned` | plans that an agent writes: what is decided; what agents are told; how events change them |
 //! | `attaching`, `caching` | files beside a prompt; results that are used again |
-//! | `resuming` | going on after a crash |
+//! | `stopping`, `resuming` | ending a run from outside; going on after that, and after a crash |
 //! | `budget` | bounds on tokens and money |
 //! | `rejudging` | gates of a run that is over, asked again about another value |
 //! | `scripting` | scripted replies |
-//! | `permitting` | policies: what may go out |
+//! | `permitting`, `secrets` | policies: what may go out; what is secret |
 //! | `replies` | what an answer from outside becomes |
 //! | `names`, `preview` | what templates read; what of it is known before a run |
 //!
@@ -43,6 +43,7 @@ mod plan_texts;
 mod planned;
 mod planning;
 mod preview;
+mod reach;
 mod rejudging;
 mod replies;
 mod resuming;
@@ -50,12 +51,14 @@ mod retrying;
 mod run;
 mod schedule;
 mod scripting;
+mod secrets;
 mod sending;
 mod servers;
 mod serving;
 mod shape;
 mod start;
 mod state;
+mod stopping;
 mod tally;
 mod tooling;
 mod words;
@@ -69,5 +72,6 @@ pub use judging::readable;
 pub use preview::{Given, known_names};
 pub use rejudging::PassedGate;
 pub use run::{CannotResume, Mocks, Moment, Noted, Options, Run, Unscripted};
+pub use secrets::secret_values;
 pub use servers::servers;
 pub use state::State;

@@ -43,15 +43,6 @@ impl Run {
         template::compile(text).and_then(|c| c.fill_text(&scope)).map_err(|error| not_filled(&error))
     }
 
-    /// An address: what is filled into it is percent-encoded.
-    pub(super) fn fill_address(&self, at: NodeRef, text: &Text, extra: Extra) -> Result<String, Failure> {
-        if text.form == Form::Plain {
-            return Ok(text.source.to_string());
-        }
-        let scope = self.scope(self.state.instance_of(at), Some(at), [text], extra);
-        template::compile(text).and_then(|c| c.fill_encoded(&scope, super::calling::percent)).map_err(|error| not_filled(&error))
-    }
-
     /// A condition: true or false, nothing else.
     pub(super) fn condition(&self, at: NodeRef, text: &Text) -> Result<bool, Failure> {
         self.condition_with(at, text, &[])
@@ -88,7 +79,13 @@ impl Run {
         map_filling(filling, &|text| self.fill_in_pipeline(instance, text))
     }
 
-    fn scope<'t>(&self, instance_ix: u32, at: Option<NodeRef>, texts: impl IntoIterator<Item = &'t Text>, extra: Extra) -> Scope {
+    pub(super) fn scope<'t>(
+        &self,
+        instance_ix: u32,
+        at: Option<NodeRef>,
+        texts: impl IntoIterator<Item = &'t Text>,
+        extra: Extra,
+    ) -> Scope {
         let mut scope = Scope::new();
         let mut steps: Vec<(&str, Named)> = vec![];
         let mut reads_all_steps = false;

@@ -45,6 +45,7 @@ impl State {
             deadline,
             past: vec![],
             servers: std::collections::BTreeMap::new(),
+            unpinned: std::collections::BTreeSet::new(),
             cached: CachedNames::default(),
         }));
         if let Some(at) = deadline {

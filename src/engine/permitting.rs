@@ -9,13 +9,13 @@ use super::calling::{mentions, told_by_step};
 use super::command::Request;
 use super::state::{NodeRef, Work};
 use crate::event::{Failure, FailureKind, Happening};
-use crate::model::{Policy, StepKind, ToolKind};
-use crate::policy::{Act, Decision, decide, from_project};
-use crate::port::{Server, ServerTransport};
+use crate::model::{HostSource, Policy, StepKind};
+use crate::policy::{Act, Decision, Origin, decide, decide_host, from_project, may_reach};
+use crate::port::{ModelRequest, Server, ServerTransport};
 
 /// What a request does, in the words of a policy.
 enum Deed {
-    Host(String, Option<u16>),
+    Host(Origin, HostSource),
     Read(String),
     Write(String, u64),
 }
@@ -33,46 +33,54 @@ impl Run {
         request: &Request,
     ) -> Result<(), Failure> {
         let policies = self.policies(at, agent);
-        if policies.is_empty() && agent.is_none() {
+        let deeds = self.deeds(at, request)?;
+        let is_named_by_data = |deed: &Deed| matches!(deed, Deed::Host(_, HostSource::Data));
+        if policies.is_empty() && agent.is_none() && !deeds.iter().any(is_named_by_data) {
             return Ok(());
         }
-        let deeds = self.deeds(at, request)?;
-        let of_tool = tool.map(|(name, arguments)| Act::Tool { name, arguments: Some(arguments) });
-        let acts = of_tool.into_iter().chain(deeds.iter().map(|deed| match deed {
-            Deed::Host(host, port) => Act::Host { host, port: *port },
-            Deed::Read(path) => Act::Read(path),
-            Deed::Write(path, size) => Act::Write(path, *size),
-        }));
-        let chosen_by_model = policies.is_empty() && tool.is_some_and(|(name, _)| self.leaves_host_open(at, name));
-        let decided: Vec<(Happening, Option<Failure>)> = acts
-            .map(|act| {
-                let decision = match act {
-                    Act::Host { .. } if chosen_by_model => {
-                        Decision { allowed: false, rule: "no policy: a host that a model chooses needs network_access.hosts".to_string() }
-                    }
-                    act => decide(&policies, &act),
-                };
-                let target = act.target().to_string();
-                let denied = || Failure::new(FailureKind::Denied, format!("{} \"{target}\" is not allowed: {}", act.word(), decision.rule));
-                let failure = (!decision.allowed).then(denied);
-                let happening = Happening::PolicyDecided {
-                    step: self.state.node(at).path.clone(),
-                    agent: agent.unwrap_or_default().to_string(),
-                    act: act.word().to_string(),
-                    target,
-                    allowed: decision.allowed,
-                    rule: decision.rule,
-                };
-                (happening, failure)
-            })
-            .collect();
-        for (happening, failure) in decided {
-            self.emit(happening);
-            if let Some(failure) = failure {
-                return Err(failure);
-            }
+        let mut decided = vec![];
+        if let Some((name, arguments)) = tool {
+            let act = Act::Tool { name, arguments: Some(arguments) };
+            decided.push((act.word(), act.target().to_string(), decide(&policies, &act)));
         }
-        Ok(())
+        for deed in &deeds {
+            let act = match deed {
+                Deed::Host(origin, source) => {
+                    let decision = decide_host(&policies, *source, origin, || self.knows(at, origin));
+                    decided.push(("host", origin.host.clone(), decision));
+                    continue;
+                }
+                Deed::Read(path) => Act::Read(path),
+                Deed::Write(path, size) => Act::Write(path, *size),
+            };
+            decided.push((act.word(), act.target().to_string(), decide(&policies, &act)));
+        }
+        decided.into_iter().try_for_each(|(word, target, decision)| self.record_decision(at, agent, word, target, decision))
+    }
+
+    /// Whether a model may be asked: policies do not bound which, but its host must be no model's choice.
+    ///
+    /// # Errors
+    /// What the run's data names is no host of the file (`denied`).
+    pub(super) fn permit_model(&mut self, at: NodeRef, agent: &str, request: &Request) -> Result<(), Failure> {
+        let Request::Model(ModelRequest { base_url, host_from: HostSource::Data, .. }) = request else { return Ok(()) };
+        let origin = of_web(base_url)?;
+        let decision = may_reach(&self.policies(at, Some(agent)), HostSource::Data, &origin, || self.knows(at, &origin));
+        self.record_decision(at, Some(agent), "host", origin.host, decision)
+    }
+
+    fn record_decision(
+        &mut self,
+        at: NodeRef,
+        agent: Option<&str>,
+        word: &str,
+        target: String,
+        Decision { allowed, rule }: Decision,
+    ) -> Result<(), Failure> {
+        let message = format!("{word} \"{target}\" is not allowed: {rule}");
+        let (step, agent) = (self.state.node(at).path.clone(), agent.unwrap_or_default().to_string());
+        self.emit(Happening::PolicyDecided { step, agent, act: word.to_string(), target, allowed, rule });
+        if allowed { Ok(()) } else { Err(Failure::new(FailureKind::Denied, message)) }
     }
 
     /// The policies in force for a step, from the inside out: of the agent, of its file, of the files and agents that called it, and of the user.
@@ -110,16 +118,12 @@ impl Run {
         let pipeline = &self.planned_of(at).pipeline;
         let inside = |path: &Path| from_project(&pipeline.project, path);
         Ok(match request {
-            Request::Http(request) => {
-                let wrong = |e| Failure::new(FailureKind::BadRequest, format!("the address is none: {e}"));
-                let url = url::Url::parse(&request.url).map_err(wrong)?;
-                vec![Deed::Host(url.host_str().unwrap_or_default().to_string(), url.port_or_known_default())]
-            }
+            Request::Http(request) => vec![Deed::Host(of_web(&request.url)?, request.host_from)],
             Request::Tools(server) => of_server(server)?,
             Request::Tool(call) => of_server(&call.server)?,
             Request::Mail(mail) => {
-                let (host, port) = mail.server.rsplit_once(':').unwrap_or((&mail.server, ""));
-                vec![Deed::Host(host.to_lowercase(), port.parse().ok())]
+                let missing = || Failure::new(FailureKind::BadRequest, "the mail server has no host");
+                vec![Deed::Host(Origin::of_mail(&mail.server).ok_or_else(missing)?, mail.host_from)]
             }
             Request::Query(query) => {
                 let used = query.tables.iter().filter(|table| mentions(&query.query, &table.name));
@@ -156,33 +160,19 @@ impl Run {
         let inside = from_project(&self.planned_of(at).pipeline.project, path);
         !inside.starts_with('/') && !inside.split('/').any(|part| part == "..")
     }
-
-    /// Whether the arguments of an `http` tool choose its host.
-    fn leaves_host_open(&self, at: NodeRef, tool: &str) -> bool {
-        let Ok(tool) = self.tool(at, tool) else { return true };
-        let ToolKind::Http { url, .. } = &tool.kind else { return false };
-        let rest = url.source.split_once("://").map_or(&*url.source, |(_, rest)| rest);
-        // What stands in braces may hold any character, so the authority ends at the first `/`, `?` or `#` outside of them.
-        let mut depth = 0i32;
-        let end = rest.char_indices().find(|(_, c)| {
-            depth += match c {
-                '{' => 1,
-                '}' => -1,
-                _ => 0,
-            };
-            depth == 0 && matches!(c, '/' | '?' | '#')
-        });
-        let authority = &rest[..end.map_or(rest.len(), |(at, _)| at)];
-        let own_scheme = url.source.contains("://");
-        authority.contains("with") && authority.contains("{{") || !own_scheme
-    }
 }
 
 /// The host that a server is asked at; none for a program.
 fn of_server(server: &Server) -> Result<Vec<Deed>, Failure> {
-    let ServerTransport::Http { url, .. } = &server.transport else { return Ok(vec![]) };
-    let url = url::Url::parse(url).map_err(|e| Failure::new(FailureKind::BadRequest, format!("the address is none: {e}")))?;
-    Ok(vec![Deed::Host(url.host_str().unwrap_or_default().to_string(), url.port_or_known_default())])
+    match &server.transport {
+        ServerTransport::Http { url, host_from, .. } => Ok(vec![Deed::Host(of_web(url)?, *host_from)]),
+        ServerTransport::Program { .. } => Ok(vec![]),
+    }
+}
+
+fn of_web(address: &str) -> Result<Origin, Failure> {
+    let wrong = || Failure::new(FailureKind::BadRequest, "the address is not a web address with a host, such as https://example.com/x");
+    Origin::of(address).ok_or_else(wrong)
 }
 
 /// The files and folders that a request opens.

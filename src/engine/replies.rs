@@ -42,7 +42,7 @@ impl Run {
         };
         let failure = result.as_ref().err().cloned();
         let duration_ms = self.now.ms.saturating_sub(started);
-        self.emit(Happening::ToolReplied { step, call, failure, duration_ms, result: None, asked: None });
+        self.emit(Happening::ToolReplied { step, call, failure, duration_ms, result: None, personal: vec![], asked: None });
         match result.and_then(|reply| self.take_reply(at, reply)) {
             Ok(Some((output, details))) => self.give(at, output, details),
             Ok(None) => {}
@@ -61,7 +61,7 @@ impl Run {
         }
     }
 
-    fn held(&self, at: NodeRef, value: Value) -> Result<Value, Vec<String>> {
+    pub(super) fn held(&self, at: NodeRef, value: Value) -> Result<Value, Vec<String>> {
         let (step, planned) = (self.step(at), self.planned_of(at));
         let called = planned.called(&step).map(|id| &self.plan.pipeline(id).pipeline.outputs);
         match &step.kind {
@@ -77,14 +77,8 @@ impl Run {
     /// A call's own time is up.
     pub(super) fn call_timed_out(&mut self, call: u64) {
         let Some(open) = self.state.calls.get(&call) else { return };
-        let at = open.node;
         let seconds = super::words::duration(std::time::Duration::from_millis(open.timeout_at.saturating_sub(open.started_ms)));
-        let may_have_acted = match self.asked_place(at, call) {
-            Some(place) => self.asked_tool_acts(at, place),
-            None if self.state.listing(call).is_some() => false,
-            None => super::retrying::acts_outside(&self.step(at)),
-        };
-        let kind = if may_have_acted { FailureKind::UnknownOutcome } else { FailureKind::Timeout };
+        let kind = if self.call_acts(call) { FailureKind::UnknownOutcome } else { FailureKind::Timeout };
         self.commands.push_back(Command::Cancel { call });
         self.replied(call, Err(Failure::new(kind, format!("no answer after {seconds}"))));
     }
@@ -127,7 +121,10 @@ impl Run {
 
 fn sql_output(rows: Rows, one: bool) -> (Value, Option<Value>) {
     let columns: Vec<Value> = rows.columns.iter().map(|(name, kind)| json!({ "name": name, "type": kind })).collect();
-    let details = json!({ "columns": columns, "row_count": rows.rows.len(), "cut": rows.is_cut });
+    let mut details = json!({ "columns": columns, "row_count": rows.rows.len(), "cut": rows.is_cut });
+    if !rows.personal.is_empty() {
+        details["personal"] = json!(rows.personal);
+    }
     let mut list = rows.rows.into_iter().map(Value::Object);
     let output = if one { list.next().unwrap_or(Value::Null) } else { Value::Array(list.collect()) };
     (output, Some(details))

@@ -2,8 +2,10 @@
 //!
 //! What a step had out is lost with the process, so it is done again with the same idempotency key; a `once` step asks first.
 
+use serde_json::{Value, json};
+
 use super::Run;
-use super::consent::not_again;
+use super::consent::{Decision, not_again};
 use super::state::{NodeRef, Work};
 use crate::event::{Happening, StepPath, StepStatus};
 
@@ -16,11 +18,8 @@ impl Run {
             self.woken.insert(self.state.key(at));
         }
         for (at, step) in in_doubt {
-            match self.state.doubts.get(&step).copied().flatten() {
-                Some(true) => {
-                    self.woken.insert(self.state.key(at));
-                }
-                Some(false) => self.fail(at, not_again(), None),
+            match self.state.doubts.get(&step).cloned().flatten() {
+                Some(decision) => self.follow(at, decision),
                 None if self.state.doubts.contains_key(&step) => {}
                 None => {
                     let question = format!("\"{step}\" was started and may have acted; run it again?");
@@ -28,6 +27,27 @@ impl Run {
                 }
             }
         }
+    }
+
+    /// Does what a person decided about a step in doubt.
+    pub(super) fn follow(&mut self, at: NodeRef, decision: Decision) {
+        match decision {
+            Decision::Again => drop(self.woken.insert(self.state.key(at))),
+            Decision::Never => self.fail(at, not_again(), None),
+            Decision::Happened(output) => self.give(at, (*output).clone(), Some(json!({ "decided": true }))),
+        }
+    }
+
+    /// What a step in doubt gave, as a person tells it: as it is read by the steps below.
+    ///
+    /// # Errors
+    /// It is not what the step gives, in sentences.
+    pub fn told_output(mut self, step: &str, output: Value) -> Result<Value, Vec<String>> {
+        if let Some(before) = self.state.interrupted.take() {
+            self.state = *before;
+        }
+        let at = self.state.find(step).ok_or_else(|| vec!["there is no such step".to_string()])?;
+        self.held(at, output)
     }
 
     /// Steps that had started and were not over: those that go on by themselves, and `once` steps that may have acted.

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::Run;
 use super::state::NodeRef;
 use crate::event::{Failure, Happening};
-use crate::model::{Backoff, Retry, Step, StepKind};
+use crate::model::{Backoff, Retry};
 
 impl Run {
     /// A try of a step failed: another one, or the end.
@@ -62,14 +62,5 @@ impl Run {
         z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
         z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
         z ^ (z >> 31)
-    }
-}
-
-/// Whether a call of this step may have an effect that a second one would repeat.
-pub(super) fn acts_outside(step: &Step) -> bool {
-    match &step.kind {
-        StepKind::Http(http) => !matches!(http.method.as_str(), "GET" | "HEAD"),
-        StepKind::Send(_) | StepKind::Tool(_) => true,
-        _ => false,
     }
 }

@@ -172,14 +172,10 @@ impl Run {
             Input::Resume { away_ms } => self.go_on_after(away_ms),
             Input::Decided { step, approved, comment } => self.person_decided(&step, approved, comment),
             Input::Tick => {}
-            Input::Cancel { by } => {
-                let is_new = self.state.instances.first().and_then(Option::as_ref).is_some_and(|i| !i.ending.is_cancelled);
-                if is_new {
-                    self.emit(Happening::CancelRequested { by });
-                }
-            }
+            Input::Cancel { by } => self.asked_to_end(by),
         }
         self.ring();
+        self.end_grace();
         self.pump();
         self.early_lists.retain(|call, _| self.state.calls.contains_key(call));
     }
@@ -241,6 +237,7 @@ impl Run {
             let Some((_, timer)) = due.copied() else { return };
             match timer {
                 Timer::Call(call) => self.call_timed_out(call),
+                Timer::Grace => return,
                 Timer::Backoff(at) => {
                     self.woken.insert(self.state.key(at));
                 }
@@ -278,18 +275,10 @@ impl Run {
             self.emit(Happening::LimitReached { step, limit: limit.into(), message });
             return;
         }
-        let may_have_acted = matches!(node.work, Work::Call(_)) && super::retrying::acts_outside(&step);
+        let may_have_acted = matches!(node.work, Work::Call(call) if self.call_acts(call));
         let kind = if may_have_acted { FailureKind::UnknownOutcome } else { FailureKind::Timeout };
         let failure = Failure::new(kind, message);
         if limit == "timeout" { self.fail_attempt(at, failure) } else { self.fail(at, failure, None) }
-    }
-
-    /// Ends the calls of a step; their answers are not awaited.
-    pub(super) fn stop_calls(&mut self, at: NodeRef) {
-        for call in self.state.node(at).work.calls() {
-            self.commands.retain(|c| !matches!(c, Command::Call { call: pending, .. } if *pending == call));
-            self.commands.push_back(Command::Cancel { call });
-        }
     }
 
     pub(super) fn planned(&self, instance: u32) -> &PipelinePlan {

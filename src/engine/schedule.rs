@@ -27,7 +27,8 @@ enum Verdict {
 impl Run {
     /// Decides everything that can be decided now.
     pub(super) fn pump(&mut self) {
-        while self.state.finished.is_none() {
+        // A run that is to end starts nothing.
+        while self.state.finished.is_none() && self.state.stopping.is_none() {
             if let Some(frame) = self.frame_to_sweep() {
                 self.sweep(frame);
             } else if let Some(frame) = self.state.done.first().copied() {
@@ -40,7 +41,7 @@ impl Run {
                 break;
             }
         }
-        if self.state.finished.is_none() && self.is_stuck() {
+        if self.state.finished.is_none() && self.state.stopping.is_none() && self.is_stuck() {
             if self.state.undecided().next().is_some() { self.pause() } else { self.report_deadlock() }
         }
     }
@@ -50,7 +51,7 @@ impl Run {
         let own = self.state.instances.first().and_then(Option::as_ref).map(|i| self.plan.pipeline(i.pipeline));
         let file = own.and_then(|p| p.pipeline.limits.max_parallel);
         let most = [file, self.options.limits.max_parallel].into_iter().flatten().min().unwrap_or(DEFAULT_PARALLEL);
-        (self.state.calls.len() as u64) < most
+        self.state.stopping.is_none() && (self.state.calls.len() as u64) < most
     }
 
     /// Whether a step may make one more call: in this run, in its pipeline, and in those that called it.

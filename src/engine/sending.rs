@@ -6,6 +6,7 @@ use super::Run;
 use super::asking::named;
 use super::calling::{CONNECT_TIMEOUT, HTTP_TIMEOUT, HttpParts, add_key, ms, plain};
 use super::command::Request;
+use super::reach::Giver;
 use super::state::NodeRef;
 use crate::event::{Failure, FailureKind, Happening};
 use crate::model::{SendStep, Step, Text, ToolKind};
@@ -45,7 +46,9 @@ impl Run {
                 let names = Value::Object(names);
                 let extra = [("with", named(&names))];
                 let own = HttpParts { method, url, headers, query, body: body.as_ref() };
-                let mut request = self.http_request(at, &own, &extra, timeout, tool.connect_timeout.unwrap_or(CONNECT_TIMEOUT))?;
+                let connect_timeout = tool.connect_timeout.unwrap_or(CONNECT_TIMEOUT);
+                let given = (Giver::of_send(&send.with), &extra[..]);
+                let mut request = self.http_request(at, &own, given, timeout, connect_timeout)?;
                 if body.is_none() {
                     let own = json!({ "part": done + 1, "parts": parts.len(), "content": part["content"] });
                     request.body = Some(("application/json".into(), own.to_string().into_bytes()));
@@ -71,6 +74,7 @@ impl Run {
                 let all: Vec<String> = parts.iter().map(content_text).collect();
                 Request::Mail(Mail {
                     server: fill(address)?,
+                    host_from: self.host_named_by(at, address, Giver::NOBODY),
                     login,
                     from: fill(from)?,
                     to: need("to")?,

@@ -7,11 +7,12 @@ use serde_json::{Map, Value};
 
 use super::calling::CONNECT_TIMEOUT;
 use crate::event::{Failure, FailureKind};
-use crate::model::{Form, Pipeline, ServerKind, Text, Tool, ToolKind};
+use crate::model::{Form, HostSource, Pipeline, ServerKind, Text, Tool, ToolKind};
 use crate::port::{Secret, Server, ServerTransport};
 use crate::template::{self, Scope};
 
 type Fill<'f> = &'f dyn Fn(&Text) -> Result<String, Failure>;
+type FillAddress<'f> = &'f dyn Fn(&Text) -> Result<(String, HostSource), Failure>;
 
 /// The servers of a pipeline outside of a run, for those who look at them; `Err`: what they are started with is known only in a run.
 pub fn servers(
@@ -31,8 +32,8 @@ pub fn servers(
     let plain = |text: &Text| (text.form == Form::Plain).then(|| text.source.to_string());
     let fill = |text: &Text| plain(text).map_or_else(|| template::compile(text).and_then(|c| c.fill_text(&scope)).map_err(wrong), Ok);
     let address = |text: &Text| {
-        let filled = || template::compile(text).and_then(|c| c.fill_encoded(&scope, super::calling::percent)).map_err(wrong);
-        plain(text).map_or_else(filled, Ok)
+        let filled = template::compile(text).and_then(|compiled| compiled.fill_address(&scope)).map_err(wrong)?;
+        Ok((filled.text, HostSource::Input))
     };
     let names = pipeline.tools.iter().filter(|(_, tool)| tool.is_server()).map(|(name, _)| name);
     names
@@ -47,7 +48,7 @@ pub(super) fn of_file(
     run: Arc<str>,
     secrets: &BTreeMap<String, Secret>,
     fill: Fill,
-    address: Fill,
+    address: FillAddress,
 ) -> Result<Server, Failure> {
     let missing = || Failure::new(FailureKind::Internal, format!("tool \"{name}\" is no server"));
     let tool = pipeline.tools.get(name).ok_or_else(missing)?;
@@ -66,8 +67,9 @@ pub(super) fn of_file(
         }
         ServerKind::Url { url, headers } => {
             let filled = headers.iter().map(|(name, text)| Ok((name.clone(), Secret::new(fill(text)?))));
-            let transport = ServerTransport::Http { url: address(url)?, headers: filled.collect::<Result<_, Failure>>()? };
-            (url.source.to_string(), transport)
+            let identity = url.source.to_string();
+            let (url, host_from) = address(url)?;
+            (identity, ServerTransport::Http { url, host_from, headers: filled.collect::<Result<_, Failure>>()? })
         }
     };
     let connect_timeout = tool.connect_timeout.unwrap_or(CONNECT_TIMEOUT);
@@ -75,9 +77,19 @@ pub(super) fn of_file(
     Ok(Server { name: name.to_string(), identity, project: pipeline.project.clone(), transport, secrets, connect_timeout, run })
 }
 
-/// The secrets that the file's own arguments for a tool hold.
+/// The secrets that a server is shown: in the file's own arguments for its tools, in its environment and its headers.
 fn secrets_in(tool: &Tool, secrets: &BTreeMap<String, Secret>) -> Vec<Secret> {
-    let texts = tool.with.iter().flat_map(|(_, filling)| filling.texts());
+    let shown: Vec<&Text> = match &tool.kind {
+        ToolKind::Server(ServerKind::Program { args, env, .. }) => args.iter().chain(env.iter().map(|(_, text)| text)).collect(),
+        ToolKind::Server(ServerKind::Url { url, headers }) => std::iter::once(url).chain(headers.iter().map(|(_, text)| text)).collect(),
+        ToolKind::Http { .. }
+        | ToolKind::Sql(_)
+        | ToolKind::File(_)
+        | ToolKind::Pipeline { .. }
+        | ToolKind::Smtp { .. }
+        | ToolKind::Broken => vec![],
+    };
+    let texts = tool.with.iter().flat_map(|(_, filling)| filling.texts()).chain(shown);
     let read: Vec<&[String]> = texts.flat_map(|text| &text.reads).map(|read| read.path.as_slice()).collect();
     let is_read = |name: &String| {
         let names = |path: &&[String]| path.first().is_some_and(|root| root == "secrets") && path.get(1).is_none_or(|part| part == name);

@@ -10,9 +10,11 @@ use serde_json::{Map, Value};
 use super::Run;
 use super::calling::ms;
 use super::command::{Command, Reply, Request};
+use super::reach::Giver;
 use super::servers::of_file;
 use super::shape;
 use super::state::{NodeRef, Work};
+use super::tooling::wire_name;
 use crate::channel::clean;
 use crate::diagnostic::did_you_mean;
 use crate::event::{Failure, FailureKind, Happening, ServerTool};
@@ -103,15 +105,26 @@ impl Run {
             _ => Err(Failure::new(FailureKind::Internal, "an answer of another kind came")),
         });
         match taken {
-            Ok((list, tools)) => {
+            Ok(Taken { list, tools, unpinned }) => {
                 self.note(at, call, &server, &list.notes);
-                self.emit(Happening::ToolsListed { step, call, server, version: list.version, hash: list.hash, tools, duration_ms });
+                let withheld: Vec<String> = unpinned.iter().map(|part| not_pinned(&format!("{server}.{part}"))).collect();
+                self.note(at, call, &server, &withheld);
+                let (version, hash) = (list.version, list.hash);
+                self.emit(Happening::ToolsListed { step, call, server, version, hash, tools, unpinned, duration_ms });
                 if self.state.node(at).work == Work::None {
-                    self.start_again(at);
+                    self.goes_on_with_permit(at);
                 }
             }
             Err(failure) => {
-                self.emit(Happening::ToolReplied { step, call, failure: Some(failure.clone()), duration_ms, result: None, asked: None });
+                self.emit(Happening::ToolReplied {
+                    step,
+                    call,
+                    failure: Some(failure.clone()),
+                    duration_ms,
+                    result: None,
+                    personal: vec![],
+                    asked: None,
+                });
                 self.fail_attempt(at, failure);
             }
         }
@@ -122,8 +135,9 @@ impl Run {
         self.early_lists.contains_key(&call)
     }
 
-    /// The tools that the file may use, cleaned and bounded.
-    fn taken(&self, at: NodeRef, name: &str, list: ToolList) -> Result<(ToolList, Vec<Arc<ServerTool>>), Failure> {
+    /// The tools that the file may use, cleaned and bounded. One that was never pinned, of a server that was, is not among them; a file that
+    /// names it waits until it is accepted.
+    fn taken(&self, at: NodeRef, name: &str, list: ToolList) -> Result<Taken, Failure> {
         let tool = self.tool(at, name)?;
         let named = self.named_tools(at, name);
         let all: Vec<String> = list.tools.iter().map(|tool| visible(&tool.name)).collect();
@@ -143,8 +157,11 @@ impl Run {
             );
             return Err(Failure::new(FailureKind::Denied, message));
         }
+        if let Some(new) = list.unpinned.iter().find(|part| anywhere.contains(part)) {
+            return Err(Failure::new(FailureKind::Denied, not_pinned(&format!("{name}.{new}"))));
+        }
         let mut tools = vec![];
-        for found in list.tools.iter().filter(|found| is_wanted(&found.name)) {
+        for found in list.tools.iter().filter(|found| is_wanted(&found.name) && !list.unpinned.contains(&found.name)) {
             let description = shortened(&clean(&found.description).0, LONGEST_DESCRIPTION);
             for schema in [Some(&found.input), found.output.as_ref()].into_iter().flatten() {
                 check_schema(schema).map_err(|why| {
@@ -154,7 +171,15 @@ impl Run {
             }
             tools.push(Arc::new(ServerTool { description, ..found.clone() }));
         }
-        Ok((list, tools))
+        let unpinned = list.unpinned.iter().filter(|part| is_wanted(part)).cloned().collect();
+        Ok(Taken { list, tools, unpinned })
+    }
+
+    /// Why a tool by this name is not called, if it is one that waits to be pinned. A model may have made the name up from the usual form.
+    pub(super) fn refused_unpinned(&self, at: NodeRef, called: &str) -> Option<Failure> {
+        let unpinned = &self.state.instance(self.state.instance_of(at)).unpinned;
+        let name = unpinned.iter().find(|name| *name == called || wire_name(name, &[]) == called)?;
+        Some(Failure::new(FailureKind::Denied, not_pinned(name)))
     }
 
     /// Tools of a server that the step, or an agent it asks, names itself.
@@ -228,7 +253,8 @@ impl Run {
             let message = format!("tool \"{server}.{part}\" is not allowed with these arguments: {} (tools.{server})", decision.rule);
             return Err(Failure::new(FailureKind::Denied, message));
         }
-        let missing = || Failure::new(FailureKind::BadRequest, format!("server \"{server}\" has no tool \"{part}\""));
+        let none = || Failure::new(FailureKind::BadRequest, format!("server \"{server}\" has no tool \"{part}\""));
+        let missing = || self.refused_unpinned(at, &format!("{server}.{part}")).unwrap_or_else(none);
         let found = self.server_tool(at, server, part).ok_or_else(missing)?;
         let problems = shape::problems(&found.input, &arguments);
         if !problems.is_empty() {
@@ -276,9 +302,24 @@ impl Run {
     fn server(&self, at: NodeRef, name: &str) -> Result<Server, Failure> {
         let secrets = self.secret_names();
         let fill = |text: &Text| self.fill_text_with(at, text, &secrets);
-        let address = |text: &Text| self.fill_address(at, text, &secrets);
+        let address = |text: &Text| self.address(at, text, Giver::NOBODY, &secrets);
         of_file(&self.planned_of(at).pipeline, name, self.id.clone(), &self.options.secrets, &fill, &address)
     }
+}
+
+/// What a list of tools comes to.
+struct Taken {
+    list: ToolList,
+    tools: Vec<Arc<ServerTool>>,
+    /// Names of those that are withheld until they are pinned.
+    unpinned: Vec<String>,
+}
+
+fn not_pinned(name: &str) -> String {
+    format!(
+        "tool \"{}\" is new since its server was pinned, and is not used; look at it, and accept it with: flow tools pin",
+        visible(name)
+    )
 }
 
 /// Texts without characters that deceive, however deep they lie.

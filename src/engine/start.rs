@@ -26,6 +26,15 @@ impl Run {
         }
     }
 
+    /// The same for a step that a call has kept busy: its place is free for the next one, unless the run is to end.
+    pub(super) fn goes_on_with_permit(&mut self, at: NodeRef) {
+        if self.state.stopping.is_none() {
+            self.start_again(at);
+        } else {
+            self.woken.insert(self.state.key(at));
+        }
+    }
+
     /// A step that could not be prepared has started and failed.
     fn fail_start(&mut self, at: NodeRef, failure: Failure) {
         self.fail(at, failure, None);
@@ -144,6 +153,12 @@ impl Run {
         };
         let name = self.state.instance(instance).person.get("name").and_then(Value::as_str);
         let formatted = crate::channel::format(text, channel, style, name);
+        let formatted = formatted.map_err(|error| Failure::new(FailureKind::TooLarge, error.to_string()))?;
+        if formatted.text.trim().is_empty() && !text.trim().is_empty() {
+            let message =
+                format!("nothing of the text can be shown in channel \"{}\": it has only emojis, marks or hidden characters", channel.name);
+            return Err(Failure::new(FailureKind::BadRequest, message));
+        }
         serde_json::to_value(formatted).map_err(|e| Failure::new(FailureKind::Internal, e.to_string()))
     }
 

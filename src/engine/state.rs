@@ -6,6 +6,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::consent::Decision;
+use super::stopping::Stopping;
 use super::tally::{Places, SetAside};
 use crate::event::{
     Answer, AskedCall, Failure, Note, RunEnd, RunStart, ServerTool, Shared, Stage, StepFailure, StepPath, StepStatus, Usage, Verdict,
@@ -48,7 +50,10 @@ pub struct State {
     /// Scripted replies used, by step.
     pub replies_used: BTreeMap<String, u64>,
     /// Steps in doubt after a crash, each with what a person decided.
-    pub(super) doubts: BTreeMap<StepPath, Option<bool>>,
+    pub(super) doubts: BTreeMap<StepPath, Option<Decision>>,
+    /// Somebody asked the run to end, and calls that may act are still awaited.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) stopping: Option<Stopping>,
     /// Calls of tools that a person decides about, by the step that makes them; one at a time.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(super) consents: BTreeMap<StepPath, Consent>,
@@ -117,6 +122,8 @@ pub enum Timer {
     Deadline(u32),
     /// The 60 s of `on_failure` and `finally`.
     Stage(u32),
+    /// A run that is asked to end waits no longer.
+    Grace,
 }
 
 /// A pipeline that runs: the run's own, or a called one.
@@ -145,6 +152,9 @@ pub struct Instance {
     /// Tools of MCP servers that were asked, by the name of the server in the file.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(super) servers: BTreeMap<String, Vec<Arc<ServerTool>>>,
+    /// Tools of those servers, `server.tool`, that the file could use if they were pinned.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub(super) unpinned: BTreeSet<String>,
     /// Frames of earlier stages besides `main`.
     pub(super) past: Vec<u32>,
     #[serde(skip)]

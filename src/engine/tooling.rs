@@ -33,7 +33,7 @@ pub(super) struct Offered {
 
 /// The name of a tool as the wire formats want it (`[A-Za-z0-9_-]{1,64}`): ids have no hyphen, so it cannot clash. Names of a server's
 /// tools may hold anything; a number makes two that come out the same differ.
-fn wire_name(name: &str, taken: &[Offered]) -> String {
+pub(super) fn wire_name(name: &str, taken: &[Offered]) -> String {
     let is_fine = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
     let plain: String = name.replacen('.', "-", 1).chars().map(|c| if is_fine(c) { c } else { '_' }).take(LONGEST_WIRE_NAME).collect();
     let is_taken = |name: &str| taken.iter().any(|other| other.description.name == name);
@@ -212,6 +212,9 @@ impl Run {
         }
         let tools = self.offered(at, agent);
         let Some(offered) = tools.iter().find(|tool| tool.name == asked.tool) else {
+            if let Some(failure) = self.refused_unpinned(at, &asked.tool) {
+                return Ok(Err(failure));
+            }
             let names: Vec<&str> = tools.iter().map(|tool| tool.description.name.as_str()).collect();
             return heard(FailureKind::BadRequest, format!("there is no tool \"{}\"; there are: {}", asked.tool, names.join(", ")));
         };
@@ -229,7 +232,7 @@ impl Run {
                 Mock::Output(output) => self.given_by(at, &asked.tool, output),
                 Mock::Error(kind) => Err(Failure::new(kind, "mocked failure")),
             };
-            self.asked_replied(at, call, place, result);
+            self.asked_replied(at, call, place, result, vec![]);
             return Ok(Ok(()));
         }
         if let Some(called) = self.planned_of(at).called_tool(&asked.tool) {
@@ -309,6 +312,7 @@ impl Run {
             Ok(Reply::Tool(reply)) => self.server_replied(at, call, &asked.tool, reply).map(Reply::Value),
             result => result,
         };
+        let personal = if let Ok(Reply::Rows(rows)) = &result { rows.personal.clone() } else { vec![] };
         let result = match (result, called) {
             (Ok(Reply::Rows(rows)), Some(called)) => match self.opening_with(at, called, &asked, rows) {
                 Ok((inputs, channel, person)) => return self.open_call(at, Some(place), inputs, channel, person),
@@ -316,7 +320,7 @@ impl Run {
             },
             (result, _) => result.map(shown),
         };
-        self.asked_replied(at, call, place, result);
+        self.asked_replied(at, call, place, result, personal);
         self.ask_on(at);
     }
 
@@ -347,11 +351,12 @@ impl Run {
     /// A call that an agent asked for could not be made.
     fn asked_failed(&mut self, at: NodeRef, place: usize, failure: Failure) {
         let call = self.state.last_call + 1;
-        self.asked_replied(at, call, place, Err(failure));
+        self.asked_replied(at, call, place, Err(failure), vec![]);
     }
 
     /// A call that an agent asked for is over.
-    pub(super) fn asked_replied(&mut self, at: NodeRef, call: u64, place: usize, result: Result<Value, Failure>) {
+    /// `personal`: columns of the result that a query made of personal ones.
+    pub(super) fn asked_replied(&mut self, at: NodeRef, call: u64, place: usize, result: Result<Value, Failure>, personal: Vec<String>) {
         let started = match &self.state.node(at).work {
             Work::Asking(asking) if !matches!(asking.asked[place].stage, AskedStage::Open) => asking.asked[place].started_ms,
             _ => self.now.ms,
@@ -366,20 +371,9 @@ impl Run {
             failure,
             duration_ms: self.now.ms.saturating_sub(started),
             result,
+            personal,
             asked: Some(place),
         });
-    }
-
-    /// Whether a call that an agent asked for may have an effect that a second one would repeat.
-    pub(super) fn asked_tool_acts(&self, at: NodeRef, place: usize) -> bool {
-        let Work::Asking(asking) = &self.state.node(at).work else { return false };
-        let name = &asking.asked[place].asked.tool;
-        match self.tool(at, name).map(|tool| &tool.kind) {
-            Ok(ToolKind::Http { method, .. }) => !matches!(method.as_str(), "GET" | "HEAD"),
-            Ok(ToolKind::File(_)) => name.ends_with(".write"),
-            Ok(ToolKind::Server(_)) => true,
-            _ => false,
-        }
     }
 
     /// The place of a call among those an agent asked for.
@@ -393,8 +387,16 @@ impl Run {
 fn shown(reply: Reply) -> Value {
     match reply {
         Reply::Rows(rows) => {
-            let mut shown = json!({ "rows": rows.rows.into_iter().map(Value::Object).collect::<Vec<_>>() });
-            if rows.is_cut {
+            let (most, mut length) = (rows.rows.len(), 0);
+            // Whole rows, so that those of personal columns can still be told apart.
+            let fits = |(place, row): &(usize, Value)| {
+                length += row.to_string().len() + 1;
+                *place == 0 || length <= MOST_SHOWN - 100
+            };
+            let all: Vec<Value> = rows.rows.into_iter().map(Value::Object).enumerate().take_while(fits).map(|(_, row)| row).collect();
+            let is_cut = rows.is_cut || all.len() < most;
+            let mut shown = json!({ "rows": all });
+            if is_cut {
                 shown["cut"] = json!("there are more rows than these");
             }
             shown

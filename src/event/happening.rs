@@ -268,6 +268,9 @@ pub enum Happening {
         /// What an agent is shown; empty for calls of steps, whose `step_succeeded` has it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         result: Option<Value>,
+        /// Columns of its rows that a query made of personal ones.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        personal: Vec<String>,
         /// As in `tool_called`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         asked: Option<usize>,
@@ -297,6 +300,9 @@ pub enum Happening {
         hash: String,
         /// Those that the file may use.
         tools: Vec<Arc<ServerTool>>,
+        /// Those that it could use if they were pinned.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        unpinned: Vec<String>,
         /// How long it took.
         duration_ms: u64,
     },
@@ -391,6 +397,20 @@ pub enum Happening {
     CancelRequested {
         /// Who: `interrupt` (Ctrl-C), `terminate` (SIGTERM), `client` (of `flow mcp`), `person`.
         by: String,
+        /// Calls that may act are out: nothing new starts, and the rest is cancelled at [`Happening::GraceEnded`], at the latest at this time,
+        /// in milliseconds since the run started. `None`: it is cancelled now.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        waits_until_ms: Option<u64>,
+    },
+    /// What was out when the run was asked to end has answered, or its time is over; the rest is cancelled now.
+    GraceEnded,
+    /// A call that may have acted was given up before it answered: whether it acted is not known. If its step goes on, it makes the call
+    /// again with the same idempotency key.
+    OutcomeUnknown {
+        /// The step.
+        step: StepPath,
+        /// The call.
+        call: u64,
     },
     /// The run goes on after its process ended: calls that were out are lost, their steps go on from there. A run that a signal had
     /// ended goes on from where it was when the signal came.
@@ -413,8 +433,11 @@ pub enum Happening {
     ApprovalAnswered {
         /// The step.
         step: StepPath,
-        /// Run it again, or make the call; else it fails.
+        /// Run it again, or make the call; else it fails, unless there is an `output`.
         approved: bool,
+        /// Of a step in doubt: it has happened, and this is what it gave. It is not run again.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        output: Option<Shared>,
         /// What the person says about it.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         comment: String,
@@ -475,6 +498,9 @@ pub struct RunStart {
     /// Whether models are scripted.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub scripted: bool,
+    /// Whether a client of `flow mcp` gave the inputs, which may be a model.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub served: bool,
     /// Seed of the run's random waits.
     pub seed: u64,
     /// Most time for the whole run, in milliseconds, besides what the file says.
@@ -519,7 +545,7 @@ pub struct TapeOf {
 pub struct Marks {
     /// Names of inputs.
     pub inputs: Vec<String>,
-    /// Names of columns of tables.
+    /// Names of columns of tables, and of fields of outputs and arguments and inside inputs.
     pub columns: Vec<String>,
     /// Ids of steps whose output is personal.
     pub steps: Vec<String>,

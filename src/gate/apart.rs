@@ -29,7 +29,11 @@ fn own_words(quoted: &Value, judged: &Judged) -> String {
         style
     });
     let as_sent = |text: &str, style: Option<&StyleGuide>| {
-        judged.channel.map(|channel| format(&escape_markdown(text), channel, style, None).text).unwrap_or_default()
+        judged
+            .channel
+            .and_then(|channel| format(&escape_markdown(text), channel, style, None).ok())
+            .map(|sent| sent.text)
+            .unwrap_or_default()
     };
     let forms: BTreeSet<String> = texts
         .iter()

@@ -62,7 +62,7 @@ fn of_formatted(
     style: Option<&StyleGuide>,
     person_name: Option<&str>,
 ) -> CheckResult {
-    let formatted = crate::channel::format(text, channel, style, person_name);
+    let formatted = crate::channel::format(text, channel, style, person_name).unwrap();
     let value: Value = serde_json::to_value(&formatted).unwrap();
     check(checked, &Judged { value: &value, text: &formatted.text, channel: Some(channel), style, person_name })
 }

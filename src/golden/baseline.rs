@@ -6,9 +6,12 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::run::{Outcome, Report};
+use crate::adapter::files;
+use crate::model::read_json;
 
-/// Version of the file.
+/// Version of the file, and most bytes of it.
 const VERSION: u64 = 1;
+const LARGEST: u64 = 64 * 1024 * 1024;
 /// Tokens and money may grow by so much, in percent, and tokens by so many, before that counts.
 const MOST_GROWTH: f64 = 10.0;
 const FEW_TOKENS: f64 = 50.0;
@@ -72,13 +75,14 @@ impl Baseline {
     /// The file cannot be read, or is no baseline; as a sentence.
     pub fn read(file: &Path) -> Result<Baseline, String> {
         let cannot = |e: &dyn std::fmt::Display| format!("cannot read {}: {e}", file.display());
-        let text = match std::fs::read_to_string(file) {
+        let text = match files::read_text(file, LARGEST) {
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
                 return Err(format!("there is no {}; flow test --baseline {} --update writes it", file.display(), file.display()));
             }
             text => text.map_err(|e| cannot(&e))?,
         };
-        let baseline: Baseline = serde_json::from_str(&text).map_err(|e| cannot(&e))?;
+        let value = read_json(&text).map_err(|e| cannot(&e))?;
+        let baseline: Baseline = serde_json::from_value(value).map_err(|e| cannot(&e))?;
         match baseline.flow {
             VERSION => Ok(baseline),
             other => Err(format!("{}: version {other} of a baseline is not known", file.display())),

@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::adapter::files::yaml_files;
+use crate::adapter::files::{DiskFiles, yaml_files};
+use crate::port::Files;
 
 /// Files with tests: those that are named, and in folders `*.test.yaml` and pipelines with `tests` of their own. Sorted, each once.
 ///
@@ -36,7 +37,7 @@ fn holds_tests(file: &Path) -> bool {
 
 /// Whether a file has `name` and `tests` at its outermost level. What it really is, its reader says.
 fn has_own_tests(file: &Path) -> bool {
-    let Ok(text) = std::fs::read_to_string(file) else { return false };
+    let Ok(text) = DiskFiles.read_text(file) else { return false };
     let has = |key: &str| text.lines().any(|line| line.strip_prefix(key).is_some_and(|rest| rest.trim_start().starts_with(':')));
     has("flow") && has("name") && has("tests")
 }

@@ -12,7 +12,7 @@ use super::mutate::{Mutant, mutants};
 use super::run::{Complaint, Options as Play};
 use super::suite::{Suite, Trial};
 use super::taping::Taping;
-use crate::driver::{Answer, Blocking, FoundPerson};
+use crate::driver::{Answer, Blocking, Door, FoundPerson};
 use crate::engine::{Command, Input, Mocks, Moment, Noted, Options, PersonFrom, Reply, Request, Run, check_inputs, person};
 use crate::event::{Event, Failure, FailureKind, Happening, RunEnd, RunStart, StyleUsed};
 use crate::journal::{Record, record};
@@ -103,8 +103,18 @@ pub(super) fn play(suite: &Suite, trial: &Trial, world: &Blocking, how: &Play, n
     let taping = Taping::of(suite, trial, how.live.as_ref());
     let run = Run::new("r_test", suite.plan.clone(), options(suite, case, &taping), Moment { wall: now, ms: 0 });
     let tape = taping.port();
-    let mut stage =
-        Stage { run, now, ms: 0, events: vec![], out: VecDeque::new(), sent: vec![], tape, goes_live: taping.goes_live(), order: number };
+    let mut stage = Stage {
+        run,
+        now,
+        ms: 0,
+        events: vec![],
+        out: VecDeque::new(),
+        sent: vec![],
+        tape,
+        door: taping.door.clone(),
+        goes_live: taping.goes_live(),
+        order: number,
+    };
     stage.take(Input::Start(Box::new(RunStart {
         pipeline: pipeline.name.value.clone(),
         hash: pipeline.hash.clone(),
@@ -116,6 +126,7 @@ pub(super) fn play(suite: &Suite, trial: &Trial, world: &Blocking, how: &Play, n
         failure: found.failure,
         now,
         scripted: true,
+        served: false,
         seed: number + 1,
         deadline_ms: None,
         files: Default::default(),
@@ -210,6 +221,7 @@ struct Stage {
     out: VecDeque<(u64, Request)>,
     sent: Vec<Sent>,
     tape: Arc<dyn Tape>,
+    door: Door,
     /// Models may be asked over the network.
     goes_live: bool,
     /// Which of the calls that are out is answered next: 0 the oldest, else by a row of numbers that begins here.
@@ -247,7 +259,7 @@ impl Stage {
 
     fn take(&mut self, input: Input) {
         let wall = TimeDelta::try_milliseconds(self.ms as i64).and_then(|ms| self.now.checked_add_signed(ms)).unwrap_or(self.now);
-        self.run.handle(input, Moment { wall, ms: self.ms });
+        self.run.handle(self.door.pass(input), Moment { wall, ms: self.ms });
         while let Some(event) = self.run.next_event() {
             self.tape.watch(&event);
             self.events.push(event);

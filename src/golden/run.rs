@@ -14,11 +14,14 @@ use super::play::{Ending, Played, play};
 use super::suite::{Suite, Trial};
 use super::taping::{self, Live};
 use super::{expect, leftover};
+use crate::adapter::files;
 use crate::driver::{Blocking, Ports};
 use crate::event::RunStatus;
 
 /// Stack of a thread that runs the engine, in bytes.
 const STACK: usize = 64 * 1024 * 1024;
+/// Most bytes of a golden.
+const MOST_GOLDEN: u64 = 64 * 1024 * 1024;
 /// Most threads.
 const MOST_THREADS: usize = 8;
 
@@ -254,7 +257,7 @@ fn golden(suite: &Suite, trial: &Trial, played: &Played, update: bool, complaint
     let has_sent = !played.sent.is_empty();
     let path = golden_path(suite, trial, has_sent);
     let now = if has_sent { file::of_sent(&played.sent) } else { file::of_outputs(&end.outputs) };
-    let before = match std::fs::read(&path) {
+    let before = match files::read(&path, MOST_GOLDEN) {
         Ok(bytes) => Some(String::from_utf8_lossy(&bytes).into_owned()),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
         Err(error) => {

@@ -10,7 +10,8 @@ use super::file::entries;
 use super::run::Complaint;
 use super::suite::{Suite, Trial};
 use crate::adapter::cassette::{Cassette, Head, Mode, head, is_free};
-use crate::engine::Unscripted;
+use crate::driver::Door;
+use crate::engine::{Unscripted, secret_values};
 use crate::model::{Model, Policy, Provider};
 use crate::port::{Secret, Tape};
 
@@ -42,6 +43,7 @@ fn folder(suite: &Suite, trial: &Trial) -> PathBuf {
 pub(super) struct Taping<'a> {
     folder: PathBuf,
     pub(super) tape: Cassette,
+    pub(super) door: Door,
     live: Option<&'a Live>,
     head: Option<Head>,
 }
@@ -56,11 +58,10 @@ impl<'a> Taping<'a> {
             Some(live) if live.keeps => Mode::Record,
             _ => Mode::Live,
         };
-        let secrets: Vec<Secret> = live.map(|live| declared(suite, live)).unwrap_or_default().into_values().collect();
-        let key = live.and_then(|live| live.env.get("FLOW_API_KEY"));
-        let tape = Cassette::new(mode, secrets.iter().chain(key).map(Secret::reveal));
+        let secrets = live.map(|live| secret_values(&suite.plan.program, &live.env)).unwrap_or_default();
+        let tape = Cassette::new(mode, secrets.iter().map(Secret::reveal));
         let head = if is_replay { head(&folder).ok() } else { None };
-        Taping { folder, tape, live, head }
+        Taping { folder, tape, door: Door::new(secrets.iter().map(Secret::reveal)), live, head }
     }
 
     fn is_replay(&self) -> bool {

@@ -1,17 +1,19 @@
 //! The personal values of a run, found by what its author marked, and the mask made of them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 
 use super::Record;
-use crate::event::{Event, Happening, Marks, RunStart};
+use super::content::{Holds, content, is_name, is_values};
+use crate::event::{Event, Failure, Happening, Marks};
 use crate::redact::Redactor;
 
 /// Fields of a person that are personal data.
 const PERSON: [&str; 3] = ["name", "email", "phone"];
 
-/// Learns the personal values of a run while it goes on, or from its events afterwards.
+/// Learns the personal values of a run while it goes on, or from its events afterwards. Whoever takes the same events masks a value
+/// with the same marker.
 #[derive(Debug, Default)]
 pub struct Mask {
     personal: Personal,
@@ -24,38 +26,132 @@ impl Mask {
         Mask { personal: Personal::default(), redactor: Redactor::new(secrets, []) }
     }
 
-    /// Takes an event in.
-    pub fn take(&mut self, event: &Event) {
+    /// Takes an event in; whether there was something personal in it that was not known.
+    pub fn take(&mut self, event: &Event) -> bool {
         let new = self.personal.take(event);
         if !new.is_empty() {
             self.redactor.learn(&new);
+            self.redactor.number_learned();
         }
+        // In the order of the events, so that a value has the same number wherever the run is shown, whatever is shown first.
+        let content = content(&event.happening);
+        if let (false, Ok(Value::Object(fields))) = (content.is_empty(), serde_json::to_value(&event.happening)) {
+            content.iter().filter_map(|(name, _)| fields.get(*name)).for_each(|value| self.redactor.number(value));
+        }
+        !new.is_empty()
     }
 
     /// Masks texts with all that is known so far.
     pub fn redactor(&self) -> &Redactor {
         &self.redactor
     }
+
+    /// Masks a field of an event.
+    pub(super) fn hide(&self, event: &Event, name: &str, holds: Holds, value: &mut Value) {
+        match (holds, &event.happening) {
+            (Holds::Given, _) => self.hide_given(name, value),
+            (Holds::Output, Happening::StepSucceeded { step, .. } | Happening::ToolReplied { step, .. }) => self.hide_output(step, value),
+            (Holds::Values | Holds::Output, _) => self.hide_values(value, &BTreeSet::new()),
+            (Holds::Texts | Holds::Sentence, _) => self.hide_texts(value),
+        }
+    }
+
+    /// A failure as it may be read.
+    pub fn failure(&self, failure: &Failure) -> Failure {
+        Failure { message: self.redactor.redact(&failure.message), ..failure.clone() }
+    }
+
+    /// Inputs, or a person: what is marked as a whole.
+    fn hide_given(&self, name: &str, value: &mut Value) {
+        let Value::Object(fields) = value else { return self.hide_values(value, &BTreeSet::new()) };
+        for (key, value) in fields {
+            let is_marked = match name {
+                "person" => PERSON.contains(&key.as_str()),
+                _ => self.personal.marks.inputs.contains(key),
+            };
+            if is_marked { self.hide_whole(value) } else { self.hide_values(value, &BTreeSet::new()) }
+        }
+    }
+
+    fn hide_output(&self, step: &str, value: &mut Value) {
+        let none = BTreeSet::new();
+        if self.personal.is_personal(step) {
+            self.hide_whole(value)
+        } else {
+            self.hide_values(value, self.personal.found.get(step).unwrap_or(&none))
+        }
+    }
+
+    /// Values; those of marked columns and fields, and of `also`, as a whole.
+    fn hide_values(&self, value: &mut Value, also: &BTreeSet<String>) {
+        match value {
+            Value::Array(list) => list.iter_mut().for_each(|value| self.hide_values(value, also)),
+            Value::Object(map) => self.each(map, |name, value| {
+                if self.personal.marks.columns.iter().any(|marked| same(marked, name)) || also.contains(name) {
+                    self.hide_whole(value);
+                } else {
+                    self.hide_values(value, also);
+                }
+            }),
+            plain => *plain = self.redactor.redact_value(plain),
+        }
+    }
+
+    /// A value that is personal, whatever it is.
+    fn hide_whole(&self, value: &mut Value) {
+        match value {
+            Value::String(text) => *text = self.redactor.redact_whole(text),
+            Value::Array(list) => list.iter_mut().for_each(|value| self.hide_whole(value)),
+            Value::Object(map) => self.each(map, |_, value| self.hide_whole(value)),
+            plain => *plain = self.redactor.redact_value(plain),
+        }
+    }
+
+    /// Texts among names and ids, which stay.
+    fn hide_texts(&self, value: &mut Value) {
+        match value {
+            Value::Array(list) => list.iter_mut().for_each(|value| self.hide_texts(value)),
+            Value::Object(map) => {
+                for (key, value) in map.iter_mut().filter(|(key, _)| !is_name(key)) {
+                    if is_values(key) { self.hide_values(value, &BTreeSet::new()) } else { self.hide_texts(value) }
+                }
+            }
+            plain => *plain = self.redactor.redact_value(plain),
+        }
+    }
+
+    /// Hides each value of an object, and what is personal in its keys.
+    fn each(&self, map: &mut Map<String, Value>, hide: impl Fn(&str, &mut Value)) {
+        for (key, mut value) in std::mem::take(map) {
+            hide(&key, &mut value);
+            map.insert(self.redactor.redact(&key), value);
+        }
+    }
 }
 
 /// A record for others: everything that people, models and tools said is masked.
 pub fn masked(mut record: Record, events: &[Event]) -> Record {
     let mut mask = Mask::default();
-    events.iter().for_each(|event| mask.take(event));
+    events.iter().for_each(|event| {
+        mask.take(event);
+    });
     let redactor = mask.redactor();
-    let hide = |value: &mut Value| *value = redactor.redact_value(value);
-    hide(&mut record.inputs);
-    hide(&mut record.outputs);
-    record.failure.iter_mut().for_each(hide);
+    let none = BTreeSet::new();
+    mask.hide_given("inputs", &mut record.inputs);
+    mask.hide_values(&mut record.outputs, &none);
+    record.failure.iter_mut().for_each(|failure| mask.hide_texts(failure));
     for step in &mut record.steps {
-        hide(&mut step.output);
-        hide(&mut step.details);
-        step.error.iter_mut().for_each(hide);
+        mask.hide_output(&step.step, &mut step.output);
+        mask.hide_texts(&mut step.details);
+        step.error.iter_mut().for_each(|error| mask.hide_texts(error));
     }
     for interaction in &mut record.interactions {
-        hide(&mut interaction.input);
-        hide(&mut interaction.output);
+        mask.hide_texts(&mut interaction.input);
+        mask.hide_texts(&mut interaction.output);
         interaction.error.iter_mut().for_each(|error| *error = redactor.redact(error));
+    }
+    for asked in &mut record.questions {
+        asked.question = redactor.redact(&asked.question);
     }
     for plan in &mut record.plans {
         plan.reasoning = redactor.redact(&plan.reasoning);
@@ -64,10 +160,10 @@ pub fn masked(mut record: Record, events: &[Event]) -> Record {
         decision.target = redactor.redact(&decision.target);
     }
     for failure in &mut record.failures {
-        hide(&mut failure.question);
-        hide(&mut failure.sent);
+        mask.hide_values(&mut failure.question, &none);
+        mask.hide_values(&mut failure.sent, &none);
         failure.cause = redactor.redact(&failure.cause);
-        hide(&mut failure.scorecard);
+        mask.hide_texts(&mut failure.scorecard);
         for verdict in failure.verdicts.iter_mut().flatten() {
             verdict.description = redactor.redact(&verdict.description);
             verdict.expected.iter_mut().for_each(|expected| *expected = redactor.redact(expected));
@@ -83,34 +179,76 @@ struct Personal {
     marks: Marks,
     /// Marked steps that run a plan: what its steps give is personal too.
     plans: BTreeSet<String>,
-    values: BTreeSet<String>,
+    /// Columns that a query made of personal ones, by step.
+    found: BTreeMap<String, BTreeSet<String>>,
+    /// Values that are known, each with the key that it was met under.
+    values: BTreeSet<(String, String)>,
 }
 
 impl Personal {
-    /// Takes an event in and gives the values that are new.
+    /// Takes an event in and gives the values that are new, each as `{ key: value }`.
     fn take(&mut self, event: &Event) -> Vec<Value> {
-        let mut found = BTreeSet::new();
+        let mut found = Values::default();
         match &event.happening {
             Happening::RunStarted(start) => {
                 self.marks = start.marks.clone();
-                found = given(start);
+                self.given(&start.inputs, &start.person, &mut found);
             }
+            Happening::CallOpened { inputs, person, .. } => self.given(inputs, person, &mut found),
             Happening::PlanAccepted { step, .. } if self.is_marked(step) => {
                 self.plans.insert(step.to_string());
             }
-            Happening::StepSucceeded { step, output, .. } => {
-                let is_planned = step.rsplit_once('/').is_some_and(|(plan, _)| self.plans.contains(plan));
-                if self.is_marked(step) || is_planned {
-                    leaves(output, &mut found);
+            Happening::StepSucceeded { step, output, details } => {
+                let of_query = details.get("personal").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
+                self.output(step, output, of_query, &mut found);
+            }
+            Happening::ToolCalled { with, .. } => columns(with, &self.marks.columns, &mut found),
+            Happening::ToolReplied { step, result: Some(result), personal, .. } => {
+                let of_query = personal.iter().map(String::as_str);
+                if personal.is_empty() {
+                    columns(result, &self.marks.columns, &mut found)
                 } else {
-                    columns(output, &self.marks.columns, &mut found);
+                    self.output(step, result, of_query, &mut found)
                 }
             }
-            Happening::ToolReplied { result: Some(result), .. } => columns(result, &self.marks.columns, &mut found),
             _ => {}
         }
         found.retain(|value| self.values.insert(value.clone()));
-        found.into_iter().map(Value::String).collect()
+        found.into_iter().map(|(value, key)| json!({ key: value })).collect()
+    }
+
+    /// Takes the output of a step in, with the columns that its query made of personal ones.
+    fn output<'a>(&mut self, step: &str, output: &Value, of_query: impl Iterator<Item = &'a str>, found: &mut Values) {
+        let of_query: Vec<String> = of_query.map(str::to_owned).collect();
+        if self.is_personal(step) {
+            leaves("", output, found);
+        } else {
+            columns(output, &self.marks.columns, found);
+            let mut made = Values::new();
+            columns(output, &of_query, &mut made);
+            // A sum or a count over people is a number of the report, unless it is as long as that of a phone.
+            made.retain(|(value, _)| value.parse::<f64>().is_err() || value.bytes().filter(u8::is_ascii_digit).count() >= 5);
+            found.append(&mut made);
+        }
+        if !of_query.is_empty() {
+            self.found.entry(step.to_owned()).or_default().extend(of_query);
+        }
+    }
+
+    /// Personal values that a run, or a called pipeline, is started with.
+    fn given(&self, inputs: &Value, person: &Value, found: &mut Values) {
+        for name in &self.marks.inputs {
+            inputs.get(name).into_iter().for_each(|value| leaves(name, value, found));
+        }
+        for name in PERSON {
+            person.get(name).into_iter().for_each(|value| leaves(name, value, found));
+        }
+        columns(inputs, &self.marks.columns, found);
+    }
+
+    /// Whether the output of a step is personal as a whole: its author marked it, or the step whose plan it is of.
+    fn is_personal(&self, step: &str) -> bool {
+        self.is_marked(step) || step.rsplit_once('/').is_some_and(|(plan, _)| self.plans.contains(plan))
     }
 
     /// Whether the author of a step marked what it gives.
@@ -120,38 +258,37 @@ impl Personal {
     }
 }
 
-/// Personal values that a run is started with.
-fn given(start: &RunStart) -> BTreeSet<String> {
-    let mut values = BTreeSet::new();
-    let inputs = start.marks.inputs.iter().filter_map(|name| start.inputs.get(name));
-    let person = PERSON.iter().filter_map(|name| start.person.get(name));
-    inputs.chain(person).for_each(|value| leaves(value, &mut values));
-    values
-}
+/// Values with the keys they stand under.
+type Values = BTreeSet<(String, String)>;
 
 /// Texts and numbers of a value; true, false and empty say nothing about a person.
-fn leaves(value: &Value, into: &mut BTreeSet<String>) {
+fn leaves(key: &str, value: &Value, into: &mut Values) {
     match value {
         Value::String(text) if !text.trim().is_empty() => {
-            into.insert(text.clone());
+            into.insert((text.clone(), key.to_owned()));
         }
         Value::Number(number) => {
-            into.insert(number.to_string());
+            into.insert((number.to_string(), key.to_owned()));
         }
-        Value::Array(list) => list.iter().for_each(|v| leaves(v, into)),
-        Value::Object(object) => object.values().for_each(|v| leaves(v, into)),
+        Value::Array(list) => list.iter().for_each(|v| leaves(key, v, into)),
+        Value::Object(object) => object.iter().for_each(|(key, v)| leaves(key, v, into)),
         _ => {}
     }
 }
 
-fn columns(value: &Value, marked: &[String], into: &mut BTreeSet<String>) {
+fn columns(value: &Value, marked: &[String], into: &mut Values) {
     match value {
         Value::Array(list) => list.iter().for_each(|v| columns(v, marked, into)),
         Value::Object(object) => {
             for (name, value) in object {
-                if marked.contains(name) { leaves(value, into) } else { columns(value, marked, into) }
+                if marked.iter().any(|marked| same(marked, name)) { leaves(name, value, into) } else { columns(value, marked, into) }
             }
         }
         _ => {}
     }
+}
+
+/// Whether two names mean the same column: SQL knows no case.
+fn same(one: &str, other: &str) -> bool {
+    one == other || one.to_lowercase() == other.to_lowercase()
 }

@@ -2,56 +2,38 @@
 
 use serde_json::Value;
 
+use super::Mask;
+use super::content::{Holds, content};
 use crate::event::Event;
-use crate::redact::Redactor;
-
-/// Fields that hold texts of people, models and tools.
-const CONTENT: [&str; 16] = [
-    "messages", "reply", "output", "outputs", "inputs", "person", "with", "result", "judged", "question", "original", "items", "feedback",
-    "verdicts", "findings", "progress",
-];
 
 /// One event as a JSON object on one line; what is told of a failure is masked. Texts of people, models and tools are left out, or
-/// `with_content`, masked.
-pub fn public_line(event: &Event, redactor: &Redactor, with_content: bool) -> String {
+/// `with_content`, masked. What names the event, its step and its author's things stays as it is.
+pub fn public_line(event: &Event, mask: &Mask, with_content: bool) -> String {
     let mut value = serde_json::to_value(event).unwrap_or(Value::Null);
-    if with_content {
-        return masked_line(value, redactor);
-    }
-    if let Value::Object(fields) = &mut value {
-        for name in CONTENT {
-            fields.remove(name);
-        }
-        if let Some(Value::Object(plan)) = fields.get_mut("plan") {
-            plan.remove("reasoning");
-            for step in plan.get_mut("steps").and_then(Value::as_array_mut).into_iter().flatten().filter_map(Value::as_object_mut) {
-                step.remove("with");
-                step.remove("prompt");
+    let Value::Object(fields) = &mut value else { return value.to_string() };
+    for (name, holds) in content(&event.happening) {
+        let Some(field) = fields.get_mut(*name) else { continue };
+        match (*name, holds) {
+            _ if with_content || *holds == Holds::Sentence => mask.hide(event, name, *holds, field),
+            ("details", _) => {
+                if let Value::Object(details) = field {
+                    details.remove("verdicts");
+                    details.remove("plan");
+                }
+                mask.hide(event, name, *holds, field);
             }
-        }
-        for name in ["failure", "message", "cause", "target"] {
-            if let Some(told) = fields.get_mut(name) {
-                *told = redactor.redact_value(told);
+            ("plan", _) => {
+                if let Value::Object(plan) = field {
+                    plan.remove("reasoning");
+                    for step in plan.get_mut("steps").and_then(Value::as_array_mut).into_iter().flatten().filter_map(Value::as_object_mut) {
+                        step.remove("with");
+                        step.remove("prompt");
+                    }
+                }
             }
-        }
-        if let Some(Value::Object(details)) = fields.get_mut("details") {
-            details.remove("verdicts");
-            details.remove("plan");
-        }
-        if let Some(Value::Array(failed)) = fields.get_mut("failed") {
-            failed.iter_mut().for_each(|v| *v = v["id"].take());
-        }
-    }
-    value.to_string()
-}
-
-/// Everything is there, masked; only what names the event and its place stays as it is.
-fn masked_line(mut value: Value, redactor: &Redactor) -> String {
-    const PLAIN: [&str; 8] = ["v", "seq", "time", "at_ms", "run", "type", "step", "call"];
-    if let Value::Object(fields) = &mut value {
-        for (name, field) in fields.iter_mut().filter(|(name, _)| !PLAIN.contains(&name.as_str())) {
-            if name != "hash" {
-                *field = redactor.redact_value(field);
+            ("failed", _) => field.as_array_mut().into_iter().flatten().for_each(|verdict| *verdict = verdict["id"].take()),
+            _ => {
+                fields.remove(*name);
             }
         }
     }

@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::event::{Answer, Event, Happening, Purpose, RunEnd, RunStart, RunStatus, StepPath, StyleUsed, Usage, Verdict};
+use crate::event::{Answer, Event, FailureKind, Happening, Purpose, RunEnd, RunStart, RunStatus, StepPath, StyleUsed, Usage, Verdict};
 
 /// What people and auditors read of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -41,6 +41,9 @@ pub struct Record {
     /// One a decision of a policy: what was wanted, by whom, and which rule allowed or blocked it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub decisions: Vec<DecisionRecord>,
+    /// What a person must decide before it can go on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub questions: Vec<QuestionRecord>,
     /// Plans that agents wrote and that were run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub plans: Vec<PlanRecord>,
@@ -124,6 +127,17 @@ pub struct DecisionRecord {
     pub allowed: bool,
     /// The rule that gave it.
     pub rule: String,
+}
+
+/// What a person must decide.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct QuestionRecord {
+    /// The step.
+    pub step: String,
+    /// What is asked.
+    pub question: String,
+    /// It is about a step that had started and may have acted; else about a call that has not been made.
+    pub in_doubt: bool,
 }
 
 /// A plan that an agent wrote; what became of its steps stands among `steps`.
@@ -223,6 +237,7 @@ impl Builder {
             steps: vec![],
             interactions: vec![],
             decisions: vec![],
+            questions: vec![],
             plans: vec![],
             failures: vec![],
             outputs: Value::Null,
@@ -260,6 +275,10 @@ impl Builder {
             Happening::StepSkipped { step } => self.step(step).status = "skipped".into(),
             Happening::StepBlocked { step, .. } => self.step(step).status = "blocked".into(),
             Happening::StepCancelled { step } => self.step(step).status = "cancelled".into(),
+            Happening::OutcomeUnknown { step, .. } => {
+                let message = "no answer when it was ended; whether the call has acted is not known";
+                self.step(step).error = Some(json!({ "kind": FailureKind::UnknownOutcome.word(), "message": message }));
+            }
             Happening::PlanAccepted { step, round, plan } => {
                 let path = |id: &String| format!("{step}/{id}");
                 let planned = plan.steps.iter().map(|one| PlannedRecord {
@@ -344,6 +363,12 @@ impl Builder {
                     failure.refinement_tried = true;
                 }
             }
+            Happening::ApprovalRequested { step, question, act } => {
+                self.answered(step);
+                let (step, question) = (step.to_string(), question.clone());
+                self.record.questions.push(QuestionRecord { step, question, in_doubt: act.is_empty() });
+            }
+            Happening::ApprovalAnswered { step, .. } => self.answered(step),
             Happening::RunFinished(end) => self.over(end, event),
             Happening::RunResumed { .. } => self.goes_on(),
             _ => {}
@@ -371,6 +396,10 @@ impl Builder {
         }
     }
 
+    fn answered(&mut self, step: &StepPath) {
+        self.record.questions.retain(|asked| asked.step != **step);
+    }
+
     /// What a gate that had failed gave in the end.
     fn gate_over(&mut self, step: &StepPath, output: &Value, event: &Event) {
         if let Some(failure) = self.gates.get(step).map(|place| &mut self.record.failures[*place]) {
@@ -380,6 +409,10 @@ impl Builder {
     }
 
     fn over(&mut self, end: &RunEnd, event: &Event) {
+        // Only a run that was cancelled may go on.
+        if end.status != RunStatus::Cancelled {
+            self.record.questions.clear();
+        }
         let is_completed = matches!(end.status, RunStatus::Succeeded | RunStatus::Partial);
         self.phase(if is_completed { "completed" } else { "failed" }, event, &"".into());
         self.record.ended = Some(event.time);
@@ -397,7 +430,7 @@ impl Builder {
             (record.status, record.failure, record.outputs) = (None, None, Value::Null);
             record.phases.pop_if(|last| last.name == "failed");
             for step in record.steps.iter_mut().filter(|step| step.status == "cancelled") {
-                step.status = "pending".into();
+                (step.status, step.error) = ("pending".into(), None);
             }
         }
     }

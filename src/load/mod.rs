@@ -4,6 +4,7 @@
 
 mod calls;
 mod hash;
+mod keyless;
 mod paths;
 mod world;
 mod written;
@@ -21,6 +22,7 @@ use crate::port::Files;
 use crate::source::{FileId, Sources, Span, Spanned};
 use world::Loader;
 
+pub use keyless::hide_keys;
 pub use paths::{begins_with_flow, in_our_folder, normalised, project_of, real};
 pub use written::WrittenRules;
 
@@ -128,7 +130,10 @@ pub fn load_settings(path: &Path, of: SettingsOf, files: &dyn Files) -> Option<L
         SettingsOf::Project => lower::project_settings(tree, file, world, found),
         SettingsOf::User => lower::user_settings(tree, file, world, found),
     });
+    crate::rules::check_settings(settings.default_model.as_ref(), &mut loader.diagnostics);
     diagnostic::sort(&mut loader.diagnostics);
+    let keys = crate::rules::keys_of(settings.default_model.as_ref());
+    hide_keys(&mut loader.sources, &keys, loader.diagnostics.iter_mut());
     Some(LoadedSettings { settings, sources: loader.sources, diagnostics: loader.diagnostics })
 }
 

@@ -9,8 +9,8 @@ use super::hash::{hash, texts};
 use super::paths::{normalised, real, shown};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::lower::{self, Definitions, FileKind, Unreadable, World, kind_of};
-use crate::model::{Channel, Pipeline, PipelineId, Program, Replies, StyleGuide};
-use crate::port::{FileProblem, Files};
+use crate::model::{Channel, Data, Pipeline, PipelineId, Program, Replies, StyleGuide, Touch, own_by_name};
+use crate::port::{FileProblem, Files, TableSource};
 use crate::source::{FileId, Sources, Span};
 use crate::syntax::{self, Node, NodeKind};
 
@@ -282,12 +282,28 @@ impl World for Loader<'_> {
 
     fn path(&self, from: FileId, path: &str) -> Result<PathBuf, Unreadable> {
         let path = normalised(&self.folder(from).join(path));
-        if self.is_inside(&path) { Ok(path) } else { Err(Unreadable::Outside) }
+        let place = real(&path, self.files);
+        match self.roots.iter().find_map(|root| place.strip_prefix(root).ok()) {
+            None => Err(Unreadable::Outside),
+            Some(inside) => own_by_name(inside, Touch::Read).map_or(Ok(path), |why| Err(Unreadable::Own(why))),
+        }
     }
 
     fn existing(&self, from: FileId, path: &str) -> Result<PathBuf, Unreadable> {
         let path = self.path(from, path)?;
         if self.files.exists(&path) { Ok(path) } else { Err(Unreadable::Missing(self.neighbours(from, &path))) }
+    }
+
+    fn columns(&self, data: &Data) -> Option<Vec<String>> {
+        self.files.columns(&TableSource {
+            name: String::new(),
+            file: data.file.value.clone(),
+            kind: data.kind,
+            table: data.table.as_ref().map(|table| table.value.clone()),
+            columns: BTreeMap::new(),
+            pii: vec![],
+            engine: data.engine(),
+        })
     }
 
     fn existing_folder(&self, from: FileId, path: &str) -> Result<PathBuf, Unreadable> {

@@ -139,6 +139,8 @@ impl<'w> Lower<'w> {
             }
             Err(Unreadable::Outside) => Diagnostic::new(Code::PathEscape, place, format!("{what} leaves the project folder"))
                 .help("move the file into the project, or name the project with --project"),
+            Err(Unreadable::Own(why)) => Diagnostic::own_file(place, format!("{what} is not read by any step: it {why}"))
+                .help("name another file; a step gets a secret by secrets, and earlier runs are shown by flow runs"),
             Err(Unreadable::Circle(files)) => {
                 Diagnostic::new(Code::ImportCircle, place, format!("imports go in a circle: {}", files.join(" -> ")))
                     .help("remove one of these imports")

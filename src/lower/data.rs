@@ -23,6 +23,7 @@ pub fn data(lower: &Lower, owner: &str, span: Span, node: &Node) -> Data {
         pii: vec![],
         columns: Default::default(),
         engine: None,
+        header: None,
     };
     let Some(keys) = Reader::new(lower, owner, &[&keys::DATA], node) else { return data };
     let written = keys.name("file");
@@ -44,6 +45,9 @@ pub fn data(lower: &Lower, owner: &str, span: Span, node: &Node) -> Data {
         })
         .collect();
     data.engine = keys.word("engine").map(|word| if word == "duckdb" { SqlEngine::DuckDb } else { SqlEngine::Sqlite });
+    if !data.pii.is_empty() || !data.columns.is_empty() {
+        data.header = lower.world().columns(&data);
+    }
     data
 }
 

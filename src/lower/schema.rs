@@ -9,6 +9,7 @@ use super::keys;
 use super::patterns::Room;
 use super::reader::Reader;
 use crate::diagnostic::{Code, Diagnostic, nearest};
+use crate::model::read_json;
 use crate::source::Span;
 use crate::syntax::Node;
 
@@ -59,13 +60,13 @@ impl Lower<'_> {
             return None;
         }
         let what = format!("schema file {}", quoted(path));
-        match serde_json::from_str::<Value>(text.trim_start_matches('\u{feff}')) {
+        match read_json(&text) {
             Ok(value) => {
                 let way = |fault: &Fault| if fault.path.is_empty() { what.clone() } else { format!("{what} at {}", fault.path.join(".")) };
                 self.checked(&way, value, &|_| span)
             }
             Err(error) => {
-                let message = format!("{what} is not JSON: line {}, column {}", error.line(), error.column());
+                let message = format!("{what} cannot be read: {error}");
                 self.report(schema_invalid(span, message).help("correct the file"));
                 None
             }

@@ -6,7 +6,7 @@ use super::keys::{self, Place};
 use super::reader::Reader;
 use super::world::World;
 use crate::diagnostic::{Code, Diagnostic};
-use crate::model::{Lint, LintPath, Settings};
+use crate::model::{JournalSettings, Lint, LintPath, Settings};
 use crate::source::{FileId, Spanned};
 use crate::syntax::Node;
 
@@ -35,12 +35,18 @@ fn settings(
         Some(super::models::model(&lower, "model \"default\"", models.key_span("default"), node))
     });
     let private_hosts = if place.key("private_hosts").is_some() { keys.names("private_hosts").unwrap_or_default() } else { vec![] };
+    let state_dir = if place.key("state_dir").is_some() { keys.name("state_dir") } else { None };
     let has = |key: &str| place.key(key).is_some();
     let policy = if has("policy") { keys.get("policy") } else { None };
     let policy = policy.map(|node| super::policies::policy(&lower, "policy of the user", keys.key_span("policy"), node));
     let lint = if has("lint") { keys.section("lint", &keys::LINT) } else { None };
     let lint = lint.map(|lint| read_lint(&lower, &lint)).unwrap_or_default();
-    Settings { default_model, limits: agents::limits(&keys), policy, private_hosts, lint }
+    let of_journal = if has("lint") { &keys::PROJECT_JOURNAL } else { &keys::USER_JOURNAL };
+    let journal = keys.section("journal", of_journal).map(|journal| JournalSettings {
+        encrypt: journal.boolean("encrypt").unwrap_or_default(),
+        key_file: if journal.allows("key_file") { journal.fixed("key_file") } else { None },
+    });
+    Settings { default_model, limits: agents::limits(&keys), policy, private_hosts, state_dir, lint, journal: journal.unwrap_or_default() }
 }
 
 fn read_lint(lower: &Lower, keys: &Reader) -> Lint {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::{Definitions, FileKind};
-use crate::model::{Channel, PipelineId, Replies, StyleGuide};
+use crate::model::{Channel, Data, PipelineId, Replies, StyleGuide};
 use crate::source::{FileId, Span};
 
 /// The other files, as one file sees them. `load` answers; tests may answer from memory. Paths are as written, relative to
@@ -18,6 +18,10 @@ pub trait World {
     fn path(&self, from: FileId, path: &str) -> Result<PathBuf, Unreadable>;
     /// The place of a file that must be there but is not read.
     fn existing(&self, from: FileId, path: &str) -> Result<PathBuf, Unreadable>;
+    /// The columns of the file of a table; `None`: they cannot be read.
+    fn columns(&self, _: &Data) -> Option<Vec<String>> {
+        None
+    }
     /// The place of a folder that must be there.
     fn existing_folder(&self, from: FileId, path: &str) -> Result<PathBuf, Unreadable>;
     /// The definitions of a file; `from` is the place of the import.
@@ -41,6 +45,8 @@ pub enum Unreadable {
     Missing(Vec<String>),
     /// It lies outside the project.
     Outside,
+    /// No step may read it; why, in words that follow "it".
+    Own(&'static str),
     /// Imports go in a circle: the files, the first again at the end.
     Circle(Vec<String>),
     /// It is something else.

@@ -67,7 +67,7 @@ impl Drawer<'_> {
     pub fn edits(&self, found: &Diagnostic) -> Vec<(String, Fix)> {
         if let Some(fix) = &found.candidate {
             let title = match fix.edits.as_slice() {
-                [(span, new)] if new.is_empty() => format!("Remove {}", short(self.sources.text(*span))),
+                [(span, new)] if new.is_empty() => format!("Remove {}", short(&self.sources.shown(*span))),
                 [(_, new)] => format!("Write {}", short(new)),
                 _ => found.help.first().map_or_else(|| "Fix it".to_owned(), |help| short(help)),
             };
@@ -75,7 +75,7 @@ impl Drawer<'_> {
         }
         let written = self.sources.text(found.span);
         let name = written.trim_matches(['"', '\'']);
-        let is_named = !name.is_empty() && found.message.contains(&format!("\"{name}\""));
+        let is_named = self.sources.shown(found.span) == written && !name.is_empty() && found.message.contains(&format!("\"{name}\""));
         let names = proposed(&found.message).into_iter().filter(|_| is_named);
         let edit = |new: &str| Fix { edits: vec![(found.span, written.replace(name, new))], safe: false };
         names.map(|new| (format!("Write {new}"), edit(new))).collect()

@@ -8,6 +8,9 @@ mod defaults;
 pub(crate) mod duration;
 mod fields;
 mod gate;
+mod host_source;
+mod json;
+mod own;
 mod phrase;
 mod pipeline;
 mod planning;
@@ -24,10 +27,13 @@ pub use defaults::{MODEL_TIMEOUT, MOST_PLAN_REPAIRS, MOST_PLAN_STEPS, MOST_PLANS
 pub use duration::parse_duration;
 pub use fields::{Field, FieldKind, Shape};
 pub use gate::{Check, Criterion, GateStep, Judging, MarkdownRule, OnJudgeError, Scorecard, ScorecardRef};
+pub use host_source::HostSource;
+pub use json::{JsonError, read_json};
+pub use own::{Named, Touch, is_code, named_by_servers, own_by_name};
 pub use phrase::{contains_phrase, phrase_words};
 pub use pipeline::{Data, DataKind, Limits, Outputs, Person, PersonSource, Pipeline, PipelineId, Policy, Program, SqlEngine};
 pub use planning::{Arguments, PlanRules, PlanStep, PlanStrategy, Usable, WrittenPlan, WrittenStep};
-pub use settings::{Lint, LintPath, Settings};
+pub use settings::{JournalSettings, Lint, LintPath, Settings};
 pub use step::{
     AgentStep, Backoff, CallStep, Case, FailureKind, ForEach, FormatStep, HttpStep, OnFailure, ReadStep, Retry, RouteStep, SendStep,
     SqlStep, Step, StepKind, StopStep, ToolStep,

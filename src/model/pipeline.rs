@@ -134,6 +134,8 @@ pub struct Data {
     pub columns: IndexMap<String, super::FieldKind>,
     /// The engine asked for.
     pub engine: Option<SqlEngine>,
+    /// The columns that the file has now; `None`: nobody looked, or they cannot be read.
+    pub header: Option<Vec<String>>,
 }
 
 /// What a data file is.

@@ -14,8 +14,21 @@ pub struct Settings {
     pub policy: Option<Policy>,
     /// Hosts in private networks that may be reached; only in the user's own file.
     pub private_hosts: Vec<Spanned<String>>,
+    /// Where runs of all projects are kept; only in the user's own file.
+    pub state_dir: Option<Spanned<String>>,
     /// How findings are judged; only in `flow.toml`.
     pub lint: Lint,
+    /// How runs are kept.
+    pub journal: JournalSettings,
+}
+
+/// How runs are kept. A project can only ask for more than a person does.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct JournalSettings {
+    /// What is kept is encrypted.
+    pub encrypt: bool,
+    /// The file that holds the key; only in the user's own file.
+    pub key_file: Option<Spanned<String>>,
 }
 
 /// How findings are judged in a project.

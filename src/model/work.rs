@@ -160,7 +160,11 @@ impl Tool {
             Some(allow) => allow.iter().any(|name| name.value == *part),
             None => *part != "write",
         };
-        ["list", "read", "write"].into_iter().filter(is_allowed).filter(|part| self.deny.iter().all(|name| name.value != *part)).collect()
+        ["list", "read", "write"]
+            .into_iter()
+            .filter(is_allowed)
+            .filter(|part| self.deny.iter().all(|name| !name.value.trim().eq_ignore_ascii_case(part)))
+            .collect()
     }
 
     /// What `allow` lists without patterns for arguments: of an MCP server the names that are known before it runs.
@@ -171,6 +175,11 @@ impl Tool {
     /// Whether it is an MCP server.
     pub fn is_server(&self) -> bool {
         matches!(self.kind, ToolKind::Server(_))
+    }
+
+    /// Whether it is an MCP server that is a program.
+    pub fn is_program(&self) -> bool {
+        matches!(self.kind, ToolKind::Server(ServerKind::Program { .. }))
     }
 
     /// Whether a `file` tool does this.

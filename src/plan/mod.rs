@@ -10,6 +10,7 @@ mod cycle;
 mod money;
 mod reach;
 mod refinement;
+mod sources;
 mod waves;
 mod written;
 
@@ -19,6 +20,7 @@ pub use block::{Block, BlockIx, Edge};
 pub use bounds::{Asking, Calls, Elements, Lengths, Open, Part, PipelineBounds, StepBounds, bounds};
 pub use money::{Cost, Tokens, cost, tokens};
 pub use refinement::Refinement;
+pub use sources::Sources;
 pub use written::written;
 
 use crate::diagnostic::Diagnostic;

@@ -3,6 +3,7 @@
 //! In force is what all policies allow: the first that refuses decides. How to add a kind of act: its variant of [`Act`], its arm in
 //! `of_one`, a row in docs/language.md (section 11) and a test.
 
+mod hosts;
 mod paths;
 mod patterns;
 
@@ -11,6 +12,7 @@ use serde_json::Value;
 use crate::model::{Policy, Tool};
 use crate::source::Spanned;
 
+pub use hosts::{Origin, decide_host, may_carry_secret, may_reach};
 pub use paths::from_project;
 pub use patterns::argument_text;
 use patterns::{host_fits, path_fits, tool_fits, tool_refused};
@@ -87,16 +89,18 @@ pub fn decide(policies: &[(&str, &Policy)], act: &Act) -> Decision {
 
 /// Whether a person must confirm a call that is allowed.
 pub fn needs_approval(policy: &Policy, tool: &str, arguments: &Value) -> bool {
-    policy.approval_required.iter().any(|entry| tool_fits(&entry.value, tool, Some(arguments)))
+    policy.approval_required.iter().any(|entry| tool_refused(&entry.value, tool, Some(arguments)))
+}
+
+/// Whether a name that asks a person (`approve`) may mean this tool, or this part of a tool.
+pub fn may_mean(entry: &str, tool: &str) -> bool {
+    tool_refused(entry.split('(').next().unwrap_or_default(), tool, None)
 }
 
 /// Whether an MCP server's tool may be used, and which entry of the file says so: `deny` has none that refuses it, and `allow` one that
 /// fits. Without `allow` whoever names the tool allows it. `arguments`: none, as far as is known before a call.
 pub fn opens(tool: &Tool, part: &str, arguments: Option<&Value>) -> Decision {
-    let denied = tool.deny.iter().find(|entry| match arguments {
-        None => !entry.value.contains('(') && tool_fits(&entry.value, part, None),
-        Some(arguments) => tool_refused(&entry.value, part, arguments),
-    });
+    let denied = tool.deny.iter().find(|entry| tool_refused(&entry.value, part, arguments));
     match (denied, &tool.allow) {
         (Some(entry), _) => Decision { allowed: false, rule: format!("deny {}", entry.value) },
         (None, None) => Decision { allowed: true, rule: "the file names it".to_string() },
@@ -111,12 +115,7 @@ fn of_one(policy: &Policy, act: &Act) -> (bool, String) {
     let listed = match act {
         Act::Tool { name, arguments } => {
             let fits = |entry: &&Spanned<String>| tool_fits(&entry.value, name, *arguments);
-            // With a pattern for its arguments it depends on the call; what is refused must be refused for sure.
-            let refused = |entry: &&Spanned<String>| match arguments {
-                None => !entry.value.contains('(') && tool_fits(&entry.value, name, None),
-                Some(arguments) => tool_refused(&entry.value, name, arguments),
-            };
-            if let Some(entry) = policy.disallowed_tools.iter().find(refused) {
+            if let Some(entry) = policy.disallowed_tools.iter().find(|entry| tool_refused(&entry.value, name, *arguments)) {
                 return (false, format!("disallowed_tools {}", entry.value));
             }
             policy.allowed_tools.iter().flatten().find(fits).map(|entry| format!("allowed_tools {}", entry.value))
@@ -195,6 +194,56 @@ mod tests {
         assert!(!decide(&[("p", &refusing)], &Act::Tool { name: "mail", arguments: Some(&mail) }).allowed);
     }
 
+    /// Many ways to write what a list refuses.
+    fn spellings() -> Vec<(&'static str, &'static str, Value)> {
+        vec![
+            ("shell(rm *)", "shell", json!({ "command": "RM  -rf x" })),
+            ("shell(rm *)", "shell", json!({ "command": "\t rm\u{a0}-rf x" })),
+            ("shell(rm *)", "shell", json!({ "command": "rm\n-rf x" })),
+            ("shell(rm *)", "shell", json!({ "command": "r\u{200b}m\u{3000}-rf x" })),
+            ("shell(rm *)", "shell", json!({ "command": "ｒｍ -rf x" })),
+            ("shell(rm *)", "shell", json!({ "command": "rm -rf x", "timeout": 5 })),
+            ("shell(rm *)", "shell", json!({ "run": { "steps": ["ls", "rm -rf x"] } })),
+            ("shell(rm *)", "shell", json!({ "argv": ["rm", "-rf", "x"] })),
+            ("shell(RM\t-RF *)", "Shell", json!({ "command": "rm -rf x" })),
+            ("docs.write", "Docs.Write", json!({})),
+            ("Docs.*", "docs.write", json!({})),
+            ("docs", "DOCS.write", json!({})),
+            ("ｄｏｃｓ", "docs.write", json!({})),
+            ("pay(*\"amount\": 500*)", "pay", json!({ "to": "x", "amount": 500 })),
+            ("pay(500)", "pay", json!({ "to": "x", "amount": 500 })),
+            ("pay(*\"a\": 1, \"b\": 2*)", "pay", json!({ "b": 2, "a": 1 })),
+            ("mail(*STRASSE*)", "mail", json!({ "to": "strasse 5" })),
+            ("mail(*ﬁle*)", "mail", json!({ "to": "my FILE" })),
+            // What cannot be read refuses all calls of its tool.
+            ("shell(rm [)", "shell", json!({ "command": "ls" })),
+            ("shell(rm", "shell", json!({ "command": "ls" })),
+        ]
+    }
+
+    #[test]
+    fn lists_that_refuse_or_ask_are_read_generously_and_lists_that_allow_to_the_letter() {
+        for (entry, name, arguments) in spellings() {
+            let act = Act::Tool { name, arguments: Some(&arguments) };
+            let refusing = Policy { disallowed_tools: names(&[entry]), permission_mode: Some("auto".into()), ..Policy::default() };
+            assert!(!decide(&[("p", &refusing)], &act).allowed, "{entry} {name} {arguments}");
+            let asking = Policy { approval_required: names(&[entry]), ..Policy::default() };
+            assert!(needs_approval(&asking, name, &arguments), "{entry} {name} {arguments}");
+            let allowing = Policy { allowed_tools: Some(names(&[entry])), ..Policy::default() };
+            assert!(!decide(&[("p", &allowing)], &act).allowed, "{entry} {name} {arguments}");
+        }
+        for (entry, name, arguments) in [
+            ("shell(rm *)", "shell", json!({ "command": "ls rm" })),
+            ("shell(rm *)", "shell", json!({ "command": "rmdir x" })),
+            ("shell(rm *)", "docs", json!({ "command": "rm x" })),
+            ("docs.write", "docs.read", json!({})),
+            ("docs", "docsy.write", json!({})),
+        ] {
+            let refusing = Policy { disallowed_tools: names(&[entry]), permission_mode: Some("auto".into()), ..Policy::default() };
+            assert!(decide(&[("p", &refusing)], &Act::Tool { name, arguments: Some(&arguments) }).allowed, "{entry} {name} {arguments}");
+        }
+    }
+
     #[test]
     fn hosts_and_paths_fit_exactly_or_by_pattern() {
         let policy = Policy {
@@ -231,6 +280,15 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn what_a_list_would_allow_it_refuses_too(entry in r"(docs|Docs\.\*|d\*|docs\.read)(\([a-c*?\[\]{},A ]{0,6}\))?", text in "[a-cA-C ]{0,6}") {
+            let arguments = json!({ "text": text });
+            let act = Act::Tool { name: "docs.read", arguments: Some(&arguments) };
+            let allowing = Policy { allowed_tools: Some(names(&[&entry])), ..Policy::default() };
+            let refusing = Policy { disallowed_tools: names(&[&entry]), permission_mode: Some("auto".into()), ..Policy::default() };
+            prop_assert!(!decide(&[("p", &allowing)], &act).allowed || !decide(&[("p", &refusing)], &act).allowed);
+        }
+
         #[test]
         fn one_more_policy_never_allows_more(list in prop::collection::vec(policies(), 0..4), more in policies()) {
             let named: Vec<(&str, &Policy)> = list.iter().map(|policy| ("p", policy)).collect();

@@ -2,8 +2,10 @@
 
 use globset::GlobBuilder;
 use serde_json::Value;
+use unicode_normalization::UnicodeNormalization;
 
-/// Whether an entry `tool`, `server`, `server.tool` or `tool(pattern)` names a call. Unknown arguments fit every pattern.
+/// Whether an entry `tool`, `server`, `server.tool` or `tool(pattern)` of a list that allows names a call, to the letter. Unknown arguments fit
+/// every pattern.
 pub(super) fn tool_fits(entry: &str, tool: &str, arguments: Option<&Value>) -> bool {
     let (name, pattern) = match entry.trim().split_once('(') {
         Some((name, rest)) => (name.trim(), rest.strip_suffix(')')),
@@ -15,11 +17,27 @@ pub(super) fn tool_fits(entry: &str, tool: &str, arguments: Option<&Value>) -> b
     is_named && (is_open || arguments.is_none_or(|given| pattern.is_some_and(|pattern| glob(pattern, &argument_text(given), false))))
 }
 
-/// As `tool_fits`, for what is refused: a pattern also fits one text among several arguments.
-pub(super) fn tool_refused(entry: &str, tool: &str, arguments: &Value) -> bool {
-    let pattern = entry.split_once('(').and_then(|(_, rest)| rest.trim().strip_suffix(')'));
-    tool_fits(entry, tool, Some(arguments))
-        || tool_fits(entry, tool, None) && pattern.is_some_and(|pattern| any_argument_fits(pattern, arguments))
+/// Whether an entry of a list that refuses, or that asks a person, may mean a call. Small and capital letters, white space, full-width and
+/// other forms of a letter, and signs that nobody sees make no difference, and a pattern fits any value among the arguments. An entry that
+/// cannot be read means every call of its tool. While the arguments are not known, one with a pattern refuses nothing.
+pub(super) fn tool_refused(entry: &str, tool: &str, arguments: Option<&Value>) -> bool {
+    if entry.contains('(') && arguments.is_none() {
+        return false;
+    }
+    if tool_fits(entry, tool, arguments) {
+        return true;
+    }
+    let (entry, tool) = (folded(entry), folded(tool));
+    let (name, pattern) = match entry.split_once('(') {
+        Some((name, rest)) => (name.trim(), Some(rest)),
+        None => (entry.as_str(), None),
+    };
+    let server = tool.split('.').next().unwrap_or(&tool);
+    let is_named = name == tool || name == server || may_fit(name, &tool);
+    is_named
+        && pattern
+            .zip(arguments)
+            .is_none_or(|(pattern, arguments)| pattern.strip_suffix(')').is_none_or(|pattern| any_argument_fits(pattern, arguments)))
 }
 
 /// What a pattern for arguments is held against: the only argument when it is a text, else all of them as JSON.
@@ -30,10 +48,46 @@ pub fn argument_text(arguments: &Value) -> String {
     }
 }
 
-/// Whether a pattern for arguments fits all of them, or a text among them.
-pub(super) fn any_argument_fits(pattern: &str, arguments: &Value) -> bool {
-    glob(pattern, &argument_text(arguments), false)
-        || arguments.as_object().is_some_and(|given| given.values().filter_map(Value::as_str).any(|text| glob(pattern, text, false)))
+/// Whether a folded pattern for arguments may fit all of them, or a value among them however deep it lies.
+fn any_argument_fits(pattern: &str, arguments: &Value) -> bool {
+    // Where the pattern writes JSON, its spaces are the author's.
+    let tight = |text: &str| text.split(' ').collect::<String>();
+    let json = folded(&sorted(arguments).to_string());
+    may_fit(pattern, &json) || pattern.contains('"') && may_fit(&tight(pattern), &tight(&json)) || any_value_fits(pattern, arguments)
+}
+
+fn any_value_fits(pattern: &str, value: &Value) -> bool {
+    match value {
+        Value::String(text) => may_fit(pattern, &folded(text)),
+        Value::Array(list) => list.iter().any(|value| any_value_fits(pattern, value)) || words_fit(pattern, list),
+        Value::Object(map) => map.values().any(|value| any_value_fits(pattern, value)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => may_fit(pattern, &value.to_string()),
+    }
+}
+
+/// Whether a pattern may fit a command that is given as its words.
+fn words_fit(pattern: &str, list: &[Value]) -> bool {
+    let words: Option<Vec<&str>> = list.iter().map(Value::as_str).collect();
+    words.is_some_and(|words| may_fit(pattern, &folded(&words.join(" "))))
+}
+
+/// A text as a lenient reader reads it: letters of one form, small, one space between words, nothing that is not seen.
+fn folded(text: &str) -> String {
+    let seen: String = text.nfkc().filter(|c| c.is_whitespace() || !is_unseen(*c)).flat_map(char::to_lowercase).nfkc().collect();
+    seen.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Control characters, and those that are not drawn (Unicode's Default_Ignorable_Code_Point).
+fn is_unseen(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{AD}' | '\u{34F}' | '\u{61C}' | '\u{115F}' | '\u{1160}' | '\u{17B4}' | '\u{17B5}' | '\u{180B}'..='\u{180F}' | '\u{200B}'..='\u{200F}'
+            | '\u{202A}'..='\u{202E}' | '\u{2060}'..='\u{206F}' | '\u{3164}' | '\u{FE00}'..='\u{FE0F}' | '\u{FEFF}' | '\u{FFA0}'
+            | '\u{FFF0}'..='\u{FFF8}' | '\u{1BCA0}'..='\u{1BCA3}' | '\u{1D173}'..='\u{1D17A}' | '\u{E0000}'..='\u{E0FFF}')
+}
+
+/// Whether a pattern fits; one that cannot be read fits everything.
+fn may_fit(pattern: &str, text: &str) -> bool {
+    GlobBuilder::new(pattern).build().map_or(true, |glob| glob.compile_matcher().is_match(text))
 }
 
 /// The same value with its keys in alphabetical order, however they came.

@@ -23,6 +23,8 @@ pub struct TableSource {
     pub table: Option<String>,
     /// Declared column types.
     pub columns: BTreeMap<String, FieldKind>,
+    /// Columns with personal data; a table without one of them is not queried.
+    pub pii: Vec<String>,
     /// The engine that answers queries on it.
     pub engine: SqlEngine,
 }
@@ -58,8 +60,20 @@ pub struct Rows {
     pub rows: Vec<Map<String, Value>>,
     /// Columns: name and type (`text`, `integer`, `number`, `boolean`, or empty when unknown).
     pub columns: Vec<(String, String)>,
+    /// Columns that the query made of personal ones, by the names it gives them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub personal: Vec<String>,
     /// Whether there were more than `max_rows`.
     pub is_cut: bool,
+}
+
+impl Rows {
+    /// With the columns, by their places, that hold personal data.
+    pub fn with_personal(mut self, is_personal: &[bool]) -> Rows {
+        let names = self.columns.iter().zip(is_personal).filter(|(_, is_personal)| **is_personal);
+        self.personal = names.map(|((name, _), _)| name.clone()).collect();
+        self
+    }
 }
 
 /// Answers queries.

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::TableSource;
+
 /// Files as `load` sees them. Nothing here writes, starts or opens anything but the path it is given.
 pub trait Files {
     /// The whole text of a file. Never blocks on anything that is no regular file.
@@ -14,6 +16,10 @@ pub trait Files {
     fn names(&self, folder: &Path) -> Vec<String>;
     /// Where a path leads when links are followed; `None` if there is nothing. An empty path is the current folder.
     fn real_path(&self, path: &Path) -> Option<PathBuf>;
+    /// The columns of a table: of its file only the first line, the sheet or the schema is looked at. `None`: they cannot be read.
+    fn columns(&self, _: &TableSource) -> Option<Vec<String>> {
+        None
+    }
 }
 
 /// Texts that stand in for files, over the files below: what an editor has open, what an edit would make of a file.
@@ -51,6 +57,10 @@ impl Files for Overlay<'_> {
         names.sort();
         names.dedup();
         names
+    }
+
+    fn columns(&self, table: &TableSource) -> Option<Vec<String>> {
+        self.below.columns(table)
     }
 
     fn real_path(&self, path: &Path) -> Option<PathBuf> {

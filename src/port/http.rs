@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::{Pending, Secret};
+use crate::model::HostSource;
 
 /// One request.
 #[derive(Debug, Clone)]
@@ -11,6 +12,8 @@ pub struct HttpRequest {
     pub method: String,
     /// The whole address, query included, values already percent-encoded.
     pub url: String,
+    /// Who named its host.
+    pub host_from: HostSource,
     /// Header names and values; values may be secrets.
     pub headers: Vec<(String, Secret)>,
     /// The body and its content type.

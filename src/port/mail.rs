@@ -3,12 +3,15 @@
 use std::time::Duration;
 
 use super::{Pending, Secret};
+use crate::model::HostSource;
 
 /// One mail.
 #[derive(Debug, Clone)]
 pub struct Mail {
     /// `host:port` of the server.
     pub server: String,
+    /// Who named it.
+    pub host_from: HostSource,
     /// User and password.
     pub login: Option<(Secret, Secret)>,
     /// Sender address.

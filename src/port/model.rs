@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::Pending;
 use crate::event::Usage;
-use crate::model::ToolCalls;
+use crate::model::{HostSource, ToolCalls};
 
 /// A secret value: `Debug`, `Display` and `Serialize` give `***`.
 #[derive(Clone, Default, PartialEq, Eq)]
@@ -120,6 +120,8 @@ pub struct ModelRequest {
     pub wire: WireFormat,
     /// Base URL without a trailing `/`.
     pub base_url: String,
+    /// Who named its host.
+    pub host_from: HostSource,
     /// The provider's name of the model.
     pub model: String,
     /// The key; `None`: no authorisation header.

@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 
 use super::{Pending, Secret};
 use crate::event::ServerTool;
+use crate::model::HostSource;
 
 /// A server. Equal ones are the same: steps and runs of one process share it.
 #[derive(Debug, Clone)]
@@ -22,7 +23,8 @@ pub struct Server {
     pub project: PathBuf,
     /// How it is reached.
     pub transport: ServerTransport,
-    /// Secrets that the file's own arguments for its tools hold: only runs with the same ones share it.
+    /// Secrets that it is shown, by the file's own arguments for its tools, its environment and its headers: only runs with the same ones
+    /// share it, and what it says of its tools is kept without them.
     pub secrets: Vec<Secret>,
     /// Time to start it, agree on a version and learn its tools.
     pub connect_timeout: Duration,
@@ -48,6 +50,8 @@ pub enum ServerTransport {
     Http {
         /// The address.
         url: String,
+        /// Who named its host.
+        host_from: HostSource,
         /// Header names and values; they go to this server only.
         headers: Vec<(String, Secret)>,
     },
@@ -65,6 +69,9 @@ pub struct ToolList {
     /// Tools that are not as they were pinned: the name, and how they differ.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub changed: BTreeMap<String, String>,
+    /// Tools that the pins of a known server do not have.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unpinned: Vec<String>,
     /// What it did besides, a sentence each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,

@@ -48,6 +48,47 @@ pub enum StoreError {
         /// The event's number.
         seq: u64,
     },
+    /// Nothing stands in it: nothing was ever kept, or it was emptied.
+    #[error("the journal {file} is empty: nothing was ever kept in it, or its runs are lost; the next flow run begins a new one")]
+    Empty {
+        /// The store's file.
+        file: String,
+    },
+    /// It is no longer the file that was opened.
+    #[error("the journal {file} {what} while a run wrote to it; that run is not kept")]
+    Lost {
+        /// The store's file.
+        file: String,
+        /// What became of it: `was removed`.
+        what: String,
+    },
+    /// A run is encrypted, and there is no key.
+    #[error("run {run} is encrypted with the key {key}; set FLOW_JOURNAL_KEY to it, or journal.key_file in your own settings")]
+    NoKey {
+        /// The run.
+        run: String,
+        /// Its key's id.
+        key: String,
+    },
+    /// A run is encrypted with another key.
+    #[error("run {run} is encrypted with the key {key}, and FLOW_JOURNAL_KEY or journal.key_file has another one ({other})")]
+    OtherKey {
+        /// The run.
+        run: String,
+        /// Its key's id.
+        key: String,
+        /// The id of the one at hand.
+        other: String,
+    },
+    /// Runs are removed, and their texts are still in the log that SQLite keeps beside the file.
+    #[error(
+        "the runs are removed, but another process is reading {file}: their texts stay in {file}-wal until it ends; flow runs prune erases \
+         them then"
+    )]
+    Unerased {
+        /// The store's file.
+        file: String,
+    },
     /// Another process holds it.
     #[error("the journal {file} is locked by another process")]
     Locked {
@@ -75,6 +116,9 @@ pub struct RunSummary {
     pub started: String,
     /// Its status; `None`: not over.
     pub status: Option<String>,
+    /// Whether it is not over, and waits for a person.
+    #[serde(skip)]
+    pub waits: bool,
     /// How many events it has.
     pub events: u64,
 }
@@ -87,8 +131,11 @@ pub trait Store: Send {
     /// All events of a run, in order, each checked against its checksum.
     fn events(&mut self, run: &str) -> Result<Vec<Event>, StoreError>;
 
-    /// Removes a run. False: there is none.
-    fn remove(&mut self, run: &str) -> Result<bool, StoreError>;
+    /// Removes runs, and erases what they, and those that were removed before, left in the file.
+    ///
+    /// # Errors
+    /// None of them was removed; or all were, and something of them is left ([`StoreError::Unerased`]).
+    fn remove(&mut self, runs: &[&str]) -> Result<(), StoreError>;
 }
 
 /// Whether events are on disk; known later where others share the commit.

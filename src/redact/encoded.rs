@@ -39,12 +39,25 @@ pub(super) fn inside(text: &str) -> Vec<Inside> {
     found
 }
 
+/// The text without its white space, if it has some between characters of base64 or hex: encoded lines are broken, bytes written apart.
+pub(super) fn joined(text: &str) -> Option<Inside> {
+    let is_code = |byte: Option<&u8>| byte.is_some_and(|byte| six_bits(*byte).is_some());
+    let bytes = text.as_bytes();
+    let is_broken = |at: usize| bytes[at].is_ascii_whitespace() && is_code(bytes.get(at.wrapping_sub(1))) && is_code(bytes.get(at + 1));
+    if !(0..bytes.len()).any(|at| bytes[at] == b'\n' || is_broken(at)) {
+        return None;
+    }
+    let kept: Vec<usize> = (0..bytes.len()).filter(|at| !bytes[*at].is_ascii_whitespace()).collect();
+    let text = readable(kept.iter().map(|at| bytes[*at]).collect());
+    Some(Inside { text, places: kept.into_iter().map(|at| at..at + 1).collect() })
+}
+
 /// The text with its escapes read, then with those that were inside them.
 fn unescaped(text: &str) -> Vec<Inside> {
     let mut found: Vec<Inside> = vec![];
     for _ in 0..DEEPEST {
         let (now, outer) = found.last().map_or((text, None), |last| (last.text.as_str(), Some(last)));
-        let Some(mut read) = unescape(now) else { break };
+        let Some(mut read) = unescape(now, b"%\\&+") else { break };
         if let Some(outer) = outer {
             read.places = read.places.iter().filter_map(|range| outer.place(range)).collect();
         }
@@ -53,9 +66,14 @@ fn unescaped(text: &str) -> Vec<Inside> {
     found
 }
 
-/// Reads `%C3%AB`, `\u00eb`, `\n`, `\*`, `&#39;` and `+` between words; `None`: there is nothing of it.
-fn unescape(text: &str) -> Option<Inside> {
-    if !text.bytes().any(|byte| matches!(byte, b'%' | b'\\' | b'&' | b'+')) {
+/// The text with the escapes of one kind read, once for each kind: what looks like one of another kind may belong to a secret.
+pub(super) fn of_each_kind(text: &str) -> impl Iterator<Item = Inside> + '_ {
+    [&b"%"[..], b"%+", b"\\", b"&"].into_iter().filter_map(|marks| unescape(text, marks))
+}
+
+/// Reads `%C3%AB`, `\u00eb`, `\n`, `\*`, `&#39;` and `+` between words, as far as they begin with these marks; `None`: there is nothing of it.
+fn unescape(text: &str, marks: &[u8]) -> Option<Inside> {
+    if !text.bytes().any(|byte| marks.contains(&byte)) {
         return None;
     }
     let mut bytes: Vec<u8> = Vec::with_capacity(text.len());
@@ -64,6 +82,7 @@ fn unescape(text: &str) -> Option<Inside> {
     let mut at = 0;
     while let Some(rest) = text.get(at..).filter(|rest| !rest.is_empty()) {
         let read = match rest.as_bytes()[0] {
+            mark if !marks.contains(&mark) => None,
             b'%' => percent(rest).map(|byte| (vec![byte], 3)),
             b'\\' => backslash(rest),
             b'&' => reference(rest),

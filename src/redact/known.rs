@@ -1,6 +1,7 @@
 //! The values that are known to be secret or personal, and the forms in which they turn up.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use aho_corasick::{AhoCorasick, AhoCorasickBuilder, AhoCorasickKind};
 use base64::Engine;
@@ -10,20 +11,34 @@ use unicode_normalization::UnicodeNormalization;
 use unicode_segmentation::UnicodeSegmentation;
 
 use super::Kind;
+use super::common::is_common;
 
 /// A secret shorter than this would mask half of every text; it is not looked for.
 const SHORTEST_SECRET: usize = 4;
 /// Encoded forms shorter than this are found by chance.
 const SHORTEST_FORM: usize = 6;
+/// A text longer than this is no address, in bytes.
+const LONGEST_ADDRESS: usize = 160;
 /// Bytes of patterns up to which the fast form of the automaton is made; it takes some hundred times as much memory.
 const MOST_FAST: usize = 1 << 15;
+
+/// A personal value as it was made known.
+#[derive(Debug, Clone)]
+pub(super) struct Personal {
+    pub kind: Kind,
+    pub text: String,
+    /// Its words count by themselves.
+    pub is_name: bool,
+}
 
 /// Values to find, as one automaton.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Known {
     finder: Option<AhoCorasick>,
     /// Of each pattern: whose it is.
-    owners: Vec<usize>,
+    owners: Arc<Vec<usize>>,
+    /// The patterns themselves, where their beginnings are looked for, too.
+    patterns: Vec<String>,
     /// Bytes of the longest pattern.
     pub longest: usize,
 }
@@ -31,26 +46,34 @@ pub(super) struct Known {
 impl Known {
     /// Secrets, in all the forms of [`secret_forms`].
     pub fn secrets<'a>(secrets: impl IntoIterator<Item = &'a str>) -> Known {
-        Known::build(
-            secrets.into_iter().enumerate().flat_map(|(owner, secret)| secret_forms(secret).into_iter().map(move |form| (form, owner))),
-            false,
-        )
+        let forms: Vec<_> = secrets
+            .into_iter()
+            .enumerate()
+            .flat_map(|(owner, secret)| secret_forms(secret).into_iter().map(move |form| (form, owner)))
+            .collect();
+        let patterns = forms.iter().map(|(form, _)| form.clone()).collect();
+        Known { patterns, ..Known::build(forms.into_iter(), false) }
     }
 
-    /// Personal values, whose owners are their places: as a whole and, where they are no address or number of a known shape, by word.
-    pub fn personal(values: &[(Kind, String)]) -> Known {
-        let forms = |(owner, (kind, value)): (usize, &(Kind, String))| spellings(*kind, value).into_iter().map(move |form| (form, owner));
+    /// Whether a secret begins with this text and goes on.
+    pub fn begins(&self, text: &str) -> bool {
+        self.patterns.iter().any(|pattern| pattern.len() > text.len() && pattern.starts_with(text))
+    }
+
+    /// Personal values, whose owners are their places.
+    pub fn personal(values: &[Personal]) -> Known {
+        let forms = |(owner, value): (usize, &Personal)| spellings(value).into_iter().map(move |form| (form, owner));
         Known::build(values.iter().enumerate().flat_map(forms), true)
     }
 
-    /// Names of two letters that are words too, as they are written and in capitals.
-    pub fn exact(values: &[(Kind, String)]) -> Known {
-        let short = |(owner, (kind, value)): (usize, &(Kind, String))| {
-            let words = short_names(*kind, value).filter(|word| is_common(word) && word.starts_with(char::is_uppercase));
+    /// Words of names that are common words too, as they are written and in capitals.
+    pub fn exact(values: &[Personal]) -> Known {
+        let forms = |(owner, value): (usize, &Personal)| {
+            let words = words_of_name(value).filter(|word| is_common(word) && word.starts_with(char::is_uppercase));
             let forms: Vec<String> = words.flat_map(|word| [word.to_owned(), word.to_uppercase()]).collect();
             forms.into_iter().map(move |form| (form, owner))
         };
-        Known::build(values.iter().enumerate().flat_map(short), false)
+        Known::build(values.iter().enumerate().flat_map(forms), false)
     }
 
     fn build(patterns: impl Iterator<Item = (String, usize)>, any_case: bool) -> Known {
@@ -66,7 +89,7 @@ impl Known {
                 AhoCorasickBuilder::new().ascii_case_insensitive(any_case).kind(kind).build(&patterns).ok()
             }
         };
-        Known { finder, owners, longest }
+        Known { finder, owners: Arc::new(owners), patterns: vec![], longest }
     }
 
     /// Where the values stand, with their owners; places may overlap.
@@ -132,16 +155,19 @@ fn inside_base64(secret: &str, offset: usize) -> [String; 2] {
     [STANDARD_NO_PAD.encode(&bytes), URL_SAFE_NO_PAD.encode(&bytes)].map(|form| form.get(skip..sure).unwrap_or_default().to_owned())
 }
 
-/// A personal value and its words, in the cases and normal forms that occur.
-fn spellings(kind: Kind, value: &str) -> Vec<String> {
-    let whole: String = value.split_whitespace().collect::<Vec<_>>().join(" ");
-    let mut texts = vec![value.trim().to_owned(), whole.clone()];
-    texts.extend(short_names(kind, &whole).filter(|word| !is_common(word)).map(str::to_owned));
-    match kind {
-        Kind::Person => texts.extend(whole.unicode_words().filter(|word| is_telling_word(word) && *word != whole).map(str::to_owned)),
+/// A personal value and what of it counts by itself, in the cases and normal forms that occur.
+fn spellings(value: &Personal) -> Vec<String> {
+    let whole: String = value.text.split_whitespace().collect::<Vec<_>>().join(" ");
+    // A common word is found elsewhere only where it is a name.
+    let is_word = !whole.contains(' ') && is_common(&whole);
+    let mut texts: Vec<&str> = if is_word { vec![] } else { vec![value.text.trim(), &whole] };
+    texts.extend(words_of_name(value).filter(|word| !is_common(word)));
+    match value.kind {
+        Kind::Person => texts.extend(parts(&value.text)),
         // Not the domain, which is everybody's.
         Kind::Email => {
-            texts.extend(whole.split_once('@').map(|(local, _)| local).filter(|local| is_telling_word(local)).map(str::to_owned))
+            let local = whole.split_once('@').map(|(local, _)| local);
+            texts.extend(local.filter(|local| is_telling_word(local) && !is_common(local)));
         }
         _ => {}
     }
@@ -155,18 +181,23 @@ fn spellings(kind: Kind, value: &str) -> Vec<String> {
     forms
 }
 
-/// The words of two letters in a name: `Bo`, `Li`. A longer text is no name, and its short words tell nothing.
-fn short_names(kind: Kind, value: &str) -> impl Iterator<Item = &str> {
-    let is_name = kind == Kind::Person && value.split_whitespace().count() <= 5;
-    let words = value.unicode_words().filter(|word| word.chars().count() == 2 && word.chars().all(char::is_alphabetic));
-    words.filter(move |_| is_name)
+/// The words of a name, of two letters and more.
+fn words_of_name(value: &Personal) -> impl Iterator<Item = &str> {
+    let words = value.text.unicode_words().filter(|word| is_telling_word(word) || is_short_name(word));
+    words.filter(|_| value.is_name)
 }
 
-/// Words of two letters that occur in any text: English, German, French, Spanish and Italian.
-fn is_common(word: &str) -> bool {
-    const WORDS: &str = " ab ai al am an as at au be by ce ci da de di do du ed ei el em en er es et eu fu go ha he hi ho id if il im in is it \
-ja je jo la le li lo ma me mi my na ne ni no nu ob of oh ok on or os ou pm qu sa se si so su ta te ti to tu um un up us va vi vs we wo yo zu ";
-    WORDS.split(' ').any(|common| !common.is_empty() && common == word.to_lowercase())
+/// A word of two letters: `Bo`, `Li`.
+fn is_short_name(word: &str) -> bool {
+    word.chars().count() == 2 && word.chars().all(char::is_alphabetic)
+}
+
+/// What of a value counts by itself though it is no name: the parts of an address, long numbers.
+fn parts(text: &str) -> impl Iterator<Item = &str> {
+    let is_address = |part: &&str| part.contains(' ') && part.contains(|c: char| c.is_ascii_digit()) && part.contains(char::is_alphabetic);
+    let parts = text.split([',', '\n']).map(str::trim).filter(|_| text.len() <= LONGEST_ADDRESS).filter(is_address);
+    let numbers = text.unicode_words().filter(|word| word.bytes().filter(u8::is_ascii_digit).count() >= 5);
+    parts.chain(numbers)
 }
 
 /// A value that can be looked for at all: two letters, or three digits.
@@ -175,7 +206,7 @@ fn is_telling(text: &str) -> bool {
     letters >= 2 || text.chars().any(is_wide) || text.chars().filter(char::is_ascii_digit).count() >= 3
 }
 
-/// A word of a value that is masked by itself: three letters, or five digits; one sign in scripts that write words so.
+/// A word of a name that is masked by itself: three letters, or five digits; one sign in scripts that write words so.
 fn is_telling_word(word: &str) -> bool {
     let letters = word.chars().filter(|c| c.is_alphabetic()).count();
     letters >= 3 || word.chars().filter(char::is_ascii_digit).count() >= 5 || word.chars().filter(|c| is_wide(*c)).count() >= 2

@@ -6,6 +6,8 @@ use std::hash::{Hash, Hasher};
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use unicode_normalization::UnicodeNormalization;
+
 use super::Kind;
 
 /// After so many different values of a run no more are told apart.
@@ -47,45 +49,15 @@ fn normal(kind: Kind, value: &str) -> String {
     match kind {
         Kind::Phone | Kind::Card | Kind::Ssn => value.chars().filter(char::is_ascii_digit).collect(),
         Kind::Iban => value.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_uppercase(),
-        Kind::Email | Kind::Person | Kind::Ip => value.to_lowercase(),
+        Kind::Person => value.split_whitespace().collect::<Vec<_>>().join(" ").nfc().collect::<String>().to_lowercase(),
+        Kind::Email | Kind::Ip => value.to_lowercase(),
         _ => value.to_owned(),
     }
 }
 
-/// How much was read and written: the result is never longer than twice the text.
-#[derive(Debug, Default, Clone, Copy)]
-pub(super) struct Budget {
-    pub read: usize,
-    pub written: usize,
-}
-
-impl Budget {
-    /// The marker of a value: the long one, unless a text of nothing but short values would grow beyond twice its length; then a
-    /// short one with the same number, then stars.
-    pub fn marker(&self, kind: Kind, number: usize, length: usize) -> String {
-        let long = format!("<{}_{number}>", kind.word());
-        if self.written + long.len() <= 2 * (self.read + length) {
-            return long;
-        }
-        let short = format!("<{}{number}>", letter(kind));
-        if short.len() <= 2 * length { short } else { "*".repeat(length.min(3)) }
-    }
-}
-
-fn letter(kind: Kind) -> char {
-    match kind {
-        Kind::Person => 'P',
-        Kind::Phone => 'T',
-        Kind::Ip => 'A',
-        Kind::Email => 'E',
-        Kind::Ssn => 'S',
-        Kind::Card => 'C',
-        Kind::Iban => 'B',
-        Kind::Url => 'U',
-        Kind::Key => 'K',
-        Kind::Jwt => 'J',
-        Kind::Pem => 'M',
-    }
+/// What stands for a value.
+pub(super) fn marker(kind: Kind, number: usize) -> String {
+    format!("<{}_{number}>", kind.word())
 }
 
 const KINDS: [Kind; 11] =
@@ -119,6 +91,6 @@ fn marker_length(bytes: &[u8]) -> usize {
     let inside = bytes.get(1..end).unwrap_or_default();
     let digits = inside.iter().rev().take_while(|byte| byte.is_ascii_digit()).count();
     let word = &inside[..inside.len() - digits];
-    let is_known = KINDS.iter().any(|kind| word.strip_suffix(b"_") == Some(kind.word().as_bytes()) || word == [letter(*kind) as u8]);
+    let is_known = KINDS.iter().any(|kind| word.strip_suffix(b"_") == Some(kind.word().as_bytes()));
     if digits > 0 && is_known { end + 1 } else { 0 }
 }

@@ -1,22 +1,29 @@
 //! Masks secrets and personal data. Pure.
 //!
-//! [`Redactor`] knows the secrets and personal values of a run and finds them in any text; [`find_pii`] finds what has the shape of
+//! [`Secrets`] takes the secrets of a run out of texts that come from outside. [`Redactor`] knows the secrets and personal values of a run and finds them in any text; [`find_pii`] finds what has the shape of
 //! personal data or of a secret without knowing it. Names and addresses in running text have no shape: mark their fields `pii`.
+//! A personal value counts as a whole; if it is a name (`names`), each of its words counts too, a common word (`common`) only where it
+//! stands as a name.
 //!
 //! How to add a shape: a file in `detect` with `find`, a variant of [`Kind`], a line in `detect::find_pii`, and lines in
 //! `tests/labelled.rs` that it must find and must not find.
 
+mod common;
 mod detect;
 mod encoded;
 mod known;
 mod marker;
+mod names;
 mod redactor;
+mod secrets;
 mod stream;
+mod written;
 
 pub use detect::find_pii;
-pub(crate) use known::secret_forms;
 pub use redactor::Redactor;
+pub use secrets::{Secrets, is_recognised};
 pub use stream::Stream;
+pub use written::{keys_in, keys_in_source, looks_like_key, names_a_secret};
 
 use std::ops::Range;
 
@@ -99,6 +106,8 @@ pub struct Place {
     pub range: Range<usize>,
     /// Of which kind the value is; `None`: a secret.
     pub kind: Option<Kind>,
+    /// The number in its marker.
+    pub number: usize,
     /// The personal value that it is, or is a word of, as it was made known; of what was found by its shape alone, the text itself.
     pub whole: String,
 }

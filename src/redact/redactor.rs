@@ -1,25 +1,28 @@
 //! The values of one run, and the masking of texts.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::ops::Range;
+use std::sync::Arc;
 
 use serde_json::Value;
 
 use super::encoded::inside;
-use super::known::{Known, is_wide};
-use super::marker::{Budget, Numbers, masked};
-use super::{Kind, Place, find_pii};
+use super::known::{Known, Personal, is_wide};
+use super::marker::{Numbers, marker, masked};
+use super::names::{is_name_key, is_short, looks_like_name, names_in};
+use super::{Kind, Place, Secrets, find_pii};
 
 /// Knows the secrets and personal values of a run. A value has the same marker everywhere in the run.
 #[derive(Debug, Clone, Default)]
 pub struct Redactor {
-    secrets: Known,
+    secrets: Secrets,
     personal: Known,
-    /// Names of two letters that are also words, such as `An`: found only as they are written.
+    /// Words of names that are also common words, such as `An` and `Will`: found only as they are written.
     exact: Known,
     /// The personal values, by owner: what counts is the value as it was made known.
-    values: Vec<(Kind, String)>,
-    learned: HashSet<String>,
+    values: Arc<Vec<Personal>>,
+    /// Those values, and whether each counts as a name.
+    learned: Arc<HashMap<String, bool>>,
     numbers: Numbers,
 }
 
@@ -41,38 +44,85 @@ pub(super) struct Hit {
 
 impl Redactor {
     /// With these secrets (4 bytes or longer) and personal values (texts and numbers; those in lists and objects too), which are masked
-    /// as a whole and by word, in any case. Both are also found base64-, URL-, hex-, JSON- and HTML-encoded.
+    /// as a whole, and names also by word, in any case. Both are also found base64-, URL-, hex-, JSON- and HTML-encoded.
     pub fn new<'a>(secrets: impl IntoIterator<Item = &'a str>, personal: impl IntoIterator<Item = &'a Value>) -> Redactor {
-        let mut redactor = Redactor { secrets: Known::secrets(secrets), ..Redactor::default() };
+        let mut redactor = Redactor { secrets: Secrets::for_logs(secrets), ..Redactor::default() };
         redactor.learn(personal);
         redactor
     }
 
-    /// Adds personal values, such as those of a table that was read. Costs as much as all values are long: better many at once.
+    /// Adds personal values, such as those of a table that was read. Keys of objects that say `name` make their values names. Costs as
+    /// much as all values are long: better many at once.
     pub fn learn<'a>(&mut self, personal: impl IntoIterator<Item = &'a Value>) {
         let mut texts = vec![];
-        personal.into_iter().for_each(|value| texts_of(value, &mut texts));
-        let before = self.values.len();
-        for text in texts {
+        personal.into_iter().for_each(|value| texts_of(value, false, &mut texts));
+        let mut new = vec![];
+        for (text, is_of_name) in texts {
             let kind = match find_pii(&text).as_slice() {
                 [one] if one.range == (0..text.len()) => one.kind,
                 _ => Kind::Person,
             };
-            if self.learned.insert(text.clone()) {
-                self.values.push((kind, text));
-            }
+            let is_name = kind == Kind::Person && (is_of_name && is_short(&text) || looks_like_name(&text));
+            let inner: Vec<String> = match kind {
+                Kind::Person if !is_name => names_in(&text).into_iter().map(str::to_owned).collect(),
+                _ => vec![],
+            };
+            new.push(Personal { kind, text, is_name });
+            new.extend(inner.into_iter().map(|text| Personal { kind: Kind::Person, text, is_name: true }));
         }
-        if self.values.len() > before {
-            self.personal = Known::personal(&self.values);
-            self.exact = Known::exact(&self.values);
+        new.retain(|value| self.learned.get(&value.text).is_none_or(|was_name| value.is_name && !was_name));
+        if new.is_empty() {
+            return;
+        }
+        let learned = Arc::make_mut(&mut self.learned);
+        for value in &new {
+            learned.insert(value.text.clone(), value.is_name);
+        }
+        Arc::make_mut(&mut self.values).append(&mut new);
+        self.personal = Known::personal(&self.values);
+        self.exact = Known::exact(&self.values);
+    }
+
+    /// Numbers what was learned, in that order. What is not numbered so gets its number where it is masked first.
+    pub fn number_learned(&self) {
+        for value in self.values.iter() {
+            self.numbers.of(value.kind, &value.text);
+        }
+    }
+
+    /// Numbers what has the shape of personal data in these texts, in their order.
+    pub fn number(&self, value: &Value) {
+        match value {
+            Value::String(text) => find_pii(text).into_iter().filter(|found| found.kind != Kind::Url).for_each(|found| {
+                self.numbers.of(found.kind, text.get(found.range).unwrap_or_default());
+            }),
+            Value::Array(list) => list.iter().for_each(|value| self.number(value)),
+            Value::Object(map) => map.values().for_each(|value| self.number(value)),
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
         }
     }
 
     /// The text with every secret as `***` and every personal value and shape of one as a marker such as `<EMAIL_1>`. Doing it again
-    /// changes nothing. Never more than twice as long.
+    /// changes nothing.
     pub fn redact(&self, text: &str) -> String {
         let hits = self.hits(text);
-        self.write(text, &hits, 0..text.len(), &mut Budget::default())
+        self.write(text, &hits, 0..text.len())
+    }
+
+    /// The text of a place that is marked as personal: as a whole, however short and common it is.
+    pub fn redact_whole(&self, text: &str) -> String {
+        let redacted = self.redact(text);
+        let value = text.trim();
+        let is_masked = |text: &str| {
+            let mut at = 0;
+            let plain = masked(text).into_iter().all(|range| {
+                let gap = text.get(at..range.start).unwrap_or_default();
+                at = range.end;
+                !gap.contains(char::is_alphanumeric)
+            });
+            plain && !text.get(at..).unwrap_or_default().contains(char::is_alphanumeric)
+        };
+        if value.is_empty() || is_masked(&redacted) { redacted } else { marker(Kind::Person, self.numbers.of(Kind::Person, value)) }
     }
 
     /// The value with all its texts and keys masked; a number that is a personal value or a secret becomes a text.
@@ -93,12 +143,14 @@ impl Redactor {
     /// What [`redact`](Self::redact) would mask in a text, in order and apart.
     pub fn places(&self, text: &str) -> Vec<Place> {
         let place = |hit: Hit| {
+            let raw = text.get(hit.start..hit.end).unwrap_or_default();
             let (kind, whole) = match hit.mask {
-                Mask::Secret | Mask::Found(Kind::Url) => (None, None),
-                Mask::Found(kind) => (Some(kind), text.get(hit.start..hit.end).map(str::to_owned)),
-                Mask::Personal(owner) => self.values.get(owner).map_or((None, None), |(kind, value)| (Some(*kind), Some(value.clone()))),
+                Mask::Secret | Mask::Found(Kind::Url) => (None, ""),
+                Mask::Found(kind) => (Some(kind), raw),
+                Mask::Personal(owner) => self.values.get(owner).map_or((None, ""), |value| (Some(value.kind), value.text.as_str())),
             };
-            Place { range: hit.start..hit.end, kind, whole: whole.unwrap_or_default() }
+            let number = kind.map_or(0, |kind| self.numbers.of(kind, whole));
+            Place { range: hit.start..hit.end, kind, number, whole: whole.to_owned() }
         };
         self.hits(text).into_iter().map(place).collect()
     }
@@ -106,14 +158,14 @@ impl Redactor {
     /// The longest value that is known, in bytes.
     pub(super) fn longest(&self) -> usize {
         // The longest way to write a byte is `\u00eb` for two.
-        self.secrets.longest.max(6 * self.personal.longest)
+        self.secrets.longest().max(6 * self.personal.longest)
     }
 
     /// All places to mask, in order and apart. What a mask uncovers (a number that stood next to a secret, say) is looked for again,
     /// so that a second redaction finds nothing new.
     pub(super) fn hits(&self, text: &str) -> Vec<Hit> {
         let mut hits: Vec<Hit> =
-            self.secrets.find(text).map(|(range, _)| Hit { start: range.start, end: range.end, mask: Mask::Secret }).collect();
+            self.secrets.places(text).into_iter().map(|range| Hit { start: range.start, end: range.end, mask: Mask::Secret }).collect();
         merge(&mut hits);
         for _ in 0..4 {
             let covered = (!hits.is_empty()).then(|| cover(text, &hits));
@@ -149,46 +201,38 @@ impl Redactor {
 
     /// Where personal values stand by themselves, with their owners.
     fn named<'a>(&'a self, text: &'a str) -> impl Iterator<Item = (Range<usize>, usize)> + 'a {
-        self.personal.find(text).chain(self.exact.find(text)).filter(|(range, _)| is_whole(text, range.start, range.end))
+        let exact = self.exact.find(text).filter(|(range, _)| !is_a_word(text, range));
+        self.personal.find(text).chain(exact).filter(|(range, _)| is_whole(text, range.start, range.end))
     }
 
     /// Writes a piece of the text with its hits masked.
-    pub(super) fn write(&self, text: &str, hits: &[Hit], piece: Range<usize>, budget: &mut Budget) -> String {
+    pub(super) fn write(&self, text: &str, hits: &[Hit], piece: Range<usize>) -> String {
         let mut out = String::with_capacity(piece.len());
         let mut at = piece.start;
-        let plain = |out: &mut String, budget: &mut Budget, piece: &str| {
-            out.push_str(piece);
-            budget.read += piece.len();
-            budget.written += piece.len();
-        };
         for hit in hits.iter().filter(|hit| piece.start < hit.end && hit.end <= piece.end) {
             let start = hit.start.max(at);
-            plain(&mut out, budget, text.get(at..start).unwrap_or_default());
-            let value = text.get(start..hit.end).unwrap_or_default();
-            let marker = match &hit.mask {
-                Mask::Secret | Mask::Found(Kind::Url) => "***".to_owned(),
-                Mask::Found(kind) => budget.marker(*kind, self.numbers.of(*kind, value), value.len()),
-                Mask::Personal(owner) => match self.values.get(*owner) {
-                    Some((kind, known)) => budget.marker(*kind, self.numbers.of(*kind, known), value.len()),
-                    None => "***".to_owned(),
-                },
+            out.push_str(text.get(at..start).unwrap_or_default());
+            let known = |owner: usize| self.values.get(owner).map(|value| (value.kind, value.text.as_str()));
+            let value = match hit.mask {
+                Mask::Secret | Mask::Found(Kind::Url) => None,
+                Mask::Found(kind) => Some((kind, text.get(start..hit.end).unwrap_or_default())),
+                Mask::Personal(owner) => known(owner),
             };
-            out.push_str(&marker);
-            budget.read += value.len();
-            budget.written += marker.len();
+            out.push_str(&value.map_or("***".to_owned(), |(kind, value)| marker(kind, self.numbers.of(kind, value))));
             at = hit.end;
         }
-        plain(&mut out, budget, text.get(at..piece.end).unwrap_or_default());
+        out.push_str(text.get(at..piece.end).unwrap_or_default());
         out
     }
 }
 
-fn texts_of(value: &Value, texts: &mut Vec<String>) {
+/// The texts of a value, and whether each is a name by its key.
+fn texts_of(value: &Value, is_name: bool, texts: &mut Vec<(String, bool)>) {
     match value {
-        Value::String(text) => texts.push(text.trim().to_owned()),
-        Value::Number(number) => texts.push(number.to_string()),
-        Value::Array(list) => list.iter().for_each(|value| texts_of(value, texts)),
-        Value::Object(map) => map.values().for_each(|value| texts_of(value, texts)),
+        Value::String(text) => texts.push((text.trim().to_owned(), is_name)),
+        Value::Number(number) => texts.push((number.to_string(), false)),
+        Value::Array(list) => list.iter().for_each(|value| texts_of(value, is_name, texts)),
+        Value::Object(map) => map.iter().for_each(|(key, value)| texts_of(value, is_name_key(key), texts)),
         Value::Null | Value::Bool(_) => {}
     }
 }
@@ -217,6 +261,17 @@ fn is_whole(text: &str, start: usize, end: usize) -> bool {
         _ => false,
     };
     !joins(left.chars().next_back(), inside.chars().next()) && !joins(inside.chars().next_back(), right.chars().next())
+}
+
+/// Whether a common word that is also a name is just the word: it begins a sentence, and a word in small letters follows.
+fn is_a_word(text: &str, range: &Range<usize>) -> bool {
+    let follows = text.get(range.end..).unwrap_or_default().strip_prefix(' ');
+    if !follows.and_then(|rest| rest.chars().next()).is_some_and(char::is_lowercase) {
+        return false;
+    }
+    let before =
+        text.get(..range.start).unwrap_or_default().trim_end_matches(['"', '“', '„', '«', '»', '\'', '(', '-', '#', '_', ' ', '\t']);
+    before.chars().next_back().is_none_or(|c| matches!(c, '.' | '!' | '?' | ':' | '\n' | '\r' | '…'))
 }
 
 /// Joins places that overlap; the gravest mask counts, of equal ones that of the longer.

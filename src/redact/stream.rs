@@ -1,7 +1,6 @@
 //! Masking of text that comes in chunks.
 
 use super::Redactor;
-use super::marker::Budget;
 use super::redactor::Hit;
 
 /// So much is held back, so that a value that a chunk cuts in two is seen as a whole.
@@ -21,13 +20,12 @@ pub struct Stream<'a> {
     gone: usize,
     /// So much must wait before the next search is worth it.
     enough: usize,
-    budget: Budget,
 }
 
 impl<'a> Stream<'a> {
     /// A stream of its own; its markers are those of the redactor.
     pub fn new(redactor: &'a Redactor) -> Stream<'a> {
-        Stream { redactor, text: String::new(), gone: 0, enough: 0, budget: Budget::default() }
+        Stream { redactor, text: String::new(), gone: 0, enough: 0 }
     }
 
     /// Takes a chunk, gives what is safe to show.
@@ -42,7 +40,7 @@ impl<'a> Stream<'a> {
         let hits = self.redactor.hits(&self.text);
         let must_go = waiting > MOST_HELD.max(4 * held);
         let Some(cut) = self.cut(self.text.len() - held, &hits, must_go) else { return String::new() };
-        let out = self.redactor.write(&self.text, &hits, self.gone..cut, &mut self.budget);
+        let out = self.redactor.write(&self.text, &hits, self.gone..cut);
         let mut keep = cut.saturating_sub(CONTEXT);
         while !self.text.is_char_boundary(keep) {
             keep += 1;
@@ -54,9 +52,9 @@ impl<'a> Stream<'a> {
     }
 
     /// The rest.
-    pub fn finish(mut self) -> String {
+    pub fn finish(self) -> String {
         let hits = self.redactor.hits(&self.text);
-        self.redactor.write(&self.text, &hits, self.gone..self.text.len(), &mut self.budget)
+        self.redactor.write(&self.text, &hits, self.gone..self.text.len())
     }
 
     /// The last end of a word up to which nothing can change any more: no value goes over it, and no block that goes over many

@@ -2,10 +2,15 @@
 
 use serde_json::Value;
 
-/// JSON on one line, or on many with two blanks for each level; no control characters in it, not even those JSON allows.
+/// JSON on one line, or on many with two blanks for each level; see [`json_visible`].
 pub(crate) fn json_text(value: &Value, on_one_line: bool) -> String {
-    let text = if on_one_line { value.to_string() } else { format!("{value:#}") };
-    replace(&text, |c| matches!(c, '\u{7f}'..='\u{9f}').then(|| format!("\\u{:04x}", c as u32)))
+    json_visible(&if on_one_line { value.to_string() } else { format!("{value:#}") })
+}
+
+/// JSON without characters that cannot be seen, not even those JSON allows: they are escapes of JSON, and mean the same.
+pub(crate) fn json_visible(json: &str) -> String {
+    let escape = |c: char| c.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}")).collect();
+    replace(json, |c| (c >= '\u{7f}' && crate::diagnostic::is_invisible(c)).then(|| escape(c)))
 }
 
 /// Text or attribute of XML 1.0, which has no way to write most control characters: they become YAML escapes.

@@ -90,12 +90,12 @@ fn excerpt(file: &SourceFile, wanted: Vec<Wanted<'_>>) -> Excerpt {
         let draws_gap = line - next <= GAP;
         for between in next..line {
             if draws_gap {
-                text.push_str(&Shown::new(file.line(between), 0).text);
+                text.push_str(&Shown::new(file, between, 0).text);
             }
             text.push('\n');
         }
         let focus = wanted.iter().find(|w| w.is_primary).or(wanted.first()).map_or(0, |w| w.place.start);
-        let shown = Shown::new(file.line(line), focus);
+        let shown = Shown::new(file, line, focus);
         for one in wanted {
             let place = shown.place(one.place.start)..shown.place(one.place.end);
             marks.push(Mark {
@@ -123,8 +123,10 @@ struct Shown {
 }
 
 impl Shown {
-    /// Draws `line`; if it is too long, the part around the byte `focus`. Only that part is looked at: a file may be one line.
-    fn new(line: &str, focus: usize) -> Shown {
+    /// Draws a line, with stars where a key stands; if it is too long, the part around the byte `focus`. Only that part is looked at: a file
+    /// may be one line.
+    fn new(file: &SourceFile, number: usize, focus: usize) -> Shown {
+        let (line, line_start) = (file.line(number), file.line_start(number));
         let before = line.get(..focus).unwrap_or_default().char_indices().rev().nth(BEFORE - 1);
         let last = line.char_indices().rev().nth(WIDTH - 1);
         let from = before.zip(last).map_or(0, |((before, _), (last, _))| before.min(last));
@@ -136,7 +138,13 @@ impl Shown {
         let drawn = &line[from..];
         for (at, c) in drawn.char_indices().take(WIDTH) {
             kept.push((from + at, text.len()));
-            if c != '\t' && is_invisible(c) { text.push_str(&escaped(c)) } else { text.push(c) }
+            if file.is_hidden(line_start + from + at) {
+                text.push('*');
+            } else if c != '\t' && is_invisible(c) {
+                text.push_str(&escaped(c))
+            } else {
+                text.push(c)
+            }
         }
         let end = drawn.char_indices().nth(WIDTH).map_or(line.len(), |(at, _)| from + at);
         kept.push((end, text.len()));
@@ -157,5 +165,5 @@ impl Shown {
 pub(super) fn snippet(sources: &Sources, span: Span) -> String {
     let file = sources.file(span.file);
     let one = wanted(file, span, None, true);
-    Shown::new(file.line(one.line), one.place.start).text
+    Shown::new(file, one.line, one.place.start).text
 }

@@ -5,6 +5,35 @@ use std::collections::BTreeSet;
 use crate::diagnostic::{visible, visible_lines};
 use crate::journal::Record;
 
+/// What a person must decide about a run, and the command for each answer; empty: nothing.
+pub fn how_to_decide(record: &Record) -> Vec<String> {
+    let mut lines = vec![];
+    for asked in &record.questions {
+        let approve = format!("flow approve {} {}", record.run, shell_word(&asked.step));
+        let answers: &[(&str, &str)] = match asked.in_doubt {
+            true => &[
+                ("", "run it again"),
+                (" --reject", "do not; it fails"),
+                (" --happened OUTPUT", "it has happened; OUTPUT is JSON or @FILE"),
+            ],
+            false => &[("", "says yes"), (" --reject", "says no")],
+        };
+        lines.push(format!("a person decides: {}", visible(&asked.question)));
+        let width = answers.iter().map(|(option, _)| option.len()).max().unwrap_or(0);
+        lines.extend(answers.iter().map(|(option, means)| format!("  {approve}{option:<width$}   {means}")));
+    }
+    if !lines.is_empty() {
+        lines.push(format!("then: flow runs resume {}", record.run));
+    }
+    lines
+}
+
+/// A step's path as a shell takes it: elements have brackets.
+fn shell_word(path: &str) -> String {
+    let is_plain = path.chars().all(|c| c.is_ascii_alphanumeric() || "_-./".contains(c));
+    if is_plain { path.to_string() } else { format!("'{}'", visible(path)) }
+}
+
 /// Draws a record: what was asked, each step, gate failures, the cause.
 pub fn record(record: &Record) -> String {
     let mut out = String::new();
@@ -46,6 +75,12 @@ pub fn record(record: &Record) -> String {
             visible(&decision.target),
             visible(&decision.rule)
         ));
+    }
+    for line in how_to_decide(record) {
+        out.push_str(&format!("\n{line}"));
+    }
+    if !record.questions.is_empty() {
+        out.push('\n');
     }
     for failure in &record.failures {
         out.push_str(&format!("\ngate \"{}\": {}\n", visible(&failure.gate), visible(&failure.cause)));

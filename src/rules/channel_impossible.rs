@@ -1,7 +1,7 @@
 //! F420: what every text of a channel must hold does not fit.
 
 use super::tell::{finding, quoted};
-use crate::channel::measure;
+use crate::channel::{format, measure};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::model::{Channel, LengthUnit, Phrase, StyleGuide};
 use crate::plan::{PipelinePlan, Plan};
@@ -25,6 +25,9 @@ pub(super) fn no_room(channel: &Channel, style: Option<&StyleGuide>, out: &mut V
         let message = format!("channel {name}: max_length {most} has no room for {what}");
         out.push(finding(Code::ChannelImpossible, channel.span, &message).help("raise max_length, or shorten the text"));
     };
+    if format("x", channel, None, None).is_err() {
+        return report("a single character in this body".into());
+    }
     if let Some(split) = channel.split.as_ref().filter(|split| split.most_parts > 1) {
         let parts = split.most_parts.to_string();
         let indicator = split.indicator.replace("{parts}", &parts).replace("{part}", &parts);
@@ -77,6 +80,10 @@ mod tests {
         assert_eq!(with_channel(check, "max_length: 9\nsplit: { most_parts: 10 }", ""), "");
         assert_eq!(with_channel(check, "max_length: 1\nlength_unit: sms_segments\nsplit: { most_parts: 10 }", ""), "");
         assert_eq!(with_channel(check, "max_length: 5", ""), "");
+        // A card is measured with all that is around its text.
+        let found = "F420 channels/tiny.yaml:2:10 channel \"tiny\": max_length 90 has no room for a single character in this body\n";
+        assert_eq!(with_channel(check, "max_length: 90\nbody: adaptive_card", ""), found);
+        assert_eq!(with_channel(check, "max_length: 300\nbody: adaptive_card", ""), "");
     }
 
     #[test]

@@ -43,6 +43,7 @@ mod nothing_expected;
 mod once_with_retry;
 mod otherwise_fails;
 mod outside_policy;
+mod own_folder;
 mod past_deadline;
 mod personal_columns;
 mod personal_flow;
@@ -67,11 +68,13 @@ mod route_open;
 mod same_file_written;
 mod scorecard_checks;
 pub mod seat;
+mod seats;
 mod second_refinement;
 mod secret_in_address;
 mod secret_in_file;
 mod secret_in_text;
 mod secret_reads;
+mod secret_to_open_host;
 mod server_texts;
 mod step_reads;
 mod style_conflict;
@@ -89,6 +92,7 @@ mod tool_of_step;
 mod type_mismatch;
 pub mod types;
 mod undeclared_secret;
+mod unknown_column;
 mod unknown_field;
 mod unknown_name;
 mod unknown_reference;
@@ -110,9 +114,10 @@ pub use written_plan::check_written_plan;
 
 pub use effects::{Effects, effects_of};
 pub use roles::reads;
+pub use secret_in_file::{keys, keys_of};
 
 use crate::diagnostic::Diagnostic;
-use crate::model::{Channel, StyleGuide, TestFile};
+use crate::model::{Channel, Model, StyleGuide, TestFile};
 use crate::plan::{PipelinePlan, Plan};
 
 /// A check of one pipeline with everything it names.
@@ -129,6 +134,7 @@ const RULES: &[Rule] = &[
     reads::check,
     wrong_place::check,
     unknown_table::check,
+    unknown_column::check,
     unknown_reference::check,
     tool_not_open::check,
     fallback_circle::check,
@@ -166,11 +172,13 @@ const RULES: &[Rule] = &[
     personal_in_log::check,
     personal_leaves::check,
     undeclared_secret::check,
+    secret_to_open_host::check,
     lists_overlap::check,
     policy_limits::check,
     policy_too_wide::check,
     outside_policy::check,
     plain_http::check,
+    own_folder::check,
     verdicts::in_models,
     replies::in_models,
 ];
@@ -187,6 +195,11 @@ pub fn check(plan: &Plan, out: &mut Vec<Diagnostic>) {
 /// Checks the cases of a test file against its pipeline: the first of the plan.
 pub fn check_tests(tests: &TestFile, plan: &Plan, out: &mut Vec<Diagnostic>) {
     cases::check(tests, plan, out);
+}
+
+/// Checks the model that settings name.
+pub fn check_settings(model: Option<&Model>, out: &mut Vec<Diagnostic>) {
+    secret_in_file::in_settings(model, out);
 }
 
 /// Checks a channel file that is looked at alone.

@@ -63,7 +63,7 @@ fn sent<'p>(pipeline: &'p PipelinePlan, planned: &PlannedStep, gate: &'p GateSte
     };
     let style = format.style_guide.as_deref().or(style);
     let formatted = channels.iter().filter_map(|channel| {
-        let formatted = channel::format(text, channel, style, None);
+        let formatted = channel::format(text, channel, style, None).ok()?;
         let value = serde_json::to_value(&formatted).ok()?;
         Some(Sent { channel: Some(&**channel), style, value, text: formatted.text })
     });

@@ -194,6 +194,7 @@ mod tests {
             pii: pii.iter().map(|name| Spanned::new((*name).to_owned(), Span::default())).collect(),
             columns: IndexMap::new(),
             engine: None,
+            header: None,
         }
     }
 

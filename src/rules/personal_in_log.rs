@@ -25,8 +25,13 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
         };
         for (label, text) in [("name", step.name.as_ref()), ("idempotency_key", key), ("reason", reason)] {
             let Some((read, name)) = text.and_then(|text| first(&sources, planned, &[text], Gives::Surely)) else { continue };
-            // Of a marked step or element, only the whole is sure to be personal.
-            if !sources.is_direct(read) && output_of(read).is_none_or(|(_, rest)| !rest.is_empty()) && read.path.len() > 1 {
+            // Of a marked step or element, only the whole is sure to be personal: a part may be the id of an order, which makes a good key.
+            // A sentence about it is for people, and what they are told of a marked step is personal.
+            if label == "idempotency_key"
+                && !sources.is_direct(read)
+                && output_of(read).is_none_or(|(_, rest)| !rest.is_empty())
+                && read.path.len() > 1
+            {
                 continue;
             }
             let message = format!("{name} (pii) would stand unmasked in the log through {}", quoted(label));
@@ -48,5 +53,13 @@ mod tests {
         assert_eq!(named("Has {{ inputs.phone | length }} digits"), "");
         let stop = "steps: [{ id: a, stop: failed, reason: 'No such {{ inputs.phone }}' }]\n";
         assert_eq!(with_personal_input(check, stop), "F606 5:52 inputs.phone (pii) would stand unmasked in the log through \"reason\"\n");
+        let of_step = |stop: &str| {
+            with_personal_input(check, &format!("steps: [{{ id: who, set: {{ mail: '{{{{ inputs.phone }}}}' }}, pii: true }}, {stop}]\n"))
+        };
+        for reason in ["steps.who.output.mail", "steps.who.output"] {
+            let found = of_step(&format!("{{ id: a, stop: failed, reason: 'No such {{{{ {reason} }}}}' }}"));
+            assert!(found.contains("steps.who.output (pii) would stand unmasked in the log through \"reason\""), "{found}");
+        }
+        assert_eq!(of_step("{ id: a, http: GET https://a.example, idempotency_key: '{{ steps.who.output.mail }}' }"), "");
     }
 }

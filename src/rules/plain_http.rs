@@ -2,22 +2,12 @@
 
 use super::tell::{finding, quoted};
 use crate::diagnostic::{Code, Diagnostic};
-use crate::model::{ServerKind, StepKind, Text, ToolKind};
+use crate::model::Text;
 use crate::plan::{PipelinePlan, Plan};
 
 /// F615: an address with `http://` that leaves this machine.
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
-    let file = &pipeline.pipeline;
-    let of_models = file.models.values().filter_map(|model| model.base_url.as_ref());
-    let of_tools = file.tools.values().filter_map(|tool| match &tool.kind {
-        ToolKind::Http { url, .. } | ToolKind::Server(ServerKind::Url { url, .. }) => Some(url),
-        _ => None,
-    });
-    let of_steps = pipeline.steps.iter().filter_map(|planned| match &planned.step.kind {
-        StepKind::Http(http) => Some(&http.url),
-        _ => None,
-    });
-    for url in of_models.chain(of_tools).chain(of_steps) {
+    for url in pipeline.addresses() {
         if let Some(host) = host(url).filter(|host| !is_near(host)) {
             let message = format!("http:// sends the text to {} unprotected; write https://", quoted(host));
             out.push(finding(Code::PlainHttp, url.place.inside(0, "http://".len()), &message).help("write https://"));

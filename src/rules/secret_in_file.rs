@@ -1,15 +1,20 @@
 //! F600: a text of the file that looks like a key.
 
+use std::collections::BTreeSet;
+use std::ops::Range;
 use std::sync::LazyLock;
 
 use regex::Regex;
 use serde_json::Value;
 
-use super::roles::{self, Part};
-use super::tell::finding;
+use super::roles::{self, Part, Role};
+use super::seats::{self, placed};
+use super::tell::{finding, quoted};
 use crate::diagnostic::{Code, Diagnostic};
-use crate::model::Text;
+use crate::model::{Form, Model, Pipeline, Text};
 use crate::plan::{PipelinePlan, Plan};
+use crate::redact::{keys_in, looks_like_key};
+use crate::source::Span;
 
 /// How keys of well-known services begin, and private keys; each as its service documents it.
 static KEYS: LazyLock<Option<Regex>> = LazyLock::new(|| {
@@ -37,30 +42,140 @@ fn may_hold_key(text: &str) -> bool {
     PARTS_OF_KEYS.iter().any(|part| text.contains(part)) || text.contains("-----BEGIN ")
 }
 
+/// What is wrong with a text that should be a secret.
+enum Wrong {
+    /// It is a key: this part of the text.
+    Key(Range<usize>),
+    /// It names a secret (`$NAME`, `${NAME}`, `secrets.NAME`), and is sent as it is.
+    Name(String),
+}
+
+/// A text that lets somebody in: its name, and whether it does so whatever it looks like.
+struct Seat<'p> {
+    name: &'p str,
+    is_password: bool,
+}
+
 /// F600: a text of the file that looks like a key.
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
-    let mut look = |text: &Text| {
-        if !may_hold_key(&text.source) {
-            return;
+    each(&pipeline.pipeline, &mut |seat, text, wrong| out.push(found(seat, text, wrong)));
+}
+
+/// The same for the model that settings name.
+pub(super) fn in_settings(model: Option<&Model>, out: &mut Vec<Diagnostic>) {
+    let key = model.and_then(|model| model.api_key.as_ref());
+    let wrong = key.and_then(|text| Some((text, sealed(&API_KEY, text).or_else(|| shaped(text))?)));
+    out.extend(wrong.map(|(text, wrong)| found(Some(&API_KEY), text, wrong)));
+}
+
+/// All keys that stand in the files of a plan, as they are written: no finding shows them.
+pub fn keys(plan: &Plan) -> BTreeSet<String> {
+    let mut keys = BTreeSet::new();
+    for pipeline in &plan.pipelines {
+        each(&pipeline.pipeline, &mut |_, text, wrong| keys.extend(key(text, wrong)));
+    }
+    keys
+}
+
+/// The key of the model that settings name, if it stands there.
+pub fn keys_of(model: Option<&Model>) -> BTreeSet<String> {
+    let text = model.and_then(|model| model.api_key.as_ref());
+    text.and_then(|text| key(text, sealed(&API_KEY, text).or_else(|| shaped(text))?)).into_iter().collect()
+}
+
+fn key(text: &Text, wrong: Wrong) -> Option<String> {
+    match wrong {
+        Wrong::Key(range) => text.source.get(range).map(str::to_owned),
+        Wrong::Name(_) => None,
+    }
+}
+
+const API_KEY: Seat = Seat { name: "api_key", is_password: false };
+
+fn found(seat: Option<&Seat>, text: &Text, wrong: Wrong) -> Diagnostic {
+    let (message, span, help) = match wrong {
+        Wrong::Key(range) => {
+            let start: String = text.source[range.clone()].chars().take(3).collect();
+            let what = match seat {
+                Some(seat) if seat.is_password => "the password is in the file".to_owned(),
+                Some(seat) if !may_hold_key(&text.source) => format!("{} holds what looks like a key", quoted(seat.name)),
+                None if !may_hold_key(&text.source) => "the address holds a log-in or a token".to_owned(),
+                _ => format!("\"{start}…\" looks like an API key"),
+            };
+            let help = "declare it under secrets, remove it here, and have the old key replaced: it may have been seen";
+            let message = format!("{what}; put it into a secret and write secrets.NAME");
+            (message, text.place.inside(range.start, range.end), help.to_owned())
         }
-        let found = KEYS.iter().flat_map(|keys| keys.find_iter(&text.source)).find(|found| looks_random(found.as_str()));
-        if let Some(found) = found {
-            let start: String = found.as_str().chars().take(3).collect();
-            let message = format!("\"{start}…\" looks like an API key; put it into a secret and write secrets.NAME");
-            out.push(
-                finding(Code::SecretInFile, text.place.inside(found.start(), found.end()), &message)
-                    .help("declare it under secrets, remove it here, and have the old key replaced: it may have been seen"),
-            );
+        Wrong::Name(secret) => (
+            format!("{} is sent as it is written; write \"{{{{ secrets.{secret} }}}}\"", quoted(&text.source)),
+            text.place.span,
+            format!("declare {secret} under secrets, with a sentence for people; its value comes from the environment"),
+        ),
+    };
+    finding(Code::SecretInFile, span, &message).help(help)
+}
+
+/// Calls `visit` for each text of a pipeline that is a key or names one.
+fn each(pipeline: &Pipeline, visit: &mut dyn FnMut(Option<&Seat>, &Text, Wrong)) {
+    let mut seen: Vec<(Span, usize)> = vec![];
+    let mut once = |seat: Option<&Seat>, text: &Text, wrong: Wrong| {
+        let place = (text.place.span, if let Wrong::Key(range) = &wrong { range.start } else { 0 });
+        if !seen.contains(&place) {
+            seen.push(place);
+            visit(seat, text, wrong);
         }
     };
-    roles::parts(&pipeline.pipeline, &mut |_, part| match part {
-        Part::Text(text) => look(text),
-        Part::Constant(value, span) => strings(value, &mut |text| {
-            let mut plain = Text::plain(text);
-            plain.place.span = span;
-            look(&plain);
-        }),
+    seats::each(pipeline, &mut |name, is_password, text| {
+        let seat = Seat { name, is_password };
+        if let Some(wrong) = sealed(&seat, text) {
+            once(Some(&seat), text, wrong);
+        }
     });
+    roles::parts(pipeline, &mut |role, part| {
+        let mut look = |text: &Text| {
+            let wrong = shaped(text).or_else(|| if role == Role::Address { log_in(text) } else { None });
+            wrong.into_iter().for_each(|wrong| once(None, text, wrong));
+        };
+        match part {
+            Part::Text(text) => look(text),
+            Part::Constant(value, span) => strings(value, &mut |text| look(&placed(text, span))),
+        }
+    });
+}
+
+/// A key in a text of any kind, by its shape.
+fn shaped(text: &Text) -> Option<Wrong> {
+    if !may_hold_key(&text.source) {
+        return None;
+    }
+    let found = KEYS.iter().flat_map(|keys| keys.find_iter(&text.source)).find(|found| looks_random(found.as_str()));
+    found.map(|found| Wrong::Key(found.range()))
+}
+
+/// A user and password, or a token, in a web address.
+fn log_in(text: &Text) -> Option<Wrong> {
+    keys_in(&text.source).into_iter().find(|range| !text.source[range.clone()].contains("{{")).map(Wrong::Key)
+}
+
+/// What stands where a key does.
+fn sealed(seat: &Seat, text: &Text) -> Option<Wrong> {
+    let written = text.source.trim();
+    if text.form != Form::Plain {
+        return None;
+    }
+    let bare = written.strip_prefix("Bearer ").unwrap_or(written).trim();
+    let secret = bare
+        .strip_prefix("${")
+        .and_then(|rest| rest.strip_suffix('}'))
+        .or_else(|| bare.strip_prefix('$'))
+        .or_else(|| bare.strip_prefix("secrets."));
+    let is_name = |name: &&str| !name.is_empty() && name.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_');
+    if let Some(secret) = secret.filter(is_name) {
+        return Some(Wrong::Name(secret.to_owned()));
+    }
+    let start = text.source.len() - text.source.trim_start().len();
+    let is_key = seat.is_password && !written.is_empty() || looks_like_key(written);
+    is_key.then(|| Wrong::Key(start..start + written.len()))
 }
 
 /// Keys have digits, letters of words alone do not.

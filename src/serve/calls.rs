@@ -201,7 +201,7 @@ impl Entered {
         let permit = match Arc::clone(&server.permits).try_acquire_owned() {
             Ok(permit) => permit,
             Err(_) => {
-                let Bounds { running, waiting } = server.bounds;
+                let Bounds { running, waiting, .. } = server.bounds;
                 let full = || fault(&format!("{running} calls are under way and {waiting} wait; try again later"));
                 let _waiting = Waiting::begin(&server.waiting, waiting).ok_or_else(full)?;
                 tokio::select! {

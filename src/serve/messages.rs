@@ -3,6 +3,8 @@
 use rmcp::model::{ErrorCode, ErrorData};
 use serde_json::{Map, Value, json};
 
+use crate::model::read_json;
+
 /// A request.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Request {
@@ -28,8 +30,9 @@ pub(super) enum Incoming {
 /// # Errors
 /// The answer to what is none.
 pub(super) fn read(bytes: &[u8]) -> Result<Incoming, Value> {
-    let message: Value = serde_json::from_slice(bytes)
-        .map_err(|error| refusal(None, ErrorCode::PARSE_ERROR, format!("this is no JSON (column {})", error.column())))?;
+    let broken = |what: String| refusal(None, ErrorCode::PARSE_ERROR, what);
+    let text = std::str::from_utf8(bytes).map_err(|_| broken("this is no JSON: it is not UTF-8".to_owned()))?;
+    let message = read_json(text).map_err(|error| broken(error.to_string()))?;
     let Value::Object(mut message) = message else {
         let what = if message.is_array() { "send messages one by one, not as a list" } else { "a message is a JSON object" };
         return Err(refusal(None, ErrorCode::INVALID_REQUEST, what));

@@ -22,6 +22,8 @@ mod stdio;
 mod tests;
 mod tool;
 
+use std::time::Duration;
+
 use serde_json::{Map, Value};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
 use tokio::sync::oneshot;
@@ -72,7 +74,12 @@ pub struct Bounds {
     pub running: usize,
     /// Calls that wait; further ones are refused.
     pub waiting: usize,
+    /// How long an HTTP client may take for its headers, for its body, and to take anything of an answer; and be idle.
+    pub patience: Duration,
 }
+
+/// [`Bounds::patience`] unless a test says otherwise.
+pub const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Most bytes of a message.
 pub const LONGEST_MESSAGE: usize = 1 << 20;

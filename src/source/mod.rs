@@ -2,6 +2,7 @@
 //!
 //! How to add a fact about places: put it on [`SourceFile`]; nobody else turns a byte offset into a line.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Which file of a [`Sources`] a span lies in.
@@ -78,6 +79,8 @@ pub struct SourceFile {
     line_starts: Vec<u32>,
     /// How many characters begin before each [`STRIDE`] bytes: a column is found without reading a long line from its start.
     characters: Vec<u32>,
+    /// Places that are not shown, in order and apart.
+    hidden: Vec<Range<usize>>,
 }
 
 /// Bytes between two counts of characters.
@@ -93,7 +96,7 @@ impl SourceFile {
         for stretch in text.as_bytes().chunks(STRIDE) {
             characters.push(characters[characters.len() - 1] + beginning(stretch));
         }
-        SourceFile { name: name.into(), text, line_starts, characters }
+        SourceFile { name: name.into(), text, line_starts, characters, hidden: vec![] }
     }
 
     /// Line and column of a byte offset; an offset past the end counts as the end, one inside a character as its start.
@@ -121,6 +124,17 @@ impl SourceFile {
     /// The text of `line` (from 1) without its line end; empty past the last line.
     pub fn line(&self, line: usize) -> &str {
         self.text[self.line_start(line)..self.line_start(line.saturating_add(1))].trim_end_matches(['\n', '\r'])
+    }
+
+    /// Places that must not be shown: keys that stand in the file.
+    pub fn hidden(&self) -> &[Range<usize>] {
+        &self.hidden
+    }
+
+    /// Whether a byte is at a place that must not be shown.
+    pub fn is_hidden(&self, at: usize) -> bool {
+        let next = self.hidden.partition_point(|place| place.end <= at);
+        self.hidden.get(next).is_some_and(|place| place.contains(&at))
     }
 
     /// How many lines the file has, counting a last one without line end.
@@ -199,6 +213,20 @@ impl Sources {
         &self.files[id.0 as usize]
     }
 
+    /// Shows these places of a file no more.
+    pub fn hide(&mut self, id: FileId, places: impl IntoIterator<Item = Range<usize>>) {
+        let Some(file) = self.files.get_mut(id.0 as usize) else { return };
+        let mut all = std::mem::take(&mut file.hidden);
+        all.extend(places);
+        all.sort_by_key(|place| (place.start, place.end));
+        for place in all {
+            match file.hidden.last_mut() {
+                Some(last) if place.start <= last.end => last.end = last.end.max(place.end),
+                _ => file.hidden.push(place),
+            }
+        }
+    }
+
     /// All files in the order they were added.
     pub fn files(&self) -> impl Iterator<Item = (FileId, &SourceFile)> {
         self.files.iter().enumerate().map(|(i, file)| (FileId(i as u32), file))
@@ -212,6 +240,12 @@ impl Sources {
     /// Where a span ends: the position after its last character.
     pub fn end(&self, span: Span) -> Position {
         self.file(span.file).position(span.end)
+    }
+
+    /// The text a span covers, for people: with stars where a key stands.
+    pub fn shown(&self, span: Span) -> String {
+        let (file, start) = (self.file(span.file), span.start as usize);
+        self.text(span).char_indices().map(|(at, c)| if file.is_hidden(start + at) { '*' } else { c }).collect()
     }
 
     /// The text a span covers.

@@ -49,7 +49,9 @@ impl<'a> Filling<'a> {
                 Node::Raw(text) => output.push(text)?,
                 Node::Print(expression, at) => {
                     self.at = *at;
-                    output.print(&self.value(expression)?)?;
+                    let value = self.value(expression)?;
+                    output.comes_from(expression);
+                    output.print(&value)?;
                 }
                 Node::If(branches, otherwise) => {
                     let mut body = otherwise;
@@ -71,6 +73,7 @@ impl<'a> Filling<'a> {
     fn repeat(&mut self, repeat: &For, output: &mut Output) -> Result<(), Stop> {
         self.at = repeat.at;
         let list = self.value(&repeat.list)?;
+        output.comes_from(&repeat.list);
         let Some(mut elements) = list_of(&list, &mut self.budget)? else {
             return Err(Stop::failed(format!("for goes through a list; this is {}", kind_and_value(&list))));
         };

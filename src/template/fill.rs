@@ -6,9 +6,10 @@ use crate::model::{Form, Place, Text};
 use crate::source::Span;
 
 use super::Value;
+use super::address::{AddressRules, FilledAddress};
 use super::build;
 use super::eval::Filling;
-use super::print::{Encode, Output, kind_and_value, printed};
+use super::print::{Output, kind_and_value, printed};
 use super::problem::Problem;
 use super::stop::Stop;
 use super::tree::{Expr, Node};
@@ -169,15 +170,25 @@ impl Compiled {
         }
     }
 
-    /// The filled text, with every value filled into it encoded, but for one it begins with.
+    /// The filled text of a web address: see [`FilledAddress`].
     ///
     /// # Errors
-    /// As [`Compiled::fill`].
-    pub fn fill_encoded(&self, scope: &Scope, encode: Encode) -> Result<String, FillError> {
-        match &self.inner.form {
-            CompiledForm::Template(nodes) => self.statements(nodes, scope, Output::encoding(encode)),
-            _ => self.fill_text(scope),
-        }
+    /// As [`Compiled::fill`]; and when a value would lead to another path than the one that is written.
+    pub fn fill_address(&self, scope: &Scope) -> Result<FilledAddress, FillError> {
+        let mut filling = Filling::new(scope);
+        let mut output = Output::address(AddressRules::default());
+        let filled = match &self.inner.form {
+            CompiledForm::Plain(text) => output.push(text.as_str().unwrap_or_default()),
+            CompiledForm::Template(nodes) => filling.statements(nodes, &mut output),
+            CompiledForm::Expression(expression) => filling.value(expression).and_then(|value| {
+                output.comes_from(expression);
+                output.print(&value)
+            }),
+        };
+        filled.and_then(|()| output.into_address()).map_err(|stop| {
+            let span = if filling.at == (0, 0) { self.inner.place.span } else { self.inner.place.inside(filling.at.0, filling.at.1) };
+            FillError::new(stop, Some(span))
+        })
     }
 
     /// The filled value of a condition.
@@ -198,11 +209,7 @@ impl Compiled {
     }
 
     fn template(&self, nodes: &[Node], scope: &Scope) -> Result<String, FillError> {
-        self.statements(nodes, scope, Output::default())
-    }
-
-    fn statements(&self, nodes: &[Node], scope: &Scope, mut output: Output) -> Result<String, FillError> {
-        let mut filling = Filling::new(scope);
+        let (mut filling, mut output) = (Filling::new(scope), Output::default());
         match filling.statements(nodes, &mut output) {
             Ok(()) => Ok(output.into_text()),
             Err(stop) => Err(FillError::new(stop, Some(self.inner.place.inside(filling.at.0, filling.at.1)))),

@@ -9,7 +9,7 @@ use super::eval::Filling;
 use super::fill::{CompiledForm, FillError, Scope, compile};
 use super::print::Output;
 use super::stop::Stop;
-use super::tree::{Arguments, At, Expr, For, Node};
+use super::tree::{At, Expr, For, Node};
 
 /// Names whose values are known, and paths below them that are not.
 #[derive(Debug, Clone, Default)]
@@ -195,54 +195,14 @@ impl Filler<'_> {
     }
 
     fn is_unknown(&self, expression: &Expr) -> bool {
-        let any = |arguments: &Arguments| arguments.iter().flatten().any(|argument| self.is_unknown(argument));
-        let some = |expression: &Option<Box<Expr>>| expression.as_ref().is_some_and(|expression| self.is_unknown(expression));
         match expression {
-            Expr::Constant(_) | Expr::Missing => false,
-            Expr::Global(_) => self.known.is_unknown(&path(expression).unwrap_or_default()),
-            Expr::Attribute(base, _) => match path(expression) {
-                Some(path) => self.known.is_unknown(&path),
-                None => self.is_unknown(base),
-            },
-            Expr::Item(base, item) => match path(expression) {
-                Some(path) => self.known.is_unknown(&path),
-                None => self.is_unknown(base) || self.is_unknown(item),
-            },
             Expr::Local(place) => !self.locals.get(*place).copied().unwrap_or(false),
             Expr::Loop(place, _) => !self.loops.get(*place).copied().unwrap_or(false),
-            Expr::Slice(base, parts) => self.is_unknown(base) || parts.iter().any(some),
-            Expr::Not(one) | Expr::Negative(one) | Expr::Defined(one) => self.is_unknown(one),
-            Expr::And(one, other) | Expr::Or(one, other) | Expr::Concatenate(one, other) | Expr::Arithmetic(_, one, other) => {
-                self.is_unknown(one) || self.is_unknown(other)
-            }
-            Expr::Compare(first, rest) => self.is_unknown(first) || rest.iter().any(|(_, other)| self.is_unknown(other)),
-            Expr::If(both, otherwise) => both.iter().any(|one| self.is_unknown(one)) || some(otherwise),
-            Expr::List(items) => items.iter().any(|item| self.is_unknown(item)),
-            Expr::Map(pairs) => pairs.iter().any(|(key, value)| self.is_unknown(key) || self.is_unknown(value)),
-            Expr::Range(arguments) => any(arguments),
-            Expr::Filter(_, value, arguments) | Expr::MapFilter(_, value, arguments) | Expr::Default(value, arguments) => {
-                self.is_unknown(value) || any(arguments)
-            }
-            Expr::Test(_, value, other) => self.is_unknown(value) || some(other),
-            Expr::MapAttribute(list, attribute, default) => self.is_unknown(list) || self.is_unknown(attribute) || some(default),
-            Expr::Select { list, attribute, test, .. } => {
-                let other = test.as_ref().is_some_and(|(_, other)| some(other));
-                self.is_unknown(list) || self.is_unknown(attribute) || other
-            }
+            _ => match expression.names() {
+                Some(names) => self.known.is_unknown(&names),
+                None => expression.parts().into_iter().any(|part| self.is_unknown(part)),
+            },
         }
-    }
-}
-
-/// The parts of a path that is written out.
-fn path(expression: &Expr) -> Option<Vec<String>> {
-    match expression {
-        Expr::Global(name) => Some(vec![name.to_string()]),
-        Expr::Attribute(base, name) => Some([path(base)?, vec![name.to_string()]].concat()),
-        Expr::Item(base, item) => match &**item {
-            Expr::Constant(key) => Some([path(base)?, vec![super::print::key_text(key)]].concat()),
-            _ => None,
-        },
-        _ => None,
     }
 }
 

@@ -11,6 +11,7 @@
 //! How to add a filter: a function in a file of `filters/`, bounded by its call's budget; one line in the table of
 //! `filters.rs`; a sentence in `tests/filters.rs`; a word in `docs/language.md`.
 
+mod address;
 mod budget;
 mod build;
 mod check;
@@ -33,6 +34,7 @@ mod value;
 #[cfg(test)]
 mod tests;
 
+pub use address::{AddressText, FilledAddress, address_text, percent};
 pub use check::{expression, text};
 pub use compared::{Side, comparisons};
 pub use fill::{Compiled, FillError, Scope, compile};

@@ -3,20 +3,19 @@
 use minijinja::value::ValueKind;
 
 use super::Value;
+use super::address::{AddressRules, FilledAddress};
 use super::budget::{TEXT_BYTES, VALUE_DEPTH};
 use super::number::Number;
 use super::stop::Stop;
+use super::tree::Expr;
 
 /// A text that grows to at most 1 MiB.
 #[derive(Debug, Default)]
 pub(super) struct Output {
     text: String,
-    /// What becomes of each filled-in value; the text around it stays as the author wrote it.
-    encode: Option<Encode>,
+    /// What an address needs besides.
+    address: Option<AddressRules>,
 }
-
-/// Turns a filled-in value into what an address or the like can hold.
-pub type Encode = fn(&str) -> String;
 
 impl Output {
     /// Adds a piece of text.
@@ -28,17 +27,23 @@ impl Output {
         Ok(())
     }
 
-    /// A text whose filled-in values are encoded.
-    pub(super) fn encoding(encode: Encode) -> Output {
-        Output { text: String::new(), encode: Some(encode) }
+    /// An address: see [`AddressRules`].
+    pub(super) fn address(rules: AddressRules) -> Output {
+        Output { text: String::new(), address: Some(rules) }
+    }
+
+    /// Notes an expression whose value comes next, or decides how often what comes next is repeated.
+    pub(super) fn comes_from(&mut self, expression: &Expr) {
+        if let Some(rules) = &mut self.address {
+            rules.comes_from(&self.text, expression);
+        }
     }
 
     /// Adds a value as it prints.
     pub(super) fn print(&mut self, value: &Value) -> Result<(), Stop> {
-        // What an address begins with is a whole address of the environment or a person's settings, not a part of one.
-        if let (Some(encode), false) = (self.encode, self.text.is_empty()) {
-            let value = printed(value)?;
-            return self.push(&encode(&value));
+        if let Some(rules) = &mut self.address {
+            let piece = rules.piece(&self.text, value)?;
+            return self.push(&piece);
         }
         match value.as_str() {
             Some(text) => self.push(text),
@@ -60,6 +65,14 @@ impl Output {
     /// The text.
     pub(super) fn into_text(self) -> String {
         self.text
+    }
+
+    /// The text of an address, and the names that its host came from.
+    pub(super) fn into_address(self) -> Result<FilledAddress, Stop> {
+        match self.address {
+            Some(rules) => rules.finish(self.text),
+            None => Ok(FilledAddress { text: self.text, host_reads: vec![] }),
+        }
     }
 
     fn json_at(&mut self, value: &Value, indent: Option<usize>, depth: usize) -> Result<(), Stop> {

@@ -181,4 +181,56 @@ impl Expr {
             _ => None,
         }
     }
+
+    /// The expressions it is made of, one level down.
+    pub(super) fn parts(&self) -> Vec<&Expr> {
+        fn given(arguments: &Arguments) -> impl Iterator<Item = &Expr> {
+            arguments.iter().flatten()
+        }
+        match self {
+            Expr::Constant(_) | Expr::Missing | Expr::Global(_) | Expr::Local(_) | Expr::Loop(..) => vec![],
+            Expr::Attribute(one, _) | Expr::Not(one) | Expr::Negative(one) | Expr::Defined(one) => vec![one],
+            Expr::Item(one, other)
+            | Expr::And(one, other)
+            | Expr::Or(one, other)
+            | Expr::Concatenate(one, other)
+            | Expr::Arithmetic(_, one, other) => vec![one, other],
+            Expr::Slice(base, bounds) => std::iter::once(&**base).chain(bounds.iter().flatten().map(|bound| &**bound)).collect(),
+            Expr::Compare(first, rest) => std::iter::once(&**first).chain(rest.iter().map(|(_, other)| other)).collect(),
+            Expr::If(both, otherwise) => both.iter().chain(otherwise.as_deref()).collect(),
+            Expr::List(items) => items.iter().collect(),
+            Expr::Map(pairs) => pairs.iter().flat_map(|(key, value)| [key, value]).collect(),
+            Expr::Range(arguments) => given(arguments).collect(),
+            Expr::Filter(_, value, arguments) | Expr::MapFilter(_, value, arguments) | Expr::Default(value, arguments) => {
+                std::iter::once(&**value).chain(given(arguments)).collect()
+            }
+            Expr::Test(_, value, other) => std::iter::once(&**value).chain(other.as_deref()).collect(),
+            Expr::MapAttribute(list, attribute, default) => [&**list, attribute].into_iter().chain(default.as_deref()).collect(),
+            Expr::Select { list, attribute, test, .. } => {
+                let other = test.as_ref().and_then(|(_, other)| other.as_deref());
+                [&**list, attribute].into_iter().chain(other).collect()
+            }
+        }
+    }
+
+    /// The parts of a path of names that is written out.
+    pub(super) fn names(&self) -> Option<Vec<String>> {
+        match self {
+            Expr::Global(name) => Some(vec![name.to_string()]),
+            Expr::Attribute(base, name) => Some([base.names()?, vec![name.to_string()]].concat()),
+            Expr::Item(base, item) => match &**item {
+                Expr::Constant(key) => Some([base.names()?, vec![super::print::key_text(key)]].concat()),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// Adds every path of names that it reads.
+    pub(super) fn add_reads(&self, reads: &mut Vec<Vec<String>>) {
+        match self.names() {
+            Some(names) => reads.push(names),
+            None => self.parts().into_iter().for_each(|part| part.add_reads(reads)),
+        }
+    }
 }

@@ -156,6 +156,9 @@ impl Files for Page {
     fn names(&self, folder: &Path) -> Vec<String> {
         DiskFiles.names(folder)
     }
+    fn columns(&self, table: &flow::port::TableSource) -> Option<Vec<String>> {
+        DiskFiles.columns(table)
+    }
     fn real_path(&self, path: &Path) -> Option<PathBuf> {
         if path == Path::new(PAGE) { Some(DiskFiles.real_path(path.parent()?)?.join("example.yaml")) } else { DiskFiles.real_path(path) }
     }

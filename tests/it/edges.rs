@@ -162,7 +162,7 @@ fn many_processes_write_one_journal_and_none_loses_anything() {
         assert_eq!(ended.status.code(), Some(0), "{}", String::from_utf8_lossy(&ended.stderr));
     }
     let mut store = SqliteStore::open(&folder.path().join(".flow/runs.db")).unwrap();
-    assert_eq!(store.check().unwrap(), 25);
+    assert_eq!(store.check().unwrap(), (25, 0));
     let left: Vec<_> = std::fs::read_dir(folder.path().join(".flow")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert!(left.iter().all(|name| name.to_string_lossy().starts_with("runs.db")), "no lock is left: {left:?}");
 }

@@ -66,6 +66,7 @@ const TROUBLE: &[(i32, &str, &str)] = &[
     (2, "it has more than 8 MiB", "run p.yaml --inputs /dev/zero"),
     (2, "gone.json: it cannot be read", "run p.yaml --inputs gone.json; plan p.yaml --inputs gone.json"),
     (2, "it is no JSON (line 1, column 1); write one JSON object such as {\"message\"", "run p.yaml --inputs inputs.yaml"),
+    (2, "--input message is there twice; write each input once", "run p.yaml --input message=Hi --input message=Ho"),
     (2, "has no channel \"fax\"", "run p.yaml --channel fax; plan p.yaml --channel fax"),
     (2, "above 0, in US dollars", "run p.yaml --max-cost-usd free; plan p.yaml --max-cost-usd -1; run p.yaml --max-cost-usd 0"),
     (2, "write --channel wall", "run p.yaml --input channel=wall"),
@@ -195,6 +196,50 @@ fn files_that_cannot_be_written_are_told_and_nothing_is_lost() {
     std::fs::write(folder.join("before.json"), "{}").unwrap();
     assert_eq!(flow(folder, &["run", "p.yaml", "--output", "before.json", "--channel", "fax"]).exit, 2);
     assert_eq!(std::fs::read_to_string(folder.join("before.json")).unwrap(), "{}", "a run that does not start writes over nothing");
+}
+
+#[test]
+fn inputs_that_could_mean_several_things_are_refused_however_they_come() {
+    let project = project();
+    let text = "flow: 1\nname: takes\ninputs: { it: any }\nsteps:\n  - { id: say, format: \"{{ inputs.it }}\", channel: note }\noutputs: { said: \"{{ steps.say.output.text }}\" }\n";
+    std::fs::write(project.path().join("takes.yaml"), text).unwrap();
+    let deep = format!("{}{}", "[".repeat(200), "]".repeat(200));
+    let inner = [
+        (r#"{"a": 1, "a": 2}"#, "the key \"a\" is there twice"),
+        (r#"[{"b": {"a": 1, "a": 2}}]"#, "the key \"a\" is there twice"),
+        ("123456789012345678901", "has more than 64 bits"),
+    ];
+    let of_file = [
+        ("1e999", "number out of range"),
+        (r#""\ud800""#, "it is no JSON"),
+        (&deep, "recursion limit"),
+        ("NaN", "it is no JSON"),
+        ("1} {", "trailing characters"),
+    ];
+    let refused = |arguments: &[&str], wanted: &str| {
+        let ended = flow(project.path(), arguments);
+        assert_eq!(ended.exit, 2, "{arguments:?}: {}", ended.err);
+        assert!(ended.err.contains(wanted), "{arguments:?}: {}", ended.err);
+    };
+    for (value, wanted) in inner {
+        refused(&["run", "takes.yaml", "--input", &format!("it={value}")], wanted);
+        refused(&["plan", "takes.yaml", "--input", &format!("it={value}")], wanted);
+    }
+    for (value, wanted) in inner.into_iter().chain(of_file) {
+        std::fs::write(project.path().join("in.json"), format!("{{\"it\": {value}}}")).unwrap();
+        refused(&["run", "takes.yaml", "--inputs", "in.json"], wanted);
+    }
+    for (text, wanted) in [
+        ("{\"it\": 1, \"it\": 1}".to_owned(), "the key \"it\" is there twice"),
+        ("{\"it\": 1, \"channel\": \"note\", \"channel\": \"note\"}".to_owned(), "the key \"channel\" is there twice"),
+        (format!("{{\"it\": \"{}\"}}", "x".repeat(8 << 20)), "more than 8 MiB"),
+    ] {
+        std::fs::write(project.path().join("in.json"), text).unwrap();
+        refused(&["run", "takes.yaml", "--inputs", "in.json"], wanted);
+    }
+    std::fs::write(project.path().join("in.json"), "\u{feff}{\"it\": \"Hi\"}\n").unwrap();
+    let ended = flow(project.path(), &["run", "takes.yaml", "--inputs", "in.json"]);
+    assert_eq!((ended.exit, ended.out.trim()), (0, "Hi"), "{}", ended.err);
 }
 
 #[test]

@@ -20,7 +20,7 @@ fn sent(template: &str, value: &str, channel: &Channel) -> Formatted {
     let template = text(template, Place::default(), &mut found);
     let mut scope = Scope::new();
     scope.set("v", from_json(&json!(value)));
-    format(&compile(&template).unwrap().fill_text(&scope).unwrap(), channel, None, None)
+    format(&compile(&template).unwrap().fill_text(&scope).unwrap(), channel, None, None).unwrap()
 }
 
 static CHANNELS: LazyLock<Vec<Channel>> = LazyLock::new(|| {

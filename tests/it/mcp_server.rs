@@ -54,6 +54,11 @@ fn folder() -> TempDir {
     folder
 }
 
+/// A client of a server in a folder.
+pub(crate) fn start(folder: &Path, arguments: &[&str]) -> Client {
+    Client::start(folder, arguments)
+}
+
 /// A client of the newest version over pipes.
 pub(crate) struct Client {
     child: Child,

@@ -11,7 +11,8 @@ pub(crate) struct Ran {
 }
 
 /// Variables that change what the program does.
-const CHANGE: [&str; 10] = [
+const CHANGE: [&str; 12] = [
+    "FLOW_STATE_DIR",
     "CI",
     "CLICOLOR_FORCE",
     "GITHUB_ACTIONS",
@@ -22,6 +23,7 @@ const CHANGE: [&str; 10] = [
     "FLOW_MODEL_API",
     "FLOW_MODEL_TOOL_CALLS",
     "FLOW_API_KEY",
+    "FLOW_JOURNAL_KEY",
 ];
 
 /// A call of the program in a folder, without settings of a person.

@@ -31,6 +31,7 @@ fn request(wire: WireFormat, url: &str) -> ModelRequest {
     ModelRequest {
         wire,
         base_url: format!("{url}/v1"),
+        host_from: Default::default(),
         model: "smollm2".to_owned(),
         api_key: None,
         messages: vec![message(Role::System, "You are brief."), message(Role::User, "Name a city and its country.")],
@@ -47,7 +48,7 @@ fn request(wire: WireFormat, url: &str) -> ModelRequest {
 }
 
 async fn call(request: ModelRequest) -> Result<ModelReply, Failure> {
-    HttpModelClient::new(Http::new(HttpSettings::default(), Arc::new(SystemClock::new()))).call(request).await
+    HttpModelClient::new(Http::new(HttpSettings::default(), Arc::new(SystemClock::new())), Arc::default()).call(request).await
 }
 
 /// The reply, where a small model may also run into its length limit: then the failure says so and there is no text.

@@ -38,8 +38,6 @@ impl Place {
         let mut child =
             self.command(&["run", "p.yaml", "--events", "events.jsonl"]).stderr(Stdio::null()).stdout(Stdio::null()).spawn().unwrap();
         let run = wait_for(&events, step, &mut child);
-        // Longer than events may wait for their commit.
-        std::thread::sleep(Duration::from_millis(500));
         child.kill().unwrap();
         child.wait().unwrap();
         run
@@ -75,7 +73,7 @@ outputs: { text: \"{{ steps.last.output }}\" }
 fn a_killed_run_is_in_the_list_and_goes_on_where_it_was() {
     let place = Place::with(WAITS);
     let run = place.killed_in("nap");
-    assert!(place.say(&["runs", "list"]).out.contains("not over"));
+    assert!(place.say(&["runs", "list"]).out.contains("  killed  "));
     assert_eq!(place.say(&["runs", "show"]).out.lines().next(), Some(&*format!("{run}  waits  not over")));
     let resumed = place.say(&["runs", "resume", &run]);
     assert_eq!((resumed.exit, resumed.out.as_str()), (0, "one two\n"), "{}", resumed.err);
@@ -84,7 +82,7 @@ fn a_killed_run_is_in_the_list_and_goes_on_where_it_was() {
     assert_eq!(record["status"], "succeeded");
     assert_eq!(record["steps"].as_array().unwrap().len(), 3);
     let again = place.say(&["runs", "resume", &run]);
-    assert_eq!((again.exit, again.err.contains("it is over")), (6, true), "{}", again.err);
+    assert_eq!((again.exit, again.out.as_str(), again.err.contains("has ended")), (0, "one two\n", true), "{}", again.err);
 }
 
 #[test]
@@ -94,7 +92,6 @@ fn one_process_runs_a_run_and_a_changed_file_is_refused() {
     let mut child =
         place.command(&["run", "p.yaml", "--events", "events.jsonl"]).stderr(Stdio::null()).stdout(Stdio::null()).spawn().unwrap();
     let run = wait_for(&events, "nap", &mut child);
-    std::thread::sleep(Duration::from_millis(500));
     let second = place.say(&["runs", "resume", &run]);
     assert_eq!(second.exit, 2, "{}", second.err);
     assert!(second.err.contains(&format!("is being run by process {}", child.id())), "{}", second.err);
@@ -126,6 +123,55 @@ fn a_once_step_in_doubt_is_decided_by_a_person() {
     assert_eq!(place.say(&["approve", &run, "pay"]).exit, 2);
     let rejected = place.say(&["runs", "resume", &run]);
     assert_eq!((rejected.exit, rejected.err.contains("rejected")), (6, true), "{}", rejected.err);
+}
+
+#[test]
+fn a_once_step_that_has_happened_is_answered_with_its_output_and_each_wrong_answer_is_told() {
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = port.local_addr().unwrap();
+    let pipeline = format!(
+        "flow: 1\nname: pays\ndescription: Pays once.\nsteps:\n  - {{ id: pay, once: true, timeout: 30s, http: \"POST http://{address}/pay\", body: {{ sum: 5 }} }}\noutputs: {{ receipt: \"{{{{ steps.pay.output.body.receipt }}}}\" }}\n"
+    );
+    let place = Place::with(&pipeline);
+    assert_eq!(place.say(&["trust", "p.yaml"]).exit, 0);
+    let run = place.killed_in("pay");
+    let told = |arguments: &[&str], exit: i32, text: &str| {
+        let said = place.say(&[&["approve", &run, "pay"], arguments].concat());
+        assert_eq!((said.exit, said.err.contains(text)), (exit, true), "{}", said.err);
+    };
+    // Too early: nobody has asked yet.
+    told(&[], 2, &format!("waits for no decision; flow runs resume {run} asks what must be decided"));
+    assert_eq!(place.say(&["runs", "resume", &run]).exit, 8);
+    // The record says what must be decided, and each answer's command.
+    let shown = place.say(&["runs", "show", &run]).out;
+    for answer in ["   ", " --reject", " --happened OUTPUT"] {
+        assert!(shown.contains(&format!("  flow approve {run} pay{answer}")), "{shown}");
+    }
+    assert!(
+        shown.contains("a person decides: \"pay\" was started and may have acted") && shown.contains("then: flow runs resume"),
+        "{shown}"
+    );
+    told(&["--happened", "{\"paid\": true}"], 2, "this is not what \"pay\" gives: an http step gives { status, headers, body }");
+    told(&["--happened", "paid"], 2, "this is no JSON");
+    told(&["--happened", "@none.json"], 2, "cannot read none.json");
+    std::fs::write(place.0.path().join("paid.json"), r#"{"status": 201, "headers": {}, "body": {"receipt": "r-7"}}"#).unwrap();
+    told(&["--happened", "@paid.json"], 0, "noted");
+    // Twice: the first answer holds.
+    told(&[], 2, "has been decided already");
+    let resumed = place.say(&["runs", "resume", &run]);
+    assert_eq!((resumed.exit, resumed.out.as_str()), (0, "r-7\n"), "{}", resumed.err);
+    told(&["--reject"], 2, "has been decided already");
+    assert!(!place.say(&["runs", "show", &run]).out.contains("a person decides"));
+}
+
+#[test]
+fn nobody_decides_about_a_run_that_is_over() {
+    let place =
+        Place::with("flow: 1\nname: p\ndescription: Ends.\nsteps:\n  - { id: a, set: x }\noutputs: { text: \"{{ steps.a.output }}\" }\n");
+    assert_eq!(place.say(&["run", "p.yaml"]).exit, 0);
+    let listed = place.say(&["runs", "list"]).out;
+    let said = place.say(&["approve", listed.split_whitespace().next().unwrap(), "a"]);
+    assert_eq!((said.exit, said.err.contains("waits for no decision: the run has ended")), (2, true), "{}", said.err);
 }
 
 #[test]
@@ -178,15 +224,15 @@ fn of_many_processes_that_go_on_with_one_run_one_does() {
     let start = || place.command(&["runs", "resume", &run]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let children: Vec<Child> = (0..20).map(|_| start()).collect();
     let ends: Vec<_> = children.into_iter().map(|child| child.wait_with_output().unwrap()).collect();
-    let (won, lost): (Vec<_>, Vec<_>) = ends.iter().partition(|end| end.status.code() == Some(0));
-    assert_eq!(won.len(), 1);
-    assert_eq!(won[0].stdout, b"one two\n");
+    // A process that came when the winner was already through reports the outcome.
+    let has_run = |end: &std::process::Output| end.status.code() == Some(0) && !String::from_utf8_lossy(&end.stderr).contains("has ended");
+    let (told, lost): (Vec<_>, Vec<_>) = ends.iter().partition(|end| end.status.code() == Some(0));
+    assert_eq!(told.iter().filter(|end| has_run(end)).count(), 1);
+    assert!(told.iter().all(|end| end.stdout == b"one two\n"));
     for end in lost {
         let told = String::from_utf8_lossy(&end.stderr);
         let is_held = end.status.code() == Some(2) && told.contains("is being run by process");
-        // A process that came when the winner was already through.
-        let is_over = end.status.code() == Some(6) && told.contains("it is over");
-        assert!(is_held || is_over, "{:?}: {told}", end.status);
+        assert!(is_held, "{:?}: {told}", end.status);
     }
     let record: serde_json::Value = serde_json::from_str(&place.say(&["runs", "export", &run]).out).unwrap();
     assert_eq!((&record["status"], record["steps"].as_array().unwrap().len()), (&"succeeded".into(), 3));
@@ -199,8 +245,6 @@ fn a_run_that_another_process_runs_is_not_removed() {
     let mut child =
         place.command(&["run", "p.yaml", "--events", "events.jsonl"]).stderr(Stdio::null()).stdout(Stdio::null()).spawn().unwrap();
     let run = wait_for(&events, "nap", &mut child);
-    // Longer than events may wait for their commit.
-    std::thread::sleep(Duration::from_millis(500));
     let removed = place.say(&["runs", "rm", &run]);
     assert_eq!((removed.exit, removed.err.contains("is being run by process")), (2, true), "{}", removed.err);
     child.kill().unwrap();

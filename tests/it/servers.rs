@@ -10,6 +10,7 @@ use std::time::Duration;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
 
 use crate::mcp_server::Client;
 use crate::program::command;
@@ -38,7 +39,9 @@ fn acts_as_a_server() {
             Some("tools/list") => {
                 let input = json!({ "type": "object", "properties": { "text": { "type": "string" } }, "required": ["text"] });
                 let shout = json!({ "name": "shout", "inputSchema": input });
-                json!({ "tools": [{ "name": "echo", "description": about, "inputSchema": input }, shout] })
+                let mut tools = vec![json!({ "name": "echo", "description": about, "inputSchema": input }), shout];
+                tools.extend(about.contains("has more").then(|| json!({ "name": "echo_all", "inputSchema": input })));
+                json!({ "tools": tools })
             }
             Some("tools/call") if message["params"]["arguments"]["text"] == "wait" => {
                 let child = Command::new("/bin/sh").args(["-c", "trap '' TERM; sleep 300"]).spawn().unwrap();
@@ -170,6 +173,47 @@ fn changed_tools_are_refused_until_they_are_accepted() {
 }
 
 #[test]
+fn a_tool_that_comes_later_under_a_pattern_waits_until_it_is_accepted() {
+    let home = tempfile::tempdir().unwrap();
+    write(home.path(), "");
+    let file = home.path().join("p.yaml");
+    let text = std::fs::read_to_string(&file).unwrap().replace("allow: [echo]", "allow: [\"echo*\"]");
+    std::fs::write(&file, &text).unwrap();
+    let run = ["run", "p.yaml", "--input", "text=hi"];
+    let about = "Echoes. It has more.";
+    assert_eq!(done(home.path(), &run, "Echoes.").0, Some(0));
+    // The description has changed, too; so the lock is made from it, without the new tool.
+    std::fs::remove_file(home.path().join("flow.lock")).unwrap();
+    assert_eq!(done(home.path(), &run, about).0, Some(0));
+    let lock = home.path().join("flow.lock");
+    let mut pins: Value = serde_json::from_str(&std::fs::read_to_string(&lock).unwrap()).unwrap();
+    for server in pins["servers"].as_object_mut().unwrap().values_mut() {
+        assert!(server.as_object_mut().unwrap().remove("echo_all").is_some());
+    }
+    std::fs::write(&lock, pins.to_string()).unwrap();
+    // What the file names is pinned and called; what it could use is noted.
+    let (exit, _, told) = done(home.path(), &run, about);
+    assert_eq!(exit, Some(0), "{told}");
+    std::fs::write(&file, text.replace("echo.echo", "echo.echo_all")).unwrap();
+    let (exit, _, told) = done(home.path(), &run, about);
+    assert!(exit == Some(6) && told.contains("tool \"echo.echo_all\" is new since its server was pinned"), "{told}");
+    assert!(told.contains("flow tools pin"), "{told}");
+    let (exit, _, told) = done(home.path(), &["tools", "pin", "--check"], about);
+    assert!(exit == Some(1) && told.contains("new: echo_all"), "{told}");
+    let (exit, out, _) = done(home.path(), &["doctor", "p.yaml"], about);
+    assert!(exit == Some(1) && out.contains("server echo: echo_all new since it was pinned"), "{out}");
+    assert_eq!(done(home.path(), &["tools", "pin", "p.yaml"], about).0, Some(0));
+    assert_eq!(done(home.path(), &run, about).0, Some(0));
+    // A lock that was changed by hand holds for nobody.
+    let kept = std::fs::read_to_string(&lock).unwrap();
+    std::fs::write(&lock, kept.replace("Echoes.", "Sends.")).unwrap();
+    for (command, wanted) in [(run.as_slice(), 6), (&["tools", "pin", "--check"], 1), (&["tools", "pin"], 1)] {
+        let (exit, _, told) = done(home.path(), command, about);
+        assert!(exit == Some(wanted) && told.contains("tool \"echo\"") && told.contains("changed by hand"), "{exit:?} {told}");
+    }
+}
+
+#[test]
 fn a_recording_of_a_server_answers_without_it() {
     let home = tempfile::tempdir().unwrap();
     write(home.path(), "");
@@ -245,10 +289,13 @@ fn calls_of_flow_mcp_share_a_server_until_its_end_and_each_is_held_to_the_pins()
     assert_eq!(begun.len(), 2);
     // What is pinned now is something else: every later call is refused, though the server has not changed.
     let lock = home.path().join("flow.lock");
-    let pinned = std::fs::read_to_string(&lock).unwrap().replace("Echoes.", "Echoed.");
-    let hash = pinned.find("\"sha256\": \"").unwrap() + 11;
-    let pinned = format!("{}{}{}", &pinned[..hash], "0".repeat(64), &pinned[hash + 64..]);
-    std::fs::write(&lock, pinned).unwrap();
+    let mut pinned: Value = serde_json::from_str(&std::fs::read_to_string(&lock).unwrap()).unwrap();
+    for server in pinned["servers"].as_object_mut().unwrap().values_mut() {
+        server["echo"]["said"]["description"] = json!("Echoed.");
+        let hash = Sha256::digest(server["echo"]["said"].to_string());
+        server["echo"]["sha256"] = hash.iter().map(|byte| format!("{byte:02x}")).collect::<String>().into();
+    }
+    std::fs::write(&lock, pinned.to_string()).unwrap();
     for _ in 0..2 {
         let result = client.call("talks", json!({ "text": "x" }))["result"].clone();
         assert!(result["isError"] == true && result.to_string().contains("is not what was pinned"), "{result}");

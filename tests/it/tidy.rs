@@ -12,7 +12,7 @@ const MAY_NAME: &[(&str, &[&str])] = &[
     ("template", &["source", "diagnostic", "model", "channel"]),
     ("lower", &["source", "diagnostic", "syntax", "model", "template"]),
     ("plan", &["source", "diagnostic", "model"]),
-    ("rules", &["source", "diagnostic", "model", "template", "plan", "channel", "gate", "policy"]),
+    ("rules", &["source", "diagnostic", "model", "template", "plan", "channel", "gate", "policy", "redact"]),
     ("channel", &["model"]),
     ("redact", &["model"]),
     ("policy", &["model", "source"]),
@@ -22,7 +22,7 @@ const MAY_NAME: &[(&str, &[&str])] = &[
     ("port", &["model", "event"]),
     ("driver", &["engine", "port", "event", "model", "redact", "journal"]),
     ("adapter", &["port", "model", "event", "diagnostic", "redact", "journal"]),
-    ("load", &["source", "diagnostic", "syntax", "model", "template", "lower", "plan", "rules", "port"]),
+    ("load", &["source", "diagnostic", "syntax", "model", "template", "lower", "plan", "rules", "port", "redact"]),
     ("journal", &["event", "port", "model", "redact"]),
     ("report", &["source", "diagnostic", "model", "plan", "event", "journal"]),
     ("lsp", &["source", "diagnostic", "syntax", "model", "template", "lower", "plan", "rules", "load", "check", "port", "report"]),
@@ -158,6 +158,33 @@ fn only_adapters_and_commands_touch_files_processes_and_sockets() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Who writes to standard output and standard error, and what for.
+const DOORS: &[(&str, &str)] = &[
+    ("adapter/stdout.rs", "results, and what `send: stdout` prints"),
+    ("cli/stdout.rs", "what commands show"),
+    ("cli/tell.rs", "everything on standard error"),
+    ("cli/outcome.rs", "--events -"),
+    ("cli/lsp.rs", "messages to an editor"),
+    ("cli/mcp.rs", "messages to a client"),
+];
+
+#[test]
+fn what_is_printed_goes_through_one_of_the_doors() {
+    let prints = |line: &&str| {
+        let line = line.trim_start();
+        ["println!(", "print!(", "eprintln!(", "eprint!(", "dbg!("].iter().any(|name| line.contains(name))
+            || ["io::stdout()", "io::stderr()", "io::{stdout", "io::{stderr"].iter().any(|name| line.contains(name))
+                && !line.contains(".is_terminal()")
+    };
+    for (_, path, code) in sources() {
+        let code = code.split("#[cfg(test)]").next().unwrap();
+        let found = code.lines().find(prints);
+        // clap's own help, which repeats no argument, and the live line, whose text is made visible before.
+        let is_door = DOORS.iter().any(|(door, _)| path == Path::new(door));
+        assert!(found.is_none() || is_door, "{} prints by itself: {}", path.display(), found.unwrap_or_default());
+    }
 }
 
 #[test]

@@ -19,6 +19,7 @@ fn rows(query: &str) -> Value {
         kind: DataKind::Csv,
         table: None,
         columns: BTreeMap::new(),
+        pii: vec![],
         engine: SqlEngine::Sqlite,
     };
     let request = QueryRequest {

@@ -6,6 +6,8 @@ use sha2::{Digest, Sha256};
 
 use crate::port::{HttpReply, HttpRequest, Mail, Message, ModelReply, ModelRequest, Server, ServerCall, ServerReply, ToolList, WireFormat};
 
+/// Most bytes of a picture; what models take is less.
+const MOST_PICTURE: u64 = 32 * 1024 * 1024;
 /// Headers of an answer that differ from one call to the next and say nothing of what was asked.
 const PASSING: [&str; 16] = [
     "age",
@@ -69,7 +71,8 @@ fn message(message: &Message) -> Value {
 /// A picture by its name and content.
 fn picture(path: &std::path::Path) -> Value {
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let content = std::fs::read(path).map(|bytes| Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect::<String>());
+    let content = super::super::files::read(path, MOST_PICTURE)
+        .map(|bytes| Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect::<String>());
     json!({ "name": name, "sha256": content.unwrap_or_else(|_| "not readable".to_owned()) })
 }
 

@@ -1,13 +1,14 @@
 //! A cassette on disk: `cassette.json`, and in `steps/` one file a step with its calls in order. Readable by its owner only.
 
 use std::collections::BTreeMap;
-use std::io::{Read, Write};
-use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
+use super::super::files;
 use crate::event::Failure;
 
 /// Version of the files.
@@ -133,9 +134,8 @@ fn recording(mut value: Value) -> Option<Recording> {
 
 fn read_json(file: &Path) -> Result<Value, String> {
     let cannot = |e: &dyn std::fmt::Display| format!("cannot read {}: {e}", file.display());
-    let mut text = String::new();
-    std::fs::File::open(file).and_then(|file| file.take(LARGEST).read_to_string(&mut text)).map_err(|e| cannot(&e))?;
-    serde_json::from_str(&text).map_err(|e| cannot(&e))
+    let text = files::read_text(file, LARGEST).map_err(|e| cannot(&e))?;
+    crate::model::read_json(&text).map_err(|e| cannot(&e))
 }
 
 /// Whether a cassette may be made here: there is nothing yet.
@@ -148,18 +148,14 @@ pub fn is_free(folder: &Path) -> bool {
 /// # Errors
 /// A file or folder cannot be made.
 pub fn write(folder: &Path, head: &Head, steps: &Steps) -> std::io::Result<()> {
-    make(folder)?;
+    files::private_folder(folder)?;
     for (step, recordings) in steps {
         let file = folder.join("steps").join(format!("{step}.json"));
-        make(file.parent().unwrap_or(folder))?;
+        files::private_folder(file.parent().unwrap_or(folder))?;
         let calls: Vec<Value> = recordings.iter().map(shown).collect();
         write_json(&file, &json!({ "flow": VERSION, "step": step, "calls": calls }))?;
     }
     write_json(&folder.join(HEAD), &json!(head))
-}
-
-fn make(folder: &Path) -> std::io::Result<()> {
-    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)
 }
 
 fn shown(recording: &Recording) -> Value {

@@ -30,6 +30,8 @@ use crate::port::{
     ServerReply, Tape, ToolList, ToolServers, WireFormat,
 };
 
+use crate::redact::Redactor;
+
 pub use self::folder::{Head, head, is_free};
 
 /// What a cassette does.
@@ -75,8 +77,8 @@ struct Taken {
     step: StepPath,
     call: u64,
     asked: Value,
-    /// Values that were known to be personal when it went out.
-    known: BTreeSet<String>,
+    /// What was known to be personal when it went out.
+    then: Redactor,
     /// `None`: it was given up before it had an answer.
     answer: Option<Result<Value, Failure>>,
 }
@@ -127,34 +129,34 @@ impl Cassette {
         self.inner().kept.len()
     }
 
-    /// Writes what was kept, masked by all that is known now, into a folder that is free.
+    /// Writes what was kept, masked by all that is known now, into a folder that is free. Gives a sentence for each call that a replay
+    /// cannot give back word for word: each is replayed once before it is written.
     ///
     /// # Errors
     /// A file or folder cannot be made.
-    pub fn write(&self, folder: &Path, head: &Head) -> std::io::Result<()> {
+    pub fn write(&self, folder: &Path, head: &Head) -> std::io::Result<Vec<String>> {
         let inner = self.inner();
         let mut by_step: BTreeMap<&str, Vec<&Taken>> = BTreeMap::new();
         for taken in &inner.kept {
             by_step.entry(&taken.step).or_default().push(taken);
         }
-        let mut steps = Steps::new();
+        let (mut steps, mut lost) = (Steps::new(), vec![]);
         for (step, mut all) in by_step {
             all.sort_by_key(|taken| taken.call);
-            let mut masker = Masker::new(inner.mask.redactor(), &inner.run);
-            steps.insert(step.to_owned(), all.into_iter().map(|taken| taken.recording(&mut masker, &inner.given)).collect());
+            let recorded = all.into_iter().map(|taken| taken.recording(inner.mask.redactor(), &inner.run, &inner.given));
+            let (recordings, told): (Vec<Recording>, Vec<Option<String>>) = recorded.unzip();
+            steps.insert(step.to_owned(), recordings);
+            lost.extend(told.into_iter().flatten());
         }
-        folder::write(folder, head, &steps)
+        folder::write(folder, head, &steps).map(|()| lost)
     }
 
     /// Lets a call out and keeps it.
     fn keep<T: Kept + Send + 'static>(&self, call: u64, asked: Value, live: Pending<T>) -> Pending<T> {
         let mut inner = self.inner();
         let Some((step, number)) = inner.calls.get(&call).cloned() else { return live };
-        let mut masker = Masker::new(inner.mask.redactor(), &inner.run);
-        masker.value(&asked);
-        let known = std::mem::take(&mut masker.used).into_values().map(|(_, whole)| whole).collect();
-        let place = inner.kept.len();
-        inner.kept.push(Taken { step, call: number, asked, known, answer: None });
+        let (then, place) = (inner.mask.redactor().clone(), inner.kept.len());
+        inner.kept.push(Taken { step, call: number, asked, then, answer: None });
         let own = self.clone();
         Box::pin(async move {
             let answer = live.await;
@@ -176,23 +178,15 @@ impl Cassette {
 }
 
 impl Taken {
-    fn recording(&self, masker: &mut Masker, given: &BTreeMap<String, String>) -> Recording {
-        masker.used.clear();
+    /// The recording of the call, and what of it a replay cannot give back.
+    fn recording(&self, redactor: &Redactor, run: &str, given: &BTreeMap<String, String>) -> (Recording, Option<String>) {
+        let mut masker = Masker::new(redactor, run).since(&self.then);
         let asked = masker.value(&self.asked);
         let in_asked = std::mem::take(&mut masker.used);
-        let late = in_asked.iter().filter(|(_, (_, whole))| !self.known.contains(whole));
+        let late = in_asked.iter().filter(|(place, _)| masker.late.contains(place));
         let lengths: Map<String, Value> = late.map(|(place, (raw, _))| (place.shown(), raw.chars().count().into())).collect();
         let answer = match &self.answer {
-            Some(Ok(reply)) => {
-                let mut masked = masker.value(reply);
-                // Counts are no texts, even if a personal value is the same number.
-                for name in ["usage", "status"] {
-                    if let (Some(masked), Some(plain)) = (masked.get_mut(name), reply.get(name)) {
-                        *masked = plain.clone();
-                    }
-                }
-                Ok(masked)
-            }
+            Some(Ok(reply)) => Ok(with_counts(masker.value(reply), reply)),
             Some(Err(failure)) => Err(Failure::new(failure.kind, masker.text(&failure.message))),
             None => Err(Failure::new(FailureKind::Timeout, "no answer came in time")),
         };
@@ -200,8 +194,67 @@ impl Taken {
         let new = masker.used.iter().filter(|(place, _)| is_new(place));
         let origin = |whole: &str| given.iter().find(|(_, value)| *value == whole).map(|(origin, _)| Value::from(origin.as_str()));
         let origins = new.filter_map(|(place, (_, whole))| Some((place.whole().shown(), origin(whole)?))).collect();
-        Recording { call: self.call, asked, answer, lengths, origins }
+        let mut recording = Recording { call: self.call, asked, answer, lengths, origins };
+        let lost = match self.replayed(&recording, &masker, run, given) {
+            Replayed::Same => None,
+            Replayed::Placeholders => {
+                Some("its answer holds personal values or secrets that a replay does not know; it gives placeholders for them")
+            }
+            Replayed::NotFound => Some("a replay would not find what it was asked; run the step live, or give it a scripted reply"),
+            Replayed::Other => {
+                let told = "its answer holds a personal value in a form that a recording cannot give back; run the step live, or give it a scripted reply";
+                recording.answer = Err(Failure::new(FailureKind::Unavailable, format!("this call was not recorded: {told}")));
+                recording.origins = Map::new();
+                Some(told)
+            }
+        };
+        let told = lost.map(|lost| format!("call {} of step \"{}\": {lost}", self.call, self.step));
+        (recording, told)
     }
+
+    /// What a replay of the same run makes of the recording.
+    fn replayed(&self, recording: &Recording, masker: &Masker, run: &str, given: &BTreeMap<String, String>) -> Replayed {
+        let Some(mut bindings) = Bindings::of(&recording.asked, &self.asked, &self.then, run, &recording.lengths) else {
+            return Replayed::NotFound;
+        };
+        bindings.know(&recording.origins, given);
+        let all = |reply: &Value| with_counts(placeholder::without_secrets(reply, masker.redactor()), reply);
+        let (back, wanted, best, masked) = match (&recording.answer, &self.answer) {
+            (Ok(masked), Some(Ok(reply))) => (bindings.restored(masked), reply.clone(), all(reply), masked.clone()),
+            (Err(masked), Some(Err(failure))) => {
+                let (masked, wanted) = (Value::from(masked.message.as_str()), Value::from(failure.message.as_str()));
+                (bindings.restored(&masked), wanted.clone(), all(&wanted), masked)
+            }
+            _ => return Replayed::Same,
+        };
+        match back == wanted {
+            true => Replayed::Same,
+            false if bindings.with(&masker.used).restored(&masked) == best => Replayed::Placeholders,
+            false => Replayed::Other,
+        }
+    }
+}
+
+/// What a replay gives back.
+enum Replayed {
+    /// The same, byte by byte.
+    Same,
+    /// The same but for values that it does not know.
+    Placeholders,
+    /// Nothing: what is asked is not what was recorded.
+    NotFound,
+    /// Another text.
+    Other,
+}
+
+/// Counts are no texts, even if a personal value is the same number.
+fn with_counts(mut masked: Value, plain: &Value) -> Value {
+    for name in ["usage", "status"] {
+        if let (Some(masked), Some(plain)) = (masked.get_mut(name), plain.get(name)) {
+            *masked = plain.clone();
+        }
+    }
+    masked
 }
 
 impl Inner {
@@ -235,7 +288,7 @@ impl Inner {
             self.used.insert((step.to_string(), number));
             return match &recording.answer {
                 Ok(reply) => Ok(bindings.restored(reply)),
-                Err(failure) => Err(failure.clone()),
+                Err(failure) => Err(Failure { message: bindings.restored_text(&failure.message), ..failure.clone() }),
             };
         }
         let masked = Masker::new(self.mask.redactor(), &self.run).value(asked);
@@ -246,6 +299,15 @@ impl Inner {
     fn miss(&mut self, told: String) -> Failure {
         self.misses.push(told.clone());
         Failure::new(FailureKind::Unavailable, told)
+    }
+}
+
+/// A text or a number, as it is known to be personal.
+fn plain(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.trim().to_owned()),
+        Value::Number(number) => Some(number.to_string()),
+        Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
     }
 }
 
@@ -266,8 +328,8 @@ impl Tape for Cassette {
             Happening::RunStarted(start) => {
                 inner.run = event.run.to_string();
                 for (place, values) in [("person", &start.person), ("inputs", &start.inputs)] {
-                    let texts = values.as_object().into_iter().flatten().filter_map(|(name, value)| Some((name, value.as_str()?.trim())));
-                    inner.given.extend(texts.map(|(name, text)| (format!("{place}.{name}"), text.to_owned())));
+                    let texts = values.as_object().into_iter().flatten().filter_map(|(name, value)| Some((name, plain(value)?)));
+                    inner.given.extend(texts.map(|(name, text)| (format!("{place}.{name}"), text)));
                 }
             }
             Happening::ModelCalled { step, call, .. }
@@ -348,5 +410,7 @@ impl Cache for NoCache {
     }
 }
 
+#[cfg(test)]
+mod exact_tests;
 #[cfg(test)]
 mod tests;

@@ -1,16 +1,17 @@
 //! What stands in a recording for a personal value (`<PERSON_1>`, of a word of it `<PERSON_1.2>`) or a secret (`***`): putting it in,
 //! comparing a text with it, and putting the value back.
 //!
-//! Numbers count the values of one file, in the order of the texts. `.2` is the second word of the value; a letter says that it is
-//! written in small letters (`l`), in capitals (`u`) or with a capital first (`t`); `#` at the end says that the value was a number.
+//! Numbers are those that the run has everywhere. `.2` is the second word of the value; a letter says that it is written in small letters
+//! (`l`), in capitals (`u`) or with a capital first (`t`); `~2` is the second other way to write it in this call, which only a text that
+//! is asked can tell; `#` at the end says that the value was a number. So a placeholder stands for one text, letter by letter.
 //! What only looks like one of these, because a person wrote it so, has a `\` behind its `<`: `<\PERSON_1>` is the text `<PERSON_1>`.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
 
 use serde_json::{Map, Value};
 
-use crate::redact::{Kind, Redactor};
+use crate::redact::{Kind, Place, Redactor};
 
 /// What a secret looks like.
 const SECRET: &str = "***";
@@ -34,6 +35,8 @@ pub struct Placeholder {
     word: usize,
     /// `l`, `u`, `t`, or as the value is written.
     style: Option<char>,
+    /// Which other way to write it; 0: none.
+    form: usize,
     is_number: bool,
 }
 
@@ -45,6 +48,10 @@ impl Placeholder {
         let (inside, is_number) = inside.strip_suffix('#').map_or((inside, false), |inside| (inside, true));
         let (word, rest) = inside.split_once('_')?;
         let kind = KINDS.iter().map(|kind| kind.word()).find(|known| *known == word)?;
+        let (rest, form) = match rest.split_once('~') {
+            None => (rest, 0),
+            Some((rest, form)) => (rest, form.parse().ok()?),
+        };
         let (number, variant) = rest.split_once('.').map_or((rest, None), |(number, variant)| (number, Some(variant)));
         let (word, style) = match variant {
             None => (0, None),
@@ -53,7 +60,7 @@ impl Placeholder {
                 None => (variant.parse().ok()?, None),
             },
         };
-        Some((Placeholder { kind, number: number.parse().ok()?, word, style, is_number }, end + 1))
+        Some((Placeholder { kind, number: number.parse().ok()?, word, style, form, is_number }, end + 1))
     }
 
     /// As it is written.
@@ -62,21 +69,22 @@ impl Placeholder {
             (0, None) => String::new(),
             (word, style) => format!(".{word}{}", style.map(String::from).unwrap_or_default()),
         };
-        format!("<{}_{}{variant}{}>", self.kind, self.number, if self.is_number { "#" } else { "" })
+        let form = if self.form == 0 { String::new() } else { format!("~{}", self.form) };
+        format!("<{}_{}{variant}{form}{}>", self.kind, self.number, if self.is_number { "#" } else { "" })
     }
 
     /// The same for the whole value.
     pub fn whole(&self) -> Placeholder {
-        Placeholder { word: 0, style: None, is_number: false, ..self.clone() }
+        Placeholder { word: 0, style: None, form: 0, is_number: false, ..self.clone() }
     }
 
-    /// The text it stands for, from the whole value.
-    fn text_of(&self, whole: &str) -> String {
+    /// The text it stands for, from the whole value; `None`: that does not say how it is written.
+    fn text_of(&self, whole: &str) -> Option<String> {
         let word = match self.word {
             0 => whole,
             word => words(whole).nth(word - 1).unwrap_or(whole),
         };
-        styled(word, self.style)
+        (self.form == 0).then(|| styled(word, self.style))
     }
 }
 
@@ -96,74 +104,135 @@ fn styled(text: &str, style: Option<char>) -> String {
     }
 }
 
-/// Puts placeholders in; the same value has the same number in everything one masker is given.
+/// Puts placeholders in, for one call: what it was asked, then its answer.
 pub struct Masker<'a> {
     redactor: &'a Redactor,
     run: &'a str,
-    numbers: HashMap<(&'static str, String), usize>,
-    last: HashMap<&'static str, usize>,
+    /// What was known when the call went out, if other than now.
+    then: Option<&'a Redactor>,
+    /// The value behind each number, as it was first met.
+    wholes: HashMap<(&'static str, usize), String>,
+    /// Other ways to write it.
+    forms: HashMap<(&'static str, usize), Vec<String>>,
     /// What each placeholder that was put in stands for: the text there, and the whole value.
     pub used: BTreeMap<Placeholder, (String, String)>,
+    /// Those that were put in where nothing, or something else, was known to be personal then.
+    pub late: BTreeSet<Placeholder>,
 }
 
 impl<'a> Masker<'a> {
     /// With what is known of a run.
     pub fn new(redactor: &'a Redactor, run: &'a str) -> Masker<'a> {
-        Masker { redactor, run, numbers: HashMap::new(), last: HashMap::new(), used: BTreeMap::new() }
+        let (wholes, forms, used, late) = Default::default();
+        Masker { redactor, run, then: None, wholes, forms, used, late }
+    }
+
+    /// What is known of the run.
+    pub fn redactor(&self) -> &'a Redactor {
+        self.redactor
+    }
+
+    /// Compares with what was known then.
+    pub fn since(self, then: &'a Redactor) -> Masker<'a> {
+        Masker { then: Some(then), ..self }
     }
 
     /// A text without secrets and personal values.
     pub fn text(&mut self, text: &str) -> String {
         let text = &named_run(&escaped(text, |text| text == RUN), self.run);
+        let known = self.then.map(|then| then.places(text));
         let mut out = String::with_capacity(text.len());
         let mut at = 0;
         for place in self.redactor.places(text) {
             out.push_str(&escaped(text.get(at..place.range.start).unwrap_or_default(), is_placeholder));
             let raw = text.get(place.range.clone()).unwrap_or_default();
-            match place.kind {
-                None => out.push_str(SECRET),
-                Some(kind) => out.push_str(&self.placeholder(kind.word(), raw, place.whole).shown()),
-            }
             at = place.range.end;
+            let Some(kind) = place.kind else {
+                out.push_str(SECRET);
+                continue;
+            };
+            let is_late =
+                known.as_ref().is_some_and(|known| !known.iter().any(|then| (&then.range, &then.whole) == (&place.range, &place.whole)));
+            let placeholder = self.placeholder(kind.word(), place.number, raw, place.whole);
+            out.push_str(&placeholder.shown());
+            if is_late {
+                self.late.insert(placeholder);
+            }
         }
         out.push_str(&escaped(text.get(at..).unwrap_or_default(), is_placeholder));
         out
     }
 
-    fn placeholder(&mut self, kind: &'static str, raw: &str, whole: String) -> Placeholder {
-        let last = self.last.entry(kind).or_insert(0);
-        let number = *self.numbers.entry((kind, whole.clone())).or_insert_with(|| {
-            *last += 1;
-            *last
-        });
-        let plain = Placeholder { kind, number, word: 0, style: None, is_number: false };
+    fn placeholder(&mut self, kind: &'static str, number: usize, raw: &str, whole: String) -> Placeholder {
+        let whole = self.wholes.entry((kind, number)).or_insert(whole).clone();
+        let plain = Placeholder { kind, number, word: 0, style: None, form: 0, is_number: false };
         let spelled = |word: usize| {
             let styles = [None, Some('l'), Some('u'), Some('t')].into_iter();
             let mut spelled = styles.map(|style| Placeholder { word, style, ..plain.clone() });
-            spelled.find(|placeholder| placeholder.text_of(&whole) == raw)
+            spelled.find(|placeholder| placeholder.text_of(&whole).as_deref() == Some(raw))
         };
-        let found = (0..=words(&whole).count()).find_map(spelled).unwrap_or(plain);
+        let found = (0..=words(&whole).count()).find_map(spelled).unwrap_or_else(|| {
+            let forms = self.forms.entry((kind, number)).or_default();
+            let form = forms.iter().position(|form| form == raw).unwrap_or_else(|| {
+                forms.push(raw.to_owned());
+                forms.len() - 1
+            });
+            Placeholder { form: form + 1, ..plain.clone() }
+        });
         self.used.insert(found.clone(), (raw.to_owned(), whole));
         found
     }
 
-    /// A value with all its texts and keys masked; a number that is a personal value becomes a text.
+    /// A value with all its texts and keys masked; a number that is a personal value, or holds one, becomes a text.
     pub fn value(&mut self, value: &Value) -> Value {
         match value {
             Value::String(text) => Value::String(self.text(text)),
             Value::Number(number) => {
                 let text = number.to_string();
-                let masked = self.text(&text);
-                let Some((placeholder, length)) = Placeholder::at_start(&masked) else {
-                    return if masked == text { value.clone() } else { Value::String(masked) };
-                };
-                let is_all = length == masked.len();
-                Value::String(if is_all { Placeholder { is_number: true, ..placeholder }.shown() } else { masked })
+                match whole_number(self.redactor, &text) {
+                    None => value.clone(),
+                    Some(Place { kind: None, .. }) => Value::String(SECRET.to_owned()),
+                    Some(Place { kind: Some(kind), number, whole, .. }) => {
+                        let is_late = self.then.is_some_and(|then| whole_number(then, &text).is_none_or(|place| place.whole != whole));
+                        let placeholder = self.placeholder(kind.word(), number, &text, whole);
+                        if is_late {
+                            self.late.insert(placeholder.clone());
+                        }
+                        Value::String(Placeholder { is_number: true, ..placeholder }.shown())
+                    }
+                }
             }
             Value::Array(list) => Value::Array(list.iter().map(|value| self.value(value)).collect()),
             Value::Object(map) => Value::Object(map.iter().map(|(key, value)| (self.text(key), self.value(value))).collect()),
             Value::Null | Value::Bool(_) => value.clone(),
         }
+    }
+}
+
+/// A number in which something is to be masked, as one place.
+fn whole_number(redactor: &Redactor, text: &str) -> Option<Place> {
+    let first = redactor.places(text).into_iter().next()?;
+    Some(Place { range: 0..text.len(), ..first })
+}
+
+/// A value with nothing but its secrets masked: what a replay can give back at best.
+pub fn without_secrets(value: &Value, redactor: &Redactor) -> Value {
+    let text = |text: &str| {
+        let mut out = text.to_owned();
+        for place in redactor.places(text).iter().rev().filter(|place| place.kind.is_none()) {
+            out.replace_range(place.range.clone(), SECRET);
+        }
+        out
+    };
+    match value {
+        Value::String(old) => Value::String(text(old)),
+        Value::Number(number) => match whole_number(redactor, &number.to_string()) {
+            Some(Place { kind: None, .. }) => Value::String(SECRET.to_owned()),
+            _ => value.clone(),
+        },
+        Value::Array(list) => Value::Array(list.iter().map(|value| without_secrets(value, redactor)).collect()),
+        Value::Object(map) => map.iter().map(|(key, value)| (text(key), without_secrets(value, redactor))).collect(),
+        Value::Null | Value::Bool(_) => value.clone(),
     }
 }
 
@@ -202,6 +271,8 @@ fn named_run(text: &str, run: &str) -> String {
 #[derive(Debug, Default)]
 pub struct Bindings {
     whole: HashMap<(&'static str, usize), String>,
+    /// The number that each has now.
+    numbers: HashMap<(&'static str, usize), usize>,
     exact: HashMap<Placeholder, String>,
     run: String,
 }
@@ -256,8 +327,16 @@ impl Bindings {
         match (recorded, asked) {
             (Value::String(recorded), Value::String(asked)) => self.fit_text(recorded, asked, redactor, lengths),
             (Value::String(recorded), Value::Number(asked)) => {
-                pieces(recorded).iter().any(|(_, piece)| !matches!(piece, Piece::Plain(_)))
-                    && self.fit_text(recorded, &asked.to_string(), redactor, lengths)
+                let asked = asked.to_string();
+                let place = whole_number(redactor, &asked);
+                match pieces(recorded).as_slice() {
+                    [(_, Piece::Value(placeholder))] if placeholder.is_number => {
+                        let plain = Placeholder { is_number: false, ..placeholder.clone() };
+                        self.fit_value(&plain, &asked, place.as_ref(), lengths) == Some(asked.len())
+                    }
+                    [(_, Piece::Secret)] => place.is_some_and(|place| place.kind.is_none()),
+                    _ => false,
+                }
             }
             (Value::Array(recorded), Value::Array(asked)) => {
                 recorded.len() == asked.len() && recorded.iter().zip(asked).all(|(one, two)| self.fit(one, two, redactor, lengths))
@@ -284,27 +363,36 @@ impl Bindings {
                 (Piece::Plain(_), _) => return false,
                 (Piece::Escaped, _) if rest.starts_with('<') => 1,
                 (Piece::Escaped, _) => return false,
-                (Piece::Secret, Some(place)) if place.kind.is_none() => place.range.len(),
-                (Piece::Secret, _) => match rest.bytes().take_while(|byte| *byte == b'*').count() {
-                    stars if stars >= SECRET.len() => stars,
-                    _ => return false,
+                (Piece::Secret, _) => match secret_length(asked, at, &places) {
+                    Some(length) => length,
+                    None => return false,
                 },
-                (Piece::Value(placeholder), Some(place)) if place.kind.map(Kind::word) == Some(placeholder.kind) => {
-                    let key = (placeholder.kind, placeholder.number);
-                    if self.whole.get(&key).is_some_and(|known| *known != place.whole) {
-                        return false;
-                    }
-                    self.whole.insert(key, place.whole.clone());
-                    self.exact.insert(placeholder.clone(), asked.get(place.range.clone()).unwrap_or_default().to_owned());
-                    place.range.len()
-                }
-                (Piece::Value(placeholder), _) => match self.unmarked(placeholder, rest, lengths) {
+                (Piece::Value(placeholder), place) => match self.fit_value(placeholder, rest, place, lengths) {
                     Some(length) => length,
                     None => return false,
                 },
             };
         }
         at == asked.len()
+    }
+
+    /// The length of what stands for a placeholder at the beginning of a text. `place`: what is known to be personal there.
+    fn fit_value(&mut self, placeholder: &Placeholder, rest: &str, place: Option<&Place>, lengths: &Map<String, Value>) -> Option<usize> {
+        let key = (placeholder.kind, placeholder.number);
+        let late = lengths.get(&placeholder.shown()).and_then(Value::as_u64);
+        let of_kind = place.filter(|place| place.kind.map(Kind::word) == Some(placeholder.kind));
+        // What was known only later may begin with something that is known now.
+        let known = of_kind.filter(|place| {
+            let raw = rest.get(..place.range.len()).unwrap_or_default();
+            late.is_none_or(|late| raw.chars().count() as u64 >= late)
+        });
+        let Some(place) = known else { return self.unmarked(placeholder, rest, lengths) };
+        if *self.numbers.entry(key).or_insert(place.number) != place.number {
+            return None;
+        }
+        self.whole.entry(key).or_insert_with(|| place.whole.clone());
+        let raw = rest.get(..place.range.len())?;
+        (self.exact.entry(placeholder.clone()).or_insert_with(|| raw.to_owned()) == raw).then_some(raw.len())
     }
 
     /// The length of what stands for a placeholder where nothing is known to be personal: another placeholder, from an answer whose
@@ -319,11 +407,19 @@ impl Bindings {
         let count = lengths.get(&placeholder.shown()).and_then(Value::as_u64)? as usize;
         let end = rest.char_indices().map(|(at, _)| at).chain([rest.len()]).nth(count)?;
         let value = rest.get(..end)?.to_owned();
-        if placeholder.word == 0 && placeholder.style.is_none() {
+        if placeholder.whole() == *placeholder {
             self.whole.insert((placeholder.kind, placeholder.number), value.clone());
         }
         self.exact.insert(placeholder.clone(), value);
         Some(end)
+    }
+
+    /// Adds what only the recording knows: with it nothing is lost.
+    pub fn with(mut self, used: &BTreeMap<Placeholder, (String, String)>) -> Bindings {
+        for (placeholder, (raw, _)) in used {
+            self.exact.entry(placeholder.clone()).or_insert_with(|| raw.clone());
+        }
+        self
     }
 
     /// Adds the values of placeholders that nobody asked about, by where they come from.
@@ -351,14 +447,15 @@ impl Bindings {
         }
     }
 
-    fn restored_text(&self, text: &str) -> String {
+    /// A recorded text with the values put back that are known.
+    pub fn restored_text(&self, text: &str) -> String {
         let mut out = String::with_capacity(text.len());
         for (range, piece) in pieces(text) {
             let written = text.get(range).unwrap_or_default();
             match piece {
                 Piece::Value(placeholder) => {
                     let plain = Placeholder { is_number: false, ..placeholder };
-                    let whole = || self.whole.get(&(plain.kind, plain.number)).map(|whole| plain.text_of(whole));
+                    let whole = || self.whole.get(&(plain.kind, plain.number)).and_then(|whole| plain.text_of(whole));
                     out.push_str(&self.exact.get(&plain).cloned().or_else(whole).unwrap_or_else(|| written.to_owned()));
                 }
                 Piece::Plain(text) if self.run.is_empty() => out.push_str(text),
@@ -369,6 +466,20 @@ impl Bindings {
         }
         out
     }
+}
+
+/// The length of a secret, with the stars around it, which stand together in a recording.
+fn secret_length(asked: &str, from: usize, places: &[Place]) -> Option<usize> {
+    let (mut at, mut has_secret) = (from, false);
+    while let Some(rest) = asked.get(at..) {
+        let secret = places.iter().find(|place| place.range.start == at && place.kind.is_none());
+        match secret {
+            Some(place) => (at, has_secret) = (place.range.end, true),
+            None if rest.starts_with('*') => at += 1,
+            None => break,
+        }
+    }
+    (has_secret || at - from >= SECRET.len()).then_some(at - from)
 }
 
 /// A text with all placeholders of a kind alike, to show how two texts differ.

@@ -27,7 +27,7 @@ fn echo(answers: Vec<Result<&'static str, FailureKind>>) -> Arc<dyn ModelClient>
     Arc::new(Echo(StdMutex::new(answers)))
 }
 
-fn nobody() -> Arc<dyn ModelClient> {
+pub(super) fn nobody() -> Arc<dyn ModelClient> {
     struct Nobody;
     impl ModelClient for Nobody {
         fn call(&self, _: ModelRequest) -> Pending<ModelReply> {
@@ -37,10 +37,11 @@ fn nobody() -> Arc<dyn ModelClient> {
     Arc::new(Nobody)
 }
 
-fn request(text: &str) -> ModelRequest {
+pub(super) fn request(text: &str) -> ModelRequest {
     ModelRequest {
         wire: WireFormat::OpenAiChat,
         base_url: "http://127.0.0.1:9".into(),
+        host_from: Default::default(),
         model: "m".into(),
         api_key: None,
         messages: vec![Message { role: Role::User, text: text.into(), pictures: vec![], calls: vec![], call_id: None }],
@@ -56,33 +57,39 @@ fn request(text: &str) -> ModelRequest {
     }
 }
 
-fn event(run: &str, happening: Happening) -> Event {
+pub(super) fn event(run: &str, happening: Happening) -> Event {
     Event { v: 1, seq: 1, time: chrono::DateTime::UNIX_EPOCH, at_ms: 0, run: run.into(), happening }
 }
 
 fn started(run: &str, name: &str) -> Event {
+    started_with(run, json!({ "id": "p1", "name": name }), json!({}))
+}
+
+/// For a person, with a marked input `said`, and a marked step `who`.
+pub(super) fn started_with(run: &str, person: Value, inputs: Value) -> Event {
     let start = RunStart {
         pipeline: "p".into(),
         hash: String::new(),
         files: Default::default(),
         tape: None,
         file: String::new(),
-        inputs: Arc::new(json!({})),
+        inputs: Arc::new(inputs),
         channel: None,
         style_guide: None,
-        person: Arc::new(json!({ "id": "p1", "name": name })),
+        person: Arc::new(person),
         failure: None,
         now: chrono::DateTime::UNIX_EPOCH,
         scripted: false,
+        served: false,
         seed: 1,
         deadline_ms: None,
         max_cost_usd: None,
-        marks: Marks { steps: vec!["who".into()], ..Marks::default() },
+        marks: Marks { steps: vec!["who".into()], inputs: vec!["said".into()], ..Marks::default() },
     };
     event(run, Happening::RunStarted(Box::new(start)))
 }
 
-fn called(step: &str, call: u64) -> Event {
+pub(super) fn called(step: &str, call: u64) -> Event {
     let happening = Happening::ModelCalled {
         step: step.into(),
         call,
@@ -198,6 +205,7 @@ fn headers_that_pass_and_values_of_headers_are_not_kept() {
     let request = HttpRequest {
         method: "POST".into(),
         url: "https://api.example/v1/people/Ana%20Lopez?q=Ana+Lopez&n=1".into(),
+        host_from: Default::default(),
         headers: vec![("Authorization".into(), crate::port::Secret::new("Bearer abc"))],
         body: Some(("application/json".into(), b"{\"name\":\"Ana Lopez\"}".to_vec())),
         timeout: Duration::from_secs(1),

@@ -15,6 +15,7 @@ use super::blocking::Cancel;
 use super::content::Content;
 use super::engines::misfit;
 use super::guard::Guard;
+use super::personal::{Touched, lacking};
 use super::query::{Answers, MOST_VALUE_BYTES, check, quoted, run, same_name, sqlite_sentence, while_compiling, with_columns, with_tables};
 use super::sentence::{failure, file_name, listed};
 use super::source::{Stamp, absolute, checked};
@@ -66,18 +67,26 @@ impl Database {
     /// One try: either rows, or a table of the request that must be loaded first. Every table is asked for at most once.
     fn attempt<'a>(&mut self, query: &str, request: &'a QueryRequest, cancel: &Cancel) -> Result<Attempt<'a>, Failure> {
         let guard = Guard::watch(&mut self.shape, request.tables.iter().map(|table| table.name.as_str()), cancel).map_err(not_guarded)?;
-        let compiled = self.shape.prepare(query).map(drop);
+        // Where each column of the result comes from.
+        let compiled = self.shape.prepare(query).map(|statement| {
+            let touched = Touched::by(query, &request.tables, |table, column| guard.has_read(table, column));
+            let columns = statement.columns_with_metadata();
+            columns.map(|column| touched.is_personal(column.table_name().zip(column.origin_name()))).collect::<Vec<bool>>()
+        });
         Guard::lift(&mut self.shape).map_err(not_guarded)?;
-        if let Err(error) = compiled {
-            let missing = missing_table(&sqlite_sentence(&error));
-            return match missing.and_then(|name| request.tables.iter().find(|table| same_name(&table.name, &name))) {
-                Some(table) if !self.is_visible(table) => Ok(Attempt::Needs(table)),
-                _ => Err(guard.cause(&error).unwrap_or_else(|| self.explained(while_compiling(&error), request))),
-            };
-        }
+        let personal = match compiled {
+            Ok(personal) => personal,
+            Err(error) => {
+                let missing = missing_table(&sqlite_sentence(&error));
+                return match missing.and_then(|name| request.tables.iter().find(|table| same_name(&table.name, &name))) {
+                    Some(table) if !self.is_visible(table) => Ok(Attempt::Needs(table)),
+                    _ => Err(guard.cause(&error).unwrap_or_else(|| self.explained(while_compiling(&error), request))),
+                };
+            }
+        };
         let guard = Guard::watch_acts(&mut self.connection, cancel).map_err(not_guarded)?;
         let outcome = match self.connection.prepare(query) {
-            Ok(mut statement) => run(&mut statement, request, &guard).map(Attempt::Done),
+            Ok(mut statement) => run(&mut statement, request, &guard).map(|rows| Attempt::Done(rows.with_personal(&personal))),
             Err(error) => Err(guard.cause(&error).unwrap_or_else(|| while_compiling(&error))),
         };
         Guard::lift(&mut self.connection).map_err(not_guarded)?;
@@ -134,8 +143,11 @@ impl Database {
         if !self.loaded.iter().any(|loaded| loaded.source == *table) {
             self.load(table, cancel)?;
         }
-        let columns =
-            columns_of(&self.connection, &table.name).map(|names| names.iter().map(|name| quoted(name)).collect::<Vec<_>>().join(", "));
+        let columns = columns_of(&self.connection, &table.name);
+        if let Ok(columns) = &columns {
+            lacking(table, columns)?;
+        }
+        let columns = columns.map(|names| names.iter().map(|name| quoted(name)).collect::<Vec<_>>().join(", "));
         let shaped =
             columns.and_then(|columns| self.shape.execute_batch(&format!("CREATE TABLE main.{} ({columns})", quoted(&table.name))));
         let file = file_name(&table.file);
@@ -240,7 +252,7 @@ fn not_guarded(error: rusqlite::Error) -> Failure {
 }
 
 /// The columns of a table.
-fn columns_of(connection: &Connection, table: &str) -> rusqlite::Result<Vec<String>> {
+pub(super) fn columns_of(connection: &Connection, table: &str) -> rusqlite::Result<Vec<String>> {
     let statement = connection.prepare(&format!("SELECT * FROM {}", quoted(table)))?;
     Ok(statement.column_names().map(str::to_owned).collect())
 }
@@ -269,7 +281,7 @@ pub(super) fn tables_of(path: &Path) -> Result<Vec<String>, Failure> {
     })
 }
 
-fn tables_in(connection: &Connection, database: &str) -> rusqlite::Result<Vec<String>> {
+pub(super) fn tables_in(connection: &Connection, database: &str) -> rusqlite::Result<Vec<String>> {
     let list = format!(
         "SELECT name FROM {}.sqlite_schema WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY name",
         quoted(database)

@@ -24,6 +24,7 @@ pub fn check_engines<'a>(
             kind: data.kind,
             table: None,
             columns: Default::default(),
+            pii: vec![],
             engine: data.engine(),
         })
         .collect();

@@ -30,6 +30,8 @@ pub(super) struct Guard {
 struct State {
     /// Names of the request's tables in lower case: nothing else may be read. `None`: that was decided before.
     tables: Option<HashSet<String>>,
+    /// Tables and columns that the query reads, in lower case.
+    reads: Mutex<HashSet<(String, String)>>,
     /// The first thing that was refused.
     refusal: Mutex<Option<Refusal>>,
     grew_too_much: AtomicBool,
@@ -60,7 +62,7 @@ impl Guard {
     }
 
     fn put_on(connection: &mut Connection, tables: Option<HashSet<String>>, most_growth: u64, cancel: &Cancel) -> rusqlite::Result<Guard> {
-        let state = Arc::new(State { tables, refusal: Mutex::new(None), grew_too_much: AtomicBool::new(false) });
+        let state = Arc::new(State { tables, reads: Mutex::default(), refusal: Mutex::new(None), grew_too_much: AtomicBool::new(false) });
         let asked = Arc::clone(&state);
         connection.authorizer(Some(move |context: AuthContext<'_>| asked.decide(&context)))?;
         let (watched, cancel, at_start) = (Arc::clone(&state), cancel.clone(), resident_bytes());
@@ -93,6 +95,12 @@ impl Guard {
         }
     }
 
+    /// Whether the query that was compiled reads a column of a table.
+    pub(super) fn has_read(&self, table: &str, column: &str) -> bool {
+        let reads = self.state.reads.lock().unwrap_or_else(PoisonError::into_inner);
+        reads.contains(&(table.to_lowercase(), column.to_lowercase()))
+    }
+
     fn refusal(&self) -> Option<Refusal> {
         self.state.refusal.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -102,7 +110,11 @@ impl State {
     fn decide(&self, context: &AuthContext<'_>) -> Authorization {
         let refusal = match context.action {
             AuthAction::Select | AuthAction::Recursive => return Authorization::Allow,
-            AuthAction::Read { table_name, .. } if self.may_read(table_name, context.database_name) => return Authorization::Allow,
+            AuthAction::Read { table_name, column_name } if self.may_read(table_name, context.database_name) => {
+                let read = (table_name.to_lowercase(), column_name.to_lowercase());
+                self.reads.lock().unwrap_or_else(PoisonError::into_inner).insert(read);
+                return Authorization::Allow;
+            }
             AuthAction::Read { table_name, .. } => Refusal::Table(table_name.to_owned()),
             AuthAction::Function { function_name } if functions::is_allowed(function_name) => return Authorization::Allow,
             AuthAction::Function { function_name } => Refusal::Act(format!("A query may not call the function {function_name}.")),

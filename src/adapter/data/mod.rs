@@ -22,10 +22,12 @@ mod engines;
 mod excel;
 mod functions;
 mod guard;
+mod header;
 mod load;
 mod names;
 mod numeral;
 mod pdf;
+mod personal;
 mod picture;
 mod pool;
 mod query;
@@ -47,11 +49,13 @@ use crate::event::Failure;
 use crate::model::SqlEngine;
 use crate::port::{FileContent, Pending, QueryRequest, ReadRequest, Reader, Rows, SqlDatabase, TableSource};
 
+use super::own::OwnFiles;
 use blocking::{Cancel, on_thread};
 use pool::Pool;
 use query::Answers;
 
 pub use engines::check_engines;
+pub use header::header;
 
 /// How many queries and files are worked on at once; more wait. Bounds threads and copies of tables in memory.
 const AT_ONCE: usize = 4;
@@ -61,12 +65,18 @@ const AT_ONCE: usize = 4;
 pub struct DataFiles {
     pool: Arc<Pool>,
     permits: Arc<Semaphore>,
+    own: Arc<OwnFiles>,
 }
 
 impl DataFiles {
-    /// With nothing loaded yet.
+    /// With nothing loaded yet; only names tell which files are not read.
     pub fn new() -> DataFiles {
-        DataFiles { pool: Arc::new(Pool::default()), permits: Arc::new(Semaphore::new(AT_ONCE)) }
+        DataFiles::keeping(Arc::default())
+    }
+
+    /// The same, where these places are not read.
+    pub fn keeping(own: Arc<OwnFiles>) -> DataFiles {
+        DataFiles { pool: Arc::new(Pool::default()), permits: Arc::new(Semaphore::new(AT_ONCE)), own }
     }
 }
 
@@ -78,8 +88,9 @@ impl Default for DataFiles {
 
 impl SqlDatabase for DataFiles {
     fn query(&self, request: QueryRequest) -> Pending<Rows> {
-        let pool = Arc::clone(&self.pool);
+        let (pool, own) = (Arc::clone(&self.pool), Arc::clone(&self.own));
         on_thread(&self.permits, request.timeout, "The query", move |cancel| {
+            request.tables.iter().try_for_each(|table| own.may_read(&table.file))?;
             if request.engine == SqlEngine::DuckDb
                 && let Some(rows) = with_duckdb(&request, cancel)?
             {
@@ -95,8 +106,11 @@ impl SqlDatabase for DataFiles {
 
 impl Reader for DataFiles {
     fn read(&self, request: ReadRequest) -> Pending<(FileContent, Vec<TableSource>)> {
-        let pool = Arc::clone(&self.pool);
-        on_thread(&self.permits, request.timeout, "Reading the file", move |cancel| read::read(&pool, &request, cancel))
+        let (pool, own) = (Arc::clone(&self.pool), Arc::clone(&self.own));
+        on_thread(&self.permits, request.timeout, "Reading the file", move |cancel| {
+            own.may_read(&request.path)?;
+            read::read(&pool, &request, cancel)
+        })
     }
 }
 

@@ -206,6 +206,7 @@ fn sources(path: &Path, kind: DataKind, cancel: &Cancel) -> Result<Vec<TableSour
         kind,
         table,
         columns: BTreeMap::new(),
+        pii: vec![],
         engine: kind.engine(),
     };
     let parts = match kind {

@@ -5,6 +5,7 @@ use std::io::{ErrorKind, Read};
 use std::path::Path;
 use std::time::SystemTime;
 
+use super::super::files;
 use super::content::Content;
 use super::sentence::{failure, file_name};
 use crate::event::Failure;
@@ -31,12 +32,7 @@ impl Stamp {
 
 /// Checks that the path is a plain file (a pipe or device would block or never end) and opens it.
 pub(super) fn open(path: &Path) -> Result<(File, Stamp), Failure> {
-    let looked = std::fs::metadata(path).map_err(|error| cannot_open(path, &error))?;
-    if !looked.is_file() {
-        let what = if looked.is_dir() { "a folder" } else { "no plain file" };
-        return Err(failure(FailureKind::Unavailable, format!("{} is {what}; a file was expected.", path.display())));
-    }
-    let file = File::open(path).map_err(|error| cannot_open(path, &error))?;
+    let file = files::open(path).map_err(|error| cannot_open(path, &error))?;
     let metadata = file.metadata().map_err(|error| cannot_open(path, &error))?;
     Ok((file, Stamp::of(&metadata)))
 }
@@ -88,6 +84,8 @@ fn cannot_open(path: &Path, error: &std::io::Error) -> Failure {
     let shown = path.display();
     let sentence = match error.kind() {
         ErrorKind::NotFound => format!("The file {shown} does not exist. Check the path, or put the file there."),
+        ErrorKind::IsADirectory => format!("{shown} is a folder; a file was expected."),
+        ErrorKind::InvalidInput => format!("{shown} is no plain file; a file was expected."),
         ErrorKind::PermissionDenied => format!("The file {shown} may not be read by this user. Change its permissions."),
         _ => format!("The file {shown} cannot be read: {error}."),
     };

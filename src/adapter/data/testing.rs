@@ -135,5 +135,8 @@ pub(super) fn table_of(file: &str, content: impl AsRef<[u8]>) -> (TempDir, Table
         "duckdb" => DataKind::DuckDb,
         _ => DataKind::Sqlite,
     };
-    (folder, TableSource { name: name.to_owned(), file: path, kind, table: None, columns: BTreeMap::new(), engine: kind.engine() })
+    (
+        folder,
+        TableSource { name: name.to_owned(), file: path, kind, table: None, columns: BTreeMap::new(), pii: vec![], engine: kind.engine() },
+    )
 }

@@ -48,7 +48,8 @@ use super::http::{Fault, Http, honest};
 use super::wording::visible;
 use crate::event::Failure;
 use crate::model::FailureKind;
-use crate::port::{Clock, Pending, Server, ServerCall, ServerReply, ServerTransport, ToolList, ToolServers};
+use crate::port::{Clock, Pending, Secret, Server, ServerCall, ServerReply, ServerTransport, ToolList, ToolServers};
+use crate::redact::Secrets;
 
 /// How often a server is started again in one run, and how long is waited before the first time; then twice as long each time.
 const MOST_RESTARTS: u32 = 3;
@@ -78,6 +79,17 @@ pub struct Look {
     pub difference: Difference,
     /// What is pinned if this is accepted.
     pub said: BTreeMap<String, serde_json::Value>,
+}
+
+/// What a server said of its tools, as it may stand in a file.
+fn without_secrets(server: &Server, listed: &Listed) -> BTreeMap<String, serde_json::Value> {
+    let secrets = Secrets::new(server.secrets.iter().map(Secret::reveal));
+    let hidden = |(name, said): (&String, &serde_json::Value)| {
+        let mut said = said.clone();
+        secrets.hide_in_value(&mut said);
+        (secrets.hide(name).into_owned(), said)
+    };
+    listed.said.iter().map(hidden).collect()
 }
 
 impl McpServers {
@@ -144,7 +156,7 @@ impl McpServers {
                 self.pool.started(program.ended());
                 Link::Program(program)
             }
-            ServerTransport::Http { url, headers } => {
+            ServerTransport::Http { url, headers, .. } => {
                 let address = Address { url, headers, secrets: &server.secrets, connect_timeout: server.connect_timeout };
                 Link::Web(Arc::new(Web::new(self.http.clone(), Arc::clone(&self.clock), &address)))
             }
@@ -165,8 +177,8 @@ impl McpServers {
         Ok(Look {
             version: session.version().to_string(),
             tools: listed.tools.iter().map(|tool| (visible(&tool.name), visible(&tool.description))).collect(),
-            difference: pins.difference(&server.identity, &listed.said),
-            said: listed.said.clone(),
+            difference: pins.difference(&server.identity, &without_secrets(server, &listed)),
+            said: without_secrets(server, &listed),
         })
     }
 
@@ -190,6 +202,7 @@ impl McpServers {
             hash: listed.hash.clone(),
             tools: listed.tools.clone(),
             changed: difference.changed,
+            unpinned: difference.new,
             notes,
         })
     }
@@ -203,15 +216,15 @@ impl McpServers {
 
     /// How the tools differ from what was pinned; those that are seen for the first time are pinned.
     async fn compared(&self, server: &Server, listed: &Arc<Listed>) -> Result<Difference, Failure> {
-        let (pinning, listed) = (Arc::clone(&self.pinning), Arc::clone(listed));
+        let (pinning, said) = (Arc::clone(&self.pinning), without_secrets(server, listed));
         let (project, identity) = (server.project.clone(), server.identity.clone());
         // The disk must not hold up what others say with their servers.
         let compared = tokio::task::spawn_blocking(move || {
             let _alone = pinning.lock().unwrap_or_else(PoisonError::into_inner);
             let mut pins = Pins::read(&project)?;
-            let difference = pins.difference(&identity, &listed.said);
+            let difference = pins.difference(&identity, &said);
             if difference.is_first {
-                pins.pin(&identity, &listed.said);
+                pins.pin(&identity, &said);
                 pins.write(&project)?;
             }
             Ok(difference)

@@ -5,14 +5,16 @@
 //! difference. What a server says for the first time is taken down; whatever differs later is refused until `flow tools pin`.
 
 use std::collections::BTreeMap;
-use std::io::{Read, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use similar::{ChangeTag, TextDiff};
 
-use super::protocol::hash;
+use super::super::files;
+use super::protocol::{hash, said_of};
+use crate::model::read_json;
 
 /// The file's name.
 pub const FILE: &str = "flow.lock";
@@ -34,6 +36,14 @@ pub struct Pins {
 struct Pin {
     sha256: String,
     said: Value,
+}
+
+impl Pin {
+    /// Whether the hash is that of the text beside it, and the text is about this tool. The order of keys says nothing.
+    fn is_of(&self, name: &str) -> bool {
+        let said = said_of(&self.said);
+        self.sha256 == hash(&said) && said == self.said && said.get("name").and_then(Value::as_str) == Some(name)
+    }
 }
 
 /// How the tools of a server differ from what was pinned.
@@ -69,17 +79,31 @@ impl Pins {
     pub fn read(project: &Path) -> Result<Pins, String> {
         let path = file(project);
         let cannot = |e: &dyn std::fmt::Display| format!("cannot read {}: {e}", path.display());
-        let mut text = String::new();
-        match std::fs::File::open(&path) {
-            Ok(file) => file.take(LARGEST).read_to_string(&mut text).map_err(|e| cannot(&e))?,
+        let text = match files::read_text(&path, LARGEST) {
+            Ok(text) => text,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Pins { flow: VERSION, ..Pins::default() }),
             Err(error) => return Err(cannot(&error)),
         };
-        let pins: Pins = serde_json::from_str(&text).map_err(|e| cannot(&e))?;
-        match pins.flow {
-            VERSION => Ok(pins),
-            other => Err(cannot(&format!("version {other} is not known"))),
+        const FIX: &str = "restore it from version control, or delete it and run: flow tools pin";
+        if let Some(line) = text.lines().position(is_conflict) {
+            return Err(cannot(&format!(
+                "line {} is the mark of a merge conflict; keep one side, then run: flow tools pin --check",
+                line + 1
+            )));
         }
+        let value = read_json(&text).map_err(|e| cannot(&format!("{e}; {FIX}")))?;
+        let pins: Pins = serde_json::from_value(value).map_err(|e| cannot(&format!("{e}; {FIX}")))?;
+        if pins.flow != VERSION {
+            return Err(cannot(&format!("version {} is not known", pins.flow)));
+        }
+        for (server, tools) in &pins.servers {
+            let mut altered = tools.iter().filter(|(name, pin)| !pin.is_of(name));
+            if let Some((tool, _)) = altered.next() {
+                let what = format!("what is pinned of tool \"{tool}\" of \"{server}\" was changed by hand");
+                return Err(cannot(&format!("{what}: text and sha256 do not agree; {FIX}")));
+            }
+        }
+        Ok(pins)
     }
 
     /// How what a server says now differs from what was pinned.
@@ -120,6 +144,11 @@ impl Pins {
         new.persist(&path).map_err(|e| cannot(e.error))?;
         Ok(())
     }
+}
+
+/// Whether a line was written by a merge that found no way.
+fn is_conflict(line: &str) -> bool {
+    ["<<<<<<<", "=======", ">>>>>>>", "|||||||"].iter().any(|mark| line.starts_with(mark))
 }
 
 /// The lines that differ, with `-` and `+` before them.
@@ -169,9 +198,38 @@ mod tests {
     }
 
     #[test]
+    fn a_pin_changed_by_hand_is_told_by_its_name() {
+        let home = tempfile::tempdir().unwrap();
+        let mut pins = Pins::default();
+        pins.pin("srv", &said("Gets."));
+        pins.write(home.path()).unwrap();
+        let kept = std::fs::read_to_string(file(home.path())).unwrap();
+        let sha256 = hash(&said("Gets.")["get"]);
+        for (from, to) in
+            [("Gets.", "Sends."), (sha256.as_str(), "0000"), ("\"name\": \"get\"", "\"name\": \"put\""), ("\"get\": {", "\"put\": {")]
+        {
+            assert!(kept.contains(from), "{from}");
+            std::fs::write(file(home.path()), kept.replace(from, to)).unwrap();
+            let told = Pins::read(home.path()).unwrap_err();
+            assert!(told.contains("of \"srv\" was changed by hand") && told.contains("flow tools pin"), "{told}");
+        }
+        // Tools that sort their keys another way keep the meaning.
+        let value: Value = serde_json::from_str(&kept).unwrap();
+        let turned = json!({ "servers": value["servers"], "flow": value["flow"] });
+        std::fs::write(file(home.path()), turned.to_string()).unwrap();
+        assert_eq!(Pins::read(home.path()), Ok(pins));
+    }
+
+    #[test]
     fn a_file_that_is_no_list_of_pins_is_told() {
         let home = tempfile::tempdir().unwrap();
-        for (text, told) in [("{", "cannot read"), ("{\"flow\": 9, \"servers\": {}}", "version 9 is not known")] {
+        for (text, told) in [
+            ("{", "cannot read"),
+            ("{\"flow\": 9, \"servers\": {}}", "version 9 is not known"),
+            ("{\"flow\": 1, \"servers\": {\"a\": {}, \"a\": {}}}", "the key \"a\" is there twice"),
+            ("{\n<<<<<<< HEAD\n", "line 2 is the mark of a merge conflict"),
+            ("{} {}", "restore it from version control"),
+        ] {
             std::fs::write(file(home.path()), text).unwrap();
             assert!(Pins::read(home.path()).unwrap_err().contains(told), "{text}");
         }

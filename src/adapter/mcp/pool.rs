@@ -181,7 +181,7 @@ fn key(server: &Server, private_hosts: &[String]) -> Key {
             parts.extend(args.iter().cloned());
             parts.extend(named(env));
         }
-        ServerTransport::Http { url, headers } => {
+        ServerTransport::Http { url, headers, .. } => {
             parts.extend(["url".to_owned(), url.clone(), private_hosts.len().to_string()]);
             parts.extend(private_hosts.iter().cloned());
             parts.extend(named(headers));

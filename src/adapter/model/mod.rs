@@ -15,36 +15,45 @@ mod responses;
 #[cfg(test)]
 mod tests;
 
+use std::sync::Arc;
+
 use serde_json::Value;
 
 use super::http::{Answer, Call, Fault, Http, Progress, SseEvent, connect_time, in_words as time_in_words};
+use super::own::OwnFiles;
 use super::wording::Scrub;
 use crate::event::Failure;
 use crate::model::FailureKind;
 use crate::port::{Listener, ModelClient, ModelReply, ModelRequest, Pending, Secret, WireFormat};
+use crate::redact::is_recognised;
 
 /// Calls models over HTTP, in every wire format.
 #[derive(Clone)]
 pub struct HttpModelClient {
     http: Http,
+    own: Arc<OwnFiles>,
 }
 
 impl HttpModelClient {
-    /// Calls over these connections.
-    pub fn new(http: Http) -> HttpModelClient {
-        HttpModelClient { http }
+    /// Calls over these connections; pictures that lie in these places are not sent.
+    pub fn new(http: Http, own: Arc<OwnFiles>) -> HttpModelClient {
+        HttpModelClient { http, own }
     }
 }
 
 impl ModelClient for HttpModelClient {
     fn call(&self, request: ModelRequest) -> Pending<ModelReply> {
-        let http = self.http.clone();
+        let client = self.clone();
         Box::pin(async move {
             let scrub = Scrub::new(&request.api_key);
-            match tokio::time::timeout(request.timeout, attempt(&http, &request, &scrub)).await {
+            match tokio::time::timeout(request.timeout, attempt(&client, &request, &scrub)).await {
                 Ok(outcome) => {
-                    let reply = outcome?;
-                    Ok(if request.api_key.as_ref().is_some_and(is_no_word) { scrub.reply(reply) } else { reply })
+                    let mut reply = outcome?;
+                    // One that stands in for a key where none is needed (`none`, `ollama`) may be in any answer.
+                    if request.api_key.as_ref().is_some_and(|key| is_recognised(key.reveal())) {
+                        scrub.reply(&mut reply);
+                    }
+                    Ok(reply)
                 }
                 Err(_) => {
                     let message = format!("model {:?} did not finish its answer within {}", request.model, time_in_words(request.timeout));
@@ -53,11 +62,6 @@ impl ModelClient for HttpModelClient {
             }
         })
     }
-}
-
-/// Whether a key is none of those that stand in for one where none is needed (`none`, `dummy`, `ollama`): they may stand in any answer.
-fn is_no_word(key: &Secret) -> bool {
-    key.reveal().len() >= 8 && !key.reveal().chars().all(char::is_alphabetic)
 }
 
 /// What is wrong with an answer: a class and the words after `https://host`.
@@ -75,19 +79,19 @@ trait Reader {
     fn reply(self) -> Result<ModelReply, Complaint>;
 }
 
-async fn attempt(http: &Http, request: &ModelRequest, scrub: &Scrub) -> Result<ModelReply, Fault> {
+async fn attempt(client: &HttpModelClient, request: &ModelRequest, scrub: &Scrub) -> Result<ModelReply, Fault> {
     if request.wire == WireFormat::Recorded {
         let message = "this model answers from recordings, and none are open here";
         return Err(Fault::before_sending(Failure::new(FailureKind::Unavailable, message)));
     }
-    let Some(told) = in_words::told(request) else { return ask(http, request, scrub).await };
-    let reply = ask(http, &told, scrub).await?;
+    let Some(told) = in_words::told(request) else { return ask(client, request, scrub).await };
+    let reply = ask(client, &told, scrub).await?;
     let complain = |(kind, what): Complaint| scrub.failure(kind, format!("model {:?} {}", request.model, scrub.quote(&what, false)));
     in_words::read(request, reply).map_err(|complaint| Fault::after_sending(complain(complaint)))
 }
 
-async fn ask(http: &Http, request: &ModelRequest, scrub: &Scrub) -> Result<ModelReply, Fault> {
-    let pictures = pictures::load(request).await?;
+async fn ask(HttpModelClient { http, own }: &HttpModelClient, request: &ModelRequest, scrub: &Scrub) -> Result<ModelReply, Fault> {
+    let pictures = pictures::load(request, own).await?;
     let bearer =
         || request.api_key.iter().map(|key| ("authorization".to_owned(), Secret::new(format!("Bearer {}", key.reveal())))).collect();
     match request.wire {

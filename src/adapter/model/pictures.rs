@@ -1,12 +1,16 @@
 //! Pictures beside a prompt: read, and put into the form both wire formats take.
 
 use std::collections::BTreeMap;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use base64::Engine as _;
 use imagesize::ImageType;
 
+use super::super::files;
 use super::super::http::Fault;
+use super::super::own::OwnFiles;
 use crate::event::Failure;
 use crate::model::FailureKind;
 use crate::port::{Message, ModelRequest};
@@ -33,30 +37,27 @@ impl Pictures {
 }
 
 /// Reads the pictures of a request; nothing is sent when one cannot be read.
-pub(super) async fn load(request: &ModelRequest) -> Result<Pictures, Fault> {
+pub(super) async fn load(request: &ModelRequest, own: &Arc<OwnFiles>) -> Result<Pictures, Fault> {
     let mut paths: Vec<PathBuf> = request.messages.iter().flat_map(|message| message.pictures.clone()).collect();
     if paths.is_empty() {
         return Ok(Pictures::default());
     }
     paths.sort();
     paths.dedup();
-    let read = move || paths.into_iter().map(|path| read(&path).map(|picture| (path, picture))).collect::<Result<_, _>>();
+    let own = Arc::clone(own);
+    let read = move || paths.into_iter().map(|path| read(&path, &own).map(|picture| (path, picture))).collect::<Result<_, _>>();
     let pictures = tokio::task::spawn_blocking(read).await;
     let broken = |_| Failure::new(FailureKind::Internal, "reading a picture hit a fault of flow itself");
     pictures.map_err(broken).and_then(|pictures| pictures).map(Pictures).map_err(Fault::before_sending)
 }
 
-fn read(path: &Path) -> Result<Picture, Failure> {
+fn read(path: &Path, own: &OwnFiles) -> Result<Picture, Failure> {
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let gone = |e: std::io::Error| Failure::new(FailureKind::Unavailable, format!("picture {name} cannot be read: {e}"));
-    let about = std::fs::metadata(path).map_err(gone)?;
-    if !about.is_file() {
-        return Err(Failure::new(FailureKind::WrongType, format!("picture {name} is no file")));
-    }
-    if about.len() > MOST_BYTES {
-        return Err(Failure::new(FailureKind::TooLarge, format!("picture {name} is larger than 5 MB")));
-    }
-    let bytes = std::fs::read(path).map_err(gone)?;
+    let bytes = own.open(path, files::open)?.and_then(|file| files::within(file, MOST_BYTES)).map_err(|error| match error.kind() {
+        ErrorKind::IsADirectory | ErrorKind::InvalidInput => Failure::new(FailureKind::WrongType, format!("picture {name} is no file")),
+        ErrorKind::FileTooLarge => Failure::new(FailureKind::TooLarge, format!("picture {name} is larger than 5 MB")),
+        _ => Failure::new(FailureKind::Unavailable, format!("picture {name} cannot be read: {error}")),
+    })?;
     let media_type = match imagesize::image_type(&bytes) {
         Ok(ImageType::Png) => "image/png",
         Ok(ImageType::Jpeg) => "image/jpeg",

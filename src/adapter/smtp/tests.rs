@@ -75,6 +75,7 @@ async fn serve(mut stream: TcpStream, answers: Answers, seen: Arc<Mutex<Vec<Stri
 fn mail(server: &Smtpd) -> Mail {
     Mail {
         server: server.address.to_string(),
+        host_from: Default::default(),
         login: None,
         from: "Flow <flow@sender.example>".to_owned(),
         to: "ana@example.org".to_owned(),

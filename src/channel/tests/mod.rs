@@ -10,7 +10,7 @@ use crate::model::{
 };
 use crate::source::Span;
 
-use super::{Formatted, format};
+use super::Formatted;
 
 pub(super) fn channel(body: Body, markdown: Features) -> Channel {
     Channel {
@@ -89,6 +89,11 @@ pub(super) fn style() -> StyleGuide {
         formatting: Formatting { greeting: Phrase::On, sign_off: Phrase::Off, use_user_name: true },
         words: Words { prefer: vec![("time units".into(), "hours".into())], avoid: vec!["utilise".into()], banned: vec!["synergy".into()] },
     }
+}
+
+/// What must have room.
+pub(super) fn format(text: &str, channel: &Channel, style: Option<&StyleGuide>, person_name: Option<&str>) -> Formatted {
+    super::format(text, channel, style, person_name).unwrap()
 }
 
 pub(super) fn text(text: &str, channel: &Channel) -> String {

@@ -1,7 +1,7 @@
 //! How long texts become parts.
 
-use super::{channel, chat, contents, plain, splitting, style, words};
-use crate::channel::{fits, format};
+use super::{channel, chat, contents, format, plain, splitting, style, words};
+use crate::channel::fits;
 use crate::model::{Body, Channel, Features, LengthUnit, SplitAt};
 
 #[test]
@@ -64,9 +64,53 @@ fn links_and_graphemes_are_never_cut() {
     let family = "👩‍👩‍👧‍👦".repeat(6);
     let formatted = format(&family, &splitting(plain(), 20, SplitAt::Sentence, 10), None, None);
     assert_eq!(contents(&formatted).iter().map(|part| part.matches("👩‍👩‍👧‍👦").count()).sum::<usize>(), 6);
-    let tiny = format("a👩‍👩‍👧‍👦b", &splitting(plain(), 3, SplitAt::Sentence, 10), None, None);
-    assert!(tiny.shortened);
-    assert_eq!(contents(&tiny), ["a", "b"]);
+}
+
+#[test]
+fn what_fits_into_no_part_is_an_error_and_never_an_empty_or_another_part() {
+    let fails = |text: &str, channel: &Channel| crate::channel::format(text, channel, None, None).unwrap_err().to_string();
+    let family = "👩‍👩‍👧‍👦";
+    let zalgo = format!("Z{}", "\u{334}\u{321}\u{489}".repeat(200));
+    let sms = |most| Channel { length_unit: LengthUnit::SmsSegments, ..splitting(plain(), most, SplitAt::Sentence, 3) };
+    // The example: a letter with its marks is longer than the one segment.
+    for text in [zalgo.clone(), format!("Hello {zalgo} you")] {
+        let told = fails(&text, &sms(1));
+        assert!(told.contains("has at most 1 SMS segments (max_length), too few for \"Z"), "{told}");
+    }
+    let silent = |channel: Channel| Channel {
+        split: channel.split.map(|split| crate::model::Split { indicator: String::new(), ..split }),
+        ..channel
+    };
+    let three = |body| silent(splitting(channel(body, Features::NONE), 3, SplitAt::Sentence, 10));
+    for (text, channel) in [
+        (family.to_owned(), three(Body::Text)),
+        (format!("a{family}b"), three(Body::Text)),
+        (format!("a {family} b"), three(Body::Markup)),
+        (family.to_owned(), three(Body::Markdown)),
+        ("Hello".into(), three(Body::Html)),
+        ("Hello".into(), three(Body::AdaptiveCard)),
+    ] {
+        let told = fails(&text, &channel);
+        assert!(told.contains("has at most 3 characters (max_length), too few for \"") && told.contains("cannot be cut"), "{told}");
+    }
+    for unit in [LengthUnit::Bytes, LengthUnit::Utf16, LengthUnit::Characters] {
+        let narrow = Channel { length_unit: unit, ..three(Body::Text) };
+        assert!(fails(family, &narrow).contains("which cannot be cut"));
+    }
+    // An escape makes one character two.
+    let escaped = Channel { max_length: Some(1), ..silent(splitting(super::telegram(), 1, SplitAt::Word, 9)) };
+    assert!(fails("a.b.c", &escaped).contains("\".\", which cannot be cut"), "{}", fails("a.b.c", &escaped));
+    // Marks, the indicator and too_long take room, too.
+    let bold = silent(splitting(chat(), 2, SplitAt::Word, 9));
+    assert!(fails("**ab** and more", &bold).contains("cannot be cut"));
+    assert!(fails("a b c d", &splitting(plain(), 4, SplitAt::Word, 9)).contains("too few for the indicator \"(9/9)\""));
+    assert!(fails("a b c d e", &splitting(plain(), 5, SplitAt::Word, 9)).contains("which cannot be cut and the indicator"));
+    let one_part = Channel { max_length: Some(10), ..plain() };
+    let told = fails("A text of more than ten.", &one_part);
+    assert!(told.contains("the end of a text that is longer than one part and too_long \"The rest was left out.\""), "{told}");
+    let one_part = Channel { max_length: Some(24), ..plain() };
+    assert!(fails(&family.repeat(4), &one_part).contains("the end of a text that is longer than one part"));
+    assert_eq!(contents(&format("", &plain(), None, None)), [""]);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Words, emojis, greetings, names, links and hostile pieces.
 
-use super::{channel, chat, html, one, plain, splitting, style, telegram, text, words};
-use crate::channel::{format, prompt, style_prompt};
+use super::{channel, chat, format, html, one, plain, splitting, style, telegram, text, words};
+use crate::channel::{prompt, style_prompt};
 use crate::model::{Body, Channel, Features, Markup, Phrase, SplitAt};
 
 #[test]

@@ -131,8 +131,11 @@ pub enum Command {
         /// The step
         step: String,
         /// Says no: it is not done, and the step fails
-        #[arg(long)]
+        #[arg(long, conflicts_with = "happened")]
         reject: bool,
+        /// Of a `once` step in doubt: it has happened, and this is its output (JSON, or @FILE with JSON). It is not run again
+        #[arg(long, value_name = "OUTPUT")]
+        happened: Option<String>,
         /// A sentence for the record
         #[arg(long, value_name = "TEXT", default_value = "")]
         comment: String,

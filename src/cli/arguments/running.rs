@@ -158,10 +158,23 @@ pub enum RunsCommand {
         #[command(flatten)]
         trust: TrustOption,
     },
-    /// Removes a run
+    /// Removes runs, and erases all that they left
     Rm {
-        /// Its id, or the beginning of it
-        run: String,
+        /// Their ids, or the beginnings of them
+        #[arg(value_name = "RUN", required_unless_present = "all")]
+        runs: Vec<String>,
+        /// Removes all runs; needs --yes
+        #[arg(long, conflicts_with = "runs", requires = "yes")]
+        all: bool,
+        /// Does not ask
+        #[arg(long)]
+        yes: bool,
+    },
+    /// Removes old runs, and erases what earlier removals had to leave
+    Prune {
+        /// Removes runs that began longer ago than this: 30d, 12h
+        #[arg(long, value_name = "TIME")]
+        older_than: Option<String>,
     },
 }
 

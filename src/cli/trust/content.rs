@@ -4,14 +4,14 @@
 //! name; the folders that servers are started in, since launchers such as `npx` run what lies there; and the model of the project's settings.
 
 use std::ffi::OsStr;
-use std::fs::File;
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
-use crate::model::{Form, Model, Pipeline, Program, ServerKind, ToolKind};
+use crate::adapter::files;
+use crate::model::{Model, Pipeline, Program, named_by_servers};
 
 /// Endings of files that a server changes as it works: tables, databases, logs. They are data.
 const DATA: [&str; 15] =
@@ -62,21 +62,9 @@ pub(in crate::cli) fn scripts(program: &Program) -> Vec<Script> {
 }
 
 fn of_pipeline(pipeline: &Pipeline) -> Vec<Script> {
-    let mut found = vec![];
-    for tool in pipeline.tools.values() {
-        let ToolKind::Server(ServerKind::Program { command, args, .. }) = &tool.kind else { continue };
-        let words = args.iter().filter(|text| text.form == Form::Plain).map(|text| &*text.source);
-        let words = std::iter::once(command.value.as_str()).filter(|command| command.contains('/')).chain(words);
-        // A file is an argument of its own, or what an option is set to.
-        let names = words.flat_map(|word| std::iter::once(word).chain(word.split_once('=').map(|(_, value)| value)));
-        for name in names.filter(|name| !name.is_empty()) {
-            let path = pipeline.folder.join(name);
-            if path.is_file() && is_inside(&path, pipeline) && !is_data(&path) {
-                found.push(Script { named: name.to_owned(), path });
-            }
-        }
-    }
-    found
+    let named = named_by_servers(pipeline).into_iter().filter(|named| !named.is_module);
+    let scripts = named.map(|named| Script { named: named.path.to_owned(), path: pipeline.folder.join(named.path) });
+    scripts.filter(|script| script.path.is_file() && is_inside(&script.path, pipeline) && !is_data(&script.path)).collect()
 }
 
 fn is_data(path: &Path) -> bool {
@@ -101,7 +89,7 @@ pub(super) fn real(folder: &Path) -> Result<PathBuf, String> {
 fn of_file(path: &Path) -> Result<[u8; 32], String> {
     let mut digest = Sha256::new();
     let mut part = vec![0; 64 * 1024];
-    let read = File::open(path).and_then(|mut file| {
+    let read = files::open(path).and_then(|mut file| {
         loop {
             match file.read(&mut part)? {
                 0 => return Ok(()),

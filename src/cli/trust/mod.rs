@@ -12,7 +12,7 @@ use serde_json::json;
 
 use super::arguments::{Shared, TrustOptions};
 use super::refusal::{Refusal, told};
-use super::signals::AtQuestion;
+use super::signals::at_question;
 use super::{Exit, checked, inputs, project, settings, stdout};
 use crate::adapter::clock::SystemClock;
 use crate::adapter::environment;
@@ -38,7 +38,7 @@ struct Wanted<'a> {
 
 impl<'a> Wanted<'a> {
     fn of(checked: &'a Checked, file: &'a Path, shared: &Shared) -> Result<Wanted<'a>, Refusal> {
-        let given = settings::read(&project::project(file, shared), shared)?.model_of_project;
+        let given = settings::read(&project::project(file, shared))?.model_of_project;
         let given = given.filter(|_| checked.loaded.program.pipelines.iter().any(|pipeline| takes_given(pipeline)));
         let wishes = Wishes::of(&checked.plan, given.as_ref());
         Ok(Wanted { file, program: &checked.loaded.program, given, wishes })
@@ -61,7 +61,7 @@ impl<'a> Wanted<'a> {
 
     /// Shows what is wanted and asks; what is agreed to is kept.
     fn ask(&self, list: &Trusted, content: &str) -> Result<(), Refusal> {
-        let at_question = AtQuestion::begin();
+        let at_question = at_question();
         let answer = inputs::decide(QUESTION);
         drop(at_question);
         match answer {
@@ -105,7 +105,7 @@ pub(super) fn consent(checked: &Checked, file: &Path, is_allowed: bool, shared: 
     let mut lines = vec![format!("{what} What it wants:")];
     lines.extend(wanted.lines());
     if inputs::is_at_terminal() {
-        lines.iter().for_each(|line| tell!("{line}"));
+        lines.iter().for_each(|line| tell_as_written!("{line}"));
         return wanted.ask(&list, &content);
     }
     lines.push("nothing was started; look at the file, then trust it until something of it changes:".into());

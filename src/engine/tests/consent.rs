@@ -103,7 +103,7 @@ fn an_answer_from_another_process_counts_when_the_run_goes_on() {
         let world = waiting();
         let mut events = world.events.clone();
         let last = events.last().unwrap().clone();
-        let happening = Happening::ApprovalAnswered { step: "a".into(), approved, comment: String::new() };
+        let happening = Happening::ApprovalAnswered { step: "a".into(), approved, output: None, comment: String::new() };
         events.push(crate::event::Event { seq: last.seq + 1, happening, ..last });
         let now = Moment { wall: super::world::start(), ms: world.ms };
         let run = Run::resumed("r_test", world.plan.clone(), options(), now, &events).unwrap();

@@ -309,15 +309,15 @@ fn cancelling_ends_a_run_in_every_kind_of_wait() {
     retrying.retry = Some(retry(2));
     let mut world = run(vec![retrying]);
     world.answer("a", Says::No(FailureKind::Timeout));
-    world.handle(crate::engine::Input::Cancel { by: "interrupt".into() });
+    world.cancel("interrupt");
     assert_eq!(world.status(), RunStatus::Cancelled);
     world.check();
     let wait = step("w", StepKind::Wait(crate::model::Filling::Text(text("1h"))));
     let mut world = run(vec![wait]);
-    world.handle(crate::engine::Input::Cancel { by: "interrupt".into() });
+    world.cancel("interrupt");
     assert_eq!(world.status(), RunStatus::Cancelled);
     let mut world = run(vec![query("a")]);
-    world.handle(crate::engine::Input::Cancel { by: "terminate".into() });
+    world.cancel("terminate");
     assert_eq!(world.status(), RunStatus::Cancelled);
     world.check();
 }

@@ -17,6 +17,7 @@ mod rounds;
 mod second_rounds;
 mod serving;
 mod spending;
+mod stopping;
 mod table;
 mod tools;
 mod world;

@@ -93,7 +93,7 @@ fn time_limits_and_cancelling_reach_the_steps_of_a_plan() {
 
     let mut ended = world(work());
     ended.say("work", &both());
-    ended.handle(Input::Cancel { by: "person".into() });
+    ended.cancel("person");
     assert_eq!((ended.status(), ended.step("work")), (RunStatus::Cancelled, Some(StepStatus::Cancelled)));
     ended.check();
 }

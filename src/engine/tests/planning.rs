@@ -359,6 +359,7 @@ fn data() -> crate::model::Data {
         pii: vec![],
         columns: Default::default(),
         engine: None,
+        header: None,
     }
 }
 

@@ -17,7 +17,16 @@ impl World {
         let ms = events.last().map_or(0, |e| e.at_ms);
         let now = crate::engine::Moment { wall: super::world::start(), ms };
         let run = Run::resumed("r_test", self.plan.clone(), options(), now, &events).unwrap();
-        let mut world = World { run, plan: self.plan.clone(), ms, events, out: vec![], cancelled: vec![], ..World::new(self.plan.clone()) };
+        let mut world = World {
+            run,
+            plan: self.plan.clone(),
+            ms,
+            events,
+            out: vec![],
+            cancelled: vec![],
+            posted: vec![],
+            ..World::new(self.plan.clone())
+        };
         world.handle(Input::Resume { away_ms });
         world
     }
@@ -110,7 +119,7 @@ fn a_run_that_a_signal_ended_goes_on_as_if_it_had_not() {
     for kept in ends {
         for (first, second) in [("interrupt", false), ("terminate", false), ("interrupt", true)] {
             let mut world = uncut.after_crash(kept, 0);
-            world.handle(Input::Cancel { by: first.into() });
+            world.cancel(first);
             assert_eq!(world.status(), RunStatus::Cancelled, "after {kept} events");
             // The second signal ends the process at once: the journal may end anywhere after the first.
             let told = world.events.iter().rposition(|e| matches!(e.happening, Happening::CancelRequested { .. })).unwrap();
@@ -133,12 +142,12 @@ fn what_a_person_decides_after_a_signal_ended_the_run_holds_when_it_goes_on() {
     let world = World::new(planned(vec![paying]));
     let mut doubtful = world.after_crash(world.events.len(), 0);
     assert_eq!(doubtful.run.state().undecided().count(), 1);
-    doubtful.handle(Input::Cancel { by: "interrupt".into() });
+    doubtful.cancel("interrupt");
     assert_eq!(doubtful.status(), RunStatus::Cancelled);
     for approved in [true, false] {
         let mut decided = World { events: doubtful.events.clone(), ..world.after_crash(world.events.len(), 0) };
         let seq = decided.events.len() as u64 + 1;
-        let happening = Happening::ApprovalAnswered { step: "pay".into(), approved, comment: String::new() };
+        let happening = Happening::ApprovalAnswered { step: "pay".into(), approved, output: None, comment: String::new() };
         decided.events.push(Event { seq, happening, ..decided.events[0].clone() });
         let mut resumed = decided.after_crash(decided.events.len(), 0);
         assert!(!resumed.run.is_paused(), "asked again");
@@ -154,7 +163,7 @@ fn a_person_who_ends_a_run_ends_it_for_good_and_finally_runs_at_each_end() {
     with_finally.finally = vec![set("tidy", "done").into()];
     let mut world = World::new(planned(vec![with_finally]));
     world.answer("a", Says::Yes);
-    world.handle(Input::Cancel { by: "terminate".into() });
+    world.cancel("terminate");
     assert_eq!((world.status(), world.successes("tidy")), (RunStatus::Cancelled, 1));
     let mut again = world.after_crash(world.events.len(), 1000);
     again.finish();
@@ -165,7 +174,7 @@ fn a_person_who_ends_a_run_ends_it_for_good_and_finally_runs_at_each_end() {
     let resume = |world: &World| Run::resumed("r", world.plan.clone(), options(), world.moment(), &world.events).err();
     assert_eq!(resume(&again), Some(CannotResume::Over));
     let mut ended = World::new(world.plan.clone());
-    ended.handle(Input::Cancel { by: "person".into() });
+    ended.cancel("person");
     assert_eq!(resume(&ended), Some(CannotResume::Over));
 }
 
@@ -203,7 +212,7 @@ fn a_once_step_in_doubt_waits_for_a_person() {
     let decide = |approved: bool| {
         let mut decided = World { events: paused.events.clone(), ..paused.after_crash(paused.events.len(), 0) };
         let seq = decided.events.len() as u64 + 1;
-        let happening = Happening::ApprovalAnswered { step: "pay".into(), approved, comment: String::new() };
+        let happening = Happening::ApprovalAnswered { step: "pay".into(), approved, output: None, comment: String::new() };
         decided.events.push(Event { seq, happening, ..decided.events[0].clone() });
         let mut world = decided.after_crash(decided.events.len(), 0);
         if approved {
@@ -289,4 +298,48 @@ fn once_holds_for_what_runs_inside_the_step() {
     world.reply_with(asks(&[("c1", "look_up", json!({}))]));
     let paused = world.after_crash(world.events.len(), 0);
     assert_eq!(paused.run.state().undecided().map(|s| &**s).collect::<Vec<_>>(), ["a/look_up[2]/pay"]);
+}
+
+#[test]
+fn a_once_step_that_has_happened_gives_what_the_person_says_and_is_not_run_again() {
+    let mut paying = once(super::stopping::http("pay", "POST"));
+    paying.outputs = Outputs::Named(vec![output("paid", "{{ steps.pay.output.body }}")]);
+    let world = World::new(planned(vec![paying]));
+    // After a crash, and after a signal that came while the question was open.
+    let crashed = world.after_crash(world.events.len(), 5);
+    let mut interrupted = world.after_crash(world.events.len(), 5);
+    interrupted.cancel("interrupt");
+    for paused in [crashed, interrupted] {
+        let told = |output: serde_json::Value| {
+            let run = Run::resumed("r_test", paused.plan.clone(), options(), paused.moment(), &paused.events).unwrap();
+            run.told_output("pay", output)
+        };
+        assert_eq!(told(json!({ "paid": true })), Err(vec!["an http step gives { status, headers, body }".to_string()]));
+        let output = told(json!({ "status": 201, "headers": {}, "body": "receipt 7" })).unwrap();
+        let mut decided = World { events: paused.events.clone(), ..World::new(paused.plan.clone()) };
+        let seq = decided.events.len() as u64 + 1;
+        let happening =
+            Happening::ApprovalAnswered { step: "pay".into(), approved: false, output: Some(Arc::new(output)), comment: String::new() };
+        decided.events.push(Event { seq, happening, ..decided.events[0].clone() });
+        let mut resumed = decided.after_crash(decided.events.len(), 0);
+        assert!(resumed.posted.is_empty(), "it is run again");
+        resumed.finish();
+        assert_eq!((resumed.status(), resumed.step("pay")), (RunStatus::Succeeded, Some(StepStatus::Succeeded)));
+        assert_eq!(*resumed.end().outputs, json!({ "paid": "receipt 7" }));
+        assert_eq!(resumed.details("pay")["decided"], true);
+        resumed.check();
+        // Killed once more before anything was written: the answer still holds.
+        let again = decided.after_crash(decided.events.len(), 9);
+        assert!(again.posted.is_empty() && again.count("approval_requested") == 1);
+    }
+}
+
+#[test]
+fn an_answer_of_an_older_journal_reads_as_it_did() {
+    let line =
+        r#"{"v":1,"seq":2,"time":"2026-01-05T09:00:00Z","at_ms":1,"run":"r","type":"approval_answered","step":"pay","approved":true}"#;
+    let event: Event = serde_json::from_str(line).unwrap();
+    let happening = Happening::ApprovalAnswered { step: "pay".into(), approved: true, output: None, comment: String::new() };
+    assert_eq!(event.happening, happening);
+    assert_eq!(serde_json::to_string(&event).unwrap(), line);
 }

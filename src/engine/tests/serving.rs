@@ -325,6 +325,50 @@ fn a_tool_that_is_gone_changed_or_has_an_endless_schema_stops_the_step() {
 }
 
 #[test]
+fn a_tool_that_was_never_pinned_is_not_shown_and_not_called() {
+    let newer = || ToolList { unpinned: vec!["say".into(), "wipe".into()], ..listed() };
+    for allow in [&["get", "s*"], &["*ay", "get"], &["get", "say"]] {
+        let mut world = agent_with(&["weather"], server(Some(allow)));
+        world.hands(Ok(Reply::Tools(newer())));
+        let shown = world.events.iter().find_map(|e| match &e.happening {
+            Happening::ToolsListed { tools, unpinned, .. } => {
+                Some((tools.iter().map(|tool| tool.name.clone()).collect::<Vec<_>>(), unpinned.clone()))
+            }
+            _ => None,
+        });
+        // `wipe` is not the file's business.
+        assert_eq!(shown, Some((vec!["get".to_string()], vec!["say".to_string()])));
+        assert_eq!((world.count("server_noted"), world.count("model_called")), (1, 1));
+        for name in ["weather-say", "weather.say"] {
+            world.hands(asks(name, json!({ "city": "Bonn" })));
+            assert!(world.heard().contains("\"weather.say\" is new since its server was pinned"), "{}", world.heard());
+            assert!(world.heard().contains("accept it with: flow tools pin"), "{}", world.heard());
+        }
+        assert_eq!(world.count("tool_called"), 0);
+        world.check();
+    }
+    // What the file names, a step, an agent or `may_use`, it waits for.
+    let by_step = World::new(planned(vec![pipeline_with(vec![uses("weather.say", json!({ "city": "Bonn" }))], server(None))]));
+    let elsewhere = Step { id: named("b"), ..uses("weather.say", json!({ "city": "Bonn" })) };
+    let by_another =
+        World::new(planned(vec![pipeline_with(vec![uses("weather.get", json!({ "city": "Bonn" })), elsewhere], server(None))]));
+    for mut world in [by_step, by_another, agent_with(&["weather.say"], server(None))] {
+        world.hands(Ok(Reply::Tools(newer())));
+        assert_eq!((world.failure().kind, world.count("tool_called"), world.count("model_called")), (FailureKind::Denied, 0, 0));
+        assert!(world.failure().message.contains("flow tools pin"), "{}", world.failure().message);
+        world.check();
+    }
+    // A plan names what it may use, too.
+    use super::planning::{plan, with, work};
+    let step = with(work(), |own| own.may_use = vec![named("weather")]);
+    let mut world = World::new(planned(vec![pipeline_with(vec![step], server(Some(&["get", "s*"])))]));
+    world.tells("weather", Ok(newer()));
+    assert!(!world.prompt("work").contains("weather.say"), "{}", world.prompt("work"));
+    world.say("work", &plan("sequential", json!([{ "id": "one", "use": "weather.say", "with": { "city": "Bonn" } }])));
+    assert_eq!((world.count("plan_refused"), world.count("tool_called")), (1, 0));
+}
+
+#[test]
 fn an_agent_is_offered_what_allow_opens_and_no_more_and_its_words_are_data() {
     let mut world = agent_with(&["weather"], server(Some(&["get(*)", "say(*onn*)"])));
     world.hands(Ok(Reply::Tools(listed())));

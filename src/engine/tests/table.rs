@@ -158,7 +158,7 @@ fn answers_that_come_twice_or_after_a_cancel_are_ignored() {
     world.reply(1, Says::Yes);
     world.reply(1, Says::No(FailureKind::Auth));
     assert_eq!((world.count("reply_ignored"), world.step("a")), (2, Some(StepStatus::Succeeded)));
-    world.handle(Input::Cancel { by: "person".into() });
+    world.cancel("person");
     assert_eq!(world.status(), RunStatus::Cancelled);
     let events = world.events.len();
     world.reply(2, Says::Yes);

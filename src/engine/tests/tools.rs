@@ -238,14 +238,14 @@ fn a_tool_that_is_a_pipeline_runs_inside_and_its_failure_is_told() {
     world.reply_with(asks(&[("c1", "look_up", json!({ "day": "Monday" }))]));
     world.answer("a/look_up[2]/rows", Says::No(FailureKind::Connection));
     assert!(world.told()[0].1.contains("This did not work (connection): pipeline \"inner\" ended failed"));
-    world.handle(Input::Cancel { by: "person".into() });
+    world.cancel("person");
     assert_eq!(world.status(), RunStatus::Cancelled);
     world.check();
 
     let mut world = World::new(planned(vec![outer(), inner]));
     world.reply_with(asks(&[("c1", "look_up", json!({ "day": "Monday" })), ("c2", "look_up", json!({ "day": "Friday" }))]));
     assert_eq!(world.out.len(), 2);
-    world.handle(Input::Cancel { by: "person".into() });
+    world.cancel("person");
     assert_eq!(world.status(), RunStatus::Cancelled);
     assert_eq!(world.step("a/look_up[2]/rows"), Some(StepStatus::Cancelled));
     assert_eq!(world.step("a"), Some(StepStatus::Cancelled));
@@ -414,7 +414,7 @@ fn a_called_pipeline_has_a_person_of_its_own_and_keeps_to_its_own_limits() {
     outer.outputs = Outputs::Named(vec![output("name", "{{ steps.c.output.name }}")]);
     let mut world = World::new(planned(vec![outer, inner]));
     let row = json!({ "id": "p9", "name": "Bo" }).as_object().cloned().unwrap();
-    world.reply_with(Ok(Reply::Rows(Rows { rows: vec![row], columns: vec![], is_cut: false })));
+    world.reply_with(Ok(Reply::Rows(Rows { rows: vec![row], columns: vec![], personal: vec![], is_cut: false })));
     assert_eq!(world.out.iter().map(|(_, path)| path.as_str()).collect::<Vec<_>>(), ["c/a", "c/b"]);
     for path in ["c/a", "c/b", "c/c"] {
         world.answer(path, Says::Yes);
@@ -432,6 +432,7 @@ fn people() -> crate::model::Data {
         pii: vec![],
         columns: Default::default(),
         engine: None,
+        header: None,
     }
 }
 

@@ -102,6 +102,7 @@ impl World {
             failure,
             now: start(),
             scripted: false,
+            served: false,
             seed: 1,
             deadline_ms: None,
             files: Default::default(),
@@ -177,7 +178,7 @@ impl World {
             Says::Yes | Says::Text(_) if is_model => Ok(Reply::Model(ModelReply { text: text.into(), ..ModelReply::default() })),
             Says::Yes | Says::Text(_) => {
                 let row = Map::from_iter([("said".to_string(), Value::from(text))]);
-                Ok(Reply::Rows(Rows { rows: vec![row], columns: vec![], is_cut: false }))
+                Ok(Reply::Rows(Rows { rows: vec![row], columns: vec![], personal: vec![], is_cut: false }))
             }
             Says::No(kind) => Err(Failure::new(kind, "the test says no")),
         };
@@ -189,6 +190,14 @@ impl World {
         let next = self.run.next_timeout().expect("a timer");
         self.ms = self.ms.max(next);
         self.handle(Input::Tick);
+    }
+
+    /// Somebody asks the run to end, and nothing that is out answers in time.
+    pub(super) fn cancel(&mut self, by: &str) {
+        self.handle(Input::Cancel { by: by.into() });
+        while self.run.state().stopping.is_some() {
+            self.wait();
+        }
     }
 
     pub(super) fn end(&self) -> &RunEnd {

@@ -116,7 +116,9 @@ fn read(text: &str, known: &mut HashSet<Key>) {
 
 /// What was added to the text, and is not from the data.
 fn added(text: &str, judged: &Judged) -> Vec<Range<usize>> {
-    let as_sent = |text: String| normal(&judged.channel.map_or_else(|| text.clone(), |channel| format(&text, channel, None, None).text));
+    let as_sent = |text: String| {
+        normal(&judged.channel.and_then(|channel| format(&text, channel, None, None).ok()).map_or_else(|| text.clone(), |sent| sent.text))
+    };
     let is_blank = |text: Option<&str>| !text.unwrap_or_default().contains(char::is_alphanumeric);
     let find = |wanted: &str| Phrases::new([wanted]).find(text).into_iter().map(|(range, _)| range).collect::<Vec<_>>();
     let was_cut = judged.value.get("shortened").is_some_and(|cut| cut == true);

@@ -93,7 +93,7 @@ fn each_check_fails_on_its_own_fault_only_and_says_what_to_do() {
 fn a_formatted_text_is_measured_part_by_part_as_it_is_sent() {
     let long = "You have logged 32 of 40 hours this week. ".repeat(8);
     assert!(passes(&of_formatted(&FilledCheck::FitsChannel, &long, &plain(), None, None)), "three parts of 160 hold it");
-    let formatted = crate::channel::format(&long, &plain(), None, None);
+    let formatted = crate::channel::format(&long, &plain(), None, None).unwrap();
     let value = serde_json::to_value(&formatted).unwrap();
     let narrow = Channel { max_length: Some(100), ..plain() };
     let judged = Judged { value: &value, text: &formatted.text, channel: Some(&narrow), style: None, person_name: None };

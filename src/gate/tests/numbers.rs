@@ -145,7 +145,7 @@ fn what_channel_and_style_guide_add_needs_no_data() {
 #[test]
 fn the_number_of_a_part_is_not_in_the_text() {
     let text = "You logged 32 hours in this week. ".repeat(8);
-    let formatted = crate::channel::format(&text, &plain(), None, None);
+    let formatted = crate::channel::format(&text, &plain(), None, None).unwrap();
     assert!(formatted.is_split && passes(&of_formatted(&from(json!(32)), &text, &plain(), None, None)));
 }
 

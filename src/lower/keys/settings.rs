@@ -1,14 +1,21 @@
 //! Keys of the project's `flow.toml` and of the user's own settings.
 
-use super::Takes::{Fixed, Keys, List, Named};
+use super::Takes::{Boolean, Fixed, Keys, List, Named, Path};
 use super::{Key, LIMITS, MODEL, POLICY, Place, key};
 
 const MODELS: Key = key!("models", Keys(&SETTINGS_MODELS), "the model called default, for files that have none");
 const SMALLEST: Key = key!("limits", Keys(&LIMITS), "bounds of every run; the smallest of flags, file and settings counts");
 
 /// The project's `flow.toml`.
-pub static PROJECT_SETTINGS: Place =
-    Place { name: "flow.toml", keys: &[MODELS, SMALLEST, key!("lint", Keys(&LINT), "how findings are judged in this project")] };
+pub static PROJECT_SETTINGS: Place = Place {
+    name: "flow.toml",
+    keys: &[
+        MODELS,
+        SMALLEST,
+        key!("lint", Keys(&LINT), "how findings are judged in this project"),
+        key!("journal", Keys(&PROJECT_JOURNAL), "how runs of this project are kept"),
+    ],
+};
 
 /// The user's own file.
 pub static USER_SETTINGS: Place = Place {
@@ -18,8 +25,19 @@ pub static USER_SETTINGS: Place = Place {
         SMALLEST,
         key!("policy", Keys(&POLICY), "what every run of this user may do at most"),
         key!("private_hosts", List(&Fixed), "hosts in private networks that runs of this user may reach"),
+        key!("state_dir", Path, "the folder where runs of all projects are kept, in place of .flow in each"),
+        key!("journal", Keys(&USER_JOURNAL), "how runs of this user are kept"),
     ],
 };
+
+const ENCRYPT: Key = key!("encrypt", Boolean, "whether what is kept of runs is encrypted, with the key in FLOW_JOURNAL_KEY");
+
+/// `journal` of a project.
+pub static PROJECT_JOURNAL: Place = Place { name: "journal", keys: &[ENCRYPT] };
+
+/// `journal` of a user.
+pub static USER_JOURNAL: Place =
+    Place { name: "journal", keys: &[ENCRYPT, key!("key_file", Fixed, "a file that holds the key, in place of FLOW_JOURNAL_KEY")] };
 
 /// `models` in settings.
 pub static SETTINGS_MODELS: Place = Place { name: "models", keys: &[key!("default", Keys(&MODEL), "the model of agents that name none")] };

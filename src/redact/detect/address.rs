@@ -38,7 +38,7 @@ const FIELDS: &[&str] = &[
     "subscription-key",
 ];
 
-pub(super) fn find(text: &str, found: &mut Vec<Found>) {
+pub(in super::super) fn find(text: &str, found: &mut Vec<Found>) {
     for (at, _) in text.match_indices("://") {
         in_url(text, at + 3, found);
     }

@@ -111,7 +111,7 @@ static SHAPES: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
     AhoCorasick::builder().ascii_case_insensitive(true).kind(Some(AhoCorasickKind::DFA)).build(shapes).ok()
 });
 
-pub(super) fn find(text: &str, found: &mut Vec<Found>) {
+pub(in super::super) fn find(text: &str, found: &mut Vec<Found>) {
     let mut floor = 0;
     for shape in SHAPES.iter().flat_map(|shapes| shapes.find_overlapping_iter(text)) {
         let (start, index) = (shape.start(), shape.pattern().as_usize());

@@ -1,9 +1,9 @@
 //! Shapes of personal data and of secrets, one file per family.
 
-mod address;
+pub(super) mod address;
 mod email;
 mod iban;
-mod keys;
+pub(super) mod keys;
 mod numbers;
 mod phone;
 

@@ -61,7 +61,8 @@ impl Doors {
         }
         let is_own =
             |origin: &hyper::header::HeaderValue| origin.to_str().ok().and_then(|o| o.strip_prefix("http://")).is_some_and(is_known);
-        let is_foreign = headers.get("sec-fetch-site").is_some_and(|site| site == "cross-site");
+        // A browser says `none` of what a person typed. A page beside this one (`same-site`) is another program's, on another port.
+        let is_foreign = !headers.get_all("sec-fetch-site").iter().all(|site| site == "none" || site == "same-origin");
         if is_foreign || !headers.get_all(ORIGIN).iter().all(is_own) {
             return Err((403, "pages of other places may not ask"));
         }

@@ -2,10 +2,12 @@
 
 mod answer;
 mod doors;
+mod seats;
 mod sessions;
 
 use std::convert::Infallible;
 use std::future::poll_fn;
+use std::io::{Read, Write};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,23 +18,21 @@ use hyper::{Method, Request, Response};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc::{UnboundedReceiver, channel};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use self::answer::Answer;
 pub use self::doors::Doors;
+pub(super) use self::seats::Impatient;
+use self::seats::{Held, Seat, Seats};
 use self::sessions::Sessions;
 use super::calls::{Server, Session};
 use super::messages::{self, Incoming};
 use super::protocol::{self, Refused, Todo};
 use super::{Bounds, LONGEST_MESSAGE, Work};
 
-/// Most connections; others wait to be taken.
-const MOST_CONNECTIONS: usize = 256;
 /// Most bytes of all headers.
 const LARGEST_HEAD: usize = 64 << 10;
-/// How long a client may take for its headers, and for the body.
-const SLOWEST: Duration = Duration::from_secs(10);
 /// How long answers have to go out when the server ends.
 const GRACE: Duration = Duration::from_secs(2);
 /// Messages that wait for a slow reader.
@@ -43,6 +43,7 @@ struct House {
     server: Arc<Server>,
     sessions: Sessions,
     doors: Doors,
+    patience: Duration,
 }
 
 /// Serves until `stop` says so, and then by whom. All calls have ended then.
@@ -53,26 +54,20 @@ pub async fn serve_http(
     doors: Doors,
     stop: &mut UnboundedReceiver<String>,
 ) -> Option<String> {
-    let house = Arc::new(House { server: Arc::new(Server::new(work, bounds)), sessions: Sessions::default(), doors });
-    let free = Arc::new(Semaphore::new(MOST_CONNECTIONS));
+    let server = Arc::new(Server::new(work, bounds));
+    let house = Arc::new(House { server, sessions: Sessions::default(), doors, patience: bounds.patience });
+    let seats = Arc::new(Seats::default());
     let (close, closing) = watch::channel(false);
     let mut connections = JoinSet::new();
     let by = loop {
-        let accepted = async {
-            let permit = Arc::clone(&free).acquire_owned().await;
-            (permit, listener.accept().await)
-        };
         tokio::select! {
             by = stop.recv() => break by,
             Some(_) = connections.join_next() => {}
-            (permit, accepted) = accepted => match accepted {
-                Ok((stream, _)) => {
-                    let (house, closing) = (Arc::clone(&house), closing.clone());
-                    connections.spawn(async move {
-                        connection(house, stream, closing).await;
-                        drop(permit);
-                    });
-                }
+            accepted = listener.accept() => match accepted {
+                Ok((stream, _)) => match seats.take() {
+                    Some(seat) => drop(connections.spawn(connection(Arc::clone(&house), stream, seat, closing.clone()))),
+                    None => turn_away(stream),
+                },
                 // The system has no more files to give; some connection will end.
                 Err(_) => tokio::time::sleep(Duration::from_millis(100)).await,
             },
@@ -85,16 +80,30 @@ pub async fn serve_http(
     by
 }
 
-async fn connection(house: Arc<House>, stream: TcpStream, mut closing: watch::Receiver<bool>) {
-    let service = hyper::service::service_fn(move |request| {
-        let house = Arc::clone(&house);
-        async move { Ok::<_, Infallible>(house.answer(request).await.unwrap_or_else(|refused| refused)) }
+/// Every place is taken by a request that is served.
+fn turn_away(stream: TcpStream) {
+    let Ok(mut stream) = stream.into_std() else { return };
+    let _ = stream.write_all(b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+    // What came and was not read would take the answer back.
+    let _ = stream.read(&mut [0; 16 << 10]);
+}
+
+async fn connection(house: Arc<House>, stream: TcpStream, seat: Seat, mut closing: watch::Receiver<bool>) {
+    let patience = house.patience;
+    let service = hyper::service::service_fn(|request| {
+        let (house, served) = (Arc::clone(&house), seat.serve());
+        async move {
+            let answer = house.answer(request).await.unwrap_or_else(|refused| refused);
+            Ok::<_, Infallible>(answer.map(|body| Held { body, _served: served }))
+        }
     });
     let mut settings = hyper::server::conn::http1::Builder::new();
-    settings.timer(TokioTimer::new()).header_read_timeout(SLOWEST).max_buf_size(LARGEST_HEAD);
-    let mut connection = pin!(settings.serve_connection(TokioIo::new(stream), service));
+    // It holds for a connection that sends nothing, too, before its first request and between two.
+    settings.timer(TokioTimer::new()).header_read_timeout(patience).max_buf_size(LARGEST_HEAD);
+    let mut connection = pin!(settings.serve_connection(TokioIo::new(Impatient::new(stream, patience)), service));
     tokio::select! {
         _ = connection.as_mut() => return,
+        () = seat.left() => return,
         _ = closing.wait_for(|closing| *closing) => connection.as_mut().graceful_shutdown(),
     }
     let _ = connection.await;
@@ -132,7 +141,7 @@ impl House {
         if !kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json")) {
             return Err(answer::text(415, "send application/json"));
         }
-        let bytes = tokio::time::timeout(SLOWEST, whole(body)).await.map_err(|_| answer::text(408, "the body took too long"))?;
+        let bytes = tokio::time::timeout(self.patience, whole(body)).await.map_err(|_| answer::text(408, "the body took too long"))?;
         let message = match messages::read(&bytes.map_err(|(status, why)| answer::text(status, why))?) {
             Ok(message) => message,
             Err(error) => return Err(answer::json(400, &error)),

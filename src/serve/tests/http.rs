@@ -2,13 +2,14 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-use super::super::{Bounds, Doors, LONGEST_MESSAGE, serve_http};
+use super::super::{Bounds, Doors, LONGEST_MESSAGE, PATIENCE, serve_http};
 use super::{StandIn, alone, hello, request};
 use crate::port::Secret;
 
@@ -21,6 +22,10 @@ struct Place {
 }
 
 async fn place(token: Option<&str>) -> Place {
+    patient(token, PATIENCE).await
+}
+
+async fn patient(token: Option<&str>, patience: Duration) -> Place {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let (stop, mut stopped) = unbounded_channel();
@@ -28,7 +33,7 @@ async fn place(token: Option<&str>) -> Place {
     let work = StandIn::new(Some(began));
     let doors = Doors::new(address, &["flow.example".to_owned()], token.map(Secret::new));
     let served = Arc::clone(&work);
-    let bounds = Bounds { running: 2, waiting: 1 };
+    let bounds = Bounds { running: 2, waiting: 1, patience };
     let server = tokio::spawn(async move { serve_http(served, bounds, listener, doors, &mut stopped).await });
     Place { address, stop, begun, work, server }
 }
@@ -111,13 +116,19 @@ async fn only_its_own_names_and_pages_may_ask() {
         assert_eq!(ask(host.to_owned(), "").await, 403, "{host}");
     }
     let own = format!("127.0.0.1:{port}");
-    assert_eq!(ask(own.clone(), "\r\nOrigin: http://localhost:PORT").await, 200);
+    for more in ["\r\nOrigin: http://localhost:PORT", "\r\nSec-Fetch-Site: same-origin", "\r\nSec-Fetch-Site: none"] {
+        assert_eq!(ask(own.clone(), more).await, 200, "{more}");
+    }
     for more in [
         "\r\nOrigin: http://evil.example",
         "\r\nOrigin: null",
         "\r\nOrigin: https://localhost:PORT",
         "\r\nOrigin: http://localhost:PORT.evil.example",
         "\r\nSec-Fetch-Site: cross-site",
+        "\r\nSec-Fetch-Site: same-site",
+        "\r\nSec-Fetch-Site: ",
+        "\r\nSec-Fetch-Site: Same-Origin-Allow",
+        "\r\nSec-Fetch-Site: none\r\nSec-Fetch-Site: same-site",
         "\r\nHost: evil.example",
     ] {
         assert!([400, 403].contains(&ask(own.clone(), more).await), "{more}");
@@ -282,4 +293,96 @@ async fn whoever_closes_the_stream_cancels_the_call_in_the_newest_version_only()
     let ends: Vec<String> = work.log().into_iter().filter(|line| line.starts_with("wait ends")).collect();
     assert_eq!(ends.iter().filter(|line| *line == "wait ends by client").count(), 3, "{ends:?}");
     assert_eq!(ends.iter().filter(|line| *line == "wait ends by terminate").count(), 2, "{ends:?}");
+}
+
+/// Waits until the other end has closed; what it had sent.
+async fn closed(mut stream: TcpStream) -> String {
+    let mut bytes = vec![];
+    let _ = stream.read_to_end(&mut bytes).await;
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+const PING: &str = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\",\"params\":{}}";
+
+#[tokio::test]
+async fn whoever_sends_nothing_too_little_or_takes_nothing_is_left() {
+    let mut place = patient(None, Duration::from_millis(300)).await;
+    let connect = || TcpStream::connect(place.address);
+    // Nothing at all; half a head; half a body; a request, and then nothing.
+    assert_eq!(closed(connect().await.unwrap()).await, "");
+    let mut half = connect().await.unwrap();
+    half.write_all(b"POST /mcp HTTP/1.1\r\nHo").await.unwrap();
+    let told = closed(half).await;
+    assert!(told.is_empty() || told.starts_with("HTTP/1.1 408"), "{told}");
+    let mut slow = connect().await.unwrap();
+    slow.write_all(format!("{}\r\nContent-Length: 100\r\n\r\n{{", place.head(&[])).as_bytes()).await.unwrap();
+    assert!(closed(slow).await.starts_with("HTTP/1.1 408"));
+    let mut kept = connect().await.unwrap();
+    kept.write_all(format!("{}\r\nContent-Length: {}\r\n\r\n{PING}", place.head(&[]), PING.len()).as_bytes()).await.unwrap();
+    assert!(closed(kept).await.starts_with("HTTP/1.1 200"));
+    // A stream that is open and silent is none of these: the call is under way.
+    let head = place.head(&[("MCP-Protocol-Version", "2026-07-28"), ("Mcp-Method", "tools/call"), ("Mcp-Name", "wait"), STREAM]);
+    let waits = place.open(&head, alone(1, "tools/call", json!({ "name": "wait" })).to_string().as_bytes()).await;
+    place.begun.recv().await.unwrap();
+    tokio::time::sleep(Duration::from_millis(900)).await;
+    place.work.go();
+    assert!(said(waits).await.2.contains("itself"));
+    place.end().await;
+}
+
+#[tokio::test]
+async fn an_answer_that_nobody_reads_ends_its_connection() {
+    let (near, far) = tokio::io::duplex(64);
+    let mut near = super::super::http::Impatient::new(near, Duration::from_millis(50));
+    let error = near.write_all(&[0; 1_000]).await.unwrap_err();
+    assert_eq!(error.kind(), std::io::ErrorKind::TimedOut);
+    drop(far);
+}
+
+#[tokio::test]
+async fn a_new_connection_takes_the_place_of_the_one_that_was_idle_longest() {
+    let place = patient(None, Duration::from_secs(600)).await;
+    let mut idle = vec![];
+    for _ in 0..256 {
+        let mut stream = TcpStream::connect(place.address).await.unwrap();
+        stream.write_all(format!("{}\r\nContent-Length: {}\r\n\r\n{PING}", place.head(&[]), PING.len()).as_bytes()).await.unwrap();
+        let mut first = [0; 15];
+        stream.read_exact(&mut first).await.unwrap();
+        assert_eq!(&first, b"HTTP/1.1 200 OK");
+        idle.push(stream);
+    }
+    for _ in 0..3 {
+        assert_eq!(place.post(&[], &request(1, "ping", json!({}))).await.0, 200);
+    }
+    closed(idle.remove(0)).await;
+    // The newest of them still has its place.
+    let mut newest = idle.pop().unwrap();
+    newest
+        .write_all(format!("{}\r\nConnection: close\r\nContent-Length: {}\r\n\r\n{PING}", place.head(&[]), PING.len()).as_bytes())
+        .await
+        .unwrap();
+    assert!(closed(newest).await.contains("HTTP/1.1 200 OK"));
+    place.end().await;
+}
+
+#[tokio::test]
+async fn when_every_place_is_served_others_are_sent_away_and_may_come_again() {
+    let place = patient(None, Duration::from_secs(600)).await;
+    let mut served = vec![];
+    for _ in 0..256 {
+        let mut stream = TcpStream::connect(place.address).await.unwrap();
+        stream.write_all(format!("{}\r\nContent-Length: 9\r\nExpect: 100-continue\r\n\r\n", place.head(&[])).as_bytes()).await.unwrap();
+        let mut first = [0; 21];
+        stream.read_exact(&mut first).await.unwrap();
+        assert_eq!(&first, b"HTTP/1.1 100 Continue");
+        served.push(stream);
+    }
+    let told = closed(TcpStream::connect(place.address).await.unwrap()).await;
+    assert!(told.starts_with("HTTP/1.1 503") && told.contains("Retry-After: 1"), "{told}");
+    drop(served.pop());
+    while place.post(&[], &request(1, "ping", json!({}))).await.0 != 200 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    drop(served);
+    place.end().await;
 }

@@ -8,7 +8,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, channel, unbounded_c
 
 use super::super::calls::{Server, Session};
 use super::super::protocol::Call;
-use super::super::{Bounds, LONGEST_MESSAGE, Work, serve_stdio};
+use super::super::{Bounds, LONGEST_MESSAGE, PATIENCE, Work, serve_stdio};
 use super::{StandIn, alone, hello, request};
 
 /// Standard input that a test writes.
@@ -100,7 +100,7 @@ impl Client {
 }
 
 fn client() -> Client {
-    Client::start(Bounds { running: 2, waiting: 1 })
+    Client::start(Bounds { running: 2, waiting: 1, patience: PATIENCE })
 }
 
 fn call(id: impl Into<Value>, tool: &str) -> Value {
@@ -191,7 +191,7 @@ async fn a_cancelled_call_ends_without_an_answer_and_its_id_is_free_again() {
 #[tokio::test]
 async fn a_call_that_is_cancelled_before_it_began_never_begins() {
     let (work, session) = (StandIn::new(None), Arc::new(Session::default()));
-    let server = Arc::new(Server::new(Arc::clone(&work) as Arc<dyn Work>, Bounds { running: 1, waiting: 1 }));
+    let server = Arc::new(Server::new(Arc::clone(&work) as Arc<dyn Work>, Bounds { running: 1, waiting: 1, patience: PATIENCE }));
     let call = Call { id: json!("a"), tool: "wait".into(), arguments: Map::new(), token: None, is_stateless: true };
     let entered = server.enter(&session, call).unwrap();
     session.notice("notifications/cancelled", &Map::from_iter([("requestId".to_owned(), json!("a"))]));

@@ -1,5 +1,6 @@
 //! Tests of the room, as an author and the engine meet it.
 
+mod address;
 mod against_minijinja;
 mod checking;
 mod filling;

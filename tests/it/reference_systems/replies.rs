@@ -225,7 +225,7 @@ fn the_record_for_others_names_nobody() {
         for personal in ["Ana,", "Moreira", "moreira", "+493023125077"] {
             assert!(!ran.exported.contains(personal), "{personal} in\n{}", ran.exported);
         }
-        assert!(ran.exported.contains("<P1>"), "{}", ran.exported);
+        assert!(ran.exported.contains("<PERSON_1>"), "{}", ran.exported);
     }
 }
 

@@ -21,6 +21,7 @@ use super::bind::{Values, bad_request, not_bound};
 use super::blocking::Cancel;
 use super::engines::mixed;
 use super::names::unique;
+use super::personal::Touched;
 use super::query::{Answers, Taken, check, same_name};
 use crate::event::Failure;
 use crate::model::SqlEngine;
@@ -77,10 +78,15 @@ impl Session {
             let values = bound(&statement, inspected, request)?;
             // The iterator of arrow would panic on a failure; the rows below come from the same stream.
             drop(statement.stream_arrow(params_from_iter(values)).map_err(explained)?);
-            rows(&statement, request).map_err(|problem| match problem {
+            let rows = rows(&statement, request).map_err(|problem| match problem {
                 Problem::Database(error) => explained(error),
                 Problem::Other(failure) => failure,
-            })
+            })?;
+            // DuckDB does not say where a column comes from: of a table with personal columns all may be.
+            let named = |name: &str, _: &str| request.tables.iter().any(|table| table.name == name && table.is_named_in(query));
+            let is_personal = Touched::by(query, &request.tables, named).is_personal(None);
+            let all = vec![is_personal; rows.columns.len()];
+            Ok(rows.with_personal(&all))
         })
     }
 }

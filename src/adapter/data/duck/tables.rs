@@ -10,6 +10,7 @@ use super::super::content::Content;
 use super::super::database::wanted_table;
 use super::super::engines::misfit;
 use super::super::load::{Opened, declared};
+use super::super::personal::lacking;
 use super::super::query::quoted;
 use super::super::sentence::{failure, file_name};
 use super::super::source::{absolute, checked};
@@ -96,6 +97,7 @@ pub(super) fn show(connection: &Connection, tables: &[&TableSource], cancel: &Ca
             }
             _ => fill(connection, table, cancel)?,
         }
+        lacking(table, &columns_of(connection, &table.name).map_err(|error| internal(&error))?)?;
     }
     Ok(())
 }

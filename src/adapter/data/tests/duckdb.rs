@@ -14,7 +14,15 @@ pub(super) fn made_by_duckdb(script: &str) -> TempDir {
 
 pub(super) fn table(folder: &TempDir, file: &str, kind: DataKind) -> TableSource {
     let name = file.split_once('.').unwrap().0.to_owned();
-    TableSource { name, file: folder.path().join(file), kind, table: None, columns: BTreeMap::new(), engine: SqlEngine::DuckDb }
+    TableSource {
+        name,
+        file: folder.path().join(file),
+        kind,
+        table: None,
+        columns: BTreeMap::new(),
+        pii: vec![],
+        engine: SqlEngine::DuckDb,
+    }
 }
 
 fn parquet(query: &str) -> (TempDir, TableSource) {
@@ -100,6 +108,7 @@ pub(super) fn any_table() -> TableSource {
         kind: DataKind::Parquet,
         table: None,
         columns: BTreeMap::new(),
+        pii: vec![],
         engine: SqlEngine::DuckDb,
     }
 }

@@ -41,6 +41,7 @@ fn get(url: &str) -> HttpRequest {
     HttpRequest {
         method: "GET".to_owned(),
         url: url.to_owned(),
+        host_from: Default::default(),
         headers: Vec::new(),
         body: None,
         timeout: Duration::from_secs(10),

@@ -143,7 +143,7 @@ impl World {
     pub(super) fn web(&self, url: &str) -> Server {
         let headers =
             vec![("Authorization".to_owned(), Secret::new("Bearer canary-5150")), ("Mcp-Session-Id".to_owned(), Secret::new("mine"))];
-        self.server("web", ServerTransport::Http { url: url.to_owned(), headers })
+        self.server("web", ServerTransport::Http { url: url.to_owned(), host_from: Default::default(), headers })
     }
 }
 
@@ -377,7 +377,7 @@ fn a_token_of_one_server_never_reaches_another() {
         };
         let ((one, of_one), (other, of_other)) = (serve(answer()).await, serve(answer()).await);
         let world = World::new();
-        let bare = world.server("bare", ServerTransport::Http { url: other, headers: vec![] });
+        let bare = world.server("bare", ServerTransport::Http { url: other, host_from: Default::default(), headers: vec![] });
         world.echo(&world.web(&one), "x", LONG).await.unwrap();
         world.echo(&bare, "x", LONG).await.unwrap();
         assert!(of_one.lock().unwrap().iter().all(|heard| heard.has("canary-5150")));

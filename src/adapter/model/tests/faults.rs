@@ -287,7 +287,7 @@ async fn json_of_too_many_values_is_too_large() {
 #[tokio::test]
 async fn a_dropped_call_closes_its_connection() {
     let mut server = Faultd::start(vec![Act::Send(stream(": x\n")), Act::Stall]).await;
-    let client = HttpModelClient::new(Http::new(HttpSettings::default(), Arc::new(StoppedClock)));
+    let client = HttpModelClient::new(Http::new(HttpSettings::default(), Arc::new(StoppedClock)), Arc::default());
     let mut pending = client.call(request(WIRES[0], server.url()));
     while server.requests().is_empty() {
         let _ = tokio::time::timeout(Duration::from_millis(5), &mut pending).await;

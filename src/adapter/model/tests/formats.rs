@@ -273,7 +273,8 @@ async fn a_picture_that_is_none_or_too_large_or_gone_stops_the_call_before_it_is
         }
         let messages = vec![Message { pictures: vec![path], ..message(Role::User, "What is this?") }];
         let with = ModelRequest { messages, ..request(WIRES[0], "http://127.0.0.1:9".to_owned()) };
-        let client = HttpModelClient::new(Http::new(HttpSettings::default(), std::sync::Arc::new(SystemClock::new())));
+        let client =
+            HttpModelClient::new(Http::new(HttpSettings::default(), std::sync::Arc::new(SystemClock::new())), std::sync::Arc::default());
         let failure = client.call(with).await.unwrap_err();
         (failure.kind, failure.message)
     };

@@ -107,6 +107,7 @@ pub(super) fn request(wire: WireFormat, base_url: String) -> ModelRequest {
     ModelRequest {
         wire,
         base_url,
+        host_from: Default::default(),
         model: "m".to_owned(),
         api_key: Some(Secret::new("sk-canary-1")),
         messages: vec![message(Role::System, "Be brief."), message(Role::User, "Hello")],
@@ -123,7 +124,7 @@ pub(super) fn request(wire: WireFormat, base_url: String) -> ModelRequest {
 }
 
 fn client(settings: HttpSettings) -> HttpModelClient {
-    HttpModelClient::new(Http::new(settings, Arc::new(StoppedClock)))
+    HttpModelClient::new(Http::new(settings, Arc::new(StoppedClock)), Arc::default())
 }
 
 async fn call(request: ModelRequest) -> Result<ModelReply, Failure> {

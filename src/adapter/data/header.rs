@@ -1,0 +1,98 @@
+//! The columns of a table for the check of a file: from its first line, sheet or schema, and nothing else of it.
+
+use std::io::Read;
+
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use rusqlite::{Connection, OpenFlags};
+
+use super::blocking::Cancel;
+use super::database::{columns_of, tables_in, wanted_table};
+use super::delimited::Delimited;
+use super::excel::Workbook;
+use super::names::column_names;
+use super::rows::RowSource;
+use super::sentence::failure;
+use super::source::{absolute, open, read_all};
+use crate::model::{DataKind, FailureKind};
+use crate::port::TableSource;
+
+/// So much of a CSV or TSV file is read for its first line.
+const MOST_TEXT: u64 = 256 << 10;
+/// A larger workbook is not opened.
+const MOST_WORKBOOK: u64 = 8 << 20;
+/// What stays as it is in the address of a SQLite file.
+const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'/').remove(b'-').remove(b'_').remove(b'.');
+
+/// The names of the columns; `None`: they cannot be read so, which is told when the table is.
+pub fn header(table: &TableSource) -> Option<Vec<String>> {
+    let mut rows: Box<dyn RowSource> = match table.kind {
+        DataKind::Csv => Box::new(Delimited::csv(&table.file, beginning(table)?).ok()?),
+        DataKind::Tsv => Box::new(Delimited::tsv(&table.file, beginning(table)?).ok()?),
+        DataKind::Excel => {
+            let (bytes, _) = read_all(&table.file, MOST_WORKBOOK).ok()?;
+            Box::new(Workbook::open(&table.file, bytes, &Cancel::default()).ok()?.sheet(table.table.as_deref()).ok()?)
+        }
+        DataKind::Sqlite => return of_sqlite(table),
+        DataKind::Parquet | DataKind::DuckDb => return None,
+    };
+    let mut header = None;
+    // The first row is enough: what ends the rest is no failure.
+    let _ = rows.each_row(&Cancel::default(), &mut |row| {
+        header.get_or_insert_with(|| row.cells.iter().map(|cell| cell.text().into_owned()).collect::<Vec<String>>());
+        Err(failure(FailureKind::Internal, ""))
+    });
+    Some(column_names(header?.iter().map(String::as_str)))
+}
+
+/// The beginning of a text, in whole lines.
+fn beginning(table: &TableSource) -> Option<Vec<u8>> {
+    let (file, _) = open(&table.file).ok()?;
+    let mut bytes = vec![];
+    file.take(MOST_TEXT).read_to_end(&mut bytes).ok()?;
+    if bytes.len() as u64 == MOST_TEXT {
+        let end = bytes.iter().rposition(|byte| *byte == b'\n')?;
+        bytes.truncate(end + 1);
+    }
+    Some(bytes)
+}
+
+/// Without locks, and without the files that SQLite would put beside it.
+fn of_sqlite(table: &TableSource) -> Option<Vec<String>> {
+    let path = absolute(&table.file).ok()?;
+    let address = format!("file:{}?immutable=1", utf8_percent_encode(&path, PLAIN));
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_URI;
+    let connection = Connection::open_with_flags(address, flags).ok()?;
+    let tables = tables_in(&connection, "main").ok()?;
+    columns_of(&connection, wanted_table(table, &tables).ok()?).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::table_of;
+    use super::*;
+
+    #[test]
+    fn the_columns_of_a_table_are_those_of_its_first_line_or_its_schema() {
+        let (_folder, csv) = table_of("people.csv", "id; Name ;\"Phone\"\n1;Ana;2\n");
+        assert_eq!(header(&csv).unwrap(), ["id", "Name", "Phone"]);
+        let long = format!("id,name\n{}", "1,Ana\n".repeat(100_000));
+        let (_folder, csv) = table_of("long.csv", long);
+        assert_eq!(header(&csv).unwrap(), ["id", "name"]);
+        let (_folder, tsv) = table_of("people.tsv", "id\tname\n");
+        assert_eq!(header(&tsv).unwrap(), ["id", "name"]);
+        let (folder, sqlite) = table_of("crm.sqlite", "");
+        let connection = Connection::open(&sqlite.file).unwrap();
+        connection
+            .execute_batch("PRAGMA journal_mode = WAL; CREATE TABLE crm (id, \"full name\"); PRAGMA wal_checkpoint(TRUNCATE)")
+            .unwrap();
+        drop(connection);
+        let files = || std::fs::read_dir(folder.path()).unwrap().count();
+        let before = files();
+        assert_eq!(header(&sqlite).unwrap(), ["id", "full name"]);
+        assert_eq!(files(), before, "a check leaves no file");
+        for (name, content) in [("empty.csv", ""), ("broken.xlsx", "x"), ("broken.sqlite", "x"), ("sales.parquet", "x")] {
+            let (_folder, table) = table_of(name, content);
+            assert_eq!(header(&table), None, "{name}");
+        }
+    }
+}

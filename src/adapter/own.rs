@@ -1,0 +1,298 @@
+//! What no step of a run reads or writes, whatever a file or a model says. The names that tell it stand in [`crate::model::own_by_name`]; here are the
+//! places that only this run knows, and both are held against where a path really leads: through links, by another name of the same file (a hard
+//! link, other case), and for files that are not there yet.
+//!
+//! Every adapter that opens a file for a step asks here first; there is no other list.
+
+use std::fs::{self, File, Metadata};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use super::files;
+use crate::diagnostic::visible;
+use crate::event::{Failure, FailureKind};
+use crate::model::{Touch, is_code, own_by_name};
+
+/// Most files of a folder that are compared with one that has several names.
+const MOST_COMPARED: usize = 4_096;
+/// What the system shows of running programs as if it were files: keys among it, and some wait when they are read.
+const SYSTEM: [&str; 2] = ["/proc", "/sys"];
+
+/// Which places a run keeps from its steps.
+#[derive(Debug, Clone, Default)]
+pub struct OwnFiles {
+    /// The project's folder. Names in it count from here.
+    pub project: PathBuf,
+    /// Files and folders that are neither read nor written: the record of runs, what is trusted, settings, secrets.
+    pub hidden: Vec<PathBuf>,
+    /// Files and folders that are not written: what the run is made of, and what its servers run.
+    pub fixed: Vec<PathBuf>,
+    /// Folders that servers are started in: nothing is written right there that they would run.
+    pub starts: Vec<PathBuf>,
+    /// Whether a text is one of the language: as a file it would be a pipeline, or be brought in by one.
+    pub is_program: Option<fn(&str) -> bool>,
+}
+
+impl OwnFiles {
+    /// Whether a step may read a file, or list a folder. A link counts as what it leads to.
+    ///
+    /// # Errors
+    /// It must not (`denied`).
+    pub fn may_read(&self, path: &Path) -> Result<(), Failure> {
+        self.allowed(&Spot::of(path), path, Touch::Read)
+    }
+
+    /// Opens a file for a step: only a regular one, and only the one that was looked at. `open` is the way to open it.
+    ///
+    /// # Errors
+    /// It must not be read (`denied`), or cannot be.
+    pub fn open(&self, path: &Path, open: fn(&Path) -> std::io::Result<File>) -> Result<std::io::Result<File>, Failure> {
+        let spot = Spot::of(path);
+        self.allowed(&spot, path, Touch::Read)?;
+        let opened = open(path).and_then(|file| Ok((id(&file.metadata()?), file)));
+        match opened {
+            Ok((found, _)) if spot.ids.first() != Some(&found) => {
+                Err(Failure::new(FailureKind::Denied, format!("{} is not read: it was replaced while it was opened", shown(path))))
+            }
+            opened => Ok(opened.map(|(_, file)| file)),
+        }
+    }
+
+    /// Whether a step may write this text. A link there would be replaced, so that what it leads to does not count.
+    ///
+    /// # Errors
+    /// It must not (`denied`).
+    pub fn may_write(&self, path: &Path, text: &str) -> Result<(), Failure> {
+        let spot = Spot::of_entry(path);
+        self.allowed(&spot, path, Touch::Write)?;
+        let is_yaml = path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("yaml") || ending.eq_ignore_ascii_case("yml"));
+        let is_program = |text: &str| self.is_program.is_some_and(|is_program| is_program(text));
+        let was_program = || files::read_text(path, 1 << 20).is_ok_and(|before| is_program(&before));
+        if is_yaml && (is_program(text) || was_program()) {
+            return Err(denied(path, Touch::Write, "is a file of the language"));
+        }
+        Ok(())
+    }
+
+    fn allowed(&self, spot: &Spot, path: &Path, touch: Touch) -> Result<(), Failure> {
+        let why = self.by_name(&spot.path, touch).or_else(|| self.by_place(spot, touch)).or_else(|| self.by_other_name(spot, touch));
+        why.map_or(Ok(()), |why| Err(denied(path, touch, why)))
+    }
+
+    fn by_name(&self, place: &Path, touch: Touch) -> Option<&'static str> {
+        let project = seen(&self.project).canonicalize().ok();
+        let inside = project.and_then(|project| place.strip_prefix(project).ok().map(Path::to_path_buf));
+        own_by_name(inside.as_deref().unwrap_or(place), touch)
+    }
+
+    fn by_place(&self, spot: &Spot, touch: Touch) -> Option<&'static str> {
+        if SYSTEM.iter().any(|folder| spot.is_in(Path::new(folder))) {
+            return Some("is no file of a disk");
+        }
+        if self.hidden.iter().any(|own| spot.is_in(own)) {
+            return Some("holds what flow or its user keeps for himself");
+        }
+        if touch == Touch::Read {
+            return None;
+        }
+        if self.fixed.iter().any(|own| spot.is_in(own)) {
+            return Some("decides what flow or a server of this run does");
+        }
+        let is_run = || is_code(&spot.path) == Some(true) && self.starts.iter().any(|folder| spot.is_right_in(folder));
+        is_run().then_some("is in the folder that a server is started in, which may run it")
+    }
+
+    /// A file with several names (hard links) is the own one if any of its names in these folders is.
+    fn by_other_name(&self, spot: &Spot, touch: Touch) -> Option<&'static str> {
+        let id = spot.ids.first().filter(|_| spot.has_names)?;
+        let of_project = [self.project.clone(), self.project.join(".flow")];
+        let beside = spot.path.parent().map(Path::to_path_buf);
+        for folder in self.hidden.iter().chain(&of_project).chain(&beside) {
+            for entry in fs::read_dir(seen(folder)).into_iter().flatten().flatten().take(MOST_COMPARED) {
+                let place = Spot::of_entry(&entry.path());
+                if place.ids.first() == Some(id)
+                    && let Some(why) = self.by_name(&place.path, touch).or_else(|| self.by_place(&place, touch))
+                {
+                    return Some(why);
+                }
+            }
+        }
+        None
+    }
+}
+
+fn denied(path: &Path, touch: Touch, why: &str) -> Failure {
+    let what = match touch {
+        Touch::Read => "read",
+        Touch::Write => "write",
+    };
+    Failure::new(FailureKind::Denied, format!("no step may {what} {}: it {why}", shown(path)))
+}
+
+fn shown(path: &Path) -> String {
+    visible(&path.display().to_string()).into_owned()
+}
+
+/// A file or folder, whatever it is called: the device and its number there.
+type Id = (u64, u64);
+
+fn id(what: &Metadata) -> Id {
+    (what.dev(), what.ino())
+}
+
+/// Where a path leads, there or not.
+#[derive(Debug)]
+struct Spot {
+    /// The whole path, links followed.
+    path: PathBuf,
+    /// What is there: itself, if it is, then the folders above.
+    ids: Vec<Id>,
+    /// The names below the first of them that are not there yet, in small letters: where `A` and `a` are one file, both will be.
+    rest: Vec<String>,
+    /// There are several names of it.
+    has_names: bool,
+}
+
+impl Spot {
+    /// Where a path leads when all links are followed.
+    fn of(path: &Path) -> Spot {
+        match seen(path).canonicalize() {
+            Ok(place) => Spot::at(place),
+            Err(_) => Spot::of_entry(path),
+        }
+    }
+
+    /// The same, but the last part is looked at itself, be it a link.
+    fn of_entry(path: &Path) -> Spot {
+        Spot::at(real(path))
+    }
+
+    /// Of a path without links but perhaps its last part.
+    fn at(path: PathBuf) -> Spot {
+        let there: Vec<Option<Metadata>> = path.ancestors().map(|place| fs::symlink_metadata(place).ok()).collect();
+        let missing = there.iter().take_while(|found| found.is_none()).count();
+        let mut rest: Vec<String> =
+            path.ancestors().take(missing).filter_map(|place| Some(place.file_name()?.to_string_lossy().to_lowercase())).collect();
+        rest.reverse();
+        let has_names = missing == 0 && there.first().and_then(Option::as_ref).is_some_and(|what| what.is_file() && what.nlink() > 1);
+        Spot { ids: there.iter().flatten().map(id).collect(), rest, has_names, path }
+    }
+
+    /// Whether it is this file or folder, or lies in it. One that is a link counts as itself and as what it leads to.
+    fn is_in(&self, own: &Path) -> bool {
+        [Spot::of_entry(own), Spot::of(own)].iter().any(|own| match own.ids.first() {
+            Some(id) if own.rest.is_empty() => self.ids.contains(id),
+            Some(id) => self.ids.first() == Some(id) && self.rest.starts_with(&own.rest),
+            None => false,
+        })
+    }
+
+    /// Whether it lies in this folder itself, and not in one below.
+    fn is_right_in(&self, folder: &Path) -> bool {
+        let above = self.path.parent().map(Spot::of);
+        above.is_some_and(|above| above.rest.is_empty() && above.ids.first() == Spot::of(folder).ids.first())
+    }
+}
+
+/// Where a path really leads; of one that is not there, where it would be. The last part is not followed.
+pub(super) fn real(path: &Path) -> PathBuf {
+    let path = &std::path::absolute(seen(path)).unwrap_or_else(|_| path.to_path_buf());
+    let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return path.clone() };
+    for above in folder.ancestors() {
+        if let (Ok(real), Ok(rest)) = (above.canonicalize(), folder.strip_prefix(above)) {
+            return real.join(rest).join(name);
+        }
+    }
+    path.clone()
+}
+
+/// A path as it can be opened: the current folder has an empty one.
+pub(super) fn seen(path: &Path) -> &Path {
+    if path.as_os_str().is_empty() { Path::new(".") } else { path }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn project() -> (tempfile::TempDir, OwnFiles) {
+        let home = tempfile::tempdir().unwrap();
+        let at = |name: &str| home.path().join(name);
+        for name in ["p/.flow/runs.db", "p/notes/a.md", "p/servers/lib/x.py", "user/trusted/00ff"] {
+            fs::create_dir_all(at(name).parent().unwrap()).unwrap();
+            fs::write(at(name), name).unwrap();
+        }
+        let own = OwnFiles {
+            project: at("p"),
+            hidden: vec![at("user/trusted"), at("user/Later/config.toml"), at("p/.flow")],
+            fixed: vec![at("p/servers"), at("p/p.md")],
+            starts: vec![at("p")],
+            is_program: None,
+        };
+        (home, own)
+    }
+
+    #[test]
+    fn a_place_is_told_by_what_is_there_and_not_by_how_it_is_written() {
+        let (home, own) = project();
+        let at = |name: &str| home.path().join(name);
+        for (to, from) in [("p/.flow", "p/notes/in"), ("user", "p/notes/user"), ("p/servers/lib", "p/notes/lib")] {
+            std::os::unix::fs::symlink(at(to), at(from)).unwrap();
+        }
+        fs::hard_link(at("p/.flow/runs.db"), at("p/notes/b.md")).unwrap();
+        fs::hard_link(at("user/trusted/00ff"), at("p/notes/c.md")).unwrap();
+        fs::hard_link(at("p/notes/a.md"), at("p/notes/d.md")).unwrap();
+        let kinds = |path: &str| (own.may_read(&at(path)).is_ok(), own.may_write(&at(path), "x").is_ok());
+        for path in
+            ["p/.flow/runs.db", "p/.flow/new", "p/notes/in/runs.db", "p/notes/../.flow/x", "p/notes/user/trusted/00ff", "user/trusted/new"]
+        {
+            assert_eq!(kinds(path), (false, false), "{path}");
+        }
+        for path in ["user/Later/config.toml", "user/later/CONFIG.toml", "p/notes/user/LATER/config.toml", "p/notes/b.md", "p/notes/c.md"] {
+            assert_eq!(kinds(path), (false, false), "{path}");
+        }
+        for path in
+            ["p/servers/new.py", "p/servers/lib/deep/new", "p/notes/lib/x.py", "p/p.md", "p/P.md", "p/json.py", "p/.git/config", "p/.new"]
+        {
+            assert_eq!(kinds(path), (true, false), "{path}");
+        }
+        for path in ["p/notes/a.md", "p/notes/d.md", "p/notes/new.py", "p/a.txt", "user/other", "p/servers.md", "p/notes/flow"] {
+            assert_eq!(kinds(path), (true, true), "{path}");
+        }
+        assert!(own.may_read(Path::new("/proc/self/environ")).is_err() && own.may_read(Path::new("/proc/self/root/proc/version")).is_err());
+    }
+
+    #[test]
+    fn the_file_that_is_opened_is_the_one_that_was_looked_at() {
+        let (home, own) = project();
+        let path = home.path().join("p/notes/a.md");
+        assert!(own.open(&path, files::open).unwrap().is_ok());
+        let failure = own.open(&path, |path| files::open(&path.with_file_name("../.flow/runs.db"))).unwrap_err();
+        assert_eq!(failure.kind, FailureKind::Denied);
+        assert!(own.open(&path.with_file_name("none"), files::open).unwrap().is_err());
+    }
+
+    #[test]
+    fn a_file_that_another_replaces_all_the_time_is_never_read_by_way_of_it() {
+        let (home, own) = project();
+        let (swapped, spare) = (home.path().join("p/notes/swapped"), home.path().join("p/notes/spare"));
+        let stop = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
+        let (secret, is_over) = (home.path().join("p/.flow/runs.db"), stop.clone());
+        let (from, to) = (spare, swapped.clone());
+        let swaps = std::thread::spawn(move || {
+            while !is_over.load(std::sync::atomic::Ordering::Relaxed) {
+                std::os::unix::fs::symlink(&secret, &from).unwrap();
+                fs::rename(&from, &to).unwrap();
+                fs::write(&from, "fine").unwrap();
+                fs::rename(&from, &to).unwrap();
+            }
+        });
+        for _ in 0..10_000 {
+            if let Ok(Ok(file)) = own.open(&swapped, files::open) {
+                assert_ne!(files::within(file, 100).unwrap(), b"p/.flow/runs.db");
+            }
+        }
+        stop.store(true, std::sync::atomic::Ordering::Relaxed);
+        swaps.join().unwrap();
+    }
+}

@@ -1,0 +1,105 @@
+//! What is kept is encrypted with a key of the user: AES-256 in GCM, a random nonce before each text, what it belongs to bound to it.
+
+use std::sync::Arc;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use ring::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
+use ring::rand::{SecureRandom, SystemRandom};
+use sha2::{Digest, Sha256};
+
+/// Bytes of a key.
+const KEY: usize = 32;
+
+/// A key of journals.
+#[derive(Clone)]
+pub struct JournalKey {
+    id: Arc<str>,
+    key: Arc<LessSafeKey>,
+}
+
+/// Does not show the key.
+impl std::fmt::Debug for JournalKey {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(out, "JournalKey({})", self.id)
+    }
+}
+
+impl JournalKey {
+    /// Reads a key: 32 bytes in Base64.
+    ///
+    /// # Errors
+    /// It is something else, as a sentence that does not repeat it.
+    pub fn read(text: &str) -> Result<JournalKey, String> {
+        let wrong = || "is not 32 bytes in Base64; make one with: openssl rand -base64 32".to_owned();
+        let bytes = STANDARD.decode(text.trim()).ok().filter(|bytes| bytes.len() == KEY).ok_or_else(wrong)?;
+        let key = UnboundKey::new(&AES_256_GCM, &bytes).map_err(|_| wrong())?;
+        let hash = Sha256::new().chain_update(b"id of a journal key\0").chain_update(&bytes).finalize();
+        let id = hash[..4].iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+        Ok(JournalKey { id: id.into(), key: Arc::new(LessSafeKey::new(key)) })
+    }
+
+    /// Its name: says which key it is, and nothing about it.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// Encrypts a text that belongs to `place`. `None`: the system gives no random numbers.
+    pub(super) fn seal(&self, place: &[u8], mut text: Vec<u8>) -> Option<Vec<u8>> {
+        let mut nonce = [0; NONCE_LEN];
+        SystemRandom::new().fill(&mut nonce).ok()?;
+        self.key.seal_in_place_append_tag(Nonce::assume_unique_for_key(nonce), Aad::from(place), &mut text).ok()?;
+        Some([&nonce[..], &text].concat())
+    }
+
+    /// The text again. `None`: another key, another place, or changed.
+    pub(super) fn open(&self, place: &[u8], sealed: &[u8]) -> Option<Vec<u8>> {
+        let (nonce, text) = sealed.split_at_checked(NONCE_LEN)?;
+        let mut text = text.to_vec();
+        let nonce = Nonce::try_assume_unique_for_key(nonce).ok()?;
+        let length = self.key.open_in_place(nonce, Aad::from(place), &mut text).ok()?.len();
+        text.truncate(length);
+        Some(text)
+    }
+}
+
+/// Whether what is kept is encrypted, and with which key.
+#[derive(Debug, Clone, Default)]
+pub struct Sealing {
+    /// The key: for new texts, and for those that were encrypted with it before.
+    pub key: Option<JournalKey>,
+    /// New texts are encrypted.
+    pub is_on: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
+
+    #[test]
+    fn a_text_comes_back_at_its_own_place_with_its_own_key_only() {
+        let key = JournalKey::read(TEXT).unwrap();
+        let sealed = key.seal(b"here", b"canary canary".to_vec()).unwrap();
+        assert!(!sealed.windows(6).any(|part| part == b"canary"));
+        assert_eq!(key.open(b"here", &sealed).unwrap(), b"canary canary");
+        assert_ne!(key.seal(b"here", b"canary canary".to_vec()), Some(sealed.clone()), "a nonce is used once");
+        let other = JournalKey::read(&STANDARD.encode([7; 32])).unwrap();
+        assert_eq!((key.open(b"there", &sealed), other.open(b"here", &sealed)), (None, None));
+        for at in 0..sealed.len() {
+            let mut changed = sealed.clone();
+            changed[at] ^= 1;
+            assert_eq!((key.open(b"here", &changed), key.open(b"here", &sealed[..at])), (None, None));
+        }
+        assert_ne!(key.id(), other.id());
+    }
+
+    #[test]
+    fn what_is_no_key_is_told_and_not_repeated() {
+        for text in ["", "secret-word", "AAEC", &STANDARD.encode([1; 31]), &STANDARD.encode([1; 33])] {
+            let told = JournalKey::read(text).unwrap_err();
+            assert!(told.contains("openssl rand -base64 32") && (text.is_empty() || !told.contains(text)), "{told}");
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! What every SQLite file of ours needs: it is private, whoever waits for it gets it in turn, it is noticed when it goes, and what is
+//! removed from it is erased.
+
+use std::fs::{File, OpenOptions};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rusqlite::{Connection, ErrorCode};
+
+use super::files;
+
+/// How long is waited for other processes that write.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// How long an erasure waits for those who read.
+const PATIENCE_TO_ERASE: Duration = Duration::from_secs(5);
+const PAUSE: Duration = Duration::from_millis(2);
+/// Pages that one step of an erasure moves: bounds how long others wait for it.
+const STEP: u32 = 512;
+
+/// What SQLite keeps beside a file in use.
+const BESIDE: [&str; 2] = ["-wal", "-shm"];
+
+/// Makes a file that only its owner can read. One that is there is not opened: closing it would let go of the locks that SQLite has on it
+/// in this process.
+pub(super) fn make_private_file(file: &Path) -> std::io::Result<()> {
+    match OpenOptions::new().create_new(true).write(true).mode(0o600).open(file) {
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => files::regular(&std::fs::metadata(file)?),
+        done => done.map(drop),
+    }
+}
+
+/// Removes a file and what SQLite keeps beside it.
+pub(super) fn remove_whole(file: &Path) -> std::io::Result<()> {
+    for part in std::iter::once(file.to_path_buf()).chain(BESIDE.map(|end| beside(file, end))) {
+        match std::fs::remove_file(part) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// The name of what SQLite keeps beside a file.
+pub(super) fn beside(file: &Path, end: &str) -> PathBuf {
+    let mut name = file.as_os_str().to_os_string();
+    name.push(end);
+    PathBuf::from(name)
+}
+
+/// Opens a connection that waits for others, and that leaves nothing of what it removes.
+pub(super) fn connect(file: &Path) -> rusqlite::Result<Connection> {
+    let mut connection = Connection::open(file)?;
+    connection.busy_handler(Some(waits))?;
+    patiently(|| connection.pragma_update(None, "journal_mode", "wal"))?;
+    connection.pragma_update(None, "secure_delete", true)?;
+    Ok(connection)
+}
+
+fn waits(tries: i32) -> bool {
+    std::thread::sleep(PAUSE);
+    (tries as u128) < PATIENCE.as_millis() / PAUSE.as_millis()
+}
+
+/// Whether others are in the way.
+pub(super) fn is_busy(error: &rusqlite::Error) -> bool {
+    matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
+}
+
+/// Does something as long as others are in its way, within bounds. SQLite itself does not wait where a new file is made ready for several
+/// processes (`journal_mode`).
+pub(super) fn patiently<T>(mut work: impl FnMut() -> rusqlite::Result<T>) -> rusqlite::Result<T> {
+    for tries in 0.. {
+        match work() {
+            Err(error) if is_busy(&error) && waits(tries) => {}
+            done => return done,
+        }
+    }
+    work()
+}
+
+/// The turn to write: whoever waits for SQLite's lock has it, and the others wait for it. So a process that writes again and again lets
+/// every other one in between. It is a lock of the folder; where there are none, nobody waits.
+pub(super) struct Turn(#[expect(dead_code, reason = "closing it ends the turn")] Option<File>);
+
+impl Turn {
+    /// Waits for the turn, and goes on without it in the end.
+    pub(super) fn wait(file: &Path) -> Turn {
+        let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let Ok(folder) = File::open(folder) else { return Turn(None) };
+        let mut tries = 0;
+        while let Err(std::fs::TryLockError::WouldBlock) = folder.try_lock()
+            && waits(tries)
+        {
+            tries += 1;
+        }
+        Turn(Some(folder))
+    }
+}
+
+/// A file in use and what SQLite keeps beside it, as they were when it was opened.
+pub(super) struct Identity {
+    parts: Vec<(PathBuf, (u64, u64))>,
+}
+
+impl Identity {
+    /// Of a file that is open and was read.
+    pub(super) fn of(file: &Path) -> std::io::Result<Identity> {
+        let all = std::iter::once(file.to_path_buf()).chain(BESIDE.map(|end| beside(file, end)));
+        let parts = all.map(|part| std::fs::metadata(&part).map(|data| (part, (data.dev(), data.ino()))));
+        Ok(Identity { parts: parts.collect::<Result<_, _>>()? })
+    }
+
+    /// What became of it since, if it is no longer what it was: `was removed`.
+    pub(super) fn loss(&self) -> Option<String> {
+        let (file, _) = self.parts.first()?;
+        self.parts.iter().find_map(|(part, before)| {
+            let of = if part == file { "was".to_string() } else { format!("was damaged: {} was", part.display()) };
+            match std::fs::metadata(part) {
+                Err(_) => Some(format!("{of} removed")),
+                Ok(now) if (now.dev(), now.ino()) != *before => Some(format!("{of} replaced")),
+                Ok(now) if part == file && now.len() == 0 => Some(format!("{of} emptied")),
+                Ok(_) => None,
+            }
+        })
+    }
+}
+
+/// Erases what was removed: moves the rest to the front, cuts the file, and empties the log. False: others still read what was removed, and
+/// it stays in the log until they end.
+pub(super) fn erase(connection: &mut Connection) -> rusqlite::Result<bool> {
+    connection.busy_timeout(PATIENCE_TO_ERASE)?;
+    let done = shrink(connection).and_then(|()| empty_log(connection));
+    connection.busy_handler(Some(waits))?;
+    match done {
+        Err(error) if is_busy(&error) => Ok(false),
+        done => done,
+    }
+}
+
+fn shrink(connection: &Connection) -> rusqlite::Result<()> {
+    let number = |name: &str| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
+    if number("auto_vacuum")? != 2 {
+        connection.pragma_update(None, "auto_vacuum", 2)?;
+        return connection.execute_batch("vacuum");
+    }
+    let mut left = number("freelist_count")?;
+    while left > 0 {
+        let mut steps = connection.prepare(&format!("pragma incremental_vacuum({STEP})"))?;
+        let mut rows = steps.query([])?;
+        while rows.next()?.is_some() {}
+        let now = number("freelist_count")?;
+        if now >= left {
+            break;
+        }
+        left = now;
+    }
+    Ok(())
+}
+
+fn empty_log(connection: &Connection) -> rusqlite::Result<bool> {
+    connection.query_row("pragma wal_checkpoint(truncate)", [], |row| row.get::<_, i64>(0)).map(|busy| busy == 0)
+}

@@ -1,0 +1,125 @@
+//! A store that goes while a run writes to it is noticed; one in which nothing stands is told as that.
+
+use std::path::Path;
+
+use super::of_run;
+use crate::adapter::sealing::Sealing;
+use crate::adapter::sqlite_store::SqliteStore;
+use crate::port::{EventLog, Store, StoreError};
+
+/// What may become of a file in use.
+type Mishap = fn(&Path);
+
+const MISHAPS: [(&str, Mishap); 7] = [
+    ("was removed", |file| std::fs::remove_file(file).unwrap()),
+    ("was removed", |file| std::fs::remove_dir_all(file.parent().unwrap()).unwrap()),
+    ("was removed", |file| std::fs::rename(file, file.with_file_name("elsewhere.db")).unwrap()),
+    ("was emptied", |file| std::fs::OpenOptions::new().write(true).open(file).unwrap().set_len(0).unwrap()),
+    ("was replaced", |file| {
+        std::fs::copy(file, file.with_file_name("copy.db")).unwrap();
+        std::fs::rename(file.with_file_name("copy.db"), file).unwrap();
+    }),
+    ("-wal was removed", |file| std::fs::remove_file(file.with_file_name("runs.db-wal")).unwrap()),
+    ("-shm was removed", |file| std::fs::remove_file(file.with_file_name("runs.db-shm")).unwrap()),
+];
+
+#[test]
+fn a_store_that_goes_while_a_run_lasts_is_noticed_by_the_next_commit() {
+    for (told, mishap) in MISHAPS {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("kept/runs.db");
+        let mut store = SqliteStore::open(&file).unwrap();
+        store.append(&[of_run("r_1", 1)]).unwrap();
+        store.sync().unwrap();
+        mishap(&file);
+        store.append(&[of_run("r_1", 2)]).unwrap();
+        let error = store.sync().unwrap_err();
+        assert!(matches!(error, StoreError::Lost { .. }) && error.to_string().contains(told), "{told}: {error}");
+    }
+}
+
+#[test]
+fn a_file_in_which_nothing_stands_is_told_as_that_and_the_next_run_makes_it_anew() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, make) in [
+        ("emptied", (|file| std::fs::write(file, "").unwrap()) as Mishap),
+        // As a process leaves it that was killed while it made it.
+        ("half made", |file| rusqlite::Connection::open(file).unwrap().execute_batch("pragma journal_mode = wal").unwrap()),
+    ] {
+        let file = folder.path().join(format!("{name}.db"));
+        make(&file);
+        let refused = SqliteStore::existing(&file, &Sealing::default()).err();
+        assert!(matches!(refused, Some(StoreError::Empty { .. })), "{name}: {refused:?}");
+        let mut store = SqliteStore::open(&file).unwrap();
+        store.append(&[of_run("r_1", 1)]).unwrap();
+        store.sync().unwrap();
+        assert_eq!(SqliteStore::existing(&file, &Sealing::default()).unwrap().events("r_1").unwrap().len(), 1);
+    }
+}
+
+#[test]
+fn another_programs_database_is_refused_and_stays() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("runs.db");
+    let other = rusqlite::Connection::open(&file).unwrap();
+    other.execute_batch("create table photos (name text); insert into photos values ('sea')").unwrap();
+    let refused = SqliteStore::open(&file).err().unwrap().to_string();
+    assert!(refused.contains("another program's database"), "{refused}");
+    let rows: i64 = other.query_row("select count(*) from photos", [], |row| row.get(0)).unwrap();
+    assert_eq!(rows, 1);
+}
+
+#[test]
+fn many_that_make_the_store_at_once_make_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("runs.db");
+    std::fs::write(&file, "").unwrap();
+    let writers: Vec<_> = (0..16)
+        .map(|n| {
+            let file = file.clone();
+            std::thread::spawn(move || {
+                let mut store = SqliteStore::open(&file).unwrap();
+                store.append(&[of_run(&format!("r_{n}"), 1)]).unwrap();
+                store.sync().unwrap();
+            })
+        })
+        .collect();
+    writers.into_iter().for_each(|writer| writer.join().unwrap());
+    let mut store = SqliteStore::open(&file).unwrap();
+    assert!((0..16).all(|n| store.events(&format!("r_{n}")).unwrap().len() == 1));
+}
+
+#[test]
+fn a_writer_that_waits_comes_before_one_that_writes_again_and_again() {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("runs.db");
+    SqliteStore::open(&file).unwrap();
+    let (commits, is_over) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicBool::new(false)));
+    let greedy = {
+        let (file, commits, is_over) = (file.clone(), commits.clone(), is_over.clone());
+        std::thread::spawn(move || {
+            let mut store = SqliteStore::open(&file).unwrap();
+            for seq in 1.. {
+                store.append(&[of_run("greedy", seq)]).unwrap();
+                store.sync().unwrap();
+                commits.store(seq, Ordering::SeqCst);
+                if is_over.load(Ordering::SeqCst) {
+                    break;
+                }
+            }
+        })
+    };
+    while commits.load(Ordering::SeqCst) < 3 {
+        std::thread::yield_now();
+    }
+    let mut store = SqliteStore::open(&file).unwrap();
+    for seq in 1..=20 {
+        store.append(&[of_run("patient", seq)]).unwrap();
+        store.sync().unwrap();
+    }
+    is_over.store(true, Ordering::SeqCst);
+    greedy.join().unwrap();
+    assert_eq!(store.events("patient").unwrap().len(), 20);
+}

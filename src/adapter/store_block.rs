@@ -1,0 +1,179 @@
+//! Events of one commit of a run as they are kept: one text, compressed, perhaps encrypted, with a checksum.
+
+use std::io::{Read, Write};
+use std::sync::Arc;
+
+use flate2::Compression;
+use flate2::read::DeflateDecoder;
+use flate2::write::DeflateEncoder;
+use sha2::{Digest, Sha256};
+
+use super::sealing::{JournalKey, Sealing};
+use crate::event::{Event, Happening};
+use crate::port::StoreError;
+
+/// Bytes of text after which a block ends: bounds what is in memory besides the events.
+const FULL: usize = 256 * 1024;
+
+/// What the first byte of a body says about the rest.
+const DEFLATED: u8 = 1;
+const SEALED: u8 = 2;
+
+/// A few events of a run that follow one another.
+pub(super) struct Block {
+    pub(super) run: Arc<str>,
+    /// Number of its first event.
+    pub(super) first: u64,
+    /// Number of its last event.
+    pub(super) last: u64,
+    pub(super) body: Vec<u8>,
+    pub(super) checksum: Vec<u8>,
+    /// The key that it is encrypted with.
+    pub(super) key: Option<String>,
+    pub(super) of_run: Vec<OfRun>,
+}
+
+/// What an event changes in the list of runs.
+pub(super) enum OfRun {
+    Starts { pipeline: String, started: String },
+    Is(Option<&'static str>),
+}
+
+/// What the list says of a run that waits for a person.
+pub(super) const WAITING: &str = "waiting";
+
+impl OfRun {
+    pub(super) fn new(event: &Event) -> Option<OfRun> {
+        match &event.happening {
+            Happening::RunStarted(start) => Some(OfRun::Starts { pipeline: start.pipeline.clone(), started: event.time.to_rfc3339() }),
+            Happening::RunFinished(end) => Some(OfRun::Is(Some(end.status.word()))),
+            Happening::RunPaused => Some(OfRun::Is(Some(WAITING))),
+            Happening::RunResumed { .. } => Some(OfRun::Is(None)),
+            _ => None,
+        }
+    }
+}
+
+/// Why a body cannot be read.
+#[derive(Debug, PartialEq)]
+pub(super) enum Unreadable {
+    Damaged,
+    /// It is encrypted, and there is no key.
+    NoKey,
+    /// Or not this one.
+    OtherKey,
+}
+
+impl Block {
+    /// A block of the texts of events, for a store that is brought to this format.
+    pub(super) fn of_texts(run: &str, first: u64, texts: &[String]) -> Result<Block, StoreError> {
+        let mut open = Open { run: run.into(), first, last: first - 1, text: vec![], of_run: vec![] };
+        texts.iter().for_each(|text| open.add(text.as_bytes()));
+        open.close(None)
+    }
+}
+
+/// Events that wait for their commit, as text.
+#[derive(Default)]
+pub(super) struct Unwritten(Vec<Open>);
+
+impl Unwritten {
+    /// Takes events, which may be those of several runs.
+    ///
+    /// # Errors
+    /// An event cannot be written as JSON.
+    pub(super) fn take(&mut self, events: &[Event]) -> Result<(), StoreError> {
+        for event in events {
+            let line = serde_json::to_vec(event).map_err(|error| unusable(&event.run, error.to_string()))?;
+            let open = match self.0.last_mut() {
+                Some(open) if open.run == event.run && open.last + 1 == event.seq && open.text.len() < FULL => open,
+                _ => self.0.push_mut(Open { run: event.run.clone(), first: event.seq, last: event.seq - 1, text: vec![], of_run: vec![] }),
+            };
+            open.add(&line);
+            open.of_run.extend(OfRun::new(event));
+        }
+        Ok(())
+    }
+
+    /// Compresses them, and encrypts them if new texts are; nothing is left here.
+    ///
+    /// # Errors
+    /// The key is missing, or the system has no random numbers.
+    pub(super) fn blocks(&mut self, sealing: &Sealing) -> Result<Vec<Block>, StoreError> {
+        let all = std::mem::take(&mut self.0);
+        match (&sealing.key, sealing.is_on) {
+            (None, true) => Err(unusable("runs", "it is encrypted, and there is no key".into())),
+            (key, is_on) => all.into_iter().map(|open| open.close(key.as_ref().filter(|_| is_on))).collect(),
+        }
+    }
+}
+
+/// A block that is being filled.
+struct Open {
+    run: Arc<str>,
+    first: u64,
+    last: u64,
+    text: Vec<u8>,
+    of_run: Vec<OfRun>,
+}
+
+impl Open {
+    fn add(&mut self, line: &[u8]) {
+        self.text.extend_from_slice(line);
+        self.text.push(b'\n');
+        self.last += 1;
+    }
+
+    fn close(self, key: Option<&JournalKey>) -> Result<Block, StoreError> {
+        let Open { run, first, last, text, of_run } = self;
+        let body = packed(&place(&run, last), &text, key);
+        let body = body.ok_or_else(|| unusable(&run, "its events cannot be compressed or encrypted".into()))?;
+        Ok(Block { checksum: checksum(&run, last, &body), key: key.map(|key| key.id().to_owned()), run, first, last, body, of_run })
+    }
+}
+
+fn unusable(run: &str, message: String) -> StoreError {
+    StoreError::Unusable { file: format!("of {run}"), message }
+}
+
+fn deflated(text: &[u8]) -> std::io::Result<Vec<u8>> {
+    let mut encoder = DeflateEncoder::new(Vec::with_capacity(text.len() / 4), Compression::new(4));
+    encoder.write_all(text)?;
+    encoder.finish()
+}
+
+/// Compresses a text, and encrypts it if there is a key.
+pub(super) fn packed(place: &[u8], text: &[u8], key: Option<&JournalKey>) -> Option<Vec<u8>> {
+    let packed = deflated(text).ok()?;
+    Some(match key {
+        None => [&[DEFLATED][..], &packed].concat(),
+        Some(key) => [&[SEALED][..], &key.seal(place, packed)?].concat(),
+    })
+}
+
+/// The text again.
+pub(super) fn unpacked(place: &[u8], body: &[u8], key: Option<&JournalKey>) -> Result<String, Unreadable> {
+    let opened;
+    let packed = match body.split_first() {
+        Some((&DEFLATED, packed)) => packed,
+        Some((&SEALED, sealed)) => {
+            opened = key.ok_or(Unreadable::NoKey)?.open(place, sealed).ok_or(Unreadable::OtherKey)?;
+            &opened
+        }
+        _ => return Err(Unreadable::Damaged),
+    };
+    let mut text = String::new();
+    DeflateDecoder::new(packed).read_to_string(&mut text).map_err(|_| Unreadable::Damaged)?;
+    Ok(text)
+}
+
+/// What a block is bound to.
+pub(super) fn place(run: &str, last: u64) -> Vec<u8> {
+    [run.as_bytes(), &last.to_le_bytes()].concat()
+}
+
+/// The first 16 bytes of SHA-256 over run, number and body.
+pub(super) fn checksum(run: &str, last: u64, body: &[u8]) -> Vec<u8> {
+    let hash = Sha256::new().chain_update(run.as_bytes()).chain_update(last.to_le_bytes()).chain_update(body);
+    hash.finalize()[..16].to_vec()
+}

@@ -1,0 +1,173 @@
+//! The tables of a store of runs, and how those of an older version become them.
+
+use std::path::Path;
+
+use rusqlite::{Connection, params};
+use sha2::{Digest, Sha256};
+
+use super::run_lock::RunLock;
+use super::sqlite_file::{Turn, connect, erase, make_private_file, remove_whole};
+use super::store_block::{Block, OfRun};
+use crate::event::Event;
+use crate::port::StoreError;
+
+/// Version of the tables, `PRAGMA user_version`.
+pub(super) const VERSION: i64 = 2;
+
+/// Rows lie in the order in which they came, so that what one run wrote is never in another's way. `last` is the number of a block's last
+/// event; `key` names the key that blocks of a run are encrypted with; `pipeline` is missing until the run has told it.
+const TABLES: &str = "
+    create table runs (
+        number integer primary key, run text not null unique, pipeline text, started text, status text, key text
+    ) strict;
+    create table blocks (number integer primary key, run integer not null, last integer not null, checksum blob not null, body blob not null) strict;
+    create unique index blocks_of_run on blocks (run, last);
+    pragma user_version = 2;";
+
+/// Texts of events that become one block when an older store is brought to this format.
+const TOGETHER: usize = 64 * 1024;
+
+/// What a file is.
+pub(super) enum Found {
+    /// A store of this version.
+    Store,
+    /// Nothing was ever written into it, or it was emptied.
+    Nothing,
+    /// A store of version 1.
+    Old,
+    /// Why it cannot be used.
+    Other(String),
+}
+
+/// Looks what a file is.
+pub(super) fn look(connection: &Connection) -> rusqlite::Result<Found> {
+    let version: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
+    let tables: i64 = connection.query_row("select count(*) from sqlite_schema", [], |row| row.get(0))?;
+    Ok(match version {
+        VERSION => Found::Store,
+        1 => Found::Old,
+        0 if tables == 0 => Found::Nothing,
+        0 => Found::Other("it is another program's database".into()),
+        other => Found::Other(format!("it has format {other}, and this flow reads {VERSION}")),
+    })
+}
+
+/// Makes an empty store where there is nothing. Whoever makes it has the turn.
+pub(super) fn make(file: &Path, told: &dyn Fn(&rusqlite::Error) -> StoreError) -> Result<(), StoreError> {
+    let unusable = |e: std::io::Error| StoreError::Unusable { file: file.display().to_string(), message: e.to_string() };
+    let _turn = Turn::wait(file);
+    let is_there = std::fs::metadata(file).is_ok_and(|data| data.len() > 0);
+    let is_nothing = |found: Found| matches!(found, Found::Nothing);
+    if is_there && !connect(file).and_then(|connection| look(&connection)).map(is_nothing).map_err(|e| told(&e))? {
+        return Ok(());
+    }
+    remove_whole(file).map_err(unusable)?;
+    make_private_file(file).map_err(unusable)?;
+    let make = || {
+        // Before there is a first page.
+        Connection::open(file)?.execute_batch("pragma auto_vacuum = incremental; vacuum;")?;
+        connect(file)?.execute_batch(&format!("begin immediate; {TABLES} commit;"))
+    };
+    make().map_err(|e| told(&e))
+}
+
+/// Brings a store of version 1 to this one: all of it or nothing. What is damaged in it stays damaged.
+pub(super) fn migrate(connection: &mut Connection, file: &Path, told: &dyn Fn(&rusqlite::Error) -> StoreError) -> Result<(), StoreError> {
+    let _turn = Turn::wait(file);
+    let told = |error: rusqlite::Error| told(&error);
+    connection.execute_batch("begin immediate").map_err(told)?;
+    let done = match look(connection).map_err(told) {
+        Ok(Found::Old) => copy(connection, file, &told),
+        other => other.map(drop),
+    };
+    if let Err(error) = done.and_then(|()| connection.execute_batch("commit").map_err(told)) {
+        // SQLite may have done so itself.
+        let _ = connection.execute_batch("rollback");
+        return Err(error);
+    }
+    // What older versions left of removed runs goes now, or with the next removal.
+    let _ = erase(connection);
+    Ok(())
+}
+
+fn copy(connection: &Connection, file: &Path, told: &dyn Fn(rusqlite::Error) -> StoreError) -> Result<(), StoreError> {
+    let begin = || -> rusqlite::Result<Vec<(i64, String)>> {
+        connection.execute_batch("alter table runs rename to runs_1; alter table events rename to events_1;")?;
+        connection.execute_batch(TABLES)?;
+        connection.execute_batch(
+            "insert into runs (run, pipeline, started, status) select run, pipeline, started, status from runs_1 order by rowid;
+             insert or ignore into runs (run) select distinct run from events_1;",
+        )?;
+        connection.prepare("select number, run from runs")?.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
+    };
+    let runs = begin().map_err(told)?;
+    for (number, run) in &runs {
+        if RunLock::is_held(file, run) {
+            let message = format!("it has format 1, and an older flow is running {run}; try again when that has ended");
+            return Err(StoreError::Unusable { file: file.display().to_string(), message });
+        }
+        for block in old_blocks(connection, run, told)? {
+            put(connection, *number, &block).map_err(told)?;
+        }
+        let status = |row: &rusqlite::Row| row.get::<_, Option<String>>(0);
+        let status = connection.query_row("select status from runs where number = ?1", [number], status).map_err(told)?;
+        if status.is_none() && waits(connection, run).map_err(told)? {
+            connection.execute("update runs set status = 'waiting' where number = ?1", [number]).map_err(told)?;
+        }
+    }
+    connection.execute_batch("drop table events_1; drop table runs_1;").map_err(told)
+}
+
+/// Whether the last thing that changes the status of an unfinished run is that it waits.
+fn waits(connection: &Connection, run: &str) -> rusqlite::Result<bool> {
+    let mut query = connection.prepare_cached("select body from events_1 where run = ?1 order by seq desc")?;
+    let mut rows = query.query([run])?;
+    while let Some(row) = rows.next()? {
+        let event: Option<Event> = serde_json::from_str(&row.get::<_, String>(0)?).ok();
+        if let Some(of_run) = event.as_ref().and_then(OfRun::new) {
+            return Ok(matches!(of_run, OfRun::Is(Some(super::store_block::WAITING))));
+        }
+    }
+    Ok(false)
+}
+
+/// The events of a run of version 1 as blocks.
+fn old_blocks(connection: &Connection, run: &str, told: &dyn Fn(rusqlite::Error) -> StoreError) -> Result<Vec<Block>, StoreError> {
+    let mut query = connection.prepare_cached("select seq, body, checksum from events_1 where run = ?1 order by seq").map_err(told)?;
+    let mut rows = query.query([run]).map_err(told)?;
+    let (mut blocks, mut texts, mut first): (Vec<Block>, Vec<String>, u64) = (vec![], vec![], 1);
+    while let Some(row) = rows.next().map_err(told)? {
+        let get = || Ok((row.get::<_, i64>(0)? as u64, row.get::<_, String>(1)?, row.get::<_, Vec<u8>>(2)?));
+        let (seq, text, sum) = get().map_err(told)?;
+        let is_sound = sum == old_checksum(run, seq, &text);
+        let is_full = texts.iter().map(String::len).sum::<usize>() >= TOGETHER;
+        if !texts.is_empty() && (is_full || !is_sound || seq != first + texts.len() as u64) {
+            blocks.push(Block::of_texts(run, first, &std::mem::take(&mut texts))?);
+        }
+        if texts.is_empty() {
+            first = seq;
+        }
+        texts.push(text);
+        if !is_sound {
+            let mut block = Block::of_texts(run, seq, &std::mem::take(&mut texts))?;
+            block.checksum.iter_mut().for_each(|byte| *byte = !*byte);
+            blocks.push(block);
+        }
+    }
+    if !texts.is_empty() {
+        blocks.push(Block::of_texts(run, first, &texts)?);
+    }
+    Ok(blocks)
+}
+
+/// Writes a block of the run with this number.
+pub(super) fn put(connection: &Connection, number: i64, block: &Block) -> rusqlite::Result<()> {
+    let mut insert = connection.prepare_cached("insert into blocks (run, last, checksum, body) values (?1, ?2, ?3, ?4)")?;
+    insert.execute(params![number, block.last as i64, block.checksum, block.body]).map(drop)
+}
+
+/// The checksum of version 1.
+fn old_checksum(run: &str, seq: u64, body: &str) -> Vec<u8> {
+    let hash = Sha256::new().chain_update(run.as_bytes()).chain_update(seq.to_le_bytes()).chain_update(body.as_bytes());
+    hash.finalize()[..16].to_vec()
+}

@@ -1,0 +1,232 @@
+//! The one door for text from outside: what reaches a run holds no secret that is known. So no event, record, prompt or output does.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::engine::{Input, Reply};
+use crate::event::{Failure, RunStart, ServerTool};
+use crate::port::{
+    ColumnSummary, FileContent, HttpReply, ModelReply, PageText, Rows, ServerReply, TableSource, TableSummary, ToolCall, ToolList,
+};
+use crate::redact::Secrets;
+
+/// Puts `***` in the place of each secret of a run.
+#[derive(Debug, Clone, Default)]
+pub struct Door {
+    secrets: Secrets,
+}
+
+impl Door {
+    /// That lets none of these in, as far as they are [recognised](crate::redact::is_recognised).
+    pub fn new<'a>(secrets: impl IntoIterator<Item = &'a str>) -> Door {
+        Door { secrets: Secrets::new(secrets) }
+    }
+
+    /// What reaches a run, without secrets.
+    pub fn pass(&self, mut input: Input) -> Input {
+        match &mut input {
+            Input::Start(start) => self.start(start),
+            Input::Reply { call: _, result: Ok(reply) } => self.reply(reply),
+            Input::Reply { call: _, result: Err(failure) } => self.failure(failure),
+            Input::Decided { step: _, approved: _, comment } => self.text(comment),
+            Input::Resume { away_ms: _ } | Input::Tick | Input::Cancel { by: _ } => {}
+        }
+        input
+    }
+
+    /// The end of an answer that is being written, as far as it can be shown.
+    pub fn so_far(&self, text: &str) -> String {
+        self.secrets.so_far(text)
+    }
+
+    /// A text without secrets, such as what a person says.
+    pub fn text(&self, text: &mut String) {
+        self.secrets.hide_in(text);
+    }
+
+    /// A value without secrets.
+    pub fn value(&self, value: &mut Value) {
+        self.secrets.hide_in_value(value);
+    }
+
+    fn texts<'a>(&self, texts: impl IntoIterator<Item = &'a mut String>) {
+        texts.into_iter().for_each(|text| self.text(text));
+    }
+
+    fn start(&self, start: &mut RunStart) {
+        let RunStart { inputs, person, failure, .. } = start;
+        self.value(Arc::make_mut(inputs));
+        self.value(Arc::make_mut(person));
+        failure.iter_mut().for_each(|failure| self.failure(failure));
+    }
+
+    /// A message may have been cut in the middle of a secret.
+    fn failure(&self, failure: &mut Failure) {
+        failure.message = self.secrets.hide_cut(&failure.message);
+    }
+
+    fn reply(&self, reply: &mut Reply) {
+        match reply {
+            Reply::Model(ModelReply { text, calls, usage: _, model }) => {
+                self.text(text);
+                self.texts(model);
+                for ToolCall { id, tool, arguments } in calls {
+                    self.texts([id, tool]);
+                    self.value(arguments);
+                }
+            }
+            Reply::Rows(Rows { rows, columns, is_cut: _, personal }) => {
+                rows.iter_mut().for_each(|row| self.secrets.hide_in_map(row));
+                self.texts(columns.iter_mut().map(|(name, _)| name).chain(personal));
+            }
+            Reply::Files(files) => files.iter_mut().for_each(|(content, tables)| {
+                self.file(content);
+                tables.iter_mut().for_each(|table| self.table(table));
+            }),
+            Reply::Http(HttpReply { status: _, headers, body }) => {
+                self.texts(headers.iter_mut().flat_map(|(name, value)| [name, value]));
+                self.value(body);
+            }
+            Reply::Tools(ToolList { version, hash: _, tools, changed, unpinned, notes }) => {
+                self.text(version);
+                for ServerTool { name, description, input, output, hash: _ } in tools {
+                    self.texts([name, description]);
+                    self.value(input);
+                    output.iter_mut().for_each(|output| self.value(output));
+                }
+                for (mut name, mut what) in std::mem::take(changed) {
+                    self.texts([&mut name, &mut what]);
+                    changed.insert(name, what);
+                }
+                self.texts(notes.iter_mut().chain(unpinned));
+            }
+            Reply::Tool(ServerReply { value, is_structured: _, is_error: _, notes }) => {
+                self.value(value);
+                self.texts(notes);
+            }
+            Reply::Sent(id) => self.text(id),
+            Reply::Value(value) => self.value(value),
+        }
+    }
+
+    /// A path that holds a secret leads nowhere from here on: it would be in the record.
+    fn table(&self, TableSource { name, file, kind: _, table, columns: _, engine: _, pii: _ }: &mut TableSource) {
+        self.text(name);
+        self.texts(table);
+        let mut path = file.to_string_lossy().into_owned();
+        self.text(&mut path);
+        if path != file.to_string_lossy() {
+            *file = PathBuf::from(path);
+        }
+    }
+
+    fn file(&self, content: &mut FileContent) {
+        let FileContent { path, kind: _, text, tables, pages, width: _, height: _, summary } = content;
+        self.texts([path, text, summary]);
+        for TableSummary { name, row_count: _, sample_markdown, columns } in tables {
+            self.texts([name, sample_markdown]);
+            for ColumnSummary { name, pct_distinct: _, min, max, top_3 } in columns {
+                self.text(name);
+                top_3.iter_mut().chain([min, max]).for_each(|value| self.value(value));
+            }
+        }
+        for PageText { number: _, text, images: _ } in pages {
+            self.text(text);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Map, json};
+
+    use super::*;
+    use crate::event::FailureKind;
+    use crate::model::{DataKind, SqlEngine};
+
+    const CANARY: &str = "sk-canary-7Q";
+    /// `sk-canary-7Q` in base64, behind one byte.
+    const ENCODED: &str = "eHNrLWNhbmFyeS03UQ==";
+
+    fn content() -> FileContent {
+        let text = || format!("a {CANARY} b");
+        let column = ColumnSummary {
+            name: text(),
+            min: json!(text()),
+            max: json!([text()]),
+            top_3: vec![json!(text())],
+            ..ColumnSummary::default()
+        };
+        let table = TableSummary { name: text(), sample_markdown: text(), columns: vec![column], ..TableSummary::default() };
+        let page = PageText { text: text(), ..PageText::default() };
+        FileContent { path: text(), text: text(), tables: vec![table], pages: vec![page], summary: text(), ..FileContent::default() }
+    }
+
+    fn replies() -> Vec<Reply> {
+        let text = || format!("a {CANARY} b {ENCODED}");
+        let value = || json!({ text(): [{ "deep": text() }], "plain": 1 });
+        let row = || Map::from_iter([(text(), value())]);
+        let source = TableSource {
+            name: text(),
+            file: PathBuf::from(text()),
+            kind: DataKind::Csv,
+            table: Some(text()),
+            columns: Default::default(),
+            engine: SqlEngine::Sqlite,
+            pii: vec![],
+        };
+        let tool = ServerTool { name: text(), description: text(), input: value(), output: Some(value()), hash: String::new() };
+        let changed = [(text(), text())].into();
+        vec![
+            Reply::Model(ModelReply {
+                text: text(),
+                calls: vec![ToolCall { id: text(), tool: text(), arguments: value() }],
+                usage: None,
+                model: Some(text()),
+            }),
+            Reply::Rows(Rows { rows: vec![row()], columns: vec![(text(), "text".into())], is_cut: false, personal: vec![text()] }),
+            Reply::Files(vec![(content(), vec![source])]),
+            Reply::Http(HttpReply { status: 200, headers: vec![(text(), text())], body: value() }),
+            Reply::Tools(ToolList {
+                version: text(),
+                hash: String::new(),
+                tools: vec![tool],
+                changed,
+                unpinned: vec![text()],
+                notes: vec![text()],
+            }),
+            Reply::Tool(ServerReply { value: value(), notes: vec![text()], ..ServerReply::default() }),
+            Reply::Sent(text()),
+            Reply::Value(value()),
+        ]
+    }
+
+    #[test]
+    fn nothing_that_reaches_a_run_holds_a_secret() {
+        let door = Door::new([CANARY, "word"]);
+        let decided = || Input::Decided { step: "s".into(), approved: true, comment: format!("yes, {CANARY}") };
+        let failed = || Input::Reply { call: 1, result: Err(Failure::new(FailureKind::Auth, "wrong key sk-canary…")) };
+        let inputs = replies().into_iter().map(|reply| Input::Reply { call: 1, result: Ok(reply) }).chain([decided(), failed()]);
+        for input in inputs {
+            let before = format!("{input:?}");
+            assert!(before.contains("canary"));
+            let after = format!("{:?}", door.pass(input));
+            assert!(!after.contains("canary") && !after.contains("NrLWNhbmFyeS03U"), "{after}");
+            assert!(after.contains("***"), "{after}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_known_secret_stays() {
+        let door = Door::new([CANARY]);
+        let session = json!({ "session_token": "sk-other-canary-8Z", "n": 12.50 });
+        let Input::Reply { result: Ok(Reply::Value(after)), .. } =
+            door.pass(Input::Reply { call: 1, result: Ok(Reply::Value(session.clone())) })
+        else {
+            unreachable!("a reply stays what it is")
+        };
+        assert_eq!(after, session);
+    }
+}

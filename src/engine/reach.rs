@@ -1,0 +1,162 @@
+//! Who named the host of a request, and which hosts are the run's own.
+//!
+//! Every request carries who named its host ([`HostSource`]); `policy` decides by that. What a called pipeline reads is followed up to
+//! the run's inputs, through the texts of the files between; what a model wrote on the way ends it.
+
+use std::collections::BTreeSet;
+
+use super::Run;
+use super::names::Extra;
+use super::state::{AskedStage, NodeRef, Work};
+use crate::event::{Failure, FailureKind};
+use crate::model::{Filling, Form, HostSource, StepKind, Text};
+use crate::plan::PipelinePlan;
+use crate::policy::Origin;
+use crate::source::Spanned;
+use crate::template::{self, FillError, FilledAddress, Known, address_text};
+
+/// Names and values as a file writes them.
+type Written = [(Spanned<String>, Filling)];
+
+/// Who gives the arguments of a tool.
+#[derive(Clone, Copy)]
+pub(super) struct Giver<'a> {
+    /// What the author fixed in the tool.
+    fixed: &'a Written,
+    /// What the step gives; `None`: a model gives it.
+    given: Option<&'a Written>,
+    /// Names that hold what is sent.
+    sent: &'static [&'static str],
+}
+
+impl<'a> Giver<'a> {
+    /// Of a text that belongs to no tool.
+    pub(super) const NOBODY: Giver<'static> = Giver { fixed: &[], given: None, sent: &[] };
+
+    /// Of a `send` step.
+    pub(super) fn of_send(given: &'a Written) -> Giver<'a> {
+        Giver { fixed: &[], given: Some(given), sent: &["content", "text"] }
+    }
+
+    /// What these arguments read; `None`: not all of them are an author's.
+    fn reads(&self, names: &BTreeSet<String>) -> Option<Vec<Vec<String>>> {
+        let mut reads = vec![];
+        for name in names {
+            let of = |list: &'a Written| list.iter().find(|(own, _)| own.value == *name).map(|(_, value)| value);
+            let value = match of(self.fixed) {
+                Some(value) => Some(value),
+                None if self.sent.contains(&name.as_str()) => return None,
+                // What nobody gives has its default, which is the author's.
+                None => of(self.given?),
+            };
+            reads.extend(value.into_iter().flat_map(Filling::texts).flat_map(|text| &text.reads).map(|read| read.path.clone()));
+        }
+        Some(reads)
+    }
+}
+
+impl Run {
+    /// A web address and who named its host.
+    pub(super) fn address(&self, at: NodeRef, text: &Text, giver: Giver, extra: Extra) -> Result<(String, HostSource), Failure> {
+        if text.form == Form::Plain {
+            return Ok((text.source.to_string(), HostSource::File));
+        }
+        let scope = self.scope(self.state.instance_of(at), Some(at), [text], extra);
+        let wrong = |error: FillError| Failure::new(FailureKind::BadRequest, error.message);
+        let filled = template::compile(text).and_then(|compiled| compiled.fill_address(&scope)).map_err(wrong)?;
+        let FilledAddress { text, host_reads } = filled;
+        Ok((text, self.named_by(at, host_reads, giver)))
+    }
+
+    /// Who named a text that is a host as a whole.
+    pub(super) fn host_named_by(&self, at: NodeRef, text: &Text, giver: Giver) -> HostSource {
+        self.named_by(at, text.reads.iter().map(|read| read.path.clone()).collect(), giver)
+    }
+
+    /// Who gives the arguments of a tool that a step or its agent calls.
+    pub(super) fn giver<'a>(&'a self, at: NodeRef, tool: &str, step: &'a StepKind) -> Giver<'a> {
+        let fixed = self.tool(at, tool).map_or(&[][..], |tool| &tool.with);
+        let given = match step {
+            StepKind::Tool(call) if self.state.planner(at).is_none() => Some(&call.with[..]),
+            _ => None,
+        };
+        Giver { fixed, given, sent: &[] }
+    }
+
+    /// Who named what these paths of names hold.
+    fn named_by(&self, at: NodeRef, reads: Vec<Vec<String>>, giver: Giver) -> HostSource {
+        // Steps of a plan see what the step sees that asked for it.
+        let seat = self.state.planner(at).unwrap_or(at);
+        let sources = self.planned_of(seat).sources(Some(self.state.node(seat).step), reads);
+        if sources.data {
+            return HostSource::Data;
+        }
+        let mut named = if sources.environment { HostSource::Environment } else { HostSource::File };
+        if !sources.with.is_empty() {
+            let Some(reads) = giver.reads(&sources.with) else { return HostSource::Data };
+            named = named.max(self.named_by(at, reads, Giver::NOBODY));
+        }
+        let instance = self.state.instance_of(at);
+        let names = match (sources.any_input, self.state.instance(instance).inputs.as_object()) {
+            (true, Some(inputs)) => inputs.keys().cloned().collect(),
+            _ => sources.inputs,
+        };
+        if names.is_empty() { named } else { named.max(self.inputs_named_by(instance, &names)) }
+    }
+
+    /// Who gave these inputs of a pipeline that runs.
+    fn inputs_named_by(&self, instance: u32, names: &BTreeSet<String>) -> HostSource {
+        let Some(parent) = self.state.instance(instance).parent else {
+            let is_served = self.state.start.as_ref().is_some_and(|start| start.served);
+            return if is_served { HostSource::Data } else { HostSource::Input };
+        };
+        let step = self.step(parent);
+        let giver = match (&step.kind, &self.state.node(parent).work) {
+            (StepKind::Call(call), _) if self.state.planner(parent).is_none() => Giver { given: Some(&call.with), ..Giver::NOBODY },
+            (StepKind::Tool(tool), _) => self.giver(parent, &tool.tool.value, &step.kind),
+            (_, Work::Asking(asking)) => {
+                let asked = asking.asked.iter().find(|asked| asked.stage == AskedStage::Inside(instance));
+                asked.map_or(Giver::NOBODY, |asked| self.giver(parent, &asked.asked.tool, &step.kind))
+            }
+            _ => Giver::NOBODY,
+        };
+        giver.reads(names).map_or(HostSource::Data, |reads| self.named_by(parent, reads, Giver::NOBODY))
+    }
+
+    /// Whether an address of the files of this run, filled in with the environment, or with inputs that a person gave, has this scheme, host
+    /// and port.
+    pub(super) fn knows(&self, at: NodeRef, origin: &Origin) -> bool {
+        let [_, (_, env)] = self.secret_names();
+        let mut known = Known::default();
+        known.set("env", env);
+        let is_there = |planned: &PipelinePlan, known: &Known, may_read: &dyn Fn(&[String]) -> bool| {
+            let web = planned.addresses().any(|text| hosts(text, known, may_read).any(|text| Origin::of(&text).as_ref() == Some(origin)));
+            let mail = |text| hosts(text, known, may_read).any(|text| Origin::of_mail(&text).as_ref() == Some(origin));
+            web || origin.scheme == "smtp" && planned.mail_servers().any(mail)
+        };
+        if self.plan.pipelines.iter().any(|planned| is_there(planned, &known, &|path| is_named(path, "env"))) {
+            return true;
+        }
+        self.state.chain(at).any(|(instance, _)| {
+            let mut known = known.clone();
+            known.set("inputs", template::from_json(&self.state.instance(instance).inputs));
+            let of_person = |path: &[String]| {
+                let name = || path.get(1).cloned().map(|name| BTreeSet::from([name]));
+                is_named(path, "inputs") && name().is_some_and(|name| self.inputs_named_by(instance, &name) < HostSource::Data)
+            };
+            is_there(self.planned(instance), &known, &|path| is_named(path, "env") || of_person(path))
+        })
+    }
+}
+
+fn is_named(path: &[String], root: &str) -> bool {
+    path.first().is_some_and(|name| name == root)
+}
+
+/// The addresses a text has a host for: those that are written out, and the one that is filled in where the host reads nothing else.
+fn hosts(text: &Text, known: &Known, may_read: &dyn Fn(&[String]) -> bool) -> impl Iterator<Item = String> {
+    let address = address_text(text);
+    let is_known = !address.host_reads.is_empty() && address.host_reads.iter().all(|path| may_read(path));
+    let filled = is_known.then(|| template::fill_known(text, known).ok()).flatten().map(|(text, _)| text);
+    address.written.into_iter().chain(filled)
+}

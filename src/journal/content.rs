@@ -1,0 +1,98 @@
+//! Which fields of an event hold what people, models and tools said. All else is flow's own and its author's: ids, kinds, names.
+
+use crate::event::Happening;
+
+/// How a field is masked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Holds {
+    /// Values: everything in it.
+    Values,
+    /// The same, of the person or as inputs: what is marked is masked as a whole.
+    Given,
+    /// The output of a step, which may be marked.
+    Output,
+    /// Texts of people, models and tools beside names and ids that are no texts: verdicts, messages, a plan.
+    Texts,
+    /// A sentence, or a failure with one: events without content have it too.
+    Sentence,
+}
+
+/// The fields of an event that hold content, by their names in JSON.
+pub(super) fn content(happening: &Happening) -> &'static [(&'static str, Holds)] {
+    use Holds::{Given, Output, Sentence, Texts, Values};
+    match happening {
+        Happening::RunStarted(_) => &[("inputs", Given), ("person", Given), ("failure", Sentence)],
+        Happening::StepStarted { .. } => &[("items", Values)],
+        Happening::CallOpened { .. } => &[("inputs", Given), ("person", Given)],
+        Happening::AttemptFailed { .. } => &[("failure", Sentence)],
+        Happening::StepSucceeded { .. } => &[("output", Output), ("details", Texts)],
+        Happening::StepFailed { .. } => &[("failure", Sentence), ("details", Texts)],
+        Happening::PlanAccepted { .. } => &[("plan", Texts)],
+        Happening::PlanRefused { .. } => &[("findings", Texts)],
+        Happening::PlanChecked { .. } => &[("progress", Texts)],
+        Happening::ModelCalled { .. } => &[("messages", Texts)],
+        Happening::ModelReplied { .. } => &[("reply", Texts)],
+        Happening::ToolCalled { .. } => &[("with", Values)],
+        Happening::ToolReplied { .. } => &[("failure", Sentence), ("result", Output)],
+        Happening::ToolsListed { .. } => &[("tools", Sentence)],
+        Happening::ServerNoted { .. } => &[("what", Sentence)],
+        Happening::PolicyDecided { .. } => &[("target", Sentence)],
+        Happening::GatePassed { .. } => &[("verdicts", Texts)],
+        Happening::GateFailed { .. } => &[("verdicts", Texts), ("question", Values), ("judged", Values), ("cause", Sentence)],
+        Happening::RefinementStarted { .. } => &[("original", Values), ("failed", Texts), ("feedback", Texts)],
+        Happening::StageStarted { .. } => &[("failure", Sentence)],
+        Happening::LimitReached { .. } => &[("message", Sentence)],
+        Happening::ApprovalRequested { .. } => &[("question", Texts)],
+        Happening::ApprovalAnswered { .. } => &[("comment", Texts)],
+        Happening::OutputWritten { .. } => &[("id", Sentence)],
+        Happening::RunFinished(_) => &[("outputs", Values), ("failure", Sentence)],
+        Happening::StepPaused { .. }
+        | Happening::StepSkipped { .. }
+        | Happening::StepBlocked { .. }
+        | Happening::StepCancelled { .. }
+        | Happening::CacheAsked { .. }
+        | Happening::CacheMissed { .. }
+        | Happening::CaseChosen { .. }
+        | Happening::PlanEnded { .. }
+        | Happening::ToolsAsked { .. }
+        | Happening::CancelRequested { .. }
+        | Happening::RunResumed { .. }
+        | Happening::RunPaused
+        | Happening::ReplyIgnored { .. }
+        | Happening::OutcomeUnknown { .. }
+        | Happening::GraceEnded => &[],
+    }
+}
+
+/// Keys beside texts whose values are names and words of flow and its author.
+const NAMES: [&str; 19] = [
+    "agent",
+    "call_id",
+    "case",
+    "columns",
+    "depends_on",
+    "hash",
+    "id",
+    "kind",
+    "model",
+    "name",
+    "personal",
+    "role",
+    "run",
+    "scorecard",
+    "status",
+    "step",
+    "strategy",
+    "tool",
+    "use",
+];
+
+/// Whether a key beside texts is one whose value is no text.
+pub(super) fn is_name(key: &str) -> bool {
+    NAMES.contains(&key)
+}
+
+/// Whether a key beside texts holds values: arguments of tools.
+pub(super) fn is_values(key: &str) -> bool {
+    matches!(key, "arguments" | "with")
+}

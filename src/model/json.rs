@@ -1,0 +1,199 @@
+//! JSON from outside that has one meaning only.
+//!
+//! RFC 8259 leaves open what equal keys, long whole numbers and a byte order mark mean. Here: equal keys are an error, and so is a whole number
+//! that 64 bits do not hold; a byte order mark is skipped. `NaN`, a number beyond a double, half a surrogate pair, text after the value, and
+//! more than 127 levels are no JSON.
+
+use std::collections::HashSet;
+use std::fmt;
+
+use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Number, Value};
+
+/// Why a text is not taken, and where.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{what} (line {line}, column {column})")]
+pub struct JsonError {
+    /// One clause.
+    pub what: String,
+    /// From 1.
+    pub line: usize,
+    /// From 1, in bytes.
+    pub column: usize,
+}
+
+/// Reads one JSON text that has one meaning.
+///
+/// # Errors
+/// It is no JSON, or could mean several things.
+pub fn read_json(text: &str) -> Result<Value, JsonError> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    if let Some((at, number)) = long_number(text) {
+        let before = &text[..at];
+        let line_start = before.rfind('\n').map_or(0, |end| end + 1);
+        let what = format!("the whole number {} has more than 64 bits; write it as a text", shortened(number));
+        return Err(JsonError { what, line: before.matches('\n').count() + 1, column: at - line_start + 1 });
+    }
+    let mut deserializer = serde_json::Deserializer::from_str(text);
+    let value = One.deserialize(&mut deserializer).and_then(|value| deserializer.end().map(|()| value));
+    value.map_err(|error| {
+        let (line, column) = (error.line(), error.column());
+        let told = error.to_string();
+        let what = told.strip_suffix(&format!(" at line {line} column {column}")).unwrap_or(&told);
+        let what = match what {
+            "expected value" => "it is no JSON".to_owned(),
+            what if error.is_data() => what.to_owned(),
+            what => format!("it is no JSON: {what}"),
+        };
+        JsonError { what, line, column }
+    })
+}
+
+/// The first whole number that neither an `i64` nor a `u64` holds, and where it begins.
+fn long_number(text: &str) -> Option<(usize, &str)> {
+    let bytes = text.as_bytes();
+    let (mut at, mut is_text) = (0, false);
+    while let Some(byte) = bytes.get(at) {
+        match byte {
+            b'\\' if is_text => at += 1,
+            b'"' => is_text = !is_text,
+            b'-' | b'0'..=b'9' if !is_text => {
+                let is_part = |byte: &u8| byte.is_ascii_digit() || matches!(byte, b'-' | b'+' | b'.' | b'e' | b'E');
+                let end = bytes[at..].iter().position(|byte| !is_part(byte)).map_or(bytes.len(), |length| at + length);
+                let number = &text[at..end];
+                let is_whole = number.trim_start_matches('-').bytes().all(|byte| byte.is_ascii_digit());
+                if is_whole && number.len() > 1 && number.parse::<i64>().is_err() && number.parse::<u64>().is_err() {
+                    return Some((at, number));
+                }
+                at = end;
+                continue;
+            }
+            _ => {}
+        }
+        at += 1;
+    }
+    None
+}
+
+fn shortened(text: &str) -> String {
+    const MOST: usize = 60;
+    text.char_indices().nth(MOST).map_or_else(|| text.to_owned(), |(end, _)| format!("{}…", &text[..end]))
+}
+
+/// Builds a value; a key that an object has already is an error.
+struct One;
+
+impl<'de> DeserializeSeed<'de> for One {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for One {
+    type Value = Value;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        formatter.write_str("a JSON value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_f64<E: Error>(self, value: f64) -> Result<Value, E> {
+        Number::from_f64(value).map(Value::Number).ok_or_else(|| E::custom("a number is beyond what a double holds"))
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Value, E> {
+        Ok(text.into())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut from: A) -> Result<Value, A::Error> {
+        let mut list = vec![];
+        while let Some(item) = from.next_element_seed(One)? {
+            list.push(item);
+        }
+        Ok(Value::Array(list))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut from: A) -> Result<Value, A::Error> {
+        let (mut map, mut known) = (Map::new(), HashSet::new());
+        while let Some(key) = from.next_key::<String>()? {
+            if !known.insert(key.clone()) {
+                return Err(A::Error::custom(format!("the key {:?} is there twice", shortened(&key))));
+            }
+            map.insert(key, from.next_value_seed(One)?);
+        }
+        Ok(Value::Object(map))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_the_standard_leaves_open_has_one_outcome() {
+        for (text, what, line) in [
+            (r#"{"a": 1, "a": 1}"#, "the key \"a\" is there twice", 1),
+            ("{\"a\": [\n{\"b\": 1, \"c\": 2, \"b\": 3}]}", "the key \"b\" is there twice", 2),
+            (r#"{"a": 1, "\u0061": 2}"#, "the key \"a\" is there twice", 1),
+            ("[1,\n 12345678901234567890123]", "the whole number 12345678901234567890123 has more than 64 bits; write it as a text", 2),
+            ("-9223372036854775809", "the whole number -9223372036854775809 has more than 64 bits; write it as a text", 1),
+            ("1e999", "it is no JSON: number out of range", 1),
+            ("NaN", "it is no JSON", 1),
+            ("{} {}", "it is no JSON: trailing characters", 1),
+            ("\"\\ud800\"", "it is no JSON: unexpected end of hex escape", 1),
+            ("", "it is no JSON: EOF while parsing a value", 1),
+            ("[1,]", "it is no JSON: trailing comma", 1),
+        ] {
+            let error = read_json(text).expect_err(text);
+            assert_eq!((error.what.as_str(), error.line), (what, line.max(usize::from(!text.is_empty()))), "{text}");
+        }
+        let deep = |levels: usize| "[".repeat(levels) + &"]".repeat(levels);
+        assert!(read_json(&deep(127)).is_ok());
+        assert_eq!(read_json(&deep(100_000)).unwrap_err().what, "it is no JSON: recursion limit exceeded");
+    }
+
+    #[test]
+    fn what_has_one_meaning_is_read_as_others_read_it() {
+        for text in [
+            r#"{"b": [1, -2, 3.5, 1e30, true, null, "x\"\\1234567890123456789012"], "a": {"b": {}}}"#,
+            "18446744073709551615",
+            "-9223372036854775808",
+            "-0",
+            "-0.0",
+            "0.1234567890123456789",
+        ] {
+            assert_eq!(read_json(text), Ok(serde_json::from_str(text).unwrap()), "{text}");
+        }
+        assert_eq!(read_json("\u{feff}[1]"), Ok(json!([1])));
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_text_is_read_as_others_read_it_or_refused(text in r#"[\[\]{}",:0-9eE.\\ a\-]{0,30}"#) {
+            match (read_json(&text), serde_json::from_str::<Value>(&text)) {
+                (Ok(own), Ok(other)) => proptest::prop_assert_eq!(own, other),
+                (Ok(own), Err(error)) => proptest::prop_assert!(false, "{} is {} here: {}", text, own, error),
+                (Err(_), _) => {}
+            }
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! Files that no step may touch, whatever a file or a model says: what can be told from a path alone. The one list of names; places that only a run
+//! knows (the settings of the user, the scripts of servers) are added where files are opened (`adapter/own.rs`).
+
+use std::path::{Component, Path};
+
+use super::{Form, Pipeline, ServerKind, ToolKind};
+
+/// What a step wants of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Touch {
+    /// To know what it holds.
+    Read,
+    /// To make or replace it.
+    Write,
+}
+
+/// Folders of version control and of installed packages: programs run what they hold.
+const RUN_FROM: [&str; 6] = [".git", ".hg", ".svn", ".jj", "node_modules", "__pycache__"];
+
+/// Endings of files that are run when they are named, and files that launchers take their commands from.
+const CODE: [&str; 16] = ["bash", "cjs", "exe", "jar", "js", "lua", "mjs", "mts", "php", "pl", "ps1", "py", "pyz", "rb", "sh", "ts"];
+const LAUNCHED: [&str; 3] = ["deno.json", "package.json", "pyproject.toml"];
+
+/// Endings of files that a program reads, and does not run.
+const PLAIN: [&str; 14] = ["cfg", "conf", "crt", "html", "ini", "json", "md", "pdf", "pem", "toml", "txt", "xml", "yaml", "yml"];
+
+/// Why no step may touch this path, in words that follow "it"; `None`: nothing in its names is against it. Links must have been followed. A path in
+/// the project is relative to it, another one is whole.
+pub fn own_by_name(path: &Path, touch: Touch) -> Option<&'static str> {
+    let names: Vec<String> = path
+        .components()
+        .filter_map(|part| match part {
+            Component::Normal(name) => Some(name.to_string_lossy().to_ascii_lowercase()),
+            _ => None,
+        })
+        .collect();
+    let last = names.last().map_or("", String::as_str);
+    if names.iter().any(|name| name == ".flow") {
+        return Some("is part of the record of runs");
+    }
+    if last == ".env" || last.starts_with(".env.") {
+        return Some("holds secrets");
+    }
+    if touch == Touch::Read {
+        return None;
+    }
+    let is_run_from = |name: &String| RUN_FROM.contains(&name.as_str()) || path.is_relative() && name.starts_with('.');
+    match last {
+        "flow.toml" | "flow.lock" => Some("decides what flow runs and allows"),
+        _ if names.iter().any(is_run_from) => Some("is in a folder that programs run files from"),
+        _ => None,
+    }
+}
+
+/// Whether a file of this name is run by those who name or find it. `None`: its name does not tell.
+pub fn is_code(path: &Path) -> Option<bool> {
+    let lower = |part: Option<&std::ffi::OsStr>| part.map(|part| part.to_string_lossy().to_ascii_lowercase()).unwrap_or_default();
+    let (name, ending) = (lower(path.file_name()), lower(path.extension()));
+    match ending.as_str() {
+        _ if LAUNCHED.contains(&name.as_str()) => Some(true),
+        code if CODE.contains(&code) => Some(true),
+        plain if PLAIN.contains(&plain) => Some(false),
+        _ => None,
+    }
+}
+
+/// A file or module that the command of an MCP server may name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Named<'p> {
+    /// The tool.
+    pub tool: &'p str,
+    /// As it is named, from the pipeline's folder.
+    pub path: &'p str,
+    /// It is the name of a module (`-m name`): the folder of that name holds it, or a file beside.
+    pub is_module: bool,
+}
+
+/// What may be files among the words of the commands of a pipeline's servers: whole arguments, what options are set to, modules.
+pub fn named_by_servers(pipeline: &Pipeline) -> Vec<Named<'_>> {
+    let mut found = vec![];
+    for (tool, kind) in pipeline.tools.iter().map(|(name, tool)| (name.as_str(), &tool.kind)) {
+        let ToolKind::Server(ServerKind::Program { command, args, .. }) = kind else { continue };
+        let mut named = |path, is_module| found.push(Named { tool, path, is_module });
+        named(if command.value.contains('/') { &command.value } else { "" }, false);
+        let mut before = "";
+        for word in args.iter().map(|text| if text.form == Form::Plain { &*text.source } else { "" }) {
+            named(word, false);
+            named(word.split_once('=').map_or("", |(_, value)| value), false);
+            named(if before == "-m" { word.split('.').next().unwrap_or_default() } else { "" }, true);
+            before = word;
+        }
+    }
+    found.retain(|named| !named.path.is_empty());
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_tell_what_no_step_reads_or_writes() {
+        let of = |path: &str| [Touch::Read, Touch::Write].map(|touch| own_by_name(Path::new(path), touch).is_some());
+        for path in
+            [".flow", ".flow/runs.db", "a/.FLOW/x", ".env", "deep/.env", ".env.local", ".Env", "/elsewhere/.flow/runs.db", "/home/.env"]
+        {
+            assert_eq!(of(path), [true, true], "{path}");
+        }
+        for path in
+            [".git/config", "a/.vscode/tasks.json", "/elsewhere/.git/hooks/x", "node_modules/x/index.js", "flow.toml", "a/Flow.Lock", ".x"]
+        {
+            assert_eq!(of(path), [false, true], "{path}");
+        }
+        for path in ["a.md", "env", "flow/x", "a.env", "/home/.config/notes/a.md", "x.flow"] {
+            assert_eq!(of(path), [false, false], "{path}");
+        }
+    }
+}

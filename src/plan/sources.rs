@@ -1,0 +1,103 @@
+//! Where values come from, as far as one file tells.
+
+use std::collections::BTreeSet;
+
+use super::{PipelinePlan, StepIx};
+use crate::model::{Filling, ServerKind, StepKind, Text, ToolKind};
+
+/// What values are made of. What is in none of these is the author's own.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Sources {
+    /// The environment.
+    pub environment: bool,
+    /// Inputs of the pipeline, by name.
+    pub inputs: BTreeSet<String>,
+    /// Inputs of the pipeline, and the text does not tell which.
+    pub any_input: bool,
+    /// Arguments of a tool, by name.
+    pub with: BTreeSet<String>,
+    /// Anything else that is known only in a run.
+    pub data: bool,
+}
+
+/// A place in a pipeline: a step, and whether the element of its own `for_each` is known there.
+type Seat = Option<(StepIx, bool)>;
+
+impl PipelinePlan {
+    /// What paths of names hold, read by a step; `None`: by something that belongs to no step. The value of a `set` step is what its texts
+    /// read, an element what its list reads.
+    pub fn sources(&self, at: Option<StepIx>, reads: impl IntoIterator<Item = Vec<String>>) -> Sources {
+        let mut found = Sources::default();
+        let mut seen = BTreeSet::new();
+        let mut open: Vec<(Seat, Vec<String>)> = reads.into_iter().map(|path| (at.map(|ix| (ix, true)), path)).collect();
+        while let Some((seat, path)) = open.pop() {
+            if !seen.insert((seat, path.clone())) {
+                continue;
+            }
+            let mut follow = |seat: Seat, filling: &Filling| {
+                let reads = filling.texts().into_iter().flat_map(|text| &text.reads);
+                open.extend(reads.map(|read| (seat, read.path.clone())));
+            };
+            let names: Vec<&str> = path.iter().map(String::as_str).collect();
+            match names.as_slice() {
+                ["env" | "secrets", ..] => found.environment = true,
+                ["run" | "channel" | "style", ..] => {}
+                ["inputs", name, ..] => {
+                    found.inputs.insert((*name).to_owned());
+                }
+                ["inputs"] => found.any_input = true,
+                ["with", name, ..] => {
+                    found.with.insert((*name).to_owned());
+                }
+                ["steps", id, "output", ..] => match self.seen_from(seat, id).map(|ix| (ix, &self.step(ix).step.kind)) {
+                    Some((ix, StepKind::Set(value))) => follow(Some((ix, true)), value),
+                    _ => found.data = true,
+                },
+                [name, ..] => match self.element(seat, name) {
+                    Some((ix, list)) => follow(Some((ix, false)), list),
+                    None => found.data = true,
+                },
+                [] => found.data = true,
+            }
+        }
+        found
+    }
+
+    /// All web addresses that are called: of models, tools and steps.
+    pub fn addresses(&self) -> impl Iterator<Item = &Text> {
+        let of_models = self.pipeline.models.values().filter_map(|model| model.base_url.as_ref());
+        let of_tools = self.pipeline.tools.values().filter_map(|tool| match &tool.kind {
+            ToolKind::Http { url, .. } | ToolKind::Server(ServerKind::Url { url, .. }) => Some(url),
+            _ => None,
+        });
+        let of_steps = self.steps.iter().filter_map(|planned| match &planned.step.kind {
+            StepKind::Http(http) => Some(&http.url),
+            _ => None,
+        });
+        of_models.chain(of_tools).chain(of_steps)
+    }
+
+    /// All mail servers, `host:port`.
+    pub fn mail_servers(&self) -> impl Iterator<Item = &Text> {
+        self.pipeline.tools.values().filter_map(|tool| match &tool.kind {
+            ToolKind::Smtp { address, .. } => Some(address),
+            _ => None,
+        })
+    }
+
+    /// A step by its id: of the same list, of the lists around it, or of the pipeline's own.
+    fn seen_from(&self, seat: Seat, id: &str) -> Option<StepIx> {
+        let around = std::iter::successors(seat.map(|(ix, _)| self.step(ix).block), |block| Some(self.step(self.owner(*block)?).block));
+        let found = |block| self.block(block).place(id).map(|place| StepIx(self.block(block).first.0 + place as u32));
+        around.chain([self.main]).find_map(found)
+    }
+
+    /// The list whose element has this name, and the step it belongs to.
+    fn element(&self, seat: Seat, name: &str) -> Option<(StepIx, &Filling)> {
+        let (ix, own) = seat?;
+        let around = std::iter::successors(Some(ix), |ix| self.owner(self.step(*ix).block));
+        let lists = around.skip(usize::from(!own)).filter_map(|ix| Some((ix, self.step(ix).step.for_each.as_ref()?)));
+        let is_named = |own: Option<&str>| name == "item" || own == Some(name);
+        lists.into_iter().find(|(_, each)| is_named(each.name.as_ref().map(|name| name.value.as_str()))).map(|(ix, each)| (ix, &each.list))
+    }
+}

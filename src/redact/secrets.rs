@@ -1,0 +1,197 @@
+//! The secrets of a run, taken out of texts: as they are, escaped, encoded, and broken over lines.
+
+use std::borrow::Cow;
+use std::ops::Range;
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use super::encoded::{inside, joined, of_each_kind};
+use super::known::Known;
+
+/// What is put in the place of a secret.
+pub const STARS: &str = "***";
+/// Fewest characters of a secret that is recognised.
+const SHORTEST: usize = 8;
+/// A text of letters alone that is shorter is taken for a word.
+const LONGEST_WORD: usize = 20;
+/// Fewest bytes of the beginning of a secret that are masked at the end of a text that was cut.
+const SHORTEST_BEGINNING: usize = 4;
+/// Most bytes that are shown of a text that still grows.
+const LONGEST_END: usize = 1024;
+/// Texts are decoded piece by piece, so that a long one takes little memory.
+const PIECE: usize = 1 << 16;
+
+/// Whether a secret is recognised in texts: it has 8 characters or more and is not just a word of fewer than 20 letters. A shorter one (`1234`, `test`)
+/// and a word (`password`) are in ordinary texts, too, which would be damaged.
+pub fn is_recognised(secret: &str) -> bool {
+    let secret = secret.trim();
+    let count = secret.chars().count();
+    count >= SHORTEST && (count >= LONGEST_WORD || !secret.chars().all(char::is_alphabetic))
+}
+
+/// Known secrets. A clone costs nothing.
+#[derive(Debug, Clone, Default)]
+pub struct Secrets {
+    known: Arc<Known>,
+}
+
+impl Secrets {
+    /// Those that are recognised, see [`is_recognised`]: for texts that work goes on with.
+    pub fn new<'a>(secrets: impl IntoIterator<Item = &'a str>) -> Secrets {
+        Secrets { known: Arc::new(Known::secrets(secrets.into_iter().filter(|secret| is_recognised(secret)))) }
+    }
+
+    /// All of 4 bytes or more: for texts that people read, where a word too much is hidden rather than a secret shown.
+    pub fn for_logs<'a>(secrets: impl IntoIterator<Item = &'a str>) -> Secrets {
+        Secrets { known: Arc::new(Known::secrets(secrets)) }
+    }
+
+    /// Where secrets stand, in order and apart.
+    pub(super) fn places(&self, text: &str) -> Vec<Range<usize>> {
+        if self.known.longest == 0 {
+            return vec![];
+        }
+        let mut places: Vec<Range<usize>> = self.known.find(text).map(|(range, _)| range).collect();
+        for piece in pieces(text, PIECE, 6 * self.known.longest) {
+            let here = &text[piece.clone()];
+            let decoded = inside(here).into_iter().chain(of_each_kind(here)).map(|read| (read, 0));
+            // A short one is made by chance where words are joined.
+            for (read, least) in decoded.chain(joined(here).map(|read| (read, SHORTEST))) {
+                let found = self.known.find(&read.text).filter(|(range, _)| range.len() >= least);
+                let found = found.filter_map(|(range, _)| read.place(&range));
+                places.extend(found.map(|range| piece.start + range.start..piece.start + range.end));
+            }
+        }
+        merged(places)
+    }
+
+    /// The text with stars for each secret.
+    pub fn hide<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        let places = self.places(text);
+        if places.is_empty() { Cow::Borrowed(text) } else { Cow::Owned(starred(text, &places, 0)) }
+    }
+
+    /// Hides them in a text in place.
+    pub fn hide_in(&self, text: &mut String) {
+        if let Cow::Owned(hidden) = self.hide(text) {
+            *text = hidden;
+        }
+    }
+
+    /// Hides them in all texts of a value, in keys of objects, and in numbers, which become texts then.
+    pub fn hide_in_value(&self, value: &mut Value) {
+        match value {
+            Value::Null | Value::Bool(_) => {}
+            Value::Number(number) => {
+                if let Cow::Owned(hidden) = self.hide(&number.to_string()) {
+                    *value = Value::String(hidden);
+                }
+            }
+            Value::String(text) => self.hide_in(text),
+            Value::Array(list) => list.iter_mut().for_each(|value| self.hide_in_value(value)),
+            Value::Object(map) => self.hide_in_map(map),
+        }
+    }
+
+    /// The same for the fields of an object. Two keys that are the same without their secrets stay two.
+    pub fn hide_in_map(&self, map: &mut Map<String, Value>) {
+        map.values_mut().for_each(|value| self.hide_in_value(value));
+        if map.keys().all(|key| matches!(self.hide(key), Cow::Borrowed(_))) {
+            return;
+        }
+        for (key, value) in std::mem::take(map) {
+            let hidden = self.hide(&key).into_owned();
+            let mut free = hidden.clone();
+            let mut number = 1;
+            while map.contains_key(&free) {
+                number += 1;
+                free = format!("{hidden}_{number}");
+            }
+            map.insert(free, value);
+        }
+    }
+
+    /// A text that may be cut off at its end, or before a `…`: there the beginning of a secret is hidden too.
+    pub fn hide_cut(&self, text: &str) -> String {
+        let hidden = self.hide(text);
+        let ends = hidden.match_indices('…').map(|(at, _)| at).chain([hidden.len()]);
+        let (mut out, mut at) = (String::with_capacity(hidden.len()), 0);
+        for end in ends {
+            let piece = &hidden[at..end];
+            let begun = self.begun(piece);
+            if piece.len() - begun >= SHORTEST_BEGINNING {
+                out.push_str(&piece[..begun]);
+                out.push_str(STARS);
+            } else {
+                out.push_str(piece);
+            }
+            at = end;
+        }
+        out + &hidden[at..]
+    }
+
+    /// The end of a text that still grows, as far as it can be shown: whole words, no secret, and not the beginning of one.
+    pub fn so_far(&self, text: &str) -> String {
+        let whole = &text[..text.rfind(char::is_whitespace).unwrap_or(0)];
+        let shown = &whole[..self.begun(whole)];
+        // A secret that begins before what is looked at ends before what is shown.
+        let reach = 6 * self.known.longest;
+        let seen = &shown[boundary(shown, shown.len().saturating_sub(LONGEST_END + reach))..];
+        let from = if seen.len() == shown.len() { 0 } else { boundary(seen, reach) };
+        starred(seen, &self.places(seen), from)
+    }
+
+    /// Where the beginning of a secret stands that the end of the text cuts off; else the end.
+    fn begun(&self, text: &str) -> usize {
+        let from = boundary(text, text.len().saturating_sub(self.known.longest));
+        let starts = text[from..].char_indices().map(|(at, _)| from + at);
+        starts.into_iter().find(|at| self.known.begins(&text[*at..])).unwrap_or(text.len())
+    }
+
+    pub(super) fn longest(&self) -> usize {
+        self.known.longest
+    }
+}
+
+/// The text from a place on, with stars for each of these places.
+fn starred(text: &str, places: &[Range<usize>], from: usize) -> String {
+    let mut out = String::with_capacity(text.len() - from);
+    let mut at = from;
+    for place in places.iter().filter(|place| place.end > from) {
+        out.push_str(text.get(at..place.start).unwrap_or_default());
+        out.push_str(STARS);
+        at = place.end;
+    }
+    out.push_str(&text[at..]);
+    out
+}
+
+/// A text in pieces of so many bytes that overlap by so many.
+fn pieces(text: &str, size: usize, overlap: usize) -> impl Iterator<Item = Range<usize>> + '_ {
+    let mut next = Some(0);
+    std::iter::from_fn(move || {
+        let start = next?;
+        let end = boundary(text, (start + size + overlap).min(text.len()));
+        next = (end < text.len()).then(|| boundary(text, start + size));
+        Some(start..end)
+    })
+}
+
+/// The last boundary of a character at or before a place.
+fn boundary(text: &str, at: usize) -> usize {
+    (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
+}
+
+/// Joins places that overlap or touch.
+fn merged(mut places: Vec<Range<usize>>) -> Vec<Range<usize>> {
+    places.sort_by_key(|place| (place.start, place.end));
+    let mut merged: Vec<Range<usize>> = Vec::with_capacity(places.len());
+    for place in places {
+        match merged.last_mut() {
+            Some(last) if place.start < last.end => last.end = last.end.max(place.end),
+            _ => merged.push(place),
+        }
+    }
+    merged
+}

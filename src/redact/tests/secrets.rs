@@ -1,0 +1,147 @@
+//! Secrets in texts: whatever way they are written, wherever a text is cut.
+
+use base64::Engine;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::super::{Secrets, is_recognised};
+
+const SECRET: &str = "tok-Zq8/x+Lm?4~\"é&w2";
+
+fn hex(text: &str) -> String {
+    text.bytes().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn percent(text: &str, keep: &str) -> String {
+    text.bytes().map(|byte| if keep.contains(char::from(byte)) { char::from(byte).to_string() } else { format!("%{byte:02X}") }).collect()
+}
+
+fn html(text: &str) -> String {
+    text.replace('&', "&amp;").replace('"', "&quot;")
+}
+
+/// A way to write a secret inside a text.
+const WRITTEN: [(&str, fn(&str) -> String); 18] = [
+    ("as it is", str::to_owned),
+    ("base64", |s| STANDARD.encode(s)),
+    ("base64 behind one byte", |s| STANDARD.encode(format!("x{s}"))),
+    ("base64 behind two bytes", |s| STANDARD.encode(format!("u:{s}yy"))),
+    ("base64 of the web", |s| URL_SAFE_NO_PAD.encode(s)),
+    ("base64 in lines", |s| {
+        STANDARD.encode(format!("user:{s}:more")).as_bytes().chunks(9).map(String::from_utf8_lossy).collect::<Vec<_>>().join("\r\n")
+    }),
+    ("hex", hex),
+    ("hex in capitals", |s| hex(s).to_uppercase()),
+    ("hex with blanks", |s| hex(s).as_bytes().chunks(2).map(String::from_utf8_lossy).collect::<Vec<_>>().join(" ")),
+    ("percent", |s| percent(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-")),
+    ("percent of everything", |s| percent(s, "")),
+    ("percent in small letters", |s| percent(s, "tokZqxLm").to_lowercase().replace("zq", "Zq").replace("lm", "Lm")),
+    ("percent twice", |s| percent(&percent(s, ""), "0123456789ABCDEF")),
+    ("JSON", |s| Value::from(s).to_string()),
+    ("JSON with every character escaped", |s| s.encode_utf16().map(|unit| format!("\\u{unit:04x}")).collect()),
+    ("HTML", html),
+    ("HTML with every character escaped", |s| s.chars().map(|c| format!("&#{};", u32::from(c))).collect()),
+    ("JSON in base64", |s| STANDARD.encode(json!({ "a": s }).to_string())),
+];
+
+#[test]
+fn a_secret_is_hidden_however_it_is_written() {
+    let secrets = Secrets::new([SECRET]);
+    for (name, write) in WRITTEN {
+        let written = write(SECRET);
+        let hidden = secrets.hide(&format!("before {written} after")).into_owned();
+        assert!(hidden.contains("***") && hidden.starts_with("before ") && hidden.ends_with(" after"), "{name}: {hidden}");
+        // Of encodings that lie over bytes of the neighbours, letters at the edges may stay.
+        assert!(hidden.len() <= "before *** after".len() + 24, "{name}: {hidden}");
+        assert!(!hidden.contains(&written), "{name}");
+        assert_eq!(secrets.hide(&hidden), hidden, "{name}: twice changes nothing");
+    }
+    assert_eq!(secrets.hide("nothing of it: tok-Zq8, x+Lm"), "nothing of it: tok-Zq8, x+Lm");
+}
+
+#[test]
+fn values_are_hidden_in_keys_lists_and_numbers_and_no_field_is_lost() {
+    let secrets = Secrets::new(["48151623", "sk-canary-1"]);
+    let mut value = json!({ "sk-canary-1": 1, "a": ["x sk-canary-1 y", 48151623, 4.5, true, null], "***": 2, "b": { "sk-canary-1x": "c2stY2FuYXJ5LTE=" } });
+    secrets.hide_in_value(&mut value);
+    assert_eq!(value, json!({ "***": 1, "a": ["x *** y", "***", 4.5, true, null], "***_2": 2, "b": { "***x": "***=" } }));
+}
+
+#[test]
+fn what_stands_in_ordinary_texts_is_no_secret_that_is_recognised() {
+    for (secret, is) in [
+        ("test", false),
+        ("1234", false),
+        ("password", false),
+        ("  hunter2  ", false),
+        ("verylongwordofletters", true),
+        ("hunter2hunter2", true),
+        ("12345678", true),
+        ("Grünspan", false),
+        ("Grün-span", true),
+    ] {
+        assert_eq!(is_recognised(secret), is, "{secret}");
+    }
+    assert_eq!(Secrets::new(["test", "password", ""]).hide("a test of password"), "a test of password");
+}
+
+#[test]
+fn the_beginning_of_a_secret_is_hidden_where_a_text_is_cut() {
+    let secrets = Secrets::new(["sk-canary-0123456789"]);
+    assert_eq!(secrets.hide_cut("wrong key: sk-canary-01"), "wrong key: ***");
+    assert_eq!(secrets.hide_cut("said: sk-canary-01… and more"), "said: ***… and more");
+    assert_eq!(secrets.hide_cut("a … b sk-canary-0123456789 c"), "a … b *** c");
+    assert_eq!(secrets.hide_cut("we risk"), "we risk");
+}
+
+#[test]
+fn a_long_text_is_looked_at_in_all_its_pieces() {
+    let secrets = Secrets::new([SECRET]);
+    let filler = "word Word2 ".repeat(5_957);
+    for at in [65_500, 65_520, 65_526] {
+        let text = format!("{}{}{}", &filler[..at], percent(SECRET, ""), filler);
+        let hidden = secrets.hide(&text);
+        assert!(hidden.contains("***") && !hidden.contains("%74"), "{at}");
+    }
+}
+
+fn longest_part_of(secret: &str, text: &str) -> usize {
+    (0..secret.len())
+        .flat_map(|from| (from..=secret.len()).map(move |to| (from, to)))
+        .filter(|(from, to)| secret.get(*from..*to).is_some_and(|part| text.contains(part)))
+        .map(|(from, to)| to - from)
+        .max()
+        .unwrap_or(0)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn a_text_that_grows_shows_no_part_of_a_secret(
+        before in "(word |[a-z]{1,6} |é |\n){0,300}", after in "( word|!){0,40}", way in 0..WRITTEN.len(), cut in 0.0..1.0_f64,
+    ) {
+        let secret = "tok-81Q/x+Lm?47~9W2";
+        let secrets = Secrets::new([secret]);
+        let text = format!("{before}{}{after}", WRITTEN[way].1(secret));
+        let mut cut = (cut * text.len() as f64) as usize;
+        while !text.is_char_boundary(cut) { cut -= 1 }
+        let shown = secrets.so_far(&text[..cut]);
+        prop_assert!(longest_part_of(secret, &shown) < 4, "{shown}");
+        if way == 0 {
+            prop_assert!(!shown.contains('?'), "{shown}");
+        }
+    }
+
+    #[test]
+    fn a_secret_of_any_characters_is_hidden_in_any_encoding(
+        secret in "[!-~]{8,40}|[a-zA-Z0-9]{12,30}|\\PC{9,20}", before in "[a-z ]{0,12}", after in "[a-z ]{0,12}", way in 0..WRITTEN.len(),
+    ) {
+        prop_assume!(is_recognised(&secret) && secret.trim() == secret && way != 11);
+        let text = format!("{before} {} {after}", WRITTEN[way].1(&secret));
+        let hidden = Secrets::new([secret.as_str()]).hide(&text).into_owned();
+        prop_assert!(hidden.contains("***"), "{}: {text} -> {hidden}", WRITTEN[way].0);
+        prop_assert!(hidden.len() <= before.len() + after.len() + 2 + 3 + 24, "{}: {text} -> {hidden}", WRITTEN[way].0);
+    }
+}

@@ -1,0 +1,166 @@
+//! Places of connections: a new one takes that of the one that was idle longest, and none of one that is served; and how long a client may
+//! leave an answer unread.
+
+use std::collections::HashMap;
+use std::io::{Error, ErrorKind, Result};
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use hyper::body::{Body, Frame, SizeHint};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::sync::Notify;
+use tokio::time::{Instant, Sleep, sleep};
+
+/// Most connections.
+pub(super) const MOST: usize = 256;
+
+/// All places.
+#[derive(Default)]
+pub(super) struct Seats {
+    inner: Mutex<Inner>,
+}
+
+#[derive(Default)]
+struct Inner {
+    last: u64,
+    taken: HashMap<u64, Place>,
+}
+
+struct Place {
+    /// Requests whose answers have not gone out.
+    requests: usize,
+    idle_since: Instant,
+    leave: Arc<Notify>,
+}
+
+/// A place, free again when this is dropped.
+pub(super) struct Seat {
+    seats: Arc<Seats>,
+    number: u64,
+    leave: Arc<Notify>,
+}
+
+/// A request that is served, until its answer has gone out.
+pub(super) struct Served {
+    seats: Arc<Seats>,
+    number: u64,
+}
+
+impl Seats {
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A place; if all are taken, that of the one that was idle longest. `None`: all are served.
+    pub(super) fn take(self: &Arc<Seats>) -> Option<Seat> {
+        let mut inner = self.inner();
+        if inner.taken.len() >= MOST {
+            let idle = inner.taken.iter().filter(|(_, place)| place.requests == 0);
+            let longest = idle.min_by_key(|(_, place)| place.idle_since).map(|(number, _)| *number)?;
+            inner.taken.remove(&longest)?.leave.notify_one();
+        }
+        inner.last += 1;
+        let (number, leave) = (inner.last, Arc::new(Notify::new()));
+        inner.taken.insert(number, Place { requests: 0, idle_since: Instant::now(), leave: Arc::clone(&leave) });
+        Some(Seat { seats: Arc::clone(self), number, leave })
+    }
+}
+
+impl Seat {
+    /// Waits until another one needs the place.
+    pub(super) async fn left(&self) {
+        self.leave.notified().await;
+    }
+
+    /// A request has come.
+    pub(super) fn serve(&self) -> Served {
+        if let Some(place) = self.seats.inner().taken.get_mut(&self.number) {
+            place.requests += 1;
+        }
+        Served { seats: Arc::clone(&self.seats), number: self.number }
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        self.seats.inner().taken.remove(&self.number);
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        if let Some(place) = self.seats.inner().taken.get_mut(&self.number) {
+            place.requests = place.requests.saturating_sub(1);
+            place.idle_since = Instant::now();
+        }
+    }
+}
+
+/// A body that keeps its connection's place as long as it is going out.
+pub(super) struct Held<B> {
+    pub(super) body: B,
+    pub(super) _served: Served,
+}
+
+impl<B: Body + Unpin> Body for Held<B> {
+    type Data = B::Data;
+    type Error = B::Error;
+
+    fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<std::result::Result<Frame<B::Data>, B::Error>>> {
+        Pin::new(&mut self.body).poll_frame(context)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+/// A stream that fails when its other end takes nothing for too long.
+pub(in crate::serve) struct Impatient<S> {
+    stream: S,
+    patience: Duration,
+    stuck: Option<Pin<Box<Sleep>>>,
+}
+
+impl<S> Impatient<S> {
+    pub(in crate::serve) fn new(stream: S, patience: Duration) -> Impatient<S> {
+        Impatient { stream, patience, stuck: None }
+    }
+
+    fn in_time<T>(&mut self, context: &mut Context<'_>, done: Poll<Result<T>>) -> Poll<Result<T>> {
+        if done.is_ready() {
+            self.stuck = None;
+            return done;
+        }
+        let patience = self.patience;
+        let stuck = self.stuck.get_or_insert_with(|| Box::pin(sleep(patience)));
+        stuck.as_mut().poll(context).map(|()| Err(Error::new(ErrorKind::TimedOut, "the answer is not read")))
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Impatient<S> {
+    fn poll_read(mut self: Pin<&mut Self>, context: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<Result<()>> {
+        Pin::new(&mut self.stream).poll_read(context, buffer)
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Impatient<S> {
+    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<Result<usize>> {
+        let done = Pin::new(&mut self.stream).poll_write(context, bytes);
+        self.in_time(context, done)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+}

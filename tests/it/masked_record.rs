@@ -1,0 +1,93 @@
+//! What of a record is masked, and what stays as its author and flow wrote it; through the program.
+
+#![expect(clippy::unwrap_used, reason = "part of each test")]
+
+use serde_json::Value;
+
+use crate::program::{Ran, command, ran};
+
+/// Common words, such as a note on a customer is made of.
+const NOTE: &str = "the report of the connection was late and the customer asked why nobody called back so we said that the team had no time to \
+answer and that the step failed with a timeout because the provider was unavailable then the writer wrote a draft with the facts and the gate \
+judged the text it was not good enough so the check was made again and the output was sent to the channel by the tool after one more try every \
+day of the week there is a question about the price the order the delivery the payment or the contract and each message needs a reply within an \
+hour or the manager will ask for the record of the run which holds the status of all steps the kind of failure the name of the model the input \
+and the output please read the notes first and then write down what was decided what was promised and what is still open do not change the \
+date the place or the number of the ticket and do not close it before the customer has said yes and thanks for the help that you gave to us with all of this work";
+
+const PIPELINE: &str = "flow: 1
+name: report
+description: Writes the report of the connection.
+data: { people: { file: people.csv, pii: [name, note] } }
+models:
+  default: { provider: scripted, replies: report.replies.yaml }
+agents:
+  writer: { instructions: You write the report about the connection and the time of the answer. }
+steps:
+  - { id: customer, sql: \"select name, note, upper(name) as n, name || '!' as x from people where id = 1\", one: true, pii: true }
+  - { id: plain, sql: \"select n from (select name as n from people) where n like 'Zeb%'\" }
+  - { id: report, agent: writer, prompt: \"Write the report for {{ steps.customer.output.name }}: {{ steps.customer.output.note }} Will you answer in time?\" }
+  - { id: failure, sql: select absent from people, on_failure: continue }
+outputs: { text: \"{{ steps.report.output }}\" }
+";
+const REPLIES: &str =
+    "flow: 1\nreplies: { report: \"Dear Zebulon, the report of the connection is late. ZEBULON? Zebulon%20Quickert, WmVidWxvbg==\" }\n";
+
+fn canaries(text: &str) {
+    for canary in ["Zebulon", "ZEBULON", "Quickert", "QUICKERT", "WmVidWxvbg"] {
+        assert!(!text.contains(canary), "{canary}: {text}");
+    }
+}
+
+#[test]
+fn a_note_of_common_words_leaves_the_record_readable_and_no_name_in_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
+    assert!(NOTE.split_whitespace().count() >= 200, "{}", NOTE.split_whitespace().count());
+    write("people.csv", &format!("id,name,note\n1,Zebulon Quickert,{NOTE}\n2,Will Power,yes\n"));
+    write("report.yaml", PIPELINE);
+    write("report.replies.yaml", REPLIES);
+    let run = ["run", "report.yaml", "--trust", "--events", "events.jsonl", "--events-content"];
+    let Ran { err: progress, .. } = ran(&mut command(folder.path(), &run));
+    canaries(&progress);
+    let Ran { exit, out, .. } = ran(&mut command(folder.path(), &["runs", "export"]));
+    assert_eq!(exit, 0, "{out}");
+    canaries(&out);
+    let record: Value = serde_json::from_str(&out).unwrap();
+    let events = std::fs::read_to_string(folder.path().join("events.jsonl")).unwrap();
+    canaries(&events);
+
+    let step = |id: &str| record["steps"].as_array().unwrap().iter().find(|step| step["step"] == id).unwrap().clone();
+    assert_eq!(step("failure")["error"]["kind"], "bad_request");
+    assert!(step("failure")["error"]["message"].as_str().unwrap().contains("no such column: absent"), "{out}");
+    let customer = step("customer");
+    let name = customer["output"]["name"].as_str().unwrap();
+    let note = customer["output"]["note"].as_str().unwrap();
+    assert!(name.starts_with("<PERSON_") && note.starts_with("<PERSON_") && name != note, "{customer}");
+    // One value, one placeholder: also in a column with another name, in a prompt, an answer and the events.
+    assert_eq!(customer["output"]["n"].as_str(), Some(name));
+    assert_eq!(step("plain")["output"][0]["n"].as_str(), Some(name));
+    let asked = &record["interactions"][0];
+    assert_eq!(asked["action"], "turn report");
+    assert_eq!(asked["input"][0]["text"], "You write the report about the connection and the time of the answer.");
+    assert_eq!(asked["input"][1]["text"], format!("Write the report for {name}: {note} Will you answer in time?"));
+    let said = format!("Dear {name}, the report of the connection is late. {name}? {name}, {name}==");
+    assert_eq!(asked["output"], said.as_str());
+    assert!(events.contains(&said), "{events}");
+}
+
+#[test]
+fn a_table_without_a_marked_column_is_reported_by_the_check_and_not_read_by_a_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
+    let pipeline = "flow: 1\nname: p\ndata: { people: { file: people.csv, pii: [nmae] } }\nsteps:\n  - { id: q, sql: select * from people }\noutputs: { q: \"{{ steps.q.output }}\" }\n";
+    write("p.yaml", pipeline);
+    write("people.csv", "id,name\n1,Zebulon\n");
+    let Ran { exit, out, .. } = ran(&mut command(folder.path(), &["validate", "p.yaml"]));
+    assert_eq!(exit, 1, "{out}");
+    assert!(out.contains("F215") && out.contains("did you mean \"name\"?"), "{out}");
+    let Ran { exit, err, out } = ran(&mut command(folder.path(), &["run", "p.yaml"]));
+    assert_eq!(exit, 6, "{err}");
+    assert!(err.contains("failed at \"q\"") && err.contains("(unavailable)") && err.contains("did you mean \"name\"?"), "{err}");
+    assert!(!format!("{err}{out}").contains("Zebulon"), "{err}{out}");
+}
