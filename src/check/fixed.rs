@@ -64,7 +64,8 @@ pub fn fix_file(path: &Path, project: &Path, files: &dyn Files, readers: &dyn Fn
         // Of two edits of one place the second may hold where the first does not.
         let is_second = |(_, fix): &&Proposal| !first.iter().any(|(_, other)| std::ptr::eq(*fix, *other));
         let second: Vec<Proposal> = safe.iter().filter(is_second).copied().collect();
-        round.take(&mut taken, &apart(&second, &taken));
+        let second = apart(&second, &taken);
+        round.take(&mut taken, &second);
         let Some((text, _)) = round.own.after(&taken) else { return Ok(fixed) };
         fixed.text = text;
         fixed.findings.extend(taken.iter().map(|(found, _)| (found.code.id().to_owned(), found.message.clone())));
