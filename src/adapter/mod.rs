@@ -13,6 +13,7 @@ pub mod mcp;
 pub mod model;
 pub mod reach;
 pub mod run_lock;
+pub mod runtime;
 pub mod shared_store;
 pub mod smtp;
 pub mod sqlite_cache;

@@ -18,6 +18,7 @@ use super::{Exit, STACK, checked, progress, settings, trust, world};
 use crate::adapter::clock::SystemClock;
 use crate::adapter::environment;
 use crate::adapter::mcp::SharedServers;
+use crate::adapter::runtime::runtime;
 use crate::adapter::shared_store::SharedStores;
 use crate::check::Checked;
 use crate::diagnostic::visible;
@@ -53,7 +54,7 @@ fn try_run(options: &McpOptions, shared: &Shared) -> Result<Exit, Refusal> {
     }
     let bounds = Bounds { running: options.max_calls as usize, waiting: MOST_WAITING, patience: PATIENCE };
     let cannot = |what: &str, error: std::io::Error| Refusal(Exit::Failed, vec![format!("{what}: {error}")]);
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|error| cannot("flow cannot start", error))?;
+    let runtime = runtime().map_err(|error| cannot("flow cannot start", error))?;
     let by = runtime.block_on(async {
         let (sender, mut stop) = tokio::sync::mpsc::unbounded_channel();
         let signals = tokio::spawn(listen(Signals::hear(), sender));

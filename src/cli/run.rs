@@ -19,6 +19,7 @@ use super::{Exit, checked, inputs, project, trust, world};
 use crate::adapter::cassette::{Cassette, Head, NoCache};
 use crate::adapter::environment;
 use crate::adapter::run_lock::RunLock;
+use crate::adapter::runtime::runtime;
 use crate::adapter::sqlite_store::SqliteStore;
 use crate::adapter::stdout::{Silent, Stdout};
 use crate::check::Checked;
@@ -124,7 +125,7 @@ impl<'a> Surroundings<'a> {
         let default_model = taping.default_model(world::default_model(&env).map_err(Refusal::usage)?);
         let scripted = taping.is_replay() || is_scripted(&checked.loaded.program, default_model.is_some());
         let printer: Arc<dyn Printer> = if printed.json || events_on_stdout { Arc::new(Silent) } else { Arc::new(Stdout::default()) };
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = runtime();
         let runtime = runtime.map_err(|e| Refusal(Exit::Failed, vec![format!("flow cannot start: {e}")]))?;
         signals::survive_full_files(&runtime);
         let private_hosts = settled.hosts_with(&env);

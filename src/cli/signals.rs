@@ -7,6 +7,7 @@ use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::oneshot;
 
 use super::Exit;
+use crate::adapter::runtime::runtime;
 
 /// All three, heard from the moment it is made: from then on they no longer end the process.
 pub(super) struct Signals {
@@ -82,7 +83,7 @@ pub(super) struct AtQuestion {
 impl AtQuestion {
     /// Begins. `None`: signals cannot be heard here, and do what they always do.
     pub(super) fn begin() -> Option<AtQuestion> {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().ok()?;
+        let runtime = runtime().ok()?;
         let (end, mut ended) = oneshot::channel::<()>();
         // Heard before the question is asked.
         let mut interrupt = {

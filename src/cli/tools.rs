@@ -11,6 +11,7 @@ use super::{Exit, doctor, project, settings, trust, world};
 use crate::adapter::environment;
 use crate::adapter::mcp::Look;
 use crate::adapter::mcp::pins::{self, Pins};
+use crate::adapter::runtime::runtime;
 use crate::check::Checked;
 use crate::diagnostic::visible;
 use crate::engine::servers;
@@ -37,7 +38,7 @@ fn looks(pipeline: &Pipeline, env: &BTreeMap<String, Secret>, private_hosts: &[S
     if found.is_empty() {
         return vec![];
     }
-    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+    let runtime = match runtime() {
         Ok(runtime) => runtime,
         Err(error) => return found.into_iter().map(|(name, _)| (name, None, Seen::Fails(error.to_string()))).collect(),
     };

@@ -16,13 +16,9 @@ pub struct Blocking {
 }
 
 impl Blocking {
-    /// For the thread that makes it.
-    ///
-    /// # Errors
-    /// The system has no more threads or files to give.
-    pub fn new(ports: Ports) -> std::io::Result<Blocking> {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        Ok(Blocking { runtime, ports })
+    /// For the thread that makes it, on a runtime of its own.
+    pub fn new(runtime: tokio::runtime::Runtime, ports: Ports) -> Blocking {
+        Blocking { runtime, ports }
     }
 
     /// Carries one request out, the call of that number; past this tape, if there is one.

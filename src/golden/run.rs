@@ -14,6 +14,7 @@ use super::play::{Ending, Played, play};
 use super::suite::{Suite, Trial};
 use super::taping::{self, Live};
 use super::{expect, leftover};
+use crate::adapter::runtime::runtime;
 use crate::driver::{Blocking, Ports};
 use crate::event::RunStatus;
 
@@ -171,7 +172,7 @@ fn on_threads(suites: &[Suite], trials: &[&Trial], options: &Options) -> Vec<Tri
     let results: Vec<Mutex<Option<Tried>>> = trials.iter().map(|_| Mutex::new(None)).collect();
     let next = AtomicUsize::new(0);
     let work = || {
-        let world = Blocking::new(options.ports.clone());
+        let world = runtime().map(|runtime| Blocking::new(runtime, options.ports.clone()));
         while let Some((trial, result)) = {
             let place = next.fetch_add(1, Ordering::Relaxed);
             trials.get(place).zip(results.get(place))
