@@ -49,8 +49,8 @@ pub fn fix_file(path: &Path, project: &Path, files: &dyn Files, readers: &dyn Fn
     for _ in 0..MOST_ROUNDS {
         let now = Overlay { below: files, texts: [(place.clone(), fixed.text.as_str().into())].into() };
         let checked = check_file(path, project, &now);
-        let wanted = wanted(&checked);
-        if wanted.is_empty() {
+        let safe = safe(&checked);
+        if safe.is_empty() {
             return Ok(fixed);
         }
         let others: &Vec<PathBuf> = others.get_or_insert_with(readers);
@@ -59,8 +59,13 @@ pub fn fix_file(path: &Path, project: &Path, files: &dyn Files, readers: &dyn Fn
             own: Trial { checked: &checked, path, project, files: &now },
             others: others.iter().map(|(path, checked)| Trial { checked, path, project, files: &now }).collect(),
         };
-        let mut taken = vec![];
-        round.take(&mut taken, &wanted);
+        let (mut taken, first) = (vec![], apart(&safe, &[]));
+        round.take(&mut taken, &first);
+        // Of two edits of one place the second may hold where the first does not.
+        for second in safe.iter().filter(|(_, fix)| !first.iter().any(|(_, other)| std::ptr::eq(*fix, *other))) {
+            let second = apart(std::slice::from_ref(second), &taken);
+            round.take(&mut taken, &second);
+        }
         let Some((text, _)) = round.own.after(&taken) else { return Ok(fixed) };
         fixed.text = text;
         fixed.findings.extend(taken.iter().map(|(found, _)| (found.code.id().to_owned(), found.message.clone())));
@@ -68,21 +73,27 @@ pub fn fix_file(path: &Path, project: &Path, files: &dyn Files, readers: &dyn Fn
     Err(NotFixed::Endless)
 }
 
-/// The safe edits of a file's own findings that do not touch each other.
-fn wanted(checked: &Checked) -> Vec<(&Diagnostic, &Fix)> {
-    let mut wanted: Vec<(&Diagnostic, &Fix)> = vec![];
-    for found in &checked.diagnostics {
-        let Some(fix) = found.candidate.as_ref().filter(|fix| fix.safe && fix.edits.iter().all(|(span, _)| span.file == FileId(0))) else {
-            continue;
-        };
-        let touches = |(span, _): &Edit| {
-            wanted.iter().flat_map(|(_, fix)| &fix.edits).any(|(other, _)| span.start <= other.end && other.start <= span.end)
-        };
+/// A finding and its edit.
+type Proposal<'a> = (&'a Diagnostic, &'a Fix);
+
+/// The safe edits of a file's own findings.
+fn safe(checked: &Checked) -> Vec<Proposal<'_>> {
+    let is_own = |fix: &&Fix| fix.safe && fix.edits.iter().all(|(span, _)| span.file == FileId(0));
+    checked.diagnostics.iter().filter_map(|found| Some((found, found.candidate.as_ref().filter(is_own)?))).collect()
+}
+
+/// Those that touch neither each other nor the ones that are taken.
+fn apart<'a>(all: &[Proposal<'a>], taken: &[Proposal<'a>]) -> Vec<Proposal<'a>> {
+    let mut places: Vec<&Edit> = taken.iter().flat_map(|(_, fix)| &fix.edits).collect();
+    let mut apart = vec![];
+    for (found, fix) in all {
+        let touches = |(span, _): &Edit| places.iter().any(|(other, _)| span.start <= other.end && other.start <= span.end);
         if !fix.edits.iter().any(touches) {
-            wanted.push((found, fix));
+            places.extend(&fix.edits);
+            apart.push((*found, *fix));
         }
     }
-    wanted
+    apart
 }
 
 /// One state of the file and of those that read it.
@@ -93,7 +104,10 @@ struct Round<'a> {
 
 impl Round<'_> {
     /// Adds those of `group` that may be offered together with `taken`: all at once, else each half by itself.
-    fn take<'f>(&self, taken: &mut Vec<(&'f Diagnostic, &'f Fix)>, group: &[(&'f Diagnostic, &'f Fix)]) {
+    fn take<'f>(&self, taken: &mut Vec<Proposal<'f>>, group: &[Proposal<'f>]) {
+        if group.is_empty() {
+            return;
+        }
         let all: Vec<_> = taken.iter().chain(group).copied().collect();
         if self.is_sound(&all) {
             *taken = all;
@@ -104,7 +118,7 @@ impl Round<'_> {
         }
     }
 
-    fn is_sound(&self, fixes: &[(&Diagnostic, &Fix)]) -> bool {
+    fn is_sound(&self, fixes: &[Proposal<'_>]) -> bool {
         let all = Fix { edits: fixes.iter().flat_map(|(_, fix)| fix.edits.clone()).collect(), safe: true };
         self.own.after(fixes).is_some() && self.others.iter().all(|other| self.own.is_allowed_by(other, &all))
     }

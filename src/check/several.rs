@@ -71,13 +71,13 @@ impl Several {
         }
         diagnostic::sort(&mut self.diagnostics);
         // What one of the files that see it does not allow is no edit.
-        self.diagnostics.dedup_by(|later, kept| {
-            let is_same = kept.fix != later.fix && Diagnostic { fix: None, ..later.clone() } == Diagnostic { fix: None, ..kept.clone() };
-            if is_same {
-                kept.fix = None;
+        let is_same = |a: &Diagnostic, b: &Diagnostic| (a.span, a.code, &a.message) == (b.span, b.code, &b.message);
+        for same in self.diagnostics.chunk_by_mut(is_same).filter(|same| same.len() > 1) {
+            if same.iter().any(|found| found.fix.is_none()) {
+                same.iter_mut().for_each(|found| found.fix = None);
             }
-            is_same
-        });
+        }
+        self.diagnostics.dedup();
     }
 }
 

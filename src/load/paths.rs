@@ -21,6 +21,7 @@ pub fn in_our_folder(path: &Path) -> bool {
 
 /// Whether the first key of a file is `flow`.
 pub fn begins_with_flow(text: &str) -> bool {
+    let text = text.trim_start_matches('\u{feff}');
     let first = text.lines().map(str::trim).find(|line| !line.is_empty() && !line.starts_with('#') && *line != "---");
     first.is_some_and(|line| line.starts_with("flow:"))
 }

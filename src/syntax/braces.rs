@@ -251,9 +251,11 @@ pub(super) fn node(file: FileId, text: &str, start: usize, end: usize) -> Node {
 pub(super) fn finding(file: FileId, text: &str, start: usize, end: usize) -> Diagnostic {
     let span = Span::new(file, start, end);
     let written = text.get(start..end).unwrap_or("");
-    let opener = written.get(..2).unwrap_or("{{");
+    let at = first_template(written).unwrap_or(0);
+    let opener = written.get(at..at + 2).unwrap_or("{{");
+    let what = if at == 0 { format!("starts with {opener}") } else { format!("holds {opener} in brackets") };
     let quoted = super::quoted(written);
-    let found = Diagnostic::new(Code::UnquotedTemplate, span, format!("a value that starts with {opener} must stand in quotes"));
+    let found = Diagnostic::new(Code::UnquotedTemplate, span, format!("a value that {what} must stand in quotes"));
     let found =
         if written.contains('\n') { found.help("put quotes around it") } else { found.help(format!("write {}", super::short(&quoted))) };
     found.safe_fix(vec![(span, quoted)])

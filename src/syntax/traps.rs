@@ -76,11 +76,13 @@ fn stray_quote(text: &str) -> Option<Trap> {
     if before.matches('"').count() % 2 == 1 || before.ends_with(|c: char| c.is_ascii_digit()) {
         return None;
     }
-    trap(
-        "this text ends with a quote, but none stands at its beginning; the quote is a part of the text".to_owned(),
-        "put a quote at the beginning too, or remove the one at the end".to_owned(),
-        false,
-    )
+    Some(Trap {
+        is_phone: false,
+        message: "this text ends with a quote, but none stands at its beginning; the quote is a part of the text".to_owned(),
+        help: "put a quote at the beginning too, or remove the one at the end".to_owned(),
+        quotes_are_safe: false,
+        instead: Some(format!("\"{text}")),
+    })
 }
 
 /// The words that YAML 1.1 reads as true or false.

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use flow::adapter::files::DiskFiles;
-use flow::check::{Checked, check_with_edits};
+use flow::check::{Checked, check_with_edits, fix_file};
 use flow::diagnostic::{Code, Severity};
 use flow::lower::keys::{self, Takes};
 use flow::port::{FileProblem, Files};
@@ -210,6 +210,22 @@ fn the_pages_show_what_happens() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn a_page_that_promises_an_edit_shows_one_that_flow_fix_makes() {
+    let mut promised = 0;
+    for code in Code::ALL.iter().filter(|code| page(**code).contains("`flow fix`")) {
+        let bad = block(page(*code), "Wrong").unwrap_or_default();
+        let of_code = |text: &str| {
+            let checked = check_with_edits(Path::new(PAGE), Path::new(PROJECT), &Page(text.to_owned()));
+            checked.diagnostics.iter().filter(|found| found.code == *code).count()
+        };
+        let fixed = fix_file(Path::new(PAGE), Path::new(PROJECT), &Page(bad.clone()), &Vec::new).unwrap();
+        assert!(of_code(&fixed.text) < of_code(&bad), "{}: {}", code.id(), fixed.text);
+        promised += 1;
+    }
+    assert!(promised >= 10, "only {promised} pages");
 }
 
 #[test]

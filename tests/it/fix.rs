@@ -64,7 +64,7 @@ fn what_stands_where_true_or_false_must_is_not_made_a_text() {
     let wrong = WRONG.replace("default: Ana", "required: no");
     std::fs::write(folder.path().join("p.yaml"), &wrong).unwrap();
     flow(folder.path(), &["fix"]);
-    assert!(std::fs::read_to_string(folder.path().join("p.yaml")).unwrap().contains("required: no }"));
+    assert!(std::fs::read_to_string(folder.path().join("p.yaml")).unwrap().contains("required: false }"));
 }
 
 #[test]
@@ -86,6 +86,115 @@ fn every_wrong_file_is_mended_once_and_for_all_or_not_at_all() {
         assert!(after.diagnostics.len() < before.diagnostics.len(), "{}", path.display());
         mended_codes.extend(first.findings.into_iter().map(|(code, _)| code));
     }
-    let expected = ["F002", "F009", "F010", "F102", "F207", "F212", "F214", "F900"];
+    let expected = ["F002", "F005", "F009", "F010", "F020", "F102", "F207", "F212", "F214", "F900"];
     assert_eq!(mended_codes.iter().map(String::as_str).collect::<Vec<_>>(), expected);
+}
+
+/// A text before and after `flow fix`.
+fn fixed(text: &str) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("p.yaml");
+    std::fs::write(&file, text).unwrap();
+    flow(folder.path(), &["fix"]);
+    std::fs::read_to_string(file).unwrap()
+}
+
+const SLIPS: &str = "flow: 1
+name: slips
+inputs:
+  lang: { type: text, default: de }
+  loud: { type: boolean, default: yes }   # ein Häkchen ✓
+  title: { type: text, max: 30 }
+  count: { type: integer, max: 30 }
+  day: { type: date, max: 30 }
+agents:
+  writer: { instructions: Speak {{ inputs.lang }}. }
+steps:
+  - id: a
+    agent: writer
+    prompt: \"{{ inputs.loud }} {{ inputs.title }} {{ inputs.count }} {{ inputs.day }}\"
+outputs: { a: \"{{ steps.a.output }}\" }
+";
+
+#[test]
+fn a_template_in_brackets_is_quoted_and_keys_and_words_become_those_of_their_place() {
+    let wanted = SLIPS
+        .replace("Speak {{ inputs.lang }}.", "\"Speak {{ inputs.lang }}.\"")
+        .replace("default: yes", "default: true")
+        .replace("text, max:", "text, max_length:")
+        .replace("integer, max:", "integer, maximum:");
+    assert_eq!(fixed(SLIPS), wanted);
+    let windows = |text: &str| format!("\u{feff}{}", text.replace('\n', "\r\n"));
+    assert_eq!(fixed(&windows(SLIPS)), windows(&wanted));
+    assert_eq!(fixed(&wanted), wanted);
+}
+
+#[test]
+fn an_edit_that_breaks_a_file_which_reads_this_one_is_not_made() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
+    let team = "flow: 1\nagents:\n  writer: { instructions: \"Speak {inputs.lang}.\" }\n";
+    let user = "flow: 1\nname: user\nimports: [team.yaml]\ninputs: { lang: text }\nsteps:\n  - { id: a, agent: writer, prompt: hi }\noutputs: { a: \"{{ steps.a.output }} {{ inputs.lang }}\" }\n";
+    write("team.yaml", team);
+    write("user.yaml", &user.replace("lang", "tongue"));
+    let Ran { err, .. } = flow(folder.path(), &["fix", "team.yaml"]);
+    assert!(err.starts_with("0 edits"), "{err}");
+    let Ran { out, .. } = flow(folder.path(), &["validate", "--format", "json"]);
+    assert!(out.contains("F214") && !out.contains("\"edits\""), "{out}");
+    write("user.yaml", user);
+    flow(folder.path(), &["fix", "team.yaml"]);
+    assert!(std::fs::read_to_string(folder.path().join("team.yaml")).unwrap().contains("Speak {{ inputs.lang }}."));
+}
+
+#[test]
+fn what_cannot_be_read_or_written_stays_and_the_other_files_are_fixed() {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    std::fs::write(at("bytes.yaml"), b"flow: 1\nname: \xff\n").unwrap();
+    std::fs::write(at("closed.yaml"), SLIPS).unwrap();
+    std::fs::set_permissions(at("closed.yaml"), std::fs::Permissions::from_mode(0o444)).unwrap();
+    std::fs::write(at("real.txt"), SLIPS).unwrap();
+    symlink("real.txt", at("z_link.yaml")).unwrap();
+    nix::unistd::mkfifo(&at("pipe.yaml"), nix::sys::stat::Mode::S_IRWXU).unwrap();
+    let Ran { exit, err, .. } = flow(folder.path(), &["fix", "bytes.yaml", "closed.yaml", "pipe.yaml", "z_link.yaml"]);
+    assert_eq!(exit, 1, "{err}");
+    for line in [
+        "bytes.yaml: nothing is written: it is not text in UTF-8; save the file again as UTF-8",
+        "closed.yaml: nothing is written: the file is read-only",
+        "pipe.yaml: nothing is written: it is no file",
+        "4 edits written in 1 file; 3 files left as each was, see above",
+    ] {
+        assert!(err.contains(line), "{line}: {err}");
+    }
+    assert_eq!(std::fs::read_to_string(at("closed.yaml")).unwrap(), SLIPS);
+    assert!(std::fs::symlink_metadata(at("z_link.yaml")).unwrap().is_symlink(), "a link stays one");
+    assert!(std::fs::read_to_string(at("real.txt")).unwrap().contains("default: true"));
+    let left: Vec<_> = std::fs::read_dir(folder.path()).unwrap().flatten().map(|entry| entry.file_name()).collect();
+    assert_eq!(left.len(), 5, "no file is left over: {left:?}");
+}
+
+#[test]
+fn standard_input_is_printed_with_its_edits() {
+    use std::io::Write;
+    use std::process::Stdio;
+    let folder = tempfile::tempdir().unwrap();
+    let mut program = crate::program::command(folder.path(), &["fix", "-"]);
+    let mut child = program.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(SLIPS.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), fixed(SLIPS));
+}
+
+#[test]
+fn what_another_program_wrote_meanwhile_is_not_written_over() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("p.yaml");
+    std::fs::write(&file, "new").unwrap();
+    let refused = flow::adapter::files::replace_if(&file, "edited", |now| now == b"old").unwrap_err();
+    assert_eq!(refused.to_string(), "another program changed the file; run the command again");
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "new");
+    flow::adapter::files::replace_if(&file, "edited", |now| now == b"new").unwrap();
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "edited");
 }

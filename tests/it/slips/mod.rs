@@ -4,6 +4,7 @@
 //! `FLOW_SLIPS=20000` tries that many.
 //! How to add a slip: a line in `make::KINDS` or `make::KEYS`.
 
+mod helps;
 mod make;
 
 use std::collections::{BTreeMap, BTreeSet};
