@@ -1,6 +1,6 @@
 //! The machine's clock.
 
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use chrono::{DateTime, Utc};
 
@@ -29,7 +29,8 @@ impl Default for SystemClock {
 impl Clock for SystemClock {
     #[expect(clippy::disallowed_methods, reason = "this is the adapter behind port::Clock")]
     fn now(&self) -> DateTime<Utc> {
-        Utc::now()
+        // `Utc::now` panics where the machine's clock stands before 1970.
+        SystemTime::now().into()
     }
 
     fn elapsed(&self) -> Duration {

@@ -10,6 +10,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::time::Instant;
 
 use super::Exit;
+use crate::driver::Runtime;
 use crate::event::{Event, Happening};
 use crate::model::STAGE_TIME;
 
@@ -93,7 +94,7 @@ enum News {
 fn hear() -> Option<&'static UnboundedSender<News>> {
     static HEARD: OnceLock<Option<UnboundedSender<News>>> = OnceLock::new();
     let heard = HEARD.get_or_init(|| {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().ok()?;
+        let runtime = Runtime::new().ok()?;
         let signals = {
             let _inside = runtime.enter();
             Signals::hear()?

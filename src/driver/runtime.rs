@@ -1,7 +1,12 @@
 //! The runtime of a run.
 
+use std::io::Result;
 use std::ops::Deref;
+use std::os::unix::net::UnixStream;
 use std::time::Duration;
+
+/// Pairs of files that a runtime opens: its own, and those by which it hears of signals.
+const PAIRS: usize = 4;
 
 /// How long threads that work for it may take to end with it.
 const GRACE: Duration = Duration::from_millis(100);
@@ -13,8 +18,10 @@ impl Runtime {
     /// For the thread that makes it.
     ///
     /// # Errors
-    /// The system has no more threads or files to give.
-    pub fn new() -> std::io::Result<Runtime> {
+    /// The system has no more threads or files to give. The library that makes the runtime would panic where it finds that out itself.
+    pub fn new() -> Result<Runtime> {
+        let room = (0..PAIRS).map(|_| UnixStream::pair()).collect::<Result<Vec<_>>>()?;
+        drop(room);
         tokio::runtime::Builder::new_current_thread().enable_all().build().map(|runtime| Runtime(Some(runtime)))
     }
 }

@@ -469,6 +469,7 @@ impl State {
             }
             (self.seq, self.last_ms, self.last_call) = (ended.seq, ended.last_ms, ended.last_call);
             (self.steps_started, self.replies_used) = (ended.steps_started, ended.replies_used);
+            self.pipelines_begun = ended.pipelines_begun;
         }
         self.stop_waiting();
         let lost: Vec<u64> = self.calls.keys().copied().collect();

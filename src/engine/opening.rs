@@ -25,6 +25,7 @@ impl State {
         now: u64,
     ) -> u32 {
         let ix = self.instances.len() as u32;
+        self.pipelines_begun += 1;
         let planned = plan.pipeline(pipeline);
         let deadline = planned.pipeline.bounds().deadline.map(|d| now + d.as_millis() as u64);
         self.instances.push(Some(Instance {

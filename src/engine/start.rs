@@ -8,7 +8,7 @@ use super::Run;
 use super::command::{Command, Request};
 use super::state::NodeRef;
 use crate::event::{Failure, FailureKind, Happening, Shared};
-use crate::model::{Mock, RouteStep, Step, StepKind, ToolKind, contains_phrase, phrase_words};
+use crate::model::{MOST_CALLED, MOST_STEP_RUNS, Mock, RouteStep, Step, StepKind, ToolKind, contains_phrase, phrase_words};
 
 impl Run {
     /// Starts a step whose turn has come; elements of a `for_each` one by one.
@@ -257,8 +257,17 @@ impl Run {
     fn step_limit(&self) -> Option<String> {
         let own = self.state.instances.first().and_then(Option::as_ref).map(|i| self.plan.pipeline(i.pipeline));
         let file = own.and_then(|p| p.pipeline.limits.max_steps);
-        let most = [file, self.options.limits.max_steps].into_iter().flatten().min()?;
-        (self.state.steps_started >= most).then(|| format!("max_steps is {most}, and that many steps have started"))
+        let started = self.state.steps_started;
+        if let Some(most) = [file, self.options.limits.max_steps].into_iter().flatten().min() {
+            return (started >= most).then(|| format!("max_steps is {most}, and that many steps have started"));
+        }
+        let called = self.state.pipelines_begun.saturating_sub(1);
+        let (what, most) =
+            if called > MOST_CALLED { ("pipelines were called", MOST_CALLED) } else { ("steps have started", MOST_STEP_RUNS) };
+        let is_over = called > MOST_CALLED || started >= MOST_STEP_RUNS;
+        is_over.then(|| {
+            format!("{most} {what} in this run, the most without limits.max_steps; if that is meant, set limits: {{ max_steps: … }}")
+        })
     }
 
     fn wait_until(&self, at: NodeRef, filling: &crate::model::Filling) -> Result<u64, Failure> {

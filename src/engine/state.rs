@@ -47,6 +47,9 @@ pub struct State {
     pub usage: Usage,
     /// Step runs so far.
     pub steps_started: u64,
+    /// Pipelines that began so far, the run's own among them.
+    #[serde(default)]
+    pub(super) pipelines_begun: u64,
     /// Scripted replies used, by step.
     pub replies_used: BTreeMap<String, u64>,
     /// Steps in doubt after a crash, each with what a person decided.

@@ -8,6 +8,11 @@ use super::{Backoff, FailureKind, Retry};
 pub const MOST_REPAIRS: u32 = 2;
 /// Rounds of tool calls when `max_turns` is not written.
 pub const MOST_TURNS: u64 = 10;
+/// Steps that a run may start, and pipelines that it may call, when `limits.max_steps` is not written. Each takes memory and lines of the
+/// journal, and calls in calls double soon.
+pub const MOST_STEP_RUNS: u64 = 1_000_000;
+/// See [`MOST_STEP_RUNS`].
+pub const MOST_CALLED: u64 = 10_000;
 /// Steps of a plan when `max_steps` is not written.
 pub const MOST_PLAN_STEPS: u64 = 10;
 /// Plans of a `plan` step when `rounds` is not written.

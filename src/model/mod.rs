@@ -23,7 +23,9 @@ mod work;
 pub use channel::{
     Body, Channel, Emojis, Features, Formatting, Humor, LengthUnit, Markup, Phrase, Split, SplitAt, StyleGuide, Tone, Words,
 };
-pub use defaults::{MODEL_TIMEOUT, MOST_PLAN_REPAIRS, MOST_PLAN_STEPS, MOST_PLANS, MOST_REPAIRS, MOST_TURNS, STAGE_TIME};
+pub use defaults::{
+    MODEL_TIMEOUT, MOST_CALLED, MOST_PLAN_REPAIRS, MOST_PLAN_STEPS, MOST_PLANS, MOST_REPAIRS, MOST_STEP_RUNS, MOST_TURNS, STAGE_TIME,
+};
 pub use duration::parse_duration;
 pub use fields::{Field, FieldKind, Shape};
 pub use gate::{Check, Criterion, GateStep, Judging, MarkdownRule, OnJudgeError, Scorecard, ScorecardRef};

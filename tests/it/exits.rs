@@ -199,6 +199,21 @@ fn files_that_cannot_be_written_are_told_and_nothing_is_lost() {
 }
 
 #[test]
+fn few_open_files_are_a_refusal_and_never_a_fault_of_flow() {
+    let project = project();
+    let program = env!("CARGO_BIN_EXE_flow");
+    for files in 5..=20 {
+        for arguments in ["run p.yaml --input who=Ben", "validate p.yaml", "test .", "runs list", "plan p.yaml", "doctor p.yaml"] {
+            let mut shell = std::process::Command::new("/bin/sh");
+            let line = format!("ulimit -n {files} && exec \"{program}\" {arguments}");
+            let ended = shell.args(["-c", &line]).current_dir(project.path()).stdin(Stdio::null()).output().unwrap();
+            let told = String::from_utf8_lossy(&ended.stderr).into_owned();
+            assert!(ended.status.code().is_some_and(|exit| exit != 3) && !told.contains("panicked"), "{files} {arguments}: {told}");
+        }
+    }
+}
+
+#[test]
 fn inputs_that_could_mean_several_things_are_refused_however_they_come() {
     let project = project();
     let text = "flow: 1\nname: takes\ninputs: { it: any }\nsteps:\n  - { id: say, format: \"{{ inputs.it }}\", channel: note }\noutputs: { said: \"{{ steps.say.output.text }}\" }\n";

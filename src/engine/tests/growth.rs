@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use super::build::*;
 use super::world::*;
-use crate::event::RunStatus;
+use crate::event::{Happening, RunStatus};
+use crate::model::{CallStep, Pipeline, PipelineId, StepKind};
 use crate::plan::Plan;
 
 /// Each step waits for the one above.
@@ -30,4 +31,31 @@ fn steps_that_one_other_waits_for_all_end_once() {
     list.push(needs(step("last", constant(2.into())), &ids.iter().map(String::as_str).collect::<Vec<_>>()));
     let world = World::new(planned(vec![pipeline("gather", list)]));
     assert_eq!((world.status(), world.count("step_succeeded")), (RunStatus::Succeeded, steps + 1));
+}
+
+/// Pipelines that call the next one twice each.
+fn doubling(levels: usize) -> Vec<Pipeline> {
+    let call = |id: &str, to: usize| {
+        let call = CallStep { file: named("next.yaml"), pipeline: Some(PipelineId(to)), with: vec![], channel: None };
+        needs(step(id, StepKind::Call(call)), &[])
+    };
+    let mut list: Vec<Pipeline> = (0..levels).map(|n| pipeline(&format!("p{n}"), vec![call("a", n + 1), call("b", n + 1)])).collect();
+    list.push(pipeline("last", vec![step("a", constant(1.into()))]));
+    list
+}
+
+#[test]
+fn calls_that_double_end_at_a_bound_of_their_own_unless_the_file_sets_one() {
+    let world = World::new(planned(doubling(15)));
+    let message = world.events.iter().find_map(|event| match &event.happening {
+        Happening::LimitReached { limit, message, .. } => Some((limit.clone(), message.clone())),
+        _ => None,
+    });
+    let (limit, message) = message.unwrap();
+    assert_eq!((world.status(), limit.as_str()), (RunStatus::OverBudget, "max_steps"));
+    assert!(message.starts_with("10000 pipelines were called in this run") && message.contains("limits: { max_steps: … }"), "{message}");
+    let mut few = doubling(3);
+    few[0].limits.max_steps = Some(5);
+    assert_eq!(World::new(planned(few)).status(), RunStatus::OverBudget);
+    assert_eq!(World::new(planned(doubling(3))).status(), RunStatus::Succeeded);
 }
