@@ -62,10 +62,10 @@ pub fn fix_file(path: &Path, project: &Path, files: &dyn Files, readers: &dyn Fn
         let (mut taken, first) = (vec![], apart(&safe, &[]));
         round.take(&mut taken, &first);
         // Of two edits of one place the second may hold where the first does not.
-        for second in safe.iter().filter(|(_, fix)| !first.iter().any(|(_, other)| std::ptr::eq(*fix, *other))) {
-            let second = apart(std::slice::from_ref(second), &taken);
-            round.take(&mut taken, &second);
-        }
+        let is_second = |(_, fix): &&Proposal| !first.iter().any(|(_, other)| std::ptr::eq(*fix, *other));
+        let second: Vec<Proposal> = safe.iter().filter(is_second).copied().collect();
+        let second = apart(&second, &taken);
+        round.take(&mut taken, &second);
         let Some((text, _)) = round.own.after(&taken) else { return Ok(fixed) };
         fixed.text = text;
         fixed.findings.extend(taken.iter().map(|(found, _)| (found.code.id().to_owned(), found.message.clone())));
@@ -76,10 +76,13 @@ pub fn fix_file(path: &Path, project: &Path, files: &dyn Files, readers: &dyn Fn
 /// A finding and its edit.
 type Proposal<'a> = (&'a Diagnostic, &'a Fix);
 
-/// The safe edits of a file's own findings.
+/// The safe edits of a file's own findings, those of errors first: what takes an error away often takes a warning with it.
 fn safe(checked: &Checked) -> Vec<Proposal<'_>> {
     let is_own = |fix: &&Fix| fix.safe && fix.edits.iter().all(|(span, _)| span.file == FileId(0));
-    checked.diagnostics.iter().filter_map(|found| Some((found, found.candidate.as_ref().filter(is_own)?))).collect()
+    let mut safe: Vec<Proposal> =
+        checked.diagnostics.iter().filter_map(|found| Some((found, found.candidate.as_ref().filter(is_own)?))).collect();
+    safe.sort_by_key(|(found, _)| found.severity());
+    safe
 }
 
 /// Those that touch neither each other nor the ones that are taken.
