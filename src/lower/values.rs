@@ -215,9 +215,9 @@ impl Lower<'_> {
         match parse(&scalar.text) {
             Ok(value) => Some(value),
             Err(why) => {
-                let message = format!("{label} {} {why}", quoted(&scalar.text));
-                let help = why.split_once("; ").map_or_else(|| format!("write {must_be}"), |(_, help)| help.to_owned());
-                self.report(bad_duration(node.span, message).help(help));
+                let (what, help) =
+                    why.split_once("; ").map_or_else(|| (&*why, format!("write {must_be}")), |(what, help)| (what, help.to_owned()));
+                self.report(bad_duration(node.span, format!("{label} {} {what}", quoted(&scalar.text))).help(help));
                 None
             }
         }

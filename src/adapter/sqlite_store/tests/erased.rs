@@ -29,7 +29,7 @@ fn found(folder: &Path, pieces: &BTreeSet<Vec<u8>>) -> usize {
     let files = std::fs::read_dir(folder).unwrap().map(|entry| std::fs::read(entry.unwrap().path()).unwrap());
     let all: Vec<Vec<u8>> = files.collect();
     let search = aho_corasick::AhoCorasick::new(pieces).unwrap();
-    let met: BTreeSet<_> = all.iter().flat_map(|bytes| search.find_iter(bytes).map(|found| found.pattern())).collect();
+    let met: BTreeSet<_> = all.iter().flat_map(|bytes| search.find_overlapping_iter(bytes).map(|found| found.pattern())).collect();
     met.len()
 }
 
