@@ -325,7 +325,7 @@ fn over_http_two_calls_run_at_once_and_strangers_are_refused() {
         }
     });
     stop(client);
-    assert_eq!(flow(folder.path(), &["runs", "list", "--json"]).out.matches("\"succeeded\"").count(), 2);
+    assert_eq!(flow(folder.path(), &["runs", "list", "--json"]).out.matches("\"status\": \"succeeded\"").count(), 2);
 }
 
 /// A pipeline that uses another one through a server.
@@ -351,5 +351,5 @@ fn flow_calls_a_pipeline_of_flow_over_pipes_and_over_http() {
         assert!(err.contains("wrong: failed (bad_request)") && err.contains("\"A\" is shorter than 2 characters"), "{err}");
     }
     stop(client);
-    assert_eq!(flow(served.path(), &["runs", "list", "--json"]).out.matches("\"succeeded\"").count(), 2);
+    assert_eq!(flow(served.path(), &["runs", "list", "--json"]).out.matches("\"status\": \"succeeded\"").count(), 2);
 }

@@ -303,7 +303,7 @@ fn calls_of_flow_mcp_share_a_server_until_its_end_and_each_is_held_to_the_pins()
     assert_eq!(client.end().0, 0);
     until("it is left", || !runs(&begun[1]));
     let listed = command(home.path(), &["runs", "list", "--json"]).output().unwrap();
-    assert_eq!(String::from_utf8(listed.stdout).unwrap().matches("\"succeeded\"").count(), 7);
+    assert_eq!(String::from_utf8(listed.stdout).unwrap().matches("\"status\": \"succeeded\"").count(), 7);
 }
 
 #[test]
