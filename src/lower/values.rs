@@ -216,7 +216,7 @@ impl Lower<'_> {
             Ok(value) => Some(value),
             Err(why) => {
                 let message = format!("{label} {} {why}", quoted(&scalar.text));
-                let help = why.split_once("; ").map_or_else(|| format!("write {must_be}"), |(_, help)| help.to_owned());
+                let help = why.strip_prefix("has no unit; ").map_or_else(|| format!("write {must_be}"), str::to_owned);
                 self.report(bad_duration(node.span, message).help(help));
                 None
             }

@@ -8,8 +8,8 @@ use super::*;
 fn values_of_the_wrong_type_are_told_with_what_was_found() {
     assert_snapshot!(with_steps("  - { id: a, set: 1, max_parallel: two, for_each: [1], fail_fast: yes, name: 5, once: 1, pii: }"), @r#"
     F005 4:36 "max_parallel" must be a whole number, found the text "two" = write a whole number
-    F005 4:67 "fail_fast" must be true or false, found the text "yes" = write true or false
-    F005 4:78 "name" must be text, found the number 5 = put it in quotes: "5"
+    F005 4:67 "fail_fast" must be true or false, found the text "yes" = write true
+    F005 4:78 "name" must be text, found the number 5 = write "5"
     F005 4:87 "once" must be true or false, found the number 1 = write true or false
     F005 4:94 "pii" must be true or false, found nothing = write true or false
     "#);
@@ -68,13 +68,13 @@ fn values_outside_their_words_are_told() {
 #[test]
 fn times_and_sizes_need_a_unit() {
     assert_snapshot!(with_steps("  - { id: a, set: 1, timeout: 60, deadline: 5 sec }\n  - { id: b, wait: 5 }\n  - { id: c, wait: \"2026-11-18 09:00\" }\n  - { id: d, wait: 0s }"), @r#"
-    F008 4:31 timeout "60" has no unit; write 60s or 60m = write a time such as 5s
+    F008 4:31 timeout "60" has no unit; write 60s or 60m = write 60s or 60m
     F008 4:45 deadline "5 sec" is not a time; write a whole number and one of ms, s, m, h, d, such as 5s = write a time such as 5s
-    F008 5:20 wait "5" has no unit; write 5s or 5m = write a time such as 5s
+    F008 5:20 wait "5" has no unit; write 5s or 5m = write 5s or 5m
     F008 6:20 wait "2026-11-18 09:00" is no time with a time zone = write for example 2026-11-18T09:00:00Z
     "#);
     assert_snapshot!(head("policies: { p: { resource_limits: { memory: 2, file_size: 10 apples } } }"), @r#"
-    F008 3:45 memory "2" has no unit; write 2MB or 2GB = write a size such as 10MB
+    F008 3:45 memory "2" has no unit; write 2MB or 2GB = write 2MB or 2GB
     F008 3:59 file_size "10 apples" is not a size; write a whole number and one of B, KB, MB, GB, TB, such as 10MB = write a size such as 10MB
     "#);
 }
@@ -82,11 +82,11 @@ fn times_and_sizes_need_a_unit() {
 #[test]
 fn ids_are_plain_words() {
     assert_snapshot!(findings("flow: 1\nname: My Pipeline\ninputs: { Zip: text }\nsecrets: { token: A token }\nagents: { 1st: {} }\nsteps: [{ id: draft-1, set: 1 }, { id: é, set: 1 }, { id: \"\", set: 1 }]\n"), @r#"
-    F011 2:7 pipeline name "My Pipeline" has "M"; use small letters, digits and "_", a letter first = write my_pipeline
-    F011 3:11 input "Zip" has "Z"; use small letters, digits and "_", a letter first = write zip
-    F011 4:12 secret name "token" has "t"; use capitals, digits and "_", a capital first = write TOKEN
-    F011 5:11 agent name "1st" begins with "1"; use small letters, digits and "_", a letter first = write st
-    F011 6:15 step id "draft-1" has "-"; use small letters, digits and "_", a letter first = write draft_1
+    F011 2:7 pipeline name "My Pipeline" has "M"; use small letters, digits and "_", a letter first = write my_pipeline, here and wherever it is used
+    F011 3:11 input "Zip" has "Z"; use small letters, digits and "_", a letter first = write zip, here and wherever it is used
+    F011 4:12 secret name "token" has "t"; use capitals, digits and "_", a capital first = write TOKEN, here and wherever it is used
+    F011 5:11 agent name "1st" begins with "1"; use small letters, digits and "_", a letter first = write st, here and wherever it is used
+    F011 6:15 step id "draft-1" has "-"; use small letters, digits and "_", a letter first = write draft_1, here and wherever it is used
     F011 6:40 step id "é" has "é"; use small letters, digits and "_", a letter first = write a name such as draft
     F011 6:59 step id "" is empty; use small letters, digits and "_", a letter first = write a name such as draft
     "#);
@@ -251,7 +251,7 @@ fn shared_texts_cannot_read_steps() {
 fn channel_files_are_checked() {
     let text = "flow: 1\nchannel: sms-1\nmax_length: 0\nlength_unit: words\nmarkdown: [bold, color]\nemoji: true\nsplit: { at: line, most_parts: 0, indicator: \"{page}/{parts}\" }\nbody: htm\nmarkup: { bold: \"*{txt}*\", escape: { ab: x }, table: grid }\n";
     assert_snapshot!(read(text, channel).1, @r#"
-    F011 2:10 channel "sms-1" has "-"; use small letters, digits and "_", a letter first = write sms_1
+    F011 2:10 channel "sms-1" has "-"; use small letters, digits and "_", a letter first = write sms_1, here and wherever it is used
     F505 3:13 max_length must be 1 or more; leave it out for the default = write a number above 0, or remove the key
     F007 4:14 length_unit "words" is not one of: characters, utf16, bytes, sms_segments = write one of these
     F007 5:18 markdown "color" is not one of: bold, italic, strike, headers, tables, links, code, lists = write one of these
@@ -313,14 +313,14 @@ fn tests_and_replies_are_checked() {
     F006 6:61 the reply of "z" has both "text" and "data"; keep one = remove "text" or "data"
     F007 6:92 status "good" is not one of: succeeded, partial, quality_not_met, failed, timed_out, over_budget, cancelled = write one of these
     F007 6:110 status of "a" "done" is not one of: succeeded, failed, skipped, blocked, cancelled, not_run = write one of these
-    F002 6:139 unknown key "contaions" in the check of "sent"; did you mean "contains"? = write contains
+    F002 6:139 unknown key "contaions" in the check of "sent"; did you mean "contains"? = remove it: "contains" is set, too
     F013 7:11 two cases are called "a" = rename one of the two
     F015 7:24 "channels" is empty = fill it in, or remove the key
     F910 7:28 "conversation" is not yet available in this version = remove it, or wait for a later version
     "#);
     assert_snapshot!(read("flow: 1\nreplies: { a: [], b: 5, c: { passed: false }, d: { error: slow } }\n", replies).1, @r#"
     F015 2:15 "replies of a" is empty = fill it in, or remove the key
-    F005 2:22 "reply of b" must be text, found the number 5 = put it in quotes: "5"
+    F005 2:22 "reply of b" must be text, found the number 5 = write "5"
     F007 2:30 passed: false does not say which criteria fail = write failed: { criterion: feedback }
     F007 2:59 error "slow" is not known = write one of: rate_limited, server_error, connection, timeout, bad_response, unknown_outcome, auth, bad_request, bad_shape, blocked, denied, limit, no_answer, no_case, not_accepted, quality, refused, rejected, too_large, truncated, unavailable, wrong_type, internal
     "#);
