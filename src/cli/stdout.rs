@@ -18,7 +18,7 @@ pub(super) fn print_json_then(value: &impl serde::Serialize, exit: Exit) -> Exit
 
 /// A value as JSON, as it is printed, with a line end.
 pub(super) fn json(value: &impl serde::Serialize) -> String {
-    let value = serde_json::to_value(value).map(|value| tell::without_secrets_in(value));
+    let value = serde_json::to_value(value).map(tell::without_secrets_in);
     json_visible(&serde_json::to_string_pretty(&value.unwrap_or_default()).unwrap_or_default()) + "\n"
 }
 

@@ -22,7 +22,9 @@ fn html(text: &str) -> String {
 }
 
 /// A way to write a secret inside a text.
-const WRITTEN: [(&str, fn(&str) -> String); 18] = [
+type Writing = (&'static str, fn(&str) -> String);
+
+const WRITTEN: [Writing; 18] = [
     ("as it is", str::to_owned),
     ("base64", |s| STANDARD.encode(s)),
     ("base64 behind one byte", |s| STANDARD.encode(format!("x{s}"))),
