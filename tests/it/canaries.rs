@@ -257,11 +257,9 @@ fn shows_all(text: &str, what: &str) {
 
 #[test]
 fn nothing_that_is_printed_is_obeyed_by_a_terminal() {
-    let text = format!(
-        "flow: 1\nname: p\ndescription: Shows.\ninputs: {{ a: text, n: {{ type: integer, required: false }} }}\nsteps:\n  - {{ id: b, set: \"{{{{ inputs.a }}}}\" }}\n  - {{ id: halt, stop: failed, reason: \"{{{{ steps.b.output }}}}\", when: inputs.n == 1, needs: [b] }}\noutputs: {{ b: \"{{{{ steps.b.output }}}}\" }}\n"
-    );
+    let text = "flow: 1\nname: p\ndescription: Shows.\ninputs: { a: text, n: { type: integer, required: false } }\nsteps:\n  - { id: b, set: \"{{ inputs.a }}\" }\n  - { id: halt, stop: failed, reason: \"{{ steps.b.output }}\", when: inputs.n == 1, needs: [b] }\noutputs: { b: \"{{ steps.b.output }}\" }\n";
     let folder = place(&[
-        ("p.yaml", &text),
+        ("p.yaml", text),
         ("bad.yaml", &format!("flow: 1\nname: \"x{}\"\n", OBEYED.replace(['\r', '\u{7f}', '\u{1b}', '\u{7}', '\u{8}'], ""))),
     ]);
     std::fs::write(folder.path().join("inputs.json"), json!({ "a": OBEYED }).to_string()).unwrap();

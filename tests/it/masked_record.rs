@@ -1,7 +1,5 @@
 //! What of a record is masked, and what stays as its author and flow wrote it; through the program.
 
-#![expect(clippy::unwrap_used, reason = "part of each test")]
-
 use serde_json::Value;
 
 use crate::program::{Ran, command, ran};

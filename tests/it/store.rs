@@ -87,7 +87,8 @@ fn newest(folder: &Path) -> Value {
 
 #[test]
 fn a_store_that_goes_while_a_run_lasts_is_told_and_the_outputs_are_printed() {
-    let mishaps: [(&str, fn(&Path)); 4] = [
+    type Mishap = (&'static str, fn(&Path));
+    let mishaps: [Mishap; 4] = [
         ("was removed", |state| std::fs::remove_dir_all(state).unwrap()),
         ("was emptied", |state| std::fs::File::options().write(true).open(state.join("runs.db")).unwrap().set_len(0).unwrap()),
         ("was replaced", |state| {

@@ -92,6 +92,7 @@ fn slipped(count: usize) -> Vec<Slipped> {
     made
 }
 
+#[expect(clippy::disallowed_methods, reason = "a test's own switch, not a setting of flow")]
 fn count() -> usize {
     std::env::var("FLOW_SLIPS").ok().and_then(|count| count.parse().ok()).unwrap_or(2_500)
 }
