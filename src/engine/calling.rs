@@ -12,7 +12,9 @@ use super::command::Request;
 use super::reach::Giver;
 use super::state::{FrameKind, NodeRef};
 use crate::event::{Failure, FailureKind, StepStatus};
-use crate::model::{DataKind, Filling, HttpStep, Pipeline, ReadStep, SqlEngine, SqlStep, Step, StepKind, Text, Tool, ToolKind, ToolStep};
+use crate::model::{
+    DataKind, Filling, HostSource, HttpStep, Pipeline, ReadStep, SqlEngine, SqlStep, Step, StepKind, Text, Tool, ToolKind, ToolStep,
+};
 use crate::port::{HttpRequest, QueryRequest, ReadRequest, Secret, TableSource};
 use crate::source::Spanned;
 use crate::template::percent;
@@ -93,21 +95,24 @@ impl Run {
         };
         let timeout = step.timeout.unwrap_or(SQL_TIMEOUT);
         let from_file = !matches!(&read.paths, Filling::Text(t) if !t.reads.is_empty());
-        let told_by_step = told_by_step(step, read);
+        let told_by_data = self.told_by_data(at, step, read);
         let (folder, project) = (self.planned_of(at).pipeline.folder.clone(), self.planned_of(at).pipeline.project.clone());
         let mut requests = vec![];
         for path in &paths {
             let Some(path) = path.as_str() else {
                 return Err(Failure::new(FailureKind::WrongType, "read needs a path or a list of paths"));
             };
-            // A path in a file is relative to that file, one that a step gives to the project, one given as an input to the current folder.
-            let path = match (from_file, told_by_step) {
+            // A path in a file is relative to that file, one that data gives to the project, one given as an input to the current folder.
+            let path = match (from_file, told_by_data) {
                 (true, _) => folder.join(path),
                 (false, true) => project.join(path),
                 (false, false) => PathBuf::from(path),
             };
-            if told_by_step && !self.is_in_project(at, &path) {
-                let message = format!("read \"{}\" is not allowed: a path that a step gives must lie in the project", path.display());
+            if told_by_data && !self.is_in_project(at, &path) {
+                let message = format!(
+                    "read \"{}\" is not allowed: a path that a step, a model or a client gives must lie in the project",
+                    path.display()
+                );
                 return Err(Failure::new(FailureKind::Denied, message));
             }
             requests.push(ReadRequest { path, kind: read.kind.as_ref().map(|k| k.value.clone()), timeout });
@@ -116,6 +121,12 @@ impl Run {
         self.permit(at, None, None, &request)?;
         self.call_out(at, "read", json!({ "paths": paths }), request, ms(timeout));
         Ok(())
+    }
+
+    /// Whether data chose the path of a `read` step: a step of its pipeline, or who filled in the inputs of a called or served one.
+    pub(super) fn told_by_data(&self, at: NodeRef, step: &Step, read: &ReadStep) -> bool {
+        let is_data = |text| self.text_named_by(at, text, Giver::NOBODY) == HostSource::Data;
+        told_by_step(step, read) || read.paths.texts().into_iter().any(is_data)
     }
 
     fn start_http(&mut self, at: NodeRef, step: &Step, http: &HttpStep) -> Result<(), Failure> {
@@ -285,7 +296,7 @@ impl Run {
 }
 
 /// Whether a step before gave a path of this one, or the elements it is made from.
-pub(super) fn told_by_step(step: &Step, read: &ReadStep) -> bool {
+fn told_by_step(step: &Step, read: &ReadStep) -> bool {
     let gives = |read: &crate::model::Read| read.path.first().is_some_and(|root| root == "steps");
     let elements = step.for_each.iter().flat_map(|for_each| for_each.list.texts());
     read.paths.texts().into_iter().chain(elements).flat_map(|text| &text.reads).any(gives)

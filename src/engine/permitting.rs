@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::Run;
-use super::calling::{mentions, told_by_step};
+use super::calling::mentions;
 use super::command::Request;
 use super::state::{NodeRef, Work};
 use crate::event::{Failure, FailureKind, Happening};
@@ -145,8 +145,8 @@ impl Run {
             Request::Write { .. } => policies.iter().any(|(_, policy)| policy.write.is_some()),
             _ => policies.iter().any(|(_, policy)| policy.read.is_some()),
         };
-        let told_by_step = matches!(&self.step(at).kind, StepKind::Read(read) if told_by_step(&self.step(at), read));
-        let paths = if by_policy || told_by_step { touched(&request) } else { vec![] };
+        let told_by_data = matches!(&self.step(at).kind, StepKind::Read(read) if self.told_by_data(at, &self.step(at), read));
+        let paths = if by_policy || told_by_data { touched(&request) } else { vec![] };
         if paths.is_empty() {
             return request;
         }

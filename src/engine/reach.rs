@@ -68,8 +68,8 @@ impl Run {
         Ok((text, self.named_by(at, host_reads, giver)))
     }
 
-    /// Who named a text that is a host as a whole.
-    pub(super) fn host_named_by(&self, at: NodeRef, text: &Text, giver: Giver) -> HostSource {
+    /// Who named what a text says as a whole: a host, a path.
+    pub(super) fn text_named_by(&self, at: NodeRef, text: &Text, giver: Giver) -> HostSource {
         self.named_by(at, text.reads.iter().map(|read| read.path.clone()).collect(), giver)
     }
 

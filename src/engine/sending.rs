@@ -74,7 +74,7 @@ impl Run {
                 let all: Vec<String> = parts.iter().map(content_text).collect();
                 Request::Mail(Mail {
                     server: fill(address)?,
-                    host_from: self.host_named_by(at, address, Giver::NOBODY),
+                    host_from: self.text_named_by(at, address, Giver::NOBODY),
                     login,
                     from: fill(from)?,
                     to: need("to")?,

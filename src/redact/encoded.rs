@@ -52,6 +52,21 @@ pub(super) fn joined(text: &str) -> Option<Inside> {
     Some(Inside { text, places: kept.into_iter().map(|at| at..at + 1).collect() })
 }
 
+/// The text without the characters that nobody sees, if it has some: what it goes through later may take them out.
+pub(super) fn seen(text: &str) -> Option<Inside> {
+    let is_unseen = |c: char| {
+        c.is_control()
+            || matches!(c, '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}')
+            || matches!(c, '\u{2060}'..='\u{206f}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e01ef}')
+    };
+    if !text.contains(is_unseen) {
+        return None;
+    }
+    let kept = text.char_indices().filter(|(_, c)| !is_unseen(*c));
+    let places: Vec<Range<usize>> = kept.flat_map(|(at, c)| (at..at + c.len_utf8()).map(|byte| byte..byte + 1)).collect();
+    Some(Inside { text: text.chars().filter(|c| !is_unseen(*c)).collect(), places })
+}
+
 /// The text with its escapes read, then with those that were inside them.
 fn unescaped(text: &str) -> Vec<Inside> {
     let mut found: Vec<Inside> = vec![];

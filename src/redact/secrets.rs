@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::encoded::{inside, joined, of_each_kind};
+use super::encoded::{inside, joined, of_each_kind, seen};
 use super::known::Known;
 
 /// What is put in the place of a secret.
@@ -57,7 +57,7 @@ impl Secrets {
             let here = &text[piece.clone()];
             let decoded = inside(here).into_iter().chain(of_each_kind(here)).map(|read| (read, 0));
             // A short one is made by chance where words are joined.
-            for (read, least) in decoded.chain(joined(here).map(|read| (read, SHORTEST))) {
+            for (read, least) in decoded.chain(joined(here).into_iter().chain(seen(here)).map(|read| (read, SHORTEST))) {
                 let found = self.known.find(&read.text).filter(|(range, _)| range.len() >= least);
                 let found = found.filter_map(|(range, _)| read.place(&range));
                 places.extend(found.map(|range| piece.start + range.start..piece.start + range.end));

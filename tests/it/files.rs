@@ -565,3 +565,23 @@ fn a_run_does_not_wait_longer_than_its_signal_for_a_reader_of_its_output() {
     assert_eq!(ended(child, &waits).exit, 143);
     drop(unread);
 }
+
+#[test]
+fn a_path_that_data_gives_to_a_called_pipeline_stays_in_the_project() {
+    let outside = folder(&[("x.txt", SECRET)]);
+    let path = outside.path().join("x.txt").display().to_string();
+    let reads = "flow: 1\nname: reads\ndescription: Reads a file.\ninputs: { f: text }\nsteps: [{ id: look, read: \"{{ inputs.f }}\" }]\noutputs: { text: \"{{ steps.look.output.text }}\" }\n";
+    let calls = "flow: 1\nname: calls\ndescription: Calls it.\nsteps:\n  - { id: note, read: note.txt }\n  - { id: go, call: reads.yaml, with: { f: \"{{ steps.note.output.text | trim }}\" } }\noutputs: { text: \"{{ steps.go.output.text }}\" }\n";
+    let project = folder(&[("flow.toml", ""), ("reads.yaml", reads), ("calls.yaml", calls), ("note.txt", &path), ("here.txt", "robin")]);
+    symlink(&path, project.path().join("link.txt")).unwrap();
+    for told in [path.as_str(), "link.txt", "../x.txt"] {
+        put(&project.path().join("note.txt"), told);
+        let Ran { exit, out, err } = ends(&mut command(project.path(), &["run", "calls.yaml"]));
+        assert!(exit == 6 && err.contains("denied"), "{told}: {exit} {err}");
+        assert!(!out.contains(SECRET) && !err.contains(SECRET), "{told}: {out}{err}");
+    }
+    put(&project.path().join("note.txt"), "here.txt");
+    assert_eq!(ends(&mut command(project.path(), &["run", "calls.yaml"])).out, "robin\n");
+    // What a person names is that person's choice.
+    assert_eq!(ends(&mut command(project.path(), &["run", "reads.yaml", "--input", &format!("f={path}")])).out, format!("{SECRET}\n"));
+}

@@ -24,7 +24,7 @@ fn html(text: &str) -> String {
 /// A way to write a secret inside a text.
 type Writing = (&'static str, fn(&str) -> String);
 
-const WRITTEN: [Writing; 18] = [
+const WRITTEN: [Writing; 19] = [
     ("as it is", str::to_owned),
     ("base64", |s| STANDARD.encode(s)),
     ("base64 behind one byte", |s| STANDARD.encode(format!("x{s}"))),
@@ -45,6 +45,7 @@ const WRITTEN: [Writing; 18] = [
     ("HTML", html),
     ("HTML with every character escaped", |s| s.chars().map(|c| format!("&#{};", u32::from(c))).collect()),
     ("JSON in base64", |s| STANDARD.encode(json!({ "a": s }).to_string())),
+    ("with characters that nobody sees", |s| s.chars().flat_map(|c| [c, '\u{200b}', '\u{ad}', '\u{7}']).collect()),
 ];
 
 #[test]
