@@ -99,6 +99,10 @@ pub fn check_file(path: &Path, project: &Path, files: &dyn Files) -> Checked {
         }
     }
     let mut judged = diagnostic::suppress(&loaded.sources, &suppressions, found);
+    if diagnostic::has_errors(&judged.shown) {
+        // What an error kept from being looked at may be what it hides.
+        judged.shown.retain(|found| found.code != Code::UnusedSuppression);
+    }
     let of_project = load::load_settings(&project.join("flow.toml"), SettingsOf::Project, files);
     if let Some(lint) = of_project.map(|found| found.settings.lint).filter(|lint| *lint != Lint::default()) {
         apply(&lint, &mut judged, &loaded.sources, project, files);

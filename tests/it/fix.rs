@@ -130,6 +130,16 @@ fn a_template_in_brackets_is_quoted_and_keys_and_words_become_those_of_their_pla
 }
 
 #[test]
+fn a_suppression_stays_while_an_error_keeps_what_it_hides_from_being_looked_at() {
+    let ignored = "# flow-ignore: F105 kept for March";
+    let text = format!(
+        "flow: 1\nname: a\ndescription: Says it.\ninputs: {{ who: text }}\nsteps:\n  - {{ id: draft, set: x }} {ignored}\n  - {{ id: t, set: {{{{ inputs.who }}}} }}\noutputs: {{ text: \"{{{{ steps.t.output }}}}\" }}\n"
+    );
+    let fixed = fixed(&text);
+    assert!(fixed.contains(ignored) && fixed.contains("set: \"{{ inputs.who }}\""), "{fixed}");
+}
+
+#[test]
 fn an_edit_that_breaks_a_file_which_reads_this_one_is_not_made() {
     let folder = tempfile::tempdir().unwrap();
     let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
