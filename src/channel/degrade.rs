@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use super::address::target;
 use super::document::{Block, Item, Kind, Row, Run, Style, plain, push};
-use super::parse::target;
 use crate::model::Features;
 
 /// Turns everything but the allowed features into plain text; true if there was anything.

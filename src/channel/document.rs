@@ -57,7 +57,7 @@ pub(super) struct Item {
 pub(super) struct Run {
     pub text: String,
     pub style: Style,
-    /// Where it leads: an address with one of the schemes of `parse::target`.
+    /// Where it leads: an address with one of the schemes of `address::target`.
     pub link: Option<Arc<str>>,
     /// Never cut: a link, an address.
     pub whole: bool,

@@ -6,6 +6,7 @@
 //! How to add a Markdown feature: a field of `model::Features`, its reading in `parse`, its plain text in `degrade`, its writing in
 //! each file of `body`. How to add a length unit: a variant of `model::LengthUnit` and its arm in `measure`.
 
+mod address;
 mod body;
 mod breaks;
 mod clean;

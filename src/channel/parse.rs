@@ -2,11 +2,11 @@
 
 use std::collections::HashSet;
 use std::ops::Range;
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 use pulldown_cmark::{CodeBlockKind, Event, LinkType, Options, Tag, TagEnd};
-use regex::Regex;
 
+use super::address::{Target, mark_addresses};
 use super::clean::{clean, shows};
 use super::definitions::{events, is_footnote};
 use super::degrade::shown;
@@ -23,7 +23,8 @@ pub fn markdown_options() -> Options {
 
 /// Reads a text. HTML is taken off: its known tags go, `b`, `i`, `s`, `code`, `a`, `sup`, `sub` and `br` keep their meaning, scripts,
 /// styles and drawings go with their content; an image leaves its description and address. What only looks like a tag (`Vec<Item>`, a
-/// lone `<script>`, `a <b and c> d`) stays text. All that is left out is listed in `docs/language.md`, section 10. Returns the document and how many hostile characters it would have brought in by character references.
+/// lone `<script>`, `a <b and c> d`) stays text. All that is left out is listed in `docs/language.md`, section 10.
+/// Returns the document and how many hostile characters it would have brought in by character references.
 pub(super) fn parse(text: &str) -> (Vec<Block>, usize) {
     let mut reader = Reader { pairs: Pairs::of(text), ..Reader::default() };
     let (events, unused) = events(text);
@@ -57,60 +58,6 @@ pub(super) fn parse(text: &str) -> (Vec<Block>, usize) {
     (blocks, removed)
 }
 
-/// The address a link may lead to: `http`, `https`, `mailto` and `tel`, without white space and control characters. All else
-/// (scripts, data, places relative to nothing) is no link.
-pub(super) fn target(address: &str) -> Option<Arc<str>> {
-    let address: String = clean(address.trim()).0.chars().filter(|c| !matches!(c, '\n' | '\t')).collect();
-    // What no address may hold (RFC 3986); and an emoji in it is not one to see, and a channel without emojis would break it.
-    let is_foreign = |c: char| is_picture(c) || matches!(c, ' ' | '\\' | '<' | '>' | '"' | '`' | '{' | '}' | '|' | '^');
-    let address: String = address.chars().map(|c| if is_foreign(c) { in_percent(c) } else { c.to_string() }).collect();
-    let scheme = address.split_once(':').map(|(scheme, _)| scheme.to_ascii_lowercase());
-    matches!(scheme.as_deref(), Some("http" | "https" | "mailto" | "tel")).then(|| Arc::from(address))
-}
-
-/// Where a link or an image leads.
-enum Target {
-    /// An address that a link may have.
-    Link(Arc<str>),
-    /// Any other address, such as that of a file: it stands after the text.
-    Shown(String),
-    /// The number of a footnote.
-    Footnote,
-    /// Nowhere, or to code (`javascript:`, `vbscript:`, `data:`).
-    Nothing,
-}
-
-impl Target {
-    fn of(address: &str) -> Target {
-        if let Some(address) = target(address) {
-            return Target::Link(address);
-        }
-        let address: String = clean(address.trim()).0.chars().filter(|c| !matches!(c, '\n' | '\t')).collect();
-        let scheme = address.split_once(':').map(|(scheme, _)| scheme.trim().to_ascii_lowercase());
-        match scheme.as_deref() {
-            Some("javascript" | "vbscript" | "data") => Target::Nothing,
-            _ if !shows(&address) => Target::Nothing,
-            _ => Target::Shown(address),
-        }
-    }
-}
-
-/// A link or an image that is being read.
-struct OpenLink {
-    to: Target,
-    /// How many bytes of text stand before its own.
-    from: usize,
-}
-
-fn in_percent(character: char) -> String {
-    character.to_string().bytes().map(|byte| format!("%{byte:02X}")).collect()
-}
-
-/// A character that makes an emoji by itself, or joins one.
-fn is_picture(character: char) -> bool {
-    matches!(character, '\u{200D}' | '\u{20E3}' | '\u{FE0F}' | '\u{2300}'..='\u{23FF}' | '\u{2600}'..='\u{27BF}' | '\u{2B00}'..='\u{2BFF}' | '\u{1F000}'..='\u{1FAFF}')
-}
-
 /// Which blocks follow the one before without an empty line: in a tight list, and in a table.
 fn join(blocks: &mut [Block], loose: &HashSet<u32>) {
     for index in 1..blocks.len() {
@@ -121,46 +68,11 @@ fn join(blocks: &mut [Block], loose: &HashSet<u32>) {
     }
 }
 
-/// Bare addresses in the text are never cut, and links where links are allowed.
-fn mark_addresses(runs: &mut Vec<Run>) {
-    static ADDRESS: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r#"(?i)\b(?:https?://|www\.)[^\s<>"`]+"#).ok());
-    let Some(pattern) = ADDRESS.as_ref() else { return };
-    if !runs.iter().any(|run| run.link.is_none() && pattern.is_match(&run.text)) {
-        return;
-    }
-    let mut made = vec![];
-    for run in runs.drain(..) {
-        if run.link.is_some() {
-            push(&mut made, run);
-            continue;
-        }
-        let mut at = 0;
-        for found in pattern.find_iter(&run.text) {
-            let address = found.as_str().split(is_picture).next().unwrap_or_default();
-            let address = without_closing(address);
-            push(&mut made, Run { text: run.text[at..found.start()].to_owned(), ..run.clone() });
-            let link = if run.style.code { None } else { target(address) };
-            push(&mut made, Run { text: address.to_owned(), link, whole: true, style: run.style });
-            at = found.start() + address.len();
-        }
-        push(&mut made, Run { text: run.text[at..].to_owned(), ..run });
-    }
-    *runs = made;
-}
-
-/// An address in running text without the punctuation that belongs to the sentence.
-pub(super) fn without_closing(address: &str) -> &str {
-    let mut address = address;
-    while let Some(last) = address.chars().next_back() {
-        let sentence =
-            matches!(last, '.' | ',' | ';' | ':' | '!' | '?' | '\'' | '"' | '*' | '_' | '~' | ']' | '}' | '。' | '，' | '”' | '’');
-        let unpaired = last == ')' && address.matches(')').count() > address.matches('(').count();
-        if !sentence && !unpaired {
-            break;
-        }
-        address = &address[..address.len() - last.len_utf8()];
-    }
-    address
+/// A link or an image that is being read.
+struct OpenLink {
+    to: Target,
+    /// How many bytes of text stand before its own.
+    from: usize,
 }
 
 /// A list that is being read.

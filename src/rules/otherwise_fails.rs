@@ -20,24 +20,22 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
     for planned in pipeline.steps.iter().filter(|planned| planned.step.when.is_none()) {
         let StepKind::Gate(gate) = &planned.step.kind else { continue };
         let Some(otherwise) = gate.otherwise.as_ref().filter(|text| text.form == Form::Plain) else { continue };
-        if let Some(message) = unsent(pipeline, planned, gate, &otherwise.source) {
-            let help = "change the text of otherwise, or the channel";
-            out.push(finding(Code::OtherwiseFails, otherwise.place.span, &message).help(help));
-            continue;
-        }
-        let cards: Vec<&Scorecard> = scorecards(pipeline, gate).collect();
-        for sent in sent(pipeline, planned, gate, &otherwise.source) {
-            if let Some(broken) = cards.iter().find_map(|card| broken(card, &sent, &mut left)) {
+        let broken = || {
+            let cards: Vec<&Scorecard> = scorecards(pipeline, gate).collect();
+            sent(pipeline, planned, gate, &otherwise.source).into_iter().find_map(|sent| {
+                let broken = cards.iter().find_map(|card| broken(card, &sent, &mut left))?;
                 let on = sent.channel.map_or(String::new(), |channel| format!(" on channel {}", quoted(&channel.name)));
                 let (gate, criterion) = (quoted(&planned.step.id.value), quoted(&broken.value));
-                let message = format!("otherwise breaks criterion {criterion} of its own gate {gate}{on}");
-                out.push(
-                    finding(Code::OtherwiseFails, otherwise.place.span, &message)
-                        .related(broken.span, "this criterion")
-                        .help("change the text of otherwise, or the criterion"),
-                );
-                break;
-            }
+                Some((format!("otherwise breaks criterion {criterion} of its own gate {gate}{on}"), Some(broken.span)))
+            })
+        };
+        let unsent = unsent(pipeline, planned, gate, &otherwise.source).map(|message| (message, None));
+        if let Some((message, criterion)) = unsent.or_else(broken) {
+            let found = finding(Code::OtherwiseFails, otherwise.place.span, &message);
+            out.push(match criterion {
+                Some(span) => found.related(span, "this criterion").help("change the text of otherwise, or the criterion"),
+                None => found.help("change the text of otherwise, or the channel"),
+            });
         }
     }
 }
@@ -191,7 +189,7 @@ mod tests {
     fn a_channel_shows_all_of_otherwise() {
         let on = |channel: &str, of: &str, format: &str, otherwise: &str| {
             let text = format!(
-                "flow: 1\nname: a\nchannels: [sms]\nscorecards:\n  s: {{ criteria: [{{ id: c, description: C., check: {{ contains: hours }} }}] }}\nsteps:\n  - {{ id: d, set: Hello }}\n  - {{ id: f, format: '{{{{ steps.d.output }}}}' }}\n  - {{ id: g, gate: s, of: steps.{of}.output, otherwise: \"{otherwise}\" }}\n  - {{ id: h, format: '{format}' }}\n"
+                "flow: 1\nname: a\nchannels: [sms]\nscorecards:\n  s: {{ criteria: [{{ id: c, description: It names the hours., check: {{ contains: hours }} }}] }}\nsteps:\n  - {{ id: d, set: Hello }}\n  - {{ id: f, format: '{{{{ steps.d.output }}}}' }}\n  - {{ id: g, gate: s, of: steps.{of}.output, otherwise: \"{otherwise}\" }}\n  - {{ id: h, format: '{format}' }}\n"
             );
             says_of(super::check, &[("a.yaml", &text), ("channels/sms.yaml", &format!("flow: 1\nchannel: sms\n{channel}"))])
         };

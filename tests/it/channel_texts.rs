@@ -115,7 +115,7 @@ fn a_text_of_marks_around_nothing_is_refused_on_every_channel() {
             assert!(is_refused(text, channel), "{text:?} on {}", channel.name);
         }
         for text in
-            [".", "0", "–", "[ ](https://a.example)", "![](https://a.example/p.png)", "[](report.pdf)", "<b>", "| a |\n|-|\n| |", "*"]
+            [".", "0", "–", "[ ](https://a.example)", "![](https://a.example/p.png)", "[](report.pdf)", "<b>", "| a |\n|-|\n| |", "\\*"]
         {
             let sent = format(text, channel, None, None).unwrap();
             assert!(sent.parts.iter().all(|part| part.text.chars().any(|c| !is_blank(c))), "{text:?} on {}", channel.name);
@@ -165,7 +165,11 @@ fn a_part_is_never_a_rule_alone() {
         let channel = Channel { max_length: Some(40), split, ..channel.clone() };
         let text = format!("---\n\nA part of its own, {}\n\n---\n\n---\n\n---\n\nAnother one here, of words.\n\n---", "of words, too");
         let Formatted { parts, .. } = format(&text, &channel, None, None).unwrap();
-        assert!(parts.iter().all(|part| part.text.contains("of words")), "{parts:?} on {}", channel.name);
+        assert!(
+            parts.iter().all(|part| part.text.replace(&part.indicator, "").contains(char::is_alphabetic)),
+            "{parts:?} on {}",
+            channel.name
+        );
     }
 }
 

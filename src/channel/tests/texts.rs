@@ -148,7 +148,8 @@ fn no_image_script_or_strange_address_survives_in_any_body() {
             assert!(!sent.contains(bad), "{bad} in {sent}");
         }
         assert!(formatted.text.contains("pic") && formatted.text.contains("two"), "{}", formatted.text);
-        assert_eq!(formatted.text.replace('\\', "").matches("https://evil.example/").count(), 4, "{}", formatted.text);
+        let shown = formatted.text.replace('\\', "");
+        assert!(["1.png", "2.png", "3.png", "7"].iter().all(|image| shown.contains(&format!("https://evil.example/{image}"))), "{shown}");
         assert_eq!(formatted.hidden_removed, 1);
     }
 }
