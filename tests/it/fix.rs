@@ -213,6 +213,7 @@ fn what_another_program_wrote_meanwhile_is_not_written_over() {
 struct Long {
     folder: tempfile::TempDir,
     text: String,
+    wanted: String,
     owner: (u32, u32, u32),
 }
 
@@ -220,15 +221,15 @@ impl Long {
     fn new() -> Long {
         use std::os::unix::fs::{PermissionsExt, chown, symlink};
         let folder = tempfile::tempdir().unwrap();
-        let text = format!("{SLIPS}{}", "# What is said here stays as it is.\n".repeat(8_000));
+        let text = format!("{SLIPS}{}", "# What is said here stays as it is.\n".repeat(3_000));
         let real = folder.path().join("real.txt");
         std::fs::write(&real, &text).unwrap();
         std::fs::set_permissions(&real, std::fs::Permissions::from_mode(0o640)).unwrap();
         // Only where the one who runs the tests may give a file away.
         let _ = chown(&real, Some(65_534), Some(65_534));
         symlink("real.txt", folder.path().join("p.yaml")).unwrap();
-        let owner = owner(&real);
-        Long { folder, text, owner }
+        let (owner, wanted) = (owner(&real), fixed(&text));
+        Long { folder, text, wanted, owner }
     }
 
     fn real(&self) -> std::path::PathBuf {
@@ -238,11 +239,10 @@ impl Long {
     /// Whether the file was edited. It is whole either way, with its mode and owner, and the link is a link.
     fn is_edited(&self) -> bool {
         let now = std::fs::read_to_string(self.real()).unwrap();
-        let wanted = fixed(&self.text);
-        assert!(now == self.text || now == wanted, "{} bytes are neither the old nor the new text", now.len());
+        assert!(now == self.text || now == self.wanted, "{} bytes are neither the old nor the new text", now.len());
         assert_eq!(owner(&self.real()), self.owner);
         assert!(std::fs::symlink_metadata(self.folder.path().join("p.yaml")).unwrap().is_symlink());
-        now == wanted
+        now == self.wanted
     }
 
     /// `flow fix` where no file can have more than so many blocks, and what the shell does before.
@@ -269,7 +269,7 @@ fn owner(path: &Path) -> (u32, u32, u32) {
 
 #[test]
 fn a_full_disk_leaves_the_old_file_and_is_told() {
-    for blocks in [0, 1, 16, 200] {
+    for blocks in [0, 1, 16, 60] {
         let long = Long::new();
         let output = long.limited("trap '' XFSZ;", blocks);
         let told = String::from_utf8(output.stderr).unwrap();
@@ -288,7 +288,7 @@ fn a_full_disk_leaves_the_old_file_and_is_told() {
 fn a_kill_at_any_time_leaves_the_old_or_the_new_file_whole() {
     use std::os::unix::process::ExitStatusExt;
     // In the middle of writing: the system ends a program that writes more than it may.
-    for blocks in [0, 1, 16, 200] {
+    for blocks in [0, 1, 16, 60] {
         let long = Long::new();
         let status = long.limited("", blocks).status;
         assert!(status.signal().is_some(), "{status}");
@@ -296,10 +296,17 @@ fn a_kill_at_any_time_leaves_the_old_or_the_new_file_whole() {
     }
     // And at any other time; what was left over does not keep the next call from its work.
     let long = Long::new();
-    for pause in 0..40 {
+    let files = || std::fs::read_dir(long.folder.path()).unwrap().count();
+    for round in 0..24 {
+        let before = files();
         let mut program = crate::program::command(long.folder.path(), &["fix", "p.yaml"]);
         let mut child = program.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null()).spawn().unwrap();
-        std::thread::sleep(std::time::Duration::from_millis(3 * pause));
+        if round % 2 == 0 {
+            // As soon as the new text is being written.
+            while files() == before && child.try_wait().unwrap().is_none() {}
+        } else {
+            std::thread::sleep(std::time::Duration::from_millis(10 * round));
+        }
         child.kill().unwrap();
         child.wait().unwrap();
         if long.is_edited() {
