@@ -36,7 +36,7 @@ impl Mask {
         // In the order of the events, so that a value has the same number wherever the run is shown, whatever is shown first.
         let content = content(&event.happening);
         if let (false, Ok(Value::Object(fields))) = (content.is_empty(), serde_json::to_value(&event.happening)) {
-            content.iter().filter_map(|(name, _)| fields.get(*name)).for_each(|value| self.redactor.number(value));
+            content.iter().filter(|(_, holds)| *holds != Holds::Hash).filter_map(|(name, _)| fields.get(*name)).for_each(|value| self.redactor.number(value));
         }
         !new.is_empty()
     }
@@ -53,6 +53,7 @@ impl Mask {
             (Holds::Output, Happening::StepSucceeded { step, .. } | Happening::ToolReplied { step, .. }) => self.hide_output(step, value),
             (Holds::Values | Holds::Output, _) => self.hide_values(value, &BTreeSet::new()),
             (Holds::Texts | Holds::Sentence, _) => self.hide_texts(value),
+            (Holds::Hash, _) => *value = Value::Null,
         }
     }
 
