@@ -48,7 +48,7 @@ pub(super) fn content(happening: &Happening) -> &'static [(&'static str, Holds)]
         Happening::ApprovalRequested { .. } => &[("question", Texts), ("act", Hash)],
         Happening::ApprovalAnswered { .. } => &[("comment", Texts)],
         Happening::OutputWritten { .. } => &[("id", Sentence)],
-        Happening::RunFinished(_) => &[("outputs", Values), ("failure", Sentence)],
+        Happening::RunFinished(_) => &[("outputs", Given), ("failure", Sentence)],
         Happening::StepPaused { .. }
         | Happening::StepSkipped { .. }
         | Happening::StepBlocked { .. }
