@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::Record;
 use super::content::{Holds, content, is_name, is_values};
-use crate::event::{Event, Failure, Happening, Marks};
+use crate::event::{Answer, Event, Failure, Happening, Marks};
 use crate::model::PERSONAL;
 use crate::redact::Redactor;
 
@@ -54,6 +54,12 @@ impl Mask {
         match (holds, &event.happening) {
             (Holds::Given, _) => self.hide_given(name, value),
             (Holds::Output, Happening::StepSucceeded { step, .. } | Happening::ToolReplied { step, .. }) => self.hide_output(step, value),
+            (Holds::Values, Happening::ToolCalled { .. }) => self.hide_arguments(value),
+            (Holds::Texts, Happening::ModelReplied { step, .. }) => {
+                let said = value.get_mut("said").and_then(|said| said.get_mut("text"));
+                said.into_iter().for_each(|text| self.hide_reply(step, text));
+                self.hide_texts(value);
+            }
             (Holds::Values | Holds::Output, _) => self.hide_values(value, &BTreeSet::new()),
             (Holds::Texts | Holds::Sentence, _) => self.hide_texts(value),
             (Holds::Hash, _) => *value = Value::Null,
@@ -93,6 +99,16 @@ impl Mask {
         }
     }
 
+    /// The text of a model: of a marked step as a whole, whatever it is.
+    fn hide_reply(&self, step: &str, text: &mut Value) {
+        if self.personal.is_personal(step) { self.hide_whole(text) } else { self.hide_texts(text) }
+    }
+
+    /// Arguments, of a pipeline too: its marked inputs as a whole.
+    fn hide_arguments(&self, value: &mut Value) {
+        self.hide_values(value, &self.personal.marks.inputs.iter().cloned().collect());
+    }
+
     /// Values; those of marked columns and fields, and of `also`, as a whole.
     fn hide_values(&self, value: &mut Value, also: &BTreeSet<String>) {
         match value {
@@ -125,7 +141,7 @@ impl Mask {
             Value::Array(list) => list.iter_mut().for_each(|value| self.hide_texts(value)),
             Value::Object(map) => {
                 for (key, value) in map.iter_mut().filter(|(key, _)| !is_name(key)) {
-                    if is_values(key) { self.hide_values(value, &BTreeSet::new()) } else { self.hide_texts(value) }
+                    if is_values(key) { self.hide_arguments(value) } else { self.hide_texts(value) }
                 }
             }
             plain => *plain = self.redactor.redact_value(plain),
@@ -159,7 +175,14 @@ pub fn masked(mut record: Record, events: &[Event]) -> Record {
     }
     for interaction in &mut record.interactions {
         mask.hide_texts(&mut interaction.input);
-        mask.hide_texts(&mut interaction.output);
+        let step = interaction.action.split_once(' ').map_or("", |(_, step)| step);
+        match &mut interaction.output {
+            said @ Value::Object(_) => {
+                said.get_mut("text").into_iter().for_each(|text| mask.hide_reply(step, text));
+                mask.hide_texts(said);
+            }
+            said => mask.hide_reply(step, said),
+        }
         interaction.error.iter_mut().for_each(|error| *error = redactor.redact(error));
     }
     for asked in &mut record.questions {
@@ -216,7 +239,13 @@ impl Personal {
                 let of_query = details.get("personal").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
                 self.output(step, output, of_query, &mut found);
             }
-            Happening::ToolCalled { with, .. } => columns(with, &self.marks.columns, &mut found),
+            // Before the step or the pipeline has it: lines about a run are written as it goes on.
+            Happening::ModelReplied { step, reply: Answer::Said { text, calls, .. }, .. } => {
+                calls.iter().for_each(|call| self.arguments(&call.arguments, &mut found));
+                let said = serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.clone()));
+                self.output(step, &said, std::iter::empty(), &mut found);
+            }
+            Happening::ToolCalled { with, .. } => self.arguments(with, &mut found),
             Happening::ToolReplied { step, result: Some(result), personal, .. } => {
                 let of_query = personal.iter().map(String::as_str);
                 if personal.is_empty() {
@@ -253,6 +282,12 @@ impl Personal {
         if !of_query.is_empty() {
             self.found.entry(step.to_owned()).or_default().extend(of_query);
         }
+    }
+
+    /// Personal values among arguments, which a called pipeline may take as its inputs.
+    fn arguments(&self, with: &Value, found: &mut Values) {
+        columns(with, &self.marks.columns, found);
+        columns(with, &self.marks.inputs, found);
     }
 
     /// Personal values that a run, or a called pipeline, is started with.

@@ -186,3 +186,67 @@ fn a_value_at_a_marked_place_is_masked_whatever_it_is() {
     assert_eq!(record["outputs"], event("run_finished", "")["outputs"]);
     assert_eq!(record["inputs"]["sex"], record["outputs"]["again"]);
 }
+
+/// Marks inside shapes: of inputs, outputs of agents, arguments of tools, inputs of a pipeline that is a tool or is called.
+const SHAPES: &str = "flow: 1
+name: shapes
+description: Marks inside shapes.
+models: { default: { provider: scripted, replies: r.replies.yaml } }
+tools:
+  post: { http: 'POST http://127.0.0.1:9/x', arguments: { who: { type: text, pii: true }, open: text }, body: { who: '{{ with.who }}' }, timeout: 1s }
+  inner: { pipeline: inner.yaml, description: Is called. }
+inputs: { deep: { type: object, fields: { mood: { type: text, pii: true }, open: text } } }
+agents:
+  a: { instructions: Answer., tools: [inner], output: { finding: { type: text, pii: true }, open: text } }
+  b: { instructions: Answer. }
+steps:
+  - { id: said, agent: a, prompt: 'Say it about {{ inputs.deep.mood }}.' }
+  - { id: sent, tool: post, with: { who: Canarygiven, open: visible }, on_failure: continue }
+  - { id: called, call: inner.yaml, with: { given: Canarycalled, open: visible } }
+  - { id: yes, agent: b, prompt: Is it so?, pii: true }
+  - { id: all, set: { x: '{{ steps.said.output }}', y: 'It is {{ steps.said.output.finding }}.', z: '{{ steps.called.output }}' } }
+outputs: { x: '{{ steps.all.output }}' }
+";
+const SHAPES_INNER: &str = "flow: 1
+name: inner
+description: Is called.
+inputs: { given: { type: text, pii: true }, open: text }
+steps:
+  - { id: own, set: 'Got {{ inputs.given }} and {{ inputs.open }}' }
+outputs: { text: '{{ steps.own.output }}' }
+";
+const SHAPES_REPLIES: &str = "flow: 1
+replies:
+  said:
+    - calls: [{ tool: inner, with: { given: Canaryasked, open: visible } }]
+    - data: { finding: Canaryfound, open: visible }
+  yes: 'No'
+";
+
+#[test]
+fn marks_inside_shapes_hold_in_every_line_that_is_written_while_a_run_goes_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
+    write("shapes.yaml", SHAPES);
+    write("inner.yaml", SHAPES_INNER);
+    write("r.replies.yaml", SHAPES_REPLIES);
+    let deep = "deep={\"mood\": \"Canarymood\", \"open\": \"visible\"}";
+    let run = ["run", "shapes.yaml", "--trust", "--json", "--verbose", "--input", deep, "--events", "events.jsonl", "--events-content"];
+    let Ran { exit, err, out } = ran(&mut command(folder.path(), &run));
+    assert_eq!(exit, 0, "{err}");
+    let mut shown: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(shown["outputs"].take()["x"]["y"], "It is Canaryfound.", "the result is not masked");
+    let events = std::fs::read_to_string(folder.path().join("events.jsonl")).unwrap();
+    let record = ran(&mut command(folder.path(), &["runs", "export"])).out;
+    let told = ran(&mut command(folder.path(), &["runs", "show"])).out;
+    for text in [&shown.to_string(), &err, &events, &record, &told] {
+        assert!(!text.to_lowercase().contains("canary"), "{text}");
+    }
+    assert!(events.contains("visible") && record.contains("visible"));
+    // The text of a marked step is masked whatever it is, also where the model says it.
+    let record: Value = serde_json::from_str(&record).unwrap();
+    let reply = record["interactions"].as_array().unwrap().iter().find(|asked| asked["action"] == "turn yes").unwrap();
+    assert!(reply["output"].as_str().unwrap().starts_with("<PERSON_"), "{reply}");
+    let replied = events.lines().find(|line| line.contains("model_replied") && line.contains("\"step\":\"yes\"")).unwrap();
+    assert!(replied.contains("\"text\":\"<PERSON_"), "{replied}");
+}
