@@ -24,7 +24,12 @@ pub(super) fn alike(text: &str) -> Option<Inside> {
                 alike.push(' ', place);
             }
         } else if !is_unseen(c) {
+            let before = alike.text.len();
             each_letter(c, |letter| alike.push(letter, place.clone()));
+            // An accent belongs to its letter.
+            if let (true, Some(letter)) = (alike.text.len() == before, alike.places.last_mut()) {
+                letter.end = place.end;
+            }
         }
     }
     Some(alike)
@@ -90,7 +95,7 @@ mod tests {
             prop_assert_eq!(read.text.len(), read.places.len());
             let mut before = 0;
             for place in &read.places {
-                prop_assert!(place.start >= before && text.get(place.clone()).is_some_and(|c| c.chars().count() == 1));
+                prop_assert!(place.start >= before && text.get(place.clone()).is_some_and(|c| !c.is_empty()));
                 before = place.start;
             }
             prop_assert_eq!(alike_value(&read.text), read.text.trim(), "twice is once");

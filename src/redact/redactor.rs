@@ -215,11 +215,18 @@ impl Redactor {
         hits.into_iter().flat_map(|hit| without(text, hit, &masked)).collect()
     }
 
-    /// Adds known phone numbers: of what was found by its shape alone, one is told by its owner.
+    /// Adds known phone numbers: what was found by its shape alone is told by its owner, unless it has all the digits of that.
     fn add_phones(&self, text: &str, place: impl Fn(Range<usize>) -> Option<Range<usize>>, hits: &mut Vec<Hit>) {
+        let digits = |text: &str| text.chars().filter(char::is_ascii_digit).collect::<String>();
         for (range, owner) in self.phones.find(text) {
+            let is_same =
+                self.values.get(owner).is_some_and(|value| digits(&value.text) == digits(text.get(range.clone()).unwrap_or_default()));
             let Some(range) = place(range) else { continue };
-            hits.retain(|hit| hit.mask != Mask::Found(Kind::Phone) || hit.start < range.start || range.end < hit.end);
+            let is_inside = |hit: &Hit| hit.mask == Mask::Found(Kind::Phone) && range.start <= hit.start && hit.end <= range.end;
+            if is_same && hits.iter().any(is_inside) {
+                continue;
+            }
+            hits.retain(|hit| !is_inside(hit));
             hits.push(Hit { start: range.start, end: range.end, mask: Mask::Personal(owner) });
         }
     }
