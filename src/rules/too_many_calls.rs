@@ -38,7 +38,7 @@ pub(super) fn check(pipeline: &PipelinePlan, plan: &Plan, out: &mut Vec<Diagnost
         (_, u64::MAX) => String::new(),
         (_, steps) => format!("; if so many are meant, write limits: {{ max_steps: {steps} }} or more"),
     };
-    out.push(diagnostic.help(format!("call each pipeline once, and read its output where it is needed{limit}")));
+    out.push(diagnostic.help(format!("make one call of each pipeline, and read its output where it is needed{limit}")));
 }
 
 /// The call that starts most; the first of several.
