@@ -63,7 +63,9 @@ fn try_run(options: &McpOptions, shared: &Shared) -> Result<Exit, Refusal> {
         let common = Arc::new(Common { servers: Arc::clone(&servers), journals: SharedStores::default(), signals });
         let work = Arc::new(Pipelines { tools, served, common });
         let by = match options.http {
-            None => serve_stdio(work, bounds, BufReader::new(std::io::stdin()), std::io::stdout(), &mut stop).await,
+            None => serve_stdio(work, bounds, BufReader::new(std::io::stdin()), std::io::stdout(), &mut stop)
+                .await
+                .map_err(|e| cannot("cannot serve", e))?,
             Some(port) => {
                 let address = SocketAddr::new(options.address.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST)), port);
                 let token = token(shared, address.ip())?;
