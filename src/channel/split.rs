@@ -266,7 +266,7 @@ impl Cutter<'_> {
 
     fn too_wide(&self, piece: &str) -> Unsent {
         let shown: String = piece.trim().chars().take(20).collect();
-        let beside = if self.indicator { " and the indicator" } else { "" };
+        let beside = if self.indicator { ", and the indicator" } else { "" };
         self.no_room(&format!("\"{shown}\", which cannot be cut{beside}"))
     }
 

@@ -104,7 +104,7 @@ fn what_fits_into_no_part_is_an_error_and_never_an_empty_or_another_part() {
     let bold = silent(splitting(chat(), 2, SplitAt::Word, 9));
     assert!(fails("**ab** and more", &bold).contains("cannot be cut"));
     assert!(fails("a b c d", &splitting(plain(), 4, SplitAt::Word, 9)).contains("too few for the indicator \"(9/9)\""));
-    assert!(fails("a b c d e", &splitting(plain(), 5, SplitAt::Word, 9)).contains("which cannot be cut and the indicator"));
+    assert!(fails("a b c d e", &splitting(plain(), 5, SplitAt::Word, 9)).contains("which cannot be cut, and the indicator"));
     let one_part = Channel { max_length: Some(10), ..plain() };
     let told = fails("A text of more than ten.", &one_part);
     assert!(told.contains("the end of a text that is longer than one part and too_long \"The rest was left out.\""), "{told}");
