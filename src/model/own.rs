@@ -18,8 +18,40 @@ pub enum Touch {
 const RUN_FROM: [&str; 6] = [".git", ".hg", ".svn", ".jj", "node_modules", "__pycache__"];
 
 /// Endings of files that are run when they are named, and files that launchers take their commands from.
-const CODE: [&str; 16] = ["bash", "cjs", "exe", "jar", "js", "lua", "mjs", "mts", "php", "pl", "ps1", "py", "pyz", "rb", "sh", "ts"];
-const LAUNCHED: [&str; 3] = ["deno.json", "package.json", "pyproject.toml"];
+const CODE: [&str; 40] = [
+    "awk", "bash", "cjs", "class", "cts", "dll", "dylib", "ex", "exe", "exs", "fish", "go", "jar", "js", "jsx", "ksh", "lua", "mjs", "mts",
+    "node", "php", "pl", "pm", "ps1", "pth", "py", "pyc", "pyd", "pyw", "pyz", "rb", "rs", "sh", "so", "tcl", "ts", "tsx", "wasm", "whl",
+    "zsh",
+];
+const LAUNCHED: [&str; 27] = [
+    "bunfig.toml",
+    "cargo.lock",
+    "cargo.toml",
+    "compose.yaml",
+    "compose.yml",
+    "deno.json",
+    "deno.jsonc",
+    "deno.lock",
+    "docker-compose.yaml",
+    "docker-compose.yml",
+    "dockerfile",
+    "gemfile",
+    "go.mod",
+    "go.sum",
+    "go.work",
+    "import_map.json",
+    "justfile",
+    "makefile",
+    "npm-shrinkwrap.json",
+    "package-lock.json",
+    "package.json",
+    "pnpm-lock.yaml",
+    "pyproject.toml",
+    "rakefile",
+    "uv.lock",
+    "uv.toml",
+    "yarn.lock",
+];
 
 /// Endings of files that a program reads, and does not run.
 const PLAIN: [&str; 14] = ["cfg", "conf", "crt", "html", "ini", "json", "md", "pdf", "pem", "toml", "txt", "xml", "yaml", "yml"];
