@@ -7,6 +7,7 @@
 use std::fs::{self, File, Metadata};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
 
 use super::files;
 use super::started::is_code_file;
@@ -32,6 +33,10 @@ pub struct OwnFiles {
     pub code_in: Vec<PathBuf>,
     /// Folders that servers are started in: nothing is written right there that they would run.
     pub starts: Vec<PathBuf>,
+    /// What servers of the other pipelines of the project run: worked out at the first write.
+    pub others: Option<fn(&Path) -> OwnFiles>,
+    /// The same, once it is known.
+    pub looked: Arc<OnceLock<Box<OwnFiles>>>,
     /// Whether a text is one of the language: as a file it would be a pipeline, or be brought in by one.
     pub is_program: Option<fn(&str) -> bool>,
 }
@@ -72,6 +77,9 @@ impl OwnFiles {
         let is_code = is_code(&spot.path).unwrap_or_else(|| text.starts_with("#!") || is_code_file(&spot.path));
         if is_code && self.code_in.iter().any(|folder| spot.is_in(folder)) {
             return Err(denied(path, Touch::Write, "is code in a folder that the command of a server names"));
+        }
+        if let Some(others) = self.others {
+            self.looked.get_or_init(|| Box::new(others(&self.project))).may_write(path, text)?;
         }
         let is_yaml = path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("yaml") || ending.eq_ignore_ascii_case("yml"));
         let is_program = |text: &str| self.is_program.is_some_and(|is_program| is_program(text));
@@ -236,7 +244,7 @@ mod tests {
             fixed: vec![at("p/servers"), at("p/p.md")],
             code_in: vec![at("p/data")],
             starts: vec![at("p")],
-            is_program: None,
+            ..OwnFiles::default()
         };
         (home, own)
     }

@@ -5,11 +5,13 @@ use std::sync::Arc;
 
 use super::arguments::Shared;
 use super::refusal::Refusal;
-use super::{settings, state, trust};
+use super::{settings, state, trust, validate};
 use crate::adapter::environment;
+use crate::adapter::files::DiskFiles;
 use crate::adapter::own::OwnFiles;
 use crate::adapter::started::{MayRun, holds_code};
 use crate::check::Checked;
+use crate::load::load;
 use crate::model::{Program, is_code};
 use crate::source::{FileId, SourceFile};
 use crate::syntax;
@@ -28,8 +30,25 @@ pub(super) fn own_files(project: &Path, checked: Option<&Checked>, shared: &Shar
         let program = &checked.loaded.program;
         let env = environment::variables(shared.env_file.as_deref()).map_err(Refusal::usage)?;
         of_servers(trust::named(program, &env), program, &mut own);
+        own.others = Some(of_others);
     }
     Ok(Arc::new(own))
+}
+
+/// What servers of all pipelines of a project run.
+fn of_others(project: &Path) -> OwnFiles {
+    let mut own = OwnFiles { project: project.to_path_buf(), ..OwnFiles::default() };
+    let env = environment::variables(None).unwrap_or_default();
+    let mut files = vec![];
+    validate::find(project, &mut files);
+    for file in files {
+        let program = load(&file, project, &DiskFiles).program;
+        of_servers(trust::named(&program, &env), &program, &mut own);
+    }
+    // A script that lies in a folder of all is kept itself: that pipeline alone keeps the whole folder from its own steps.
+    let project = real(project);
+    own.fixed.retain(|place| !project.starts_with(real(place)));
+    own
 }
 
 /// What servers run, or would run if it were there.

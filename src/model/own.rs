@@ -114,9 +114,16 @@ pub fn named_by_servers(pipeline: &Pipeline) -> Vec<Named<'_>> {
         let ToolKind::Server(ServerKind::Program { command, args, .. }) = kind else { continue };
         let mut named = |path, is_module| found.push(Named { tool, path, is_module });
         named(if command.value.contains('/') { &command.value } else { "" }, false);
+        // `env -C servers python3 mcp.py`: where a bare name counts from is known only where files can be looked at.
+        let is_moved =
+            args.iter().any(|text| *text.source == *"-C" || ["--chdir", "--directory"].iter().any(|to| text.source.starts_with(to)));
         let mut before = "";
         for word in args.iter().map(|text| if text.form == Form::Plain { &*text.source } else { "" }) {
-            named(word, false);
+            // What a shell is told is no path, but may hold some.
+            match word.contains(char::is_whitespace) {
+                true => word.split_whitespace().filter(|part| part.contains('/')).for_each(|part| named(part, false)),
+                false => named(if is_moved && !word.contains('/') { "" } else { word }, false),
+            }
             named(word.split_once('=').map_or("", |(_, value)| value), false);
             named(if before == "-m" { word.split('.').next().unwrap_or_default() } else { "" }, true);
             before = word;

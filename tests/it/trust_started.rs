@@ -113,9 +113,7 @@ fn what_changes_while_a_run_waits_is_not_started_however_it_is_named_and_whoever
     for (at, way) in WAYS.iter().enumerate() {
         let project = project(way);
         let folder = project.path();
-        let waits = pipeline(way, "out", "a.txt")
-            .replace("  - { id: start", "  - { id: wait, wait: 1s }\n  - { id: start")
-            .replace("[write] }\n  - { id: wait", "[write] }\n  - { id: wait");
+        let waits = pipeline(way, "out", "a.txt").replace("  - { id: start", "  - { id: wait, wait: 1s }\n  - { id: start");
         let waits = waits.replace("needs: [write]", "needs: [write, wait]");
         std::fs::write(folder.join("p.yaml"), waits).unwrap();
         // The first half by the list, the others by the flag.
@@ -149,8 +147,8 @@ fn what_changes_while_a_run_waits_is_not_started_however_it_is_named_and_whoever
 #[test]
 fn a_folder_of_data_that_a_server_is_given_is_written_and_code_in_it_is_not() {
     let way = way("command: python3, args: [lib/main.py, ./notes]", "lib/main.py");
-    let names = ["a.md", "a.json", "deep/a.txt"].map(|name| (name, true));
-    let code = ["__main__.py", "index.js", "package.json", "deep/x.py", "Makefile", "go.mod", "x.rs", "x.node", "deno.jsonc"];
+    let names = ["a.md", "a.json", "a"].map(|name| (name, true));
+    let code = ["__main__.py", "index.js", "package.json", "Makefile", "go.mod", "x.rs", "x.node", "deno.jsonc"];
     for is_there in [false, true] {
         for (name, is_data) in names.into_iter().chain(code.map(|name| (name, false))) {
             let project = project(&way);
@@ -167,5 +165,22 @@ fn a_folder_of_data_that_a_server_is_given_is_written_and_code_in_it_is_not() {
             let again = flow(folder, &way, &["run", "p.yaml"]);
             assert!(!again.err.contains("trusted"), "data asks nobody again, {name}: {}", again.err);
         }
+    }
+}
+
+#[test]
+fn what_the_servers_of_another_pipeline_run_is_not_written_either() {
+    let way = way("command: python3, args: [servers/mcp.py]", "servers/mcp.py");
+    for (name, is_data) in [("mcp.py", false), ("json.py", false)] {
+        let project = project(&way);
+        let folder = project.path();
+        std::fs::write(folder.join("other.yaml"), pipeline(&way, "out", "a.txt")).unwrap();
+        let writes = format!(
+            "flow: 1\nname: w\ndescription: Writes.\ntools: {{ place: {{ file: servers, allow: [write] }} }}\nsteps: [{{ id: write, tool: place.write, with: {{ name: {name}, text: x }} }}]\n"
+        );
+        std::fs::write(folder.join("w.yaml"), writes).unwrap();
+        let said = flow(folder, &way, &["run", "w.yaml"]);
+        assert_eq!((said.exit == 0, said.err.contains("no step may write")), (is_data, true), "{name}: {}", said.err);
+        assert_eq!(std::fs::read_to_string(folder.join("servers/mcp.py")).unwrap(), SCRIPT);
     }
 }
