@@ -46,11 +46,7 @@ impl<'a> Wanted<'a> {
         let given = given.filter(|_| checked.loaded.program.pipelines.iter().any(|pipeline| takes_given(pipeline)));
         let wishes = Wishes::of(&checked.plan, given.as_ref());
         let program = &checked.loaded.program;
-        let env = environment::variables(shared.env_file.as_deref()).map_err(Refusal::usage)?;
-        let named = content::named(program, &env);
-        let prints = named.prints();
-        let file_shown = visible(&file.display().to_string()).into_owned();
-        let agreed = Agreed { file: file_shown, named, prints: prints.as_ref().ok().cloned(), is_free: false };
+        let (agreed, prints) = agreed(program, file, shared)?;
         Ok(Wanted { file, program, given, wishes, agreed, prints })
     }
 
@@ -86,6 +82,15 @@ impl<'a> Wanted<'a> {
     }
 }
 
+/// What its servers may run of the project now.
+fn agreed(program: &Program, file: &Path, shared: &Shared) -> Result<(Agreed, Result<Prints, String>), Refusal> {
+    let env = environment::variables(shared.env_file.as_deref()).map_err(Refusal::usage)?;
+    let named = content::named(program, &env);
+    let prints = named.prints();
+    let file = visible(&file.display().to_string()).into_owned();
+    Ok((Agreed { file, named, prints: prints.as_ref().ok().cloned(), is_free: false }, prints))
+}
+
 /// Whether what a file wants may be done: it wants nothing; it is allowed for this call (`--trust`); it was trusted before, and is the same
 /// to the byte; or a person at the terminal says so now, which is kept. Nothing may be started without it, and no program that would
 /// run something else of the project than what is returned.
@@ -93,10 +98,14 @@ impl<'a> Wanted<'a> {
 /// # Errors
 /// Nobody has agreed, or the list of what is trusted cannot be read or written (exit 6); the settings have mistakes (exit 1).
 pub(super) fn consent(checked: &Checked, file: &Path, is_allowed: bool, shared: &Shared) -> Result<Arc<Agreed>, Refusal> {
+    if is_allowed {
+        let (agreed, _) = agreed(&checked.loaded.program, file, shared)?;
+        return Ok(Arc::new(Agreed { is_free: true, ..agreed }));
+    }
     let wanted = Wanted::of(checked, file, shared)?;
     // What was looked at now is what was agreed to, however long the question stands.
-    let agreed = Arc::new(Agreed { is_free: is_allowed, ..wanted.agreed.clone() });
-    if is_allowed || wanted.wishes.is_empty() {
+    let agreed = Arc::new(wanted.agreed.clone());
+    if wanted.wishes.is_empty() {
         return Ok(agreed);
     }
     let (list, content, is_known) = wanted.look().map_err(unusable)?;
