@@ -23,6 +23,7 @@ use crate::adapter::run_lock::RunLock;
 use crate::adapter::sealing::Sealing;
 use crate::adapter::sqlite_cache::SqliteCache;
 use crate::adapter::sqlite_store::SqliteStore;
+use crate::adapter::started::Agreed;
 use crate::adapter::stdout::{Silent, Stdout};
 use crate::check::Checked;
 use crate::diagnostic::visible;
@@ -105,15 +106,14 @@ impl<'a> Surroundings<'a> {
         }
         let checked = checked::pipeline(file, shared)?;
         // A replay asks nobody, starts nothing and needs no secret.
-        if !taping.is_replay() {
-            trust::consent(&checked, file, is_allowed, shared)?;
-        }
-        Surroundings::of(checked, file, printed, shared, taping)
+        let agreed = if taping.is_replay() { Arc::default() } else { trust::consent(&checked, file, is_allowed, shared)? };
+        Surroundings::of(checked, agreed, file, printed, shared, taping)
     }
 
     /// The same for a file that was checked before.
     pub(super) fn of(
         mut checked: Checked,
+        agreed: Arc<Agreed>,
         file: &Path,
         printed: &OutputOptions,
         shared: &'a Shared,
@@ -140,7 +140,7 @@ impl<'a> Surroundings<'a> {
         let mut ports = Ports {
             tape: Some(Arc::new(tape.clone())),
             door: Door::new(hidden_texts()),
-            ..world::ports(printer, own_files(&project, Some(&checked), shared)?, private_hosts)
+            ..world::ports(printer, own_files(&project, Some(&checked), shared)?, private_hosts, agreed)
         };
         let is_shown = !shared.quiet && !shared.no_progress;
         let progress = if is_shown { Progress::on(shared.verbose, ports.clock.clone()) } else { Progress::off() };

@@ -46,4 +46,5 @@ mod tidy;
 mod timesheet_answers;
 mod timesheet_data;
 mod trust;
+mod trust_started;
 mod yaml_suite;
