@@ -108,14 +108,18 @@ static SCALAR: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r#""([^"\n]
 
 /// Keys in what a name of a secret holds, where it should hold a text.
 fn below_names(text: &str) -> Vec<Range<usize>> {
-    let mut found = vec![];
+    let (mut found, mut seen) = (vec![], 0);
     for holder in HOLDER.iter().flat_map(|holder| holder.captures_iter(text)) {
         let (Some(whole), indent) = (holder.get(0), holder.get(1).map_or(0, |indent| indent.len())) else { continue };
+        if whole.start() < seen {
+            continue;
+        }
         let start = holder.get(2).map_or(whole.end(), |own| own.start());
         let below = text[whole.end()..].split_inclusive('\n').skip(1);
         let deeper = below.take_while(|line| line.trim().is_empty() || line.len() - line.trim_start().len() > indent);
         let end = (whole.end() + 1 + deeper.map(str::len).sum::<usize>()).min(text.len());
         let held = text.get(start..end).unwrap_or_default();
+        seen = end;
         for scalar in
             SCALAR.iter().flat_map(|scalar| scalar.captures_iter(held)).filter_map(|found| (1..4).find_map(|group| found.get(group)))
         {
