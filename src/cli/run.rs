@@ -214,14 +214,14 @@ impl<'a> Surroundings<'a> {
         let (id, file) = (environment::run_id(), state::journal_file(&self.project)?);
         let opened = open(&file, &self.sealing).and_then(|store| Ok((RunLock::take(&file, &id)?, store)));
         let (lock, store) = opened.map_err(|error| state::with_help(error.into(), &self.project))?;
-        self.keep_results_of(&id, &file);
+        self.keep_results_of(&id, &file, &self.sealing.clone());
         Ok((id, store, lock))
     }
 
-    /// Results that are used again are kept as those of this run; a run that is recorded or replayed keeps none.
-    pub(super) fn keep_results_of(&mut self, run: &str, journal: &Path) {
+    /// Results that are used again are kept as those of this run, encrypted as it is; a run that is recorded or replayed keeps none.
+    pub(super) fn keep_results_of(&mut self, run: &str, journal: &Path, sealing: &Sealing) {
         if self.taping == Taping::None {
-            self.ports.cache = Arc::new(SqliteCache::new(keeping::cache_file(journal), run, self.sealing.clone()));
+            self.ports.cache = Arc::new(SqliteCache::new(keeping::cache_file(journal), run, sealing.clone()));
         }
     }
 

@@ -37,6 +37,7 @@ mod end;
 mod hiding;
 mod inputs;
 mod judging;
+mod marks;
 mod names;
 mod opening;
 mod permitting;
@@ -68,8 +69,9 @@ mod words;
 mod tests;
 
 pub use command::{Command, Input, Reply, Request};
-pub use inputs::{PersonFrom, check_inputs, inputs_schema, marks, person, person_fields, zone_problem};
+pub use inputs::{PersonFrom, check_inputs, inputs_schema, person, person_fields, zone_problem};
 pub use judging::readable;
+pub use marks::marks;
 pub use preview::{Given, known_names};
 pub use rejudging::PassedGate;
 pub use run::{CannotResume, Mocks, Moment, Noted, Options, Run, Unscripted};

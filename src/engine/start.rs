@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::Run;
 use super::command::Request;
 use super::state::NodeRef;
+use crate::channel::Unsent;
 use crate::event::{Failure, FailureKind, Happening, Shared};
 use crate::model::{MOST_CALLED, MOST_STEP_RUNS, Mock, RouteStep, Step, StepKind, ToolKind, contains_phrase, phrase_words};
 
@@ -153,12 +154,13 @@ impl Run {
         };
         let name = self.state.instance(instance).person.get("name").and_then(Value::as_str);
         let formatted = crate::channel::format_without(text, channel, style, name, &|text| self.hidden.places(text));
-        let formatted = formatted.map_err(|error| Failure::new(FailureKind::TooLarge, error.to_string()))?;
-        if formatted.text.trim().is_empty() && !text.trim().is_empty() {
-            let message =
-                format!("nothing of the text can be shown in channel \"{}\": it has only emojis, marks or hidden characters", channel.name);
-            return Err(Failure::new(FailureKind::BadRequest, message));
-        }
+        let formatted = formatted.map_err(|error| {
+            let kind = match error {
+                Unsent::Nothing { .. } => FailureKind::BadRequest,
+                Unsent::NoRoom(_) => FailureKind::TooLarge,
+            };
+            Failure::new(kind, error.to_string())
+        })?;
         serde_json::to_value(formatted).map_err(|e| Failure::new(FailureKind::Internal, e.to_string()))
     }
 

@@ -8,12 +8,14 @@
 //! How to add a shape: a file in `detect` with `find`, a variant of [`Kind`], a line in `detect::find_pii`, and lines in
 //! `tests/labelled.rs` that it must find and must not find.
 
+mod alike;
 mod common;
 mod detect;
 mod encoded;
 mod known;
 mod marker;
 mod names;
+mod phones;
 mod redactor;
 mod secrets;
 mod stream;

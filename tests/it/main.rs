@@ -5,6 +5,7 @@
 mod agents;
 mod canaries;
 mod cassette;
+mod channel_texts;
 mod check;
 mod completions;
 mod doctor;
