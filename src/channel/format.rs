@@ -1,5 +1,7 @@
 //! The `format` step: one text, made fit for one channel.
 
+use std::ops::Range;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use unicode_segmentation::UnicodeSegmentation;
@@ -60,6 +62,20 @@ pub struct Part {
 /// # Errors
 /// What is sent would show nothing, or would lack something without saying so.
 pub fn format(text: &str, channel: &Channel, style: Option<&StyleGuide>, person_name: Option<&str>) -> Result<Formatted, Unsent> {
+    format_without(text, channel, style, person_name, &|_| vec![])
+}
+
+/// The same with `***` in place of what `hidden` finds, before the text is cut into parts: what markup kept apart stands together then.
+///
+/// # Errors
+/// As those of [`format`].
+pub fn format_without(
+    text: &str,
+    channel: &Channel,
+    style: Option<&StyleGuide>,
+    person_name: Option<&str>,
+    hidden_in: &dyn Fn(&str) -> Vec<Range<usize>>,
+) -> Result<Formatted, Unsent> {
     let (text, hidden) = clean(text);
     let (mut blocks, hidden_inside) = parse(&text);
     if let Some(preferred) = style.and_then(|style| Preferred::new(&style.words.prefer)) {
@@ -84,6 +100,10 @@ pub fn format(text: &str, channel: &Channel, style: Option<&StyleGuide>, person_
         drop_empty(&mut blocks);
     }
     let markdown_removed = degrade(&mut blocks, features(channel));
+    each_text(&mut blocks, true, |runs: &mut Vec<Run>| {
+        let changes: Vec<_> = hidden_in(&plain(runs)).into_iter().map(|range| (range, "***".to_owned())).collect();
+        replace(runs, &changes);
+    });
     if channel.body == Body::Markup {
         lookalike(&mut blocks, &channel.markup);
     }

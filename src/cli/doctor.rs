@@ -171,7 +171,10 @@ fn of_pipeline(
     for pipeline in &checked.loaded.program.pipelines {
         for (name, about) in &pipeline.secrets {
             match env.get(name).is_some_and(|value| !value.reveal().is_empty()) {
-                true => sign("ok", format!("secret {name} is set")),
+                true => match super::run::unrecognised(name, env) {
+                    Some(line) => sign("note", format!("secret {line}")),
+                    None => sign("ok", format!("secret {name} is set")),
+                },
                 false => {
                     sign("fault", format!("secret {name} is not set ({}); set the variable, or name a file with --env-file", about.value))
                 }

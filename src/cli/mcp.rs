@@ -183,6 +183,9 @@ impl Served {
         let limits = settings::narrowest(flags, &surroundings.settled.limits);
         surroundings.know_prices(&limits)?;
         let tool = tool(&checked.plan);
+        if !shared.quiet {
+            surroundings.unrecognised().iter().for_each(|line| tell!("{}: {line}", tool.name));
+        }
         if surroundings.scripted && !shared.quiet {
             tell!("{}: models are scripted: replies come from a file, no model is asked", tool.name);
         }

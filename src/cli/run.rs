@@ -245,13 +245,11 @@ impl<'a> Surroundings<'a> {
         stars.chain(secrets(&self.checked.loaded.program, &self.env)).collect()
     }
 
-    /// Declared secrets that cannot be told from ordinary text.
-    fn unrecognised(&self) -> impl Iterator<Item = &String> {
+    /// What to tell about declared secrets that cannot be told from ordinary text.
+    pub(super) fn unrecognised(&self) -> Vec<String> {
         let declared = self.checked.loaded.program.pipelines.iter().flat_map(|pipeline| pipeline.secrets.keys());
         let unique: BTreeSet<&String> = declared.collect();
-        unique
-            .into_iter()
-            .filter(|name| self.env.get(*name).is_some_and(|value| !value.reveal().trim().is_empty() && !is_recognised(value.reveal())))
+        unique.into_iter().filter_map(|name| unrecognised(name, &self.env)).collect()
     }
 
     /// Knows what must not be shown.
@@ -262,6 +260,7 @@ impl<'a> Surroundings<'a> {
     pub(super) fn options(&self, limits: Limits) -> Options {
         Options {
             secrets: self.secrets(),
+            hidden: self.hidden.clone(),
             env: self.env.clone(),
             default_model: self.default_model.clone(),
             user_policy: self.settled.policy.clone(),
@@ -295,7 +294,7 @@ impl<'a> Surroundings<'a> {
     ) -> Result<Exit, Refusal> {
         let shared = self.shared;
         if !shared.quiet {
-            self.unrecognised().for_each(|name| tell!("{name} is too short or a plain word, so it cannot be hidden where it comes back; use 8 or more characters with digits or signs"));
+            self.unrecognised().iter().for_each(|line| tell!("{line}"));
         }
         match &self.taping {
             _ if shared.quiet => {}
@@ -410,4 +409,14 @@ fn sends_to_stdout(kind: &StepKind) -> bool {
         StepKind::Route(route) => route.cases.iter().chain(&route.otherwise).flat_map(|c| &c.steps).any(|s| sends_to_stdout(&s.kind)),
         _ => false,
     }
+}
+
+/// What to tell about a secret whose value cannot be told from ordinary text; `None`: it can, or is not set.
+pub(super) fn unrecognised(name: &str, env: &BTreeMap<String, Secret>) -> Option<String> {
+    let value = env.get(name)?.reveal().trim();
+    (!value.is_empty() && !is_recognised(value)).then(|| {
+        format!(
+            "{name} is too short or a plain word, so it cannot be hidden where it comes back; use 8 or more characters with digits or signs"
+        )
+    })
 }

@@ -34,6 +34,7 @@ mod command;
 mod consent;
 mod conversing;
 mod end;
+mod hiding;
 mod inputs;
 mod judging;
 mod marks;

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use super::Run;
 use super::calling::ms;
-use super::command::{Command, Reply, Request};
+use super::command::{Reply, Request};
 use super::reach::Giver;
 use super::servers::of_file;
 use super::shape;
@@ -61,7 +61,7 @@ impl Run {
         let call = self.state.last_call + 1;
         let step = self.state.node(at).path.clone();
         self.emit(Happening::ToolsAsked { step, call, server: name.to_string(), timeout_at_ms });
-        self.commands.push_back(Command::Call { call, request: Box::new(request) });
+        self.send_out(at, name, call, request);
         Ok(())
     }
 

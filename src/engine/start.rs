@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::Run;
-use super::command::{Command, Request};
+use super::command::Request;
 use super::state::NodeRef;
 use crate::channel::Unsent;
 use crate::event::{Failure, FailureKind, Happening, Shared};
@@ -153,7 +153,7 @@ impl Run {
             ));
         };
         let name = self.state.instance(instance).person.get("name").and_then(Value::as_str);
-        let formatted = crate::channel::format(text, channel, style, name);
+        let formatted = crate::channel::format_without(text, channel, style, name, &|text| self.hidden.places(text));
         let formatted = formatted.map_err(|error| {
             let kind = match error {
                 Unsent::Nothing { .. } => FailureKind::BadRequest,
@@ -208,7 +208,7 @@ impl Run {
         };
         let request = self.bound_to_place(at, self.planner_of(at).as_deref(), request);
         self.emit(happening);
-        self.commands.push_back(Command::Call { call, request: Box::new(request) });
+        self.send_out(at, tool, call, request);
     }
 
     /// The mock of a step: by its path, or by the tool it uses; a `for_each` as a whole only by its path.

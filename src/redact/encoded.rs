@@ -66,8 +66,10 @@ pub(super) fn joined(text: &str) -> Option<Inside> {
 /// A character that is not drawn.
 pub(super) fn is_unseen(c: char) -> bool {
     c.is_control()
-        || matches!(c, '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}')
-        || matches!(c, '\u{2060}'..='\u{206f}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e01ef}')
+        || matches!(c, '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}')
+        || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}')
+        || matches!(c, '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{13430}'..='\u{1343f}' | '\u{1bca0}'..='\u{1bca3}')
+        || matches!(c, '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
 }
 
 /// The text without the characters that nobody sees, if it has some: what it goes through later may take them out.
@@ -163,6 +165,13 @@ fn backslash(rest: &str) -> Option<(Vec<u8>, usize)> {
                 Some(read) => (read, 12),
                 None => (char::from_u32(u32::from(first))?, 6),
             };
+            Some((read.to_string().into_bytes(), length))
+        }
+        // As YAML writes characters, too.
+        b'x' | b'U' => {
+            let length = if next == b'x' { 4 } else { 10 };
+            let digits = rest.get(2..length).filter(|digits| digits.bytes().all(|byte| byte.is_ascii_hexdigit()))?;
+            let read = char::from_u32(u32::from_str_radix(digits, 16).ok()?)?;
             Some((read.to_string().into_bytes(), length))
         }
         _ if next.is_ascii_punctuation() => one(next),

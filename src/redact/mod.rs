@@ -25,7 +25,7 @@ pub use detect::find_pii;
 pub use redactor::Redactor;
 pub use secrets::{Secrets, is_recognised};
 pub use stream::Stream;
-pub use written::{keys_in, keys_in_source, looks_like_key, names_a_secret};
+pub use written::{keys_in, keys_in_source, looks_like_key, names_a_secret, parts_of_key};
 
 use std::ops::Range;
 
