@@ -29,6 +29,8 @@ pub enum Act<'a> {
     },
     /// A host is asked.
     Host {
+        /// `https`, `http`; of a mail server `smtp`.
+        scheme: &'a str,
         /// Its name or address, in lower case.
         host: &'a str,
         /// The port.
@@ -120,8 +122,8 @@ fn of_one(policy: &Policy, act: &Act) -> (bool, String) {
             }
             policy.allowed_tools.iter().flatten().find(fits).map(|entry| format!("allowed_tools {}", entry.value))
         }
-        Act::Host { host, port } => {
-            let found = policy.hosts.iter().flatten().find(|entry| host_fits(&entry.value, host, *port));
+        Act::Host { scheme, host, port } => {
+            let found = policy.hosts.iter().flatten().find(|entry| host_fits(&entry.value, scheme, host, *port));
             found.map(|entry| format!("network_access.hosts {}", entry.value))
         }
         Act::Read(path) => policy
@@ -159,7 +161,7 @@ mod tests {
     fn acts() -> [Act<'static>; 4] {
         [
             Act::Tool { name: "docs.read", arguments: None },
-            Act::Host { host: "example.com", port: None },
+            Act::Host { scheme: "https", host: "example.com", port: Some(443) },
             Act::Read("a.md"),
             Act::Write("a.md", 1),
         ]
@@ -254,13 +256,21 @@ mod tests {
             ..Policy::default()
         };
         let allowed = |act: Act| decide(&[("p", &policy)], &act).allowed;
-        assert!(allowed(Act::Host { host: "api.example.com", port: Some(8443) }));
-        assert!(!allowed(Act::Host { host: "api.example.com", port: Some(443) }));
-        assert!(allowed(Act::Host { host: "a.example.org", port: None }));
+        assert!(allowed(Act::Host { scheme: "https", host: "api.example.com", port: Some(8443) }));
+        assert!(!allowed(Act::Host { scheme: "https", host: "api.example.com", port: Some(443) }));
+        assert!(allowed(Act::Host { scheme: "https", host: "a.example.org", port: Some(443) }));
         assert!(
-            !allowed(Act::Host { host: "example.org.evil.test", port: None })
-                && !allowed(Act::Host { host: "evilexample.org", port: None })
+            !allowed(Act::Host { scheme: "https", host: "example.org.evil.test", port: Some(443) })
+                && !allowed(Act::Host { scheme: "https", host: "evilexample.org", port: Some(443) })
         );
+        let fits = |entry: &str, scheme: &str, port: u16| host_fits(entry, scheme, "a.example", Some(port));
+        for entry in ["a.example", "*.example"] {
+            assert!(fits(entry, "https", 443) && !fits(entry, "https", 8443) && !fits(entry, "http", 443) && !fits(entry, "http", 80));
+            assert!(fits(entry, "smtp", 25) && fits(entry, "smtp", 465) && fits(entry, "smtp", 587) && !fits(entry, "smtp", 443));
+            let with = |port: &str| format!("{entry}:{port}");
+            assert!(fits(&with("80"), "http", 80) && !fits(&with("80"), "http", 8080) && !fits(&with("443"), "https", 8443));
+            assert!(fits(&with("*"), "https", 8443) && fits(&with("*"), "http", 80) && !fits("b.example:*", "https", 443));
+        }
         assert!(allowed(Act::Read("src/a/b.rs")) && allowed(Act::Read("README.md")));
         assert!(!allowed(Act::Read("docs/a.md")) && !allowed(Act::Read("/etc/passwd")) && !allowed(Act::Read("../x.md")));
         assert!(allowed(Act::Write("out/a.txt", 10)) && !allowed(Act::Write("out/a.txt", 11)) && !allowed(Act::Write("out/b/a.txt", 1)));
