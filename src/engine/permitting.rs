@@ -76,6 +76,15 @@ impl Run {
         self.record_decision(at, Some(agent), "host", origin.host, decision)
     }
 
+    /// Whether policies may allow a tool that a step names, before its server is started.
+    ///
+    /// # Errors
+    /// They refuse all its calls (`denied`).
+    pub(super) fn permit_tool(&mut self, at: NodeRef, name: &str) -> Result<(), Failure> {
+        let decision = decide(&self.policies(at, None), &Act::Tool { name, arguments: None });
+        if decision.allowed { Ok(()) } else { self.record_decision(at, None, "tool", name.to_owned(), decision) }
+    }
+
     fn record_decision(
         &mut self,
         at: NodeRef,

@@ -113,6 +113,22 @@ pub fn opens(tool: &Tool, part: &str, arguments: Option<&Value>) -> Decision {
     }
 }
 
+/// Whether these policies may allow a tool of a server that goes by this name or pattern; `*`: any of its tools. What cannot be told before its
+/// tools are known is yes.
+pub fn may_allow(policies: &[(&str, &Policy)], server: &str, part: &str) -> bool {
+    if !part.contains(['*', '?', '[', '{']) {
+        return decide(policies, &Act::Tool { name: &format!("{server}.{part}"), arguments: None }).allowed;
+    }
+    let names_server = |entry: &Spanned<String>| {
+        let name = entry.value.split(['(', '.']).next().unwrap_or_default();
+        tool_fits(name, server, None)
+    };
+    policies.iter().all(|(_, policy)| {
+        let is_refused = policy.disallowed_tools.iter().any(|entry| tool_refused(&entry.value, server, None));
+        !is_refused && (policy.permission_mode.as_deref() == Some("auto") || policy.allowed_tools.iter().flatten().any(names_server))
+    })
+}
+
 fn of_one(policy: &Policy, act: &Act) -> (bool, String) {
     let listed = match act {
         Act::Tool { name, arguments } => {
@@ -175,6 +191,28 @@ mod tests {
             assert_eq!((decision.allowed, decision.rule.as_str()), (false, "policy empty: no list names it, and permission_mode is deny"));
             assert!(decide(&[], &act).allowed);
         }
+    }
+
+    #[test]
+    fn of_a_server_it_is_known_before_its_tools_are_whether_any_may_be_called() {
+        let allowing = |list: &[&str]| Policy { allowed_tools: Some(names(list)), ..Policy::default() };
+        let refusing = |list: &[&str]| Policy { disallowed_tools: names(list), permission_mode: Some("auto".into()), ..Policy::default() };
+        for (policy, part, may) in [
+            (allowing(&["ok.*"]), "get_a", false),
+            (allowing(&["ok.*"]), "get_*", false),
+            (allowing(&["s"]), "get_*", true),
+            (allowing(&["s.get_a(x)"]), "get_*", true),
+            (allowing(&["*.get_a"]), "get_*", true),
+            (allowing(&["s.get_a"]), "get_b", false),
+            (refusing(&["s"]), "get_*", false),
+            (refusing(&["s.get_a"]), "get_a", false),
+            (refusing(&["s.get_a(x)"]), "get_a", true),
+            (refusing(&["s.get_a"]), "get_*", true),
+            (Policy::default(), "*", false),
+        ] {
+            assert_eq!(may_allow(&[("user", &policy)], "s", part), may, "{policy:?} {part}");
+        }
+        assert!(may_allow(&[], "s", "get_a") && may_allow(&[], "s", "*"));
     }
 
     #[test]
