@@ -137,7 +137,9 @@ fn a_call_that_needs_approval_is_asked_about_with_its_arguments() {
     let whole = format!(r#""text":"{to}\{{2000 blanks}}{far}\u200D\u3164"}}; allow it?"#);
     assert!(exit == 8 && shown.contains(&whole), "{shown}");
     let run = &shown[shown.find("r_").unwrap()..][..28];
-    assert!(shown.contains("this question has 2264 characters; look at all of it: flow approve r_"), "{shown}");
+    let question = format!("\"keep\" wants to call notes.write with {{\"name\":\"note.txt\",{whole}");
+    let told = format!("this question has {} characters; look at all of it: flow approve r_", question.chars().count());
+    assert!(shown.contains(&told), "{told}: {shown}");
     let (exit, out, shown) = at(folder.path(), &["approve", run.split(' ').next().unwrap(), "keep", "--show"], "", &[]);
     assert!(exit == 0 && out.ends_with(&format!("{whole}\n")), "{out}{shown}");
     let (_, out, _) = at(folder.path(), &["runs", "show"], "", &[]);
