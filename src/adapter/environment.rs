@@ -18,26 +18,33 @@ const LARGEST: u64 = 1024 * 1024;
 pub fn variables(env_file: Option<&Path>) -> Result<BTreeMap<String, Secret>, String> {
     let mut variables = BTreeMap::new();
     if let Some(file) = env_file {
-        let text = files::read_named(file, LARGEST).map_err(|e| format!("cannot read {}: {e}", file.display()))?;
-        for (number, line) in text.lines().enumerate() {
-            let line = line.trim();
-            if line.is_empty() || line.starts_with('#') {
-                continue;
-            }
-            let line = line.strip_prefix("export ").unwrap_or(line);
-            let Some((name, value)) = line.split_once('=') else {
-                return Err(format!("{}:{}: write NAME=value", file.display(), number + 1));
-            };
-            // The program's own settings come from the environment itself.
-            if name.trim().starts_with("FLOW_") {
-                continue;
-            }
-            variables.insert(name.trim().to_string(), Secret::new(unquoted(value.trim())));
-        }
+        // The program's own settings come from the environment itself.
+        variables.extend(of_file(file)?.into_iter().filter(|(name, _)| !name.starts_with("FLOW_")));
     }
     let texts = |(name, value): (OsString, OsString)| Some((name.into_string().ok()?, Secret::new(value.into_string().ok()?)));
     variables.extend(std::env::vars_os().filter_map(texts));
     variables.remove(JOURNAL_KEY);
+    Ok(variables)
+}
+
+/// The variables of an `--env-file`, also those that are not taken from it.
+///
+/// # Errors
+/// As [`variables`].
+pub fn of_file(file: &Path) -> Result<BTreeMap<String, Secret>, String> {
+    let text = files::read_named(file, LARGEST).map_err(|e| format!("cannot read {}: {e}", file.display()))?;
+    let mut variables = BTreeMap::new();
+    for (number, line) in text.lines().enumerate() {
+        let line = line.trim();
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        let line = line.strip_prefix("export ").unwrap_or(line);
+        let Some((name, value)) = line.split_once('=') else {
+            return Err(format!("{}:{}: write NAME=value", file.display(), number + 1));
+        };
+        variables.insert(name.trim().to_string(), Secret::new(unquoted(value.trim())));
+    }
     Ok(variables)
 }
 
@@ -75,13 +82,33 @@ fn unquoted(value: &str) -> &str {
 /// `FLOW_CONFIG` names a file that is not there, or others may change it, as a sentence: with it goes what its owner does not allow.
 pub fn user_settings() -> Result<Option<PathBuf>, String> {
     let found = named_settings()?;
-    let open_to = found.as_ref().and_then(|path| files::open_to_others(&std::fs::metadata(path).ok()?));
-    match (&found, open_to) {
-        (Some(path), Some(why)) => {
-            Err(format!("your settings in {} are not used: the file {why}; chmod go-w takes that back", path.display()))
-        }
-        _ => Ok(found),
+    match found.as_ref().and_then(|path| Some((path, open_to(path)?))) {
+        Some((path, why)) => Err(format!("your settings in {} are not used: {why}", path.display())),
+        None => Ok(found),
     }
+}
+
+/// Who else could change a file, or put another in its place: in its folder, or where a link of that name leads. In a folder with the
+/// sticky bit nobody replaces what is another's.
+fn open_to(path: &Path) -> Option<String> {
+    let real = path.canonicalize().ok()?;
+    let of_file = std::fs::metadata(&real).ok()?;
+    if let Some(why) = files::is_anothers(&of_file) {
+        return Some(format!("the file {why}"));
+    }
+    if let Some(why) = files::open_to_others(&of_file) {
+        return Some(format!("the file {why}; chmod go-w takes that back"));
+    }
+    let whole = std::path::absolute(path).ok()?;
+    [whole.parent(), real.parent()].into_iter().flatten().find_map(|folder| {
+        let what = std::fs::metadata(folder).ok()?;
+        let is_sticky = what.permissions().mode() & 0o1000 != 0;
+        let why = files::is_anothers(&what).or_else(|| files::open_to_others(&what).filter(|_| !is_sticky))?;
+        Some(format!(
+            "their folder {} {why}, who could replace the file; move it to a folder of your own, or run chmod go-w there",
+            folder.display()
+        ))
+    })
 }
 
 fn named_settings() -> Result<Option<PathBuf>, String> {

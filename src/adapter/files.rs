@@ -101,6 +101,23 @@ fn text(bytes: Vec<u8>) -> std::io::Result<String> {
     String::from_utf8(bytes).map_err(|_| std::io::Error::new(ErrorKind::InvalidData, "it is not text in UTF-8"))
 }
 
+/// Looks whether a file that is about to be written really lies in this folder: no link in its path may lead out of it. What is not there
+/// yet leads nowhere.
+///
+/// # Errors
+/// A link leads out.
+pub fn stays_in(base: &Path, path: &Path) -> std::io::Result<()> {
+    let here = |path: &Path| fs::canonicalize(if path.as_os_str().is_empty() { Path::new(".") } else { path });
+    let Ok(base) = here(base) else { return Ok(()) };
+    let Some(folder) = path.ancestors().skip(1).find(|folder| folder.as_os_str().is_empty() || folder.exists()) else { return Ok(()) };
+    let real = here(folder)?;
+    if real.starts_with(&base) {
+        return Ok(());
+    }
+    let message = format!("a link leads out of {}, to {}; remove it, or put the files there yourself", base.display(), real.display());
+    Err(std::io::Error::new(ErrorKind::InvalidInput, message))
+}
+
 /// Opens a file of ours for reading and writing. A new one can be read by its owner only; one that is there stays as it is.
 ///
 /// # Errors

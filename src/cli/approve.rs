@@ -8,15 +8,15 @@ use serde_json::Value;
 use super::arguments::OutputOptions;
 use super::refusal::{Refusal, told};
 use super::resume::as_its_events_tell;
-use super::run::Surroundings;
+use super::run::{Surroundings, question};
 use super::tape::Taping;
-use super::{Exit, Shared, checked, project, runs, tell};
+use super::{Exit, Shared, checked, project, runs, stdout, tell};
 use crate::adapter::clock::SystemClock;
 use crate::adapter::environment;
 use crate::adapter::files::{self, DiskFiles};
 use crate::adapter::run_lock::RunLock;
 use crate::check::check_file;
-use crate::diagnostic::visible;
+use crate::diagnostic::{all_visible, visible};
 use crate::driver::Door;
 use crate::engine::secret_values;
 use crate::event::{Event, Happening, VERSION};
@@ -46,6 +46,21 @@ pub(super) fn run(run: &str, step: &str, answer: Answer, comment: &str, shared: 
         }
         Exit::Ok
     }))
+}
+
+/// Prints all of what is asked about a step, as its person must see it.
+pub(super) fn show(run: &str, step: &str, shared: &Shared) -> Exit {
+    told(asked_whole(run, step, shared).map(|question| stdout::print(&format!("{question}\n"))))
+}
+
+fn asked_whole(run: &str, step: &str, shared: &Shared) -> Result<String, Refusal> {
+    let (mut store, _) = runs::open(shared)?;
+    let run = runs::find(&store.runs()?, Some(run))?.run.clone();
+    let events = store.events(&run)?;
+    asked(&run, &events, step)?;
+    // From here on the secrets of its pipeline are hidden.
+    door(&events, shared)?;
+    Ok(all_visible(&question(&events, step).unwrap_or_default()))
 }
 
 fn decide(run: &str, step: &str, answer: Answer, comment: &str, shared: &Shared) -> Result<String, Refusal> {

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::Exit;
 use super::arguments::Shared;
+use crate::adapter::files::stays_in;
 use crate::diagnostic::visible;
 
 macro_rules! starter {
@@ -40,7 +41,7 @@ pub(super) fn run(folder: &Path, shared: &Shared) -> Exit {
     let mut made = Made::default();
     for (name, text) in STARTER {
         let path = place(name);
-        if let Err(problem) = made.write(&path, text) {
+        if let Err(problem) = stays_in(folder, &path).and_then(|()| made.write(&path, text)) {
             tell!("{} cannot be written: {problem}; nothing is left of what was written before", visible(&path.display().to_string()));
             made.remove();
             return Exit::Failed;

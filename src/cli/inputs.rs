@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use super::signals::{Attended, at_question};
 use super::tell;
 use crate::adapter::{environment, files};
-use crate::diagnostic::visible;
+use crate::diagnostic::{all_visible, visible};
 use crate::model::{Field, FieldKind, JsonError, Pipeline, Shape, read_json};
 
 /// Most bytes of a file of inputs (JSON from outside).
@@ -88,6 +88,21 @@ pub(super) fn ask(pipeline: &Pipeline, given: &mut Map<String, Value>) -> Option
         }
     }
     Some(at_question)
+}
+
+/// Most characters of a question that a terminal shows at once.
+const MOST_SEEN: usize = 2_000;
+
+/// Asks a person to allow a call. They see all of it, personal values too, and nothing in it is out of sight; of a long question the last line
+/// says how long it is and which command prints it.
+pub(super) fn allow(question: &str, show: &str) -> Option<bool> {
+    let shown = all_visible(question);
+    let length = shown.chars().count();
+    if length <= MOST_SEEN || !is_at_terminal() {
+        return decide(&shown);
+    }
+    tell::as_written(&shown, "\n");
+    decide(&format!("this question has {length} characters; look at all of it: {show}"))
 }
 
 /// Asks a person yes or no; `None`: nobody can be asked, or nobody answers.

@@ -89,17 +89,22 @@ fn try_run(options: &McpOptions, shared: &Shared) -> Result<Exit, Refusal> {
     })
 }
 
-/// What clients must show; on this machine only, it may be left out.
+/// What clients must show; where `--address` names no other address, it may be left out.
 fn token(shared: &Shared, address: IpAddr) -> Result<Option<Secret>, Refusal> {
     let env = environment::variables(shared.env_file.as_deref()).map_err(Refusal::usage)?;
-    let token = env.get(TOKEN).filter(|token| !token.reveal().is_empty()).cloned();
+    let token = env.get(TOKEN).cloned();
+    if let (None, Some(file)) = (&token, &shared.env_file)
+        && environment::of_file(file).map_err(Refusal::usage)?.contains_key(TOKEN)
+    {
+        return Err(Refusal::usage(format!("{TOKEN} is in {}, and is read from the environment only; set it there", file.display())));
+    }
     match &token {
         Some(token) if token.reveal().len() < SHORTEST_TOKEN || !token.reveal().bytes().all(|byte| byte.is_ascii_graphic()) => {
             let message = format!("{TOKEN}: write at least {SHORTEST_TOKEN} random letters and digits, without spaces");
             Err(Refusal::usage(message))
         }
-        None if !address.is_loopback() => {
-            let message = format!("--address {address}: others can reach it there; set {TOKEN} to what they must show");
+        None if address != IpAddr::V4(Ipv4Addr::LOCALHOST) => {
+            let message = format!("--address {address}: only 127.0.0.1 is served without a token; set {TOKEN} to what clients must show");
             Err(Refusal::usage(message))
         }
         _ => Ok(token),

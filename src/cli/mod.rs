@@ -107,7 +107,8 @@ fn command() -> Exit {
         Command::Completions { shell } => completions::run(*shell),
         Command::Runs(RunsCommand::Resume { run, printed, trust }) => resume::run(run, printed, trust.is_given, shared),
         Command::Runs(command) => runs::run(command, shared),
-        Command::Approve { run, step, reject, happened, comment } => {
+        Command::Approve { run, step, show: true, .. } => approve::show(run, step, shared),
+        Command::Approve { run, step, reject, happened, comment, show: false } => {
             let answer = match happened {
                 Some(output) => approve::Answer::Happened(output),
                 None if *reject => approve::Answer::No,

@@ -35,7 +35,7 @@ use crate::load::WrittenRules;
 use crate::model::{Limits, Model, Pipeline, Program, StepKind};
 use crate::port::{Printer, Secret, StoreError};
 use crate::redact::{Redactor, is_recognised};
-use crate::report::how_to_decide;
+use crate::report::{how_to_decide, show_command};
 
 /// Runs a pipeline.
 pub(super) fn run(options: &RunOptions, shared: &Shared) -> Exit {
@@ -332,9 +332,10 @@ impl<'a> Surroundings<'a> {
                 let ended = drive(&mut run, begin, &self.ports, &mut journal, &mut stop, &mut watch).await;
                 let asked = if matches!(ended, Ok(None)) { run.state().undecided().next().cloned() } else { None };
                 let Some(step) = asked else { break ended };
-                let question = mask.redactor().redact(&question(&seen, &step).unwrap_or_default());
+                let question = question(&seen, &step).unwrap_or_default();
+                let show = show_command(seen.last().map_or("", |event| &event.run), &step);
                 // The question waits in a thread of its own, so that Ctrl-C still ends the run here; it is saved and goes on later.
-                let asking = self.progress.aside(tokio::task::spawn_blocking(move || inputs::decide(&question)));
+                let asking = self.progress.aside(tokio::task::spawn_blocking(move || inputs::allow(&question, &show)));
                 let decided = tokio::select! {
                     decided = asking => decided.ok().flatten(),
                     _ = stop.recv() => None,

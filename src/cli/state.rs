@@ -7,14 +7,19 @@ use sha2::{Digest, Sha256};
 
 use super::refusal::Refusal;
 use super::settings;
-use crate::adapter::environment;
+use crate::adapter::{environment, files};
 
 /// The folder of the project's runs: journal, cache, locks. In the user's folder each project has one, named by where the project really is.
 ///
 /// # Errors
 /// The user's settings have mistakes, or name no whole path.
 pub(super) fn folder(project: &Path) -> Result<PathBuf, Refusal> {
-    let Some(home) = home()? else { return Ok(project.join(".flow")) };
+    let Some(home) = home()? else {
+        let own = project.join(".flow");
+        let line = |error| Refusal::usage(format!("runs cannot be kept in {}: {error}; or set FLOW_STATE_DIR", own.display()));
+        files::stays_in(project, &own.join("runs.db")).map_err(line)?;
+        return Ok(own);
+    };
     let here = if project.as_os_str().is_empty() { Path::new(".") } else { project };
     let place = here.canonicalize().unwrap_or_else(|_| project.to_path_buf());
     let name: String =

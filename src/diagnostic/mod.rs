@@ -15,7 +15,7 @@ pub use codes::{Code, Severity};
 pub use quote::{LONGEST_MESSAGE, LONGEST_QUOTE, cut, quoted};
 pub use suggest::{Hints, did_you_mean, did_you_mean_zone, in_words, nearest, proposed};
 pub use suppress::{Judged, Suppressed, Suppression, suppress};
-pub use visible::{escaped, is_invisible, visible, visible_drawn, visible_lines};
+pub use visible::{all_visible, escaped, is_invisible, visible, visible_drawn, visible_lines};
 
 use crate::source::Span;
 

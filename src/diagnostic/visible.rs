@@ -39,6 +39,33 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
+/// Most blanks in a row that are written as such where a person decides.
+const MOST_BLANKS: usize = 4;
+
+/// The text as a person sees it who decides about it: everything that shows as nothing is escaped, white space other than a blank too, and
+/// many blanks in a row are counted, `\{2000 blanks}`, so that nothing is pushed out of sight.
+pub fn all_visible(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 16);
+    let mut rest = text;
+    while let Some(c) = rest.chars().next() {
+        let blanks = rest.bytes().take_while(|byte| *byte == b' ').count();
+        let taken = blanks.max(c.len_utf8());
+        match c {
+            ' ' if blanks > MOST_BLANKS => out.push_str(&format!("\\{{{blanks} blanks}}")),
+            ' ' => out.push_str(&rest[..blanks]),
+            _ if is_invisible(c) || is_unseen(c) || c.is_whitespace() => out.push_str(&escaped(c)),
+            _ => out.push(c),
+        }
+        rest = &rest[taken..];
+    }
+    out
+}
+
+/// What words and emoji may need (joiners, variants), or a sign that is drawn as a blank.
+fn is_unseen(c: char) -> bool {
+    matches!(c, '\u{200c}' | '\u{200d}' | '\u{2800}' | '\u{fe0e}' | '\u{fe0f}' | '\u{1d159}')
+}
+
 /// The same for a text of several lines: line ends and tabs stay.
 pub fn visible_lines(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
@@ -88,5 +115,7 @@ mod tests {
             "\u{1b}[1;31merror\u{1b}[0m\n\\x1B[2J \\x1B[31\\x9Bm \\x1B"
         );
         assert!(matches!(visible("Grüße ❤\u{fe0f} ☎\u{fe0e} 👨\u{200d}👩\u{200d}👧 می\u{200c}خواهم"), Cow::Borrowed(_)));
+        let padded = format!("a    b{}EVIL\u{3000}\u{3164}\u{200d}\u{1b}é", " ".repeat(2000));
+        assert_eq!(all_visible(&padded), "a    b\\{2000 blanks}EVIL\\u3000\\u3164\\u200D\\x1Bé");
     }
 }

@@ -145,7 +145,8 @@ impl Run {
 
     fn start_tool(&mut self, at: NodeRef, step: &Step, call: &ToolStep) -> Result<(), Failure> {
         let name = &call.tool.value;
-        let servers = self.servers_among(at, std::slice::from_ref(&call.tool));
+        self.permit_tool(at, name)?;
+        let servers = self.servers_among(at, None, std::slice::from_ref(&call.tool));
         if self.lists_tools(at, &servers)? {
             return Ok(());
         }

@@ -13,9 +13,6 @@ use crate::event::{Failure, FailureKind, Happening, Shared, StepStatus};
 use crate::model::Approve;
 use crate::policy::{Act, decide, may_mean, needs_approval};
 
-/// Most characters of the arguments in a question.
-const MOST_ASKED: usize = 2_000;
-
 /// What a person decided about a step in doubt.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Decision {
@@ -57,12 +54,8 @@ impl Run {
                 Err(Failure::new(FailureKind::Rejected, format!("a person did not allow this call of \"{tool}\"{why}")))
             }
             _ => {
-                let mut shown = arguments.to_string();
-                if let Some((cut, _)) = shown.char_indices().nth(MOST_ASKED) {
-                    shown.truncate(cut);
-                    shown.push('…');
-                }
-                let question = format!("\"{step}\" wants to call {tool} with {shown}; allow it?");
+                // Whole: a person decides about all of it.
+                let question = format!("\"{step}\" wants to call {tool} with {arguments}; allow it?");
                 self.emit(Happening::ApprovalRequested { step, question, act });
                 Ok(false)
             }

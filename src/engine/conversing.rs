@@ -46,7 +46,7 @@ impl Run {
             if let StepKind::Plan(plan) = &self.step(at).kind {
                 listed.extend(plan.may_use.iter().cloned());
             }
-            if !self.lists_tools(at, &self.servers_among(at, &listed))? {
+            if !self.lists_tools(at, &self.servers_among(at, Some(agent), &listed))? {
                 let brief = brief(self)?;
                 self.send(at, &brief, Turn::First)?;
             }

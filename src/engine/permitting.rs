@@ -61,12 +61,28 @@ impl Run {
     /// Whether a model may be asked: policies do not bound which, but its host must be no model's choice.
     ///
     /// # Errors
-    /// What the run's data names is no host of the file (`denied`).
+    /// What the run's data names is no host of the file, or a list of hosts does not have what an input or the data names (`denied`).
     pub(super) fn permit_model(&mut self, at: NodeRef, agent: &str, request: &Request) -> Result<(), Failure> {
-        let Request::Model(ModelRequest { base_url, host_from: HostSource::Data, .. }) = request else { return Ok(()) };
-        let origin = of_web(base_url)?;
-        let decision = may_reach(&self.policies(at, Some(agent)), HostSource::Data, &origin, || self.knows(at, &origin));
+        let Request::Model(ModelRequest { base_url, host_from, .. }) = request else { return Ok(()) };
+        if *host_from < HostSource::Input {
+            return Ok(());
+        }
+        let (origin, policies) = (of_web(base_url)?, self.policies(at, Some(agent)));
+        // What a person named needs no record where no policy is in force.
+        if *host_from == HostSource::Input && policies.is_empty() {
+            return Ok(());
+        }
+        let decision = may_reach(&policies, *host_from, &origin, || self.knows(at, &origin));
         self.record_decision(at, Some(agent), "host", origin.host, decision)
+    }
+
+    /// Whether policies may allow a tool that a step names, before its server is started.
+    ///
+    /// # Errors
+    /// They refuse all its calls (`denied`).
+    pub(super) fn permit_tool(&mut self, at: NodeRef, name: &str) -> Result<(), Failure> {
+        let decision = decide(&self.policies(at, None), &Act::Tool { name, arguments: None });
+        if decision.allowed { Ok(()) } else { self.record_decision(at, None, "tool", name.to_owned(), decision) }
     }
 
     fn record_decision(

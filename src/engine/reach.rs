@@ -108,7 +108,11 @@ impl Run {
     fn inputs_named_by(&self, instance: u32, names: &BTreeSet<String>) -> HostSource {
         let Some(parent) = self.state.instance(instance).parent else {
             let is_served = self.state.start.as_ref().is_some_and(|start| start.served);
-            return if is_served { HostSource::Data } else { HostSource::Input };
+            // What equals the default of the file is its own, whoever gave it.
+            let (fields, inputs) = (self.planned(instance).pipeline.input_fields(), &self.state.instance(instance).inputs);
+            let default = |name: &String| fields.iter().find(|field| field.name == *name).and_then(|field| field.default.as_ref());
+            let is_default = names.iter().all(|name| default(name).is_some_and(|default| inputs.get(name) == Some(default)));
+            return if is_served && !is_default { HostSource::Data } else { HostSource::Input };
         };
         let step = self.step(parent);
         let giver = match (&step.kind, &self.state.node(parent).work) {

@@ -19,7 +19,7 @@ use crate::channel::clean;
 use crate::diagnostic::did_you_mean;
 use crate::event::{Failure, FailureKind, Happening, ServerTool};
 use crate::model::{StepKind, Text, Tool};
-use crate::policy::opens;
+use crate::policy::{may_allow, opens};
 use crate::port::{Server, ServerCall, ServerReply, ToolList};
 use crate::source::Spanned;
 
@@ -65,12 +65,18 @@ impl Run {
         Ok(())
     }
 
-    /// The servers among tools that are listed, such as those of an agent.
-    pub(super) fn servers_among(&self, at: NodeRef, listed: &[Spanned<String>]) -> Vec<String> {
+    /// The servers among tools that are listed, such as those of an agent; not one of which policies allow no listed tool: it is not started.
+    pub(super) fn servers_among(&self, at: NodeRef, agent: Option<&str>, listed: &[Spanned<String>]) -> Vec<String> {
+        let policies = self.policies(at, agent);
         let mut names: Vec<String> = vec![];
         for listed in listed {
-            let name = listed.value.split('.').next().unwrap_or_default();
-            if self.tool(at, name).is_ok_and(Tool::is_server) && names.iter().all(|known| known != name) {
+            let (name, part) = listed.value.split_once('.').map_or((listed.value.as_str(), None), |(name, part)| (name, Some(part)));
+            let Some(tool) = self.tool(at, name).ok().filter(|tool| tool.is_server()) else { continue };
+            let is_open = match part {
+                Some(part) => may_allow(&policies, name, part),
+                None => tool.allowed_names().any(|part| may_allow(&policies, name, part)),
+            };
+            if is_open && names.iter().all(|known| known != name) {
                 names.push(name.to_string());
             }
         }

@@ -11,6 +11,7 @@ use super::state::{AskedStage, NodeRef, Work};
 use crate::event::{Failure, FailureKind, Happening, Note};
 use crate::gate::result;
 use crate::model::{Agent, MOST_TURNS, Mock, PipelineId, Tool, ToolKind};
+use crate::policy::may_allow;
 use crate::port::ToolDescription;
 use crate::source::Spanned;
 
@@ -47,9 +48,10 @@ pub(super) fn wire_name(name: &str, taken: &[Offered]) -> String {
     (2..=taken.len() + 2).map(numbered).find(|name| !is_taken(name)).unwrap_or(plain)
 }
 
-/// Tools by the names an author listed, each part of its own that is open.
+/// Tools by the names an author listed, each part of its own that is open; not one of a server that policies refuse whatever its arguments are.
 fn offered(run: &Run, at: NodeRef, tools: &[Spanned<String>]) -> Vec<Offered> {
     let planned = run.planned_of(at);
+    let policies = run.policies(at, None);
     let mut list: Vec<Offered> = vec![];
     for written in tools {
         let (name, part) = written.value.split_once('.').map_or((written.value.as_str(), None), |(name, part)| (name, Some(part)));
@@ -58,7 +60,8 @@ fn offered(run: &Run, at: NodeRef, tools: &[Spanned<String>]) -> Vec<Offered> {
             (ToolKind::File(_), None) => tool.parts().iter().map(|part| format!("{name}.{part}")).collect(),
             (ToolKind::File(_), Some(part)) if tool.opens(part) => vec![written.value.clone()],
             (ToolKind::Server(_), part) => {
-                run.offered_parts(at, name, tool, part).into_iter().map(|part| format!("{name}.{part}")).collect()
+                let parts = run.offered_parts(at, name, tool, part).into_iter();
+                parts.filter(|part| may_allow(&policies, name, part)).map(|part| format!("{name}.{part}")).collect()
             }
             (ToolKind::File(_) | ToolKind::Smtp { .. } | ToolKind::Broken, _) => vec![],
             _ => vec![name.to_string()],

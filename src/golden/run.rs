@@ -270,7 +270,7 @@ fn golden(suite: &Suite, trial: &Trial, played: &Played, update: bool, complaint
     }
     // A run that is not as expected is nothing to compare later ones with.
     if update && complaints.is_empty() {
-        return Some(match file::write(&path, &now) {
+        return Some(match suite.may_hold(&path).and_then(|()| file::write(&path, &now)) {
             Ok(()) => Golden::Written(path),
             Err(error) => {
                 complaints.push(Complaint::new(format!("cannot write golden {}: {error}", path.display())));

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::adapter::files::stays_in;
 use crate::load::Loaded;
 use crate::model::{Channel, Channels, Pipeline, TestCase, TestFile};
 use crate::plan::Plan;
@@ -43,6 +44,14 @@ impl Suite {
     /// The pipeline under test.
     pub(super) fn pipeline(&self) -> &Pipeline {
         &self.plan.program.pipelines[0]
+    }
+
+    /// Whether what is written there lies in the project, or at least beside the test file: no link leads out.
+    ///
+    /// # Errors
+    /// A link leads out.
+    pub(super) fn may_hold(&self, path: &Path) -> std::io::Result<()> {
+        stays_in(&self.pipeline().project, path).or_else(|_| stays_in(self.path.parent().unwrap_or(Path::new("")), path))
     }
 
     /// Each case on each of its channels, in the order of the file.

@@ -127,7 +127,7 @@ impl<'a> Taping<'a> {
         }
         let replaced = self.live.is_some_and(|live| live.default_model.is_some());
         let head = Head::new(&suite.pipeline().name.value, None, replaced);
-        if let Err(error) = self.tape.write(&self.folder, &head) {
+        if let Err(error) = suite.may_hold(&self.folder.join("steps")).and_then(|()| self.tape.write(&self.folder, &head).map(drop)) {
             complaints.push(Complaint::new(format!("cannot write the recordings in {}: {error}", self.folder.display())));
             return (None, complaints);
         }

@@ -32,20 +32,25 @@ impl Origin {
         let origin = Origin { scheme: "smtp".to_owned(), host: canonical(&host), port: port.parse().ok() };
         (!origin.host.is_empty()).then_some(origin)
     }
+
+    fn fits(&self, entry: &str) -> bool {
+        host_fits(entry, &self.scheme, &self.host, self.port)
+    }
 }
 
 fn canonical(host: &str) -> String {
     host.trim_end_matches('.').to_owned()
 }
 
-/// Whether a request may go to a host because of who named it: what a run's data names must be a host of the file or in a list of a policy.
+/// Whether a request may go to a host because of who named it: what a run's data names must be a host of the file or in a list of a policy,
+/// and what an input or the data names must be in every list there is, whatever `permission_mode` says: on such a list rests that a
+/// secret may stand beside it ([`may_carry_secret`]).
 ///
 /// `is_known`: the file, the environment or an input of the run names the same scheme, host and port in an address of its own.
 pub fn may_reach(policies: &[(&str, &Policy)], source: HostSource, origin: &Origin, is_known: impl FnOnce() -> bool) -> Decision {
-    let listed = policies.iter().find_map(|(name, policy)| {
-        let entry = policy.hosts.iter().flatten().find(|entry| host_fits(&entry.value, &origin.host, origin.port))?;
-        Some(format!("policy {name}: network_access.hosts {}", entry.value))
-    });
+    let entry = |policy: &&Policy| policy.hosts.iter().flatten().find(|entry| origin.fits(&entry.value)).map(|entry| entry.value.clone());
+    let unlisted = policies.iter().find(|(_, policy)| lists_hosts(policy) && entry(policy).is_none());
+    let listed = policies.iter().find_map(|(name, policy)| Some(format!("policy {name}: network_access.hosts {}", entry(policy)?)));
     let (allowed, rule) = match (source, listed) {
         (HostSource::File, _) => (true, "the file names the host".to_owned()),
         (HostSource::Environment, _) => (true, "the environment names the host".to_owned()),
@@ -57,22 +62,32 @@ pub fn may_reach(policies: &[(&str, &Policy)], source: HostSource, origin: &Orig
             (false, rule.to_owned())
         }
     };
-    Decision { allowed, rule }
+    match unlisted.filter(|_| allowed && source >= HostSource::Input) {
+        Some((name, _)) => {
+            let rule = format!("policy {name}: network_access.hosts does not list it, and no file names it");
+            Decision { allowed: false, rule }
+        }
+        None => Decision { allowed, rule },
+    }
 }
 
 /// Whether a request may go to a host: by who named it, and by the policies in force.
 pub fn decide_host(policies: &[(&str, &Policy)], source: HostSource, origin: &Origin, is_known: impl FnOnce() -> bool) -> Decision {
     let reached = may_reach(policies, source, origin, is_known);
-    let decision = decide(policies, &Act::Host { host: &origin.host, port: origin.port });
+    let decision = decide(policies, &Act::Host { scheme: &origin.scheme, host: &origin.host, port: origin.port });
     match policies.is_empty() && source == HostSource::Data || !reached.allowed {
         true => reached,
         false => decision,
     }
 }
 
+fn lists_hosts(policy: &Policy) -> bool {
+    policy.hosts.as_ref().is_some_and(|hosts| !hosts.is_empty())
+}
+
 /// Whether a secret may stand beside an address whose host is named like this, under the policies of its file.
 pub fn may_carry_secret<'p>(policies: impl IntoIterator<Item = &'p Policy>, source: HostSource) -> bool {
-    source <= HostSource::Environment || policies.into_iter().any(|policy| policy.hosts.as_ref().is_some_and(|hosts| !hosts.is_empty()))
+    source <= HostSource::Environment || policies.into_iter().any(lists_hosts)
 }
 
 #[cfg(test)]
@@ -128,6 +143,16 @@ mod tests {
         assert!(!allowed(&[("p", &good), ("q", &other)], HostSource::Data, true));
         let listed_elsewhere = listing(&["good.example:80"]);
         assert!(!allowed(&[("p", &listed_elsewhere)], HostSource::Data, false));
+        // A list is a list, whatever happens to what no list names: a secret may stand beside such an address.
+        let auto = |hosts: &[&str]| Policy { permission_mode: Some("auto".into()), ..listing(hosts) };
+        let (here, elsewhere, empty) = (auto(&["good.example"]), auto(&["other.example"]), auto(&[]));
+        for source in [HostSource::Input, HostSource::Data] {
+            assert!(allowed(&[("p", &here)], source, false) && !allowed(&[("p", &elsewhere)], source, true));
+            assert!(!allowed(&[("p", &elsewhere), ("q", &here)], source, true) && allowed(&[("p", &empty)], source, true));
+        }
+        for source in [HostSource::File, HostSource::Environment] {
+            assert!(allowed(&[("p", &elsewhere)], source, false));
+        }
     }
 
     #[test]

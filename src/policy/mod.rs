@@ -29,6 +29,8 @@ pub enum Act<'a> {
     },
     /// A host is asked.
     Host {
+        /// `https`, `http`; of a mail server `smtp`.
+        scheme: &'a str,
         /// Its name or address, in lower case.
         host: &'a str,
         /// The port.
@@ -111,6 +113,22 @@ pub fn opens(tool: &Tool, part: &str, arguments: Option<&Value>) -> Decision {
     }
 }
 
+/// Whether these policies may allow a tool of a server that goes by this name or pattern; `*`: any of its tools. What cannot be told before its
+/// tools are known is yes.
+pub fn may_allow(policies: &[(&str, &Policy)], server: &str, part: &str) -> bool {
+    if !part.contains(['*', '?', '[', '{']) {
+        return decide(policies, &Act::Tool { name: &format!("{server}.{part}"), arguments: None }).allowed;
+    }
+    let names_server = |entry: &Spanned<String>| {
+        let name = entry.value.split(['(', '.']).next().unwrap_or_default();
+        tool_fits(name, server, None)
+    };
+    policies.iter().all(|(_, policy)| {
+        let is_refused = policy.disallowed_tools.iter().any(|entry| tool_refused(&entry.value, server, None));
+        !is_refused && (policy.permission_mode.as_deref() == Some("auto") || policy.allowed_tools.iter().flatten().any(names_server))
+    })
+}
+
 fn of_one(policy: &Policy, act: &Act) -> (bool, String) {
     let listed = match act {
         Act::Tool { name, arguments } => {
@@ -120,8 +138,8 @@ fn of_one(policy: &Policy, act: &Act) -> (bool, String) {
             }
             policy.allowed_tools.iter().flatten().find(fits).map(|entry| format!("allowed_tools {}", entry.value))
         }
-        Act::Host { host, port } => {
-            let found = policy.hosts.iter().flatten().find(|entry| host_fits(&entry.value, host, *port));
+        Act::Host { scheme, host, port } => {
+            let found = policy.hosts.iter().flatten().find(|entry| host_fits(&entry.value, scheme, host, *port));
             found.map(|entry| format!("network_access.hosts {}", entry.value))
         }
         Act::Read(path) => policy
@@ -159,7 +177,7 @@ mod tests {
     fn acts() -> [Act<'static>; 4] {
         [
             Act::Tool { name: "docs.read", arguments: None },
-            Act::Host { host: "example.com", port: None },
+            Act::Host { scheme: "https", host: "example.com", port: Some(443) },
             Act::Read("a.md"),
             Act::Write("a.md", 1),
         ]
@@ -173,6 +191,28 @@ mod tests {
             assert_eq!((decision.allowed, decision.rule.as_str()), (false, "policy empty: no list names it, and permission_mode is deny"));
             assert!(decide(&[], &act).allowed);
         }
+    }
+
+    #[test]
+    fn of_a_server_it_is_known_before_its_tools_are_whether_any_may_be_called() {
+        let allowing = |list: &[&str]| Policy { allowed_tools: Some(names(list)), ..Policy::default() };
+        let refusing = |list: &[&str]| Policy { disallowed_tools: names(list), permission_mode: Some("auto".into()), ..Policy::default() };
+        for (policy, part, may) in [
+            (allowing(&["ok.*"]), "get_a", false),
+            (allowing(&["ok.*"]), "get_*", false),
+            (allowing(&["s"]), "get_*", true),
+            (allowing(&["s.get_a(x)"]), "get_*", true),
+            (allowing(&["*.get_a"]), "get_*", true),
+            (allowing(&["s.get_a"]), "get_b", false),
+            (refusing(&["s"]), "get_*", false),
+            (refusing(&["s.get_a"]), "get_a", false),
+            (refusing(&["s.get_a(x)"]), "get_a", true),
+            (refusing(&["s.get_a"]), "get_*", true),
+            (Policy::default(), "*", false),
+        ] {
+            assert_eq!(may_allow(&[("user", &policy)], "s", part), may, "{policy:?} {part}");
+        }
+        assert!(may_allow(&[], "s", "get_a") && may_allow(&[], "s", "*"));
     }
 
     #[test]
@@ -261,13 +301,21 @@ mod tests {
             ..Policy::default()
         };
         let allowed = |act: Act| decide(&[("p", &policy)], &act).allowed;
-        assert!(allowed(Act::Host { host: "api.example.com", port: Some(8443) }));
-        assert!(!allowed(Act::Host { host: "api.example.com", port: Some(443) }));
-        assert!(allowed(Act::Host { host: "a.example.org", port: None }));
+        assert!(allowed(Act::Host { scheme: "https", host: "api.example.com", port: Some(8443) }));
+        assert!(!allowed(Act::Host { scheme: "https", host: "api.example.com", port: Some(443) }));
+        assert!(allowed(Act::Host { scheme: "https", host: "a.example.org", port: Some(443) }));
         assert!(
-            !allowed(Act::Host { host: "example.org.evil.test", port: None })
-                && !allowed(Act::Host { host: "evilexample.org", port: None })
+            !allowed(Act::Host { scheme: "https", host: "example.org.evil.test", port: Some(443) })
+                && !allowed(Act::Host { scheme: "https", host: "evilexample.org", port: Some(443) })
         );
+        let fits = |entry: &str, scheme: &str, port: u16| host_fits(entry, scheme, "a.example", Some(port));
+        for entry in ["a.example", "*.example"] {
+            assert!(fits(entry, "https", 443) && !fits(entry, "https", 8443) && !fits(entry, "http", 443) && !fits(entry, "http", 80));
+            assert!(fits(entry, "smtp", 25) && fits(entry, "smtp", 465) && fits(entry, "smtp", 587) && !fits(entry, "smtp", 443));
+            let with = |port: &str| format!("{entry}:{port}");
+            assert!(fits(&with("80"), "http", 80) && !fits(&with("80"), "http", 8080) && !fits(&with("443"), "https", 8443));
+            assert!(fits(&with("*"), "https", 8443) && fits(&with("*"), "http", 80) && !fits("b.example:*", "https", 443));
+        }
         assert!(allowed(Act::Read("src/a/b.rs")) && allowed(Act::Read("README.md")));
         assert!(!allowed(Act::Read("docs/a.md")) && !allowed(Act::Read("/etc/passwd")) && !allowed(Act::Read("../x.md")));
         assert!(allowed(Act::Write("out/a.txt", 10)) && !allowed(Act::Write("out/a.txt", 11)) && !allowed(Act::Write("out/b/a.txt", 1)));

@@ -22,7 +22,7 @@ pub use human::human;
 pub use json::{json, jsonl};
 pub use junit::junit;
 pub use pages::page;
-pub use record::{how_to_decide, record};
+pub use record::{how_to_decide, record, show_command};
 pub use sarif::sarif;
 
 use crate::diagnostic::{Diagnostic, Severity, Suppressed};

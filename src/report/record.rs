@@ -2,8 +2,25 @@
 
 use std::collections::BTreeSet;
 
-use crate::diagnostic::{visible, visible_lines};
+use crate::diagnostic::{all_visible, visible, visible_lines};
 use crate::journal::Record;
+
+/// Most characters of a question in a line.
+const MOST_ASKED: usize = 2_000;
+
+/// A question in one line; of a long one how long it is.
+fn in_a_line(question: &str) -> String {
+    let shown = all_visible(question);
+    match shown.char_indices().nth(MOST_ASKED) {
+        Some((cut, _)) => format!("{}… (cut here: it has {} characters)", &shown[..cut], shown.chars().count()),
+        None => shown,
+    }
+}
+
+/// The command that prints all of what a person decides about.
+pub fn show_command(run: &str, step: &str) -> String {
+    format!("flow approve {run} {} --show", shell_word(step))
+}
 
 /// What a person must decide about a run, and the command for each answer; empty: nothing.
 pub fn how_to_decide(record: &Record) -> Vec<String> {
@@ -16,9 +33,9 @@ pub fn how_to_decide(record: &Record) -> Vec<String> {
                 (" --reject", "do not; it fails"),
                 (" --happened OUTPUT", "it has happened; OUTPUT is JSON or @FILE"),
             ],
-            false => &[("", "says yes"), (" --reject", "says no")],
+            false => &[(" --show", "shows the whole call, unmasked"), ("", "says yes"), (" --reject", "says no")],
         };
-        lines.push(format!("a person decides: {}", visible(&asked.question)));
+        lines.push(format!("a person decides: {}", in_a_line(&asked.question)));
         let width = answers.iter().map(|(option, _)| option.len()).max().unwrap_or(0);
         lines.extend(answers.iter().map(|(option, means)| format!("  {approve}{option:<width$}   {means}")));
     }

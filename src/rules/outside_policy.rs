@@ -36,14 +36,16 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
             }
         }
         if let StepKind::Http(http) = &step.kind
-            && let Some((host, _)) = host(&http.url).filter(|(host, port)| refuses(Act::Host { host, port: *port }))
+            && let Some((scheme, host, port)) = host(&http.url)
+            && refuses(Act::Host { scheme, host, port })
         {
-            report(
-                &step.id.value,
-                http.url.place.span,
-                format!("host {}", quoted(host)),
-                "add the host to network_access.hosts, or remove the step",
-            );
+            // An entry without a port means https on 443.
+            let entry = match port {
+                Some(port) if (scheme, port) != ("https", 443) => quoted(&format!("{host}:{port}")),
+                _ => "the host".to_owned(),
+            };
+            let help = format!("add {entry} to network_access.hosts, or remove the step");
+            report(&step.id.value, http.url.place.span, format!("host {}", quoted(host)), &help);
         }
     }
 }
@@ -62,12 +64,12 @@ fn files(read: &ReadStep) -> Vec<&str> {
     written(&read.paths)
 }
 
-/// The host of an address and its port, if they are written out.
-fn host(url: &Text) -> Option<(&str, Option<u16>)> {
+/// Scheme, host and port of an address, if they are written out.
+fn host(url: &Text) -> Option<(&str, &str, Option<u16>)> {
     let (scheme, rest) = url.source.split_once("://")?;
     let authority = rest.split(['/', '?', '#']).next()?.rsplit('@').next()?;
     let (host, port) = authority.split_once(':').unwrap_or((authority, if scheme == "http" { "80" } else { "443" }));
-    (!host.is_empty() && !authority.contains(['{', '['])).then_some((host, port.parse().ok()))
+    (!host.is_empty() && !authority.contains(['{', '['])).then_some((scheme, host, port.parse().ok()))
 }
 
 #[cfg(test)]

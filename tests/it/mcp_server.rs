@@ -251,17 +251,20 @@ fn what_cannot_be_served_is_told_before_anything_begins() {
         (vec!["none.yaml"], "", 4, "no file found: none.yaml does not exist\n"),
         (vec!["greet.yaml", "again.yaml"], "", 2, "two pipelines are called greet; a tool needs a name of its own\n"),
         (vec!["greet.yaml", "--http", "0"], "short", 2, token),
-        (
-            vec!["greet.yaml", "--http", "0", "--address", "0.0.0.0"],
-            "",
-            2,
-            "--address 0.0.0.0: others can reach it there; set FLOW_MCP_TOKEN to what they must show\n",
-        ),
+        (vec!["greet.yaml", "--http", "0"], "", 2, token),
     ] {
         let Ran { exit: found, err, out } =
             ran(command(folder.path(), &[&["mcp"], &arguments[..]].concat()).env("FLOW_MCP_TOKEN", variable));
         assert_eq!((found, err.as_str(), out.as_str()), (exit, said, ""), "{arguments:?}");
     }
+    for address in ["0.0.0.0", "127.0.0.2", "::1"] {
+        let Ran { exit, err, .. } = flow(folder.path(), &["mcp", "greet.yaml", "--http", "0", "--address", address]);
+        let said = format!("--address {address}: only 127.0.0.1 is served without a token; set FLOW_MCP_TOKEN to what clients must show\n");
+        assert_eq!((exit, err), (2, said));
+    }
+    std::fs::write(folder.path().join("vars"), "FLOW_MCP_TOKEN=0123456789012345678901234\n").unwrap();
+    let Ran { exit, err, .. } = flow(folder.path(), &["mcp", "greet.yaml", "--http", "0", "--env-file", "vars"]);
+    assert_eq!((exit, err.as_str()), (2, "FLOW_MCP_TOKEN is in vars, and is read from the environment only; set it there\n"));
     let Ran { exit, err, .. } = flow(folder.path(), &["mcp", "greet.yaml", "broken.yaml"]);
     assert_eq!(exit, 1);
     assert!(err.contains("nothing was started"), "{err}");

@@ -310,3 +310,50 @@ fn a_value_that_climbs_out_of_its_path_sends_nothing() {
         assert!(ran.err.contains("g: failed (bad_request): steps.m.output.at is ") && good.count() == 0, "{value}: {}{}", ran.out, ran.err);
     }
 }
+
+#[test]
+fn a_default_of_the_file_names_a_host_for_clients_of_flow_mcp_too() {
+    let (good, evil) = services();
+    let folder = tempfile::tempdir().unwrap();
+    let pipeline = "flow: 1\nname: fetch\ndescription: Fetches.\ninputs: { base: { type: text, default: GOOD } }\nsteps:\n  - { id: get, http: \"GET {{ inputs.base }}/echo\" }\noutputs: { status: \"{{ steps.get.output.status }}\" }\n";
+    std::fs::write(folder.path().join("p.yaml"), pipeline.replace("GOOD", &good.url())).unwrap();
+    let mut command = command(folder.path(), &["mcp", "p.yaml", "--trust"]);
+    let child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut client = Client::of(child);
+    let told = client.call("fetch", json!({})).to_string();
+    assert!(told.contains("200") && good.count() == 1, "{told}");
+    let told = client.call("fetch", json!({ "base": evil.url() })).to_string();
+    assert!(told.contains("a step or a model named the host") && evil.count() == 0, "{told}");
+    client.end();
+}
+
+#[test]
+fn a_secret_beside_a_host_that_an_input_names_goes_to_hosts_of_the_list_only() {
+    let key = "'{{ secrets.TOKEN }}'";
+    for body in [
+        format!("steps:\n  - {{ id: g, http: \"GET {{{{ inputs.base }}}}/x\", headers: {{ X-Key: {key} }} }}\n"),
+        format!(
+            "tools: {{ t: {{ http: \"GET {{{{ inputs.base }}}}/x\", headers: {{ X-Key: {key} }} }} }}\nsteps:\n  - {{ id: g, tool: t }}\n"
+        ),
+        format!(
+            "tools: {{ s: {{ url: \"{{{{ inputs.base }}}}/mcp\", headers: {{ X-Key: {key} }}, allow: [a] }} }}\nsteps:\n  - {{ id: g, tool: s.a }}\n"
+        ),
+        format!(
+            "models: {{ default: {{ provider: openai, model: m, base_url: \"{{{{ inputs.base }}}}/v1\", api_key: {key} }} }}\nagents: {{ w: {{ instructions: Answer. }} }}\nsteps:\n  - {{ id: g, agent: w, prompt: Hello. }}\n"
+        ),
+    ] {
+        // The list names the service; without its port it means port 443.
+        for (entry, reaches) in [("ADDRESS", true), ("127.0.0.1:*", true), ("127.0.0.1", false), ("other.example", false)] {
+            let (service, folder) = (Service::saying("{}".to_owned()), tempfile::tempdir().unwrap());
+            let entry = entry.replace("ADDRESS", &service.address.to_string());
+            let head = "flow: 1\nname: p\ndescription: Sends.\ninputs: { base: text }\nsecrets: { TOKEN: A token. }\npolicy: p\n";
+            let policy = format!("policies: {{ p: {{ permission_mode: auto, network_access: {{ hosts: ['{entry}'] }} }} }}\n");
+            std::fs::write(folder.path().join("p.yaml"), format!("{head}{policy}{body}")).unwrap();
+            let arguments = ["run", "p.yaml", "--trust", "--input", &format!("base={}", service.url())];
+            let Ran { err, .. } = ran(command(folder.path(), &arguments).env("TOKEN", "canary-token-8f2k1"));
+            assert!(!err.contains("F609"), "{body}: {err}");
+            assert_eq!(service.heads().contains("canary-token-8f2k1"), reaches, "{entry}: {body}: {err}");
+            assert!(reaches || service.count() == 0 && err.contains("network_access.hosts does not list it"), "{entry}: {body}: {err}");
+        }
+    }
+}

@@ -128,6 +128,28 @@ fn a_call_that_needs_approval_is_asked_about_with_its_arguments() {
     assert!(shown.contains("please answer yes or no"), "{shown:?}");
     let (exit, out, shown) = at_terminal(APPROVES, "no\n", &[]);
     assert!(exit == 0 && out.contains("a person did not allow this call"), "{out}{shown}");
+    // Who decides sees all of it: nothing is masked, cut or out of sight.
+    let (to, blanks, far) = ("eve@evil.example 4111111111111111", " ".repeat(2000), format!("{}EVIL", "x".repeat(2100)));
+    let hides = APPROVES.replace("Hello", &format!("\"{to}{blanks}{far}\\u200d\\u3164\""));
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("p.yaml"), &hides).unwrap();
+    let (exit, _, shown) = at(folder.path(), &["run", "p.yaml"], "\u{4}", &[]);
+    let whole = format!(r#""text":"{to}\{{2000 blanks}}{far}\u200D\u3164"}}; allow it?"#);
+    assert!(exit == 8 && shown.contains(&whole), "{shown}");
+    let run = &shown[shown.find("r_").unwrap()..][..28];
+    let question = format!("\"keep\" wants to call notes.write with {{\"name\":\"note.txt\",{whole}");
+    let told = format!("this question has {} characters; look at all of it: flow approve r_", question.chars().count());
+    assert!(shown.contains(&told), "{told}: {shown}");
+    let (exit, out, shown) = at(folder.path(), &["approve", run.split(' ').next().unwrap(), "keep", "--show"], "", &[]);
+    assert!(exit == 0 && out.ends_with(&format!("{whole}\n")), "{out}{shown}");
+    let (_, out, _) = at(folder.path(), &["runs", "show"], "", &[]);
+    assert!(
+        out.contains("<EMAIL_1>")
+            && out.contains("it has 2")
+            && out.contains("--show     shows the whole call")
+            && !out.contains("evil.example"),
+        "{out}"
+    );
     // Who cannot be asked, or gives no answer, has not agreed.
     for (typed, variables) in [("\u{4}", &[][..]), ("yes\n", &[("CI", "true")][..])] {
         let (exit, out, shown) = at_terminal(APPROVES, typed, variables);

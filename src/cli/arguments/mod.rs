@@ -130,6 +130,9 @@ pub enum Command {
         run: String,
         /// The step
         step: String,
+        /// Decides nothing: prints all of what is asked; nothing is masked but secrets
+        #[arg(long, conflicts_with_all = ["reject", "happened", "comment"])]
+        show: bool,
         /// Says no: it is not done, and the step fails
         #[arg(long, conflicts_with = "happened")]
         reject: bool,

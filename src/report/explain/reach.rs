@@ -217,7 +217,7 @@ pub(super) fn policies(plan: &Plan) -> Vec<String> {
             let Some(policy) = pipeline.policies.get(&name.value) else { continue };
             let lists = [
                 ("allowed tools", &policy.allowed_tools),
-                ("hosts", &policy.hosts),
+                ("hosts (without a port: https on 443)", &policy.hosts),
                 ("may read", &policy.read),
                 ("may write", &policy.write),
             ];
