@@ -472,7 +472,7 @@ fn no_finding_shows_a_key_in_any_format() {
         step(&format!("set: '{{{{ inputs.{KEY} }}}}'")),
         step(&format!("set: '{{{{ inputs.q | {KEY} }}}}'")),
         step(&format!("sql: {KEY}, with: {{ a: '{{{{ env.{KEY} }}}}' }}")).replace(&format!("sql: {KEY}"), "sql: select 1"),
-        step(&format!("http: GET https://a.example, headers: {{ \"X-S\\u0065cret\": \"Ab3dEf6hIj9kLm2nOp5qRs8tUv1wX\\u00794z\" }}")),
+        step("http: GET https://a.example, headers: { \"X-S\\u0065cret\": \"Ab3dEf6hIj9kLm2nOp5qRs8tUv1wX\\u00794z\" }"),
     ];
     let parts = [&KEY[..12], &KEY[12..24]];
     let escaped = "Ab3dEf6hIj9kLm2nOp5qRs8tUv1\\u0077";
