@@ -60,7 +60,7 @@ fn asked_whole(run: &str, step: &str, shared: &Shared) -> Result<String, Refusal
     asked(&run, &events, step)?;
     // From here on the secrets of its pipeline are hidden.
     door(&events, shared)?;
-    Ok(all_visible(&question(&events, step).unwrap_or_default()))
+    Ok(all_visible(&tell::without_secrets(&question(&events, step).unwrap_or_default())))
 }
 
 fn decide(run: &str, step: &str, answer: Answer, comment: &str, shared: &Shared) -> Result<String, Refusal> {

@@ -96,7 +96,8 @@ const MOST_SEEN: usize = 2_000;
 /// Asks a person to allow a call. They see all of it, personal values too, and nothing in it is out of sight; of a long question the last line
 /// says how long it is and which command prints it.
 pub(super) fn allow(question: &str, show: &str) -> Option<bool> {
-    let shown = all_visible(question);
+    // Secrets go first: escapes between their characters would hide them from the search.
+    let shown = all_visible(&tell::without_secrets(question));
     let length = shown.chars().count();
     if length <= MOST_SEEN || !is_at_terminal() {
         return decide(&shown);

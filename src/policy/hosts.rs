@@ -64,7 +64,7 @@ pub fn may_reach(policies: &[(&str, &Policy)], source: HostSource, origin: &Orig
     };
     match unlisted.filter(|_| allowed && source >= HostSource::Input) {
         Some((name, _)) => {
-            let rule = format!("policy {name}: network_access.hosts does not list it, and no file names it");
+            let rule = format!("policy {name}: network_access.hosts does not list it");
             Decision { allowed: false, rule }
         }
         None => Decision { allowed, rule },

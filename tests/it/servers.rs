@@ -322,3 +322,41 @@ fn servers_are_looked_at_all_at_once() {
     let (_, out, _) = done(folder.path(), &["doctor"], "It echoes.");
     assert!(out.contains("server echo answers") && out.contains("server other answers"), "{out}");
 }
+
+#[test]
+fn a_server_of_which_the_user_allows_no_tool_is_not_started_and_a_denied_tool_is_not_offered() {
+    let steps =
+        ["  - { id: said, tool: echo.echo, with: { text: hi }, on_failure: continue }\n", "  - { id: said, agent: w, prompt: Say hi. }\n"];
+    let agent = "models: { default: { provider: scripted, replies: r.yaml } }\nagents: { w: { instructions: Echo., tools: [TOOLS] } }\n";
+    let cases = [
+        (steps[0], "echo", "ok.*", 0),
+        (steps[1], "echo", "ok.*", 0),
+        (steps[1], "echo.echo", "echo.shout", 0),
+        (steps[1], "echo", "echo.shout", 1),
+    ];
+    for (step, tools_of, allowed, started) in cases {
+        let home = tempfile::tempdir().unwrap();
+        let open = tools().replace("[echo]", "[\"*o*\"]");
+        let head = format!(
+            "flow: 1\nname: p\ndescription: Echoes.\n{}{}",
+            agent.replace("TOOLS", tools_of),
+            if started == 1 { &open } else { &tools() }
+        );
+        let text = format!("{head}steps:\n{step}outputs: {{ x: \"{{{{ steps.said.status }}}}\" }}\n");
+        std::fs::write(home.path().join("p.yaml"), text).unwrap();
+        std::fs::write(home.path().join("flow.toml"), "").unwrap();
+        std::fs::write(
+            home.path().join("r.yaml"),
+            "flow: 1\nreplies: { said: [{ calls: [{ tool: echo.echo, with: { text: hi } }] }, Done.] }\n",
+        )
+        .unwrap();
+        std::fs::write(home.path().join("user.toml"), format!("[policy]\ndescription = \"Little.\"\nallowed_tools = [\"{allowed}\"]\n"))
+            .unwrap();
+        let mut command = flow(home.path(), &["run", "p.yaml", "--events", "e.jsonl", "--events-content"], "Echoes.");
+        let ran = command.env("FLOW_CONFIG", home.path().join("user.toml")).output().unwrap();
+        let events = std::fs::read_to_string(home.path().join("e.jsonl")).unwrap_or_default();
+        let shown = format!("{step} {tools_of} {allowed}: {}{events}", String::from_utf8_lossy(&ran.stderr));
+        assert_eq!(starts(home.path()).len(), started, "{shown}");
+        assert!(!events.contains("tool_called") && !events.contains("You said"), "{shown}");
+    }
+}

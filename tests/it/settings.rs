@@ -2,7 +2,9 @@
 
 #![expect(clippy::unwrap_used, reason = "part of each test")]
 
+use std::os::unix::fs::symlink;
 use std::path::Path;
+
 use tempfile::TempDir;
 
 use crate::program::{Ran, command, ran};
@@ -214,4 +216,33 @@ fn doctor_tries_the_host_of_the_model_of_the_settings_and_tells_broken_settings(
     let said = flow(folder.path(), &["doctor", "--config"]);
     assert_eq!((said.exit, said.out.contains("limits.max_tokens = 7")), (1, true), "{}", said.out);
     assert!(said.err.contains("user.toml:3:1") && said.err.contains("max_monkeys"), "{}", said.err);
+}
+
+#[test]
+fn no_link_of_a_project_leads_what_flow_writes_out_of_it() {
+    let test = "flow: 1\ntest: p.yaml\ncases: [{ id: a, golden: true }]\n";
+    for (link, arguments, made) in [
+        ("goldens", vec!["test", "--update"], "p.test/a/outputs.json"),
+        ("channels", vec!["init", "."], "sms.yaml"),
+        (".flow", vec!["run", "p.yaml"], "runs.db"),
+    ] {
+        let (project, outside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let at = |name: &str| project.path().join(name);
+        std::fs::write(
+            at("p.yaml"),
+            "flow: 1\nname: p\ndescription: Sets.\nsteps: [{ id: a, set: 1 }]\noutputs: { a: \"{{ steps.a.output }}\" }\n",
+        )
+        .unwrap();
+        std::fs::write(at("p.test.yaml"), test).unwrap();
+        symlink(outside.path(), at(link)).unwrap();
+        let ran = flow(project.path(), &arguments);
+        assert!(ran.exit != 0 && format!("{}{}", ran.out, ran.err).contains("a link leads out of"), "{link}: {}{}", ran.out, ran.err);
+        assert_eq!(std::fs::read_dir(outside.path()).unwrap().count(), 0, "{link}");
+        // Inside of the project it may lead where it likes.
+        std::fs::remove_file(at(link)).unwrap();
+        std::fs::create_dir(at("inner")).unwrap();
+        symlink("inner", at(link)).unwrap();
+        let ran = flow(project.path(), &arguments);
+        assert!(ran.exit == 0 && at("inner").join(made).is_file(), "{link}: {}{}", ran.out, ran.err);
+    }
 }
