@@ -114,6 +114,7 @@ fn begun(plan: &Arc<Plan>) -> Run {
     let now = moment();
     let options = Options {
         secrets: BTreeMap::new(),
+        hidden: vec![],
         env: BTreeMap::new(),
         default_model: None,
         user_policy: None,

@@ -142,6 +142,7 @@ async fn talk(number: usize, plan: &Arc<Plan>, ports: &Ports, log: Box<dyn Event
     let moment = flow::driver::moment(&*ports.clock, ports.clock.elapsed());
     let options = Options {
         secrets: BTreeMap::new(),
+        hidden: vec![],
         env: BTreeMap::new(),
         default_model: None,
         user_policy: None,

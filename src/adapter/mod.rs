@@ -20,6 +20,7 @@ pub mod smtp;
 pub mod sqlite_cache;
 mod sqlite_file;
 pub mod sqlite_store;
+pub mod started;
 pub mod stdout;
 mod store_block;
 mod store_tables;

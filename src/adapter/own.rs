@@ -7,8 +7,10 @@
 use std::fs::{self, File, Metadata};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
 
 use super::files;
+use super::started::is_code_file;
 use crate::diagnostic::visible;
 use crate::event::{Failure, FailureKind};
 use crate::model::{Touch, is_code, own_by_name};
@@ -27,8 +29,14 @@ pub struct OwnFiles {
     pub hidden: Vec<PathBuf>,
     /// Files and folders that are not written: what the run is made of, and what its servers run.
     pub fixed: Vec<PathBuf>,
+    /// Folders that commands of servers name, there or not: data is written in them, and no code.
+    pub code_in: Vec<PathBuf>,
     /// Folders that servers are started in: nothing is written right there that they would run.
     pub starts: Vec<PathBuf>,
+    /// What servers of the other pipelines of the project run: worked out at the first write.
+    pub others: Option<fn(&Path) -> OwnFiles>,
+    /// The same, once it is known.
+    pub looked: Arc<OnceLock<Box<OwnFiles>>>,
     /// Whether a text is one of the language: as a file it would be a pipeline, or be brought in by one.
     pub is_program: Option<fn(&str) -> bool>,
 }
@@ -65,6 +73,14 @@ impl OwnFiles {
     pub fn may_write(&self, path: &Path, text: &str) -> Result<(), Failure> {
         let spot = Spot::of_entry(path);
         self.allowed(&spot, path, Touch::Write)?;
+        // A file without an ending is run by its first line, or by the rights that the one before had.
+        let is_code = is_code(&spot.path).unwrap_or_else(|| text.starts_with("#!") || is_code_file(&spot.path));
+        if is_code && self.code_in.iter().any(|folder| spot.is_in(folder)) {
+            return Err(denied(path, Touch::Write, "is code in a folder that the command of a server names"));
+        }
+        if let Some(others) = self.others {
+            self.looked.get_or_init(|| Box::new(others(&self.project))).may_write(path, text)?;
+        }
         let is_yaml = path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("yaml") || ending.eq_ignore_ascii_case("yml"));
         let is_program = |text: &str| self.is_program.is_some_and(|is_program| is_program(text));
         let was_program = || files::read_text(path, 1 << 20).is_ok_and(|before| is_program(&before));
@@ -226,8 +242,9 @@ mod tests {
             project: at("p"),
             hidden: vec![at("user/trusted"), at("user/Later/config.toml"), at("p/.flow")],
             fixed: vec![at("p/servers"), at("p/p.md")],
+            code_in: vec![at("p/data")],
             starts: vec![at("p")],
-            is_program: None,
+            ..OwnFiles::default()
         };
         (home, own)
     }
@@ -251,12 +268,32 @@ mod tests {
         for path in ["user/Later/config.toml", "user/later/CONFIG.toml", "p/notes/user/LATER/config.toml", "p/notes/b.md", "p/notes/c.md"] {
             assert_eq!(kinds(path), (false, false), "{path}");
         }
-        for path in
-            ["p/servers/new.py", "p/servers/lib/deep/new", "p/notes/lib/x.py", "p/p.md", "p/P.md", "p/json.py", "p/.git/config", "p/.new"]
-        {
+        for path in [
+            "p/data/deep/x.py",
+            "p/data/__main__.py",
+            "p/data/package.json",
+            "p/servers/new.py",
+            "p/servers/lib/deep/new",
+            "p/notes/lib/x.py",
+            "p/p.md",
+            "p/P.md",
+            "p/json.py",
+            "p/.git/config",
+            "p/.new",
+        ] {
             assert_eq!(kinds(path), (true, false), "{path}");
         }
-        for path in ["p/notes/a.md", "p/notes/d.md", "p/notes/new.py", "p/a.txt", "user/other", "p/servers.md", "p/notes/flow"] {
+        for path in [
+            "p/data/a.json",
+            "p/data/deep/a",
+            "p/notes/a.md",
+            "p/notes/d.md",
+            "p/notes/new.py",
+            "p/a.txt",
+            "user/other",
+            "p/servers.md",
+            "p/notes/flow",
+        ] {
             assert_eq!(kinds(path), (true, true), "{path}");
         }
         assert!(own.may_read(Path::new("/proc/self/environ")).is_err() && own.may_read(Path::new("/proc/self/root/proc/version")).is_err());

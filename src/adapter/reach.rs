@@ -12,7 +12,8 @@ pub fn reach(host: &str, port: u16, within: Duration) -> Result<(), String> {
     let (sender, found) = channel();
     let name = (host.to_owned(), port);
     // Looking a name up cannot be given a time; whoever waits for it can.
-    std::thread::spawn(move || sender.send(name.to_socket_addrs().map(Iterator::collect::<Vec<_>>)));
+    let look_up = move || sender.send(name.to_socket_addrs().map(Iterator::collect::<Vec<_>>));
+    std::thread::Builder::new().name("names".into()).spawn(look_up).map_err(|error| format!("the name cannot be looked up: {error}"))?;
     let addresses = match found.recv_timeout(within) {
         Ok(Ok(addresses)) => addresses,
         Ok(Err(_)) => return Err("the name has no address".to_string()),

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use ring::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
+use ring::hmac;
 use ring::rand::{SecureRandom, SystemRandom};
 use sha2::{Digest, Sha256};
 
@@ -16,6 +17,8 @@ const KEY: usize = 32;
 pub struct JournalKey {
     id: Arc<str>,
     key: Arc<LessSafeKey>,
+    /// Of [`mark`](Self::mark): derived from the key, and of no other use.
+    marks: Arc<hmac::Key>,
 }
 
 /// Does not show the key.
@@ -36,12 +39,19 @@ impl JournalKey {
         let key = UnboundKey::new(&AES_256_GCM, &bytes).map_err(|_| wrong())?;
         let hash = Sha256::new().chain_update(b"id of a journal key\0").chain_update(&bytes).finalize();
         let id = hash[..4].iter().map(|byte| format!("{byte:02x}")).collect::<String>();
-        Ok(JournalKey { id: id.into(), key: Arc::new(LessSafeKey::new(key)) })
+        let derived = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, &bytes), b"marks of what is kept\0");
+        let marks = hmac::Key::new(hmac::HMAC_SHA256, derived.as_ref());
+        Ok(JournalKey { id: id.into(), key: Arc::new(LessSafeKey::new(key)), marks: Arc::new(marks) })
     }
 
     /// Its name: says which key it is, and nothing about it.
     pub fn id(&self) -> &str {
         &self.id
+    }
+
+    /// What a text is found again by (HMAC-SHA-256, in hex): who does not have the key cannot confirm a guess of the text.
+    pub(super) fn mark(&self, text: &str) -> String {
+        hmac::sign(&self.marks, text.as_bytes()).as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
     /// Encrypts a text that belongs to `place`. `None`: the system gives no random numbers.
@@ -72,6 +82,13 @@ pub struct Sealing {
     pub is_on: bool,
 }
 
+impl Sealing {
+    /// The key for new texts, if they are encrypted.
+    pub(super) fn of_new(&self) -> Option<&JournalKey> {
+        self.key.as_ref().filter(|_| self.is_on)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -93,6 +110,8 @@ mod tests {
             assert_eq!((key.open(b"here", &changed), key.open(b"here", &sealed[..at])), (None, None));
         }
         assert_ne!(key.id(), other.id());
+        assert_eq!((key.mark("a").len(), key.mark("a")), (64, JournalKey::read(TEXT).unwrap().mark("a")));
+        assert!(key.mark("a") != other.mark("a") && key.mark("a") != key.mark("b"));
     }
 
     #[test]

@@ -18,8 +18,8 @@ use crate::port::{Cache, Pending};
 /// Most bytes of one result.
 const MOST_BYTES: usize = 1024 * 1024;
 
-/// Version of the table, `PRAGMA user_version`. Results of another version are dropped.
-const VERSION: i64 = 2;
+/// Version of the table, `PRAGMA user_version`. Results of another version are dropped: before 3, the keys beside encrypted results were plain hashes.
+const VERSION: i64 = 3;
 
 /// A cache in one file, opened when it is first needed.
 #[derive(Clone)]
@@ -33,6 +33,12 @@ impl SqliteCache {
     /// The cache in this file, in which `run` keeps its results; nothing is opened yet.
     pub fn new(file: PathBuf, run: &str, sealing: Sealing) -> SqliteCache {
         SqliteCache { file, run: run.into(), sealing }
+    }
+
+    /// What a result is found by in the file. Beside encrypted results it is a keyed hash: `key` says what a step sent to anybody who can
+    /// guess it. With another key, or none, other results are found.
+    fn row(&self, key: String) -> String {
+        self.sealing.of_new().map_or(key.clone(), |sealed_with| sealed_with.mark(&key))
     }
 
     /// Erases what these runs have kept. False: others still read it.
@@ -55,6 +61,7 @@ impl SqliteCache {
 
 impl Cache for SqliteCache {
     fn recall(&self, key: String, now: DateTime<Utc>) -> Pending<Option<Value>> {
+        let key = self.row(key);
         let SqliteCache { file, sealing, .. } = self.clone();
         blocking(move || {
             if !file.exists() {
@@ -71,10 +78,11 @@ impl Cache for SqliteCache {
     }
 
     fn keep(&self, key: String, until: DateTime<Utc>, value: Value) -> Pending<()> {
+        let key = self.row(key);
         let SqliteCache { file, run, sealing } = self.clone();
         blocking(move || {
             let text = value.to_string();
-            let sealed_with = sealing.key.as_ref().filter(|_| sealing.is_on);
+            let sealed_with = sealing.of_new();
             if text.len() > MOST_BYTES || sealing.is_on && sealed_with.is_none() {
                 return Ok(());
             }
@@ -111,7 +119,7 @@ fn open(file: &Path) -> Result<Connection, rusqlite::Error> {
             cache.execute_batch(
                 "drop table if exists results;
                  create table results (key text primary key, run text not null, until integer not null, value blob not null) strict;
-                 pragma user_version = 2;",
+                 pragma user_version = 3;",
             )?;
         }
         cache.execute_batch("commit")?;

@@ -23,6 +23,11 @@ pub struct SqliteStore {
 }
 
 impl SqliteStore {
+    /// How what it is given next is encrypted: as the settings say, or as the run is that was read.
+    pub fn sealing(&self) -> &Sealing {
+        &self.sealing
+    }
+
     /// Opens the file, or makes it (0600, its folder 0700), without encryption.
     ///
     /// # Errors

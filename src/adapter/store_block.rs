@@ -103,7 +103,7 @@ impl Unwritten {
         let all = std::mem::take(&mut self.0);
         match (&sealing.key, sealing.is_on) {
             (None, true) => Err(unusable("runs", "it is encrypted, and there is no key".into())),
-            (key, is_on) => all.into_iter().map(|open| open.close(key.as_ref().filter(|_| is_on))).collect(),
+            _ => all.into_iter().map(|open| open.close(sealing.of_new())).collect(),
         }
     }
 }

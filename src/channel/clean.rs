@@ -1,6 +1,9 @@
 //! Takes out characters that are there to deceive: they are not seen, or change how the text around them is shown.
 
 use std::borrow::Cow;
+use std::sync::LazyLock;
+
+use regex::Regex;
 
 /// The text without hostile characters, and how many were taken out: bidirectional overrides and isolates (CVE-2021-42574), tag
 /// characters (but those of the three flag emojis that have them), control characters other than tab and line break, and
@@ -39,6 +42,14 @@ pub fn clean(text: &str) -> (Cow<'_, str>, usize) {
         rest = after;
     }
     if made == text { (Cow::Borrowed(text), 0) } else { (Cow::Owned(made), removed) }
+}
+
+/// Whether a text shows anything to a reader: a character that is neither blank nor invisible (white space, controls, Unicode's
+/// "default ignorable" ones, and four that are drawn as nothing).
+pub(super) fn shows(text: &str) -> bool {
+    static SEEN: LazyLock<Option<Regex>> =
+        LazyLock::new(|| Regex::new(r"[^\s\p{Cc}\p{Default_Ignorable_Code_Point}\x{2800}\x{16FE4}\x{1D159}\x{FFF9}-\x{FFFB}]").ok());
+    SEEN.as_ref().is_none_or(|seen| seen.is_match(text))
 }
 
 /// A flag made of tag characters at the start of the text, if it is one that exists.

@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use super::address::target;
 use super::document::{Block, Item, Kind, Row, Run, Style, plain, push};
-use super::parse::target;
 use crate::model::Features;
 
 /// Turns everything but the allowed features into plain text; true if there was anything.
@@ -94,7 +94,7 @@ pub(super) fn is_same_address(text: &str, link: &str) -> bool {
 }
 
 /// An address as people write it: without `mailto:` and `tel:`.
-fn shown(link: &str) -> &str {
+pub(super) fn shown(link: &str) -> &str {
     link.strip_prefix("mailto:").or_else(|| link.strip_prefix("tel:")).unwrap_or(link)
 }
 
@@ -112,15 +112,17 @@ pub(super) fn row_to_line(block: &mut Block) {
 fn line_of(row: &Row) -> Vec<Run> {
     let mut runs = vec![];
     let cells = if row.cells.is_empty() { &row.header } else { &row.cells };
-    for (index, cell) in cells.iter().enumerate().filter(|(_, cell)| !cell.is_empty()) {
+    for (index, cell) in cells.iter().enumerate() {
+        let name = row.header.get(index).filter(|name| !row.cells.is_empty() && !name.is_empty());
+        if cell.is_empty() && name.is_none() {
+            continue;
+        }
         if !runs.is_empty() {
             push(&mut runs, Run::plain(", "));
         }
-        if !row.cells.is_empty()
-            && let Some(name) = row.header.get(index).filter(|name| !name.is_empty())
-        {
+        if let Some(name) = name {
             name.iter().cloned().for_each(|run| push(&mut runs, run));
-            push(&mut runs, Run::plain(": "));
+            push(&mut runs, Run::plain(if cell.is_empty() { ":" } else { ": " }));
         }
         cell.iter().cloned().for_each(|run| push(&mut runs, run));
     }

@@ -6,6 +6,8 @@ use std::sync::Arc;
 
 use unicode_segmentation::UnicodeSegmentation;
 
+use super::clean::shows;
+
 /// A paragraph, heading, block of code, rule or table row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Block {
@@ -55,7 +57,7 @@ pub(super) struct Item {
 pub(super) struct Run {
     pub text: String,
     pub style: Style,
-    /// Where it leads: an address with one of the schemes of `parse::target`.
+    /// Where it leads: an address with one of the schemes of `address::target`.
     pub link: Option<Arc<str>>,
     /// Never cut: a link, an address.
     pub whole: bool,
@@ -93,6 +95,15 @@ impl Run {
 impl Block {
     pub fn paragraph(runs: Vec<Run>) -> Block {
         Block { quote: 0, items: vec![], tight: false, keep: false, kind: Kind::Paragraph, runs }
+    }
+
+    /// Whether a text in it shows something.
+    pub fn shows(&self, shows: impl Fn(&str) -> bool) -> bool {
+        let any = |runs: &[Run]| runs.iter().any(|run| shows(&run.text));
+        match &self.kind {
+            Kind::Row(row) => row.cells.iter().chain(row.header.iter()).any(|cell| any(cell)),
+            Kind::Paragraph | Kind::Heading(_) | Kind::Code(_) | Kind::Rule => any(&self.runs),
+        }
     }
 
     /// Bytes of its text; 1 for what is never cut.
@@ -184,9 +195,9 @@ pub(super) fn each_text(blocks: &mut [Block], code: bool, mut edit: impl FnMut(&
     }
 }
 
-/// Takes out blocks that have lost all their text.
+/// Takes out blocks that show no text.
 pub(super) fn drop_empty(blocks: &mut Vec<Block>) {
-    blocks.retain(|block| matches!(block.kind, Kind::Rule | Kind::Row(_)) || block.runs.iter().any(|run| !run.text.trim().is_empty()));
+    blocks.retain(|block| matches!(block.kind, Kind::Rule) || block.shows(shows));
 }
 
 /// The place after the last block.

@@ -1,13 +1,16 @@
 //! The `format` step: one text, made fit for one channel.
 
+use std::ops::Range;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use unicode_segmentation::UnicodeSegmentation;
 
 use super::body::{as_sent, features, render};
-use super::clean::clean;
+use super::clean::{clean, shows};
 use super::degrade::degrade;
 use super::document::{Run, drop_empty, each_text, plain, replace};
-use super::emoji::{count_emojis, emojis_of, without_emojis};
+use super::emoji::{count_emojis, emojis_of, is_emoji, without_emojis};
 use super::greeting;
 use super::lookalike::lookalike;
 use super::measure::measure;
@@ -57,14 +60,35 @@ pub struct Part {
 /// part is an error.
 ///
 /// # Errors
-/// What is sent would be empty, or would lack something without saying so.
-pub fn format(text: &str, channel: &Channel, style: Option<&StyleGuide>, person_name: Option<&str>) -> Result<Formatted, NoRoom> {
+/// What is sent would show nothing, or would lack something without saying so.
+pub fn format(text: &str, channel: &Channel, style: Option<&StyleGuide>, person_name: Option<&str>) -> Result<Formatted, Unsent> {
+    format_without(text, channel, style, person_name, &|_| vec![])
+}
+
+/// The same with `***` in place of what `hidden` finds, before the text is cut into parts: what markup kept apart stands together then.
+///
+/// # Errors
+/// As those of [`format`].
+pub fn format_without(
+    text: &str,
+    channel: &Channel,
+    style: Option<&StyleGuide>,
+    person_name: Option<&str>,
+    hidden_in: &dyn Fn(&str) -> Vec<Range<usize>>,
+) -> Result<Formatted, Unsent> {
     let (text, hidden) = clean(text);
     let (mut blocks, hidden_inside) = parse(&text);
     if let Some(preferred) = style.and_then(|style| Preferred::new(&style.words.prefer)) {
         preferred.apply(&mut blocks);
     }
     let with_emojis = channel.emojis && style.is_none_or(|style| style.emojis.enabled);
+    let is_seen = |text: &str| match with_emojis {
+        true => shows(text),
+        false => text.graphemes(true).any(|grapheme| shows(grapheme) && !is_emoji(grapheme)),
+    };
+    if !blocks.iter().any(|block| block.shows(is_seen)) {
+        return Err(Unsent::Nothing { channel: channel.name.clone() });
+    }
     if let Some(style) = style {
         greeting::add(&mut blocks, style, person_name);
     }
@@ -76,6 +100,10 @@ pub fn format(text: &str, channel: &Channel, style: Option<&StyleGuide>, person_
         drop_empty(&mut blocks);
     }
     let markdown_removed = degrade(&mut blocks, features(channel));
+    each_text(&mut blocks, true, |runs: &mut Vec<Run>| {
+        let changes: Vec<_> = hidden_in(&plain(runs)).into_iter().map(|range| (range, "***".to_owned())).collect();
+        replace(runs, &changes);
+    });
     if channel.body == Body::Markup {
         lookalike(&mut blocks, &channel.markup);
     }
@@ -103,20 +131,29 @@ pub fn format(text: &str, channel: &Channel, style: Option<&StyleGuide>, person_
         markdown_removed,
         hidden_removed: hidden + hidden_inside,
     };
-    let is_empty = |part: &Part| part.text.strip_suffix(&part.indicator).unwrap_or(&part.text).trim().is_empty();
-    if !formatted.text.trim().is_empty()
-        && let Some(part) = formatted.parts.iter().find(|part| is_empty(part))
-    {
-        return Err(NoRoom(format!("part {} of the text for channel \"{}\" would be empty", part.number, channel.name)));
+    let is_empty = |part: &Part| !shows(part.text.strip_suffix(&part.indicator).unwrap_or(&part.text));
+    if let Some(part) = formatted.parts.iter().find(|part| is_empty(part)) {
+        return Err(Unsent::NoRoom(format!("part {} of the text for channel \"{}\" would be empty", part.number, channel.name)));
     }
-    fits(&formatted, channel).map_err(NoRoom)?;
+    fits(&formatted, channel).map_err(Unsent::NoRoom)?;
     Ok(formatted)
 }
 
 /// Why a text cannot be sent in a channel, as a sentence.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct NoRoom(pub(super) String);
+pub enum Unsent {
+    /// Nothing of the text can be seen there.
+    #[error(
+        "nothing of the text can be shown in channel \"{channel}\": it is empty, or has only blanks, emojis, marks or hidden characters"
+    )]
+    Nothing {
+        /// The channel's name.
+        channel: String,
+    },
+    /// What must be sent is longer than its parts.
+    #[error("{0}")]
+    NoRoom(String),
+}
 
 /// Whether a formatted text keeps to its channel: number of parts, length of each, emojis, kind of body. The error is a sentence
 /// that names the part and both numbers.

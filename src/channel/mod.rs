@@ -6,9 +6,11 @@
 //! How to add a Markdown feature: a field of `model::Features`, its reading in `parse`, its plain text in `degrade`, its writing in
 //! each file of `body`. How to add a length unit: a variant of `model::LengthUnit` and its arm in `measure`.
 
+mod address;
 mod body;
 mod breaks;
 mod clean;
+mod definitions;
 mod degrade;
 mod document;
 mod emoji;
@@ -27,7 +29,7 @@ mod words;
 pub use clean::clean;
 pub use emoji::{count_emojis, emojis_of, is_emoji};
 pub use escape::{escape_cell, escape_markdown};
-pub use format::{Formatted, NoRoom, Part, fits, format};
+pub use format::{Formatted, Part, Unsent, fits, format, format_without};
 pub use greeting::{greeting, greets, is_greeted, is_signed, sign_off};
 pub use measure::measure;
 pub use parse::markdown_options;

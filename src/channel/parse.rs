@@ -1,13 +1,16 @@
 //! Markdown (CommonMark, tables, strike) → document.
 
 use std::collections::HashSet;
-use std::sync::{Arc, LazyLock};
+use std::ops::Range;
+use std::sync::Arc;
 
-use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
-use regex::Regex;
+use pulldown_cmark::{CodeBlockKind, Event, LinkType, Options, Tag, TagEnd};
 
-use super::clean::clean;
-use super::document::{Block, Item, Kind, Row, Run, Style, drop_empty, each_text, push, trim};
+use super::address::{Target, mark_addresses};
+use super::clean::{clean, shows};
+use super::definitions::{events, is_footnote};
+use super::degrade::shown;
+use super::document::{Block, Item, Kind, Row, Run, Style, cut, drop_empty, each_text, plain, push, put, trim};
 use super::tags::{self, Pairs, Piece};
 
 /// Deeper quotes and lists are joined to their parents: a text cannot make the room work without bound.
@@ -18,15 +21,24 @@ pub fn markdown_options() -> Options {
     Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH
 }
 
-/// Reads a text. HTML is taken off: its known tags go, `b`, `i`, `s`, `code`, `a` and `br` keep their meaning, scripts, styles and
-/// frames go with their content; an image leaves its description. What only looks like a tag (`Vec<Item>`, a lone `<script>`) stays text.
+/// Reads a text. HTML is taken off: its known tags go, `b`, `i`, `s`, `code`, `a`, `sup`, `sub` and `br` keep their meaning, scripts,
+/// styles and drawings go with their content; an image leaves its description and address. What only looks like a tag (`Vec<Item>`, a
+/// lone `<script>`, `a <b and c> d`) stays text. All that is left out is listed in `docs/language.md`, section 10.
 /// Returns the document and how many hostile characters it would have brought in by character references.
 pub(super) fn parse(text: &str) -> (Vec<Block>, usize) {
     let mut reader = Reader { pairs: Pairs::of(text), ..Reader::default() };
-    for event in Parser::new_ext(text, markdown_options()) {
+    let (events, unused) = events(text);
+    let mut unused = unused.into_iter().peekable();
+    for (event, range) in events {
+        let place = if matches!(event, Event::End(_)) { range.end } else { range.start };
+        while let Some((_, definition)) = unused.next_if(|(at, _)| *at < place) {
+            reader.definition(&definition);
+        }
+        reader.rest_of_row(&event, &range, text);
         reader.event(event);
     }
     reader.flush(Kind::Paragraph);
+    unused.for_each(|(_, definition)| reader.definition(&definition));
     let (mut blocks, loose) = (reader.blocks, reader.loose);
     let mut removed = 0;
     each_text(&mut blocks, true, |runs| {
@@ -36,31 +48,14 @@ pub(super) fn parse(text: &str) -> (Vec<Block>, usize) {
             run.text = text.into_owned();
         }
         runs.retain(|run| !run.text.is_empty());
+        if !shows(&plain(runs)) {
+            runs.clear();
+        }
         mark_addresses(runs);
     });
     drop_empty(&mut blocks);
     join(&mut blocks, &loose);
     (blocks, removed)
-}
-
-/// The address a link may lead to: `http`, `https`, `mailto` and `tel`, without white space and control characters. All else
-/// (scripts, data, places relative to nothing) is no link.
-pub(super) fn target(address: &str) -> Option<Arc<str>> {
-    let address: String = clean(address.trim()).0.chars().filter(|c| !matches!(c, '\n' | '\t')).collect();
-    // What no address may hold (RFC 3986); and an emoji in it is not one to see, and a channel without emojis would break it.
-    let is_foreign = |c: char| is_picture(c) || matches!(c, ' ' | '\\' | '<' | '>' | '"' | '`' | '{' | '}' | '|' | '^');
-    let address: String = address.chars().map(|c| if is_foreign(c) { in_percent(c) } else { c.to_string() }).collect();
-    let scheme = address.split_once(':').map(|(scheme, _)| scheme.to_ascii_lowercase());
-    matches!(scheme.as_deref(), Some("http" | "https" | "mailto" | "tel")).then(|| Arc::from(address))
-}
-
-fn in_percent(character: char) -> String {
-    character.to_string().bytes().map(|byte| format!("%{byte:02X}")).collect()
-}
-
-/// A character that makes an emoji by itself, or joins one.
-fn is_picture(character: char) -> bool {
-    matches!(character, '\u{200D}' | '\u{20E3}' | '\u{FE0F}' | '\u{2300}'..='\u{23FF}' | '\u{2600}'..='\u{27BF}' | '\u{2B00}'..='\u{2BFF}' | '\u{1F000}'..='\u{1FAFF}')
 }
 
 /// Which blocks follow the one before without an empty line: in a tight list, and in a table.
@@ -73,46 +68,11 @@ fn join(blocks: &mut [Block], loose: &HashSet<u32>) {
     }
 }
 
-/// Bare addresses in the text are never cut, and links where links are allowed.
-fn mark_addresses(runs: &mut Vec<Run>) {
-    static ADDRESS: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r#"(?i)\b(?:https?://|www\.)[^\s<>"`]+"#).ok());
-    let Some(pattern) = ADDRESS.as_ref() else { return };
-    if !runs.iter().any(|run| run.link.is_none() && pattern.is_match(&run.text)) {
-        return;
-    }
-    let mut made = vec![];
-    for run in runs.drain(..) {
-        if run.link.is_some() {
-            push(&mut made, run);
-            continue;
-        }
-        let mut at = 0;
-        for found in pattern.find_iter(&run.text) {
-            let address = found.as_str().split(is_picture).next().unwrap_or_default();
-            let address = without_closing(address);
-            push(&mut made, Run { text: run.text[at..found.start()].to_owned(), ..run.clone() });
-            let link = if run.style.code { None } else { target(address) };
-            push(&mut made, Run { text: address.to_owned(), link, whole: true, style: run.style });
-            at = found.start() + address.len();
-        }
-        push(&mut made, Run { text: run.text[at..].to_owned(), ..run });
-    }
-    *runs = made;
-}
-
-/// An address in running text without the punctuation that belongs to the sentence.
-pub(super) fn without_closing(address: &str) -> &str {
-    let mut address = address;
-    while let Some(last) = address.chars().next_back() {
-        let sentence =
-            matches!(last, '.' | ',' | ';' | ':' | '!' | '?' | '\'' | '"' | '*' | '_' | '~' | ']' | '}' | '。' | '，' | '”' | '’');
-        let unpaired = last == ')' && address.matches(')').count() > address.matches('(').count();
-        if !sentence && !unpaired {
-            break;
-        }
-        address = &address[..address.len() - last.len_utf8()];
-    }
-    address
+/// A link or an image that is being read.
+struct OpenLink {
+    to: Target,
+    /// How many bytes of text stand before its own.
+    from: usize,
 }
 
 /// A list that is being read.
@@ -136,7 +96,11 @@ struct Reader {
     strike: u32,
     /// Styles by HTML tags; they end with their block.
     html: Style,
-    links: Vec<Option<Arc<str>>>,
+    links: Vec<OpenLink>,
+    /// Where text began that stands higher or lower, and the sign for it: `10<sup>3</sup>` is not 103.
+    raised: Option<(&'static str, usize)>,
+    /// Where the last cell ended.
+    cell_end: usize,
     /// The open tag whose content is left out.
     hidden: Option<String>,
     items: Vec<Item>,
@@ -199,7 +163,7 @@ impl Reader {
             Tag::CodeBlock(kind) => {
                 self.flush(Kind::Paragraph);
                 self.code = Some(match kind {
-                    CodeBlockKind::Fenced(language) => language.split_whitespace().next().unwrap_or_default().to_owned(),
+                    CodeBlockKind::Fenced(language) => language.trim().to_owned(),
                     CodeBlockKind::Indented => String::new(),
                 });
             }
@@ -228,11 +192,12 @@ impl Reader {
             Tag::Emphasis => self.italic += 1,
             Tag::Strong => self.bold += 1,
             Tag::Strikethrough => self.strike += 1,
-            Tag::Link { dest_url, link_type, .. } => {
-                let address =
-                    if link_type == pulldown_cmark::LinkType::Email { format!("mailto:{dest_url}") } else { dest_url.to_string() };
-                self.links.push(target(&address));
+            Tag::Link { link_type, id, .. } | Tag::Image { link_type, id, .. } if is_footnote(link_type, &id) => {
+                self.text("[", false);
+                self.open_link(Target::Footnote);
             }
+            Tag::Link { dest_url, link_type: LinkType::Email, .. } => self.open_link(Target::of(&format!("mailto:{dest_url}"))),
+            Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. } => self.open_link(Target::of(&dest_url)),
             _ => {}
         }
     }
@@ -247,8 +212,12 @@ impl Reader {
                 self.quote = self.outer.len().min(DEEPEST) as u8;
             }
             TagEnd::CodeBlock => {
-                let language = self.code.take().unwrap_or_default();
+                let mut language = self.code.take().unwrap_or_default();
                 let mut runs = std::mem::take(&mut self.runs);
+                // What says more than the language of code that follows is text.
+                if language.contains(char::is_whitespace) || !shows(&plain(&runs)) {
+                    runs.insert(0, Run::plain(format!("{}\n", std::mem::take(&mut language))));
+                }
                 if let Some(last) = runs.last_mut() {
                     last.text.truncate(last.text.trim_end_matches('\n').len());
                 }
@@ -274,11 +243,11 @@ impl Reader {
                 }
             }
             TagEnd::TableCell => {
+                self.end_block();
                 let mut cell = std::mem::take(&mut self.runs);
                 cell.iter_mut().for_each(|run| run.text = run.text.replace('\n', " "));
                 trim(&mut cell, true, true);
                 self.cells.push(cell);
-                self.end_block();
             }
             TagEnd::TableHead => self.header = Arc::new(std::mem::take(&mut self.cells)),
             TagEnd::TableRow => {
@@ -289,9 +258,7 @@ impl Reader {
             TagEnd::Emphasis => self.italic = self.italic.saturating_sub(1),
             TagEnd::Strong => self.bold = self.bold.saturating_sub(1),
             TagEnd::Strikethrough => self.strike = self.strike.saturating_sub(1),
-            TagEnd::Link => {
-                self.links.pop();
-            }
+            TagEnd::Link | TagEnd::Image => self.close_link(),
             _ => {}
         }
     }
@@ -314,9 +281,93 @@ impl Reader {
         let style = if self.code.is_some() { Style::default() } else { style };
         let is_gap = std::mem::take(&mut self.is_gap) && self.runs.last().is_some_and(|run| run.text.ends_with(' '));
         let text = if is_gap { text.trim_start_matches(' ') } else { text };
-        let link = self.links.last().cloned().flatten();
+        let link = self.link();
         let whole = link.is_some();
         push(&mut self.runs, Run { text: text.to_owned(), style, link, whole });
+    }
+
+    /// The address of the text that is being read.
+    fn link(&self) -> Option<Arc<str>> {
+        self.links.iter().find_map(|link| match &link.to {
+            Target::Link(address) => Some(Arc::clone(address)),
+            Target::Shown(_) | Target::Footnote | Target::Nothing => None,
+        })
+    }
+
+    fn length(&self) -> usize {
+        self.runs.iter().map(|run| run.text.len()).sum()
+    }
+
+    /// A link inside a link leads where the outer one does; its own address stands after its text.
+    fn open_link(&mut self, to: Target) {
+        let to = match to {
+            Target::Link(address) if self.link().is_some() => Target::Shown(shown(&address).to_owned()),
+            to => to,
+        };
+        self.links.push(OpenLink { to, from: self.length() });
+    }
+
+    fn close_link(&mut self) {
+        let Some(OpenLink { to, from }) = self.links.pop() else { return };
+        if self.hidden.is_some() {
+            return;
+        }
+        let text = plain(&cut(&self.runs, from..usize::MAX));
+        let around = self.link();
+        let address =
+            |text: &str, link: &Option<Arc<str>>| Run { text: text.to_owned(), link: link.clone(), whole: true, ..Run::default() };
+        match to {
+            Target::Link(_) if shows(&text) => {}
+            Target::Link(link) => push(&mut self.runs, address(shown(&link), &Some(Arc::clone(&link)))),
+            Target::Shown(place) if text.trim() == place => {}
+            Target::Shown(place) if shows(&text) => {
+                let bracket = |text: &str| Run { link: around.clone(), whole: around.is_some(), ..Run::plain(text) };
+                [bracket(" ("), address(&place, &around), bracket(")")].into_iter().for_each(|run| push(&mut self.runs, run));
+            }
+            Target::Shown(place) => push(&mut self.runs, address(&place, &around)),
+            Target::Footnote => self.text("]", false),
+            Target::Nothing => {}
+        }
+    }
+
+    /// Text that stands higher or lower gets a sign before it, and brackets if it is more than one word.
+    fn raise(&mut self, sign: &'static str, is_end: bool) {
+        let Some((sign, from)) = self.raised.take() else {
+            self.raised = (!is_end).then(|| (sign, self.length()));
+            return;
+        };
+        let text = plain(&cut(&self.runs, from..usize::MAX));
+        if !shows(&text) {
+            return;
+        }
+        let to = from + text.len();
+        let is_word = text.chars().all(char::is_alphanumeric);
+        let (before, after) = if is_word { (sign.to_owned(), "") } else { (format!("{sign}("), ")") };
+        let like =
+            |text: &str| cut(&self.runs, from..to).first().map(|run| Run { text: text.to_owned(), ..run.clone() }).unwrap_or_default();
+        let changes = vec![(from..from, vec![like(&before)]), (to..to, vec![like(after)])];
+        put(&mut self.runs, changes);
+    }
+
+    /// A definition that no link uses is a paragraph.
+    fn definition(&mut self, text: &str) {
+        self.flush(Kind::Paragraph);
+        self.text(text, false);
+        self.flush(Kind::Paragraph);
+    }
+
+    /// A row with more cells than its table has columns: Markdown passes over them; they stand in its last cell.
+    fn rest_of_row(&mut self, event: &Event<'_>, range: &Range<usize>, text: &str) {
+        match event {
+            Event::End(TagEnd::TableCell) => self.cell_end = range.end,
+            Event::End(TagEnd::TableRow) => {
+                let rest = text.get(self.cell_end..range.end).unwrap_or_default().trim().trim_matches('|').trim();
+                if let Some(last) = self.cells.last_mut().filter(|_| shows(rest)) {
+                    push(last, Run::plain(format!(" | {rest}")));
+                }
+            }
+            _ => {}
+        }
     }
 
     fn html(&mut self, html: &str) {
@@ -324,7 +375,7 @@ impl Reader {
             match piece {
                 Piece::Text(text) => self.text(&text, false),
                 Piece::Nothing => self.is_gap = true,
-                Piece::Tag { name, is_end, href, alt } => {
+                Piece::Tag { name, is_end, href, src, alt } => {
                     if let Some(hidden) = &self.hidden {
                         if is_end && *hidden == name {
                             self.hidden = None;
@@ -337,11 +388,15 @@ impl Reader {
                         "i" | "em" => self.html.italic = !is_end,
                         "s" | "del" | "strike" => self.html.strike = !is_end,
                         "code" | "kbd" | "tt" => self.html.code = !is_end,
-                        "a" if is_end => {
-                            self.links.pop();
+                        "a" if is_end => self.close_link(),
+                        "a" => self.open_link(href.as_deref().map_or(Target::Nothing, Target::of)),
+                        "img" => {
+                            self.open_link(src.as_deref().map_or(Target::Nothing, Target::of));
+                            self.text(&alt.unwrap_or_default(), false);
+                            self.close_link();
                         }
-                        "a" => self.links.push(href.as_deref().and_then(target)),
-                        "img" => self.text(&alt.unwrap_or_default(), false),
+                        "sup" => self.raise("^", is_end),
+                        "sub" => self.raise("_", is_end),
                         "td" | "th" => self.text(" ", false),
                         _ if tags::hides(&name) && !is_end => self.hidden = Some(name),
                         _ if tags::breaks(&name) => self.line(),
@@ -363,6 +418,7 @@ impl Reader {
 
     /// Ends the block of text that is being read, if there is one.
     fn flush(&mut self, kind: Kind) {
+        self.end_block();
         let mut runs = std::mem::take(&mut self.runs);
         trim(&mut runs, true, true);
         if matches!(kind, Kind::Heading(_)) {
@@ -371,11 +427,14 @@ impl Reader {
         if !runs.is_empty() {
             self.add(kind, runs);
         }
-        self.end_block();
     }
 
     /// What HTML opened does not reach into the next block.
     fn end_block(&mut self) {
+        while !self.links.is_empty() {
+            self.close_link();
+        }
+        self.raised = None;
         self.html = Style::default();
         self.hidden = None;
         self.is_gap = false;

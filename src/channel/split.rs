@@ -4,9 +4,10 @@ use unicode_segmentation::UnicodeSegmentation;
 
 use super::body::{as_sent, render};
 use super::breaks::{Break, Level, breaks, whole};
+use super::clean::shows;
 use super::degrade::row_to_line;
 use super::document::{Block, Kind, Position, Run, end, plain, push, put, slice};
-use super::format::NoRoom;
+use super::format::Unsent;
 use super::measure::measure;
 use super::parse::parse;
 use super::prompt::unit_name;
@@ -26,7 +27,7 @@ pub(super) struct Parts {
 ///
 /// # Errors
 /// What cannot be cut is longer than a part, or there is no room for the channel's own words.
-pub(super) fn split(mut blocks: Vec<Block>, channel: &Channel) -> Result<Parts, NoRoom> {
+pub(super) fn split(mut blocks: Vec<Block>, channel: &Channel) -> Result<Parts, Unsent> {
     let Some(most) = channel.max_length else { return Ok(one(blocks, false)) };
     let length = |blocks: &[Block]| measure(&as_sent(&render(blocks, channel).content), channel.length_unit);
     if length(&blocks) <= most {
@@ -139,7 +140,7 @@ impl Cutter<'_> {
         shortened
     }
 
-    fn cut(&self) -> Result<Cut, NoRoom> {
+    fn cut(&self) -> Result<Cut, Unsent> {
         let end = end(self.blocks);
         let mut parts = vec![];
         let mut start = Position { block: 0, offset: 0 };
@@ -147,7 +148,10 @@ impl Cutter<'_> {
             let number = parts.len() as u64 + 1;
             let reach = self.reach(start, number);
             if reach == Some(self.breaks.len().saturating_sub(1)) {
-                parts.push(slice(self.blocks, start, end));
+                let part = slice(self.blocks, start, end);
+                if is_seen(&part) {
+                    parts.push(part);
+                }
                 break;
             }
             if number >= self.split.most_parts.max(1) {
@@ -160,7 +164,7 @@ impl Cutter<'_> {
                 None => self.inside_word(start, &|part| self.fits(part, number)).map_err(|piece| self.too_wide(&piece))?,
             };
             let part = slice(self.blocks, start, stop);
-            if !part.is_empty() {
+            if is_seen(&part) {
                 parts.push(part);
             }
             start = stop;
@@ -255,14 +259,14 @@ impl Cutter<'_> {
         if piece.trim().is_empty() { Ok(stop) } else { Err(piece) }
     }
 
-    fn no_room(&self, what: &str) -> NoRoom {
+    fn no_room(&self, what: &str) -> Unsent {
         let (name, unit) = (&self.channel.name, unit_name(self.channel.length_unit));
-        NoRoom(format!("a part of channel \"{name}\" has at most {} {unit} (max_length), too few for {what}", self.most))
+        Unsent::NoRoom(format!("a part of channel \"{name}\" has at most {} {unit} (max_length), too few for {what}", self.most))
     }
 
-    fn too_wide(&self, piece: &str) -> NoRoom {
+    fn too_wide(&self, piece: &str) -> Unsent {
         let shown: String = piece.trim().chars().take(20).collect();
-        let beside = if self.indicator { " and the indicator" } else { "" };
+        let beside = if self.indicator { ", and the indicator" } else { "" };
         self.no_room(&format!("\"{shown}\", which cannot be cut{beside}"))
     }
 
@@ -271,7 +275,7 @@ impl Cutter<'_> {
     ///
     /// # Errors
     /// Those words do not fit, or no text has room beside them in the only part.
-    fn shorten(&self, start: Position, number: u64) -> Result<(Vec<Block>, Vec<Block>), NoRoom> {
+    fn shorten(&self, start: Position, number: u64) -> Result<(Vec<Block>, Vec<Block>), Unsent> {
         let too_long = || parse(&self.channel.too_long).0.into_iter().next().map(|block| block.runs).unwrap_or_default();
         let with_end = |mut part: Vec<Block>, dots: bool| {
             if dots && let Some(last) = part.last_mut().filter(|last| last.kind == Kind::Paragraph) {
@@ -318,6 +322,11 @@ impl Cutter<'_> {
             most => format!("{most} parts"),
         }
     }
+}
+
+/// A rule alone is no part: most channels cannot show it.
+fn is_seen(part: &[Block]) -> bool {
+    part.iter().any(|block| block.shows(shows))
 }
 
 /// The host of a text that is an address.

@@ -10,7 +10,7 @@ pub(super) enum Piece {
     /// A comment or declaration.
     Nothing,
     /// A start or end tag of a known element, its name in small letters.
-    Tag { name: String, is_end: bool, href: Option<String>, alt: Option<String> },
+    Tag { name: String, is_end: bool, href: Option<String>, src: Option<String>, alt: Option<String> },
 }
 
 /// The elements of HTML (WHATWG HTML, section 4, and the obsolete ones of section 16.2). Only these are tags.
@@ -20,9 +20,23 @@ figcaption figure font footer form frame frameset h1 h2 h3 h4 h5 h6 head header 
 keygen label legend li link listing main map mark marquee math menu menuitem meta meter nav nobr noembed noframes noscript object ol \
 optgroup option output p param picture plaintext pre progress q rp rt ruby s samp script search section select slot small source span \
 strike strong style sub summary sup svg table tbody td template textarea tfoot th thead time title tr track tt u ul var video wbr xmp ";
-const HIDING: &str = " applet audio canvas embed head iframe math noembed noframes noscript object script style svg template title video ";
+/// Attributes that a tag may have; one with any other name is no tag but text, such as `a <b and c> d`.
+const ATTRIBUTES: &str = " abbr accept accept-charset accesskey action align alink allow alt archive axis background bgcolor border \
+bordercolor cellpadding cellspacing charset cite class classid clear code codebase codetype color cols colspan content contenteditable \
+coords crossorigin d data datetime decoding dir dirname download draggable enctype enterkeyhint face fetchpriority fill for form formaction \
+formmethod formtarget frame frameborder headers height high href hreflang hspace http-equiv id imagesizes imagesrcset inputmode integrity \
+is itemid itemprop itemref itemtype kind label lang language link list loading longdesc low marginheight marginwidth max maxlength media \
+method min minlength name object onclick optimum pattern ping placeholder popover poster preload profile property rel referrerpolicy rev \
+role rows rowspan rules sandbox scheme scope scrolling shape size sizes slot span spellcheck src srcdoc srclang srcset standby start step \
+style summary tabindex target text title translate type usemap valign value valuetype version viewbox vlink vspace width wrap xmlns ";
+/// Attributes that need no value.
+const FLAGS: &str = " allowfullscreen async autofocus autoplay checked compact controls declare default defer disabled download \
+formnovalidate hidden inert ismap itemscope loop multiple muted nohref nomodule noresize noshade novalidate nowrap open playsinline \
+readonly required reversed selected ";
+/// What is code or drawing: see the list of what is left out in `docs/language.md`, section 10.
+const HIDING: &str = " math script style svg template ";
 const BREAKING: &str = " address article aside blockquote br caption center dd details dialog div dl dt fieldset figcaption figure footer \
-form h1 h2 h3 h4 h5 h6 header hr li main nav ol p pre section summary table tr ul ";
+form h1 h2 h3 h4 h5 h6 header hr legend li main nav ol optgroup option p pre section summary table title tr ul ";
 
 fn listed(list: &str, name: &str) -> bool {
     list.split(' ').any(|word| !word.is_empty() && word == name)
@@ -59,7 +73,7 @@ impl Pairs {
 
 /// The content of such an element is not text.
 pub(super) fn hides(name: &str) -> bool {
-    name != "embed" && listed(HIDING, name)
+    listed(HIDING, name)
 }
 
 /// Such a tag begins a new line.
@@ -104,7 +118,11 @@ fn tag(html: &str, pairs: &Pairs) -> Option<(Piece, usize)> {
     if html.starts_with("<!--") {
         return Some((Piece::Nothing, html.find("-->")? + 3));
     }
-    if html.starts_with("<!") || html.starts_with("<?") {
+    if let Some(inside) = html.strip_prefix("<![CDATA[") {
+        let length = inside.find("]]>")?;
+        return Some((Piece::Text(inside[..length].to_owned()), "<![CDATA[]]>".len() + length));
+    }
+    if ["<!doctype", "<?xml"].iter().any(|start| html.get(..start.len()).is_some_and(|found| found.eq_ignore_ascii_case(start))) {
         return Some((Piece::Nothing, html.find('>')? + 1));
     }
     let is_end = html.starts_with("</");
@@ -115,16 +133,16 @@ fn tag(html: &str, pairs: &Pairs) -> Option<(Piece, usize)> {
     if !listed(ELEMENTS, &name) {
         return None;
     }
-    let (mut href, mut alt) = (None, None);
+    let (mut href, mut src, mut alt) = (None, None, None);
     let mut at = from + length;
-    // Attributes: name, name=value, name="value"; a tag without an end reaches to the end of the text, as browsers read it.
+    // Attributes: name, name=value, name="value". What has no end is no tag.
     loop {
         let left = html.get(at..).unwrap_or_default();
         let skipped = left.find(|c: char| !c.is_whitespace() && c != '/').unwrap_or(left.len());
         at += skipped;
         let left = html.get(at..).unwrap_or_default();
         if left.is_empty() {
-            break;
+            return None;
         }
         if left.starts_with('>') {
             at += 1;
@@ -134,7 +152,15 @@ fn tag(html: &str, pairs: &Pairs) -> Option<(Piece, usize)> {
         let key_length = if left.is_char_boundary(key_length) { key_length } else { left.chars().next().map_or(1, char::len_utf8) };
         let key = left[..key_length].to_ascii_lowercase();
         at += key_length;
-        let Some(value) = html.get(at..).unwrap_or_default().trim_start().strip_prefix('=') else { continue };
+        let Some(value) = html.get(at..).unwrap_or_default().trim_start().strip_prefix('=') else {
+            if is_end || !listed(FLAGS, &key) {
+                return None;
+            }
+            continue;
+        };
+        if is_end || !is_attribute(&key) {
+            return None;
+        }
         let value = value.trim_start();
         let (value, rest) = match value.chars().next() {
             Some(quote @ ('"' | '\'')) => value[1..].split_once(quote).unwrap_or((&value[1..], "")),
@@ -143,12 +169,18 @@ fn tag(html: &str, pairs: &Pairs) -> Option<(Piece, usize)> {
         at = html.len() - rest.len();
         match key.as_str() {
             "href" => href = Some(read_references(value)),
+            "src" => src = Some(read_references(value)),
             "alt" => alt = Some(read_references(value)),
             _ => {}
         }
     }
     let is_bare = html.get(from + length..at).is_some_and(|inside| inside.chars().all(|c| c.is_whitespace() || matches!(c, '/' | '>')));
-    (!is_bare || pairs.has_both(&name)).then_some((Piece::Tag { name, is_end, href, alt }, at))
+    (!is_bare || pairs.has_both(&name)).then_some((Piece::Tag { name, is_end, href, src, alt }, at))
+}
+
+fn is_attribute(key: &str) -> bool {
+    let is_event = key.strip_prefix("on").is_some_and(|event| !event.is_empty() && event.bytes().all(|byte| byte.is_ascii_lowercase()));
+    is_event || key.starts_with("data-") || key.starts_with("aria-") || listed(ATTRIBUTES, key) || listed(FLAGS, key)
 }
 
 /// Character references: the five of XML, the space, and numbers.
@@ -205,7 +237,7 @@ mod tests {
     #[test]
     fn known_elements_are_tags_and_all_else_is_text() {
         let pieces = alone("a <b class='x'>c</b> Vec<Item> 1 < 2 &amp; &#33;<!-- x -->");
-        let tag = |is_end| Piece::Tag { name: "b".into(), is_end, href: None, alt: None };
+        let tag = |is_end| Piece::Tag { name: "b".into(), is_end, href: None, src: None, alt: None };
         assert_eq!(
             pieces,
             [
@@ -222,14 +254,35 @@ mod tests {
     #[test]
     fn attributes_are_read_with_and_without_quotes() {
         let pieces = alone("<a title=\"<x>\" HREF=https://a.example/x?a=1&amp;b=2>t<img/alt='é>'src=y>");
-        assert_eq!(pieces[0], Piece::Tag { name: "a".into(), is_end: false, href: Some("https://a.example/x?a=1&b=2".into()), alt: None });
-        assert_eq!(pieces[2], Piece::Tag { name: "img".into(), is_end: false, href: None, alt: Some("é>".into()) });
+        assert_eq!(
+            pieces[0],
+            Piece::Tag { name: "a".into(), is_end: false, href: Some("https://a.example/x?a=1&b=2".into()), src: None, alt: None }
+        );
+        assert_eq!(pieces[2], Piece::Tag { name: "img".into(), is_end: false, href: None, src: Some("y".into()), alt: Some("é>".into()) });
     }
 
     #[test]
-    fn a_tag_without_end_takes_the_rest() {
-        assert_eq!(alone("x<img src=https://evil.example/?").len(), 2);
-        assert_eq!(alone("<"), [Piece::Text("<".into())]);
-        assert_eq!(alone("<a é"), [Piece::Tag { name: "a".into(), is_end: false, href: None, alt: None }]);
+    fn a_tag_without_end_and_a_comparison_are_text() {
+        for text in [
+            "x<img src=https://evil.example/?",
+            "<",
+            "<a é",
+            "a <b and c> d",
+            "<b c=5 d>",
+            "</b c>",
+            "a <i id> b",
+            "<b \"c\">",
+            "<!b c>",
+            "<?b>",
+        ] {
+            assert_eq!(alone(text), [Piece::Text(text.into())], "{text}");
+        }
+        assert_eq!(alone("<![CDATA[a > b]]>"), [Piece::Text("a > b".into())]);
+        for text in ["<!DOCTYPE html>", "<?xml version=\"1.0\"?>", "<!-- a <b> -->"] {
+            assert_eq!(alone(text), [Piece::Nothing], "{text}");
+        }
+        for text in ["<input checked disabled>", "<svg onload=alert(1)>", "<p data-x=1 aria-label='a b'>", "<br/>", "<details open>"] {
+            assert!(matches!(alone(text)[..], [Piece::Tag { .. }]), "{text}");
+        }
     }
 }

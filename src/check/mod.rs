@@ -38,7 +38,7 @@ pub struct Checked {
     /// What an author has hidden with `flow-ignore`.
     pub hidden: Vec<Suppressed>,
     /// What was found and is not told, since it may follow from what could not be read.
-    pub(super) held_back: Vec<Diagnostic>,
+    pub held_back: Vec<Diagnostic>,
     /// F703, if the file is a pipeline without tests of its own: they may stand in another file, so [`Several`] decides.
     pub(super) untested: Option<Diagnostic>,
 }

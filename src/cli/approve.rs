@@ -138,7 +138,8 @@ fn output(text: &str, step: &str, events: &[Event], shared: &Shared) -> Result<V
         return Err(wrong("the run does not say which file it runs".to_string()));
     };
     let file = Path::new(&start.file);
-    let surroundings = Surroundings::of(checked::pipeline(file, shared)?, file, &OutputOptions::default(), shared, Taping::None)?;
+    let surroundings =
+        Surroundings::of(checked::pipeline(file, shared)?, Arc::default(), file, &OutputOptions::default(), shared, Taping::None)?;
     let run = as_its_events_tell(&surroundings, Limits::default(), events)?;
     run.told_output(step, value)
         .map_err(|problems| wrong(format!("this is not what \"{}\" gives: {}", visible(step), visible(&problems.join("; ")))))

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Serialize;
@@ -13,6 +14,7 @@ use crate::adapter::environment;
 use crate::adapter::files::DiskFiles;
 use crate::adapter::reach::reach;
 use crate::adapter::sqlite_store::SqliteStore;
+use crate::adapter::started::Agreed;
 use crate::check::{Checked, check_file};
 use crate::diagnostic::visible;
 use crate::engine::secret_values;
@@ -67,7 +69,7 @@ pub(super) fn run(options: &DoctorOptions, shared: &Shared) -> Exit {
     let model = settled.ok().and_then(|settled| settled.model);
     for (path, checked) in &pipelines {
         let is_sound = checked.errors().is_empty();
-        let trusted = if is_sound { trust::consent(checked, path, options.trust.is_given, shared) } else { Ok(()) };
+        let trusted = if is_sound { trust::consent(checked, path, options.trust.is_given, shared) } else { Ok(Arc::default()) };
         signs.extend(of_pipeline(path, checked, trusted, &env, model.as_ref(), &mut hosts, &private_hosts));
     }
     let printed = tell(&signs, options.json);
@@ -143,7 +145,7 @@ fn of_runs(file: &Path, project: &Path) -> Vec<Sign> {
 fn of_pipeline(
     path: &Path,
     checked: &Checked,
-    trusted: Result<(), refusal::Refusal>,
+    trusted: Result<Arc<Agreed>, refusal::Refusal>,
     env: &BTreeMap<String, Secret>,
     of_settings: Option<&Model>,
     hosts: &mut BTreeMap<(String, u16), Result<(), String>>,
@@ -162,14 +164,17 @@ fn of_pipeline(
         let message = end.failure.map(|failure| failure.failure.message).unwrap_or_default();
         sign("fault", message);
     }
-    let is_trusted = trusted.is_ok();
+    let agreed = trusted.as_ref().ok().cloned();
     if let Err(refusal::Refusal(_, lines)) = trusted {
         sign("fault", lines.join("\n"));
     }
     for pipeline in &checked.loaded.program.pipelines {
         for (name, about) in &pipeline.secrets {
             match env.get(name).is_some_and(|value| !value.reveal().is_empty()) {
-                true => sign("ok", format!("secret {name} is set")),
+                true => match super::run::unrecognised(name, env) {
+                    Some(line) => sign("note", format!("secret {line}")),
+                    None => sign("ok", format!("secret {name} is set")),
+                },
                 false => {
                     sign("fault", format!("secret {name} is not set ({}); set the variable, or name a file with --env-file", about.value))
                 }
@@ -178,10 +183,8 @@ fn of_pipeline(
         if let Some((is, what)) = default_model(pipeline, env, of_settings.is_some()) {
             sign(is, what);
         }
-        if !is_trusted {
-            continue;
-        }
-        for (name, seen) in super::tools::look(pipeline, env, private_hosts) {
+        let Some(agreed) = &agreed else { continue };
+        for (name, seen) in super::tools::look(pipeline, env, private_hosts, agreed) {
             match seen {
                 Seen::Is(look) => {
                     let names: Vec<&str> = look.tools.iter().map(|(name, _)| name.as_str()).collect();

@@ -37,7 +37,7 @@ pub(super) fn read(pipeline: &Pipeline, file: Option<&Path>, pairs: &[String]) -
         if !named.insert(name) {
             return Err(format!("--input {name} is there twice; write each input once", name = visible(name)));
         }
-        let typed = typed_for(&pipeline.inputs, name, value).map_err(|error| format!("--input {}: {error}", visible(name)))?;
+        let typed = typed_for(&pipeline.inputs, name, value).map_err(|error| format!("--input {}: {}", visible(name), unread(&error)))?;
         given.insert(name.to_string(), typed);
     }
     Ok((given, channel))
@@ -79,7 +79,7 @@ pub(super) fn ask(pipeline: &Pipeline, given: &mut Map<String, Value>) -> Option
         match std::io::stdin().lock().take(MOST_TYPED).read_line(&mut line) {
             Ok(read) if read > 0 => match typed(Some(field), line.trim_end_matches(['\n', '\r'])) {
                 Ok(typed) => drop(given.insert(field.name.clone(), typed)),
-                Err(error) => tell!("{}", visible(&error.to_string())),
+                Err(error) => tell!("{}", visible(&unread(&error))),
             },
             _ => {
                 tell!();
@@ -160,15 +160,21 @@ fn typed(field: Option<&Field>, value: &str) -> Result<Value, JsonError> {
     let kind = field.map_or(FieldKind::Text, |f| f.kind);
     let text = || Value::String(value.to_string());
     match kind {
-        FieldKind::Number | FieldKind::Integer | FieldKind::Boolean | FieldKind::List | FieldKind::Object => match json_or_text(value)? {
+        FieldKind::List if value.trim().is_empty() => Ok(Value::Array(vec![])),
+        FieldKind::List => match json_or_text(value)? {
             Some(value) => Ok(value),
-            None if kind == FieldKind::List => {
+            None => {
                 let items = field.and_then(|field| field.items.as_deref());
                 value.split(',').map(|item| typed(items, item.trim())).collect::<Result<_, _>>().map(Value::Array)
             }
-            None => Ok(text()),
         },
-        FieldKind::Any | FieldKind::Plan | FieldKind::Scorecard => Ok(json_or_text(value)?.unwrap_or_else(text)),
+        FieldKind::Number
+        | FieldKind::Integer
+        | FieldKind::Boolean
+        | FieldKind::Object
+        | FieldKind::Any
+        | FieldKind::Plan
+        | FieldKind::Scorecard => Ok(json_or_text(value)?.unwrap_or_else(text)),
         _ => Ok(text()),
     }
 }
@@ -176,13 +182,24 @@ fn typed(field: Option<&Field>, value: &str) -> Result<Value, JsonError> {
 /// A value as JSON; `None`: it is no JSON, so it is a text.
 ///
 /// # Errors
-/// It is JSON that could mean several things.
+/// It begins as only JSON does, or is a number, and has not one meaning.
 fn json_or_text(value: &str) -> Result<Option<Value>, JsonError> {
     match read_json(value) {
         Ok(value) => Ok(Some(value)),
-        Err(error) if serde_json::from_str::<Value>(value).is_ok() => Err(error),
+        Err(error) if is_meant_as_json(value.trim()) => Err(error),
         Err(_) => Ok(None),
     }
+}
+
+/// What begins with `{`, `[` or `"`, and numbers that nothing holds. `01067`, `3 apples` and `2026-01-05` are texts.
+fn is_meant_as_json(value: &str) -> bool {
+    let is_number =
+        || value.starts_with(|first: char| first.is_ascii_digit() || first == '-') && value.parse::<f64>().is_ok_and(|n| !n.is_finite());
+    value.starts_with(['{', '[', '"']) || matches!(value, "NaN" | "Infinity") || is_number() || serde_json::from_str::<Value>(value).is_ok()
+}
+
+fn unread(error: &JsonError) -> String {
+    format!("{error}; correct the JSON, or write a text in double quotes, as '\"text\"'")
 }
 
 #[cfg(test)]
@@ -214,5 +231,57 @@ mod tests {
         }
         assert_eq!(typed_for(&fields, "list", "1, 2"), Ok(json!([1, 2])));
         assert_eq!(typed_for(&schema, "either", "5"), Ok(json!("5")));
+    }
+
+    #[test]
+    fn what_begins_as_json_is_good_json_or_an_error() {
+        let object = Field::new("object", FieldKind::Object);
+        let list = Field { items: Some(Box::new(Field::new("item", FieldKind::Text))), ..Field::new("list", FieldKind::List) };
+        let fields = Shape::Fields(vec![list, object, Field::new("any", FieldKind::Any), Field::new("number", FieldKind::Number)]);
+        let properties = json!({ "list": { "type": "array" }, "object": { "type": "object" }, "number": { "type": "number" } });
+        let schema = Shape::Schema(Arc::new(json!({ "properties": properties })));
+        let broken = [
+            "[\"a\",\"b\",]",
+            "[1,2",
+            " [1,2] x",
+            "{\"a\":1",
+            "{\"a\":1} x",
+            "[1e999]",
+            "{\"a\":1e999}",
+            "\"\\ud800\"",
+            "\"a",
+            "1e999",
+            "-1e999",
+            "NaN",
+            "[NaN]",
+            "{}{}",
+        ];
+        for value in broken {
+            for name in ["list", "object", "any", "number"] {
+                assert!(typed_for(&fields, name, value).is_err(), "{name} {value}");
+                assert!(name == "any" || typed_for(&schema, name, value).is_err(), "{name} {value}");
+            }
+        }
+        for (name, value, wanted) in [
+            ("list", "", json!([])),
+            ("list", "a, b", json!(["a", "b"])),
+            ("list", " [\"a\"] ", json!(["a"])),
+            ("list", "a [1], b {", json!(["a [1]", "b {"])),
+            ("any", "3 apples", json!("3 apples")),
+            ("any", "01067", json!("01067")),
+            ("any", "2026-01-05", json!("2026-01-05")),
+            ("any", "-", json!("-")),
+            ("any", "nan", json!("nan")),
+            ("any", "", json!("")),
+            ("any", "true", json!(true)),
+            ("any", "null", Value::Null),
+            ("any", "truely", json!("truely")),
+            ("any", "1.5", json!(1.5)),
+            ("any", "\"1.5\"", json!("1.5")),
+            ("any", "{\"a\": [1]}", json!({ "a": [1] })),
+            ("object", "{\"a\": 1}", json!({ "a": 1 })),
+        ] {
+            assert_eq!(typed_for(&fields, name, value), Ok(wanted), "{name} {value}");
+        }
     }
 }

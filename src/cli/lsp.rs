@@ -22,7 +22,7 @@ pub(super) fn run() -> Exit {
     let mut server = Server::new(&DiskFiles, &root);
     let (sender, receiver) = sync_channel(MOST_WAITING);
     // It ends with the stream, or with the process.
-    std::thread::spawn(move || {
+    let reading = std::thread::Builder::new().name("messages".into()).spawn(move || {
         let mut stream = BufReader::new(std::io::stdin());
         while let Ok(Some(incoming)) = read(&mut stream) {
             if sender.send(incoming).is_err() {
@@ -30,6 +30,10 @@ pub(super) fn run() -> Exit {
             }
         }
     });
+    if let Err(error) = reading {
+        tell!("cannot serve: {error}");
+        return Exit::Failed;
+    }
     let mut out = std::io::stdout().lock();
     let mut silence = SILENCE;
     loop {
@@ -43,13 +47,19 @@ pub(super) fn run() -> Exit {
             Ok(Incoming::Message(message)) => guarded(&message, || server.handle(&message)),
             Ok(Incoming::Garbage(why)) => vec![parse_error(&why)],
             Err(RecvTimeoutError::Timeout) => guarded(&Value::Null, || server.idle()),
-            Err(RecvTimeoutError::Disconnected) => return Exit::Findings,
+            Err(RecvTimeoutError::Disconnected) if server.is_new() || server.was_shut_down() => return Exit::Ok,
+            Err(RecvTimeoutError::Disconnected) => {
+                tell!("the editor ended without shutdown");
+                return Exit::Failed;
+            }
         };
         if server.has_ended() {
+            // The protocol wants 1.
             return if server.was_shut_down() { Exit::Ok } else { Exit::Findings };
         }
         if !send(&mut out, &answers) {
-            return Exit::Findings;
+            tell!("the editor reads no more");
+            return Exit::Failed;
         }
     }
 }

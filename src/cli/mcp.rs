@@ -19,6 +19,7 @@ use crate::adapter::clock::SystemClock;
 use crate::adapter::environment;
 use crate::adapter::mcp::SharedServers;
 use crate::adapter::shared_store::SharedStores;
+use crate::adapter::started::Agreed;
 use crate::check::Checked;
 use crate::diagnostic::visible;
 use crate::driver::{Begin, Runtime, drive};
@@ -63,7 +64,9 @@ fn try_run(options: &McpOptions, shared: &Shared) -> Result<Exit, Refusal> {
         let common = Arc::new(Common { servers: Arc::clone(&servers), journals: SharedStores::default(), signals });
         let work = Arc::new(Pipelines { tools, served, common });
         let by = match options.http {
-            None => serve_stdio(work, bounds, BufReader::new(std::io::stdin()), std::io::stdout(), &mut stop).await,
+            None => serve_stdio(work, bounds, BufReader::new(std::io::stdin()), std::io::stdout(), &mut stop)
+                .await
+                .map_err(|e| cannot("cannot serve", e))?,
             Some(port) => {
                 let address = SocketAddr::new(options.address.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST)), port);
                 let token = token(shared, address.ip())?;
@@ -126,6 +129,7 @@ struct Common {
 struct Served {
     file: PathBuf,
     checked: Checked,
+    agreed: Arc<Agreed>,
     tool: Tool,
     limits: Limits,
     /// A call tells nothing by itself on standard error.
@@ -171,7 +175,7 @@ impl Served {
     /// Checks a file, that it is trusted, and whether its runs could begin.
     fn new(file: &std::path::Path, flags: &Limits, is_allowed: bool, shared: &Shared) -> Result<Served, Refusal> {
         let checked = checked::pipeline(file, shared)?;
-        trust::consent(&checked, file, is_allowed, shared)?;
+        let agreed = trust::consent(&checked, file, is_allowed, shared)?;
         let silent = Shared {
             quiet: true,
             verbose: false,
@@ -180,15 +184,18 @@ impl Served {
             project: shared.project.clone(),
             env_file: shared.env_file.clone(),
         };
-        let surroundings = Surroundings::of(checked.clone(), file, &unprinted(), &silent, Taping::None)?;
+        let surroundings = Surroundings::of(checked.clone(), Arc::clone(&agreed), file, &unprinted(), &silent, Taping::None)?;
         let limits = settings::narrowest(flags, &surroundings.settled.limits);
         surroundings.know_prices(&limits)?;
         let tool = tool(&checked.plan);
+        if !shared.quiet {
+            surroundings.unrecognised().iter().for_each(|line| tell!("{}: {line}", tool.name));
+        }
         if surroundings.scripted && !shared.quiet {
             tell!("{}: models are scripted: replies come from a file, no model is asked", tool.name);
         }
         drop(surroundings);
-        Ok(Served { file: file.to_path_buf(), checked, tool, limits, silent, is_quiet: shared.quiet })
+        Ok(Served { file: file.to_path_buf(), checked, agreed, tool, limits, silent, is_quiet: shared.quiet })
     }
 
     /// Runs the pipeline to its end.
@@ -201,7 +208,8 @@ impl Served {
     }
 
     fn ran(&self, mut arguments: Map<String, Value>, mut line: Line, common: &Common) -> Result<Given, Refusal> {
-        let surroundings = Surroundings::of(self.checked.clone(), &self.file, &unprinted(), &self.silent, Taping::None);
+        let surroundings =
+            Surroundings::of(self.checked.clone(), Arc::clone(&self.agreed), &self.file, &unprinted(), &self.silent, Taping::None);
         // What was right when the server began is not the client's mistake.
         let mut surroundings = surroundings.map_err(|Refusal(_, lines)| Refusal(Exit::Failed, lines))?;
         let pipeline = surroundings.pipeline.clone();
@@ -220,7 +228,7 @@ impl Served {
         surroundings.ports.printer = kept.clone();
         let start = RunStart { served: true, ..surroundings.start(&self.file, given, channel, None, &self.limits)? };
         let (id, log, _lock) = surroundings.journal(|file, sealing| common.journals.log(file, sealing))?;
-        surroundings.ports.servers = Arc::new(common.servers.lend(&id, &surroundings.private_hosts()));
+        surroundings.ports.servers = Arc::new(common.servers.lend(&id, &surroundings.private_hosts(), Some(Arc::clone(&self.agreed))));
         let mut run = surroundings.run(id.clone(), self.limits.clone());
         let mut mask = surroundings.mask();
         let (mut journal, mut seen) = (Journal::new(Box::new(log)), vec![]);

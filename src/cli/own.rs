@@ -5,11 +5,14 @@ use std::sync::Arc;
 
 use super::arguments::Shared;
 use super::refusal::Refusal;
-use super::{settings, state, trust};
+use super::{settings, state, trust, validate};
 use crate::adapter::environment;
+use crate::adapter::files::DiskFiles;
 use crate::adapter::own::OwnFiles;
+use crate::adapter::started::{MayRun, holds_code};
 use crate::check::Checked;
-use crate::model::{Pipeline, is_code, named_by_servers};
+use crate::load::load;
+use crate::model::{Program, is_code};
 use crate::source::{FileId, SourceFile};
 use crate::syntax;
 
@@ -25,35 +28,51 @@ pub(super) fn own_files(project: &Path, checked: Option<&Checked>, shared: &Shar
     if let Some(checked) = checked {
         own.fixed.extend(checked.loaded.sources.files().map(|(_, file)| PathBuf::from(&file.name)));
         let program = &checked.loaded.program;
-        for script in trust::scripts(program) {
-            // Of one that is a link: what it leads to is started, and what lies beside that is loaded.
-            let places = [Some(script.path.clone()), script.path.canonicalize().ok()];
-            let is_run = is_code(&script.path) != Some(false);
-            own.fixed.extend(places.iter().flatten().filter(|_| is_run).filter_map(|place| Some(place.parent()?.to_path_buf())));
-            own.fixed.push(script.path);
-        }
-        program.pipelines.iter().for_each(|pipeline| of_servers(pipeline, &mut own));
+        let env = environment::variables(shared.env_file.as_deref()).map_err(Refusal::usage)?;
+        of_servers(trust::named(program, &env), program, &mut own);
+        own.others = Some(of_others);
     }
     Ok(Arc::new(own))
 }
 
-/// What servers would run if it were there.
-fn of_servers(pipeline: &Pipeline, own: &mut OwnFiles) {
-    let folder = &pipeline.folder;
-    for named in named_by_servers(pipeline) {
-        let path = folder.join(named.path);
-        match (named.is_module, is_code(Path::new(named.path))) {
-            (true, _) => own.fixed.extend([path.with_extension("py"), path]),
-            (false, Some(true)) => {
-                own.fixed.extend(path.parent().filter(|_| named.path.contains('/')).map(Path::to_path_buf));
-                own.fixed.push(path);
-            }
-            (false, _) => {}
-        }
+/// What servers of all pipelines of a project run.
+fn of_others(project: &Path) -> OwnFiles {
+    let mut own = OwnFiles { project: project.to_path_buf(), ..OwnFiles::default() };
+    let env = environment::variables(None).unwrap_or_default();
+    let mut files = vec![];
+    validate::find(project, &mut files);
+    for file in files {
+        let program = load(&file, project, &DiskFiles).program;
+        of_servers(trust::named(&program, &env), &program, &mut own);
     }
-    if pipeline.tools.values().any(|tool| tool.is_program()) {
-        own.starts.push(folder.clone());
-    }
+    // A script that lies in a folder of all is kept itself: that pipeline alone keeps the whole folder from its own steps.
+    let project = real(project);
+    own.fixed.retain(|place| !project.starts_with(real(place)));
+    own
+}
+
+/// What servers run, or would run if it were there.
+fn of_servers(named: MayRun, program: &Program, own: &mut OwnFiles) {
+    let works: Vec<PathBuf> =
+        program.pipelines.iter().flat_map(|pipeline| [&pipeline.folder, &pipeline.project]).map(|place| real(place)).collect();
+    // The script loads what lies beside it. A file that is only read is kept itself, and one that is not there keeps no more than its own folder.
+    let is_above = |folder: &Path| works.iter().any(|work| work.starts_with(folder));
+    let is_run = |path: &Path| is_code(path) != Some(false);
+    let beside = |path: &Path| path.parent().map(Path::to_path_buf);
+    own.fixed.extend(named.files.iter().filter(|path| is_run(path)).filter_map(|path| beside(path)));
+    let missing = named.missing.iter().filter(|path| is_code(path) == Some(true));
+    own.fixed.extend(missing.filter_map(|path| beside(path)).filter(|folder| !is_above(folder)));
+    own.fixed.extend(named.folders.iter().filter(|folder| !is_above(folder) && holds_code(folder)).cloned());
+    own.fixed.extend(named.files);
+    own.fixed.extend(named.missing.iter().filter(|path| is_code(path) == Some(true)).cloned());
+    own.code_in.extend(named.folders);
+    own.code_in.extend(named.missing);
+    let starts = program.pipelines.iter().filter(|pipeline| pipeline.tools.values().any(|tool| tool.is_program()));
+    own.starts.extend(starts.map(|pipeline| pipeline.folder.clone()));
+}
+
+fn real(folder: &Path) -> PathBuf {
+    trust::real(folder).unwrap_or_else(|_| folder.to_path_buf())
 }
 
 /// Whether a file with this text would be one of this language.

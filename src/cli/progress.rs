@@ -74,7 +74,7 @@ impl Progress {
         let awaited = Arc::new(Mutex::new(Awaited { told: clock.elapsed(), ..Awaited::default() }));
         let (sender, ended) = channel::<()>();
         let shared = (bar.clone(), clock.clone(), awaited.clone());
-        let thread = std::thread::spawn(move || {
+        let thread = std::thread::Builder::new().name("progress".into()).spawn(move || {
             let (bar, clock, awaited) = shared;
             while ended.recv_timeout(REDRAW) == Err(RecvTimeoutError::Timeout) {
                 let mut awaited = held(&awaited);
@@ -89,7 +89,7 @@ impl Progress {
                 }
             }
         });
-        Progress { is_verbose, live: Some(Live { bar, is_live, clock, awaited, end: Some((sender, thread)) }) }
+        Progress { is_verbose, live: Some(Live { bar, is_live, clock, awaited, end: thread.ok().map(|thread| (sender, thread)) }) }
     }
 
     /// Hears answers while they come; only where there is a live line to show them in.

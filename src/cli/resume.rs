@@ -65,7 +65,7 @@ fn try_resume(id: &str, printed: &OutputOptions, is_allowed: bool, shared: &Shar
         return Err(failed(format!("run {found} cannot go on: {} does not exist any more", visible(&start.file))));
     }
     let mut surroundings = Surroundings::new(file, printed, is_allowed, shared, taping)?;
-    surroundings.keep_results_of(&found, &journal);
+    surroundings.keep_results_of(&found, &journal, store.sealing());
     let last = events.last().unwrap_or(first);
     let away = (surroundings.ports.clock.now() - last.time).num_milliseconds().max(0) as u64;
     let of_run = Limits { max_cost_usd: start.max_cost_usd, ..Limits::default() };

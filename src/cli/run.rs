@@ -23,6 +23,7 @@ use crate::adapter::run_lock::RunLock;
 use crate::adapter::sealing::Sealing;
 use crate::adapter::sqlite_cache::SqliteCache;
 use crate::adapter::sqlite_store::SqliteStore;
+use crate::adapter::started::Agreed;
 use crate::adapter::stdout::{Silent, Stdout};
 use crate::check::Checked;
 use crate::diagnostic::visible;
@@ -105,15 +106,14 @@ impl<'a> Surroundings<'a> {
         }
         let checked = checked::pipeline(file, shared)?;
         // A replay asks nobody, starts nothing and needs no secret.
-        if !taping.is_replay() {
-            trust::consent(&checked, file, is_allowed, shared)?;
-        }
-        Surroundings::of(checked, file, printed, shared, taping)
+        let agreed = if taping.is_replay() { Arc::default() } else { trust::consent(&checked, file, is_allowed, shared)? };
+        Surroundings::of(checked, agreed, file, printed, shared, taping)
     }
 
     /// The same for a file that was checked before.
     pub(super) fn of(
         mut checked: Checked,
+        agreed: Arc<Agreed>,
         file: &Path,
         printed: &OutputOptions,
         shared: &'a Shared,
@@ -140,7 +140,7 @@ impl<'a> Surroundings<'a> {
         let mut ports = Ports {
             tape: Some(Arc::new(tape.clone())),
             door: Door::new(hidden_texts()),
-            ..world::ports(printer, own_files(&project, Some(&checked), shared)?, private_hosts)
+            ..world::ports(printer, own_files(&project, Some(&checked), shared)?, private_hosts, agreed)
         };
         let is_shown = !shared.quiet && !shared.no_progress;
         let progress = if is_shown { Progress::on(shared.verbose, ports.clock.clone()) } else { Progress::off() };
@@ -214,14 +214,14 @@ impl<'a> Surroundings<'a> {
         let (id, file) = (environment::run_id(), state::journal_file(&self.project)?);
         let opened = open(&file, &self.sealing).and_then(|store| Ok((RunLock::take(&file, &id)?, store)));
         let (lock, store) = opened.map_err(|error| state::with_help(error.into(), &self.project))?;
-        self.keep_results_of(&id, &file);
+        self.keep_results_of(&id, &file, &self.sealing.clone());
         Ok((id, store, lock))
     }
 
-    /// Results that are used again are kept as those of this run; a run that is recorded or replayed keeps none.
-    pub(super) fn keep_results_of(&mut self, run: &str, journal: &Path) {
+    /// Results that are used again are kept as those of this run, encrypted as it is; a run that is recorded or replayed keeps none.
+    pub(super) fn keep_results_of(&mut self, run: &str, journal: &Path, sealing: &Sealing) {
         if self.taping == Taping::None {
-            self.ports.cache = Arc::new(SqliteCache::new(keeping::cache_file(journal), run, self.sealing.clone()));
+            self.ports.cache = Arc::new(SqliteCache::new(keeping::cache_file(journal), run, sealing.clone()));
         }
     }
 
@@ -245,13 +245,11 @@ impl<'a> Surroundings<'a> {
         stars.chain(secrets(&self.checked.loaded.program, &self.env)).collect()
     }
 
-    /// Declared secrets that cannot be told from ordinary text.
-    fn unrecognised(&self) -> impl Iterator<Item = &String> {
+    /// What to tell about declared secrets that cannot be told from ordinary text.
+    pub(super) fn unrecognised(&self) -> Vec<String> {
         let declared = self.checked.loaded.program.pipelines.iter().flat_map(|pipeline| pipeline.secrets.keys());
         let unique: BTreeSet<&String> = declared.collect();
-        unique
-            .into_iter()
-            .filter(|name| self.env.get(*name).is_some_and(|value| !value.reveal().trim().is_empty() && !is_recognised(value.reveal())))
+        unique.into_iter().filter_map(|name| unrecognised(name, &self.env)).collect()
     }
 
     /// Knows what must not be shown.
@@ -262,6 +260,7 @@ impl<'a> Surroundings<'a> {
     pub(super) fn options(&self, limits: Limits) -> Options {
         Options {
             secrets: self.secrets(),
+            hidden: self.hidden.clone(),
             env: self.env.clone(),
             default_model: self.default_model.clone(),
             user_policy: self.settled.policy.clone(),
@@ -295,7 +294,7 @@ impl<'a> Surroundings<'a> {
     ) -> Result<Exit, Refusal> {
         let shared = self.shared;
         if !shared.quiet {
-            self.unrecognised().for_each(|name| tell!("{name} is too short or a plain word, so it cannot be hidden where it comes back; use 8 or more characters with digits or signs"));
+            self.unrecognised().iter().for_each(|line| tell!("{line}"));
         }
         match &self.taping {
             _ if shared.quiet => {}
@@ -411,4 +410,14 @@ fn sends_to_stdout(kind: &StepKind) -> bool {
         StepKind::Route(route) => route.cases.iter().chain(&route.otherwise).flat_map(|c| &c.steps).any(|s| sends_to_stdout(&s.kind)),
         _ => false,
     }
+}
+
+/// What to tell about a secret whose value cannot be told from ordinary text; `None`: it can, or is not set.
+pub(super) fn unrecognised(name: &str, env: &BTreeMap<String, Secret>) -> Option<String> {
+    let value = env.get(name)?.reveal().trim();
+    (!value.is_empty() && !is_recognised(value)).then(|| {
+        format!(
+            "{name} is too short or a plain word, so it cannot be hidden where it comes back; use 8 or more characters with digits or signs"
+        )
+    })
 }

@@ -69,7 +69,7 @@ fn try_run(options: &TestOptions, shared: &Shared) -> Result<Exit, Refusal> {
         filter: options.filter.as_deref(),
         update: options.update && options.baseline.is_none(),
         exit_of: |status| Exit::of(status, false).number(),
-        ports: world::ports(Arc::new(Silent), own_files(Path::new("."), None, shared)?, private_hosts),
+        ports: world::ports(Arc::new(Silent), own_files(Path::new("."), None, shared)?, private_hosts, Arc::default()),
         live,
         repeat: options.repeat as usize,
         mutate: options.mutate,

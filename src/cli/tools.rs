@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
@@ -11,6 +12,7 @@ use super::{Exit, doctor, project, settings, tell, trust, world};
 use crate::adapter::environment;
 use crate::adapter::mcp::Look;
 use crate::adapter::mcp::pins::{self, Pins};
+use crate::adapter::started::Agreed;
 use crate::check::Checked;
 use crate::diagnostic::visible;
 use crate::driver::Runtime;
@@ -29,11 +31,21 @@ pub(super) enum Seen {
 }
 
 /// Starts the servers of a pipeline, all at once, asks for their tools, and ends them.
-pub(super) fn look(pipeline: &Pipeline, env: &BTreeMap<String, Secret>, private_hosts: &[String]) -> Vec<(String, Seen)> {
-    looks(pipeline, env, private_hosts).into_iter().map(|(name, _, seen)| (name, seen)).collect()
+pub(super) fn look(
+    pipeline: &Pipeline,
+    env: &BTreeMap<String, Secret>,
+    private_hosts: &[String],
+    agreed: &Arc<Agreed>,
+) -> Vec<(String, Seen)> {
+    looks(pipeline, env, private_hosts, agreed).into_iter().map(|(name, _, seen)| (name, seen)).collect()
 }
 
-fn looks(pipeline: &Pipeline, env: &BTreeMap<String, Secret>, private_hosts: &[String]) -> Vec<(String, Option<Server>, Seen)> {
+fn looks(
+    pipeline: &Pipeline,
+    env: &BTreeMap<String, Secret>,
+    private_hosts: &[String],
+    agreed: &Arc<Agreed>,
+) -> Vec<(String, Option<Server>, Seen)> {
     let found = servers(pipeline, &inputs(pipeline), &secrets(pipeline, env), env);
     if found.is_empty() {
         return vec![];
@@ -42,7 +54,7 @@ fn looks(pipeline: &Pipeline, env: &BTreeMap<String, Secret>, private_hosts: &[S
         Ok(runtime) => runtime,
         Err(error) => return found.into_iter().map(|(name, _)| (name, None, Seen::Fails(error.to_string()))).collect(),
     };
-    let world = world::servers(private_hosts.to_vec());
+    let world = world::servers(private_hosts.to_vec(), Arc::clone(agreed));
     runtime.block_on(async {
         let one = async |(name, server)| match server {
             Ok(server) => {
@@ -59,7 +71,7 @@ fn looks(pipeline: &Pipeline, env: &BTreeMap<String, Secret>, private_hosts: &[S
 }
 
 /// Values of inputs as far as the file gives them.
-fn inputs(pipeline: &Pipeline) -> Map<String, Value> {
+pub(super) fn inputs(pipeline: &Pipeline) -> Map<String, Value> {
     let given = pipeline.input_fields().iter().filter_map(|field| {
         let value = field.default.clone().or_else(|| field.example.clone())?;
         Some((field.name.clone(), value))
@@ -67,7 +79,7 @@ fn inputs(pipeline: &Pipeline) -> Map<String, Value> {
     given.collect()
 }
 
-fn secrets(pipeline: &Pipeline, env: &BTreeMap<String, Secret>) -> BTreeMap<String, Secret> {
+pub(super) fn secrets(pipeline: &Pipeline, env: &BTreeMap<String, Secret>) -> BTreeMap<String, Secret> {
     pipeline.secrets.keys().filter_map(|name| Some((name.clone(), env.get(name)?.clone()))).collect()
 }
 
@@ -94,17 +106,19 @@ pub(super) fn pin(paths: &[PathBuf], only_check: bool, is_allowed: bool, shared:
         let mut tools = checked.loaded.program.pipelines.iter().flat_map(|pipeline| pipeline.tools.values());
         tools.any(Tool::is_server)
     };
-    for (path, checked) in pipelines.iter().filter(|(_, checked)| has_servers(checked)) {
-        if let Err(refusal) = trust::consent(checked, path, is_allowed, shared) {
-            return told(Err(refusal));
-        }
+    let mut all_agreed = vec![];
+    for (path, checked) in &pipelines {
+        all_agreed.push(match has_servers(checked).then(|| trust::consent(checked, path, is_allowed, shared)).transpose() {
+            Ok(agreed) => agreed.unwrap_or_default(),
+            Err(refusal) => return told(Err(refusal)),
+        });
     }
     let (mut faults, mut differences, mut count) = (0, 0, 0);
-    for (path, checked) in &pipelines {
+    for ((path, checked), agreed) in pipelines.iter().zip(&all_agreed) {
         let root = project::project(path, shared);
         let private_hosts = settings::read(&root).map(|settled| settled.private_hosts).unwrap_or_default();
         for pipeline in &checked.loaded.program.pipelines {
-            for (name, server, seen) in looks(pipeline, &env, &private_hosts) {
+            for (name, server, seen) in looks(pipeline, &env, &private_hosts, agreed) {
                 count += 1;
                 let (server, look) = match (server, seen) {
                     (Some(server), Seen::Is(look)) => (server, look),

@@ -12,13 +12,14 @@ use crate::adapter::mcp::McpServers;
 use crate::adapter::model::HttpModelClient;
 use crate::adapter::own::OwnFiles;
 use crate::adapter::smtp::SmtpMailSender;
+use crate::adapter::started::Agreed;
 use crate::driver::{Door, Ports};
 use crate::model::{Api, Limits, Model, Provider, Text, ToolCalls};
 use crate::port::{Clock, Printer, Secret};
 
 /// Everything outside, for real, without a cache. `own`: what no step may read or write; `private_hosts`: hosts in private networks that the user
-/// named.
-pub(super) fn ports(printer: Arc<dyn Printer>, own: Arc<OwnFiles>, private_hosts: Vec<String>) -> Ports {
+/// named; `agreed`: what servers may be started.
+pub(super) fn ports(printer: Arc<dyn Printer>, own: Arc<OwnFiles>, private_hosts: Vec<String>, agreed: Arc<Agreed>) -> Ports {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
     let http = Http::new(HttpSettings { private_hosts: private_hosts.clone(), ..HttpSettings::default() }, clock.clone());
     let data = Arc::new(DataFiles::keeping(own.clone()));
@@ -26,7 +27,7 @@ pub(super) fn ports(printer: Arc<dyn Printer>, own: Arc<OwnFiles>, private_hosts
         models: Arc::new(HttpModelClient::new(http.clone(), own.clone())),
         database: data.clone(),
         reader: data,
-        servers: Arc::new(McpServers::new(http.clone(), clock.clone())),
+        servers: Arc::new(McpServers::new(http.clone(), clock.clone()).as_agreed(agreed)),
         http: Arc::new(StepHttpClient::new(http)),
         mail: Arc::new(SmtpMailSender::new(clock.clone(), private_hosts)),
         folder: Arc::new(DiskFolder::keeping(own)),
@@ -40,9 +41,9 @@ pub(super) fn ports(printer: Arc<dyn Printer>, own: Arc<OwnFiles>, private_hosts
 }
 
 /// MCP servers, to be looked at outside of a run.
-pub(super) fn servers(private_hosts: Vec<String>) -> McpServers {
+pub(super) fn servers(private_hosts: Vec<String>, agreed: Arc<Agreed>) -> McpServers {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
-    McpServers::new(Http::new(HttpSettings { private_hosts, ..HttpSettings::default() }, clock.clone()), clock)
+    McpServers::new(Http::new(HttpSettings { private_hosts, ..HttpSettings::default() }, clock.clone()), clock).as_agreed(agreed)
 }
 
 /// The model that the variables `FLOW_MODEL…` and `FLOW_API_KEY` name, in place of `default`.

@@ -102,6 +102,7 @@ codes! {
     RouteOpen = "F110", "route-open", Warning, true;
     RouteCaseHidden = "F111", "route-case-hidden", Warning, true;
     FailureTarget = "F112", "failure-target", Error, false;
+    TooManyCalls = "F113", "too-many-calls", Error, false;
     TemplateSyntax = "F200", "template-syntax", Error, false;
     UnknownName = "F201", "unknown-name", Error, false;
     UnknownField = "F202", "unknown-field", Error, false;

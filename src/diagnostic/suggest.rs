@@ -22,7 +22,9 @@ pub fn nearest<'a>(written: &str, allowed: impl IntoIterator<Item = &'a str>) ->
         other.clear();
         other.extend(name.chars().flat_map(char::to_lowercase));
         let edits = distance(&lower, &other, most);
-        if edits <= most && edits < name.chars().count() {
+        // Two edits and another beginning are another word: `version` is not `person`.
+        let begins_alike = edits < 2 || lower.iter().take(2).any(|c| other.first() == Some(c)) || lower.first() == other.get(1);
+        if edits <= most && edits < name.chars().count() && begins_alike {
             found.push((edits, name));
         }
     }
@@ -157,6 +159,9 @@ mod tests {
         assert_eq!(proposed("unknown; did you mean \"a\" or \"b\"?"), ["a", "b"]);
         assert!(proposed("unknown \"a\"").is_empty());
         assert!(nearest("on", ["id", "when"]).is_empty());
+        assert!(nearest("version", ["person", "inputs"]).is_empty());
+        assert_eq!(nearest("pesron", ["person"]), ["person"]);
+        assert_eq!(nearest("nistructons", ["instructions"]), ["instructions"]);
         assert_eq!(did_you_mean("reviw", ["review", "draft"]), "; did you mean \"review\"?");
     }
 }

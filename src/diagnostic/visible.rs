@@ -2,11 +2,15 @@
 
 use std::borrow::Cow;
 
-/// Whether a character would not show, or would change how others show. U+200C and U+200D stay: words and emoji need them.
+/// Whether a character would not show, or would change how others show: all that Unicode calls a control, a format character, ignorable by
+/// default, or an end of a line or paragraph. U+200C, U+200D, U+FE0E and U+FE0F stay, since words and emoji need them, and so do the signs of
+/// Arabic, Syriac and Kaithi that enclose the figures behind them: they are seen.
 pub fn is_invisible(c: char) -> bool {
     c.is_control()
-        || matches!(c, '\u{61c}' | '\u{180e}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}')
-        || matches!(c, '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+        || matches!(c, '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}')
+        || matches!(c, '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{3164}')
+        || matches!(c, '\u{fe00}'..='\u{fe0d}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{13430}'..='\u{1343f}')
+        || matches!(c, '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
 }
 
 /// A character as YAML writes it in double quotes: `\x1B`, `\u202E`, `\U000E0041`; `\t`, `\n` and `\r` by name.
@@ -57,13 +61,9 @@ pub fn all_visible(text: &str) -> String {
     out
 }
 
-/// What words and emoji may need (joiners, variants), or is a letter without a shape: it is drawn as nothing or as a blank.
+/// What words and emoji may need, and what is drawn as a blank.
 fn is_unseen(c: char) -> bool {
-    matches!(
-        c,
-        '\u{ad}' | '\u{34f}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}' | '\u{200c}' | '\u{200d}'
-    ) || matches!(c, '\u{2800}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{ffa0}' | '\u{fff0}'..='\u{fff8}')
-        || matches!(c, '\u{1bca0}'..='\u{1bca3}' | '\u{1d159}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
+    matches!(c, '\u{200c}' | '\u{200d}' | '\u{2800}' | '\u{fe0e}' | '\u{fe0f}' | '\u{1d159}')
 }
 
 /// The same for a text of several lines: line ends and tabs stay.
@@ -95,6 +95,19 @@ mod tests {
     use super::*;
 
     #[test]
+    fn every_character_that_unicode_calls_unseen_is_escaped_and_no_other() {
+        let unseen = regex::Regex::new(r"[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]").unwrap();
+        let stays =
+            regex::Regex::new("[\u{600}-\u{605}\u{6dd}\u{70f}\u{890}\u{891}\u{8e2}\u{110bd}\u{110cd}\u{200c}\u{200d}\u{fe0e}\u{fe0f}]")
+                .unwrap();
+        for c in '\0'..=char::MAX {
+            let text = c.to_string();
+            let is_unseen = unseen.is_match(&text) && !stays.is_match(&text);
+            assert_eq!(is_invisible(c), is_unseen, "U+{:04X}", u32::from(c));
+        }
+    }
+
+    #[test]
     fn only_what_cannot_be_seen_is_escaped() {
         assert_eq!(visible("a\u{1b}[31m\u{202e}\u{e0041}\tb\n"), "a\\x1B[31m\\u202E\\U000E0041\\tb\\n");
         assert_eq!(
@@ -103,6 +116,6 @@ mod tests {
         );
         let padded = format!("a    b{}EVIL\u{3000}\u{3164}\u{200d}\u{1b}é", " ".repeat(2000));
         assert_eq!(all_visible(&padded), "a    b\\{2000 blanks}EVIL\\u3000\\u3164\\u200D\\x1Bé");
-        assert!(matches!(visible("Grüße 👨\u{200d}👩\u{200d}👧 می\u{200c}خواهم"), Cow::Borrowed(_)));
+        assert!(matches!(visible("Grüße ❤\u{fe0f} ☎\u{fe0e} 👨\u{200d}👩\u{200d}👧 می\u{200c}خواهم"), Cow::Borrowed(_)));
     }
 }

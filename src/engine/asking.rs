@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::budget::{Over, worst_case, worst_price};
-use super::command::{Command, Request};
+use super::command::Request;
 use super::reach::Giver;
 use super::scripting::replies_of;
 use super::shape;
@@ -252,7 +252,7 @@ impl Run {
                 return Err(Failure::new(FailureKind::Unavailable, message));
             }
         };
-        let (fresh, messages) = match &turn {
+        let (fresh, mut messages) = match &turn {
             Turn::First => {
                 let system = brief.system.iter().map(|text| note("system", text));
                 let prompt = Note { pictures: brief.pictures.clone(), ..note("user", &brief.prompt) };
@@ -262,6 +262,7 @@ impl Run {
             Turn::Repair(text) => (false, vec![note("user", text)]),
             Turn::Results(results) => (false, results.clone()),
         };
+        self.hide_in_notes(&mut messages);
         let purpose = match &turn {
             Turn::Repair(_) => Purpose::Repair,
             _ => brief.purpose,
@@ -316,7 +317,7 @@ impl Run {
             reserved_tokens,
             reserved_usd: reserved_usd.unwrap_or(0.0),
         });
-        self.commands.push_back(Command::Call { call, request: Box::new(request) });
+        self.send_out(at, "", call, request);
         Ok(())
     }
 

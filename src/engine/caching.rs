@@ -28,7 +28,7 @@ impl Run {
         let recall = Request::Recall { key: key.clone(), now: self.now.wall };
         let step = self.state.node(at).path.clone();
         self.emit(Happening::CacheAsked { step, call, key, timeout_at_ms: self.now.ms + RECALL_MS });
-        self.commands.push_back(Command::Call { call, request: Box::new(recall) });
+        self.send_out(at, "", call, recall);
         true
     }
 

@@ -1,13 +1,10 @@
 //! What a run is given: checked against the pipeline's rules before anything starts.
 
-use std::sync::Arc;
-
 use serde_json::{Map, Value};
 
 use super::shape;
 use crate::diagnostic::{did_you_mean, did_you_mean_zone};
-use crate::event::Marks;
-use crate::model::{Field, Filling, PersonSource, Pipeline, Program, Shape, Step, StepKind, ToolKind};
+use crate::model::{Filling, PersonSource, Pipeline, Shape};
 use crate::port::{QueryRequest, TableSource};
 use crate::template::{self, Scope};
 
@@ -164,88 +161,5 @@ fn fill(filling: &Filling, scope: &Scope) -> Result<Value, String> {
             filled.map_err(|error| error.message)
         }
         _ => Err("a field of person is one text".into()),
-    }
-}
-
-/// What the pipelines of a program mark as personal data.
-pub fn marks(program: &Program) -> Marks {
-    let mut marks = Marks::default();
-    for pipeline in &program.pipelines {
-        marks.inputs.extend(pipeline.input_fields().iter().filter(|f| f.is_pii).map(|f| f.name.clone()));
-        marks.columns.extend(pipeline.data.values().flat_map(|d| &d.pii).map(|c| c.value.clone()));
-        for field in pipeline.input_fields() {
-            mark_fields(&field.fields, &mut marks.columns);
-            mark_items(field, &mut marks.inputs, &mut marks.columns);
-        }
-        pipeline.agents.values().for_each(|agent| mark_shape(agent.output.as_ref(), &mut marks.columns));
-        for tool in pipeline.tools.values() {
-            if let ToolKind::Http { arguments, .. } = &tool.kind {
-                mark_fields(arguments, &mut marks.columns);
-            }
-        }
-        for steps in [&pipeline.steps, &pipeline.on_failure, &pipeline.finally] {
-            mark_steps(steps, &mut marks);
-        }
-    }
-    for names in [&mut marks.inputs, &mut marks.columns, &mut marks.steps] {
-        names.sort();
-        names.dedup();
-    }
-    marks
-}
-
-fn mark_steps(steps: &[Arc<Step>], marks: &mut Marks) {
-    for step in steps {
-        if step.is_pii {
-            marks.steps.push(step.id.value.clone());
-        }
-        match &step.kind {
-            StepKind::Agent(agent) => mark_shape(agent.output.as_ref(), &mut marks.columns),
-            StepKind::Tool(tool) => mark_shape(tool.output.as_ref(), &mut marks.columns),
-            StepKind::Http(http) => mark_shape(http.output.as_ref(), &mut marks.columns),
-            StepKind::Route(route) => route.cases.iter().chain(&route.otherwise).for_each(|case| mark_steps(&case.steps, marks)),
-            StepKind::Set(_)
-            | StepKind::Sql(_)
-            | StepKind::Read(_)
-            | StepKind::Plan(_)
-            | StepKind::Call(_)
-            | StepKind::Format(_)
-            | StepKind::Gate(_)
-            | StepKind::Send(_)
-            | StepKind::Wait(_)
-            | StepKind::Stop(_)
-            | StepKind::Broken => {}
-        }
-    }
-}
-
-/// The marked fields of a shape, at any depth.
-fn mark_shape(shape: Option<&Shape>, marked: &mut Vec<String>) {
-    if let Some(Shape::Fields(fields)) = shape {
-        mark_fields(fields, marked);
-    }
-}
-
-fn mark_fields(fields: &[Field], marked: &mut Vec<String>) {
-    for field in fields {
-        if field.is_pii {
-            marked.push(field.name.clone());
-        }
-        mark_fields(&field.fields, marked);
-        let mut own = vec![];
-        mark_items(field, &mut own, marked);
-        marked.append(&mut own);
-    }
-}
-
-/// Elements have no name of their own: where they are marked, the list is.
-fn mark_items(field: &Field, lists: &mut Vec<String>, marked: &mut Vec<String>) {
-    let mut items = field.items.as_deref();
-    while let Some(item) = items {
-        if item.is_pii {
-            lists.push(field.name.clone());
-        }
-        mark_fields(&item.fields, marked);
-        items = item.items.as_deref();
     }
 }

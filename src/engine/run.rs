@@ -15,6 +15,7 @@ use crate::event::{Event, Failure, FailureKind, Happening, StepPath, VERSION};
 use crate::model::{Mock, Replies, Step};
 use crate::plan::{PipelinePlan, Plan};
 use crate::port::{Secret, WrittenCheck};
+use crate::redact::Secrets;
 
 /// A point in time: for people, and by the clock that never jumps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,6 +30,8 @@ pub struct Moment {
 pub struct Options {
     /// Values of declared secrets.
     pub secrets: BTreeMap<String, Secret>,
+    /// Values that no event and no request may hold, but where the author wrote them; see [`secret_values`](super::secret_values).
+    pub hidden: Vec<Secret>,
     /// The environment, for `env`.
     pub env: BTreeMap<String, Secret>,
     /// Replaces the model called `default` (`FLOW_MODEL…`).
@@ -99,6 +102,8 @@ pub struct Run {
     pub(super) id: Arc<str>,
     pub(super) plan: Arc<Plan>,
     pub(super) options: Options,
+    /// Its `hidden`, as they are found in texts.
+    pub(super) hidden: Secrets,
     pub(super) state: State,
     pub(super) now: Moment,
     pub(super) commands: VecDeque<Command>,
@@ -122,6 +127,7 @@ impl Run {
         Run {
             id: id.into(),
             plan,
+            hidden: Secrets::new(options.hidden.iter().map(Secret::reveal)),
             options,
             state: State::default(),
             now,
@@ -220,7 +226,8 @@ impl Run {
         }
     }
 
-    pub(super) fn emit(&mut self, happening: Happening) {
+    pub(super) fn emit(&mut self, mut happening: Happening) {
+        self.hide_in_event(&mut happening);
         let event = self.event(happening);
         self.state.apply(&self.plan, &event);
         self.events.push_back(event);

@@ -248,9 +248,10 @@ impl Run {
     }
 
     /// Ends a step well.
-    pub(super) fn succeed(&mut self, at: NodeRef, output: Value, details: Option<Value>) {
+    pub(super) fn succeed(&mut self, at: NodeRef, mut output: Value, details: Option<Value>) {
         let step = self.state.node(at).path.clone();
-        let details = self.details(at, details);
+        let mut details = self.details(at, details);
+        self.hide_in_result(at, &mut output, &mut details);
         self.keep(at, &output, &details);
         self.emit(Happening::StepSucceeded { step, output: output.into(), details: details.into() });
     }

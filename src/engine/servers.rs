@@ -79,23 +79,14 @@ pub(super) fn of_file(
 
 /// The secrets that a server is shown: in the file's own arguments for its tools, in its environment and its headers.
 fn secrets_in(tool: &Tool, secrets: &BTreeMap<String, Secret>) -> Vec<Secret> {
-    let shown: Vec<&Text> = match &tool.kind {
-        ToolKind::Server(ServerKind::Program { args, env, .. }) => args.iter().chain(env.iter().map(|(_, text)| text)).collect(),
-        ToolKind::Server(ServerKind::Url { url, headers }) => std::iter::once(url).chain(headers.iter().map(|(_, text)| text)).collect(),
-        ToolKind::Http { .. }
-        | ToolKind::Sql(_)
-        | ToolKind::File(_)
-        | ToolKind::Pipeline { .. }
-        | ToolKind::Smtp { .. }
-        | ToolKind::Broken => vec![],
-    };
-    let texts = tool.with.iter().flat_map(|(_, filling)| filling.texts()).chain(shown);
-    let read: Vec<&[String]> = texts.flat_map(|text| &text.reads).map(|read| read.path.as_slice()).collect();
-    let is_read = |name: &String| {
-        let names = |path: &&[String]| path.first().is_some_and(|root| root == "secrets") && path.get(1).is_none_or(|part| part == name);
-        read.iter().any(names)
-    };
-    secrets.iter().filter(|(name, _)| is_read(name)).map(|(_, secret)| secret.clone()).collect()
+    let texts = tool.texts();
+    secrets.iter().filter(|(name, _)| reads(&texts, "secrets", name)).map(|(_, secret)| secret.clone()).collect()
+}
+
+/// Whether one of the texts reads `root.name`, or all of `root`.
+pub(super) fn reads(texts: &[&Text], root: &str, name: &str) -> bool {
+    let mut paths = texts.iter().flat_map(|text| &text.reads).map(|read| read.path.as_slice());
+    paths.any(|path| path.first().is_some_and(|first| first == root) && path.get(1).is_none_or(|part| part == name))
 }
 
 /// The arguments of a program. What is filled in cannot be an option, unless `--` stands before it.

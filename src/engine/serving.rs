@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use super::Run;
 use super::calling::ms;
-use super::command::{Command, Reply, Request};
+use super::command::{Reply, Request};
 use super::reach::Giver;
 use super::servers::of_file;
 use super::shape;
@@ -61,7 +61,7 @@ impl Run {
         let call = self.state.last_call + 1;
         let step = self.state.node(at).path.clone();
         self.emit(Happening::ToolsAsked { step, call, server: name.to_string(), timeout_at_ms });
-        self.commands.push_back(Command::Call { call, request: Box::new(request) });
+        self.send_out(at, name, call, request);
         Ok(())
     }
 
@@ -155,7 +155,10 @@ impl Run {
         // The list holds for every step of the pipeline, so it has what any of them names.
         let anywhere = self.named_anywhere(at, name);
         let is_wanted = |part: &str| anywhere.iter().any(|name| name == part) || tool.allow.is_some() && opens(tool, part, None).allowed;
-        if let Some((changed, what)) = list.changed.iter().find(|(part, _)| is_wanted(part)) {
+        // Who names the server as a whole is offered all that it opens; else a pattern opens nothing that is not named.
+        let is_whole = self.tools_anywhere(at).any(|tool| tool == name);
+        let is_used = |part: &str| anywhere.iter().any(|name| name == part) || is_whole && is_wanted(part);
+        if let Some((changed, what)) = list.changed.iter().find(|(part, _)| is_used(part)) {
             let message = format!(
                 "tool \"{name}.{}\" is not what was pinned: {}; look at it, and accept it with: flow tools pin",
                 visible(changed),
@@ -167,7 +170,8 @@ impl Run {
             return Err(Failure::new(FailureKind::Denied, not_pinned(&format!("{name}.{new}"))));
         }
         let mut tools = vec![];
-        for found in list.tools.iter().filter(|found| is_wanted(&found.name) && !list.unpinned.contains(&found.name)) {
+        let is_pinned = |part: &String| !list.unpinned.contains(part) && !list.changed.contains_key(part);
+        for found in list.tools.iter().filter(|found| is_wanted(&found.name) && is_pinned(&found.name)) {
             let description = shortened(&clean(&found.description).0, LONGEST_DESCRIPTION);
             for schema in [Some(&found.input), found.output.as_ref()].into_iter().flatten() {
                 check_schema(schema).map_err(|why| {
@@ -209,6 +213,12 @@ impl Run {
 
     /// Tools of a server that any step or agent of the pipeline names.
     fn named_anywhere(&self, at: NodeRef, server: &str) -> Vec<String> {
+        let parts = self.tools_anywhere(at).filter_map(|tool| tool.split_once('.'));
+        parts.filter(|(own, _)| *own == server).map(|(_, part)| part.to_string()).collect()
+    }
+
+    /// All that any step or agent of the pipeline names as a tool: `server`, `server.tool`.
+    fn tools_anywhere(&self, at: NodeRef) -> impl Iterator<Item = &str> {
         let planned = self.planned_of(at);
         let of_steps = planned.steps.iter().flat_map(|planned| match &planned.step.kind {
             StepKind::Tool(step) => std::slice::from_ref(&step.tool),
@@ -216,8 +226,7 @@ impl Run {
             _ => &[],
         });
         let of_agents = planned.pipeline.agents.values().flat_map(|agent| &agent.tools);
-        let parts = of_steps.chain(of_agents).filter_map(|tool| tool.value.split_once('.'));
-        parts.filter(|(own, _)| *own == server).map(|(_, part)| part.to_string()).collect()
+        of_steps.chain(of_agents).map(|tool| tool.value.as_str())
     }
 
     /// A tool of a server that was asked.

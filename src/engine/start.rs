@@ -5,8 +5,9 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::Run;
-use super::command::{Command, Request};
+use super::command::Request;
 use super::state::NodeRef;
+use crate::channel::Unsent;
 use crate::event::{Failure, FailureKind, Happening, Shared};
 use crate::model::{MOST_CALLED, MOST_STEP_RUNS, Mock, RouteStep, Step, StepKind, ToolKind, contains_phrase, phrase_words};
 
@@ -152,13 +153,14 @@ impl Run {
             ));
         };
         let name = self.state.instance(instance).person.get("name").and_then(Value::as_str);
-        let formatted = crate::channel::format(text, channel, style, name);
-        let formatted = formatted.map_err(|error| Failure::new(FailureKind::TooLarge, error.to_string()))?;
-        if formatted.text.trim().is_empty() && !text.trim().is_empty() {
-            let message =
-                format!("nothing of the text can be shown in channel \"{}\": it has only emojis, marks or hidden characters", channel.name);
-            return Err(Failure::new(FailureKind::BadRequest, message));
-        }
+        let formatted = crate::channel::format_without(text, channel, style, name, &|text| self.hidden.places(text));
+        let formatted = formatted.map_err(|error| {
+            let kind = match error {
+                Unsent::Nothing { .. } => FailureKind::BadRequest,
+                Unsent::NoRoom(_) => FailureKind::TooLarge,
+            };
+            Failure::new(kind, error.to_string())
+        })?;
         serde_json::to_value(formatted).map_err(|e| Failure::new(FailureKind::Internal, e.to_string()))
     }
 
@@ -206,7 +208,7 @@ impl Run {
         };
         let request = self.bound_to_place(at, self.planner_of(at).as_deref(), request);
         self.emit(happening);
-        self.commands.push_back(Command::Call { call, request: Box::new(request) });
+        self.send_out(at, tool, call, request);
     }
 
     /// The mock of a step: by its path, or by the tool it uses; a `for_each` as a whole only by its path.

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::Run;
 use super::asking::{Brief, Turn};
 use super::calling::ms;
-use super::command::{Command, Reply, Request};
+use super::command::{Reply, Request};
 use super::shape;
 use super::state::{AskedStage, NodeRef, Work};
 use crate::event::{Failure, FailureKind, Happening, Note};
@@ -261,7 +261,7 @@ impl Run {
         };
         let request = self.bound_to_place(at, Some(&agent_name), request);
         let call = self.asked_called(at, place, &asked.tool, shown, ms(timeout));
-        self.commands.push_back(Command::Call { call, request: Box::new(request) });
+        self.send_out(at, &asked.tool, call, request);
         Ok(Ok(()))
     }
 
@@ -301,7 +301,7 @@ impl Run {
         let call = self.asked_called(at, place, &tool, shown, timeout_ms);
         match opening.person {
             Ok(person) => self.open_call(at, Some(place), opening.inputs, opening.channel, person),
-            Err(query) => self.commands.push_back(Command::Call { call, request: Box::new(Request::Query(query)) }),
+            Err(query) => self.send_out(at, &tool, call, Request::Query(query)),
         }
         Ok(())
     }

@@ -549,6 +549,15 @@ pub struct Marks {
     pub columns: Vec<String>,
     /// Ids of steps whose output is personal.
     pub steps: Vec<String>,
+    /// Names of the run's outputs that are filled with nothing but a marked value.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub outputs: Vec<String>,
+    /// Whether the run's whole output is one.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub whole_output: bool,
+    /// The same of steps: step and field of its output.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub fields: Vec<(String, String)>,
 }
 
 /// How a run ended.

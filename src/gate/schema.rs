@@ -4,7 +4,8 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use jsonschema::{ValidationError, Validator};
+use jsonschema::error::{TypeKind, ValidationErrorKind};
+use jsonschema::{JsonType, ValidationError, Validator};
 use serde_json::Value;
 
 use super::judge::CheckResult;
@@ -32,7 +33,7 @@ pub fn schema_problems(schema: &Value, value: &Value) -> Vec<String> {
             .take(MOST)
             .map(|error| {
                 let place = error.instance_path().to_string();
-                let message = shorten(&error.to_string());
+                let message = shorten(&told(&error));
                 if place.is_empty() { message } else { format!("{}: {message}", place.trim_start_matches('/').replace('/', ".")) }
             })
             .collect(),
@@ -53,6 +54,20 @@ fn ready(schema: &Value) -> Result<Rc<Validator>, Box<ValidationError<'static>>>
         ready.insert(schema.clone(), Rc::clone(&validator));
     });
     Ok(validator)
+}
+
+/// What is wrong. `null`, which stands in a schema for what may be left out, is nothing that an author or a model would write instead.
+fn told(error: &ValidationError) -> String {
+    let types: Vec<String> = match error.kind() {
+        ValidationErrorKind::Type { kind: TypeKind::Multiple(types) } => {
+            types.iter().filter(|one| *one != JsonType::Null).map(|one| format!("\"{one}\"")).collect()
+        }
+        _ => vec![],
+    };
+    match types.as_slice() {
+        [] => error.to_string(),
+        types => format!("{} is not of type {}", error.instance(), types.join(" or ")),
+    }
 }
 
 /// Start and end of a message: what is said stands behind the value that is quoted.

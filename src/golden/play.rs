@@ -180,6 +180,7 @@ fn options(suite: &Suite, case: &TestCase, taping: &Taping) -> Options {
     Options {
         user_policy: taping.policy(),
         secrets: taping.secrets(suite),
+        hidden: taping.hidden.clone(),
         env: taping.env(),
         default_model: taping.default_model(),
         unscripted: taping.unscripted(),

@@ -44,6 +44,8 @@ pub(super) struct Taping<'a> {
     folder: PathBuf,
     pub(super) tape: Cassette,
     pub(super) door: Door,
+    /// What no event and no request holds.
+    pub(super) hidden: Vec<Secret>,
     live: Option<&'a Live>,
     head: Option<Head>,
 }
@@ -61,7 +63,7 @@ impl<'a> Taping<'a> {
         let secrets = live.map(|live| secret_values(&suite.plan.program, &live.env)).unwrap_or_default();
         let tape = Cassette::new(mode, secrets.iter().map(Secret::reveal));
         let head = if is_replay { head(&folder).ok() } else { None };
-        Taping { folder, tape, door: Door::new(secrets.iter().map(Secret::reveal)), live, head }
+        Taping { folder, tape, door: Door::new(secrets.iter().map(Secret::reveal)), hidden: secrets, live, head }
     }
 
     fn is_replay(&self) -> bool {

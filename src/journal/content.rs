@@ -15,14 +15,17 @@ pub(super) enum Holds {
     Texts,
     /// A sentence, or a failure with one: events without content have it too.
     Sentence,
+    /// A hash of what a step sends: who can guess that could confirm it, so it is left out.
+    Hash,
 }
 
 /// The fields of an event that hold content, by their names in JSON.
 pub(super) fn content(happening: &Happening) -> &'static [(&'static str, Holds)] {
-    use Holds::{Given, Output, Sentence, Texts, Values};
+    use Holds::{Given, Hash, Output, Sentence, Texts, Values};
     match happening {
         Happening::RunStarted(_) => &[("inputs", Given), ("person", Given), ("failure", Sentence)],
         Happening::StepStarted { .. } => &[("items", Values)],
+        Happening::CacheAsked { .. } => &[("key", Hash)],
         Happening::CallOpened { .. } => &[("inputs", Given), ("person", Given)],
         Happening::AttemptFailed { .. } => &[("failure", Sentence)],
         Happening::StepSucceeded { .. } => &[("output", Output), ("details", Texts)],
@@ -42,15 +45,14 @@ pub(super) fn content(happening: &Happening) -> &'static [(&'static str, Holds)]
         Happening::RefinementStarted { .. } => &[("original", Values), ("failed", Texts), ("feedback", Texts)],
         Happening::StageStarted { .. } => &[("failure", Sentence)],
         Happening::LimitReached { .. } => &[("message", Sentence)],
-        Happening::ApprovalRequested { .. } => &[("question", Texts)],
+        Happening::ApprovalRequested { .. } => &[("question", Texts), ("act", Hash)],
         Happening::ApprovalAnswered { .. } => &[("comment", Texts)],
         Happening::OutputWritten { .. } => &[("id", Sentence)],
-        Happening::RunFinished(_) => &[("outputs", Values), ("failure", Sentence)],
+        Happening::RunFinished(_) => &[("outputs", Given), ("failure", Sentence)],
         Happening::StepPaused { .. }
         | Happening::StepSkipped { .. }
         | Happening::StepBlocked { .. }
         | Happening::StepCancelled { .. }
-        | Happening::CacheAsked { .. }
         | Happening::CacheMissed { .. }
         | Happening::CaseChosen { .. }
         | Happening::PlanEnded { .. }

@@ -6,11 +6,9 @@ use serde_json::{Map, Value, json};
 
 use super::Record;
 use super::content::{Holds, content, is_name, is_values};
-use crate::event::{Event, Failure, Happening, Marks};
+use crate::event::{Answer, Event, Failure, Happening, Marks};
+use crate::model::PERSONAL;
 use crate::redact::Redactor;
-
-/// Fields of a person that are personal data.
-const PERSON: [&str; 3] = ["name", "email", "phone"];
 
 /// Learns the personal values of a run while it goes on, or from its events afterwards. Whoever takes the same events masks a value
 /// with the same marker.
@@ -33,10 +31,15 @@ impl Mask {
             self.redactor.learn(&new);
             self.redactor.number_learned();
         }
+        self.personal.placed.drain(..).for_each(|value| self.redactor.number_whole(&value));
         // In the order of the events, so that a value has the same number wherever the run is shown, whatever is shown first.
         let content = content(&event.happening);
         if let (false, Ok(Value::Object(fields))) = (content.is_empty(), serde_json::to_value(&event.happening)) {
-            content.iter().filter_map(|(name, _)| fields.get(*name)).for_each(|value| self.redactor.number(value));
+            content
+                .iter()
+                .filter(|(_, holds)| *holds != Holds::Hash)
+                .filter_map(|(name, _)| fields.get(*name))
+                .for_each(|value| self.redactor.number(value));
         }
         !new.is_empty()
     }
@@ -51,8 +54,15 @@ impl Mask {
         match (holds, &event.happening) {
             (Holds::Given, _) => self.hide_given(name, value),
             (Holds::Output, Happening::StepSucceeded { step, .. } | Happening::ToolReplied { step, .. }) => self.hide_output(step, value),
+            (Holds::Values, Happening::ToolCalled { .. }) => self.hide_arguments(value),
+            (Holds::Texts, Happening::ModelReplied { step, .. }) => {
+                let said = value.get_mut("said").and_then(|said| said.get_mut("text"));
+                said.into_iter().for_each(|text| self.hide_reply(step, text));
+                self.hide_texts(value);
+            }
             (Holds::Values | Holds::Output, _) => self.hide_values(value, &BTreeSet::new()),
             (Holds::Texts | Holds::Sentence, _) => self.hide_texts(value),
+            (Holds::Hash, _) => *value = Value::Null,
         }
     }
 
@@ -61,25 +71,42 @@ impl Mask {
         Failure { message: self.redactor.redact(&failure.message), ..failure.clone() }
     }
 
-    /// Inputs, or a person: what is marked as a whole.
+    /// Inputs, a person, or outputs: what is marked as a whole.
     fn hide_given(&self, name: &str, value: &mut Value) {
+        let marks = &self.personal.marks;
+        if name == "outputs" && marks.whole_output {
+            return self.hide_whole(value);
+        }
         let Value::Object(fields) = value else { return self.hide_values(value, &BTreeSet::new()) };
         for (key, value) in fields {
             let is_marked = match name {
-                "person" => PERSON.contains(&key.as_str()),
-                _ => self.personal.marks.inputs.contains(key),
+                "person" => PERSONAL.contains(&key.as_str()),
+                "outputs" => marks.outputs.contains(key) || marks.columns.iter().any(|marked| same(marked, key)),
+                _ => marks.inputs.contains(key) || marks.columns.iter().any(|marked| same(marked, key)),
             };
             if is_marked { self.hide_whole(value) } else { self.hide_values(value, &BTreeSet::new()) }
         }
     }
 
     fn hide_output(&self, step: &str, value: &mut Value) {
-        let none = BTreeSet::new();
         if self.personal.is_personal(step) {
             self.hide_whole(value)
         } else {
-            self.hide_values(value, self.personal.found.get(step).unwrap_or(&none))
+            let mut also = self.personal.found.get(step).cloned().unwrap_or_default();
+            let copies = self.personal.marks.fields.iter().filter(|(of, _)| *of == id_of(step));
+            also.extend(copies.map(|(_, field)| field.clone()));
+            self.hide_values(value, &also)
         }
+    }
+
+    /// The text of a model: of a marked step as a whole, whatever it is.
+    fn hide_reply(&self, step: &str, text: &mut Value) {
+        if self.personal.is_personal(step) { self.hide_whole(text) } else { self.hide_texts(text) }
+    }
+
+    /// Arguments, of a pipeline too: its marked inputs as a whole.
+    fn hide_arguments(&self, value: &mut Value) {
+        self.hide_values(value, &self.personal.marks.inputs.iter().cloned().collect());
     }
 
     /// Values; those of marked columns and fields, and of `also`, as a whole.
@@ -100,10 +127,11 @@ impl Mask {
     /// A value that is personal, whatever it is.
     fn hide_whole(&self, value: &mut Value) {
         match value {
+            Value::Null => {}
             Value::String(text) => *text = self.redactor.redact_whole(text),
+            Value::Bool(_) | Value::Number(_) => *value = Value::String(self.redactor.redact_whole(&value.to_string())),
             Value::Array(list) => list.iter_mut().for_each(|value| self.hide_whole(value)),
             Value::Object(map) => self.each(map, |_, value| self.hide_whole(value)),
-            plain => *plain = self.redactor.redact_value(plain),
         }
     }
 
@@ -113,7 +141,7 @@ impl Mask {
             Value::Array(list) => list.iter_mut().for_each(|value| self.hide_texts(value)),
             Value::Object(map) => {
                 for (key, value) in map.iter_mut().filter(|(key, _)| !is_name(key)) {
-                    if is_values(key) { self.hide_values(value, &BTreeSet::new()) } else { self.hide_texts(value) }
+                    if is_values(key) { self.hide_arguments(value) } else { self.hide_texts(value) }
                 }
             }
             plain => *plain = self.redactor.redact_value(plain),
@@ -138,7 +166,7 @@ pub fn masked(mut record: Record, events: &[Event]) -> Record {
     let redactor = mask.redactor();
     let none = BTreeSet::new();
     mask.hide_given("inputs", &mut record.inputs);
-    mask.hide_values(&mut record.outputs, &none);
+    mask.hide_given("outputs", &mut record.outputs);
     record.failure.iter_mut().for_each(|failure| mask.hide_texts(failure));
     for step in &mut record.steps {
         mask.hide_output(&step.step, &mut step.output);
@@ -147,7 +175,14 @@ pub fn masked(mut record: Record, events: &[Event]) -> Record {
     }
     for interaction in &mut record.interactions {
         mask.hide_texts(&mut interaction.input);
-        mask.hide_texts(&mut interaction.output);
+        let step = interaction.action.split_once(' ').map_or("", |(_, step)| step);
+        match &mut interaction.output {
+            said @ Value::Object(_) => {
+                said.get_mut("text").into_iter().for_each(|text| mask.hide_reply(step, text));
+                mask.hide_texts(said);
+            }
+            said => mask.hide_reply(step, said),
+        }
         interaction.error.iter_mut().for_each(|error| *error = redactor.redact(error));
     }
     for asked in &mut record.questions {
@@ -181,6 +216,8 @@ struct Personal {
     plans: BTreeSet<String>,
     /// Columns that a query made of personal ones, by step.
     found: BTreeMap<String, BTreeSet<String>>,
+    /// Values that are masked at their place only, and have no number yet.
+    placed: Vec<String>,
     /// Values that are known, each with the key that it was met under.
     values: BTreeSet<(String, String)>,
 }
@@ -202,7 +239,13 @@ impl Personal {
                 let of_query = details.get("personal").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
                 self.output(step, output, of_query, &mut found);
             }
-            Happening::ToolCalled { with, .. } => columns(with, &self.marks.columns, &mut found),
+            // Before the step or the pipeline has it: lines about a run are written as it goes on.
+            Happening::ModelReplied { step, reply: Answer::Said { text, calls, .. }, .. } => {
+                calls.iter().for_each(|call| self.arguments(&call.arguments, &mut found));
+                let said = serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.clone()));
+                self.output(step, &said, std::iter::empty(), &mut found);
+            }
+            Happening::ToolCalled { with, .. } => self.arguments(with, &mut found),
             Happening::ToolReplied { step, result: Some(result), personal, .. } => {
                 let of_query = personal.iter().map(String::as_str);
                 if personal.is_empty() {
@@ -226,13 +269,25 @@ impl Personal {
             columns(output, &self.marks.columns, found);
             let mut made = Values::new();
             columns(output, &of_query, &mut made);
-            // A sum or a count over people is a number of the report, unless it is as long as that of a phone.
-            made.retain(|(value, _)| value.parse::<f64>().is_err() || value.bytes().filter(u8::is_ascii_digit).count() >= 5);
-            found.append(&mut made);
+            // A sum or a count over people is looked for nowhere else, unless it is as long as the number of a phone.
+            let is_count = |value: &str| value.parse::<f64>().is_ok() && value.bytes().filter(u8::is_ascii_digit).count() < 5;
+            for (value, key) in made {
+                if is_count(&value) {
+                    self.placed.push(value)
+                } else {
+                    found.insert((value, key));
+                }
+            }
         }
         if !of_query.is_empty() {
             self.found.entry(step.to_owned()).or_default().extend(of_query);
         }
+    }
+
+    /// Personal values among arguments, which a called pipeline may take as its inputs.
+    fn arguments(&self, with: &Value, found: &mut Values) {
+        columns(with, &self.marks.columns, found);
+        columns(with, &self.marks.inputs, found);
     }
 
     /// Personal values that a run, or a called pipeline, is started with.
@@ -240,7 +295,7 @@ impl Personal {
         for name in &self.marks.inputs {
             inputs.get(name).into_iter().for_each(|value| leaves(name, value, found));
         }
-        for name in PERSON {
+        for name in PERSONAL {
             person.get(name).into_iter().for_each(|value| leaves(name, value, found));
         }
         columns(inputs, &self.marks.columns, found);
@@ -253,22 +308,26 @@ impl Personal {
 
     /// Whether the author of a step marked what it gives.
     fn is_marked(&self, step: &str) -> bool {
-        let id = step.rsplit('/').next().unwrap_or(step).split('[').next().unwrap_or(step);
-        self.marks.steps.iter().any(|marked| marked == id)
+        self.marks.steps.iter().any(|marked| marked == id_of(step))
     }
+}
+
+/// The id of a step by its path: `each[2]/draft` is `draft`.
+fn id_of(step: &str) -> &str {
+    step.rsplit('/').next().unwrap_or(step).split('[').next().unwrap_or(step)
 }
 
 /// Values with the keys they stand under.
 type Values = BTreeSet<(String, String)>;
 
-/// Texts and numbers of a value; true, false and empty say nothing about a person.
+/// Texts, numbers, true and false of a value.
 fn leaves(key: &str, value: &Value, into: &mut Values) {
     match value {
         Value::String(text) if !text.trim().is_empty() => {
             into.insert((text.clone(), key.to_owned()));
         }
-        Value::Number(number) => {
-            into.insert((number.to_string(), key.to_owned()));
+        Value::Bool(_) | Value::Number(_) => {
+            into.insert((value.to_string(), key.to_owned()));
         }
         Value::Array(list) => list.iter().for_each(|v| leaves(key, v, into)),
         Value::Object(object) => object.iter().for_each(|(key, v)| leaves(key, v, into)),

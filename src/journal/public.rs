@@ -14,6 +14,9 @@ pub fn public_line(event: &Event, mask: &Mask, with_content: bool) -> String {
     for (name, holds) in content(&event.happening) {
         let Some(field) = fields.get_mut(*name) else { continue };
         match (*name, holds) {
+            (_, Holds::Hash) => {
+                fields.remove(*name);
+            }
             _ if with_content || *holds == Holds::Sentence => mask.hide(event, name, *holds, field),
             ("details", _) => {
                 if let Value::Object(details) = field {

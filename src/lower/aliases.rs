@@ -43,7 +43,7 @@ static ALIASES: &[Alias] = &[
     same(&["uses", "workflow", "subflow"], "call"),
     other(&["switch", "choose", "branch"], "route", "route"),
     other(&["use"], "call", "call"),
-    other(&["retries", "attempts", "max_retries"], "retry", "retry.max_attempts"),
+    other(&["retries", "attempts", "max_retries"], "retry", "retry: { max_attempts: 3 }"),
     other(&["timeout_sec", "timeout_secs", "timeout_seconds", "timeout_minutes", "timeout_ms"], "timeout", "timeout"),
     other(&["continue_on_error", "allow_failure"], "on_failure", "on_failure: continue"),
     same(&["else", "default"], "otherwise"),

@@ -2,10 +2,11 @@
 
 use std::path::PathBuf;
 
-use super::context::{Lower, quoted};
+use super::context::{Lower, found, quoted};
 use super::fields::kind_of;
 use super::keys;
 use super::reader::Reader;
+use super::values::wrong_type;
 use crate::diagnostic::{Diagnostic, did_you_mean_zone};
 use crate::model::{Data, DataKind, FieldKind, Filling, Form, Person, PersonSource, SqlEngine};
 use crate::source::{Span, Spanned};
@@ -36,7 +37,18 @@ pub fn data(lower: &Lower, owner: &str, span: Span, node: &Node) -> Data {
         check_part(&keys, kind);
     }
     data.table = keys.fixed("sheet").or(keys.fixed("table"));
-    data.pii = keys.names("pii").unwrap_or_default();
+    // `pii: true` is right of an input, a field and a step.
+    let marked = keys.get("pii").filter(|node| node.as_scalar().is_some_and(|scalar| scalar.value.is_boolean()));
+    data.pii = match marked {
+        None => keys.names("pii").unwrap_or_default(),
+        Some(node) => {
+            let message = format!("\"pii\" of a table must be a list of columns, found {}", found(node));
+            lower.report(
+                wrong_type(node, message).help("write the columns with personal data, such as pii: [name, email], or remove the key"),
+            );
+            vec![]
+        }
+    };
     data.columns = keys
         .entries("columns")
         .filter_map(|(name, node)| {

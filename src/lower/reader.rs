@@ -267,6 +267,9 @@ impl<'a, 'w> Reader<'a, 'w> {
                 self.meant.push(("python", None));
                 diagnostic = diagnostic.help("use a step of kind python, or call a tool that runs the program");
             }
+            (None, []) if is_step && super::aliases::alias(&key.text, &["agent"], |name| name == "instructions").is_some() => {
+                diagnostic = diagnostic.help("write it as instructions of an agent below agents, and name that agent in the step");
+            }
             (None, []) if !kinds.is_empty() => {
                 diagnostic = diagnostic.help(format!("remove it; only these kinds of steps have it: {}", kinds.join(", ")));
             }

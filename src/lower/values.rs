@@ -32,6 +32,13 @@ pub fn truth(scalar: &Scalar) -> Option<&'static str> {
     }
 }
 
+/// The number that `1_000` means elsewhere.
+fn without_marks(text: &str) -> Option<String> {
+    let is_marked = text.contains('_') && text.starts_with(|c: char| c.is_ascii_digit());
+    let number = text.replace('_', "");
+    (is_marked && number.chars().all(|c| c.is_ascii_digit())).then_some(number)
+}
+
 impl Lower<'_> {
     /// F005.
     pub fn wrong(&self, label: &str, node: &Node, must_be: &str) {
@@ -42,7 +49,9 @@ impl Lower<'_> {
     pub fn wrong_thing(&self, what: &str, node: &Node, must_be: &str) {
         if node.kind != NodeKind::Broken {
             let message = format!("{what} must be {must_be}, found {}", found(node));
-            self.report(wrong_type(node, message).help(format!("write {must_be}")));
+            let number = node.as_scalar().filter(|_| must_be.contains("number")).and_then(|scalar| without_marks(&scalar.text));
+            let help = number.map_or_else(|| format!("write {must_be}"), |number| format!("write {number}"));
+            self.report(wrong_type(node, message).help(help));
         }
     }
 
@@ -276,7 +285,16 @@ impl Lower<'_> {
         if map.is_none() {
             match self.is_nothing(label, node) {
                 true => return None,
-                false => self.wrong(label, node, "a list of keys"),
+                false if node.kind == NodeKind::Broken => return None,
+                false => {
+                    let message = format!("{} must be names with their values, found {}", quoted(label), found(node));
+                    let example = match label {
+                        "inputs" => "message: text",
+                        "secrets" => "API_TOKEN: What the token is for.",
+                        _ => "name: value",
+                    };
+                    self.report(wrong_type(node, message).help(format!("write each as {example} on a line of its own, without \"-\"")));
+                }
             }
         }
         map

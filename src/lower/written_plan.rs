@@ -142,7 +142,7 @@ mod tests {
             with_steps(json!([{ "id": "a", "use": "{{ x }}", "with": "Rome", "depends_on": { "b": 1 } }])),
             [
                 "F007 \"use\" is read before the run, so it cannot hold {{ }}",
-                "F005 \"with\" must be a list of keys, found the text \"Rome\"",
+                "F005 \"with\" must be names with their values, found the text \"Rome\"",
                 "F005 \"depends_on\" must be text, found a list of keys",
             ]
         );

@@ -75,6 +75,11 @@ impl<'f> Server<'f> {
         self.phase == Phase::Ended
     }
 
+    /// Whether nobody has begun to speak with it.
+    pub fn is_new(&self) -> bool {
+        self.phase == Phase::New
+    }
+
     /// Whether it was told to shut down before it was told to end.
     pub fn was_shut_down(&self) -> bool {
         self.was_shut_down

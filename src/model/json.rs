@@ -42,7 +42,12 @@ pub fn read_json(text: &str) -> Result<Value, JsonError> {
         let what = told.strip_suffix(&format!(" at line {line} column {column}")).unwrap_or(&told);
         let what = match what {
             "expected value" => "it is no JSON".to_owned(),
+            _ if text.trim().is_empty() => "it is empty".to_owned(),
+            "unexpected end of hex escape" | "lone leading surrogate in hex escape" => {
+                "it is no JSON: a \\u escape is cut off, or only half of a surrogate pair; write the character itself".to_owned()
+            }
             what if error.is_data() => what.to_owned(),
+            what if error.is_eof() => format!("it is no JSON: it ends too early, {}", what.trim_start_matches("EOF ")),
             what => format!("it is no JSON: {what}"),
         };
         JsonError { what, line, column }
@@ -159,8 +164,10 @@ mod tests {
             ("1e999", "it is no JSON: number out of range", 1),
             ("NaN", "it is no JSON", 1),
             ("{} {}", "it is no JSON: trailing characters", 1),
-            ("\"\\ud800\"", "it is no JSON: unexpected end of hex escape", 1),
-            ("", "it is no JSON: EOF while parsing a value", 1),
+            ("\"\\ud800\"", "it is no JSON: a \\u escape is cut off, or only half of a surrogate pair; write the character itself", 1),
+            ("", "it is empty", 1),
+            (" \n", "it is empty", 2),
+            ("[1,2", "it is no JSON: it ends too early, while parsing a list", 1),
             ("[1,]", "it is no JSON: trailing comma", 1),
         ] {
             let error = read_json(text).expect_err(text);

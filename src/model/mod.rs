@@ -33,7 +33,7 @@ pub use host_source::HostSource;
 pub use json::{JsonError, read_json};
 pub use own::{Named, Touch, is_code, named_by_servers, own_by_name};
 pub use phrase::{contains_phrase, phrase_words};
-pub use pipeline::{Data, DataKind, Limits, Outputs, Person, PersonSource, Pipeline, PipelineId, Policy, Program, SqlEngine};
+pub use pipeline::{Data, DataKind, Limits, Outputs, PERSONAL, Person, PersonSource, Pipeline, PipelineId, Policy, Program, SqlEngine};
 pub use planning::{Arguments, PlanRules, PlanStep, PlanStrategy, Usable, WrittenPlan, WrittenStep};
 pub use settings::{JournalSettings, Lint, LintPath, Settings};
 pub use step::{

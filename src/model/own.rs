@@ -18,8 +18,40 @@ pub enum Touch {
 const RUN_FROM: [&str; 6] = [".git", ".hg", ".svn", ".jj", "node_modules", "__pycache__"];
 
 /// Endings of files that are run when they are named, and files that launchers take their commands from.
-const CODE: [&str; 16] = ["bash", "cjs", "exe", "jar", "js", "lua", "mjs", "mts", "php", "pl", "ps1", "py", "pyz", "rb", "sh", "ts"];
-const LAUNCHED: [&str; 3] = ["deno.json", "package.json", "pyproject.toml"];
+const CODE: [&str; 40] = [
+    "awk", "bash", "cjs", "class", "cts", "dll", "dylib", "ex", "exe", "exs", "fish", "go", "jar", "js", "jsx", "ksh", "lua", "mjs", "mts",
+    "node", "php", "pl", "pm", "ps1", "pth", "py", "pyc", "pyd", "pyw", "pyz", "rb", "rs", "sh", "so", "tcl", "ts", "tsx", "wasm", "whl",
+    "zsh",
+];
+const LAUNCHED: [&str; 27] = [
+    "bunfig.toml",
+    "cargo.lock",
+    "cargo.toml",
+    "compose.yaml",
+    "compose.yml",
+    "deno.json",
+    "deno.jsonc",
+    "deno.lock",
+    "docker-compose.yaml",
+    "docker-compose.yml",
+    "dockerfile",
+    "gemfile",
+    "go.mod",
+    "go.sum",
+    "go.work",
+    "import_map.json",
+    "justfile",
+    "makefile",
+    "npm-shrinkwrap.json",
+    "package-lock.json",
+    "package.json",
+    "pnpm-lock.yaml",
+    "pyproject.toml",
+    "rakefile",
+    "uv.lock",
+    "uv.toml",
+    "yarn.lock",
+];
 
 /// Endings of files that a program reads, and does not run.
 const PLAIN: [&str; 14] = ["cfg", "conf", "crt", "html", "ini", "json", "md", "pdf", "pem", "toml", "txt", "xml", "yaml", "yml"];
@@ -82,9 +114,16 @@ pub fn named_by_servers(pipeline: &Pipeline) -> Vec<Named<'_>> {
         let ToolKind::Server(ServerKind::Program { command, args, .. }) = kind else { continue };
         let mut named = |path, is_module| found.push(Named { tool, path, is_module });
         named(if command.value.contains('/') { &command.value } else { "" }, false);
+        // `env -C servers python3 mcp.py`: where a bare name counts from is known only where files can be looked at.
+        let is_moved =
+            args.iter().any(|text| *text.source == *"-C" || ["--chdir", "--directory"].iter().any(|to| text.source.starts_with(to)));
         let mut before = "";
         for word in args.iter().map(|text| if text.form == Form::Plain { &*text.source } else { "" }) {
-            named(word, false);
+            // What a shell is told is no path, but may hold some.
+            match word.contains(char::is_whitespace) {
+                true => word.split_whitespace().filter(|part| part.contains('/')).for_each(|part| named(part, false)),
+                false => named(if is_moved && !word.contains('/') { "" } else { word }, false),
+            }
             named(word.split_once('=').map_or("", |(_, value)| value), false);
             named(if before == "-m" { word.split('.').next().unwrap_or_default() } else { "" }, true);
             before = word;

@@ -184,6 +184,9 @@ pub struct Person {
     pub from: PersonSource,
 }
 
+/// Fields of a person that are personal data.
+pub const PERSONAL: [&str; 3] = ["name", "email", "phone"];
+
 /// Where the fields of a person come from.
 #[derive(Debug, Clone, PartialEq)]
 pub enum PersonSource {

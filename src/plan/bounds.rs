@@ -410,7 +410,7 @@ fn restarts(step: &Step) -> u64 {
 }
 
 /// The length of a list that is written out.
-fn length(list: &Filling) -> Option<u64> {
+pub(super) fn length(list: &Filling) -> Option<u64> {
     match list {
         Filling::List(list) => Some(list.len() as u64),
         Filling::Constant(value) => value.as_array().map(|list| list.len() as u64),

@@ -7,6 +7,7 @@
 mod block;
 mod bounds;
 mod cycle;
+mod least;
 mod money;
 mod reach;
 mod refinement;
@@ -18,6 +19,7 @@ use std::sync::Arc;
 
 pub use block::{Block, BlockIx, Edge};
 pub use bounds::{Asking, Calls, Elements, Lengths, Open, Part, PipelineBounds, StepBounds, bounds};
+pub use least::{Least, SureCall, SureStarts, least};
 pub use money::{Cost, Tokens, cost, tokens};
 pub use refinement::Refinement;
 pub use sources::Sources;

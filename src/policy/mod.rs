@@ -242,6 +242,11 @@ mod tests {
             ("shell(rm *)", "shell", json!({ "command": "rm\n-rf x" })),
             ("shell(rm *)", "shell", json!({ "command": "r\u{200b}m\u{3000}-rf x" })),
             ("shell(rm *)", "shell", json!({ "command": "ｒｍ -rf x" })),
+            ("shell(rm *)", "shell", json!({ "command": "r\u{2800}m -rf x" })),
+            ("shell(rm *)", "shell", json!({ "command": "rm\u{2800}-rf x" })),
+            ("shell(rm *)", "shell", json!({ "command": "r\u{300}m -rf x" })),
+            ("shell(rm *)", "shell", json!({ "command": "ŕm\u{3164} -rf x" })),
+            ("shell(rm *)", "shell", json!({ "argv": ["r\u{301}m", "-rf"] })),
             ("shell(rm *)", "shell", json!({ "command": "rm -rf x", "timeout": 5 })),
             ("shell(rm *)", "shell", json!({ "run": { "steps": ["ls", "rm -rf x"] } })),
             ("shell(rm *)", "shell", json!({ "argv": ["rm", "-rf", "x"] })),
@@ -275,6 +280,8 @@ mod tests {
         for (entry, name, arguments) in [
             ("shell(rm *)", "shell", json!({ "command": "ls rm" })),
             ("shell(rm *)", "shell", json!({ "command": "rmdir x" })),
+            // A blank between letters makes two words: else `*rm*` would refuse "for me".
+            ("shell(rm *)", "shell", json!({ "command": "r m x" })),
             ("shell(rm *)", "docs", json!({ "command": "rm x" })),
             ("docs.write", "docs.read", json!({})),
             ("docs", "docsy.write", json!({})),

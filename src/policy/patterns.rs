@@ -3,6 +3,7 @@
 use globset::GlobBuilder;
 use serde_json::Value;
 use unicode_normalization::UnicodeNormalization;
+use unicode_normalization::char::is_combining_mark;
 
 /// Whether an entry `tool`, `server`, `server.tool` or `tool(pattern)` of a list that allows names a call, to the letter. Unknown arguments fit
 /// every pattern.
@@ -17,8 +18,9 @@ pub(super) fn tool_fits(entry: &str, tool: &str, arguments: Option<&Value>) -> b
     is_named && (is_open || arguments.is_none_or(|given| pattern.is_some_and(|pattern| glob(pattern, &argument_text(given), false))))
 }
 
-/// Whether an entry of a list that refuses, or that asks a person, may mean a call. Small and capital letters, white space, full-width and
-/// other forms of a letter, and signs that nobody sees make no difference, and a pattern fits any value among the arguments. An entry that
+/// Whether an entry of a list that refuses, or that asks a person, may mean a call. Small and capital letters, how much and which white space
+/// stands between words, full-width and other forms of a letter, accents, and signs that nobody sees make no difference, and a pattern fits
+/// any value among the arguments. An entry that
 /// cannot be read means every call of its tool. While the arguments are not known, one with a pattern refuses nothing.
 pub(super) fn tool_refused(entry: &str, tool: &str, arguments: Option<&Value>) -> bool {
     if entry.contains('(') && arguments.is_none() {
@@ -52,13 +54,17 @@ pub fn argument_text(arguments: &Value) -> String {
 fn any_argument_fits(pattern: &str, arguments: &Value) -> bool {
     // Where the pattern writes JSON, its spaces are the author's.
     let tight = |text: &str| text.split(' ').collect::<String>();
-    let json = folded(&sorted(arguments).to_string());
-    may_fit(pattern, &json) || pattern.contains('"') && may_fit(&tight(pattern), &tight(&json)) || any_value_fits(pattern, arguments)
+    let json = sorted(arguments).to_string();
+    if text_fits(pattern, &json) {
+        return true;
+    }
+    let json = folded(&json);
+    pattern.contains('"') && may_fit(&tight(pattern), &tight(&json)) || any_value_fits(pattern, arguments)
 }
 
 fn any_value_fits(pattern: &str, value: &Value) -> bool {
     match value {
-        Value::String(text) => may_fit(pattern, &folded(text)),
+        Value::String(text) => text_fits(pattern, text),
         Value::Array(list) => list.iter().any(|value| any_value_fits(pattern, value)) || words_fit(pattern, list),
         Value::Object(map) => map.values().any(|value| any_value_fits(pattern, value)),
         Value::Null | Value::Bool(_) | Value::Number(_) => may_fit(pattern, &value.to_string()),
@@ -68,20 +74,33 @@ fn any_value_fits(pattern: &str, value: &Value) -> bool {
 /// Whether a pattern may fit a command that is given as its words.
 fn words_fit(pattern: &str, list: &[Value]) -> bool {
     let words: Option<Vec<&str>> = list.iter().map(Value::as_str).collect();
-    words.is_some_and(|words| may_fit(pattern, &folded(&words.join(" "))))
+    words.is_some_and(|words| text_fits(pattern, &words.join(" ")))
 }
 
-/// A text as a lenient reader reads it: letters of one form, small, one space between words, nothing that is not seen.
+/// Whether a folded pattern may fit a text: a sign that is drawn as a blank is read as nothing, or as one.
+fn text_fits(pattern: &str, text: &str) -> bool {
+    let has_blanks = text.contains(is_drawn_blank);
+    may_fit(pattern, &folded(text)) || has_blanks && may_fit(pattern, &folded(&text.replace(is_drawn_blank, " ")))
+}
+
+/// A text as a lenient reader reads it: letters of one form, small, without accents, one space between words, nothing that is not seen.
 fn folded(text: &str) -> String {
-    let seen: String = text.nfkc().filter(|c| c.is_whitespace() || !is_unseen(*c)).flat_map(char::to_lowercase).nfkc().collect();
+    let letters = text.nfkd().flat_map(char::to_lowercase).nfkd();
+    let seen: String = letters.filter(|c| c.is_whitespace() || !is_unseen(*c) && !is_combining_mark(*c)).collect();
     seen.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Blanks that are no white space: of Braille, and the fillers of Hangul.
+fn is_drawn_blank(c: char) -> bool {
+    matches!(c, '\u{2800}' | '\u{115F}' | '\u{1160}' | '\u{3164}' | '\u{FFA0}')
 }
 
 /// Control characters, and those that are not drawn (Unicode's Default_Ignorable_Code_Point).
 fn is_unseen(c: char) -> bool {
     c.is_control()
-        || matches!(c, '\u{AD}' | '\u{34F}' | '\u{61C}' | '\u{115F}' | '\u{1160}' | '\u{17B4}' | '\u{17B5}' | '\u{180B}'..='\u{180F}' | '\u{200B}'..='\u{200F}'
-            | '\u{202A}'..='\u{202E}' | '\u{2060}'..='\u{206F}' | '\u{3164}' | '\u{FE00}'..='\u{FE0F}' | '\u{FEFF}' | '\u{FFA0}'
+        || is_drawn_blank(c)
+        || matches!(c, '\u{AD}' | '\u{34F}' | '\u{61C}' | '\u{17B4}' | '\u{17B5}' | '\u{180B}'..='\u{180F}' | '\u{200B}'..='\u{200F}'
+            | '\u{202A}'..='\u{202E}' | '\u{2060}'..='\u{206F}' | '\u{FE00}'..='\u{FE0F}' | '\u{FEFF}'
             | '\u{FFF0}'..='\u{FFF8}' | '\u{1BCA0}'..='\u{1BCA3}' | '\u{1D173}'..='\u{1D17A}' | '\u{E0000}'..='\u{E0FFF}')
 }
 

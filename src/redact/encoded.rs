@@ -13,10 +13,22 @@ const DEEPEST: usize = 3;
 pub(super) struct Inside {
     pub text: String,
     /// Of each byte: where it stood.
-    places: Vec<Range<usize>>,
+    pub places: Vec<Range<usize>>,
 }
 
 impl Inside {
+    /// Adds a character that came from there.
+    pub fn push(&mut self, c: char, place: Range<usize>) {
+        self.text.push(c);
+        self.places.extend(std::iter::repeat_n(place, c.len_utf8()));
+    }
+
+    /// The same, when it was read out of a text that was itself read out of another.
+    pub fn within(self, outer: &Inside) -> Option<Inside> {
+        let places = self.places.iter().map(|range| outer.place(range)).collect::<Option<_>>()?;
+        Some(Inside { text: self.text, places })
+    }
+
     /// Where the bytes `range` stood, as one place.
     pub fn place(&self, range: &Range<usize>) -> Option<Range<usize>> {
         let first = self.places.get(range.start)?;
@@ -31,8 +43,7 @@ pub(super) fn inside(text: &str) -> Vec<Inside> {
     for blob in blobs(text) {
         // What was encoded may itself hold escapes: JSON in base64.
         for inner in unescaped(&blob.text) {
-            let places = inner.places.iter().filter_map(|range| blob.place(range)).collect();
-            found.push(Inside { text: inner.text, places });
+            found.extend(inner.within(&blob));
         }
         found.push(blob);
     }
@@ -52,13 +63,17 @@ pub(super) fn joined(text: &str) -> Option<Inside> {
     Some(Inside { text, places: kept.into_iter().map(|at| at..at + 1).collect() })
 }
 
+/// A character that is not drawn.
+pub(super) fn is_unseen(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}')
+        || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}')
+        || matches!(c, '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{13430}'..='\u{1343f}' | '\u{1bca0}'..='\u{1bca3}')
+        || matches!(c, '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
+}
+
 /// The text without the characters that nobody sees, if it has some: what it goes through later may take them out.
 pub(super) fn seen(text: &str) -> Option<Inside> {
-    let is_unseen = |c: char| {
-        c.is_control()
-            || matches!(c, '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}')
-            || matches!(c, '\u{2060}'..='\u{206f}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e01ef}')
-    };
     if !text.contains(is_unseen) {
         return None;
     }
@@ -74,7 +89,8 @@ fn unescaped(text: &str) -> Vec<Inside> {
         let (now, outer) = found.last().map_or((text, None), |last| (last.text.as_str(), Some(last)));
         let Some(mut read) = unescape(now, b"%\\&+") else { break };
         if let Some(outer) = outer {
-            read.places = read.places.iter().filter_map(|range| outer.place(range)).collect();
+            let Some(within) = read.within(outer) else { break };
+            read = within;
         }
         found.push(read);
     }
@@ -149,6 +165,13 @@ fn backslash(rest: &str) -> Option<(Vec<u8>, usize)> {
                 Some(read) => (read, 12),
                 None => (char::from_u32(u32::from(first))?, 6),
             };
+            Some((read.to_string().into_bytes(), length))
+        }
+        // As YAML writes characters, too.
+        b'x' | b'U' => {
+            let length = if next == b'x' { 4 } else { 10 };
+            let digits = rest.get(2..length).filter(|digits| digits.bytes().all(|byte| byte.is_ascii_hexdigit()))?;
+            let read = char::from_u32(u32::from_str_radix(digits, 16).ok()?)?;
             Some((read.to_string().into_bytes(), length))
         }
         _ if next.is_ascii_punctuation() => one(next),

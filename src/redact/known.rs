@@ -11,6 +11,7 @@ use unicode_normalization::UnicodeNormalization;
 use unicode_segmentation::UnicodeSegmentation;
 
 use super::Kind;
+use super::alike::alike_value;
 use super::common::is_common;
 
 /// A secret shorter than this would mask half of every text; it is not looked for.
@@ -158,9 +159,7 @@ fn inside_base64(secret: &str, offset: usize) -> [String; 2] {
 /// A personal value and what of it counts by itself, in the cases and normal forms that occur.
 fn spellings(value: &Personal) -> Vec<String> {
     let whole: String = value.text.split_whitespace().collect::<Vec<_>>().join(" ");
-    // A common word is found elsewhere only where it is a name.
-    let is_word = !whole.contains(' ') && is_common(&whole);
-    let mut texts: Vec<&str> = if is_word { vec![] } else { vec![value.text.trim(), &whole] };
+    let mut texts: Vec<&str> = if is_searched(&whole) { vec![value.text.trim(), &whole] } else { vec![] };
     texts.extend(words_of_name(value).filter(|word| !is_common(word)));
     match value.kind {
         Kind::Person => texts.extend(parts(&value.text)),
@@ -177,6 +176,8 @@ fn spellings(value: &Personal) -> Vec<String> {
             // The search itself knows the case of A to Z.
             if text.is_ascii() { forms.push(text.to_lowercase()) } else { forms.extend([text.to_lowercase(), text.to_uppercase(), text]) }
         }
+        // As it stands in a text that is read in one form.
+        forms.extend(Some(alike_value(text)).filter(|text| is_telling(text) && (text.contains(' ') || !is_common(text))));
     }
     forms
 }
@@ -200,7 +201,13 @@ fn parts(text: &str) -> impl Iterator<Item = &str> {
     parts.chain(numbers)
 }
 
-/// A value that can be looked for at all: two letters, or three digits.
+/// Whether a value is looked for in texts, beside its own place: it has two letters or three digits, and is not one common word. Masking
+/// every `no`, `7` and `male` would leave no text readable. (The common words of a name are found where they stand as one.)
+fn is_searched(text: &str) -> bool {
+    is_telling(text) && (text.contains(' ') || !is_common(text))
+}
+
+/// Two letters, or three digits.
 fn is_telling(text: &str) -> bool {
     let letters = text.chars().filter(|c| c.is_alphabetic()).count();
     letters >= 2 || text.chars().any(is_wide) || text.chars().filter(char::is_ascii_digit).count() >= 3

@@ -8,12 +8,14 @@
 //! How to add a shape: a file in `detect` with `find`, a variant of [`Kind`], a line in `detect::find_pii`, and lines in
 //! `tests/labelled.rs` that it must find and must not find.
 
+mod alike;
 mod common;
 mod detect;
 mod encoded;
 mod known;
 mod marker;
 mod names;
+mod phones;
 mod redactor;
 mod secrets;
 mod stream;
@@ -23,7 +25,7 @@ pub use detect::find_pii;
 pub use redactor::Redactor;
 pub use secrets::{Secrets, is_recognised};
 pub use stream::Stream;
-pub use written::{keys_in, keys_in_source, looks_like_key, names_a_secret};
+pub use written::{keys_in, keys_in_source, looks_like_key, names_a_secret, parts_of_key};
 
 use std::ops::Range;
 

@@ -6,10 +6,12 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::encoded::inside;
+use super::alike::alike;
+use super::encoded::{Inside, inside};
 use super::known::{Known, Personal, is_wide};
 use super::marker::{Numbers, marker, masked};
 use super::names::{is_name_key, is_short, looks_like_name, names_in};
+use super::phones::Phones;
 use super::{Kind, Place, Secrets, find_pii};
 
 /// Knows the secrets and personal values of a run. A value has the same marker everywhere in the run.
@@ -19,6 +21,7 @@ pub struct Redactor {
     personal: Known,
     /// Words of names that are also common words, such as `An` and `Will`: found only as they are written.
     exact: Known,
+    phones: Phones,
     /// The personal values, by owner: what counts is the value as it was made known.
     values: Arc<Vec<Personal>>,
     /// Those values, and whether each counts as a name.
@@ -81,6 +84,7 @@ impl Redactor {
         Arc::make_mut(&mut self.values).append(&mut new);
         self.personal = Known::personal(&self.values);
         self.exact = Known::exact(&self.values);
+        self.phones = Phones::of(&self.values);
     }
 
     /// Numbers what was learned, in that order. What is not numbered so gets its number where it is masked first.
@@ -88,6 +92,11 @@ impl Redactor {
         for value in self.values.iter() {
             self.numbers.of(value.kind, &value.text);
         }
+    }
+
+    /// Numbers a value that is masked as a whole at its place.
+    pub fn number_whole(&self, value: &str) {
+        self.numbers.of(Kind::Person, value.trim());
     }
 
     /// Numbers what has the shape of personal data in these texts, in their order.
@@ -115,12 +124,13 @@ impl Redactor {
         let value = text.trim();
         let is_masked = |text: &str| {
             let mut at = 0;
-            let plain = masked(text).into_iter().all(|range| {
+            let masked = masked(text);
+            let plain = masked.iter().all(|range| {
                 let gap = text.get(at..range.start).unwrap_or_default();
                 at = range.end;
                 !gap.contains(char::is_alphanumeric)
             });
-            plain && !text.get(at..).unwrap_or_default().contains(char::is_alphanumeric)
+            plain && !masked.is_empty() && !text.get(at..).unwrap_or_default().contains(char::is_alphanumeric)
         };
         if value.is_empty() || is_masked(&redacted) { redacted } else { marker(Kind::Person, self.numbers.of(Kind::Person, value)) }
     }
@@ -187,16 +197,38 @@ impl Redactor {
             .collect();
         hits.extend(self.named(text).map(|(range, owner)| Hit { start: range.start, end: range.end, mask: Mask::Personal(owner) }));
         if !self.values.is_empty() {
-            for inside in inside(text) {
+            let mut read = inside(text);
+            let again = read.iter().filter_map(|outer| alike(&outer.text)?.within(outer));
+            let again: Vec<Inside> = again.chain(alike(text)).collect();
+            read.extend(again);
+            for inside in read {
                 let named = self.named(&inside.text).filter_map(|(range, owner)| Some((inside.place(&range)?, owner)));
                 hits.extend(named.map(|(range, owner)| Hit { start: range.start, end: range.end, mask: Mask::Personal(owner) }));
+                self.add_phones(&inside.text, |range| inside.place(&range), &mut hits);
             }
+            self.add_phones(text, Some, &mut hits);
         }
         if hits.is_empty() {
             return hits;
         }
         let masked = masked(text);
         hits.into_iter().flat_map(|hit| without(text, hit, &masked)).collect()
+    }
+
+    /// Adds known phone numbers: what was found by its shape alone is told by its owner, unless it has all the digits of that.
+    fn add_phones(&self, text: &str, place: impl Fn(Range<usize>) -> Option<Range<usize>>, hits: &mut Vec<Hit>) {
+        let digits = |text: &str| text.chars().filter(char::is_ascii_digit).collect::<String>();
+        for (range, owner) in self.phones.find(text) {
+            let is_same =
+                self.values.get(owner).is_some_and(|value| digits(&value.text) == digits(text.get(range.clone()).unwrap_or_default()));
+            let Some(range) = place(range) else { continue };
+            let is_inside = |hit: &Hit| hit.mask == Mask::Found(Kind::Phone) && range.start <= hit.start && hit.end <= range.end;
+            if is_same && hits.iter().any(is_inside) {
+                continue;
+            }
+            hits.retain(|hit| !is_inside(hit));
+            hits.push(Hit { start: range.start, end: range.end, mask: Mask::Personal(owner) });
+        }
     }
 
     /// Where personal values stand by themselves, with their owners.

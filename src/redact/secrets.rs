@@ -48,7 +48,7 @@ impl Secrets {
     }
 
     /// Where secrets stand, in order and apart.
-    pub(super) fn places(&self, text: &str) -> Vec<Range<usize>> {
+    pub fn places(&self, text: &str) -> Vec<Range<usize>> {
         if self.known.longest == 0 {
             return vec![];
         }
@@ -76,6 +76,18 @@ impl Secrets {
     pub fn hide_in(&self, text: &mut String) {
         if let Cow::Owned(hidden) = self.hide(text) {
             *text = hidden;
+        }
+    }
+
+    /// Whether a value holds one, in a text, a key or a number.
+    pub fn are_in(&self, value: &Value) -> bool {
+        let is_in = |text: &str| !self.places(text).is_empty();
+        match value {
+            Value::Null | Value::Bool(_) => false,
+            Value::Number(number) => is_in(&number.to_string()),
+            Value::String(text) => is_in(text),
+            Value::Array(list) => list.iter().any(|value| self.are_in(value)),
+            Value::Object(map) => map.iter().any(|(key, value)| is_in(key) || self.are_in(value)),
         }
     }
 

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::detect::{address, keys};
+use super::detect::{address, begins_as_key, keys};
 use super::{Kind, is_recognised};
 
 /// Parts of names whose values let somebody in.
@@ -45,6 +45,9 @@ static NAMED: LazyLock<Option<Regex>> = LazyLock::new(|| {
 /// The same in the text of a file, which may be broken: also what a name such as `password` or `CRM_TOKEN` gives away.
 pub fn keys_in_source(text: &str) -> Vec<Range<usize>> {
     let mut found = keys_in(text);
+    found.extend(apart(text).iter().flat_map(|text| keys_in(text)));
+    found.extend(in_braces(text));
+    found.extend(below_names(text));
     for captures in NAMED.iter().flat_map(|named| named.captures_iter(text)) {
         let name = captures.get(1).map_or("", |name| name.as_str()).to_ascii_lowercase();
         let Some(value) = (2..5).find_map(|group| captures.get(group)) else { continue };
@@ -59,6 +62,84 @@ pub fn keys_in_source(text: &str) -> Vec<Range<usize>> {
         }
     }
     found
+}
+
+/// The parts of a key that are no words: a message may name one of them alone.
+pub fn parts_of_key(key: &str) -> impl Iterator<Item = &str> {
+    key.split(|c: char| !c.is_alphanumeric()).filter(|part| looks_like_key(part))
+}
+
+/// Whether a word is random: no plain word, no name of words and numbers such as `orders_2025` or `customerNumber1`.
+fn looks_random(word: &str) -> bool {
+    word.split(['_', '-']).any(|part| {
+        let classes = part.bytes().map(|byte| (byte.is_ascii_digit(), byte.is_ascii_uppercase()));
+        // A word may begin with a capital.
+        let changes = classes.clone().zip(classes.skip(1)).filter(|(a, b)| a != b && *a != (false, true)).count();
+        let least = if part.bytes().any(|byte| byte.is_ascii_digit()) { 4 } else { part.len() / 5 };
+        part.len() >= 16 && changes >= least.max(4)
+    })
+}
+
+/// What an expression names or quotes: between braces, which may not be closed on their line, and after `secrets.` and `env.`.
+static FILLED: LazyLock<Option<Regex>> =
+    LazyLock::new(|| Regex::new(r#"\{\{([^\n]*?)(?:\}\}|\n|\z)|\b(?:secrets|env)\.([A-Za-z0-9_-]+)"#).ok());
+static WORD: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r#""([^"\n]*)"?|'([^'\n]*)'?|([A-Za-z0-9_]+)"#).ok());
+
+fn in_braces(text: &str) -> Vec<Range<usize>> {
+    let mut found = vec![];
+    for place in FILLED.iter().flat_map(|filled| filled.captures_iter(text)).filter_map(|place| place.get(1).or(place.get(2))) {
+        let line = text[..place.start()].rfind('\n').map_or(0, |end| end + 1);
+        let is_seat = text[line..place.start()].split([':', '=']).any(|name| names_a_secret(name.trim_matches([' ', '"', '\'', '{', '-'])));
+        for word in WORD.iter().flat_map(|word| word.captures_iter(place.as_str())) {
+            let quoted =
+                word.get(1).or(word.get(2)).filter(|quoted| looks_random(quoted.as_str()) || is_seat && looks_like_key(quoted.as_str()));
+            let bare = word.get(3).filter(|bare| looks_random(bare.as_str()));
+            found.extend(quoted.or(bare).map(|word| place.start() + word.start()..place.start() + word.end()));
+        }
+    }
+    found
+}
+
+/// A name of a secret with nothing, a list or a map behind it, and its indentation.
+static HOLDER: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(r#"(?im)^([ \t]*)[^\n]*?["']?[a-z0-9_-]*(?:authorization|api[_-]?key|token|secret|password|passwd|_key)["']?[ \t]*[:=][ \t]*([|>&!\[{#][^\n]*)?$"#).ok()
+});
+static SCALAR: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r#""([^"\n]*)"|'([^'\n]*)'|([^\s,{}\[\]"']+)"#).ok());
+
+/// Keys in what a name of a secret holds, where it should hold a text.
+fn below_names(text: &str) -> Vec<Range<usize>> {
+    let (mut found, mut seen) = (vec![], 0);
+    for holder in HOLDER.iter().flat_map(|holder| holder.captures_iter(text)) {
+        let (Some(whole), indent) = (holder.get(0), holder.get(1).map_or(0, |indent| indent.len())) else { continue };
+        if whole.start() < seen {
+            continue;
+        }
+        let start = holder.get(2).map_or(whole.end(), |own| own.start());
+        let below = text[whole.end()..].split_inclusive('\n').skip(1);
+        let deeper = below.take_while(|line| line.trim().is_empty() || line.len() - line.trim_start().len() > indent);
+        let end = (whole.end() + 1 + deeper.map(str::len).sum::<usize>()).min(text.len());
+        let held = text.get(start..end).unwrap_or_default();
+        seen = end;
+        for scalar in
+            SCALAR.iter().flat_map(|scalar| scalar.captures_iter(held)).filter_map(|found| (1..4).find_map(|group| found.get(group)))
+        {
+            let written = scalar.as_str();
+            let is_filled =
+                written.contains("{{") || written.starts_with(['$', '&', '*']) || written.contains("secrets.") || written.contains("env.");
+            if !is_filled && looks_like_key(written.trim_end_matches(':')) {
+                found.push(start + scalar.start()..start + scalar.end());
+            }
+        }
+    }
+    found
+}
+
+/// The text with a blank in place of each `_` before what keys begin with: a key may be a part of a name.
+fn apart(text: &str) -> Option<String> {
+    let starts: Vec<usize> = text.match_indices('_').map(|(at, _)| at).filter(|at| begins_as_key(&text[at + 1..])).collect();
+    let mut apart = (!starts.is_empty()).then(|| text.to_owned())?;
+    starts.iter().for_each(|at| apart.replace_range(*at..at + 1, " "));
+    Some(apart)
 }
 
 #[cfg(test)]
@@ -88,8 +169,32 @@ mod tests {
         assert_eq!(hidden("secrets:\n  CRM_TOKEN: tok4711abc # old\n  B_KEY: Key of B, from page 2\n"), ["tok4711abc"]);
         assert_eq!(hidden("api_key = \"my0wnk3y8\""), ["my0wnk3y8"]);
         assert_eq!(hidden("headers: { Authorization: Bearer q8w7e6r5 }"), ["Bearer q8w7e6r5"]);
+        let random = "Ab3dEf6hIj9kLm2nOp5qRs8tUv1wXy4z";
+        for text in [
+            format!("api_key: \"{{{{ secrets.{random} }}}}\""),
+            format!("api_key: \"{{{{ {random} }}}}\""),
+            format!("set: \"{{{{ {random} }}}}\""),
+            format!("of: secrets.{random}"),
+            format!("api_key: \"{{{{ secrets.TOK or '{random}' \""),
+            format!("api_key: \"{{{{ env.TOK | default('{random}') | bad }}}}\""),
+            format!("api_key: {{ value: {random} }}"),
+            format!("api_key:\n  value: {random}\nname: p\n"),
+            format!("api_key: |\n  {random}\n"),
+        ] {
+            assert_eq!(hidden(&text), [random], "{text}");
+        }
+        let key = format!("sk-proj-{random}");
+        assert_eq!(hidden(&format!("flow_{key}: 1")), [&*key]);
+        assert!(hidden(&format!("api_key: \"{{{{ secrets.{key} }}}}\"")).contains(&key));
+        assert_eq!(parts_of_key(&key).collect::<Vec<_>>(), [random]);
         for text in [
             "max_tokens: 4000",
+            "api_key: \"{{ secrets.TOKNE }}\"",
+            "api_key: \"{{secrets.CRM_TOKEN_OF_2025}}\"",
+            "set: \"{{ steps.customerAccountNumber1.output.sha256_of_orders_2025 }}\"",
+            "set: \"{{ inputs.text | replace('2025-01-01', 'utf8mb4') }}\"",
+            "password:\n  type: text\n  description: The password of 2025\n",
+            "api_key: { type: text }",
             "api_key: \"{{ secrets.A_KEY1 }}\"",
             "password: $PASS1234",
             "inputs: { password: text }",

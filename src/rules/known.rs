@@ -3,6 +3,7 @@
 use super::names::Names;
 use super::seat::{At, Part, Seat};
 use super::types::{Member, Object, Type};
+use crate::model::PERSONAL;
 use crate::model::{Filling, Outputs, PlanStep, Shape, Step, StepKind, ToolKind};
 use crate::plan::StepIx;
 use crate::source::Spanned;
@@ -46,8 +47,6 @@ pub(super) fn style() -> Type {
 
 /// Fields of `person` that are not personal.
 pub(super) const OPEN_OF_PERSON: [&str; 3] = ["id", "language", "time_zone"];
-/// Those that are.
-pub(super) const PERSONAL: [&str; 3] = ["name", "email", "phone"];
 
 /// `person`.
 pub(super) fn person() -> Type {

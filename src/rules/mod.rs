@@ -86,6 +86,7 @@ mod tests;
 mod text_as_code;
 mod text_past_gate;
 mod texts_past_gate;
+mod too_many_calls;
 mod tool_arguments;
 mod tool_not_open;
 mod tool_of_step;
@@ -164,6 +165,7 @@ const RULES: &[Rule] = &[
     unpriced_model::check,
     nested_retry::check,
     cache_hides_effect::check,
+    too_many_calls::check,
     secret_in_file::check,
     secret_in_text::check,
     secret_in_address::check,

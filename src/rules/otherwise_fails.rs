@@ -1,13 +1,13 @@
-//! F413: the text a person gets when a gate is not met, which the gate itself would refuse.
+//! F413: the text a person gets when a gate is not met, which the gate itself would refuse, or the channel cannot show whole.
 
 use serde_json::Value;
 
 use super::giving::{find, sole_output};
 use super::tell::{finding, quoted};
-use crate::channel;
+use crate::channel::{self, Formatted, Unsent};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::gate::{self, FilledCheck, Judged};
-use crate::model::{Channel, Check, Form, GateStep, Judging, Scorecard, ScorecardRef, StepKind, StyleGuide};
+use crate::model::{Channel, Check, Form, FormatStep, GateStep, Judging, Scorecard, ScorecardRef, StepKind, StyleGuide, Text};
 use crate::plan::{PipelinePlan, Plan, PlannedStep};
 
 /// Most checks that are asked in one file: gates that share a scorecard each ask all of it.
@@ -20,19 +20,22 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
     for planned in pipeline.steps.iter().filter(|planned| planned.step.when.is_none()) {
         let StepKind::Gate(gate) = &planned.step.kind else { continue };
         let Some(otherwise) = gate.otherwise.as_ref().filter(|text| text.form == Form::Plain) else { continue };
-        let cards: Vec<&Scorecard> = scorecards(pipeline, gate).collect();
-        for sent in sent(pipeline, planned, gate, &otherwise.source) {
-            if let Some(broken) = cards.iter().find_map(|card| broken(card, &sent, &mut left)) {
+        let broken = || {
+            let cards: Vec<&Scorecard> = scorecards(pipeline, gate).collect();
+            sent(pipeline, planned, gate, &otherwise.source).into_iter().find_map(|sent| {
+                let broken = cards.iter().find_map(|card| broken(card, &sent, &mut left))?;
                 let on = sent.channel.map_or(String::new(), |channel| format!(" on channel {}", quoted(&channel.name)));
                 let (gate, criterion) = (quoted(&planned.step.id.value), quoted(&broken.value));
-                let message = format!("otherwise breaks criterion {criterion} of its own gate {gate}{on}");
-                out.push(
-                    finding(Code::OtherwiseFails, otherwise.place.span, &message)
-                        .related(broken.span, "this criterion")
-                        .help("change the text of otherwise, or the criterion"),
-                );
-                break;
-            }
+                Some((format!("otherwise breaks criterion {criterion} of its own gate {gate}{on}"), Some(broken.span)))
+            })
+        };
+        let unsent = unsent(pipeline, planned, gate, &otherwise.source).map(|message| (message, None));
+        if let Some((message, criterion)) = unsent.or_else(broken) {
+            let found = finding(Code::OtherwiseFails, otherwise.place.span, &message);
+            out.push(match criterion {
+                Some(span) => found.related(span, "this criterion").help("change the text of otherwise, or the criterion"),
+                None => found.help("change the text of otherwise, or the channel"),
+            });
         }
     }
 }
@@ -45,29 +48,79 @@ struct Sent<'p> {
     text: String,
 }
 
+/// Why a channel cannot show the text, or not all of it: that of the format step which is judged, or which takes nothing but what the
+/// gate let through. A channel that has no room for any text is told by F420.
+fn unsent(pipeline: &PipelinePlan, planned: &PlannedStep, gate: &GateStep, text: &str) -> Option<String> {
+    let name = quoted(&planned.step.id.value);
+    let after = pipeline.steps.iter().filter_map(|later| match &later.step.kind {
+        StepKind::Format(format) if takes_only(pipeline, later, &format.text, planned) => Some(format),
+        _ => None,
+    });
+    judged(pipeline, planned, gate).into_iter().chain(after).find_map(|format| {
+        formatted(pipeline, format, text).find_map(|(channel, _, formatted)| {
+            let channel = quoted(&channel.name);
+            match formatted {
+                Err(Unsent::Nothing { .. }) => Some(format!("otherwise of gate {name} shows nothing on channel {channel}")),
+                Err(Unsent::NoRoom(why)) => Some(format!("otherwise of gate {name} cannot be sent: {why}")),
+                Ok(formatted) if formatted.shortened => {
+                    Some(format!("otherwise of gate {name} is longer than the parts of channel {channel}: its end would be left out"))
+                }
+                Ok(_) => None,
+            }
+        })
+    })
+}
+
+/// Whether a text is `{{ steps.gate.output }}` of this gate and no more.
+fn takes_only(pipeline: &PipelinePlan, step: &PlannedStep, text: &Text, gate: &PlannedStep) -> bool {
+    let Some((id, [])) = sole_output(text) else { return false };
+    let inside = text.source.trim().strip_prefix("{{").and_then(|rest| rest.strip_suffix("}}"));
+    inside.is_some_and(|inside| inside.trim_matches(['-', ' ']) == format!("steps.{id}.output"))
+        && find(pipeline, step.block, id).is_some_and(|found| std::ptr::eq(pipeline.step(found), gate))
+}
+
+/// The format step whose output a gate judges.
+fn judged<'p>(pipeline: &'p PipelinePlan, planned: &PlannedStep, gate: &GateStep) -> Option<&'p FormatStep> {
+    let found = sole_output(&gate.of).and_then(|(id, _)| find(pipeline, planned.block, id))?;
+    match &pipeline.step(found).step.kind {
+        StepKind::Format(format) => Some(format),
+        _ => None,
+    }
+}
+
+/// A text as a format step would send it on each of its channels that can send any.
+fn formatted<'p>(
+    pipeline: &'p PipelinePlan,
+    format: &'p FormatStep,
+    text: &str,
+) -> impl Iterator<Item = (&'p Channel, Option<&'p StyleGuide>, Result<Formatted, Unsent>)> {
+    let file = &pipeline.pipeline;
+    let channels = match &format.channel {
+        Some(own) => std::slice::from_ref(own),
+        None => file.channels.as_slice(),
+    };
+    let style = format.style_guide.as_deref().or(file.style_guide.as_deref());
+    let able = channels.iter().filter(|channel| channel::format("x", channel, None, None).is_ok());
+    able.map(move |channel| (&**channel, style, channel::format(text, channel, style, None)))
+}
+
 /// Once for each channel the text may be sent on.
 fn sent<'p>(pipeline: &'p PipelinePlan, planned: &PlannedStep, gate: &'p GateStep, text: &str) -> Vec<Sent<'p>> {
     let file = &pipeline.pipeline;
-    let judged = sole_output(&gate.of).and_then(|(id, _)| find(pipeline, planned.block, id)).map(|ix| &pipeline.step(ix).step.kind);
-    let style = file.style_guide.as_deref();
-    let Some(StepKind::Format(format)) = judged else {
+    let Some(format) = judged(pipeline, planned, gate) else {
+        let style = file.style_guide.as_deref();
         let plain = |channel| Sent { channel, style, value: text.into(), text: text.to_owned() };
         return match file.channels.as_slice() {
             [] => vec![plain(None)],
             channels => channels.iter().map(|channel| plain(Some(&**channel))).collect(),
         };
     };
-    let channels = match &format.channel {
-        Some(own) => std::slice::from_ref(own),
-        None => file.channels.as_slice(),
-    };
-    let style = format.style_guide.as_deref().or(style);
-    let formatted = channels.iter().filter_map(|channel| {
-        let formatted = channel::format(text, channel, style, None).ok()?;
+    let sent = formatted(pipeline, format, text).filter_map(|(channel, style, formatted)| {
+        let formatted = formatted.ok()?;
         let value = serde_json::to_value(&formatted).ok()?;
-        Some(Sent { channel: Some(&**channel), style, value, text: formatted.text })
+        Some(Sent { channel: Some(channel), style, value, text: formatted.text })
     });
-    formatted.collect()
+    sent.collect()
 }
 
 fn scorecards<'p>(pipeline: &'p PipelinePlan, gate: &'p GateStep) -> impl Iterator<Item = &'p Scorecard> {
@@ -130,6 +183,32 @@ mod tests {
         assert_eq!(gate("max_length: 5", "f", "Sorry."), found);
         assert_eq!(gate("max_length: 6", "f", "Sorry."), "");
         assert_eq!(gate("not_contains: sorry", "d", "sorry"), found);
+    }
+
+    #[test]
+    fn a_channel_shows_all_of_otherwise() {
+        let on = |channel: &str, of: &str, format: &str, otherwise: &str| {
+            let text = format!(
+                "flow: 1\nname: a\nchannels: [sms]\nscorecards:\n  s: {{ criteria: [{{ id: c, description: It names the hours., check: {{ contains: hours }} }}] }}\nsteps:\n  - {{ id: d, set: Hello }}\n  - {{ id: f, format: '{{{{ steps.d.output }}}}' }}\n  - {{ id: g, gate: s, of: steps.{of}.output, otherwise: \"{otherwise}\" }}\n  - {{ id: h, format: '{format}' }}\n"
+            );
+            says_of(super::check, &[("a.yaml", &text), ("channels/sms.yaml", &format!("flow: 1\nchannel: sms\n{channel}"))])
+        };
+        let after = "{{ steps.g.output }}";
+        let nothing = "otherwise of gate \"g\" shows nothing on channel \"sms\"";
+        for (of, format) in [("f", "x"), ("d", after)] {
+            for text in ["", " ", "\u{3000}", "---", "![]()"] {
+                assert!(on("", of, format, text).contains(nothing), "{of} {text:?}: {}", on("", of, format, text));
+            }
+            assert!(on("emojis: false\n", of, format, "🎉").contains(nothing));
+            assert_eq!(on("emojis: true\n", of, format, "🎉"), "");
+            let long = on("max_length: 30\ntoo_long: More.\n", of, format, "Sorry, that could not be answered today.");
+            assert!(long.contains("is longer than the parts of channel \"sms\": its end would be left out"), "{long}");
+            assert_eq!(on("max_length: 60\ntoo_long: More.\n", of, format, "Sorry, that could not be answered today."), "");
+            let wide = on("max_length: 3\ntoo_long: M\n", of, format, "👩‍👩‍👧‍👦");
+            assert!(wide.contains("otherwise of gate \"g\" cannot be sent: a part of channel"), "{wide}");
+        }
+        assert_eq!(on("", "d", "Re: {{ steps.g.output }}", "---"), "", "more is sent than otherwise");
+        assert_eq!(on("", "d", "x", "---"), "", "it is not formatted");
     }
 
     #[test]

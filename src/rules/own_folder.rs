@@ -55,9 +55,14 @@ mod tests {
         assert_eq!(tools("servers/lib", "[servers/x.py]"), beside);
         assert!(tools(".", "[x.py]").starts_with("F616 "));
         assert!(tools("out", "['--script=./x.py']").starts_with("F616 "));
-        for (folder, args) in
-            [("out", "[servers/x.py]"), ("servers", "[servers/in/x.py]"), ("notes", "[notes/settings.json]"), ("out", "['-m', out]")]
-        {
+        assert_eq!(tools("servers/lib", "['-c', 'exec python3 servers/x.py']"), beside);
+        for (folder, args) in [
+            ("out", "[servers/x.py]"),
+            ("servers", "[servers/in/x.py]"),
+            ("notes", "[notes/settings.json]"),
+            ("out", "['-m', out]"),
+            ("out", "['-c', 'cd servers && python3 x.py']"),
+        ] {
             assert_eq!(tools(folder, args), "", "{folder} {args}");
         }
         assert_eq!(says(check, "tools: { place: { file: .git } }\nsteps: [{ id: a, set: 1 }]\n"), "", "reading is not writing");

@@ -32,12 +32,100 @@ struct Word<'q> {
     start: usize,
 }
 
+/// The personal columns of tables, each with the name to tell it by.
+type Personal = HashMap<String, Vec<(String, String)>>;
+
 /// The first personal column that the query gives.
 pub(super) fn given(query: &str, data: &IndexMap<String, Data>) -> Option<Column> {
     let words = words(query);
-    let tables = tables(&words, data);
-    if !tables.values().any(|table| data.get(*table).is_some_and(|data| !data.pii.is_empty())) {
-        return None;
+    let of_table = |(name, data): (&String, &Data)| {
+        let columns = data.pii.iter().map(|column| (column.value.clone(), format!("{name}.{}", column.value)));
+        (name.to_ascii_lowercase(), columns.collect())
+    };
+    let mut personal: Personal = data.iter().map(of_table).collect();
+    let main = with_tables(&words, &mut personal);
+    let (at, name) = all_given(main, &personal).into_iter().next()?;
+    let word = main.get(at)?;
+    Some(Column { name, bytes: (word.start, word.start + word.text.len()) })
+}
+
+/// Takes the tables of `with x as (…)` in, and gives the words behind them.
+fn with_tables<'w, 'q>(words: &'w [Word<'q>], personal: &mut Personal) -> &'w [Word<'q>] {
+    let is = |at: usize, text: &str| words.get(at).is_some_and(|word| word.text.eq_ignore_ascii_case(text));
+    if !is(0, "with") {
+        return words;
+    }
+    let mut at = if is(1, "recursive") { 2 } else { 1 };
+    while let Some(name) = words.get(at) {
+        let mut columns = vec![];
+        if is(at + 1, "(") {
+            let end = closing(words, at + 1);
+            columns.extend(words.get(at + 2..end).into_iter().flatten().filter(|word| word.text != ",").map(|word| word.text));
+            at = end;
+        }
+        let Some(open) = (at + 1..words.len()).find(|at| is(*at, "(")) else { return &[] };
+        let end = closing(words, open);
+        let made = made(words.get(open + 1..end).unwrap_or_default(), &columns, personal);
+        personal.insert(name.text.to_ascii_lowercase(), made);
+        at = end + 1;
+        if !is(at, ",") {
+            return words.get(at..).unwrap_or_default();
+        }
+        at += 1;
+    }
+    &[]
+}
+
+/// Where the bracket that opens here is closed.
+fn closing(words: &[Word], open: usize) -> usize {
+    let mut depth = 0usize;
+    for (at, word) in words.iter().enumerate().skip(open) {
+        match word.text {
+            "(" => depth += 1,
+            ")" => depth -= 1,
+            _ => {}
+        }
+        if depth == 0 {
+            return at;
+        }
+    }
+    words.len()
+}
+
+/// The personal columns of what a query inside another makes: by the names that are written for them, else by its own.
+fn made(words: &[Word], columns: &[&str], personal: &Personal) -> Vec<(String, String)> {
+    let given = all_given(words, personal);
+    let (mut depth, mut start, mut place, mut is_open) = (0usize, 0, 0, false);
+    let mut names: Vec<String> = vec![];
+    let mut made = vec![];
+    for (at, word) in words.iter().enumerate().map(|(at, word)| (at, word.text)).chain([(words.len(), "from")]) {
+        match word.to_ascii_lowercase().as_str() {
+            "(" => depth += 1,
+            ")" => depth = depth.saturating_sub(1),
+            "select" if depth == 0 => (start, place, is_open) = (at + 1, 0, true),
+            "," | "from" if depth == 0 && is_open => {
+                let item = words.get(start..at).unwrap_or_default();
+                if place == names.len() {
+                    names.push(item.last().map(|word| word.text.to_owned()).unwrap_or_default());
+                }
+                for (at, name) in given.iter().filter(|(given, _)| (start..at).contains(given)) {
+                    let own = if words[*at].text == "*" { name.rsplit('.').next() } else { names.get(place).map(String::as_str) };
+                    made.extend(columns.get(place).copied().or(own).map(|own| (own.to_owned(), name.clone())));
+                }
+                (start, place, is_open) = (at + 1, place + 1, word == ",");
+            }
+            _ => {}
+        }
+    }
+    made
+}
+
+/// The personal columns that these words give: the place of the word, and the name.
+fn all_given(words: &[Word], personal: &Personal) -> Vec<(usize, String)> {
+    let tables = tables(words, personal);
+    let mut found = vec![];
+    if !tables.values().any(|table| personal.get(*table).is_some_and(|columns| !columns.is_empty())) {
+        return found;
     }
     let mut parts = vec![Part::Other];
     let mut counted = 0usize;
@@ -56,7 +144,7 @@ pub(super) fn given(query: &str, data: &IndexMap<String, Data>) -> Option<Column
                     parts.pop();
                 }
             }
-            "select" => {
+            "select" | "values" => {
                 let outer = parts.len().checked_sub(2).and_then(|outer| parts.get(outer)).copied();
                 let is_given = !matches!(outer, Some(Part::Other)) || parts.len() == 1;
                 set(&mut parts, if is_given { Part::Columns } else { Part::Other });
@@ -64,15 +152,14 @@ pub(super) fn given(query: &str, data: &IndexMap<String, Data>) -> Option<Column
             "from" if part == Part::Columns || part == Part::Other => set(&mut parts, Part::Tables),
             "where" | "group" | "having" | "order" | "limit" | "on" | "using" | "window" => set(&mut parts, Part::Other),
             "join" | "union" | "intersect" | "except" if part != Part::Columns => set(&mut parts, Part::Tables),
-            _ if part == Part::Columns && counted == 0 => {
-                if let Some(name) = personal(&words, at, &tables, data) {
-                    return Some(Column { name, bytes: (word.start, word.start + word.text.len()) });
-                }
+            // What follows `as` is a new name.
+            _ if part == Part::Columns && counted == 0 && before.as_deref() != Some("as") => {
+                found.extend(named(words, at, &tables, personal).map(|name| (at, name)))
             }
             _ => {}
         }
     }
-    None
+    found
 }
 
 fn set(parts: &mut [Part], part: Part) {
@@ -83,11 +170,11 @@ fn set(parts: &mut [Part], part: Part) {
 
 /// The tables that the query reads, by the names it gives them. One that is not among `data` (read before, or named by the
 /// query itself) stands for itself.
-fn tables<'q>(words: &[Word<'q>], data: &'q IndexMap<String, Data>) -> HashMap<String, &'q str> {
+fn tables<'q>(words: &[Word<'q>], personal: &'q Personal) -> HashMap<String, &'q str> {
     let mut tables = HashMap::new();
     for (at, word) in words.iter().enumerate() {
         let before = at.checked_sub(1).and_then(|before| words.get(before)).map(|word| word.text.to_ascii_lowercase());
-        let known = data.get_key_value(&word.text.to_ascii_lowercase()).map(|(name, _)| name.as_str());
+        let known = personal.get_key_value(&word.text.to_ascii_lowercase()).map(|(name, _)| name.as_str());
         let name = match (before.as_deref(), known) {
             (Some("from" | "join" | ","), Some(name)) => name,
             (Some("from" | "join"), None) if is_name(word.text) => word.text,
@@ -106,7 +193,7 @@ fn tables<'q>(words: &[Word<'q>], data: &'q IndexMap<String, Data>) -> HashMap<S
 }
 
 /// The personal column that a word names.
-fn personal(words: &[Word], at: usize, tables: &HashMap<String, &str>, data: &IndexMap<String, Data>) -> Option<String> {
+fn named(words: &[Word], at: usize, tables: &HashMap<String, &str>, personal: &Personal) -> Option<String> {
     let word = words.get(at)?.text;
     let text = |at: Option<usize>| at.and_then(|at| words.get(at)).map_or("", |word| word.text);
     // `x.name`: what stands before a dot is no column.
@@ -124,9 +211,9 @@ fn personal(words: &[Word], at: usize, tables: &HashMap<String, &str>, data: &In
     candidates.sort_unstable();
     candidates.dedup();
     let column = |table: &str| {
-        let pii = &data.get(table)?.pii;
-        let found = if word == "*" { pii.first() } else { pii.iter().find(|column| column.value.eq_ignore_ascii_case(word)) };
-        found.map(|column| format!("{table}.{}", column.value))
+        let columns = personal.get(table)?;
+        let found = if word == "*" { columns.first() } else { columns.iter().find(|(column, _)| column.eq_ignore_ascii_case(word)) };
+        found.map(|(_, name)| name.clone())
     };
     match candidates.as_slice() {
         [table] => column(table),
@@ -213,10 +300,18 @@ mod tests {
             "select p.phone from people p join visits v on p.id = v.person",
             "select x from (select phone as x from people)",
             "select 'a', (select phone from people limit 1)",
+            "values ((select phone from people))",
+            "with x as (select phone as z from people) select z from x",
+            "with x(z) as (select phone from people) select z from x",
+            "with x as (select id, p.phone from people p), y as (select phone from x) select y.phone from y",
+            "with x as (select upper(phone) as z, id from people) select id, z || '!' from x",
+            "with recursive x as not materialized (select id as z from projects union select p.phone from people p) select z from x",
         ] {
             assert_eq!(given_by(query), "people.phone", "{query}");
         }
         assert_eq!(given_by("select * from people"), "people.name");
+        assert_eq!(given_by("with x as (select * from people) select * from x"), "people.name");
+        assert_eq!(given_by("with x as (select name, id from people) select name from x"), "people.name");
         assert_eq!(given_by("select * from projects, people"), "people.name");
         assert_eq!(given_by("select p.* from people p"), "people.name");
     }
@@ -232,7 +327,10 @@ mod tests {
             "select projects.name from projects, people",
             "select name from projects, people",
             "select name from people join visits on people.id = visits.person",
-            "with x as (select name, id from people) select name from x",
+            "with x as (select name, id from people) select id from x",
+            "with x as (select count(name) as name from people) select name from x",
+            "values (1, 'phone')",
+            "select id from projects where owner in (values ((select name from people)))",
             "select id, 'phone' from people -- phone",
             "select id from people order by name",
             "select weekly_target from people",
@@ -244,7 +342,24 @@ mod tests {
 
     #[test]
     fn any_text_is_read_to_its_end() {
-        for query in ["", "'", "\"", "/*", "--", "select ((((", "select é from people", "))))", "`", "select * from", "$"] {
+        for query in [
+            "",
+            "'",
+            "\"",
+            "/*",
+            "--",
+            "select ((((",
+            "select é from people",
+            "))))",
+            "`",
+            "select * from",
+            "$",
+            "with",
+            "with x",
+            "with x as (",
+            "with x(a as (select",
+            "with x as )(,",
+        ] {
             given_by(query);
         }
     }

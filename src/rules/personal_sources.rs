@@ -4,8 +4,7 @@ use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
 
 use super::giving::{find, output_of};
-use super::known::PERSONAL;
-use crate::model::{Check, Field, GateStep, Judging, PersonSource, Pipeline, Read, Scorecard, ScorecardRef, StepKind};
+use crate::model::{Check, Field, GateStep, Judging, PERSONAL, PersonSource, Pipeline, Read, Scorecard, ScorecardRef, StepKind};
 use crate::plan::{PipelinePlan, PlannedStep};
 
 /// What is personal in a pipeline.

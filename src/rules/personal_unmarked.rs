@@ -47,7 +47,7 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
                 None => continue,
             },
         };
-        let message = format!("{id} reads {name} (pii); mark the step pii: true so that logs mask its output");
+        let message = format!("{id} reads {name} (pii); logs mask that value in its output, and pii: true masks all of it");
         out.push(
             finding(Code::PiiUnmarked, span, &message)
                 .related(planned.step.id.span, "this step")
@@ -66,7 +66,7 @@ mod tests {
         let draft = |more: &str, prompt: &str| {
             with_personal_input(check, &format!("steps: [{{ id: draft, agent: w{more}, prompt: '{prompt}' }}]\n"))
         };
-        let found = "F605 5:44 \"draft\" reads inputs.phone (pii); mark the step pii: true so that logs mask its output\n";
+        let found = "F605 5:44 \"draft\" reads inputs.phone (pii); logs mask that value in its output, and pii: true masks all of it\n";
         assert_eq!(draft("", "{{ inputs.phone }}"), found);
         assert_eq!(draft(", pii: true", "{{ inputs.phone }}"), "");
         assert_eq!(draft("", "{{ inputs.topic }}"), "");
@@ -86,7 +86,7 @@ mod tests {
         assert!(chain("").starts_with("F605 6:") && chain("").lines().count() == 1);
         assert_eq!(
             chain(", pii: true"),
-            "F605 7:26 \"b\" reads steps.a.output (pii); mark the step pii: true so that logs mask its output\n"
+            "F605 7:26 \"b\" reads steps.a.output (pii); logs mask that value in its output, and pii: true masks all of it\n"
         );
     }
 
@@ -101,8 +101,8 @@ mod tests {
         let text = "flow: 1\nname: a\ndata: { people: { file: p.csv, pii: [phone] } }\nperson: { id: p1, from: people }\nsteps:\n  - { id: q, sql: select phone from people }\n  - { id: s, set: '{{ person.name }}' }\n  - { id: t, set: '{{ person.id }}' }\n  - { id: u, sql: select id from people }\n";
         assert_eq!(
             says_of(check, &[("a.yaml", text), ("p.csv", "")]),
-            "F605 6:26 \"q\" reads people.phone (pii); mark the step pii: true so that logs mask its output\n\
-             F605 7:23 \"s\" reads person.name (pii); mark the step pii: true so that logs mask its output\n"
+            "F605 6:26 \"q\" reads people.phone (pii); logs mask that value in its output, and pii: true masks all of it\n\
+             F605 7:23 \"s\" reads person.name (pii); logs mask that value in its output, and pii: true masks all of it\n"
         );
     }
 }

@@ -22,22 +22,25 @@ enum Came {
 }
 
 /// Serves until the input ends, nobody reads any more, or `stop` says so (then by whom). All calls have ended then.
+///
+/// # Errors
+/// The machine makes no more threads; nothing was read then.
 pub async fn serve_stdio(
     work: Arc<dyn Work>,
     bounds: Bounds,
     input: impl BufRead + Send + 'static,
     output: impl Write + Send + 'static,
     stop: &mut UnboundedReceiver<String>,
-) -> Option<String> {
+) -> std::io::Result<Option<String>> {
     let (lines, mut came) = channel(MOST_WAITING);
     let (out, answers) = channel(MOST_WAITING);
-    // It ends with its stream, or with the process.
-    std::thread::spawn(move || read_lines(input, &lines));
     let (written, mut is_over) = tokio::sync::oneshot::channel::<()>();
-    std::thread::spawn(move || {
+    std::thread::Builder::new().name("answers".into()).spawn(move || {
         write_lines(output, answers);
         drop(written);
-    });
+    })?;
+    // It ends with its stream, or with the process.
+    std::thread::Builder::new().name("messages".into()).spawn(move || read_lines(input, &lines))?;
     let (server, session) = (Arc::new(Server::new(work, bounds)), Arc::new(Session::default()));
     let mut calls = JoinSet::new();
     let by = loop {
@@ -58,7 +61,7 @@ pub async fn serve_stdio(
     while calls.join_next().await.is_some() {}
     drop(out);
     let _ = tokio::time::timeout(std::time::Duration::from_secs(1), is_over).await;
-    by
+    Ok(by)
 }
 
 async fn take(came: Came, server: &Arc<Server>, session: &Arc<Session>, out: &Sender<Value>, calls: &mut JoinSet<()>) {

@@ -111,9 +111,14 @@ impl AddressRules {
 
     pub(super) fn finish(self, text: String) -> Result<FilledAddress, Stop> {
         let is_filled = !self.last.is_empty();
+        // As a server may read it: `x%2f..` has two parts.
         let path = path(&text);
-        if is_filled && path.split(['/', '\\']).any(|segment| is_dots(&decoded(segment))) {
+        let read = decoded(path);
+        if is_filled && read.split(['/', '\\']).any(is_dots) {
             return Err(Stop::failed(format!("the address leads to another path: \"{}\" holds . or .. as a part", shortened(path))));
+        }
+        if is_filled && read.chars().any(char::is_control) {
+            return Err(Stop::failed(format!("the path of the address holds a control character: \"{}\"", shortened(path))));
         }
         if let Some((first, rest)) = self.first_value.and_then(|end| text.split_at_checked(end))
             && rest.starts_with('/')
@@ -146,9 +151,10 @@ fn decoded(text: &str) -> String {
     }
 }
 
-/// Whether a segment is `.` or `..`, also with parameters behind it, which some servers take off first.
+/// Whether a segment is `.` or `..`, also with parameters, blanks or control characters around it, which some servers take off first.
 fn is_dots(segment: &str) -> bool {
-    matches!(segment.split(';').next().unwrap_or_default().trim(), "." | "..")
+    let is_blank = |c: char| c.is_whitespace() || c.is_control();
+    matches!(segment.split(';').next().unwrap_or_default().trim_matches(is_blank), "." | "..")
 }
 
 /// What the text of an address tells of its host before a run. What is not clear counts as a part of the host.

@@ -26,13 +26,19 @@ pub(super) fn look(source: &str, at: &Place, diagnostics: &mut Vec<Diagnostic>) 
         for (whole, inner) in named(part) {
             let name = &part[inner.0..inner.1];
             let (from, to) = (start + whole.0, start + whole.1);
+            // `${name}` is a template of other programs, or a price before a value: no edit knows which.
+            let price = source.get(from..from + 1).filter(|first| *first == "$");
             let wanted = format!("{{{{ {} }}}}", excerpt(name, (0, name.len())));
             let message = format!("\"{}\" is only text here; a value stands in two braces: {wanted}", excerpt(source, (from, to)));
             let mut found = Diagnostic::new(Code::SingleBraces, at.inside(from, to), message)
-                .help(format!("write {wanted}; where braces are meant, write {{% raw %}}…{{% endraw %}} around them"));
-            if !at.offsets.is_empty() {
+                .help(match price {
+                    Some(_) => format!("write {wanted}, or ${wanted} where a dollar sign stands before the value; where braces are meant, write {{% raw %}}…{{% endraw %}} around them"),
+                    None => format!("write {wanted}; where braces are meant, write {{% raw %}}…{{% endraw %}} around them"),
+                });
+            if !at.offsets.is_empty() && price.is_none() {
                 let edits = [((from, start + inner.0), "{{ "), ((start + inner.1, to), " }}")];
-                found = found.safe_fix(edits.map(|((from, to), text)| (at.inside(from, to), text.to_owned())).to_vec());
+                // Not safe: braces may be meant, as where an agent is told how to write them.
+                found = found.proposed_fix(edits.map(|((from, to), text)| (at.inside(from, to), text.to_owned())).to_vec());
             }
             diagnostics.push(found);
         }
@@ -95,6 +101,20 @@ mod tests {
             assert_eq!(found(text), [wanted], "{text}");
         }
         assert_eq!(found("{inputs.a}{inputs.b} {% if inputs.c %}{inputs.d}{% endif %}").len(), 3);
+    }
+
+    #[test]
+    fn an_edit_is_only_proposed_and_none_loses_a_dollar_sign() {
+        let edits = |text: &str| {
+            let mut found: Vec<Diagnostic> = vec![];
+            super::super::text(text, Place { offsets: vec![(0, 0)], ..Place::default() }, &mut found);
+            found.into_iter().map(|found| (found.candidate.map(|fix| fix.safe), found.help.concat())).collect::<Vec<_>>()
+        };
+        assert!(matches!(&edits("{inputs.price}")[..], [(Some(false), _)]));
+        for text in ["That costs ${inputs.price}.", "${ inputs.price | round }", "$${inputs.price}"] {
+            let [(None, help)] = &edits(text)[..] else { panic!("{text}: {:?}", edits(text)) };
+            assert!(help.contains(", or ${{ inputs.price"), "{help}");
+        }
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::path::Path;
+use std::sync::{Arc, Mutex};
 
 use base64::Engine;
 use serde_json::{Value, json};
@@ -185,6 +186,11 @@ fn a_secret_that_cannot_be_recognised_is_told_and_damages_nothing() {
         assert_eq!((run.exit, run.out.as_str()), (0, "this is a test\n"), "{}", run.err);
         assert!(run.err.contains(told), "{}", run.err);
         assert!(!with(token, &["-q"]).err.contains(told));
+        let also = |arguments: &[&str]| ran(command(folder.path(), arguments).env("APP_TOKEN", token));
+        let doctor = also(&["doctor", "p.yaml"]);
+        assert!(doctor.out.contains(&format!("secret {told}")), "{}{}", doctor.out, doctor.err);
+        let served = also(&["mcp", "p.yaml", "--trust"]);
+        assert!(served.err.contains(told), "{}{}", served.out, served.err);
     }
     assert!(!with(SECRET, &[]).err.contains(told));
 }
@@ -312,4 +318,195 @@ fn nothing_that_is_printed_is_obeyed_by_a_terminal() {
             let _: Value = serde_json::from_str(&ran.out).unwrap();
         }
     }
+}
+
+/// An endpoint that says `ok`, and all that it was sent.
+fn listener() -> (String, Arc<Mutex<String>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let heard = Arc::new(Mutex::new(String::new()));
+    let hears = heard.clone();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let (mut stream, mut all, mut piece) = (stream.unwrap(), String::new(), [0; 8192]);
+            let is_whole = |text: &str| {
+                let Some((head, body)) = text.split_once("\r\n\r\n") else { return false };
+                let length = head.to_ascii_lowercase().lines().find_map(|line| line.strip_prefix("content-length: ")?.parse().ok());
+                body.len() >= length.unwrap_or(0)
+            };
+            while !is_whole(&all) {
+                let read = stream.read(&mut piece).unwrap();
+                all.push_str(&String::from_utf8_lossy(&piece[..read]));
+            }
+            hears.lock().unwrap().push_str(&all);
+            let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 2\r\n\r\nok");
+        }
+    });
+    (url, heard)
+}
+
+#[test]
+fn a_secret_that_flow_itself_puts_together_stands_nowhere_and_goes_nowhere_but_where_its_author_sends_it() {
+    let ((own, at_own), (other, at_other)) = (listener(), listener());
+    let pipeline = format!(
+        "flow: 1
+name: halves
+description: What came in pieces is put together.
+inputs: {{ left: text, right: text }}
+channels: [short, wide]
+secrets: {{ APP_TOKEN: Token of the app. }}
+models: {{ default: {{ provider: scripted, replies: replies.yaml }} }}
+agents: {{ writer: {{ instructions: You write. }} }}
+tools:
+  own: {{ http: 'POST {own}/own', headers: {{ authorization: 'Bearer {{{{ secrets.APP_TOKEN }}}}' }}, with: {{ key: '{{{{ secrets.APP_TOKEN }}}}' }}, body: {{ key: '{{{{ with.key }}}}', text: '{{{{ with.text }}}}' }} }}
+  other: {{ http: 'POST {other}/other', body: {{ text: '{{{{ with.text }}}}' }} }}
+  notes: {{ file: notes, allow: [write] }}
+steps:
+  - {{ id: asked, agent: writer, prompt: 'Say {{{{ inputs.left ~ inputs.right }}}}' }}
+  - {{ id: cut, format: '{{{{ steps.asked.output }}}}', channel: short }}
+  - {{ id: wide, format: '{{{{ steps.asked.output }}}}', channel: wide }}
+  - {{ id: joined, set: '{{{{ steps.asked.output | replace(\"~\", \"\") }}}} {{{{ inputs.left ~ inputs.right }}}}' }}
+  - {{ id: sent, send: other, of: steps.wide.output, with: {{ to: a }} }}
+  - {{ id: parts, send: other, of: steps.cut.output, with: {{ to: a }} }}
+  - {{ id: direct, http: 'POST {other}/direct', headers: {{ x-said: '{{{{ inputs.left ~ inputs.right }}}}' }}, query: {{ q: '{{{{ inputs.left ~ inputs.right }}}}' }}, body: {{ text: '{{{{ inputs.left ~ inputs.right }}}}' }} }}
+  - {{ id: to_own, tool: own, with: {{ text: '{{{{ inputs.left ~ inputs.right }}}}' }} }}
+  - {{ id: kept, send: notes, of: 'inputs.left ~ inputs.right', with: {{ name: kept.txt }} }}
+  - {{ id: out, send: stdout, of: steps.cut.output }}
+outputs: {{ joined: '{{{{ steps.joined.output }}}}', wide: '{{{{ steps.wide.output }}}}', cut: '{{{{ steps.cut.output }}}}', last: '{{{{ inputs.left ~ inputs.right }}}}' }}
+"
+    );
+    let (left, right) = SECRET.split_at(9);
+    let broken = [
+        format!("{left}<wbr>{right}"),
+        format!("<b>{left}</b>{right}"),
+        format!("{left}<!-- a -->{right}"),
+        format!("{left}**{right}**"),
+        format!("{left}\u{ad}{right}"),
+        format!("{left}<b>\u{200b}</b>{right}"),
+        format!("[{left}](https://a.example){right}"),
+        format!("{left}~{right}"),
+    ];
+    let own_files = ["p.yaml", "replies.yaml", "config.toml", "flow.toml", "short.yaml", "wide.yaml"];
+    let folder = place(&[
+        ("p.yaml", &pipeline),
+        (
+            "replies.yaml",
+            &format!(
+                "flow: 1\nreplies:\n  asked: {}\n",
+                json!(broken.join("\n\n")).to_string().replace('\u{200b}', "\\u200b").replace('\u{ad}', "\\u00ad")
+            ),
+        ),
+        ("config.toml", "private_hosts = [\"127.0.0.1\"]\n"),
+    ]);
+    std::fs::create_dir(folder.path().join("channels")).unwrap();
+    for (name, rest) in [("short", "max_length: 24\nsplit: { at: sentence, most_parts: 60 }\n"), ("wide", "")] {
+        let text = format!("flow: 1\nchannel: {name}\ndescription: Tests.\nmarkdown: none\nemojis: false\nbody: text\n{rest}");
+        std::fs::write(folder.path().join(format!("channels/{name}.yaml")), text).unwrap();
+    }
+    let told = |arguments: &[&str]| {
+        let mut command = command(folder.path(), arguments);
+        let ran = ran(command.env("APP_TOKEN", SECRET).env("FLOW_CONFIG", folder.path().join("config.toml")));
+        holds_none_of(&ran.out, &[SECRET], &format!("standard output of {arguments:?}"));
+        holds_none_of(&ran.err, &[SECRET], &format!("standard error of {arguments:?}"));
+        ran
+    };
+    let (left, right) = (format!("left={left}"), format!("right={right}"));
+    let run = told(&[
+        "run",
+        "p.yaml",
+        "--input",
+        &left,
+        "--input",
+        &right,
+        "--trust",
+        "--output",
+        "outputs.json",
+        "--events",
+        "e.jsonl",
+        "--events-content",
+    ]);
+    assert_eq!(run.exit, 0, "{}{}", run.out, run.err);
+    let outputs: Value = serde_json::from_slice(&std::fs::read(folder.path().join("outputs.json")).unwrap()).unwrap();
+    assert_eq!(outputs["last"], "***");
+    assert!(outputs["wide"]["text"].as_str().unwrap().matches("***").count() >= 6, "{outputs}");
+    let parts: String = outputs["cut"]["parts"].as_array().unwrap().iter().map(|part| part["text"].as_str().unwrap()).collect();
+    holds_none_of(&parts, &[SECRET], "the parts, one behind the other");
+    told(&["runs", "export"]);
+    told(&["runs", "show", "--json"]);
+    for (name, text) in written(folder.path(), &own_files) {
+        holds_none_of(&text, &[SECRET], &name);
+    }
+    let at_other = at_other.lock().unwrap();
+    assert!(at_other.contains("POST /direct?q=") && at_other.contains("***"), "{at_other}");
+    holds_none_of(&at_other, &[SECRET], "what another host was sent");
+    let at_own = at_own.lock().unwrap();
+    assert!(at_own.contains(&format!("Bearer {SECRET}")) && at_own.contains(&format!("\"key\":\"{SECRET}\"")), "{at_own}");
+}
+
+#[test]
+fn no_finding_shows_a_key_in_any_format() {
+    const KEY: &str = "Ab3dEf6hIj9kLm2nOp5qRs8tUv1wXy4z";
+    let model =
+        |key: &str| format!("models: {{ default: {{ provider: openai, model: m, api_key: {key} }} }}\nsteps: [{{ id: a, set: x }}]\n");
+    let step = |what: &str| format!("inputs: {{ q: text }}\nsteps:\n  - {{ id: a, {what} }}\n");
+    let files = [
+        model(KEY),
+        model(&format!("sk-proj-{KEY}")),
+        model(&format!("\"{{{{ secrets.sk-proj-{KEY} }}}}\"")),
+        model(&format!("\"{{{{ sk-proj-{KEY} }}}}\"")),
+        model(&format!("\"{{{{ secrets.{KEY} }}}}\"")),
+        model(&format!("\"{{{{ {KEY} }}}}\"")),
+        model(&format!("\"{{{{ secrets.TOK or '{KEY}' \"")),
+        model(&format!("\"{{{{ env.TOK | default('{KEY}') | bad }}}}\"")),
+        model(&format!("{{ value: {KEY} }}")),
+        model(&format!("\n      value: {KEY}"))
+            .replace("{ default: { provider: openai, model: m, api_key: ", "\n  default:\n    provider: openai\n    api_key:")
+            .replace(" } }", ""),
+        model(&format!("[{KEY}]")),
+        model(&format!("secrets.{KEY}")),
+        model("\"Ab3dEf6hIj9kLm2nOp5qRs8tUv1\\u0077Xy4z\""),
+        model("\"\\x41b3dEf6hIj9kLm2nOp5qRs8tUv1wXy4z\""),
+        step(&format!("set: x, flow_sk-proj-{KEY}: 1")),
+        step(&format!("set: '{{{{ {KEY} }}}}'")),
+        step(&format!("set: '{{{{ inputs.{KEY} }}}}'")),
+        step(&format!("set: '{{{{ inputs.q | {KEY} }}}}'")),
+        step(&format!("sql: {KEY}, with: {{ a: '{{{{ env.{KEY} }}}}' }}")).replace(&format!("sql: {KEY}"), "sql: select 1"),
+        step(&format!("http: GET https://a.example, headers: {{ \"X-S\\u0065cret\": \"Ab3dEf6hIj9kLm2nOp5qRs8tUv1wX\\u00794z\" }}")),
+    ];
+    let parts = [&KEY[..12], &KEY[12..24]];
+    let escaped = "Ab3dEf6hIj9kLm2nOp5qRs8tUv1\\u0077";
+    for (number, text) in files.iter().enumerate() {
+        let file = format!("flow: 1\nname: p\ndescription: Tests.\n{text}");
+        let folder = place(&[("p.yaml", &file)]);
+        let told = |arguments: &[&str]| {
+            let ran = ran(&mut command(folder.path(), arguments));
+            let all = format!("{}{}", ran.out, ran.err);
+            holds_none_of(&all, &[&[KEY, escaped][..], &parts].concat(), &format!("{arguments:?} of\n{file}\n"));
+            all
+        };
+        let human = told(&["validate", "p.yaml"]);
+        assert!(human.contains("error[") || human.contains("warning["), "{file}\n{human}");
+        for format in ["json", "jsonl", "sarif", "github", "junit"] {
+            told(&["validate", "p.yaml", "--format", format]);
+        }
+        // Each is slow, and they show findings by one function.
+        let others = [
+            &["explain"][..],
+            &["graph"],
+            &["plan"],
+            &["run", "--trust"],
+            &["trust"],
+            &["mcp"],
+            &["test"],
+            &["fix", "--diff"],
+            &["doctor"],
+        ];
+        for command in others.iter().skip(number % 3).step_by(3) {
+            told(&[*command, &["p.yaml"]].concat());
+        }
+    }
+    let mistyped = format!("flow: 1\nname: p\ndescription: Tests.\nsecrets: {{ TOKEN: A token. }}\n{}", model("\"{{ secrets.TOKNE }}\""));
+    let folder = place(&[("p.yaml", &mistyped)]);
+    let ran = ran(&mut command(folder.path(), &["validate", "p.yaml"]));
+    assert!(ran.out.contains("TOKNE") && ran.out.contains("TOKEN"), "{}{}", ran.out, ran.err);
 }

@@ -225,7 +225,7 @@ fn a_page_that_promises_an_edit_shows_one_that_flow_fix_makes() {
         assert!(of_code(&fixed.text) < of_code(&bad), "{}: {}", code.id(), fixed.text);
         promised += 1;
     }
-    assert!(promised >= 10, "only {promised} pages");
+    assert!(promised >= 9, "only {promised} pages");
 }
 
 #[test]

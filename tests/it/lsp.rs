@@ -172,9 +172,37 @@ fn the_server_ends_with_the_editor() {
     let folder = tempfile::tempdir().unwrap();
     let mut client = Client::start(folder.path());
     client.stdin = None;
-    assert_eq!(client.child.wait().unwrap().code(), Some(1), "the editor went away");
+    assert_eq!(client.child.wait().unwrap().code(), Some(0), "nobody has spoken");
     let mut client = Client::start(folder.path());
     client.initialize("file:///");
     client.tell("exit", Value::Null);
     assert_eq!(client.child.wait().unwrap().code(), Some(1), "exit without shutdown");
+}
+
+#[test]
+fn no_finding_in_an_editor_shows_a_key() {
+    const KEY: &str = "Ab3dEf6hIj9kLm2nOp5qRs8tUv1wXy4z";
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().canonicalize().unwrap();
+    let uri: String = url::Url::from_file_path(root.join("p.yaml")).unwrap().into();
+    let mut client = Client::start(folder.path());
+    client.initialize(&String::from(url::Url::from_file_path(&root).unwrap()));
+    let written =
+        [KEY.to_owned(), format!("\"{{{{ secrets.sk-proj-{KEY} }}}}\""), format!("\"{{{{ {KEY} }}}}\""), format!("{{ value: {KEY} }}")];
+    for (version, key) in (1..).zip(written) {
+        let text = format!(
+            "flow: 1\nname: p\nmodels:\n  default: {{ provider: openai, model: m, api_key: {key} }}\nsteps: [{{ id: a, set: x }}]\n"
+        );
+        if version == 1 {
+            let document = json!({ "uri": uri, "languageId": "yaml", "version": 1, "text": text });
+            client.tell("textDocument/didOpen", json!({ "textDocument": document }));
+        } else {
+            let document = json!({ "uri": uri, "version": version });
+            client.tell("textDocument/didChange", json!({ "textDocument": document, "contentChanges": [{ "text": text }] }));
+        }
+        let found = client.findings(&uri, version);
+        let told = serde_json::to_string(&found).unwrap();
+        assert!(!found.is_empty() && !told.contains(&KEY[..12]) && !told.contains(&KEY[12..24]), "{key}: {told}");
+    }
+    assert!(client.end().success());
 }

@@ -5,6 +5,7 @@
 mod agents;
 mod canaries;
 mod cassette;
+mod channel_texts;
 mod check;
 mod completions;
 mod doctor;
@@ -45,4 +46,5 @@ mod tidy;
 mod timesheet_answers;
 mod timesheet_data;
 mod trust;
+mod trust_started;
 mod yaml_suite;

@@ -13,7 +13,7 @@ use crate::reference_systems::project;
 
 /// Commands that are not run here, and why.
 const NOT_RUN: &[(&str, &str)] =
-    &[("cargo test", "it is what runs this"), ("cargo install --path . --profile dist", "it builds everything once more, optimised")];
+    &[("cargo test", "it is what runs this"), ("cargo install --path .", "it builds everything once more, optimised")];
 
 fn page(path: &str) -> String {
     std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap()
@@ -36,7 +36,7 @@ fn commands(block: &str) -> Vec<Shown> {
     for line in block.lines() {
         match line.strip_prefix("$ ") {
             Some(command) => {
-                let command = command.split("  #").next().unwrap_or_default().trim().replace("cargo run --release --", "flow");
+                let command = command.split("  #").next().unwrap_or_default().trim().replace("cargo run --", "flow");
                 found.push(Shown { command, output: String::new() });
             }
             None => found.last_mut().expect("a block begins with a command").output += &format!("{line}\n"),

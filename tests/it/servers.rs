@@ -340,7 +340,7 @@ fn a_server_of_which_the_user_allows_no_tool_is_not_started_and_a_denied_tool_is
         let head = format!(
             "flow: 1\nname: p\ndescription: Echoes.\n{}{}",
             agent.replace("TOOLS", tools_of),
-            if started == 1 { &open } else { &tools() }
+            if started == 1 { open } else { tools() }
         );
         let text = format!("{head}steps:\n{step}outputs: {{ x: \"{{{{ steps.said.status }}}}\" }}\n");
         std::fs::write(home.path().join("p.yaml"), text).unwrap();

@@ -62,6 +62,11 @@ fn state(folder: &Path) -> PathBuf {
 /// A run of the waiting pipeline that is in the middle.
 fn started(folder: &Path, arguments: &[&str]) -> Child {
     let mut command = command(folder, &[&["run", "p.yaml", "--events", "events.jsonl"], arguments].concat());
+    begun(folder, &mut command)
+}
+
+/// The run of a command that writes `events.jsonl`, when its wait has begun.
+fn begun(folder: &Path, command: &mut Command) -> Child {
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     for _ in 0..600 {
         let events = std::fs::read_to_string(folder.join("events.jsonl")).unwrap_or_default();
@@ -282,7 +287,46 @@ fn an_encrypted_run_is_read_with_its_key_only() {
     let mut bodies = bodies(&state(folder.path()).join("runs.db"), "select body from blocks");
     bodies.extend(self::bodies(&state(folder.path()).join("cache.db"), "select value from results"));
     assert!(bodies.len() > 4 && bodies.iter().all(|body| body[0] == 2), "each is encrypted");
+    // One run sends the same under two keys: two rows, and none of them is the plain hash that an unencrypted project keeps it under.
+    let plain = project(PIPELINE);
+    assert_eq!(flow(plain.path(), &[&["run", "p.yaml", "-q"][..], &SPEAK].concat()).exit, 0);
+    let keys = |folder: &Path| texts(&state(folder).join("cache.db"), "select key from results order by key");
+    let (hashes, sealed) = (keys(plain.path()), keys(folder.path()));
+    assert_eq!((hashes.len(), sealed.len()), (1, 2));
+    assert!(sealed.iter().all(|key| key.len() == 64 && !hashes.contains(key)), "{sealed:?} {hashes:?}");
+    let events = ["--events", "events.jsonl", "--events-content"];
+    assert_eq!(keyed(folder.path(), KEY, &[&["run", "p.yaml", "-q"][..], &SPEAK, &events].concat()).exit, 0);
+    let events = std::fs::read_to_string(folder.path().join("events.jsonl")).unwrap();
+    assert!(events.contains("cache_asked") && !events.contains(&hashes[0]) && !events.contains("Canary"), "{events}");
+    assert_eq!(keys(folder.path()), sealed, "the third run found what the first kept");
     assert_eq!(flow(folder.path(), &["runs", "rm", "--all", "--yes", "-q"]).exit, 0, "neither does the removal");
+}
+
+fn texts(file: &Path, query: &str) -> Vec<String> {
+    let connection = rusqlite::Connection::open(file).unwrap();
+    let mut query = connection.prepare(query).unwrap();
+    query.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect()
+}
+
+/// What a run keeps after it is resumed is encrypted as the run is, also where the settings have no encryption any more.
+#[test]
+fn a_run_that_goes_on_keeps_its_results_encrypted() {
+    let pipeline = PIPELINE.replace(
+        "  - { id: told,",
+        "  - { id: later, sql: 'select name from people where name = $who', with: { who: \"{{ inputs.who }}\" }, cache: 1h }\n  - { id: told,",
+    );
+    let folder = project(&pipeline);
+    std::fs::write(folder.path().join("flow.toml"), "[journal]\nencrypt = true\n").unwrap();
+    let arguments = [&["run", "p.yaml", "--events", "events.jsonl", "--input", "nap=1s"][..], &SPEAK].concat();
+    let mut child = begun(folder.path(), command(folder.path(), &arguments).env("FLOW_JOURNAL_KEY", KEY));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    std::fs::write(folder.path().join("flow.toml"), "").unwrap();
+    let run = newest(folder.path())["run"].as_str().unwrap().to_owned();
+    let said = keyed(folder.path(), KEY, &["runs", "resume", &run, "-q"]);
+    assert_eq!((said.exit, said.out.as_str()), (0, "Hello, Zsofia Canary-Quux77\n"), "{}", said.err);
+    let kept = bodies(&state(folder.path()).join("cache.db"), "select value from results");
+    assert!(kept.len() == 2 && kept.iter().all(|body| body[0] == 2), "{kept:?}");
 }
 
 fn bodies(file: &Path, query: &str) -> Vec<Vec<u8>> {

@@ -20,6 +20,8 @@ impl ModelClient for Says {
 
 /// Values that overlap, differ in a mark or a letter, or look like something of ours.
 const VALUES: &[&str] = &[
+    "Zoe Nunez",
+    "0151 23456789",
     "Ana",
     "Ana.",
     "ana",

@@ -45,6 +45,7 @@ pub use self::shared::{Lent, SharedServers};
 use self::tools::Listed;
 use self::web::{Address, Web};
 use super::http::{Fault, Http, honest};
+use super::started::{Agreed, Started};
 use super::wording::visible;
 use crate::event::Failure;
 use crate::model::FailureKind;
@@ -64,6 +65,8 @@ pub struct McpServers {
     http: Http,
     clock: Arc<dyn Clock>,
     pool: Arc<Pool>,
+    /// What programs may be; without it, all may be started.
+    agreed: Option<Arc<Agreed>>,
     /// Pins are read and written by one at a time.
     pinning: Arc<Mutex<()>>,
 }
@@ -95,7 +98,12 @@ fn without_secrets(server: &Server, listed: &Listed) -> BTreeMap<String, serde_j
 impl McpServers {
     /// Reaches web addresses over these connections.
     pub fn new(http: Http, clock: Arc<dyn Clock>) -> McpServers {
-        McpServers { http, clock, pool: Arc::default(), pinning: Arc::default() }
+        McpServers { http, clock, pool: Arc::default(), agreed: None, pinning: Arc::default() }
+    }
+
+    /// The same, where only what somebody agreed to is started.
+    pub fn as_agreed(self, agreed: Arc<Agreed>) -> McpServers {
+        McpServers { agreed: Some(agreed), ..self }
     }
 
     fn entry(&self, server: &Server) -> Arc<Entry> {
@@ -135,6 +143,7 @@ impl McpServers {
             tokio::time::sleep(RESTART_AFTER * 2u32.pow(begun - 1)).await;
         }
         let until = Instant::now() + server.connect_timeout;
+        self.is_agreed(server).await?;
         let link = self.link(server)?;
         // It goes on when this run stops waiting: another one may wait, too.
         let opening = tokio::spawn(async move {
@@ -146,6 +155,23 @@ impl McpServers {
         let session = opening.await.unwrap_or_else(|_| Err(late())).map_err(|fault| named(server, fault))?;
         session.joined(entry.is_shared());
         Ok((session, false))
+    }
+
+    /// Whether what a program would run is what somebody agreed to. It is looked at just before the start, each time.
+    async fn is_agreed(&self, server: &Server) -> Result<(), Fault> {
+        let (Some(agreed), ServerTransport::Program { command, args, env, folder }) = (self.agreed.clone(), &server.transport) else {
+            return Ok(());
+        };
+        let started = Started {
+            server: server.name.clone(),
+            command: command.clone(),
+            words: args.iter().cloned().chain(env.iter().map(|(_, value)| value.reveal().to_owned())).collect(),
+            folder: folder.clone(),
+            project: server.project.clone(),
+        };
+        let looked = tokio::task::spawn_blocking(move || agreed.check(&started)).await;
+        let ends = |_| Err(Failure::new(FailureKind::Unavailable, "flow ends"));
+        looked.unwrap_or_else(ends).map_err(Fault::before_sending)
     }
 
     fn link(&self, server: &Server) -> Result<Link, Fault> {

@@ -92,10 +92,14 @@ impl Pins {
             )));
         }
         let value = read_json(&text).map_err(|e| cannot(&format!("{e}; {FIX}")))?;
-        let pins: Pins = serde_json::from_value(value).map_err(|e| cannot(&format!("{e}; {FIX}")))?;
-        if pins.flow != VERSION {
-            return Err(cannot(&format!("version {} is not known", pins.flow)));
+        // What a later version holds is its own.
+        if let Some(version) = value.get("flow").and_then(Value::as_u64).filter(|version| *version != VERSION) {
+            return Err(cannot(&format!("version {version} is not known; install a newer flow")));
         }
+        if let Some(problem) = misshapen(&value) {
+            return Err(cannot(&format!("{problem}; {FIX}")));
+        }
+        let pins: Pins = serde_json::from_value(value).map_err(|e| cannot(&format!("{e}; {FIX}")))?;
         for (server, tools) in &pins.servers {
             let mut altered = tools.iter().filter(|(name, pin)| !pin.is_of(name));
             if let Some((tool, _)) = altered.next() {
@@ -138,12 +142,47 @@ impl Pins {
         let path = file(project);
         let cannot = |e: std::io::Error| format!("cannot write {}: {e}", path.display());
         let text = serde_json::to_string_pretty(&json!(self)).map_err(|e| cannot(e.into()))?;
-        let mut new = tempfile::Builder::new().tempfile_in(project).map_err(cannot)?;
+        // A file for the whole team: the mask of the process decides who reads it.
+        let everybody = std::os::unix::fs::PermissionsExt::from_mode(0o666);
+        let mut new = tempfile::Builder::new().permissions(everybody).tempfile_in(project).map_err(cannot)?;
         new.write_all(text.as_bytes()).and_then(|()| new.write_all(b"\n")).map_err(cannot)?;
         new.as_file().sync_all().map_err(cannot)?;
         new.persist(&path).map_err(|e| cannot(e.error))?;
         Ok(())
     }
+}
+
+/// What of a file is not as `flow tools pin` writes it: the first place, as a clause.
+fn misshapen(value: &Value) -> Option<String> {
+    fn keys<'v>(value: &'v Value, place: &str, wanted: &[&str]) -> Result<&'v serde_json::Map<String, Value>, String> {
+        let map = value.as_object().ok_or_else(|| format!("{place} must be a JSON object"))?;
+        if let Some(unknown) = map.keys().find(|key| !wanted.contains(&key.as_str())) {
+            return Err(format!("{place} has the unknown key {unknown:?}"));
+        }
+        match wanted.iter().find(|key| !map.contains_key(**key)) {
+            Some(missing) => Err(format!("{place} has no \"{missing}\"")),
+            None => Ok(map),
+        }
+    }
+    fn named(value: &Value, place: &str) -> Result<serde_json::Map<String, Value>, String> {
+        value.as_object().cloned().ok_or_else(|| format!("{place} must be a JSON object"))
+    }
+    let look = || -> Result<(), String> {
+        let file = keys(value, "the file", &["flow", "servers"])?;
+        if !file["flow"].is_u64() {
+            return Err(format!("\"flow\" must be {VERSION}"));
+        }
+        for (server, tools) in named(&file["servers"], "\"servers\"")? {
+            for (tool, pin) in named(&tools, &format!("server {server:?}"))? {
+                let place = format!("tool {tool:?} of server {server:?}");
+                if !keys(&pin, &place, &["sha256", "said"])?["sha256"].is_string() {
+                    return Err(format!("\"sha256\" of {place} must be a text"));
+                }
+            }
+        }
+        Ok(())
+    };
+    look().err()
 }
 
 /// Whether a line was written by a merge that found no way.
@@ -229,6 +268,20 @@ mod tests {
             ("{\"flow\": 1, \"servers\": {\"a\": {}, \"a\": {}}}", "the key \"a\" is there twice"),
             ("{\n<<<<<<< HEAD\n", "line 2 is the mark of a merge conflict"),
             ("{} {}", "restore it from version control"),
+            ("", "flow.lock: it is empty"),
+            ("[]", "flow.lock: the file must be a JSON object; restore it"),
+            ("{}", "the file has no \"flow\""),
+            ("{\"flow\": \"1\", \"servers\": {}}", "\"flow\" must be 1"),
+            ("{\"flow\": 1}", "the file has no \"servers\""),
+            ("{\"flow\": 1, \"servers\": {}, \"zz\": 1}", "the file has the unknown key \"zz\""),
+            ("{\"flow\": 1, \"servers\": []}", "\"servers\" must be a JSON object"),
+            ("{\"flow\": 1, \"servers\": {\"a\": []}}", "server \"a\" must be a JSON object"),
+            ("{\"flow\": 1, \"servers\": {\"a\": {\"t\": {\"said\": 1}}}}", "tool \"t\" of server \"a\" has no \"sha256\""),
+            (
+                "{\"flow\": 1, \"servers\": {\"a\": {\"t\": {\"sha256\": 1, \"said\": 1}}}}",
+                "\"sha256\" of tool \"t\" of server \"a\" must be a text",
+            ),
+            ("{\"flow\": 1, \"servers\": {\"a\": {\"t\": {\"sha256\": \"\", \"said\": 1, \"x\": 1}}}}", "has the unknown key \"x\""),
         ] {
             std::fs::write(file(home.path()), text).unwrap();
             assert!(Pins::read(home.path()).unwrap_err().contains(told), "{text}");

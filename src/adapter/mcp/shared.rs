@@ -9,6 +9,7 @@ use tokio::task::JoinHandle;
 
 use super::McpServers;
 use crate::adapter::http::{Http, HttpSettings};
+use crate::adapter::started::Agreed;
 use crate::event::Failure;
 use crate::model::FailureKind;
 use crate::port::{Clock, Pending, Server, ServerCall, ServerReply, ToolList, ToolServers};
@@ -36,11 +37,11 @@ impl SharedServers {
         SharedServers { servers: McpServers::new(http, Arc::clone(&clock)), on, clock, https: Mutex::default() }
     }
 
-    /// The servers for a run, which may reach these hosts in private networks.
-    pub fn lend(&self, run: &str, private_hosts: &[String]) -> Lent {
+    /// The servers for a run, which may reach these hosts in private networks, and starts what was agreed to.
+    pub fn lend(&self, run: &str, private_hosts: &[String], agreed: Option<Arc<Agreed>>) -> Lent {
         let mut https = self.https.lock().unwrap_or_else(PoisonError::into_inner);
         let http = https.entry(private_hosts.to_vec()).or_insert_with(|| connections(private_hosts, &self.clock)).clone();
-        Lent { servers: McpServers { http, ..self.servers.clone() }, on: self.on.clone(), run: run.into() }
+        Lent { servers: McpServers { http, agreed, ..self.servers.clone() }, on: self.on.clone(), run: run.into() }
     }
 
     /// Ends all servers; within 5 s nothing of them is left.

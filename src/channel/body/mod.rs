@@ -34,7 +34,8 @@ pub(super) fn features(channel: &Channel) -> Features {
             strike: allowed.strike && markup.strike.is_some(),
             code: allowed.code && markup.code.is_some(),
             lists: allowed.lists && markup.bullet.is_some(),
-            links: allowed.links && markup.link.is_some(),
+            // One that leaves out the text or the address is none.
+            links: allowed.links && markup.link.as_ref().is_some_and(|link| link.contains("{text}") && link.contains("{url}")),
             headers: allowed.headers && markup.heading.is_some(),
             // A channel's markup writes tables as lines, which is their plain text too.
             tables: false,

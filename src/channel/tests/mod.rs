@@ -10,7 +10,7 @@ use crate::model::{
 };
 use crate::source::Span;
 
-use super::Formatted;
+use super::{Formatted, Unsent};
 
 pub(super) fn channel(body: Body, markdown: Features) -> Channel {
     Channel {
@@ -94,6 +94,15 @@ pub(super) fn style() -> StyleGuide {
 /// What must have room.
 pub(super) fn format(text: &str, channel: &Channel, style: Option<&StyleGuide>, person_name: Option<&str>) -> Formatted {
     super::format(text, channel, style, person_name).unwrap()
+}
+
+/// The text that is sent; empty where nothing can be.
+pub(super) fn text_or_nothing(text: &str, channel: &Channel, style: Option<&StyleGuide>) -> String {
+    match super::format(text, channel, style, None) {
+        Ok(formatted) => formatted.text,
+        Err(Unsent::Nothing { .. }) => String::new(),
+        Err(error) => panic!("{error}"),
+    }
 }
 
 pub(super) fn text(text: &str, channel: &Channel) -> String {

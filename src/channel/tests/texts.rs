@@ -1,6 +1,6 @@
 //! Words, emojis, greetings, names, links and hostile pieces.
 
-use super::{channel, chat, format, html, one, plain, splitting, style, telegram, text, words};
+use super::{channel, chat, format, html, one, plain, splitting, style, telegram, text, text_or_nothing, words};
 use crate::channel::{prompt, style_prompt};
 use crate::model::{Body, Channel, Features, Markup, Phrase, SplitAt};
 
@@ -28,7 +28,8 @@ fn emojis_go_unless_channel_and_style_guide_allow_them() {
     sober.emojis.enabled = false;
     sober.formatting.greeting = Phrase::Own("Hi 👋 there,".into());
     assert_eq!(format("Done 🎉 now", &plain(), Some(&sober), None).text, "Hi there,\n\nDone now");
-    assert_eq!(format("🎉", &no_emojis, None, None).text, "");
+    assert_eq!(text_or_nothing("🎉", &no_emojis, None), "");
+    assert_eq!(text_or_nothing("🎉", &no_emojis, Some(&style())), "", "a greeting alone is no text");
 }
 
 #[test]
@@ -40,7 +41,7 @@ fn greeting_and_sign_off_are_added_once() {
     assert_eq!(format(&greeted, &plain(), Some(&style), Some("Ana")).text, greeted);
     assert_eq!(format("Hello Ana!\n\nDone.\n\n*Acme Time*", &plain(), Some(&style), Some("Ana")).text, "Hello Ana!\n\nDone.\n\nAcme Time");
     assert_eq!(format("Hi-fi sales rose.", &plain(), Some(&style), None).text, "Hello,\n\nHi-fi sales rose.\n\nAcme Time");
-    assert_eq!(format("  ", &plain(), Some(&style), Some("Ana")).text, "");
+    assert_eq!(text_or_nothing("  ", &plain(), Some(&style)), "");
     style.formatting.use_user_name = false;
     assert!(format("x", &plain(), Some(&style), Some("Ana")).text.starts_with("Hello,"));
 }
@@ -128,10 +129,27 @@ fn no_image_script_or_strange_address_survives_in_any_body() {
     for channel in bodies.map(|body| channel(body, Features::FULL)).iter().chain([&telegram(), &chat()]) {
         let formatted = one(hostile, channel);
         let sent = serde_json::to_string(&formatted).unwrap_or_default();
-        for bad in ["evil", "javascript", "data:", "fetch", "onload", "import", "<script", "<img", "<iframe", "![", "\u{202E}"] {
+        // The address of an image is text to see, and nothing that is fetched; those of scripts, styles and frames are gone.
+        for bad in [
+            "example/4",
+            "example/5",
+            "example/6",
+            "javascript",
+            "data:",
+            "fetch",
+            "onload",
+            "import",
+            "<script",
+            "<img",
+            "<iframe",
+            "![",
+            "\u{202E}",
+        ] {
             assert!(!sent.contains(bad), "{bad} in {sent}");
         }
         assert!(formatted.text.contains("pic") && formatted.text.contains("two"), "{}", formatted.text);
+        let shown = formatted.text.replace('\\', "");
+        assert!(["1.png", "2.png", "3.png", "7"].iter().all(|image| shown.contains(&format!("https://evil.example/{image}"))), "{shown}");
         assert_eq!(formatted.hidden_removed, 1);
     }
 }

@@ -1,51 +1,42 @@
 //! What is trusted of a pipeline: one number that changes with every byte of what it is made of, and with the folders it works in.
 //!
-//! Of its own files counts what the record of a run counts ([`crate::model::Pipeline::hash`]). Beside it: the files that commands of MCP servers
-//! name; the folders that servers are started in, since launchers such as `npx` run what lies there; and the model of the project's settings.
+//! Of its own files counts what the record of a run counts ([`crate::model::Pipeline::hash`]). Beside it: what programs may run of the project
+//! ([`crate::adapter::started`]); the folders that servers are started in, since launchers such as `npx` run what lies there; and the model of the
+//! project's settings.
 
-use std::ffi::OsStr;
-use std::io::Read;
+use std::collections::BTreeMap;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
-use crate::adapter::files;
-use crate::model::{Model, Pipeline, Program, named_by_servers};
+use crate::adapter::started::{MayRun, Prints, Started, may_run};
+use crate::cli::tools::{inputs, secrets};
+use crate::engine::servers;
+use crate::model::{Form, Model, Pipeline, Program, ServerKind, Text, ToolKind};
+use crate::port::{Secret, ServerTransport};
 
-/// Endings of files that a server changes as it works: tables, databases, logs. They are data.
-const DATA: [&str; 15] =
-    ["csv", "db", "duckdb", "jsonl", "log", "ndjson", "ods", "parquet", "sqlite", "sqlite3", "tsv", "xls", "xlsb", "xlsm", "xlsx"];
-
-/// A file in the project that the command of a server names.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::cli) struct Script {
-    /// As the command names it.
-    named: String,
-    /// Where it is.
-    pub(in crate::cli) path: PathBuf,
-}
-
-/// The hash of all of it, in hex. `given`: the model that the project's settings give.
+/// The hash of all of it, in hex. `given`: the model that the project's settings give; `prints`: what programs may run.
 ///
 /// # Errors
-/// A folder or a script cannot be read, as a sentence.
-pub(super) fn content(program: &Program, given: Option<&Model>) -> Result<String, String> {
+/// A folder cannot be read, as a sentence.
+pub(super) fn content(program: &Program, given: Option<&Model>, prints: &Prints) -> Result<String, String> {
     let mut digest = Sha256::new();
     let mut put = |part: &[u8]| {
         digest.update((part.len() as u64).to_be_bytes());
         digest.update(part);
     };
-    put(b"flow trust 1");
+    put(b"flow trust 2");
     put(program.pipelines.first().map_or("", |pipeline| &pipeline.hash).as_bytes());
     for pipeline in &program.pipelines {
         put(b"folder");
         put(real(&pipeline.folder)?.as_os_str().as_bytes());
-        for script in of_pipeline(pipeline) {
-            put(b"script");
-            put(script.named.as_bytes());
-            put(&of_file(&script.path)?);
-        }
+    }
+    for (path, print) in prints {
+        put(b"run");
+        put(path.as_os_str().as_bytes());
+        put(print);
     }
     if let Some(model) = given {
         put(b"model");
@@ -56,49 +47,57 @@ pub(super) fn content(program: &Program, given: Option<&Model>) -> Result<String
     Ok(digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
-/// The files in the project that commands of servers name.
-pub(in crate::cli) fn scripts(program: &Program) -> Vec<Script> {
-    program.pipelines.iter().flat_map(|pipeline| of_pipeline(pipeline)).collect()
+/// What the programs of servers may run of the project, as far as it is known before a run.
+pub(in crate::cli) fn named(program: &Program, env: &BTreeMap<String, Secret>) -> MayRun {
+    let mut found = MayRun::default();
+    for pipeline in &program.pipelines {
+        known(pipeline, env).iter().for_each(|started| found.add(may_run(started)));
+    }
+    found
 }
 
-fn of_pipeline(pipeline: &Pipeline) -> Vec<Script> {
-    let named = named_by_servers(pipeline).into_iter().filter(|named| !named.is_module);
-    let scripts = named.map(|named| Script { named: named.path.to_owned(), path: pipeline.folder.join(named.path) });
-    scripts.filter(|script| script.path.is_file() && is_inside(&script.path, pipeline) && !is_data(&script.path)).collect()
+/// The programs of a pipeline: as they are written, with every value that an argument may take, and as they are filled in.
+fn known(pipeline: &Pipeline, env: &BTreeMap<String, Secret>) -> Vec<Started> {
+    let inputs = inputs(pipeline);
+    let (folder, project) = (pipeline.folder.clone(), pipeline.project.clone());
+    let started = |server: &str, command: &str, words| Started {
+        server: server.to_owned(),
+        command: command.to_owned(),
+        words,
+        folder: folder.clone(),
+        project: project.clone(),
+    };
+    let mut found = vec![];
+    for (name, tool) in &pipeline.tools {
+        let ToolKind::Server(ServerKind::Program { command, args, env: variables }) = &tool.kind else { continue };
+        let words = args.iter().chain(variables.iter().map(|(_, text)| text)).flat_map(|text| words(text, &inputs, env)).collect();
+        found.push(started(name, &command.value, words));
+    }
+    for (name, server) in servers(pipeline, &inputs, &secrets(pipeline, env), env) {
+        let Ok(ServerTransport::Program { command, args, env, .. }) = server.map(|server| server.transport) else { continue };
+        let words = args.into_iter().chain(env.iter().map(|(_, value)| value.reveal().to_owned())).collect();
+        found.push(started(&name, &command, words));
+    }
+    found
 }
 
-fn is_data(path: &Path) -> bool {
-    let ending = path.extension().and_then(OsStr::to_str).map(str::to_ascii_lowercase);
-    ending.is_some_and(|ending| DATA.contains(&ending.as_str()))
-}
-
-/// Whether a file stands in the project or beside the pipeline; a link that stands there counts as what it leads to.
-fn is_inside(path: &Path, pipeline: &Pipeline) -> bool {
-    let homes = [&pipeline.project, &pipeline.folder].map(|folder| real(folder).ok());
-    let places = [path.parent().and_then(|folder| real(folder).ok()), std::fs::canonicalize(path).ok()];
-    places.iter().flatten().any(|place| homes.iter().flatten().any(|home| place.starts_with(home)))
+/// A text as it is written, and the values that it reads.
+fn words(text: &Text, inputs: &Map<String, Value>, env: &BTreeMap<String, Secret>) -> Vec<String> {
+    let mut found = vec![text.source.to_string()];
+    for read in text.reads.iter().filter(|_| text.form != Form::Plain) {
+        found.extend(match read.path.as_slice() {
+            [root, name, ..] if root == "env" => env.get(name).map(|value| value.reveal().to_owned()),
+            [root, name, ..] if root == "inputs" => inputs.get(name).and_then(Value::as_str).map(ToOwned::to_owned),
+            _ => None,
+        });
+    }
+    found
 }
 
 /// Where a folder really is; an empty path is the current one.
-pub(super) fn real(folder: &Path) -> Result<PathBuf, String> {
+pub(in crate::cli) fn real(folder: &Path) -> Result<PathBuf, String> {
     let here = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
     std::fs::canonicalize(here).map_err(|error| format!("cannot read the folder {}: {error}", here.display()))
-}
-
-/// The SHA-256 of a file, however long it is.
-fn of_file(path: &Path) -> Result<[u8; 32], String> {
-    let mut digest = Sha256::new();
-    let mut part = vec![0; 64 * 1024];
-    let read = files::open(path).and_then(|mut file| {
-        loop {
-            match file.read(&mut part)? {
-                0 => return Ok(()),
-                count => digest.update(part.get(..count).unwrap_or_default()),
-            }
-        }
-    });
-    read.map_err(|error| format!("cannot read {}: {error}", path.display()))?;
-    Ok(digest.finalize().into())
 }
 
 #[cfg(test)]
@@ -141,7 +140,8 @@ mod tests {
 
         fn content(&self) -> String {
             let loaded = load(&self.0.path().join("p.yaml"), self.0.path(), &DiskFiles);
-            content(&loaded.program, None).unwrap()
+            let prints = named(&loaded.program, &BTreeMap::new()).prints().unwrap();
+            content(&loaded.program, None, &prints).unwrap()
         }
     }
 

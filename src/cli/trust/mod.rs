@@ -7,6 +7,7 @@
 mod content;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde_json::json;
 
@@ -16,6 +17,7 @@ use super::signals::at_question;
 use super::{Exit, checked, inputs, project, settings, stdout};
 use crate::adapter::clock::SystemClock;
 use crate::adapter::environment;
+use crate::adapter::started::{Agreed, Prints};
 use crate::adapter::trusted::Trusted;
 use crate::check::Checked;
 use crate::diagnostic::visible;
@@ -23,7 +25,7 @@ use crate::model::{Model, Program};
 use crate::port::Clock;
 use crate::report::wishes::{Wishes, takes_given};
 
-pub(super) use content::scripts;
+pub(super) use content::{named, real};
 
 /// What is asked at a terminal.
 const QUESTION: &str = "Trust it, until something of it changes?";
@@ -34,6 +36,8 @@ struct Wanted<'a> {
     program: &'a Program,
     given: Option<Model>,
     wishes: Wishes,
+    agreed: Agreed,
+    prints: Result<Prints, String>,
 }
 
 impl<'a> Wanted<'a> {
@@ -41,12 +45,15 @@ impl<'a> Wanted<'a> {
         let given = settings::read(&project::project(file, shared))?.model_of_project;
         let given = given.filter(|_| checked.loaded.program.pipelines.iter().any(|pipeline| takes_given(pipeline)));
         let wishes = Wishes::of(&checked.plan, given.as_ref());
-        Ok(Wanted { file, program: &checked.loaded.program, given, wishes })
+        let program = &checked.loaded.program;
+        let (agreed, prints) = agreed(program, file, shared)?;
+        Ok(Wanted { file, program, given, wishes, agreed, prints })
     }
 
     /// The user's list, the content, and whether it stands there.
     fn look(&self) -> Result<(Trusted, String, bool), Refusal> {
-        let (list, content) = (trusted()?, content::content(self.program, self.given.as_ref()).map_err(failed)?);
+        let (list, content) =
+            (trusted()?, content::content(self.program, self.given.as_ref(), &self.prints.clone().map_err(failed)?).map_err(failed)?);
         let is_known = list.since(&content).map_err(failed)?.is_some();
         Ok((list, content, is_known))
     }
@@ -75,22 +82,35 @@ impl<'a> Wanted<'a> {
     }
 }
 
+/// What its servers may run of the project now.
+fn agreed(program: &Program, file: &Path, shared: &Shared) -> Result<(Agreed, Result<Prints, String>), Refusal> {
+    let env = environment::variables(shared.env_file.as_deref()).map_err(Refusal::usage)?;
+    let named = content::named(program, &env);
+    let prints = named.prints();
+    let file = visible(&file.display().to_string()).into_owned();
+    Ok((Agreed { file, named, prints: prints.as_ref().ok().cloned(), is_free: false }, prints))
+}
+
 /// Whether what a file wants may be done: it wants nothing; it is allowed for this call (`--trust`); it was trusted before, and is the same
-/// to the byte; or a person at the terminal says so now, which is kept. Nothing may be started without it.
+/// to the byte; or a person at the terminal says so now, which is kept. Nothing may be started without it, and no program that would
+/// run something else of the project than what is returned.
 ///
 /// # Errors
 /// Nobody has agreed, or the list of what is trusted cannot be read or written (exit 6); the settings have mistakes (exit 1).
-pub(super) fn consent(checked: &Checked, file: &Path, is_allowed: bool, shared: &Shared) -> Result<(), Refusal> {
+pub(super) fn consent(checked: &Checked, file: &Path, is_allowed: bool, shared: &Shared) -> Result<Arc<Agreed>, Refusal> {
     if is_allowed {
-        return Ok(());
+        let (agreed, _) = agreed(&checked.loaded.program, file, shared)?;
+        return Ok(Arc::new(Agreed { is_free: true, ..agreed }));
     }
     let wanted = Wanted::of(checked, file, shared)?;
+    // What was looked at now is what was agreed to, however long the question stands.
+    let agreed = Arc::new(wanted.agreed.clone());
     if wanted.wishes.is_empty() {
-        return Ok(());
+        return Ok(agreed);
     }
     let (list, content, is_known) = wanted.look().map_err(unusable)?;
     if is_known {
-        return Ok(());
+        return Ok(agreed);
     }
     // Only to say it; whether the others can be read decides nothing.
     let before = list.all().ok().and_then(|(entries, _)| entries.into_iter().rfind(|entry| entry.file == place(file)));
@@ -106,7 +126,7 @@ pub(super) fn consent(checked: &Checked, file: &Path, is_allowed: bool, shared: 
     lines.extend(wanted.lines());
     if inputs::is_at_terminal() {
         lines.iter().for_each(|line| tell_as_written!("{line}"));
-        return wanted.ask(&list, &content);
+        return wanted.ask(&list, &content).map(|()| agreed);
     }
     lines.push("nothing was started; look at the file, then trust it until something of it changes:".into());
     lines.push(format!("  flow trust {}", wanted.shown()));

@@ -224,6 +224,7 @@ pub(super) fn planned(pipeline: &str) -> Arc<Plan> {
 pub(super) fn run(plan: Arc<Plan>) -> Run {
     let options = Options {
         secrets: Default::default(),
+        hidden: vec![],
         env: Default::default(),
         default_model: None,
         user_policy: None,

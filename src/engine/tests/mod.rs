@@ -5,6 +5,7 @@ mod build;
 mod consent;
 mod endings;
 mod growth;
+mod hiding;
 mod keeping;
 mod mocking;
 mod plan_bounds;

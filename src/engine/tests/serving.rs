@@ -369,6 +369,32 @@ fn a_tool_that_was_never_pinned_is_not_shown_and_not_called() {
 }
 
 #[test]
+fn a_changed_tool_that_nobody_may_call_stops_nothing() {
+    let changed = || ToolList { changed: BTreeMap::from([("say".to_string(), "- a\n+ b".to_string())]), ..listed() };
+    let allow = || server(Some(&["get", "s*"]));
+    let step = || uses("weather.get", json!({ "city": "Bonn" }));
+    let tools = |world: &World| {
+        world.events.iter().find_map(|e| match &e.happening {
+            Happening::ToolsListed { tools, .. } => Some(tools.iter().map(|tool| tool.name.clone()).collect::<Vec<_>>()),
+            _ => None,
+        })
+    };
+    let mut by_step = World::new(planned(vec![pipeline_with(vec![step()], allow())]));
+    by_step.hands(Ok(Reply::Tools(changed())));
+    assert_eq!((tools(&by_step), by_step.count("tool_called")), (Some(vec!["get".to_string()]), 1));
+    let mut by_agent = agent_with(&["weather.get"], allow());
+    by_agent.hands(Ok(Reply::Tools(changed())));
+    assert_eq!((tools(&by_agent), by_agent.count("model_called")), (Some(vec!["get".to_string()]), 1));
+    by_agent.hands(asks("weather-say", json!({ "city": "Bonn" })));
+    assert!(by_agent.heard().contains("there is no tool"), "{}", by_agent.heard());
+    // Who is offered all that the server opens is offered this one.
+    let mut by_all = agent_with(&["weather"], allow());
+    by_all.hands(Ok(Reply::Tools(changed())));
+    assert_eq!((by_all.failure().kind, by_all.count("model_called")), (FailureKind::Denied, 0));
+    [by_step, by_agent, by_all].iter().for_each(World::check);
+}
+
+#[test]
 fn an_agent_is_offered_what_allow_opens_and_no_more_and_its_words_are_data() {
     let mut world = agent_with(&["weather"], server(Some(&["get(*)", "say(*onn*)"])));
     world.hands(Ok(Reply::Tools(listed())));

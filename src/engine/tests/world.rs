@@ -20,6 +20,7 @@ pub(super) fn start() -> DateTime<Utc> {
 pub(super) fn options() -> Options {
     Options {
         secrets: BTreeMap::new(),
+        hidden: vec![],
         env: BTreeMap::new(),
         default_model: None,
         user_policy: None,

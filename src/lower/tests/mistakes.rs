@@ -21,7 +21,7 @@ fn values_of_the_wrong_type_are_told_with_what_was_found() {
     F005 6:39 "needs" must be text, found a list of keys = write a text
     "#);
     assert_snapshot!(head("inputs: [a]\noutputs: 5\nchannels: sms"), @r#"
-    F005 3:9 "inputs" must be a list of keys, found a list = write a list of keys
+    F005 3:9 "inputs" must be names with their values, found a list = write each as message: text on a line of its own, without "-"
     F005 4:10 "outputs" must be a list of keys, or one text, found the number 5 = write a list of keys, or one text
     F005 5:11 "channels" must be a list, found the text "sms" = write a list
     "#);

@@ -63,7 +63,7 @@ fn every_alias_of_the_table_leads_to_its_key() {
         ("step", "foreach loop with_items matrix", "for_each"),
         ("kind", "uses workflow subflow", "call"),
         ("kind", "switch choose branch", "route"),
-        ("step", "retries attempts max_retries", "retry.max_attempts"),
+        ("step", "retries attempts max_retries", "retry: { max_attempts: 3 }"),
         ("step", "timeout_sec timeout-minutes", "timeout"),
         ("step", "continue_on_error allow_failure", "on_failure: continue"),
         ("route", "else default", "otherwise"),

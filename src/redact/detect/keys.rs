@@ -105,6 +105,11 @@ const NAMES: &[&str] = &[
     "encryption_key",
 ];
 
+/// Whether a text begins as the keys of some service do.
+pub(in super::super) fn begins_as_key(text: &str) -> bool {
+    PREFIXES.iter().any(|(prefix, _)| text.starts_with(prefix))
+}
+
 /// All of them in one pass; a prefix counts only as it is written here.
 static SHAPES: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
     let shapes = PREFIXES.iter().map(|(prefix, _)| *prefix).chain([JWT, PEM]).chain(NAMES.iter().copied());

@@ -7,6 +7,8 @@ pub(super) mod keys;
 mod numbers;
 mod phone;
 
+pub(super) use keys::begins_as_key;
+
 use super::{Found, Kind};
 
 /// Everything in a text that has the shape of personal data or of a secret, in order; places that overlap are one, of the graver

@@ -147,6 +147,39 @@ fn the_user_and_token_of_an_address_go_and_the_rest_stays() {
 }
 
 #[test]
+fn a_known_value_is_found_in_the_forms_that_the_manual_names_and_not_in_others() {
+    let redactor = Redactor::new([], [&json!(["Zoë Núñez", "Wilhelmina", "Type 2 Diabetes", "Weiß"])]);
+    for form in [
+        "Zoe Nunez",
+        "ZOË NÚÑEZ",
+        "Ｚｏë　Ｎúñez",
+        "Zoe\u{308} Nu\u{301}n\u{303}ez",
+        "Zo\u{ad}ë\u{200b} Núñez",
+        "Zoë\n  Núñez",
+        "Zoe%CC%88%20N%C3%BAnez",
+        "nunez",
+        "Wílhelmina",
+        "WEISS",
+        "type 2\u{a0}diabetes",
+    ] {
+        let masked = redactor.redact(&format!("It is {form}, they say."));
+        assert!(masked.starts_with("It is <PERSON_") && masked.ends_with(">, they say."), "{form}: {masked}");
+    }
+    // What the manual says is not covered.
+    for form in ["W-i-l-h-e-l-m-i-n-a", "wilhelminas", "Вильгельмина", "Diabetes"] {
+        assert_eq!(redactor.redact(form), form);
+    }
+    let none = ["no", "yes", "male", "hello", "7", "12", "Ø", "43", "true"];
+    let redactor = Redactor::new([], [&json!(none), &json!(43), &json!(true)]);
+    for value in none {
+        let text = format!("It is {value}, they say.");
+        assert_eq!(redactor.redact(&text), text);
+        assert!(redactor.redact_whole(value).starts_with("<PERSON_"), "{value}");
+    }
+    assert_eq!(redactor.redact_whole(" "), " ");
+}
+
+#[test]
 fn overlapping_finds_are_one() {
     assert_eq!(kinds("https://a.example/?token=abcdef@b.example"), [(Kind::Url, "abcdef@b.example")]);
 }
@@ -227,6 +260,22 @@ proptest! {
         }
         out.push_str(&stream.finish());
         prop_assert_eq!(out, redactor.redact(&text));
+    }
+
+    #[test]
+    fn a_name_is_found_with_any_accents_width_case_and_unseen_signs(changes in prop::collection::vec(0..5usize, 5)) {
+        let letter = |(c, change): (char, &usize)| match change {
+            0 => c.to_string(),
+            1 => c.to_uppercase().to_string(),
+            2 => format!("{c}\u{301}"),
+            3 => format!("{c}\u{ad}"),
+            _ => char::from_u32(u32::from(c) - 0x61 + 0xFF41).map_or_else(String::new, String::from),
+        };
+        let name: String = "quirk".chars().zip(&changes).map(letter).collect();
+        let redactor = Redactor::new([], [&json!("Quirk")]);
+        // A sign that nobody sees may stay behind the name.
+        prop_assert_eq!(redactor.redact(&format!("to {name}, by post")).replace('\u{ad}', ""), "to <PERSON_1>, by post");
+        prop_assert_eq!(redactor.redact(&redactor.redact(&name)), redactor.redact(&name));
     }
 
     #[test]

@@ -65,7 +65,7 @@ impl Client {
         let work = StandIn::new(Some(began));
         let server = tokio::spawn({
             let work = Arc::clone(&work);
-            async move { serve_stdio(work, bounds, BufReader::new(Input(lines, vec![])), Output(said, vec![]), &mut stopped).await }
+            async move { serve_stdio(work, bounds, BufReader::new(Input(lines, vec![])), Output(said, vec![]), &mut stopped).await.unwrap() }
         });
         Client { input: Some(input), output, stop, begun, work, server }
     }

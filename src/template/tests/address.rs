@@ -96,11 +96,22 @@ fn an_address_that_begins_with_a_value_may_hold_a_path_that_does_not_climb() {
     assert_eq!(one("{{ a }}/x", json!("https://x.example/v1")).as_deref(), Ok("https://x.example/v1/x"));
     assert_eq!(one("{{ a }}", json!("https://x.example/v1?page=2")).as_deref(), Ok("https://x.example/v1?page=2"));
     assert_eq!(one("{{ a }}&n=1", json!("https://x.example/v1?page=2")).as_deref(), Ok("https://x.example/v1?page=2&n=1"));
+    for fine in ["https://x.example/group%2Fname", "https://x.example/v1..2/a.b", "https://x.example/100%25?q=..%2f"] {
+        assert_eq!(one("{{ a }}", json!(fine)).as_deref(), Ok(fine));
+    }
     for (source, value) in [
         ("{{ a }}", "https://x.example/v1/../admin"),
         ("{{ a }}", "https://x.example/v1/%2e%2E/admin"),
         ("{{ a }}/x", "https://x.example/v1/.."),
         ("{{ a }}/x", "https://x.example/v1\\..\\"),
+        ("{{ a }}", "https://x.example/..%2fx"),
+        ("{{ a }}", "https://x.example/%2e%2e%2fx"),
+        ("{{ a }}", "https://x.example/x%2f..%2fy"),
+        ("{{ a }}", "https://x.example/..%5cx"),
+        ("{{ a }}", "https://x.example/%252e%252e%252fx"),
+        ("{{ a }}", "https://x.example/..%00"),
+        ("{{ a }}", "https://x.example/x%00y"),
+        ("{{ a }}", "https://x.example/..;/x"),
         ("{{ a }}/x", "https://x.example/?"),
         ("{{ a }}/x", "https://x.example/#"),
     ] {

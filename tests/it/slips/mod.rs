@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use flow::adapter::files::{DiskFiles, yaml_files};
 use flow::check::{Checked, Fixed, add_edits, check_file, edited, fix_file};
-use flow::diagnostic::{Code, Severity};
+use flow::diagnostic::{Diagnostic, Severity};
 use flow::port::{Files, Overlay};
 use flow::source::{FileId, SourceFile};
 use make::{Dice, slip};
@@ -121,40 +121,21 @@ fn with<'a>(path: &Path, text: &str) -> Overlay<'a> {
 }
 
 /// What was found and where, apart from words and columns.
-fn places(checked: &Checked) -> BTreeMap<(String, &'static str, usize), usize> {
+type Places = BTreeMap<(String, &'static str, usize), usize>;
+
+fn places(checked: &Checked) -> Places {
+    places_of(checked, &checked.diagnostics)
+}
+
+fn places_of<'c>(checked: &Checked, found: impl IntoIterator<Item = &'c Diagnostic>) -> Places {
     let mut places = BTreeMap::new();
     let sources = &checked.loaded.sources;
-    for found in &checked.diagnostics {
+    for found in found {
         let key = (sources.file(found.span.file).name.clone(), found.code.id(), sources.start(found.span).line);
         *places.entry(key).or_default() += 1;
     }
     places
 }
-
-/// Findings that a check holds back while something else cannot be read: they were there before.
-const HELD_BACK: &[Code] = &[
-    Code::UnknownName,
-    Code::UnknownStep,
-    Code::UnknownField,
-    Code::UnknownReference,
-    Code::CallInputs,
-    Code::UnknownTable,
-    Code::UndeclaredSecret,
-    Code::TestUnknownName,
-    Code::ComparisonType,
-    Code::OtherwiseFails,
-    Code::NoResult,
-    Code::RouteOpen,
-    Code::TestExpectsNothing,
-    Code::GateNoWayOut,
-    Code::ChannelImpossible,
-    Code::ChannelConflict,
-    Code::StyleConflict,
-    Code::UnusedOutput,
-    Code::UnusedInput,
-    Code::UnusedDefinition,
-    Code::NoOutputFields,
-];
 
 /// What is wrong with what an edit made of a file, if anything; lines are compared, not values, as a second opinion.
 fn harm(before: &str, after: &str, edits: usize, was: &Checked, is: &Checked) -> Option<String> {
@@ -181,10 +162,10 @@ fn harm(before: &str, after: &str, edits: usize, was: &Checked, is: &Checked) ->
         return Some("the mark at the beginning is lost".to_owned());
     }
     if old.len() == new.len() {
-        let known = places(was);
+        // As the manual says: what the check had held back because of the mistake does not come through the edit.
+        let known = places_of(was, was.diagnostics.iter().chain(&was.held_back));
         for ((file, code, line), count) in places(is) {
-            let is_held_back = HELD_BACK.iter().any(|held| held.id() == code);
-            if known.get(&(file.clone(), code, line)).is_none_or(|earlier| *earlier < count) && !is_held_back {
+            if known.get(&(file.clone(), code, line)).is_none_or(|earlier| *earlier < count) {
                 return Some(format!("{code} is new on line {line} of {file}"));
             }
         }

@@ -46,7 +46,12 @@ fn a_table_that_lacks_a_marked_column_is_not_read() {
     let slipped = TableSource { pii: vec!["nmae".to_owned()], ..people };
     let failure = refusal(&[&slipped], "select id from people");
     assert_eq!(failure.kind, FailureKind::Unavailable);
-    assert!(failure.message.contains("names \"nmae\", which people.csv does not have; did you mean \"name\"?"), "{}", failure.message);
+    assert!(
+        failure.message.contains("names \"nmae\", which people.csv does not have, so")
+            && failure.message.contains("; did you mean \"name\"? Its columns are: "),
+        "{}",
+        failure.message
+    );
     let (folder, sqlite) = table_of("crm.sqlite", "");
     Connection::open(&sqlite.file).unwrap().execute_batch("CREATE TABLE crm (id, phone)").unwrap();
     let slipped = TableSource { pii: vec!["fone".to_owned()], ..sqlite };

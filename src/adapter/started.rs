@@ -1,0 +1,301 @@
+//! What a program may run of the project when it is started: one function for all who ask. Trust hashes it, no step writes it, and just before
+//! each start it is compared with what somebody agreed to.
+//!
+//! It is generous: whatever looks like a path in a word of the command, and is there, counts. A file counts by its content. A folder is data but for the
+//! code in it, at any depth: so a server of files keeps its folder, and `python3 servers` is noticed.
+//!
+//! How to add a way to name a file: a separator in [`SEPARATORS`], or a line in [`candidates`].
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io::Read;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest, Sha256};
+
+use super::environment::program_path;
+use super::files;
+use super::own::seen;
+use crate::diagnostic::visible;
+use crate::event::{Failure, FailureKind};
+use crate::model::is_code;
+
+/// Most names below one folder that a command names, and most bytes of what counts in all.
+const MOST_NAMES: usize = 20_000;
+const MOST_BYTES: u64 = 256 << 20;
+/// Most paths that are looked for of one command.
+const MOST_CANDIDATES: usize = 4_000;
+/// Between these, a word may hold a path: of shells, of options, of lists of paths, of addresses.
+const SEPARATORS: &[char] = &['=', ',', ':', ';', '@', '\'', '"', '`', '(', ')', '{', '}', '[', ']', '<', '>', '|', '&', '$', '!', '\\'];
+/// Not looked into: what version control and `flow` keep, and what interpreters make anew.
+const PASSED: [&str; 6] = [".git", ".hg", ".svn", ".jj", ".flow", "__pycache__"];
+/// Endings of files that a server changes as it works: tables, databases, logs. They are data.
+const DATA: [&str; 15] =
+    ["csv", "db", "duckdb", "jsonl", "log", "ndjson", "ods", "parquet", "sqlite", "sqlite3", "tsv", "xls", "xlsb", "xlsm", "xlsx"];
+
+/// A program as it is started, or as far as that is known.
+#[derive(Debug, Clone, Default)]
+pub struct Started {
+    /// The name of its server.
+    pub server: String,
+    /// The program.
+    pub command: String,
+    /// Its arguments, and the values of its environment.
+    pub words: Vec<String>,
+    /// The folder it is started in.
+    pub folder: PathBuf,
+    /// The project. What lies outside of both is not looked at.
+    pub project: PathBuf,
+}
+
+/// What a command names of the project, where it really is.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct MayRun {
+    /// Files.
+    pub files: BTreeSet<PathBuf>,
+    /// Folders.
+    pub folders: BTreeSet<PathBuf>,
+    /// Paths that are not there yet.
+    pub missing: BTreeSet<PathBuf>,
+}
+
+/// Files by where they are, each with the SHA-256 of its content.
+pub type Prints = BTreeMap<PathBuf, [u8; 32]>;
+
+/// What a program may run of the project.
+pub fn may_run(started: &Started) -> MayRun {
+    let (folder, project) = (real(&started.folder), real(&started.project));
+    let mut found = MayRun::default();
+    let mut look = |from: &Path, path: &Path| {
+        let path = from.join(path);
+        let is_ours = |place: &Path| place.starts_with(&folder) || place.starts_with(&project);
+        match path.canonicalize() {
+            // A link that stands in the project counts as what it leads to.
+            Ok(place) if is_ours(&place) || path.parent().is_some_and(|above| is_ours(&real(above))) => match place.is_dir() {
+                true => _ = found.folders.insert(place),
+                false if is_data(&place) => {}
+                false => _ = found.files.insert(place),
+            },
+            Ok(_) => {}
+            Err(_) => {
+                let place = super::own::real(&path);
+                if is_ours(&place) {
+                    found.missing.insert(place);
+                }
+            }
+        }
+    };
+    let of_command = [PathBuf::from(&started.command)].into_iter().filter(|command| command.is_absolute());
+    let path = program_path();
+    let by_path = std::env::split_paths(&path).map(|folder| folder.join(&started.command));
+    let by_path = by_path.filter(|_| !started.command.contains('/')).find(|path| path.is_file());
+    of_command.chain(by_path).for_each(|path| look(&folder, &path));
+    let named = candidates(&started.words);
+    named.iter().for_each(|path| look(&folder, Path::new(path)));
+    // `env -C servers python3 mcp.py`: a folder that is named may be where the others count from.
+    let inner: Vec<PathBuf> = found.folders.iter().filter(|inner| **inner != folder).take(8).cloned().collect();
+    for inner in inner {
+        for path in named.iter().filter(|path| inner.join(path).is_file()) {
+            if let Ok(place) = inner.join(path).canonicalize()
+                && !is_data(&place)
+            {
+                found.files.insert(place);
+            }
+        }
+    }
+    found
+}
+
+/// Whatever may be a path in the words of a command.
+fn candidates(words: &[String]) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    let mut before = "";
+    for word in words {
+        found.insert(word.clone());
+        for (at, _) in word.match_indices(|c: char| SEPARATORS.contains(&c) || c.is_whitespace()) {
+            found.extend(word.get(at + 1..).map(ToOwned::to_owned));
+        }
+        for token in word.split(|c: char| SEPARATORS.contains(&c) || c.is_whitespace()).filter(|token| !token.is_empty()) {
+            found.insert(token.to_owned());
+            // `-ca.json`, `-Ipath`.
+            let glued = token.strip_prefix('-').filter(|rest| !rest.starts_with('-')).and_then(|rest| {
+                let first = rest.chars().next()?;
+                rest.get(first.len_utf8()..)
+            });
+            found.extend(glued.map(ToOwned::to_owned));
+            // `$PWD/servers/mcp.py`.
+            if !Path::new(token).exists() {
+                found.extend(token.match_indices('/').filter_map(|(at, _)| token.get(at + 1..)).map(ToOwned::to_owned));
+            }
+            let module = if before == "-m" { Some(token) } else { token.strip_prefix("-m") };
+            for module in module.into_iter().filter(|module| !module.contains('/')) {
+                let parts: Vec<&str> = module.split('.').collect();
+                for end in 1..=parts.len() {
+                    let path = parts.get(..end).unwrap_or_default().join("/");
+                    found.extend([format!("{path}.py"), path]);
+                }
+            }
+            // `node servers/mcp`.
+            if token.contains('/') && Path::new(token).extension().is_none() {
+                found.extend(["js", "py"].map(|ending| format!("{}.{ending}", token.trim_end_matches('/'))));
+            }
+            before = token;
+        }
+    }
+    found.into_iter().filter(|path| !path.is_empty() && path.len() < 4_096 && !path.contains('\0')).take(MOST_CANDIDATES).collect()
+}
+
+impl MayRun {
+    /// The content of all of it.
+    ///
+    /// # Errors
+    /// It cannot be read, or is more than is looked at, as a sentence.
+    pub fn prints(&self) -> Result<Prints, String> {
+        let (mut prints, mut bytes) = (Prints::new(), 0);
+        let mut files = self.files.clone();
+        for folder in &self.folders {
+            files.extend(code_below(folder)?);
+        }
+        for file in files {
+            let print = print(&file, &mut bytes).map_err(|error| format!("cannot read {}: {error}", shown(&file)))?;
+            if bytes > MOST_BYTES {
+                return Err(format!("what servers may run has more than {} MiB; name the program itself, not a folder", MOST_BYTES >> 20));
+            }
+            prints.insert(file, print);
+        }
+        Ok(prints)
+    }
+
+    fn names(&self, path: &Path) -> bool {
+        self.files.contains(path) || self.missing.contains(path) || self.folders.iter().any(|folder| path.starts_with(folder))
+    }
+
+    /// Adds what another command names.
+    pub fn add(&mut self, other: MayRun) {
+        self.files.extend(other.files);
+        self.folders.extend(other.folders);
+        self.missing.extend(other.missing);
+    }
+}
+
+/// What somebody agreed to: a program that would run anything else of the project is not started.
+#[derive(Debug, Clone, Default)]
+pub struct Agreed {
+    /// The file that was agreed to, for messages.
+    pub file: String,
+    /// What servers named then.
+    pub named: MayRun,
+    /// The contents of it then; `None`: more than is looked at, which only `--trust` allows.
+    pub prints: Option<Prints>,
+    /// `--trust`: what only an input of the run names may be started, too.
+    pub is_free: bool,
+}
+
+impl Agreed {
+    /// Whether a program may be started now.
+    ///
+    /// # Errors
+    /// What it would run is not what was agreed to (`denied`).
+    pub fn check(&self, started: &Started) -> Result<(), Failure> {
+        let denied = |why: String| {
+            let help = match self.file.as_str() {
+                "" => String::new(),
+                file => format!("; look at it, then: flow trust {file}, and run it again"),
+            };
+            Err(Failure::new(FailureKind::Denied, format!("server \"{}\" is not started: {why}{help}", started.server)))
+        };
+        let prints = match (may_run(started).prints(), &self.prints) {
+            (_, None) if self.is_free => return Ok(()),
+            (Ok(prints), _) => prints,
+            (Err(why), _) => return denied(why),
+        };
+        let before = self.prints.clone().unwrap_or_default();
+        for (file, print) in &prints {
+            match before.get(file) {
+                Some(before) if before == print => {}
+                Some(_) => return denied(format!("{} has changed since it was agreed to", shown(file))),
+                None if self.named.names(file) => return denied(format!("{} was not there when it was agreed to", shown(file))),
+                None if self.is_free || !is_code_file(file) => {}
+                None => {
+                    return denied(format!("only a value of this run names {}, and nobody agreed to it (--trust would)", shown(file)));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether a file of this name is data of a server, whatever it holds.
+fn is_data(path: &Path) -> bool {
+    path.extension().is_some_and(|ending| DATA.contains(&ending.to_string_lossy().to_ascii_lowercase().as_str()))
+}
+
+/// Whether a file that is there is code: by its name, else by its mode or its first two bytes.
+pub fn is_code_file(path: &Path) -> bool {
+    is_code(path).unwrap_or_else(|| {
+        let is_executable = || fs::metadata(path).is_ok_and(|what| what.is_file() && what.permissions().mode() & 0o111 != 0);
+        let begins = || {
+            let mut first = [0; 2];
+            files::open(path).and_then(|mut file| file.read_exact(&mut first)).is_ok_and(|()| first == *b"#!")
+        };
+        !is_data(path) && (is_executable() || begins())
+    })
+}
+
+/// Whether a folder itself holds code.
+pub fn holds_code(folder: &Path) -> bool {
+    let names = fs::read_dir(seen(folder)).into_iter().flatten().flatten().take(MOST_NAMES);
+    names.map(|entry| entry.path()).any(|path| path.is_file() && is_code_file(&path))
+}
+
+/// The code in a folder and in those below it.
+fn code_below(folder: &Path) -> Result<Vec<PathBuf>, String> {
+    let (mut found, mut open, mut been, mut count) = (vec![], vec![folder.to_path_buf()], BTreeSet::new(), 0);
+    while let Some(place) = open.pop() {
+        let Ok(place) = place.canonicalize() else { continue };
+        if !been.insert(place.clone()) {
+            continue;
+        }
+        let entries = fs::read_dir(&place).map_err(|error| format!("cannot read the folder {}: {error}", shown(&place)))?;
+        for entry in entries.flatten() {
+            count += 1;
+            if count > MOST_NAMES {
+                return Err(format!("{} holds more than {MOST_NAMES} names; name a smaller folder, or the program itself", shown(folder)));
+            }
+            let path = entry.path();
+            match path.is_dir() {
+                true if PASSED.iter().any(|name| entry.file_name() == *name) => {}
+                true => open.push(path),
+                false if path.is_file() && is_code_file(&path) => found.push(path),
+                false => {}
+            }
+        }
+    }
+    Ok(found)
+}
+
+fn print(path: &Path, bytes: &mut u64) -> std::io::Result<[u8; 32]> {
+    let (mut digest, mut part, mut file) = (Sha256::new(), vec![0; 64 * 1024], files::open(path)?);
+    loop {
+        match file.read(&mut part)? {
+            0 => return Ok(digest.finalize().into()),
+            count => {
+                *bytes += count as u64;
+                digest.update(part.get(..count).unwrap_or_default());
+            }
+        }
+        if *bytes > MOST_BYTES {
+            return Ok([0; 32]);
+        }
+    }
+}
+
+fn real(folder: &Path) -> PathBuf {
+    let folder = seen(folder);
+    folder.canonicalize().unwrap_or_else(|_| folder.to_path_buf())
+}
+
+fn shown(path: &Path) -> String {
+    visible(&path.display().to_string()).into_owned()
+}

@@ -1,0 +1,97 @@
+//! Where links lead, and addresses that stand in the text.
+
+use std::sync::{Arc, LazyLock};
+
+use regex::Regex;
+
+use super::clean::{clean, shows};
+use super::document::{Run, push};
+
+/// The address a link may lead to: `http`, `https`, `mailto` and `tel`, without white space and control characters. All else
+/// (scripts, data, places relative to nothing) is no link.
+pub(super) fn target(address: &str) -> Option<Arc<str>> {
+    let address: String = clean(address.trim()).0.chars().filter(|c| !matches!(c, '\n' | '\t')).collect();
+    // What no address may hold (RFC 3986); and an emoji in it is not one to see, and a channel without emojis would break it.
+    let is_foreign = |c: char| is_picture(c) || matches!(c, ' ' | '\\' | '<' | '>' | '"' | '`' | '{' | '}' | '|' | '^');
+    let address: String = address.chars().map(|c| if is_foreign(c) { in_percent(c) } else { c.to_string() }).collect();
+    let scheme = address.split_once(':').map(|(scheme, _)| scheme.to_ascii_lowercase());
+    matches!(scheme.as_deref(), Some("http" | "https" | "mailto" | "tel")).then(|| Arc::from(address))
+}
+
+/// Where a link or an image leads.
+pub(super) enum Target {
+    /// An address that a link may have.
+    Link(Arc<str>),
+    /// Any other address, such as that of a file: it stands after the text.
+    Shown(String),
+    /// The number of a footnote.
+    Footnote,
+    /// Nowhere, or to code (`javascript:`, `vbscript:`, `data:`).
+    Nothing,
+}
+
+impl Target {
+    pub fn of(address: &str) -> Target {
+        if let Some(address) = target(address) {
+            return Target::Link(address);
+        }
+        let address: String = clean(address.trim()).0.chars().filter(|c| !matches!(c, '\n' | '\t')).collect();
+        let scheme = address.split_once(':').map(|(scheme, _)| scheme.trim().to_ascii_lowercase());
+        match scheme.as_deref() {
+            Some("javascript" | "vbscript" | "data") => Target::Nothing,
+            _ if !shows(&address) => Target::Nothing,
+            _ => Target::Shown(address),
+        }
+    }
+}
+
+fn in_percent(character: char) -> String {
+    character.to_string().bytes().map(|byte| format!("%{byte:02X}")).collect()
+}
+
+/// A character that makes an emoji by itself, or joins one.
+fn is_picture(character: char) -> bool {
+    matches!(character, '\u{200D}' | '\u{20E3}' | '\u{FE0F}' | '\u{2300}'..='\u{23FF}' | '\u{2600}'..='\u{27BF}' | '\u{2B00}'..='\u{2BFF}' | '\u{1F000}'..='\u{1FAFF}')
+}
+
+/// Bare addresses in the text are never cut, and links where links are allowed.
+pub(super) fn mark_addresses(runs: &mut Vec<Run>) {
+    static ADDRESS: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r#"(?i)\b(?:https?://|www\.)[^\s<>"`]+"#).ok());
+    let Some(pattern) = ADDRESS.as_ref() else { return };
+    if !runs.iter().any(|run| run.link.is_none() && pattern.is_match(&run.text)) {
+        return;
+    }
+    let mut made = vec![];
+    for run in runs.drain(..) {
+        if run.link.is_some() {
+            push(&mut made, run);
+            continue;
+        }
+        let mut at = 0;
+        for found in pattern.find_iter(&run.text) {
+            let address = found.as_str().split(is_picture).next().unwrap_or_default();
+            let address = without_closing(address);
+            push(&mut made, Run { text: run.text[at..found.start()].to_owned(), ..run.clone() });
+            let link = if run.style.code { None } else { target(address) };
+            push(&mut made, Run { text: address.to_owned(), link, whole: true, style: run.style });
+            at = found.start() + address.len();
+        }
+        push(&mut made, Run { text: run.text[at..].to_owned(), ..run });
+    }
+    *runs = made;
+}
+
+/// An address in running text without the punctuation that belongs to the sentence.
+fn without_closing(address: &str) -> &str {
+    let mut address = address;
+    while let Some(last) = address.chars().next_back() {
+        let sentence =
+            matches!(last, '.' | ',' | ';' | ':' | '!' | '?' | '\'' | '"' | '*' | '_' | '~' | ']' | '}' | '。' | '，' | '”' | '’');
+        let unpaired = last == ')' && address.matches(')').count() > address.matches('(').count();
+        if !sentence && !unpaired {
+            break;
+        }
+        address = &address[..address.len() - last.len_utf8()];
+    }
+    address
+}

@@ -1,0 +1,188 @@
+//! What flow puts together itself holds no secret: a template, a `format` or an answer that is read can join what came in pieces. The twin of
+//! the driver's door: no event is applied and no request goes out with one, but for what the author wrote for that request.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::Run;
+use super::command::{Command, Request};
+use super::servers::reads;
+use super::state::NodeRef;
+use crate::event::{Failure, Happening, Note, RunEnd, Shared, Verdict};
+use crate::model::{StepKind, Text};
+use crate::port::{HttpRequest, Mail, QueryRequest, Secret, ServerCall};
+use crate::redact::Secrets;
+
+impl Run {
+    /// Sends a request out, of a tool if it has that name.
+    pub(super) fn send_out(&mut self, at: NodeRef, tool: &str, call: u64, mut request: Request) {
+        hide_in_request(&self.unwritten(at, tool), &mut request);
+        self.commands.push_back(Command::Call { call, request: Box::new(request) });
+    }
+
+    /// All secrets but those that the author's own texts of this tool or step read: these go where the author sends them.
+    fn unwritten(&self, at: NodeRef, tool: &str) -> Cow<'_, Secrets> {
+        let step = self.step(at);
+        let mut texts: Vec<&Text> = self.tool(at, tool).map(|tool| tool.texts()).unwrap_or_default();
+        if let StepKind::Http(http) = &step.kind {
+            texts.extend(http.texts());
+        }
+        let roots = [("secrets", &self.options.secrets), ("env", &self.options.env)];
+        let values = roots.into_iter().flat_map(|(root, values)| values.iter().map(move |(name, value)| (root, name, value)));
+        let written: Vec<&str> = values
+            .filter(|(root, name, _)| reads(&texts, root, name))
+            .map(|(.., value)| value.reveal())
+            .filter(|value| !value.is_empty())
+            .collect();
+        let is_written = |hidden: &str| written.iter().any(|value| value.contains(hidden) || hidden.contains(value));
+        let all = || self.options.hidden.iter().map(Secret::reveal);
+        if all().any(is_written) {
+            Cow::Owned(Secrets::new(all().filter(|hidden| !is_written(hidden))))
+        } else {
+            Cow::Borrowed(&self.hidden)
+        }
+    }
+
+    /// What a step gives. Rows and files have passed the driver's door as they are.
+    pub(super) fn hide_in_result(&self, at: NodeRef, output: &mut Value, details: &mut Value) {
+        self.hidden.hide_in_value(details);
+        match self.step(at).kind {
+            StepKind::Sql(_) | StepKind::Read(_) => {}
+            StepKind::Agent(_)
+            | StepKind::Set(_)
+            | StepKind::Http(_)
+            | StepKind::Tool(_)
+            | StepKind::Plan(_)
+            | StepKind::Call(_)
+            | StepKind::Format(_)
+            | StepKind::Gate(_)
+            | StepKind::Route(_)
+            | StepKind::Send(_)
+            | StepKind::Wait(_)
+            | StepKind::Stop(_)
+            | StepKind::Broken => self.hidden.hide_in_value(output),
+        }
+    }
+
+    /// What a model is told. Its tool calls are those that it made.
+    pub(super) fn hide_in_notes(&self, notes: &mut [Note]) {
+        for Note { role: _, text, pictures: _, calls: _, call_id: _ } in notes {
+            self.hidden.hide_in(text);
+        }
+    }
+
+    /// An event before it is applied. What the driver's door or the engine has looked at already is not looked at again.
+    pub(super) fn hide_in_event(&self, happening: &mut Happening) {
+        let hidden = &self.hidden;
+        let shared = |value: &mut Shared| {
+            if hidden.are_in(value) {
+                hidden.hide_in_value(Arc::make_mut(value));
+            }
+        };
+        let failed = |failure: &mut Failure| failure.message = hidden.hide_cut(&failure.message);
+        let judged = |verdicts: &mut [Verdict]| {
+            for Verdict { id: _, scorecard: _, description, expected, passed: _, feedback, evidence, needs_review: _ } in verdicts {
+                [description, feedback, evidence].into_iter().chain(expected).for_each(|text| hidden.hide_in(text));
+            }
+        };
+        match happening {
+            Happening::StepStarted { items, .. } => items.iter_mut().flatten().for_each(shared),
+            Happening::CallOpened { inputs, person, .. } => [inputs, person].into_iter().for_each(shared),
+            Happening::AttemptFailed { failure, .. } => failed(failure),
+            Happening::StepFailed { failure, details, .. } => {
+                failed(failure);
+                details.iter_mut().for_each(shared);
+            }
+            Happening::PlanRefused { findings, .. } => findings.iter_mut().for_each(|finding| hidden.hide_in(finding)),
+            Happening::PlanChecked { progress: text, .. }
+            | Happening::ServerNoted { what: text, .. }
+            | Happening::PolicyDecided { target: text, .. }
+            | Happening::LimitReached { message: text, .. }
+            | Happening::ApprovalRequested { question: text, .. } => hidden.hide_in(text),
+            Happening::ToolCalled { with, .. } => hidden.hide_in_value(with),
+            Happening::ToolReplied { failure, result, .. } => {
+                failure.iter_mut().for_each(failed);
+                result.iter_mut().for_each(|result| hidden.hide_in_value(result));
+            }
+            Happening::GatePassed { verdicts, .. } => judged(verdicts),
+            Happening::GateFailed { verdicts, question, judged: text, cause, .. } => {
+                judged(verdicts);
+                hidden.hide_in_value(question);
+                hidden.hide_in_value(text);
+                hidden.hide_in(cause);
+            }
+            Happening::RefinementStarted { original, failed, feedback, .. } => {
+                shared(original);
+                judged(failed);
+                hidden.hide_in(feedback);
+            }
+            Happening::StageStarted { failure, .. } => failure.iter_mut().for_each(|failure| failed(&mut failure.failure)),
+            Happening::ApprovalAnswered { output, .. } => output.iter_mut().for_each(shared),
+            Happening::RunFinished(end) => {
+                let RunEnd { status: _, outputs, failure, usage: _ } = &mut **end;
+                shared(outputs);
+                failure.iter_mut().for_each(|failure| failed(&mut failure.failure));
+            }
+            // As they came through the driver's door, or with no text of the data.
+            Happening::RunStarted(_)
+            | Happening::ModelReplied { .. }
+            | Happening::PlanAccepted { .. }
+            | Happening::ToolsListed { .. }
+            | Happening::StepPaused { .. }
+            | Happening::StepSkipped { .. }
+            | Happening::StepBlocked { .. }
+            | Happening::StepCancelled { .. }
+            | Happening::CacheAsked { .. }
+            | Happening::CacheMissed { .. }
+            | Happening::CaseChosen { .. }
+            | Happening::PlanEnded { .. }
+            | Happening::ToolsAsked { .. }
+            | Happening::CancelRequested { .. }
+            | Happening::GraceEnded
+            | Happening::OutcomeUnknown { .. }
+            | Happening::RunResumed { .. }
+            | Happening::RunPaused
+            | Happening::ReplyIgnored { .. }
+            | Happening::OutputWritten { .. }
+            // `succeed` and `ask` have, since they also keep and send these.
+            | Happening::StepSucceeded { .. }
+            | Happening::ModelCalled { .. } => {}
+        }
+    }
+}
+
+fn hide_in_request(secrets: &Secrets, request: &mut Request) {
+    let texts = |texts: &mut dyn Iterator<Item = &mut String>| texts.for_each(|text| secrets.hide_in(text));
+    match request {
+        Request::Query(QueryRequest { query, with, .. }) => {
+            secrets.hide_in(query);
+            with.values_mut().for_each(|value| secrets.hide_in_value(value));
+        }
+        Request::Http(HttpRequest { method: _, url, host_from: _, headers, body, timeout: _, connect_timeout: _ }) => {
+            secrets.hide_in(url);
+            for (_, value) in headers {
+                if let Cow::Owned(hidden) = secrets.hide(value.reveal()) {
+                    *value = Secret::new(hidden);
+                }
+            }
+            if let Some((_, bytes)) = body
+                && let Ok(text) = std::str::from_utf8(bytes)
+                && let Cow::Owned(hidden) = secrets.hide(text)
+            {
+                *bytes = hidden.into_bytes();
+            }
+        }
+        Request::Tool(ServerCall { arguments, .. }) => secrets.hide_in_map(arguments),
+        Request::Mail(Mail { to, subject, text, html, key, .. }) => texts(&mut [to, subject, text, key].into_iter().chain(html)),
+        Request::Print(parts) => texts(&mut parts.iter_mut()),
+        Request::Write { folder: _, name, text } => texts(&mut [name, text].into_iter()),
+        Request::Open { folder: _, name } => secrets.hide_in(name),
+        Request::Held { request, .. } => hide_in_request(secrets, request),
+        // Messages were looked at when they were added; paths and servers are the author's, or were decided on as they are; a scripted
+        // reply passes the driver's door.
+        Request::Model(_) | Request::Scripted(_) | Request::Recall { .. } | Request::Read(_) | Request::Tools(_) | Request::List { .. } => {
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! What is personal, by the marks of authors, and by where they copy what is marked.
+
+use std::sync::Arc;
+
+use crate::event::Marks;
+use crate::model::{Field, Filling, Form, Outputs, PERSONAL, Program, Shape, Step, StepKind, Text, ToolKind};
+
+/// What the pipelines of a program mark as personal data.
+pub fn marks(program: &Program) -> Marks {
+    let mut marks = Marks::default();
+    for pipeline in &program.pipelines {
+        marks.inputs.extend(pipeline.input_fields().iter().filter(|f| f.is_pii).map(|f| f.name.clone()));
+        marks.columns.extend(pipeline.data.values().flat_map(|d| &d.pii).map(|c| c.value.clone()));
+        for field in pipeline.input_fields() {
+            mark_fields(&field.fields, &mut marks.columns);
+            mark_items(field, &mut marks.inputs, &mut marks.columns);
+        }
+        pipeline.agents.values().for_each(|agent| mark_shape(agent.output.as_ref(), &mut marks.columns));
+        for tool in pipeline.tools.values() {
+            if let ToolKind::Http { arguments, .. } = &tool.kind {
+                mark_fields(arguments, &mut marks.columns);
+            }
+        }
+        for steps in [&pipeline.steps, &pipeline.on_failure, &pipeline.finally] {
+            mark_steps(steps, &mut marks);
+        }
+    }
+    copies(program, &mut marks);
+    for names in [&mut marks.inputs, &mut marks.columns, &mut marks.steps, &mut marks.outputs] {
+        names.sort();
+        names.dedup();
+    }
+    marks.fields.sort();
+    marks.fields.dedup();
+    marks
+}
+
+/// Follows marked values into places that an author fills with one as it is (`set: "{{ inputs.who }}"`), until there are no new ones.
+fn copies(program: &Program, marks: &mut Marks) {
+    loop {
+        let before = marks.clone();
+        for pipeline in &program.pipelines {
+            for steps in [&pipeline.steps, &pipeline.on_failure, &pipeline.finally] {
+                copies_of_steps(program, steps, marks);
+            }
+        }
+        if let Some(main) = program.pipelines.first() {
+            let (names, is_whole) = copied_outputs(&main.outputs, marks);
+            add(&mut marks.outputs, names);
+            marks.whole_output |= is_whole;
+        }
+        if *marks == before {
+            return;
+        }
+    }
+}
+
+fn copies_of_steps(program: &Program, steps: &[Arc<Step>], marks: &mut Marks) {
+    for step in steps {
+        let (names, is_whole) = match &step.kind {
+            StepKind::Set(Filling::Text(text)) => (vec![], is_copy(text, marks)),
+            StepKind::Set(Filling::Map(map)) => (copied(map.iter().map(|(name, value)| (name, value)), marks), false),
+            StepKind::Call(call) => {
+                let inputs = copied(call.with.iter().map(|(name, value)| (&name.value, value)), marks);
+                add(&mut marks.inputs, inputs);
+                call.pipeline.map_or_else(Default::default, |id| copied_outputs(&program.pipeline(id).outputs, marks))
+            }
+            StepKind::Route(route) => {
+                route.cases.iter().chain(&route.otherwise).for_each(|case| copies_of_steps(program, &case.steps, marks));
+                continue;
+            }
+            StepKind::Set(Filling::Constant(_) | Filling::List(_))
+            | StepKind::Agent(_)
+            | StepKind::Tool(_)
+            | StepKind::Http(_)
+            | StepKind::Sql(_)
+            | StepKind::Read(_)
+            | StepKind::Plan(_)
+            | StepKind::Format(_)
+            | StepKind::Gate(_)
+            | StepKind::Send(_)
+            | StepKind::Wait(_)
+            | StepKind::Stop(_)
+            | StepKind::Broken => continue,
+        };
+        let id = &step.id.value;
+        if is_whole {
+            add(&mut marks.steps, vec![id.clone()]);
+        }
+        add(&mut marks.fields, names.into_iter().map(|name| (id.clone(), name)).collect());
+    }
+}
+
+fn add<T: PartialEq>(to: &mut Vec<T>, new: Vec<T>) {
+    for one in new {
+        if !to.contains(&one) {
+            to.push(one);
+        }
+    }
+}
+
+/// The outputs that are copies of marked values, and whether the whole output is one.
+fn copied_outputs(outputs: &Outputs, marks: &Marks) -> (Vec<String>, bool) {
+    match outputs {
+        Outputs::None => (vec![], false),
+        Outputs::Named(named) => (copied(named.iter().map(|(name, value)| (&name.value, value)), marks), false),
+        Outputs::Whole(text) => (vec![], is_copy(text, marks)),
+    }
+}
+
+fn copied<'p>(named: impl Iterator<Item = (&'p String, &'p Filling)>, marks: &Marks) -> Vec<String> {
+    let is_marked = |value: &Filling| matches!(value, Filling::Text(text) if is_copy(text, marks));
+    named.filter(|(_, value)| is_marked(value)).map(|(name, _)| name.clone()).collect()
+}
+
+/// Whether a text is nothing but the name of a marked value.
+fn is_copy(text: &Text, marks: &Marks) -> bool {
+    let [read] = text.reads.as_slice() else { return false };
+    let name: String = text.source.trim_start_matches("{{").trim_end_matches("}}").trim_matches(['-', ' ', '\n', '\t']).into();
+    if !matches!(text.form, Form::Sole | Form::Bare) || name != read.path.join(".") {
+        return false;
+    }
+    let path: Vec<&str> = read.path.iter().map(String::as_str).collect();
+    let is_field = |rest: &[&str]| rest.last().is_some_and(|last| marks.columns.iter().any(|marked| marked.eq_ignore_ascii_case(last)));
+    match path.as_slice() {
+        ["inputs", name, rest @ ..] => marks.inputs.iter().any(|marked| marked == name) || is_field(rest),
+        ["person", name] => PERSONAL.contains(name),
+        ["steps", id, "output", rest @ ..] => {
+            let of_step = |(step, field): &(String, String)| step == id && rest.first().is_some_and(|name| field == name);
+            marks.steps.iter().any(|marked| marked == id) || marks.fields.iter().any(of_step) || is_field(rest)
+        }
+        _ => false,
+    }
+}
+
+fn mark_steps(steps: &[Arc<Step>], marks: &mut Marks) {
+    for step in steps {
+        if step.is_pii {
+            marks.steps.push(step.id.value.clone());
+        }
+        match &step.kind {
+            StepKind::Agent(agent) => mark_shape(agent.output.as_ref(), &mut marks.columns),
+            StepKind::Tool(tool) => mark_shape(tool.output.as_ref(), &mut marks.columns),
+            StepKind::Http(http) => mark_shape(http.output.as_ref(), &mut marks.columns),
+            StepKind::Route(route) => route.cases.iter().chain(&route.otherwise).for_each(|case| mark_steps(&case.steps, marks)),
+            StepKind::Set(_)
+            | StepKind::Sql(_)
+            | StepKind::Read(_)
+            | StepKind::Plan(_)
+            | StepKind::Call(_)
+            | StepKind::Format(_)
+            | StepKind::Gate(_)
+            | StepKind::Send(_)
+            | StepKind::Wait(_)
+            | StepKind::Stop(_)
+            | StepKind::Broken => {}
+        }
+    }
+}
+
+/// The marked fields of a shape, at any depth.
+fn mark_shape(shape: Option<&Shape>, marked: &mut Vec<String>) {
+    if let Some(Shape::Fields(fields)) = shape {
+        mark_fields(fields, marked);
+    }
+}
+
+fn mark_fields(fields: &[Field], marked: &mut Vec<String>) {
+    for field in fields {
+        if field.is_pii {
+            marked.push(field.name.clone());
+        }
+        mark_fields(&field.fields, marked);
+        let mut own = vec![];
+        mark_items(field, &mut own, marked);
+        marked.append(&mut own);
+    }
+}
+
+/// Elements have no name of their own: where they are marked, the list is.
+fn mark_items(field: &Field, lists: &mut Vec<String>, marked: &mut Vec<String>) {
+    let mut items = field.items.as_deref();
+    while let Some(item) = items {
+        if item.is_pii {
+            lists.push(field.name.clone());
+        }
+        mark_fields(&item.fields, marked);
+        items = item.items.as_deref();
+    }
+}

@@ -1,0 +1,186 @@
+//! What a server runs of the project: no step writes it, a change of it is asked about, and one in mid-run is not started. Each of these for every way
+//! to name it in a command.
+
+use std::path::Path;
+
+use tempfile::TempDir;
+
+use crate::program::{Ran, command, ran};
+
+/// A server that leaves a mark and ends.
+const SCRIPT: &str = "open('started', 'a').write('x')\n";
+
+/// A way to name what is run; the file that is run; how the command names it; variables of the surroundings.
+struct Way {
+    tool: &'static str,
+    file: &'static str,
+    set: &'static [(&'static str, &'static str)],
+}
+
+const fn way(tool: &'static str, file: &'static str) -> Way {
+    Way { tool, file, set: &[] }
+}
+
+const WAYS: [Way; 20] = [
+    way("command: python3, args: [servers/mcp.py]", "servers/mcp.py"),
+    way("command: python3, args: [servers]", "servers/__main__.py"),
+    way("command: python3, args: [./servers/]", "servers/__main__.py"),
+    way("command: sh, args: [-c, 'exec python3 servers/mcp.py']", "servers/mcp.py"),
+    way("command: sh, args: [-c, 'cd servers && python3 mcp.py']", "servers/mcp.py"),
+    way("command: sh, args: [-c, 'python3 $PWD/servers/mcp.py']", "servers/mcp.py"),
+    way("command: python3, args: ['{{ env.SCR | default(\"servers/mcp.py\") }}']", "servers/mcp.py"),
+    Way { tool: "command: python3, args: ['{{ env.SCR }}']", file: "servers/mcp.py", set: &[("SCR", "servers/mcp.py")] },
+    way("command: python3, args: ['{{ inputs.f }}']", "servers/mcp.py"),
+    way("command: python3, args: [-m, servers.mcp]", "servers/mcp.py"),
+    way("command: python3, args: [-m, servers]", "servers/__main__.py"),
+    way("command: python3, args: [-mservers.mcp]", "servers/mcp.py"),
+    way("command: python3, args: [-m, mcp], env: { PYTHONPATH: '/nowhere:servers' }", "servers/mcp.py"),
+    way("command: env, args: ['-Spython3 servers/mcp.py']", "servers/mcp.py"),
+    way("command: env, args: [-C, servers, python3, mcp.py]", "servers/mcp.py"),
+    way("command: env, args: [--chdir=servers, python3, mcp.py]", "servers/mcp.py"),
+    way("command: python3, args: [lib/main.py, -cconf/a.json]", "conf/a.json"),
+    way("command: python3, args: [lib/main.py, '@conf/a.json']", "conf/a.json"),
+    way("command: python3, args: [lib/main.py, 'file:conf/a.json']", "conf/a.json"),
+    way("command: python3, args: [lib/main.py, '--config=conf/b.json,conf/a.json']", "conf/a.json"),
+];
+
+fn project(way: &Way) -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    };
+    write("flow.toml", "");
+    write("lib/main.py", SCRIPT);
+    write(way.file, if way.file.ends_with(".py") { SCRIPT } else { "{}" });
+    folder
+}
+
+/// A pipeline that writes `name` into `place`, waits, and starts the server.
+fn pipeline(way: &Way, place: &str, name: &str) -> String {
+    format!(
+        "flow: 1\nname: p\ndescription: Starts a server.\ninputs: {{ f: {{ type: text, default: servers/mcp.py }} }}\ntools:\n  s: {{ {}, allow: [x], connect_timeout: 2s }}\n  place: {{ file: {place}, allow: [write] }}\nsteps:\n  - {{ id: write, tool: place.write, with: {{ name: {name}, text: \"# other\" }}, on_failure: continue }}\n  - {{ id: start, tool: s.x, needs: [write], on_failure: continue }}\n",
+        way.tool
+    )
+}
+
+fn flow(folder: &Path, way: &Way, arguments: &[&str]) -> Ran {
+    ran(command(folder, arguments).envs(way.set.iter().copied()))
+}
+
+fn started(folder: &Path) -> bool {
+    let home = |name: &str| folder.join(name);
+    ["started", "servers/started"].iter().any(|name| std::fs::remove_file(home(name)).is_ok())
+}
+
+#[test]
+fn no_step_writes_what_a_server_runs_however_it_is_named() {
+    for way in &WAYS {
+        let project = project(way);
+        let folder = project.path();
+        let (place, name) = way.file.split_once('/').unwrap();
+        let before = std::fs::read_to_string(folder.join(way.file)).unwrap();
+        std::fs::write(folder.join("p.yaml"), pipeline(way, place, name)).unwrap();
+        let said = flow(folder, way, &["run", "p.yaml", "--trust", "-v"]);
+        let is_told = said.err.contains("F616") || said.err.contains("no step may write");
+        assert!(is_told, "{}: {}", way.tool, said.err);
+        assert_eq!(std::fs::read_to_string(folder.join(way.file)).unwrap(), before, "{}", way.tool);
+    }
+}
+
+#[test]
+fn a_change_of_what_a_server_runs_is_asked_about_however_it_is_named() {
+    for way in &WAYS {
+        let project = project(way);
+        let folder = project.path();
+        std::fs::write(folder.join("p.yaml"), pipeline(way, "out", "a.txt")).unwrap();
+        assert_eq!(flow(folder, way, &["trust", "p.yaml"]).exit, 0, "{}", way.tool);
+        let said = flow(folder, way, &["run", "p.yaml"]);
+        assert_eq!((said.exit, started(folder)), (0, true), "{}: {}", way.tool, said.err);
+        let said = flow(folder, way, &["run", "p.yaml"]);
+        assert_eq!((said.exit, started(folder)), (0, true), "what the server left changes nothing, {}: {}", way.tool, said.err);
+        let before = std::fs::read_to_string(folder.join(way.file)).unwrap();
+        std::fs::write(folder.join(way.file), format!("{before} ")).unwrap();
+        let said = flow(folder, way, &["run", "p.yaml"]);
+        assert_eq!((said.exit, started(folder)), (6, false), "{}: {}", way.tool, said.err);
+        assert!(said.err.contains("is not what you trusted on"), "{}: {}", way.tool, said.err);
+    }
+}
+
+#[test]
+fn what_changes_while_a_run_waits_is_not_started_however_it_is_named_and_whoever_agreed() {
+    for (at, way) in WAYS.iter().enumerate() {
+        let project = project(way);
+        let folder = project.path();
+        let waits = pipeline(way, "out", "a.txt").replace("  - { id: start", "  - { id: wait, wait: 1s }\n  - { id: start");
+        let waits = waits.replace("needs: [write]", "needs: [write, wait]");
+        std::fs::write(folder.join("p.yaml"), waits).unwrap();
+        // The first half by the list, the others by the flag.
+        let flag: &[&str] = if at % 2 == 0 { &["run", "p.yaml", "-v"] } else { &["run", "p.yaml", "-v", "--trust"] };
+        if at % 2 == 0 {
+            assert_eq!(flow(folder, way, &["trust", "p.yaml"]).exit, 0);
+        }
+        let before = std::fs::read_to_string(folder.join(way.file)).unwrap();
+        let mut run = command(folder, flag);
+        run.envs(way.set.iter().copied()).stdout(std::process::Stdio::null()).stderr(std::process::Stdio::piped());
+        let child = run.spawn().unwrap();
+        // The step before the wait has written: all that is asked about was looked at.
+        let begun = || folder.join("out/a.txt").exists();
+        while !begun() {
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        std::fs::write(folder.join(way.file), format!("{before} ")).unwrap();
+        let said = child.wait_with_output().unwrap();
+        let err = String::from_utf8_lossy(&said.stderr).into_owned();
+        assert!(!started(folder), "{}: {err}", way.tool);
+        let name = Path::new(way.file).file_name().unwrap().to_string_lossy().into_owned();
+        assert!(
+            err.contains("is not started") && err.contains(&format!("{name} has changed since it was agreed to")),
+            "{}: {err}",
+            way.tool
+        );
+        assert!(err.contains("flow trust p.yaml"), "{}: {err}", way.tool);
+    }
+}
+
+#[test]
+fn a_folder_of_data_that_a_server_is_given_is_written_and_code_in_it_is_not() {
+    let way = way("command: python3, args: [lib/main.py, ./notes]", "lib/main.py");
+    let names = ["a.md", "a.json", "a"].map(|name| (name, true));
+    let code = ["__main__.py", "index.js", "package.json", "Makefile", "go.mod", "x.rs", "x.node", "deno.jsonc"];
+    for is_there in [false, true] {
+        for (name, is_data) in names.into_iter().chain(code.map(|name| (name, false))) {
+            let project = project(&way);
+            let folder = project.path();
+            if is_there {
+                std::fs::create_dir(folder.join("notes")).unwrap();
+                std::fs::write(folder.join("notes/before.md"), "x").unwrap();
+            }
+            std::fs::write(folder.join("p.yaml"), pipeline(&way, "notes", name)).unwrap();
+            assert_eq!(flow(folder, &way, &["trust", "p.yaml"]).exit, 0);
+            let said = flow(folder, &way, &["run", "p.yaml", "-v"]);
+            assert_eq!((folder.join("notes").join(name).exists(), started(folder)), (is_data, true), "{name}: {}", said.err);
+            assert_eq!(said.err.contains("no step may write"), !is_data, "{name}: {}", said.err);
+            let again = flow(folder, &way, &["run", "p.yaml"]);
+            assert!(!again.err.contains("trusted"), "data asks nobody again, {name}: {}", again.err);
+        }
+    }
+}
+
+#[test]
+fn what_the_servers_of_another_pipeline_run_is_not_written_either() {
+    let way = way("command: python3, args: [servers/mcp.py]", "servers/mcp.py");
+    for (name, is_data) in [("mcp.py", false), ("json.py", false)] {
+        let project = project(&way);
+        let folder = project.path();
+        std::fs::write(folder.join("other.yaml"), pipeline(&way, "out", "a.txt")).unwrap();
+        let writes = format!(
+            "flow: 1\nname: w\ndescription: Writes.\ntools: {{ place: {{ file: servers, allow: [write] }} }}\nsteps: [{{ id: write, tool: place.write, with: {{ name: {name}, text: x }} }}]\n"
+        );
+        std::fs::write(folder.join("w.yaml"), writes).unwrap();
+        let said = flow(folder, &way, &["run", "w.yaml"]);
+        assert_eq!((said.exit == 0, said.err.contains("no step may write")), (is_data, true), "{name}: {}", said.err);
+        assert_eq!(std::fs::read_to_string(folder.join("servers/mcp.py")).unwrap(), SCRIPT);
+    }
+}
