@@ -238,6 +238,13 @@ struct Listed {
     key: Option<String>,
 }
 
+impl Drop for SqliteStore {
+    fn drop(&mut self) {
+        // A damaged log must not be carried into the file.
+        let _ = self.is_there();
+    }
+}
+
 impl EventLog for SqliteStore {
     fn append(&mut self, events: &[Event]) -> Result<(), StoreError> {
         self.unwritten.take(events)
@@ -366,6 +373,11 @@ fn told(file: &Path, error: &rusqlite::Error) -> StoreError {
     let file = file.display().to_string();
     match error.sqlite_error_code() {
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => StoreError::Locked { file },
+        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
+            let message =
+                format!("{error}; move it, and the files that begin with its name, to another folder: the next run makes a new store");
+            StoreError::Unusable { file, message }
+        }
         _ => StoreError::Unusable { file, message: error.to_string() },
     }
 }
