@@ -371,7 +371,12 @@ fn version(body: &str) -> u32 {
 
 fn told(file: &Path, error: &rusqlite::Error) -> StoreError {
     let file = file.display().to_string();
+    let full = [rusqlite::ffi::SQLITE_FULL, rusqlite::ffi::SQLITE_IOERR_SHMSIZE];
     match error.sqlite_error_code() {
+        Some(_) if error.sqlite_error().is_some_and(|error| full.contains(&error.extended_code)) => {
+            let message = "the disk is full; free as much as the file takes (cache.db beside it may go at any time), then flow runs rm or prune shrinks it";
+            StoreError::Unusable { file, message: message.into() }
+        }
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => StoreError::Locked { file },
         Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
             let message =
