@@ -62,11 +62,13 @@ pub fn journal_key(file: Option<&Path>) -> Result<Option<(Secret, String)>, Stri
     }
     let Some(file) = file else { return Ok(None) };
     let shown = file.display().to_string();
-    let mode = std::fs::metadata(file).map_err(|e| format!("cannot read the key of the journal in {shown}: {e}"))?.permissions().mode();
+    let cannot = |e: std::io::Error| format!("cannot read the key of the journal in {shown}: {e}");
+    let opened = files::open(file).map_err(cannot)?;
+    let mode = opened.metadata().map_err(cannot)?.permissions().mode();
     if mode & 0o077 != 0 {
         return Err(format!("others can read the key of the journal in {shown}: run chmod 600 {shown}"));
     }
-    let text = std::fs::read_to_string(file).map_err(|e| format!("cannot read the key of the journal in {shown}: {e}"))?;
+    let text = files::within(opened, LARGEST).and_then(files::text).map_err(cannot)?;
     Ok(Some((Secret::new(text), shown)))
 }
 
@@ -79,12 +81,22 @@ fn unquoted(value: &str) -> &str {
 /// `XDG_CONFIG_HOME`, else in `~/.config`. Of the latter two the file need not be there.
 ///
 /// # Errors
-/// `FLOW_CONFIG` names a file that is not there, or others may change it, as a sentence: with it goes what its owner does not allow.
+/// `FLOW_CONFIG` names a file that is not there, what stands there cannot be read, or others may change it, as a sentence: with it goes what
+/// its owner does not allow.
 pub fn user_settings() -> Result<Option<PathBuf>, String> {
-    let found = named_settings()?;
-    match found.as_ref().and_then(|path| Some((path, open_to(path)?))) {
-        Some((path, why)) => Err(format!("your settings in {} are not used: {why}", path.display())),
-        None => Ok(found),
+    let named = std::env::var_os("FLOW_CONFIG").map(PathBuf::from);
+    let Some(path) = named.clone().or_else(usual_settings).filter(|path| !path.as_os_str().is_empty()) else { return Ok(None) };
+    let shown = path.display();
+    match files::open_if_there(&path) {
+        Ok(None) if named.is_some() => {
+            Err(format!("FLOW_CONFIG names {shown}, and there is no such file; an empty value means no settings"))
+        }
+        Ok(None) => Ok(Some(path)),
+        Ok(Some(_)) => match open_to(&path) {
+            Some(why) => Err(format!("your settings in {shown} are not used: {why}")),
+            None => Ok(Some(path)),
+        },
+        Err(why) => Err(format!("cannot read your settings in {shown}: {why}; FLOW_CONFIG with an empty value means no settings")),
     }
 }
 
@@ -111,18 +123,11 @@ fn open_to(path: &Path) -> Option<String> {
     })
 }
 
-fn named_settings() -> Result<Option<PathBuf>, String> {
-    if let Some(named) = std::env::var_os("FLOW_CONFIG") {
-        let path = PathBuf::from(named);
-        return match path.as_os_str().is_empty() {
-            true => Ok(None),
-            false if path.is_file() => Ok(Some(path)),
-            false => Err(format!("FLOW_CONFIG names {}, and there is no such file; an empty value means no settings", path.display())),
-        };
-    }
+/// Where the settings of a person stand who names no other place.
+fn usual_settings() -> Option<PathBuf> {
     let folder = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let of_system = folder("XDG_CONFIG_HOME").map(|folder| folder.join("flow/config.toml"));
-    Ok(of_system.or_else(|| folder("HOME").map(|folder| folder.join(".config/flow/config.toml"))))
+    of_system.or_else(|| folder("HOME").map(|folder| folder.join(".config/flow/config.toml")))
 }
 
 /// The folder that `FLOW_STATE_DIR` names for the runs of all projects; an empty value names none.

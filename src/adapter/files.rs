@@ -36,10 +36,29 @@ pub fn open_unlinked(path: &Path) -> std::io::Result<File> {
 
 fn open_with(path: &Path, flags: OFlags) -> std::io::Result<File> {
     // Looked at before, too: some devices do something when they are opened.
-    regular(&fs::metadata(path)?)?;
+    regular(&fs::metadata(path).map_err(|e| leads_nowhere(path).unwrap_or(e))?)?;
     let file = OpenOptions::new().read(true).custom_flags((flags | OFlags::NONBLOCK).bits().cast_signed()).open(path)?;
     regular(&file.metadata()?)?;
     Ok(file)
+}
+
+/// The error of a link that leads to nothing. `None`: it is none.
+fn leads_nowhere(path: &Path) -> Option<std::io::Error> {
+    let is_missing = |what: std::io::Result<_>| what.is_err_and(|e: std::io::Error| e.kind() == ErrorKind::NotFound);
+    let is = fs::symlink_metadata(path).is_ok() && is_missing(fs::metadata(path));
+    is.then(|| std::io::Error::other(format!("{} is a link that leads nowhere", path.display())))
+}
+
+/// Opens a file that need not be there. Only where nothing stands, and no link on the way leads nowhere, there is none.
+///
+/// # Errors
+/// What stands there is no regular file, or it may not be read.
+pub fn open_if_there(path: &Path) -> std::io::Result<Option<File>> {
+    match fs::symlink_metadata(path) {
+        Ok(_) => open(path).map(Some),
+        Err(error) if error.kind() == ErrorKind::NotFound => path.ancestors().find_map(leads_nowhere).map_or(Ok(None), Err),
+        Err(error) => Err(error),
+    }
 }
 
 pub(super) fn regular(what: &fs::Metadata) -> std::io::Result<()> {
@@ -97,7 +116,7 @@ pub fn within(from: impl Read, most: u64) -> std::io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-fn text(bytes: Vec<u8>) -> std::io::Result<String> {
+pub(super) fn text(bytes: Vec<u8>) -> std::io::Result<String> {
     String::from_utf8(bytes).map_err(|_| std::io::Error::new(ErrorKind::InvalidData, "it is not text in UTF-8"))
 }
 
@@ -180,7 +199,7 @@ fn find(folder: &Path, found: &mut Vec<PathBuf>, depth: usize) {
         if name.starts_with('.') || name == "target" || name == "node_modules" {
             continue;
         }
-        if kind.is_dir() && path.join("flow.toml").is_file() {
+        if kind.is_dir() && path.join("flow.toml").symlink_metadata().is_ok() {
             continue;
         }
         if kind.is_dir() && depth < DEEPEST {
@@ -219,7 +238,11 @@ pub fn replace_if(path: &Path, text: &str, is_known: impl Fn(&[u8]) -> bool) -> 
 fn replace_where(path: &Path, text: &str, may: impl Fn(&Path) -> std::io::Result<()>) -> std::io::Result<()> {
     let path = fs::canonicalize(path)?;
     let folder = path.parent().unwrap_or(Path::new("."));
-    let mut file = tempfile::NamedTempFile::new_in(folder)?;
+    // The name says what it is, and the lock that it is in use: what a process leaves that is killed goes with the next replacement.
+    let prefix = format!(".{}.", path.file_name().unwrap_or_default().to_string_lossy());
+    remove_left(folder, &prefix);
+    let mut file = tempfile::Builder::new().prefix(&prefix).suffix(IN_WORK).tempfile_in(folder)?;
+    let _ = file.as_file().try_lock();
     file.write_all(text.as_bytes())?;
     keep_owner(file.as_file(), &path)?;
     file.as_file().set_permissions(fs::metadata(&path)?.permissions())?;
@@ -227,6 +250,21 @@ fn replace_where(path: &Path, text: &str, may: impl Fn(&Path) -> std::io::Result
     may(&path)?;
     file.persist(&path)?;
     File::open(folder)?.sync_all()
+}
+
+/// How the name of a text ends that is to take a file's place.
+const IN_WORK: &str = ".flow-new";
+
+/// Removes the texts that were to take a file's place and whose process is gone.
+fn remove_left(folder: &Path, prefix: &str) {
+    let Ok(entries) = fs::read_dir(folder) else { return };
+    for path in entries.flatten().map(|entry| entry.path()) {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let is_ours = name.strip_prefix(prefix).and_then(|rest| rest.strip_suffix(IN_WORK)).is_some_and(|random| random.len() == 6);
+        if is_ours && open_unlinked(&path).is_ok_and(|file| file.try_lock().is_ok()) {
+            let _ = fs::remove_file(&path);
+        }
+    }
 }
 
 /// Gives a new file the owner and the group of the one that it is to replace.
@@ -256,6 +294,10 @@ impl Files for DiskFiles {
 
     fn exists(&self, path: &Path) -> bool {
         fs::metadata(path).is_ok_and(|what| what.is_file())
+    }
+
+    fn is_there(&self, path: &Path) -> bool {
+        fs::symlink_metadata(path).is_ok()
     }
 
     fn names(&self, folder: &Path) -> Vec<String> {
@@ -305,6 +347,24 @@ mod tests {
         let names = |at: &Path| yaml_files(at).iter().map(|p| p.strip_prefix(at).unwrap().display().to_string()).collect::<Vec<_>>();
         assert_eq!(names(folder.path()), ["a.yaml", "plain/c.yaml"]);
         assert_eq!(names(&folder.path().join("inner")), ["b.yaml"]);
+    }
+
+    #[test]
+    fn what_a_killed_process_leaves_of_a_replacement_goes_with_the_next_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        for name in ["a.yaml", ".a.yaml.abc123.flow-new", ".a.yaml.mine.flow-new", ".a.yaml.inuse1.flow-new", ".b.yaml.abc123.flow-new"] {
+            fs::write(at(name), "old").unwrap();
+        }
+        let used = File::open(at(".a.yaml.inuse1.flow-new")).unwrap();
+        used.lock().unwrap();
+        replace(&at("a.yaml"), "new").unwrap();
+        assert_eq!(fs::read_to_string(at("a.yaml")).unwrap(), "new");
+        let left = [".a.yaml.inuse1.flow-new", ".a.yaml.mine.flow-new", ".b.yaml.abc123.flow-new", "a.yaml"];
+        assert_eq!(DiskFiles.names(folder.path()), left);
+        drop(used);
+        replace(&at("a.yaml"), "newer").unwrap();
+        assert!(!at(".a.yaml.inuse1.flow-new").exists());
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! One process at a time goes on with a run.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -20,6 +21,19 @@ impl RunLock {
     pub fn is_held(store: &Path, run: &str) -> bool {
         let file = std::fs::File::open(store.with_file_name(format!("{run}.lock")));
         file.is_ok_and(|file| matches!(file.try_lock_shared(), Err(std::fs::TryLockError::WouldBlock)))
+    }
+
+    /// Takes the lock of a run that is to be removed. `None`: the disk is full, so that there can be no lock, and nobody has one.
+    ///
+    /// # Errors
+    /// As [`RunLock::take`].
+    pub fn take_to_remove(store: &Path, run: &str) -> Result<Option<RunLock>, StoreError> {
+        let path = store.with_file_name(format!("{run}.lock"));
+        let full = [ErrorKind::StorageFull, ErrorKind::QuotaExceeded];
+        match super::files::open_private(&path) {
+            Err(error) if full.contains(&error.kind()) => Ok(None),
+            _ => RunLock::take(store, run).map(Some),
+        }
     }
 
     /// Takes the lock of a run of the store in `store`.
@@ -49,7 +63,8 @@ impl RunLock {
                 }
                 let mut lock = RunLock { file, path: path.clone() };
                 let file = &mut lock.file;
-                file.set_len(0).and_then(|()| file.rewind()).and_then(|()| write!(file, "{}", std::process::id())).map_err(unusable)?;
+                // Who has it is told to others only; the lock holds on a full disk, too.
+                let _ = file.set_len(0).and_then(|()| file.rewind()).and_then(|()| write!(file, "{}", std::process::id()));
                 Ok(lock)
             }
             Err(std::fs::TryLockError::WouldBlock) => {

@@ -1,9 +1,11 @@
 //! What every SQLite file of ours needs: it is private, whoever waits for it gets it in turn, it is noticed when it goes, and what is
 //! removed from it is erased.
 
+use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode};
@@ -50,11 +52,24 @@ pub(super) fn beside(file: &Path, end: &str) -> PathBuf {
 
 /// Opens a connection that waits for others, and that leaves nothing of what it removes.
 pub(super) fn connect(file: &Path) -> rusqlite::Result<Connection> {
+    plain(file)?;
     let mut connection = Connection::open(file)?;
     connection.busy_handler(Some(waits))?;
     patiently(|| connection.pragma_update(None, "journal_mode", "wal"))?;
     connection.pragma_update(None, "secure_delete", true)?;
     Ok(connection)
+}
+
+/// Whether only plain files stand where SQLite opens one by its name: it would wait at a pipe for ever.
+fn plain(file: &Path) -> rusqlite::Result<()> {
+    for part in std::iter::once(file.to_path_buf()).chain(["-journal", "-wal", "-shm"].map(|end| beside(file, end))) {
+        let Ok(what) = std::fs::metadata(&part) else { continue };
+        if let Err(why) = files::regular(&what) {
+            let code = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_CANTOPEN);
+            return Err(rusqlite::Error::SqliteFailure(code, Some(format!("{}: {why}", part.display()))));
+        }
+    }
+    Ok(())
 }
 
 fn waits(tries: i32) -> bool {
@@ -101,6 +116,7 @@ impl Turn {
 /// A file in use and what SQLite keeps beside it, as they were when it was opened.
 pub(super) struct Identity {
     parts: Vec<(PathBuf, (u64, u64))>,
+    index: &'static File,
 }
 
 impl Identity {
@@ -108,22 +124,68 @@ impl Identity {
     pub(super) fn of(file: &Path) -> std::io::Result<Identity> {
         let all = std::iter::once(file.to_path_buf()).chain(BESIDE.map(|end| beside(file, end)));
         let parts = all.map(|part| std::fs::metadata(&part).map(|data| (part, (data.dev(), data.ino()))));
-        Ok(Identity { parts: parts.collect::<Result<_, _>>()? })
+        Ok(Identity { parts: parts.collect::<Result<_, _>>()?, index: index(&beside(file, "-shm"))? })
     }
 
     /// What became of it since, if it is no longer what it was: `was removed`.
     pub(super) fn loss(&self) -> Option<String> {
         let (file, _) = self.parts.first()?;
-        self.parts.iter().find_map(|(part, before)| {
-            let of = if part == file { "was".to_string() } else { format!("was damaged: {} was", part.display()) };
-            match std::fs::metadata(part) {
-                Err(_) => Some(format!("{of} removed")),
-                Ok(now) if (now.dev(), now.ino()) != *before => Some(format!("{of} replaced")),
-                Ok(now) if part == file && now.len() == 0 => Some(format!("{of} emptied")),
-                Ok(_) => None,
-            }
+        let of = |part: &PathBuf| if part == file { "was".to_string() } else { format!("was damaged: {} was", part.display()) };
+        let gone = self.parts.iter().find_map(|(part, before)| match std::fs::metadata(part) {
+            Err(_) => Some(format!("{} removed", of(part))),
+            Ok(now) if (now.dev(), now.ino()) != *before => Some(format!("{} replaced", of(part))),
+            Ok(now) if now.len() == 0 && !part.as_os_str().as_encoded_bytes().ends_with(b"-wal") => Some(format!("{} emptied", of(part))),
+            Ok(_) => None,
+        });
+        gone.or_else(|| {
+            let (log, _) = self.parts.get(1)?;
+            self.is_log_cut(log).then(|| format!("{} emptied", of(log)))
         })
     }
+
+    /// Whether the log is shorter than the index of the log says. Whoever empties the log by SQLite writes that into the index before.
+    fn is_log_cut(&self, log: &Path) -> bool {
+        let mut before = self.least_of_log();
+        for _ in 0..LOOKS {
+            let length = std::fs::metadata(log).map(|data| data.len()).unwrap_or_default();
+            let after = self.least_of_log();
+            match (&before, &after) {
+                (Some((_, least)), Some(_)) if before == after => return length < *least,
+                _ => before = after,
+            }
+        }
+        false
+    }
+
+    /// What stands at the head of the index, and the least bytes that a log has with it. `None`: it is being written.
+    /// The layout: <https://www.sqlite.org/walformat.html#the_wal_index_header>.
+    fn least_of_log(&self) -> Option<([u8; 48], u64)> {
+        let mut both = [0; 96];
+        self.index.read_exact_at(&mut both, 0).ok()?;
+        let (head, again) = both.split_at(48);
+        let head: [u8; 48] = head.try_into().ok().filter(|_| head == again)?;
+        let page = match u16::from_ne_bytes([head[14], head[15]]) {
+            1 => 65_536,
+            page => u64::from(page),
+        };
+        let frames = u64::from(u32::from_ne_bytes([head[16], head[17], head[18], head[19]]));
+        Some((head, if frames == 0 { 0 } else { 32 + frames * (24 + page) }))
+    }
+}
+
+/// How often the index of a log is looked at while others write it.
+const LOOKS: u32 = 10;
+
+/// The index of a log. It is opened once in a process and never closed: closing it would let go of the locks that SQLite has on it.
+fn index(path: &Path) -> std::io::Result<&'static File> {
+    static OPEN: Mutex<BTreeMap<(u64, u64), &'static File>> = Mutex::new(BTreeMap::new());
+    let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
+    let id = |data: std::fs::Metadata| (data.dev(), data.ino());
+    if let Some(known) = open.get(&id(std::fs::metadata(path)?)) {
+        return Ok(known);
+    }
+    let file: &'static File = Box::leak(Box::new(files::open(path)?));
+    Ok(open.entry(id(file.metadata()?)).or_insert(file))
 }
 
 /// Erases what was removed: moves the rest to the front, cuts the file, and empties the log. False: others still read what was removed, and

@@ -238,6 +238,13 @@ struct Listed {
     key: Option<String>,
 }
 
+impl Drop for SqliteStore {
+    fn drop(&mut self) {
+        // A damaged log must not be carried into the file.
+        let _ = self.is_there();
+    }
+}
+
 impl EventLog for SqliteStore {
     fn append(&mut self, events: &[Event]) -> Result<(), StoreError> {
         self.unwritten.take(events)
@@ -364,8 +371,18 @@ fn version(body: &str) -> u32 {
 
 fn told(file: &Path, error: &rusqlite::Error) -> StoreError {
     let file = file.display().to_string();
+    let full = [rusqlite::ffi::SQLITE_FULL, rusqlite::ffi::SQLITE_IOERR_SHMSIZE];
     match error.sqlite_error_code() {
+        Some(_) if error.sqlite_error().is_some_and(|error| full.contains(&error.extended_code)) => {
+            let message = "the disk is full; free as much as the file takes (cache.db beside it may go at any time), then flow runs rm or prune shrinks it";
+            StoreError::Unusable { file, message: message.into() }
+        }
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => StoreError::Locked { file },
+        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
+            let message =
+                format!("{error}; move it, and the files that begin with its name, to another folder: the next run makes a new store");
+            StoreError::Unusable { file, message }
+        }
         _ => StoreError::Unusable { file, message: error.to_string() },
     }
 }

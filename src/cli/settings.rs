@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::Exit;
 use super::refusal::Refusal;
 use crate::adapter::environment;
-use crate::adapter::files::DiskFiles;
+use crate::adapter::files::{DiskFiles, open_if_there};
 use crate::check::Checked;
 use crate::diagnostic::Diagnostic;
 use crate::load::{LoadedSettings, SettingsOf, load_settings};
@@ -52,10 +52,12 @@ impl Settled {
 /// The project's file of settings and the user's own; they need not be there.
 ///
 /// # Errors
-/// `FLOW_CONFIG` names a file that is not there (exit 2).
+/// `FLOW_CONFIG` names a file that is not there, or what stands there cannot be read (exit 2): with it would go what it forbids.
 pub(super) fn files(project: &Path) -> Result<Vec<(PathBuf, SettingsOf)>, Refusal> {
     let of_user = environment::user_settings().map_err(Refusal::usage)?;
-    let of_project = (project.join("flow.toml"), SettingsOf::Project);
+    let path = project.join("flow.toml");
+    open_if_there(&path).map_err(|why| Refusal::usage(format!("cannot read the project's settings in {}: {why}", path.display())))?;
+    let of_project = (path, SettingsOf::Project);
     Ok(std::iter::once(of_project).chain(of_user.map(|path| (path, SettingsOf::User))).collect())
 }
 

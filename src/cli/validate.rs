@@ -165,6 +165,10 @@ impl Files for WithInput {
         is_input(path) && self.0.is_some() || DiskFiles.exists(path)
     }
 
+    fn is_there(&self, path: &Path) -> bool {
+        self.exists(path) || DiskFiles.is_there(path)
+    }
+
     fn names(&self, folder: &Path) -> Vec<String> {
         DiskFiles.names(folder)
     }

@@ -1,8 +1,9 @@
 //! Which files hold tests.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use crate::adapter::files::{DiskFiles, yaml_files};
+use crate::adapter::files::{DiskFiles, open, yaml_files};
 use crate::port::Files;
 
 /// Files with tests: those that are named, and in folders `*.test.yaml` and pipelines with `tests` of their own. Sorted, each once.
@@ -16,6 +17,10 @@ pub fn discover(paths: &[PathBuf]) -> Result<Vec<PathBuf>, String> {
             found.extend(yaml_files(path).into_iter().filter(|file| holds_tests(file)));
         } else if path.is_file() {
             found.push(path.clone());
+        } else if let Err(why) = open(path)
+            && why.kind() != ErrorKind::NotFound
+        {
+            return Err(format!("no test found: cannot read {}: {why}", path.display()));
         } else {
             return Err(format!("no test found: {} does not exist", path.display()));
         }

@@ -113,7 +113,7 @@ pub enum SettingsOf {
 
 /// Reads a file of settings. `None`: there is none.
 pub fn load_settings(path: &Path, of: SettingsOf, files: &dyn Files) -> Option<LoadedSettings> {
-    if !files.exists(path) {
+    if !files.is_there(path) {
         return None;
     }
     let mut loader = Loader::new(files, path, path.parent().unwrap_or(Path::new("")));

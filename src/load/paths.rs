@@ -7,7 +7,7 @@ use crate::port::Files;
 /// The project of a file: the nearest folder upwards with a `flow.toml`, else `current`.
 pub fn project_of(path: &Path, current: &Path, files: &dyn Files) -> PathBuf {
     let real = files.real_path(path).unwrap_or_else(|| path.to_path_buf());
-    let found = real.ancestors().skip(1).find(|folder| files.exists(&folder.join("flow.toml")));
+    let found = real.ancestors().skip(1).find(|folder| files.is_there(&folder.join("flow.toml")));
     found.unwrap_or(current).to_path_buf()
 }
 

@@ -12,6 +12,10 @@ pub trait Files {
     fn read_text(&self, path: &Path) -> Result<String, FileProblem>;
     /// Whether there is a regular file.
     fn exists(&self, path: &Path) -> bool;
+    /// Whether anything stands there, also what cannot be read: a folder, a pipe, a link that leads nowhere.
+    fn is_there(&self, path: &Path) -> bool {
+        self.exists(path)
+    }
     /// Names of the files in a folder, in alphabetical order; none if there is no such folder.
     fn names(&self, folder: &Path) -> Vec<String>;
     /// Where a path leads when links are followed; `None` if there is nothing. An empty path is the current folder.
@@ -48,6 +52,10 @@ impl Files for Overlay<'_> {
 
     fn exists(&self, path: &Path) -> bool {
         self.text(path).is_some() || self.below.exists(path)
+    }
+
+    fn is_there(&self, path: &Path) -> bool {
+        self.text(path).is_some() || self.below.is_there(path)
     }
 
     fn names(&self, folder: &Path) -> Vec<String> {

@@ -80,10 +80,10 @@ pub enum StoreError {
         /// The id of the one at hand.
         other: String,
     },
-    /// Runs are removed, and their texts are still in the log that SQLite keeps beside the file.
+    /// Runs are removed, and their texts are still in the file, or in the log that SQLite keeps beside it.
     #[error(
-        "the runs are removed, but another process is reading {file}: their texts stay in {file}-wal until it ends; flow runs prune erases \
-         them then"
+        "the runs are removed, but another process is reading {file}: their texts stay in it until then; when that process has \
+         ended, flow runs prune erases them"
     )]
     Unerased {
         /// The store's file.

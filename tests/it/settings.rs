@@ -246,3 +246,69 @@ fn no_link_of_a_project_leads_what_flow_writes_out_of_it() {
         assert!(ran.exit == 0 && at("inner").join(made).is_file(), "{link}: {}{}", ran.out, ran.err);
     }
 }
+
+#[test]
+fn what_stands_in_the_place_of_settings_and_cannot_be_read_stops_every_command() {
+    use std::os::unix::fs::symlink;
+    let pipe = |path: &Path| nix::unistd::mkfifo(path, nix::sys::stat::Mode::S_IRWXU).unwrap();
+    type Make<'a> = (&'a str, &'a dyn Fn(&Path));
+    let makes: [Make; 5] = [
+        ("a link that leads nowhere", &|path| symlink("/nowhere/at/all", path).unwrap()),
+        ("it is a folder", &|path| std::fs::create_dir(path).unwrap()),
+        ("it is a pipe", &|path| pipe(path)),
+        ("symbolic link", &|path| symlink(path, path).unwrap()),
+        ("a device", &|path| symlink("/dev/null", path).unwrap()),
+    ];
+    let calls: [&[&str]; 3] = [&["run", "p.yaml"], &["doctor", "--config"], &["plan", "p.yaml"]];
+    let text = "flow: 1\nname: p\ndescription: Says one word.\nsteps:\n  - { id: a, set: { text: hi } }\noutputs: { text: \"{{ steps.a.output.text }}\" }\n";
+    let check = |folder: &Path, own: Option<&Path>, name: &str, why: &str| {
+        // The project of a file that is named is looked for upwards.
+        for call in calls.into_iter().filter(|call| call.contains(&"p.yaml") || !folder.ends_with("sub")) {
+            let mut command = command(folder, call);
+            match own {
+                Some(own) => command.env_remove("FLOW_CONFIG").env("XDG_CONFIG_HOME", own),
+                None => command.env("FLOW_CONFIG", ""),
+            };
+            let said = ran(&mut command);
+            assert_eq!((said.exit, said.out.as_str()), (2, ""), "{name} {why} {call:?}: {}", said.err);
+            assert!(said.err.contains(name) && said.err.contains(why), "{name} {why} {call:?}: {}", said.err);
+        }
+        assert!(!folder.join(".flow").exists(), "nothing ran");
+    };
+    for (why, make) in makes {
+        let folder = project(&[("p.yaml", text)]);
+        make(&folder.path().join("flow.toml"));
+        check(folder.path(), None, "flow.toml", why);
+        let said = flow(folder.path(), &["validate", "p.yaml"]);
+        assert!(said.exit != 0 && (said.out + &said.err).contains("flow.toml"), "{why}");
+        // Also from below.
+        std::fs::create_dir(folder.path().join("sub")).unwrap();
+        std::fs::write(folder.path().join("sub/p.yaml"), text).unwrap();
+        check(&folder.path().join("sub"), None, "flow.toml", why);
+        let folder = project(&[("p.yaml", text), ("home/flow/other", "")]);
+        make(&folder.path().join("home/flow/config.toml"));
+        check(folder.path(), Some(&folder.path().join("home")), "config.toml", why);
+    }
+    let folder = project(&[("p.yaml", text), ("home/flow", "")]);
+    check(folder.path(), Some(&folder.path().join("home")), "config.toml", "ot a directory");
+    symlink("/nowhere/at/all", folder.path().join("away")).unwrap();
+    check(folder.path(), Some(&folder.path().join("away")), "config.toml", "away is a link that leads nowhere");
+    let said = ran(command(folder.path(), &["run", "p.yaml"]).env_remove("FLOW_CONFIG").env("XDG_CONFIG_HOME", folder.path().join("none")));
+    assert_eq!(said.exit, 0, "{}", said.err);
+}
+
+#[test]
+fn a_pipe_as_the_file_of_the_key_is_refused_at_once() {
+    let folder = project(&[("user.toml", "[journal]\nencrypt = true\nkey_file = \"key\"\n"), ("p.yaml", ASKS), ("flow.toml", "")]);
+    nix::unistd::mkfifo(&folder.path().join("key"), nix::sys::stat::Mode::S_IRUSR).unwrap();
+    let said = flow(folder.path(), &["run", "p.yaml"]);
+    assert_eq!((said.exit, said.err.contains("it is a pipe")), (2, true), "{}", said.err);
+}
+
+#[test]
+fn a_pipe_that_is_named_as_tests_is_told_as_what_it_is() {
+    let folder = project(&[]);
+    nix::unistd::mkfifo(&folder.path().join("pipe"), nix::sys::stat::Mode::S_IRUSR).unwrap();
+    let said = flow(folder.path(), &["test", "pipe"]);
+    assert!(said.exit != 0 && said.err.contains("it is a pipe") && !said.err.contains("does not exist"), "{}", said.err);
+}

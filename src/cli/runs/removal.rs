@@ -42,7 +42,7 @@ pub(super) fn remove(
 ) -> Result<Exit, Refusal> {
     let (mut locks, mut runs, mut held) = (vec![], vec![], vec![]);
     for run in wanted {
-        match RunLock::take(file, run) {
+        match RunLock::take_to_remove(file, run) {
             Ok(lock) => {
                 locks.push(lock);
                 runs.push(run.as_str());

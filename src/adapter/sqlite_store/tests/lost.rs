@@ -10,7 +10,11 @@ use crate::port::{EventLog, Store, StoreError};
 /// What may become of a file in use.
 type Mishap = fn(&Path);
 
-const MISHAPS: [(&str, Mishap); 7] = [
+fn cut(file: &Path, name: &str, length: u64) {
+    std::fs::OpenOptions::new().write(true).open(file.with_file_name(name)).unwrap().set_len(length).unwrap();
+}
+
+const MISHAPS: [(&str, Mishap); 11] = [
     ("was removed", |file| std::fs::remove_file(file).unwrap()),
     ("was removed", |file| std::fs::remove_dir_all(file.parent().unwrap()).unwrap()),
     ("was removed", |file| std::fs::rename(file, file.with_file_name("elsewhere.db")).unwrap()),
@@ -20,6 +24,13 @@ const MISHAPS: [(&str, Mishap); 7] = [
         std::fs::rename(file.with_file_name("copy.db"), file).unwrap();
     }),
     ("-wal was removed", |file| std::fs::remove_file(file.with_file_name("runs.db-wal")).unwrap()),
+    ("-wal was emptied", |file| cut(file, "runs.db-wal", 0)),
+    ("-wal was emptied", |file| cut(file, "runs.db-wal", 40)),
+    ("-wal was replaced", |file| {
+        std::fs::write(file.with_file_name("other"), "").unwrap();
+        std::fs::rename(file.with_file_name("other"), file.with_file_name("runs.db-wal")).unwrap();
+    }),
+    ("-shm was emptied", |file| cut(file, "runs.db-shm", 0)),
     ("-shm was removed", |file| std::fs::remove_file(file.with_file_name("runs.db-shm")).unwrap()),
 ];
 
@@ -35,6 +46,63 @@ fn a_store_that_goes_while_a_run_lasts_is_noticed_by_the_next_commit() {
         store.append(&[of_run("r_1", 2)]).unwrap();
         let error = store.sync().unwrap_err();
         assert!(matches!(error, StoreError::Lost { .. }) && error.to_string().contains(told), "{told}: {error}");
+    }
+}
+
+#[test]
+fn what_earlier_runs_kept_outlives_a_log_that_is_damaged_while_another_run_lasts() {
+    for (told, mishap) in MISHAPS.into_iter().filter(|(told, _)| told.starts_with('-')) {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("kept/runs.db");
+        let keep = |run: &str| {
+            let mut store = SqliteStore::open(&file).unwrap();
+            (1..=20).for_each(|seq| store.append(&[of_run(run, seq)]).and_then(|()| store.sync()).unwrap());
+            store
+        };
+        drop(keep("r_before"));
+        let mut hit = keep("r_hit");
+        mishap(&file);
+        hit.append(&[of_run("r_hit", 21)]).unwrap();
+        assert!(hit.sync().is_err(), "{told}");
+        drop(hit);
+        // One that ends without another commit.
+        let unhit = keep("r_next");
+        mishap(&file);
+        drop(unhit);
+        let mut after = keep("r_after");
+        assert_eq!(after.events("r_before").unwrap().len(), 20, "{told}");
+        assert_eq!(after.events("r_after").unwrap().len(), 20, "{told}");
+        after.check_pages().unwrap();
+    }
+}
+
+#[test]
+fn a_log_that_another_process_empties_in_order_is_no_loss() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("runs.db");
+    let mut store = SqliteStore::open(&file).unwrap();
+    let mut other = SqliteStore::open(&file).unwrap();
+    for seq in 1..=10 {
+        store.append(&[of_run("r_1", seq)]).unwrap();
+        store.sync().unwrap();
+        other.remove(&[]).unwrap();
+        assert_eq!(std::fs::metadata(folder.path().join("runs.db-wal")).unwrap().len(), 0);
+    }
+    assert_eq!(other.events("r_1").unwrap().len(), 10);
+}
+
+#[test]
+fn a_pipe_where_sqlite_opens_a_file_by_its_name_is_refused_at_once() {
+    for end in ["", "-journal", "-wal", "-shm"] {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("runs.db");
+        if !end.is_empty() {
+            drop(SqliteStore::open(&file).unwrap());
+        }
+        let pipe = folder.path().join(format!("runs.db{end}"));
+        rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, rustix::fs::Mode::RUSR, 0).unwrap();
+        let told = SqliteStore::open(&file).err().unwrap().to_string();
+        assert!(told.contains("a pipe, a socket or a device") && told.contains(pipe.to_str().unwrap()), "{end}: {told}");
     }
 }
 
