@@ -41,8 +41,10 @@ pub struct Started {
     pub server: String,
     /// The program.
     pub command: String,
-    /// Its arguments, and the values of its environment.
+    /// Its arguments.
     pub words: Vec<String>,
+    /// The values of its environment. Of plain files that these name only code counts: a server keeps its own data in others.
+    pub values: Vec<String>,
     /// The folder it is started in.
     pub folder: PathBuf,
     /// The project. What lies outside of both is not looked at.
@@ -67,14 +69,14 @@ pub type Prints = BTreeMap<PathBuf, [u8; 32]>;
 pub fn may_run(started: &Started) -> MayRun {
     let (folder, project) = (real(&started.folder), real(&started.project));
     let mut found = MayRun::default();
-    let mut look = |from: &Path, path: &Path| {
+    let mut look = |from: &Path, path: &Path, is_value: bool| {
         let path = from.join(path);
         let is_ours = |place: &Path| place.starts_with(&folder) || place.starts_with(&project);
         match path.canonicalize() {
             // A link that stands in the project counts as what it leads to.
             Ok(place) if is_ours(&place) || path.parent().is_some_and(|above| is_ours(&real(above))) => match place.is_dir() {
                 true => _ = found.folders.insert(place),
-                false if is_data(&place) => {}
+                false if is_data(&place) || (is_value && !is_code_file(&place)) => {}
                 false => _ = found.files.insert(place),
             },
             Ok(_) => {}
@@ -90,9 +92,10 @@ pub fn may_run(started: &Started) -> MayRun {
     let path = program_path();
     let by_path = std::env::split_paths(&path).map(|folder| folder.join(&started.command));
     let by_path = by_path.filter(|_| !started.command.contains('/')).find(|path| path.is_file());
-    of_command.chain(by_path).for_each(|path| look(&folder, &path));
+    of_command.chain(by_path).for_each(|path| look(&folder, &path, false));
     let named = candidates(&started.words);
-    named.iter().for_each(|path| look(&folder, Path::new(path)));
+    named.iter().for_each(|path| look(&folder, Path::new(path), false));
+    candidates(&started.values).iter().for_each(|path| look(&folder, Path::new(path), true));
     // `env -C servers python3 mcp.py`: a folder that is named may be where the others count from.
     let inner: Vec<PathBuf> = found.folders.iter().filter(|inner| **inner != folder).take(8).cloned().collect();
     for inner in inner {
@@ -215,7 +218,9 @@ impl Agreed {
             match before.get(file) {
                 Some(before) if before == print => {}
                 Some(_) => return denied(format!("{} has changed since it was agreed to", shown(file))),
-                None if self.named.names(file) => return denied(format!("{} was not there when it was agreed to", shown(file))),
+                None if self.named.names(file) && is_code_file(file) => {
+                    return denied(format!("{} was not there when it was agreed to", shown(file)));
+                }
                 None if self.is_free || !is_code_file(file) => {}
                 None => {
                     return denied(format!("only a value of this run names {}, and nobody agreed to it (--trust would)", shown(file)));

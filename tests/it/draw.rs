@@ -261,7 +261,12 @@ fn a_chain_of_calls_that_doubles_at_each_link_is_planned_and_explained() {
     let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
     let head = |n: usize| format!("flow: 1\nname: link{n}\ndescription: A link.\ninputs: {{ list: {{ type: list, items: text }} }}\n");
     for n in 0..LINKS {
-        let call = |id: &str| format!("  - {{ id: {id}, call: p{}.yaml, with: {{ list: \"{{{{ inputs.list }}}}\" }} }}\n", n + 1);
+        let call = |id: &str| {
+            format!(
+                "  - {{ id: {id}, call: p{}.yaml, when: \"inputs.list | length > 0\", with: {{ list: \"{{{{ inputs.list }}}}\" }} }}\n",
+                n + 1
+            )
+        };
         write(
             &format!("p{n}.yaml"),
             &format!("{}steps:\n{}{}outputs: {{ a: \"{{{{ [steps.a.output, steps.b.output] }}}}\" }}\n", head(n), call("a"), call("b")),

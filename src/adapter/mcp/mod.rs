@@ -165,7 +165,8 @@ impl McpServers {
         let started = Started {
             server: server.name.clone(),
             command: command.clone(),
-            words: args.iter().cloned().chain(env.iter().map(|(_, value)| value.reveal().to_owned())).collect(),
+            words: args.clone(),
+            values: env.iter().map(|(_, value)| value.reveal().to_owned()).collect(),
             folder: folder.clone(),
             project: server.project.clone(),
         };

@@ -60,23 +60,25 @@ pub(in crate::cli) fn named(program: &Program, env: &BTreeMap<String, Secret>) -
 fn known(pipeline: &Pipeline, env: &BTreeMap<String, Secret>) -> Vec<Started> {
     let inputs = inputs(pipeline);
     let (folder, project) = (pipeline.folder.clone(), pipeline.project.clone());
-    let started = |server: &str, command: &str, words| Started {
+    let started = |server: &str, command: &str, words, values| Started {
         server: server.to_owned(),
         command: command.to_owned(),
         words,
+        values,
         folder: folder.clone(),
         project: project.clone(),
     };
     let mut found = vec![];
     for (name, tool) in &pipeline.tools {
         let ToolKind::Server(ServerKind::Program { command, args, env: variables }) = &tool.kind else { continue };
-        let words = args.iter().chain(variables.iter().map(|(_, text)| text)).flat_map(|text| words(text, &inputs, env)).collect();
-        found.push(started(name, &command.value, words));
+        let read = |text| words(text, &inputs, env);
+        let values = variables.iter().flat_map(|(_, text)| read(text)).collect();
+        found.push(started(name, &command.value, args.iter().flat_map(read).collect(), values));
     }
     for (name, server) in servers(pipeline, &inputs, &secrets(pipeline, env), env) {
         let Ok(ServerTransport::Program { command, args, env, .. }) = server.map(|server| server.transport) else { continue };
-        let words = args.into_iter().chain(env.iter().map(|(_, value)| value.reveal().to_owned())).collect();
-        found.push(started(&name, &command, words));
+        let values = env.iter().map(|(_, value)| value.reveal().to_owned()).collect();
+        found.push(started(&name, &command, args, values));
     }
     found
 }

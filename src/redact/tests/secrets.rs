@@ -64,6 +64,13 @@ fn a_secret_is_hidden_however_it_is_written() {
 }
 
 #[test]
+fn a_secret_with_an_unseen_character_of_its_own_is_hidden_where_those_are_left_out() {
+    let secret = "Zq8/x+Lm4\u{e0100}w2";
+    let spread: String = secret.chars().flat_map(|c| [c, '\u{200b}']).collect();
+    assert_eq!(Secrets::new([secret]).hide(&format!("a {spread} b {} c", secret.replace('\u{e0100}', ""))), "a ***\u{200b} b *** c");
+}
+
+#[test]
 fn values_are_hidden_in_keys_lists_and_numbers_and_no_field_is_lost() {
     let secrets = Secrets::new(["48151623", "sk-canary-1"]);
     let mut value = json!({ "sk-canary-1": 1, "a": ["x sk-canary-1 y", 48151623, 4.5, true, null], "***": 2, "b": { "sk-canary-1x": "c2stY2FuYXJ5LTE=" } });
