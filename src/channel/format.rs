@@ -68,7 +68,7 @@ pub fn format(text: &str, channel: &Channel, style: Option<&StyleGuide>, person_
 /// The same with `***` in place of what `hidden` finds, before the text is cut into parts: what markup kept apart stands together then.
 ///
 /// # Errors
-/// As those of [`format`].
+/// As those of [`format()`].
 pub fn format_without(
     text: &str,
     channel: &Channel,
