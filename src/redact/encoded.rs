@@ -2,6 +2,9 @@
 //! and each byte of what was read knows the place that it came from.
 
 use std::ops::Range;
+use std::sync::LazyLock;
+
+use regex::Regex;
 
 /// A text inside a longer one that is no encoded value by chance has at least so many bytes, or is all there is.
 const SHORTEST: usize = 6;
@@ -72,14 +75,34 @@ pub(super) fn is_unseen(c: char) -> bool {
         || matches!(c, '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
 }
 
-/// The text without the characters that nobody sees, if it has some: what it goes through later may take them out.
-pub(super) fn seen(text: &str) -> Option<Inside> {
+/// What a terminal takes as a command (ECMA-48, 5.3 to 5.6): a control sequence, a control string to its end, or one sign behind ESC.
+static COMMANDS: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    let sequence = r"(?:\x1b\[|\x{9b})[0-?]*[ -/]*[@-~]";
+    let string = r"(?:\x1b[PX\]^_]|[\x{90}\x{98}\x{9d}-\x{9f}])[^\x07\x1b\x{9c}]*(?:\x07|\x1b\\|\x{9c})";
+    Regex::new(&format!(r"{sequence}|{string}|\x1b[ -/]*[0-~]")).ok()
+});
+
+/// The text without the characters that nobody sees, if it has some, and without the commands to a terminal that such a character begins:
+/// what it goes through later may take them out.
+pub(super) fn seen(text: &str) -> Vec<Inside> {
     if !text.contains(is_unseen) {
-        return None;
+        return vec![];
     }
-    let kept = text.char_indices().filter(|(_, c)| !is_unseen(*c));
-    let places: Vec<Range<usize>> = kept.flat_map(|(at, c)| (at..at + c.len_utf8()).map(|byte| byte..byte + 1)).collect();
-    Some(Inside { text: text.chars().filter(|c| !is_unseen(*c)).collect(), places })
+    let without = |commands: &[Range<usize>]| {
+        let mut commands = commands.iter().peekable();
+        let mut seen = Inside { text: String::with_capacity(text.len()), places: Vec::with_capacity(text.len()) };
+        for (at, c) in text.char_indices() {
+            while commands.next_if(|command| command.end <= at).is_some() {}
+            if !is_unseen(c) && commands.peek().is_none_or(|command| at < command.start) {
+                seen.text.push(c);
+                seen.places.extend((at..at + c.len_utf8()).map(|byte| byte..byte + 1));
+            }
+        }
+        seen
+    };
+    let commands: Vec<Range<usize>> = COMMANDS.iter().flat_map(|commands| commands.find_iter(text)).map(|found| found.range()).collect();
+    let is_needed = !commands.is_empty();
+    std::iter::once(without(&[])).chain(is_needed.then(|| without(&commands))).collect()
 }
 
 /// The text with its escapes read, then with those that were inside them.

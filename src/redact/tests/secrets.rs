@@ -71,6 +71,28 @@ fn a_secret_with_an_unseen_character_of_its_own_is_hidden_where_those_are_left_o
 }
 
 #[test]
+fn a_secret_that_commands_to_a_terminal_break_is_hidden_with_them() {
+    let secret = "Zq8/x+Lm4#w2";
+    let secrets = Secrets::new([secret]);
+    for command in [
+        "\x1b[31m",
+        "\x1b[0;1;38:5:9m",
+        "\u{9b}2K",
+        "\x1b]8;;https://x.example\x1b\\",
+        "\x1b]0;title\x07",
+        "\x1bPq#0\x1b\\",
+        "\x1b(B",
+        "\x1bc",
+    ] {
+        for at in 1..secret.len() {
+            let text = format!("a {}{command}{}{command} b", &secret[..at], &secret[at..]);
+            assert_eq!(secrets.hide(&text), format!("a ***{command} b"), "{text:?}");
+        }
+        assert_eq!(secrets.hide(command), command);
+    }
+}
+
+#[test]
 fn values_are_hidden_in_keys_lists_and_numbers_and_no_field_is_lost() {
     let secrets = Secrets::new(["48151623", "sk-canary-1"]);
     let mut value = json!({ "sk-canary-1": 1, "a": ["x sk-canary-1 y", 48151623, 4.5, true, null], "***": 2, "b": { "sk-canary-1x": "c2stY2FuYXJ5LTE=" } });
