@@ -229,6 +229,7 @@ fn once_each(signal: Signal, number: u64) {
 
 #[test]
 fn every_call_that_acts_and_is_out_when_a_signal_comes_happens_once() {
+    crate::program::hear_hangups();
     let cases = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP].into_iter().flat_map(|signal| (0..4).map(move |n| (signal, n)));
     let cases: Vec<(Signal, u64)> = cases.collect();
     std::thread::scope(|scope| {

@@ -44,6 +44,14 @@ pub(crate) fn clean(command: &mut Command) {
     command.env("FLOW_CONFIG", "").env("XDG_STATE_HOME", "/nonexistent");
 }
 
+/// From now on what is started hears SIGHUP, also where the tests themselves were started to ignore it (`nohup`).
+pub(crate) fn hear_hangups() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let _inside = runtime.enter();
+    // A signal that is heard is no longer ignored, and a new program begins with its usual effect.
+    tokio::signal::unix::signal(tokio::signal::unix::SignalKind::hangup()).unwrap();
+}
+
 /// Calls the program in a folder.
 pub(crate) fn flow(folder: &Path, arguments: &[&str]) -> Ran {
     ran(&mut command(folder, arguments))

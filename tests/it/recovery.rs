@@ -199,6 +199,7 @@ fn a_call_that_needs_approval_waits_for_it_across_processes() {
 fn a_run_that_a_signal_ended_says_how_to_go_on_and_goes_on() {
     let pipeline = WAITS.to_string() + "finally:\n  - { id: tidy, set: done }\n";
     use nix::sys::signal::Signal;
+    crate::program::hear_hangups();
     for (signal, exit) in [(Signal::SIGINT, 130), (Signal::SIGTERM, 143), (Signal::SIGHUP, 143)] {
         let place = Place::with(&pipeline);
         let events = place.0.path().join("events.jsonl");
