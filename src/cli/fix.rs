@@ -67,7 +67,7 @@ pub(super) fn run(options: &FixOptions, shared: &Shared) -> Exit {
         match done {
             Exit::Ok if options.diff => exit = if exit == Exit::Ok { Exit::Findings } else { exit },
             Exit::Ok if shared.quiet => {}
-            Exit::Ok => fixed.findings.iter().for_each(|(code, message)| tell!("{shown}: {code} {}", visible(message))),
+            Exit::Ok => fixed.findings.iter().for_each(|(code, message)| tell_as_written!("{shown}: {code} {}", visible(message))),
             lost => return lost,
         }
     }

@@ -2,14 +2,16 @@
 //!
 //! How to add one: a line in the table; `same` only if the value can stay as it is.
 
+use serde_json::Value;
+
 /// What another tool's key is called here.
 pub struct Alias {
     /// The other tools' keys: lower case, `_` for `-`.
     written: &'static [&'static str],
     /// The key here. The alias counts only where this key is allowed.
     pub key: &'static str,
-    /// What the message proposes.
-    pub meant: &'static str,
+    /// What the message proposes; `{n}` and `{n+1}` are the number that was written.
+    meant: &'static str,
     /// Whether the value can stay as it is.
     pub is_same_shape: bool,
     /// The only place where it counts; empty: everywhere.
@@ -17,9 +19,12 @@ pub struct Alias {
 }
 
 impl Alias {
-    /// The same key of another tool, for another key here.
-    pub fn with_key(&self, key: &'static str) -> Alias {
-        Alias { key, meant: if key == self.key { self.meant } else { key }, ..*self }
+    /// What the message proposes where this value was written; `None`: the value says that nothing of it is wanted.
+    pub fn meant_for(&self, value: &Value) -> Option<String> {
+        let is_off = !self.is_same_shape && (*value == false || *value == 0);
+        let number = |more: u64| value.as_u64().map_or(3, |number| number.saturating_add(more)).to_string();
+        let meant = self.meant.replace("{n+1}", &number(1)).replace("{n}", &number(0));
+        (!is_off).then_some(meant)
     }
 }
 
@@ -43,7 +48,8 @@ static ALIASES: &[Alias] = &[
     same(&["uses", "workflow", "subflow"], "call"),
     other(&["switch", "choose", "branch"], "route", "route"),
     other(&["use"], "call", "call"),
-    other(&["retries", "attempts", "max_retries"], "retry", "retry: { max_attempts: 3 }"),
+    other(&["retries", "max_retries"], "retry", "retry: { max_attempts: {n+1} }"),
+    other(&["attempts"], "retry", "retry: { max_attempts: {n} }"),
     other(&["timeout_sec", "timeout_secs", "timeout_seconds", "timeout_minutes", "timeout_ms"], "timeout", "timeout"),
     other(&["continue_on_error", "allow_failure"], "on_failure", "on_failure: continue"),
     same(&["else", "default"], "otherwise"),

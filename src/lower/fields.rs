@@ -130,22 +130,21 @@ static GROUPS: [(&[&str], &[FieldKind], &str); 5] = [
     (&["fields"], &[FieldKind::Object], "object"),
 ];
 
-/// What a rule of a field is called for its type, as it is written: `max_length` for the `maximum` of a text. `None`: it has none.
-pub(super) fn rule_for(rule: &'static str, written: Option<&str>) -> Option<&'static str> {
+/// What a rule of a field is called for its type, as it is written: `max_length` for the `maximum` of a text. Empty: it has none; two names:
+/// the type does not tell which.
+pub(super) fn rules_for(rule: &'static str, written: Option<&str>) -> Vec<&'static str> {
     let of_type = written.and_then(|written| {
         let word = type_alias(written).unwrap_or(written);
         FieldKind::WORDS.iter().find(|(known, _)| *known == word)
     });
-    let Some((_, kind)) = of_type.filter(|(_, kind)| *kind != FieldKind::Any) else { return Some(rule) };
-    let goes = |name: &str| GROUPS.iter().all(|(names, kinds, _)| !names.contains(&name) || kinds.contains(kind));
-    let other = match rule {
-        "minimum" => "min_length",
-        "maximum" => "max_length",
-        "min_length" => "minimum",
-        "max_length" => "maximum",
-        other => other,
+    let names = match rule {
+        "minimum" | "min_length" => vec!["minimum", "min_length"],
+        "maximum" | "max_length" => vec!["maximum", "max_length"],
+        other => vec![other],
     };
-    [rule, other].into_iter().find(|name| goes(name))
+    let Some((_, kind)) = of_type.filter(|(_, kind)| *kind != FieldKind::Any) else { return names };
+    let goes = |name: &str| GROUPS.iter().all(|(names, kinds, _)| !names.contains(&name) || kinds.contains(kind));
+    names.into_iter().filter(|name| goes(name)).collect()
 }
 
 /// F020: rules that contradict each other or do not go with the type.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::aliases::{Alias, PROGRAM_STEPS, alias};
 use super::context::{Lower, did_you_mean, found, quoted};
-use super::fields::rule_for;
+use super::fields::rules_for;
 use super::keys::{DEFINITIONS, FIELD, KINDS, Key, PIPELINE, Place, Takes};
 use super::misplaced::{Misplaced, misplaced};
 use super::values::{empty_section, wrong_type};
@@ -232,25 +232,35 @@ impl<'a, 'w> Reader<'a, 'w> {
     /// F002, with what was probably meant.
     fn report_unknown(&mut self, key: &syntax::Key, value: &'a Node) {
         let place_names: Vec<&str> = self.places.iter().map(|place| place.name).collect();
-        let alias = alias(&key.text, &place_names, |name| self.rule(name).is_some()).and_then(|alias| self.for_type(alias));
+        let alias = alias(&key.text, &place_names, |name| self.rule(name).is_some());
+        let alias = alias.map(|alias| (alias, self.keys_for(alias))).filter(|(_, keys)| !keys.is_empty());
         let is_step = place_names.contains(&"step");
         let kinds: Vec<&str> = KINDS.iter().filter(|kind| is_step && kind.key(&key.text).is_some()).map(|kind| kind.name).collect();
+        let meant = alias.as_ref().and_then(|(alias, _)| alias.meant_for(&value.to_value()));
         let near = match &alias {
-            Some(alias) => vec![alias.meant],
+            Some((alias, keys)) if keys == &[alias.key] => meant.as_deref().into_iter().collect(),
+            Some((_, keys)) => keys.clone(),
             None if !kinds.is_empty() => vec![],
             None => nearest(&key.text, names(&self.places)).into_iter().filter(|name| self.type_has(name)).collect(),
         };
         let message = format!("unknown key {} in {}{}", quoted(&key.text), self.owner, did_you_mean(&near));
         let mut diagnostic = unknown_key(key.span, message);
         let is_set = |name: &str| self.map.get(name).is_some();
-        match (alias, near.as_slice()) {
-            (Some(alias), _) if is_set(alias.key) => diagnostic = diagnostic.help(format!("remove it: {} is set, too", quoted(alias.key))),
-            (Some(alias), _) => {
-                self.meant.push((alias.key, alias.is_same_shape.then_some(value)));
-                diagnostic = diagnostic.help(format!("write {}", alias.meant));
+        match (&alias, near.as_slice()) {
+            (Some((_, keys)), _) if let Some(other) = keys.iter().find(|key| is_set(key)) => {
+                diagnostic = diagnostic.help(format!("remove it: {} is set, too", quoted(other)));
+            }
+            (Some((alias, keys)), [meant]) => {
+                self.meant.extend(keys.iter().map(|key| (*key, alias.is_same_shape.then_some(value))));
+                diagnostic = diagnostic.help(format!("write {meant}"));
                 if alias.is_same_shape {
-                    diagnostic = diagnostic.safe_fix(vec![(key.span, alias.key.to_owned())]);
+                    diagnostic = diagnostic.safe_fix(vec![(key.span, (*meant).to_owned())]);
                 }
+            }
+            (Some(_), []) => diagnostic = diagnostic.help("remove it: without it, it is so"),
+            (Some((_, keys)), [_, ..]) => {
+                self.meant.extend(keys.iter().map(|key| (*key, None)));
+                diagnostic = diagnostic.help(format!("write {}, as the type asks", keys.join(" or ")));
             }
             (None, [name]) if is_set(name) => diagnostic = diagnostic.help(format!("remove it: {} is set, too", quoted(name))),
             (None, [name]) => {
@@ -278,15 +288,14 @@ impl<'a, 'w> Reader<'a, 'w> {
         self.lower.report(diagnostic);
     }
 
-    /// What another tool's key is called here, for the type of a field: `max` of a text is `max_length`.
-    fn for_type(&self, alias: &'static Alias) -> Option<Alias> {
-        let key = if self.is_field() { rule_for(alias.key, self.written_type())? } else { alias.key };
-        Some(alias.with_key(key))
+    /// What another tool's key may be called here, by the type of a field: `max` of a text is `max_length`.
+    fn keys_for(&self, alias: &Alias) -> Vec<&'static str> {
+        if self.is_field() { rules_for(alias.key, self.written_type()) } else { vec![alias.key] }
     }
 
     /// Whether a rule goes with the type of a field.
     fn type_has(&self, rule: &'static str) -> bool {
-        !self.is_field() || rule_for(rule, self.written_type()) == Some(rule)
+        !self.is_field() || rules_for(rule, self.written_type()).contains(&rule)
     }
 
     fn is_field(&self) -> bool {

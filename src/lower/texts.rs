@@ -86,6 +86,11 @@ impl Lower<'_> {
             };
         }
         if let Some(map) = node.as_map() {
+            if let [(key, value)] = map.entries.as_slice()
+                && value.to_value().is_null()
+            {
+                self.diagnostics().extend(template::in_brackets(&key.text, node.span));
+            }
             let fillings: Vec<(String, Filling)> =
                 map.entries.iter().map(|(key, node)| (key.text.clone(), self.filling_with(node, leaf))).collect();
             return match fillings.iter().all(|(_, filling)| is_constant(filling)) {

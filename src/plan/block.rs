@@ -100,6 +100,11 @@ impl Block {
         &self.outgoing[place]
     }
 
+    /// Whether what a place waits for is known: no mistake that was reported (F100, F101) is above it.
+    pub fn is_certain(&self, place: usize) -> bool {
+        self.is_uncertain.get(place) == Some(&false)
+    }
+
     /// Whether `above` is sure to be over before `below` starts. Cheap however often it is asked. Where the order is not
     /// known because of a mistake that was reported (F100, F101), the answer is yes.
     pub fn is_upstream(&self, above: usize, below: usize) -> bool {

@@ -22,7 +22,9 @@ pub(super) fn check(pipeline: &PipelinePlan, _plan: &Plan, out: &mut Vec<Diagnos
                 continue;
             }
             first.insert(&need.value, need.span);
-            let Some(place) = block.place(&need.value).filter(|_| needs.len() <= MOST_COMPARED) else { continue };
+            // In a circle each waits for each, and only the author knows which need is wrong.
+            let is_known = needs.len() <= MOST_COMPARED && block.place(id).is_some_and(|own| block.is_certain(own));
+            let Some(place) = block.place(&need.value).filter(|_| is_known) else { continue };
             let implied_by = needs
                 .iter()
                 .find(|other| block.place(&other.value).is_some_and(|other| other != place && block.is_held_back_by(other, place)));

@@ -254,9 +254,36 @@ pub(super) fn finding(file: FileId, text: &str, start: usize, end: usize) -> Dia
     let at = first_template(written).unwrap_or(0);
     let opener = written.get(at..at + 2).unwrap_or("{{");
     let what = if at == 0 { format!("starts with {opener}") } else { format!("holds {opener} in brackets") };
-    let quoted = super::quoted(written);
+    let quoted = super::quoted(without_last_quote(written));
     let found = Diagnostic::new(Code::UnquotedTemplate, span, format!("a value that {what} must stand in quotes"));
     let found =
         if written.contains('\n') { found.help("put quotes around it") } else { found.help(format!("write {}", super::short(&quoted))) };
-    found.safe_fix(vec![(span, quoted)])
+    let edits = vec![(span, quoted)];
+    if is_whole(written) { found.safe_fix(edits) } else { found.proposed_fix(edits) }
+}
+
+/// Without a quote at its end that none opens.
+fn without_last_quote(written: &str) -> &str {
+    last_quote(written).and_then(|quote| written.strip_suffix(quote)).unwrap_or(written)
+}
+
+/// The quote at its end that none opens.
+fn last_quote(written: &str) -> Option<char> {
+    let last = written.chars().next_back()?;
+    let opener = match last {
+        '”' => '“',
+        '’' => '‘',
+        '»' => '«',
+        '"' | '\'' => last,
+        _ => return None,
+    };
+    let opened = written.matches(opener).count();
+    (if opener == last { opened % 2 == 1 } else { opened == 0 }).then_some(last)
+}
+
+/// Whether a value surely ends where it was found to end: not with a quote, a "," or a bracket that something else may have left there.
+fn is_whole(written: &str) -> bool {
+    let is_closed_twice =
+        |open: char, close: char| written.ends_with(close) && written.matches(close).count() > written.matches(open).count();
+    last_quote(written).is_none() && !written.ends_with([',', ';']) && !is_closed_twice('{', '}') && !is_closed_twice('[', ']')
 }

@@ -121,11 +121,12 @@ fn leading_zero(text: &str) -> Option<Trap> {
     let bare = digits.trim_start_matches('0');
     let bare = if bare.is_empty() { "0" } else { bare };
     let elsewhere = match u64::from_str_radix(digits, 8) {
-        Ok(octal) => format!("{sign}{octal}"),
-        Err(_) => "text".to_owned(),
+        Ok(octal) if octal.to_string() == bare => String::new(),
+        Ok(octal) => format!(" here and {sign}{octal} elsewhere"),
+        Err(_) => " here and text elsewhere".to_owned(),
     };
     trap(
-        format!("{text} without quotes is the number {sign}{bare} here and {elsewhere} elsewhere; write \"{text}\" or {sign}{bare}"),
+        format!("{text} without quotes is the number {sign}{bare}{elsewhere}; write \"{text}\" or {sign}{bare}"),
         format!("write \"{text}\" if the zero counts, {sign}{bare} for the number"),
         false,
     )

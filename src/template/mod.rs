@@ -40,4 +40,5 @@ pub use compared::{Side, comparisons};
 pub use fill::{Compiled, FillError, Scope, compile};
 pub use filters::listed as filters;
 pub use known::{Known, fill_known};
+pub use single::in_brackets;
 pub use value::{Value, empty_name, from_json, object, step_value, to_json};

@@ -15,6 +15,7 @@ use super::stray::ROOTS;
 use super::tree::At;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::model::Place;
+use crate::source::Span;
 
 /// F214, for a text that can be read.
 pub(super) fn look(source: &str, at: &Place, diagnostics: &mut Vec<Diagnostic>) {
@@ -30,11 +31,16 @@ pub(super) fn look(source: &str, at: &Place, diagnostics: &mut Vec<Diagnostic>) 
             let price = source.get(from..from + 1).filter(|first| *first == "$");
             let wanted = format!("{{{{ {} }}}}", excerpt(name, (0, name.len())));
             let message = format!("\"{}\" is only text here; a value stands in two braces: {wanted}", excerpt(source, (from, to)));
-            let mut found = Diagnostic::new(Code::SingleBraces, at.inside(from, to), message)
-                .help(match price {
-                    Some(_) => format!("write {wanted}, or ${wanted} where a dollar sign stands before the value; where braces are meant, write {{% raw %}}…{{% endraw %}} around them"),
+            let mut found = told(
+                at.inside(from, to),
+                message,
+                match price {
+                    Some(_) => format!(
+                        "write {wanted}, or ${wanted} where a dollar sign stands before the value; where braces are meant, write {{% raw %}}…{{% endraw %}} around them"
+                    ),
                     None => format!("write {wanted}; where braces are meant, write {{% raw %}}…{{% endraw %}} around them"),
-                });
+                },
+            );
             if !at.offsets.is_empty() && price.is_none() {
                 let edits = [((from, start + inner.0), "{{ "), ((start + inner.1, to), " }}")];
                 // Not safe: braces may be meant, as where an agent is told how to write them.
@@ -43,6 +49,20 @@ pub(super) fn look(source: &str, at: &Place, diagnostics: &mut Vec<Diagnostic>) 
             diagnostics.push(found);
         }
     }
+}
+
+/// F214, for `{ inputs.name }` without quotes: to YAML it is a list of keys, with one key that has no value.
+pub fn in_brackets(name: &str, span: Span) -> Option<Diagnostic> {
+    if !ROOTS.iter().any(|root| name.starts_with(root)) {
+        return None;
+    }
+    let (name, wanted) = (excerpt(name, (0, name.len())), format!("\"{{{{ {name} }}}}\""));
+    let message = format!("\"{name}\" is only a key without a value here; a value stands in two braces and in quotes: {wanted}");
+    Some(told(span, message, format!("write {wanted}")).proposed_fix(vec![(span, wanted)]))
+}
+
+fn told(span: Span, message: String, help: String) -> Diagnostic {
+    Diagnostic::new(Code::SingleBraces, span, message).help(help)
 }
 
 /// What stands between the templates of a text, and not in `{% raw %}`.
