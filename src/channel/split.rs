@@ -126,10 +126,9 @@ impl Cutter<'_> {
             }
             let mut changes = vec![];
             for whole in whole(block) {
-                let mut runs = whole.runs.to_vec();
-                if !self.fits(vec![Block::paragraph(runs.clone())], self.total) {
-                    runs.iter_mut().for_each(|run| (run.link, run.whole) = (None, false));
-                    changes.push((whole.bytes, host(&plain(&runs)).map_or(runs, |host| vec![Run::plain(format!("{host}..."))])));
+                let alone = Block { items: block.items.clone(), kind: block.kind.clone(), runs: whole.runs.to_vec(), ..*block };
+                if !self.fits(vec![alone], self.total) {
+                    changes.push((whole.bytes, only_host(whole.runs)));
                 }
             }
             if !changes.is_empty() {
@@ -327,6 +326,17 @@ impl Cutter<'_> {
 /// A rule alone is no part: most channels cannot show it.
 fn is_seen(part: &[Block]) -> bool {
     part.iter().any(|block| block.shows(shows))
+}
+
+/// A link that is too long for a part: its text, and the host of its address.
+fn only_host(link: &[Run]) -> Vec<Run> {
+    if let Some(host) = host(&plain(link)) {
+        return vec![Run::plain(format!("{host}..."))];
+    }
+    let address = link.first().and_then(|run| run.link.clone());
+    let host = address.as_deref().and_then(host).map(|host| Run::plain(format!(" ({host}...)")));
+    let text = link.iter().map(|run| Run { link: None, whole: false, ..run.clone() });
+    text.chain(host).collect()
 }
 
 /// The host of a text that is an address.

@@ -42,6 +42,25 @@ fn is_blank(c: char) -> bool {
 }
 
 #[test]
+fn an_address_of_any_length_is_sent_or_gives_way_to_its_host_wherever_it_stands() {
+    let small = |body: Body, most: u64| Channel { max_length: Some(most), split: sms().split.clone(), body, ..sms().clone() };
+    let markdown = Channel { markdown: Features::FULL, ..small(Body::Markdown, 80) };
+    for (channel, lengths) in [(small(Body::Text, 60), 20..80), (markdown, 20..100), (sms().clone(), 1560..1610)] {
+        for before in ["", "> ", "- ", "# ", "1. ", "> - ", "- - 1. "] {
+            for link in ["ADDRESS", "[see](ADDRESS)", "![see](ADDRESS)", "**[see](ADDRESS)**"] {
+                for length in lengths.clone() {
+                    let address = format!("https://h.example/{}", "a".repeat(length));
+                    let text = format!("{before}{} {}end.", link.replace("ADDRESS", &address), "word ".repeat(14));
+                    let sent = format(&text, &channel, None, None).unwrap_or_else(|error| panic!("{text:?}: {error}"));
+                    let all: String = sent.parts.iter().map(|part| part.content.as_str().unwrap()).collect();
+                    assert!(all.contains(&address) || sent.shortened && all.contains("h.example..."), "{text:?}: {all}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
 fn a_text_of_blank_characters_is_refused_on_every_channel() {
     let blank: Vec<char> = (0..=0x10FFFF).filter_map(char::from_u32).filter(|c| is_blank(*c)).collect();
     assert!(blank.len() > 4_000);

@@ -49,7 +49,7 @@ pub(crate) fn hear_hangups() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let _inside = runtime.enter();
     // A signal that is heard is no longer ignored, and a new program begins with its usual effect.
-    tokio::signal::unix::signal(tokio::signal::unix::SignalKind::hangup()).unwrap();
+    drop(tokio::signal::unix::signal(tokio::signal::unix::SignalKind::hangup()).unwrap());
 }
 
 /// Calls the program in a folder.
