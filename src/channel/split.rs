@@ -116,7 +116,7 @@ impl Cutter<'_> {
         measure(&as_sent(&render(&blocks, self.channel).content), self.channel.length_unit) <= self.most
     }
 
-    /// What is never cut but does not fit into a part alone gives way: a row becomes a line, a link its text, an address its host.
+    /// What is never cut but does not fit into a part alone gives way: a row becomes a line, a link its text and the host, an address its host.
     /// True if something was left out.
     fn make_room(&self, blocks: &mut [Block]) -> bool {
         let mut shortened = false;

@@ -11,7 +11,7 @@ use super::validate::{WithInput, files, find, is_input, standard_input};
 use super::{Exit, project, stdout};
 use crate::adapter::files::{DiskFiles, replace_if};
 use crate::check::{Fixed, check_file, fix_file};
-use crate::diagnostic::{visible, visible_lines};
+use crate::diagnostic::visible;
 use crate::port::Files;
 
 /// Writes the safe edits of findings into the files, or shows them. Standard input (`-`) is printed with its edits.
@@ -47,7 +47,7 @@ pub(super) fn run(options: &FixOptions, shared: &Shared) -> Exit {
         };
         let done = match (options.diff, is_input(path)) {
             (true, _) => show(path, &fixed),
-            (false, true) => stdout::print(&fixed.text),
+            (false, true) => stdout::print_file(&fixed.text),
             (false, false) if fixed.findings.is_empty() => continue,
             (false, false) => match replace_if(path, &fixed.text, |now| now == fixed.before.as_bytes()) {
                 Ok(()) => Exit::Ok,
@@ -125,7 +125,7 @@ fn show(path: &Path, fixed: &Fixed) -> Exit {
     let name = visible(&path.display().to_string()).into_owned();
     let diff = TextDiff::from_lines(fixed.before.as_str(), fixed.text.as_str());
     let drawn = diff.unified_diff().header(&name, &name).to_string();
-    stdout::print(&visible_lines(&drawn))
+    stdout::print_file(&drawn)
 }
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
 //! The one door to standard output for what commands show; results of runs and `send: stdout` go through `adapter::stdout`.
 
-use std::io::{ErrorKind, Write};
+use std::io::{ErrorKind, IsTerminal, Write};
 
 use super::{Exit, tell};
-use crate::diagnostic::visible_drawn;
+use crate::diagnostic::{visible_drawn, visible_lines};
 use crate::report::escape::json_visible;
 
 /// Prints a value as JSON: no secrets, and characters that cannot be seen are escapes.
@@ -26,6 +26,11 @@ pub(super) fn json(value: &impl serde::Serialize) -> String {
 /// printing, not the command; a full disk fails it.
 pub(super) fn print(text: &str) -> Exit {
     write(&visible_drawn(&tell::without_secrets(text)))
+}
+
+/// Prints what is to be a file again, byte by byte; on a terminal without secrets and control characters.
+pub(super) fn print_file(text: &str) -> Exit {
+    if std::io::stdout().is_terminal() { write(&visible_lines(&tell::without_secrets(text))) } else { write(text) }
 }
 
 fn write(text: &str) -> Exit {

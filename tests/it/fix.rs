@@ -189,12 +189,27 @@ fn standard_input_is_printed_with_its_edits() {
     use std::io::Write;
     use std::process::Stdio;
     let folder = tempfile::tempdir().unwrap();
-    let mut program = crate::program::command(folder.path(), &["fix", "-"]);
-    let mut child = program.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
-    child.stdin.take().unwrap().write_all(SLIPS.as_bytes()).unwrap();
-    let output = child.wait_with_output().unwrap();
-    assert_eq!(output.status.code(), Some(0));
-    assert_eq!(String::from_utf8(output.stdout).unwrap(), fixed(SLIPS));
+    let printed = |arguments: &[&str], text: &str| {
+        let mut program = crate::program::command(folder.path(), arguments);
+        let mut child = program.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        child.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
+        let output = child.wait_with_output().unwrap();
+        (output.status.code(), String::from_utf8(output.stdout).unwrap())
+    };
+    assert_eq!(printed(&["fix", "-"], SLIPS), (Some(0), fixed(SLIPS)));
+    // What is to be a file again keeps each byte, also those that are not shown, and what looks like a key.
+    let odd = |text: &str| {
+        text.replace('\n', "\r\n").replacen(
+            "flow: 1",
+            "\u{feff}flow: 1 # a\u{200b}\u{202e}b\u{ad} sk-proj-Ab3dEf6hIj9kLm2nOp5qRs8tUv1wXy4z",
+            1,
+        )
+    };
+    let (_, kept) = printed(&["fix", "-"], &odd(SLIPS));
+    assert_eq!(kept, odd(&fixed(SLIPS)));
+    let (exit, patch) = printed(&["fix", "--diff", "-"], &odd(SLIPS));
+    let added: Vec<&str> = patch.split('\n').filter_map(|line| line.strip_prefix('+')).filter(|line| !line.starts_with("++")).collect();
+    assert!(exit == Some(1) && !added.is_empty() && added.iter().all(|line| line.ends_with('\r') && kept.contains(line)), "{patch:?}");
 }
 
 #[test]

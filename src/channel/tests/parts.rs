@@ -117,7 +117,7 @@ fn what_fits_into_no_part_is_an_error_and_never_an_empty_or_another_part() {
 fn an_address_longer_than_a_part_gives_way_to_its_host() {
     let long = format!("See [the page](https://a.example/{}) or https://b.example/{}", "x".repeat(60), "y".repeat(60));
     let formatted = format(&long, &splitting(channel(Body::Markdown, Features::FULL), 40, SplitAt::Sentence, 10), None, None);
-    assert_eq!(contents(&formatted), ["See the page or b.example..."]);
+    assert_eq!(contents(&formatted), ["See the page (a.example...) or (1/2)", "b.example... (2/2)"]);
     assert!(formatted.shortened);
 }
 
