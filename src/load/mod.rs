@@ -23,7 +23,7 @@ use crate::source::{FileId, Sources, Span, Spanned};
 use world::Loader;
 
 pub use keyless::hide_keys;
-pub use paths::{begins_with_flow, in_our_folder, normalised, project_of, real};
+pub use paths::{in_our_folder, normalised, project_of, real, says_flow};
 pub use written::WrittenRules;
 
 /// Everything one file brings in, as far as it could be read.

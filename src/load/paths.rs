@@ -19,11 +19,19 @@ pub fn in_our_folder(path: &Path) -> bool {
     path.parent().and_then(Path::file_name).is_some_and(|folder| OURS.iter().any(|ours| folder == *ours))
 }
 
-/// Whether the first key of a file is `flow`.
-pub fn begins_with_flow(text: &str) -> bool {
+/// Whether a file says that it is of this language: its first key is `flow`, however it is written (in quotes, in brackets, behind `---` or
+/// `%YAML`), or a key at the left edge is, with a version.
+pub fn says_flow(text: &str) -> bool {
     let text = text.trim_start_matches('\u{feff}');
-    let first = text.lines().map(str::trim).find(|line| !line.is_empty() && !line.starts_with('#') && *line != "---");
-    first.is_some_and(|line| line.starts_with("flow:"))
+    let value = |line: &str| -> Option<String> {
+        let key = line.trim_start_matches(['"', '\'']).strip_prefix("flow")?;
+        Some(key.trim_start_matches(['"', '\'']).trim_start().strip_prefix(':')?.trim_start().to_owned())
+    };
+    let is_content = |line: &&str| !line.is_empty() && !line.starts_with(['#', '%']);
+    let mut lines = text.lines().map(|line| line.strip_prefix("---").unwrap_or(line).trim()).filter(is_content);
+    let first = lines.find(|line| *line != "{").map(|line| line.trim_start_matches(['{', ' ']));
+    let has_version = |line: &str| value(line).is_some_and(|value| value.starts_with(|c: char| c.is_ascii_digit()));
+    first.is_some_and(|line| value(line).is_some()) || text.lines().any(has_version)
 }
 
 /// Without `.` and, as far as text can tell, without `..`.
@@ -61,6 +69,27 @@ pub fn real(path: &Path, files: &dyn Files) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_says_what_it_is_however_its_first_key_is_written() {
+        let ours = [
+            "flow: 1",
+            "\u{feff}flow: 1",
+            "# a\n\n---\nflow: 1",
+            "--- # a\nflow: 1",
+            "%YAML 1.2\n---\nflow: 1",
+            "\"flow\": 1",
+            "'flow' : 1",
+        ];
+        let more =
+            ["flow : 1", "{flow: 1, name: p}", "--- { 'flow': 1 }", "{\n  \"flow\": 1\n}", "flow:", "name: p\nflow: 1\n", "flow: \"1\""];
+        for text in ours.into_iter().chain(more) {
+            assert!(says_flow(text), "{text:?}");
+        }
+        for text in ["", "flows: 1", "name: p\n  flow: 1", "name: p\nflow: left", "on: { flow: 1 }", "# flow: 1", "overflow: 1"] {
+            assert!(!says_flow(text), "{text:?}");
+        }
+    }
 
     #[test]
     fn paths_are_tidied_without_leaving_the_root() {

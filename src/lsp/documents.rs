@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use url::Url;
 
-use crate::load::{begins_with_flow, in_our_folder};
+use crate::load::{in_our_folder, says_flow};
 use crate::source::{SourceFile, Unit};
 
 /// An open file.
@@ -35,7 +35,7 @@ impl Document {
 
     /// Whether the file is one of this language.
     pub fn is_ours(&self, path: &Path) -> bool {
-        in_our_folder(path) || begins_with_flow(&self.source.text)
+        in_our_folder(path) || says_flow(&self.source.text)
     }
 }
 

@@ -422,3 +422,17 @@ fn a_file_that_lost_any_line_or_its_end_is_still_checked() {
         }
     }
 }
+
+#[test]
+fn a_broken_file_in_a_folder_is_found_however_its_first_line_is_written() {
+    let steps = "name: p\nsteps:\n  - { id: a, set: \"{{ steps.x.output }}\" }\n";
+    for (name, first) in [("a.yaml", "%YAML 1.2\n---\nflow: 1\n"), ("b.yml", "'flow' : 1\n"), ("c.yaml", "# \u{ff}\nflow: 1\n")] {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("flow.toml"), "").unwrap();
+        // The third one is not UTF-8.
+        let bytes: Vec<u8> = format!("{first}{steps}").chars().map(|c| u8::try_from(u32::from(c)).unwrap()).collect();
+        std::fs::write(folder.path().join(name), bytes).unwrap();
+        let ran = crate::program::flow(folder.path(), &["validate"]);
+        assert!(ran.exit == 1 && ran.out.contains(name), "{name}: {} {}", ran.out, ran.err);
+    }
+}
