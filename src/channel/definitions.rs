@@ -86,5 +86,10 @@ fn again(text: &str, events: &[(Event<'_>, Range<usize>)], taken: &[&Range<usize
 
 /// A definition over several lines, without the signs of the quotes it stands in.
 fn one_line(definition: &str) -> String {
-    definition.lines().map(|line| line.trim_matches([' ', '\t', '>'])).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ")
+    definition
+        .lines()
+        .map(|line| line.trim_start_matches([' ', '\t', '>']).trim_end())
+        .filter(|line| !line.is_empty())
+        .collect::<Vec<_>>()
+        .join(" ")
 }

@@ -35,7 +35,10 @@ pub(super) fn parse(text: &str) -> (Vec<Block>, usize) {
             reader.definition(&definition);
         }
         reader.rest_of_row(&event, &range, text);
-        reader.event(event);
+        match sign(&event, &range, text) {
+            Some(sign) => reader.text(sign, false),
+            None => reader.event(event),
+        }
     }
     reader.flush(Kind::Paragraph);
     unused.for_each(|(_, definition)| reader.definition(&definition));
@@ -56,6 +59,26 @@ pub(super) fn parse(text: &str) -> (Vec<Block>, usize) {
     drop_empty(&mut blocks);
     join(&mut blocks, &loose);
     (blocks, removed)
+}
+
+/// The sign of an emphasis inside figures, which is no mark there: `3*4*5` is not 345.
+fn sign<'t>(event: &Event<'_>, range: &Range<usize>, text: &'t str) -> Option<&'t str> {
+    let (is_start, length) = match event {
+        Event::Start(Tag::Emphasis) => (true, 1),
+        Event::End(TagEnd::Emphasis) => (false, 1),
+        Event::Start(Tag::Strong) => (true, 2),
+        Event::End(TagEnd::Strong) => (false, 2),
+        _ => return None,
+    };
+    let inside = text.get(range.start + length..range.end.checked_sub(length)?)?;
+    let outer = [text.get(..range.start)?.chars().next_back(), text.get(range.end..)?.chars().next()];
+    let inner = [inside.chars().next(), inside.chars().next_back()];
+    let all = |signs: [Option<char>; 2], is: fn(&char) -> bool| signs.iter().all(|c| c.as_ref().is_some_and(is));
+    let has_figure = outer.into_iter().chain(inner).flatten().any(|c| c.is_ascii_digit());
+    let is_in_word = has_figure && all(outer, char::is_ascii_alphanumeric);
+    let is_in_figure = [0, 1].into_iter().any(|side| all([outer[side], inner[side]], char::is_ascii_digit));
+    let sign = if is_start { range.start..range.start + length } else { range.end - length..range.end };
+    text.get(sign).filter(|_| is_in_word || is_in_figure)
 }
 
 /// Which blocks follow the one before without an empty line: in a tight list, and in a table.

@@ -99,6 +99,9 @@ fn cells(cells: &[Vec<Run>]) -> Value {
 struct Card;
 
 impl Inline for Card {
+    fn stands_in_words(&self, mark: Mark) -> bool {
+        mark != Mark::Italic
+    }
     fn open(&self, mark: Mark) -> String {
         match mark {
             Mark::Bold => "**".into(),

@@ -18,6 +18,10 @@ const MARKS: [Mark; 3] = [Mark::Bold, Mark::Italic, Mark::Strike];
 pub(super) trait Inline {
     fn open(&self, mark: Mark) -> String;
     fn close(&self, mark: Mark) -> String;
+    /// Whether the mark is one beside a letter or a digit, too: `un*x*y`.
+    fn stands_in_words(&self, _: Mark) -> bool {
+        true
+    }
     /// Text as it must be written to be read as itself.
     fn text(&self, text: &str) -> String;
     fn code(&self, text: &str) -> String;
@@ -62,7 +66,11 @@ fn has(style: Style, mark: Mark) -> bool {
 fn marked(runs: &[Run], inline: &dyn Inline) -> String {
     let mut out = String::new();
     let mut open: Vec<Mark> = vec![];
-    for (text, style) in spaced(runs) {
+    let mut pieces = spaced(runs);
+    for mark in MARKS.into_iter().filter(|mark| !inline.stands_in_words(*mark)) {
+        take_out_of_words(&mut pieces, mark);
+    }
+    for (text, style) in pieces {
         let keep = open.iter().take_while(|mark| has(style, **mark)).count();
         for mark in open.drain(keep..).rev() {
             out.push_str(&inline.close(mark));
@@ -88,6 +96,27 @@ fn marked(runs: &[Run], inline: &dyn Inline) -> String {
         out.push_str(&inline.close(mark));
     }
     out
+}
+
+/// Takes a style away where its marks would stand beside a letter or a digit and be read as themselves.
+fn take_out_of_words(pieces: &mut [(String, Style)], mark: Mark) {
+    let mut start = 0;
+    while start < pieces.len() {
+        let length = pieces[start..].iter().take_while(|(_, style)| has(*style, mark)).count();
+        let end = start + length;
+        let before = start.checked_sub(1).and_then(|at| pieces[at].0.chars().next_back());
+        let after = pieces.get(end).and_then(|(text, _)| text.chars().next());
+        if [before, after].into_iter().flatten().any(char::is_alphanumeric) {
+            for (_, style) in &mut pieces[start..end] {
+                match mark {
+                    Mark::Bold => style.bold = false,
+                    Mark::Italic => style.italic = false,
+                    Mark::Strike => style.strike = false,
+                }
+            }
+        }
+        start = end + 1;
+    }
 }
 
 /// The runs with white space at their ends taken out of their style, unless both neighbours have it; and no style goes over the

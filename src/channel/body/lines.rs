@@ -134,6 +134,9 @@ fn sides(mark: &str) -> (&str, &str) {
 }
 
 impl Inline for Marked<'_> {
+    fn stands_in_words(&self, mark: Mark) -> bool {
+        self.sides(mark).0.ends_with('>')
+    }
     fn open(&self, mark: Mark) -> String {
         self.sides(mark).0.to_owned()
     }

@@ -96,6 +96,21 @@ fn text_that_looks_like_marks_stays_text() {
 }
 
 #[test]
+fn figures_stay_what_they_are_and_signs_that_are_no_marks_are_not_written() {
+    let as_sent = |text: &str, channel: &Channel| one(text, channel).text;
+    for figures in ["Total 3*4*5 = 60", "Price 2*50*EUR", "2**10**5", "a 1*b*c", "*3*4"] {
+        for channel in [plain(), channel(Body::Html, Features::FULL)] {
+            assert!(as_sent(figures, &channel).contains(figures), "{figures}: {}", as_sent(figures, &channel));
+        }
+        let in_chat = as_sent(figures, &chat());
+        assert!(!in_chat.contains('_') && in_chat.chars().count() == figures.chars().count(), "{in_chat}");
+    }
+    assert_eq!(as_sent("un*x*y and *x*, **b**: _i_, **3**rd", &chat()), "unxy and _x_, *b*: _i_, 3rd");
+    assert_eq!(as_sent("a *3*4 **5**", &plain()), "a *3*4 5");
+    assert_eq!(as_sent("Hi\n\n[x]: <a b>", &plain()), "Hi\n\n[x]: <a b>");
+}
+
+#[test]
 fn what_only_looks_like_a_tag_stays_visible() {
     for (source, expected) in [
         ("Project <script>: 8 h", "Project <script>: 8 h"),
