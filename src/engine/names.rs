@@ -128,15 +128,17 @@ impl Run {
         let instance = self.state.instance(instance_ix);
         let value = match name {
             "inputs" => cached(&instance.cached.inputs, || template::from_json(&instance.inputs)),
-            "person" => cached(&instance.cached.person, || template::from_json(&instance.person)),
+            // Without "person" in the file, all its fields are empty.
+            "person" => cached(&instance.cached.person, || match &*instance.person {
+                Value::Object(fields) if fields.is_empty() => template::empty_name(),
+                fields => template::from_json(fields),
+            }),
             "run" => cached(&instance.cached.run, || {
                 let now = self.state.start.as_ref().map_or(self.now.wall, |start| start.now);
                 template::from_json(&run_names(&self.id, now, &instance.person))
             }),
-            "channel" => cached(&instance.cached.channel, || template::from_json(&channel_names(self.channel(instance_ix)))),
-            "style" => cached(&instance.cached.style, || {
-                template::from_json(&style_names(self.planned(instance_ix).pipeline.style_guide.as_deref()))
-            }),
+            "channel" => cached(&instance.cached.channel, || channel_names(self.channel(instance_ix))),
+            "style" => cached(&instance.cached.style, || style_names(self.planned(instance_ix).pipeline.style_guide.as_deref())),
             "conversation" => template::from_json(&no_conversation()),
             "refinement" => self.refinement(instance, at),
             "failure" => {
@@ -271,13 +273,13 @@ pub(super) fn no_conversation() -> Value {
     json!({ "id": null, "messages": [], "text": "" })
 }
 
-/// `channel`: its name, the keys of its file, and its rules as a prompt.
-pub(super) fn channel_names(channel: Option<&Channel>) -> Value {
-    let Some(channel) = channel else { return json!({ "name": null, "prompt": "" }) };
+/// `channel`: its name, the keys of its file, and its rules as a prompt. Without one, all of it is empty.
+pub(super) fn channel_names(channel: Option<&Channel>) -> template::Value {
+    let Some(channel) = channel else { return template::empty_name() };
     let markup = &channel.markup;
     let characters =
         |list: &[(String, String)]| list.iter().map(|(character, sent)| (character.clone(), json!(sent))).collect::<Map<_, _>>();
-    json!({
+    template::from_json(&json!({
         "name": channel.name,
         "description": channel.description,
         "max_length": channel.max_length,
@@ -297,18 +299,18 @@ pub(super) fn channel_names(channel: Option<&Channel>) -> Value {
             "lookalike": characters(&markup.lookalike),
         },
         "prompt": crate::channel::prompt(channel),
-    })
+    }))
 }
 
-/// `style`: its name, keys, and its rules as a prompt.
-pub(super) fn style_names(style: Option<&StyleGuide>) -> Value {
-    let Some(style) = style else { return json!({ "name": null, "prompt": "" }) };
+/// `style`: its name, keys, and its rules as a prompt. Without one, all of it is empty.
+pub(super) fn style_names(style: Option<&StyleGuide>) -> template::Value {
+    let Some(style) = style else { return template::empty_name() };
     let phrase = |phrase: &Phrase| match phrase {
         Phrase::Off => json!(false),
         Phrase::On => json!(true),
         Phrase::Own(text) => json!(text),
     };
-    json!({
+    template::from_json(&json!({
         "name": style.name,
         "version": style.version,
         "brand_name": style.brand_name,
@@ -328,7 +330,7 @@ pub(super) fn style_names(style: Option<&StyleGuide>) -> Value {
             "avoid": style.words.avoid, "banned": style.words.banned,
         },
         "prompt": crate::channel::style_prompt(style),
-    })
+    }))
 }
 
 fn map_filling(filling: &Filling, fill: &dyn Fn(&Text) -> Result<Value, Failure>) -> Result<Value, Failure> {

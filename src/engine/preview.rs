@@ -38,8 +38,8 @@ pub fn known_names(pipeline: &Pipeline, given: &Given) -> Known {
         None => ["now", "today", "week_start", "month_start", "time_zone"].iter().for_each(|name| known.forget(&["run", name])),
     }
     let channel = pipeline.channels.iter().find(|channel| Some(&channel.name) == given.channel.as_ref());
-    known.set("channel", template::from_json(&channel_names(channel.map(|channel| &**channel))));
-    known.set("style", template::from_json(&style_names(pipeline.style_guide.as_deref())));
+    known.set("channel", channel_names(channel.map(|channel| &**channel)));
+    known.set("style", style_names(pipeline.style_guide.as_deref()));
     known.set("conversation", template::from_json(&no_conversation()));
     known.set("refinement", template::empty_name());
     known

@@ -4,6 +4,7 @@ use super::super::findings;
 use super::super::quoted;
 use super::{Place, short};
 use crate::diagnostic::Diagnostic;
+use crate::source::Span;
 
 /// `@`, `` ` ``, `%`, `*`, `&`, `?`: the text must stand in quotes.
 pub(super) fn reserved(place: &Place<'_>) -> Option<Diagnostic> {
@@ -16,20 +17,34 @@ pub(super) fn reserved(place: &Place<'_>) -> Option<Diagnostic> {
 
 /// A text at `at` that must stand in quotes because of its first character.
 pub(super) fn must_be_quoted(place: &Place<'_>, at: usize) -> Diagnostic {
-    let whole = place.rest_of_line(at);
+    let whole = value_at(place, at);
     let written = place.slice(whole);
     let first = written.chars().next().unwrap_or('@');
     let found = place.found(whole, format!("a text that begins with \"{first}\" must stand in quotes"));
     let found = found.help(format!("write {}", short(&quoted(written))));
-    let is_in_brackets = place.failure.open.last().is_some_and(|open| open.in_brackets);
-    if is_in_brackets { found } else { found.proposed_fix(vec![(whole, quoted(written))]) }
+    if is_in_brackets(place) { found } else { found.proposed_fix(vec![(whole, quoted(written))]) }
+}
+
+fn is_in_brackets(place: &Place<'_>) -> bool {
+    place.failure.open.last().is_some_and(|open| open.in_brackets)
+}
+
+/// The text that begins here: to the end of its line, in brackets to the next "," or bracket.
+fn value_at(place: &Place<'_>, at: usize) -> Span {
+    let line = place.slice(place.rest_of_line(at));
+    let end = line.find([',', '}', ']']).filter(|_| is_in_brackets(place)).unwrap_or(line.len());
+    place.span(at, at + line.get(..end).unwrap_or(line).trim_end().len())
 }
 
 /// `| text` on one line.
 pub(super) fn block_header(place: &Place<'_>) -> Option<Diagnostic> {
     let first = place.text.get(place.at..)?.chars().next().filter(|c| matches!(c, '|' | '>'))?;
-    let whole = place.rest_of_line(place.at);
+    let whole = value_at(place, place.at);
     let written = place.slice(whole);
+    let found = place.found(whole, format!("a text that begins with \"{first}\" must stand in quotes"));
+    if is_in_brackets(place) {
+        return Some(found.help(format!("write {}", short(&quoted(written)))));
+    }
     Some(
         place
             .found(whole, format!("a text after \"{first}\" must begin on the next line"))
