@@ -43,7 +43,7 @@ pub(super) fn mismatched(place: &Place<'_>, open: char, close: char) -> Diagnost
 }
 
 /// The innermost bracket that is open.
-fn innermost<'p>(place: &'p Place<'_>) -> Option<&'p Open> {
+pub(super) fn innermost<'p>(place: &'p Place<'_>) -> Option<&'p Open> {
     let is_bracket = |open: &&Open| open.in_brackets && !place.text.get(open.start..).unwrap_or("").starts_with(|c| c != '[' && c != '{');
     place.failure.open.iter().rev().find(is_bracket)
 }

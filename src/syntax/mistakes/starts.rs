@@ -22,17 +22,20 @@ pub(super) fn must_be_quoted(place: &Place<'_>, at: usize) -> Diagnostic {
     let first = written.chars().next().unwrap_or('@');
     let found = place.found(whole, format!("a text that begins with \"{first}\" must stand in quotes"));
     let found = found.help(format!("write {}", short(&quoted(written))));
-    if is_in_brackets(place) { found } else { found.proposed_fix(vec![(whole, quoted(written))]) }
+    if is_in_brackets(place, at) { found } else { found.proposed_fix(vec![(whole, quoted(written))]) }
 }
 
-fn is_in_brackets(place: &Place<'_>) -> bool {
-    place.failure.open.last().is_some_and(|open| open.in_brackets)
+/// Whether a bracket is open here. Of those on this line the parser may not have heard yet.
+fn is_in_brackets(place: &Place<'_>, at: usize) -> bool {
+    let (start, line) = place.line_at(place.line_of(at));
+    let before = line.get(..at.saturating_sub(start)).unwrap_or("");
+    super::brackets::innermost(place).is_some() || before.matches(['{', '[']).count() > before.matches(['}', ']']).count()
 }
 
 /// The text that begins here: to the end of its line, in brackets to the next "," or bracket.
 fn value_at(place: &Place<'_>, at: usize) -> Span {
     let line = place.slice(place.rest_of_line(at));
-    let end = line.find([',', '}', ']']).filter(|_| is_in_brackets(place)).unwrap_or(line.len());
+    let end = line.find([',', '}', ']']).filter(|_| is_in_brackets(place, at)).unwrap_or(line.len());
     place.span(at, at + line.get(..end).unwrap_or(line).trim_end().len())
 }
 
@@ -42,7 +45,7 @@ pub(super) fn block_header(place: &Place<'_>) -> Option<Diagnostic> {
     let whole = value_at(place, place.at);
     let written = place.slice(whole);
     let found = place.found(whole, format!("a text that begins with \"{first}\" must stand in quotes"));
-    if is_in_brackets(place) {
+    if is_in_brackets(place, place.at) {
         return Some(found.help(format!("write {}", short(&quoted(written)))));
     }
     Some(
