@@ -13,7 +13,7 @@ use super::files;
 use super::started::is_code_file;
 use crate::diagnostic::visible;
 use crate::event::{Failure, FailureKind};
-use crate::model::{Touch, is_code, own_by_name};
+use crate::model::{Touch, is_code, is_data, own_by_name};
 
 /// Most files of a folder that are compared with one that has several names.
 const MOST_COMPARED: usize = 4_096;
@@ -74,9 +74,9 @@ impl OwnFiles {
         let spot = Spot::of_entry(path);
         self.allowed(&spot, path, Touch::Write)?;
         // A file without an ending is run by its first line, or by the rights that the one before had.
-        let is_code = is_code(&spot.path).unwrap_or_else(|| text.starts_with("#!") || is_code_file(&spot.path));
-        if is_code && self.code_in.iter().any(|folder| spot.is_in(folder)) {
-            return Err(denied(path, Touch::Write, "is code in a folder that the command of a server names"));
+        let may_be_code = is_data(&spot.path).map_or_else(|| text.starts_with("#!") || is_code_file(&spot.path), |is_data| !is_data);
+        if may_be_code && self.code_in.iter().any(|folder| spot.is_in(folder)) {
+            return Err(denied(path, Touch::Write, "may be code, in a folder that the command of a server names"));
         }
         if let Some(others) = self.others {
             self.looked.get_or_init(|| Box::new(others(&self.project))).may_write(path, text)?;

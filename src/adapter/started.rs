@@ -4,6 +4,9 @@
 //! It is generous: whatever looks like a path in a word of the command, and is there, counts. A file counts by its content. A folder is data but for the
 //! code in it, at any depth: so a server of files keeps its folder, and `python3 servers` is noticed.
 //!
+//! Where a path is put together in a way that is not foreseen (`'my servers/mcp.py'`, `-um servers.mcp`, `serv*/mcp.py`, `import servers`), the names that
+//! stand in the project are looked for in the words instead.
+//!
 //! How to add a way to name a file: a separator in [`SEPARATORS`], or a line in [`candidates`].
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,7 +22,7 @@ use super::files;
 use super::own::seen;
 use crate::diagnostic::visible;
 use crate::event::{Failure, FailureKind};
-use crate::model::is_code;
+use crate::model::{is_code, is_table, loads_code};
 
 /// Most names below one folder that a command names, and most bytes of what counts in all.
 const MOST_NAMES: usize = 20_000;
@@ -30,9 +33,8 @@ const MOST_CANDIDATES: usize = 4_000;
 const SEPARATORS: &[char] = &['=', ',', ':', ';', '@', '\'', '"', '`', '(', ')', '{', '}', '[', ']', '<', '>', '|', '&', '$', '!', '\\'];
 /// Not looked into: what version control and `flow` keep, and what interpreters make anew.
 const PASSED: [&str; 6] = [".git", ".hg", ".svn", ".jj", ".flow", "__pycache__"];
-/// Endings of files that a server changes as it works: tables, databases, logs. They are data.
-const DATA: [&str; 15] =
-    ["csv", "db", "duckdb", "jsonl", "log", "ndjson", "ods", "parquet", "sqlite", "sqlite3", "tsv", "xls", "xlsb", "xlsm", "xlsx"];
+/// The same beside a script: and installed packages, in which no step writes.
+const INSTALLED: [&str; 10] = [".git", ".hg", ".svn", ".jj", ".flow", "__pycache__", "node_modules", ".venv", "venv", "target"];
 
 /// A program as it is started, or as far as that is known.
 #[derive(Debug, Clone, Default)]
@@ -43,12 +45,25 @@ pub struct Started {
     pub command: String,
     /// Its arguments.
     pub words: Vec<String>,
-    /// The values of its environment. Of plain files that these name only code counts: a server keeps its own data in others.
+    /// The values of its environment, but for those of variables that are code to it ([`crate::model::loads_code`]), which are words. Of plain
+    /// files that these name only code counts: a server keeps its own data in others.
     pub values: Vec<String>,
     /// The folder it is started in.
     pub folder: PathBuf,
     /// The project. What lies outside of both is not looked at.
     pub project: PathBuf,
+}
+
+impl Started {
+    /// Adds values of its environment: those of variables whose values it loads as code are words of the command.
+    #[must_use]
+    pub fn with_env(mut self, env: impl IntoIterator<Item = (String, String)>) -> Started {
+        for (variable, value) in env {
+            let list = if loads_code(&variable) { &mut self.words } else { &mut self.values };
+            list.push(value);
+        }
+        self
+    }
 }
 
 /// What a command names of the project, where it really is.
@@ -60,6 +75,11 @@ pub struct MayRun {
     pub folders: BTreeSet<PathBuf>,
     /// Paths that are not there yet.
     pub missing: BTreeSet<PathBuf>,
+    /// Folders of scripts, and those whose names stand somewhere in the command: code in them is loaded. Whether what lies below counts, too, which
+    /// it does not in the project's own folder.
+    pub loaded: BTreeMap<PathBuf, bool>,
+    /// Plain files that its environment names: what it reads from them is its own affair, but no step writes them.
+    pub kept: BTreeSet<PathBuf>,
 }
 
 /// Files by where they are, each with the SHA-256 of its content.
@@ -76,7 +96,8 @@ pub fn may_run(started: &Started) -> MayRun {
             // A link that stands in the project counts as what it leads to.
             Ok(place) if is_ours(&place) || path.parent().is_some_and(|above| is_ours(&real(above))) => match place.is_dir() {
                 true => _ = found.folders.insert(place),
-                false if is_data(&place) || (is_value && !is_code_file(&place)) => {}
+                false if is_table(&place) => {}
+                false if is_value && !is_code_file(&place) => _ = found.kept.insert(place),
                 false => _ = found.files.insert(place),
             },
             Ok(_) => {}
@@ -96,18 +117,65 @@ pub fn may_run(started: &Started) -> MayRun {
     let named = candidates(&started.words);
     named.iter().for_each(|path| look(&folder, Path::new(path), false));
     candidates(&started.values).iter().for_each(|path| look(&folder, Path::new(path), true));
+    let mut loaded = BTreeMap::new();
+    for place in [&folder, &project] {
+        let names = names_in(place);
+        for (words, is_value) in [(&started.words, false), (&started.values, true)] {
+            for name in mentioned(&names, words) {
+                match place.join(name).canonicalize() {
+                    Ok(inner) if inner.is_dir() && inner.starts_with(place) => _ = loaded.insert(inner, true),
+                    _ => look(place, Path::new(name), is_value),
+                }
+            }
+        }
+    }
     // `env -C servers python3 mcp.py`: a folder that is named may be where the others count from.
     let inner: Vec<PathBuf> = found.folders.iter().filter(|inner| **inner != folder).take(8).cloned().collect();
     for inner in inner {
         for path in named.iter().filter(|path| inner.join(path).is_file()) {
             if let Ok(place) = inner.join(path).canonicalize()
-                && !is_data(&place)
+                && !is_table(&place)
             {
                 found.files.insert(place);
             }
         }
     }
-    found
+    let scripts = found.files.iter().filter(|file| is_code_file(file)).filter_map(|file| file.parent());
+    let is_work = |place: &Path| folder.starts_with(place) || project.starts_with(place);
+    loaded.extend(scripts.filter(|place| place.starts_with(&project)).map(|place| (place.to_path_buf(), !is_work(place))));
+    MayRun { loaded, ..found }
+}
+
+/// What stands in a folder, without what is hidden.
+fn names_in(folder: &Path) -> Vec<String> {
+    let names = fs::read_dir(folder).into_iter().flatten().flatten().take(MOST_NAMES);
+    names
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .filter(|name| !name.starts_with('.') && !PASSED.contains(&&**name))
+        .collect()
+}
+
+/// The names that stand in the words of a command as they are, or as a module, or that a pattern there may mean. Quotes count for nothing.
+fn mentioned<'n>(names: &'n [String], words: &[String]) -> impl Iterator<Item = &'n String> {
+    let text = words.join("\n").replace(['\'', '"', '\\'], "");
+    let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
+    let stands = move |name: &str, text: &str| {
+        let mut places = text.match_indices(name);
+        places.any(|(at, _)| !text[..at].ends_with(is_part) && !text[at + name.len()..].starts_with(is_part))
+    };
+    let patterns: Vec<String> = text.split(|c: char| c.is_whitespace() || matches!(c, '=' | ':' | ';' | ',')).filter_map(begun).collect();
+    names.iter().filter(move |name| {
+        let stem = Path::new(name).file_stem().and_then(|stem| stem.to_str()).filter(|_| is_code(Path::new(name)) == Some(true));
+        stands(name, &text) || stem.is_some_and(|stem| stands(stem, &text)) || patterns.iter().any(|pattern| name.starts_with(pattern))
+    })
+}
+
+/// What the first name of a pattern begins with: `serv` of `serv*/x.py`; nothing of `*/x.py` and `*.py`, which may mean any.
+fn begun(token: &str) -> Option<String> {
+    let at = token.find(['*', '?', '[', '{'])?;
+    let before = token.get(..at)?.trim_start_matches("./");
+    let is_path = token.get(at + 1..).is_some_and(|rest| rest.starts_with(['/', '.']));
+    (!before.contains('/') && (!before.is_empty() || is_path)).then(|| before.to_owned())
 }
 
 /// Whatever may be a path in the words of a command.
@@ -158,7 +226,10 @@ impl MayRun {
         let (mut prints, mut bytes) = (Prints::new(), 0);
         let mut files = self.files.clone();
         for folder in &self.folders {
-            files.extend(code_below(folder)?);
+            files.extend(code_below(folder, &PASSED, true)?);
+        }
+        for (folder, is_deep) in &self.loaded {
+            files.extend(code_below(folder, &INSTALLED, *is_deep)?);
         }
         for file in files {
             let print = print(&file, &mut bytes).map_err(|error| format!("cannot read {}: {error}", shown(&file)))?;
@@ -171,7 +242,10 @@ impl MayRun {
     }
 
     fn names(&self, path: &Path) -> bool {
-        self.files.contains(path) || self.missing.contains(path) || self.folders.iter().any(|folder| path.starts_with(folder))
+        self.files.contains(path)
+            || self.missing.contains(path)
+            || self.folders.iter().any(|folder| path.starts_with(folder))
+            || self.loaded.iter().any(|(folder, is_deep)| if *is_deep { path.starts_with(folder) } else { path.parent() == Some(folder) })
     }
 
     /// Adds what another command names.
@@ -179,6 +253,8 @@ impl MayRun {
         self.files.extend(other.files);
         self.folders.extend(other.folders);
         self.missing.extend(other.missing);
+        self.loaded.extend(other.loaded);
+        self.kept.extend(other.kept);
     }
 }
 
@@ -231,11 +307,6 @@ impl Agreed {
     }
 }
 
-/// Whether a file of this name is data of a server, whatever it holds.
-fn is_data(path: &Path) -> bool {
-    path.extension().is_some_and(|ending| DATA.contains(&ending.to_string_lossy().to_ascii_lowercase().as_str()))
-}
-
 /// Whether a file that is there is code: by its name, else by its mode or its first two bytes.
 pub fn is_code_file(path: &Path) -> bool {
     is_code(path).unwrap_or_else(|| {
@@ -244,7 +315,7 @@ pub fn is_code_file(path: &Path) -> bool {
             let mut first = [0; 2];
             files::open(path).and_then(|mut file| file.read_exact(&mut first)).is_ok_and(|()| first == *b"#!")
         };
-        !is_data(path) && (is_executable() || begins())
+        !is_table(path) && (is_executable() || begins())
     })
 }
 
@@ -254,8 +325,8 @@ pub fn holds_code(folder: &Path) -> bool {
     names.map(|entry| entry.path()).any(|path| path.is_file() && is_code_file(&path))
 }
 
-/// The code in a folder and in those below it.
-fn code_below(folder: &Path) -> Result<Vec<PathBuf>, String> {
+/// The code in a folder, and in those below it but for those that are passed.
+fn code_below(folder: &Path, passed: &[&str], is_deep: bool) -> Result<Vec<PathBuf>, String> {
     let (mut found, mut open, mut been, mut count) = (vec![], vec![folder.to_path_buf()], BTreeSet::new(), 0);
     while let Some(place) = open.pop() {
         let Ok(place) = place.canonicalize() else { continue };
@@ -270,7 +341,7 @@ fn code_below(folder: &Path) -> Result<Vec<PathBuf>, String> {
             }
             let path = entry.path();
             match path.is_dir() {
-                true if PASSED.iter().any(|name| entry.file_name() == *name) => {}
+                true if !is_deep || passed.iter().any(|name| entry.file_name() == *name) => {}
                 true => open.push(path),
                 false if path.is_file() && is_code_file(&path) => found.push(path),
                 false => {}

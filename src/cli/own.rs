@@ -12,7 +12,7 @@ use crate::adapter::own::OwnFiles;
 use crate::adapter::started::{MayRun, holds_code};
 use crate::check::Checked;
 use crate::load::load;
-use crate::model::{Program, is_code};
+use crate::model::{Program, is_code, is_data, is_table};
 use crate::source::{FileId, SourceFile};
 use crate::syntax;
 
@@ -64,7 +64,13 @@ fn of_servers(named: MayRun, program: &Program, own: &mut OwnFiles) {
     own.fixed.extend(missing.filter_map(|path| beside(path)).filter(|folder| !is_above(folder)));
     own.fixed.extend(named.folders.iter().filter(|folder| !is_above(folder) && holds_code(folder)).cloned());
     own.fixed.extend(named.files);
-    own.fixed.extend(named.missing.iter().filter(|path| is_code(path) == Some(true)).cloned());
+    own.fixed.extend(named.kept);
+    // What has an ending would be a file: it is kept itself. A name without one may become a folder of data.
+    own.fixed.extend(named.missing.iter().filter(|path| is_data(path).is_some() && !is_table(path)).cloned());
+    let loaded = named.loaded.into_iter().filter(|(folder, is_deep)| *is_deep && !is_above(folder)).map(|(folder, _)| folder);
+    let loaded: Vec<PathBuf> = loaded.collect();
+    own.fixed.extend(loaded.iter().filter(|folder| holds_code(folder)).cloned());
+    own.code_in.extend(loaded);
     own.code_in.extend(named.folders);
     own.code_in.extend(named.missing);
     let starts = program.pipelines.iter().filter(|pipeline| pipeline.tools.values().any(|tool| tool.is_program()));

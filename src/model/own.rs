@@ -18,17 +18,24 @@ pub enum Touch {
 const RUN_FROM: [&str; 6] = [".git", ".hg", ".svn", ".jj", "node_modules", "__pycache__"];
 
 /// Endings of files that are run when they are named, and files that launchers take their commands from.
-const CODE: [&str; 40] = [
-    "awk", "bash", "cjs", "class", "cts", "dll", "dylib", "ex", "exe", "exs", "fish", "go", "jar", "js", "jsx", "ksh", "lua", "mjs", "mts",
-    "node", "php", "pl", "pm", "ps1", "pth", "py", "pyc", "pyd", "pyw", "pyz", "rb", "rs", "sh", "so", "tcl", "ts", "tsx", "wasm", "whl",
-    "zsh",
+const CODE: [&str; 91] = [
+    "awk", "bash", "bat", "beam", "c", "cc", "cjs", "class", "clj", "cljs", "cmake", "cmd", "cpp", "cr", "cs", "csproj", "csx", "cts",
+    "cxx", "dart", "dll", "dylib", "edn", "erl", "ex", "exe", "exs", "fish", "fs", "fsproj", "fsx", "gemspec", "go", "gradle", "groovy",
+    "h", "hpp", "hs", "jar", "java", "jl", "js", "jsx", "kt", "kts", "ksh", "lua", "mjs", "mk", "ml", "mli", "mts", "nim", "node", "nu",
+    "phar", "php", "pl", "pm", "pro", "props", "ps1", "psm1", "pth", "py", "pyc", "pyd", "pyw", "pyx", "pyz", "r", "rb", "rkt", "rs", "ru",
+    "sbt", "scala", "sh", "sln", "so", "swift", "targets", "tcl", "ts", "tsx", "vb", "vbproj", "wasm", "whl", "zig", "zsh",
 ];
-const LAUNCHED: [&str; 27] = [
+const LAUNCHED: [&str; 45] = [
+    "build.xml",
     "bunfig.toml",
     "cargo.lock",
     "cargo.toml",
+    "cmakelists.txt",
     "compose.yaml",
     "compose.yml",
+    "composer.json",
+    "composer.lock",
+    "constraints.txt",
     "deno.json",
     "deno.jsonc",
     "deno.lock",
@@ -36,18 +43,31 @@ const LAUNCHED: [&str; 27] = [
     "docker-compose.yml",
     "dockerfile",
     "gemfile",
+    "gemfile.lock",
     "go.mod",
     "go.sum",
     "go.work",
     "import_map.json",
     "justfile",
     "makefile",
+    "meson.build",
     "npm-shrinkwrap.json",
     "package-lock.json",
     "package.json",
+    "pipfile",
+    "pipfile.lock",
     "pnpm-lock.yaml",
+    "pnpm-workspace.yaml",
+    "pom.xml",
+    "procfile",
     "pyproject.toml",
     "rakefile",
+    "requirements.txt",
+    "setup.cfg",
+    "taskfile.yaml",
+    "taskfile.yml",
+    "tox.ini",
+    "tsconfig.json",
     "uv.lock",
     "uv.toml",
     "yarn.lock",
@@ -55,6 +75,17 @@ const LAUNCHED: [&str; 27] = [
 
 /// Endings of files that a program reads, and does not run.
 const PLAIN: [&str; 14] = ["cfg", "conf", "crt", "html", "ini", "json", "md", "pdf", "pem", "toml", "txt", "xml", "yaml", "yml"];
+
+/// Endings of files that a server changes as it works: tables, databases, logs.
+const TABLES: [&str; 15] =
+    ["csv", "db", "duckdb", "jsonl", "log", "ndjson", "ods", "parquet", "sqlite", "sqlite3", "tsv", "xls", "xlsb", "xlsm", "xlsx"];
+
+/// Endings of texts, pictures, sounds and archives.
+const MEDIA: [&str; 43] = [
+    "adoc", "avif", "bib", "bmp", "diff", "doc", "docx", "eml", "epub", "geojson", "gif", "gz", "heic", "htm", "ics", "jpeg", "jpg", "kml",
+    "m4a", "markdown", "mbox", "mp3", "mp4", "odp", "odt", "ogg", "patch", "png", "po", "ppt", "pptx", "rst", "rtf", "srt", "svg", "tex",
+    "tif", "tiff", "vcf", "vtt", "wav", "webp", "zip",
+];
 
 /// Why no step may touch this path, in words that follow "it"; `None`: nothing in its names is against it. Links must have been followed. A path in
 /// the project is relative to it, another one is whole.
@@ -84,16 +115,43 @@ pub fn own_by_name(path: &Path, touch: Touch) -> Option<&'static str> {
     }
 }
 
+fn lower(part: Option<&std::ffi::OsStr>) -> String {
+    part.map(|part| part.to_string_lossy().to_ascii_lowercase()).unwrap_or_default()
+}
+
 /// Whether a file of this name is run by those who name or find it. `None`: its name does not tell.
 pub fn is_code(path: &Path) -> Option<bool> {
-    let lower = |part: Option<&std::ffi::OsStr>| part.map(|part| part.to_string_lossy().to_ascii_lowercase()).unwrap_or_default();
     let (name, ending) = (lower(path.file_name()), lower(path.extension()));
     match ending.as_str() {
-        _ if LAUNCHED.contains(&name.as_str()) => Some(true),
+        // `libx.so.6` is a library, too.
+        _ if LAUNCHED.contains(&name.as_str()) || name.contains(".so.") => Some(true),
         code if CODE.contains(&code) => Some(true),
         plain if PLAIN.contains(&plain) => Some(false),
         _ => None,
     }
+}
+
+/// Whether a file of this name is a table, a database or a log, whatever it holds.
+pub fn is_table(path: &Path) -> bool {
+    TABLES.contains(&lower(path.extension()).as_str())
+}
+
+/// Whether a file of this name is surely data: what has an ending that nobody here knows may be code. A name without one does not tell.
+pub fn is_data(path: &Path) -> Option<bool> {
+    let ending = lower(path.extension());
+    let is_known = is_table(path) || MEDIA.contains(&ending.as_str());
+    is_code(path).map_or_else(|| (is_known || !ending.is_empty()).then_some(is_known), |is_code| Some(!is_code))
+}
+
+/// Whether the value of a variable of this name is loaded as code by the program that gets it.
+pub fn loads_code(variable: &str) -> bool {
+    let name = variable.to_ascii_uppercase();
+    let is_loaded = |ending: &str| name.ends_with(ending);
+    ["PYTHONPATH", "PYTHONHOME", "NODE_PATH", "RUBYLIB", "PERL5LIB", "CLASSPATH", "LUA_PATH", "LUA_CPATH", "ENV", "ZDOTDIR", "PHPRC"]
+        .contains(&&*name)
+        || ["_ENV", "_PRELOAD", "_INIT", "_STARTUP", "STARTUP", "_OPTIONS", "_OPTS", "OPT", "FLAGS", "LIBRARY_PATH", "_HOOKS", "_SCAN_DIR"]
+            .into_iter()
+            .any(is_loaded)
 }
 
 /// A file or module that the command of an MCP server may name.

@@ -21,7 +21,7 @@ const fn way(tool: &'static str, file: &'static str) -> Way {
     Way { tool, file, set: &[] }
 }
 
-const WAYS: [Way; 20] = [
+const WAYS: [Way; 31] = [
     way("command: python3, args: [servers/mcp.py]", "servers/mcp.py"),
     way("command: python3, args: [servers]", "servers/__main__.py"),
     way("command: python3, args: [./servers/]", "servers/__main__.py"),
@@ -42,6 +42,17 @@ const WAYS: [Way; 20] = [
     way("command: python3, args: [lib/main.py, '@conf/a.json']", "conf/a.json"),
     way("command: python3, args: [lib/main.py, 'file:conf/a.json']", "conf/a.json"),
     way("command: python3, args: [lib/main.py, '--config=conf/b.json,conf/a.json']", "conf/a.json"),
+    way("command: python3, args: [-um, servers.mcp]", "servers/mcp.py"),
+    way("command: python3, args: [-Bum, servers]", "servers/__main__.py"),
+    way("command: sh, args: [-c, \"exec python3 'my servers/mcp.py'\"]", "my servers/mcp.py"),
+    way("command: sh, args: [-c, 'exec python3 my\\ servers/mcp.py']", "my servers/mcp.py"),
+    way("command: sh, args: [-c, \"cd 'my servers' && exec python3 mcp.py\"]", "my servers/mcp.py"),
+    way("command: sh, args: [-c, 'exec python3 serv*/mcp.py']", "servers/mcp.py"),
+    way("command: sh, args: [-c, 'exec python3 */mcp.py']", "servers/mcp.py"),
+    way("command: sh, args: [-c, \"exec python3 ser''vers/mcp.py\"]", "servers/mcp.py"),
+    way("command: python3, args: [-c, 'import servers.mcp']", "servers/mcp.py"),
+    way("command: bash, args: [-c, 'true; exec python3 lib/main.py'], env: { BASH_ENV: conf/e.txt }", "conf/e.txt"),
+    way("command: python3, args: [lib/main.py, run, --project, app]", "app/Program.cs"),
 ];
 
 fn project(way: &Way) -> TempDir {
@@ -55,6 +66,16 @@ fn project(way: &Way) -> TempDir {
     write("lib/main.py", SCRIPT);
     write(way.file, if way.file.ends_with(".py") { SCRIPT } else { "{}" });
     folder
+}
+
+/// Does it for every way, some at once.
+fn for_each_way(check: impl Fn(usize, &Way) + Sync) {
+    let check = &check;
+    std::thread::scope(|scope| {
+        for hand in 0..4 {
+            scope.spawn(move || WAYS.iter().enumerate().skip(hand).step_by(4).for_each(|(at, way)| check(at, way)));
+        }
+    });
 }
 
 /// A pipeline that writes `name` into `place`, waits, and starts the server.
@@ -71,12 +92,12 @@ fn flow(folder: &Path, way: &Way, arguments: &[&str]) -> Ran {
 
 fn started(folder: &Path) -> bool {
     let home = |name: &str| folder.join(name);
-    ["started", "servers/started"].iter().any(|name| std::fs::remove_file(home(name)).is_ok())
+    ["started", "servers/started", "my servers/started"].iter().any(|name| std::fs::remove_file(home(name)).is_ok())
 }
 
 #[test]
 fn no_step_writes_what_a_server_runs_however_it_is_named() {
-    for way in &WAYS {
+    for_each_way(|_, way| {
         let project = project(way);
         let folder = project.path();
         let (place, name) = way.file.split_once('/').unwrap();
@@ -86,12 +107,12 @@ fn no_step_writes_what_a_server_runs_however_it_is_named() {
         let is_told = said.err.contains("F616") || said.err.contains("no step may write");
         assert!(is_told, "{}: {}", way.tool, said.err);
         assert_eq!(std::fs::read_to_string(folder.join(way.file)).unwrap(), before, "{}", way.tool);
-    }
+    });
 }
 
 #[test]
 fn a_change_of_what_a_server_runs_is_asked_about_however_it_is_named() {
-    for way in &WAYS {
+    for_each_way(|_, way| {
         let project = project(way);
         let folder = project.path();
         std::fs::write(folder.join("p.yaml"), pipeline(way, "out", "a.txt")).unwrap();
@@ -105,12 +126,12 @@ fn a_change_of_what_a_server_runs_is_asked_about_however_it_is_named() {
         let said = flow(folder, way, &["run", "p.yaml"]);
         assert_eq!((said.exit, started(folder)), (6, false), "{}: {}", way.tool, said.err);
         assert!(said.err.contains("is not what you trusted on"), "{}: {}", way.tool, said.err);
-    }
+    });
 }
 
 #[test]
 fn what_changes_while_a_run_waits_is_not_started_however_it_is_named_and_whoever_agreed() {
-    for (at, way) in WAYS.iter().enumerate() {
+    for_each_way(|at, way| {
         let project = project(way);
         let folder = project.path();
         let waits = pipeline(way, "out", "a.txt").replace("  - { id: start", "  - { id: wait, wait: 1s }\n  - { id: start");
@@ -141,7 +162,7 @@ fn what_changes_while_a_run_waits_is_not_started_however_it_is_named_and_whoever
             way.tool
         );
         assert!(err.contains("flow trust p.yaml"), "{}: {err}", way.tool);
-    }
+    });
 }
 
 #[test]
@@ -182,5 +203,44 @@ fn what_the_servers_of_another_pipeline_run_is_not_written_either() {
         let said = flow(folder, &way, &["run", "w.yaml"]);
         assert_eq!((said.exit == 0, said.err.contains("no step may write")), (is_data, true), "{name}: {}", said.err);
         assert_eq!(std::fs::read_to_string(folder.join("servers/mcp.py")).unwrap(), SCRIPT);
+    }
+}
+
+#[test]
+fn a_file_that_is_not_there_yet_and_that_a_command_names_is_not_written_either() {
+    for (tool, name) in [
+        ("command: python3, args: [lib/main.py, --config=conf/x.json]", "x.json"),
+        ("command: sh, args: [-c, '[ -f conf/env.txt ] && . conf/env.txt; exec python3 lib/main.py']", "env.txt"),
+    ] {
+        let way = way(tool, "lib/main.py");
+        let project = project(&way);
+        let folder = project.path();
+        std::fs::write(folder.join("p.yaml"), pipeline(&way, "conf", name)).unwrap();
+        let said = flow(folder, &way, &["run", "p.yaml", "--trust", "-v"]);
+        assert!(said.err.contains("no step may write") && !folder.join("conf").join(name).exists(), "{tool}: {}", said.err);
+    }
+}
+
+#[test]
+fn a_change_of_what_lies_beside_a_script_is_asked_about_and_installed_packages_are_not_looked_at() {
+    let way = way("command: python3, args: [servers/mcp.py]", "servers/mcp.py");
+    for (name, asks) in [
+        ("servers/helper.py", true),
+        ("servers/lib/more.py", true),
+        ("servers/node_modules/a/index.js", false),
+        ("servers/notes.md", false),
+        ("other/x.py", false),
+    ] {
+        let project = project(&way);
+        let folder = project.path();
+        let path = folder.join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, "# first").unwrap();
+        std::fs::write(folder.join("p.yaml"), pipeline(&way, "out", "a.txt")).unwrap();
+        assert_eq!(flow(folder, &way, &["trust", "p.yaml"]).exit, 0);
+        assert_eq!(flow(folder, &way, &["run", "p.yaml"]).exit, 0);
+        std::fs::write(&path, "# second").unwrap();
+        let said = flow(folder, &way, &["run", "p.yaml"]);
+        assert_eq!(said.exit == 6, asks, "{name}: {}", said.err);
     }
 }

@@ -166,10 +166,11 @@ impl McpServers {
             server: server.name.clone(),
             command: command.clone(),
             words: args.clone(),
-            values: env.iter().map(|(_, value)| value.reveal().to_owned()).collect(),
+            values: vec![],
             folder: folder.clone(),
             project: server.project.clone(),
         };
+        let started = started.with_env(env.iter().map(|(name, value)| (name.clone(), value.reveal().to_owned())));
         let looked = tokio::task::spawn_blocking(move || agreed.check(&started)).await;
         let ends = |_| Err(Failure::new(FailureKind::Unavailable, "flow ends"));
         looked.unwrap_or_else(ends).map_err(Fault::before_sending)

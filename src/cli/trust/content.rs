@@ -27,7 +27,7 @@ pub(super) fn content(program: &Program, given: Option<&Model>, prints: &Prints)
         digest.update((part.len() as u64).to_be_bytes());
         digest.update(part);
     };
-    put(b"flow trust 2");
+    put(b"flow trust 3");
     put(program.pipelines.first().map_or("", |pipeline| &pipeline.hash).as_bytes());
     for pipeline in &program.pipelines {
         put(b"folder");
@@ -60,11 +60,11 @@ pub(in crate::cli) fn named(program: &Program, env: &BTreeMap<String, Secret>) -
 fn known(pipeline: &Pipeline, env: &BTreeMap<String, Secret>) -> Vec<Started> {
     let inputs = inputs(pipeline);
     let (folder, project) = (pipeline.folder.clone(), pipeline.project.clone());
-    let started = |server: &str, command: &str, words, values| Started {
+    let started = |server: &str, command: &str, words| Started {
         server: server.to_owned(),
         command: command.to_owned(),
         words,
-        values,
+        values: vec![],
         folder: folder.clone(),
         project: project.clone(),
     };
@@ -72,13 +72,13 @@ fn known(pipeline: &Pipeline, env: &BTreeMap<String, Secret>) -> Vec<Started> {
     for (name, tool) in &pipeline.tools {
         let ToolKind::Server(ServerKind::Program { command, args, env: variables }) = &tool.kind else { continue };
         let read = |text| words(text, &inputs, env);
-        let values = variables.iter().flat_map(|(_, text)| read(text)).collect();
-        found.push(started(name, &command.value, args.iter().flat_map(read).collect(), values));
+        let values = variables.iter().flat_map(|(variable, text)| read(text).into_iter().map(|value| (variable.value.clone(), value)));
+        found.push(started(name, &command.value, args.iter().flat_map(read).collect()).with_env(values));
     }
     for (name, server) in servers(pipeline, &inputs, &secrets(pipeline, env), env) {
         let Ok(ServerTransport::Program { command, args, env, .. }) = server.map(|server| server.transport) else { continue };
-        let values = env.iter().map(|(_, value)| value.reveal().to_owned()).collect();
-        found.push(started(&name, &command, args, values));
+        let values = env.iter().map(|(variable, value)| (variable.clone(), value.reveal().to_owned()));
+        found.push(started(&name, &command, args).with_env(values));
     }
     found
 }
