@@ -11,6 +11,7 @@ use super::sqlite_file::{Identity, Turn, connect, erase};
 use super::store_block::{Block, OfRun, Unreadable, Unwritten, WAITING, checksum, place, unpacked};
 use super::store_tables::{Found, look, make, migrate, put};
 use crate::event::{Event, VERSION as EVENTS};
+use crate::model::read_own;
 use crate::port::{EventLog, RunSummary, Store, StoreError, Synced};
 
 /// A store in one file.
@@ -318,7 +319,7 @@ impl Store for SqliteStore {
             };
             for line in text.lines() {
                 let seq = events.len() as u64 + 1;
-                match serde_json::from_str::<Event>(line) {
+                match read_own::<Event>(line) {
                     Ok(event) if event.v <= EVENTS && event.seq == seq => events.push(event),
                     _ if version(line) > EVENTS => return Err(StoreError::Newer { file: file(), run: run.to_string(), seq }),
                     _ => return Err(damaged(seq)),

@@ -54,7 +54,53 @@ pub struct Started {
     pub project: PathBuf,
 }
 
+/// Programs that run the files they are given, without version numbers at their ends.
+const INTERPRETERS: [&str; 36] = [
+    "ash",
+    "bash",
+    "bun",
+    "bunx",
+    "busybox",
+    "cmd",
+    "dash",
+    "deno",
+    "dotnet",
+    "env",
+    "fish",
+    "java",
+    "julia",
+    "ksh",
+    "lua",
+    "luajit",
+    "nice",
+    "node",
+    "nodejs",
+    "nohup",
+    "npx",
+    "osascript",
+    "perl",
+    "php",
+    "powershell",
+    "pwsh",
+    "pypy",
+    "python",
+    "ruby",
+    "rscript",
+    "sh",
+    "tclsh",
+    "ts-node",
+    "tsx",
+    "uv",
+    "zsh",
+];
+
 impl Started {
+    fn is_interpreter(&self) -> bool {
+        let name = Path::new(&self.command).file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
+        let name = name.trim_end_matches(".exe").trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+        INTERPRETERS.contains(&name)
+    }
+
     /// Adds values of its environment: those of variables whose values it loads as code are words of the command.
     #[must_use]
     pub fn with_env(mut self, env: impl IntoIterator<Item = (String, String)>) -> Started {
@@ -78,6 +124,8 @@ pub struct MayRun {
     /// Folders of scripts, and those whose names stand somewhere in the command: code in them is loaded. Whether what lies below counts, too, which
     /// it does not in the project's own folder.
     pub loaded: BTreeMap<PathBuf, bool>,
+    /// The words of the commands.
+    pub words: BTreeSet<String>,
     /// Plain files that its environment names: what it reads from them is its own affair, but no step writes them.
     pub kept: BTreeSet<PathBuf>,
 }
@@ -143,7 +191,7 @@ pub fn may_run(started: &Started) -> MayRun {
     let scripts = found.files.iter().filter(|file| is_code_file(file)).filter_map(|file| file.parent());
     let is_work = |place: &Path| folder.starts_with(place) || project.starts_with(place);
     loaded.extend(scripts.filter(|place| place.starts_with(&project)).map(|place| (place.to_path_buf(), !is_work(place))));
-    MayRun { loaded, ..found }
+    MayRun { loaded, words: started.words.iter().cloned().collect(), ..found }
 }
 
 /// What stands in a folder, without what is hidden.
@@ -254,6 +302,7 @@ impl MayRun {
         self.folders.extend(other.folders);
         self.missing.extend(other.missing);
         self.loaded.extend(other.loaded);
+        self.words.extend(other.words);
         self.kept.extend(other.kept);
     }
 }
@@ -289,6 +338,13 @@ impl Agreed {
             (Ok(prints), _) => prints,
             (Err(why), _) => return denied(why),
         };
+        // An interpreter runs whatever file it is given, of any name and anywhere.
+        if started.is_interpreter() && !self.is_free {
+            let new = started.words.iter().filter(|word| !self.named.words.contains(*word));
+            if let Some(file) = new.map(|word| started.folder.join(word)).find(|path| path.is_file()) {
+                return denied(format!("only a value of this run names {}, and nobody agreed to it (--trust would)", shown(&file)));
+            }
+        }
         let before = self.prints.clone().unwrap_or_default();
         for (file, print) in &prints {
             match before.get(file) {

@@ -10,6 +10,7 @@ use crate::adapter::environment;
 use crate::adapter::files::DiskFiles;
 use crate::adapter::own::OwnFiles;
 use crate::adapter::started::{MayRun, holds_code};
+use crate::adapter::trusted::Trusted;
 use crate::check::Checked;
 use crate::load::load;
 use crate::model::{Program, is_code, is_data, is_table};
@@ -41,6 +42,12 @@ fn of_others(project: &Path) -> OwnFiles {
     let env = environment::variables(None).unwrap_or_default();
     let mut files = vec![];
     validate::find(project, &mut files);
+    // Also those that no search finds, if somebody trusted them: in a hidden folder, of another name, in a project below.
+    let trusted = environment::trusted_folder().map(Trusted::new).and_then(|list| list.all()).map(|(entries, _)| entries);
+    let home = real(project);
+    files.extend(trusted.unwrap_or_default().into_iter().map(|entry| entry.file).filter(|file| file.starts_with(&home)));
+    files.sort();
+    files.dedup();
     for file in files {
         let program = load(&file, project, &DiskFiles).program;
         of_servers(trust::named(&program, &env), &program, &mut own);

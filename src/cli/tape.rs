@@ -27,6 +27,9 @@ impl Taping {
     pub(super) fn new(record: Option<&Path>, replay: Option<&Path>) -> Result<Taping, String> {
         match (record, replay) {
             (Some(folder), _) if is_free(folder) => {
+                if folder.is_relative() {
+                    files::stays_in(Path::new(""), folder).map_err(|e| format!("--record {}: {e}", folder.display()))?;
+                }
                 files::private_folder(folder).map_err(|e| format!("--record {}: it cannot be made: {e}", folder.display()))?;
                 Ok(Taping::Record(folder.to_path_buf()))
             }

@@ -11,7 +11,7 @@ use super::Run;
 use super::state::{Consent, NodeRef, State, Timer};
 use crate::event::{Failure, FailureKind, Happening, Shared, StepStatus};
 use crate::model::Approve;
-use crate::policy::{Act, decide, may_mean, needs_approval};
+use crate::policy::{Act, decide, may_mean, needs_approval, opens_call};
 
 /// What a person decided about a step in doubt.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -39,8 +39,12 @@ impl Run {
     /// Whether a call may go out as far as people are concerned; `false`: a person has been asked, and the step waits.
     ///
     /// # Errors
-    /// A person said no (`rejected`).
+    /// A person said no (`rejected`), or the tool's own `allow` and `deny` do (`denied`).
     pub(super) fn agreed(&mut self, at: NodeRef, agent: Option<&str>, tool: &str, arguments: &Value) -> Result<bool, Failure> {
+        let decision = opens_call(self.tool(at, tool)?, tool, arguments);
+        if !decision.allowed {
+            self.record_decision(at, agent, "tool", tool.to_owned(), decision)?;
+        }
         if !self.must_be_asked(at, agent, tool, arguments) {
             return Ok(true);
         }

@@ -6,12 +6,15 @@ use serde_json::{Map, Value, json};
 use super::Run;
 use super::schedule::not_filled;
 use super::state::{CachedValue, Instance, NodeRef};
-use crate::event::{Failure, Shared, StepStatus};
+use crate::event::{Failure, FailureKind, Shared, StepStatus};
 use crate::model::{Channel, Filling, Form, Phrase, StyleGuide, Text};
 use crate::template::{self, Scope, Value as Named};
 
 /// More names than the run's own: `value`, `text`, `with` in checks, `with` in tools.
 pub(super) type Extra<'a> = &'a [(&'a str, Named)];
+
+/// Most bytes of memory that a value takes which a step puts together.
+const MOST_VALUE: usize = 64 << 20;
 
 impl Run {
     /// Fills a text in for a step.
@@ -61,7 +64,7 @@ impl Run {
 
     /// As `filling`, with more names.
     pub(super) fn filling_with(&self, at: NodeRef, filling: &Filling, extra: Extra) -> Result<Value, Failure> {
-        map_filling(filling, &|text| self.fill_with(at, text, extra))
+        bounded(map_filling(filling, &|text| self.fill_with(at, text, extra))?)
     }
 
     /// Fills a text of the pipeline's head or end (`outputs`).
@@ -76,7 +79,7 @@ impl Run {
 
     /// As `fill_in_pipeline`, for a value.
     pub(super) fn filling_in_pipeline(&self, instance: u32, filling: &Filling) -> Result<Value, Failure> {
-        map_filling(filling, &|text| self.fill_in_pipeline(instance, text))
+        bounded(map_filling(filling, &|text| self.fill_in_pipeline(instance, text))?)
     }
 
     pub(super) fn scope<'t>(
@@ -331,6 +334,34 @@ pub(super) fn style_names(style: Option<&StyleGuide>) -> template::Value {
         },
         "prompt": crate::channel::style_prompt(style),
     }))
+}
+
+/// A value that is put together of several: each step could double it.
+///
+/// # Errors
+/// It is larger than a step may make one (`too_large`).
+fn bounded(value: Value) -> Result<Value, Failure> {
+    fn takes(value: &Value, left: &mut usize) -> bool {
+        let text = match value {
+            Value::String(text) => text.len(),
+            _ => 0,
+        };
+        let Some(rest) = left.checked_sub(size_of::<Value>() + text) else { return false };
+        *left = rest;
+        match value {
+            Value::Array(list) => list.iter().all(|value| takes(value, left)),
+            Value::Object(map) => map.iter().all(|(name, value)| {
+                *left = left.saturating_sub(name.len());
+                takes(value, left)
+            }),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => true,
+        }
+    }
+    if takes(&value, &mut MOST_VALUE.clone()) {
+        return Ok(value);
+    }
+    let message = format!("the value takes more than {} MiB; hand on less of what it is made of", MOST_VALUE >> 20);
+    Err(Failure::new(FailureKind::TooLarge, message))
 }
 
 fn map_filling(filling: &Filling, fill: &dyn Fn(&Text) -> Result<Value, Failure>) -> Result<Value, Failure> {

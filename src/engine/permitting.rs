@@ -85,7 +85,7 @@ impl Run {
         if decision.allowed { Ok(()) } else { self.record_decision(at, None, "tool", name.to_owned(), decision) }
     }
 
-    fn record_decision(
+    pub(super) fn record_decision(
         &mut self,
         at: NodeRef,
         agent: Option<&str>,

@@ -10,6 +10,9 @@ use std::fmt;
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
+/// Most levels of what is written here: those of a value, and of what it stands in.
+const DEEPEST_OWN: usize = 256;
+
 /// Why a text is not taken, and where.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{what} (line {line}, column {column})")]
@@ -145,6 +148,34 @@ impl<'de> Visitor<'de> for One {
         }
         Ok(Value::Object(map))
     }
+}
+
+/// Reads what was written here: a value of a run has at most 128 levels, and what holds it some more than other readers of JSON take.
+///
+/// # Errors
+/// It is no JSON, not of this type, or has more levels than anything that is written here.
+pub fn read_own<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, serde_json::Error> {
+    let (mut depth, mut deepest, mut is_text, mut is_escaped) = (0_usize, 0, false, false);
+    for byte in text.bytes() {
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' if is_text => is_escaped = true,
+            b'"' => is_text = !is_text,
+            b'[' | b'{' if !is_text => {
+                depth += 1;
+                deepest = deepest.max(depth);
+            }
+            b']' | b'}' if !is_text => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    if deepest > DEEPEST_OWN {
+        return Err(serde::de::Error::custom("too many levels"));
+    }
+    let mut deserializer = serde_json::Deserializer::from_str(text);
+    deserializer.disable_recursion_limit();
+    let value = T::deserialize(&mut deserializer)?;
+    deserializer.end().map(|()| value)
 }
 
 #[cfg(test)]

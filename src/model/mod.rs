@@ -30,7 +30,7 @@ pub use duration::parse_duration;
 pub use fields::{Field, FieldKind, Shape};
 pub use gate::{Check, Criterion, GateStep, Judging, MarkdownRule, OnJudgeError, Scorecard, ScorecardRef};
 pub use host_source::HostSource;
-pub use json::{JsonError, read_json};
+pub use json::{JsonError, read_json, read_own};
 pub use own::{Named, Touch, is_code, is_data, is_table, loads_code, named_by_servers, own_by_name};
 pub use phrase::{contains_phrase, phrase_words};
 pub use pipeline::{Data, DataKind, Limits, Outputs, PERSONAL, Person, PersonSource, Pipeline, PipelineId, Policy, Program, SqlEngine};

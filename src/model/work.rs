@@ -157,7 +157,8 @@ impl Tool {
     /// What a `file` tool does: `list` and `read`, or what `allow` lists; nothing that `deny` lists.
     pub fn parts(&self) -> Vec<&'static str> {
         let is_allowed = |part: &&str| match &self.allow {
-            Some(allow) => allow.iter().any(|name| name.value == *part),
+            // `read(notes/*)`: which files is decided when they are read.
+            Some(_) => self.allowed_names().any(|name| name == *part),
             None => *part != "write",
         };
         ["list", "read", "write"]

@@ -9,7 +9,7 @@ mod patterns;
 
 use serde_json::Value;
 
-use crate::model::{Policy, Tool};
+use crate::model::{Policy, Tool, ToolKind};
 use crate::source::Spanned;
 
 pub use hosts::{Origin, decide_host, may_carry_secret, may_reach};
@@ -113,6 +113,26 @@ pub fn opens(tool: &Tool, part: &str, arguments: Option<&Value>) -> Decision {
     }
 }
 
+/// The same for a call of any tool, by the name that the step or agent calls it by: an entry means the tool itself, or a part of it. What is
+/// sent to a `file` tool is written.
+pub fn opens_call(tool: &Tool, name: &str, arguments: &Value) -> Decision {
+    let part = match (name.split_once('.'), &tool.kind) {
+        (Some((_, part)), _) => part,
+        (None, ToolKind::File(_)) => "write",
+        (None, _) => name,
+    };
+    let denied = tool.deny.iter().find(|entry| [part, name].into_iter().any(|name| tool_refused(&entry.value, name, Some(arguments))));
+    let is_allowed = |entry: &&Spanned<String>| [part, name].into_iter().any(|name| tool_fits(&entry.value, name, Some(arguments)));
+    match (denied, &tool.allow) {
+        (Some(entry), _) => Decision { allowed: false, rule: format!("deny {}", entry.value) },
+        (None, None) => Decision { allowed: true, rule: "the file names it".to_string() },
+        (None, Some(allow)) => match allow.iter().find(is_allowed) {
+            Some(entry) => Decision { allowed: true, rule: format!("allow {}", entry.value) },
+            None => Decision { allowed: false, rule: "no entry of allow fits".to_string() },
+        },
+    }
+}
+
 /// Whether these policies may allow a tool of a server that goes by this name or pattern; `*`: any of its tools. What cannot be told before its
 /// tools are known is yes.
 pub fn may_allow(policies: &[(&str, &Policy)], server: &str, part: &str) -> bool {
@@ -169,6 +189,8 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::model::Approve;
+    use crate::source::Span;
 
     fn names(list: &[&str]) -> Vec<Spanned<String>> {
         list.iter().map(|name| Spanned::new(name.to_string(), Default::default())).collect()
@@ -353,5 +375,34 @@ mod tests {
                 prop_assert_eq!(decide(&narrower, &act).allowed, narrower.iter().all(|one| decide(&[*one], &act).allowed));
             }
         }
+    }
+
+    #[test]
+    fn lists_of_a_tool_bind_a_call_of_every_kind_of_tool() {
+        let tool = |kind: ToolKind, allow: Option<&[&str]>, deny: &[&str]| {
+            let names = |names: &[&str]| names.iter().map(|name| Spanned::new((*name).to_owned(), Span::default())).collect::<Vec<_>>();
+            Tool {
+                span: Span::default(),
+                kind,
+                description: None,
+                with: vec![],
+                allow: allow.map(names),
+                deny: names(deny),
+                timeout: None,
+                connect_timeout: None,
+                approve: Approve::Never,
+            }
+        };
+        let opens = |tool: &Tool, name: &str, given: &str| opens_call(tool, name, &json!({ "x": given })).allowed;
+        for kind in [ToolKind::Sql(vec![]), ToolKind::Pipeline { file: Spanned::new("q.yaml".into(), Span::default()), pipeline: None }] {
+            assert!(!opens(&tool(kind.clone(), None, &["g(*rm*)"]), "g", "RM -rf"));
+            assert!(opens(&tool(kind.clone(), None, &["g(*rm*)"]), "g", "ls"));
+            assert!(!opens(&tool(kind.clone(), None, &["G"]), "g", "ls"));
+            assert!(!opens(&tool(kind.clone(), Some(&["g(ok*)"]), &[]), "g", "no"));
+            assert!(!opens(&tool(kind, Some(&["other"]), &[]), "g", "no"));
+        }
+        let docs = tool(ToolKind::File("docs".into()), Some(&["read(a*)", "write"]), &["read(*secret*)"]);
+        assert!(opens(&docs, "docs.read", "a.txt") && !opens(&docs, "docs.read", "b.txt") && !opens(&docs, "docs.read", "a_secret"));
+        assert!(opens(&docs, "docs", "what is sent is written"));
     }
 }

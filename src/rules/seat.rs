@@ -246,7 +246,7 @@ impl<'a> Texts<'a> {
 
     fn tool(&mut self, tool: &'a Tool, own: FileId, users: Option<&Vec<StepIx>>, pipeline: &PipelinePlan) {
         let at = shared(users, own, tool.span.file);
-        let seat = self.seat(at.clone(), More::default());
+        let seat = self.seat(at.clone(), More { secrets: true, ..More::default() });
         tool.with.iter().for_each(|(_, value)| self.filling(value, seat));
         match &tool.kind {
             ToolKind::Http { url, headers, query, body, arguments, .. } => {

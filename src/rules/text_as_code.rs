@@ -4,9 +4,9 @@ use super::roles::{self, Role};
 use super::server_texts::servers;
 use super::tell::{finding, quoted};
 use crate::diagnostic::{Code, Diagnostic};
-use crate::model::{Form, ServerKind};
+use crate::model::{Form, ServerKind, Text, loads_code};
 use crate::plan::{PipelinePlan, Plan};
-use crate::source::Span;
+use crate::source::{Span, Spanned};
 
 /// F603: a value that becomes a part of a query, or of an argument of a server.
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
@@ -27,10 +27,51 @@ fn in_queries(pipeline: &PipelinePlan, out: &mut Vec<Diagnostic>) {
     });
 }
 
+/// Options behind which interpreters take code.
+const TAKE_CODE: [&str; 13] = [
+    "--eval",
+    "--exec",
+    "--print",
+    "--command",
+    "--init-command",
+    "--execute",
+    "--run",
+    "-command",
+    "-encodedcommand",
+    "/c",
+    "/k",
+    "eval",
+    "exec",
+];
+/// The letters of such options; several stand together (`-lc`).
+const CODE_LETTERS: [char; 6] = ['c', 'C', 'e', 'E', 'r', 'p'];
+
+/// Whether what stands behind this argument is read as code.
+fn takes_code(before: &str) -> bool {
+    let letters = before.strip_prefix('-').filter(|letters| (1..=4).contains(&letters.len()) && letters.chars().all(char::is_alphabetic));
+    letters.is_some_and(|letters| letters.ends_with(CODE_LETTERS)) || TAKE_CODE.contains(&&*before.to_ascii_lowercase())
+}
+
+/// A value that an interpreter reads as code, or that tells it which to load.
+fn as_code(args: &[Text], env: &[(Spanned<String>, Text)], out: &mut Vec<Diagnostic>) {
+    let behind = args.windows(2).filter(|pair| pair[0].form == Form::Plain && takes_code(&pair[0].source)).map(|pair| &pair[1]);
+    let loaded = env.iter().filter(|(name, _)| loads_code(&name.value)).map(|(_, text)| text);
+    for text in behind.chain(loaded).filter(|text| text.form != Form::Plain) {
+        for read in text.reads.iter().filter(|read| read.path.first().is_some_and(|root| root == "inputs")) {
+            let message = format!("{} would be read as code, or say which to load", read.path.join("."));
+            out.push(
+                found(read.span, &message)
+                    .help("write the code in the file, and give it the value as an argument or a variable of its own"),
+            );
+        }
+    }
+}
+
 /// A value inside an argument of a server may become an option, or two.
 fn in_arguments(pipeline: &PipelinePlan, out: &mut Vec<Diagnostic>) {
     for (_, server) in servers(pipeline) {
-        let ServerKind::Program { args, .. } = server else { continue };
+        let ServerKind::Program { args, env, .. } = server else { continue };
+        as_code(args, env, out);
         for text in args.iter().filter(|text| text.form == Form::Template) {
             for read in text.reads.iter().filter(|read| read.path.first().is_some_and(|root| root == "inputs")) {
                 let message = format!("{} becomes a part of an argument; a value may only be a whole one", read.path.join("."));
@@ -65,5 +106,19 @@ mod tests {
         let found = "F603 4:51 inputs.dir becomes a part of an argument; a value may only be a whole one\n";
         assert_eq!(with_server(check, "command: srv, args: ['--root={{ inputs.dir }}']", ""), found);
         assert_eq!(with_server(check, "command: srv, args: [--root, '{{ inputs.dir }}', '{{ env.A }}/x']", ""), "");
+    }
+
+    #[test]
+    fn a_value_is_no_code() {
+        let found = |name: &str| format!("F603 {name} inputs.dir would be read as code, or say which to load\n");
+        for args in ["-c", "-lc", "-e", "--eval", "eval", "-Command", "-uc"] {
+            let said = with_server(check, &format!("command: x, args: [{args}, '{{{{ inputs.dir }}}}']"), "");
+            assert!(said.starts_with("F603 ") && said.ends_with(&found("")["F603 ".len()..]), "{args}: {said}");
+        }
+        let said = with_server(check, "command: x, args: [], env: { NODE_OPTIONS: '{{ inputs.dir }}' }", "");
+        assert!(said.contains("would be read as code"), "{said}");
+        for fine in ["[-c, 'cd \"$1\"', x, '{{ inputs.dir }}']", "[--path, '{{ inputs.dir }}']", "[-c, '{{ env.SCRIPT }}']"] {
+            assert_eq!(with_server(check, &format!("command: x, args: {fine}"), ""), "", "{fine}");
+        }
     }
 }

@@ -3,9 +3,9 @@
 use super::tell::quoted;
 use super::wording::listed;
 use crate::diagnostic::{Code, Diagnostic, LONGEST_MESSAGE, cut, did_you_mean};
-use crate::model::{StepKind, Tool, ToolKind};
+use crate::model::{Approve, StepKind, Tool, ToolKind};
 use crate::plan::{PipelinePlan, Plan};
-use crate::policy::opens;
+use crate::policy::{may_mean, opens};
 use crate::source::Spanned;
 
 /// What a `file` tool can do; `write` only where `allow` lists it.
@@ -14,6 +14,29 @@ const FILE_PARTS: [&str; 3] = ["list", "read", "write"];
 pub(super) fn check(pipeline: &PipelinePlan, _plan: &Plan, out: &mut Vec<Diagnostic>) {
     of_parts(pipeline, out);
     of_servers(pipeline, out);
+    of_lists(pipeline, out);
+}
+
+/// `allow`, `deny` and `approve` of a tool that has no such part: they would do nothing.
+fn of_lists(pipeline: &PipelinePlan, out: &mut Vec<Diagnostic>) {
+    for (name, tool) in &pipeline.pipeline.tools {
+        let parts: Vec<&str> = match &tool.kind {
+            ToolKind::Server(_) | ToolKind::Broken => continue,
+            ToolKind::File(_) => FILE_PARTS.into_iter().chain([name.as_str()]).collect(),
+            ToolKind::Http { .. } | ToolKind::Sql(_) | ToolKind::Smtp { .. } | ToolKind::Pipeline { .. } => vec![name],
+        };
+        let asked: Vec<Spanned<String>> = match &tool.approve {
+            Approve::Names(names) => names.iter().map(|entry| Spanned::new(entry.clone(), tool.span)).collect(),
+            Approve::Never | Approve::Always => vec![],
+        };
+        let lists = [("allow", tool.allow.as_deref().unwrap_or_default()), ("deny", tool.deny.as_slice()), ("approve", asked.as_slice())];
+        for (key, entry) in lists.into_iter().flat_map(|(key, entries)| entries.iter().map(move |entry| (key, entry))) {
+            if !parts.iter().any(|part| may_mean(&entry.value, part) || may_mean(&entry.value, &format!("{name}.{part}"))) {
+                let message = format!("\"{key}\" of tool \"{name}\" names {}, which is no part of it", quoted(&entry.value));
+                out.push(found(entry, cut(&message, LONGEST_MESSAGE)).help(format!("write one of: {}", parts.join(", "))));
+            }
+        }
+    }
 }
 
 fn found(tool: &Spanned<String>, message: impl Into<String>) -> Diagnostic {
@@ -85,7 +108,7 @@ fn open(owner: &str, name: &Spanned<String>, server: &str, part: &str, tool: &To
         return;
     }
     match &tool.allow {
-        Some(allow) if !allow.iter().any(|allowed| allowed.value == part) => {
+        Some(allow) if !tool.allowed_names().any(|allowed| allowed == part) => {
             let names: Vec<&str> = allow.iter().map(|allowed| allowed.value.as_str()).collect();
             let what = if names.is_empty() { "nothing".to_owned() } else { format!("only: {}", listed(&names)) };
             out.push(
@@ -140,6 +163,21 @@ mod tests {
         assert_eq!(with_server(check, "command: srv", agent), found);
         assert_eq!(with_server(check, "command: srv, allow: [read]", agent), "");
         assert_eq!(with_server(check, "command: srv", "agents: { w: { tools: [files.read] } }"), "");
+        let lists = |tool: &str| says(check, &format!("tools: {{ g: {{ {tool} }} }}\nsteps: [{{ id: a, set: 1 }}]\n"));
+        for fine in [
+            "http: GET https://a.example/x, deny: ['g(*rm*)', g, 'G*'], approve: [g]",
+            "file: docs, allow: ['read(a*)', list], deny: ['read(*secret*)', g.write]",
+            "sql: [t], allow: [g], deny: ['g(*drop*)']",
+        ] {
+            assert_eq!(lists(fine), "", "{fine}");
+        }
+        for (wrong, key) in [
+            ("http: GET https://a.example/x, deny: [query]", "deny"),
+            ("sql: [t], allow: ['query(a)']", "allow"),
+            ("file: docs, approve: [reed]", "approve"),
+        ] {
+            assert!(lists(wrong).contains(&format!("\"{key}\" of tool \"g\" names ")), "{wrong}: {}", lists(wrong));
+        }
         let whole = "tools: { files: { url: https://example.com/mcp } }\nsteps: [{ id: a, tool: files }]\n";
         assert_eq!(says(check, whole), "F302 4:24 step \"a\" uses server \"files\" and does not say which of its tools\n");
     }

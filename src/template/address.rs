@@ -106,7 +106,11 @@ impl AddressRules {
                 return wrong("holds a control character");
             }
         }
-        Ok(percent(&text))
+        // A value may be a host with its port.
+        match text.rsplit_once(':').filter(|(_, port)| next_part(so_far) == Part::Host && port.bytes().all(|byte| byte.is_ascii_digit())) {
+            Some((host, port)) => Ok(format!("{}:{port}", percent(host))),
+            None => Ok(percent(&text)),
+        }
     }
 
     pub(super) fn finish(self, text: String) -> Result<FilledAddress, Stop> {

@@ -380,3 +380,37 @@ fn no_file_reads_the_key_of_the_journal() {
     assert_ne!(refused.exit, 0);
     assert!(!refused.err.contains(KEY) && !refused.out.contains(KEY), "{}", refused.err);
 }
+
+#[test]
+fn a_value_as_deep_as_values_may_be_is_kept_and_read_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
+    write("flow.toml", "");
+    write(
+        "p.yaml",
+        "flow: 1\nname: p\ninputs: { x: any }\nsteps: [{ id: a, set: [\"{{ inputs.x }}\"] }]\noutputs: { x: \"{{ steps.a.output }}\" }\n",
+    );
+    for depth in [100, 120, 125, 126] {
+        write("in.json", &format!("{{\"x\":{}{}}}", "[".repeat(depth), "]".repeat(depth)));
+        let ran = crate::program::flow(folder.path(), &["run", "p.yaml", "-q", "--inputs", "in.json"]);
+        assert_eq!(ran.exit, 0, "{depth}: {}", ran.err);
+        let shown = crate::program::flow(folder.path(), &["runs", "export"]);
+        assert_eq!(shown.exit, 0, "{depth}: {}", shown.err);
+    }
+}
+
+#[test]
+fn a_value_that_each_step_doubles_fails_where_it_is_too_large() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("flow.toml"), "").unwrap();
+    let more: String = (1..60)
+        .map(|n| format!("  - {{ id: a{n}, set: [\"{{{{ steps.a{0}.output }}}}\", \"{{{{ steps.a{0}.output }}}}\"] }}\n", n - 1))
+        .collect();
+    let text = format!(
+        "flow: 1\nname: p\nsteps:\n  - {{ id: a0, set: {{ of: \"{}\" }} }}\n{more}outputs: {{ x: \"{{{{ steps.a59.output | length }}}}\" }}\n",
+        "x".repeat(4_000)
+    );
+    std::fs::write(folder.path().join("p.yaml"), text).unwrap();
+    let ran = crate::program::flow(folder.path(), &["run", "p.yaml"]);
+    assert!(ran.exit == 6 && ran.err.contains("the value takes more than 64 MiB"), "{}: {}", ran.exit, ran.err);
+}

@@ -244,3 +244,40 @@ fn a_change_of_what_lies_beside_a_script_is_asked_about_and_installed_packages_a
         assert_eq!(said.exit == 6, asks, "{name}: {}", said.err);
     }
 }
+
+#[test]
+fn what_only_a_run_names_is_no_program_of_an_interpreter_whatever_it_is_called_and_wherever_it_lies() {
+    let way = way("command: python3, args: ['{{ inputs.f }}']", "servers/mcp.py");
+    let elsewhere = tempfile::tempdir().unwrap();
+    std::fs::write(elsewhere.path().join("x.txt"), SCRIPT).unwrap();
+    for file in ["lib/main.py", "lib/data.txt", &elsewhere.path().join("x.txt").display().to_string()] {
+        let project = project(&way);
+        let folder = project.path();
+        std::fs::write(folder.join("lib/data.txt"), SCRIPT).unwrap();
+        std::fs::write(folder.join("p.yaml"), pipeline(&way, "out", "a.txt")).unwrap();
+        assert_eq!(flow(folder, &way, &["trust", "p.yaml"]).exit, 0);
+        let said = flow(folder, &way, &["run", "p.yaml", "--input", &format!("f={file}"), "-v"]);
+        assert!(!started(folder) && said.err.contains("only a value of this run names"), "{file}: {}", said.err);
+        let said = flow(folder, &way, &["run", "p.yaml", "--input", &format!("f={file}"), "--trust"]);
+        assert!(started(folder), "{file}: {}", said.err);
+    }
+}
+
+#[test]
+fn what_a_trusted_pipeline_that_no_search_finds_runs_is_not_written() {
+    let way = way("command: python3, args: [../servers/mcp.py]", "servers/mcp.py");
+    for name in [".real/5.yaml", "flows/crm", "flows/j.json"] {
+        let project = project(&way);
+        let folder = project.path();
+        let path = folder.join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        let text = "flow: 1\nname: o\ndescription: Other.\ntools: { s: { command: python3, args: [../servers/mcp.py], allow: [x] } }\nsteps: [{ id: a, tool: s.x }]\n";
+        std::fs::write(&path, text).unwrap();
+        let said = flow(folder, &way, &["trust", name]);
+        assert_eq!(said.exit, 0, "{name}: {}", said.err);
+        let writes = "flow: 1\nname: w\ndescription: Writes.\ntools: { place: { file: servers, allow: [write] } }\nsteps: [{ id: write, tool: place.write, with: { name: json.py, text: x } }]\n";
+        std::fs::write(folder.join("w.yaml"), writes).unwrap();
+        let said = flow(folder, &way, &["run", "w.yaml"]);
+        assert!(said.exit != 0 && said.err.contains("no step may write"), "{name}: {}", said.err);
+    }
+}

@@ -175,3 +175,17 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_host_may_be_filled_in_with_its_port() {
+    for (value, host) in [
+        ("a.example:8080", "a.example:8080"),
+        ("127.0.0.1:1", "127.0.0.1:1"),
+        ("a.example", "a.example"),
+        ("a@b.example:80", "a%40b.example:80"),
+    ] {
+        assert_eq!(one("http://{{ a }}/x", json!(value)).unwrap(), format!("http://{host}/x"));
+    }
+    assert_eq!(one("http://h.example/{{ a }}", json!("x:80")).unwrap(), "http://h.example/x%3A80");
+    assert_eq!(one("http://h.example/?q={{ a }}", json!("x:80")).unwrap(), "http://h.example/?q=x%3A80");
+}
