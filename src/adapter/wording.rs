@@ -35,6 +35,11 @@ impl Scrub {
         }
     }
 
+    /// The text without them.
+    pub(crate) fn hidden<'t>(&self, text: &'t str) -> std::borrow::Cow<'t, str> {
+        self.secrets.hide(text)
+    }
+
     /// A quote from outside: secrets hidden, control characters shown as escapes, one line, bounded. `is_cut`: the text ends where we
     /// stopped reading, so that its end may be the beginning of a secret, which is hidden too.
     pub(crate) fn quote(&self, text: &str, is_cut: bool) -> String {

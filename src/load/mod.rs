@@ -130,7 +130,7 @@ pub fn load_settings(path: &Path, of: SettingsOf, files: &dyn Files) -> Option<L
         SettingsOf::Project => lower::project_settings(tree, file, world, found),
         SettingsOf::User => lower::user_settings(tree, file, world, found),
     });
-    crate::rules::check_settings(settings.default_model.as_ref(), &mut loader.diagnostics);
+    crate::rules::check_settings(&settings, &mut loader.diagnostics);
     diagnostic::sort(&mut loader.diagnostics);
     let keys = crate::rules::keys_of(settings.default_model.as_ref());
     hide_keys(&mut loader.sources, &keys, loader.diagnostics.iter_mut());

@@ -48,6 +48,7 @@ pub fn keys_in_source(text: &str) -> Vec<Range<usize>> {
     found.extend(apart(text).iter().flat_map(|text| keys_in(text)));
     found.extend(in_braces(text));
     found.extend(below_names(text));
+    found.extend(in_seats(text));
     for captures in NAMED.iter().flat_map(|named| named.captures_iter(text)) {
         let name = captures.get(1).map_or("", |name| name.as_str()).to_ascii_lowercase();
         let Some(value) = (2..5).find_map(|group| captures.get(group)) else { continue };
@@ -61,6 +62,8 @@ pub fn keys_in_source(text: &str) -> Vec<Range<usize>> {
             found.push(value.start()..value.start() + length);
         }
     }
+    found.sort_by_key(|range| (range.start, std::cmp::Reverse(range.end)));
+    found.dedup_by(|inner, outer| inner.end <= outer.end);
     found
 }
 
@@ -95,6 +98,53 @@ fn in_braces(text: &str) -> Vec<Range<usize>> {
                 word.get(1).or(word.get(2)).filter(|quoted| looks_random(quoted.as_str()) || is_seat && looks_like_key(quoted.as_str()));
             let bare = word.get(3).filter(|bare| looks_random(bare.as_str()));
             found.extend(quoted.or(bare).map(|word| place.start() + word.start()..place.start() + word.end()));
+        }
+    }
+    found
+}
+
+/// A name behind which a key may stand, however what follows is written.
+static SEAT: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(r#"(?im)(?:^|[\s{,\["'])(secrets|headers|smtp|encrypt|key_file|key|[a-z0-9_-]*(?:authorization|api[_-]?key|token|secret|password|passwd|_key))["']?[ \t]*(?:[:=]|[ \t]["']|$)"#).ok()
+});
+/// Where the next key of a line begins, and a value that is filled in.
+static NEXT: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r#",[ \t]*["']?[A-Za-z_]+["']?[ \t]*[:=]|#"#).ok());
+static TEMPLATE: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"\{\{[^\n]*?\}\}").ok());
+
+/// Keys beside the name of a secret in lines that are broken, or of another shape than they should have: a list, a map, a name without ":".
+fn in_seats(text: &str) -> Vec<Range<usize>> {
+    let mut found = vec![];
+    for seat in SEAT.iter().flat_map(|seat| seat.captures_iter(text)) {
+        let (Some(whole), Some(name)) = (seat.get(0), seat.get(1)) else { continue };
+        let is_section = ["secrets", "headers"].iter().any(|section| name.as_str().eq_ignore_ascii_case(section));
+        let line_start = text[..name.start()].rfind('\n').map_or(0, |end| end + 1);
+        let indent = text[line_start..].len() - text[line_start..].trim_start_matches([' ', '\t', '-']).len();
+        let line_end = text[whole.end()..].find('\n').map_or(text.len(), |end| whole.end() + end);
+        let rest = text.get(whole.end()..line_end).unwrap_or_default();
+        let mut end = match NEXT.as_ref().and_then(|next| next.find(rest)).filter(|_| !is_section) {
+            Some(next) => whole.end() + next.start(),
+            None => line_end,
+        };
+        let below = text.get(line_end..).unwrap_or_default().split_inclusive('\n').skip(1);
+        let deeper = |line: &&str| line.trim().is_empty() || line.len() - line.trim_start().len() > indent;
+        if is_section {
+            end = (line_end + 1 + below.take_while(deeper).map(str::len).sum::<usize>()).min(text.len());
+        } else if rest.trim().is_empty() {
+            end = (line_end + 1 + below.take(1).map(str::len).sum::<usize>()).min(text.len());
+        }
+        let held = text.get(whole.end()..end).unwrap_or_default();
+        let filled: Vec<Range<usize>> = TEMPLATE.iter().flat_map(|template| template.find_iter(held)).map(|found| found.range()).collect();
+        let mut at = 0;
+        for token in held.split_inclusive(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '+' | '/' | '_' | '-' | '.' | '$' | '!'))) {
+            let word = token.trim_end_matches(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '+' | '/' | '_' | '-' | '!')));
+            let place = at..at + word.len();
+            at += token.len();
+            let is_name = word.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_');
+            let is_path = word.contains('/') && word.len() < 32 || word.contains('.') || word.starts_with('$');
+            let is_filled = filled.iter().any(|template| template.start < place.end && place.start < template.end);
+            if looks_like_key(word) && !is_name && !is_path && !is_filled {
+                found.push(whole.end() + place.start..whole.end() + place.end);
+            }
         }
     }
     found
@@ -183,6 +233,27 @@ mod tests {
         ] {
             assert_eq!(hidden(&text), [random], "{text}");
         }
+        for key in [random, "0f1e2d3c4b5a69788796a5b4c3d2e1f0", "Hunter2-Passw0rd-9911"] {
+            for text in [
+                format!("secrets: {{ TOK: {{ value: {key} }} }}\n"),
+                format!("secrets:\n  - {key}\n  - TOK={key}\nname: p\n"),
+                format!("secrets:\n  TOK {key}\n"),
+                format!("secrets:\n  TOK: {key}: x\n"),
+                format!("secrets:\n  TOK: \"{key}\n"),
+                format!("api_key: *{key}\n"),
+                format!("api_key: &{key}\n"),
+                format!("  api_key:\n {key}\n"),
+                format!("\"api_key\" \"{key}\"\n"),
+                format!("api_key: \"{{{{ secrets.TOK }}}}{key}\"\n"),
+                format!("api_key: \"{{% {key} %}}\"\n"),
+                format!("headers: [{key}]\n"),
+                format!("smtp: \"u:{key}@mail.example:587\"\n"),
+                format!("[journal]\nkey = {key}\nencrypt = \"{key}\"\nkey_file = '{key}'\n"),
+            ] {
+                let found = hidden(&text);
+                assert!(!found.is_empty() && found.iter().all(|found| found.contains(key)), "{text}: {found:?}");
+            }
+        }
         let key = format!("sk-proj-{random}");
         assert_eq!(hidden(&format!("flow_{key}: 1")), [&*key]);
         assert!(hidden(&format!("api_key: \"{{{{ secrets.{key} }}}}\"")).contains(&key));
@@ -199,6 +270,10 @@ mod tests {
             "password: $PASS1234",
             "inputs: { password: text }",
             "api_key: {{ env.X1 }}",
+            "models: { m: { max_tokens: 4000, model: gpt-4o-mini, api_key: \"{{ secrets.A_KEY1 }}\" } }",
+            "headers: { X-Version: \"{{ run.today }}\", Accept: application/json }",
+            "secrets:\n  CRM_TOKEN2: Key of the CRM, from page 2\n",
+            "smtp: smtp.mail4you.example:587, from: a",
         ] {
             assert_eq!(hidden(text), [""; 0], "{text}");
         }

@@ -118,7 +118,7 @@ pub use roles::reads;
 pub use secret_in_file::{keys, keys_of};
 
 use crate::diagnostic::Diagnostic;
-use crate::model::{Channel, Model, StyleGuide, TestFile};
+use crate::model::{Channel, Settings, StyleGuide, TestFile};
 use crate::plan::{PipelinePlan, Plan};
 
 /// A check of one pipeline with everything it names.
@@ -200,8 +200,9 @@ pub fn check_tests(tests: &TestFile, plan: &Plan, out: &mut Vec<Diagnostic>) {
 }
 
 /// Checks the model that settings name.
-pub fn check_settings(model: Option<&Model>, out: &mut Vec<Diagnostic>) {
-    secret_in_file::in_settings(model, out);
+pub fn check_settings(settings: &Settings, out: &mut Vec<Diagnostic>) {
+    secret_in_file::in_settings(settings.default_model.as_ref(), out);
+    secret_in_file::in_key_file(settings.journal.key_file.as_ref(), out);
 }
 
 /// Checks a channel file that is looked at alone.

@@ -14,7 +14,7 @@ use crate::diagnostic::{Code, Diagnostic};
 use crate::model::{Form, Model, Pipeline, Text};
 use crate::plan::{PipelinePlan, Plan};
 use crate::redact::{keys_in, looks_like_key};
-use crate::source::Span;
+use crate::source::{Span, Spanned};
 
 /// How keys of well-known services begin, and private keys; each as its service documents it.
 static KEYS: LazyLock<Option<Regex>> = LazyLock::new(|| {
@@ -112,7 +112,25 @@ fn found(seat: Option<&Seat>, text: &Text, wrong: Wrong) -> Diagnostic {
             format!("declare {secret} under secrets, with a sentence for people; its value comes from the environment"),
         ),
     };
-    finding(Code::SecretInFile, span, &message).help(help)
+    told(span, &message).help(help)
+}
+
+fn told(span: Span, message: &str) -> Diagnostic {
+    finding(Code::SecretInFile, span, message)
+}
+
+/// F600: the key itself where the file of the key should be named.
+pub(super) fn in_key_file(key_file: Option<&Spanned<String>>, out: &mut Vec<Diagnostic>) {
+    if let Some(named) = key_file.filter(|named| is_bare_key(&named.value)) {
+        let message = "\"key_file\" names a file, and this looks like the key itself; put it into a file of its own";
+        out.push(told(named.span, message).help("write the path of the file, and have a new key made: this one may have been seen"));
+    }
+}
+
+/// Whether a path is 16 bytes or more in base64 or hex.
+fn is_bare_key(path: &str) -> bool {
+    let is_code = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '/' | '-' | '_' | '=');
+    path.len() >= 32 && !path.starts_with('/') && path.chars().all(is_code) && looks_like_key(path)
 }
 
 /// Calls `visit` for each text of a pipeline that is a key or names one.

@@ -80,7 +80,15 @@ fn channel_holds_the_keys_of_its_file() {
     assert_eq!(json!([bare["length_unit"], bare["body"], bare["markdown"], bare["emojis"]]), json!(["characters", "text", [], true]));
     assert_eq!(bare["split"], json!({ "at": null, "most_parts": 1, "indicator": "" }), "without split there is one part");
     assert_eq!(paths(&bare, ""), paths(&chat, ""));
-    assert_eq!(paths(&value(project.path(), "", "channel"), ""), paths(&json!({ "name": null, "prompt": null }), ""));
+}
+
+#[test]
+fn without_a_channel_and_a_style_guide_their_names_are_empty_at_any_depth() {
+    let project = project();
+    for name in ["channel", "channel.name", "channel.markup.bold", "style", "style.prompt", "style.words.banned"] {
+        let (exit, out) = flow(project.path(), "run", "", &format!("\"({{{{ {name} }}}})\""));
+        assert_eq!((exit, out.trim_end()), (0, "()"), "{name}");
+    }
 }
 
 #[test]

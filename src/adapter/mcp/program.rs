@@ -219,7 +219,9 @@ impl Keeper {
 
     fn failure(&self, how: &str) -> Failure {
         let tail = self.tail.lock().unwrap_or_else(PoisonError::into_inner);
+        // Before lines are joined and signs escaped: a secret may be broken over both.
         let text = String::from_utf8_lossy(&tail.bytes);
+        let text = self.inbox.scrub.hidden(&text);
         let last: Vec<&str> = text.lines().rev().filter(|line| !line.trim().is_empty()).take(12).collect();
         let last: Vec<&str> = last.into_iter().rev().collect();
         // What was cut off may be half a secret.
