@@ -108,7 +108,10 @@ impl SqliteStore {
     pub fn check_pages(&self) -> Result<(), StoreError> {
         let says: String = self.connection.query_row("pragma integrity_check(1)", [], |row| row.get(0)).map_err(|e| self.told(&e))?;
         if says != "ok" {
-            return Err(StoreError::Unusable { file: self.file.display().to_string(), message: says });
+            // The first line may be a heading of SQLite's own.
+            let found = says.lines().find(|line| !line.starts_with("***")).unwrap_or_default();
+            let message = format!("it is damaged ({found}): restore a backup, or move it and the files that begin with its name away");
+            return Err(StoreError::Unusable { file: self.file.display().to_string(), message });
         }
         Ok(())
     }

@@ -80,8 +80,15 @@ pub(super) fn run(options: &DoctorOptions, shared: &Shared) -> Exit {
     if faults == 0 || printed != Exit::Ok { printed } else { Exit::Findings }
 }
 
-/// The pipelines to look at: those that are named, else all of the project.
+/// The pipelines to look at: those that are named, else all of the project. What is named must hold one.
 pub(super) fn pipelines(paths: &[PathBuf], shared: &Shared) -> Result<Vec<(PathBuf, Checked)>, String> {
+    if paths.len() > 1 {
+        let each: Result<Vec<_>, String> = paths.iter().map(|path| pipelines(std::slice::from_ref(path), shared)).collect();
+        let mut all = each?.concat();
+        all.sort_by(|(path, _), (other, _)| path.cmp(other));
+        all.dedup_by(|(path, _), (other, _)| path == other);
+        return Ok(all);
+    }
     let mut found = vec![];
     for path in validate::files(paths, shared)? {
         let checked = check_file(&path, &project::project(&path, shared), &DiskFiles);
@@ -89,7 +96,10 @@ pub(super) fn pipelines(paths: &[PathBuf], shared: &Shared) -> Result<Vec<(PathB
             found.push((path, checked));
         }
     }
-    Ok(found)
+    match paths.first().filter(|_| found.is_empty()) {
+        Some(path) => Err(format!("{} holds no pipeline", path.display())),
+        None => Ok(found),
+    }
 }
 
 fn of_project(project: &Path, refused: Option<&refusal::Refusal>) -> Vec<Sign> {

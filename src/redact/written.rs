@@ -90,9 +90,17 @@ static WORD: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r#""([^"\n]*)
 
 fn in_braces(text: &str) -> Vec<Range<usize>> {
     let mut found = vec![];
+    // Each byte of a line is looked at once, however many braces stand on it.
+    let (mut line_end, mut looked_to, mut is_seat) = (0, 0, false);
     for place in FILLED.iter().flat_map(|filled| filled.captures_iter(text)).filter_map(|place| place.get(1).or(place.get(2))) {
-        let line = text[..place.start()].rfind('\n').map_or(0, |end| end + 1);
-        let is_seat = text[line..place.start()].split([':', '=']).any(|name| names_a_secret(name.trim_matches([' ', '"', '\'', '{', '-'])));
+        if place.start() >= line_end {
+            looked_to = text[looked_to..place.start()].rfind('\n').map_or(looked_to, |end| looked_to + end + 1);
+            line_end = text[place.start()..].find('\n').map_or(text.len(), |end| place.start() + end + 1);
+            is_seat = false;
+        }
+        let mut names = text[looked_to..place.start()].split([':', '=']);
+        is_seat = is_seat || names.any(|name| names_a_secret(name.trim_matches([' ', '"', '\'', '{', '-'])));
+        looked_to = place.start();
         for word in WORD.iter().flat_map(|word| word.captures_iter(place.as_str())) {
             let quoted =
                 word.get(1).or(word.get(2)).filter(|quoted| looks_random(quoted.as_str()) || is_seat && looks_like_key(quoted.as_str()));
@@ -113,13 +121,20 @@ static TEMPLATE: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"\{\{[^\
 
 /// Keys beside the name of a secret in lines that are broken, or of another shape than they should have: a list, a map, a name without ":".
 fn in_seats(text: &str) -> Vec<Range<usize>> {
-    let mut found = vec![];
+    let (mut found, mut seen, mut line) = (vec![], 0, 0..0);
     for seat in SEAT.iter().flat_map(|seat| seat.captures_iter(text)) {
         let (Some(whole), Some(name)) = (seat.get(0), seat.get(1)) else { continue };
+        // Inside what another name holds, all words have been looked at.
+        if name.start() < seen {
+            continue;
+        }
         let is_section = ["secrets", "headers"].iter().any(|section| name.as_str().eq_ignore_ascii_case(section));
-        let line_start = text[..name.start()].rfind('\n').map_or(0, |end| end + 1);
-        let indent = text[line_start..].len() - text[line_start..].trim_start_matches([' ', '\t', '-']).len();
-        let line_end = text[whole.end()..].find('\n').map_or(text.len(), |end| whole.end() + end);
+        if name.start() >= line.end {
+            line.start = text[line.end..name.start()].rfind('\n').map_or(line.end, |end| line.end + end + 1);
+            line.end = text[name.start()..].find('\n').map_or(text.len(), |end| name.start() + end);
+        }
+        let indent = text[line.start..].len() - text[line.start..].trim_start_matches([' ', '\t', '-']).len();
+        let line_end = line.end.max(whole.end());
         let rest = text.get(whole.end()..line_end).unwrap_or_default();
         let mut end = match NEXT.as_ref().and_then(|next| next.find(rest)).filter(|_| !is_section) {
             Some(next) => whole.end() + next.start(),
@@ -133,7 +148,8 @@ fn in_seats(text: &str) -> Vec<Range<usize>> {
             end = (line_end + 1 + below.take(1).map(str::len).sum::<usize>()).min(text.len());
         }
         let held = text.get(whole.end()..end).unwrap_or_default();
-        let filled: Vec<Range<usize>> = TEMPLATE.iter().flat_map(|template| template.find_iter(held)).map(|found| found.range()).collect();
+        seen = end;
+        let mut filled = TEMPLATE.iter().flat_map(|template| template.find_iter(held)).map(|found| found.range()).peekable();
         let mut at = 0;
         for token in held.split_inclusive(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '+' | '/' | '_' | '-' | '.' | '$' | '!'))) {
             let word = token.trim_end_matches(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '+' | '/' | '_' | '-' | '!')));
@@ -141,7 +157,8 @@ fn in_seats(text: &str) -> Vec<Range<usize>> {
             at += token.len();
             let is_name = word.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_');
             let is_path = word.contains('/') && word.len() < 32 || word.contains('.') || word.starts_with('$');
-            let is_filled = filled.iter().any(|template| template.start < place.end && place.start < template.end);
+            while filled.next_if(|template| template.end <= place.start).is_some() {}
+            let is_filled = filled.peek().is_some_and(|template| template.start < place.end);
             if looks_like_key(word) && !is_name && !is_path && !is_filled {
                 found.push(whole.end() + place.start..whole.end() + place.end);
             }

@@ -2,9 +2,9 @@
 
 use super::tell::{finding, quoted};
 use crate::diagnostic::{Code, Diagnostic};
-use crate::model::{Policy, StepKind, ToolKind};
+use crate::model::{Policy, StepKind, Tool, ToolKind};
 use crate::plan::{PipelinePlan, Plan};
-use crate::policy::{Act, decide};
+use crate::policy::{Act, decide, may_allow};
 
 /// F312: a tool in `may_use` that the policies of the file and of the planning agent are sure to refuse.
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
@@ -13,18 +13,10 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
         let StepKind::Plan(plan) = &step.kind else { continue };
         let of_agent = file.agents.get(&plan.agent.value).and_then(|agent| agent.policy.as_ref());
         for name in plan.may_use.iter().filter(|name| !file.agents.contains_key(&name.value)) {
-            let tool = file.tools.get(name.value.split('.').next().unwrap_or_default());
-            // Of a folder, each part is a tool of its own.
-            let parts: Vec<String> = match tool.map(|tool| (tool, &tool.kind)) {
-                Some((tool, ToolKind::File(_))) if !name.value.contains('.') => {
-                    tool.parts().iter().map(|part| format!("{}.{part}", name.value)).collect()
-                }
-                Some(_) => vec![name.value.clone()],
-                None => vec![],
-            };
+            let Some((own, tool)) = file.tools.get_key_value(name.value.split('.').next().unwrap_or_default()) else { continue };
+            let parts = parts(&name.value, own, tool);
             let in_force = of_agent.into_iter().chain(&file.policy).filter_map(|name| file.policies.get_key_value(&name.value));
-            let is_refused =
-                |policy: &Policy| parts.iter().all(|part| !decide(&[("", policy)], &Act::Tool { name: part, arguments: None }).allowed);
+            let is_refused = |policy: &Policy| parts.iter().all(|part| !part.may_be_used(policy));
             if parts.is_empty() {
                 continue;
             }
@@ -42,5 +34,40 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
                 );
             }
         }
+    }
+}
+
+/// What a name of `may_use` opens.
+enum Opened {
+    /// A tool that goes by this name.
+    Tool(String),
+    /// A tool of a server, or a pattern of them.
+    OfServer { server: String, part: String },
+}
+
+impl Opened {
+    fn may_be_used(&self, policy: &Policy) -> bool {
+        match self {
+            Opened::Tool(name) => decide(&[("", policy)], &Act::Tool { name, arguments: None }).allowed,
+            Opened::OfServer { server, part } => may_allow(&[("", policy)], server, part),
+        }
+    }
+}
+
+/// Of a folder or a server that is named whole, each part is a tool of its own.
+fn parts(name: &str, own: &str, tool: &Tool) -> Vec<Opened> {
+    let is_whole = name == own;
+    match &tool.kind {
+        ToolKind::File(_) if is_whole => tool.parts().iter().map(|part| Opened::Tool(format!("{own}.{part}"))).collect(),
+        ToolKind::Server(_) if is_whole => {
+            tool.allowed_names().map(|part| Opened::OfServer { server: own.to_owned(), part: part.to_owned() }).collect()
+        }
+        ToolKind::Http { .. }
+        | ToolKind::Sql(_)
+        | ToolKind::File(_)
+        | ToolKind::Pipeline { .. }
+        | ToolKind::Smtp { .. }
+        | ToolKind::Server(_)
+        | ToolKind::Broken => vec![Opened::Tool(name.to_owned())],
     }
 }

@@ -192,8 +192,15 @@ fn sealed(seat: &Seat, text: &Text) -> Option<Wrong> {
         return Some(Wrong::Name(secret.to_owned()));
     }
     let start = text.source.len() - text.source.trim_start().len();
-    let is_key = seat.is_password && !written.is_empty() || looks_like_key(written);
+    let is_key = seat.is_password && !written.is_empty() || looks_like_key(written) && !is_place(written);
     is_key.then(|| Wrong::Key(start..start + written.len()))
+}
+
+/// Whether a text names a file or an address, where a key may be fetched (`/run/secrets/db_pw1`): keys are not written in small letters and
+/// slashes only. A log-in in an address is found by [`log_in`].
+fn is_place(text: &str) -> bool {
+    text.contains('/')
+        && text.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '/' | '.' | '_' | '-' | '~' | ':'))
 }
 
 /// Keys have digits, letters of words alone do not.
@@ -229,6 +236,13 @@ mod tests {
             "F600 3:59 \"sk-…\" looks like an API key; put it into a secret and write secrets.NAME\n\
              F600 4:15 \"sk-…\" looks like an API key; put it into a secret and write secrets.NAME\n"
         );
+        let seat = Seat { name: "PASSWORD_FILE", is_password: false };
+        for place in ["/run/secrets/db_pw1", "secrets/pw1.txt", "https://login.example.com/v2/token", "~/.keys/key2"] {
+            assert!(sealed(&seat, &placed(place, Span::default())).is_none(), "{place}");
+        }
+        for key in ["aB3/dE5fG7hJ9kL1mN3", "0f1e2d3c4b5a69788796", "hunter2-pa55word"] {
+            assert!(sealed(&seat, &placed(key, Span::default())).is_some(), "{key}");
+        }
         for harmless in ["sk-this-is-only-a-very-long-word", "task-0123456789012345678901", "sk-1", "{{ inputs.a }}"] {
             assert_eq!(says(check, &format!("inputs: {{ a: text }}\nsteps: [{{ id: a, set: '{harmless}' }}]\n")), "", "{harmless}");
         }
