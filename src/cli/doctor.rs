@@ -22,6 +22,7 @@ use crate::lower::FileKind;
 use crate::model::{Model, Pipeline, Program, Provider, ServerKind, StepKind, Text, ToolKind};
 use crate::policy::opens;
 use crate::port::Secret;
+use crate::redact::Secrets;
 use crate::report::wishes::{asks_default, known};
 
 /// How long a host may take to answer.
@@ -63,7 +64,8 @@ pub(super) fn run(options: &DoctorOptions, shared: &Shared) -> Exit {
         }
     };
     let programs = pipelines.iter().map(|(_, checked)| &checked.loaded.program);
-    tell::hide_secrets(&programs.flat_map(|program| secret_values(program, &env)).collect::<Vec<_>>());
+    let secrets: Vec<Secret> = programs.chain([&Program::default()]).flat_map(|program| secret_values(program, &env)).collect();
+    tell::hide_secrets(&secrets);
     let mut hosts: BTreeMap<(String, u16), Result<(), String>> = BTreeMap::new();
     let private_hosts = settled.as_ref().map(|settled| settled.private_hosts.clone()).unwrap_or_default();
     let model = settled.ok().and_then(|settled| settled.model);
@@ -72,6 +74,8 @@ pub(super) fn run(options: &DoctorOptions, shared: &Shared) -> Exit {
         let trusted = if is_sound { trust::consent(checked, path, options.trust.is_given, shared) } else { Ok(Arc::default()) };
         signs.extend(of_pipeline(path, checked, trusted, &env, model.as_ref(), &mut hosts, &private_hosts));
     }
+    let hidden = Secrets::for_logs(secrets.iter().map(Secret::reveal));
+    signs.iter_mut().for_each(|sign| sign.what = hidden.hide(&sign.what).into_owned());
     let printed = tell(&signs, options.json);
     let faults = signs.iter().filter(|sign| sign.is == "fault").count();
     if !shared.quiet {
@@ -330,6 +334,9 @@ fn origins(project: &Path, env: &BTreeMap<String, Secret>, as_json: bool) -> Res
         };
         lines.push((name.into(), shown, "variable".into()));
     }
+    let secrets = secret_values(&Program::default(), env);
+    let hidden = Secrets::for_logs(secrets.iter().map(Secret::reveal));
+    lines.iter_mut().for_each(|(_, shown, _)| *shown = hidden.hide(shown).into_owned());
     let mut has_model = lines.iter().any(|(name, ..)| name == "FLOW_MODEL" || name == "FLOW_MODEL_BASE_URL");
     for (path, of) in settings::files(project)? {
         let Some(found) = crate::load::load_settings(&path, of, &DiskFiles) else { continue };

@@ -1,5 +1,6 @@
 //! `flow fix`.
 
+use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -13,6 +14,7 @@ use crate::adapter::files::{DiskFiles, replace_if};
 use crate::check::{Fixed, check_file, fix_file};
 use crate::diagnostic::visible;
 use crate::port::Files;
+use crate::redact::keys_in_source;
 
 /// Writes the safe edits of findings into the files, or shows them. Standard input (`-`) is printed with its edits.
 pub(super) fn run(options: &FixOptions, shared: &Shared) -> Exit {
@@ -123,9 +125,22 @@ impl Readers {
 
 fn show(path: &Path, fixed: &Fixed) -> Exit {
     let name = visible(&path.display().to_string()).into_owned();
-    let diff = TextDiff::from_lines(fixed.before.as_str(), fixed.text.as_str());
-    let drawn = diff.unified_diff().header(&name, &name).to_string();
+    let patch = |before: &str, text: &str| TextDiff::from_lines(before, text).unified_diff().header(&name, &name).to_string();
+    let drawn = patch(&without_keys(&fixed.before), &without_keys(&fixed.text));
+    if drawn != patch(&fixed.before, &fixed.text) {
+        tell!("{name}: a key has stars in its place, so that this patch does not apply; flow fix writes the file");
+    }
     stdout::print_file(&drawn)
+}
+
+/// The text of a file with a star for each character of a key.
+fn without_keys(text: &str) -> Cow<'_, str> {
+    let mut shown = Cow::Borrowed(text);
+    for place in keys_in_source(text).into_iter().rev() {
+        let stars = "*".repeat(place.len());
+        shown.to_mut().replace_range(place, &stars);
+    }
+    shown
 }
 
 #[cfg(test)]

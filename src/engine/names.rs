@@ -7,7 +7,7 @@ use super::Run;
 use super::schedule::not_filled;
 use super::state::{CachedValue, Instance, NodeRef};
 use crate::event::{Failure, FailureKind, Shared, StepStatus};
-use crate::model::{Channel, Filling, Form, Phrase, StyleGuide, Text};
+use crate::model::{Channel, Filling, Form, Phrase, Read, StyleGuide, Text};
 use crate::template::{self, Scope, Value as Named};
 
 /// More names than the run's own: `value`, `text`, `with` in checks, `with` in tools.
@@ -92,7 +92,8 @@ impl Run {
         let mut scope = Scope::new();
         let mut steps: Vec<(&str, Named)> = vec![];
         let mut reads_all_steps = false;
-        for read in texts.into_iter().flat_map(|text| &text.reads) {
+        let reads: Vec<&Read> = texts.into_iter().flat_map(|text| &text.reads).collect();
+        for read in &reads {
             let Some(root) = read.path.first() else { continue };
             if root == "steps" {
                 match read.path.get(1) {
@@ -104,6 +105,8 @@ impl Run {
                     Some(_) => {}
                     None => reads_all_steps = true,
                 }
+            } else if let Some(values) = self.secrets_below(root).filter(|_| extra.iter().any(|(name, _)| name == root)) {
+                scope.set(root, super::secrets::named_by(root, values, reads.iter().copied()));
             } else if let Some((name, value)) = extra.iter().find(|(name, _)| name == root) {
                 scope.set(name, value.clone());
             } else if let Some(value) = self.named(instance_ix, at, root) {
@@ -226,13 +229,17 @@ impl Run {
         })
     }
 
-    /// `secrets` and `env`, for the few texts that may read them.
+    /// Opens `secrets` and `env` to the few texts that may read them: each sees what it names.
     pub(super) fn secret_names(&self) -> [(&'static str, Named); 2] {
-        let named = |values: &std::collections::BTreeMap<String, crate::port::Secret>| {
-            let values = values.iter().map(|(name, secret)| (name.clone(), Value::String(secret.reveal().to_string())));
-            template::from_json(&values.collect::<Map<_, _>>().into())
-        };
-        [("secrets", named(&self.options.secrets)), ("env", named(&self.options.env))]
+        [("secrets", template::empty_name()), ("env", template::empty_name())]
+    }
+
+    fn secrets_below(&self, root: &str) -> Option<&std::collections::BTreeMap<String, crate::port::Secret>> {
+        match root {
+            "secrets" => Some(&self.options.secrets),
+            "env" => Some(&self.options.env),
+            _ => None,
+        }
     }
 
     /// The channel of a pipeline that runs.

@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 
 use super::Run;
 use super::names::Extra;
+use super::secrets::named_by;
 use super::state::{AskedStage, NodeRef, Work};
 use crate::event::{Failure, FailureKind};
 use crate::model::{Filling, Form, HostSource, StepKind, Text};
@@ -130,9 +131,9 @@ impl Run {
     /// Whether an address of the files of this run, filled in with the environment, or with inputs that a person gave, has this scheme, host
     /// and port.
     pub(super) fn knows(&self, at: NodeRef, origin: &Origin) -> bool {
-        let [_, (_, env)] = self.secret_names();
         let mut known = Known::default();
-        known.set("env", env);
+        let addresses = self.plan.pipelines.iter().flat_map(|planned| planned.addresses().chain(planned.mail_servers()));
+        known.set("env", named_by("env", &self.options.env, addresses.flat_map(|text| &text.reads)));
         let is_there = |planned: &PipelinePlan, known: &Known, may_read: &dyn Fn(&[String]) -> bool| {
             let web = planned.addresses().any(|text| hosts(text, known, may_read).any(|text| Origin::of(&text).as_ref() == Some(origin)));
             let mail = |text| hosts(text, known, may_read).any(|text| Origin::of_mail(&text).as_ref() == Some(origin));

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::calling::CONNECT_TIMEOUT;
+use super::secrets::named_by;
 use crate::event::{Failure, FailureKind};
 use crate::model::{Form, HostSource, Pipeline, ServerKind, Text, Tool, ToolKind};
 use crate::port::{Secret, Server, ServerTransport};
@@ -21,18 +22,20 @@ pub fn servers(
     secrets: &BTreeMap<String, Secret>,
     env: &BTreeMap<String, Secret>,
 ) -> Vec<(String, Result<Server, String>)> {
-    let named = |values: &BTreeMap<String, Secret>| {
-        values.iter().map(|(name, secret)| (name.clone(), Value::from(secret.reveal()))).collect::<Map<String, Value>>()
+    let inputs = template::from_json(&Value::Object(inputs.clone()));
+    let scope = |text: &Text| {
+        let mut scope = Scope::new();
+        scope.set("inputs", inputs.clone());
+        for (root, values) in [("secrets", secrets), ("env", env)] {
+            scope.set(root, named_by(root, values, &text.reads));
+        }
+        scope
     };
-    let mut scope = Scope::new();
-    for (name, values) in [("inputs", inputs.clone()), ("secrets", named(secrets)), ("env", named(env))] {
-        scope.set(name, template::from_json(&Value::Object(values)));
-    }
     let wrong = |error: template::FillError| Failure::new(FailureKind::BadRequest, error.message);
     let plain = |text: &Text| (text.form == Form::Plain).then(|| text.source.to_string());
-    let fill = |text: &Text| plain(text).map_or_else(|| template::compile(text).and_then(|c| c.fill_text(&scope)).map_err(wrong), Ok);
+    let fill = |text: &Text| plain(text).map_or_else(|| template::compile(text).and_then(|c| c.fill_text(&scope(text))).map_err(wrong), Ok);
     let address = |text: &Text| {
-        let filled = template::compile(text).and_then(|compiled| compiled.fill_address(&scope)).map_err(wrong)?;
+        let filled = template::compile(text).and_then(|compiled| compiled.fill_address(&scope(text))).map_err(wrong)?;
         Ok((filled.text, HostSource::Input))
     };
     let names = pipeline.tools.iter().filter(|(_, tool)| tool.is_server()).map(|(name, _)| name);

@@ -186,6 +186,11 @@ fn check_words(schema: &Value, path: &mut Vec<String>) -> Result<(), Fault> {
             return Err(Fault::new(path, message, "write a reference that begins with # and put what it names into $defs"));
         }
     }
+    if map.contains_key("pii") {
+        path.push("pii".to_owned());
+        let help = "write the fields in this language (output: { name: { type: text, pii: true } }), or pii: true on the step";
+        return Err(Fault::new(path, "a JSON Schema cannot mark personal data", help));
+    }
     for (way, value) in inner(map) {
         let before = path.len();
         path.extend(way);

@@ -33,7 +33,10 @@ pub use host_source::HostSource;
 pub use json::{JsonError, read_json, read_own};
 pub use own::{Named, Touch, is_code, is_data, is_table, loads_code, named_by_servers, own_by_name};
 pub use phrase::{contains_phrase, phrase_words};
-pub use pipeline::{Data, DataKind, Limits, Outputs, PERSONAL, Person, PersonSource, Pipeline, PipelineId, Policy, Program, SqlEngine};
+pub use pipeline::{
+    Data, DataKind, Limits, Outputs, PERSONAL, Person, PersonSource, Pipeline, PipelineId, Policy, Program, SecretReader, SqlEngine,
+    is_own_variable,
+};
 pub use planning::{Arguments, PlanRules, PlanStep, PlanStrategy, Usable, WrittenPlan, WrittenStep};
 pub use settings::{JournalSettings, Lint, LintPath, Settings};
 pub use step::{

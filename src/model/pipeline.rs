@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use indexmap::IndexMap;
 
-use super::{Agent, Channel, Field, Filling, Model, Scorecard, Shape, Step, StyleGuide, Text, Tool};
+use super::{Agent, Channel, Field, Filling, Model, Scorecard, Shape, Step, StepKind, StyleGuide, Text, Tool};
 use crate::source::{Span, Spanned};
 
 /// A pipeline and all pipelines it calls.
@@ -97,6 +97,48 @@ impl Pipeline {
         self.narrowed(&agent.limits, agent.policy.as_ref())
     }
 
+    /// All its steps, those inside others too: of `steps`, `on_failure` and `finally`, each before those inside it.
+    pub fn all_steps(&self) -> Vec<&Arc<Step>> {
+        fn add<'p>(steps: &'p [Arc<Step>], found: &mut Vec<&'p Arc<Step>>) {
+            for step in steps {
+                found.push(step);
+                if let StepKind::Route(route) = &step.kind {
+                    route.cases.iter().chain(&route.otherwise).for_each(|case| add(&case.steps, found));
+                }
+            }
+        }
+        let mut found = vec![];
+        [&self.steps, &self.on_failure, &self.finally].into_iter().for_each(|steps| add(steps, &mut found));
+        found
+    }
+
+    /// The texts that may read `secrets` and `env`, with whose they are.
+    pub fn texts_with_secrets(&self) -> Vec<(SecretReader<'_>, Vec<&Text>)> {
+        let models = self.models.iter().map(|(name, model)| {
+            let texts = [&model.model, &model.base_url, &model.api_key].into_iter().flatten().collect();
+            (SecretReader::Model(name), texts)
+        });
+        let tools = self.tools.iter().map(|(name, tool)| (SecretReader::Tool(name), tool.texts()));
+        let steps = self.all_steps().into_iter().filter_map(|step| match &step.kind {
+            StepKind::Http(http) => Some((SecretReader::Step(&step.id.value), http.texts())),
+            StepKind::Agent(_)
+            | StepKind::Tool(_)
+            | StepKind::Set(_)
+            | StepKind::Sql(_)
+            | StepKind::Read(_)
+            | StepKind::Plan(_)
+            | StepKind::Route(_)
+            | StepKind::Call(_)
+            | StepKind::Format(_)
+            | StepKind::Gate(_)
+            | StepKind::Send(_)
+            | StepKind::Wait(_)
+            | StepKind::Stop(_)
+            | StepKind::Broken => None,
+        });
+        models.chain(tools).chain(steps).collect()
+    }
+
     fn narrowed(&self, limits: &Limits, policy: Option<&Spanned<String>>) -> Limits {
         let Some(policy) = policy.and_then(|name| self.policies.get(&name.value)) else { return limits.clone() };
         Limits {
@@ -106,6 +148,35 @@ impl Pipeline {
             ..limits.clone()
         }
     }
+}
+
+/// Who may read `secrets` and `env`, by name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SecretReader<'p> {
+    /// A model of the file.
+    Model(&'p str),
+    /// A tool of the file.
+    Tool(&'p str),
+    /// An `http` step.
+    Step(&'p str),
+}
+
+impl std::fmt::Display for SecretReader<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            SecretReader::Model(name) => write!(f, "model {name}"),
+            SecretReader::Tool(name) => write!(f, "tool {name}"),
+            SecretReader::Step(id) => write!(f, "step {id}"),
+        }
+    }
+}
+
+/// Variables that are `flow`'s own and go where it sends them: no file reads them.
+const OWN_VARIABLES: [&str; 3] = ["FLOW_API_KEY", "FLOW_JOURNAL_KEY", "FLOW_MCP_TOKEN"];
+
+/// Whether a variable of the environment is a key or token of `flow` itself.
+pub fn is_own_variable(name: &str) -> bool {
+    OWN_VARIABLES.contains(&name)
 }
 
 /// What a pipeline gives.

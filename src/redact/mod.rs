@@ -17,12 +17,14 @@ mod marker;
 mod names;
 mod phones;
 mod redactor;
+mod seats;
 mod secrets;
 mod stream;
 mod written;
 
 pub use detect::find_pii;
 pub use redactor::Redactor;
+pub use seats::{each_seat, placed};
 pub use secrets::{Secrets, is_recognised};
 pub use stream::Stream;
 pub use written::{keys_in, keys_in_source, looks_like_key, names_a_secret, parts_of_key};

@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 
 use super::encoded::{inside, joined, of_each_kind, seen};
 use super::known::Known;
+use super::written::{looks_random, names_a_secret};
 
 /// What is put in the place of a secret.
 pub const STARS: &str = "***";
@@ -30,6 +31,28 @@ pub fn is_recognised(secret: &str) -> bool {
     count >= SHORTEST && (count >= LONGEST_WORD || !secret.chars().all(char::is_alphabetic))
 }
 
+/// A secret, and what of it stands alone where somebody reads it: of JSON (the key of a service account) its keys, and of a text that is kept
+/// in one line with `\n` its lines.
+fn with_parts(secret: &str) -> Vec<String> {
+    let mut all = vec![secret.to_owned()];
+    if secret.contains("\\n") {
+        all.push(secret.replace("\\r", "").replace("\\n", "\n"));
+    }
+    if let Ok(value @ (Value::Object(_) | Value::Array(_))) = serde_json::from_str(secret) {
+        keys_of(None, &value, &mut all);
+    }
+    all
+}
+
+fn keys_of(name: Option<&str>, value: &Value, found: &mut Vec<String>) {
+    match value {
+        Value::String(text) if name.is_none_or(names_a_secret) || looks_random(text) => found.extend(with_parts(text)),
+        Value::Array(list) => list.iter().for_each(|value| keys_of(name, value, found)),
+        Value::Object(map) => map.iter().for_each(|(name, value)| keys_of(Some(name), value, found)),
+        Value::String(_) | Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
 /// Known secrets. A clone costs nothing.
 #[derive(Debug, Clone, Default)]
 pub struct Secrets {
@@ -39,12 +62,14 @@ pub struct Secrets {
 impl Secrets {
     /// Those that are recognised, see [`is_recognised`]: for texts that work goes on with.
     pub fn new<'a>(secrets: impl IntoIterator<Item = &'a str>) -> Secrets {
-        Secrets { known: Arc::new(Known::secrets(secrets.into_iter().filter(|secret| is_recognised(secret)))) }
+        let all: Vec<String> = secrets.into_iter().flat_map(with_parts).filter(|secret| is_recognised(secret)).collect();
+        Secrets { known: Arc::new(Known::secrets(all.iter().map(String::as_str))) }
     }
 
     /// All of 4 bytes or more: for texts that people read, where a word too much is hidden rather than a secret shown.
     pub fn for_logs<'a>(secrets: impl IntoIterator<Item = &'a str>) -> Secrets {
-        Secrets { known: Arc::new(Known::secrets(secrets)) }
+        let all: Vec<String> = secrets.into_iter().flat_map(with_parts).collect();
+        Secrets { known: Arc::new(Known::secrets(all.iter().map(String::as_str))) }
     }
 
     /// Where secrets stand, in order and apart.

@@ -11,10 +11,16 @@ use super::{Kind, is_recognised};
 /// Parts of names whose values let somebody in.
 const WORDS: [&str; 9] = ["authorization", "api_key", "apikey", "token", "secret", "password", "passwd", "credential", "cookie"];
 
+/// The same at the end of a name: `DB_PASS`, `GH_PAT`.
+const ENDS: [&str; 8] = ["auth", "bearer", "dsn", "jwt", "pass", "passphrase", "pat", "pwd"];
+
 /// Whether a value of this name is a key, token or password.
 pub fn names_a_secret(name: &str) -> bool {
     let name = name.to_ascii_lowercase().replace('-', "_");
-    name == "key" || name.ends_with("_key") || WORDS.iter().any(|word| name.contains(word))
+    name == "key"
+        || name.ends_with("_key")
+        || WORDS.iter().any(|word| name.contains(word))
+        || name.rsplit('_').next().is_some_and(|last| ENDS.contains(&last))
 }
 
 /// Whether a value that stands where a key does is one: with digits, of 8 characters or more, and without blanks but for `Bearer …`. Not
@@ -73,7 +79,7 @@ pub fn parts_of_key(key: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Whether a word is random: no plain word, no name of words and numbers such as `orders_2025` or `customerNumber1`.
-fn looks_random(word: &str) -> bool {
+pub(super) fn looks_random(word: &str) -> bool {
     word.split(['_', '-']).any(|part| {
         let classes = part.bytes().map(|byte| (byte.is_ascii_digit(), byte.is_ascii_uppercase()));
         // A word may begin with a capital.
@@ -113,7 +119,7 @@ fn in_braces(text: &str) -> Vec<Range<usize>> {
 
 /// A name behind which a key may stand, however what follows is written.
 static SEAT: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    Regex::new(r#"(?im)(?:^|[\s{,\["'])(secrets|headers|smtp|encrypt|key_file|key|[a-z0-9_-]*(?:authorization|api[_-]?key|token|secret|password|passwd|_key))["']?[ \t]*(?:[:=]|[ \t]["']|$)"#).ok()
+    Regex::new(r#"(?im)(?:^|[\s{,\["'])(secrets|headers|journal|smtp|encrypt|key_file|key|[a-z0-9_-]*(?:authorization|api[_-]?key|token|secret|password|passwd|_key))["']?[ \t]*(?:[:=\].]|[ \t]["']|$)"#).ok()
 });
 /// Where the next key of a line begins, and a value that is filled in.
 static NEXT: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r#",[ \t]*["']?[A-Za-z_]+["']?[ \t]*[:=]|#"#).ok());
@@ -128,7 +134,7 @@ fn in_seats(text: &str) -> Vec<Range<usize>> {
         if name.start() < seen {
             continue;
         }
-        let is_section = ["secrets", "headers"].iter().any(|section| name.as_str().eq_ignore_ascii_case(section));
+        let is_section = ["secrets", "headers", "journal"].iter().any(|section| name.as_str().eq_ignore_ascii_case(section));
         if name.start() >= line.end {
             line.start = text[line.end..name.start()].rfind('\n').map_or(line.end, |end| line.end + end + 1);
             line.end = text[name.start()..].find('\n').map_or(text.len(), |end| name.start() + end);
@@ -141,7 +147,10 @@ fn in_seats(text: &str) -> Vec<Range<usize>> {
             None => line_end,
         };
         let below = text.get(line_end..).unwrap_or_default().split_inclusive('\n').skip(1);
-        let deeper = |line: &&str| line.trim().is_empty() || line.len() - line.trim_start().len() > indent;
+        let is_table = text[line.start..].starts_with('[');
+        let deeper = |line: &&str| {
+            if is_table { !line.starts_with('[') } else { line.trim().is_empty() || line.len() - line.trim_start().len() > indent }
+        };
         if is_section {
             end = (line_end + 1 + below.take_while(deeper).map(str::len).sum::<usize>()).min(text.len());
         } else if rest.trim().is_empty() {
@@ -215,10 +224,12 @@ mod tests {
 
     #[test]
     fn names_and_values_of_keys_are_known_and_ordinary_ones_left_alone() {
-        for name in ["api_key", "X-API-Key", "Authorization", "CRM_TOKEN", "password", "client_secret", "key"] {
+        for name in
+            ["api_key", "X-API-Key", "Authorization", "CRM_TOKEN", "password", "client_secret", "key", "DB_PASS", "GH_PAT", "MYSQL_PWD"]
+        {
             assert!(names_a_secret(name), "{name}");
         }
-        for name in ["keyboard", "content-type", "user", "monkeys"] {
+        for name in ["keyboard", "content-type", "user", "monkeys", "passengers", "author", "path", "auth_uri"] {
             assert!(!names_a_secret(name), "{name}");
         }
         for value in ["Bearer Zq8wLm47", "sk-live-12ab34cd", "x9x9x9x9"] {
@@ -265,6 +276,10 @@ mod tests {
                 format!("api_key: \"{{% {key} %}}\"\n"),
                 format!("headers: [{key}]\n"),
                 format!("smtp: \"u:{key}@mail.example:587\"\n"),
+                format!("journal = \"{key}\"\n"),
+                format!("[journal]\n{key}\n[limits]\n"),
+                format!("[journal]\nencrypt = true\n\"{key}\" = 1\n"),
+                format!("[journal.\"{key}\"]\n"),
                 format!("[journal]\nkey = {key}\nencrypt = \"{key}\"\nkey_file = '{key}'\n"),
             ] {
                 let found = hidden(&text);

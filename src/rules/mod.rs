@@ -68,7 +68,6 @@ mod route_open;
 mod same_file_written;
 mod scorecard_checks;
 pub mod seat;
-mod seats;
 mod second_refinement;
 mod secret_in_address;
 mod secret_in_file;

@@ -11,7 +11,7 @@ use super::problem::{Found, Known, Problem};
 use super::seat::{At, More, Part, Seat};
 use super::types::Type;
 use crate::diagnostic::Hints;
-use crate::model::{Filling, ForEach, Form, PipelineId, Read, Step, StepKind, Text};
+use crate::model::{Filling, ForEach, Form, PipelineId, Read, Step, StepKind, Text, is_own_variable};
 use crate::plan::{BlockIx, PipelinePlan, Plan, StepIx};
 
 /// The names of one pipeline.
@@ -144,6 +144,9 @@ impl<'a> Names<'a> {
         }
         if root == "steps" {
             return self.step_path(seat, rest);
+        }
+        if matches!(root.as_str(), "secrets" | "env") {
+            by_name(root, rest.first())?;
         }
         let kind = self.below(self.root(seat, root)?, root, rest)?;
         if root == "failure" && !rest.is_empty() && self.may_lack_failure(seat) {
@@ -381,5 +384,20 @@ pub(super) fn needs_output(rest: &[String]) -> bool {
         Some("output") => true,
         Some("details") => rest.len() > 1,
         _ => false,
+    }
+}
+
+/// Secrets and variables are read one by one, each by its name, so that a person who looks at the file sees which leave it.
+fn by_name(root: &str, name: Option<&String>) -> Result<(), Problem> {
+    match name {
+        None => Err(Problem::WrongPlace(
+            format!("\"{root}\" is read by name only, so that everybody sees what a file uses"),
+            format!("write {root}.NAME, once for each that is meant"),
+        )),
+        Some(own) if is_own_variable(own) => Err(Problem::WrongPlace(
+            format!("{own} is flow's own, and no file reads it"),
+            "give the value in a variable of another name".to_owned(),
+        )),
+        Some(_) => Ok(()),
     }
 }

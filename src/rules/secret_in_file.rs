@@ -8,12 +8,11 @@ use regex::Regex;
 use serde_json::Value;
 
 use super::roles::{self, Part, Role};
-use super::seats::{self, placed};
 use super::tell::{finding, quoted};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::model::{Form, Model, Pipeline, Text};
 use crate::plan::{PipelinePlan, Plan};
-use crate::redact::{keys_in, looks_like_key};
+use crate::redact::{each_seat, keys_in, looks_like_key, placed};
 use crate::source::{Span, Spanned};
 
 /// How keys of well-known services begin, and private keys; each as its service documents it.
@@ -143,7 +142,7 @@ fn each(pipeline: &Pipeline, visit: &mut dyn FnMut(Option<&Seat>, &Text, Wrong))
             visit(seat, text, wrong);
         }
     };
-    seats::each(pipeline, &mut |name, is_password, text| {
+    each_seat(pipeline, &mut |name, is_password, text| {
         let seat = Seat { name, is_password };
         if let Some(wrong) = sealed(&seat, text) {
             once(Some(&seat), text, wrong);
@@ -151,7 +150,7 @@ fn each(pipeline: &Pipeline, visit: &mut dyn FnMut(Option<&Seat>, &Text, Wrong))
     });
     roles::parts(pipeline, &mut |role, part| {
         let mut look = |text: &Text| {
-            let wrong = shaped(text).or_else(|| if role == Role::Address { log_in(text) } else { None });
+            let wrong = shaped(text).or_else(|| log_in(role, text));
             wrong.into_iter().for_each(|wrong| once(None, text, wrong));
         };
         match part {
@@ -170,9 +169,16 @@ fn shaped(text: &Text) -> Option<Wrong> {
     found.map(|found| Wrong::Key(found.range()))
 }
 
-/// A user and password, or a token, in a web address.
-fn log_in(text: &Text) -> Option<Wrong> {
-    keys_in(&text.source).into_iter().find(|range| !text.source[range.clone()].contains("{{")).map(Wrong::Key)
+/// A user and password, or a token, in a web address; in what others are given, where an address may be part of a longer text, the former.
+fn log_in(role: Role, text: &Text) -> Option<Wrong> {
+    let source = &text.source;
+    let is_log_in = |range: &Range<usize>| source[range.end..].starts_with('@') && source[range.clone()].contains(':');
+    let counts = |range: &Range<usize>| match role {
+        Role::Address => true,
+        Role::Sealed | Role::CommandLine => is_log_in(range),
+        Role::Prompt | Role::Condition | Role::Log | Role::Output | Role::Record | Role::Code => false,
+    };
+    keys_in(source).into_iter().find(|range| !source[range.clone()].contains("{{") && counts(range)).map(Wrong::Key)
 }
 
 /// What stands where a key does.

@@ -331,3 +331,16 @@ fn a_kill_at_any_time_leaves_the_old_or_the_new_file_whole() {
     flow(long.folder.path(), &["fix", "p.yaml"]);
     assert!(long.is_edited());
 }
+
+#[test]
+fn a_patch_shows_no_key() {
+    let folder = tempfile::tempdir().unwrap();
+    let key = "Zq7xK29vbNmQ4tR8wLsQQ81Zw47xKd9g";
+    let text = format!(
+        "flow: 1\nname: a\nsteps:\n  - id: a\n    http: GET https://a.example/\n    headers: {{ x-token: {key} }}\n    timeout: 9s\n  - id: b\n    set: {{{{ steps.a.output }}}}\noutputs: {{ a: \"{{{{ steps.b.output }}}}\" }}\n"
+    );
+    std::fs::write(folder.path().join("a.yaml"), text).unwrap();
+    let ran = flow(folder.path(), &["fix", "--diff", "a.yaml"]);
+    assert!(!ran.out.contains(key) && !ran.err.contains(key), "{}{}", ran.out, ran.err);
+    assert!(ran.out.contains("x-token: ********") && ran.err.contains("does not apply"), "{}{}", ran.out, ran.err);
+}

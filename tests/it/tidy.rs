@@ -14,7 +14,7 @@ const MAY_NAME: &[(&str, &[&str])] = &[
     ("plan", &["source", "diagnostic", "model"]),
     ("rules", &["source", "diagnostic", "model", "template", "plan", "channel", "gate", "policy", "redact"]),
     ("channel", &["model"]),
-    ("redact", &["model"]),
+    ("redact", &["source", "model"]),
     ("policy", &["model", "source"]),
     ("gate", &["model", "template", "channel", "redact"]),
     ("event", &["model"]),

@@ -14,7 +14,7 @@ use sha2::{Digest, Sha256};
 use crate::adapter::started::{MayRun, Prints, Started, may_run};
 use crate::cli::tools::{inputs, secrets};
 use crate::engine::servers;
-use crate::model::{Form, Model, Pipeline, Program, ServerKind, Text, ToolKind};
+use crate::model::{Form, Model, Pipeline, Program, ServerKind, Text, ToolKind, is_own_variable};
 use crate::port::{Secret, ServerTransport};
 
 /// The hash of all of it, in hex. `given`: the model that the project's settings give; `prints`: what programs may run.
@@ -88,7 +88,7 @@ fn words(text: &Text, inputs: &Map<String, Value>, env: &BTreeMap<String, Secret
     let mut found = vec![text.source.to_string()];
     for read in text.reads.iter().filter(|_| text.form != Form::Plain) {
         found.extend(match read.path.as_slice() {
-            [root, name, ..] if root == "env" => env.get(name).map(|value| value.reveal().to_owned()),
+            [root, name, ..] if root == "env" && !is_own_variable(name) => env.get(name).map(|value| value.reveal().to_owned()),
             [root, name, ..] if root == "inputs" => inputs.get(name).and_then(Value::as_str).map(ToOwned::to_owned),
             _ => None,
         });

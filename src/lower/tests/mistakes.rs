@@ -156,10 +156,11 @@ fn missing_files_are_told_where_they_are_named() {
 #[test]
 fn schemas_are_told_at_the_part_that_is_wrong() {
     assert_snapshot!(with_steps("  - id: a\n    agent: w\n    prompt: Hi\n    output_schema:\n      type: object\n      properties:\n        n: { type: int }"), @r#"F019 10:20 output_schema of step "a": type "int" is not known; did you mean "integer"? = write one of: string, number, integer, boolean, array, object, null"#);
-    assert_snapshot!(with_steps("  - { id: a, agent: w, prompt: Hi, output_schema: { $ref: http://x/y } }\n  - { id: b, agent: w, prompt: Hi, output_schema: { pattern: \"(?=a)\" } }\n  - { id: c, agent: w, prompt: Hi, output_schema: { required: true } }"), @r#"
+    assert_snapshot!(with_steps("  - { id: a, agent: w, prompt: Hi, output_schema: { $ref: http://x/y } }\n  - { id: b, agent: w, prompt: Hi, output_schema: { pattern: \"(?=a)\" } }\n  - { id: c, agent: w, prompt: Hi, output_schema: { required: true } }\n  - { id: d, agent: w, prompt: Hi, output_schema: { properties: { pii: { type: string, pii: true } } } }"), @r#"
     F019 4:59 output_schema of step "a": the reference "http://x/y" leads out of the schema = write a reference that begins with # and put what it names into $defs
     F019 5:62 output_schema of step "b": the pattern looks ahead or behind (such as "(?="), which is not possible here = correct the pattern
     F019 6:63 output_schema of step "c": "required" is not of type "array" = correct this part of the schema
+    F019 7:93 output_schema of step "d": a JSON Schema cannot mark personal data = write the fields in this language (output: { name: { type: text, pii: true } }), or pii: true on the step
     "#);
 }
 

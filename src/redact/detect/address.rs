@@ -52,7 +52,7 @@ fn in_url(text: &str, start: usize, found: &mut Vec<Found>) {
     // A placeholder in the user part (`https://<token>@host`) is no secret; it ends the address.
     let url = &rest[..length];
     let host_end = url.find(['/', '?', '#']).unwrap_or(url.len());
-    if let Some(user) = url[..host_end].rfind('@').and_then(|end| url.get(..end))
+    if let Some(user) = url[..host_end].rfind('@').or_else(|| after_odd_password(url, host_end)).and_then(|end| url.get(..end))
         && !user.is_empty()
         && user != "git"
         && !is_placeholder(user)
@@ -73,6 +73,12 @@ fn in_url(text: &str, start: usize, found: &mut Vec<Found>) {
         }
         at += field.len() + 1;
     }
+}
+
+/// Where the user part ends whose password holds a `/`, `?` or `#`: what stands before these is no host with a port.
+fn after_odd_password(url: &str, host_end: usize) -> Option<usize> {
+    let (_, port) = url[..host_end].split_once(':').filter(|(host, _)| !host.starts_with('['))?;
+    if !port.is_empty() && port.chars().all(|c| c.is_ascii_digit()) { None } else { url.rfind('@') }
 }
 
 /// `${TOKEN}`, `{token}`, `%s`, `***`, `...`: stands for a value.

@@ -181,6 +181,13 @@ fn a_known_value_is_found_in_the_forms_that_the_manual_names_and_not_in_others()
 
 #[test]
 fn overlapping_finds_are_one() {
+    for password in ["Hunt/er2Pw9", "Hunt#er2", "/er2?x"] {
+        let user = format!("user:{password}");
+        let address = format!("postgres://{user}@db.example:5432/app");
+        let found: Vec<&str> = super::keys_in(&address).into_iter().map(|place| &address[place]).collect();
+        assert_eq!(found, [&*user]);
+    }
+    assert_eq!(kinds("https://a.example:8080/x@y https://a.example/a:b@c http://[::1]:80/x@y"), []);
     assert_eq!(kinds("https://a.example/?token=abcdef@b.example"), [(Kind::Url, "abcdef@b.example")]);
 }
 

@@ -177,3 +177,26 @@ proptest! {
         prop_assert!(hidden.len() <= before.len() + after.len() + 2 + 3 + 24, "{}: {text} -> {hidden}", WRITTEN[way].0);
     }
 }
+
+#[test]
+fn keys_inside_a_secret_are_secret_too() {
+    let pem = "-----BEGIN PRIVATE KEY-----\ngtD7fZq7xK29vbNmQ4tR8wLs\nQQ81Zw47xKd9gtD7fZq7xK29\n-----END PRIVATE KEY-----\n";
+    let account = serde_json::json!({
+        "type": "service_account", "private_key_id": "0f1e2d3c4b5a69788796a5b4c3d2e1f001122334", "private_key": pem,
+        "auth_uri": "https://accounts.example.com/o/oauth2/auth", "inner": [{ "client_secret": "Zq7xK29vbN" }],
+    });
+    let secrets = Secrets::new([&*account.to_string()]);
+    let mut read = account.clone();
+    secrets.hide_in_value(&mut read);
+    assert_eq!(read["type"], "service_account");
+    assert_eq!(read["auth_uri"], "https://accounts.example.com/o/oauth2/auth");
+    for hidden in [&read["private_key_id"], &read["private_key"], &read["inner"][0]["client_secret"]] {
+        assert!(hidden.as_str().unwrap().starts_with("***"), "{read}");
+    }
+    let pretty = secrets.hide(&serde_json::to_string_pretty(&account).unwrap()).into_owned();
+    assert!(!pretty.contains("gtD7f") && !pretty.contains("0f1e2d") && pretty.contains("service_account"), "{pretty}");
+    for (kept, read) in [(pem.trim().replace('\n', "\\n"), pem.to_owned()), (pem.trim().replace('\n', "\\r\\n"), pem.replace('\n', "\r\n"))]
+    {
+        assert!(!Secrets::new([&*kept]).hide(&read).contains("gtD7f"), "{kept}");
+    }
+}

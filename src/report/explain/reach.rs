@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{clause, listed, of_pipeline};
-use crate::model::{DataKind, Filling, Model, Pipeline, Provider, ServerKind, Step, StepKind, Text, Tool, ToolKind};
+use crate::model::{DataKind, Model, Provider, ServerKind, Step, StepKind, Text, Tool, ToolKind};
 use crate::plan::{PipelineBounds, PipelinePlan, Plan};
 use crate::report::graph::words::{filling, source};
 
@@ -276,36 +276,8 @@ pub(in crate::report) fn users(planned: &PipelinePlan) -> Vec<(&'static str, Str
             }
         }
     };
-    let pipeline: &Pipeline = &planned.pipeline;
-    for (name, model) in &pipeline.models {
-        take([&model.model, &model.base_url, &model.api_key].into_iter().flatten().collect(), format!("model {name}"));
-    }
-    for (name, tool) in &pipeline.tools {
-        let mut texts: Vec<&Text> = tool.with.iter().flat_map(|(_, value)| value.texts()).collect();
-        match &tool.kind {
-            ToolKind::Http { url, headers, query, body, .. } => texts.extend(of_request(url, headers, query, body.as_ref())),
-            ToolKind::Smtp { address, from, user, password } => texts.extend([address, from].into_iter().chain(user).chain(password)),
-            ToolKind::Server(ServerKind::Program { args, env, .. }) => texts.extend(args.iter().chain(env.iter().map(|(_, text)| text))),
-            ToolKind::Server(ServerKind::Url { url, headers }) => texts.extend(of_request(url, headers, &[], None)),
-            _ => {}
-        }
-        take(texts, format!("tool {name}"));
-    }
-    for step in steps(planned) {
-        if let StepKind::Http(http) = &step.kind {
-            take(of_request(&http.url, &http.headers, &http.query, http.body.as_ref()), format!("step {}", step.id.value));
-        }
+    for (who, texts) in planned.pipeline.texts_with_secrets() {
+        take(texts, who.to_string());
     }
     found
-}
-
-fn of_request<'t>(
-    url: &'t Text,
-    headers: &'t [(String, Text)],
-    query: &'t [(String, Filling)],
-    body: Option<&'t Filling>,
-) -> Vec<&'t Text> {
-    let of_headers = headers.iter().map(|(_, text)| text);
-    let of_query = query.iter().flat_map(|(_, value)| value.texts());
-    std::iter::once(url).chain(of_headers).chain(of_query).chain(body.into_iter().flat_map(Filling::texts)).collect()
 }

@@ -1,11 +1,11 @@
 //! The places of a pipeline where keys and passwords belong.
 
+use super::names_a_secret;
 use crate::model::{Filling, Pipeline, ServerKind, Step, StepKind, Text, ToolKind};
-use crate::redact::names_a_secret;
 use crate::source::Span;
 
 /// Calls `visit` with the name of each place, whether it is a password whatever it looks like, and its text.
-pub(super) fn each(pipeline: &Pipeline, visit: &mut dyn FnMut(&str, bool, &Text)) {
+pub fn each_seat(pipeline: &Pipeline, visit: &mut dyn FnMut(&str, bool, &Text)) {
     for model in pipeline.models.values() {
         model.api_key.iter().for_each(|text| visit("api_key", false, text));
     }
@@ -98,12 +98,16 @@ fn arguments(args: &[Text], visit: &mut dyn FnMut(&str, bool, &Text)) {
                 None => visit(option, false, text),
             }
         }
+        // `--header`, `Authorization: Bearer VALUE`.
+        if let Some((name, value)) = text.source.split_once(": ").filter(|(name, _)| !name.contains(char::is_whitespace)) {
+            filling(name, text.place.span, &Filling::Constant(value.trim().into()), visit);
+        }
         before = &text.source;
     }
 }
 
 /// A text that is only known to stand somewhere in a place.
-pub(super) fn placed(text: &str, span: Span) -> Text {
+pub fn placed(text: &str, span: Span) -> Text {
     let mut plain = Text::plain(text);
     plain.place.span = span;
     plain
