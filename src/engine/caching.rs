@@ -98,7 +98,7 @@ fn key(request: &Request, form: &str) -> Option<String> {
         }
         Request::Http(request) => {
             add("http");
-            add(&request.method);
+            add(request.method.as_str());
             add(&request.url);
             for (name, value) in &request.headers {
                 add(name);

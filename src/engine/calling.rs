@@ -13,7 +13,7 @@ use super::reach::Giver;
 use super::state::{FrameKind, NodeRef};
 use crate::event::{Failure, FailureKind, StepStatus};
 use crate::model::{
-    DataKind, Filling, HostSource, HttpStep, Pipeline, ReadStep, SqlEngine, SqlStep, Step, StepKind, Text, Tool, ToolKind, ToolStep,
+    DataKind, Filling, HostSource, HttpStep, Method, Pipeline, ReadStep, SqlEngine, SqlStep, Step, StepKind, Text, Tool, ToolKind, ToolStep,
 };
 use crate::port::{HttpRequest, QueryRequest, ReadRequest, Secret, TableSource};
 use crate::source::Spanned;
@@ -131,12 +131,11 @@ impl Run {
 
     fn start_http(&mut self, at: NodeRef, step: &Step, http: &HttpStep) -> Result<(), Failure> {
         let timeout = step.timeout.unwrap_or(HTTP_TIMEOUT);
-        let parts =
-            HttpParts { method: &http.method, url: &http.url, headers: &http.headers, query: &http.query, body: http.body.as_ref() };
+        let parts = HttpParts { method: http.method, url: &http.url, headers: &http.headers, query: &http.query, body: http.body.as_ref() };
         let mut request = self.http_request(at, &parts, (Giver::NOBODY, &[]), timeout, CONNECT_TIMEOUT)?;
         let key = self.idempotency_key(at, http.idempotency_key.as_ref(), 0)?;
-        add_key(&mut request, key.filter(|_| http.idempotency_key.is_some() || acts(&http.method)));
-        let shown = json!({ "method": request.method, "url": shown_url(&request.url) });
+        add_key(&mut request, key.filter(|_| http.idempotency_key.is_some() || !http.method.is_safe()));
+        let shown = json!({ "method": request.method.as_str(), "url": shown_url(&request.url) });
         let request = Request::Http(request);
         self.permit(at, None, None, &request)?;
         self.call_out(at, "http", shown, request, ms(timeout));
@@ -191,12 +190,12 @@ impl Run {
         let request = match &tool.kind {
             ToolKind::Http { method, url, headers, query, body, .. } => {
                 let extra = [("with", named(&Value::Object(with)))];
-                let parts = HttpParts { method, url, headers, query, body: body.as_ref() };
+                let parts = HttpParts { method: *method, url, headers, query, body: body.as_ref() };
                 let step = self.step(at);
                 let giver = self.giver(at, name, &step.kind);
                 let connect_timeout = tool.connect_timeout.unwrap_or(CONNECT_TIMEOUT);
                 let mut request = self.http_request(at, &parts, (giver, &extra), timeout, connect_timeout)?;
-                add_key(&mut request, key.filter(|_| own_key || acts(method)));
+                add_key(&mut request, key.filter(|_| own_key || !method.is_safe()));
                 Request::Http(request)
             }
             ToolKind::Sql(tables) => {
@@ -257,7 +256,7 @@ impl Run {
             Some(Value::String(text)) => Some(("text/plain; charset=utf-8".to_string(), text.into_bytes())),
             Some(value) => Some(("application/json".to_string(), value.to_string().into_bytes())),
         };
-        Ok(HttpRequest { method: parts.method.to_string(), url, host_from, headers, body, timeout, connect_timeout })
+        Ok(HttpRequest { method: parts.method, url, host_from, headers, body, timeout, connect_timeout })
     }
 
     /// The key a receiver may know a repeated call by: equal for all tries of one call.
@@ -305,16 +304,11 @@ fn told_by_step(step: &Step, read: &ReadStep) -> bool {
 
 /// The parts of a request as they are written.
 pub(super) struct HttpParts<'a> {
-    pub(super) method: &'a str,
+    pub(super) method: Method,
     pub(super) url: &'a Text,
     pub(super) headers: &'a [(String, Text)],
     pub(super) query: &'a [(String, Filling)],
     pub(super) body: Option<&'a Filling>,
-}
-
-/// Whether a request with this method may have an effect (RFC 9110, section 9.2.1).
-fn acts(method: &str) -> bool {
-    !matches!(method, "GET" | "HEAD" | "OPTIONS")
 }
 
 /// Whether a text reads `secrets` or `env`.

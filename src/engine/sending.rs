@@ -45,7 +45,7 @@ impl Run {
                 names.insert("parts".into(), parts.len().into());
                 let names = Value::Object(names);
                 let extra = [("with", named(&names))];
-                let own = HttpParts { method, url, headers, query, body: body.as_ref() };
+                let own = HttpParts { method: *method, url, headers, query, body: body.as_ref() };
                 let connect_timeout = tool.connect_timeout.unwrap_or(CONNECT_TIMEOUT);
                 let given = (Giver::of_send(&send.with), &extra[..]);
                 let mut request = self.http_request(at, &own, given, timeout, connect_timeout)?;

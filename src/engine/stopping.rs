@@ -70,7 +70,7 @@ impl Run {
 
     fn step_acts(&self, at: NodeRef, step: &Step) -> bool {
         match &step.kind {
-            StepKind::Http(http) => acts(&http.method),
+            StepKind::Http(http) => !http.method.is_safe(),
             StepKind::Tool(tool) => self.tool_acts(at, &tool.tool.value),
             StepKind::Send(_) => true,
             StepKind::Agent(_)
@@ -91,7 +91,7 @@ impl Run {
     /// The same for a tool, `tool` or `tool.part`.
     fn tool_acts(&self, at: NodeRef, name: &str) -> bool {
         match self.tool(at, name).map(|tool| &tool.kind) {
-            Ok(ToolKind::Http { method, .. }) => acts(method),
+            Ok(ToolKind::Http { method, .. }) => !method.is_safe(),
             Ok(ToolKind::File(_)) => name.ends_with(".write"),
             Ok(ToolKind::Server(_) | ToolKind::Smtp { .. }) => true,
             // A pipeline's own calls are asked.
@@ -121,11 +121,6 @@ impl Run {
             self.emit(Happening::OutcomeUnknown { step, call });
         }
     }
-}
-
-/// Whether a request with this method may have an effect that a second one would repeat.
-fn acts(method: &str) -> bool {
-    !matches!(method, "GET" | "HEAD")
 }
 
 impl State {

@@ -8,12 +8,9 @@ use super::keys::{self, Place};
 use super::reader::Reader;
 use super::texts::place;
 use crate::diagnostic::Diagnostic;
-use crate::model::{Approve, PipelineId, ServerKind, Text, Tool, ToolKind};
+use crate::model::{Approve, Method, PipelineId, ServerKind, Text, Tool, ToolKind};
 use crate::source::{Span, Spanned};
 use crate::syntax::Node;
-
-/// Methods of HTTP requests.
-pub(super) const METHODS: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 
 /// One tool; one that cannot be read or is not yet available has the kind `Broken`.
 pub fn tool(lower: &Lower, owner: &str, span: Span, node: &Node) -> Tool {
@@ -186,20 +183,21 @@ fn path(keys: &Reader, key: &str, what: &str) -> Option<PathBuf> {
 }
 
 /// `POST https://…`: method and address.
-pub fn request(keys: &Reader) -> Option<(String, Text)> {
+pub fn request(keys: &Reader) -> Option<(Method, Text)> {
     let node = keys.get("http")?;
     let text = keys.lower.sentence("http", node)?;
     let scalar = node.as_scalar()?;
-    let method = METHODS.iter().find(|method| text.strip_prefix(**method).is_some_and(|rest| rest.starts_with([' ', '\t'])));
+    let method =
+        Method::ALL.into_iter().find(|method| text.strip_prefix(method.as_str()).is_some_and(|rest| rest.starts_with([' ', '\t'])));
     let Some(method) = method else {
         let message = format!("http {} does not begin with a method and an address", quoted(&text));
-        let help = format!("write for example GET https://example.com/ (methods: {})", METHODS.join(", "));
+        let help = format!("write for example GET https://example.com/ (methods: {})", Method::listed(", "));
         keys.lower.report(Diagnostic::bad_value(node.span, message).help(help));
         return None;
     };
-    let address = text[method.len()..].trim();
-    let start = text.len() - text[method.len()..].trim_start().len();
-    Some(((*method).to_owned(), keys.lower.template(address, place(scalar, node.span, start))))
+    let rest = &text[method.as_str().len()..];
+    let (address, start) = (rest.trim(), text.len() - rest.trim_start().len());
+    Some((method, keys.lower.template(address, place(scalar, node.span, start))))
 }
 
 /// `headers`: names and texts.

@@ -10,6 +10,7 @@ mod fields;
 mod gate;
 mod host_source;
 mod json;
+mod method;
 mod own;
 mod phrase;
 mod pipeline;
@@ -31,6 +32,7 @@ pub use fields::{Field, FieldKind, Shape};
 pub use gate::{Check, Criterion, GateStep, Judging, MarkdownRule, OnJudgeError, Scorecard, ScorecardRef};
 pub use host_source::HostSource;
 pub use json::{JsonError, read_json, read_own};
+pub use method::Method;
 pub use own::{Named, Touch, is_code, is_data, is_table, loads_code, named_by_servers, own_by_name};
 pub use phrase::{contains_phrase, phrase_words};
 pub use pipeline::{

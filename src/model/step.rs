@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Filling, GateStep, PipelineId, PlanStep, Shape, StyleGuide, Text};
+use super::{Filling, GateStep, Method, PipelineId, PlanStep, Shape, StyleGuide, Text};
 use crate::source::{Span, Spanned};
 
 /// One step.
@@ -234,7 +234,7 @@ pub struct ToolStep {
 #[derive(Debug, Clone, PartialEq)]
 #[expect(missing_docs, reason = "the keys of the language page")]
 pub struct HttpStep {
-    pub method: String,
+    pub method: Method,
     pub url: Text,
     pub headers: Vec<(String, Text)>,
     pub query: Vec<(String, Filling)>,

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Field, Filling, Limits, PipelineId, Replies, Retry, Shape, Text};
+use super::{Field, Filling, Limits, Method, PipelineId, Replies, Retry, Shape, Text};
 use crate::source::{Span, Spanned};
 
 /// An agent: a model with instructions.
@@ -232,7 +232,7 @@ pub enum ToolKind {
     /// `http: POST https://…`
     Http {
         /// Upper-case method.
-        method: String,
+        method: Method,
         /// The address; `with.<name>` in it is percent-encoded.
         url: Text,
         /// Header names and values.

@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use super::{Pending, Secret};
-use crate::model::HostSource;
+use crate::model::{HostSource, Method};
 
 /// One request.
 #[derive(Debug, Clone)]
 pub struct HttpRequest {
-    /// Upper-case method.
-    pub method: String,
+    /// Its method.
+    pub method: Method,
     /// The whole address, query included, values already percent-encoded.
     pub url: String,
     /// Who named its host.

@@ -6,13 +6,10 @@ use crate::diagnostic::{Code, Diagnostic};
 use crate::model::FailureKind;
 use crate::plan::{PipelinePlan, Plan};
 
-/// Methods that may be repeated without harm (RFC 9110, section 9.2.2).
-const REPEATABLE: [&str; 5] = ["GET", "HEAD", "OPTIONS", "PUT", "DELETE"];
-
 /// F503: a request that changes something, repeated without a key by which the receiver knows it.
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
     for step in pipeline.steps.iter().map(|planned| &planned.step) {
-        let Some(method) = method(&pipeline.pipeline, step).filter(|method| !REPEATABLE.contains(method)) else { continue };
+        let Some(method) = method(&pipeline.pipeline, step).filter(|method| !method.is_idempotent()) else { continue };
         // What was refused for its number has not been done.
         let Some(_) = has_retry(step).filter(|retry| retry.on.iter().any(|kind| *kind != FailureKind::RateLimited)) else { continue };
         if step.is_once || idempotency_key(step).is_some() {

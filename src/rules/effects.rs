@@ -1,10 +1,7 @@
 //! What steps do outside: the requests they make, and how these are repeated.
 
-use crate::model::{Pipeline, Retry, Step, StepKind, Text, ToolKind};
+use crate::model::{Method, Pipeline, Retry, Step, StepKind, Text, ToolKind};
 use crate::plan::Plan;
-
-/// Methods that change nothing on the other side (RFC 9110, section 9.2.1).
-pub(super) const SAFE: [&str; 3] = ["GET", "HEAD", "OPTIONS"];
 
 /// What a run may do outside, as far as its files say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -20,15 +17,15 @@ pub fn effects_of(plan: &Plan) -> Effects {
     let mut effects = Effects::default();
     for planned in &plan.pipelines {
         let pipeline = &planned.pipeline;
-        let mut asks = |method: &str| {
+        let mut asks = |method: Method| {
             effects.reaches_out = true;
-            effects.changes |= !SAFE.contains(&method);
+            effects.changes |= !method.is_safe();
         };
         let mut written = vec![];
         let mut used: Vec<&str> = pipeline.agents.values().flat_map(|agent| &agent.tools).map(|tool| tool.value.as_str()).collect();
         for step in planned.steps.iter().map(|planned| &planned.step) {
             match &step.kind {
-                StepKind::Http(http) => asks(&http.method),
+                StepKind::Http(http) => asks(http.method),
                 StepKind::Tool(tool) => used.push(&tool.tool.value),
                 StepKind::Send(send) if send.to.value != "stdout" => written.push(send.to.value.as_str()),
                 _ => {}
@@ -37,8 +34,8 @@ pub fn effects_of(plan: &Plan) -> Effects {
         for name in used {
             let (tool, part) = name.split_once('.').map_or((name, None), |(tool, part)| (tool, Some(part)));
             match pipeline.tools.get(tool).map(|tool| (tool, &tool.kind)) {
-                Some((_, ToolKind::Http { method, .. })) => asks(method),
-                Some((_, ToolKind::Server(_) | ToolKind::Smtp { .. })) => asks("POST"),
+                Some((_, ToolKind::Http { method, .. })) => asks(*method),
+                Some((_, ToolKind::Server(_) | ToolKind::Smtp { .. })) => asks(Method::Post),
                 Some((tool, ToolKind::File(_))) if part.map_or_else(|| tool.opens("write"), |part| part == "write") => written.push(name),
                 _ => {}
             }
@@ -53,11 +50,11 @@ pub fn effects_of(plan: &Plan) -> Effects {
 }
 
 /// The method of the request a step makes.
-pub(super) fn method<'p>(pipeline: &'p Pipeline, step: &'p Step) -> Option<&'p str> {
+pub(super) fn method(pipeline: &Pipeline, step: &Step) -> Option<Method> {
     match &step.kind {
-        StepKind::Http(http) => Some(&http.method),
+        StepKind::Http(http) => Some(http.method),
         StepKind::Tool(tool) => match &pipeline.tools.get(&tool.tool.value)?.kind {
-            ToolKind::Http { method, .. } => Some(method),
+            ToolKind::Http { method, .. } => Some(*method),
             _ => None,
         },
         _ => None,

@@ -11,7 +11,7 @@ pub(super) fn check(pipeline: &PipelinePlan, _plan: &Plan, out: &mut Vec<Diagnos
     }
     let acts_outside = pipeline.steps.iter().any(|planned| match &planned.step.kind {
         StepKind::Send(_) | StepKind::Tool(_) | StepKind::Call(_) | StepKind::Plan(_) | StepKind::Broken => true,
-        StepKind::Http(http) => !matches!(http.method.as_str(), "GET" | "HEAD"),
+        StepKind::Http(http) => !http.method.is_safe(),
         // An agent with tools may act by them.
         StepKind::Agent(agent) => file.agents.get(&agent.agent.value).is_none_or(|agent| !agent.tools.is_empty()),
         _ => false,

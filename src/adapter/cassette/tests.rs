@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::*;
 use crate::event::{Marks, Purpose, RunStart};
-use crate::model::ToolCalls;
+use crate::model::{Method, ToolCalls};
 use crate::port::{Message, Role};
 
 /// A model that answers with a greeting, or with what it was told.
@@ -203,7 +203,7 @@ fn what_a_step_marked_pii_finds_out_is_masked_in_its_own_prompt_and_comes_back()
 #[test]
 fn headers_that_pass_and_values_of_headers_are_not_kept() {
     let request = HttpRequest {
-        method: "POST".into(),
+        method: Method::Post,
         url: "https://api.example/v1/people/Ana%20Lopez?q=Ana+Lopez&n=1".into(),
         host_from: Default::default(),
         headers: vec![("Authorization".into(), crate::port::Secret::new("Bearer abc"))],

@@ -29,7 +29,7 @@ impl HttpClient for StepHttpClient {
     fn send(&self, request: HttpRequest) -> Pending<HttpReply> {
         let http = self.http.clone();
         Box::pin(async move {
-            let is_safe = matches!(request.method.as_str(), "GET" | "HEAD");
+            let is_safe = request.method.is_safe();
             let scrub = Scrub::new(
                 request
                     .headers
@@ -66,7 +66,7 @@ pub(crate) fn honest(fault: Fault) -> Failure {
 
 async fn attempt(http: &Http, request: HttpRequest, scrub: &Scrub) -> Result<HttpReply, Fault> {
     let call = Call {
-        method: &request.method,
+        method: request.method.as_str(),
         url: &request.url,
         headers: request.headers,
         body: request.body,

@@ -22,7 +22,7 @@ fn ask() -> Step {
 
 fn page() -> Step {
     let http = HttpStep {
-        method: "GET".into(),
+        method: Method::Get,
         url: text("https://example.com/"),
         headers: vec![],
         query: vec![],

@@ -302,7 +302,7 @@ fn once_holds_for_what_runs_inside_the_step() {
 
 #[test]
 fn a_once_step_that_has_happened_gives_what_the_person_says_and_is_not_run_again() {
-    let mut paying = once(super::stopping::http("pay", "POST"));
+    let mut paying = once(super::stopping::http("pay", crate::model::Method::Post));
     paying.outputs = Outputs::Named(vec![output("paid", "{{ steps.pay.output.body }}")]);
     let world = World::new(planned(vec![paying]));
     // After a crash, and after a signal that came while the question was open.

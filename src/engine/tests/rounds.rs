@@ -7,7 +7,7 @@ use super::build::*;
 use super::tools::tool;
 use super::world::{Says, World};
 use crate::event::{Happening, RunStatus};
-use crate::model::{CallStep, HttpStep, Pipeline, PipelineId, PlanStep, RouteStep, Step, StepKind, ToolKind};
+use crate::model::{CallStep, HttpStep, Method, Pipeline, PipelineId, PlanStep, RouteStep, Step, StepKind, ToolKind};
 use crate::plan::Plan;
 
 const PLAN: &str = r#"{"strategy": "parallel", "reasoning": "x", "steps": [{"id": "note", "use": "fetch", "with": {}}]}"#;
@@ -19,7 +19,7 @@ fn post(id: &str) -> Step {
     step(
         id,
         StepKind::Http(HttpStep {
-            method: "POST".into(),
+            method: Method::Post,
             url: text("https://example.com/"),
             headers: vec![],
             query: vec![],

@@ -10,11 +10,11 @@ use super::tools::{asks, hook, tool, with_tools};
 use super::world::{Says, World};
 use crate::engine::Input;
 use crate::event::{FailureKind, Happening, RunStatus, StepStatus};
-use crate::model::{HttpStep, Pipeline, PipelineId, SendStep, Step, StepKind, ToolKind};
+use crate::model::{HttpStep, Method, Pipeline, PipelineId, SendStep, Step, StepKind, ToolKind};
 
-pub(super) fn http(id: &str, method: &str) -> Step {
+pub(super) fn http(id: &str, method: Method) -> Step {
     let http = HttpStep {
-        method: method.into(),
+        method,
         url: text("https://example.com/"),
         headers: vec![],
         query: vec![],
@@ -26,7 +26,7 @@ pub(super) fn http(id: &str, method: &str) -> Step {
 }
 
 fn post(id: &str) -> Step {
-    http(id, "POST")
+    http(id, Method::Post)
 }
 
 fn send(id: &str) -> Step {
@@ -196,8 +196,14 @@ fn only_calls_that_may_act_or_are_paid_for_are_waited_for() {
         assert_eq!(waits, !world.is_over());
         waits
     };
-    assert!(waits(post("a")) && waits(http("a", "PUT")) && waits(http("a", "DELETE")) && waits(agent("a", "Go.")) && waits(send("a")));
-    assert!(!waits(http("a", "GET")) && !waits(http("a", "HEAD")) && !waits(query("a")));
+    assert!(
+        waits(post("a"))
+            && waits(http("a", Method::Put))
+            && waits(http("a", Method::Delete))
+            && waits(agent("a", "Go."))
+            && waits(send("a"))
+    );
+    assert!(!waits(http("a", Method::Get)) && !waits(http("a", Method::Head)) && !waits(query("a")));
 }
 
 #[test]

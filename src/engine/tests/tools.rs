@@ -8,7 +8,9 @@ use super::build::*;
 use super::world::{Says, World, options};
 use crate::engine::{Input, Mocks, Reply};
 use crate::event::{Failure, FailureKind, Happening, RunStatus, StepStatus};
-use crate::model::{Agent, Field, FieldKind, Filling, Limits, Mock, Outputs, Pipeline, PipelineId, Policy, Shape, Step, Tool, ToolKind};
+use crate::model::{
+    Agent, Field, FieldKind, Filling, Limits, Method, Mock, Outputs, Pipeline, PipelineId, Policy, Shape, Step, Tool, ToolKind,
+};
 use crate::port::{ModelReply, Rows, ToolCall};
 use crate::source::Spanned;
 
@@ -28,7 +30,7 @@ pub(super) fn tool(kind: ToolKind) -> Tool {
 
 pub(super) fn hook(url: &str) -> Tool {
     let arguments = vec![Field::new("id", FieldKind::Text)];
-    tool(ToolKind::Http { method: "POST".into(), url: text(url), headers: vec![], query: vec![], body: None, arguments })
+    tool(ToolKind::Http { method: Method::Post, url: text(url), headers: vec![], query: vec![], body: None, arguments })
 }
 
 pub(super) fn file() -> Tool {

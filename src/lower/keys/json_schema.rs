@@ -8,8 +8,8 @@ use serde_json::{Map, Value, json};
 use super::{CASE, CASE_STEPS, CHANNEL, CHECKS, CRITERION, DATA, DEFINITIONS, EVERY_STEP, FIELD, KINDS, MARKUP, MOCK_ERROR, MODEL};
 use super::{Key, OTHERWISE_STEPS, PIPELINE, PROVIDERS, Place, REPLIES, REPLY, STEP, STYLE_GUIDE, TEST, TOOL, TOOL_KINDS, Takes};
 use crate::lower::replies::BODIES;
-use crate::lower::tools::METHODS;
 use crate::lower::{FileKind, ROOT_KEYS};
+use crate::model::Method;
 
 /// A text without `{{` and `{%`, which is read before the run.
 const WITHOUT_BRACES: &str = r"^(?:[^{]|\{[^{%])*\{?$";
@@ -142,7 +142,7 @@ impl Builder {
             Takes::Loose => json!({ "type": ["string", "number", "boolean"] }),
             Takes::Program => text(PROGRAM, "one program: a name without arguments, or an absolute path"),
             Takes::Request => {
-                text(&format!("^(?:{})[ \\t]", METHODS.join("|")), "a method and an address, such as GET https://example.com/")
+                text(&format!("^(?:{})[ \\t]", Method::listed("|")), "a method and an address, such as GET https://example.com/")
             }
             Takes::Expression => json!({ "type": ["string", "number", "boolean"], "pattern": r"\S" }),
             Takes::Id => text(ID, "small letters, digits and \"_\", a letter first"),

@@ -149,7 +149,7 @@ pub(super) fn outside(plan: &Plan) -> Vec<String> {
             let id = &step.id.value;
             match &step.kind {
                 StepKind::Http(http) => {
-                    let changes = if matches!(http.method.as_str(), "GET" | "HEAD") { "asks" } else { "may change something at" };
+                    let changes = if http.method.is_safe() { "asks" } else { "may change something at" };
                     said.push(format!("Step {id} {changes} {} ({}){whose}.", source(&http.url), http.method));
                 }
                 StepKind::Send(send) if send.to.value == "stdout" => {

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::adapter::faultd::{Act, Faultd, answer};
 use crate::event::Failure;
+use crate::model::Method;
 use crate::port::{HttpClient, HttpReply, HttpRequest};
 
 /// A clock that stands still.
@@ -39,7 +40,7 @@ pub(crate) fn hasty() -> HttpSettings {
 
 fn get(url: &str) -> HttpRequest {
     HttpRequest {
-        method: "GET".to_owned(),
+        method: Method::Get,
         url: url.to_owned(),
         host_from: Default::default(),
         headers: Vec::new(),
@@ -50,7 +51,7 @@ fn get(url: &str) -> HttpRequest {
 }
 
 fn post(url: &str) -> HttpRequest {
-    HttpRequest { method: "POST".to_owned(), body: Some(("application/json".to_owned(), b"{}".to_vec())), ..get(url) }
+    HttpRequest { method: Method::Post, body: Some(("application/json".to_owned(), b"{}".to_vec())), ..get(url) }
 }
 
 async fn send(request: HttpRequest) -> Result<HttpReply, Failure> {
@@ -150,8 +151,8 @@ async fn a_request_that_may_have_acted_ends_as_unknown_outcome_but_get_and_head_
         let server = Faultd::start(script).await;
         let failure = send_with(hasty(), post(&server.url())).await.unwrap_err();
         assert_eq!(failure.kind, FailureKind::UnknownOutcome, "{}", failure.message);
-        for method in ["GET", "HEAD"] {
-            let outcome = send_with(hasty(), HttpRequest { method: method.to_owned(), ..get(&server.url()) }).await;
+        for method in [Method::Get, Method::Head] {
+            let outcome = send_with(hasty(), HttpRequest { method, ..get(&server.url()) }).await;
             assert_ne!(outcome.err().map(|failure| failure.kind), Some(FailureKind::UnknownOutcome));
         }
     }
