@@ -272,15 +272,7 @@ fn addresses(pipeline: &Pipeline, env: &BTreeMap<String, Secret>, of_settings: O
     let replaced = matches!(world::default_model(env), Ok(Some(_)));
     let own = pipeline.models.iter().filter(|(name, _)| !(replaced && *name == "default")).map(|(_, model)| model);
     let is_given = !replaced && !pipeline.models.contains_key("default") && asks_default(pipeline);
-    let models = own.chain(of_settings.filter(|_| is_given)).filter_map(|model| {
-        let usual = match model.provider {
-            Provider::OpenAi => "https://api.openai.com",
-            Provider::Anthropic => "https://api.anthropic.com",
-            Provider::Ollama => "http://127.0.0.1:11434",
-            _ => return None,
-        };
-        Some(model.base_url.as_ref().map_or(usual.to_string(), |url| url.source.to_string()))
-    });
+    let models = own.chain(of_settings.filter(|_| is_given)).filter_map(|model| model.endpoint().map(str::to_owned));
     let variable = if replaced { env.get("FLOW_MODEL_BASE_URL").map(|url| url.reveal().to_string()) } else { None };
     let tools = pipeline.tools.values().filter_map(|tool| match &tool.kind {
         ToolKind::Http { url, .. } | ToolKind::Server(ServerKind::Url { url, .. }) => Some(url.source.to_string()),

@@ -52,6 +52,20 @@ pub(super) enum Turn {
     Results(Vec<Note>),
 }
 
+/// How the endpoint of a model is spoken to.
+fn wire_format(model: &Model) -> Result<WireFormat, Failure> {
+    match (&model.provider, model.api) {
+        (Provider::OpenAi, Api::Chat) | (Provider::Ollama, Api::Chat | Api::Responses) => Ok(WireFormat::OpenAiChat),
+        (Provider::OpenAi, Api::Responses) => Ok(WireFormat::OpenAiResponses),
+        (Provider::Anthropic, Api::Chat | Api::Responses) => Ok(WireFormat::AnthropicMessages),
+        (Provider::Scripted(_) | Provider::Replay(_) | Provider::Broken, Api::Chat | Api::Responses) => Err(no_endpoint()),
+    }
+}
+
+fn no_endpoint() -> Failure {
+    Failure::new(FailureKind::Internal, "the model has no endpoint")
+}
+
 impl Run {
     /// Goes on with an agent step or with a gate's judges: after the start, an answer, a backoff, or the wait for a permit.
     pub(super) fn ask_on(&mut self, at: NodeRef) {
@@ -329,16 +343,10 @@ impl Run {
             (_, Provider::Replay(folder)) | (Unscripted::Recorded(folder), _) => Some(folder.display().to_string()),
             _ => None,
         };
-        let (format, base_url) = match model.provider {
-            _ if folder.is_some() => (WireFormat::Recorded, ""),
-            Provider::Anthropic => (WireFormat::AnthropicMessages, "https://api.anthropic.com"),
-            Provider::Ollama => (WireFormat::OpenAiChat, "http://127.0.0.1:11434/v1"),
-            Provider::OpenAi if model.api == Api::Responses => (WireFormat::OpenAiResponses, "https://api.openai.com/v1"),
-            _ => (WireFormat::OpenAiChat, "https://api.openai.com/v1"),
-        };
-        let (base_url, api_key) = match folder {
-            Some(folder) => (folder, None),
-            None => (base_url.to_string(), text(&model.api_key)?),
+        let (format, base_url, api_key) = match (folder, model.provider.preset()) {
+            (Some(folder), _) => (WireFormat::Recorded, folder, None),
+            (None, Some(preset)) => (wire_format(model)?, preset.base_url.to_owned(), text(&model.api_key)?),
+            (None, None) => return Err(no_endpoint()),
         };
         let (base_url, host_from) = match &model.base_url {
             Some(own) if format != WireFormat::Recorded => self.address(at, own, Giver::NOBODY, &secrets)?,

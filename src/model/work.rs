@@ -90,7 +90,7 @@ impl Model {
 pub enum Provider {
     /// Any OpenAI-compatible chat endpoint. `ollama` is this with another default base URL.
     OpenAi,
-    /// Ollama's OpenAI-compatible endpoint on `http://127.0.0.1:11434/v1`.
+    /// Ollama's OpenAI-compatible endpoint.
     Ollama,
     /// Anthropic messages.
     Anthropic,
@@ -100,6 +100,35 @@ pub enum Provider {
     Replay(PathBuf),
     /// Could not be read or is not yet available; reported. It still counts as a known model.
     Broken,
+}
+
+/// What a provider brings with it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Preset {
+    /// Where it is asked when the file names no `base_url`.
+    pub base_url: &'static str,
+    /// Whether its answers cost money.
+    pub is_paid: bool,
+}
+
+impl Provider {
+    /// What it brings with it; `None`: it asks nobody.
+    pub fn preset(&self) -> Option<Preset> {
+        match self {
+            Provider::OpenAi => Some(Preset { base_url: "https://api.openai.com/v1", is_paid: true }),
+            Provider::Ollama => Some(Preset { base_url: "http://127.0.0.1:11434/v1", is_paid: false }),
+            Provider::Anthropic => Some(Preset { base_url: "https://api.anthropic.com", is_paid: true }),
+            Provider::Scripted(_) | Provider::Replay(_) | Provider::Broken => None,
+        }
+    }
+}
+
+impl Model {
+    /// Where it is asked: its `base_url` as it is written, else that of its provider; `None`: it asks nobody.
+    pub fn endpoint(&self) -> Option<&str> {
+        let preset = self.provider.preset()?;
+        Some(self.base_url.as_ref().map_or(preset.base_url, |url| &url.source))
+    }
 }
 
 /// How an OpenAI-compatible endpoint is spoken to (`api`).

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::explain::users;
 use crate::diagnostic::visible;
-use crate::model::{Model, Pipeline, Provider, ServerKind, StepKind, Text, ToolKind};
+use crate::model::{Model, Pipeline, ServerKind, StepKind, ToolKind};
 use crate::plan::Plan;
 
 /// Everything that pipelines want, also those they call. Each once, in the order of the files.
@@ -43,7 +43,7 @@ impl Wishes {
             }
             for step in &planned.steps {
                 if let StepKind::Http(http) = &step.step.kind {
-                    add(&mut wishes.hosts, address(&http.url), format!("step {}{whose}", step.step.id.value));
+                    add(&mut wishes.hosts, address(&http.url.source), format!("step {}{whose}", step.step.id.value));
                 }
             }
             let users = users(planned);
@@ -65,8 +65,10 @@ impl Wishes {
         for (name, tool) in &pipeline.tools {
             let by = format!("tool {name}{whose}");
             match &tool.kind {
-                ToolKind::Http { url, .. } | ToolKind::Server(ServerKind::Url { url, .. }) => add(&mut self.hosts, address(url), by),
-                ToolKind::Smtp { address, .. } => add(&mut self.hosts, format!("smtp://{}", written(address)), by),
+                ToolKind::Http { url, .. } | ToolKind::Server(ServerKind::Url { url, .. }) => {
+                    add(&mut self.hosts, address(&url.source), by)
+                }
+                ToolKind::Smtp { address, .. } => add(&mut self.hosts, format!("smtp://{}", written(&address.source)), by),
                 ToolKind::Server(ServerKind::Program { command, args, env }) => {
                     let words = std::iter::once(word(&command.value)).chain(args.iter().map(|text| word(&text.source)));
                     let env: Vec<String> = env.iter().map(|(name, text)| format!("{}={}", name.value, word(&text.source))).collect();
@@ -79,13 +81,8 @@ impl Wishes {
     }
 
     fn add_model(&mut self, model: &Model, by: String) {
-        let preset = match &model.provider {
-            Provider::Scripted(_) | Provider::Replay(_) | Provider::Broken => return,
-            Provider::OpenAi => "https://api.openai.com",
-            Provider::Anthropic => "https://api.anthropic.com",
-            Provider::Ollama => "http://127.0.0.1:11434",
-        };
-        add(&mut self.hosts, model.base_url.as_ref().map_or_else(|| preset.to_string(), address), by.clone());
+        let Some(endpoint) = model.endpoint() else { return };
+        add(&mut self.hosts, address(endpoint), by.clone());
         // Those of a file are among its users; those of the project's settings are not.
         for read in [&model.base_url, &model.api_key, &model.model].into_iter().flatten().flat_map(|text| &text.reads) {
             if let [root, name, ..] = read.path.as_slice()
@@ -130,9 +127,9 @@ pub fn known(text: &str) -> Option<url::Url> {
     url::Url::parse(text.split("{{").next().unwrap_or_default()).ok().filter(|url| is_whole && url.has_host())
 }
 
-fn address(url: &Text) -> String {
+fn address(url: &str) -> String {
     let port = |url: &url::Url| url.port().map(|port| format!(":{port}")).unwrap_or_default();
-    match known(&url.source) {
+    match known(url) {
         Some(url) => format!("{}://{}{}", url.scheme(), url.host_str().unwrap_or_default(), port(&url)),
         None => format!("an address that only a run knows: {}", written(url)),
     }
@@ -143,8 +140,8 @@ fn variable(name: &str) -> String {
 }
 
 /// A text as its author wrote it, on one line.
-fn written(text: &Text) -> String {
-    text.source.split_whitespace().collect::<Vec<_>>().join(" ")
+fn written(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// One word of a command line; in quotes where it would else look like several, or like none.
@@ -177,7 +174,7 @@ mod tests {
 
     #[test]
     fn the_host_is_the_one_that_would_be_called() {
-        let of = |text: &str| address(&Text::plain(text));
+        let of = |text: &str| address(text);
         for (text, shown) in [
             ("https://api.example.com/v1?x=1", "https://api.example.com"),
             ("https://good.example@evil.example/x", "https://evil.example"),

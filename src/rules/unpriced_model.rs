@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::tell::{finding, quoted};
 use crate::diagnostic::{Code, Diagnostic};
-use crate::model::{Agent, Form, Pipeline, Provider, StepKind};
+use crate::model::{Agent, Form, Pipeline, StepKind};
 use crate::plan::{PipelinePlan, Plan};
 
 /// F506: what a model costs is bounded, but it has no price.
@@ -33,7 +33,7 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
     }
     for name in with_fallbacks(file, used) {
         let Some(model) = file.models.get(name) else { continue };
-        if model.price.is_none() && matches!(model.provider, Provider::OpenAi | Provider::Anthropic) {
+        if model.price.is_none() && model.provider.preset().is_some_and(|preset| preset.is_paid) {
             let message = format!("max_cost_usd is set, but model {} has no price; add price, 0 if it is free", quoted(name));
             out.push(
                 finding(Code::UnpricedModel, model.span, &message)

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{clause, listed, of_pipeline};
-use crate::model::{DataKind, Model, Provider, ServerKind, Step, StepKind, Text, Tool, ToolKind};
+use crate::model::{DataKind, Model, ServerKind, Step, StepKind, Text, Tool, ToolKind};
 use crate::plan::{PipelineBounds, PipelinePlan, Plan};
 use crate::report::graph::words::{filling, source};
 
@@ -120,13 +120,8 @@ fn model(name: &str, model: Option<&Model>) -> String {
 
 /// Where a model answers; `None`: nowhere.
 fn endpoint(model: &Model) -> Option<String> {
-    let preset = match &model.provider {
-        Provider::Scripted(_) | Provider::Replay(_) | Provider::Broken => return None,
-        Provider::OpenAi => "https://api.openai.com/v1",
-        Provider::Anthropic => "https://api.anthropic.com",
-        Provider::Ollama => "http://127.0.0.1:11434/v1",
-    };
-    Some(model.base_url.as_ref().map_or_else(|| preset.to_string(), source))
+    let preset = model.provider.preset()?;
+    Some(model.base_url.as_ref().map_or_else(|| preset.base_url.to_string(), source))
 }
 
 /// Hosts, receivers and files that are written.
