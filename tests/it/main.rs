@@ -47,4 +47,5 @@ mod timesheet_answers;
 mod timesheet_data;
 mod trust;
 mod trust_started;
+mod wildcards;
 mod yaml_suite;
