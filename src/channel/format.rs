@@ -21,6 +21,7 @@ use crate::model::{Body, Channel, StyleGuide};
 
 /// The output of a `format` step (language, section 6).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Formatted {
     /// The channel's name.
     pub channel: String,
@@ -43,6 +44,7 @@ pub struct Formatted {
 
 /// One message.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Part {
     /// Its number, from 1.
     pub number: u64,

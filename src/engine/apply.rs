@@ -41,6 +41,7 @@ impl State {
             Happening::StepSucceeded { step, output, details } => {
                 let Some(at) = self.find(step) else { return };
                 self.inherit_from_call(at);
+                self.note_made(plan, at, output, details);
                 let node = self.node_mut(at);
                 node.output = Some(output.clone());
                 node.details = Some(details.clone());

@@ -8,13 +8,16 @@ use super::conversing::Heard;
 use super::names::Extra;
 use super::shape;
 use super::state::{Mood, NodeRef, Work};
+use crate::channel::Output;
 use crate::event::{Answer, Failure, FailureKind, Happening, Purpose, Shared, StepStatus, Verdict};
 use crate::gate::{self, Fill, Judged};
 use crate::model::{Channel, Criterion, Filling, GateStep, Judging, OnJudgeError, ScorecardRef, StepKind, StyleGuide, Text};
 
 /// A gate's question, worked out anew from the state whenever it is needed.
 pub(super) struct Question {
-    pub(super) value: Value,
+    /// What is judged.
+    pub(super) output: Output,
+    /// The same as people read it.
     pub(super) text: String,
     pub(super) with: Value,
     pub(super) criteria: Vec<Asked>,
@@ -81,7 +84,7 @@ impl Run {
             let (step, round) = (node.path.clone(), node.round);
             self.emit(Happening::GatePassed { step, round, verdicts: verdicts.clone() });
             let details = self.gate_details(at, true, false, &verdicts);
-            self.succeed(at, question.value, Some(details));
+            self.succeed(at, question.output.into_value(), Some(details));
             return Ok(());
         }
         let failed: Vec<&str> = verdicts.iter().filter(|v| !v.passed).map(|v| v.id.as_str()).collect();
@@ -90,7 +93,7 @@ impl Run {
     }
 
     pub(super) fn question(&self, at: NodeRef, gate: &GateStep) -> Result<Question, Failure> {
-        let value = self.fill(at, &gate.of)?;
+        let output = self.output(self.fill(at, &gate.of)?);
         let mut with = Map::new();
         for (name, filling) in &gate.with {
             with.insert(name.value.clone(), self.filling(at, filling)?);
@@ -133,7 +136,7 @@ impl Run {
                 }
             }
         }
-        Ok(Question { text: readable(&value), value, with: Value::Object(with), criteria, judges })
+        Ok(Question { text: output.text(), output, with: Value::Object(with), criteria, judges })
     }
 
     fn first_judge(&self, at: NodeRef, gate: &GateStep) -> Option<String> {
@@ -232,16 +235,17 @@ impl Run {
         question: &Question,
         said: &[Result<Value, String>],
     ) -> Result<Vec<Verdict>, Failure> {
-        let (channel, style) = self.judged_for(at, gate, &question.value);
+        let (channel, style) = self.judged_for(at, gate, Some(&question.output));
         let instance = self.state.instance(self.state.instance_of(at));
         let judged = Judged {
-            value: &question.value,
+            value: question.output.value(),
             text: &question.text,
+            formatted: question.output.made(),
             channel: channel.as_ref(),
             style: style.as_ref(),
             person_name: instance.person.get("name").and_then(Value::as_str),
         };
-        let extra = [("value", named(&question.value)), ("text", named(&json!(question.text))), ("with", named(&question.with))];
+        let extra = [("value", named(question.output.value())), ("text", named(&json!(question.text))), ("with", named(&question.with))];
         let mut verdicts = vec![];
         for asked in &question.criteria {
             let criterion = &asked.criterion;
@@ -299,7 +303,7 @@ impl Run {
     }
 
     /// The channel and style guide a judged value was made for.
-    pub(super) fn judged_for(&self, at: NodeRef, gate: &GateStep, value: &Value) -> (Option<Channel>, Option<StyleGuide>) {
+    pub(super) fn judged_for(&self, at: NodeRef, gate: &GateStep, output: Option<&Output>) -> (Option<Channel>, Option<StyleGuide>) {
         let instance = self.state.instance_of(at);
         let pipeline = &self.planned(instance).pipeline;
         let own_style = pipeline.style_guide.as_deref();
@@ -309,7 +313,8 @@ impl Run {
             let channel = format.channel.as_deref().or_else(|| self.channel(instance));
             return (channel.cloned(), format.style_guide.as_deref().or(own_style).cloned());
         }
-        let named = value.get("channel").and_then(Value::as_str).and_then(|name| pipeline.channels.iter().find(|c| c.name == name));
+        let made = output.and_then(Output::made);
+        let named = made.and_then(|made| pipeline.channels.iter().find(|c| c.name == made.channel));
         (named.map(|c| &**c).or_else(|| self.channel(instance)).cloned(), own_style.cloned())
     }
 
@@ -332,7 +337,7 @@ impl Run {
             cause: cause.to_string(),
         });
         let Some(target) = target else {
-            self.end_unmet(at, gate, Some(&question.value), &verdicts);
+            self.end_unmet(at, gate, Some(&question.output), &verdicts);
             return Ok(());
         };
         let failed: Vec<Verdict> = verdicts.into_iter().filter(|v| !v.passed).collect();
@@ -376,13 +381,13 @@ impl Run {
     }
 
     /// A gate that was not met for good: `otherwise`, or nothing. An `otherwise` that cannot be filled in fails the step.
-    fn end_unmet(&mut self, at: NodeRef, gate: &GateStep, value: Option<&Value>, verdicts: &[Verdict]) {
-        if let Err(failure) = self.try_end_unmet(at, gate, value, verdicts) {
+    fn end_unmet(&mut self, at: NodeRef, gate: &GateStep, judged: Option<&Output>, verdicts: &[Verdict]) {
+        if let Err(failure) = self.try_end_unmet(at, gate, judged, verdicts) {
             self.fail_as_it_is(at, failure, None);
         }
     }
 
-    fn try_end_unmet(&mut self, at: NodeRef, gate: &GateStep, value: Option<&Value>, verdicts: &[Verdict]) -> Result<(), Failure> {
+    fn try_end_unmet(&mut self, at: NodeRef, gate: &GateStep, judged: Option<&Output>, verdicts: &[Verdict]) -> Result<(), Failure> {
         let details = self.gate_details(at, false, gate.otherwise.is_some(), verdicts);
         let Some(otherwise) = &gate.otherwise else {
             let failed: Vec<&str> = verdicts.iter().filter(|v| !v.passed).map(|v| v.id.as_str()).collect();
@@ -391,13 +396,13 @@ impl Run {
             return Ok(());
         };
         let text = self.fill_text(at, otherwise)?;
-        let (channel, style) = self.judged_for(at, gate, value.unwrap_or(&Value::Null));
+        let (channel, style) = self.judged_for(at, gate, judged);
         let reads_format = || {
             let source = gate.of.reads.first().and_then(|r| r.path.get(1));
             let found = source.and_then(|id| self.look_up(self.state.instance_of(at), Some(at), id));
             found.is_some_and(|f| matches!(self.step(f).kind, StepKind::Format(_)))
         };
-        let is_formatted = value.map_or_else(reads_format, |v| v.get("parts").is_some_and(Value::is_array));
+        let is_formatted = judged.map_or_else(reads_format, |judged| judged.made().is_some());
         let output =
             if is_formatted { self.format(self.state.instance_of(at), &text, channel.as_ref(), style.as_ref())? } else { json!(text) };
         self.succeed(at, output, Some(details));
@@ -424,17 +429,6 @@ impl Question {
     /// The criteria a judge is asked about.
     fn ids(&self, judge: usize) -> Vec<&str> {
         self.criteria.iter().filter(|a| a.judge == Some(judge)).map(|a| a.criterion.id.as_str()).collect()
-    }
-}
-
-/// The readable text of a judged value: of a `format` output its `text`.
-pub fn readable(value: &Value) -> String {
-    match value {
-        Value::String(text) => text.clone(),
-        Value::Object(object) if object.get("parts").is_some_and(Value::is_array) => {
-            object.get("text").and_then(Value::as_str).unwrap_or_default().to_string()
-        }
-        other => other.to_string(),
     }
 }
 

@@ -17,7 +17,7 @@
 //! | `rejudging` | gates of a run that is over, asked again about another value |
 //! | `scripting` | scripted replies |
 //! | `permitting`, `secrets` | policies: what may go out; what is secret |
-//! | `replies` | what an answer from outside becomes |
+//! | `replies`, `made` | what an answer from outside becomes; which values a `format` step made |
 //! | `names`, `preview` | what templates read; what of it is known before a run |
 //!
 //! How to add a step kind: its type in `model`, an arm in `start.rs`, one in `replies.rs` if it calls something, and tests in `tests/`.
@@ -37,6 +37,7 @@ mod end;
 mod hiding;
 mod inputs;
 mod judging;
+mod made;
 mod marks;
 mod names;
 mod opening;
@@ -70,7 +71,6 @@ mod tests;
 
 pub use command::{Command, Input, Reply, Request};
 pub use inputs::{PersonFrom, check_inputs, inputs_schema, person, person_fields, zone_problem};
-pub use judging::readable;
 pub use marks::marks;
 pub use preview::{Given, known_names};
 pub use rejudging::PassedGate;

@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 use super::Run;
-use super::judging::readable;
 use super::state::NodeRef;
+use crate::channel::Output;
 use crate::event::{Shared, StepPath, StepStatus};
 use crate::model::{Channel, GateStep, Judging, StepKind, StyleGuide};
 
@@ -14,7 +14,7 @@ pub struct PassedGate {
     /// The gate.
     pub gate: StepPath,
     /// What it judged.
-    pub value: Value,
+    pub output: Output,
     /// As a text.
     pub text: String,
     /// What checks read as `with`.
@@ -48,19 +48,19 @@ impl Run {
             return None;
         }
         let question = self.question(at, gate).ok()?;
-        let (channel, style) = self.judged_for(at, gate, &question.value);
+        let (channel, style) = self.judged_for(at, gate, Some(&question.output));
         let has_checks = question.criteria.iter().any(|asked| matches!(asked.criterion.judging, Judging::Checks(_)));
         Some(PassedGate {
             at,
             gate: node.path.clone(),
-            draft: self.draft(at, gate).filter(|_| question.value.get("parts").is_some_and(Value::is_array)),
+            draft: self.draft(at, gate).filter(|_| question.output.made().is_some()),
             channel,
             style,
             person: self.state.instance(self.state.instance_of(at)).person.clone(),
             has_checks,
             text: question.text,
             with: question.with,
-            value: question.value,
+            output: question.output,
         })
     }
 
@@ -76,18 +76,18 @@ impl Run {
     }
 
     /// What the gate would judge if this had been the text to format.
-    pub fn formatted_again(&self, gate: &PassedGate, draft: &str) -> Option<Value> {
-        self.format(self.state.instance_of(gate.at), draft, gate.channel.as_ref(), gate.style.as_ref()).ok()
+    pub fn formatted_again(&self, gate: &PassedGate, draft: &str) -> Option<Output> {
+        self.format(self.state.instance_of(gate.at), draft, gate.channel.as_ref(), gate.style.as_ref()).ok().map(Output::formatted)
     }
 
     /// The criteria with checks that another value does not meet; judges are not asked.
-    pub fn unmet(&self, passed: &PassedGate, value: Value) -> Vec<String> {
+    pub fn unmet(&self, passed: &PassedGate, output: Output) -> Vec<String> {
         let step = self.step(passed.at);
         let StepKind::Gate(gate) = &step.kind else { return vec![] };
         let Ok(mut question) = self.question(passed.at, gate) else { return vec![] };
         question.criteria.retain(|asked| matches!(asked.criterion.judging, Judging::Checks(_)));
-        question.text = readable(&value);
-        question.value = value;
+        question.text = output.text();
+        question.output = output;
         let verdicts = self.verdicts(passed.at, gate, &question, &[]).unwrap_or_default();
         verdicts.into_iter().filter(|verdict| !verdict.passed).map(|verdict| verdict.id).collect()
     }

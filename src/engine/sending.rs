@@ -8,14 +8,14 @@ use super::calling::{CONNECT_TIMEOUT, HTTP_TIMEOUT, HttpParts, add_key, ms, plai
 use super::command::Request;
 use super::reach::Giver;
 use super::state::NodeRef;
+use crate::channel::{Output, Part};
 use crate::event::{Failure, FailureKind, Happening};
 use crate::model::{SendStep, Step, Text, ToolKind};
 use crate::port::{Mail, Secret};
 
 impl Run {
     pub(super) fn start_send(&mut self, at: NodeRef, step: &Step, send: &SendStep) -> Result<(), Failure> {
-        let value = self.fill(at, &send.of)?;
-        let parts = parts_of(&value);
+        let parts = parts_of(&self.output(self.fill(at, &send.of)?));
         if send.to.value == "stdout" {
             let texts: Vec<String> = parts.iter().map(content_text).collect();
             self.call_out(at, "stdout", json!({ "parts": texts.len() }), Request::Print(texts), ms(HTTP_TIMEOUT));
@@ -39,8 +39,8 @@ impl Run {
         let request = match &tool.kind {
             ToolKind::Http { method, url, headers, query, body, .. } => {
                 let mut names = with.clone();
-                names.insert("content".into(), part["content"].clone());
-                names.insert("text".into(), part["text"].clone());
+                names.insert("content".into(), part.content.clone());
+                names.insert("text".into(), part.text.clone().into());
                 names.insert("part".into(), (done + 1).into());
                 names.insert("parts".into(), parts.len().into());
                 let names = Value::Object(names);
@@ -50,7 +50,7 @@ impl Run {
                 let given = (Giver::of_send(&send.with), &extra[..]);
                 let mut request = self.http_request(at, &own, given, timeout, connect_timeout)?;
                 if body.is_none() {
-                    let own = json!({ "part": done + 1, "parts": parts.len(), "content": part["content"] });
+                    let own = json!({ "part": done + 1, "parts": parts.len(), "content": part.content });
                     request.body = Some(("application/json".into(), own.to_string().into_bytes()));
                 }
                 add_key(&mut request, Some(key.clone().unwrap_or_default()).filter(|k| !k.is_empty()));
@@ -107,8 +107,7 @@ impl Run {
 
     /// One sending is done. Gives the step's output, or goes on with the next part.
     pub(super) fn sent(&mut self, at: NodeRef, send: &SendStep, id: String) -> Result<Option<Value>, Failure> {
-        let value = self.fill(at, &send.of)?;
-        let count = parts_of(&value).len();
+        let count = parts_of(&self.output(self.fill(at, &send.of)?)).len();
         let at_once = send.to.value == "stdout"
             || self.options.mocks.refuses_effects
             || self.tool(at, &send.to.value).is_ok_and(|t| matches!(t.kind, ToolKind::File(_) | ToolKind::Smtp { .. }));
@@ -132,18 +131,20 @@ impl Run {
 }
 
 /// The parts to send: of a `format` output its parts, else the text as one part.
-fn parts_of(value: &Value) -> Vec<Value> {
-    match value.get("parts").and_then(Value::as_array) {
-        Some(parts) => parts.clone(),
-        None => vec![json!({ "number": 1, "text": plain(value), "content": plain(value) })],
+fn parts_of(output: &Output) -> Vec<Part> {
+    match output {
+        Output::Formatted(_, made) => made.parts.clone(),
+        Output::Plain(value) => {
+            let text = plain(value);
+            vec![Part { number: 1, indicator: String::new(), content: Value::String(text.clone()), text }]
+        }
     }
 }
 
 /// What is sent of a part, as text: a card as its JSON.
-fn content_text(part: &Value) -> String {
-    match &part["content"] {
+fn content_text(part: &Part) -> String {
+    match &part.content {
         Value::String(text) => text.clone(),
-        Value::Null => part["text"].as_str().unwrap_or_default().to_string(),
-        content => serde_json::to_string_pretty(content).unwrap_or_default(),
+        card => serde_json::to_string_pretty(card).unwrap_or_default(),
     }
 }

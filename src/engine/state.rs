@@ -60,6 +60,9 @@ pub struct State {
     /// Calls of tools that a person decides about, by the step that makes them; one at a time.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(super) consents: BTreeMap<StepPath, Consent>,
+    /// Marks of what `format` steps made.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub(super) made: BTreeSet<[u8; 32]>,
     /// How it ended.
     pub finished: Option<RunEnd>,
     /// What it was before a signal ended it; a run goes on from there.

@@ -68,7 +68,8 @@ mod tests {
 
     fn passes(filled: &FilledCheck, text: &str, quoted: Option<&Value>) -> bool {
         let value = json!(text);
-        check_apart_from(filled, &Judged { value: &value, text, channel: None, style: None, person_name: None }, quoted).passed
+        check_apart_from(filled, &Judged { value: &value, text, formatted: None, channel: None, style: None, person_name: None }, quoted)
+            .passed
     }
 
     #[test]

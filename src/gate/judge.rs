@@ -20,26 +20,16 @@ const LONGEST_QUOTE: usize = 60;
 pub struct Judged<'a> {
     /// The value.
     pub value: &'a Value,
-    /// Its readable text: of a `format` output its `text`.
+    /// Its readable text, see [`crate::channel::Output::text`].
     pub text: &'a str,
+    /// What a `format` step made, if the value is its output.
+    pub formatted: Option<&'a Formatted>,
     /// The channel it is sent on.
     pub channel: Option<&'a Channel>,
     /// The style guide it was made with.
     pub style: Option<&'a StyleGuide>,
     /// The name a greeting may use.
     pub person_name: Option<&'a str>,
-}
-
-impl Judged<'_> {
-    /// Whether the value says of itself that it has been formatted: it has parts.
-    pub(super) fn has_parts(&self) -> bool {
-        self.value.get("parts").is_some_and(Value::is_array)
-    }
-
-    /// The value as the output of a `format` step, if it is one.
-    pub(super) fn formatted(&self) -> Option<Formatted> {
-        if self.has_parts() { serde_json::from_value(self.value.clone()).ok() } else { None }
-    }
 }
 
 /// The verdict of one check.

@@ -33,16 +33,8 @@ pub(super) fn fits_channel(judged: &Judged) -> CheckResult {
     let Some(channel) = judged.channel else {
         return CheckResult::failed("There is no channel that the text could fit.", "");
     };
-    if !judged.has_parts() {
-        return fits_as_one(judged.text, channel);
-    }
-    let Some(formatted) = judged.formatted() else {
-        return CheckResult::failed("The value has parts, but not as a format step makes them.", "");
-    };
-    if formatted.parts.is_empty() {
-        return CheckResult::failed("There is nothing to send: the value has no parts.", "");
-    }
-    match fits(&formatted, channel) {
+    let Some(formatted) = judged.formatted else { return fits_as_one(judged.text, channel) };
+    match fits(formatted, channel) {
         Ok(()) => CheckResult::passed(),
         Err(why) => CheckResult::failed(why, end(judged.text)),
     }

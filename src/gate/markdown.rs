@@ -13,7 +13,7 @@ use crate::model::{Body, Channel, Features, Markup};
 /// (`*x*` may be bold); and where a formatted text shows lists as plain lines, lines are no mark either.
 pub(super) fn markdown(allowed: Features, judged: &Judged) -> CheckResult {
     let allowed = allowed.words();
-    let channel = judged.channel.filter(|_| judged.has_parts());
+    let channel = judged.channel.filter(|_| judged.formatted.is_some());
     let used = used(judged.text, channel);
     let Some((feature, range)) = used.into_iter().find(|(feature, _)| !allowed.contains(feature)) else { return CheckResult::passed() };
     let rule = if allowed.is_empty() { "no Markdown is allowed".to_owned() } else { format!("allowed is only {}", allowed.join(", ")) };

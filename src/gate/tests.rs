@@ -51,7 +51,7 @@ fn style() -> StyleGuide {
 
 /// Judges a text that is its own value, without channel and style guide.
 fn of_text(checked: &FilledCheck, text: &str) -> CheckResult {
-    check(checked, &Judged { value: &json!(text), text, channel: None, style: None, person_name: None })
+    check(checked, &Judged { value: &json!(text), text, formatted: None, channel: None, style: None, person_name: None })
 }
 
 /// Judges what a format step made of a text.
@@ -64,7 +64,7 @@ fn of_formatted(
 ) -> CheckResult {
     let formatted = crate::channel::format(text, channel, style, person_name).unwrap();
     let value: Value = serde_json::to_value(&formatted).unwrap();
-    check(checked, &Judged { value: &value, text: &formatted.text, channel: Some(channel), style, person_name })
+    check(checked, &Judged { value: &value, text: &formatted.text, formatted: None, channel: Some(channel), style, person_name })
 }
 
 fn passes(result: &CheckResult) -> bool {

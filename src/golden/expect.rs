@@ -7,8 +7,8 @@ use super::file::one_text;
 use super::play::{Ending, Played};
 use super::run::Complaint;
 use super::suite::{Suite, Trial};
+use crate::channel::Output;
 use crate::diagnostic::{did_you_mean, visible};
-use crate::engine::readable;
 use crate::event::{RunEnd, RunStatus};
 use crate::gate::{self, Fill, FilledCheck, Judged};
 use crate::model::{Check, Expect, Filling, Text};
@@ -166,10 +166,13 @@ impl Comparing<'_> {
 
     fn checks(&mut self, what: &str, value: &Value, checks: &[Spanned<Check>]) {
         let pipeline = self.suite.pipeline();
-        let text = readable(value);
+        // What a run gave in the end is kept without where it came from.
+        let output = Output::formatted(value.clone());
+        let text = output.text();
         let judged = Judged {
             value,
             text: &text,
+            formatted: output.made(),
             channel: self.suite.channel(self.trial.channel.as_deref()),
             style: pipeline.style_guide.as_deref(),
             person_name: self.played.person.get("name").and_then(Value::as_str),

@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 use serde_json::Value;
 
-use crate::channel::count_emojis;
+use crate::channel::{Output, count_emojis};
 use crate::engine::{PassedGate, Run};
 use crate::model::Channel;
 
@@ -126,9 +126,9 @@ pub(super) fn mutants(run: &Run) -> Vec<Mutant> {
     each.map(|(gate, way)| {
         let noticed = match broken(run, gate, way) {
             Err(why) => Noticed::NotApplicable(why),
-            Ok(value) => {
-                let text = crate::engine::readable(&value);
-                match run.unmet(gate, value) {
+            Ok(output) => {
+                let text = output.text();
+                match run.unmet(gate, output) {
                     unmet if unmet.is_empty() => Noticed::Nobody(text),
                     unmet => Noticed::By(unmet),
                 }
@@ -140,8 +140,8 @@ pub(super) fn mutants(run: &Run) -> Vec<Mutant> {
 }
 
 /// The value a gate would judge, broken in one way; or why it cannot be.
-fn broken(run: &Run, gate: &PassedGate, way: Way) -> Result<Value, &'static str> {
-    if !gate.value.is_string() && gate.draft.is_none() {
+fn broken(run: &Run, gate: &PassedGate, way: Way) -> Result<Output, &'static str> {
+    if !gate.output.value().is_string() && gate.draft.is_none() {
         return Err("the gate judges no text");
     }
     let draft = gate.draft.as_deref().unwrap_or(&gate.text);
@@ -150,11 +150,11 @@ fn broken(run: &Run, gate: &PassedGate, way: Way) -> Result<Value, &'static str>
     let text = match way {
         Way::TooLong => {
             let most = most_length(channel)?;
-            return Ok(grown(&gate.value, &SENTENCE.repeat(most / SENTENCE.len() + 1)));
+            return Ok(grown(&gate.output, &SENTENCE.repeat(most / SENTENCE.len() + 1)));
         }
         Way::Emoji => {
             let is_off = channel.is_some_and(|channel| !channel.emojis) || gate.style.as_ref().is_some_and(|style| !style.emojis.enabled);
-            return if is_off && count_emojis(&gate.text) == 0 { Ok(grown(&gate.value, " 😀")) } else { Err("emojis are allowed") };
+            return if is_off && count_emojis(&gate.text) == 0 { Ok(grown(&gate.output, " 😀")) } else { Err("emojis are allowed") };
         }
         Way::CutShort => {
             let parts = channel.and_then(|channel| channel.split.as_ref()).map_or(1, |split| split.most_parts as usize);
@@ -195,10 +195,10 @@ fn broken(run: &Run, gate: &PassedGate, way: Way) -> Result<Value, &'static str>
         }
     };
     if gate.draft.is_none() {
-        return Ok(Value::String(text));
+        return Ok(Output::Plain(Value::String(text)));
     }
-    let value = run.formatted_again(gate, &text).ok_or("it cannot be formatted")?;
-    if value == gate.value { Err("formatting takes it out") } else { Ok(value) }
+    let output = run.formatted_again(gate, &text).ok_or("it cannot be formatted")?;
+    if output == gate.output { Err("formatting takes it out") } else { Ok(output) }
 }
 
 fn most_length(channel: Option<&Channel>) -> Result<usize, &'static str> {
@@ -220,23 +220,24 @@ fn foreign_markdown(channel: Option<&Channel>) -> Result<&'static str, &'static 
     foreign.map(|(_, sample)| sample).ok_or("the channel shows all Markdown")
 }
 
-/// A value with more text in it, also in its first part and in what is sent of that.
-fn grown(value: &Value, more: &str) -> Value {
-    let mut value = value.clone();
-    match &mut value {
-        Value::String(text) => text.push_str(more),
-        formatted => {
+/// An output with more text in it, also in its first part and in what is sent of that.
+fn grown(output: &Output, more: &str) -> Output {
+    match output {
+        Output::Plain(Value::String(text)) => Output::Plain(Value::String(text.clone() + more)),
+        Output::Plain(other) => Output::Plain(other.clone()),
+        Output::Formatted(value, _) => {
+            let mut value = value.clone();
             for place in ["/text", "/parts/0/text"] {
-                if let Some(Value::String(text)) = formatted.pointer_mut(place) {
+                if let Some(Value::String(text)) = value.pointer_mut(place) {
                     text.push_str(more);
                 }
             }
-            if let Some(content) = formatted.pointer_mut("/parts/0/content") {
+            if let Some(content) = value.pointer_mut("/parts/0/content") {
                 grow_last(content, more);
             }
+            Output::formatted(value)
         }
     }
-    value
 }
 
 /// Adds to the last text of what is sent.
@@ -297,10 +298,14 @@ mod tests {
 
     #[test]
     fn what_is_sent_grows_with_the_text() {
-        let card = json!({ "text": "Hi", "parts": [{ "text": "Hi", "content": { "type": "AdaptiveCard", "body": [{ "type": "TextBlock", "text": "Hi", "size": "x" }] } }] });
-        let grown = grown(&card, "!!");
-        assert_eq!((&grown["text"], &grown["parts"][0]["text"]), (&json!("Hi!!"), &json!("Hi!!")));
+        let body = json!([{ "type": "TextBlock", "text": "Hi", "size": "x" }]);
+        let part = json!({ "number": 1, "text": "Hi", "indicator": "", "content": { "type": "AdaptiveCard", "body": body } });
+        let card = json!({
+            "channel": "teams", "text": "Hi", "parts": [part], "is_split": false, "shortened": false, "emojis_used": [], "markdown_removed": false
+        });
+        let Output::Formatted(grown, made) = grown(&Output::formatted(card), "!!") else { panic!("it was made by a format step") };
+        assert_eq!((made.text.as_str(), &grown["parts"][0]["text"]), ("Hi!!", &json!("Hi!!")));
         assert_eq!(grown["parts"][0]["content"]["body"][0], json!({ "type": "TextBlock", "text": "Hi!!", "size": "x" }));
-        assert_eq!(super::grown(&json!("a"), "b"), json!("ab"));
+        assert_eq!(super::grown(&Output::Plain(json!("a")), "b"), Output::Plain(json!("ab")));
     }
 }

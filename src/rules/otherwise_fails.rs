@@ -46,6 +46,7 @@ struct Sent<'p> {
     style: Option<&'p StyleGuide>,
     value: Value,
     text: String,
+    formatted: Option<Formatted>,
 }
 
 /// Why a channel cannot show the text, or not all of it: that of the format step which is judged, or which takes nothing but what the
@@ -109,7 +110,7 @@ fn sent<'p>(pipeline: &'p PipelinePlan, planned: &PlannedStep, gate: &'p GateSte
     let file = &pipeline.pipeline;
     let Some(format) = judged(pipeline, planned, gate) else {
         let style = file.style_guide.as_deref();
-        let plain = |channel| Sent { channel, style, value: text.into(), text: text.to_owned() };
+        let plain = |channel| Sent { channel, style, value: text.into(), text: text.to_owned(), formatted: None };
         return match file.channels.as_slice() {
             [] => vec![plain(None)],
             channels => channels.iter().map(|channel| plain(Some(&**channel))).collect(),
@@ -118,7 +119,7 @@ fn sent<'p>(pipeline: &'p PipelinePlan, planned: &PlannedStep, gate: &'p GateSte
     let sent = formatted(pipeline, format, text).filter_map(|(channel, style, formatted)| {
         let formatted = formatted.ok()?;
         let value = serde_json::to_value(&formatted).ok()?;
-        Some(Sent { channel: Some(channel), style, value, text: formatted.text })
+        Some(Sent { channel: Some(channel), style, value, text: formatted.text.clone(), formatted: Some(formatted) })
     });
     sent.collect()
 }
@@ -132,7 +133,14 @@ fn scorecards<'p>(pipeline: &'p PipelinePlan, gate: &'p GateStep) -> impl Iterat
 
 /// The first criterion that what is sent does not meet.
 fn broken<'p>(card: &'p Scorecard, sent: &Sent, left: &mut usize) -> Option<&'p crate::source::Spanned<String>> {
-    let judged = Judged { value: &sent.value, text: &sent.text, channel: sent.channel, style: sent.style, person_name: None };
+    let judged = Judged {
+        value: &sent.value,
+        text: &sent.text,
+        formatted: sent.formatted.as_ref(),
+        channel: sent.channel,
+        style: sent.style,
+        person_name: None,
+    };
     if *left == 0 {
         return None;
     }

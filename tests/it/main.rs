@@ -21,6 +21,7 @@ mod growth;
 mod init;
 mod kept;
 mod lsp;
+mod made_for_a_channel;
 mod markdown;
 mod masked_record;
 mod mcp_server;

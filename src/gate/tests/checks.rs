@@ -28,7 +28,7 @@ fn all() -> Vec<(&'static str, FilledCheck)> {
 
 fn failing(value: &Value, text: &str) -> Vec<(&'static str, CheckResult)> {
     let (channel, style) = (plain(), style());
-    let judged = Judged { value, text, channel: Some(&channel), style: Some(&style), person_name: Some("Ana") };
+    let judged = Judged { value, text, formatted: None, channel: Some(&channel), style: Some(&style), person_name: Some("Ana") };
     let results = all().into_iter().map(|(name, checked)| (name, check(&checked, &judged)));
     results.filter(|(_, result)| !passes(result)).collect()
 }
@@ -96,14 +96,11 @@ fn a_formatted_text_is_measured_part_by_part_as_it_is_sent() {
     let formatted = crate::channel::format(&long, &plain(), None, None).unwrap();
     let value = serde_json::to_value(&formatted).unwrap();
     let narrow = Channel { max_length: Some(100), ..plain() };
-    let judged = Judged { value: &value, text: &formatted.text, channel: Some(&narrow), style: None, person_name: None };
+    let judged = Judged { value: &value, text: &formatted.text, formatted: None, channel: Some(&narrow), style: None, person_name: None };
     assert_eq!(check(&FilledCheck::FitsChannel, &judged).feedback, "Part 1 has 131 characters; channel \"test\" allows 100.");
     let one = Channel { split: None, ..plain() };
     let judged = Judged { channel: Some(&one), ..judged };
     assert_eq!(check(&FilledCheck::FitsChannel, &judged).feedback, "The text has 3 parts; channel \"test\" allows 1.");
-    for value in [json!({ "parts": [], "text": "" }), json!({ "parts": [{ "content": "x" }], "text": "x" })] {
-        assert!(!passes(&check(&FilledCheck::FitsChannel, &Judged { value: &value, ..judged })));
-    }
 }
 
 #[test]
@@ -117,7 +114,10 @@ fn a_card_is_measured_as_its_json() {
 fn a_text_that_was_not_formatted_must_fit_as_one_message() {
     let mut narrow = Channel { emojis: false, max_length: Some(10), ..plain() };
     let judge = |channel: &Channel, text: &str| {
-        check(&FilledCheck::FitsChannel, &Judged { value: &json!(text), text, channel: Some(channel), style: None, person_name: None })
+        check(
+            &FilledCheck::FitsChannel,
+            &Judged { value: &json!(text), text, formatted: None, channel: Some(channel), style: None, person_name: None },
+        )
     };
     assert!(passes(&judge(&narrow, "1234567890")));
     assert_eq!(judge(&narrow, "12345678901").feedback, "The text has 11 characters; channel \"test\" allows 10.");
@@ -131,7 +131,7 @@ fn a_text_that_was_not_formatted_must_fit_as_one_message() {
 fn lengths_count_in_the_unit_of_the_channel() {
     let channel = Channel { length_unit: LengthUnit::SmsSegments, ..plain() };
     let text = "a".repeat(161);
-    let judged = Judged { value: &json!(text), text: &text, channel: Some(&channel), style: None, person_name: None };
+    let judged = Judged { value: &json!(text), text: &text, formatted: None, channel: Some(&channel), style: None, person_name: None };
     assert_eq!(check(&FilledCheck::MaxLength(1), &judged).feedback, "The text has 2 SMS segments; at most 1 is allowed.");
     assert!(passes(&check(&FilledCheck::MinLength(2), &judged)));
     assert!(passes(&of_text(&FilledCheck::MaxLength(161), &text)), "without a channel in characters");
@@ -145,8 +145,11 @@ fn a_text_that_format_made_keeps_to_the_style_guide() {
     guide.emojis.enabled = false;
     assert!(passes(&of_formatted(&FilledCheck::StyleGuide, text, &plain(), Some(&guide), None)), "format takes emojis out");
     let raw = |guide: &StyleGuide, text: &str| {
-        check(&FilledCheck::StyleGuide, &Judged { value: &json!(text), text, channel: None, style: Some(guide), person_name: Some("Ana") })
-            .feedback
+        check(
+            &FilledCheck::StyleGuide,
+            &Judged { value: &json!(text), text, formatted: None, channel: None, style: Some(guide), person_name: Some("Ana") },
+        )
+        .feedback
     };
     assert_eq!(raw(&guide, "Hello, done ✅ Acme 24/7"), "The style guide allows no emojis.");
     assert_eq!(raw(&guide, "Done. Acme 24/7"), "The text does not begin with the greeting \"Hi Ana,\".");
@@ -326,7 +329,7 @@ fn links_lead_only_where_they_may() {
 #[test]
 fn a_value_equals_by_what_it_means() {
     let equals = |expected: Value, value: Value, text: &str| {
-        let judged = Judged { value: &value, text, channel: None, style: None, person_name: None };
+        let judged = Judged { value: &value, text, formatted: None, channel: None, style: None, person_name: None };
         passes(&check(&FilledCheck::Equals(expected), &judged))
     };
     assert!(equals(json!(3), json!(3.0), "3.0"));
@@ -350,7 +353,8 @@ fn a_check_that_looks_for_nothing_is_not_passed() {
 #[test]
 fn a_schema_is_held_against_the_value() {
     let checked = FilledCheck::JsonSchema(Arc::new(json!({ "type": "object", "properties": { "n": { "type": "integer" } } })));
-    let judge = |value: Value| check(&checked, &Judged { value: &value, text: "", channel: None, style: None, person_name: None });
+    let judge =
+        |value: Value| check(&checked, &Judged { value: &value, text: "", formatted: None, channel: None, style: None, person_name: None });
     assert!(passes(&judge(json!({ "n": 1 }))));
     assert_eq!(judge(json!({ "n": "x" })).feedback, "The value does not have the right shape: n: \"x\" is not of type \"integer\".");
     assert!(!passes(&of_text(&FilledCheck::JsonSchema(Arc::new(json!({ "type": "nothing" }))), "x")), "a schema that cannot be used");

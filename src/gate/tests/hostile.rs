@@ -97,7 +97,7 @@ proptest! {
         let (channel, style) = (channel(Body::Markup, Features::FULL), style());
         let (channel, style) = (Some(&channel).filter(|_| is_for), Some(&style).filter(|_| is_for));
         for checked in all() {
-            let judged = Judged { value: &value, text: &text, channel, style, person_name: Some(&name) };
+            let judged = Judged { value: &value, text: &text, formatted: None, channel, style, person_name: Some(&name) };
             passes(&check(&checked, &judged));
         }
     }
@@ -127,8 +127,14 @@ fn a_large_text_is_judged_as_well() {
         let text = piece.repeat(2_000 / piece.len());
         let (channel, style) = (plain(), style());
         for checked in all() {
-            let judged =
-                Judged { value: &json!(text), text: &text, channel: Some(&channel), style: Some(&style), person_name: Some("Ana") };
+            let judged = Judged {
+                value: &json!(text),
+                text: &text,
+                formatted: None,
+                channel: Some(&channel),
+                style: Some(&style),
+                person_name: Some("Ana"),
+            };
             passes(&check(&checked, &judged));
         }
     }

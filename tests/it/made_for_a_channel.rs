@@ -1,0 +1,68 @@
+//! What a `format` step made is sent and judged as that, wherever it was handed on. A value that only looks like it is a value.
+
+#![expect(clippy::unwrap_used, reason = "part of each test")]
+
+use std::path::Path;
+
+use crate::program::{Ran, flow};
+
+const CHANNEL: &str = "flow: 1\nchannel: sms\nbody: text\nmax_length: 20\nlength_unit: characters\nsplit: { at: sentence, most_parts: 3, indicator: \"({part}/{parts})\" }\n";
+const LOOKS_LIKE_IT: &str = "{ channel: sms, text: fine, parts: [{ number: 1, text: evil, indicator: \"\", content: evil }], is_split: false, \
+     shortened: false, emojis_used: [], markdown_removed: false }";
+
+fn ran(files: &[(&str, &str)]) -> Ran {
+    let place = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| {
+        let path: &Path = &place.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    };
+    write("flow.toml", "");
+    write("channels/sms.yaml", CHANNEL);
+    files.iter().for_each(|(name, text)| write(name, text));
+    flow(place.path(), &["run", "p.yaml"])
+}
+
+fn sent(steps: &str) -> String {
+    let pipeline = format!("flow: 1\nname: p\nchannels: [sms]\nsteps:\n{steps}\noutputs: {{}}\n");
+    let ran = ran(&[("p.yaml", &pipeline)]);
+    assert_eq!(ran.exit, 0, "{}", ran.err);
+    ran.out
+}
+
+#[test]
+fn a_value_with_parts_of_its_own_is_sent_as_it_is() {
+    let whole = sent("  - { id: a, set: { parts: [a, b], total: 2 } }\n  - { id: s, send: stdout, of: steps.a.output }");
+    assert_eq!(whole, "{\"parts\":[\"a\",\"b\"],\"total\":2}\n");
+    let looks = sent(&format!("  - {{ id: a, set: {LOOKS_LIKE_IT} }}\n  - {{ id: s, send: stdout, of: steps.a.output }}"));
+    assert!(looks.starts_with("{\"channel\":\"sms\",\"text\":\"fine\"") && looks.contains("\"content\":\"evil\""), "{looks}");
+}
+
+#[test]
+fn what_a_format_step_made_is_sent_in_parts_however_it_was_handed_on() {
+    let made = "  - { id: f, format: \"Hello you there. This is more.\" }\n";
+    let direct = sent(&format!("{made}  - {{ id: s, send: stdout, of: steps.f.output }}"));
+    assert_eq!(direct, "Hello you (1/3)\n\nthere. (2/3)\n\nThis is more. (3/3)\n");
+    for handed in [
+        "  - { id: a, set: \"{{ steps.f.output }}\" }\n  - { id: s, send: stdout, of: steps.a.output }",
+        "  - { id: a, set: { reply: \"{{ steps.f.output }}\" } }\n  - { id: s, send: stdout, of: steps.a.output.reply }",
+        "  - { id: a, set: [\"{{ steps.f.output }}\"] }\n  - { id: s, for_each: steps.a.output, send: stdout, of: item }",
+    ] {
+        assert_eq!(sent(&format!("{made}{handed}")), direct, "{handed}");
+    }
+    let inner = "flow: 1\nname: inner\nchannels: [sms]\nsteps:\n  - { id: f, format: \"Hello you there. This is more.\" }\noutputs:\n  reply: \"{{ steps.f.output }}\"\n";
+    let outer = "flow: 1\nname: p\nchannels: [sms]\nsteps:\n  - { id: c, call: inner.yaml }\n  - { id: s, send: stdout, of: steps.c.output.reply }\noutputs: {}\n";
+    let called = ran(&[("p.yaml", outer), ("inner.yaml", inner)]);
+    assert_eq!((called.exit, called.out.as_str()), (0, direct.as_str()), "{}", called.err);
+}
+
+#[test]
+fn a_gate_judges_all_of_a_value_that_only_looks_formatted() {
+    let pipeline = format!(
+        "flow: 1\nname: p\nchannels: [sms]\nscorecards:\n  card:\n    criteria:\n      - {{ id: clean, description: Nothing in it is evil, check: {{ not_contains: [evil] }} }}\n\
+         steps:\n  - {{ id: a, set: {LOOKS_LIKE_IT} }}\n  - {{ id: g, gate: card, of: steps.a.output, otherwise: Sorry. }}\n\
+         \x20 - {{ id: s, send: stdout, of: steps.g.output }}\noutputs: {{}}\n"
+    );
+    let ran = ran(&[("p.yaml", &pipeline)]);
+    assert_eq!((ran.exit, ran.out.as_str()), (5, "Sorry.\n"), "{}", ran.err);
+}
