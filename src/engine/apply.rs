@@ -9,7 +9,7 @@ use super::consent::Decision;
 use super::state::{Asked, AskedStage, Asking, CacheStage, CachedValue, Node, NodeRef, OpenCall, RefinementRound, State, Timer, Work};
 use super::tally::SetAside;
 use crate::event::{Answer, AskedCall, Event, Failure, FailureKind, Happening, Note, Purpose, Shared, StepPath, StepStatus, Usage};
-use crate::model::{Pipeline, PipelineId, Step, StepKind};
+use crate::model::{Pipeline, PipelineId, Step};
 use crate::plan::{Edge, Plan, StepIx};
 
 impl State {
@@ -498,13 +498,8 @@ impl State {
 
 /// Time for all attempts of a step: its `deadline`, and those of the agents that do its work.
 pub(super) fn allowed_time(pipeline: &Pipeline, step: &Step) -> Option<Duration> {
-    let asked = match &step.kind {
-        StepKind::Agent(asked) => vec![&asked.agent],
-        StepKind::Plan(plan) => std::iter::once(&plan.agent).chain(&plan.check).collect(),
-        StepKind::Gate(gate) => gate.judges(&pipeline.scorecards),
-        _ => vec![],
-    };
-    let of_agents = asked.into_iter().filter_map(|name| pipeline.bounds_of(pipeline.agents.get(&name.value)?).deadline);
+    let of_agents =
+        step.kind.agents(pipeline).into_iter().filter_map(|name| pipeline.bounds_of(pipeline.agents.get(&name.value)?).deadline);
     of_agents.chain(step.deadline).min()
 }
 
@@ -513,20 +508,6 @@ fn may_have_cost(reply: &Answer, usage: &Usage) -> bool {
     use FailureKind::*;
     let Answer::Failed(failure) = reply else { return false };
     *usage == Usage::default() && matches!(failure.kind, Timeout | BadResponse | TooLarge | WrongType | Truncated | Refused)
-}
-
-/// Whether a step of this kind calls something as soon as it starts, and so needs a permit.
-pub(super) fn calls_at_once(kind: &StepKind) -> bool {
-    matches!(
-        kind,
-        StepKind::Agent(_)
-            | StepKind::Plan(_)
-            | StepKind::Tool(_)
-            | StepKind::Http(_)
-            | StepKind::Sql(_)
-            | StepKind::Read(_)
-            | StepKind::Send(_)
-    )
 }
 
 impl Node {

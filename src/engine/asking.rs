@@ -1,7 +1,6 @@
 //! What a model is asked, and what becomes of its answer.
 
 use std::path::PathBuf;
-use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -15,12 +14,12 @@ use super::tooling::Offered;
 use super::{Run, Unscripted};
 use crate::event::{Answer, AskedCall, Failure, FailureKind, Happening, Note, Purpose, Usage};
 use crate::gate::result;
-use crate::model::{Agent, AgentStep, Api, HostSource, Limits, MODEL_TIMEOUT, Model, OnFailure, Provider, Shape, StepKind, Text};
+use crate::model::{
+    Agent, AgentStep, Api, CONNECT_TIMEOUT, HostSource, Limits, MODEL_TIMEOUT, Model, OnFailure, Provider, Shape, StepKind, Text,
+};
 use crate::port::{Message, ModelReply, ModelRequest, Role, ToolCall, WireFormat};
 use crate::template;
 
-/// Time to connect.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// What is asked, worked out anew from the state whenever it is needed.
 pub(super) struct Brief {
     pub(super) agent: String,

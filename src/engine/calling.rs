@@ -13,16 +13,12 @@ use super::reach::Giver;
 use super::state::{FrameKind, NodeRef};
 use crate::event::{Failure, FailureKind, StepStatus};
 use crate::model::{
-    DataKind, Filling, HostSource, HttpStep, Method, Pipeline, ReadStep, SqlEngine, SqlStep, Step, StepKind, Text, Tool, ToolKind, ToolStep,
+    CALL_TIMEOUT, CONNECT_TIMEOUT, DataKind, Filling, HostSource, HttpStep, MOST_ROWS, Method, Pipeline, QUERY_TIMEOUT, ReadStep,
+    SqlEngine, SqlStep, Step, StepKind, Text, Tool, ToolKind, ToolStep,
 };
 use crate::port::{HttpRequest, QueryRequest, ReadRequest, Secret, TableSource};
 use crate::source::Spanned;
 use crate::template::percent;
-
-pub(super) const HTTP_TIMEOUT: Duration = Duration::from_secs(60);
-const SQL_TIMEOUT: Duration = Duration::from_secs(30);
-pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-const MOST_ROWS: u64 = 1_000;
 
 impl Run {
     /// Starts a step that calls something.
@@ -39,7 +35,7 @@ impl Run {
 
     fn start_sql(&mut self, at: NodeRef, step: &Step, sql: &SqlStep) -> Result<(), Failure> {
         let with = self.arguments(at, &sql.with)?;
-        let timeout = step.timeout.unwrap_or(SQL_TIMEOUT);
+        let timeout = step.timeout.unwrap_or(QUERY_TIMEOUT);
         let request = Request::Query(self.query(at, None, sql.query.source.to_string(), with.clone(), sql.max_rows, timeout));
         self.permit(at, None, None, &request)?;
         self.call_out(at, "sql", json!({ "query": *sql.query.source, "with": with }), request, ms(timeout));
@@ -93,7 +89,7 @@ impl Run {
             Value::Array(list) => list,
             one => vec![one],
         };
-        let timeout = step.timeout.unwrap_or(SQL_TIMEOUT);
+        let timeout = step.timeout.unwrap_or(QUERY_TIMEOUT);
         let from_file = !matches!(&read.paths, Filling::Text(t) if !t.reads.is_empty());
         let told_by_data = self.told_by_data(at, step, read);
         let (folder, project) = (self.planned_of(at).pipeline.folder.clone(), self.planned_of(at).pipeline.project.clone());
@@ -130,7 +126,7 @@ impl Run {
     }
 
     fn start_http(&mut self, at: NodeRef, step: &Step, http: &HttpStep) -> Result<(), Failure> {
-        let timeout = step.timeout.unwrap_or(HTTP_TIMEOUT);
+        let timeout = step.timeout.unwrap_or(CALL_TIMEOUT);
         let parts = HttpParts { method: http.method, url: &http.url, headers: &http.headers, query: &http.query, body: http.body.as_ref() };
         let mut request = self.http_request(at, &parts, (Giver::NOBODY, &[]), timeout, CONNECT_TIMEOUT)?;
         let key = self.idempotency_key(at, http.idempotency_key.as_ref(), 0)?;
@@ -164,8 +160,7 @@ impl Run {
 
     /// Time for one call of a tool.
     pub(super) fn tool_timeout(&self, at: NodeRef, name: &str) -> Result<Duration, Failure> {
-        let tool = self.tool(at, name)?;
-        Ok(tool.timeout.unwrap_or(if matches!(tool.kind, ToolKind::Sql(_)) { SQL_TIMEOUT } else { HTTP_TIMEOUT }))
+        Ok(self.tool(at, name)?.call_timeout())
     }
 
     /// A call of a tool (`tool` or `tool.part`) as a request with a key by which a receiver knows it again (and whether the author wrote that), and its arguments as the record shows them: without secrets.

@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::shape;
 use crate::diagnostic::{did_you_mean, did_you_mean_zone};
-use crate::model::{Filling, PersonSource, Pipeline, Shape};
+use crate::model::{Filling, PersonSource, Pipeline, QUERY_TIMEOUT, Shape};
 use crate::port::{QueryRequest, TableSource};
 use crate::template::{self, Scope};
 
@@ -127,7 +127,7 @@ pub fn person(pipeline: &Pipeline, inputs: &Map<String, Value>) -> Result<Person
                 query: format!("select * from \"{}\" where cast(id as text) = $id", name.value),
                 with: [("id".to_string(), Value::from(id.as_str()))].into(),
                 max_rows: 1,
-                timeout: std::time::Duration::from_secs(30),
+                timeout: QUERY_TIMEOUT,
             };
             return Ok(PersonFrom::Row { id, table: name.value.clone(), query });
         }

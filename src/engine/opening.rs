@@ -2,12 +2,11 @@
 
 use std::sync::Arc;
 
-use super::apply::calls_at_once;
 use super::closing::STAGE_MS;
 use super::state::{CachedNames, Ending, Frame, FrameKind, Instance, Mood, Node, NodeRef, ReadyKey, RefinementRound, State, Timer, Work};
 use super::tally::SetAside;
 use crate::event::{Shared, Stage, StepFailure, StepPath, StepStatus, Usage};
-use crate::model::{PipelineId, StepKind};
+use crate::model::{CallTime, MOST_PARALLEL, PipelineId, StepKind};
 use crate::plan::{BlockIx, PipelinePlan, Plan, StepIx};
 
 impl State {
@@ -109,7 +108,7 @@ impl State {
     fn start_when_called(&mut self, planned: &PipelinePlan, at: NodeRef, key: ReadyKey) {
         let step = &planned.step(self.node(at).step).step;
         let is_list = step.for_each.is_some() && !self.is_element(at);
-        if calls_at_once(&step.kind) && !is_list {
+        if step.kind.calls_when() == CallTime::Start && !is_list {
             self.ready_calls.insert(key)
         } else {
             self.ready.insert(key)
@@ -139,7 +138,7 @@ impl State {
         let holder = self.node(at);
         let (step, base, path, round) = (holder.step, holder.priority, holder.path.clone(), holder.round);
         let for_each = planned.step(step).step.for_each.as_ref();
-        let most = for_each.and_then(|f| f.max_parallel).or(planned.pipeline.limits.max_parallel).unwrap_or(8);
+        let most = for_each.and_then(|f| f.max_parallel).or(planned.pipeline.limits.max_parallel).unwrap_or(MOST_PARALLEL);
         let nodes = items
             .iter()
             .enumerate()

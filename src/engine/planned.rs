@@ -8,11 +8,8 @@ use serde_json::{Value, json};
 use super::opening::nodes;
 use super::state::{CachedPlan, Frame, FrameKind, Mood, Node, NodeRef, OnePlan, Planning, State, Talk, Work, WrittenFrame};
 use crate::event::{Shared, StepStatus};
-use crate::model::{Step, StepKind, WrittenPlan, WrittenStep};
+use crate::model::{MOST_PARALLEL, Step, StepKind, WrittenPlan, WrittenStep};
 use crate::plan::{PipelinePlan, Plan};
-
-/// Steps of a plan at once when nothing says otherwise.
-const DEFAULT_PARALLEL: u64 = 8;
 
 /// The graph that the steps of a frame belong to.
 pub(super) enum Planned<'p> {
@@ -62,7 +59,7 @@ impl State {
         self.end_conversation(at);
         let instance = self.instance_of(at);
         let pipeline = plan.pipeline(self.instance(instance).pipeline).pipeline.clone();
-        let most = own.max_parallel.or(pipeline.limits.max_parallel).unwrap_or(DEFAULT_PARALLEL);
+        let most = own.max_parallel.or(pipeline.limits.max_parallel).unwrap_or(MOST_PARALLEL);
         let planned = Arc::new(crate::plan::written(&pipeline, &holder, written, &mut vec![]));
         let node = self.node_mut(at);
         let (prefix, base, own_round) = (format!("{}/", node.path), node.priority, node.round);

@@ -8,11 +8,8 @@ use super::Run;
 use super::apply::blocks;
 use super::state::{FrameKind, Mood, NodeRef, ReadyKey, Work};
 use crate::event::{Failure, FailureKind, Happening, StepPath, StepStatus};
-use crate::model::{OnFailure, Step, StepKind};
+use crate::model::{CallTime, MOST_PARALLEL, OnFailure, Step, StepKind};
 use crate::plan::Edge;
-
-/// Calls at once when no `max_parallel` says otherwise.
-const DEFAULT_PARALLEL: u64 = 8;
 
 /// Whether a step whose waits are over may start.
 enum Verdict {
@@ -50,7 +47,7 @@ impl Run {
     fn has_any_permit(&self) -> bool {
         let own = self.state.instances.first().and_then(Option::as_ref).map(|i| self.plan.pipeline(i.pipeline));
         let file = own.and_then(|p| p.pipeline.limits.max_parallel);
-        let most = [file, self.options.limits.max_parallel].into_iter().flatten().min().unwrap_or(DEFAULT_PARALLEL);
+        let most = [file, self.options.limits.max_parallel].into_iter().flatten().min().unwrap_or(MOST_PARALLEL);
         self.state.stopping.is_none() && (self.state.calls.len() as u64) < most
     }
 
@@ -88,9 +85,7 @@ impl Run {
                 FrameKind::Block(_) => true,
             };
             let step = &self.step(key.at);
-            let calls = super::apply::calls_at_once(&step.kind)
-                || matches!(step.kind, StepKind::Call(_) | StepKind::Gate(_))
-                || matches!(node.work, Work::Asking(_));
+            let calls = step.kind.calls_when() != CallTime::Never || matches!(node.work, Work::Asking(_));
             has_place && (!calls || any_permit && self.has_permit(key.at))
         };
         let key = self.woken.iter().find(fits).copied()?;

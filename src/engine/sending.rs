@@ -4,31 +4,31 @@ use serde_json::{Value, json};
 
 use super::Run;
 use super::asking::named;
-use super::calling::{CONNECT_TIMEOUT, HTTP_TIMEOUT, HttpParts, add_key, ms, plain};
+use super::calling::{HttpParts, add_key, ms, plain};
 use super::command::Request;
 use super::reach::Giver;
 use super::state::NodeRef;
 use crate::channel::{Output, Part};
 use crate::event::{Failure, FailureKind, Happening};
-use crate::model::{SendStep, Step, Text, ToolKind};
+use crate::model::{CALL_TIMEOUT, CONNECT_TIMEOUT, STDOUT, SendStep, Step, Text, ToolKind};
 use crate::port::{Mail, Secret};
 
 impl Run {
     pub(super) fn start_send(&mut self, at: NodeRef, step: &Step, send: &SendStep) -> Result<(), Failure> {
         let parts = parts_of(&self.output(self.fill(at, &send.of)?));
-        if send.to.value == "stdout" {
+        if send.to.value == STDOUT {
             let texts: Vec<String> = parts.iter().map(content_text).collect();
-            self.call_out(at, "stdout", json!({ "parts": texts.len() }), Request::Print(texts), ms(HTTP_TIMEOUT));
+            self.call_out(at, STDOUT, json!({ "parts": texts.len() }), Request::Print(texts), ms(CALL_TIMEOUT));
             return Ok(());
         }
         let with = self.arguments(at, &send.with)?;
         if self.options.mocks.refuses_effects {
             let texts: Vec<String> = parts.iter().map(content_text).collect();
-            self.call_out(at, &send.to.value, json!({ "parts": texts.len() }), Request::Print(texts), ms(HTTP_TIMEOUT));
+            self.call_out(at, &send.to.value, json!({ "parts": texts.len() }), Request::Print(texts), ms(CALL_TIMEOUT));
             return Ok(());
         }
         let tool = self.tool(at, &send.to.value)?.clone();
-        let timeout = step.timeout.or(tool.timeout).unwrap_or(HTTP_TIMEOUT);
+        let timeout = step.timeout.unwrap_or(tool.call_timeout());
         let done = self.state.node(at).delivered.len();
         let Some(part) = parts.get(done) else {
             self.succeed(at, json!({ "delivered": [] }), None);
@@ -92,7 +92,7 @@ impl Run {
         let mut told = with.clone();
         told.extend(shown.as_object().cloned().unwrap_or_default());
         let told = Value::Object(told);
-        if to != "stdout" && done == 0 {
+        if to != STDOUT && done == 0 {
             // What is asked about is the whole, once.
             let mut whole = told.clone();
             whole["content"] = parts.iter().map(content_text).collect::<Vec<_>>().join("\n\n").into();
@@ -108,7 +108,7 @@ impl Run {
     /// One sending is done. Gives the step's output, or goes on with the next part.
     pub(super) fn sent(&mut self, at: NodeRef, send: &SendStep, id: String) -> Result<Option<Value>, Failure> {
         let count = parts_of(&self.output(self.fill(at, &send.of)?)).len();
-        let at_once = send.to.value == "stdout"
+        let at_once = send.to.value == STDOUT
             || self.options.mocks.refuses_effects
             || self.tool(at, &send.to.value).is_ok_and(|t| matches!(t.kind, ToolKind::File(_) | ToolKind::Smtp { .. }));
         let first = self.state.node(at).delivered.len();

@@ -5,10 +5,9 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::calling::CONNECT_TIMEOUT;
 use super::secrets::named_by;
 use crate::event::{Failure, FailureKind};
-use crate::model::{Form, HostSource, Pipeline, ServerKind, Text, Tool, ToolKind};
+use crate::model::{CONNECT_TIMEOUT, Form, HostSource, Pipeline, ServerKind, Text, Tool, ToolKind};
 use crate::port::{Secret, Server, ServerTransport};
 use crate::template::{self, Scope};
 

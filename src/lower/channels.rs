@@ -5,7 +5,7 @@ use super::keys;
 use super::reader::Reader;
 use super::world::World;
 use crate::diagnostic::{Diagnostic, nearest};
-use crate::model::{Body, Channel, Features, LengthUnit, Markup, Split, SplitAt};
+use crate::model::{Body, Channel, Features, LengthUnit, MOST_PARTS, Markup, Split, SplitAt};
 use crate::source::FileId;
 use crate::syntax::Node;
 
@@ -61,7 +61,7 @@ fn split(keys: &Reader) -> Option<Split> {
     }
     Some(Split {
         at,
-        most_parts: split.limit("most_parts").unwrap_or(10),
+        most_parts: split.limit("most_parts").unwrap_or(MOST_PARTS),
         indicator: indicator.unwrap_or_else(|| "({part}/{parts})".to_owned()),
     })
 }

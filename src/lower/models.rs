@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use super::context::{Lower, quoted};
 use super::keys::{self, Place};
@@ -103,13 +102,14 @@ pub fn retry(keys: &Reader) -> Option<Retry> {
         let found = nodes.iter().filter_map(|node| retry.lower.word("on", node, &words));
         found.filter_map(failure_kind).collect()
     });
+    let default = Retry::of_model_calls();
     Some(Retry {
-        max_attempts: retry.limit("max_attempts").unwrap_or(3),
-        delay: delay("delay").unwrap_or(Duration::from_secs(1)),
+        max_attempts: retry.limit("max_attempts").unwrap_or(default.max_attempts),
+        delay: delay("delay").unwrap_or(default.delay),
         backoff,
-        max_delay: delay("max_delay").unwrap_or(Duration::from_secs(60)),
-        jitter: retry.boolean("jitter").unwrap_or(true),
-        on: on.unwrap_or_else(|| retryable.iter().map(|(_, kind)| *kind).filter(|kind| *kind != FailureKind::UnknownOutcome).collect()),
+        max_delay: delay("max_delay").unwrap_or(default.max_delay),
+        jitter: retry.boolean("jitter").unwrap_or(default.jitter),
+        on: on.unwrap_or(default.on),
     })
 }
 

@@ -21,11 +21,23 @@ pub const MOST_PLANS: u64 = 1;
 pub const MOST_PLAN_REPAIRS: u32 = 1;
 /// Time for one try of a model call.
 pub const MODEL_TIMEOUT: Duration = Duration::from_secs(60);
+/// Time for one call: an HTTP request, a tool, a sending.
+pub const CALL_TIMEOUT: Duration = Duration::from_secs(60);
+/// Time for one query, and for reading files.
+pub const QUERY_TIMEOUT: Duration = Duration::from_secs(30);
+/// Time to connect when `connect_timeout` is not written.
+pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// Rows of a query when `max_rows` is not written.
+pub const MOST_ROWS: u64 = 1_000;
+/// Calls of a run, elements of a list and steps of a plan at once when `max_parallel` is not written.
+pub const MOST_PARALLEL: u64 = 8;
+/// Parts of a text when `most_parts` of a channel is not written.
+pub const MOST_PARTS: u64 = 10;
 /// Time that `on_failure` has, and `finally`.
 pub const STAGE_TIME: Duration = Duration::from_secs(60);
 
 impl Retry {
-    /// `retry` of a model call, when nothing is written.
+    /// `retry` of a model call, when nothing is written; also what a written `retry` leaves out.
     pub fn of_model_calls() -> Retry {
         Retry {
             max_attempts: 3,

@@ -6,6 +6,7 @@
 mod channel;
 mod defaults;
 pub(crate) mod duration;
+mod facts;
 mod fields;
 mod gate;
 mod host_source;
@@ -25,9 +26,11 @@ pub use channel::{
     Body, Channel, Emojis, Features, Formatting, Humor, LengthUnit, Markup, Phrase, Split, SplitAt, StyleGuide, Tone, Words,
 };
 pub use defaults::{
-    MODEL_TIMEOUT, MOST_CALLED, MOST_PLAN_REPAIRS, MOST_PLAN_STEPS, MOST_PLANS, MOST_REPAIRS, MOST_STEP_RUNS, MOST_TURNS, STAGE_TIME,
+    CALL_TIMEOUT, CONNECT_TIMEOUT, MODEL_TIMEOUT, MOST_CALLED, MOST_PARALLEL, MOST_PARTS, MOST_PLAN_REPAIRS, MOST_PLAN_STEPS, MOST_PLANS,
+    MOST_REPAIRS, MOST_ROWS, MOST_STEP_RUNS, MOST_TURNS, QUERY_TIMEOUT, STAGE_TIME,
 };
 pub use duration::parse_duration;
+pub use facts::{Address, CallTime, Effects, STDOUT};
 pub use fields::{Field, FieldKind, Shape};
 pub use gate::{Check, Criterion, GateStep, Judging, MarkdownRule, OnJudgeError, Scorecard, ScorecardRef};
 pub use host_source::HostSource;
