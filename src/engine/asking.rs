@@ -73,19 +73,25 @@ impl Run {
             return;
         }
         let step = self.step(at);
-        match &step.kind {
-            StepKind::Gate(_) => self.judge(at),
-            StepKind::Plan(plan) => {
-                if let Err(failure) = self.plan_on(at, plan) {
-                    self.fail(at, failure, None);
-                }
-            }
-            StepKind::Agent(agent) => {
-                if let Err(failure) = self.ask_agent(at, agent) {
-                    self.fail(at, failure, None);
-                }
-            }
-            _ => {}
+        let asked = match &step.kind {
+            StepKind::Gate(_) => return self.judge(at),
+            StepKind::Plan(plan) => self.plan_on(at, plan),
+            StepKind::Agent(agent) => self.ask_agent(at, agent),
+            StepKind::Tool(_)
+            | StepKind::Set(_)
+            | StepKind::Http(_)
+            | StepKind::Sql(_)
+            | StepKind::Read(_)
+            | StepKind::Route(_)
+            | StepKind::Call(_)
+            | StepKind::Format(_)
+            | StepKind::Send(_)
+            | StepKind::Wait(_)
+            | StepKind::Stop(_)
+            | StepKind::Broken => Ok(()),
+        };
+        if let Err(failure) = asked {
+            self.fail(at, failure, None);
         }
     }
 
@@ -248,12 +254,10 @@ impl Run {
             }
         };
         let of_test = self.options.replies.clone();
-        let is_recorded = matches!(chain.get(fallback).map(|(_, m)| &m.provider), Some(Provider::Replay(_)));
+        let provider = chain.get(fallback).map(|(_, model)| &model.provider);
+        let is_recorded = provider.is_some_and(|provider| provider.recorded().is_some());
         let or_nobody = of_test.clone().filter(|_| self.options.unscripted == Unscripted::Nobody && !is_recorded);
-        let of_model = || match chain.get(fallback).map(|(_, m)| &m.provider) {
-            Some(Provider::Scripted(replies)) => Some(replies.clone()),
-            _ => None,
-        };
+        let of_model = || provider.and_then(Provider::scripted).cloned();
         let path = &self.state.node(at).path;
         let scripted = of_test.filter(|replies| replies_of(replies, path).is_some()).or_else(of_model).or(or_nobody);
         let (name, model) = match (chain.get(fallback), &scripted) {
@@ -338,10 +342,8 @@ impl Run {
         let model = model.ok_or_else(|| Failure::new(FailureKind::Internal, "no model"))?;
         let secrets = self.secret_names();
         let text = |text: &Option<crate::model::Text>| text.as_ref().map(|t| self.fill_text_with(at, t, &secrets)).transpose();
-        let folder = match (&self.options.unscripted, &model.provider) {
-            (_, Provider::Replay(folder)) | (Unscripted::Recorded(folder), _) => Some(folder.display().to_string()),
-            _ => None,
-        };
+        let of_test = if let Unscripted::Recorded(folder) = &self.options.unscripted { Some(folder) } else { None };
+        let folder = model.provider.recorded().or(of_test).map(|folder| folder.display().to_string());
         let (format, base_url, api_key) = match (folder, model.provider.preset()) {
             (Some(folder), _) => (WireFormat::Recorded, folder, None),
             (None, Some(preset)) => (wire_format(model)?, preset.base_url.to_owned(), text(&model.api_key)?),

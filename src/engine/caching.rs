@@ -35,15 +35,24 @@ impl Run {
     /// What a step makes of what comes back.
     fn form(&self, at: NodeRef) -> (&'static str, bool, Option<Value>) {
         let step = self.step(at);
-        let (single, output) = match &step.kind {
-            StepKind::Sql(sql) => (sql.one, None),
-            StepKind::Read(read) => (!matches!(self.filling(at, &read.paths), Ok(Value::Array(_))), None),
-            StepKind::Http(http) => (false, http.output.as_ref()),
-            StepKind::Tool(tool) => (false, tool.output.as_ref()),
-            StepKind::Agent(agent) => (false, agent.output.as_ref()),
-            _ => (false, None),
+        let is_single = match &step.kind {
+            StepKind::Sql(sql) => sql.one,
+            StepKind::Read(read) => !matches!(self.filling(at, &read.paths), Ok(Value::Array(_))),
+            StepKind::Agent(_)
+            | StepKind::Tool(_)
+            | StepKind::Set(_)
+            | StepKind::Http(_)
+            | StepKind::Plan(_)
+            | StepKind::Route(_)
+            | StepKind::Call(_)
+            | StepKind::Format(_)
+            | StepKind::Gate(_)
+            | StepKind::Send(_)
+            | StepKind::Wait(_)
+            | StepKind::Stop(_)
+            | StepKind::Broken => false,
         };
-        (step.kind.word(), single, output.map(super::shape::schema))
+        (step.kind.word(), is_single, step.kind.output().map(super::shape::schema))
     }
 
     /// What the look brought: the step is over, or does its work. A cache that cannot be read has nothing.

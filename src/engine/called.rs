@@ -73,16 +73,13 @@ impl Run {
     /// What the author fixed in a tool wins.
     fn opening_of(&self, at: NodeRef, step: &Step, called: PipelineId) -> Result<Opening, Failure> {
         let planned = self.planned_of(at);
-        let (with, fixed, own_channel) = match &step.kind {
-            StepKind::Call(call) => (&call.with, None, call.channel.as_ref()),
-            StepKind::Tool(tool) => (&tool.with, planned.pipeline.tools.get(&tool.tool.value).map(|t| &t.with), None),
-            _ => return Err(Failure::new(FailureKind::Internal, "this step calls no pipeline")),
-        };
+        let tool = if let StepKind::Tool(tool) = &step.kind { planned.pipeline.tools.get(&tool.tool.value) } else { None };
+        let own_channel = if let StepKind::Call(call) = &step.kind { call.channel.as_ref() } else { None };
         let mut given = Map::new();
         if let Some(previous) = self.previous(at, called) {
             given.insert("previous".into(), previous);
         }
-        for (name, value) in with.iter().chain(fixed.into_iter().flatten()) {
+        for (name, value) in step.kind.with().iter().chain(tool.into_iter().flat_map(|tool| &tool.with)) {
             given.insert(name.value.clone(), self.filling(at, value)?);
         }
         self.opening(at, called, given, own_channel)

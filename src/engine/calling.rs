@@ -21,19 +21,7 @@ use crate::source::Spanned;
 use crate::template::percent;
 
 impl Run {
-    /// Starts a step that calls something.
-    pub(super) fn start_calling(&mut self, at: NodeRef, step: &Step) -> Result<(), Failure> {
-        match &step.kind {
-            StepKind::Sql(sql) => self.start_sql(at, step, sql),
-            StepKind::Read(read) => self.start_read(at, step, read),
-            StepKind::Http(http) => self.start_http(at, step, http),
-            StepKind::Tool(tool) => self.start_tool(at, step, tool),
-            StepKind::Send(send) => self.start_send(at, step, send),
-            _ => Err(Failure::new(FailureKind::Internal, "this step calls nothing")),
-        }
-    }
-
-    fn start_sql(&mut self, at: NodeRef, step: &Step, sql: &SqlStep) -> Result<(), Failure> {
+    pub(super) fn start_sql(&mut self, at: NodeRef, step: &Step, sql: &SqlStep) -> Result<(), Failure> {
         let with = self.arguments(at, &sql.with)?;
         let timeout = step.timeout.unwrap_or(QUERY_TIMEOUT);
         let request = Request::Query(self.query(at, None, sql.query.source.to_string(), with.clone(), sql.max_rows, timeout));
@@ -84,7 +72,7 @@ impl Run {
         sources
     }
 
-    fn start_read(&mut self, at: NodeRef, step: &Step, read: &ReadStep) -> Result<(), Failure> {
+    pub(super) fn start_read(&mut self, at: NodeRef, step: &Step, read: &ReadStep) -> Result<(), Failure> {
         let paths = match self.filling(at, &read.paths)? {
             Value::Array(list) => list,
             one => vec![one],
@@ -125,7 +113,7 @@ impl Run {
         told_by_step(step, read) || read.paths.texts().into_iter().any(is_data)
     }
 
-    fn start_http(&mut self, at: NodeRef, step: &Step, http: &HttpStep) -> Result<(), Failure> {
+    pub(super) fn start_http(&mut self, at: NodeRef, step: &Step, http: &HttpStep) -> Result<(), Failure> {
         let timeout = step.timeout.unwrap_or(CALL_TIMEOUT);
         let parts = HttpParts { method: http.method, url: &http.url, headers: &http.headers, query: &http.query, body: http.body.as_ref() };
         let mut request = self.http_request(at, &parts, (Giver::NOBODY, &[]), timeout, CONNECT_TIMEOUT)?;
@@ -138,7 +126,7 @@ impl Run {
         Ok(())
     }
 
-    fn start_tool(&mut self, at: NodeRef, step: &Step, call: &ToolStep) -> Result<(), Failure> {
+    pub(super) fn start_tool(&mut self, at: NodeRef, step: &Step, call: &ToolStep) -> Result<(), Failure> {
         let name = &call.tool.value;
         self.permit_tool(at, name)?;
         let servers = self.servers_among(at, None, std::slice::from_ref(&call.tool));

@@ -43,9 +43,7 @@ impl Run {
         }
         if !is_asking {
             let mut listed = self.agent(at, agent)?.tools.clone();
-            if let StepKind::Plan(plan) = &self.step(at).kind {
-                listed.extend(plan.may_use.iter().cloned());
-            }
+            listed.extend_from_slice(self.step(at).kind.may_use());
             if !self.lists_tools(at, &self.servers_among(at, Some(agent), &listed))? {
                 let brief = brief(self)?;
                 self.send(at, &brief, Turn::First)?;
@@ -64,10 +62,8 @@ impl Run {
 
     /// Ends a step that asked a model badly, with what the conversation came to.
     pub(super) fn fail_asking(&mut self, at: NodeRef, failure: Failure) {
-        let details = match &self.step(at).kind {
-            StepKind::Plan(_) => self.plan_details(at),
-            _ => self.model_details(at),
-        };
+        let is_plan = matches!(self.step(at).kind, StepKind::Plan(_));
+        let details = if is_plan { self.plan_details(at) } else { self.model_details(at) };
         self.fail(at, failure, Some(details));
     }
 
@@ -130,8 +126,8 @@ impl Run {
 
     /// The tools of the agent that a step asks; a judge has none.
     pub(super) fn tools_of(&self, at: NodeRef) -> Vec<Offered> {
-        match (&self.step(at).kind, &self.state.node(at).work) {
-            (StepKind::Agent(_) | StepKind::Plan(_), Work::Asking(asking)) => {
+        match &self.state.node(at).work {
+            Work::Asking(asking) if !self.step(at).kind.agents_with_tools().is_empty() => {
                 self.agent(at, &asking.agent).map(|agent| self.offered(at, agent)).unwrap_or_default()
             }
             _ => vec![],

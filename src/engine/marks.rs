@@ -21,9 +21,7 @@ pub fn marks(program: &Program) -> Marks {
                 mark_fields(arguments, &mut marks.columns);
             }
         }
-        for steps in [&pipeline.steps, &pipeline.on_failure, &pipeline.finally] {
-            mark_steps(steps, &mut marks);
-        }
+        mark_steps(&pipeline.all_steps(), &mut marks);
     }
     copies(program, &mut marks);
     for names in [&mut marks.inputs, &mut marks.columns, &mut marks.steps, &mut marks.outputs] {
@@ -40,9 +38,7 @@ fn copies(program: &Program, marks: &mut Marks) {
     loop {
         let before = marks.clone();
         for pipeline in &program.pipelines {
-            for steps in [&pipeline.steps, &pipeline.on_failure, &pipeline.finally] {
-                copies_of_steps(program, steps, marks);
-            }
+            copies_of_steps(program, &pipeline.all_steps(), marks);
         }
         if let Some(main) = program.pipelines.first() {
             let (names, is_whole) = copied_outputs(&main.outputs, marks);
@@ -55,7 +51,7 @@ fn copies(program: &Program, marks: &mut Marks) {
     }
 }
 
-fn copies_of_steps(program: &Program, steps: &[Arc<Step>], marks: &mut Marks) {
+fn copies_of_steps(program: &Program, steps: &[&Arc<Step>], marks: &mut Marks) {
     for step in steps {
         let (names, is_whole) = match &step.kind {
             StepKind::Set(Filling::Text(text)) => (vec![], is_copy(text, marks)),
@@ -65,10 +61,6 @@ fn copies_of_steps(program: &Program, steps: &[Arc<Step>], marks: &mut Marks) {
                 add(&mut marks.inputs, inputs);
                 call.pipeline.map_or_else(Default::default, |id| copied_outputs(&program.pipeline(id).outputs, marks))
             }
-            StepKind::Route(route) => {
-                route.cases.iter().chain(&route.otherwise).for_each(|case| copies_of_steps(program, &case.steps, marks));
-                continue;
-            }
             StepKind::Set(Filling::Constant(_) | Filling::List(_))
             | StepKind::Agent(_)
             | StepKind::Tool(_)
@@ -76,6 +68,7 @@ fn copies_of_steps(program: &Program, steps: &[Arc<Step>], marks: &mut Marks) {
             | StepKind::Sql(_)
             | StepKind::Read(_)
             | StepKind::Plan(_)
+            | StepKind::Route(_)
             | StepKind::Format(_)
             | StepKind::Gate(_)
             | StepKind::Send(_)
@@ -133,28 +126,12 @@ fn is_copy(text: &Text, marks: &Marks) -> bool {
     }
 }
 
-fn mark_steps(steps: &[Arc<Step>], marks: &mut Marks) {
+fn mark_steps(steps: &[&Arc<Step>], marks: &mut Marks) {
     for step in steps {
         if step.is_pii {
             marks.steps.push(step.id.value.clone());
         }
-        match &step.kind {
-            StepKind::Agent(agent) => mark_shape(agent.output.as_ref(), &mut marks.columns),
-            StepKind::Tool(tool) => mark_shape(tool.output.as_ref(), &mut marks.columns),
-            StepKind::Http(http) => mark_shape(http.output.as_ref(), &mut marks.columns),
-            StepKind::Route(route) => route.cases.iter().chain(&route.otherwise).for_each(|case| mark_steps(&case.steps, marks)),
-            StepKind::Set(_)
-            | StepKind::Sql(_)
-            | StepKind::Read(_)
-            | StepKind::Plan(_)
-            | StepKind::Call(_)
-            | StepKind::Format(_)
-            | StepKind::Gate(_)
-            | StepKind::Send(_)
-            | StepKind::Wait(_)
-            | StepKind::Stop(_)
-            | StepKind::Broken => {}
-        }
+        mark_shape(step.kind.output(), &mut marks.columns);
     }
 }
 

@@ -6,7 +6,7 @@ use super::closing::STAGE_MS;
 use super::state::{CachedNames, Ending, Frame, FrameKind, Instance, Mood, Node, NodeRef, ReadyKey, RefinementRound, State, Timer, Work};
 use super::tally::SetAside;
 use crate::event::{Shared, Stage, StepFailure, StepPath, StepStatus, Usage};
-use crate::model::{CallTime, MOST_PARALLEL, PipelineId, StepKind};
+use crate::model::{CallTime, MOST_PARALLEL, PipelineId};
 use crate::plan::{BlockIx, PipelinePlan, Plan, StepIx};
 
 impl State {
@@ -222,11 +222,8 @@ impl State {
         let planned = plan.pipeline(self.instance(instance).pipeline);
         let node = self.node(at);
         let step = planned.step(node.step);
-        let StepKind::Route(route) = &step.step.kind else { return };
-        let chosen = route.cases.iter().chain(&route.otherwise).position(|c| c.id.value == case);
-        let Some(place) = chosen else { return };
-        let has_steps = route.cases.iter().chain(&route.otherwise).nth(place).is_some_and(|c| c.has_steps);
-        let prefix = if has_steps { format!("{}/{case}/", node.path) } else { format!("{}/", node.path) };
+        let Some((place, chosen)) = step.step.kind.cases().enumerate().find(|(_, own)| own.id.value == case) else { return };
+        let prefix = if chosen.has_steps { format!("{}/{case}/", node.path) } else { format!("{}/", node.path) };
         let base = node.priority;
         let frame = self.open_block(planned, instance, step.cases[place], Some(at), &prefix, base);
         self.node_mut(at).work = Work::Inner { frame, case: Some(case.to_string()) };

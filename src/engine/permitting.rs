@@ -124,10 +124,8 @@ impl Run {
 
     /// The agent that planned a step, if one did: what it does is done for that agent.
     pub(super) fn planner_of(&self, at: NodeRef) -> Option<String> {
-        match &self.step(self.state.planner(at)?).kind {
-            StepKind::Plan(plan) => Some(plan.agent.value.clone()),
-            _ => None,
-        }
+        let step = self.step(self.state.planner(at)?);
+        if let StepKind::Plan(plan) = &step.kind { Some(plan.agent.value.clone()) } else { None }
     }
 
     fn deeds(&self, at: NodeRef, request: &Request) -> Result<Vec<Deed>, Failure> {

@@ -172,11 +172,9 @@ impl State {
         if self.planner(at).is_none() {
             return;
         }
-        let what = match &step.kind {
-            StepKind::Agent(agent) => format!("asks agent {}", agent.agent.value),
-            StepKind::Tool(tool) => format!("uses {}", tool.tool.value),
-            _ => return,
-        };
+        let agents = step.kind.agents_with_tools();
+        let asks = agents.first().map(|agent| format!("asks agent {}", agent.value));
+        let Some(what) = asks.or_else(|| Some(format!("uses {}", step.kind.may_use().first()?.value))) else { return };
         let again = if attempt > 1 { format!(" (try {attempt})") } else { String::new() };
         self.tell(at, format!("{} {what}{again}.", step.id.value));
     }

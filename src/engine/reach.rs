@@ -77,10 +77,8 @@ impl Run {
     /// Who gives the arguments of a tool that a step or its agent calls.
     pub(super) fn giver<'a>(&'a self, at: NodeRef, tool: &str, step: &'a StepKind) -> Giver<'a> {
         let fixed = self.tool(at, tool).map_or(&[][..], |tool| &tool.with);
-        let given = match step {
-            StepKind::Tool(call) if self.state.planner(at).is_none() => Some(&call.with[..]),
-            _ => None,
-        };
+        let by_author = self.state.planner(at).is_none();
+        let given = if let StepKind::Tool(call) = step { Some(&call.with[..]).filter(|_| by_author) } else { None };
         Giver { fixed, given, sent: &[] }
     }
 
@@ -116,14 +114,15 @@ impl Run {
             return if is_served && !is_default { HostSource::Data } else { HostSource::Input };
         };
         let step = self.step(parent);
-        let giver = match (&step.kind, &self.state.node(parent).work) {
-            (StepKind::Call(call), _) if self.state.planner(parent).is_none() => Giver { given: Some(&call.with), ..Giver::NOBODY },
-            (StepKind::Tool(tool), _) => self.giver(parent, &tool.tool.value, &step.kind),
-            (_, Work::Asking(asking)) => {
-                let asked = asking.asked.iter().find(|asked| asked.stage == AskedStage::Inside(instance));
-                asked.map_or(Giver::NOBODY, |asked| self.giver(parent, &asked.asked.tool, &step.kind))
-            }
-            _ => Giver::NOBODY,
+        let giver = if let Work::Asking(asking) = &self.state.node(parent).work {
+            let asked = asking.asked.iter().find(|asked| asked.stage == AskedStage::Inside(instance));
+            asked.map_or(Giver::NOBODY, |asked| self.giver(parent, &asked.asked.tool, &step.kind))
+        } else if let StepKind::Tool(tool) = &step.kind {
+            self.giver(parent, &tool.tool.value, &step.kind)
+        } else {
+            let by_author = self.state.planner(parent).is_none();
+            let given = if let StepKind::Call(call) = &step.kind { Some(&call.with[..]).filter(|_| by_author) } else { None };
+            Giver { given, ..Giver::NOBODY }
         };
         giver.reads(names).map_or(HostSource::Data, |reads| self.named_by(parent, reads, Giver::NOBODY))
     }

@@ -69,10 +69,9 @@ impl Run {
         let [read] = gate.of.reads.as_slice() else { return None };
         let [root, id, output] = read.path.as_slice() else { return None };
         let found = self.look_up(self.state.instance_of(at), Some(at), id).filter(|_| root == "steps" && output == "output")?;
-        match &self.step(found).kind {
-            StepKind::Format(format) => self.fill_text(found, &format.text).ok(),
-            _ => None,
-        }
+        let step = self.step(found);
+        let StepKind::Format(format) = &step.kind else { return None };
+        self.fill_text(found, &format.text).ok()
     }
 
     /// What the gate would judge if this had been the text to format.

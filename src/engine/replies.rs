@@ -36,9 +36,11 @@ impl Run {
             return self.recalled(at, call, result);
         }
         let step = self.state.node(at).path.clone();
-        let result = match (result, &self.step(at).kind) {
-            (Ok(Reply::Tool(reply)), StepKind::Tool(step)) => self.server_replied(at, call, &step.tool.value, reply).map(Reply::Value),
-            (result, _) => result,
+        let result = match result {
+            Ok(Reply::Tool(reply)) if let StepKind::Tool(step) = &self.step(at).kind => {
+                self.server_replied(at, call, &step.tool.value, reply).map(Reply::Value)
+            }
+            result => result,
         };
         let failure = result.as_ref().err().cloned();
         let duration_ms = self.now.ms.saturating_sub(started);
@@ -64,13 +66,14 @@ impl Run {
     pub(super) fn held(&self, at: NodeRef, value: Value) -> Result<Value, Vec<String>> {
         let (step, planned) = (self.step(at), self.planned_of(at));
         let called = planned.called(&step).map(|id| &self.plan.pipeline(id).pipeline.outputs);
-        match &step.kind {
-            _ if step.for_each.is_some() && !self.state.is_element(at) => {
-                let agent = if let StepKind::Agent(asked) = &step.kind { planned.pipeline.agents.get(&asked.agent.value) } else { None };
-                result::results(&step, Around { agent, called }, value)
-            }
-            StepKind::Agent(asked) => self.read_answer(self.output_shape(at, asked).as_ref(), value),
-            _ => result::result(&step, Around { agent: None, called }, value),
+        let asked = if let StepKind::Agent(asked) = &step.kind { Some(asked) } else { None };
+        if step.for_each.is_some() && !self.state.is_element(at) {
+            let agent = asked.and_then(|asked| planned.pipeline.agents.get(&asked.agent.value));
+            return result::results(&step, Around { agent, called }, value);
+        }
+        match asked {
+            Some(asked) => self.read_answer(self.output_shape(at, asked).as_ref(), value),
+            None => result::result(&step, Around { agent: None, called }, value),
         }
     }
 
@@ -86,11 +89,18 @@ impl Run {
     /// Output and details of a step, or `None` when it goes on.
     fn take_reply(&mut self, at: NodeRef, reply: Reply) -> Result<Option<(Value, Option<Value>)>, Failure> {
         let step = self.step(at);
-        let called = self.planned_of(at).called(&step);
-        match (&step.kind, reply) {
-            (_, Reply::Rows(rows)) if let Some(called) = called => self.person_came(at, &step, called, rows).map(|()| None),
-            (StepKind::Sql(sql), Reply::Rows(rows)) => Ok(Some(sql_output(rows, sql.one))),
-            (StepKind::Read(read), Reply::Files(files)) => {
+        let other = || Err(Failure::new(FailureKind::Internal, "an answer of another kind came"));
+        let reply = match (self.planned_of(at).called(&step), reply) {
+            (Some(called), Reply::Rows(rows)) => return self.person_came(at, &step, called, rows).map(|()| None),
+            (_, reply) => reply,
+        };
+        match &step.kind {
+            StepKind::Sql(sql) => match reply {
+                Reply::Rows(rows) => Ok(Some(sql_output(rows, sql.one))),
+                _ => other(),
+            },
+            StepKind::Read(read) => {
+                let Reply::Files(files) = reply else { return other() };
                 let tables: Vec<Value> = files
                     .iter()
                     .flat_map(|(_, tables)| tables)
@@ -104,17 +114,36 @@ impl Run {
                 let output = if is_list { Value::Array(contents) } else { contents.pop().unwrap_or(Value::Null) };
                 Ok(Some((output, Some(json!({ "tables": tables })))))
             }
-            (StepKind::Http(_), Reply::Http(reply)) => {
+            StepKind::Http(_) => {
+                let Reply::Http(reply) = reply else { return other() };
                 let headers: Map<String, Value> = reply.headers.into_iter().map(|(n, v)| (n, Value::String(v))).collect();
                 Ok(Some((json!({ "status": reply.status, "headers": headers, "body": reply.body }), None)))
             }
-            (StepKind::Tool(_), Reply::Http(reply)) => Ok(Some((reply.body, None))),
-            (StepKind::Tool(_), Reply::Value(value)) => Ok(Some((value, None))),
-            (StepKind::Tool(_), Reply::Rows(rows)) => Ok(Some(sql_output(rows, false))),
-            (StepKind::Tool(_), Reply::Sent(id)) => Ok(Some((json!({ "written": id }), None))),
-            (StepKind::Send(send), Reply::Sent(id)) => self.sent(at, send, id).map(|over| over.map(|output| (output, None))),
-            (StepKind::Send(send), Reply::Http(_)) => self.sent(at, send, String::new()).map(|over| over.map(|output| (output, None))),
-            _ => Err(Failure::new(FailureKind::Internal, "an answer of another kind came")),
+            StepKind::Tool(_) => match reply {
+                Reply::Http(reply) => Ok(Some((reply.body, None))),
+                Reply::Value(value) => Ok(Some((value, None))),
+                Reply::Rows(rows) => Ok(Some(sql_output(rows, false))),
+                Reply::Sent(id) => Ok(Some((json!({ "written": id }), None))),
+                _ => other(),
+            },
+            StepKind::Send(send) => {
+                let id = match reply {
+                    Reply::Sent(id) => id,
+                    Reply::Http(_) => String::new(),
+                    _ => return other(),
+                };
+                self.sent(at, send, id).map(|over| over.map(|output| (output, None)))
+            }
+            StepKind::Agent(_)
+            | StepKind::Set(_)
+            | StepKind::Plan(_)
+            | StepKind::Route(_)
+            | StepKind::Call(_)
+            | StepKind::Format(_)
+            | StepKind::Gate(_)
+            | StepKind::Wait(_)
+            | StepKind::Stop(_)
+            | StepKind::Broken => other(),
         }
     }
 }

@@ -85,7 +85,9 @@ impl Run {
                     timeout,
                 })
             }
-            _ => return Err(Failure::new(FailureKind::BadRequest, format!("nothing can be sent to tool \"{}\"", send.to.value))),
+            ToolKind::Sql(_) | ToolKind::Pipeline { .. } | ToolKind::Server(_) | ToolKind::Broken => {
+                return Err(Failure::new(FailureKind::BadRequest, format!("nothing can be sent to tool \"{}\"", send.to.value)));
+            }
         };
         let shown = json!({ "part": done + 1, "parts": parts.len() });
         let to = send.to.value.clone();

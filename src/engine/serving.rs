@@ -18,7 +18,7 @@ use super::tooling::wire_name;
 use crate::channel::clean;
 use crate::diagnostic::did_you_mean;
 use crate::event::{Failure, FailureKind, Happening, ServerTool};
-use crate::model::{StepKind, Text, Tool};
+use crate::model::{Text, Tool};
 use crate::policy::{may_allow, opens};
 use crate::port::{Server, ServerCall, ServerReply, ToolList};
 use crate::source::Spanned;
@@ -196,19 +196,9 @@ impl Run {
     fn named_tools(&self, at: NodeRef, server: &str) -> Vec<String> {
         let part = |name: &str| name.split_once('.').filter(|(own, _)| *own == server).map(|(_, part)| part.to_string());
         let agents = &self.planned_of(at).pipeline.agents;
-        let of_agent = |name: &Spanned<String>| {
-            let tools = agents.get(&name.value).map(|agent| agent.tools.as_slice()).unwrap_or_default();
-            tools.iter().filter_map(|tool| part(&tool.value)).collect::<Vec<_>>()
-        };
-        match &self.step(at).kind {
-            StepKind::Tool(step) => part(&step.tool.value).into_iter().collect(),
-            StepKind::Agent(step) => of_agent(&step.agent),
-            StepKind::Plan(step) => {
-                let of_agents = std::iter::once(&step.agent).chain(&step.check).flat_map(of_agent);
-                of_agents.chain(step.may_use.iter().filter_map(|name| part(&name.value))).collect()
-            }
-            _ => vec![],
-        }
+        let step = self.step(at);
+        let of_agents = step.kind.agents_with_tools().into_iter().filter_map(|name| agents.get(&name.value)).flat_map(|agent| &agent.tools);
+        of_agents.chain(step.kind.may_use()).filter_map(|name| part(&name.value)).collect()
     }
 
     /// Tools of a server that any step or agent of the pipeline names.
@@ -220,11 +210,7 @@ impl Run {
     /// All that any step or agent of the pipeline names as a tool: `server`, `server.tool`.
     fn tools_anywhere(&self, at: NodeRef) -> impl Iterator<Item = &str> {
         let planned = self.planned_of(at);
-        let of_steps = planned.steps.iter().flat_map(|planned| match &planned.step.kind {
-            StepKind::Tool(step) => std::slice::from_ref(&step.tool),
-            StepKind::Plan(plan) => &plan.may_use,
-            _ => &[],
-        });
+        let of_steps = planned.steps.iter().flat_map(|planned| planned.step.kind.may_use());
         let of_agents = planned.pipeline.agents.values().flat_map(|agent| &agent.tools);
         of_steps.chain(of_agents).map(|tool| tool.value.as_str())
     }

@@ -125,9 +125,11 @@ impl Run {
                 };
                 self.succeed(at, Value::Null, Some(json!({ "reason": reason })));
             }
-            StepKind::Sql(_) | StepKind::Http(_) | StepKind::Read(_) | StepKind::Send(_) | StepKind::Tool(_) => {
-                self.start_calling(at, step)?
-            }
+            StepKind::Sql(sql) => self.start_sql(at, step, sql)?,
+            StepKind::Read(read) => self.start_read(at, step, read)?,
+            StepKind::Http(http) => self.start_http(at, step, http)?,
+            StepKind::Tool(tool) => self.start_tool(at, step, tool)?,
+            StepKind::Send(send) => self.start_send(at, step, send)?,
             StepKind::Call(call) => {
                 return Err(Failure::new(FailureKind::Unavailable, format!("pipeline \"{}\" could not be read", call.file.value)));
             }
@@ -219,10 +221,7 @@ impl Run {
         }
         let step = self.step(at);
         let is_whole = step.for_each.is_some() && !self.state.is_element(at);
-        let tool = match &step.kind {
-            StepKind::Tool(tool) if !is_whole => Some(tool.tool.as_str()),
-            _ => None,
-        };
+        let tool = if let StepKind::Tool(tool) = &step.kind { Some(tool.tool.as_str()).filter(|_| !is_whole) } else { None };
         let path = self.state.node(at).path.clone();
         let (name, mock) = mocks.get_key_value(&*path).or_else(|| mocks.get_key_value(tool?))?;
         self.noted.borrow_mut().mocks_used.insert(name.clone());
@@ -238,22 +237,13 @@ impl Run {
 
     /// Whether a step reaches anything but tables, files to read, and a receiver of `send`.
     fn goes_outside(&self, at: NodeRef, step: &Step) -> bool {
-        match &step.kind {
-            StepKind::Http(_) => true,
-            StepKind::Tool(call) => self.tool_goes_outside(at, &call.tool.value),
-            _ => false,
-        }
+        !matches!(step.kind, StepKind::Send(_)) && step.kind.effects(&self.planned_of(at).pipeline).go_outside()
     }
 
-    /// The same for a tool, `tool` or `tool.part`.
+    /// The same for a tool that a model asks for, `tool` or `tool.part`. Mail can only be sent by a step.
     pub(super) fn tool_goes_outside(&self, at: NodeRef, name: &str) -> bool {
-        let part = name.split_once('.').map_or("", |(_, part)| part);
-        match self.tool(at, name).map(|tool| &tool.kind) {
-            Ok(ToolKind::Http { .. } | ToolKind::Server(_)) => true,
-            Ok(ToolKind::File(_)) => part == "write",
-            // A pipeline's own steps are asked; the rest does nothing or cannot start.
-            Ok(ToolKind::Sql(_) | ToolKind::Pipeline { .. } | ToolKind::Smtp { .. } | ToolKind::Broken) | Err(_) => false,
-        }
+        let found = self.planned_of(at).pipeline.tool(name).filter(|(tool, _)| !matches!(tool.kind, ToolKind::Smtp { .. }));
+        found.is_some_and(|(tool, part)| tool.effects(Some(part.unwrap_or_default())).go_outside())
     }
 
     fn step_limit(&self) -> Option<String> {

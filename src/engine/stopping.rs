@@ -10,7 +10,6 @@ use super::Run;
 use super::command::Command;
 use super::state::{AskedStage, CacheStage, NodeRef, State, Timer, Work};
 use crate::event::Happening;
-use crate::model::{Step, StepKind, ToolKind};
 
 /// How long a run that is asked to end waits for answers, in milliseconds. What is left of the 5 s is for its end.
 pub(super) const GRACE_MS: u64 = 4_000;
@@ -57,45 +56,15 @@ impl Run {
     /// Whether a call that is out may have an effect that a second one would repeat.
     pub(super) fn call_acts(&self, call: u64) -> bool {
         let Some(open) = self.state.calls.get(&call) else { return false };
-        let node = self.state.node(open.node);
+        let (node, pipeline) = (self.state.node(open.node), &self.planned_of(open.node).pipeline);
         match &node.work {
             Work::Asking(asking) => {
                 let asked = asking.asked.iter().find(|asked| asked.stage == AskedStage::Out(call));
-                asked.is_some_and(|asked| self.tool_acts(open.node, &asked.asked.tool))
+                let tool = asked.and_then(|asked| pipeline.tool(&asked.asked.tool));
+                tool.is_some_and(|(tool, part)| tool.effects(Some(part.unwrap_or_default())).repeat())
             }
-            Work::Call(_) => !matches!(node.cache, CacheStage::Looking(_)) && self.step_acts(open.node, &self.step(open.node)),
+            Work::Call(_) => !matches!(node.cache, CacheStage::Looking(_)) && self.step(open.node).kind.effects(pipeline).repeat(),
             Work::None | Work::Listing(_) | Work::Inner { .. } | Work::Called(_) | Work::Paused(_) => false,
-        }
-    }
-
-    fn step_acts(&self, at: NodeRef, step: &Step) -> bool {
-        match &step.kind {
-            StepKind::Http(http) => !http.method.is_safe(),
-            StepKind::Tool(tool) => self.tool_acts(at, &tool.tool.value),
-            StepKind::Send(_) => true,
-            StepKind::Agent(_)
-            | StepKind::Set(_)
-            | StepKind::Sql(_)
-            | StepKind::Read(_)
-            | StepKind::Plan(_)
-            | StepKind::Route(_)
-            | StepKind::Call(_)
-            | StepKind::Format(_)
-            | StepKind::Gate(_)
-            | StepKind::Wait(_)
-            | StepKind::Stop(_)
-            | StepKind::Broken => false,
-        }
-    }
-
-    /// The same for a tool, `tool` or `tool.part`.
-    fn tool_acts(&self, at: NodeRef, name: &str) -> bool {
-        match self.tool(at, name).map(|tool| &tool.kind) {
-            Ok(ToolKind::Http { method, .. }) => !method.is_safe(),
-            Ok(ToolKind::File(_)) => name.ends_with(".write"),
-            Ok(ToolKind::Server(_) | ToolKind::Smtp { .. }) => true,
-            // A pipeline's own calls are asked.
-            Ok(ToolKind::Sql(_) | ToolKind::Pipeline { .. } | ToolKind::Broken) | Err(_) => false,
         }
     }
 

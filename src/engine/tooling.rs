@@ -64,7 +64,7 @@ fn offered(run: &Run, at: NodeRef, tools: &[Spanned<String>]) -> Vec<Offered> {
                 parts.filter(|part| may_allow(&policies, name, part)).map(|part| format!("{name}.{part}")).collect()
             }
             (ToolKind::File(_) | ToolKind::Smtp { .. } | ToolKind::Broken, _) => vec![],
-            _ => vec![name.to_string()],
+            (ToolKind::Http { .. } | ToolKind::Sql(_) | ToolKind::Pipeline { .. }, _) => vec![name.to_string()],
         };
         for name in names {
             if list.iter().all(|known| known.name != name) {

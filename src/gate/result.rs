@@ -28,9 +28,18 @@ pub fn result(step: &Step, around: Around, value: Value) -> Result<Value, Vec<St
         StepKind::Agent(asked) => answer(asked.output.as_ref().or(around.agent.and_then(|agent| agent.output.as_ref())), value),
         StepKind::Http(http) => reply(http.output.as_ref(), value),
         StepKind::Sql(sql) => rows(sql.one, value),
-        StepKind::Tool(tool) => fitted(tool.output.as_ref(), outputs(around.called, value)?),
-        StepKind::Call(_) => outputs(around.called, value),
-        _ => Ok(value),
+        StepKind::Tool(_)
+        | StepKind::Set(_)
+        | StepKind::Read(_)
+        | StepKind::Plan(_)
+        | StepKind::Route(_)
+        | StepKind::Call(_)
+        | StepKind::Format(_)
+        | StepKind::Gate(_)
+        | StepKind::Send(_)
+        | StepKind::Wait(_)
+        | StepKind::Stop(_)
+        | StepKind::Broken => fitted(step.kind.output(), outputs(around.called, value)?),
     }
 }
 

@@ -1,10 +1,9 @@
 //! F107: pipelines that call each other in a circle.
 
 use std::collections::{BTreeSet, VecDeque};
-use std::sync::Arc;
 
 use crate::diagnostic::{Code, Diagnostic};
-use crate::model::{Pipeline, PipelineId, Program, Step, StepKind, ToolKind};
+use crate::model::{Pipeline, PipelineId, Program, StepKind};
 use crate::source::{FileId, Sources, Span};
 
 /// Reports each circle once, by its shortest path. Only what steps do counts: `call`, and `tool` and `plan` with a pipeline behind it;
@@ -54,35 +53,12 @@ fn circle(start: usize, calls: &[Vec<(PipelineId, Span)>]) -> Option<Vec<(usize,
 
 fn calls(pipeline: &Pipeline) -> Vec<(PipelineId, Span)> {
     let mut found = vec![];
-    for steps in [&pipeline.steps, &pipeline.on_failure, &pipeline.finally] {
-        collect(pipeline, steps, &mut found);
+    for step in pipeline.all_steps() {
+        if let StepKind::Call(call) = &step.kind {
+            found.extend(call.pipeline.map(|id| (id, call.file.span)));
+        }
+        // A plan may go on into itself without end.
+        found.extend(step.kind.may_use().iter().filter_map(|name| Some((pipeline.called_tool(&name.value)?, name.span))));
     }
     found
-}
-
-fn collect(pipeline: &Pipeline, steps: &[Arc<Step>], found: &mut Vec<(PipelineId, Span)>) {
-    for step in steps {
-        match &step.kind {
-            StepKind::Call(call) => found.extend(call.pipeline.map(|id| (id, call.file.span))),
-            StepKind::Tool(tool) => {
-                if let Some(ToolKind::Pipeline { pipeline: Some(id), .. }) = pipeline.tools.get(&tool.tool.value).map(|tool| &tool.kind) {
-                    found.push((*id, tool.tool.span));
-                }
-            }
-            // A plan may go on into itself without end.
-            StepKind::Plan(plan) => {
-                for name in &plan.may_use {
-                    if let Some(ToolKind::Pipeline { pipeline: Some(id), .. }) = pipeline.tools.get(&name.value).map(|tool| &tool.kind) {
-                        found.push((*id, name.span));
-                    }
-                }
-            }
-            StepKind::Route(route) => {
-                for case in route.cases.iter().chain(&route.otherwise) {
-                    collect(pipeline, &case.steps, found);
-                }
-            }
-            _ => {}
-        }
-    }
 }

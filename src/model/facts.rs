@@ -32,6 +32,11 @@ impl Effects {
         Effects { changes: !method.is_safe(), reaches_out: true, prints: false }
     }
 
+    /// Whether it is felt outside at all.
+    pub fn go_outside(self) -> bool {
+        self.changes || self.reaches_out
+    }
+
     /// Whether a second call like the first may do something again.
     pub fn repeat(self) -> bool {
         self.changes || self.prints
@@ -115,10 +120,14 @@ impl StepKind {
 
     /// The agents it asks itself, in the order of the file. Steps of a plan ask others: [`StepKind::may_use`].
     pub fn agents<'a>(&'a self, pipeline: &'a Pipeline) -> Vec<&'a Spanned<String>> {
+        if let StepKind::Gate(gate) = self { gate.judges(&pipeline.scorecards) } else { self.agents_with_tools() }
+    }
+
+    /// The same without judges, who have no tools.
+    pub fn agents_with_tools(&self) -> Vec<&Spanned<String>> {
         match self {
             StepKind::Agent(asked) => vec![&asked.agent],
             StepKind::Plan(plan) => std::iter::once(&plan.agent).chain(&plan.check).collect(),
-            StepKind::Gate(gate) => gate.judges(&pipeline.scorecards),
             StepKind::Tool(_)
             | StepKind::Set(_)
             | StepKind::Http(_)
@@ -127,10 +136,32 @@ impl StepKind {
             | StepKind::Route(_)
             | StepKind::Call(_)
             | StepKind::Format(_)
+            | StepKind::Gate(_)
             | StepKind::Send(_)
             | StepKind::Wait(_)
             | StepKind::Stop(_)
             | StepKind::Broken => vec![],
+        }
+    }
+
+    /// The web address that it calls itself.
+    pub fn address(&self) -> Option<&Text> {
+        match self {
+            StepKind::Http(http) => Some(&http.url),
+            StepKind::Agent(_)
+            | StepKind::Tool(_)
+            | StepKind::Set(_)
+            | StepKind::Sql(_)
+            | StepKind::Read(_)
+            | StepKind::Plan(_)
+            | StepKind::Route(_)
+            | StepKind::Call(_)
+            | StepKind::Format(_)
+            | StepKind::Gate(_)
+            | StepKind::Send(_)
+            | StepKind::Wait(_)
+            | StepKind::Stop(_)
+            | StepKind::Broken => None,
         }
     }
 

@@ -267,7 +267,18 @@ impl Counter<'_> {
                 let calls = askings.iter().fold(Calls::none(), |all, asking| all.and(self.asked(planned, asking)));
                 (askings, vec![], calls)
             }
-            _ => match planned.called(step) {
+            StepKind::Tool(_)
+            | StepKind::Set(_)
+            | StepKind::Http(_)
+            | StepKind::Sql(_)
+            | StepKind::Read(_)
+            | StepKind::Route(_)
+            | StepKind::Call(_)
+            | StepKind::Format(_)
+            | StepKind::Send(_)
+            | StepKind::Wait(_)
+            | StepKind::Stop(_)
+            | StepKind::Broken => match planned.called(step) {
                 Some(id) => (vec![], vec![id], self.pipeline(id).calls),
                 None => (vec![], vec![], Calls::none()),
             },

@@ -26,7 +26,7 @@ pub use sources::Sources;
 pub use written::written;
 
 use crate::diagnostic::Diagnostic;
-use crate::model::{Pipeline, PipelineId, Program, Step, StepKind, ToolKind};
+use crate::model::{Pipeline, PipelineId, Program, Step};
 
 /// Number of a step within its pipeline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
@@ -47,9 +47,8 @@ impl Plan {
         let planned = self.pipeline(pipeline);
         let found = planned.step(step);
         let Some(owner) = planned.owner(found.block) else { return found.id.to_string() };
-        let StepKind::Route(route) = &planned.step(owner).step.kind else { return found.id.to_string() };
         let place = planned.step(owner).cases.iter().position(|case| *case == found.block);
-        let case = place.and_then(|place| route.cases.iter().chain(&route.otherwise).nth(place)).filter(|case| case.has_steps);
+        let case = place.and_then(|place| planned.step(owner).step.kind.cases().nth(place)).filter(|case| case.has_steps);
         let case = case.map(|case| format!("{}/", case.id.value)).unwrap_or_default();
         format!("{}/{case}{}", self.path(pipeline, owner), found.id)
     }
@@ -107,19 +106,12 @@ impl PipelinePlan {
 
     /// The pipeline a step runs: of a `call`, or of a tool that is one.
     pub fn called(&self, step: &Step) -> Option<PipelineId> {
-        match &step.kind {
-            StepKind::Call(call) => call.pipeline,
-            StepKind::Tool(tool) => self.called_tool(&tool.tool.value),
-            _ => None,
-        }
+        step.kind.called(&self.pipeline)
     }
 
     /// The pipeline a tool runs, if it is one.
     pub fn called_tool(&self, tool: &str) -> Option<PipelineId> {
-        match &self.pipeline.tools.get(tool)?.kind {
-            ToolKind::Pipeline { pipeline, .. } => *pipeline,
-            _ => None,
-        }
+        self.pipeline.called_tool(tool)
     }
 
     /// The step that holds a block inside a route; `None` for the pipeline's own lists.
@@ -177,11 +169,8 @@ impl Builder {
         }
         self.blocks[ix.0 as usize].connect(steps, diagnostics);
         for (place, step) in steps.iter().enumerate() {
-            let StepKind::Route(route) = &step.kind else { continue };
-            let step = StepIx(first.0 + place as u32);
-            let cases = route.cases.iter().chain(&route.otherwise);
-            let blocks = cases.map(|case| self.add(&case.steps, Some(step), diagnostics)).collect();
-            self.steps[step.0 as usize].cases = blocks;
+            let ix = StepIx(first.0 + place as u32);
+            self.steps[ix.0 as usize].cases = step.kind.cases().map(|case| self.add(&case.steps, Some(ix), diagnostics)).collect();
         }
         ix
     }

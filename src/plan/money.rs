@@ -1,7 +1,7 @@
 //! The most tokens and money that a run can use, as far as its limits and prices bound them.
 
 use super::{Asking, Calls, PipelineBounds, Plan};
-use crate::model::{Limits, Model, Price, Provider};
+use crate::model::{Limits, Model, Price};
 
 /// Most money of a run, and what bounds it.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
@@ -81,11 +81,12 @@ pub fn cost(plan: &Plan, bounds: &[PipelineBounds], default_model: Option<&Model
         for (name, _) in bounds.steps.iter().flat_map(|step| &step.askings).flat_map(|asking: &Asking| &asking.models) {
             asks = true;
             let replaced = default_model.filter(|_| name == "default");
-            match replaced.or_else(|| planned.pipeline.models.get(name)) {
-                Some(Model { provider: Provider::Scripted(_) | Provider::Replay(_), .. }) => {}
-                Some(Model { price: Some(price), .. }) => prices.push(*price),
-                _ if unpriced.contains(name) => {}
-                _ => unpriced.push(name.clone()),
+            let model = replaced.or_else(|| planned.pipeline.models.get(name));
+            match model.and_then(|model| model.price) {
+                _ if model.is_some_and(|model| model.provider.preset().is_none()) => {}
+                Some(price) => prices.push(price),
+                None if unpriced.contains(name) => {}
+                None => unpriced.push(name.clone()),
             }
         }
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::{PipelinePlan, StepIx};
-use crate::model::{Filling, ServerKind, StepKind, Text, ToolKind};
+use crate::model::{Address, Filling, StepKind, Text};
 
 /// What values are made of. What is in none of these is the author's own.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -49,9 +49,9 @@ impl PipelinePlan {
                 ["with", name, ..] => {
                     found.with.insert((*name).to_owned());
                 }
-                ["steps", id, "output", ..] => match self.seen_from(seat, id).map(|ix| (ix, &self.step(ix).step.kind)) {
-                    Some((ix, StepKind::Set(value))) => follow(Some((ix, true)), value),
-                    _ => found.data = true,
+                ["steps", id, "output", ..] => match self.seen_from(seat, id) {
+                    Some(ix) if let StepKind::Set(value) = &self.step(ix).step.kind => follow(Some((ix, true)), value),
+                    Some(_) | None => found.data = true,
                 },
                 [name, ..] => match self.element(seat, name) {
                     Some((ix, list)) => follow(Some((ix, false)), list),
@@ -66,22 +66,19 @@ impl PipelinePlan {
     /// All web addresses that are called: of models, tools and steps.
     pub fn addresses(&self) -> impl Iterator<Item = &Text> {
         let of_models = self.pipeline.models.values().filter_map(|model| model.base_url.as_ref());
-        let of_tools = self.pipeline.tools.values().filter_map(|tool| match &tool.kind {
-            ToolKind::Http { url, .. } | ToolKind::Server(ServerKind::Url { url, .. }) => Some(url),
-            _ => None,
+        let of_tools = self.pipeline.tools.values().filter_map(|tool| match tool.kind.address()? {
+            Address::Web(url) => Some(url),
+            Address::Mail(_) => None,
         });
-        let of_steps = self.steps.iter().filter_map(|planned| match &planned.step.kind {
-            StepKind::Http(http) => Some(&http.url),
-            _ => None,
-        });
+        let of_steps = self.steps.iter().filter_map(|planned| planned.step.kind.address());
         of_models.chain(of_tools).chain(of_steps)
     }
 
     /// All mail servers, `host:port`.
     pub fn mail_servers(&self) -> impl Iterator<Item = &Text> {
-        self.pipeline.tools.values().filter_map(|tool| match &tool.kind {
-            ToolKind::Smtp { address, .. } => Some(address),
-            _ => None,
+        self.pipeline.tools.values().filter_map(|tool| match tool.kind.address()? {
+            Address::Mail(server) => Some(server),
+            Address::Web(_) => None,
         })
     }
 
