@@ -13,7 +13,7 @@ mod several;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use crate::diagnostic::{self, Code, Diagnostic, Judged, Severity, Suppressed};
+use crate::diagnostic::{self, About, Code, Diagnostic, Judged, Severity, Suppressed};
 use crate::load::{self, Loaded, SettingsOf};
 use crate::model::Lint;
 use crate::plan::{self, Plan};
@@ -185,23 +185,22 @@ const SECTIONS: [&str; 9] = ["inputs", "steps", "agents", "models", "tools", "sc
 impl Gaps {
     fn of(found: &[Diagnostic], loaded: &Loaded) -> Gaps {
         let any = |codes: &[Code]| found.iter().any(|diagnostic| codes.contains(&diagnostic.code));
-        let is_section = |diagnostic: &Diagnostic| SECTIONS.iter().any(|section| diagnostic.message.starts_with(&format!("\"{section}\"")));
+        let is_value = |diagnostic: &Diagnostic, keys: &[&str]| matches!(&diagnostic.about, About::Value(key) if keys.contains(&&**key));
         let is_shape = |code| matches!(code, Code::WrongType | Code::EmptySection | Code::DuplicateKey);
         let loses_shape = |diagnostic: &Diagnostic| {
-            let is_key = |key: &&str| diagnostic.message.starts_with(&format!("\"{key}\""));
-            let is_empty_with = diagnostic.code == Code::EmptySection && is_key(&"with");
-            is_empty_with || diagnostic.code == Code::WrongType && ["one", "output", "fields", "items", "type", "with"].iter().any(is_key)
+            let is_empty_with = diagnostic.code == Code::EmptySection && is_value(diagnostic, &["with"]);
+            is_empty_with
+                || diagnostic.code == Code::WrongType && is_value(diagnostic, &["one", "output", "fields", "items", "type", "with"])
         };
         let loses_id = |diagnostic: &Diagnostic| match diagnostic.code {
-            Code::MissingKey => diagnostic.message.ends_with(" has no \"id\""),
-            Code::WrongType => diagnostic.message.starts_with("\"step id\""),
+            Code::MissingKey => diagnostic.about == About::Missing("id"),
+            Code::WrongType => is_value(diagnostic, &["step id"]),
             _ => false,
         };
         let is_cut = !loaded.cut_off.is_empty() || any(&[Code::TooLarge, Code::UnsupportedYaml, Code::YamlSyntax]);
         // A section that stands inside another one hides what comes after it there.
-        let is_hidden = |diagnostic: &Diagnostic| diagnostic.code == Code::UnknownKey && diagnostic.message.contains("\" stands inside \"");
-        let slid = found.iter().any(is_hidden);
-        let lost_section = slid || found.iter().any(|diagnostic| is_shape(diagnostic.code) && is_section(diagnostic));
+        let slid = found.iter().any(|diagnostic| diagnostic.about == About::HiddenSection);
+        let lost_section = slid || found.iter().any(|diagnostic| is_shape(diagnostic.code) && is_value(diagnostic, &SECTIONS));
         let is_in = |diagnostic: &Diagnostic, folder: &str| {
             let name = &loaded.sources.file(diagnostic.span.file).name;
             Path::new(name).parent().and_then(Path::file_name).is_some_and(|parent| parent == folder)
@@ -240,7 +239,7 @@ impl Gaps {
             Code::UnknownStep => !self.names_are_lost && !self.ids_are_lost,
             Code::UnknownField => !self.names_are_lost && !self.shapes_are_lost,
             Code::UnknownReference | Code::CallInputs | Code::UnknownTable | Code::UndeclaredSecret => !self.names_are_lost,
-            Code::TestUnknownName => !(self.names_are_lost || self.manners_are_lost && diagnostic.message.contains(" runs on channel ")),
+            Code::TestUnknownName => !(self.names_are_lost || self.manners_are_lost && diagnostic.about == About::CaseChannel),
             Code::ComparisonType => !self.filters_are_lost,
             Code::OtherwiseFails => !self.manners_are_lost,
             Code::NoResult | Code::RouteOpen | Code::TestExpectsNothing | Code::GateNoWayOut => !self.parts_are_lost,

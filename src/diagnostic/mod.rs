@@ -4,6 +4,7 @@
 //! and the one function that makes it, in the room that owns it (`syntax`, `lower`, `template`, `plan` or a file of `rules`); of a code
 //! that several rooms report, in `shared.rs`.
 
+mod about;
 mod codes;
 mod quote;
 mod shared;
@@ -11,6 +12,7 @@ mod suggest;
 mod suppress;
 mod visible;
 
+pub use about::About;
 pub use codes::{Code, Severity};
 pub use quote::{LONGEST_MESSAGE, LONGEST_QUOTE, cut, quoted};
 pub use suggest::{Hints, did_you_mean, did_you_mean_zone, in_words, nearest, proposed};
@@ -24,8 +26,10 @@ use crate::source::Span;
 pub struct Diagnostic {
     /// What kind of mistake.
     pub code: Code,
-    /// One line: what is wrong, in the author's own names, at most 160 characters.
+    /// One line: what is wrong, in the author's own names, at most 160 characters. Nothing is decided by it: that is what `about` is for.
     pub message: String,
+    /// What it is about.
+    pub about: About,
     /// The smallest place to change.
     pub span: Span,
     /// Other places that matter, each with a label.
@@ -52,7 +56,23 @@ pub struct Fix {
 impl Diagnostic {
     /// A finding without help.
     pub fn new(code: Code, span: Span, message: impl Into<String>) -> Diagnostic {
-        Diagnostic { code, message: message.into(), span, related: vec![], help: vec![], candidate: None, fix: None, is_denied: false }
+        Diagnostic {
+            code,
+            message: message.into(),
+            about: About::Other,
+            span,
+            related: vec![],
+            help: vec![],
+            candidate: None,
+            fix: None,
+            is_denied: false,
+        }
+    }
+
+    /// Says what it is about.
+    pub fn about(mut self, about: About) -> Diagnostic {
+        self.about = about;
+        self
     }
 
     /// Adds a line of help; it starts with a verb.

@@ -96,7 +96,7 @@ fn values<T>(section: Section<T>) -> IndexMap<String, T> {
 fn inputs(keys: &Reader) -> Shape {
     let schema = keys.get("inputs").filter(|node| node.as_map().is_some_and(|map| map.get("schema_file").is_some()));
     if let Some(node) = schema {
-        let schema = Reader::new(keys.lower, "\"inputs\" with a schema_file", &[&keys::SCHEMA_INPUTS], node)
+        let schema = Reader::of_key(keys.lower, ("inputs", "\"inputs\" with a schema_file".to_owned()), &[&keys::SCHEMA_INPUTS], node)
             .and_then(|keys| keys.name("schema_file"))
             .and_then(|path| keys.lower.schema_file(&path.value, path.span));
         return schema.map_or(Shape::Fields(vec![]), Shape::Schema);

@@ -7,8 +7,8 @@ use super::context::{Lower, did_you_mean, found, quoted};
 use super::fields::rules_for;
 use super::keys::{DEFINITIONS, FIELD, KINDS, Key, PIPELINE, Place, Takes};
 use super::misplaced::{Misplaced, misplaced};
-use super::values::{empty_section, wrong_type};
-use crate::diagnostic::{Code, Diagnostic, nearest};
+use super::values::{empty_section, value_of, wrong_type};
+use crate::diagnostic::{About, Code, Diagnostic, nearest};
 use crate::model::{Filling, Text};
 use crate::source::{Span, Spanned};
 use crate::syntax::{self, Map, Node, NodeKind};
@@ -37,20 +37,30 @@ impl<'a, 'w> Reader<'a, 'w> {
         Some(reader)
     }
 
+    /// The same, of the value of a key. `whole`: that value in words.
+    pub fn of_key(lower: &'a Lower<'w>, (key, whole): (&str, String), places: &[&'static Place], node: &'a Node) -> Option<Reader<'a, 'w>> {
+        let reader = Reader::opened(lower, (value_of(key), whole), places, node)?;
+        reader.report_missing(places);
+        Some(reader)
+    }
+
     /// The same, silent about what is missing.
     pub fn lenient(lower: &'a Lower<'w>, owner: impl Into<String>, places: &[&'static Place], node: &'a Node) -> Option<Reader<'a, 'w>> {
-        let owner = owner.into();
+        Reader::opened(lower, (About::Other, owner.into()), places, node)
+    }
+
+    fn opened(lower: &'a Lower<'w>, (about, owner): (About, String), places: &[&'static Place], node: &'a Node) -> Option<Reader<'a, 'w>> {
         let map = match &node.kind {
             NodeKind::Map(map) => map,
             NodeKind::Broken => return None,
             NodeKind::Scalar(scalar) if scalar.value.is_null() => {
-                lower.report(empty_section(node.span, &owner).help("fill it in, or remove it"));
+                lower.report(empty_section(node.span, &owner).about(about).help("fill it in, or remove it"));
                 return None;
             }
             _ => {
                 let message = format!("{owner} must be a list of keys, found {}", found(node));
                 let keys = names(places).take(3).collect::<Vec<_>>().join(", ");
-                lower.report(wrong_type(node, message).help(format!("write keys such as {keys}")));
+                lower.report(wrong_type(node, message).about(about).help(format!("write keys such as {keys}")));
                 return None;
             }
         };
@@ -110,7 +120,11 @@ impl<'a, 'w> Reader<'a, 'w> {
 
     /// F004 for a key that something else makes necessary.
     pub fn missing(&self, message: &str, help: &str) {
-        self.lower.report(Diagnostic::missing_key(self.span, format!("{} {message}", self.owner)).help(help));
+        self.lower.report(self.lacks(message).help(help));
+    }
+
+    fn lacks(&self, message: &str) -> Diagnostic {
+        Diagnostic::missing_key(self.span, format!("{} {message}", self.owner))
     }
 
     pub fn sentence(&self, key: &str) -> Option<String> {
@@ -209,7 +223,7 @@ impl<'a, 'w> Reader<'a, 'w> {
 
     /// The keys of a section.
     pub fn section(&self, key: &str, place: &'static Place) -> Option<Reader<'a, 'w>> {
-        Reader::new(self.lower, format!("{} of {}", quoted(key), self.owner), &[place], self.get(key)?)
+        Reader::of_key(self.lower, (key, format!("{} of {}", quoted(key), self.owner)), &[place], self.get(key)?)
     }
 
     /// The keys that were probably meant by misspelt ones.
@@ -314,6 +328,7 @@ impl<'a, 'w> Reader<'a, 'w> {
             self.meant.push((slid.rule.name, None));
             self.lower.report(
                 unknown_key(slid.key.span, message)
+                    .about(About::HiddenSection)
                     .related(slid.section.span, "the section above")
                     .help(format!("move {key}, and what belongs to it, to the left until it stands below {section}")),
             );
@@ -344,7 +359,8 @@ impl<'a, 'w> Reader<'a, 'w> {
     /// F004 for every required key that is not there.
     pub fn report_missing(&self, places: &[&'static Place]) {
         for rule in places.iter().flat_map(|place| place.keys).filter(|rule| rule.is_required && !self.has(rule.name)) {
-            self.missing(&format!("has no {}", quoted(rule.name)), &format!("add {}: {}", rule.name, rule.about));
+            let found = self.lacks(&format!("has no {}", quoted(rule.name))).about(About::Missing(rule.name));
+            self.lower.report(found.help(format!("add {}: {}", rule.name, rule.about)));
         }
     }
 }

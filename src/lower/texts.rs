@@ -112,7 +112,7 @@ impl Lower<'_> {
         if node.as_map().is_none() {
             return self.text(label, node);
         }
-        let keys = Reader::new(self, format!("{} of {owner}", quoted(label)), &[&keys::FILE], node)?;
+        let keys = Reader::of_key(self, (label, format!("{} of {owner}", quoted(label))), &[&keys::FILE], node)?;
         let path = keys.name("file")?;
         let answer = self.world().text(self.file, &path.value);
         let (file, text) = self.found(&format!("{label} file {}", quoted(&path.value)), path.span, answer)?;

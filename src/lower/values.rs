@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::context::{LONGEST_MESSAGE, Lower, did_you_mean, found, quoted};
 use super::units::{parse_duration, parse_size};
-use crate::diagnostic::{Code, Diagnostic, nearest};
+use crate::diagnostic::{About, Code, Diagnostic, nearest};
 use crate::source::{Span, Spanned};
 use crate::syntax::{Map, Node, NodeKind, Scalar, quoted as in_quotes};
 
@@ -21,6 +21,11 @@ pub fn bad_duration(span: Span, message: String) -> Diagnostic {
 /// F015: a section with nothing in it.
 pub fn empty_section(span: Span, what: &str) -> Diagnostic {
     Diagnostic::new(Code::EmptySection, span, format!("{what} is empty"))
+}
+
+/// What a finding about the value of a key is about.
+pub fn value_of(label: &str) -> About {
+    About::Value(label.to_owned())
 }
 
 /// What a word can only mean where true or false must be: `yes` and `"true"` are texts.
@@ -42,16 +47,20 @@ fn without_marks(text: &str) -> Option<String> {
 impl Lower<'_> {
     /// F005.
     pub fn wrong(&self, label: &str, node: &Node, must_be: &str) {
-        self.wrong_thing(&quoted(label), node, must_be);
+        self.wrong_about(value_of(label), &quoted(label), node, must_be);
     }
 
     /// F005 about something that has no key: `input "tone"`.
     pub fn wrong_thing(&self, what: &str, node: &Node, must_be: &str) {
+        self.wrong_about(About::Other, what, node, must_be);
+    }
+
+    fn wrong_about(&self, about: About, what: &str, node: &Node, must_be: &str) {
         if node.kind != NodeKind::Broken {
             let message = format!("{what} must be {must_be}, found {}", found(node));
             let number = node.as_scalar().filter(|_| must_be.contains("number")).and_then(|scalar| without_marks(&scalar.text));
             let help = number.map_or_else(|| format!("write {must_be}"), |number| format!("write {number}"));
-            self.report(wrong_type(node, message).help(help));
+            self.report(wrong_type(node, message).about(about).help(help));
         }
     }
 
@@ -188,7 +197,12 @@ impl Lower<'_> {
             match scalar.and_then(truth) {
                 Some(word) => {
                     let message = format!("{} must be true or false, found {}", quoted(label), found(node));
-                    self.report(wrong_type(node, message).help(format!("write {word}")).safe_fix(vec![(node.span, word.to_owned())]));
+                    self.report(
+                        wrong_type(node, message)
+                            .about(value_of(label))
+                            .help(format!("write {word}"))
+                            .safe_fix(vec![(node.span, word.to_owned())]),
+                    );
                 }
                 None => self.wrong(label, node, "true or false"),
             }
@@ -293,7 +307,11 @@ impl Lower<'_> {
                         "secrets" => "API_TOKEN: What the token is for.",
                         _ => "name: value",
                     };
-                    self.report(wrong_type(node, message).help(format!("write each as {example} on a line of its own, without \"-\"")));
+                    self.report(
+                        wrong_type(node, message)
+                            .about(value_of(label))
+                            .help(format!("write each as {example} on a line of its own, without \"-\"")),
+                    );
                 }
             }
         }
@@ -311,13 +329,13 @@ impl Lower<'_> {
 
     /// F015.
     pub fn empty(&self, label: &str, span: Span) {
-        self.report(empty_section(span, &quoted(label)).help("fill it in, or remove the key"));
+        self.report(empty_section(span, &quoted(label)).about(value_of(label)).help("fill it in, or remove the key"));
     }
 
     fn text_scalar<'a>(&self, label: &str, node: &'a Node) -> Option<&'a Scalar> {
         let scalar = node.as_scalar().filter(|scalar| scalar.value.is_string());
         if scalar.is_none() && node.kind != NodeKind::Broken {
-            let diagnostic = wrong_type(node, format!("{} must be text, found {}", quoted(label), found(node)));
+            let diagnostic = wrong_type(node, format!("{} must be text, found {}", quoted(label), found(node))).about(value_of(label));
             self.report(match node.as_scalar() {
                 Some(scalar) if !scalar.value.is_null() => {
                     let text = in_quotes(&scalar.text);

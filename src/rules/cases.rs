@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::tell::quoted;
 use super::{mock_shape, nothing_expected, replies, unknown_test_name, verdicts};
-use crate::diagnostic::{Diagnostic, Hints};
+use crate::diagnostic::{About, Diagnostic, Hints};
 use crate::model::{Channels, Outputs, ReplySet, Shape, StepKind, TestCase, TestFile};
 use crate::plan::{BlockIx, PipelinePlan, Plan, StepIx};
 use crate::source::Span;
@@ -25,10 +25,10 @@ fn unknown_names(tests: &TestFile, pipeline: &PipelinePlan, plan: &Plan, out: &m
     let file = &pipeline.pipeline;
     let known = Known::of(pipeline);
     let hints = Hints::default();
-    let mut report = |case: &TestCase, span: Span, what: &str, names: &[&[&str]], name: &str| {
+    let mut report = |about: About, case: &TestCase, span: Span, what: &str, names: &[&[&str]], name: &str| {
         let hint = hints.did_you_mean(name, names.iter().flat_map(|names| names.iter().copied()));
         let message = format!("test {} {what} {}, which does not exist{hint}", quoted(&case.id.value), quoted(name));
-        out.push(unknown_test_name::report(span, &message));
+        out.push(unknown_test_name::report(span, &message).about(about));
     };
     let is_step = |path: &str| !matches!(way(plan, pipeline, path), Way::Nowhere);
     // A mock stands for a tool wherever it is used, in called pipelines too.
@@ -36,12 +36,12 @@ fn unknown_names(tests: &TestFile, pipeline: &PipelinePlan, plan: &Plan, out: &m
     for (number, case) in tests.cases.iter().enumerate() {
         if let Some(inputs) = &known.inputs {
             for (name, value) in case.inputs.iter().filter(|(name, _)| !inputs.has(name)) {
-                report(case, value.span, "gives input", &[&inputs.list], name);
+                report(About::Other, case, value.span, "gives input", &[&inputs.list], name);
             }
         }
         if let Channels::Named(names) = &case.channels {
             for name in names.iter().filter(|name| !known.channels.has(&name.value)) {
-                report(case, name.span, "runs on channel", &[&known.channels.list], &name.value);
+                report(About::CaseChannel, case, name.span, "runs on channel", &[&known.channels.list], &name.value);
             }
         }
         // What stands in the file for all cases is looked at once.
@@ -51,7 +51,7 @@ fn unknown_names(tests: &TestFile, pipeline: &PipelinePlan, plan: &Plan, out: &m
             let tool = path.split('.').next().unwrap_or_default();
             let is_person = path == "person" && file.person.is_some();
             if !is_step(path) && !tools.contains(&tool) && !is_person {
-                report(case, mock.span, "mocks step", &[&known.steps, &tools, &known.person], path);
+                report(About::Other, case, mock.span, "mocks step", &[&known.steps, &tools, &known.person], path);
             }
         }
         let replies = replies.own.iter().chain(replies.shared.iter().filter(|_| is_first));
@@ -61,16 +61,16 @@ fn unknown_names(tests: &TestFile, pipeline: &PipelinePlan, plan: &Plan, out: &m
                 ReplySet::InTurn(replies) | ReplySet::Matching(replies) => replies.first(),
             };
             if let Some(reply) = first {
-                report(case, reply.span, "has a reply for step", &[&known.steps], path);
+                report(About::Other, case, reply.span, "has a reply for step", &[&known.steps], path);
             }
         }
         let Some(expect) = &case.expect else { continue };
         for (path, _) in expect.steps.iter().filter(|(path, _)| !is_step(&path.value)) {
-            report(case, path.span, "expects something of step", &[&known.steps], &path.value);
+            report(About::Other, case, path.span, "expects something of step", &[&known.steps], &path.value);
         }
         if let Some(outputs) = &known.outputs {
             for (name, _) in expect.outputs.iter().filter(|(name, _)| !outputs.has(&name.value)) {
-                report(case, name.span, "expects output", &[&outputs.list], &name.value);
+                report(About::Other, case, name.span, "expects output", &[&outputs.list], &name.value);
             }
         }
     }
@@ -170,7 +170,14 @@ fn way_from<'p>(plan: &'p Plan, mut pipeline: &'p PipelinePlan, mut block: Block
             },
             // What a tool, an agent or a plan runs is known only in the run.
             StepKind::Tool(_) | StepKind::Plan(_) | StepKind::Agent(_) | StepKind::Gate(_) | StepKind::Broken => return Way::Inside,
-            _ => return Way::Nowhere,
+            StepKind::Set(_)
+            | StepKind::Http(_)
+            | StepKind::Sql(_)
+            | StepKind::Read(_)
+            | StepKind::Format(_)
+            | StepKind::Send(_)
+            | StepKind::Wait(_)
+            | StepKind::Stop(_) => return Way::Nowhere,
         }
     }
 }

@@ -7,7 +7,7 @@ use super::names::Names;
 use super::problem::Problem;
 use super::reads;
 use super::verdicts::all;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{About, Diagnostic};
 use crate::model::{Filling, Provider, Reply, ReplyBody, ReplySet, StepKind, TestFile, Text};
 use crate::plan::{PipelinePlan, Plan, StepIx};
 
@@ -32,7 +32,7 @@ pub(super) fn in_models(pipeline: &PipelinePlan, plan: &Plan, out: &mut Vec<Diag
             look(path, set, pipeline, plan, &mut tables, &mut found);
         }
     }
-    out.extend(found.into_iter().filter(|found| found.message.contains("; did you mean ")));
+    out.extend(found.into_iter().filter(|found| found.about == About::NearName));
 }
 
 /// The names of pipelines that replies speak of.

@@ -3,7 +3,7 @@
 use super::names::Names;
 use super::problem::Known;
 use super::wording::listed;
-use crate::diagnostic::{Code, Diagnostic};
+use crate::diagnostic::{About, Code, Diagnostic};
 use crate::model::Read;
 
 /// Longest message, in characters.
@@ -32,7 +32,7 @@ pub(super) fn report(names: &Names, read: &Read, owner: &str, field: &str, known
         };
     }
     if !near.is_empty() {
-        return found(format!("{what}{near}")).help(format!("use one of: {list}"));
+        return found(format!("{what}{near}")).about(About::NearName).help(format!("use one of: {list}"));
     }
     let whole = format!("{what}; there is: {list}");
     let fits = whole.chars().count() <= LONGEST;

@@ -3,7 +3,7 @@
 use super::names::Names;
 use super::seat::Seat;
 use super::wording::listed;
-use crate::diagnostic::{Code, Diagnostic};
+use crate::diagnostic::{About, Code, Diagnostic};
 use crate::model::Read;
 
 /// Longest path that a message repeats, in characters.
@@ -16,15 +16,17 @@ pub(super) fn name(names: &Names, seat: &Seat, read: &Read, name: &str) -> Diagn
     let rest = path.strip_prefix(name).unwrap_or_default();
     let whole: Vec<String> = names.hints.nearest(name, known.iter().copied()).into_iter().map(|near| format!("\"{near}{rest}\"")).collect();
     let near = if whole.is_empty() { String::new() } else { format!("; did you mean {}?", whole.join(" or ")) };
-    found(read, format!("\"{path}\" is not known{near}")).help(format!("use one of the names known here: {}", known.join(", ")))
+    found(read, format!("\"{path}\" is not known{near}"), !whole.is_empty())
+        .help(format!("use one of the names known here: {}", known.join(", ")))
 }
 
 /// The id of a step.
 pub(super) fn step(names: &Names, read: &Read, id: &str) -> Diagnostic {
     let near = names.hints.did_you_mean(id, names.ids());
-    found(read, format!("there is no step \"{id}\"{near}")).help(format!("name one of the steps: {}", listed(names.ids())))
+    found(read, format!("there is no step \"{id}\"{near}"), !near.is_empty())
+        .help(format!("name one of the steps: {}", listed(names.ids())))
 }
 
-fn found(read: &Read, message: String) -> Diagnostic {
-    Diagnostic::new(Code::UnknownName, read.span, message)
+fn found(read: &Read, message: String, is_near: bool) -> Diagnostic {
+    Diagnostic::new(Code::UnknownName, read.span, message).about(if is_near { About::NearName } else { About::Other })
 }

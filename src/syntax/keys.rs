@@ -4,7 +4,7 @@ use super::build::Builder;
 use super::findings;
 use super::frames::{Inside, Pending};
 use super::tree::{Key, Node, NodeKind, Style};
-use crate::diagnostic::{Code, Diagnostic};
+use crate::diagnostic::{About, Code, Diagnostic};
 use crate::source::Span;
 
 /// Takes `node` as the next key of the innermost list of keys.
@@ -78,7 +78,12 @@ fn accepted(builder: &mut Builder<'_>, node: Node) -> Option<Key> {
     if let Some(first) = first_place(builder, &scalar.text) {
         let at = builder.source.position(first.start);
         let message = format!("\"{}\" is set twice{} (first at {}:{})", super::short(&scalar.text), owner(builder), at.line, at.column);
-        builder.report(Diagnostic::new(Code::DuplicateKey, span, message).related(first, "first set here").help("keep one of the two"));
+        builder.report(
+            Diagnostic::new(Code::DuplicateKey, span, message)
+                .about(About::Value(scalar.text.clone()))
+                .related(first, "first set here")
+                .help("keep one of the two"),
+        );
         return None;
     }
     Some(Key { text: scalar.text, span })
