@@ -19,7 +19,7 @@ use crate::check::{Checked, check_file};
 use crate::diagnostic::visible;
 use crate::engine::secret_values;
 use crate::lower::FileKind;
-use crate::model::{Model, Pipeline, Program, Provider, ServerKind, StepKind, Text, ToolKind};
+use crate::model::{Address, Model, Pipeline, Program, Provider};
 use crate::policy::opens;
 use crate::port::Secret;
 use crate::redact::Secrets;
@@ -274,26 +274,12 @@ fn addresses(pipeline: &Pipeline, env: &BTreeMap<String, Secret>, of_settings: O
     let is_given = !replaced && !pipeline.models.contains_key("default") && asks_default(pipeline);
     let models = own.chain(of_settings.filter(|_| is_given)).filter_map(|model| model.endpoint().map(str::to_owned));
     let variable = if replaced { env.get("FLOW_MODEL_BASE_URL").map(|url| url.reveal().to_string()) } else { None };
-    let tools = pipeline.tools.values().filter_map(|tool| match &tool.kind {
-        ToolKind::Http { url, .. } | ToolKind::Server(ServerKind::Url { url, .. }) => Some(url.source.to_string()),
-        ToolKind::Smtp { address, .. } => Some(format!("smtp://{}", address.source)),
-        _ => None,
+    let tools = pipeline.tools.values().filter_map(|tool| match tool.kind.address()? {
+        Address::Web(url) => Some(url.source.to_string()),
+        Address::Mail(server) => Some(format!("smtp://{}", server.source)),
     });
-    let mut steps: Vec<&Text> = vec![];
-    let lists = [&pipeline.steps, &pipeline.on_failure, &pipeline.finally];
-    lists.into_iter().flatten().for_each(|step| of_step(&step.kind, &mut steps));
-    let steps = steps.into_iter().map(|url| url.source.to_string());
+    let steps = pipeline.all_steps().into_iter().filter_map(|step| step.kind.address()).map(|url| url.source.to_string());
     models.chain(variable).chain(tools).chain(steps).map(|text| host(&text)).collect()
-}
-
-fn of_step<'p>(kind: &'p StepKind, found: &mut Vec<&'p Text>) {
-    match kind {
-        StepKind::Http(http) => found.push(&http.url),
-        StepKind::Route(route) => {
-            route.cases.iter().chain(&route.otherwise).flat_map(|case| &case.steps).for_each(|step| of_step(&step.kind, found));
-        }
-        _ => {}
-    }
 }
 
 /// Host and port of an address, if they are written out; else its text.

@@ -2,7 +2,7 @@
 
 use super::refusal::Refusal;
 use crate::check::Checked;
-use crate::model::{Limits, Model, Program, Provider};
+use crate::model::{DEFAULT_MODEL, Limits, Model, Program, Provider};
 
 /// A bound on money needs the price of every model that may be asked, also of the pipelines that are called.
 pub(super) fn know_prices(checked: &Checked, default_model: Option<&Model>, limits: &Limits) -> Result<(), Refusal> {
@@ -27,7 +27,7 @@ pub(super) fn is_scripted(program: &Program, default_replaced: bool) -> bool {
 /// The models of all files, without `default` where a variable stands for it.
 fn models(program: &Program, default_replaced: bool) -> impl Iterator<Item = (&str, &Model)> {
     let all = program.pipelines.iter().flat_map(|pipeline| &pipeline.models);
-    all.map(|(name, model)| (name.as_str(), model)).filter(move |(name, _)| !(default_replaced && *name == "default"))
+    all.map(|(name, model)| (name.as_str(), model)).filter(move |(name, _)| !(default_replaced && *name == DEFAULT_MODEL))
 }
 
 /// Answers come from a file: nothing is asked.

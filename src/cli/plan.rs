@@ -225,7 +225,20 @@ fn ask(planned: &PipelinePlan, bounds: &plan::StepBounds, asking: &Asking, step:
     let prompt = match &planned.step(bounds.step).step.kind {
         StepKind::Agent(asked) => Some(fill(&asked.prompt)),
         StepKind::Plan(plan) if asking.part == Part::Plans => Some(fill(&plan.prompt)),
-        _ => None,
+        StepKind::Tool(_)
+        | StepKind::Set(_)
+        | StepKind::Http(_)
+        | StepKind::Sql(_)
+        | StepKind::Read(_)
+        | StepKind::Plan(_)
+        | StepKind::Route(_)
+        | StepKind::Call(_)
+        | StepKind::Format(_)
+        | StepKind::Gate(_)
+        | StepKind::Send(_)
+        | StepKind::Wait(_)
+        | StepKind::Stop(_)
+        | StepKind::Broken => None,
     };
     let count = match &bounds.elements {
         Elements::Known(count) => *count,

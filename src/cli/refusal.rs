@@ -44,9 +44,9 @@ pub(super) fn told(result: Result<Exit, Refusal>) -> Exit {
 /// The end of a run that does not start, since this machine lacks something for it.
 pub(super) fn lacking(checked: &Checked) -> Option<RunEnd> {
     let of_one = |plan: &PipelinePlan| {
-        let queries = plan.steps.iter().filter_map(|planned| match &planned.step.kind {
-            StepKind::Sql(sql) => Some(&*sql.query.source),
-            _ => None,
+        let queries = plan.steps.iter().filter_map(|planned| {
+            let StepKind::Sql(sql) = &planned.step.kind else { return None };
+            Some(&*sql.query.source)
         });
         check_engines(&plan.pipeline.data, queries).err()
     };

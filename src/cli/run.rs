@@ -32,7 +32,7 @@ use crate::engine::{Mocks, Options, Run, check_inputs, secret_values};
 use crate::event::{Event, Happening, RunStart, StyleUsed};
 use crate::journal::{Journal, Mask, masked, record};
 use crate::load::WrittenRules;
-use crate::model::{Limits, Model, Pipeline, Program, StepKind};
+use crate::model::{Limits, Model, Pipeline, Program};
 use crate::port::{Printer, Secret, StoreError};
 use crate::redact::{Redactor, is_recognised};
 use crate::report::{how_to_decide, show_command};
@@ -302,8 +302,7 @@ impl<'a> Surroundings<'a> {
             _ if self.scripted => tell!("models are scripted: replies come from a file, no model is asked"),
             _ => {}
         }
-        let steps = [&self.pipeline.steps, &self.pipeline.on_failure, &self.pipeline.finally];
-        let sends = steps.into_iter().flatten().any(|step| sends_to_stdout(&step.kind));
+        let sends = self.pipeline.all_steps().into_iter().any(|step| step.kind.effects(&self.pipeline).prints);
         let mut journal = Journal::new(Box::new(store));
         let mut mask = self.mask();
         for event in &before {
@@ -402,14 +401,6 @@ pub(super) fn to_decide(events: &[Event]) -> Vec<String> {
 fn secrets(program: &Program, env: &BTreeMap<String, Secret>) -> BTreeMap<String, Secret> {
     let names = program.pipelines.iter().flat_map(|pipeline| pipeline.secrets.keys());
     names.filter_map(|name| env.get(name).map(|value| (name.clone(), value.clone()))).collect()
-}
-
-fn sends_to_stdout(kind: &StepKind) -> bool {
-    match kind {
-        StepKind::Send(send) => send.to.value == "stdout",
-        StepKind::Route(route) => route.cases.iter().chain(&route.otherwise).flat_map(|c| &c.steps).any(|s| sends_to_stdout(&s.kind)),
-        _ => false,
-    }
 }
 
 /// What to tell about a secret whose value cannot be told from ordinary text; `None`: it can, or is not set.

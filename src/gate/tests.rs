@@ -64,7 +64,10 @@ fn of_formatted(
 ) -> CheckResult {
     let formatted = crate::channel::format(text, channel, style, person_name).unwrap();
     let value: Value = serde_json::to_value(&formatted).unwrap();
-    check(checked, &Judged { value: &value, text: &formatted.text, formatted: None, channel: Some(channel), style, person_name })
+    check(
+        checked,
+        &Judged { value: &value, text: &formatted.text, formatted: Some(&formatted), channel: Some(channel), style, person_name },
+    )
 }
 
 fn passes(result: &CheckResult) -> bool {

@@ -120,7 +120,7 @@ pub fn about(thing: Thing, name: &str, pipeline: &Pipeline) -> Option<String> {
     let rest = match thing {
         Thing::Agent => {
             let agent = pipeline.agents.get(name)?;
-            let model = agent.model.as_ref().map_or("default", |model| model.value.as_str());
+            let model = agent.model_name();
             let tools: Vec<&str> = agent.tools.iter().map(|tool| tool.value.as_str()).collect();
             let tools = if tools.is_empty() { String::new() } else { format!(", tools {}", tools.join(", ")) };
             let told = agent.instructions.as_ref().and_then(|text| text.source.lines().map(str::trim).find(|line| !line.is_empty()));

@@ -19,6 +19,8 @@ pub const MOST_PLAN_STEPS: u64 = 10;
 pub const MOST_PLANS: u64 = 1;
 /// How often a plan that was refused is sent back.
 pub const MOST_PLAN_REPAIRS: u32 = 1;
+/// The model of an agent that names none; `FLOW_MODEL` can put another in its place.
+pub const DEFAULT_MODEL: &str = "default";
 /// Time for one try of a model call.
 pub const MODEL_TIMEOUT: Duration = Duration::from_secs(60);
 /// Time for one call: an HTTP request, a tool, a sending.

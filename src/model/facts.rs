@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::{
-    CALL_TIMEOUT, Case, Filling, MODEL_TIMEOUT, Method, Pipeline, PipelineId, Provider, QUERY_TIMEOUT, Replies, Shape, Step, StepKind,
-    Text, Tool, ToolKind, work::ServerKind,
+    Agent, CALL_TIMEOUT, Case, DEFAULT_MODEL, Filling, MODEL_TIMEOUT, Method, Pipeline, PipelineId, Provider, QUERY_TIMEOUT, Replies,
+    Shape, Step, StepKind, Text, Tool, ToolKind, work::ServerKind,
 };
 use crate::source::Spanned;
 
@@ -30,6 +30,15 @@ impl Effects {
 
     fn of_request(method: Method) -> Effects {
         Effects { changes: !method.is_safe(), reaches_out: true, prints: false }
+    }
+
+    /// What both do.
+    pub fn and(self, other: Effects) -> Effects {
+        Effects {
+            changes: self.changes || other.changes,
+            reaches_out: self.reaches_out || other.reaches_out,
+            prints: self.prints || other.prints,
+        }
     }
 
     /// Whether it is felt outside at all.
@@ -183,6 +192,27 @@ impl StepKind {
             | StepKind::Wait(_)
             | StepKind::Stop(_)
             | StepKind::Broken => &[],
+        }
+    }
+
+    /// The method of the request that it makes itself.
+    pub fn method(&self, pipeline: &Pipeline) -> Option<Method> {
+        match self {
+            StepKind::Http(http) => Some(http.method),
+            StepKind::Tool(tool) => pipeline.tool(&tool.tool.value)?.0.kind.method(),
+            StepKind::Agent(_)
+            | StepKind::Set(_)
+            | StepKind::Sql(_)
+            | StepKind::Read(_)
+            | StepKind::Plan(_)
+            | StepKind::Route(_)
+            | StepKind::Call(_)
+            | StepKind::Format(_)
+            | StepKind::Gate(_)
+            | StepKind::Send(_)
+            | StepKind::Wait(_)
+            | StepKind::Stop(_)
+            | StepKind::Broken => None,
         }
     }
 
@@ -365,6 +395,13 @@ impl Tool {
             | ToolKind::Server(_)
             | ToolKind::Broken => CALL_TIMEOUT,
         })
+    }
+}
+
+impl Agent {
+    /// The model that it asks unless its step names another.
+    pub fn model_name(&self) -> &str {
+        self.model.as_ref().map_or(DEFAULT_MODEL, |model| &model.value)
     }
 }
 

@@ -97,21 +97,6 @@ impl Pipeline {
         self.narrowed(&agent.limits, agent.policy.as_ref())
     }
 
-    /// All its steps, those inside others too: of `steps`, `on_failure` and `finally`, each before those inside it.
-    pub fn all_steps(&self) -> Vec<&Arc<Step>> {
-        fn add<'p>(steps: &'p [Arc<Step>], found: &mut Vec<&'p Arc<Step>>) {
-            for step in steps {
-                found.push(step);
-                if let StepKind::Route(route) = &step.kind {
-                    route.cases.iter().chain(&route.otherwise).for_each(|case| add(&case.steps, found));
-                }
-            }
-        }
-        let mut found = vec![];
-        [&self.steps, &self.on_failure, &self.finally].into_iter().for_each(|steps| add(steps, &mut found));
-        found
-    }
-
     /// The texts that may read `secrets` and `env`, with whose they are.
     pub fn texts_with_secrets(&self) -> Vec<(SecretReader<'_>, Vec<&Text>)> {
         let models = self.models.iter().map(|(name, model)| {

@@ -7,8 +7,8 @@ use std::collections::HashMap;
 
 use super::{BlockIx, PipelinePlan, Plan, StepIx};
 use crate::model::{
-    Agent, AgentStep, FailureKind, Filling, Form, GateStep, MOST_PLAN_REPAIRS, MOST_REPAIRS, MOST_TURNS, Model, PipelineId, PlanStep,
-    Retry, Step, StepKind, Text,
+    Agent, AgentStep, DEFAULT_MODEL, FailureKind, Filling, Form, GateStep, MOST_PLAN_REPAIRS, MOST_REPAIRS, MOST_TURNS, Model, PipelineId,
+    PlanStep, Retry, Step, StepKind, Text,
 };
 use crate::source::Spanned;
 
@@ -376,7 +376,7 @@ impl Counter<'_> {
     }
 
     fn model<'p>(&'p self, planned: &'p PipelinePlan, name: &str) -> Option<&'p Model> {
-        self.default_model.filter(|_| name == "default").or_else(|| planned.pipeline.models.get(name))
+        self.default_model.filter(|_| name == DEFAULT_MODEL).or_else(|| planned.pipeline.models.get(name))
     }
 
     /// A model and those tried after it.
@@ -390,7 +390,7 @@ impl Counter<'_> {
     fn any_model(&self, planned: &PipelinePlan, step: &Step) -> Vec<(String, u64)> {
         let chains = planned.pipeline.models.keys().map(|name| self.models(planned, step, name));
         let longest = chains.max_by_key(|chain| chain.iter().map(|(_, tries)| tries).sum::<u64>());
-        longest.unwrap_or_else(|| self.models(planned, step, "default"))
+        longest.unwrap_or_else(|| self.models(planned, step, DEFAULT_MODEL))
     }
 
     fn tries(&self, planned: &PipelinePlan, step: &Step, model: &str) -> u64 {
@@ -409,7 +409,7 @@ fn turns(planned: &PipelinePlan, name: &str) -> u64 {
 }
 
 fn model_of(agent: Option<&Agent>) -> &str {
-    agent.and_then(|agent| agent.model.as_ref()).map_or("default", |model| model.as_str())
+    agent.map_or(DEFAULT_MODEL, Agent::model_name)
 }
 
 /// How often `retry` may start a whole step: one that holds others at every failure, one that asks models when its `timeout` is over.

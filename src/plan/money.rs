@@ -1,7 +1,7 @@
 //! The most tokens and money that a run can use, as far as its limits and prices bound them.
 
 use super::{Asking, Calls, PipelineBounds, Plan};
-use crate::model::{Limits, Model, Price};
+use crate::model::{DEFAULT_MODEL, Limits, Model, Price};
 
 /// Most money of a run, and what bounds it.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
@@ -80,7 +80,7 @@ pub fn cost(plan: &Plan, bounds: &[PipelineBounds], default_model: Option<&Model
     for (planned, bounds) in plan.pipelines.iter().zip(bounds) {
         for (name, _) in bounds.steps.iter().flat_map(|step| &step.askings).flat_map(|asking: &Asking| &asking.models) {
             asks = true;
-            let replaced = default_model.filter(|_| name == "default");
+            let replaced = default_model.filter(|_| name == DEFAULT_MODEL);
             let model = replaced.or_else(|| planned.pipeline.models.get(name));
             match model.and_then(|model| model.price) {
                 _ if model.is_some_and(|model| model.provider.preset().is_none()) => {}

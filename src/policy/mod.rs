@@ -116,10 +116,10 @@ pub fn opens(tool: &Tool, part: &str, arguments: Option<&Value>) -> Decision {
 /// The same for a call of any tool, by the name that the step or agent calls it by: an entry means the tool itself, or a part of it. What is
 /// sent to a `file` tool is written.
 pub fn opens_call(tool: &Tool, name: &str, arguments: &Value) -> Decision {
-    let part = match (name.split_once('.'), &tool.kind) {
-        (Some((_, part)), _) => part,
-        (None, ToolKind::File(_)) => "write",
-        (None, _) => name,
+    let part = match name.split_once('.') {
+        Some((_, part)) => part,
+        None if matches!(tool.kind, ToolKind::File(_)) => "write",
+        None => name,
     };
     let denied = tool.deny.iter().find(|entry| [part, name].into_iter().any(|name| tool_refused(&entry.value, name, Some(arguments))));
     let is_allowed = |entry: &&Spanned<String>| [part, name].into_iter().any(|name| tool_fits(&entry.value, name, Some(arguments)));

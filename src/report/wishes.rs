@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::explain::users;
 use crate::diagnostic::visible;
-use crate::model::{Model, Pipeline, ServerKind, StepKind, ToolKind};
+use crate::model::{DEFAULT_MODEL, Model, Pipeline, ServerKind, StepKind, ToolKind};
 use crate::plan::Plan;
 
 /// Everything that pipelines want, also those they call. Each once, in the order of the files.
@@ -75,7 +75,7 @@ impl Wishes {
                     let with = if env.is_empty() { String::new() } else { format!(" with {}", env.join(" ")) };
                     add(&mut self.programs, words.collect::<Vec<_>>().join(" ") + &with, by);
                 }
-                _ => {}
+                ToolKind::Sql(_) | ToolKind::File(_) | ToolKind::Pipeline { .. } | ToolKind::Broken => {}
             }
         }
     }
@@ -111,12 +111,12 @@ impl Wishes {
 
 /// Whether a pipeline asks a model called `default` and has none of its own.
 pub fn takes_given(pipeline: &Pipeline) -> bool {
-    !pipeline.models.contains_key("default") && asks_default(pipeline)
+    !pipeline.models.contains_key(DEFAULT_MODEL) && asks_default(pipeline)
 }
 
 /// Whether an agent may ask the model called `default`.
 pub fn asks_default(pipeline: &Pipeline) -> bool {
-    pipeline.agents.values().any(|agent| agent.model.as_ref().is_none_or(|model| model.value == "default"))
+    pipeline.agents.values().any(|agent| agent.model_name() == DEFAULT_MODEL)
 }
 
 /// An address as far as it is written out, if its host is; else `None`: only a run knows it. What a variable holds is never looked up, it

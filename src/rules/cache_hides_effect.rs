@@ -1,6 +1,5 @@
 //! F508: an equal step would be skipped, and with it what it does.
 
-use super::effects::method;
 use super::tell::{finding, quoted};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::model::{Pipeline, StepKind, ToolKind};
@@ -20,7 +19,14 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
             StepKind::Tool(_) if pipeline.called(step).is_some() => "the steps inside".to_owned(),
             StepKind::Wait(_) => "the waiting".to_owned(),
             StepKind::Stop(_) => "the stopping".to_owned(),
-            _ => match method(&pipeline.pipeline, step).filter(|method| !method.is_safe()) {
+            StepKind::Agent(_)
+            | StepKind::Tool(_)
+            | StepKind::Set(_)
+            | StepKind::Http(_)
+            | StepKind::Sql(_)
+            | StepKind::Read(_)
+            | StepKind::Format(_)
+            | StepKind::Broken => match step.kind.method(&pipeline.pipeline).filter(|method| !method.is_safe()) {
                 Some(method) => format!("the {method}"),
                 None => continue,
             },

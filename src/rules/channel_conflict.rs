@@ -22,7 +22,7 @@ pub(super) fn conflict(channel: &Channel, out: &mut Vec<Diagnostic>) {
         Body::Markup if channel.markup == Markup::default() => {
             (format!("channel {name}: body is \"markup\", but there is no markup"), "add markup: { … }, or write body: text")
         }
-        _ => return,
+        Body::Text | Body::Markup | Body::Markdown | Body::Html | Body::AdaptiveCard => return,
     };
     out.push(finding(Code::ChannelConflict, channel.span, &message).help(help));
 }

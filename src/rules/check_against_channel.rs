@@ -52,7 +52,24 @@ fn refused(check: &Check, channel: &Channel) -> Option<String> {
             let most = channel.max_length?.saturating_add(1).saturating_mul(most_parts);
             (*least > most).then(|| format!("asks for {least} (min_length), but channel {name} sends at most {most}"))
         }
-        _ => None,
+        Check::Contains(_)
+        | Check::NotContains(_)
+        | Check::Regex(_)
+        | Check::Equals(_)
+        | Check::JsonSchema(_)
+        | Check::MaxLength(_)
+        | Check::FitsChannel
+        | Check::StyleGuide
+        | Check::Markdown(_)
+        | Check::Emojis(_)
+        | Check::Language(_)
+        | Check::PiiNone
+        | Check::Links(_)
+        | Check::Readability(_)
+        | Check::NumbersFrom(_)
+        | Check::StatesNumbers(_)
+        | Check::ApartFrom(_)
+        | Check::Expression(_) => None,
     }
 }
 

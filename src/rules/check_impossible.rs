@@ -29,7 +29,25 @@ fn lengths(card: &Scorecard, out: &mut Vec<Diagnostic>) {
             Check::MinLength(least) if shortest.is_none_or(|(_, _, other)| least > other) => {
                 shortest = Some((criterion, check.span, least))
             }
-            _ => {}
+            Check::Contains(_)
+            | Check::NotContains(_)
+            | Check::Regex(_)
+            | Check::Equals(_)
+            | Check::JsonSchema(_)
+            | Check::MaxLength(_)
+            | Check::MinLength(_)
+            | Check::FitsChannel
+            | Check::StyleGuide
+            | Check::Markdown(_)
+            | Check::Emojis(_)
+            | Check::Language(_)
+            | Check::PiiNone
+            | Check::Links(_)
+            | Check::Readability(_)
+            | Check::NumbersFrom(_)
+            | Check::StatesNumbers(_)
+            | Check::ApartFrom(_)
+            | Check::Expression(_) => {}
         }
     }
     let (Some((_, other, most)), Some((criterion, span, least))) = (longest, shortest) else { return };

@@ -1,6 +1,6 @@
 //! F503: a request that changes something, repeated without a key by which the receiver knows it.
 
-use super::effects::{has_retry, idempotency_key, method};
+use super::effects::has_retry;
 use super::tell::{finding, quoted};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::model::FailureKind;
@@ -9,10 +9,10 @@ use crate::plan::{PipelinePlan, Plan};
 /// F503: a request that changes something, repeated without a key by which the receiver knows it.
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
     for step in pipeline.steps.iter().map(|planned| &planned.step) {
-        let Some(method) = method(&pipeline.pipeline, step).filter(|method| !method.is_idempotent()) else { continue };
+        let Some(method) = step.kind.method(&pipeline.pipeline).filter(|method| !method.is_idempotent()) else { continue };
         // What was refused for its number has not been done.
         let Some(_) = has_retry(step).filter(|retry| retry.on.iter().any(|kind| *kind != FailureKind::RateLimited)) else { continue };
-        if step.is_once || idempotency_key(step).is_some() {
+        if step.is_once || step.kind.idempotency_key().is_some() {
             continue;
         }
         let message = format!("{} sends {method} with retry but without idempotency_key; it may be done twice", quoted(&step.id.value));

@@ -41,7 +41,18 @@ fn author<'p>(pipeline: &'p PipelinePlan, from: BlockIx, text: &'p Text) -> Opti
             StepKind::Agent(agent) => return Some((&step.step.id.value, &agent.agent)),
             StepKind::Format(format) => text = &format.text,
             StepKind::Gate(gate) => text = &gate.of,
-            _ => return None,
+            StepKind::Tool(_)
+            | StepKind::Set(_)
+            | StepKind::Http(_)
+            | StepKind::Sql(_)
+            | StepKind::Read(_)
+            | StepKind::Plan(_)
+            | StepKind::Route(_)
+            | StepKind::Call(_)
+            | StepKind::Send(_)
+            | StepKind::Wait(_)
+            | StepKind::Stop(_)
+            | StepKind::Broken => return None,
         }
         from = step.block;
     }

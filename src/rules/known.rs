@@ -161,7 +161,7 @@ pub(super) fn output(names: &Names, ix: StepIx, step: &Step) -> Type {
         StepKind::Gate(gate) => {
             let judged = names.text(&seat, &gate.of);
             match (&judged, &gate.otherwise) {
-                (Type::Object(object), Some(_)) if !object.fields.contains_key("parts") => Type::Any,
+                (Type::Object(_), Some(_)) if judged != formatted() => Type::Any,
                 (_, Some(_)) if !matches!(judged, Type::Text | Type::Object(_)) => Type::Any,
                 _ => judged,
             }

@@ -16,10 +16,8 @@ pub(super) fn in_tests(tests: &TestFile, pipeline: &PipelinePlan, plan: &Plan, o
         for (name, mock) in case.mocks.iter() {
             let Mock::Output(value) = &mock.value else { continue };
             let wrong = mocked(name, case, pipeline, plan).into_iter().find_map(|mocked| {
-                let agent = match &mocked.step.kind {
-                    StepKind::Agent(asked) => mocked.pipeline.pipeline.agents.get(&asked.agent.value),
-                    _ => None,
-                };
+                let asked = if let StepKind::Agent(asked) = &mocked.step.kind { Some(asked) } else { None };
+                let agent = asked.and_then(|asked| mocked.pipeline.pipeline.agents.get(&asked.agent.value));
                 let called = mocked.pipeline.called(mocked.step).map(|id| &plan.pipeline(id).pipeline.outputs);
                 let around = Around { agent, called };
                 let held = if mocked.is_whole { results } else { result };
@@ -73,11 +71,6 @@ fn mocked<'p>(name: &str, case: &TestCase, pipeline: &'p PipelinePlan, plan: &'p
 
 /// Whether the shape of a step could not be read: a shape without fields is one of those.
 fn is_lost(step: &Step, around: Around) -> bool {
-    let shape = match &step.kind {
-        StepKind::Agent(asked) => asked.output.as_ref().or(around.agent.and_then(|agent| agent.output.as_ref())),
-        StepKind::Http(http) => http.output.as_ref(),
-        StepKind::Tool(tool) => tool.output.as_ref(),
-        _ => None,
-    };
+    let shape = step.kind.output().or(around.agent.and_then(|agent| agent.output.as_ref()));
     matches!(shape, Some(Shape::Fields(fields)) if fields.is_empty())
 }

@@ -112,7 +112,7 @@ mod wrong_place;
 
 pub use written_plan::check_written_plan;
 
-pub use effects::{Effects, effects_of};
+pub use effects::effects_of;
 pub use roles::reads;
 pub use secret_in_file::{keys, keys_of};
 

@@ -1,22 +1,15 @@
 //! F507: tries of a pipeline whose steps are tried again themselves.
 
 use super::tell::{finding, quoted};
-use super::tool_of_step::tool_of_step;
 use crate::diagnostic::{Code, Diagnostic};
-use crate::model::{Pipeline, PipelineId, StepKind, ToolKind};
+use crate::model::Pipeline;
 use crate::plan::{PipelinePlan, Plan};
 
 /// F507: tries of a pipeline whose steps are tried again themselves.
 pub(super) fn check(pipeline: &PipelinePlan, plan: &Plan, out: &mut Vec<Diagnostic>) {
     let inner: Vec<Option<u64>> = plan.program.pipelines.iter().map(|called| most_tries(called)).collect();
     for step in pipeline.steps.iter().map(|planned| &planned.step) {
-        let called: Option<PipelineId> = match &step.kind {
-            StepKind::Call(call) => call.pipeline,
-            _ => match tool_of_step(&pipeline.pipeline, step).map(|tool| &tool.kind) {
-                Some(ToolKind::Pipeline { pipeline, .. }) => *pipeline,
-                _ => None,
-            },
-        };
+        let called = step.kind.called(&pipeline.pipeline);
         let outer = step.retry.as_ref().map(|retry| retry.max_attempts).filter(|tries| *tries > 1);
         let (Some(outer), Some(inner)) = (outer, called.and_then(|called| inner.get(called.0).copied().flatten())) else { continue };
         let message = format!(

@@ -14,7 +14,14 @@ pub(super) fn check(pipeline: &PipelinePlan, _plan: &Plan, out: &mut Vec<Diagnos
         StepKind::Http(http) => !http.method.is_safe(),
         // An agent with tools may act by them.
         StepKind::Agent(agent) => file.agents.get(&agent.agent.value).is_none_or(|agent| !agent.tools.is_empty()),
-        _ => false,
+        StepKind::Set(_)
+        | StepKind::Sql(_)
+        | StepKind::Read(_)
+        | StepKind::Route(_)
+        | StepKind::Format(_)
+        | StepKind::Gate(_)
+        | StepKind::Wait(_)
+        | StepKind::Stop(_) => false,
     });
     if !acts_outside {
         let last = pipeline.pipeline.steps.last().map_or("ID", |step| step.id.as_str());

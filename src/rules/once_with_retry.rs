@@ -1,6 +1,6 @@
 //! F502: `once` and `retry` contradict each other.
 
-use super::effects::{has_retry, idempotency_key};
+use super::effects::has_retry;
 use super::tell::{finding, quoted};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::plan::{PipelinePlan, Plan};
@@ -8,7 +8,7 @@ use crate::plan::{PipelinePlan, Plan};
 /// F502: `once` and `retry` contradict each other.
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
     for step in pipeline.steps.iter().map(|planned| &planned.step) {
-        if step.is_once && has_retry(step).is_some() && idempotency_key(step).is_none() {
+        if step.is_once && has_retry(step).is_some() && step.kind.idempotency_key().is_none() {
             let message = format!("{} is marked once and has retry; add an idempotency_key or drop retry", quoted(&step.id.value));
             out.push(
                 finding(Code::OnceWithRetry, step.id.span, &message).help("remove retry, or add an idempotency_key the receiver knows"),

@@ -53,9 +53,9 @@ struct Sent<'p> {
 /// gate let through. A channel that has no room for any text is told by F420.
 fn unsent(pipeline: &PipelinePlan, planned: &PlannedStep, gate: &GateStep, text: &str) -> Option<String> {
     let name = quoted(&planned.step.id.value);
-    let after = pipeline.steps.iter().filter_map(|later| match &later.step.kind {
-        StepKind::Format(format) if takes_only(pipeline, later, &format.text, planned) => Some(format),
-        _ => None,
+    let after = pipeline.steps.iter().filter_map(|later| {
+        let StepKind::Format(format) = &later.step.kind else { return None };
+        takes_only(pipeline, later, &format.text, planned).then_some(format)
     });
     judged(pipeline, planned, gate).into_iter().chain(after).find_map(|format| {
         formatted(pipeline, format, text).find_map(|(channel, _, formatted)| {
@@ -83,10 +83,7 @@ fn takes_only(pipeline: &PipelinePlan, step: &PlannedStep, text: &Text, gate: &P
 /// The format step whose output a gate judges.
 fn judged<'p>(pipeline: &'p PipelinePlan, planned: &PlannedStep, gate: &GateStep) -> Option<&'p FormatStep> {
     let found = sole_output(&gate.of).and_then(|(id, _)| find(pipeline, planned.block, id))?;
-    match &pipeline.step(found).step.kind {
-        StepKind::Format(format) => Some(format),
-        _ => None,
-    }
+    if let StepKind::Format(format) = &pipeline.step(found).step.kind { Some(format) } else { None }
 }
 
 /// A text as a format step would send it on each of its channels that can send any.
@@ -168,7 +165,17 @@ fn forbids(check: &Check) -> Option<FilledCheck> {
         Check::Emojis(most) => FilledCheck::Emojis(*most),
         Check::PiiNone => FilledCheck::PiiNone,
         Check::Links(hosts) => FilledCheck::Links(hosts.clone()),
-        _ => return None,
+        Check::Contains(_)
+        | Check::Regex(_)
+        | Check::Equals(_)
+        | Check::JsonSchema(_)
+        | Check::MinLength(_)
+        | Check::Language(_)
+        | Check::Readability(_)
+        | Check::NumbersFrom(_)
+        | Check::StatesNumbers(_)
+        | Check::ApartFrom(_)
+        | Check::Expression(_) => return None,
     })
 }
 

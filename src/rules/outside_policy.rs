@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::tell::{finding, quoted};
 use crate::diagnostic::{Code, Diagnostic};
-use crate::model::{Filling, Form, ReadStep, StepKind, Text};
+use crate::model::{Filling, Form, ReadStep, STDOUT, StepKind, Text};
 use crate::plan::{PipelinePlan, Plan};
 use crate::policy::{Act, decide, from_project};
 use crate::source::Span;
@@ -20,8 +20,20 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
     for step in pipeline.steps.iter().map(|planned| &planned.step) {
         let used = match &step.kind {
             StepKind::Tool(tool) => Some(&tool.tool),
-            StepKind::Send(send) if send.to.value != "stdout" => Some(&send.to),
-            _ => None,
+            StepKind::Send(send) => Some(&send.to).filter(|to| to.value != STDOUT),
+            StepKind::Agent(_)
+            | StepKind::Set(_)
+            | StepKind::Http(_)
+            | StepKind::Sql(_)
+            | StepKind::Read(_)
+            | StepKind::Plan(_)
+            | StepKind::Route(_)
+            | StepKind::Call(_)
+            | StepKind::Format(_)
+            | StepKind::Gate(_)
+            | StepKind::Wait(_)
+            | StepKind::Stop(_)
+            | StepKind::Broken => None,
         };
         let refuses = |act: Act| !decide(&[(&name.value, policy)], &act).allowed;
         if let Some(tool) = used.filter(|tool| refuses(Act::Tool { name: &tool.value, arguments: None })) {

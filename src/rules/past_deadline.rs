@@ -3,14 +3,10 @@
 use std::time::Duration;
 
 use super::tell::{finding, quoted};
-use super::tool_of_step::tool_of_step;
 use crate::diagnostic::{Code, Diagnostic};
-use crate::model::{Backoff, Retry, StepKind};
+use crate::model::{Backoff, Form, Pipeline, Retry, StepKind};
 use crate::plan::{PipelinePlan, Plan};
 
-/// Time for one attempt where nothing is written: requests, tools and agents; queries (language, section 13).
-const CALL_TIMEOUT: Duration = Duration::from_secs(60);
-const QUERY_TIMEOUT: Duration = Duration::from_secs(30);
 /// Waits that are added up one by one; the rest count like the last of them.
 const MOST_WAITS: u64 = 1_000;
 
@@ -20,13 +16,8 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
     for step in &pipeline.pipeline.steps {
         let Some(deadline) = step.deadline.into_iter().chain(whole).min() else { continue };
         let Some(retry) = step.retry.as_ref().filter(|retry| retry.max_attempts > 1) else { continue };
-        let default = match &step.kind {
-            StepKind::Http(_) | StepKind::Agent(_) => Some(CALL_TIMEOUT),
-            StepKind::Tool(_) => tool_of_step(&pipeline.pipeline, step).map(|tool| tool.timeout.unwrap_or(CALL_TIMEOUT)),
-            StepKind::Sql(_) => Some(QUERY_TIMEOUT),
-            _ => None,
-        };
-        let Some(timeout) = step.timeout.or(default) else { continue };
+        let default = || of_model(&pipeline.pipeline, &step.kind).or(step.kind.default_timeout(&pipeline.pipeline));
+        let Some(timeout) = step.timeout.or_else(default) else { continue };
         let attempts = timeout.saturating_mul(u32::try_from(retry.max_attempts).unwrap_or(u32::MAX));
         let longest = attempts.saturating_add(waits(retry));
         if longest > deadline {
@@ -41,6 +32,16 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
             out.push(finding(Code::PastDeadline, step.id.span, &message).help("lower timeout or max_attempts, or raise the deadline"));
         }
     }
+}
+
+/// The time that an agent's model says for one call.
+fn of_model(file: &Pipeline, kind: &StepKind) -> Option<Duration> {
+    let StepKind::Agent(asked) = kind else { return None };
+    let name = match &asked.model {
+        Some(model) => (model.form == Form::Plain).then_some(&*model.source)?,
+        None => file.agents.get(&asked.agent.value)?.model_name(),
+    };
+    file.models.get(name)?.timeout
 }
 
 /// All waits together, at their longest.

@@ -13,16 +13,8 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
     let sources = Sources::of(pipeline);
     for planned in &pipeline.steps {
         let step = &planned.step;
-        let key = match &step.kind {
-            StepKind::Http(http) => http.idempotency_key.as_ref(),
-            StepKind::Tool(tool) => tool.idempotency_key.as_ref(),
-            StepKind::Send(send) => send.idempotency_key.as_ref(),
-            _ => None,
-        };
-        let reason = match &step.kind {
-            StepKind::Stop(stop) => stop.reason.as_ref(),
-            _ => None,
-        };
+        let key = step.kind.idempotency_key();
+        let reason = if let StepKind::Stop(stop) = &step.kind { stop.reason.as_ref() } else { None };
         for (label, text) in [("name", step.name.as_ref()), ("idempotency_key", key), ("reason", reason)] {
             let Some((read, name)) = text.and_then(|text| first(&sources, planned, &[text], Gives::Surely)) else { continue };
             // Of a marked step or element, only the whole is sure to be personal: a part may be the id of an order, which makes a good key.

@@ -19,7 +19,7 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
             Some(ToolKind::Http { .. }) => Some("an http tool"),
             Some(ToolKind::File(_)) => Some("a file"),
             Some(ToolKind::Server(_)) => Some("a tool server"),
-            _ => None,
+            Some(ToolKind::Sql(_) | ToolKind::Pipeline { .. } | ToolKind::Smtp { .. } | ToolKind::Broken) | None => None,
         };
         let (whereto, texts) = match &planned.step.kind {
             StepKind::Http(http) => {
@@ -36,7 +36,18 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
                 Some(receiver) => (receiver, std::iter::once(&send.of).chain(all(&send.with)).collect()),
                 None => continue,
             },
-            _ => continue,
+            StepKind::Agent(_)
+            | StepKind::Set(_)
+            | StepKind::Sql(_)
+            | StepKind::Read(_)
+            | StepKind::Plan(_)
+            | StepKind::Route(_)
+            | StepKind::Call(_)
+            | StepKind::Format(_)
+            | StepKind::Gate(_)
+            | StepKind::Wait(_)
+            | StepKind::Stop(_)
+            | StepKind::Broken => continue,
         };
         if let Some((read, name)) = first(&sources, planned, &texts, Gives::Perhaps) {
             let id = quoted(&planned.step.id.value);

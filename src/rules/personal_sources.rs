@@ -73,14 +73,9 @@ impl<'p> Sources<'p> {
 
     /// Whether the output of a step is known to hold personal data: it is marked, and no gate has made sure that there is none.
     fn is_marked(&self, planned: &PlannedStep) -> bool {
-        match &planned.step.kind {
-            StepKind::Gate(gate) if self.removes(gate) => false,
-            StepKind::Route(route) => {
-                let mut last = route.cases.iter().chain(&route.otherwise).filter_map(|case| case.steps.last());
-                planned.step.is_pii || last.any(|step| step.is_pii)
-            }
-            _ => planned.step.is_pii,
-        }
+        let removes = if let StepKind::Gate(gate) = &planned.step.kind { self.removes(gate) } else { false };
+        let mut last = planned.step.kind.cases().filter_map(|case| case.steps.last());
+        !removes && (planned.step.is_pii || last.any(|step| step.is_pii))
     }
 
     /// The step whose marked output a read is of.

@@ -6,7 +6,7 @@ use super::personal_flow::{all, first};
 use super::personal_sources::Sources;
 use super::tell::{finding, quoted};
 use crate::diagnostic::{Code, Diagnostic};
-use crate::model::{Filling, Pipeline, StepKind, Text, ToolKind};
+use crate::model::{Filling, Pipeline, StepKind, Text};
 use crate::plan::{PipelinePlan, Plan, PlannedStep};
 
 /// The texts of a step whose values may be part of its output.
@@ -24,11 +24,19 @@ fn inflow<'p>(sources: &Sources, pipeline: &'p Pipeline, planned: &'p PlannedSte
         StepKind::Format(step) => vec![&step.text],
         StepKind::Gate(step) if !sources.removes(step) => std::iter::once(&step.of).chain(&step.otherwise).collect(),
         StepKind::Call(step) => all(&step.with),
-        StepKind::Tool(step) => match pipeline.tools.get(&step.tool.value).map(|tool| &tool.kind) {
-            Some(ToolKind::Pipeline { .. }) => all(&step.with),
-            _ => vec![],
+        StepKind::Tool(step) => match pipeline.called_tool(&step.tool.value) {
+            Some(_) => all(&step.with),
+            None => vec![],
         },
-        _ => vec![],
+        StepKind::Http(_)
+        | StepKind::Sql(_)
+        | StepKind::Read(_)
+        | StepKind::Route(_)
+        | StepKind::Gate(_)
+        | StepKind::Send(_)
+        | StepKind::Wait(_)
+        | StepKind::Stop(_)
+        | StepKind::Broken => vec![],
     }
 }
 
@@ -37,16 +45,14 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
     let sources = Sources::of(pipeline);
     for planned in pipeline.steps.iter().filter(|planned| !planned.step.is_pii) {
         let id = quoted(&planned.step.id.value);
-        let (span, name) = match &planned.step.kind {
-            StepKind::Sql(step) => match personal_columns::given(&step.query.source, &pipeline.pipeline.data) {
-                Some(column) => (step.query.place.inside(column.bytes.0, column.bytes.1), column.name),
-                None => continue,
-            },
-            _ => match first(&sources, planned, &inflow(&sources, &pipeline.pipeline, planned), Gives::Perhaps) {
-                Some((read, name)) => (read.span, name),
-                None => continue,
-            },
+        let found = if let StepKind::Sql(step) = &planned.step.kind {
+            let column = personal_columns::given(&step.query.source, &pipeline.pipeline.data);
+            column.map(|column| (step.query.place.inside(column.bytes.0, column.bytes.1), column.name))
+        } else {
+            let read = first(&sources, planned, &inflow(&sources, &pipeline.pipeline, planned), Gives::Perhaps);
+            read.map(|(read, name)| (read.span, name))
         };
+        let Some((span, name)) = found else { continue };
         let message = format!("{id} reads {name} (pii); logs mask that value in its output, and pii: true masks all of it");
         out.push(
             finding(Code::PiiUnmarked, span, &message)

@@ -38,7 +38,19 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
                     );
                     break;
                 }
-                _ => break,
+                StepKind::Tool(_)
+                | StepKind::Set(_)
+                | StepKind::Http(_)
+                | StepKind::Sql(_)
+                | StepKind::Read(_)
+                | StepKind::Plan(_)
+                | StepKind::Route(_)
+                | StepKind::Call(_)
+                | StepKind::Format(_)
+                | StepKind::Send(_)
+                | StepKind::Wait(_)
+                | StepKind::Stop(_)
+                | StepKind::Broken => break,
             }
         }
     }

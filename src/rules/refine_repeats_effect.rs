@@ -40,20 +40,18 @@ fn effect<'p>(own: &'p PipelinePlan, plan: &'p Plan, step: &'p Step, seen: &mut 
     if step.is_once {
         return Some((step, "is marked once"));
     }
-    match &step.kind {
-        StepKind::Send(_) => Some((step, "sends")),
-        StepKind::Route(route) => {
-            let inside = route.cases.iter().chain(&route.otherwise).flat_map(|case| &case.steps);
-            inside.into_iter().find_map(|inner| effect(own, plan, inner, seen))
-        }
-        _ => {
-            let called = own.called(step).filter(|called| !seen.contains(called))?;
-            seen.push(called);
-            let inner = plan.pipeline(called);
-            let steps = inner.pipeline.steps.iter().chain(&inner.pipeline.finally);
-            steps.into_iter().find_map(|step| effect(inner, plan, step, seen))
-        }
+    if matches!(step.kind, StepKind::Send(_)) {
+        return Some((step, "sends"));
     }
+    let inside = step.kind.cases().flat_map(|case| &case.steps);
+    if let Some(found) = inside.into_iter().find_map(|inner| effect(own, plan, inner, seen)) {
+        return Some(found);
+    }
+    let called = own.called(step).filter(|called| !seen.contains(called))?;
+    seen.push(called);
+    let inner = plan.pipeline(called);
+    let steps = inner.pipeline.steps.iter().chain(&inner.pipeline.finally);
+    steps.into_iter().find_map(|step| effect(inner, plan, step, seen))
 }
 
 #[cfg(test)]

@@ -159,7 +159,18 @@ fn of_scorecard<'p>(scorecard: &'p Scorecard, visit: Visit<'_, 'p>) {
                     visit(Role::Condition, Part::Text(text))
                 }
                 Check::Equals(value) => filling(Role::Condition, check.span, value, visit),
-                _ => {}
+                Check::Regex(_)
+                | Check::JsonSchema(_)
+                | Check::MaxLength(_)
+                | Check::MinLength(_)
+                | Check::FitsChannel
+                | Check::StyleGuide
+                | Check::Markdown(_)
+                | Check::Emojis(_)
+                | Check::Language(_)
+                | Check::PiiNone
+                | Check::Links(_)
+                | Check::Readability(_) => {}
             }
         }
     }

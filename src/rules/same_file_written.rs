@@ -47,7 +47,19 @@ fn written<'a>(names: &Names<'a>, ix: StepIx) -> Option<(&'a Path, &'a str)> {
     let (tool, with): (&str, &'a [(Spanned<String>, Filling)]) = match &names.step(ix).kind {
         StepKind::Tool(step) => (step.tool.value.strip_suffix(".write")?, &step.with),
         StepKind::Send(step) => (&step.to.value, &step.with),
-        _ => return None,
+        StepKind::Agent(_)
+        | StepKind::Set(_)
+        | StepKind::Http(_)
+        | StepKind::Sql(_)
+        | StepKind::Read(_)
+        | StepKind::Plan(_)
+        | StepKind::Route(_)
+        | StepKind::Call(_)
+        | StepKind::Format(_)
+        | StepKind::Gate(_)
+        | StepKind::Wait(_)
+        | StepKind::Stop(_)
+        | StepKind::Broken => return None,
     };
     let ToolKind::File(folder) = &names.pipeline.pipeline.tools.get(tool)?.kind else { return None };
     let (_, name) = with.iter().find(|(name, _)| name.value == "name")?;

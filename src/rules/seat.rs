@@ -281,7 +281,18 @@ impl<'a> Texts<'a> {
             Check::Equals(value) => self.filling(value, seat),
             Check::NumbersFrom(text) | Check::StatesNumbers(text) | Check::ApartFrom(text) => self.add(text, seat, Role::Value),
             Check::Expression(text) => self.add(text, seat, Role::Condition),
-            _ => {}
+            Check::Regex(_)
+            | Check::JsonSchema(_)
+            | Check::MaxLength(_)
+            | Check::MinLength(_)
+            | Check::FitsChannel
+            | Check::StyleGuide
+            | Check::Markdown(_)
+            | Check::Emojis(_)
+            | Check::Language(_)
+            | Check::PiiNone
+            | Check::Links(_)
+            | Check::Readability(_) => {}
         }
     }
 }
@@ -292,12 +303,10 @@ fn shared(users: Option<&Vec<StepIx>>, own: FileId, file: FileId) -> At {
 
 /// What `with` holds in a check of a scorecard: what all its gates give.
 fn with_of_gates(pipeline: &PipelinePlan, gates: &[StepIx]) -> Option<Type> {
-    let given = gates.iter().filter_map(|ix| match &pipeline.step(*ix).step.kind {
-        StepKind::Gate(gate) => {
-            let fields = gate.with.iter().map(|(name, _)| (name.value.clone(), Member::sure(Type::Any)));
-            Some(Type::Object(std::sync::Arc::new(Object { fields: fields.collect(), is_open: false })))
-        }
-        _ => None,
+    let given = gates.iter().filter_map(|ix| {
+        let StepKind::Gate(gate) = &pipeline.step(*ix).step.kind else { return None };
+        let fields = gate.with.iter().map(|(name, _)| (name.value.clone(), Member::sure(Type::Any)));
+        Some(Type::Object(std::sync::Arc::new(Object { fields: fields.collect(), is_open: false })))
     });
     Type::either(given.collect())
 }
@@ -320,7 +329,19 @@ fn with_of_tool(tool: &Tool, arguments: &[Field], users: Option<&Vec<StepIx>>, p
                 &send.with
             }
             StepKind::Tool(tool) => &tool.with,
-            _ => continue,
+            StepKind::Agent(_)
+            | StepKind::Set(_)
+            | StepKind::Http(_)
+            | StepKind::Sql(_)
+            | StepKind::Read(_)
+            | StepKind::Plan(_)
+            | StepKind::Route(_)
+            | StepKind::Call(_)
+            | StepKind::Format(_)
+            | StepKind::Gate(_)
+            | StepKind::Wait(_)
+            | StepKind::Stop(_)
+            | StepKind::Broken => continue,
         };
         given.iter().for_each(|(name, _)| add(&name.value, Type::Any));
     }
@@ -339,38 +360,25 @@ impl<'a> Users<'a> {
         let mut users = Users { agents: HashMap::new(), tools: HashMap::new(), scorecards: HashMap::new() };
         for (index, planned) in pipeline.steps.iter().enumerate() {
             let ix = StepIx(index as u32);
-            match &planned.step.kind {
-                StepKind::Agent(agent) => users.agents.entry(&agent.agent.value).or_default().push(ix),
-                StepKind::Tool(tool) => {
-                    let name = tool.tool.value.split('.').next().unwrap_or_default();
-                    users.tools.entry(name).or_default().push(ix);
-                }
-                StepKind::Plan(plan) => {
-                    for name in std::iter::once(&plan.agent).chain(&plan.check).chain(&plan.may_use) {
-                        if pipeline.pipeline.agents.contains_key(&name.value) {
-                            users.agents.entry(&name.value).or_default().push(ix);
-                        } else {
-                            users.tools.entry(name.value.split('.').next().unwrap_or_default()).or_default().push(ix);
-                        }
-                    }
-                }
-                StepKind::Send(send) => users.tools.entry(&send.to.value).or_default().push(ix),
-                StepKind::Gate(gate) => {
-                    let named = gate.scorecards.iter().filter_map(|scorecard| match scorecard {
-                        ScorecardRef::Named(name) => Some(name.value.as_str()),
-                        ScorecardRef::Written(_) => None,
-                    });
-                    for name in named {
-                        users.scorecards.entry(name).or_default().push(ix);
-                        if let Some(judge) = pipeline.pipeline.scorecards.get(name).and_then(|scorecard| scorecard.judge.as_ref()) {
-                            users.agents.entry(&judge.value).or_default().push(ix);
-                        }
-                    }
-                    if let Some(judge) = &gate.judge {
-                        users.agents.entry(&judge.value).or_default().push(ix);
-                    }
-                }
-                _ => {}
+            let (file, kind) = (&pipeline.pipeline, &planned.step.kind);
+            for agent in kind.agents(file) {
+                users.agents.entry(&agent.value).or_default().push(ix);
+            }
+            for name in kind.may_use() {
+                let tool = name.value.split('.').next().unwrap_or_default();
+                let (of, name) =
+                    if file.agents.contains_key(&name.value) { (&mut users.agents, &*name.value) } else { (&mut users.tools, tool) };
+                of.entry(name).or_default().push(ix);
+            }
+            if let StepKind::Send(send) = kind {
+                users.tools.entry(&send.to.value).or_default().push(ix);
+            }
+            if let StepKind::Gate(gate) = kind {
+                let named = gate.scorecards.iter().filter_map(|scorecard| match scorecard {
+                    ScorecardRef::Named(name) => Some(name.value.as_str()),
+                    ScorecardRef::Written(_) => None,
+                });
+                named.for_each(|name| users.scorecards.entry(name).or_default().push(ix));
             }
         }
         users

@@ -5,9 +5,9 @@ use crate::plan::PipelinePlan;
 
 /// All servers, by name.
 pub(super) fn servers(pipeline: &PipelinePlan) -> impl Iterator<Item = (&str, &ServerKind)> {
-    pipeline.pipeline.tools.iter().filter_map(|(name, tool): (&String, &Tool)| match &tool.kind {
-        ToolKind::Server(server) => Some((name.as_str(), server)),
-        _ => None,
+    pipeline.pipeline.tools.iter().filter_map(|(name, tool): (&String, &Tool)| {
+        let ToolKind::Server(server) = &tool.kind else { return None };
+        Some((name.as_str(), server))
     })
 }
 

@@ -11,9 +11,9 @@ use crate::plan::{PipelinePlan, Plan};
 
 /// F430, for every style guide a pipeline names.
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
-    let of_steps = pipeline.steps.iter().filter_map(|planned| match &planned.step.kind {
-        StepKind::Format(format) => format.style_guide.as_ref(),
-        _ => None,
+    let of_steps = pipeline.steps.iter().filter_map(|planned| {
+        let StepKind::Format(format) = &planned.step.kind else { return None };
+        format.style_guide.as_ref()
     });
     let of_agents = pipeline.pipeline.agents.values().filter_map(|agent| agent.style_guide.as_ref());
     let mut told = HashSet::new();

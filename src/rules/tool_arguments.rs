@@ -41,7 +41,19 @@ pub(super) fn check(names: &Names, _texts: &Texts, out: &mut Vec<Diagnostic>) {
                     sending(send, tool, out);
                 }
             }
-            _ => {}
+            StepKind::Agent(_)
+            | StepKind::Set(_)
+            | StepKind::Http(_)
+            | StepKind::Sql(_)
+            | StepKind::Read(_)
+            | StepKind::Plan(_)
+            | StepKind::Route(_)
+            | StepKind::Call(_)
+            | StepKind::Format(_)
+            | StepKind::Gate(_)
+            | StepKind::Wait(_)
+            | StepKind::Stop(_)
+            | StepKind::Broken => {}
         }
     }
 }
@@ -78,7 +90,7 @@ fn arguments<'a>(plan: &'a Plan, parts: &'a Parts, tool: &'a Tool, part: &str) -
         (ToolKind::Sql(_), _) => Some((&parts.query, "argument")),
         (ToolKind::File(_), "read") => Some((&parts.read, "argument")),
         (ToolKind::File(_), "write") => Some((&parts.write, "argument")),
-        _ => None,
+        (ToolKind::File(_) | ToolKind::Smtp { .. } | ToolKind::Server(_) | ToolKind::Broken, _) => None,
     }
 }
 
@@ -91,7 +103,7 @@ fn sending(send: &SendStep, tool: &Tool, out: &mut Vec<Diagnostic>) {
     let needed: &[&str] = match &tool.kind {
         ToolKind::Smtp { .. } => &["to", "subject"],
         ToolKind::File(_) => &["name"],
-        _ => return,
+        ToolKind::Http { .. } | ToolKind::Sql(_) | ToolKind::Pipeline { .. } | ToolKind::Server(_) | ToolKind::Broken => return,
     };
     let has = |list: &[(Spanned<String>, Filling)], name: &str| list.iter().any(|(given, _)| given.value == name);
     for name in needed.iter().filter(|name| !has(&send.with, name)) {

@@ -75,7 +75,7 @@ fn of_parts(pipeline: &PipelinePlan, out: &mut Vec<Diagnostic>) {
                 let message = format!("{owner} tool \"{}\", which only send can use", step.tool.value);
                 out.push(wrong(message, "write a send step"));
             }
-            (None, _) => {}
+            (None, ToolKind::Http { .. } | ToolKind::Sql(_) | ToolKind::Pipeline { .. } | ToolKind::Server(_) | ToolKind::Broken) => {}
         }
     }
 }

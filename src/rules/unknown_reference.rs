@@ -4,15 +4,9 @@ use indexmap::IndexMap;
 
 use super::wording::listed;
 use crate::diagnostic::{Code, Diagnostic, Hints};
-use crate::model::{Form, PersonSource, Pipeline, ScorecardRef, StepKind, ToolKind};
+use crate::model::{DEFAULT_MODEL, Form, PersonSource, Pipeline, STDOUT, ScorecardRef, StepKind, ToolKind};
 use crate::plan::{PipelinePlan, Plan};
 use crate::source::{Span, Spanned};
-
-/// Names that come from elsewhere too, so their absence here says nothing: the model `default` may come from `flow.toml`
-/// or the environment.
-const DEFAULT_MODEL: &str = "default";
-/// What `send` knows besides tools.
-const STDOUT: &str = "stdout";
 
 pub(super) fn check(pipeline: &PipelinePlan, plan: &Plan, out: &mut Vec<Diagnostic>) {
     let file = &pipeline.pipeline;
@@ -78,7 +72,16 @@ pub(super) fn check(pipeline: &PipelinePlan, plan: &Plan, out: &mut Vec<Diagnost
                     look.up("channel", &owner, channel, &listed);
                 }
             }
-            _ => {}
+            StepKind::Set(_)
+            | StepKind::Http(_)
+            | StepKind::Sql(_)
+            | StepKind::Read(_)
+            | StepKind::Route(_)
+            | StepKind::Format(_)
+            | StepKind::Send(_)
+            | StepKind::Wait(_)
+            | StepKind::Stop(_)
+            | StepKind::Broken => {}
         }
     }
 }

@@ -32,7 +32,20 @@ pub(super) fn check(pipeline: &PipelinePlan, _plan: &Plan, out: &mut Vec<Diagnos
                     }
                 }
             }
-            _ => {}
+            StepKind::Agent(_)
+            | StepKind::Set(_)
+            | StepKind::Http(_)
+            | StepKind::Sql(_)
+            | StepKind::Read(_)
+            | StepKind::Plan(_)
+            | StepKind::Route(_)
+            | StepKind::Call(_)
+            | StepKind::Format(_)
+            | StepKind::Gate(_)
+            | StepKind::Send(_)
+            | StepKind::Wait(_)
+            | StepKind::Stop(_)
+            | StepKind::Broken => {}
         }
     }
 }

@@ -13,23 +13,15 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
     let is_bounded = |agent: &Agent| file.limits.max_cost_usd.is_some() || agent.limits.max_cost_usd.is_some();
     let mut used: Vec<&str> = vec![];
     for planned in &pipeline.steps {
-        let (names, own) = match &planned.step.kind {
-            StepKind::Agent(step) => (vec![&step.agent], step.model.as_ref()),
-            StepKind::Gate(gate) => (gate.judge.iter().collect(), None),
-            StepKind::Plan(plan) => (std::iter::once(&plan.agent).chain(&plan.check).chain(&plan.may_use).collect(), None),
-            _ => continue,
-        };
-        for agent in names.iter().filter_map(|name| file.agents.get(&name.value)).filter(|agent| is_bounded(agent)) {
+        let names = planned.step.kind.agents(file).into_iter().chain(planned.step.kind.may_use());
+        let own = if let StepKind::Agent(step) = &planned.step.kind { step.model.as_ref() } else { None };
+        for agent in names.filter_map(|name| file.agents.get(&name.value)).filter(|agent| is_bounded(agent)) {
             match own {
                 Some(model) if model.form == Form::Plain => used.push(&model.source),
                 Some(_) => {}
-                None => used.push(model_of(agent)),
+                None => used.push(agent.model_name()),
             }
         }
-    }
-    if file.limits.max_cost_usd.is_some() {
-        let judges = file.scorecards.values().filter_map(|card| card.judge.as_ref());
-        used.extend(judges.filter_map(|judge| file.agents.get(&judge.value)).map(model_of));
     }
     for name in with_fallbacks(file, used) {
         let Some(model) = file.models.get(name) else { continue };
@@ -41,10 +33,6 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
             );
         }
     }
-}
-
-fn model_of(agent: &Agent) -> &str {
-    agent.model.as_ref().map_or("default", |model| &model.value)
 }
 
 /// These models and those that stand in for them, each once.

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::names::Names;
 use crate::diagnostic::{Code, Diagnostic};
-use crate::model::{Form, ScorecardRef, StepKind};
+use crate::model::{DEFAULT_MODEL, Form, STDOUT, ScorecardRef, StepKind};
 use crate::plan::StepIx;
 use crate::source::{Span, Spanned};
 
@@ -13,7 +13,7 @@ pub(super) fn check(names: &Names, out: &mut Vec<Diagnostic>) {
     let own = file.name.span.file;
     let mut used = Used::default();
     for agent in file.agents.values() {
-        used.models.insert(agent.model.as_ref().map_or("default", Spanned::as_str));
+        used.models.insert(agent.model_name());
         used.tools.extend(agent.tools.iter().filter_map(|tool| tool.value.split('.').next()));
         used.policies.extend(agent.policy.iter().map(Spanned::as_str));
     }
@@ -47,11 +47,20 @@ pub(super) fn check(names: &Names, out: &mut Vec<Diagnostic>) {
                     ScorecardRef::Written(_) => None,
                 }));
             }
-            _ => {}
+            StepKind::Set(_)
+            | StepKind::Http(_)
+            | StepKind::Sql(_)
+            | StepKind::Read(_)
+            | StepKind::Route(_)
+            | StepKind::Call(_)
+            | StepKind::Format(_)
+            | StepKind::Wait(_)
+            | StepKind::Stop(_)
+            | StepKind::Broken => {}
         }
     }
-    used.tools.remove("stdout");
-    used.models.remove("default");
+    used.tools.remove(STDOUT);
+    used.models.remove(DEFAULT_MODEL);
     let mut report = |what: &str, used: &HashSet<&str>, defined: Vec<(&str, Span)>| {
         // A name that nothing has was reported; it was meant for one of those that seem unused.
         let known: HashSet<&str> = defined.iter().map(|(name, _)| *name).collect();
@@ -66,7 +75,7 @@ pub(super) fn check(names: &Names, out: &mut Vec<Diagnostic>) {
     report("agent", &used.agents, file.agents.iter().map(|(name, agent)| (name.as_str(), agent.span)).collect());
     if !used.any_model {
         // The one called `default` serves whoever names none.
-        let models = file.models.iter().filter(|(name, _)| *name != "default");
+        let models = file.models.iter().filter(|(name, _)| *name != DEFAULT_MODEL);
         report("model", &used.models, models.map(|(name, model)| (name.as_str(), model.span)).collect());
     }
     report("tool", &used.tools, file.tools.iter().map(|(name, tool)| (name.as_str(), tool.span)).collect());

@@ -22,7 +22,16 @@ pub(super) fn check(names: &Names, texts: &Texts, out: &mut Vec<Diagnostic>) {
             StepKind::Agent(agent) => only_answers(names, &agent.agent.value),
             StepKind::Set(_) | StepKind::Sql(_) | StepKind::Format(_) => true,
             StepKind::Read(_) => !has_sql,
-            _ => false,
+            StepKind::Tool(_)
+            | StepKind::Http(_)
+            | StepKind::Plan(_)
+            | StepKind::Route(_)
+            | StepKind::Call(_)
+            | StepKind::Gate(_)
+            | StepKind::Send(_)
+            | StepKind::Wait(_)
+            | StepKind::Stop(_)
+            | StepKind::Broken => false,
         };
         if only_computes && !is_last && !stands_in && !read.contains(step.id.value.as_str()) {
             let message = format!("no one reads the output of \"{}\"", step.id.value);
@@ -38,6 +47,6 @@ pub(super) fn check(names: &Names, texts: &Texts, out: &mut Vec<Diagnostic>) {
 fn only_answers(names: &Names, agent: &str) -> bool {
     let file = &names.pipeline.pipeline;
     let Some(agent) = file.agents.get(agent) else { return false };
-    let model = agent.model.as_ref().map_or("default", |model| model.value.as_str());
+    let model = agent.model_name();
     agent.tools.is_empty() && file.models.get(model).is_none_or(|model| model.provider != Provider::Broken)
 }

@@ -96,7 +96,14 @@ fn a_formatted_text_is_measured_part_by_part_as_it_is_sent() {
     let formatted = crate::channel::format(&long, &plain(), None, None).unwrap();
     let value = serde_json::to_value(&formatted).unwrap();
     let narrow = Channel { max_length: Some(100), ..plain() };
-    let judged = Judged { value: &value, text: &formatted.text, formatted: None, channel: Some(&narrow), style: None, person_name: None };
+    let judged = Judged {
+        value: &value,
+        text: &formatted.text,
+        formatted: Some(&formatted),
+        channel: Some(&narrow),
+        style: None,
+        person_name: None,
+    };
     assert_eq!(check(&FilledCheck::FitsChannel, &judged).feedback, "Part 1 has 131 characters; channel \"test\" allows 100.");
     let one = Channel { split: None, ..plain() };
     let judged = Judged { channel: Some(&one), ..judged };

@@ -7,9 +7,9 @@ use crate::report::graph::words::{many, number, source};
 
 /// The gates of a pipeline with their ids.
 fn gates(planned: &PipelinePlan) -> impl Iterator<Item = (&str, &GateStep)> {
-    planned.steps.iter().filter_map(|found| match &found.step.kind {
-        StepKind::Gate(gate) => Some((found.step.id.as_str(), gate)),
-        _ => None,
+    planned.steps.iter().filter_map(|found| {
+        let StepKind::Gate(gate) = &found.step.kind else { return None };
+        Some((found.step.id.as_str(), gate))
     })
 }
 
@@ -136,10 +136,11 @@ pub(super) fn broken(plan: &Plan) -> Vec<String> {
         let names: Vec<&str> = steps.iter().map(|step| step.id.as_str()).collect();
         said.push(format!("{when} {} {}.", listed(&names), if names.len() == 1 { "runs" } else { "run" }));
         for step in steps {
-            match &step.kind {
-                StepKind::Format(FormatStep { text, .. }) => said.push(format!("\tThe text of {}: {}", step.id.value, quoted(text))),
-                StepKind::Send(send) => said.push(format!("\t{} sends to {}.", step.id.value, send.to.value)),
-                _ => {}
+            if let StepKind::Format(FormatStep { text, .. }) = &step.kind {
+                said.push(format!("\tThe text of {}: {}", step.id.value, quoted(text)));
+            }
+            if let StepKind::Send(send) = &step.kind {
+                said.push(format!("\t{} sends to {}.", step.id.value, send.to.value));
             }
         }
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{clause, listed, of_pipeline};
-use crate::model::{DataKind, Model, ServerKind, Step, StepKind, Text, Tool, ToolKind};
+use crate::model::{DEFAULT_MODEL, DataKind, Model, ServerKind, Step, StepKind, Text, Tool, ToolKind};
 use crate::plan::{PipelineBounds, PipelinePlan, Plan};
 use crate::report::graph::words::{filling, source};
 
@@ -45,7 +45,12 @@ pub(super) fn reads(plan: &Plan) -> Vec<String> {
                     let tables: Vec<&str> = tables.iter().map(|table| table.value.as_str()).collect();
                     said.push(format!("tables {} with queries that a model writes (tool {name}){whose}.", listed(&tables)));
                 }
-                _ => {}
+                ToolKind::Http { .. }
+                | ToolKind::File(_)
+                | ToolKind::Pipeline { .. }
+                | ToolKind::Smtp { .. }
+                | ToolKind::Server(_)
+                | ToolKind::Broken => {}
             }
         }
     }
@@ -111,7 +116,7 @@ fn first_sentence(text: &Text) -> String {
 }
 
 fn model(name: &str, model: Option<&Model>) -> String {
-    let replaced = if name == "default" { "; FLOW_MODEL can put another in its place" } else { "" };
+    let replaced = if name == DEFAULT_MODEL { "; FLOW_MODEL can put another in its place" } else { "" };
     let Some(model) = model else { return format!("model {name}: the file does not say which; FLOW_MODEL or the settings must") };
     let own = model.model.as_ref().map(|own| format!("{} ", source(own))).unwrap_or_default();
     let who = endpoint(model).map_or_else(|| "answers come from a file, no model is asked".to_string(), |at| format!("{own}at {at}"));
@@ -157,7 +162,19 @@ pub(super) fn outside(plan: &Plan) -> Vec<String> {
                 StepKind::Tool(used) if planned.called(step).is_none() => {
                     said.push(format!("Step {id} uses tool {}{whose}.", used.tool.value))
                 }
-                _ => {}
+                StepKind::Agent(_)
+                | StepKind::Tool(_)
+                | StepKind::Set(_)
+                | StepKind::Sql(_)
+                | StepKind::Read(_)
+                | StepKind::Plan(_)
+                | StepKind::Route(_)
+                | StepKind::Call(_)
+                | StepKind::Format(_)
+                | StepKind::Gate(_)
+                | StepKind::Wait(_)
+                | StepKind::Stop(_)
+                | StepKind::Broken => {}
             }
             if step.is_once {
                 said.push(format!("After a crash a person decides whether step {id} runs again{whose}."));
@@ -193,7 +210,7 @@ fn tool(name: &str, tool: &Tool) -> Option<String> {
             })
         }
         ToolKind::File(folder) if tool.opens("write") => Some(format!("Tool {name}{about}: writes files in {}", folder.display())),
-        _ => None,
+        ToolKind::Sql(_) | ToolKind::File(_) | ToolKind::Pipeline { .. } | ToolKind::Broken => None,
     }
 }
 
