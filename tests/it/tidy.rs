@@ -344,3 +344,20 @@ fn every_event_stands_in_the_manual() {
     }
     assert!(count > 20, "only {count} events found");
 }
+
+#[test]
+fn every_dependency_is_used() {
+    let manifest = std::fs::read_to_string(root().join("Cargo.toml")).unwrap().parse::<toml_edit::DocumentMut>().unwrap();
+    let code = |folders: &[&str]| {
+        let mut found = vec![];
+        folders.iter().for_each(|folder| files(&root().join(folder), "rs", &mut found));
+        found.iter().map(|file| std::fs::read_to_string(file).unwrap()).collect::<String>()
+    };
+    let (own, of_tests) = (code(&["src"]), code(&["src", "tests", "benches"]));
+    for (table, code) in [("dependencies", own), ("dev-dependencies", of_tests)] {
+        let names = manifest[table].as_table().unwrap().iter().map(|(name, _)| name.replace('-', "_"));
+        let unused: Vec<String> =
+            names.filter(|name| ![format!("{name}::"), format!("use {name} as ")].iter().any(|use_of| code.contains(use_of))).collect();
+        assert!(unused.is_empty(), "{table} that no code names: {unused:?}");
+    }
+}
