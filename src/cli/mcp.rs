@@ -24,7 +24,7 @@ use crate::check::Checked;
 use crate::diagnostic::visible;
 use crate::driver::{Begin, Runtime, drive};
 use crate::engine::check_inputs;
-use crate::event::{Event, RunEnd, RunStart, RunStatus};
+use crate::event::{Canceller, Event, RunEnd, RunStart, RunStatus};
 use crate::journal::Journal;
 use crate::model::Limits;
 use crate::port::{Printer, Secret};
@@ -82,10 +82,10 @@ fn try_run(options: &McpOptions, shared: &Shared) -> Result<Exit, Refusal> {
         servers.close().await;
         Ok::<_, Refusal>(by)
     })?;
-    Ok(match by.as_deref() {
+    Ok(match by {
         None => Exit::Ok,
-        Some("terminate") => Exit::Terminated,
-        Some(_) => Exit::Interrupted,
+        Some(Canceller::Terminate) => Exit::Terminated,
+        Some(Canceller::Interrupt | Canceller::Client | Canceller::Person) => Exit::Interrupted,
     })
 }
 

@@ -11,7 +11,7 @@ use super::{Exit, stdout, tell};
 use crate::adapter::files;
 use crate::adapter::stdout::Stdout;
 use crate::diagnostic::visible;
-use crate::event::{Event, Happening, RunEnd, RunStatus};
+use crate::event::{Canceller, Event, Happening, RunEnd, RunStatus};
 use crate::journal::Mask;
 use crate::port::Printer;
 use crate::redact::Redactor;
@@ -104,10 +104,10 @@ impl Written {
             return Exit::Failed;
         }
         let by_whom = events.iter().rev().find_map(|e| match &e.happening {
-            Happening::CancelRequested { by, .. } => Some(by.as_str()),
+            Happening::CancelRequested { by, .. } => Some(*by),
             _ => None,
         });
-        Exit::of(end.status, by_whom == Some("terminate"))
+        Exit::of(end.status, by_whom == Some(Canceller::Terminate))
     }
 }
 

@@ -14,7 +14,7 @@ use crate::adapter::run_lock::RunLock;
 use crate::diagnostic::visible;
 use crate::driver::Begin;
 use crate::engine::{CannotResume, Moment, Run};
-use crate::event::{Event, Happening, RunEnd};
+use crate::event::{Canceller, Event, Happening, RunEnd};
 use crate::journal::Mask;
 use crate::model::Limits;
 use crate::port::Store;
@@ -101,7 +101,7 @@ pub(super) fn as_its_events_tell(surroundings: &Surroundings, limits: Limits, ev
 fn outcome(events: &[Event]) -> Option<&RunEnd> {
     let Happening::RunFinished(end) = &events.last()?.happening else { return None };
     let asked = events.iter().rev().find_map(|event| match &event.happening {
-        Happening::CancelRequested { by, .. } => Some(by != "person"),
+        Happening::CancelRequested { by, .. } => Some(*by != Canceller::Person),
         Happening::RunResumed { .. } => Some(false),
         _ => None,
     });

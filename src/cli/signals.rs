@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 use super::Exit;
 use crate::driver::Runtime;
-use crate::event::{Event, Happening};
+use crate::event::{Canceller, Event, Happening};
 use crate::model::STAGE_TIME;
 
 /// How long the program may take to end after a signal, whatever hangs. What a run waits for is over before.
@@ -36,7 +36,7 @@ impl Signals {
     }
 
     /// The next one: what the record calls it, and how the program ends. A terminal that is gone counts as SIGTERM.
-    async fn next(&mut self) -> (&'static str, Exit) {
+    async fn next(&mut self) -> (Canceller, Exit) {
         let Signals { interrupt, terminate, hangup } = self;
         let gone = async {
             match hangup {
@@ -45,9 +45,9 @@ impl Signals {
             }
         };
         tokio::select! {
-            _ = interrupt.recv() => ("interrupt", Exit::Interrupted),
-            _ = terminate.recv() => ("terminate", Exit::Terminated),
-            _ = gone => ("terminate", Exit::Terminated),
+            _ = interrupt.recv() => (Canceller::Interrupt, Exit::Interrupted),
+            _ = terminate.recv() => (Canceller::Terminate, Exit::Terminated),
+            _ = gone => (Canceller::Terminate, Exit::Terminated),
         }
     }
 }
@@ -73,7 +73,7 @@ enum Meaning {
     /// The same, in the middle of a line on the terminal.
     EndAtQuestion,
     /// The end of this run.
-    EndRun(UnboundedSender<String>),
+    EndRun(UnboundedSender<Canceller>),
 }
 
 static MEANING: Mutex<Meaning> = Mutex::new(Meaning::End);
@@ -121,7 +121,7 @@ async fn attend(mut signals: Signals, mut news: UnboundedReceiver<News>) {
                 }
                 Meaning::EndRun(sender) => {
                     // Nobody hears of it: only the end of the program is left.
-                    if sender.send(by.to_string()).is_err() {
+                    if sender.send(by).is_err() {
                         end_now(exit);
                     }
                     first = Some(exit);
@@ -155,7 +155,7 @@ fn tell_aside(line: &'static str) {
 pub(super) struct Attended(Option<&'static UnboundedSender<News>>);
 
 /// From now on a signal ends the run that hears of it through this channel.
-pub(super) fn listen(sender: UnboundedSender<String>) -> Attended {
+pub(super) fn listen(sender: UnboundedSender<Canceller>) -> Attended {
     *meaning() = Meaning::EndRun(sender);
     Attended(hear())
 }

@@ -22,7 +22,7 @@ pub use person::{FoundPerson, find_person};
 pub use runtime::Runtime;
 
 use crate::engine::{Command, Input, Moment, Reply, Request, Run};
-use crate::event::{Event, Failure, RunEnd, RunStart, RunStatus};
+use crate::event::{Canceller, Event, Failure, RunEnd, RunStart, RunStatus};
 use crate::journal::Journal;
 use crate::port::{Clock, StoreError};
 
@@ -35,7 +35,7 @@ const LET_GO: Duration = Duration::from_secs(5);
 const LET_GO_SOON: Duration = Duration::from_millis(300);
 
 /// Somebody who wants the run to end.
-pub type Stop = tokio::sync::mpsc::UnboundedReceiver<String>;
+pub type Stop = tokio::sync::mpsc::UnboundedReceiver<Canceller>;
 
 /// The time since a moment of a clock, and the date.
 pub fn moment(clock: &dyn Clock, began: Duration) -> Moment {

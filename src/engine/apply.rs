@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::consent::Decision;
 use super::state::{Asked, AskedStage, Asking, CacheStage, CachedValue, Node, NodeRef, OpenCall, RefinementRound, State, Timer, Work};
 use super::tally::SetAside;
-use crate::event::{Answer, AskedCall, Event, Failure, FailureKind, Happening, Note, Purpose, Shared, StepPath, StepStatus, Usage};
+use crate::event::{Answer, AskedCall, Event, Failure, FailureKind, Happening, Note, Purpose, Role, Shared, StepPath, StepStatus, Usage};
 use crate::model::{Pipeline, PipelineId, Step};
 use crate::plan::{Edge, Plan, StepIx};
 
@@ -108,12 +108,7 @@ impl State {
                     asking.call = None;
                     asking.usage.add(usage);
                     if let Answer::Said { text, calls, model } = reply {
-                        asking.messages.push(Note {
-                            role: "assistant".into(),
-                            text: text.clone(),
-                            calls: calls.clone(),
-                            ..Note::default()
-                        });
+                        asking.messages.push(Note { role: Role::Assistant, text: text.clone(), calls: calls.clone(), ..Note::default() });
                         asking.answered_by = model.clone();
                         asking.turns += u64::from(!calls.is_empty());
                         let open = |asked: &_| Asked { asked: AskedCall::clone(asked), stage: AskedStage::Open, started_ms: now };
@@ -172,13 +167,13 @@ impl State {
                 self.refinement_started(plan, at, round);
             }
             Happening::StageStarted { step, stage, failure, .. } => self.stage_started(plan, step, *stage, failure.clone(), now),
-            Happening::LimitReached { step, limit, message } => self.limit_reached(step, limit, message),
-            Happening::CancelRequested { by, waits_until_ms: None } => self.cancel(by),
-            Happening::CancelRequested { by, waits_until_ms: Some(until) } => self.stop_at(by, *until),
+            Happening::LimitReached { step, limit, message } => self.limit_reached(step, *limit, message),
+            Happening::CancelRequested { by, waits_until_ms: None } => self.cancel(*by),
+            Happening::CancelRequested { by, waits_until_ms: Some(until) } => self.stop_at(*by, *until),
             Happening::OutcomeUnknown { call, .. } => self.lose_call(*call),
             Happening::GraceEnded => {
                 if let Some(by) = self.stop_waiting() {
-                    self.cancel(&by);
+                    self.cancel(by);
                 }
             }
             Happening::RunResumed { away_ms } => self.resumed(*away_ms),

@@ -12,12 +12,12 @@ use super::shape;
 use super::state::{NodeRef, Work};
 use super::tooling::Offered;
 use super::{Run, Unscripted};
-use crate::event::{Answer, AskedCall, Failure, FailureKind, Happening, Note, Purpose, Usage};
+use crate::event::{Answer, AskedCall, Failure, FailureKind, Happening, Note, Purpose, Role, Usage};
 use crate::gate::result;
 use crate::model::{
     Agent, AgentStep, Api, CONNECT_TIMEOUT, HostSource, Limits, MODEL_TIMEOUT, Model, OnFailure, Provider, Shape, StepKind, Text,
 };
-use crate::port::{Message, ModelReply, ModelRequest, Role, ToolCall, WireFormat};
+use crate::port::{Message, ModelReply, ModelRequest, ToolCall, WireFormat};
 use crate::template;
 
 /// What is asked, worked out anew from the state whenever it is needed.
@@ -271,12 +271,12 @@ impl Run {
         };
         let (fresh, mut messages) = match &turn {
             Turn::First => {
-                let system = brief.system.iter().map(|text| note("system", text));
-                let prompt = Note { pictures: brief.pictures.clone(), ..note("user", &brief.prompt) };
+                let system = brief.system.iter().map(|text| note(Role::System, text));
+                let prompt = Note { pictures: brief.pictures.clone(), ..note(Role::User, &brief.prompt) };
                 (true, system.chain([prompt]).collect())
             }
             Turn::Again { .. } => (false, vec![]),
-            Turn::Repair(text) => (false, vec![note("user", text)]),
+            Turn::Repair(text) => (false, vec![note(Role::User, text)]),
             Turn::Results(results) => (false, results.clone()),
         };
         self.hide_in_notes(&mut messages);
@@ -353,16 +353,10 @@ impl Run {
             Some(own) if format != WireFormat::Recorded => self.address(at, own, Giver::NOBODY, &secrets)?,
             _ => (base_url, HostSource::File),
         };
-        let role = |role: &str| match role {
-            "system" => Role::System,
-            "assistant" => Role::Assistant,
-            "tool" => Role::Tool,
-            _ => Role::User,
-        };
         let wire = |name: &str| brief.tools.iter().find(|t| t.name == name).map_or(name, |t| &t.description.name).to_string();
         let call = |c: &AskedCall| ToolCall { id: c.id.clone(), tool: wire(&c.tool), arguments: c.arguments.clone() };
         let message = |n: &Note| Message {
-            role: role(&n.role),
+            role: n.role,
             text: n.text.clone(),
             pictures: n.pictures.iter().map(PathBuf::from).collect(),
             calls: n.calls.iter().map(call).collect(),
@@ -437,8 +431,8 @@ impl Run {
     }
 }
 
-fn note(role: &str, text: &str) -> Note {
-    Note { role: role.into(), text: text.to_string(), ..Note::default() }
+fn note(role: Role, text: &str) -> Note {
+    Note { role, text: text.to_string(), ..Note::default() }
 }
 
 /// A JSON value as a name of a template.

@@ -4,7 +4,7 @@ use super::Run;
 use super::asking::Brief;
 use super::state::{NodeRef, Work};
 use super::tally::SetAside;
-use crate::event::{StepPath, Usage};
+use crate::event::{Bound, Limit, StepPath, Usage};
 use crate::model::{Limits, Model};
 use crate::port::{Message, ModelRequest};
 
@@ -19,25 +19,25 @@ pub(super) enum Over {
     /// Of the agent: the step fails.
     Agent(String),
     /// Of a pipeline; calls that are out may turn out cheaper than what is set aside for them.
-    Pipeline { step: StepPath, limit: String, message: String, others_are_out: bool },
+    Pipeline { step: StepPath, limit: Limit, message: String, others_are_out: bool },
 }
 
 /// The bound that would be passed: its key and a sentence. `aside` is set aside for other calls; `next` are the tokens of this one, `price`
 /// the US dollars that they may cost.
-fn passed(bounds: &Limits, spent: &Usage, aside: &SetAside, next: u64, price: Option<f64>) -> Option<(&'static str, String)> {
+fn passed(bounds: &Limits, spent: &Usage, aside: &SetAside, next: u64, price: Option<f64>) -> Option<(Bound, String)> {
     let tokens = spent.total_tokens();
     let others = |kept: String| if aside.is_nothing() { String::new() } else { format!(", {kept} are set aside for other calls") };
     if let Some(most) = bounds.max_tokens
         && tokens.saturating_add(aside.tokens).saturating_add(next) > most
     {
         let others = others(aside.tokens.to_string());
-        return Some(("max_tokens", format!("max_tokens is {most}; {tokens} are used{others} and the next call may need {next}")));
+        return Some((Bound::MaxTokens, format!("max_tokens is {most}; {tokens} are used{others} and the next call may need {next}")));
     }
     let (most, worst) = (bounds.max_cost_usd?, price?);
     let cost = spent.cost_usd.unwrap_or(0.0);
     let others = others(format!("{:.4}", aside.usd));
     (cost + aside.usd + worst > most)
-        .then(|| ("max_cost_usd", format!("max_cost_usd is {most}; {cost:.4} are spent{others} and the next call may cost {worst:.4}")))
+        .then(|| (Bound::MaxCostUsd, format!("max_cost_usd is {most}; {cost:.4} are spent{others} and the next call may cost {worst:.4}")))
 }
 
 impl Run {
@@ -51,7 +51,7 @@ impl Run {
             aside.add(&asking.untold);
         }
         if let Some((limit, message)) = passed(&brief.bounds, &spent, &aside, reserved, price) {
-            return Some(Over::Agent(format!("agent \"{}\": limits.{limit}: {message}", brief.agent)));
+            return Some(Over::Agent(format!("agent \"{}\": limits.{}: {message}", brief.agent, limit.word())));
         }
         for (ix, parent) in self.state.chain(at) {
             let mut bounds = self.planned(ix).pipeline.bounds();
@@ -69,9 +69,9 @@ impl Run {
             let instance = self.state.instance(ix);
             let mut aside = instance.untold;
             aside.add(&out);
-            if let Some((limit, message)) = passed(&bounds, &instance.usage, &aside, reserved, price) {
+            if let Some((bound, message)) = passed(&bounds, &instance.usage, &aside, reserved, price) {
                 let step: StepPath = instance.prefix.trim_end_matches('/').into();
-                let limit = if parent.is_some() { format!("limits.{limit}") } else { limit.to_string() };
+                let limit = Limit { bound, of_called: parent.is_some() };
                 return Some(Over::Pipeline { step, limit, message, others_are_out: !out.is_nothing() });
             }
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::json;
 
 use super::state::{CachedValue, FrameKind, Mood, NodeRef, State, Timer, Work};
-use crate::event::{Failure, FailureKind, Shared, Stage, StepFailure, StepPath, StepStatus};
+use crate::event::{Bound, Failure, FailureKind, Limit, Shared, Stage, StepFailure, StepPath, StepStatus};
 use crate::model::{OnFailure, StepKind};
 use crate::plan::{BlockIx, PipelinePlan, Plan};
 
@@ -276,19 +276,18 @@ impl State {
         }
     }
 
-    pub(super) fn limit_reached(&mut self, path: &StepPath, limit: &str, message: &str) {
-        let kind = if matches!(limit, "timeout" | "deadline" | "limits.deadline") { FailureKind::Timeout } else { FailureKind::Limit };
+    pub(super) fn limit_reached(&mut self, path: &StepPath, limit: Limit, message: &str) {
+        let kind = if limit.bound.is_time() { FailureKind::Timeout } else { FailureKind::Limit };
         let failure = Failure::new(kind, message);
-        let of_pipeline = if path.is_empty() { Some(limit) } else { limit.strip_prefix("limits.") };
-        if let Some(limit) = of_pipeline {
+        if path.is_empty() || limit.of_called {
             if let Some(ix) = self.instance_at(path) {
-                self.end_instance(ix, limit, failure);
+                self.end_instance(ix, limit.bound, failure);
             }
             return;
         }
         let Some(at) = self.find(path) else { return };
         let work = self.node(at).work.clone();
-        self.clear_timers(at, limit == "deadline");
+        self.clear_timers(at, limit.bound == Bound::Deadline);
         self.node_mut(at).ended_by = Some(failure);
         if let Work::Inner { frame, .. } = work {
             self.set_mood(frame, Mood::Cancelling);
@@ -302,12 +301,12 @@ impl State {
     }
 
     /// A bound of a pipeline was reached: of its steps, or the 60 s of a later stage.
-    pub(super) fn end_instance(&mut self, ix: u32, limit: &str, failure: Failure) {
+    pub(super) fn end_instance(&mut self, ix: u32, bound: Bound, failure: Failure) {
         let instance = self.instance_mut(ix);
         let frame = instance.frame;
         if instance.stage == Stage::Steps {
             let path = instance.prefix.trim_end_matches('/').into();
-            instance.ending.limit.get_or_insert_with(|| limit.to_string());
+            instance.ending.limit.get_or_insert(bound);
             instance.ending.failure.get_or_insert(StepFailure { step: path, failure });
         } else {
             instance.ending.partial.add(None);

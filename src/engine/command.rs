@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use chrono::{DateTime, Utc};
 use serde_json::Value;
 
-use crate::event::{Failure, RunStart};
+use crate::event::{Canceller, Failure, RunStart};
 use crate::port::{
     FileContent, HttpReply, HttpRequest, Mail, ModelReply, ModelRequest, QueryRequest, ReadRequest, Rows, Server, ServerCall, ServerReply,
     TableSource, ToolList,
@@ -42,7 +42,7 @@ pub enum Input {
     /// End; `by` is `interrupt`, `terminate` or `person`.
     Cancel {
         /// Who asks.
-        by: String,
+        by: Canceller,
     },
 }
 

@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 use super::Run;
 use super::state::{Consent, NodeRef, State, Timer};
 use crate::event::{Failure, FailureKind, Happening, Shared, StepStatus};
-use crate::model::Approve;
+use crate::model::{ActKind, Approve};
 use crate::policy::{Act, decide, may_mean, needs_approval, opens_call};
 
 /// What a person decided about a step in doubt.
@@ -43,7 +43,7 @@ impl Run {
     pub(super) fn agreed(&mut self, at: NodeRef, agent: Option<&str>, tool: &str, arguments: &Value) -> Result<bool, Failure> {
         let decision = opens_call(self.tool(at, tool)?, tool, arguments);
         if !decision.allowed {
-            self.record_decision(at, agent, "tool", tool.to_owned(), decision)?;
+            self.record_decision(at, agent, ActKind::Tool, tool.to_owned(), decision)?;
         }
         if !self.must_be_asked(at, agent, tool, arguments) {
             return Ok(true);

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::Run;
 use super::state::{AskedStage, Ending, FrameKind, Instance, Mood, NodeRef, Work};
-use crate::event::{Failure, FailureKind, Happening, RunEnd, RunStatus, Stage, StepFailure, StepStatus};
+use crate::event::{Bound, Failure, FailureKind, Happening, RunEnd, RunStatus, Stage, StepFailure, StepStatus};
 use crate::model::{OnFailure, Outputs, StepKind};
 
 impl Ending {
@@ -15,11 +15,11 @@ impl Ending {
     pub(super) fn status(&self) -> RunStatus {
         if self.is_cancelled {
             RunStatus::Cancelled
-        } else if let Some(limit) = &self.limit {
-            match limit.as_str() {
-                "deadline" => RunStatus::TimedOut,
-                "deadlock" => RunStatus::Failed,
-                _ => RunStatus::OverBudget,
+        } else if let Some(limit) = self.limit {
+            match limit {
+                Bound::Deadline | Bound::Timeout => RunStatus::TimedOut,
+                Bound::Deadlock => RunStatus::Failed,
+                Bound::MaxTokens | Bound::MaxCostUsd | Bound::MaxSteps => RunStatus::OverBudget,
             }
         } else if self.failure.is_some() || self.stop == Some(false) {
             RunStatus::Failed

@@ -9,7 +9,7 @@ use super::calling::mentions;
 use super::command::Request;
 use super::state::{NodeRef, Work};
 use crate::event::{Failure, FailureKind, Happening};
-use crate::model::{HostSource, Policy, StepKind};
+use crate::model::{ActKind, HostSource, Policy, StepKind};
 use crate::policy::{Act, Decision, Origin, decide, decide_host, from_project, may_reach};
 use crate::port::{ModelRequest, Server, ServerTransport};
 
@@ -41,21 +41,21 @@ impl Run {
         let mut decided = vec![];
         if let Some((name, arguments)) = tool {
             let act = Act::Tool { name, arguments: Some(arguments) };
-            decided.push((act.word(), act.target().to_string(), decide(&policies, &act)));
+            decided.push((act.kind(), act.target().to_string(), decide(&policies, &act)));
         }
         for deed in &deeds {
             let act = match deed {
                 Deed::Host(origin, source) => {
                     let decision = decide_host(&policies, *source, origin, || self.knows(at, origin));
-                    decided.push(("host", origin.host.clone(), decision));
+                    decided.push((ActKind::Host, origin.host.clone(), decision));
                     continue;
                 }
                 Deed::Read(path) => Act::Read(path),
                 Deed::Write(path, size) => Act::Write(path, *size),
             };
-            decided.push((act.word(), act.target().to_string(), decide(&policies, &act)));
+            decided.push((act.kind(), act.target().to_string(), decide(&policies, &act)));
         }
-        decided.into_iter().try_for_each(|(word, target, decision)| self.record_decision(at, agent, word, target, decision))
+        decided.into_iter().try_for_each(|(act, target, decision)| self.record_decision(at, agent, act, target, decision))
     }
 
     /// Whether a model may be asked: policies do not bound which, but its host must be no model's choice.
@@ -73,7 +73,7 @@ impl Run {
             return Ok(());
         }
         let decision = may_reach(&policies, *host_from, &origin, || self.knows(at, &origin));
-        self.record_decision(at, Some(agent), "host", origin.host, decision)
+        self.record_decision(at, Some(agent), ActKind::Host, origin.host, decision)
     }
 
     /// Whether policies may allow a tool that a step names, before its server is started.
@@ -82,20 +82,20 @@ impl Run {
     /// They refuse all its calls (`denied`).
     pub(super) fn permit_tool(&mut self, at: NodeRef, name: &str) -> Result<(), Failure> {
         let decision = decide(&self.policies(at, None), &Act::Tool { name, arguments: None });
-        if decision.allowed { Ok(()) } else { self.record_decision(at, None, "tool", name.to_owned(), decision) }
+        if decision.allowed { Ok(()) } else { self.record_decision(at, None, ActKind::Tool, name.to_owned(), decision) }
     }
 
     pub(super) fn record_decision(
         &mut self,
         at: NodeRef,
         agent: Option<&str>,
-        word: &str,
+        act: ActKind,
         target: String,
         Decision { allowed, rule }: Decision,
     ) -> Result<(), Failure> {
-        let message = format!("{word} \"{target}\" is not allowed: {rule}");
+        let message = format!("{} \"{target}\" is not allowed: {rule}", act.word());
         let (step, agent) = (self.state.node(at).path.clone(), agent.unwrap_or_default().to_string());
-        self.emit(Happening::PolicyDecided { step, agent, act: word.to_string(), target, allowed, rule });
+        self.emit(Happening::PolicyDecided { step, agent, act, target, allowed, rule });
         if allowed { Ok(()) } else { Err(Failure::new(FailureKind::Denied, message)) }
     }
 

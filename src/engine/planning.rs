@@ -11,7 +11,7 @@ use super::shape;
 use super::state::{Mood, NodeRef, OnePlan, Planning, Work};
 use super::tally::SetAside;
 use crate::event::{Failure, FailureKind, Happening, Shared, StepStatus, Usage};
-use crate::model::{MOST_PLAN_REPAIRS, OnFailure, PlanRules, PlanStep, PlanStrategy, Step, StepKind, WrittenPlan};
+use crate::model::{ActKind, MOST_PLAN_REPAIRS, OnFailure, PlanRules, PlanStep, PlanStrategy, Step, StepKind, WrittenPlan};
 use crate::policy::{Act, decide};
 
 /// Findings about one plan that are told.
@@ -115,7 +115,7 @@ impl Run {
             self.emit(Happening::PolicyDecided {
                 step: path.clone(),
                 agent: own.agent.value.clone(),
-                act: "tool".into(),
+                act: ActKind::Tool,
                 target: tool.clone(),
                 allowed: false,
                 rule: rule.clone(),

@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::command::{Command, Input, Reply};
 use super::planned::Planned;
 use super::state::{NodeRef, ReadyKey, State, Timer};
-use crate::event::{Event, Failure, FailureKind, Happening, StepPath, VERSION};
+use crate::event::{Bound, Event, Failure, FailureKind, Happening, Limit, StepPath, VERSION};
 use crate::model::{Mock, Replies, Step};
 use crate::plan::{PipelinePlan, Plan};
 use crate::port::{Secret, WrittenCheck};
@@ -249,13 +249,13 @@ impl Run {
                     self.woken.insert(self.state.key(at));
                 }
                 Timer::Pause(at) => self.succeed(at, Value::Null, None),
-                Timer::Attempt(at) => self.step_timed_out(at, "timeout"),
-                Timer::StepDeadline(at) => self.step_timed_out(at, "deadline"),
+                Timer::Attempt(at) => self.step_timed_out(at, Bound::Timeout),
+                Timer::StepDeadline(at) => self.step_timed_out(at, Bound::Deadline),
                 Timer::Deadline(ix) | Timer::Stage(ix) => {
                     let instance = self.state.instance(ix);
                     let step: StepPath = instance.prefix.trim_end_matches('/').into();
                     let is_deadline = matches!(timer, Timer::Deadline(_));
-                    let limit = if step.is_empty() { "deadline" } else { "limits.deadline" };
+                    let limit = Limit { bound: Bound::Deadline, of_called: !step.is_empty() };
                     let message = if is_deadline {
                         let own = self.state.start.as_ref().filter(|_| ix == 0).and_then(|start| start.deadline_ms);
                         let file = self.planned(ix).pipeline.bounds().deadline.map(|d| d.as_millis() as u64);
@@ -264,28 +264,28 @@ impl Run {
                     } else {
                         "on_failure and finally have 60s each, and that time is over".to_string()
                     };
-                    self.emit(Happening::LimitReached { step, limit: limit.into(), message });
+                    self.emit(Happening::LimitReached { step, limit, message });
                 }
             }
         }
     }
 
-    fn step_timed_out(&mut self, at: NodeRef, limit: &str) {
+    fn step_timed_out(&mut self, at: NodeRef, bound: Bound) {
         use super::state::Work;
         let node = self.state.node(at);
         let step = self.step(at);
-        let allowed = if limit == "timeout" { step.timeout } else { super::apply::allowed_time(&self.planned_of(at).pipeline, &step) };
+        let allowed = if bound == Bound::Timeout { step.timeout } else { super::apply::allowed_time(&self.planned_of(at).pipeline, &step) };
         let message = format!("no end after {}", super::words::duration(allowed.unwrap_or_default()));
         if node.work.holds_steps() {
             let step = node.path.clone();
             self.stop_calls(at);
-            self.emit(Happening::LimitReached { step, limit: limit.into(), message });
+            self.emit(Happening::LimitReached { step, limit: Limit { bound, of_called: false }, message });
             return;
         }
         let may_have_acted = matches!(node.work, Work::Call(call) if self.call_acts(call));
         let kind = if may_have_acted { FailureKind::UnknownOutcome } else { FailureKind::Timeout };
         let failure = Failure::new(kind, message);
-        if limit == "timeout" { self.fail_attempt(at, failure) } else { self.fail(at, failure, None) }
+        if bound == Bound::Timeout { self.fail_attempt(at, failure) } else { self.fail(at, failure, None) }
     }
 
     pub(super) fn planned(&self, instance: u32) -> &PipelinePlan {

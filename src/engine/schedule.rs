@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::Run;
 use super::apply::blocks;
 use super::state::{FrameKind, Mood, NodeRef, ReadyKey, Work};
-use crate::event::{Failure, FailureKind, Happening, StepPath, StepStatus};
+use crate::event::{Bound, Failure, FailureKind, Happening, Limit, StepPath, StepStatus};
 use crate::model::{CallTime, MOST_PARALLEL, OnFailure, Step, StepKind};
 use crate::plan::Edge;
 
@@ -230,7 +230,7 @@ impl Run {
         let open: Vec<&str> =
             self.state.frames.iter().flatten().flat_map(|f| &f.nodes).filter(|n| !n.status.is_final()).map(|n| &*n.path).collect();
         let message = format!("deadlock: nothing runs, and these steps are not over: {}", open.join(", "));
-        self.emit(Happening::LimitReached { step: "".into(), limit: "deadlock".into(), message });
+        self.emit(Happening::LimitReached { step: "".into(), limit: Limit { bound: Bound::Deadlock, of_called: false }, message });
         while self.state.finished.is_none() {
             if let Some(frame) = self.frame_to_sweep() {
                 self.sweep(frame);

@@ -8,7 +8,7 @@ use super::Run;
 use super::command::Request;
 use super::state::NodeRef;
 use crate::channel::Unsent;
-use crate::event::{Failure, FailureKind, Happening, Shared};
+use crate::event::{Bound, Failure, FailureKind, Happening, Limit, Shared};
 use crate::model::{MOST_CALLED, MOST_STEP_RUNS, Mock, RouteStep, Step, StepKind, ToolKind, contains_phrase, phrase_words};
 
 impl Run {
@@ -44,7 +44,11 @@ impl Run {
     fn try_start(&mut self, at: NodeRef) -> Result<(), Failure> {
         let step = self.step(at);
         if let Some(over) = self.step_limit() {
-            self.emit(Happening::LimitReached { step: "".into(), limit: "max_steps".into(), message: over });
+            self.emit(Happening::LimitReached {
+                step: "".into(),
+                limit: Limit { bound: Bound::MaxSteps, of_called: false },
+                message: over,
+            });
             return Ok(());
         }
         if let Some(mock) = self.mock(at) {

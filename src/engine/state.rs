@@ -10,7 +10,7 @@ use super::consent::Decision;
 use super::stopping::Stopping;
 use super::tally::{Places, SetAside};
 use crate::event::{
-    Answer, AskedCall, Failure, Note, RunEnd, RunStart, ServerTool, Shared, Stage, StepFailure, StepPath, StepStatus, Usage, Verdict,
+    Answer, AskedCall, Bound, Failure, Note, RunEnd, RunStart, ServerTool, Shared, Stage, StepFailure, StepPath, StepStatus, Usage, Verdict,
 };
 use crate::model::{PipelineId, WrittenPlan};
 use crate::plan::{BlockIx, PipelinePlan, StepIx};
@@ -171,7 +171,7 @@ pub struct Instance {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Ending {
     pub(super) is_cancelled: bool,
-    pub(super) limit: Option<String>,
+    pub(super) limit: Option<Bound>,
     pub(super) failure: Option<StepFailure>,
     /// A `stop` step: whether it says `succeeded`.
     pub(super) stop: Option<bool>,

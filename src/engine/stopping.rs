@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::Run;
 use super::command::Command;
 use super::state::{AskedStage, CacheStage, NodeRef, State, Timer, Work};
-use crate::event::Happening;
+use crate::event::{Canceller, Happening};
 
 /// How long a run that is asked to end waits for answers, in milliseconds. What is left of the 5 s is for its end.
 pub(super) const GRACE_MS: u64 = 4_000;
@@ -18,14 +18,14 @@ pub(super) const GRACE_MS: u64 = 4_000;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Stopping {
     /// Who asked.
-    pub(super) by: String,
+    pub(super) by: Canceller,
     /// When nothing is awaited any more.
     pub(super) until_ms: u64,
 }
 
 impl Run {
     /// Somebody asks the run to end. Once: who asks again changes nothing.
-    pub(super) fn asked_to_end(&mut self, by: String) {
+    pub(super) fn asked_to_end(&mut self, by: Canceller) {
         let is_ending = self.state.instances.first().and_then(Option::as_ref).is_none_or(|own| own.ending.is_cancelled);
         if is_ending || self.state.stopping.is_some() {
             return;
@@ -94,21 +94,21 @@ impl Run {
 
 impl State {
     /// The run is to end when what is out has answered, or then.
-    pub(super) fn stop_at(&mut self, by: &str, until_ms: u64) {
-        self.stopping = Some(Stopping { by: by.to_string(), until_ms });
+    pub(super) fn stop_at(&mut self, by: Canceller, until_ms: u64) {
+        self.stopping = Some(Stopping { by, until_ms });
         self.timers.insert((until_ms, Timer::Grace));
     }
 
     /// Nothing is awaited any more; who asked for the end.
-    pub(super) fn stop_waiting(&mut self) -> Option<String> {
+    pub(super) fn stop_waiting(&mut self) -> Option<Canceller> {
         let Stopping { by, until_ms } = self.stopping.take()?;
         self.timers.remove(&(until_ms, Timer::Grace));
         Some(by)
     }
 
     /// The run ends; if a signal ended it, it can go on from here.
-    pub(super) fn cancel(&mut self, by: &str) {
-        if by != "person" {
+    pub(super) fn cancel(&mut self, by: Canceller) {
+        if by != Canceller::Person {
             self.interrupted = Some(Box::new(self.clone()));
         }
         if let Some(Some(instance)) = self.instances.first_mut() {

@@ -8,7 +8,7 @@ use super::calling::ms;
 use super::command::{Reply, Request};
 use super::shape;
 use super::state::{AskedStage, NodeRef, Work};
-use crate::event::{Failure, FailureKind, Happening, Note};
+use crate::event::{Failure, FailureKind, Happening, Note, Role};
 use crate::gate::result;
 use crate::model::{Agent, MOST_TURNS, Mock, PipelineId, Tool, ToolKind};
 use crate::policy::may_allow;
@@ -187,7 +187,7 @@ impl Run {
         let Work::Asking(asking) = &self.state.node(at).work else { return Ok(()) };
         let told = |a: &super::state::Asked| match &a.stage {
             AskedStage::Over(text) => {
-                Some(Note { role: "tool".into(), text: text.clone(), call_id: Some(a.asked.id.clone()), ..Note::default() })
+                Some(Note { role: Role::Tool, text: text.clone(), call_id: Some(a.asked.id.clone()), ..Note::default() })
             }
             _ => None,
         };

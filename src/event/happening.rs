@@ -7,8 +7,8 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Answer, Failure, Purpose, RunStatus, ServerTool, Usage, Verdict};
-use crate::model::{StyleGuide, WrittenPlan};
+use super::{Answer, Canceller, Failure, Limit, Purpose, RunStatus, ServerTool, Usage, Verdict};
+use crate::model::{ActKind, StyleGuide, WrittenPlan};
 
 /// Version of the event format, `v` in each line.
 pub const VERSION: u32 = 1;
@@ -324,8 +324,8 @@ pub enum Happening {
         /// The agent that asked for it; empty: the step itself.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         agent: String,
-        /// `tool`, `host`, `read` or `write`.
-        act: String,
+        /// What it is.
+        act: ActKind,
         /// The tool, host or path.
         target: String,
         /// The answer.
@@ -388,15 +388,15 @@ pub enum Happening {
     LimitReached {
         /// Whose bound; empty: the run's.
         step: StepPath,
-        /// The key: `deadline`, `max_tokens`, `max_cost_usd`, `max_steps`.
-        limit: String,
+        /// Which.
+        limit: Limit,
         /// One sentence.
         message: String,
     },
     /// The run was asked to end.
     CancelRequested {
-        /// Who: `interrupt` (Ctrl-C), `terminate` (SIGTERM), `client` (of `flow mcp`), `person`.
-        by: String,
+        /// Who.
+        by: Canceller,
         /// Calls that may act are out: nothing new starts, and the rest is cancelled at [`Happening::GraceEnded`], at the latest at this time,
         /// in milliseconds since the run started. `None`: it is cancelled now.
         #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -4,10 +4,12 @@
 
 mod failure;
 mod happening;
+mod limit;
 mod parts;
 mod status;
 
 pub use failure::{Failure, FailureKind};
 pub use happening::{Event, Happening, Marks, RunEnd, RunStart, Shared, Stage, StepFailure, StepPath, StyleUsed, TapeOf, VERSION};
-pub use parts::{Answer, AskedCall, Note, Purpose, ServerTool, Usage, Verdict};
+pub use limit::{Bound, Canceller, Limit};
+pub use parts::{Answer, AskedCall, Note, Purpose, Role, ServerTool, Usage, Verdict};
 pub use status::{RunStatus, StepStatus};

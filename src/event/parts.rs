@@ -67,11 +67,26 @@ pub struct ServerTool {
     pub hash: String,
 }
 
+/// Who speaks in a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// Instructions.
+    System,
+    /// The prompt.
+    #[default]
+    User,
+    /// The model.
+    Assistant,
+    /// The result of a tool call.
+    Tool,
+}
+
 /// One message of a conversation with a model.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Note {
-    /// `system`, `user`, `assistant` or `tool`.
-    pub role: String,
+    /// Who speaks.
+    pub role: Role,
     /// The text.
     pub text: String,
     /// Pictures beside it, by path.

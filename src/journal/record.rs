@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::event::{Answer, Event, FailureKind, Happening, Purpose, RunEnd, RunStart, RunStatus, StepPath, StyleUsed, Usage, Verdict};
+use crate::model::ActKind;
 
 /// What people and auditors read of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -119,8 +120,8 @@ pub struct DecisionRecord {
     pub step: String,
     /// The agent that asked for it; empty: the step itself.
     pub agent: String,
-    /// `tool`, `host`, `read` or `write`.
-    pub act: String,
+    /// What it was about.
+    pub act: ActKind,
     /// The tool, host or path.
     pub target: String,
     /// The answer.
@@ -321,7 +322,7 @@ impl Builder {
                 time: event.time,
                 step: step.to_string(),
                 agent: agent.clone(),
-                act: act.clone(),
+                act: *act,
                 target: target.clone(),
                 allowed: *allowed,
                 rule: rule.clone(),

@@ -135,6 +135,32 @@ impl Pipeline {
     }
 }
 
+/// What a policy is asked about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ActKind {
+    /// A call of a tool.
+    Tool,
+    /// A request to a host.
+    Host,
+    /// A file that is read.
+    Read,
+    /// A file that is written.
+    Write,
+}
+
+impl ActKind {
+    /// Its word.
+    pub fn word(self) -> &'static str {
+        match self {
+            ActKind::Tool => "tool",
+            ActKind::Host => "host",
+            ActKind::Read => "read",
+            ActKind::Write => "write",
+        }
+    }
+}
+
 /// Who may read `secrets` and `env`, by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SecretReader<'p> {

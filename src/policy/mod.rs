@@ -9,7 +9,7 @@ mod patterns;
 
 use serde_json::Value;
 
-use crate::model::{Policy, Tool, ToolKind};
+use crate::model::{ActKind, Policy, Tool, ToolKind};
 use crate::source::Spanned;
 
 pub use hosts::{Origin, decide_host, may_carry_secret, may_reach};
@@ -43,13 +43,13 @@ pub enum Act<'a> {
 }
 
 impl Act<'_> {
-    /// The word of the record.
-    pub fn word(&self) -> &'static str {
+    /// Its kind, as the record has it.
+    pub fn kind(&self) -> ActKind {
         match self {
-            Act::Tool { .. } => "tool",
-            Act::Host { .. } => "host",
-            Act::Read(_) => "read",
-            Act::Write(..) => "write",
+            Act::Tool { .. } => ActKind::Tool,
+            Act::Host { .. } => ActKind::Host,
+            Act::Read(_) => ActKind::Read,
+            Act::Write(..) => ActKind::Write,
         }
     }
 

@@ -24,7 +24,7 @@ pub use data::{ColumnSummary, FileContent, PageText, QueryRequest, ReadRequest, 
 pub use files::{FileProblem, Files, Overlay};
 pub use http::{HttpClient, HttpReply, HttpRequest};
 pub use mail::{Mail, MailSender};
-pub use model::{Listener, Message, ModelClient, ModelReply, ModelRequest, Role, Secret, ToolCall, ToolDescription, WireFormat};
+pub use model::{Listener, Message, ModelClient, ModelReply, ModelRequest, Secret, ToolCall, ToolDescription, WireFormat};
 pub use output::{Folder, Printer};
 pub use server::{Server, ServerCall, ServerReply, ServerTransport, ToolList, ToolServers};
 pub use store::{EventLog, RunSummary, Store, StoreError, Synced};

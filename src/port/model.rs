@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::Pending;
-use crate::event::Usage;
+use crate::event::{Role, Usage};
 use crate::model::{HostSource, ToolCalls};
 
 /// A secret value: `Debug`, `Display` and `Serialize` give `***`.
@@ -57,20 +57,6 @@ pub enum WireFormat {
     AnthropicMessages,
     /// No endpoint: the recordings in the folder that `base_url` names. Only a [`Tape`](super::Tape) answers it.
     Recorded,
-}
-
-/// Who speaks in a message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Role {
-    /// Instructions.
-    System,
-    /// The prompt.
-    User,
-    /// The model.
-    Assistant,
-    /// The result of a tool call.
-    Tool,
 }
 
 /// One message of a request. Roles come from the file's structure only, never from text.

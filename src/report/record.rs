@@ -88,7 +88,7 @@ pub fn record(record: &Record) -> String {
         out.push_str(&format!(
             "  {}  {} {}  {answer}: {}\n",
             visible(who),
-            decision.act,
+            decision.act.word(),
             visible(&decision.target),
             visible(&decision.rule)
         ));

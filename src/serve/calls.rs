@@ -1,5 +1,6 @@
 //! Calls under way: how many at once, progress, cancelling.
 
+use crate::event::Canceller;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -25,7 +26,7 @@ pub(super) struct Server {
     waiting: AtomicUsize,
     is_ending: AtomicBool,
     /// Everything under way, by a number of its own.
-    under_way: Mutex<HashMap<u64, UnboundedSender<String>>>,
+    under_way: Mutex<HashMap<u64, UnboundedSender<Canceller>>>,
     last: AtomicU64,
 }
 
@@ -38,7 +39,7 @@ pub(super) struct Session {
 }
 
 struct Running {
-    stop: UnboundedSender<String>,
+    stop: UnboundedSender<Canceller>,
     /// Whoever cancelled it wants no answer.
     is_unwanted: Arc<AtomicBool>,
 }
@@ -63,7 +64,7 @@ impl Session {
         }
         if let Some(running) = params.get("requestId").and_then(|id| held(&self.running).remove(&id.to_string())) {
             running.is_unwanted.store(true, Ordering::Relaxed);
-            let _ = running.stop.send("client".to_owned());
+            let _ = running.stop.send(Canceller::Client);
         }
     }
 
@@ -71,7 +72,7 @@ impl Session {
     pub(super) fn leave(&self) {
         for (_, running) in held(&self.running).drain() {
             running.is_unwanted.store(true, Ordering::Relaxed);
-            let _ = running.stop.send("client".to_owned());
+            let _ = running.stop.send(Canceller::Client);
         }
     }
 
@@ -86,8 +87,8 @@ pub(super) struct Entered {
     session: Arc<Session>,
     call: Call,
     number: u64,
-    stop: UnboundedSender<String>,
-    stopped: UnboundedReceiver<String>,
+    stop: UnboundedSender<Canceller>,
+    stopped: UnboundedReceiver<Canceller>,
     is_unwanted: Arc<AtomicBool>,
 }
 
@@ -138,10 +139,10 @@ impl Server {
     }
 
     /// Ends all calls and waits until they have ended; no new one begins.
-    pub(super) async fn end(&self, by: &str) {
+    pub(super) async fn end(&self, by: Canceller) {
         self.is_ending.store(true, Ordering::Relaxed);
         for stop in held(&self.under_way).values() {
-            let _ = stop.send(by.to_owned());
+            let _ = stop.send(by);
         }
         let all = u32::try_from(self.bounds.running).unwrap_or(u32::MAX);
         let _ = self.permits.acquire_many(all).await;
@@ -234,7 +235,7 @@ impl Entered {
                 Some(text) = told.recv() => if self.is_wanted() { tell(text) },
                 () = out.closed(), if ends_with_reader && has_reader => {
                     has_reader = false;
-                    let _ = self.stop.send("client".to_owned());
+                    let _ = self.stop.send(Canceller::Client);
                 }
             }
         };

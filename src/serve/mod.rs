@@ -22,6 +22,7 @@ mod stdio;
 mod tests;
 mod tool;
 
+use crate::event::Canceller;
 use std::time::Duration;
 
 use serde_json::{Map, Value};
@@ -45,7 +46,7 @@ pub trait Work: Send + Sync + 'static {
 /// What a call hears and tells while it runs.
 pub struct Line {
     /// Somebody wants it to end, and who: `client`, `interrupt`, `terminate`.
-    pub stop: UnboundedReceiver<String>,
+    pub stop: UnboundedReceiver<Canceller>,
     /// How it goes, a sentence each.
     pub progress: UnboundedSender<String>,
 }

@@ -1,5 +1,6 @@
 //! Lines in, lines out: one client, one process.
 
+use crate::event::Canceller;
 use std::io::{BufRead, Write};
 use std::sync::Arc;
 
@@ -30,8 +31,8 @@ pub async fn serve_stdio(
     bounds: Bounds,
     input: impl BufRead + Send + 'static,
     output: impl Write + Send + 'static,
-    stop: &mut UnboundedReceiver<String>,
-) -> std::io::Result<Option<String>> {
+    stop: &mut UnboundedReceiver<Canceller>,
+) -> std::io::Result<Option<Canceller>> {
     let (lines, mut came) = channel(MOST_WAITING);
     let (out, answers) = channel(MOST_WAITING);
     let (written, mut is_over) = tokio::sync::oneshot::channel::<()>();
@@ -57,7 +58,7 @@ pub async fn serve_stdio(
     if by.is_none() {
         session.leave();
     }
-    server.end(by.as_deref().unwrap_or("client")).await;
+    server.end(by.unwrap_or(Canceller::Client)).await;
     while calls.join_next().await.is_some() {}
     drop(out);
     let _ = tokio::time::timeout(std::time::Duration::from_secs(1), is_over).await;

@@ -10,8 +10,9 @@ use flow::adapter::clock::SystemClock;
 use flow::adapter::http::{Http, HttpSettings};
 use flow::adapter::model::HttpModelClient;
 use flow::event::Failure;
+use flow::event::Role;
 use flow::model::{FailureKind, ToolCalls};
-use flow::port::{Listener, Message, ModelClient, ModelReply, ModelRequest, Role, ToolDescription, WireFormat};
+use flow::port::{Listener, Message, ModelClient, ModelReply, ModelRequest, ToolDescription, WireFormat};
 use serde_json::{Value, json};
 
 /// The address of the real model; `None`: the test is skipped, and says so.

@@ -4,9 +4,9 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::*;
-use crate::event::{Marks, Purpose, RunStart};
+use crate::event::{Marks, Purpose, Role, RunStart};
 use crate::model::{Method, ToolCalls};
-use crate::port::{Message, Role};
+use crate::port::Message;
 
 /// A model that answers with a greeting, or with what it was told.
 struct Echo(StdMutex<Vec<Result<&'static str, FailureKind>>>);

@@ -13,9 +13,9 @@ use super::draft::{Draft, DraftCall, bad, error_complaint, event_json, text, tok
 use super::pictures::Pictures;
 use super::{Complaint, Progress, Reader, is_at, joined};
 use crate::adapter::http::SseEvent;
-use crate::event::Usage;
+use crate::event::{Role, Usage};
 use crate::model::FailureKind;
-use crate::port::{Message, ModelReply, ModelRequest, Role};
+use crate::port::{Message, ModelReply, ModelRequest};
 
 /// `max_tokens` must be sent; this when the author sets none.
 const DEFAULT_MAX_TOKENS: u64 = 4096;

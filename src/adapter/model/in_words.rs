@@ -6,8 +6,9 @@ use serde_json::{Value, json};
 use super::Complaint;
 use super::draft::bad;
 use crate::adapter::http::read_json;
+use crate::event::Role;
 use crate::model::ToolCalls;
-use crate::port::{Message, ModelReply, ModelRequest, Role, ToolCall, ToolDescription};
+use crate::port::{Message, ModelReply, ModelRequest, ToolCall, ToolDescription};
 
 /// Most calls that the schema allows in one answer.
 const MOST_CALLS: u64 = 8;

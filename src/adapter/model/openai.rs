@@ -6,9 +6,9 @@ use super::draft::{Draft, DraftCall, bad, error_complaint, event_json, text, tok
 use super::pictures::{Picture, Pictures};
 use super::{Complaint, Progress, Reader, is_at, joined};
 use crate::adapter::http::SseEvent;
-use crate::event::Usage;
+use crate::event::{Role, Usage};
 use crate::model::FailureKind;
-use crate::port::{Message, ModelReply, ModelRequest, Role};
+use crate::port::{Message, ModelReply, ModelRequest};
 
 /// `{base_url}/chat/completions`; the base URL holds the version (`http://127.0.0.1:11434/v1`).
 pub(super) fn url(base_url: &str) -> String {

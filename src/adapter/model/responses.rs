@@ -14,9 +14,9 @@ use super::openai::is_strict;
 use super::pictures::{Picture, Pictures};
 use super::{Complaint, Progress, Reader, joined};
 use crate::adapter::http::SseEvent;
-use crate::event::Usage;
+use crate::event::{Role, Usage};
 use crate::model::FailureKind;
-use crate::port::{Message, ModelReply, ModelRequest, Role};
+use crate::port::{Message, ModelReply, ModelRequest};
 
 /// `{base_url}/responses`; the base URL holds the version.
 pub(super) fn url(base_url: &str) -> String {

@@ -9,7 +9,7 @@ use super::world::{Disk, Log, Outside, planned, ports, run, start};
 use crate::adapter::clock::SystemClock;
 use crate::driver::{Begin, Blocking, Ports, Runtime, drive};
 use crate::engine::Request;
-use crate::event::{Happening, RunStatus};
+use crate::event::{Canceller, Happening, RunStatus};
 use crate::journal::Journal;
 use crate::port::{Folder, Pending, Printer};
 
@@ -65,7 +65,7 @@ fn in_time<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
 }
 
 /// How a run of one step ends, and how often a call of it is told as unknown.
-fn ended(step: &'static str, deadline: &'static str, stop_by: Option<&'static str>) -> (RunStatus, usize) {
+fn ended(step: &'static str, deadline: &'static str, stop_by: Option<Canceller>) -> (RunStatus, usize) {
     in_time(move || {
         let head = "flow: 1\nname: p\ndescription: Hangs.\ntools: { notes: { file: ., allow: [list, read, write] } }";
         let plan = planned(&format!("{head}\nlimits: {{ deadline: {deadline} }}\nsteps:\n  - {{ id: a, {step} }}\n"));
@@ -76,7 +76,7 @@ fn ended(step: &'static str, deadline: &'static str, stop_by: Option<&'static st
         let (mut run, ports) = (run(plan), hanging());
         let mut watch = |event: &crate::event::Event| {
             if let (Happening::ToolCalled { .. }, Some(by)) = (&event.happening, stop_by) {
-                sender.send(by.to_string()).unwrap();
+                sender.send(by).unwrap();
             }
         };
         let end = runtime.block_on(drive(&mut run, Begin::Start(start()), &ports, &mut journal, &mut stop, &mut watch));
@@ -99,10 +99,10 @@ fn a_run_whose_port_hangs_ends_by_its_deadline() {
 
 #[test]
 fn a_run_whose_port_hangs_ends_when_somebody_wants_it() {
-    for by in ["interrupt", "terminate", "client"] {
-        assert_eq!(ended("tool: notes.list", "1h", Some(by)), (RunStatus::Cancelled, 0), "{by}");
+    for by in [Canceller::Interrupt, Canceller::Terminate, Canceller::Client] {
+        assert_eq!(ended("tool: notes.list", "1h", Some(by)), (RunStatus::Cancelled, 0), "{by:?}");
     }
-    assert_eq!(ended("send: stdout, of: \"'Hello'\"", "1h", Some("interrupt")), (RunStatus::Cancelled, 1));
+    assert_eq!(ended("send: stdout, of: \"'Hello'\"", "1h", Some(Canceller::Interrupt)), (RunStatus::Cancelled, 1));
 }
 
 #[test]

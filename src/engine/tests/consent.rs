@@ -6,7 +6,7 @@ use super::build::*;
 use super::tools::{asks, file, hook, says, with_tools, world, writer};
 use super::world::{World, options};
 use crate::engine::{Input, Moment, Reply, Run};
-use crate::event::{Happening, RunStatus, StepStatus};
+use crate::event::{Happening, Role, RunStatus, StepStatus};
 use crate::model::{Approve, Filling, Policy, StepKind, Tool, ToolStep};
 
 fn asked(tool: Tool) -> Tool {
@@ -58,7 +58,7 @@ fn a_no_is_told_to_the_model_and_fails_a_step() {
     let mut world = waiting();
     world.decide("a", false);
     let heard = "This did not work (rejected): a person did not allow this call of \"hook\": not today";
-    assert_eq!(world.told(), [("tool".to_string(), heard.to_string())]);
+    assert_eq!(world.told(), [(Role::Tool, heard.to_string())]);
     world.reply_with(says("Then not."));
     assert_eq!(world.status(), RunStatus::Succeeded);
     world.check();

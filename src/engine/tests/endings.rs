@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::build::*;
 use super::world::{Says, World};
-use crate::event::{Failure, FailureKind, RunStatus, StepStatus};
+use crate::event::{Canceller, Failure, FailureKind, RunStatus, StepStatus};
 use crate::model::{CallStep, ForEach, Limits, OnFailure, Outputs, PipelineId, RouteStep, Step, StepKind, StopStep};
 
 fn run(steps: Vec<Step>) -> World {
@@ -309,15 +309,15 @@ fn cancelling_ends_a_run_in_every_kind_of_wait() {
     retrying.retry = Some(retry(2));
     let mut world = run(vec![retrying]);
     world.answer("a", Says::No(FailureKind::Timeout));
-    world.cancel("interrupt");
+    world.cancel(Canceller::Interrupt);
     assert_eq!(world.status(), RunStatus::Cancelled);
     world.check();
     let wait = step("w", StepKind::Wait(crate::model::Filling::Text(text("1h"))));
     let mut world = run(vec![wait]);
-    world.cancel("interrupt");
+    world.cancel(Canceller::Interrupt);
     assert_eq!(world.status(), RunStatus::Cancelled);
     let mut world = run(vec![query("a")]);
-    world.cancel("terminate");
+    world.cancel(Canceller::Terminate);
     assert_eq!(world.status(), RunStatus::Cancelled);
     world.check();
 }

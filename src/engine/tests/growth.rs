@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::build::*;
 use super::world::*;
-use crate::event::{Happening, RunStatus};
+use crate::event::{Bound, Happening, RunStatus};
 use crate::model::{CallStep, Pipeline, PipelineId, StepKind};
 use crate::plan::Plan;
 
@@ -48,11 +48,11 @@ fn doubling(levels: usize) -> Vec<Pipeline> {
 fn calls_that_double_end_at_a_bound_of_their_own_unless_the_file_sets_one() {
     let world = World::new(planned(doubling(15)));
     let message = world.events.iter().find_map(|event| match &event.happening {
-        Happening::LimitReached { limit, message, .. } => Some((limit.clone(), message.clone())),
+        Happening::LimitReached { limit, message, .. } => Some((*limit, message.clone())),
         _ => None,
     });
     let (limit, message) = message.unwrap();
-    assert_eq!((world.status(), limit.as_str()), (RunStatus::OverBudget, "max_steps"));
+    assert_eq!((world.status(), limit.bound), (RunStatus::OverBudget, Bound::MaxSteps));
     assert!(message.starts_with("10000 pipelines were called in this run") && message.contains("limits: { max_steps: … }"), "{message}");
     let mut few = doubling(3);
     few[0].limits.max_steps = Some(5);

@@ -10,7 +10,7 @@ use super::planning::{continues, fetch, get, graph, help, main, plan, with, work
 use super::tools::tool;
 use super::world::{Says, World};
 use crate::engine::{Input, Reply};
-use crate::event::{Happening, RunStatus, StepStatus};
+use crate::event::{Canceller, Happening, Role, RunStatus, StepStatus};
 use crate::model::{Filling, PipelineId, Step, StepKind, ToolKind};
 use crate::port::ModelReply;
 
@@ -93,7 +93,7 @@ fn time_limits_and_cancelling_reach_the_steps_of_a_plan() {
 
     let mut ended = world(work());
     ended.say("work", &both());
-    ended.cancel("person");
+    ended.cancel(Canceller::Person);
     assert_eq!((ended.status(), ended.step("work")), (RunStatus::Cancelled, Some(StepStatus::Cancelled)));
     ended.check();
 }
@@ -144,7 +144,7 @@ fn a_step_of_a_plan_is_no_step_that_templates_can_read() {
     let mut world = World::new(planned(vec![main, fetch()]));
     world.say("work", &plan("parallel", json!([help("facts", "x", &[]), help("b", "y", &["facts"])])));
     world.say("work/facts", "model");
-    let system = world.told().into_iter().find(|(role, _)| role == "system").unwrap().1;
+    let system = world.told().into_iter().find(|(role, _)| *role == Role::System).unwrap().1;
     assert_eq!(system, "file");
     world.check();
 }

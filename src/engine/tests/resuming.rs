@@ -5,7 +5,7 @@ use serde_json::json;
 use super::build::*;
 use super::world::{Says, World, options};
 use crate::engine::{CannotResume, Input, Run};
-use crate::event::{Event, Happening, RunStatus, StepStatus};
+use crate::event::{Canceller, Event, Happening, RunStatus, StepStatus};
 use crate::model::{Outputs, Pipeline, Step, StepKind};
 use crate::plan::Plan;
 use std::sync::Arc;
@@ -117,7 +117,7 @@ fn from_every_point_the_run_ends_the_same_and_what_was_done_is_not_done_again() 
 fn a_run_that_a_signal_ended_goes_on_as_if_it_had_not() {
     let (uncut, ends) = whole();
     for kept in ends {
-        for (first, second) in [("interrupt", false), ("terminate", false), ("interrupt", true)] {
+        for (first, second) in [(Canceller::Interrupt, false), (Canceller::Terminate, false), (Canceller::Interrupt, true)] {
             let mut world = uncut.after_crash(kept, 0);
             world.cancel(first);
             assert_eq!(world.status(), RunStatus::Cancelled, "after {kept} events");
@@ -142,7 +142,7 @@ fn what_a_person_decides_after_a_signal_ended_the_run_holds_when_it_goes_on() {
     let world = World::new(planned(vec![paying]));
     let mut doubtful = world.after_crash(world.events.len(), 0);
     assert_eq!(doubtful.run.state().undecided().count(), 1);
-    doubtful.cancel("interrupt");
+    doubtful.cancel(Canceller::Interrupt);
     assert_eq!(doubtful.status(), RunStatus::Cancelled);
     for approved in [true, false] {
         let mut decided = World { events: doubtful.events.clone(), ..world.after_crash(world.events.len(), 0) };
@@ -163,7 +163,7 @@ fn a_person_who_ends_a_run_ends_it_for_good_and_finally_runs_at_each_end() {
     with_finally.finally = vec![set("tidy", "done").into()];
     let mut world = World::new(planned(vec![with_finally]));
     world.answer("a", Says::Yes);
-    world.cancel("terminate");
+    world.cancel(Canceller::Terminate);
     assert_eq!((world.status(), world.successes("tidy")), (RunStatus::Cancelled, 1));
     let mut again = world.after_crash(world.events.len(), 1000);
     again.finish();
@@ -174,7 +174,7 @@ fn a_person_who_ends_a_run_ends_it_for_good_and_finally_runs_at_each_end() {
     let resume = |world: &World| Run::resumed("r", world.plan.clone(), options(), world.moment(), &world.events).err();
     assert_eq!(resume(&again), Some(CannotResume::Over));
     let mut ended = World::new(world.plan.clone());
-    ended.cancel("person");
+    ended.cancel(Canceller::Person);
     assert_eq!(resume(&ended), Some(CannotResume::Over));
 }
 
@@ -308,7 +308,7 @@ fn a_once_step_that_has_happened_gives_what_the_person_says_and_is_not_run_again
     // After a crash, and after a signal that came while the question was open.
     let crashed = world.after_crash(world.events.len(), 5);
     let mut interrupted = world.after_crash(world.events.len(), 5);
-    interrupted.cancel("interrupt");
+    interrupted.cancel(Canceller::Interrupt);
     for paused in [crashed, interrupted] {
         let told = |output: serde_json::Value| {
             let run = Run::resumed("r_test", paused.plan.clone(), options(), paused.moment(), &paused.events).unwrap();

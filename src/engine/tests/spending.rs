@@ -3,7 +3,7 @@
 use super::build::*;
 use super::tools::says;
 use super::world::{Says, World, options};
-use crate::event::{FailureKind, Happening, RunStatus, StepStatus, Usage};
+use crate::event::{Canceller, FailureKind, Happening, RunStatus, StepStatus, Usage};
 use crate::model::{Agent, Limits, Model, Price, Provider, Step};
 use crate::port::ModelReply;
 
@@ -61,7 +61,7 @@ fn what_was_out_in_a_crash_counts_against_the_budget() {
     world.check();
     // A signal ends the run, and it goes on: the lost call counts once.
     let mut ended = self::world(vec![agent("a", "Go.")], 9_000);
-    ended.cancel("signal");
+    ended.cancel(Canceller::Terminate);
     assert_eq!(ended.status(), RunStatus::Cancelled);
     let mut world = ended.after_crash(ended.events.len(), 0);
     world.reply_with(says("Done."));

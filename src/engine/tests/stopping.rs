@@ -9,7 +9,7 @@ use super::build::*;
 use super::tools::{asks, hook, tool, with_tools};
 use super::world::{Says, World};
 use crate::engine::Input;
-use crate::event::{FailureKind, Happening, RunStatus, StepStatus};
+use crate::event::{Canceller, FailureKind, Happening, RunStatus, StepStatus};
 use crate::model::{HttpStep, Method, Pipeline, PipelineId, SendStep, Step, StepKind, ToolKind};
 
 pub(super) fn http(id: &str, method: Method) -> Step {
@@ -124,7 +124,7 @@ proptest! {
         before in 0usize..12,
         in_grace in 0usize..6,
         cut in any::<prop::sample::Index>(),
-        by in prop_oneof![Just("interrupt"), Just("terminate"), Just("client")],
+        by in prop_oneof![Just(Canceller::Interrupt), Just(Canceller::Terminate), Just(Canceller::Client)],
     ) {
         let mut world = World::new(planned(build(&drawn, parallel)));
         let mut picks = order.iter().copied().cycle();
@@ -133,7 +133,7 @@ proptest! {
             world.answer_one(picks.next().unwrap());
         }
         if world.is_over() { return Ok(()) }
-        world.handle(Input::Cancel { by: by.into() });
+        world.handle(Input::Cancel { by });
         // What follows from one input is in one commit.
         let mut commits = vec![world.events.len()];
         for _ in 0..in_grace {
@@ -191,7 +191,7 @@ fn only_calls_that_may_act_or_are_paid_for_are_waited_for() {
     let waits = |step: Step| {
         let mut world = World::new(planned(vec![with_tools(vec![step], vec![("hook", hook("https://example.com/x"))])]));
         assert_eq!(world.out.len(), 1);
-        world.handle(Input::Cancel { by: "interrupt".into() });
+        world.handle(Input::Cancel { by: Canceller::Interrupt });
         let waits = world.is_stopping();
         assert_eq!(waits, !world.is_over());
         waits
@@ -209,9 +209,9 @@ fn only_calls_that_may_act_or_are_paid_for_are_waited_for() {
 #[test]
 fn an_answer_that_comes_in_time_ends_the_wait_at_once() {
     let mut world = World::new(planned(vec![pipeline("p", vec![post("pay"), set("after", "x")])]));
-    world.handle(Input::Cancel { by: "interrupt".into() });
+    world.handle(Input::Cancel { by: Canceller::Interrupt });
     assert!(world.is_stopping() && world.cancelled.is_empty());
-    world.handle(Input::Cancel { by: "interrupt".into() });
+    world.handle(Input::Cancel { by: Canceller::Interrupt });
     world.ms += 300;
     world.answer("pay", Says::Yes);
     assert_eq!((world.status(), world.step("pay"), world.ms), (RunStatus::Cancelled, Some(StepStatus::Succeeded), 300));
@@ -225,7 +225,7 @@ fn an_answer_that_comes_in_time_ends_the_wait_at_once() {
 #[test]
 fn a_failure_that_comes_in_time_is_recorded_like_any_other() {
     let mut world = World::new(planned(vec![pipeline("p", vec![post("pay"), set("after", "x")])]));
-    world.handle(Input::Cancel { by: "interrupt".into() });
+    world.handle(Input::Cancel { by: Canceller::Interrupt });
     world.answer("pay", Says::No(FailureKind::BadRequest));
     assert_eq!((world.status(), world.step("pay")), (RunStatus::Cancelled, Some(StepStatus::Failed)));
     let resumed = world.after_crash(world.events.len(), 0);
@@ -301,7 +301,7 @@ fn a_call_that_had_not_gone_out_is_not_told_as_unknown() {
 #[test]
 fn a_process_that_is_killed_while_it_waits_leaves_a_run_that_goes_on() {
     let mut world = World::new(planned(vec![pipeline("p", vec![post("pay"), set("after", "x")])]));
-    world.handle(Input::Cancel { by: "interrupt".into() });
+    world.handle(Input::Cancel { by: Canceller::Interrupt });
     let mut resumed = world.after_crash(world.events.len(), 0);
     let sent = |world: &World| world.posted.iter().map(|(_, step, key)| (step.clone(), key.clone())).collect::<Vec<_>>();
     assert_eq!((sent(&resumed), sent(&resumed).len()), (sent(&world), 1));
@@ -318,7 +318,7 @@ fn an_agent_gets_its_tools_answer_in_time_and_asks_its_model_when_the_run_goes_o
     let mut world = World::new(planned(vec![outer, pipeline("inner", vec![post("pay")])]));
     world.reply_with(asks(&[("c1", "hook", json!({ "id": "7" })), ("c2", "look_up", json!({}))]));
     assert_eq!(world.out.len(), 2);
-    world.handle(Input::Cancel { by: "interrupt".into() });
+    world.handle(Input::Cancel { by: Canceller::Interrupt });
     let keys: BTreeSet<String> = world.posted.iter().map(|(_, _, key)| key.clone()).collect();
     for _ in 0..2 {
         let call = world.out.remove(0).0;
@@ -327,7 +327,7 @@ fn an_agent_gets_its_tools_answer_in_time_and_asks_its_model_when_the_run_goes_o
     assert_eq!((world.status(), world.count("model_called")), (RunStatus::Cancelled, 1));
     let mut resumed = world.after_crash(world.events.len(), 0);
     assert_eq!((resumed.count("model_called"), resumed.posted.len(), keys.len()), (2, 0, 2));
-    let tools: Vec<Value> = resumed.told().into_iter().map(|(role, _)| role.into()).collect();
+    let tools: Vec<Value> = resumed.told().into_iter().map(|(role, _)| json!(role)).collect();
     assert_eq!(tools, ["tool", "tool"]);
     resumed.finish();
     resumed.check();
@@ -337,7 +337,7 @@ fn an_agent_gets_its_tools_answer_in_time_and_asks_its_model_when_the_run_goes_o
 fn an_older_journal_whose_run_was_cancelled_at_once_reads_as_it_did() {
     let line = r#"{"v":1,"seq":2,"time":"2026-01-05T09:00:00Z","at_ms":1,"run":"r","type":"cancel_requested","by":"interrupt"}"#;
     let event: crate::event::Event = serde_json::from_str(line).unwrap();
-    assert_eq!(event.happening, Happening::CancelRequested { by: "interrupt".into(), waits_until_ms: None });
+    assert_eq!(event.happening, Happening::CancelRequested { by: Canceller::Interrupt, waits_until_ms: None });
     assert_eq!(serde_json::to_string(&event).unwrap(), line);
     let world = World::new(planned(vec![pipeline("p", vec![post("pay")])]));
     let mut state = crate::engine::State::default();

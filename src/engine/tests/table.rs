@@ -7,7 +7,7 @@ use serde_json::json;
 use super::build::*;
 use super::world::{Says, World};
 use crate::engine::{Input, Moment};
-use crate::event::{FailureKind, Happening, RunStatus, StepStatus};
+use crate::event::{Canceller, FailureKind, Happening, RunStatus, StepStatus};
 use crate::model::{CallStep, OnFailure, PipelineId, RouteStep, Step, StepKind};
 
 fn call(id: &str, to: usize) -> Step {
@@ -158,7 +158,7 @@ fn answers_that_come_twice_or_after_a_cancel_are_ignored() {
     world.reply(1, Says::Yes);
     world.reply(1, Says::No(FailureKind::Auth));
     assert_eq!((world.count("reply_ignored"), world.step("a")), (2, Some(StepStatus::Succeeded)));
-    world.cancel("person");
+    world.cancel(Canceller::Person);
     assert_eq!(world.status(), RunStatus::Cancelled);
     let events = world.events.len();
     world.reply(2, Says::Yes);

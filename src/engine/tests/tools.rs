@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::build::*;
 use super::world::{Says, World, options};
 use crate::engine::{Input, Mocks, Reply};
-use crate::event::{Failure, FailureKind, Happening, RunStatus, StepStatus};
+use crate::event::{Canceller, Failure, FailureKind, Happening, Role, RunStatus, StepStatus};
 use crate::model::{
     Agent, Field, FieldKind, Filling, Limits, Method, Mock, Outputs, Pipeline, PipelineId, Policy, Shape, Step, Tool, ToolKind,
 };
@@ -77,7 +77,7 @@ impl World {
     }
 
     /// The messages of the newest model call.
-    pub(super) fn told(&self) -> Vec<(String, String)> {
+    pub(super) fn told(&self) -> Vec<(Role, String)> {
         let messages = self.events.iter().rev().find_map(|e| match &e.happening {
             Happening::ModelCalled { messages, .. } => Some(messages.clone()),
             _ => None,
@@ -96,7 +96,7 @@ impl World {
     pub(super) fn decisions(&self) -> Vec<String> {
         let told = |e: &crate::event::Event| match &e.happening {
             Happening::PolicyDecided { agent, act, target, allowed, rule, .. } => {
-                Some(format!("{agent} {act} {target} {}: {rule}", if *allowed { "allowed" } else { "blocked" }))
+                Some(format!("{agent} {} {target} {}: {rule}", act.word(), if *allowed { "allowed" } else { "blocked" }))
             }
             _ => None,
         };
@@ -113,7 +113,7 @@ fn an_agent_is_shown_what_its_tools_gave_and_answers() {
     world.reply_with(Ok(Reply::Value(json!("Notes."))));
     assert_eq!(
         world.told(),
-        [("tool".to_string(), "Notes.".to_string()), ("tool".to_string(), "This did not work (server_error): it is down".to_string())]
+        [(Role::Tool, "Notes.".to_string()), (Role::Tool, "This did not work (server_error): it is down".to_string())]
     );
     world.reply_with(says("Done."));
     assert_eq!((world.status(), world.output("a")), (RunStatus::Succeeded, Some(json!("Done."))));
@@ -138,7 +138,7 @@ fn the_same_call_again_and_again_is_not_made() {
     assert_eq!(world.out.len(), 1);
     world.reply_with(Ok(Reply::Value(json!("More."))));
     let heard = "This did not work (limit): this call was made 3 times with the same arguments; go on with what it gave, or answer";
-    assert_eq!(world.told(), [("tool".to_string(), heard.to_string()), ("tool".to_string(), "More.".to_string())]);
+    assert_eq!(world.told(), [(Role::Tool, heard.to_string()), (Role::Tool, "More.".to_string())]);
     world.reply_with(says("Done."));
     assert_eq!(world.status(), RunStatus::Succeeded);
     world.check();
@@ -231,7 +231,7 @@ fn a_tool_that_is_a_pipeline_runs_inside_and_its_failure_is_told() {
     world.reply_with(asks(&[("c1", "look_up", json!({ "day": "Monday" }))]));
     assert_eq!(world.out.last().unwrap().1, "a/look_up[2]/rows");
     world.answer("a/look_up[2]/rows", Says::Text("8 hours"));
-    assert_eq!(world.told(), [("tool".to_string(), "{\"said\":\"8 hours on Monday\"}".to_string())]);
+    assert_eq!(world.told(), [(Role::Tool, "{\"said\":\"8 hours on Monday\"}".to_string())]);
     world.reply_with(says("Eight."));
     assert_eq!(world.status(), RunStatus::Succeeded);
     world.check();
@@ -240,14 +240,14 @@ fn a_tool_that_is_a_pipeline_runs_inside_and_its_failure_is_told() {
     world.reply_with(asks(&[("c1", "look_up", json!({ "day": "Monday" }))]));
     world.answer("a/look_up[2]/rows", Says::No(FailureKind::Connection));
     assert!(world.told()[0].1.contains("This did not work (connection): pipeline \"inner\" ended failed"));
-    world.cancel("person");
+    world.cancel(Canceller::Person);
     assert_eq!(world.status(), RunStatus::Cancelled);
     world.check();
 
     let mut world = World::new(planned(vec![outer(), inner]));
     world.reply_with(asks(&[("c1", "look_up", json!({ "day": "Monday" })), ("c2", "look_up", json!({ "day": "Friday" }))]));
     assert_eq!(world.out.len(), 2);
-    world.cancel("person");
+    world.cancel(Canceller::Person);
     assert_eq!(world.status(), RunStatus::Cancelled);
     assert_eq!(world.step("a/look_up[2]/rows"), Some(StepStatus::Cancelled));
     assert_eq!(world.step("a"), Some(StepStatus::Cancelled));

@@ -7,7 +7,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::{Map, Value, json};
 
 use crate::engine::{Command, Input, Mocks, Moment, Options, Reply, Request, Run, State, Unscripted};
-use crate::event::{Event, Failure, FailureKind, Happening, RunEnd, RunStart, RunStatus, StepStatus};
+use crate::event::{Canceller, Event, Failure, FailureKind, Happening, RunEnd, RunStart, RunStatus, StepStatus};
 use crate::load::WrittenRules;
 use crate::model::Limits;
 use crate::plan::Plan;
@@ -194,8 +194,8 @@ impl World {
     }
 
     /// Somebody asks the run to end, and nothing that is out answers in time.
-    pub(super) fn cancel(&mut self, by: &str) {
-        self.handle(Input::Cancel { by: by.into() });
+    pub(super) fn cancel(&mut self, by: Canceller) {
+        self.handle(Input::Cancel { by });
         while self.run.state().stopping.is_some() {
             self.wait();
         }

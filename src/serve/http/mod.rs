@@ -5,6 +5,7 @@ mod doors;
 mod seats;
 mod sessions;
 
+use crate::event::Canceller;
 use std::convert::Infallible;
 use std::future::poll_fn;
 use std::io::{Read, Write};
@@ -52,8 +53,8 @@ pub async fn serve_http(
     bounds: Bounds,
     listener: TcpListener,
     doors: Doors,
-    stop: &mut UnboundedReceiver<String>,
-) -> Option<String> {
+    stop: &mut UnboundedReceiver<Canceller>,
+) -> Option<Canceller> {
     let server = Arc::new(Server::new(work, bounds));
     let house = Arc::new(House { server, sessions: Sessions::default(), doors, patience: bounds.patience });
     let seats = Arc::new(Seats::default());
@@ -74,7 +75,7 @@ pub async fn serve_http(
         }
     };
     drop(listener);
-    house.server.end(by.as_deref().unwrap_or("client")).await;
+    house.server.end(by.unwrap_or(Canceller::Client)).await;
     let _ = close.send(true);
     let _ = tokio::time::timeout(GRACE, async { while connections.join_next().await.is_some() {} }).await;
     by

@@ -11,14 +11,15 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use super::super::{Bounds, Doors, LONGEST_MESSAGE, PATIENCE, serve_http};
 use super::{StandIn, alone, hello, request};
+use crate::event::Canceller;
 use crate::port::Secret;
 
 struct Place {
     address: SocketAddr,
-    stop: UnboundedSender<String>,
+    stop: UnboundedSender<Canceller>,
     begun: UnboundedReceiver<()>,
     work: Arc<StandIn>,
-    server: tokio::task::JoinHandle<Option<String>>,
+    server: tokio::task::JoinHandle<Option<Canceller>>,
 }
 
 async fn place(token: Option<&str>) -> Place {
@@ -78,8 +79,8 @@ impl Place {
     }
 
     async fn end(self) {
-        self.stop.send("terminate".to_owned()).unwrap();
-        assert_eq!(self.server.await.unwrap().as_deref(), Some("terminate"));
+        self.stop.send(Canceller::Terminate).unwrap();
+        assert_eq!(self.server.await.unwrap(), Some(Canceller::Terminate));
     }
 }
 

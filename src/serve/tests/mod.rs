@@ -73,11 +73,11 @@ impl Work for StandIn {
                 let log = Arc::clone(&self.log);
                 tokio::spawn(async move {
                     let by = tokio::select! {
-                        by = line.stop.recv() => by.unwrap(),
-                        _ = went => "itself".to_owned(),
+                        by = line.stop.recv() => by.unwrap().word(),
+                        _ = went => "itself",
                     };
                     log.lock().unwrap().push(format!("wait ends by {by}"));
-                    let _ = sender.send(Ok(said(&by)));
+                    let _ = sender.send(Ok(said(by)));
                 });
             }
             _ => drop(sender),

@@ -1,5 +1,6 @@
 //! One client over lines.
 
+use crate::event::Canceller;
 use std::io::{BufReader, Read, Write};
 use std::sync::Arc;
 
@@ -50,10 +51,10 @@ impl Write for Output {
 struct Client {
     input: Option<std::sync::mpsc::Sender<Vec<u8>>>,
     output: UnboundedReceiver<Value>,
-    stop: UnboundedSender<String>,
+    stop: UnboundedSender<Canceller>,
     begun: UnboundedReceiver<()>,
     work: Arc<StandIn>,
-    server: tokio::task::JoinHandle<Option<String>>,
+    server: tokio::task::JoinHandle<Option<Canceller>>,
 }
 
 impl Client {
@@ -88,7 +89,7 @@ impl Client {
     }
 
     /// Ends the input; what is still said, and how the server ended.
-    async fn end(mut self) -> (Vec<Value>, Option<String>) {
+    async fn end(mut self) -> (Vec<Value>, Option<Canceller>) {
         self.input = None;
         let by = self.server.await.unwrap();
         let mut rest = vec![];
@@ -253,9 +254,9 @@ async fn a_signal_ends_what_runs_and_those_who_wait_are_told() {
     let mut client = client();
     client.send(&call(1, "wait"));
     client.begun.recv().await.unwrap();
-    client.stop.send("terminate".to_owned()).unwrap();
+    client.stop.send(Canceller::Terminate).unwrap();
     assert_eq!(client.next().await["result"]["structuredContent"]["said"], "terminate");
-    assert_eq!(client.server.await.unwrap().as_deref(), Some("terminate"));
+    assert_eq!(client.server.await.unwrap(), Some(Canceller::Terminate));
 }
 
 #[tokio::test]

@@ -3,6 +3,7 @@
 use super::*;
 use crate::adapter::clock::SystemClock;
 use crate::adapter::model::pictures::Pictures;
+use crate::event::Role;
 
 #[tokio::test]
 async fn tool_calls_come_in_pieces_and_whole() {

@@ -13,9 +13,9 @@ use super::*;
 use crate::adapter::faultd::{Act, Faultd, answer, stream};
 use crate::adapter::http::HttpSettings;
 use crate::adapter::http::tests::{StoppedClock, hasty, small};
-use crate::event::Usage;
+use crate::event::{Role, Usage};
 use crate::model::ToolCalls;
-use crate::port::{Message, Role, ToolCall, ToolDescription};
+use crate::port::{Message, ToolCall, ToolDescription};
 
 const WIRES: [WireFormat; 3] = [WireFormat::OpenAiChat, WireFormat::AnthropicMessages, WireFormat::OpenAiResponses];
 

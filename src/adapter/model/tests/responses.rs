@@ -4,6 +4,7 @@ use std::sync::Mutex;
 
 use super::*;
 use crate::adapter::model::pictures::Pictures;
+use crate::event::Role;
 use crate::port::Listener;
 
 const RESPONSES: WireFormat = WireFormat::OpenAiResponses;

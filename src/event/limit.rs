@@ -1,0 +1,123 @@
+//! Bounds that end what they bound, and who ends a run: enums with the words of the wire.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// A bound.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Bound {
+    /// `timeout` of one attempt.
+    Timeout,
+    /// `deadline` of a step, of `limits`, of a policy or of the command.
+    Deadline,
+    /// `max_tokens`.
+    MaxTokens,
+    /// `max_cost_usd`.
+    MaxCostUsd,
+    /// `max_steps`.
+    MaxSteps,
+    /// Steps are left that none of them can begin.
+    Deadlock,
+}
+
+impl Bound {
+    const ALL: [Bound; 6] = [Bound::Timeout, Bound::Deadline, Bound::MaxTokens, Bound::MaxCostUsd, Bound::MaxSteps, Bound::Deadlock];
+
+    /// Its key.
+    pub fn word(self) -> &'static str {
+        match self {
+            Bound::Timeout => "timeout",
+            Bound::Deadline => "deadline",
+            Bound::MaxTokens => "max_tokens",
+            Bound::MaxCostUsd => "max_cost_usd",
+            Bound::MaxSteps => "max_steps",
+            Bound::Deadlock => "deadlock",
+        }
+    }
+
+    /// Whether it bounds time.
+    pub fn is_time(self) -> bool {
+        match self {
+            Bound::Timeout | Bound::Deadline => true,
+            Bound::MaxTokens | Bound::MaxCostUsd | Bound::MaxSteps | Bound::Deadlock => false,
+        }
+    }
+}
+
+/// Which bound was reached: of the run or the step itself (`deadline`), or in `limits` of the pipeline that a step called (`limits.deadline`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
+pub struct Limit {
+    /// Which.
+    pub bound: Bound,
+    /// It stands in `limits` of a called pipeline.
+    pub of_called: bool,
+}
+
+impl fmt::Display for Limit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}", if self.of_called { "limits." } else { "" }, self.bound.word())
+    }
+}
+
+impl From<Limit> for String {
+    fn from(limit: Limit) -> String {
+        limit.to_string()
+    }
+}
+
+impl TryFrom<String> for Limit {
+    type Error = String;
+
+    fn try_from(written: String) -> Result<Limit, String> {
+        let (of_called, word) = written.strip_prefix("limits.").map_or((false, &*written), |word| (true, word));
+        let bound = Bound::ALL.into_iter().find(|bound| bound.word() == word);
+        bound.map(|bound| Limit { bound, of_called }).ok_or_else(|| format!("{written} is no limit"))
+    }
+}
+
+/// Who asks a run to end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Canceller {
+    /// Ctrl-C.
+    Interrupt,
+    /// SIGTERM or SIGHUP.
+    Terminate,
+    /// A client of `flow mcp`.
+    Client,
+    /// Whoever answers a question of the run: it cannot go on.
+    Person,
+}
+
+impl Canceller {
+    /// Its word.
+    pub fn word(self) -> &'static str {
+        match self {
+            Canceller::Interrupt => "interrupt",
+            Canceller::Terminate => "terminate",
+            Canceller::Client => "client",
+            Canceller::Person => "person",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_have_the_words_of_the_manual_and_come_back() {
+        for bound in Bound::ALL {
+            for of_called in [false, true] {
+                let limit = Limit { bound, of_called };
+                let written = serde_json::to_string(&limit).unwrap();
+                assert_eq!(written.contains("limits."), of_called);
+                assert_eq!(serde_json::from_str::<Limit>(&written).unwrap(), limit);
+            }
+        }
+        assert!(serde_json::from_str::<Limit>("\"max_length\"").is_err());
+    }
+}
