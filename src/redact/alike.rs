@@ -25,7 +25,12 @@ pub(super) fn alike(text: &str) -> Option<Inside> {
             }
         } else if !is_unseen(c) {
             let before = alike.text.len();
-            each_letter(c, |letter| alike.push(letter, place.clone()));
+            each_letter(c, |letter| {
+                // A lone accent (U+00AF) is one on a blank.
+                if letter != ' ' || !alike.text.ends_with(' ') {
+                    alike.push(letter, place.clone());
+                }
+            });
             // An accent belongs to its letter.
             if let (true, Some(letter)) = (alike.text.len() == before, alike.places.last_mut()) {
                 letter.end = place.end;
@@ -83,6 +88,7 @@ mod tests {
         }
         assert_eq!(alike_value("Weiß-Møller"), "weiss-moller");
         assert_ne!(alike_value("がく"), alike_value("かく"), "a sign of another script is a letter of its own");
+        assert_eq!(alike_value("\u{dca} \u{af}A"), "\u{dca} a", "a lone accent is one on a blank");
         assert!(alike("Ana Torres!").is_none() && alike("Ana  Torres").is_some());
     }
 
