@@ -14,7 +14,7 @@ use super::state::{FrameKind, NodeRef};
 use crate::event::{Failure, FailureKind, StepStatus};
 use crate::model::{
     CALL_TIMEOUT, CONNECT_TIMEOUT, DataKind, Filling, HostSource, HttpStep, MOST_ROWS, Method, Pipeline, QUERY_TIMEOUT, ReadStep,
-    SqlEngine, SqlStep, Step, StepKind, Text, Tool, ToolKind, ToolStep,
+    SqlEngine, SqlStep, Step, StepKind, Text, Tool, ToolKind, ToolName, ToolStep,
 };
 use crate::port::{HttpRequest, QueryRequest, ReadRequest, Secret, TableSource};
 use crate::source::Spanned;
@@ -160,7 +160,7 @@ impl Run {
         (key, own_key): (Option<String>, bool),
         timeout: Duration,
     ) -> Result<(Request, Value), Failure> {
-        let part = name.split_once('.').map_or("", |(_, part)| part);
+        let part = ToolName::of(name).part.unwrap_or_default();
         let tool = self.tool(at, name)?;
         let (mut with, mut shown) = (given.clone(), given);
         let secrets = self.secret_names();
@@ -199,7 +199,7 @@ impl Run {
                 }
             }
             ToolKind::Smtp { .. } => return Err(Failure::new(FailureKind::BadRequest, format!("tool \"{name}\" is for send only"))),
-            ToolKind::Server(_) => self.server_request(at, name.split_once('.').unwrap_or((name, "")), with, timeout)?,
+            ToolKind::Server(_) => self.server_request(at, ToolName::of(name), with, timeout)?,
             ToolKind::Broken => return Err(Failure::new(FailureKind::Internal, format!("tool \"{name}\" could not be read"))),
             ToolKind::Pipeline { file, .. } => {
                 return Err(Failure::new(FailureKind::Unavailable, format!("pipeline \"{}\" could not be read", file.value)));
@@ -274,7 +274,7 @@ impl Run {
     /// The tool of `tool` or `tool.part`.
     pub(super) fn tool(&self, at: NodeRef, name: &str) -> Result<&Tool, Failure> {
         let missing = || Failure::new(FailureKind::Internal, format!("there is no tool \"{name}\""));
-        self.planned_of(at).pipeline.tools.get(name.split('.').next().unwrap_or(name)).ok_or_else(missing)
+        self.planned_of(at).pipeline.tool(name).map(|(tool, _)| tool).ok_or_else(missing)
     }
 }
 

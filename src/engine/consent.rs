@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 use super::Run;
 use super::state::{Consent, NodeRef, State, Timer};
 use crate::event::{Failure, FailureKind, Happening, Shared, StepStatus};
-use crate::model::{ActKind, Approve};
+use crate::model::{ActKind, Approve, ToolName};
 use crate::policy::{Act, decide, may_mean, needs_approval, opens_call};
 
 /// What a person decided about a step in doubt.
@@ -73,7 +73,7 @@ impl Run {
         if !policies.is_empty() && !decide(&policies, &asked_for).allowed {
             return false;
         }
-        let part = tool.split_once('.').map_or(tool, |(_, part)| part);
+        let part = ToolName::of(tool).part.unwrap_or(tool);
         let by_tool = self.tool(at, tool).is_ok_and(|found| match &found.approve {
             Approve::Never => false,
             Approve::Always => true,

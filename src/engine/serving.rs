@@ -18,7 +18,7 @@ use super::tooling::wire_name;
 use crate::channel::clean;
 use crate::diagnostic::did_you_mean;
 use crate::event::{Failure, FailureKind, Happening, ServerTool};
-use crate::model::{Text, Tool};
+use crate::model::{Text, Tool, ToolName};
 use crate::policy::{may_allow, opens};
 use crate::port::{Server, ServerCall, ServerReply, ToolList};
 use crate::source::Spanned;
@@ -70,7 +70,7 @@ impl Run {
         let policies = self.policies(at, agent);
         let mut names: Vec<String> = vec![];
         for listed in listed {
-            let (name, part) = listed.value.split_once('.').map_or((listed.value.as_str(), None), |(name, part)| (name, Some(part)));
+            let ToolName { tool: name, part } = ToolName::of(&listed.value);
             let Some(tool) = self.tool(at, name).ok().filter(|tool| tool.is_server()) else { continue };
             let is_open = match part {
                 Some(part) => may_allow(&policies, name, part),
@@ -194,7 +194,7 @@ impl Run {
 
     /// Tools of a server that the step, or an agent it asks, names itself.
     fn named_tools(&self, at: NodeRef, server: &str) -> Vec<String> {
-        let part = |name: &str| name.split_once('.').filter(|(own, _)| *own == server).map(|(_, part)| part.to_string());
+        let part = |name: &str| of_server(name, server);
         let agents = &self.planned_of(at).pipeline.agents;
         let step = self.step(at);
         let of_agents = step.kind.agents_with_tools().into_iter().filter_map(|name| agents.get(&name.value)).flat_map(|agent| &agent.tools);
@@ -203,8 +203,7 @@ impl Run {
 
     /// Tools of a server that any step or agent of the pipeline names.
     fn named_anywhere(&self, at: NodeRef, server: &str) -> Vec<String> {
-        let parts = self.tools_anywhere(at).filter_map(|tool| tool.split_once('.'));
-        parts.filter(|(own, _)| *own == server).map(|(_, part)| part.to_string()).collect()
+        self.tools_anywhere(at).filter_map(|tool| of_server(tool, server)).collect()
     }
 
     /// All that any step or agent of the pipeline names as a tool: `server`, `server.tool`.
@@ -244,10 +243,11 @@ impl Run {
     pub(super) fn server_request(
         &self,
         at: NodeRef,
-        (server, part): (&str, &str),
+        ToolName { tool: server, part }: ToolName,
         with: Map<String, Value>,
         timeout: Duration,
     ) -> Result<Request, Failure> {
+        let part = part.unwrap_or_default();
         let arguments = Value::Object(with);
         let decision = opens(self.tool(at, server)?, part, Some(&arguments));
         if !decision.allowed {
@@ -269,7 +269,8 @@ impl Run {
 
     /// What a tool of a server gave: its value, or that it did not work.
     pub(super) fn server_replied(&mut self, at: NodeRef, call: u64, tool: &str, reply: ServerReply) -> Result<Value, Failure> {
-        let (server, part) = tool.split_once('.').unwrap_or((tool, ""));
+        let ToolName { tool: server, part } = ToolName::of(tool);
+        let part = part.unwrap_or_default();
         self.note(at, call, server, &reply.notes);
         let value = cleaned(reply.value);
         if reply.is_error {
@@ -306,6 +307,12 @@ impl Run {
         let address = |text: &Text| self.address(at, text, Giver::NOBODY, &secrets);
         of_file(&self.planned_of(at).pipeline, name, self.id.clone(), &self.options.secrets, &fill, &address)
     }
+}
+
+/// The part of a name, if it is of this server.
+fn of_server(name: &str, server: &str) -> Option<String> {
+    let ToolName { tool, part } = ToolName::of(name);
+    part.filter(|_| tool == server).map(str::to_owned)
 }
 
 /// What a list of tools comes to.

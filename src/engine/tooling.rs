@@ -10,7 +10,7 @@ use super::shape;
 use super::state::{AskedStage, NodeRef, Work};
 use crate::event::{Failure, FailureKind, Happening, Note, Role};
 use crate::gate::result;
-use crate::model::{Agent, MOST_TURNS, Mock, PipelineId, Tool, ToolKind};
+use crate::model::{Agent, MOST_TURNS, Mock, PipelineId, Tool, ToolKind, ToolName};
 use crate::policy::may_allow;
 use crate::port::ToolDescription;
 use crate::source::Spanned;
@@ -54,7 +54,7 @@ fn offered(run: &Run, at: NodeRef, tools: &[Spanned<String>]) -> Vec<Offered> {
     let policies = run.policies(at, None);
     let mut list: Vec<Offered> = vec![];
     for written in tools {
-        let (name, part) = written.value.split_once('.').map_or((written.value.as_str(), None), |(name, part)| (name, Some(part)));
+        let ToolName { tool: name, part } = ToolName::of(&written.value);
         let Some(tool) = planned.pipeline.tools.get(name) else { continue };
         let names: Vec<String> = match (&tool.kind, part) {
             (ToolKind::File(_), None) => tool.parts().iter().map(|part| format!("{name}.{part}")).collect(),
@@ -78,7 +78,8 @@ fn offered(run: &Run, at: NodeRef, tools: &[Spanned<String>]) -> Vec<Offered> {
 
 fn description(run: &Run, at: NodeRef, name: &str, tool: &Tool) -> ToolDescription {
     let (planned, plan) = (run.planned_of(at), &run.plan);
-    let (server, part) = name.split_once('.').unwrap_or((name, ""));
+    let ToolName { tool: server, part } = ToolName::of(name);
+    let part = part.unwrap_or_default();
     let text = |names: &[&str]| {
         let properties: Map<String, Value> = names.iter().map(|name| (name.to_string(), json!({ "type": "string" }))).collect();
         json!({ "type": "object", "properties": properties, "required": names, "additionalProperties": false })

@@ -99,7 +99,7 @@ pub fn span(thing: Thing, name: &str, pipeline: &Pipeline) -> Option<Span> {
     match thing {
         Thing::Agent => pipeline.agents.get(name).map(|agent| agent.span),
         Thing::Model => pipeline.models.get(name).map(|model| model.span),
-        Thing::Tool => pipeline.tools.get(name.split('.').next().unwrap_or(name)).map(|tool| tool.span),
+        Thing::Tool => pipeline.tool(name).map(|(tool, _)| tool.span),
         Thing::Scorecard => pipeline.scorecards.get(name).map(|scorecard| scorecard.span),
         Thing::Policy => pipeline.policies.get(name).map(|policy| policy.span),
         Thing::Table => pipeline.data.get(name).map(|table| table.file.span),
@@ -126,7 +126,7 @@ pub fn about(thing: Thing, name: &str, pipeline: &Pipeline) -> Option<String> {
             let told = agent.instructions.as_ref().and_then(|text| text.source.lines().map(str::trim).find(|line| !line.is_empty()));
             format!("model {model}{tools}{}", told.map(|line| format!("\n\n{line}")).unwrap_or_default())
         }
-        Thing::Tool => pipeline.tools.get(name.split('.').next()?)?.description.clone().unwrap_or_default(),
+        Thing::Tool => pipeline.tool(name)?.0.description.clone().unwrap_or_default(),
         Thing::Scorecard => {
             let criteria = pipeline.scorecards.get(name)?.criteria.iter();
             criteria.map(|criterion| format!("- {}: {}", criterion.id.value, criterion.description)).collect::<Vec<_>>().join("\n")

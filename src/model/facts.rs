@@ -13,6 +13,25 @@ use crate::source::Spanned;
 /// The receiver of `send` that is the program's own output.
 pub const STDOUT: &str = "stdout";
 
+/// How a tool is named: itself, or a part of it (`docs.read`, a tool of a server). The one place that reads `tool.part`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct ToolName<'n> {
+    /// The tool, as it stands under `tools`.
+    pub tool: &'n str,
+    /// The part: what a `file` tool does, or the tool of a server.
+    pub part: Option<&'n str>,
+}
+
+impl<'n> ToolName<'n> {
+    /// As it is written.
+    pub fn of(written: &'n str) -> ToolName<'n> {
+        match written.split_once('.') {
+            Some((tool, part)) => ToolName { tool, part: Some(part) },
+            None => ToolName { tool: written, part: None },
+        }
+    }
+}
+
 /// What a call does outside the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Effects {
@@ -426,7 +445,7 @@ impl Provider {
 impl Pipeline {
     /// The tool of `tool` or `tool.part`, and the part.
     pub fn tool<'n>(&self, name: &'n str) -> Option<(&Tool, Option<&'n str>)> {
-        let (tool, part) = name.split_once('.').map_or((name, None), |(tool, part)| (tool, Some(part)));
+        let ToolName { tool, part } = ToolName::of(name);
         Some((self.tools.get(tool)?, part))
     }
 

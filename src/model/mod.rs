@@ -30,7 +30,7 @@ pub use defaults::{
     MOST_PLAN_STEPS, MOST_PLANS, MOST_REPAIRS, MOST_ROWS, MOST_STEP_RUNS, MOST_TURNS, QUERY_TIMEOUT, STAGE_TIME,
 };
 pub use duration::parse_duration;
-pub use facts::{Address, CallTime, Effects, STDOUT};
+pub use facts::{Address, CallTime, Effects, STDOUT, ToolName};
 pub use fields::{Field, FieldKind, Shape};
 pub use gate::{Check, Criterion, GateStep, Judging, MarkdownRule, OnJudgeError, Scorecard, ScorecardRef};
 pub use host_source::HostSource;

@@ -9,7 +9,7 @@ mod patterns;
 
 use serde_json::Value;
 
-use crate::model::{ActKind, Policy, Tool, ToolKind};
+use crate::model::{ActKind, Policy, Tool, ToolKind, ToolName};
 use crate::source::Spanned;
 
 pub use hosts::{Origin, decide_host, may_carry_secret, may_reach};
@@ -116,8 +116,8 @@ pub fn opens(tool: &Tool, part: &str, arguments: Option<&Value>) -> Decision {
 /// The same for a call of any tool, by the name that the step or agent calls it by: an entry means the tool itself, or a part of it. What is
 /// sent to a `file` tool is written.
 pub fn opens_call(tool: &Tool, name: &str, arguments: &Value) -> Decision {
-    let part = match name.split_once('.') {
-        Some((_, part)) => part,
+    let part = match ToolName::of(name).part {
+        Some(part) => part,
         None if matches!(tool.kind, ToolKind::File(_)) => "write",
         None => name,
     };

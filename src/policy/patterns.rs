@@ -1,5 +1,6 @@
 //! What the entries of a policy's lists fit.
 
+use crate::model::ToolName;
 use globset::GlobBuilder;
 use serde_json::Value;
 use unicode_normalization::UnicodeNormalization;
@@ -12,7 +13,7 @@ pub(super) fn tool_fits(entry: &str, tool: &str, arguments: Option<&Value>) -> b
         Some((name, rest)) => (name.trim(), rest.strip_suffix(')')),
         None => (entry.trim(), None),
     };
-    let server = tool.split('.').next().unwrap_or(tool);
+    let server = ToolName::of(tool).tool;
     let is_named = name == tool || name == server || glob(name, tool, false);
     let is_open = !entry.contains('(');
     is_named && (is_open || arguments.is_none_or(|given| pattern.is_some_and(|pattern| glob(pattern, &argument_text(given), false))))
@@ -34,7 +35,7 @@ pub(super) fn tool_refused(entry: &str, tool: &str, arguments: Option<&Value>) -
         Some((name, rest)) => (name.trim(), Some(rest)),
         None => (entry.as_str(), None),
     };
-    let server = tool.split('.').next().unwrap_or(&tool);
+    let server = ToolName::of(&tool).tool;
     let is_named = name == tool || name == server || may_fit(name, &tool);
     is_named
         && pattern

@@ -43,12 +43,11 @@ fn has_tools(pipeline: &Pipeline, agent: &str) -> bool {
 
 /// Whether a tool is of an MCP server: nobody can say what it does.
 fn is_of_server(pipeline: &Pipeline, tool: &str) -> bool {
-    pipeline.tools.get(tool.split('.').next().unwrap_or(tool)).is_some_and(crate::model::Tool::is_server)
+    pipeline.tool(tool).is_some_and(|(tool, _)| tool.is_server())
 }
 
 fn writes(pipeline: &Pipeline, tool: &str) -> bool {
-    let Some((server, "write")) = tool.split_once('.') else { return false };
-    pipeline.tools.get(server).is_some_and(|tool| matches!(tool.kind, ToolKind::File(_)))
+    pipeline.tool(tool).is_some_and(|(tool, part)| part == Some("write") && matches!(tool.kind, ToolKind::File(_)))
 }
 
 #[cfg(test)]

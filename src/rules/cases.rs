@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use super::tell::quoted;
 use super::{mock_shape, nothing_expected, replies, unknown_test_name, verdicts};
 use crate::diagnostic::{About, Diagnostic, Hints};
-use crate::model::{Channels, Outputs, ReplySet, Shape, StepKind, TestCase, TestFile};
+use crate::model::{Channels, Outputs, ReplySet, Shape, StepKind, TestCase, TestFile, ToolName};
 use crate::plan::{BlockIx, PipelinePlan, Plan, StepIx};
 use crate::source::Span;
 
@@ -48,7 +48,7 @@ fn unknown_names(tests: &TestFile, pipeline: &PipelinePlan, plan: &Plan, out: &m
         let (mocks, replies) = (&case.mocks, &case.replies);
         let is_first = number == 0;
         for (path, mock) in mocks.own.iter().chain(mocks.shared.iter().filter(|_| is_first)) {
-            let tool = path.split('.').next().unwrap_or_default();
+            let tool = ToolName::of(path).tool;
             let is_person = path == "person" && file.person.is_some();
             if !is_step(path) && !tools.contains(&tool) && !is_person {
                 report(About::Other, case, mock.span, "mocks step", &[&known.steps, &tools, &known.person], path);

@@ -15,7 +15,7 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
     let file = &pipeline.pipeline;
     let sources = Sources::of(pipeline);
     for planned in &pipeline.steps {
-        let receiver = |tool: &str| match file.tools.get(tool.split('.').next().unwrap_or_default()).map(|tool| &tool.kind) {
+        let receiver = |tool: &str| match file.tool(tool).map(|(tool, _)| &tool.kind) {
             Some(ToolKind::Http { .. }) => Some("an http tool"),
             Some(ToolKind::File(_)) => Some("a file"),
             Some(ToolKind::Server(_)) => Some("a tool server"),

@@ -2,7 +2,7 @@
 
 use super::tell::{finding, quoted};
 use crate::diagnostic::{Code, Diagnostic};
-use crate::model::{Policy, StepKind, Tool, ToolKind};
+use crate::model::{Policy, StepKind, Tool, ToolKind, ToolName};
 use crate::plan::{PipelinePlan, Plan};
 use crate::policy::{Act, decide, may_allow};
 
@@ -13,7 +13,7 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
         let StepKind::Plan(plan) = &step.kind else { continue };
         let of_agent = file.agents.get(&plan.agent.value).and_then(|agent| agent.policy.as_ref());
         for name in plan.may_use.iter().filter(|name| !file.agents.contains_key(&name.value)) {
-            let Some((own, tool)) = file.tools.get_key_value(name.value.split('.').next().unwrap_or_default()) else { continue };
+            let Some((own, tool)) = file.tools.get_key_value(ToolName::of(&name.value).tool) else { continue };
             let parts = parts(&name.value, own, tool);
             let in_force = of_agent.into_iter().chain(&file.policy).filter_map(|name| file.policies.get_key_value(&name.value));
             let is_refused = |policy: &Policy| parts.iter().all(|part| !part.may_be_used(policy));

@@ -17,7 +17,7 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
     for planned in &pipeline.steps {
         let StepKind::Send(send) = &planned.step.kind else { continue };
         // A file is no channel.
-        let tool = send.to.value.split('.').next().and_then(|name| pipeline.pipeline.tools.get(name));
+        let tool = pipeline.pipeline.tool(&send.to.value).map(|(tool, _)| tool);
         if matches!(tool.map(|tool| &tool.kind), Some(ToolKind::File(_) | ToolKind::Broken)) {
             continue;
         }

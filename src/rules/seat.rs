@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use super::types::{Member, Object, Type, of_field};
 use crate::model::{
     Agent, Check, Field, Filling, GateStep, Judging, Outputs, PersonSource, ScorecardRef, ServerKind, StepKind, Text, Tool, ToolKind,
+    ToolName,
 };
 use crate::plan::{PipelinePlan, StepIx};
 use crate::source::FileId;
@@ -365,7 +366,7 @@ impl<'a> Users<'a> {
                 users.agents.entry(&agent.value).or_default().push(ix);
             }
             for name in kind.may_use() {
-                let tool = name.value.split('.').next().unwrap_or_default();
+                let tool = ToolName::of(&name.value).tool;
                 let (of, name) =
                     if file.agents.contains_key(&name.value) { (&mut users.agents, &*name.value) } else { (&mut users.tools, tool) };
                 of.entry(name).or_default().push(ix);

@@ -18,8 +18,8 @@ pub(super) fn check(names: &Names, _texts: &Texts, out: &mut Vec<Diagnostic>) {
         let step: &Step = &planned.step;
         match &step.kind {
             StepKind::Tool(call) => {
-                let (server, part) = call.tool.value.split_once('.').unwrap_or((&call.tool.value, ""));
-                let Some(tool) = file.tools.get(server) else { continue };
+                let Some((tool, part)) = file.tool(&call.tool.value) else { continue };
+                let part = part.unwrap_or_default();
                 let wanted = asked.entry(&call.tool.value).or_insert_with(|| {
                     let (fields, what) = arguments(names.plan, &parts, tool, part)?;
                     Some((Asked::of(fields), what))

@@ -3,7 +3,7 @@
 use super::tell::quoted;
 use super::wording::listed;
 use crate::diagnostic::{Code, Diagnostic, LONGEST_MESSAGE, cut, did_you_mean};
-use crate::model::{Approve, StepKind, Tool, ToolKind};
+use crate::model::{Approve, StepKind, Tool, ToolKind, ToolName};
 use crate::plan::{PipelinePlan, Plan};
 use crate::policy::{may_mean, opens};
 use crate::source::Spanned;
@@ -46,11 +46,11 @@ fn found(tool: &Spanned<String>, message: impl Into<String>) -> Diagnostic {
 /// A part of a tool that is not open, or a tool without saying which part.
 fn of_parts(pipeline: &PipelinePlan, out: &mut Vec<Diagnostic>) {
     let file = &pipeline.pipeline;
-    let tool_of = |name: &str| file.tools.get(name.split('.').next().unwrap_or_default());
+    let tool_of = |name: &str| file.tool(name).map(|(tool, _)| tool);
     for (name, agent) in &file.agents {
         for listed in &agent.tools {
-            if let (Some(tool), Some((server, part))) = (tool_of(&listed.value), listed.value.split_once('.')) {
-                open(&format!("agent \"{name}\" lists"), listed, server, part, tool, out);
+            if let Some((tool, Some(part))) = file.tool(&listed.value) {
+                open(&format!("agent \"{name}\" lists"), listed, part, tool, out);
             }
         }
     }
@@ -65,8 +65,8 @@ fn of_parts(pipeline: &PipelinePlan, out: &mut Vec<Diagnostic>) {
         let Some(tool) = tool_of(&step.tool.value) else { continue };
         let owner = format!("step \"{}\" uses", planned.step.id.value);
         let wrong = |message: String, help: &str| found(&step.tool, message).help(help);
-        match (step.tool.value.split_once('.'), &tool.kind) {
-            (Some((server, part)), _) => open(&owner, &step.tool, server, part, tool, out),
+        match (ToolName::of(&step.tool.value).part, &tool.kind) {
+            (Some(part), _) => open(&owner, &step.tool, part, tool, out),
             (None, ToolKind::File(_)) => {
                 let message = format!("{owner} tool \"{}\" and does not say for what", step.tool.value);
                 out.push(wrong(message, &format!("write {0}.list, {0}.read or {0}.write", step.tool.value)));
@@ -82,15 +82,16 @@ fn of_parts(pipeline: &PipelinePlan, out: &mut Vec<Diagnostic>) {
 
 fn in_may_use(owner: &str, name: &Spanned<String>, tool: Option<&Tool>, out: &mut Vec<Diagnostic>) {
     let Some(tool) = tool else { return };
-    if let Some((server, part)) = name.value.split_once('.') {
-        open(owner, name, server, part, tool, out);
+    if let Some(part) = ToolName::of(&name.value).part {
+        open(owner, name, part, tool, out);
     } else if let ToolKind::Smtp { .. } = tool.kind {
         let message = format!("{owner} tool \"{}\", which only send can use", name.value);
         out.push(found(name, message).help("remove it; a send step can send what the plan gives"));
     }
 }
 
-fn open(owner: &str, name: &Spanned<String>, server: &str, part: &str, tool: &Tool, out: &mut Vec<Diagnostic>) {
+fn open(owner: &str, name: &Spanned<String>, part: &str, tool: &Tool, out: &mut Vec<Diagnostic>) {
+    let server = ToolName::of(&name.value).tool;
     let wrong = |message: String| found(name, message);
     // Entries of a server may hold patterns.
     if tool.is_server() && opens(tool, part, None).allowed {

@@ -4,7 +4,7 @@ use indexmap::IndexMap;
 
 use super::wording::listed;
 use crate::diagnostic::{Code, Diagnostic, Hints};
-use crate::model::{DEFAULT_MODEL, Form, PersonSource, Pipeline, STDOUT, ScorecardRef, StepKind, ToolKind};
+use crate::model::{DEFAULT_MODEL, Form, PersonSource, Pipeline, STDOUT, ScorecardRef, StepKind, ToolKind, ToolName};
 use crate::plan::{PipelinePlan, Plan};
 use crate::source::{Span, Spanned};
 
@@ -117,7 +117,7 @@ impl Look<'_> {
 
     /// What a plan may use; one name for both would leave open which is meant.
     fn agent_or_tool(&mut self, owner: &str, name: &Spanned<String>, file: &Pipeline) {
-        let server = name.value.split('.').next().unwrap_or_default();
+        let server = ToolName::of(&name.value).tool;
         let owner = owner.replace(" uses", " lists");
         match (file.agents.contains_key(&name.value), file.tools.contains_key(server)) {
             (true, true) => {
@@ -134,7 +134,7 @@ impl Look<'_> {
 
     /// `tool`, or `server.tool`.
     fn tool<T>(&mut self, owner: &str, name: &Spanned<String>, known: &IndexMap<String, T>) {
-        let server = name.value.split('.').next().unwrap_or_default();
+        let server = ToolName::of(&name.value).tool;
         self.up("tool", owner, &Spanned::new(server.to_owned(), name.span), known);
     }
 }

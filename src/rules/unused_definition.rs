@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::names::Names;
 use crate::diagnostic::{Code, Diagnostic};
-use crate::model::{DEFAULT_MODEL, Form, STDOUT, ScorecardRef, StepKind};
+use crate::model::{DEFAULT_MODEL, Form, STDOUT, ScorecardRef, StepKind, ToolName};
 use crate::plan::StepIx;
 use crate::source::{Span, Spanned};
 
@@ -14,7 +14,7 @@ pub(super) fn check(names: &Names, out: &mut Vec<Diagnostic>) {
     let mut used = Used::default();
     for agent in file.agents.values() {
         used.models.insert(agent.model_name());
-        used.tools.extend(agent.tools.iter().filter_map(|tool| tool.value.split('.').next()));
+        used.tools.extend(agent.tools.iter().map(|tool| ToolName::of(&tool.value).tool));
         used.policies.extend(agent.policy.iter().map(Spanned::as_str));
     }
     used.models.extend(file.models.values().flat_map(|model| &model.fallback).map(Spanned::as_str));
@@ -30,11 +30,11 @@ pub(super) fn check(names: &Names, out: &mut Vec<Diagnostic>) {
                     None => {}
                 }
             }
-            StepKind::Tool(step) => used.tools.extend(step.tool.value.split('.').next()),
+            StepKind::Tool(step) => drop(used.tools.insert(ToolName::of(&step.tool.value).tool)),
             StepKind::Plan(step) => {
                 used.agents.extend([Some(&step.agent), step.check.as_ref()].into_iter().flatten().map(Spanned::as_str));
                 for name in &step.may_use {
-                    let server = name.value.split('.').next().unwrap_or_default();
+                    let server = ToolName::of(&name.value).tool;
                     let of = if file.tools.contains_key(server) { &mut used.tools } else { &mut used.agents };
                     of.insert(server);
                 }

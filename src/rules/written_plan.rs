@@ -52,7 +52,7 @@ fn not_usable(step: &WrittenStep, rules: &PlanRules, owner: &str, hints: &Hints)
 }
 
 fn exists(pipeline: &Pipeline, name: &str) -> bool {
-    pipeline.agents.contains_key(name) || pipeline.tools.contains_key(name.split('.').next().unwrap_or(name))
+    pipeline.agents.contains_key(name) || pipeline.tool(name).is_some()
 }
 
 /// A prompt for an agent, arguments for a tool.
