@@ -34,6 +34,8 @@ mod command;
 mod consent;
 mod conversing;
 mod end;
+#[cfg(test)]
+mod faults;
 mod hiding;
 mod inputs;
 mod judging;

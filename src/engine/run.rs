@@ -9,6 +9,8 @@ use chrono::{DateTime, Utc};
 use serde_json::Value;
 
 use super::command::{Command, Input, Reply};
+#[cfg(test)]
+use super::faults;
 use super::planned::Planned;
 use super::state::{NodeRef, ReadyKey, State, Timer};
 use crate::event::{Bound, Event, Failure, FailureKind, Happening, Limit, StepPath, VERSION};
@@ -108,6 +110,8 @@ pub struct Run {
     pub(super) now: Moment,
     pub(super) commands: VecDeque<Command>,
     events: VecDeque<Event>,
+    /// An event is being applied. After a panic it stays so: the state may hold half of what nobody will hear of, and nothing may go on from it.
+    pub(super) is_torn: bool,
     /// Steps that want to go on: their backoff is over, or they have something to ask and no permit yet.
     pub(super) woken: BTreeSet<ReadyKey>,
     /// Steps for whose call the budget has no room while others are out; they try again when something has come.
@@ -133,6 +137,7 @@ impl Run {
             now,
             commands: VecDeque::new(),
             events: VecDeque::new(),
+            is_torn: false,
             woken: BTreeSet::new(),
             waiting_for_budget: BTreeSet::new(),
             swept: HashMap::new(),
@@ -229,7 +234,15 @@ impl Run {
     pub(super) fn emit(&mut self, mut happening: Happening) {
         self.hide_in_event(&mut happening);
         let event = self.event(happening);
+        #[cfg(test)]
+        faults::at(event.seq, faults::Place::Work);
+        self.is_torn = true;
+        #[cfg(test)]
+        faults::at(event.seq, faults::Place::Before);
         self.state.apply(&self.plan, &event);
+        #[cfg(test)]
+        faults::at(event.seq, faults::Place::After);
+        self.is_torn = false;
         self.events.push_back(event);
     }
 

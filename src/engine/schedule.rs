@@ -94,9 +94,14 @@ impl Run {
         if is_open { Some(key.at) } else { self.next_woken() }
     }
 
-    /// Does a step's own work; a panic in it is caught at its edge and fails that step alone.
+    /// Does a step's own work; a panic in it is caught at its edge and fails that step alone. One in the middle of an event ends the process as
+    /// a crash does: the journal ends before the event, and the run can be resumed from there.
     fn guarded(&mut self, at: NodeRef, work: impl FnOnce(&mut Run)) {
-        if std::panic::catch_unwind(AssertUnwindSafe(|| work(self))).is_err() && !self.state.node(at).status.is_final() {
+        let Err(fault) = std::panic::catch_unwind(AssertUnwindSafe(|| work(self))) else { return };
+        if self.is_torn {
+            std::panic::resume_unwind(fault);
+        }
+        if !self.state.node(at).status.is_final() {
             self.fail(at, Failure::new(FailureKind::Internal, "this step hit a fault of flow itself; please report it"), None);
         }
     }

@@ -1,9 +1,12 @@
 //! Going on after a crash, from every point at which the journal may end.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
 use serde_json::json;
 
 use super::build::*;
 use super::world::{Says, World, options};
+use crate::engine::faults::{self, Place};
 use crate::engine::{CannotResume, Input, Run};
 use crate::event::{Canceller, Event, Happening, RunStatus, StepStatus};
 use crate::model::{Outputs, Pipeline, Step, StepKind};
@@ -342,4 +345,33 @@ fn an_answer_of_an_older_journal_reads_as_it_did() {
     let happening = Happening::ApprovalAnswered { step: "pay".into(), approved: true, output: None, comment: String::new() };
     assert_eq!(event.happening, happening);
     assert_eq!(serde_json::to_string(&event).unwrap(), line);
+}
+
+#[test]
+fn a_fault_at_any_event_leaves_a_journal_from_which_the_run_goes_on() {
+    let mut uncut = World::new(mixed());
+    uncut.finish();
+    for seq in 1..=uncut.events.len() as u64 {
+        for place in [Place::Work, Place::Before, Place::After] {
+            faults::set(seq, place);
+            let mut world = None;
+            let whole = catch_unwind(AssertUnwindSafe(|| {
+                let world = world.insert(World::new(mixed()));
+                world.finish();
+            }));
+            faults::clear();
+            let what = format!("{place:?} {seq}");
+            assert!(whole.is_err() || place == Place::Work, "{what}: what tore the state was not swallowed");
+            let Some(world) = world else { continue };
+            if whole.is_ok() {
+                world.check();
+                continue;
+            }
+            // What the journal may hold replays to a sound state, and the run ends from there.
+            let mut resumed = world.after_crash(world.events.len(), 0);
+            resumed.finish();
+            resumed.check();
+            assert_eq!((resumed.status(), &resumed.end().outputs), (uncut.status(), &uncut.end().outputs), "{what}");
+        }
+    }
 }

@@ -1,0 +1,35 @@
+//! Faults of our own code, for tests: a panic while a chosen event is made.
+
+use std::cell::Cell;
+
+/// Where it happens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::engine) enum Place {
+    /// In the work that makes the event.
+    Work,
+    /// Before the event is applied.
+    Before,
+    /// When it has changed the state, and nobody has it yet.
+    After,
+}
+
+thread_local! {
+    static FAULT: Cell<Option<(u64, Place)>> = const { Cell::new(None) };
+}
+
+/// The next event of this number brings a panic, once.
+pub(in crate::engine) fn set(seq: u64, place: Place) {
+    FAULT.set(Some((seq, place)));
+}
+
+pub(in crate::engine) fn clear() {
+    FAULT.set(None);
+}
+
+/// Panics where it was asked for.
+pub(in crate::engine) fn at(seq: u64, place: Place) {
+    if FAULT.get() == Some((seq, place)) {
+        clear();
+        panic!("a fault that the test wants");
+    }
+}
