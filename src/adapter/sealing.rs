@@ -38,7 +38,7 @@ impl JournalKey {
         let bytes = STANDARD.decode(text.trim()).ok().filter(|bytes| bytes.len() == KEY).ok_or_else(wrong)?;
         let key = UnboundKey::new(&AES_256_GCM, &bytes).map_err(|_| wrong())?;
         let hash = Sha256::new().chain_update(b"id of a journal key\0").chain_update(&bytes).finalize();
-        let id = hash[..4].iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+        let id = hex::encode(&hash[..4]);
         let derived = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, &bytes), b"marks of what is kept\0");
         let marks = hmac::Key::new(hmac::HMAC_SHA256, derived.as_ref());
         Ok(JournalKey { id: id.into(), key: Arc::new(LessSafeKey::new(key)), marks: Arc::new(marks) })
@@ -51,7 +51,7 @@ impl JournalKey {
 
     /// What a text is found again by (HMAC-SHA-256, in hex): who does not have the key cannot confirm a guess of the text.
     pub(super) fn mark(&self, text: &str) -> String {
-        hmac::sign(&self.marks, text.as_bytes()).as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
+        hex::encode(hmac::sign(&self.marks, text.as_bytes()))
     }
 
     /// Encrypts a text that belongs to `place`. `None`: the system gives no random numbers.

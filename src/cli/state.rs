@@ -25,7 +25,7 @@ pub(super) fn folder(project: &Path) -> Result<PathBuf, Refusal> {
     let name: String =
         place.file_name().unwrap_or_default().to_string_lossy().chars().filter(char::is_ascii_alphanumeric).take(40).collect();
     let hash = Sha256::digest(place.as_os_str().as_encoded_bytes());
-    let hash: String = hash.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+    let hash = hex::encode(&hash[..8]);
     Ok(home.join(format!("{name}-{hash}")))
 }
 

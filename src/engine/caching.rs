@@ -126,7 +126,7 @@ fn key(request: &Request, form: &str) -> Option<String> {
         | Request::Held { .. }
         | Request::Write { .. } => return None,
     }
-    Some(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+    Some(hex::encode(hash.finalize()))
 }
 
 fn add_model(request: &ModelRequest, add: &mut dyn FnMut(&str)) {

@@ -107,7 +107,7 @@ fn act(tool: &str, arguments: &Value) -> String {
     hash.update(tool.as_bytes());
     hash.update([0]);
     hash.update(arguments.to_string().as_bytes());
-    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+    hex::encode(hash.finalize())
 }
 
 impl State {

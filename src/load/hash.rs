@@ -13,7 +13,7 @@ pub fn texts(sources: &Sources) -> Vec<[u8; 32]> {
 
 /// Each file with the beginning of its hash in hex, by name.
 pub fn prints(names: &[String], texts: &[[u8; 32]]) -> BTreeMap<String, String> {
-    let short = |text: &[u8; 32]| text[..8].iter().map(|byte| format!("{byte:02x}")).collect();
+    let short = |text: &[u8; 32]| hex::encode(&text[..8]);
     names.iter().zip(texts).map(|(name, text)| (name.clone(), short(text))).collect()
 }
 
@@ -37,5 +37,5 @@ pub fn hash(file: FileId, brings: &BTreeMap<FileId, BTreeSet<FileId>>, names: &[
         digest.update(name.as_bytes());
         digest.update(text);
     }
-    digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+    hex::encode(digest.finalize())
 }

@@ -138,7 +138,7 @@ pub fn secret_forms(secret: &str) -> Vec<String> {
         forms.push(percent(&|byte| matches!(byte, b'-' | b'.' | b'_' | b'*'), upper).replace("%20", "+"));
     }
     forms.push(secret.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;").replace('\'', "&#39;"));
-    let hex: String = secret.bytes().map(|byte| format!("{byte:02x}")).collect();
+    let hex = hex::encode(secret);
     forms.push(hex.to_uppercase());
     forms.push(hex);
     for offset in 0..3 {

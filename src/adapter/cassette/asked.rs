@@ -72,7 +72,7 @@ fn message(message: &Message) -> Value {
 fn picture(path: &std::path::Path) -> Value {
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let content = super::super::files::read(path, MOST_PICTURE)
-        .map(|bytes| Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect::<String>());
+        .map(|bytes| hex::encode(Sha256::digest(bytes)));
     json!({ "name": name, "sha256": content.unwrap_or_else(|_| "not readable".to_owned()) })
 }
 

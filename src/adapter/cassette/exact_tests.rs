@@ -54,7 +54,7 @@ const SECRETS: &[&str] = &["s3cret-token", "s3cret", "tok*en"];
 
 fn encoded(value: &str, how: usize) -> String {
     use base64::Engine;
-    let hex = || value.bytes().map(|byte| format!("{byte:02x}")).collect::<String>();
+    let hex = || hex::encode(value);
     match how {
         0..=3 => value.to_owned(),
         4 => value.to_uppercase(),

@@ -221,7 +221,7 @@ impl Column {
             ValueRef::Real(number) => (Number::from_f64(number).map_or(Value::Null, Value::Number), Kind::Number),
             ValueRef::Text(text) => (Value::from(String::from_utf8_lossy(text)), Kind::Text),
             // Bytes have no place in JSON: they come as hexadecimal digits.
-            ValueRef::Blob(bytes) => (Value::from(bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>()), Kind::Text),
+            ValueRef::Blob(bytes) => (Value::from(hex::encode(bytes)), Kind::Text),
         };
         self.kind = match (self.has_values, self.kind, kind) {
             (false, _, new) => new,

@@ -106,7 +106,7 @@ fn sorted(value: &Value) -> Value {
 
 /// SHA-256 of a value, in hexadecimal.
 pub(super) fn hash(value: &Value) -> String {
-    Sha256::digest(value.to_string()).iter().map(|byte| format!("{byte:02x}")).collect()
+    hex::encode(Sha256::digest(value.to_string()))
 }
 
 /// What a tool gave.

@@ -226,7 +226,7 @@ impl Session<'_> {
 /// The same for the same key, and unlike for any other.
 fn message_id(mail: &Mail) -> String {
     let digest = Sha256::digest(mail.key.as_bytes());
-    let name: String = digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+    let name = hex::encode(&digest[..16]);
     let domain: String = mail
         .from
         .rsplit_once('@')

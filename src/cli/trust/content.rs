@@ -44,7 +44,7 @@ pub(super) fn content(program: &Program, given: Option<&Model>, prints: &Prints)
             put(text.as_ref().map_or("", |text| &text.source).as_bytes());
         }
     }
-    Ok(digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(hex::encode(digest.finalize()))
 }
 
 /// What the programs of servers may run of the project, as far as it is known before a run.

@@ -99,7 +99,7 @@ pub(super) fn to_json(value: Sql, data_type: &DataType) -> Value {
         Sql::Interval { months, days, nanos } => Value::from(interval(months, days, nanos / 1_000)),
         Sql::Text(text) | Sql::Enum(text) => Value::from(text),
         // Bytes have no place in JSON: they come as hexadecimal digits.
-        Sql::Blob(bytes) | Sql::Geometry(bytes) => Value::from(bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>()),
+        Sql::Blob(bytes) | Sql::Geometry(bytes) => Value::from(hex::encode(bytes)),
         Sql::List(values) | Sql::Array(values) => {
             let inner = element(data_type);
             values.into_iter().map(|value| to_json(value, inner)).collect()
