@@ -13,8 +13,8 @@
 //! | `shared` | servers that outlive a run, for the next one |
 //! | `pins` | what servers said of their tools when they were accepted |
 //!
-//! rmcp gives the types of the protocol and no more: its service would read lines without a bound, and could not say whether a request
-//! had gone out when it failed, on which `unknown_outcome` rests.
+//! rmcp gives the types of the protocol and no more: its service would drop a line that is too long and go on, and could not say whether a
+//! request had gone out when it failed, on which `unknown_outcome` rests.
 //!
 //! How to add a request of the protocol: its words in `protocol`, its bounds in `tools`, a row of the fault table in `tests`.
 
