@@ -7,7 +7,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 
 use super::known;
-use super::problem::{Found, Known, Problem};
+use super::problem::{Found, Known, Owner, Problem};
 use super::seat::{At, More, Part, Seat};
 use super::types::Type;
 use crate::diagnostic::Hints;
@@ -303,11 +303,12 @@ impl<'a> Names<'a> {
                     None if object.is_open => Type::Any,
                     None => {
                         let known = Known::Of(object.clone());
-                        return Err(Problem::UnknownField { owner: format!("\"{owner}\""), field: part.clone(), known });
+                        let owner = if owner == "inputs" { Owner::Inputs } else { Owner::Value(owner) };
+                        return Err(Problem::UnknownField { owner, field: part.clone(), known });
                     }
                 },
                 other => {
-                    let owner = format!("\"{owner}\" is {} and", other.words());
+                    let owner = Owner::Plain(owner, other.clone());
                     return Err(Problem::UnknownField { owner, field: part.clone(), known: Known::None });
                 }
             };

@@ -14,6 +14,19 @@ pub struct Found {
     pub problem: Option<Problem>,
 }
 
+/// What lacks a field.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Owner {
+    /// The inputs of the pipeline.
+    Inputs,
+    /// What the step of this id gives.
+    Step(String),
+    /// The value at this path.
+    Value(String),
+    /// The value at this path, which has no fields at all: what it is.
+    Plain(String, Type),
+}
+
 /// What is wrong with a read. Each is one code.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Problem {
@@ -32,8 +45,8 @@ pub enum Problem {
     },
     /// F202: there is no such field.
     UnknownField {
-        /// Whose, in words.
-        owner: String,
+        /// Whose.
+        owner: Owner,
         /// What is missing.
         field: String,
         /// What there is.

@@ -2,7 +2,7 @@
 
 use super::known;
 use super::names::{Looked, Names, is_place, needs_output};
-use super::problem::{Known, Problem};
+use super::problem::{Known, Owner, Problem};
 use super::seat::{At, Part, Seat};
 use super::types::Type;
 use crate::model::{OnFailure, StepKind};
@@ -118,7 +118,7 @@ impl Names<'_> {
             "details" => self.below(known::details(step), &format!("steps.{id}.details"), rest),
             _ => {
                 let known = Known::Names(&["output", "status", "error", "details"]);
-                Err(Problem::UnknownField { owner: format!("step \"{id}\""), field: member.clone(), known })
+                Err(Problem::UnknownField { owner: Owner::Step(id.clone()), field: member.clone(), known })
             }
         }
     }
@@ -161,8 +161,8 @@ impl Names<'_> {
 /// A finding about the output itself names the step.
 fn of_output(problem: Problem, id: &str, is_list: bool) -> Problem {
     match problem {
-        Problem::UnknownField { owner, field, known } if owner == format!("\"steps.{id}.output\"") && !is_list => {
-            Problem::UnknownField { owner: format!("step \"{id}\""), field, known }
+        Problem::UnknownField { owner, field, known } if owner == Owner::Value(format!("steps.{id}.output")) && !is_list => {
+            Problem::UnknownField { owner: Owner::Step(id.to_owned()), field, known }
         }
         other => other,
     }

@@ -1,7 +1,8 @@
 //! F202: a field that a value does not have.
 
 use super::names::Names;
-use super::problem::Known;
+use super::problem::{Known, Owner};
+use super::types::Type;
 use super::wording::listed;
 use crate::diagnostic::{About, Code, Diagnostic};
 use crate::model::Read;
@@ -9,26 +10,23 @@ use crate::model::Read;
 /// Longest message, in characters.
 const LONGEST: usize = 160;
 
-pub(super) fn report(names: &Names, read: &Read, owner: &str, field: &str, known: &Known) -> Diagnostic {
+pub(super) fn report(names: &Names, read: &Read, owner: &Owner, field: &str, known: &Known) -> Diagnostic {
     let near = names.hints.did_you_mean(field, known.names());
     let what = match owner {
-        "\"inputs\"" => format!("there is no input \"{field}\""),
-        owner if owner.starts_with("step ") && matches!(known, Known::Names(_)) => format!("{owner} has no \"{field}\""),
-        owner if owner.starts_with("step ") => format!("{owner} gives no \"{field}\""),
-        owner => format!("{owner} has no \"{field}\""),
+        Owner::Inputs => format!("there is no input \"{field}\""),
+        Owner::Step(id) if matches!(known, Known::Names(_)) => format!("step \"{id}\" has no \"{field}\""),
+        Owner::Step(id) => format!("step \"{id}\" gives no \"{field}\""),
+        Owner::Value(path) => format!("\"{path}\" has no \"{field}\""),
+        Owner::Plain(path, kind) => format!("\"{path}\" is {} and has no \"{field}\"", kind.words()),
     };
     let list = listed(known.names());
     let found = |message: String| Diagnostic::new(Code::UnknownField, read.span, message);
     if known.names().next().is_none() {
-        let help = if owner.ends_with("a list and") {
-            "write [0] for its first element, or go through it with for"
-        } else {
-            "read the value itself"
-        };
         return match owner {
-            "\"inputs\"" => found(format!("{what}; the pipeline has none")).help("add it under inputs"),
-            owner if owner.starts_with("step ") => found(format!("{what}; it gives nothing")).help("read another step, or give it outputs"),
-            _ => found(what).help(help),
+            Owner::Inputs => found(format!("{what}; the pipeline has none")).help("add it under inputs"),
+            Owner::Step(_) => found(format!("{what}; it gives nothing")).help("read another step, or give it outputs"),
+            Owner::Plain(_, Type::List(_)) => found(what).help("write [0] for its first element, or go through it with for"),
+            Owner::Plain(..) | Owner::Value(_) => found(what).help("read the value itself"),
         };
     }
     if !near.is_empty() {
@@ -36,7 +34,7 @@ pub(super) fn report(names: &Names, read: &Read, owner: &str, field: &str, known
     }
     let whole = format!("{what}; there is: {list}");
     let fits = whole.chars().count() <= LONGEST;
-    found(if fits { whole } else { what }).help(if owner == "\"inputs\"" {
+    found(if fits { whole } else { what }).help(if *owner == Owner::Inputs {
         "add it under inputs, or read another".to_owned()
     } else if fits {
         "read one of these".to_owned()

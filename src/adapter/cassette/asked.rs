@@ -71,8 +71,7 @@ fn message(message: &Message) -> Value {
 /// A picture by its name and content.
 fn picture(path: &std::path::Path) -> Value {
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let content = super::super::files::read(path, MOST_PICTURE)
-        .map(|bytes| hex::encode(Sha256::digest(bytes)));
+    let content = super::super::files::read(path, MOST_PICTURE).map(|bytes| hex::encode(Sha256::digest(bytes)));
     json!({ "name": name, "sha256": content.unwrap_or_else(|_| "not readable".to_owned()) })
 }
 
