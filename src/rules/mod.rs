@@ -201,6 +201,7 @@ pub fn check_tests(tests: &TestFile, plan: &Plan, out: &mut Vec<Diagnostic>) {
 /// Checks the model that settings name.
 pub fn check_settings(settings: &Settings, out: &mut Vec<Diagnostic>) {
     secret_in_file::in_settings(settings.default_model.as_ref(), out);
+    wrong_place::in_settings(settings.default_model.as_ref(), out);
     secret_in_file::in_key_file(settings.journal.key_file.as_ref(), out);
 }
 

@@ -389,7 +389,7 @@ pub(super) fn needs_output(rest: &[String]) -> bool {
 }
 
 /// Secrets and variables are read one by one, each by its name, so that a person who looks at the file sees which leave it.
-fn by_name(root: &str, name: Option<&String>) -> Result<(), Problem> {
+pub(super) fn by_name(root: &str, name: Option<&String>) -> Result<(), Problem> {
     match name {
         None => Err(Problem::WrongPlace(
             format!("\"{root}\" is read by name only, so that everybody sees what a file uses"),

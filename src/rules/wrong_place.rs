@@ -1,9 +1,11 @@
 //! F208: a name that exists, but not here.
 
+use super::names::by_name;
+use super::problem::Problem;
 use super::server_texts::{servers, texts};
 use super::tell::quoted;
 use crate::diagnostic::{Diagnostic, LONGEST_MESSAGE, cut};
-use crate::model::Read;
+use crate::model::{Model, Read};
 use crate::plan::{PipelinePlan, Plan};
 
 /// Names that the texts of a server may read.
@@ -11,6 +13,17 @@ const NAMES: [&str; 3] = ["inputs", "env", "secrets"];
 
 pub(super) fn report(read: &Read, message: String, help: String) -> Diagnostic {
     Diagnostic::wrong_place(read.span, message).help(help)
+}
+
+/// F208: a model of settings that reads the environment as a whole, or a variable that is `flow`'s own.
+pub(super) fn in_settings(model: Option<&Model>, out: &mut Vec<Diagnostic>) {
+    let texts = model.into_iter().flat_map(|model| [&model.model, &model.base_url, &model.api_key]).flatten();
+    for read in texts.flat_map(|text| &text.reads) {
+        let Some((root, rest)) = read.path.split_first().filter(|(root, _)| matches!(root.as_str(), "secrets" | "env")) else { continue };
+        if let Err(Problem::WrongPlace(message, help)) = by_name(root, rest.first()) {
+            out.push(report(read, message, help));
+        }
+    }
 }
 
 /// F208: a server that would be another one for each step.

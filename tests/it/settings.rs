@@ -312,3 +312,24 @@ fn a_pipe_that_is_named_as_tests_is_told_as_what_it_is() {
     let said = flow(folder.path(), &["test", "pipe"]);
     assert!(said.exit != 0 && said.err.contains("it is a pipe") && !said.err.contains("does not exist"), "{}", said.err);
 }
+
+#[test]
+fn a_model_of_settings_reads_variables_by_name_and_none_that_is_flows_own() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(
+        folder.path().join("a.yaml"),
+        "flow: 1\nname: a\nsteps: [{ id: a, set: 1 }]\noutputs: { a: \"{{ steps.a.output }}\" }\n",
+    )
+    .unwrap();
+    let told = |key: &str| {
+        let settings = format!("[models.default]\nprovider = \"openai\"\nmodel = \"m\"\napi_key = \"{{{{ {key} }}}}\"\n");
+        std::fs::write(folder.path().join("flow.toml"), settings).unwrap();
+        flow(folder.path(), &["validate", "flow.toml"])
+    };
+    for key in ["env.FLOW_API_KEY", "env", "env[x]"] {
+        let ran = told(key);
+        assert!(ran.exit == 1 && ran.out.contains("error[F208]"), "{key}: {}{}", ran.out, ran.err);
+    }
+    let ran = told("env.MY_KEY");
+    assert_eq!(ran.exit, 0, "{}{}", ran.out, ran.err);
+}
