@@ -79,11 +79,10 @@ fn person(pipeline: &Pipeline, given: &Given, shared: &Shared) -> Result<Option<
         return Ok(pipeline.person.is_none().then(Map::new));
     };
     let known = known_names(pipeline, given);
-    let mut texts = person.id.texts();
-    if let crate::model::PersonSource::Fields(fields) = &person.from {
-        texts.extend(fields.iter().flat_map(|(_, value)| value.texts()));
-    }
-    if texts.iter().any(|text| template::fill_known(text, &known).map_or(true, |(_, value)| value.is_none())) {
+    let is_open = |text: &Text| template::fill_known(text, &known).map_or(true, |(_, value)| value.is_none());
+    let mut hangs = false;
+    person.each_text(pipeline.name.span, &mut |authored| hangs |= authored.text().is_some_and(is_open));
+    if hangs {
         return Ok(None);
     }
     let runtime = Runtime::new().map_err(|e| Refusal(Exit::Internal, vec![format!("flow cannot start: {e}")]))?;
@@ -142,7 +141,7 @@ fn work_out(checked: &Checked, given: &Given, default_model: Option<&Model>, fla
 /// The steps of the first pipeline that run others.
 fn with_pipelines(plan: &Plan, bounds: &PipelineBounds) -> Vec<(String, Vec<String>, u64)> {
     let name = |id: &PipelineId| plan.pipeline(*id).pipeline.name.value.clone();
-    let step = |step: &plan::StepBounds| (plan.path(PipelineId(0), step.step), step.called.iter().map(name).collect(), step.calls.calls);
+    let step = |step: &plan::StepBounds| (plan.pipelines[0].path(step.step), step.called.iter().map(name).collect(), step.calls.calls);
     bounds.steps.iter().filter(|step| !step.called.is_empty() && step.calls.open.is_empty()).map(step).collect()
 }
 
@@ -159,36 +158,32 @@ fn stages(plan: &Plan, root: &PipelinePlan) -> Vec<Stage> {
         root.finally.map(|block| ("finally", "at the end, however the run ended", block)),
     ];
     let stage =
-        |(name, when, block): (&str, &str, BlockIx)| Stage { name: name.into(), when: when.into(), waves: waves(plan, root, block, "") };
+        |(name, when, block): (&str, &str, BlockIx)| Stage { name: name.into(), when: when.into(), waves: waves(plan, root, block) };
     own.into_iter().flatten().map(stage).collect()
 }
 
-fn waves(plan: &Plan, planned: &PipelinePlan, block_ix: BlockIx, prefix: &str) -> Vec<Vec<Start>> {
+fn waves(plan: &Plan, planned: &PipelinePlan, block_ix: BlockIx) -> Vec<Vec<Start>> {
     let block = planned.block(block_ix);
     let start = |place: usize| {
         let ix = StepIx(block.first.0 + place as u32);
         let step = &planned.step(ix).step;
-        let path = format!("{prefix}{}", step.id.value);
         let mut only_if: Vec<String> = vec![];
         only_if.extend(block.is_stand_in(place).then(|| "only if the step it stands in for fails".to_string()));
         only_if.extend(step.when.as_ref().map(|when| format!("only if {}", words::source(when))));
         only_if.extend(step.for_each.as_ref().map(words::elements));
-        Start { what: words::what(plan, planned, step), only_if, cases: cases(plan, planned, ix, &path), step: path }
+        Start { what: words::what(plan, planned, step), only_if, cases: cases(plan, planned, ix), step: planned.path(ix) }
     };
     block.waves().into_iter().map(|wave| wave.into_iter().map(start).collect()).collect()
 }
 
-fn cases(plan: &Plan, planned: &PipelinePlan, ix: StepIx, path: &str) -> Vec<Stage> {
+fn cases(plan: &Plan, planned: &PipelinePlan, ix: StepIx) -> Vec<Stage> {
     let found = planned.step(ix);
     let StepKind::Route(route) = &found.step.kind else { return vec![] };
     let all = route.cases.iter().chain(&route.otherwise).zip(&found.cases).enumerate();
-    let stage = |(place, (case, block)): (usize, (&crate::model::Case, &BlockIx))| {
-        let prefix = if case.has_steps { format!("{path}/{}/", case.id.value) } else { format!("{path}/") };
-        Stage {
-            name: case.id.value.clone(),
-            when: words::condition(case, place >= route.cases.len()),
-            waves: waves(plan, planned, *block, &prefix),
-        }
+    let stage = |(place, (case, block)): (usize, (&crate::model::Case, &BlockIx))| Stage {
+        name: case.id.value.clone(),
+        when: words::condition(case, place >= route.cases.len()),
+        waves: waves(plan, planned, *block),
     };
     all.map(stage).collect()
 }
@@ -211,7 +206,7 @@ fn asks(plan: &Plan, bounds: &[PipelineBounds], given: &Given) -> Vec<Ask> {
         let called = (at > 0).then(|| pipeline.name.value.clone());
         for step in &bounds.steps {
             for asking in &step.askings {
-                let path = plan.path(PipelineId(at), step.step);
+                let path = planned.path(step.step);
                 found.push(Ask { pipeline: called.clone(), ..ask(planned, step, asking, path, &known) });
             }
         }

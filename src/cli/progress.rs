@@ -15,6 +15,7 @@ use crate::diagnostic::visible;
 use crate::driver::Heard;
 use crate::event::{Event, Happening};
 use crate::journal::Mask;
+use crate::model::step_path;
 use crate::port::{Clock, Printer};
 use crate::redact::Redactor;
 
@@ -207,10 +208,7 @@ impl Awaited {
         if self.is_aside {
             return String::new();
         }
-        let holds_another = |path: &str| {
-            let inside = |other: &str| other.strip_prefix(path).is_some_and(|rest| rest.starts_with(['/', '[']));
-            self.running.iter().any(|(other, _)| inside(other))
-        };
+        let holds_another = |path: &str| self.running.iter().any(|(other, _)| step_path::leads_into(other, path));
         let inner: Vec<&(String, Duration)> = self.running.iter().filter(|(path, _)| !holds_another(path)).collect();
         let named =
             inner.iter().take(MOST_NAMED).map(|(path, since)| format!("{} ({}s)", visible(path), now.saturating_sub(*since).as_secs()));

@@ -7,8 +7,7 @@ use crate::adapter::files;
 use crate::diagnostic::visible;
 use crate::engine::Unscripted;
 use crate::event::TapeOf;
-use crate::model::{Model, Program, Provider};
-use crate::rules;
+use crate::model::{Model, Program, Provider, Read};
 
 /// Where the traffic of a run is kept, or comes from.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -126,11 +125,11 @@ const NO_CLOCK: [&str; 2] = ["id", "time_zone"];
 pub(super) fn reads_clock(program: &Program) -> bool {
     let mut reads = false;
     for pipeline in &program.pipelines {
-        rules::reads(pipeline, &mut |read| match read.path.as_slice() {
-            [root, name, ..] if root == "run" => reads |= !NO_CLOCK.contains(&name.as_str()),
-            [root] => reads |= root == "run",
-            _ => {}
-        });
+        let is_clock = |read: &Read| match read.path.as_slice() {
+            [root, name, ..] => root == "run" && !NO_CLOCK.contains(&name.as_str()),
+            path => path == ["run"],
+        };
+        pipeline.each_text(&mut |authored| reads |= authored.text().is_some_and(|text| text.reads.iter().any(is_clock)));
     }
     reads
 }

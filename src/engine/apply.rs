@@ -9,7 +9,7 @@ use super::consent::Decision;
 use super::state::{Asked, AskedStage, Asking, CacheStage, CachedValue, Node, NodeRef, OpenCall, RefinementRound, State, Timer, Work};
 use super::tally::SetAside;
 use crate::event::{Answer, AskedCall, Event, Failure, FailureKind, Happening, Note, Purpose, Role, Shared, StepPath, StepStatus, Usage};
-use crate::model::{Pipeline, PipelineId, Step};
+use crate::model::{Pipeline, PipelineId, Step, step_path};
 use crate::plan::{Edge, Plan, StepIx};
 
 impl State {
@@ -281,7 +281,7 @@ impl State {
         let Some(asked) = asking.asked.get(place) else { return };
         let AskedStage::Out(call) = asked.stage else { return };
         let Some(called) = planned.called_tool(&asked.asked.tool) else { return };
-        let prefix = Arc::from(format!("{}/{}[{call}]/", self.node(at).path, asked.asked.tool));
+        let prefix = Arc::from(format!("{}/", step_path::element(&step_path::inside(&self.node(at).path, &asked.asked.tool), call)));
         self.close_call(call);
         let inner = self.open_instance(plan, called, Some(at), prefix, inputs, channel, person, now);
         if let Work::Asking(asking) = &mut self.node_mut(at).work {

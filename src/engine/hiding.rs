@@ -26,9 +26,7 @@ impl Run {
     fn unwritten(&self, at: NodeRef, tool: &str) -> Cow<'_, Secrets> {
         let step = self.step(at);
         let mut texts: Vec<&Text> = self.tool(at, tool).map(|tool| tool.texts()).unwrap_or_default();
-        if let StepKind::Http(http) = &step.kind {
-            texts.extend(http.texts());
-        }
+        texts.extend(step.texts_with_secrets());
         let roots = [("secrets", &self.options.secrets), ("env", &self.options.env)];
         let values = roots.into_iter().flat_map(|(root, values)| values.iter().map(move |(name, value)| (root, name, value)));
         let written: Vec<&str> = values

@@ -6,7 +6,7 @@ use super::closing::STAGE_MS;
 use super::state::{CachedNames, Ending, Frame, FrameKind, Instance, Mood, Node, NodeRef, ReadyKey, RefinementRound, State, Timer, Work};
 use super::tally::SetAside;
 use crate::event::{Shared, Stage, StepFailure, StepPath, StepStatus, Usage};
-use crate::model::{CallTime, MOST_PARALLEL, PipelineId};
+use crate::model::{CallTime, MOST_PARALLEL, PipelineId, step_path};
 use crate::plan::{BlockIx, PipelinePlan, Plan, StepIx};
 
 impl State {
@@ -142,7 +142,7 @@ impl State {
         let nodes = items
             .iter()
             .enumerate()
-            .map(|(i, item)| Node { item: Some(item.clone()), round, ..Node::new(step, Arc::from(format!("{path}[{i}]")), 1, base) })
+            .map(|(i, item)| Node { item: Some(item.clone()), round, ..Node::new(step, step_path::element(&path, i).into(), 1, base) })
             .collect();
         let frame = self.frames.len() as u32;
         self.add_frame(Frame {
@@ -223,7 +223,7 @@ impl State {
         let node = self.node(at);
         let step = planned.step(node.step);
         let Some((place, chosen)) = step.step.kind.cases().enumerate().find(|(_, own)| own.id.value == case) else { return };
-        let prefix = if chosen.has_steps { format!("{}/{case}/", node.path) } else { format!("{}/", node.path) };
+        let prefix = format!("{}/", chosen.path_in(&node.path));
         let base = node.priority;
         let frame = self.open_block(planned, instance, step.cases[place], Some(at), &prefix, base);
         self.node_mut(at).work = Work::Inner { frame, case: Some(case.to_string()) };

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::opening::nodes;
 use super::state::{CachedPlan, Frame, FrameKind, Mood, Node, NodeRef, OnePlan, Planning, State, Talk, Work, WrittenFrame};
 use crate::event::{Shared, StepStatus};
-use crate::model::{MOST_PARALLEL, Step, StepKind, WrittenPlan, WrittenStep};
+use crate::model::{MOST_PARALLEL, Step, StepKind, WrittenPlan, WrittenStep, step_path};
 use crate::plan::{PipelinePlan, Plan};
 
 /// The graph that the steps of a frame belong to.
@@ -182,7 +182,7 @@ impl State {
     /// Notes in the log of a plan that one of its steps is over.
     pub(super) fn tell_over(&mut self, at: NodeRef) {
         let node = self.node(at);
-        let id = node.path.rsplit('/').next().unwrap_or_default();
+        let id = step_path::last(&node.path);
         let line = match (node.status, &node.failure) {
             (StepStatus::Succeeded, _) => format!("{id} succeeded."),
             (StepStatus::Failed, Some(failure)) => format!("{id} failed ({}): {}", failure.kind.word(), failure.message),

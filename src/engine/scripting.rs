@@ -8,7 +8,7 @@ use super::Run;
 use super::asking::Brief;
 use super::state::NodeRef;
 use crate::event::{Failure, FailureKind, Usage};
-use crate::model::{Replies, ReplyBody, ReplySet};
+use crate::model::{Replies, ReplyBody, ReplySet, step_path};
 use crate::port::{ModelReply, ToolCall};
 
 impl Run {
@@ -85,7 +85,6 @@ impl Run {
 
 /// The replies of a step by its path; of an element also by the `for_each` it belongs to.
 pub(super) fn replies_of<'r>(replies: &'r Replies, path: &str) -> Option<(&'r str, &'r ReplySet)> {
-    let list = || path.strip_suffix(']').and_then(|p| p.rsplit_once('[')).map(|(list, _)| list);
-    let found = replies.by_step.get_key_value(path).or_else(|| replies.by_step.get_key_value(list()?));
+    let found = replies.by_step.get_key_value(path).or_else(|| replies.by_step.get_key_value(step_path::element_of(path)?));
     found.map(|(key, set)| (key.as_str(), set))
 }

@@ -9,7 +9,7 @@ use super::run::Complaint;
 use super::suite::{Suite, Trial};
 use crate::diagnostic::did_you_mean;
 use crate::journal::Record;
-use crate::model::{Judging, Pipeline, ReplyBody, ReplySet};
+use crate::model::{Judging, Pipeline, ReplyBody, ReplySet, step_path};
 use crate::source::Span;
 
 /// Replies of a list that were left over in one trial.
@@ -57,7 +57,7 @@ pub(super) fn unasked(suite: &Suite, trial: &Trial, played: &Played) -> Vec<Comp
 
 /// The criteria a gate judged, in all rounds and elements.
 fn verdicts<'r>(record: &'r Record, path: &str) -> BTreeSet<&'r str> {
-    let is_it = |step: &str| step == path || step.strip_prefix(path).is_some_and(|rest| rest.starts_with('['));
+    let is_it = |step: &str| step == path || step_path::element_of(step) == Some(path);
     let details = record.steps.iter().filter(|step| is_it(&step.step)).filter_map(|step| step.details["verdicts"].as_array());
     let last = details.flatten().filter_map(|verdict| verdict["id"].as_str());
     let failures = record.failures.iter().filter(|failure| is_it(&failure.gate));

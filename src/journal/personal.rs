@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use super::Record;
 use super::content::{Holds, content, is_name, is_values};
 use crate::event::{Answer, Event, Failure, Happening, Marks};
-use crate::model::PERSONAL;
+use crate::model::{PERSONAL, step_path};
 use crate::redact::Redactor;
 
 /// Learns the personal values of a run while it goes on, or from its events afterwards. Whoever takes the same events masks a value
@@ -93,7 +93,7 @@ impl Mask {
             self.hide_whole(value)
         } else {
             let mut also = self.personal.found.get(step).cloned().unwrap_or_default();
-            let copies = self.personal.marks.fields.iter().filter(|(of, _)| *of == id_of(step));
+            let copies = self.personal.marks.fields.iter().filter(|(of, _)| *of == step_path::id(step));
             also.extend(copies.map(|(_, field)| field.clone()));
             self.hide_values(value, &also)
         }
@@ -303,18 +303,13 @@ impl Personal {
 
     /// Whether the output of a step is personal as a whole: its author marked it, or the step whose plan it is of.
     fn is_personal(&self, step: &str) -> bool {
-        self.is_marked(step) || step.rsplit_once('/').is_some_and(|(plan, _)| self.plans.contains(plan))
+        self.is_marked(step) || step_path::split(step).is_some_and(|(plan, _)| self.plans.contains(plan))
     }
 
     /// Whether the author of a step marked what it gives.
     fn is_marked(&self, step: &str) -> bool {
-        self.marks.steps.iter().any(|marked| marked == id_of(step))
+        self.marks.steps.iter().any(|marked| marked == step_path::id(step))
     }
-}
-
-/// The id of a step by its path: `each[2]/draft` is `draft`.
-fn id_of(step: &str) -> &str {
-    step.rsplit('/').next().unwrap_or(step).split('[').next().unwrap_or(step)
 }
 
 /// Values with the keys they stand under.

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::event::{Answer, Event, FailureKind, Happening, Purpose, RunEnd, RunStart, RunStatus, StepPath, StyleUsed, Usage, Verdict};
-use crate::model::ActKind;
+use crate::model::{ActKind, step_path};
 
 /// What people and auditors read of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -281,7 +281,7 @@ impl Builder {
                 self.step(step).error = Some(json!({ "kind": FailureKind::UnknownOutcome.word(), "message": message }));
             }
             Happening::PlanAccepted { step, round, plan } => {
-                let path = |id: &String| format!("{step}/{id}");
+                let path = |id: &String| step_path::inside(step, id);
                 let planned = plan.steps.iter().map(|one| PlannedRecord {
                     step: path(&one.id),
                     uses: one.uses.clone(),

@@ -99,7 +99,7 @@ fn seat(spot: &Spot, plan: &PipelinePlan, names: &Names) -> Seat {
         _ => SeatPart::Work,
     };
     let path = spot.ids.join("/");
-    let own = (0..plan.steps.len() as u32).map(StepIx).find(|ix| !path.is_empty() && names.shown(*ix) == path);
+    let own = (0..plan.steps.len() as u32).map(StepIx).find(|ix| !path.is_empty() && plan.path(*ix) == path);
     let shared = |more: More| Seat { at: At::Shared { users: vec![], is_imported: false }, more };
     match (own, first) {
         (Some(ix), _) => Seat { at: At::Step(ix, part), ..names.seat(ix) },

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::{
     Agent, CALL_TIMEOUT, Case, DEFAULT_MODEL, Filling, MODEL_TIMEOUT, Method, Pipeline, PipelineId, Provider, QUERY_TIMEOUT, Replies,
-    Shape, Step, StepKind, Text, Tool, ToolKind, work::ServerKind,
+    Shape, StepKind, Text, Tool, ToolKind, work::ServerKind,
 };
 use crate::source::Spanned;
 
@@ -452,19 +452,6 @@ impl Pipeline {
     /// The pipeline that a tool runs, if it is one.
     pub fn called_tool(&self, tool: &str) -> Option<PipelineId> {
         self.tools.get(tool)?.kind.pipeline()
-    }
-
-    /// All its steps, those inside others too: of `steps`, `on_failure` and `finally`, each before those inside it.
-    pub fn all_steps(&self) -> Vec<&Arc<Step>> {
-        fn add<'p>(steps: &'p [Arc<Step>], found: &mut Vec<&'p Arc<Step>>) {
-            for step in steps {
-                found.push(step);
-                step.kind.cases().for_each(|case| add(&case.steps, found));
-            }
-        }
-        let mut found = vec![];
-        [&self.steps, &self.on_failure, &self.finally].into_iter().for_each(|steps| add(steps, &mut found));
-        found
     }
 }
 

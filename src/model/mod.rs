@@ -18,8 +18,10 @@ mod pipeline;
 mod planning;
 mod settings;
 mod step;
+pub mod step_path;
 mod testing;
 mod text;
+mod visit;
 mod work;
 
 pub use channel::{
@@ -50,4 +52,5 @@ pub use step::{
 };
 pub use testing::{Channels, Expect, Layered, Mock, Replies, Reply, ReplyBody, ReplySet, TestCase, TestFile};
 pub use text::{Filling, Form, Place, Read, Ready, Text};
+pub use visit::{Authored, Leaf, TextKey, Visit, with_inner};
 pub use work::{Agent, Api, Approve, Model, Price, Provider, ServerKind, Tool, ToolCalls, ToolKind};

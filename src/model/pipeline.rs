@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use indexmap::IndexMap;
 
-use super::{Agent, Channel, Field, Filling, Model, Scorecard, Shape, Step, StepKind, StyleGuide, Text, Tool};
+use super::{Agent, Channel, Field, Filling, Model, Scorecard, Shape, Step, StyleGuide, Text, Tool};
 use crate::source::{Span, Spanned};
 
 /// A pipeline and all pipelines it calls.
@@ -95,33 +95,6 @@ impl Pipeline {
     /// An agent's `limits`, narrowed by its own policy.
     pub fn bounds_of(&self, agent: &Agent) -> Limits {
         self.narrowed(&agent.limits, agent.policy.as_ref())
-    }
-
-    /// The texts that may read `secrets` and `env`, with whose they are.
-    pub fn texts_with_secrets(&self) -> Vec<(SecretReader<'_>, Vec<&Text>)> {
-        let models = self.models.iter().map(|(name, model)| {
-            let texts = [&model.model, &model.base_url, &model.api_key].into_iter().flatten().collect();
-            (SecretReader::Model(name), texts)
-        });
-        let tools = self.tools.iter().map(|(name, tool)| (SecretReader::Tool(name), tool.texts()));
-        let steps = self.all_steps().into_iter().filter_map(|step| match &step.kind {
-            StepKind::Http(http) => Some((SecretReader::Step(&step.id.value), http.texts())),
-            StepKind::Agent(_)
-            | StepKind::Tool(_)
-            | StepKind::Set(_)
-            | StepKind::Sql(_)
-            | StepKind::Read(_)
-            | StepKind::Plan(_)
-            | StepKind::Route(_)
-            | StepKind::Call(_)
-            | StepKind::Format(_)
-            | StepKind::Gate(_)
-            | StepKind::Send(_)
-            | StepKind::Wait(_)
-            | StepKind::Stop(_)
-            | StepKind::Broken => None,
-        });
-        models.chain(tools).chain(steps).collect()
     }
 
     fn narrowed(&self, limits: &Limits, policy: Option<&Spanned<String>>) -> Limits {

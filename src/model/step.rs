@@ -243,13 +243,6 @@ pub struct HttpStep {
     pub idempotency_key: Option<Text>,
 }
 
-impl HttpStep {
-    /// All texts of its request.
-    pub fn texts(&self) -> Vec<&Text> {
-        super::work::of_request(&self.url, &self.headers, &self.query, self.body.as_ref())
-    }
-}
-
 /// `sql`: one query over `data` and tables read before.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SqlStep {

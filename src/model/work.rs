@@ -202,20 +202,6 @@ impl Tool {
         self.allow.iter().flatten().map(|entry| entry.value.split('(').next().unwrap_or_default().trim())
     }
 
-    /// All texts that its author wrote for whoever it calls.
-    pub fn texts(&self) -> Vec<&Text> {
-        let own: Vec<&Text> = match &self.kind {
-            ToolKind::Http { method: _, url, headers, query, body, arguments: _ } => of_request(url, headers, query, body.as_ref()),
-            ToolKind::Smtp { address, from, user, password } => [address, from].into_iter().chain(user).chain(password).collect(),
-            ToolKind::Server(ServerKind::Program { command: _, args, env }) => {
-                args.iter().chain(env.iter().map(|(_, text)| text)).collect()
-            }
-            ToolKind::Server(ServerKind::Url { url, headers }) => of_request(url, headers, &[], None),
-            ToolKind::Sql(_) | ToolKind::File(_) | ToolKind::Pipeline { .. } | ToolKind::Broken => vec![],
-        };
-        self.with.iter().flat_map(|(_, filling)| filling.texts()).chain(own).collect()
-    }
-
     /// Whether it is an MCP server.
     pub fn is_server(&self) -> bool {
         matches!(self.kind, ToolKind::Server(_))
@@ -242,17 +228,6 @@ pub enum Approve {
     Always,
     /// For calls of these names.
     Names(Vec<String>),
-}
-
-/// All texts of an HTTP request.
-pub(super) fn of_request<'t>(
-    url: &'t Text,
-    headers: &'t [(String, Text)],
-    query: &'t [(String, Filling)],
-    body: Option<&'t Filling>,
-) -> Vec<&'t Text> {
-    let fillings = query.iter().map(|(_, filling)| filling).chain(body).flat_map(Filling::texts);
-    std::iter::once(url).chain(headers.iter().map(|(_, text)| text)).chain(fillings).collect()
 }
 
 /// What a tool is.

@@ -26,7 +26,7 @@ pub use sources::Sources;
 pub use written::written;
 
 use crate::diagnostic::Diagnostic;
-use crate::model::{Pipeline, PipelineId, Program, Step};
+use crate::model::{Pipeline, PipelineId, Program, Step, step_path};
 
 /// Number of a step within its pipeline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
@@ -42,17 +42,6 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// The path of a step within its pipeline, as in events: `facts`, `facts/today`, `facts/report/text`.
-    pub fn path(&self, pipeline: PipelineId, step: StepIx) -> String {
-        let planned = self.pipeline(pipeline);
-        let found = planned.step(step);
-        let Some(owner) = planned.owner(found.block) else { return found.id.to_string() };
-        let place = planned.step(owner).cases.iter().position(|case| *case == found.block);
-        let case = place.and_then(|place| planned.step(owner).step.kind.cases().nth(place)).filter(|case| case.has_steps);
-        let case = case.map(|case| format!("{}/", case.id.value)).unwrap_or_default();
-        format!("{}/{case}{}", self.path(pipeline, owner), found.id)
-    }
-
     /// The plan of one pipeline.
     pub fn pipeline(&self, id: PipelineId) -> &PipelinePlan {
         &self.pipelines[id.0]
@@ -112,6 +101,28 @@ impl PipelinePlan {
     /// The pipeline a tool runs, if it is one.
     pub fn called_tool(&self, tool: &str) -> Option<PipelineId> {
         self.pipeline.called_tool(tool)
+    }
+
+    /// The path of a step within its pipeline, as in events.
+    pub fn path(&self, ix: StepIx) -> String {
+        let found = self.step(ix);
+        let Some(owner) = self.owner(found.block) else { return found.id.to_string() };
+        let (above, holder) = (self.path(owner), self.step(owner));
+        let mut cases = holder.cases.iter().zip(holder.step.kind.cases());
+        let case = cases.find(|(block, _)| **block == found.block).map(|(_, case)| case.path_in(&above));
+        step_path::inside(&case.unwrap_or(above), &found.id)
+    }
+
+    /// A step and those that it stands in, from the inside.
+    pub fn around(&self, ix: StepIx) -> impl Iterator<Item = StepIx> + '_ {
+        std::iter::successors(Some(ix), |ix| self.owner(self.step(*ix).block))
+    }
+
+    /// A step as one in this list sees it: in the list, in those around it, else among the pipeline's steps.
+    pub fn seen_from(&self, block: BlockIx, id: &str) -> Option<StepIx> {
+        let around = self.owner(block).into_iter().flat_map(|owner| self.around(owner)).map(|ix| self.step(ix).block);
+        let find = |block: BlockIx| self.block(block).place(id).map(|place| StepIx(self.block(block).first.0 + place as u32));
+        std::iter::once(block).chain(around).chain([self.main]).find_map(find)
     }
 
     /// The step that holds a block inside a route; `None` for the pipeline's own lists.

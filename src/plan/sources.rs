@@ -49,7 +49,7 @@ impl PipelinePlan {
                 ["with", name, ..] => {
                     found.with.insert((*name).to_owned());
                 }
-                ["steps", id, "output", ..] => match self.seen_from(seat, id) {
+                ["steps", id, "output", ..] => match self.seen_from(seat.map_or(self.main, |(ix, _)| self.step(ix).block), id) {
                     Some(ix) if let StepKind::Set(value) = &self.step(ix).step.kind => follow(Some((ix, true)), value),
                     Some(_) | None => found.data = true,
                 },
@@ -82,18 +82,10 @@ impl PipelinePlan {
         })
     }
 
-    /// A step by its id: of the same list, of the lists around it, or of the pipeline's own.
-    fn seen_from(&self, seat: Seat, id: &str) -> Option<StepIx> {
-        let around = std::iter::successors(seat.map(|(ix, _)| self.step(ix).block), |block| Some(self.step(self.owner(*block)?).block));
-        let found = |block| self.block(block).place(id).map(|place| StepIx(self.block(block).first.0 + place as u32));
-        around.chain([self.main]).find_map(found)
-    }
-
     /// The list whose element has this name, and the step it belongs to.
     fn element(&self, seat: Seat, name: &str) -> Option<(StepIx, &Filling)> {
         let (ix, own) = seat?;
-        let around = std::iter::successors(Some(ix), |ix| self.owner(self.step(*ix).block));
-        let lists = around.skip(usize::from(!own)).filter_map(|ix| Some((ix, self.step(ix).step.for_each.as_ref()?)));
+        let lists = self.around(ix).skip(usize::from(!own)).filter_map(|ix| Some((ix, self.step(ix).step.for_each.as_ref()?)));
         let is_named = |own: Option<&str>| name == "item" || own == Some(name);
         lists.into_iter().find(|(_, each)| is_named(each.name.as_ref().map(|name| name.value.as_str()))).map(|(ix, each)| (ix, &each.list))
     }

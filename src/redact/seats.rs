@@ -1,79 +1,40 @@
 //! The places of a pipeline where keys and passwords belong.
 
 use super::names_a_secret;
-use crate::model::{Filling, Pipeline, ServerKind, Step, StepKind, Text, ToolKind};
+use crate::model::{Authored, Leaf, Pipeline, ServerKind, Text, TextKey, ToolKind};
 use crate::source::Span;
 
 /// Calls `visit` with the name of each place, whether it is a password whatever it looks like, and its text.
 pub fn each_seat(pipeline: &Pipeline, visit: &mut dyn FnMut(&str, bool, &Text)) {
-    for model in pipeline.models.values() {
-        model.api_key.iter().for_each(|text| visit("api_key", false, text));
-    }
     // A sentence for people is no value.
     for (name, about) in &pipeline.secrets {
         visit(name, false, &placed(&about.value, about.span));
     }
     for tool in pipeline.tools.values() {
-        tool.with.iter().for_each(|(name, value)| filling(&name.value, name.span, value, visit));
-        match &tool.kind {
-            ToolKind::Http { headers, query, body, .. } => request(tool.span, headers, query, body.as_ref(), visit),
-            ToolKind::Smtp { password, .. } => password.iter().for_each(|text| visit("password", true, text)),
-            ToolKind::Server(ServerKind::Program { args, env, .. }) => {
-                env.iter().filter(|(name, _)| names_a_secret(&name.value)).for_each(|(name, text)| visit(&name.value, false, text));
-                arguments(args, visit);
-            }
-            ToolKind::Server(ServerKind::Url { headers, .. }) => request(tool.span, headers, &[], None, visit),
-            ToolKind::Sql(_) | ToolKind::File(_) | ToolKind::Pipeline { .. } | ToolKind::Broken => {}
+        if let ToolKind::Server(ServerKind::Program { args, .. }) = &tool.kind {
+            arguments(args, visit);
         }
     }
-    pipeline.steps.iter().chain(&pipeline.on_failure).chain(&pipeline.finally).for_each(|step| of_step(step, visit));
-}
-
-fn of_step(step: &Step, visit: &mut dyn FnMut(&str, bool, &Text)) {
-    match &step.kind {
-        StepKind::Http(http) => request(step.id.span, &http.headers, &http.query, http.body.as_ref(), visit),
-        StepKind::Tool(tool) => tool.with.iter().for_each(|(name, value)| filling(&name.value, name.span, value, visit)),
-        StepKind::Route(route) => {
-            route.cases.iter().chain(&route.otherwise).flat_map(|case| &case.steps).for_each(|step| of_step(step, visit));
+    pipeline.each_text(&mut |Authored { key, name, owner, leaf, is_whole: _ }| {
+        use TextKey::*;
+        let (name, is_password) = match key {
+            ApiKey => ("api_key", false),
+            Password => ("password", true),
+            Header | Env | Query | Body | Fixed | FixedInput | Argument => (name, false),
+            ModelName | BaseUrl | Reply | Instructions | Url | MailServer | Sender | User | ProgramArgument | Check | CheckExpression
+            | PersonId | PersonField | Name | When | ForEach | Prompt | StepModel | Attach | IdempotencyKey | Set | Wait | Sql
+            | SqlValue | Read | Route | CaseWhen | CallInput | Format | Gate | WrittenScorecard | GateValue | Otherwise | Send
+            | SendValue | StopReason | Output => return,
+        };
+        match leaf {
+            Leaf::Text(text) if is_password || names_a_secret(name) => visit(name, is_password, text),
+            Leaf::Text(_) => {}
+            Leaf::Constant(value) => constant(name, owner, value, visit),
         }
-        StepKind::Agent(_)
-        | StepKind::Set(_)
-        | StepKind::Sql(_)
-        | StepKind::Read(_)
-        | StepKind::Plan(_)
-        | StepKind::Call(_)
-        | StepKind::Format(_)
-        | StepKind::Gate(_)
-        | StepKind::Send(_)
-        | StepKind::Wait(_)
-        | StepKind::Stop(_)
-        | StepKind::Broken => {}
-    }
-}
-
-fn request(
-    owner: Span,
-    headers: &[(String, Text)],
-    query: &[(String, Filling)],
-    body: Option<&Filling>,
-    visit: &mut dyn FnMut(&str, bool, &Text),
-) {
-    headers.iter().filter(|(name, _)| names_a_secret(name)).for_each(|(name, text)| visit(name, false, text));
-    query.iter().for_each(|(name, value)| filling(name, owner, value, visit));
-    body.iter().for_each(|body| filling("", owner, body, visit));
+    });
 }
 
 /// Values below a name that stands for a secret.
-fn filling(name: &str, owner: Span, value: &Filling, visit: &mut dyn FnMut(&str, bool, &Text)) {
-    match value {
-        Filling::Text(text) if names_a_secret(name) => visit(name, false, text),
-        Filling::Constant(value) => constant(name, owner, value, visit),
-        Filling::Text(_) => {}
-        Filling::List(list) => list.iter().for_each(|value| filling(name, owner, value, visit)),
-        Filling::Map(map) => map.iter().for_each(|(name, value)| filling(name, owner, value, visit)),
-    }
-}
-
 fn constant(name: &str, owner: Span, value: &serde_json::Value, visit: &mut dyn FnMut(&str, bool, &Text)) {
     match value {
         serde_json::Value::String(text) if names_a_secret(name) => visit(name, false, &placed(text, owner)),
@@ -100,7 +61,7 @@ fn arguments(args: &[Text], visit: &mut dyn FnMut(&str, bool, &Text)) {
         }
         // `--header`, `Authorization: Bearer VALUE`.
         if let Some((name, value)) = text.source.split_once(": ").filter(|(name, _)| !name.contains(char::is_whitespace)) {
-            filling(name, text.place.span, &Filling::Constant(value.trim().into()), visit);
+            constant(name, text.place.span, &value.trim().into(), visit);
         }
         before = &text.source;
     }

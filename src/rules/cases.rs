@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use super::tell::quoted;
 use super::{mock_shape, nothing_expected, replies, unknown_test_name, verdicts};
 use crate::diagnostic::{About, Diagnostic, Hints};
-use crate::model::{Channels, Outputs, ReplySet, Shape, StepKind, TestCase, TestFile, ToolName};
+use crate::model::{Channels, Outputs, ReplySet, Shape, StepKind, TestCase, TestFile, ToolName, step_path};
 use crate::plan::{BlockIx, PipelinePlan, Plan, StepIx};
 use crate::source::Span;
 
@@ -134,7 +134,7 @@ pub(super) enum Way<'p> {
 
 /// Where a path such as `facts/report/text` or `each[2]` leads.
 pub(super) fn way<'p>(plan: &'p Plan, pipeline: &'p PipelinePlan, path: &str) -> Way<'p> {
-    let parts: Vec<&str> = path.split('/').map(|part| part.split('[').next().unwrap_or(part)).collect();
+    let parts: Vec<&str> = step_path::ids(path).collect();
     let blocks = [Some(pipeline.main), pipeline.on_failure, pipeline.finally];
     let mut ways = blocks.into_iter().flatten().map(|block| way_from(plan, pipeline, block, &parts));
     ways.find(|way| !matches!(way, Way::Nowhere)).unwrap_or(Way::Nowhere)

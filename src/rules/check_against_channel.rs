@@ -1,6 +1,6 @@
 //! F408: what a criterion asks for never gets through the channel that the judged text was made for.
 
-use super::giving::{find, sole_output};
+use super::giving::sole_output;
 use super::scorecard_checks::{checks, fixed};
 use super::tell::{finding, quoted};
 use crate::channel::count_emojis;
@@ -16,7 +16,7 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
         if planned.step.when.is_some() {
             continue;
         }
-        let judged = sole_output(&gate.of).and_then(|(id, _)| find(pipeline, planned.block, id)).map(|ix| &pipeline.step(ix).step);
+        let judged = sole_output(&gate.of).and_then(|(id, _)| pipeline.seen_from(planned.block, id)).map(|ix| &pipeline.step(ix).step);
         let Some((StepKind::Format(format), None)) = judged.map(|step| (&step.kind, &step.when)) else { continue };
         let channels = match &format.channel {
             Some(own) => std::slice::from_ref(own),

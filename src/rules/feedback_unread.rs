@@ -1,10 +1,11 @@
 //! F403: nothing on the way of the refinement reads why the first try failed.
 
+use std::sync::Arc;
+
 use super::refinement_ends::refinement_ends;
-use super::roles;
 use super::tell::{finding, quoted};
 use crate::diagnostic::{Code, Diagnostic};
-use crate::model::{Step, StepKind};
+use crate::model::{Step, StepKind, with_inner};
 use crate::plan::{PipelinePlan, Plan};
 
 /// F403: nothing on the way reads why the first try failed.
@@ -28,10 +29,14 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
     );
 }
 
-fn reads_refinement(pipeline: &PipelinePlan, step: &Step) -> bool {
+fn reads_refinement(pipeline: &PipelinePlan, step: &Arc<Step>) -> bool {
     let mut reads = matches!(step.kind, StepKind::Broken);
     let is_refinement = |path: &[String]| path.first().is_some_and(|name| name == "refinement");
-    roles::texts_of_step(step, &mut |_, text| reads |= text.reads.iter().any(|read| is_refinement(&read.path)));
+    for step in with_inner(std::slice::from_ref(step)) {
+        step.each_text(&mut |authored| {
+            reads |= authored.text().is_some_and(|text| text.reads.iter().any(|read| is_refinement(&read.path)));
+        });
+    }
     if let StepKind::Agent(agent) = &step.kind {
         let instructions = pipeline.pipeline.agents.get(&agent.agent.value).and_then(|agent| agent.instructions.as_ref());
         reads |= instructions.is_some_and(|text| text.reads.iter().any(|read| is_refinement(&read.path)));

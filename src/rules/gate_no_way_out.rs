@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::giving::{find, output_of};
+use super::giving::output_of;
 use super::tell::{finding, quoted};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::model::{StepKind, Text};
@@ -45,7 +45,7 @@ fn sent(pipeline: &PipelinePlan) -> HashSet<StepIx> {
 }
 
 fn read_steps<'p>(pipeline: &'p PipelinePlan, block: BlockIx, text: &'p Text) -> impl Iterator<Item = StepIx> {
-    text.reads.iter().filter_map(move |read| find(pipeline, block, output_of(read)?.0))
+    text.reads.iter().filter_map(move |read| pipeline.seen_from(block, output_of(read)?.0))
 }
 
 fn is_format(pipeline: &PipelinePlan, ix: StepIx) -> bool {

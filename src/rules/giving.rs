@@ -1,7 +1,6 @@
 //! What a text reads of steps, and whether what it reads ends up in what it gives.
 
 use crate::model::{Form, Read, Text};
-use crate::plan::{BlockIx, PipelinePlan, StepIx};
 
 /// Whether what a text reads is part of what it gives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -30,21 +29,6 @@ pub(super) fn sole_output(text: &Text) -> Option<(&str, &[String])> {
     match text.reads.as_slice() {
         [read] if gives(text, read) == Gives::Surely => output_of(read),
         _ => None,
-    }
-}
-
-/// A step as one in `from` sees it: in its own list, in those around it, else among the pipeline's steps.
-pub(super) fn find(plan: &PipelinePlan, from: BlockIx, id: &str) -> Option<StepIx> {
-    let place_in = |block: BlockIx| plan.block(block).place(id).map(|place| StepIx(plan.block(block).first.0 + place as u32));
-    let mut block = from;
-    loop {
-        if let Some(found) = place_in(block) {
-            return Some(found);
-        }
-        match plan.owner(block) {
-            Some(owner) => block = plan.step(owner).block,
-            None => return place_in(plan.main),
-        }
     }
 }
 

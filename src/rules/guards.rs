@@ -56,18 +56,12 @@ impl<'a> Names<'a> {
     /// The conditions under which a step's text is filled: its own `when` and those of what it stands in.
     pub(super) fn whens_of(&self, ix: StepIx, part: Part) -> Vec<&'a Text> {
         let mut whens = vec![];
-        let mut ix = ix;
-        let mut is_own = part == Part::When;
-        loop {
-            let planned = self.pipeline.step(ix);
-            whens.extend(planned.step.when.as_ref().filter(|_| !is_own));
+        for around in self.pipeline.around(ix) {
+            let planned = self.pipeline.step(around);
+            whens.extend(planned.step.when.as_ref().filter(|_| around != ix || part != Part::When));
             whens.extend(self.case_whens.get(planned.block.0 as usize).copied().flatten());
-            is_own = false;
-            match self.pipeline.owner(planned.block) {
-                Some(owner) => ix = owner,
-                None => return whens,
-            }
         }
+        whens
     }
 }
 

@@ -1,7 +1,7 @@
 //! F414: the agent that judges wrote the text.
 
 use super::gate_scorecards::{asks_judge, gate_scorecards};
-use super::giving::{find, output_of};
+use super::giving::output_of;
 use super::tell::{finding, quoted};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::model::{StepKind, Text};
@@ -36,7 +36,7 @@ fn author<'p>(pipeline: &'p PipelinePlan, from: BlockIx, text: &'p Text) -> Opti
     let (mut text, mut from) = (text, from);
     for _ in 0..LONGEST_WAY {
         let [read] = text.reads.as_slice() else { return None };
-        let step = pipeline.step(find(pipeline, from, output_of(read)?.0)?);
+        let step = pipeline.step(pipeline.seen_from(from, output_of(read)?.0)?);
         match &step.step.kind {
             StepKind::Agent(agent) => return Some((&step.step.id.value, &agent.agent)),
             StepKind::Format(format) => text = &format.text,

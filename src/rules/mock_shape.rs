@@ -6,7 +6,7 @@ use super::cases::{Way, way};
 use super::tell::{finding, quoted};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::gate::result::{Around, result, results};
-use crate::model::{Mock, Shape, Step, StepKind, TestCase, TestFile};
+use crate::model::{Mock, Shape, Step, StepKind, TestCase, TestFile, step_path};
 use crate::plan::{PipelinePlan, Plan};
 
 /// F704, for the mocks of tests.
@@ -55,15 +55,14 @@ fn mocked<'p>(name: &str, case: &TestCase, pipeline: &'p PipelinePlan, plan: &'p
         Way::Step(pipeline, ix) => return vec![whole(pipeline, &pipeline.step(ix).step)],
         Way::Inside => {
             // A case that is a step.
-            let Some((above, id)) = name.rsplit_once('/') else { return vec![] };
+            let Some((above, id)) = step_path::split(name) else { return vec![] };
             let Way::Step(pipeline, ix) = way(plan, pipeline, above) else { return vec![] };
-            let StepKind::Route(route) = &pipeline.step(ix).step.kind else { return vec![] };
-            let case = route.cases.iter().chain(&route.otherwise).find(|case| case.id.value == id && !case.has_steps);
+            let case = pipeline.step(ix).step.kind.cases().find(|case| case.id.value == id && !case.has_steps);
             return case.and_then(|case| case.steps.first()).map(|step| whole(pipeline, step)).into_iter().collect();
         }
         Way::Nowhere => {}
     }
-    let own: HashSet<&str> = case.mocks.iter().filter_map(|(path, _)| path.rsplit('/').next()?.split('[').next()).collect();
+    let own: HashSet<&str> = case.mocks.iter().map(|(path, _)| step_path::id(path)).collect();
     let uses = |step: &Step| matches!(&step.kind, StepKind::Tool(tool) if tool.tool.value == name) && !own.contains(step.id.as_str());
     let all = plan.pipelines.iter().flat_map(|pipeline| pipeline.steps.iter().map(move |planned| (pipeline, &*planned.step)));
     all.filter(|(_, step)| uses(step)).map(|(pipeline, step)| Mocked { pipeline, step, is_whole: false }).collect()

@@ -74,7 +74,6 @@ mod secret_in_file;
 mod secret_in_text;
 mod secret_reads;
 mod secret_to_open_host;
-mod server_texts;
 mod step_reads;
 mod style_conflict;
 mod tell;
@@ -113,7 +112,6 @@ mod wrong_place;
 pub use written_plan::check_written_plan;
 
 pub use effects::effects_of;
-pub use roles::reads;
 pub use secret_in_file::{keys, keys_of};
 
 use crate::diagnostic::Diagnostic;

@@ -50,11 +50,9 @@ impl<'a> Names<'a> {
             if let Some(name) = planned.step.for_each.as_ref().and_then(|for_each| for_each.name.as_ref()) {
                 loop_names.entry(name.value.as_str()).or_insert(ix);
             }
-            if let StepKind::Route(route) = &planned.step.kind {
-                for (case, block) in route.cases.iter().zip(&planned.cases) {
-                    if let Some(slot) = case_whens.get_mut(block.0 as usize) {
-                        *slot = case.when.as_ref();
-                    }
+            for (case, block) in planned.step.kind.cases().zip(&planned.cases) {
+                if let Some(slot) = case_whens.get_mut(block.0 as usize) {
+                    *slot = case.when.as_ref();
                 }
             }
         }
@@ -230,9 +228,8 @@ impl<'a> Names<'a> {
     /// The `for_each` of a step and of those around it, from the inside; its own does not count in its list.
     fn loops_around(&self, ix: StepIx, part: Part) -> impl Iterator<Item = (StepIx, &'a ForEach)> {
         let pipeline = self.pipeline;
-        let around = std::iter::successors(Some(ix), move |ix| pipeline.owner(pipeline.step(*ix).block));
         let of = move |ix: StepIx| pipeline.step(ix).step.for_each.as_ref().map(|for_each| (ix, for_each));
-        around.skip(usize::from(part == Part::List)).filter_map(of)
+        pipeline.around(ix).skip(usize::from(part == Part::List)).filter_map(of)
     }
 
     /// What the elements of a list are.
@@ -319,29 +316,8 @@ impl<'a> Names<'a> {
 
     /// The step of one of the pipeline's own lists that a step is, or stands in, and that list.
     pub fn root_of(&self, ix: StepIx) -> (StepIx, BlockIx) {
-        let mut ix = ix;
-        loop {
-            let block = self.pipeline.step(ix).block;
-            match self.pipeline.owner(block) {
-                Some(owner) => ix = owner,
-                None => return (ix, block),
-            }
-        }
-    }
-
-    /// The path of a step as events and messages write it: `facts/report/text`.
-    pub fn shown(&self, ix: StepIx) -> String {
-        let planned = self.pipeline.step(ix);
-        let own = &planned.step.id.value;
-        let Some(owner) = self.pipeline.owner(planned.block) else { return own.clone() };
-        let above = self.shown(owner);
-        let holder = self.pipeline.step(owner);
-        let StepKind::Route(route) = &holder.step.kind else { return format!("{above}/{own}") };
-        let place = holder.cases.iter().position(|block| *block == planned.block);
-        match place.and_then(|place| route.cases.iter().chain(&route.otherwise).nth(place)).filter(|case| case.has_steps) {
-            Some(case) => format!("{above}/{}/{own}", case.id.value),
-            None => format!("{above}/{own}"),
-        }
+        let root = self.pipeline.around(ix).last().unwrap_or(ix);
+        (root, self.pipeline.step(root).block)
     }
 
     /// The seat of a step's own work.

@@ -9,16 +9,12 @@ use crate::plan::StepIx;
 const MOST_NEEDS: usize = 12;
 
 pub(super) fn report(names: &Names, read: &Read, step: StepIx, reader: StepIx) -> Diagnostic {
-    let (read_id, reader_id) = (&names.step(step).id, names.shown(reader));
+    let (read_id, reader_id) = (&names.step(step).id, names.pipeline.path(reader));
     let path = read.path.iter().take(3).cloned().collect::<Vec<_>>().join(".");
     // The reader may stand inside a route; what waits is the step of the same list.
-    let mut beside = reader;
-    while names.pipeline.step(beside).block != names.pipeline.step(step).block {
-        match names.pipeline.owner(names.pipeline.step(beside).block) {
-            Some(owner) => beside = owner,
-            None => break,
-        }
-    }
+    let list = names.pipeline.step(step).block;
+    let beside = names.pipeline.around(reader).find(|ix| names.pipeline.step(*ix).block == list);
+    let beside = beside.unwrap_or_else(|| names.root_of(reader).0);
     let found = |message: String, help: String| Diagnostic::new(Code::NotUpstream, read.span, message).help(help);
     if step == beside {
         let message = format!("\"{reader_id}\" reads {path}, its own output, which is not there yet");

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::giving::{find, sole_output};
+use super::giving::sole_output;
 use super::tell::{finding, quoted};
 use crate::channel::{self, Formatted, Unsent};
 use crate::diagnostic::{Code, Diagnostic};
@@ -77,12 +77,12 @@ fn takes_only(pipeline: &PipelinePlan, step: &PlannedStep, text: &Text, gate: &P
     let Some((id, [])) = sole_output(text) else { return false };
     let inside = text.source.trim().strip_prefix("{{").and_then(|rest| rest.strip_suffix("}}"));
     inside.is_some_and(|inside| inside.trim_matches(['-', ' ']) == format!("steps.{id}.output"))
-        && find(pipeline, step.block, id).is_some_and(|found| std::ptr::eq(pipeline.step(found), gate))
+        && pipeline.seen_from(step.block, id).is_some_and(|found| std::ptr::eq(pipeline.step(found), gate))
 }
 
 /// The format step whose output a gate judges.
 fn judged<'p>(pipeline: &'p PipelinePlan, planned: &PlannedStep, gate: &GateStep) -> Option<&'p FormatStep> {
-    let found = sole_output(&gate.of).and_then(|(id, _)| find(pipeline, planned.block, id))?;
+    let found = sole_output(&gate.of).and_then(|(id, _)| pipeline.seen_from(planned.block, id))?;
     if let StepKind::Format(format) = &pipeline.step(found).step.kind { Some(format) } else { None }
 }
 

@@ -3,7 +3,7 @@
 use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
 
-use super::giving::{find, output_of};
+use super::giving::output_of;
 use crate::model::{Check, Field, GateStep, Judging, PERSONAL, PersonSource, Pipeline, Read, Scorecard, ScorecardRef, StepKind};
 use crate::plan::{PipelinePlan, PlannedStep};
 
@@ -80,7 +80,7 @@ impl<'p> Sources<'p> {
 
     /// The step whose marked output a read is of.
     fn marked_step(&self, planned: &PlannedStep, read: &Read) -> Option<&'p str> {
-        let ix = find(self.pipeline, planned.block, output_of(read)?.0)?;
+        let ix = self.pipeline.seen_from(planned.block, output_of(read)?.0)?;
         let is_marked = self.marked.get(ix.0 as usize).copied().unwrap_or(false);
         is_marked.then(|| self.pipeline.step(ix).step.id.as_str())
     }

@@ -1,6 +1,6 @@
 //! F422: a text of a model goes to a person without having been fitted to the channel.
 
-use super::giving::{find, output_of};
+use super::giving::output_of;
 use super::tell::{finding, quoted};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::model::{StepKind, ToolKind};
@@ -24,7 +24,7 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
         let (mut text, mut block) = (&send.of, planned.block);
         for _ in 0..LONGEST_WAY {
             let [read] = text.reads.as_slice() else { break };
-            let Some(source) = output_of(read).and_then(|(id, _)| find(pipeline, block, id)).map(|ix| pipeline.step(ix)) else { break };
+            let Some(source) = output_of(read).and_then(|(id, _)| pipeline.seen_from(block, id)).map(|ix| pipeline.step(ix)) else { break };
             match &source.step.kind {
                 StepKind::Gate(gate) => (text, block) = (&gate.of, source.block),
                 StepKind::Agent(_) => {

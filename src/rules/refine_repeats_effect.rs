@@ -1,9 +1,11 @@
 //! F402: a `send` or a `once` step that the refinement would do twice.
 
+use std::sync::Arc;
+
 use super::refinement_ends::refinement_ends;
 use super::tell::{finding, quoted};
 use crate::diagnostic::{Code, Diagnostic};
-use crate::model::{PipelineId, Step, StepKind};
+use crate::model::{PipelineId, Step, StepKind, with_inner};
 use crate::plan::{PipelinePlan, Plan};
 
 /// F402: a `send` or a `once` step on the way that is gone twice.
@@ -13,7 +15,7 @@ pub(super) fn check(pipeline: &PipelinePlan, plan: &Plan, out: &mut Vec<Diagnost
     let Some(refine) = &judging.refine else { return };
     for place in &refinement.stretch {
         let Some(step) = pipeline.pipeline.steps.get(*place) else { continue };
-        let Some((effect, what)) = effect(pipeline, plan, step, &mut vec![]) else { continue };
+        let Some((effect, what)) = effect(pipeline, plan, std::slice::from_ref(step), &mut vec![]) else { continue };
         let (effect_id, step_id) = (quoted(&effect.id.value), quoted(&step.id.value));
         let gate_id = quoted(&gate.id);
         let is_target = step.id.value == target.step.id.value;
@@ -34,24 +36,27 @@ pub(super) fn check(pipeline: &PipelinePlan, plan: &Plan, out: &mut Vec<Diagnost
     }
 }
 
-/// What a step does that must not be done twice; the step itself, one inside it, or one of a pipeline that it calls. `seen`: pipelines that
-/// were looked at.
-fn effect<'p>(own: &'p PipelinePlan, plan: &'p Plan, step: &'p Step, seen: &mut Vec<PipelineId>) -> Option<(&'p Step, &'static str)> {
-    if step.is_once {
-        return Some((step, "is marked once"));
-    }
-    if matches!(step.kind, StepKind::Send(_)) {
-        return Some((step, "sends"));
-    }
-    let inside = step.kind.cases().flat_map(|case| &case.steps);
-    if let Some(found) = inside.into_iter().find_map(|inner| effect(own, plan, inner, seen)) {
-        return Some(found);
-    }
-    let called = own.called(step).filter(|called| !seen.contains(called))?;
-    seen.push(called);
-    let inner = plan.pipeline(called);
-    let steps = inner.pipeline.steps.iter().chain(&inner.pipeline.finally);
-    steps.into_iter().find_map(|step| effect(inner, plan, step, seen))
+/// What steps do that must not be done twice; they themselves, those inside them, or those of pipelines that they call. `seen`: pipelines
+/// that were looked at.
+fn effect<'p>(
+    own: &'p PipelinePlan,
+    plan: &'p Plan,
+    steps: &'p [Arc<Step>],
+    seen: &mut Vec<PipelineId>,
+) -> Option<(&'p Step, &'static str)> {
+    with_inner(steps).into_iter().find_map(|step| {
+        if step.is_once {
+            return Some((&**step, "is marked once"));
+        }
+        if matches!(step.kind, StepKind::Send(_)) {
+            return Some((&**step, "sends"));
+        }
+        let called = own.called(step).filter(|called| !seen.contains(called))?;
+        seen.push(called);
+        let inner = plan.pipeline(called);
+        let of = |steps, seen: &mut Vec<PipelineId>| effect(inner, plan, steps, seen);
+        of(&inner.pipeline.steps, seen).or_else(|| of(&inner.pipeline.finally, seen))
+    })
 }
 
 #[cfg(test)]

@@ -6,9 +6,8 @@ use super::cases::{Way, way};
 use super::names::Names;
 use super::problem::Problem;
 use super::reads;
-use super::verdicts::all;
 use crate::diagnostic::{About, Diagnostic};
-use crate::model::{Filling, Provider, Reply, ReplyBody, ReplySet, StepKind, TestFile, Text};
+use crate::model::{Provider, Read, ReplySet, StepKind, TestFile, step_path};
 use crate::plan::{PipelinePlan, Plan, StepIx};
 
 /// F103, F201, F202, F208, for the replies of tests. What a route leaves out is its author's affair: a case says which way it goes.
@@ -42,7 +41,11 @@ fn look<'p>(path: &str, set: &ReplySet, pipeline: &'p PipelinePlan, plan: &'p Pl
     let Some((pipeline, ix)) = step_of(path, pipeline, plan) else { return };
     let names = tables.entry(pipeline).or_insert_with(|| Names::new(pipeline, plan));
     let seat = names.seat(ix);
-    for read in all(set).iter().flat_map(texts).flat_map(|text| &text.reads) {
+    let mut reads: Vec<&Read> = vec![];
+    set.all()
+        .iter()
+        .for_each(|reply| reply.each_text(&mut |authored| reads.extend(authored.text().into_iter().flat_map(|text| &text.reads))));
+    for read in reads {
         match names.read(&seat, read).problem {
             None | Some(Problem::MaybeMissing(_) | Problem::NoOutputFields(_)) => {}
             Some(problem) => out.push(reads::report(names, &seat, read, problem)),
@@ -55,32 +58,10 @@ fn step_of<'p>(path: &str, pipeline: &'p PipelinePlan, plan: &'p Plan) -> Option
     match way(plan, pipeline, path) {
         Way::Step(pipeline, ix) => Some((pipeline, ix)),
         Way::Nowhere => None,
-        Way::Inside => match way(plan, pipeline, path.rsplit_once('/')?.0) {
+        Way::Inside => match way(plan, pipeline, step_path::split(path)?.0) {
             Way::Step(pipeline, ix) if matches!(pipeline.step(ix).step.kind, StepKind::Route(_)) => Some((pipeline, ix)),
             _ => None,
         },
-    }
-}
-
-/// The texts of a reply.
-pub(super) fn texts(reply: &Reply) -> Vec<&Text> {
-    let mut found: Vec<&Text> = reply.when.iter().collect();
-    match &reply.body {
-        ReplyBody::Text(text) => found.push(text),
-        ReplyBody::Data(data) => filled(data, &mut found),
-        ReplyBody::Calls(calls) => calls.iter().for_each(|(_, with)| filled(with, &mut found)),
-        ReplyBody::Failed(failed) => found.extend(failed.iter().map(|(_, feedback)| feedback)),
-        ReplyBody::Error(_) | ReplyBody::Passed => {}
-    }
-    found
-}
-
-fn filled<'a>(filling: &'a Filling, found: &mut Vec<&'a Text>) {
-    match filling {
-        Filling::Constant(_) => {}
-        Filling::Text(text) => found.push(text),
-        Filling::List(list) => list.iter().for_each(|filling| filled(filling, found)),
-        Filling::Map(map) => map.iter().for_each(|(_, filling)| filled(filling, found)),
     }
 }
 

@@ -30,7 +30,7 @@ pub(super) fn check(names: &Names, _texts: &Texts, out: &mut Vec<Diagnostic>) {
             let [one, other] = pair else { continue };
             if may_meet(names, *one, *other) {
                 let (first, second) = if one < other { (*one, *other) } else { (*other, *one) };
-                let (a, b) = (names.shown(first), names.shown(second));
+                let (a, b) = (names.pipeline.path(first), names.pipeline.path(second));
                 let message = format!("\"{a}\" and \"{b}\" can run at the same time and both write \"{}\"", file.1);
                 out.push(
                     Diagnostic::new(Code::SameFileWritten, names.step(second).id.span, message)
@@ -70,10 +70,7 @@ fn written<'a>(names: &Names<'a>, ix: StepIx) -> Option<(&'a Path, &'a str)> {
 }
 
 fn below(pipeline: &PipelinePlan, ix: StepIx) -> u32 {
-    let mut ix = ix;
-    while let Some(owner) = pipeline.owner(pipeline.step(ix).block) {
-        ix = owner;
-    }
+    let ix = pipeline.around(ix).last().unwrap_or(ix);
     let planned = pipeline.step(ix);
     pipeline.block(planned.block).longest.get(planned.place).copied().unwrap_or(0)
 }
@@ -81,13 +78,7 @@ fn below(pipeline: &PipelinePlan, ix: StepIx) -> u32 {
 /// Whether neither of two steps waits for the other.
 fn may_meet(names: &Names, one: StepIx, other: StepIx) -> bool {
     let pipeline = names.pipeline;
-    let way = |ix: StepIx| {
-        let mut way = vec![ix];
-        while let Some(owner) = pipeline.owner(pipeline.step(way[way.len() - 1]).block) {
-            way.push(owner);
-        }
-        way
-    };
+    let way = |ix: StepIx| pipeline.around(ix).collect::<Vec<StepIx>>();
     // The steps that hold both, or are them, and stand in one list.
     let (ways, others) = (way(one), way(other));
     for a in &ways {

@@ -3,10 +3,7 @@
 use std::collections::HashMap;
 
 use super::types::{Member, Object, Type, of_field};
-use crate::model::{
-    Agent, Check, Field, Filling, GateStep, Judging, Outputs, PersonSource, ScorecardRef, ServerKind, StepKind, Text, Tool, ToolKind,
-    ToolName,
-};
+use crate::model::{Authored, Field, ScorecardRef, StepKind, Text, TextKey, Tool, ToolKind, ToolName};
 use crate::plan::{PipelinePlan, StepIx};
 use crate::source::FileId;
 
@@ -115,13 +112,12 @@ impl<'a> Texts<'a> {
         let own = model.name.span.file;
         let users = Users::of(pipeline);
         for (name, agent) in &model.agents {
-            texts.agent(agent, own, users.agents.get(name.as_str()));
+            let seat = texts.seat(shared(users.agents.get(name.as_str()), own, agent.span.file), More::default());
+            agent.each_text(&mut |authored| texts.add(authored, seat));
         }
         for model in model.models.values() {
             let seat = texts.seat(shared(None, own, model.span.file), More { secrets: true, ..More::default() });
-            for text in [&model.model, &model.base_url, &model.api_key].into_iter().flatten() {
-                texts.add(text, seat, Role::Value);
-            }
+            model.each_text(&mut |authored| texts.add(authored, seat));
         }
         for (name, tool) in &model.tools {
             texts.tool(tool, own, users.tools.get(name.as_str()), pipeline);
@@ -131,25 +127,14 @@ impl<'a> Texts<'a> {
             let with = gates.and_then(|gates| with_of_gates(pipeline, gates));
             let at = shared(gates, own, scorecard.span.file);
             let seat = texts.seat(at, More { judged: true, with: Some(with.unwrap_or(Type::Any)), secrets: false });
-            for criterion in &scorecard.criteria {
-                if let Judging::Checks(checks) = &criterion.judging {
-                    checks.iter().for_each(|check| texts.check(&check.value, seat));
-                }
-            }
+            scorecard.each_text(&mut |authored| texts.add(authored, seat));
         }
         if let Some(person) = &model.person {
             let seat = texts.seat(At::Person, More { secrets: true, ..More::default() });
-            texts.filling(&person.id, seat);
-            if let PersonSource::Fields(fields) = &person.from {
-                fields.iter().for_each(|(_, value)| texts.filling(value, seat));
-            }
+            person.each_text(model.name.span, &mut |authored| texts.add(authored, seat));
         }
         let seat = texts.seat(At::Outputs, More::default());
-        match &model.outputs {
-            Outputs::None => {}
-            Outputs::Named(outputs) => outputs.iter().for_each(|(_, value)| texts.filling(value, seat)),
-            Outputs::Whole(text) => texts.add(text, seat, Role::Value),
-        }
+        model.outputs.each_text(&mut |authored| texts.add(authored, seat));
         texts
     }
 
@@ -158,143 +143,48 @@ impl<'a> Texts<'a> {
         self.seats.len() - 1
     }
 
-    fn add(&mut self, text: &'a Text, seat: usize, role: Role) {
-        self.all.push(Placed { text, seat, role });
-    }
-
-    fn filling(&mut self, filling: &'a Filling, seat: usize) {
-        filling.texts().into_iter().for_each(|text| self.add(text, seat, Role::Value));
+    fn add(&mut self, authored: Authored<'a>, seat: usize) {
+        let role = match authored.key {
+            TextKey::When | TextKey::CaseWhen | TextKey::CheckExpression => Role::Condition,
+            TextKey::ForEach if authored.is_whole => Role::List,
+            TextKey::WrittenScorecard => Role::Scorecard,
+            TextKey::Wait => Role::Time,
+            // Replies read what the step reads that they are for: see `replies`.
+            TextKey::Reply => return,
+            _ => Role::Value,
+        };
+        self.all.extend(authored.text().map(|text| Placed { text, seat, role }));
     }
 
     fn step(&mut self, pipeline: &'a PipelinePlan, ix: StepIx) {
         let step = &pipeline.step(ix).step;
-        let at = |part| At::Step(ix, part);
-        if let Some(when) = &step.when {
-            let seat = self.seat(at(Part::When), More::default());
-            self.add(when, seat, Role::Condition);
-        }
-        if let Some(for_each) = &step.for_each {
-            let seat = self.seat(at(Part::List), More::default());
-            match &for_each.list {
-                Filling::Text(text) => self.add(text, seat, Role::List),
-                other => self.filling(other, seat),
-            }
-        }
         let secrets = matches!(step.kind, StepKind::Http(_));
-        let seat = self.seat(at(Part::Work), More { secrets, ..More::default() });
-        step.name.iter().for_each(|name| self.add(name, seat, Role::Value));
-        match &step.kind {
-            StepKind::Agent(agent) => {
-                self.add(&agent.prompt, seat, Role::Value);
-                agent.model.iter().for_each(|model| self.add(model, seat, Role::Value));
-                agent.attach.iter().for_each(|attach| self.filling(attach, seat));
-            }
-            StepKind::Tool(tool) => {
-                tool.with.iter().for_each(|(_, value)| self.filling(value, seat));
-                tool.idempotency_key.iter().for_each(|key| self.add(key, seat, Role::Value));
-            }
-            StepKind::Set(value) => self.filling(value, seat),
-            StepKind::Plan(plan) => {
-                self.add(&plan.prompt, seat, Role::Value);
-                plan.attach.iter().for_each(|attach| self.filling(attach, seat));
-            }
-            StepKind::Http(http) => {
-                self.add(&http.url, seat, Role::Value);
-                http.headers.iter().for_each(|(_, text)| self.add(text, seat, Role::Value));
-                http.query.iter().for_each(|(_, value)| self.filling(value, seat));
-                http.body.iter().for_each(|body| self.filling(body, seat));
-                http.idempotency_key.iter().for_each(|key| self.add(key, seat, Role::Value));
-            }
-            StepKind::Sql(sql) => {
-                self.add(&sql.query, seat, Role::Value);
-                sql.with.iter().for_each(|(_, value)| self.filling(value, seat));
-            }
-            StepKind::Read(read) => self.filling(&read.paths, seat),
-            StepKind::Route(route) => {
-                self.add(&route.subject, seat, Role::Value);
-                route.cases.iter().filter_map(|case| case.when.as_ref()).for_each(|when| self.add(when, seat, Role::Condition));
-            }
-            StepKind::Call(call) => call.with.iter().for_each(|(_, value)| self.filling(value, seat)),
-            StepKind::Format(format) => self.add(&format.text, seat, Role::Value),
-            StepKind::Gate(gate) => self.gate(gate, seat),
-            StepKind::Send(send) => {
-                self.add(&send.of, seat, Role::Value);
-                send.with.iter().for_each(|(_, value)| self.filling(value, seat));
-                send.idempotency_key.iter().for_each(|key| self.add(key, seat, Role::Value));
-            }
-            StepKind::Wait(Filling::Text(text)) => self.add(text, seat, Role::Time),
-            StepKind::Stop(stop) => stop.reason.iter().for_each(|reason| self.add(reason, seat, Role::Value)),
-            StepKind::Wait(_) | StepKind::Broken => {}
-        }
-    }
-
-    fn gate(&mut self, gate: &'a GateStep, seat: usize) {
-        for scorecard in &gate.scorecards {
-            if let ScorecardRef::Written(text) = scorecard {
-                self.add(text, seat, Role::Scorecard);
-            }
-        }
-        self.add(&gate.of, seat, Role::Value);
-        gate.with.iter().for_each(|(_, value)| self.filling(value, seat));
-        gate.otherwise.iter().for_each(|otherwise| self.add(otherwise, seat, Role::Value));
-    }
-
-    fn agent(&mut self, agent: &'a Agent, own: FileId, users: Option<&Vec<StepIx>>) {
-        let Some(instructions) = &agent.instructions else { return };
-        let seat = self.seat(shared(users, own, agent.span.file), More::default());
-        self.add(instructions, seat, Role::Value);
+        let when = self.seat(At::Step(ix, Part::When), More::default());
+        let list = self.seat(At::Step(ix, Part::List), More::default());
+        let work = self.seat(At::Step(ix, Part::Work), More { secrets, ..More::default() });
+        step.each_text(&mut |authored| {
+            let seat = match authored.key {
+                TextKey::When => when,
+                TextKey::ForEach => list,
+                _ => work,
+            };
+            self.add(authored, seat);
+        });
     }
 
     fn tool(&mut self, tool: &'a Tool, own: FileId, users: Option<&Vec<StepIx>>, pipeline: &PipelinePlan) {
         let at = shared(users, own, tool.span.file);
-        let seat = self.seat(at.clone(), More { secrets: true, ..More::default() });
-        tool.with.iter().for_each(|(_, value)| self.filling(value, seat));
-        match &tool.kind {
-            ToolKind::Http { url, headers, query, body, arguments, .. } => {
-                let with = with_of_tool(tool, arguments, users, pipeline);
-                let seat = self.seat(at, More { secrets: true, judged: false, with: Some(with) });
-                self.add(url, seat, Role::Value);
-                headers.iter().for_each(|(_, text)| self.add(text, seat, Role::Value));
-                query.iter().for_each(|(_, value)| self.filling(value, seat));
-                body.iter().for_each(|body| self.filling(body, seat));
-            }
-            ToolKind::Smtp { address, from, user, password } => {
-                let seat = self.seat(at, More { secrets: true, judged: false, with: Some(Type::Any) });
-                for text in [Some(address), Some(from), user.as_ref(), password.as_ref()].into_iter().flatten() {
-                    self.add(text, seat, Role::Value);
-                }
-            }
-            ToolKind::Server(server) => {
-                let seat = self.seat(at, More { secrets: true, ..More::default() });
-                let texts: Vec<&Text> = match server {
-                    ServerKind::Program { args, env, .. } => args.iter().chain(env.iter().map(|(_, text)| text)).collect(),
-                    ServerKind::Url { url, headers } => std::iter::once(url).chain(headers.iter().map(|(_, text)| text)).collect(),
-                };
-                texts.into_iter().for_each(|text| self.add(text, seat, Role::Value));
-            }
-            ToolKind::Sql(_) | ToolKind::File(_) | ToolKind::Pipeline { .. } | ToolKind::Broken => {}
-        }
-    }
-
-    fn check(&mut self, check: &'a Check, seat: usize) {
-        match check {
-            Check::Contains(texts) | Check::NotContains(texts) => texts.iter().for_each(|text| self.add(text, seat, Role::Value)),
-            Check::Equals(value) => self.filling(value, seat),
-            Check::NumbersFrom(text) | Check::StatesNumbers(text) | Check::ApartFrom(text) => self.add(text, seat, Role::Value),
-            Check::Expression(text) => self.add(text, seat, Role::Condition),
-            Check::Regex(_)
-            | Check::JsonSchema(_)
-            | Check::MaxLength(_)
-            | Check::MinLength(_)
-            | Check::FitsChannel
-            | Check::StyleGuide
-            | Check::Markdown(_)
-            | Check::Emojis(_)
-            | Check::Language(_)
-            | Check::PiiNone
-            | Check::Links(_)
-            | Check::Readability(_) => {}
-        }
+        let with = match &tool.kind {
+            ToolKind::Http { arguments, .. } => Some(with_of_tool(tool, arguments, users, pipeline)),
+            ToolKind::Smtp { .. } => Some(Type::Any),
+            ToolKind::Server(_) | ToolKind::Sql(_) | ToolKind::File(_) | ToolKind::Pipeline { .. } | ToolKind::Broken => None,
+        };
+        let fixed = self.seat(at.clone(), More { secrets: true, ..More::default() });
+        let sent = self.seat(at, More { secrets: true, judged: false, with });
+        tool.each_text(&mut |authored| {
+            let is_fixed = matches!(authored.key, TextKey::Fixed | TextKey::FixedInput);
+            self.add(authored, if is_fixed { fixed } else { sent });
+        });
     }
 }
 

@@ -7,10 +7,10 @@ use std::sync::LazyLock;
 use regex::Regex;
 use serde_json::Value;
 
-use super::roles::{self, Part, Role};
+use super::roles::{self, Role};
 use super::tell::{finding, quoted};
 use crate::diagnostic::{Code, Diagnostic};
-use crate::model::{Form, Model, Pipeline, Text};
+use crate::model::{Form, Leaf, Model, Pipeline, Text};
 use crate::plan::{PipelinePlan, Plan};
 use crate::redact::{each_seat, keys_in, looks_like_key, placed};
 use crate::source::{Span, Spanned};
@@ -148,14 +148,14 @@ fn each(pipeline: &Pipeline, visit: &mut dyn FnMut(Option<&Seat>, &Text, Wrong))
             once(Some(&seat), text, wrong);
         }
     });
-    roles::parts(pipeline, &mut |role, part| {
+    roles::parts(pipeline, &mut |role, authored| {
         let mut look = |text: &Text| {
             let wrong = shaped(text).or_else(|| log_in(role, text));
             wrong.into_iter().for_each(|wrong| once(None, text, wrong));
         };
-        match part {
-            Part::Text(text) => look(text),
-            Part::Constant(value, span) => strings(value, &mut |text| look(&placed(text, span))),
+        match authored.leaf {
+            Leaf::Text(text) => look(text),
+            Leaf::Constant(value) => strings(value, &mut |text| look(&placed(text, authored.owner))),
         }
     });
 }

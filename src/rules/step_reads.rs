@@ -46,25 +46,19 @@ impl Names<'_> {
 
     /// A path below one step, read from another.
     fn step_from(&self, reader: StepIx, part: Part, seat: &Seat, id: &str, rest: &[String]) -> Looked {
-        let mut ix = reader;
-        loop {
+        for ix in self.pipeline.around(reader) {
             let planned = self.pipeline.step(ix);
             let block = self.pipeline.block(planned.block);
-            if let Some(place) = block.place(id) {
-                let read = self.at(planned.block, place);
-                if !block.is_upstream(place, planned.place) {
-                    return Err(Problem::NotUpstream { read, reader });
-                }
-                let kind = self.member(read, rest)?;
-                return match self.may_be_missing(read, ix, reader, part, seat, rest) {
-                    Some(why) => Err(Problem::MaybeMissing(why)),
-                    None => Ok(kind),
-                };
+            let Some(place) = block.place(id) else { continue };
+            let read = self.at(planned.block, place);
+            if !block.is_upstream(place, planned.place) {
+                return Err(Problem::NotUpstream { read, reader });
             }
-            match self.pipeline.owner(planned.block) {
-                Some(owner) => ix = owner,
-                None => break,
-            }
+            let kind = self.member(read, rest)?;
+            return match self.may_be_missing(read, ix, reader, part, seat, rest) {
+                Some(why) => Err(Problem::MaybeMissing(why)),
+                None => Ok(kind),
+            };
         }
         let (_, root) = self.root_of(reader);
         match self.pipeline.block(self.pipeline.main).place(id) {

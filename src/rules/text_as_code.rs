@@ -1,10 +1,9 @@
 //! F603: texts of others that would be read as code.
 
 use super::roles::{self, Role};
-use super::server_texts::servers;
 use super::tell::{finding, quoted};
 use crate::diagnostic::{Code, Diagnostic};
-use crate::model::{Form, ServerKind, Text, loads_code};
+use crate::model::{Form, ServerKind, Text, ToolKind, loads_code};
 use crate::plan::{PipelinePlan, Plan};
 use crate::source::{Span, Spanned};
 
@@ -69,8 +68,8 @@ fn as_code(args: &[Text], env: &[(Spanned<String>, Text)], out: &mut Vec<Diagnos
 
 /// A value inside an argument of a server may become an option, or two.
 fn in_arguments(pipeline: &PipelinePlan, out: &mut Vec<Diagnostic>) {
-    for (_, server) in servers(pipeline) {
-        let ServerKind::Program { args, env, .. } = server else { continue };
+    for tool in pipeline.pipeline.tools.values() {
+        let ToolKind::Server(ServerKind::Program { args, env, .. }) = &tool.kind else { continue };
         as_code(args, env, out);
         for text in args.iter().filter(|text| text.form == Form::Template) {
             for read in text.reads.iter().filter(|read| read.path.first().is_some_and(|root| root == "inputs")) {

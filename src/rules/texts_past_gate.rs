@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::giving::{Gives, find, gives, output_of, sole_output};
+use super::giving::{Gives, gives, output_of, sole_output};
 use super::tell::quoted;
 use crate::model::{GateStep, Outputs, Read, Step, StepKind, Text};
 use crate::plan::{BlockIx, PipelinePlan, StepIx};
@@ -30,7 +30,7 @@ pub(super) fn judged(pipeline: &PipelinePlan) -> HashMap<StepIx, Judged<'_>> {
     let mut found: HashMap<StepIx, Option<Judged>> = HashMap::new();
     for (ix, planned) in pipeline.steps.iter().enumerate() {
         let StepKind::Gate(gate) = &planned.step.kind else { continue };
-        let Some((step, path)) = sole_output(&gate.of).and_then(|(id, path)| Some((find(pipeline, planned.block, id)?, path))) else {
+        let Some((step, path)) = sole_output(&gate.of).and_then(|(id, path)| Some((pipeline.seen_from(planned.block, id)?, path))) else {
             continue;
         };
         let sure = planned.step.when.is_none() && planned.step.for_each.is_none() && !found.contains_key(&step);
@@ -66,7 +66,7 @@ pub(super) fn outgoing<'p>(pipeline: &PipelinePlan, leaving: &Leaving<'p>) -> Ve
     let mut asked = HashSet::new();
     let of_steps = leaving.text.reads.iter().filter(|read| asked.insert(&read.path)).filter_map(|read| {
         let (id, path) = output_of(read)?;
-        Some((read, find(pipeline, leaving.block, id)?, path))
+        Some((read, pipeline.seen_from(leaving.block, id)?, path))
     });
     of_steps.filter(|(read, _, _)| gives(leaving.text, read) != Gives::Nothing).collect()
 }

@@ -6,7 +6,7 @@ use super::cases::{Way, way};
 use super::tell::quoted;
 use super::unknown_test_name;
 use crate::diagnostic::{Diagnostic, did_you_mean, nearest};
-use crate::model::{Provider, Reply, ReplyBody, ReplySet, ScorecardRef, StepKind, TestFile};
+use crate::model::{Provider, ReplyBody, ReplySet, ScorecardRef, StepKind, TestFile};
 use crate::plan::{PipelinePlan, Plan};
 use crate::source::{Span, Spanned};
 
@@ -50,21 +50,13 @@ fn unknown<'p>(
     let mut found = vec![];
     for (path, set) in replies {
         let Some(known) = criteria(path, pipeline, plan) else { continue };
-        for reply in all(set) {
+        for reply in set.all() {
             let ReplyBody::Failed(failed) = &reply.body else { continue };
             let unknown = failed.iter().map(|(name, _)| name).filter(|name| !known.contains(&name.value.as_str()));
             found.extend(unknown.map(|name| (path.as_str(), name, known.clone())));
         }
     }
     found
-}
-
-/// The replies of a step.
-pub(super) fn all(set: &ReplySet) -> &[Reply] {
-    match set {
-        ReplySet::Every(reply) => std::slice::from_ref(reply),
-        ReplySet::InTurn(list) | ReplySet::Matching(list) => list,
-    }
 }
 
 /// The criteria of the gate that a path leads to; `None`: it is no gate, or a step writes some of them in the run.

@@ -2,10 +2,9 @@
 
 use super::names::by_name;
 use super::problem::Problem;
-use super::server_texts::{servers, texts};
 use super::tell::quoted;
 use crate::diagnostic::{Diagnostic, LONGEST_MESSAGE, cut};
-use crate::model::{Model, Read};
+use crate::model::{Model, Read, TextKey};
 use crate::plan::{PipelinePlan, Plan};
 
 /// Names that the texts of a server may read.
@@ -17,8 +16,7 @@ pub(super) fn report(read: &Read, message: String, help: String) -> Diagnostic {
 
 /// F208: a model of settings that reads the environment as a whole, or a variable that is `flow`'s own.
 pub(super) fn in_settings(model: Option<&Model>, out: &mut Vec<Diagnostic>) {
-    let texts = model.into_iter().flat_map(|model| [&model.model, &model.base_url, &model.api_key]).flatten();
-    for read in texts.flat_map(|text| &text.reads) {
+    for read in model.into_iter().flat_map(Model::texts).flat_map(|text| &text.reads) {
         let Some((root, rest)) = read.path.split_first().filter(|(root, _)| matches!(root.as_str(), "secrets" | "env")) else { continue };
         if let Err(Problem::WrongPlace(message, help)) = by_name(root, rest.first()) {
             out.push(report(read, message, help));
@@ -28,8 +26,10 @@ pub(super) fn in_settings(model: Option<&Model>, out: &mut Vec<Diagnostic>) {
 
 /// F208: a server that would be another one for each step.
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
-    for (name, server) in servers(pipeline) {
-        for read in texts(server).into_iter().flat_map(|text| &text.reads) {
+    for (name, tool) in pipeline.pipeline.tools.iter().filter(|(_, tool)| tool.is_server()) {
+        let mut texts = vec![];
+        tool.each_text(&mut |authored| texts.extend(authored.text().filter(|_| authored.key != TextKey::Fixed)));
+        for read in texts.into_iter().flat_map(|text| &text.reads) {
             let root = read.path.first().map(String::as_str).unwrap_or_default();
             // A name that nothing has is reported as that.
             if NAMES.contains(&root)

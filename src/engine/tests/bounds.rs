@@ -142,7 +142,7 @@ fn holds(plan: &Arc<Plan>, message: &str, bytes: &[u8]) {
     assert!(bounds[0].calls.open.is_empty(), "{:?}", bounds[0].calls.open);
     assert!(all <= bounds[0].calls.calls, "{all} calls, said: {:?}; {calls:?}", bounds[0].calls);
     for step in &bounds[0].steps {
-        let path = plan.path(PipelineId(0), step.step);
+        let path = plan.pipelines[0].path(step.step);
         let is_own = |called: &str| called == path || ['[', '/'].iter().any(|mark| called.starts_with(&format!("{path}{mark}")));
         let own: u64 = calls.iter().filter(|(called, _)| is_own(called)).map(|(_, count)| count).sum();
         assert!(own <= step.calls.calls, "{path}: {own} calls, said: {step:?}");
@@ -170,7 +170,7 @@ fn a_step_that_only_meets_the_worst_is_asked_exactly_as_often_as_was_said() {
 fn every_factor_is_counted() {
     let plan = &plans()[1];
     let bounds = plan::bounds(plan, None, &length);
-    let found: BTreeMap<String, u64> = bounds[0].steps.iter().map(|step| (plan.path(PipelineId(0), step.step), step.calls.calls)).collect();
+    let found: BTreeMap<String, u64> = bounds[0].steps.iter().map(|step| (plan.pipelines[0].path(step.step), step.calls.calls)).collect();
     let expected = [
         // Models first and default: 2 + 2 tries for the first answer, 2 for each of 2 repairs; started twice; 3 elements.
         ("each", (2 + 2 + 2 * 2) * 2 * 3),

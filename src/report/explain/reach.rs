@@ -80,7 +80,7 @@ pub(super) fn models(plan: &Plan, bounds: &[PipelineBounds]) -> Vec<String> {
                 let place = pipeline.agents.get_index_of(&asking.agent).unwrap_or(usize::MAX);
                 let Asked { models, places } = asked.entry((place, &asking.agent)).or_default();
                 let what = if asking.judges { "judges in" } else { "answers in" };
-                places.push(format!("{what} {}", plan.path(crate::model::PipelineId(at), step.step)));
+                places.push(format!("{what} {}", planned.path(step.step)));
                 for (name, _) in &asking.models {
                     if !models.contains(name) {
                         models.push(name.clone());

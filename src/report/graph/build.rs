@@ -14,7 +14,7 @@ pub fn graph(plan: &Plan) -> Option<Graph> {
         planned.on_failure.map(|block| ("on_failure", "If the run fails", block)),
         planned.finally.map(|block| ("finally", "At the end, however the run ended", block)),
     ];
-    let section = |(name, title, block)| Section { name, title, list: builder.list(block, "") };
+    let section = |(name, title, block)| Section { name, title, list: builder.list(block) };
     Some(Graph {
         v: VERSION,
         name: pipeline.name.value.clone(),
@@ -37,10 +37,10 @@ struct Builder<'a> {
 }
 
 impl Builder<'_> {
-    /// One list of steps; `prefix` is what their paths begin with.
-    fn list(&self, block_ix: BlockIx, prefix: &str) -> List {
+    /// One list of steps.
+    fn list(&self, block_ix: BlockIx) -> List {
         let block = self.planned.block(block_ix);
-        let nodes = (0..block.len()).map(|place| self.node(StepIx(block.first.0 + place as u32), prefix)).collect();
+        let nodes = (0..block.len()).map(|place| self.node(StepIx(block.first.0 + place as u32))).collect();
         let mut edges = vec![];
         for to in 0..block.len() {
             for (from, edge) in block.needs(to) {
@@ -59,9 +59,9 @@ impl Builder<'_> {
         List { nodes, edges, is_choice: false }
     }
 
-    fn node(&self, ix: StepIx, prefix: &str) -> Node {
+    fn node(&self, ix: StepIx) -> Node {
         let step = &self.planned.step(ix).step;
-        let path = format!("{prefix}{}", step.id.value);
+        let path = self.planned.path(ix);
         let Some(each) = &step.for_each else { return self.one(ix, step, path) };
         // `when` of a repeated step is judged once, unless it reads the element; it stands where its author put it: at the step.
         let inner = Node { title: title(step, "each element"), when: None, ..self.one(ix, step, path.clone()) };
@@ -101,9 +101,9 @@ impl Builder<'_> {
         let nodes = cases.map(|(place, (case, block))| {
             let condition = words::condition(case, place >= count);
             if case.has_steps {
-                let inner = self.list(*block, &format!("{path}/{}/", case.id.value));
+                let inner = self.list(*block);
                 return Node {
-                    path: format!("{path}/{}", case.id.value),
+                    path: case.path_in(path),
                     title: case.id.value.clone(),
                     kind: "case",
                     lines: vec![condition],
@@ -112,7 +112,7 @@ impl Builder<'_> {
                     state: None,
                 };
             }
-            let mut node = self.node(self.planned.block(*block).first, &format!("{path}/"));
+            let mut node = self.node(self.planned.block(*block).first);
             node.lines.insert(0, condition);
             node
         });

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{Edge, EdgeKind, Graph, List, Node, NodeState, Section, VERSION, words};
 use crate::journal::{Record, StepRecord};
-use crate::model::PlanStrategy;
+use crate::model::{PlanStrategy, step_path};
 
 /// Puts what became of each step onto the graph of the pipeline that ran.
 pub fn ran(graph: &mut Graph, record: &Record) {
@@ -91,7 +91,7 @@ impl<'a> Known<'a> {
     fn new(record: &'a Record) -> Known<'a> {
         let mut elements: HashMap<&str, Vec<&StepRecord>> = HashMap::new();
         for step in &record.steps {
-            if let Some((list, _)) = step.step.strip_suffix(']').and_then(|path| path.rsplit_once('[')) {
+            if let Some(list) = step_path::element_of(&step.step) {
                 elements.entry(list).or_default().push(step);
             }
         }
@@ -116,9 +116,9 @@ impl<'a> Known<'a> {
         for inner in node.inner.iter_mut().flat_map(|list| list.nodes.iter_mut()) {
             match kind {
                 "route" => {
-                    let id = inner.path.rsplit('/').next().unwrap_or_default().to_string();
+                    let id = step_path::last(&inner.path).to_string();
                     // A route that failed has no details; a case with a record was taken.
-                    let was_taken = self.steps.keys().any(|step| **step == inner.path || step.starts_with(&format!("{}/", inner.path)));
+                    let was_taken = self.steps.keys().any(|step| **step == inner.path || step_path::leads_into(step, &inner.path));
                     self.put(inner, Some(case.as_ref().map_or(was_taken, |case| *case == id)));
                 }
                 "for_each" => inner.state = Some(self.of_elements(&path)),
@@ -171,7 +171,7 @@ fn planned(record: &Record, path: &str) -> Option<List> {
         let first = list.nodes.len();
         list.nodes.extend(plan.steps.iter().map(|step| Node {
             path: step.step.clone(),
-            title: step.step.rsplit('/').next().unwrap_or_default().to_string(),
+            title: step_path::last(&step.step).to_string(),
             kind: "planned",
             lines: vec![format!("uses {}", step.uses)],
             when: None,

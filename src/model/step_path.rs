@@ -1,0 +1,51 @@
+//! How the path of a step is written, as in events, tests and messages: `facts`, `facts/today`, `facts/report/text`, `each[2]/draft`.
+//! Nothing else writes or reads one.
+
+use super::Case;
+
+/// The path of a step or case inside another one.
+pub fn inside(above: &str, id: &str) -> String {
+    format!("{above}/{id}")
+}
+
+/// The path of an element of a `for_each`, counted from 0, or of a call of a tool that is a pipeline.
+pub fn element(list: &str, place: impl std::fmt::Display) -> String {
+    format!("{list}[{place}]")
+}
+
+/// The path of the `for_each` that an element belongs to.
+pub fn element_of(path: &str) -> Option<&str> {
+    Some(path.strip_suffix(']')?.rsplit_once('[')?.0)
+}
+
+/// What a step stands in, and its own part of the path.
+pub fn split(path: &str) -> Option<(&str, &str)> {
+    path.rsplit_once('/')
+}
+
+/// The last part: `draft[2]` of `each[1]/draft[2]`.
+pub fn last(path: &str) -> &str {
+    split(path).map_or(path, |(_, last)| last)
+}
+
+/// The ids of which it consists: `each`, `draft` of `each[1]/draft[2]`.
+pub fn ids(path: &str) -> impl DoubleEndedIterator<Item = &str> {
+    path.split('/').map(|part| part.split('[').next().unwrap_or(part))
+}
+
+/// The id of the step: `draft` of `each[1]/draft[2]`.
+pub fn id(path: &str) -> &str {
+    ids(path).next_back().unwrap_or(path)
+}
+
+/// Whether a path leads into a step: to an element of it, or to something that stands in it.
+pub fn leads_into(path: &str, step: &str) -> bool {
+    path.strip_prefix(step).is_some_and(|rest| rest.starts_with(['/', '[']))
+}
+
+impl Case {
+    /// What the paths of its steps begin with; of a case that is one step, that step has the case's id.
+    pub fn path_in(&self, route: &str) -> String {
+        if self.has_steps { inside(route, &self.id.value) } else { route.to_owned() }
+    }
+}
