@@ -250,3 +250,6 @@ impl Gaps {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -121,23 +121,8 @@ mod tests {
 
     #[test]
     fn a_pipeline_that_no_test_runs_is_told_when_all_files_are_there() {
-        use crate::port::{Files, Overlay};
+        use crate::port::MemoryFiles;
         use std::path::Path;
-        struct Nothing;
-        impl Files for Nothing {
-            fn read_text(&self, _: &Path) -> Result<String, crate::port::FileProblem> {
-                Err(crate::port::FileProblem::Missing)
-            }
-            fn exists(&self, _: &Path) -> bool {
-                false
-            }
-            fn names(&self, _: &Path) -> Vec<String> {
-                vec![]
-            }
-            fn real_path(&self, _: &Path) -> Option<std::path::PathBuf> {
-                None
-            }
-        }
         let pipeline = |name: &str, more: &str| {
             format!("flow: 1\nname: {name}\nsteps: [{{ id: s, set: 1 }}]\noutputs: {{ a: '{{{{ steps.s.output }}}}' }}\n{more}")
         };
@@ -148,7 +133,7 @@ mod tests {
             ("d.yaml", pipeline("d", "").replace("name: d", "name: d # flow-ignore: F703 tried by hand")),
             ("a.test.yaml", "flow: 1\ntest: a.yaml\ncases: [{ id: t, expect: { status: succeeded } }]\n".to_owned()),
         ];
-        let files = Overlay { below: &Nothing, texts: texts.iter().map(|(name, text)| (name.into(), text.as_str().into())).collect() };
+        let files: MemoryFiles = texts.iter().map(|(name, text)| (*name, text.as_str())).collect();
         let mut several = Several::default();
         for (name, _) in &texts {
             several.add(&super::super::check_file(Path::new(name), Path::new(""), &files));

@@ -60,12 +60,14 @@ pub(super) fn named_by<'r>(root: &str, values: &BTreeMap<String, Secret>, reads:
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
+    use crate::check::check_file;
+    use crate::port::MemoryFiles;
 
     #[test]
     fn what_keys_and_log_ins_are_made_of_is_secret_wherever_it_stands() {
-        let home = tempfile::tempdir().unwrap();
-        let file = home.path().join("p.yaml");
         let yaml = "flow: 1
 name: p
 tools: { t: { http: POST https://a.example/, query: { api_key: '{{ env.QUERY1 }}' }, body: { in: [{ token: '{{ env.BODY1 }}' }] } } }
@@ -77,8 +79,7 @@ steps:
     otherwise: { id: o, set: 1 }
   - { id: b, http: \"GET {{ env.BASE }}/x\" }
 ";
-        std::fs::write(&file, yaml).unwrap();
-        let checked = crate::check::check_file(&file, home.path(), &crate::adapter::files::DiskFiles);
+        let checked = check_file(Path::new("p.yaml"), Path::new(""), &MemoryFiles::from_iter([("p.yaml", yaml)]));
         let base = "https://user:Zq7/xK29@a.example";
         let names = ["QUERY1", "BODY1", "HEADER1", "PLAIN1", "OTHER1"];
         let mut env: BTreeMap<String, Secret> = names.iter().map(|name| (name.to_string(), Secret::new(format!("of {name}")))).collect();

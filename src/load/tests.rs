@@ -1,36 +1,13 @@
 //! Files that name each other.
 
-use std::collections::BTreeMap;
-
 use insta::assert_snapshot;
 
 use super::*;
 use crate::model::{Mock, ReplySet, StepKind};
-use crate::port::FileProblem;
+use crate::port::{FileProblem, MemoryFiles};
 
-/// A disk in memory; folders exist when a file lies in them.
-#[derive(Default, Clone)]
-struct Memory(BTreeMap<PathBuf, String>);
-
-impl Files for Memory {
-    fn read_text(&self, path: &Path) -> Result<String, FileProblem> {
-        self.0.get(path).cloned().ok_or(FileProblem::Missing)
-    }
-    fn exists(&self, path: &Path) -> bool {
-        self.0.contains_key(path)
-    }
-    fn names(&self, folder: &Path) -> Vec<String> {
-        let inside = self.0.keys().filter(|path| path.parent() == Some(folder));
-        inside.filter_map(|path| path.file_name()?.to_str().map(str::to_owned)).collect()
-    }
-    fn real_path(&self, path: &Path) -> Option<PathBuf> {
-        let is_there = path.as_os_str().is_empty() || self.0.keys().any(|file| file.starts_with(path));
-        is_there.then(|| Path::new("/disk").join(path))
-    }
-}
-
-fn disk(files: &[(&str, &str)]) -> Memory {
-    Memory(files.iter().map(|(path, text)| (PathBuf::from(path), (*text).to_owned())).collect())
+fn disk(files: &[(&str, &str)]) -> MemoryFiles {
+    files.iter().copied().collect()
 }
 
 fn load_from(files: &[(&str, &str)]) -> Loaded {
@@ -102,7 +79,7 @@ fn the_hash_changes_with_every_file_that_is_brought_in_and_with_no_other() {
         ("style_guides/acme.yaml", ACME),
         ("other.yaml", "flow: 1\n"),
     ];
-    let hash = |disk: &Memory| load(Path::new("a.yaml"), Path::new(""), disk).program.pipelines[0].hash.clone();
+    let hash = |disk: &MemoryFiles| load(Path::new("a.yaml"), Path::new(""), disk).program.pipelines[0].hash.clone();
     let before = hash(&disk(&files));
     assert_eq!(before.len(), 64);
     assert_eq!(before, hash(&disk(&files)));
@@ -243,7 +220,7 @@ fn the_project_is_the_nearest_folder_with_its_settings() {
 }
 
 /// A disk whose paths are real as they are.
-struct Real<'f>(&'f Memory);
+struct Real<'f>(&'f MemoryFiles);
 
 impl Files for Real<'_> {
     fn read_text(&self, path: &Path) -> Result<String, FileProblem> {

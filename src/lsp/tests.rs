@@ -1,11 +1,12 @@
 //! The server by its messages, without a process.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 use serde_json::{Value, json};
 
 use super::Server;
-use crate::adapter::files::DiskFiles;
+use crate::port::MemoryFiles;
 
 const PIPELINE: &str = r#"flow: 1
 name: hours
@@ -34,21 +35,22 @@ const TEAM: &str = "flow: 1\nagents:\n  planner: { instructions: You plan the an
 
 /// An editor with one project.
 struct Editor {
-    _folder: tempfile::TempDir,
     root: PathBuf,
     server: Server<'static>,
     ids: i64,
 }
 
+static DISK: LazyLock<MemoryFiles> = LazyLock::new(|| {
+    MemoryFiles::from_iter([
+        ("/work/flow.toml", ""),
+        ("/work/team.yaml", TEAM),
+        ("/work/channels/sms.yaml", "flow: 1\nchannel: sms\nmax_length: 160\n"),
+    ])
+});
+
 impl Editor {
     fn new(encoding: &str) -> Editor {
-        let folder = tempfile::tempdir().unwrap();
-        let root = folder.path().canonicalize().unwrap();
-        std::fs::create_dir(root.join("channels")).unwrap();
-        std::fs::write(root.join("flow.toml"), "").unwrap();
-        std::fs::write(root.join("team.yaml"), TEAM).unwrap();
-        std::fs::write(root.join("channels/sms.yaml"), "flow: 1\nchannel: sms\nmax_length: 160\n").unwrap();
-        let mut editor = Editor { _folder: folder, server: Server::new(&DiskFiles, &root), root, ids: 0 };
+        let mut editor = Editor { server: Server::new(&*DISK, Path::new("/work")), root: "/work".into(), ids: 0 };
         let params = json!({
             "rootUri": editor.uri(""),
             "capabilities": { "general": { "positionEncodings": [encoding] } },
@@ -416,7 +418,7 @@ fn strange_messages_change_nothing() {
 
 #[test]
 fn requests_before_the_first_and_after_the_last_are_refused() {
-    let mut server = Server::new(&DiskFiles, &PathBuf::from("/"));
+    let mut server = Server::new(&*DISK, Path::new("/"));
     assert_eq!(server.handle(&json!({ "id": 1, "method": "textDocument/hover" }))[0]["error"]["code"], -32002);
     server.handle(&json!({ "id": 2, "method": "initialize", "params": {} }));
     assert_eq!(server.handle(&json!({ "id": 3, "method": "shutdown" }))[0]["result"], Value::Null);

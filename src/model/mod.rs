@@ -49,5 +49,5 @@ pub use step::{
     SqlStep, Step, StepKind, StopStep, ToolStep,
 };
 pub use testing::{Channels, Expect, Layered, Mock, Replies, Reply, ReplyBody, ReplySet, TestCase, TestFile};
-pub use text::{Filling, Form, Place, Read, Ready, Text};
+pub use text::{Filling, Form, Place, Read, Text};
 pub use work::{Agent, Api, Approve, Model, Price, Provider, ServerKind, Tool, ToolCalls, ToolKind};

@@ -1,8 +1,6 @@
 //! Author texts: templates, bare expressions, and values with templates in them.
 
-use std::any::Any;
-use std::fmt;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use crate::source::Span;
 
@@ -17,48 +15,17 @@ pub struct Text {
     pub place: Place,
     /// The names it reads, in order of appearance.
     pub reads: Vec<Read>,
-    /// What it is filled in with.
-    pub ready: Ready,
-}
-
-/// What the room `template` made of a text, kept so that it is made once however many steps and runs use the text. It says nothing
-/// that the text does not say, so any two are equal.
-#[derive(Clone, Default)]
-pub struct Ready(OnceLock<Arc<dyn Any + Send + Sync>>);
-
-impl Ready {
-    /// What was made before.
-    pub fn get<T: Send + Sync + 'static>(&self) -> Option<Arc<T>> {
-        self.0.get()?.clone().downcast().ok()
-    }
-
-    /// Keeps what was made, if nothing was kept before.
-    pub fn keep<T: Send + Sync + 'static>(&self, made: Arc<T>) {
-        let _ = self.0.set(made);
-    }
-}
-
-impl PartialEq for Ready {
-    fn eq(&self, _: &Ready) -> bool {
-        true
-    }
-}
-
-impl fmt::Debug for Ready {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Ready")
-    }
 }
 
 impl Text {
     /// A text without templates that stands in no file.
     pub fn plain(text: &str) -> Text {
-        Text { source: text.into(), form: Form::Plain, place: Place::default(), reads: vec![], ready: Ready::default() }
+        Text { source: text.into(), form: Form::Plain, place: Place::default(), reads: vec![] }
     }
 }
 
 /// How a [`Text`] is filled in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Form {
     /// No braces: the text itself.
     Plain,

@@ -34,13 +34,16 @@ impl Block {
 mod tests {
     use std::path::Path;
 
-    use crate::adapter::files::DiskFiles;
     use crate::check::check_file;
+    use crate::port::MemoryFiles;
 
     #[test]
     fn steps_that_wait_for_nothing_open_are_in_one_wave_and_a_stand_in_is_below_its_step() {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-        let plan = check_file(&root.join("tests/draw/everything.yaml"), root, &DiskFiles).plan;
+        let files = MemoryFiles::from_iter([
+            ("everything.yaml", include_str!("../../tests/draw/everything.yaml")),
+            ("called.yaml", include_str!("../../tests/draw/called.yaml")),
+        ]);
+        let plan = check_file(Path::new("everything.yaml"), Path::new(""), &files).plan;
         let planned = &plan.pipelines[0];
         let main = planned.block(planned.main);
         let ids = |wave: &Vec<usize>| wave.iter().map(|place| planned.pipeline.steps[*place].id.as_str()).collect::<Vec<_>>().join(" ");

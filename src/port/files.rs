@@ -76,6 +76,44 @@ impl Files for Overlay<'_> {
     }
 }
 
+/// A disk in memory. A folder is there when a file lies in it, relative paths start in `/disk`, and the columns of a table are the first line of its text.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct MemoryFiles(
+    /// The texts, by path.
+    pub BTreeMap<PathBuf, String>,
+);
+
+impl<P: Into<PathBuf>, T: Into<String>> FromIterator<(P, T)> for MemoryFiles {
+    fn from_iter<I: IntoIterator<Item = (P, T)>>(files: I) -> MemoryFiles {
+        MemoryFiles(files.into_iter().map(|(path, text)| (path.into(), text.into())).collect())
+    }
+}
+
+impl Files for MemoryFiles {
+    fn read_text(&self, path: &Path) -> Result<String, FileProblem> {
+        self.0.get(path).cloned().ok_or(FileProblem::Missing)
+    }
+
+    fn exists(&self, path: &Path) -> bool {
+        self.0.contains_key(path)
+    }
+
+    fn names(&self, folder: &Path) -> Vec<String> {
+        let inside = self.0.keys().filter(|path| path.parent() == Some(folder));
+        inside.filter_map(|path| path.file_name()?.to_str().map(str::to_owned)).collect()
+    }
+
+    fn real_path(&self, path: &Path) -> Option<PathBuf> {
+        let is_there = path.as_os_str().is_empty() || self.0.keys().any(|file| file.starts_with(path));
+        is_there.then(|| Path::new("/disk").join(path))
+    }
+
+    fn columns(&self, table: &TableSource) -> Option<Vec<String>> {
+        let header = self.0.get(&table.file)?.lines().next()?;
+        Some(header.split(',').map(str::to_owned).collect())
+    }
+}
+
 /// Most bytes of a file that a person writes.
 const LARGEST: usize = 1024 * 1024;
 

@@ -23,15 +23,17 @@ pub(super) fn has_retry(step: &Step) -> Option<&Retry> {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
+    use crate::check::check_file;
+    use crate::port::MemoryFiles;
 
     #[test]
     fn what_a_run_may_do_outside_follows_from_its_steps_and_its_agents() {
         let effects = |yaml: &str| {
-            let home = tempfile::tempdir().unwrap();
-            let file = home.path().join("p.yaml");
-            std::fs::write(&file, format!("flow: 1\nname: p\n{yaml}")).unwrap();
-            let checked = crate::check::check_file(&file, home.path(), &crate::adapter::files::DiskFiles);
+            let files = MemoryFiles::from_iter([("p.yaml", format!("flow: 1\nname: p\n{yaml}"))]);
+            let checked = check_file(Path::new("p.yaml"), Path::new(""), &files);
             assert!(!checked.plan.pipelines.is_empty(), "{yaml}");
             let Effects { changes, reaches_out, prints: _ } = effects_of(&checked.plan);
             (changes, reaches_out)

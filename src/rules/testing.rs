@@ -1,42 +1,16 @@
 //! Files in memory, and what one rule says about them.
 
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::Rule;
 use crate::diagnostic::{self, Code, Diagnostic};
 use crate::load::{self, Loaded};
 use crate::plan;
-use crate::port::{FileProblem, Files, TableSource};
-
-/// A disk in memory; the first file is the one that is checked.
-struct Memory(BTreeMap<PathBuf, String>);
-
-impl Files for Memory {
-    fn read_text(&self, path: &Path) -> Result<String, FileProblem> {
-        self.0.get(path).cloned().ok_or(FileProblem::Missing)
-    }
-    fn exists(&self, path: &Path) -> bool {
-        self.0.contains_key(path)
-    }
-    fn names(&self, folder: &Path) -> Vec<String> {
-        let inside = self.0.keys().filter(|path| path.parent() == Some(folder));
-        inside.filter_map(|path| path.file_name()?.to_str().map(str::to_owned)).collect()
-    }
-    fn real_path(&self, path: &Path) -> Option<PathBuf> {
-        let is_there = path.as_os_str().is_empty() || self.0.keys().any(|file| file.starts_with(path));
-        is_there.then(|| Path::new("/disk").join(path))
-    }
-    fn columns(&self, table: &TableSource) -> Option<Vec<String>> {
-        let header = self.0.get(&table.file)?.lines().next()?;
-        Some(header.split(',').map(str::to_owned).collect())
-    }
-}
+use crate::port::MemoryFiles;
 
 /// Loads files; nothing may be wrong with how they are written, but that a key belongs to a later version.
 pub(super) fn loaded(files: &[(&str, &str)]) -> Loaded {
-    let disk = Memory(files.iter().map(|(path, text)| (PathBuf::from(path), (*text).to_owned())).collect());
-    let loaded = load::load(Path::new(files[0].0), Path::new(""), &disk);
+    let loaded = load::load(Path::new(files[0].0), Path::new(""), &files.iter().copied().collect::<MemoryFiles>());
     let badly_written: Vec<Diagnostic> = loaded.diagnostics.iter().filter(|d| d.code != Code::NotYetAvailable).cloned().collect();
     assert_eq!(told(&loaded, &badly_written), "", "the files of a test are well written");
     loaded

@@ -4,28 +4,11 @@ use std::path::Path;
 
 use crate::check::check_file;
 use crate::diagnostic::Code;
-use crate::port::{FileProblem, Files};
-
-struct One(String);
-
-impl Files for One {
-    fn read_text(&self, path: &Path) -> Result<String, FileProblem> {
-        if self.exists(path) { Ok(self.0.clone()) } else { Err(FileProblem::Missing) }
-    }
-    fn exists(&self, path: &Path) -> bool {
-        path == Path::new("a.yaml")
-    }
-    fn names(&self, _folder: &Path) -> Vec<String> {
-        vec![]
-    }
-    fn real_path(&self, path: &Path) -> Option<std::path::PathBuf> {
-        Some(Path::new("/disk").join(path))
-    }
-}
+use crate::port::MemoryFiles;
 
 /// The codes of errors and warnings.
 fn codes(text: String) -> Vec<&'static str> {
-    let checked = check_file(Path::new("a.yaml"), Path::new(""), &One(text));
+    let checked = check_file(Path::new("a.yaml"), Path::new(""), &MemoryFiles::from_iter([("a.yaml", text)]));
     let graver = checked.diagnostics.iter().filter(|diagnostic| diagnostic.severity() != crate::diagnostic::Severity::Info);
     graver.map(|diagnostic| diagnostic.code.id()).collect()
 }

@@ -7,6 +7,7 @@ use crate::source::Span;
 use super::build::{self, PathRead};
 use super::fill::CompiledForm;
 use super::problem::{Problem, excerpt};
+use super::ready;
 use super::single;
 use super::stray::Stray;
 use super::tree::{At, Node};
@@ -32,7 +33,7 @@ pub fn text(source: &str, place: Place, diagnostics: &mut Vec<Diagnostic>) -> Te
             single::look(source, &place, diagnostics);
             let text = finish(source, form, place, built.reads, built.problems, diagnostics);
             if let Some(compiled) = CompiledForm::of(form, tree).filter(|_| is_sound) {
-                compiled.keep(&text);
+                ready::keep(&text, compiled);
             }
             text
         }
@@ -75,7 +76,7 @@ fn bare_expression(source: &str, place: Place, diagnostics: &mut Vec<Diagnostic>
             let is_sound = built.problems.is_empty();
             let text = finish(source, Form::Bare, place, built.reads, built.problems, diagnostics);
             if is_sound {
-                CompiledForm::Expression(built.tree).keep(&text);
+                ready::keep(&text, CompiledForm::Expression(built.tree));
             }
             text
         }

@@ -11,6 +11,7 @@ use super::build;
 use super::eval::Filling;
 use super::print::{Output, kind_and_value, printed};
 use super::problem::Problem;
+use super::ready;
 use super::stop::Stop;
 use super::tree::{Expr, Node};
 
@@ -72,16 +73,11 @@ impl Scope {
     }
 }
 
-/// A text that is ready to be filled, as often as wanted. Clones share it.
+/// A text that is ready to be filled, as often as wanted.
 #[derive(Debug, Clone)]
-pub struct Compiled {
-    inner: Arc<Inner>,
-}
-
-#[derive(Debug)]
-pub(super) struct Inner {
-    form: CompiledForm,
-    place: Place,
+pub struct Compiled<'t> {
+    form: Arc<CompiledForm>,
+    place: &'t Place,
 }
 
 #[derive(Debug)]
@@ -102,13 +98,6 @@ impl CompiledForm {
             _ => Some(CompiledForm::Template(nodes)),
         }
     }
-
-    /// Keeps it with its text.
-    pub(super) fn keep(self, text: &Text) -> Compiled {
-        let inner = Arc::new(Inner { form: self, place: text.place.clone() });
-        text.ready.keep(inner.clone());
-        Compiled { inner }
-    }
 }
 
 /// Makes a text ready to be filled: once per text, since this is dear and filling is cheap. What [`super::text`] and
@@ -116,9 +105,9 @@ impl CompiledForm {
 ///
 /// # Errors
 /// Everything that [`super::text`] and [`super::expression`] report; so never for a text that was checked without findings.
-pub fn compile(text: &Text) -> Result<Compiled, FillError> {
-    if let Some(inner) = text.ready.get::<Inner>() {
-        return Ok(Compiled { inner });
+pub fn compile(text: &Text) -> Result<Compiled<'_>, FillError> {
+    if let Some(form) = ready::get(text) {
+        return Ok(Compiled { form, place: &text.place });
     }
     let failed = |problem| FillError::of(problem, &text.place);
     let form = match text.form {
@@ -130,7 +119,7 @@ pub fn compile(text: &Text) -> Result<Compiled, FillError> {
             CompiledForm::of(text.form, nodes).ok_or_else(not_one)?
         }
     };
-    Ok(form.keep(text))
+    Ok(Compiled { form: ready::keep(text, form), place: &text.place })
 }
 
 fn sound<T>(built: build::Built<T>, place: &Place) -> Result<T, FillError> {
@@ -140,18 +129,18 @@ fn sound<T>(built: build::Built<T>, place: &Place) -> Result<T, FillError> {
     }
 }
 
-impl Compiled {
+impl Compiled<'_> {
     /// The filled value: the text itself without braces, a text for a template, and the value with its type for one
     /// `{{ … }}` alone and for a bare expression.
     ///
     /// # Errors
     /// Something is missing or of the wrong kind, or a limit is passed.
     pub fn fill(&self, scope: &Scope) -> Result<Value, FillError> {
-        match &self.inner.form {
+        match &*self.form {
             CompiledForm::Plain(text) => Ok(text.clone()),
             CompiledForm::Template(nodes) => self.template(nodes, scope).map(Value::from),
             CompiledForm::Expression(expression) => {
-                Filling::new(scope).value(expression).map_err(|stop| FillError::new(stop, Some(self.inner.place.span)))
+                Filling::new(scope).value(expression).map_err(|stop| FillError::new(stop, Some(self.place.span)))
             }
         }
     }
@@ -161,11 +150,11 @@ impl Compiled {
     /// # Errors
     /// As [`Compiled::fill`].
     pub fn fill_text(&self, scope: &Scope) -> Result<String, FillError> {
-        match &self.inner.form {
+        match &*self.form {
             CompiledForm::Template(nodes) => self.template(nodes, scope),
             _ => {
                 let value = self.fill(scope)?;
-                printed(&value).map_err(|stop| FillError::new(stop, Some(self.inner.place.span)))
+                printed(&value).map_err(|stop| FillError::new(stop, Some(self.place.span)))
             }
         }
     }
@@ -177,7 +166,7 @@ impl Compiled {
     pub fn fill_address(&self, scope: &Scope) -> Result<FilledAddress, FillError> {
         let mut filling = Filling::new(scope);
         let mut output = Output::address(AddressRules::default());
-        let filled = match &self.inner.form {
+        let filled = match &*self.form {
             CompiledForm::Plain(text) => output.push(text.as_str().unwrap_or_default()),
             CompiledForm::Template(nodes) => filling.statements(nodes, &mut output),
             CompiledForm::Expression(expression) => filling.value(expression).and_then(|value| {
@@ -186,7 +175,7 @@ impl Compiled {
             }),
         };
         filled.and_then(|()| output.into_address()).map_err(|stop| {
-            let span = if filling.at == (0, 0) { self.inner.place.span } else { self.inner.place.inside(filling.at.0, filling.at.1) };
+            let span = if filling.at == (0, 0) { self.place.span } else { self.place.inside(filling.at.0, filling.at.1) };
             FillError::new(stop, Some(span))
         })
     }
@@ -199,20 +188,20 @@ impl Compiled {
         let value = self.fill(scope)?;
         bool::try_from(value.clone()).map_err(|_| {
             let message = format!("a condition must give true or false; this gave {}", kind_and_value(&value));
-            FillError::new(Stop::failed(message), Some(self.inner.place.span))
+            FillError::new(Stop::failed(message), Some(self.place.span))
         })
     }
 
     /// What was made of the text.
     pub(super) fn form(&self) -> &CompiledForm {
-        &self.inner.form
+        &self.form
     }
 
     fn template(&self, nodes: &[Node], scope: &Scope) -> Result<String, FillError> {
         let (mut filling, mut output) = (Filling::new(scope), Output::default());
         match filling.statements(nodes, &mut output) {
             Ok(()) => Ok(output.into_text()),
-            Err(stop) => Err(FillError::new(stop, Some(self.inner.place.inside(filling.at.0, filling.at.1)))),
+            Err(stop) => Err(FillError::new(stop, Some(self.place.inside(filling.at.0, filling.at.1)))),
         }
     }
 }
@@ -230,9 +219,9 @@ mod tests {
             template::text("Hi {{ inputs.a }}\n", Place::default(), &mut found),
             template::expression("inputs.a > 1", Place::default(), &mut found),
         ] {
-            let kept = text.ready.get::<Inner>().map(|inner| Compiled { inner });
-            let (Some(kept), Ok(one), Ok(other)) = (kept, compile(&text), compile(&text.clone())) else { panic!("{text:?}") };
-            assert!(Arc::ptr_eq(&kept.inner, &one.inner) && Arc::ptr_eq(&one.inner, &other.inner), "{text:?}");
+            let (Some(kept), copy) = (ready::get(&text), text.clone()) else { panic!("{text:?}") };
+            let (Ok(one), Ok(other)) = (compile(&text), compile(&copy)) else { panic!("{text:?}") };
+            assert!(Arc::ptr_eq(&kept, &one.form) && Arc::ptr_eq(&one.form, &other.form), "{text:?}");
         }
         assert!(found.is_empty());
     }
@@ -241,7 +230,7 @@ mod tests {
     fn of_a_text_with_a_mistake_nothing_is_kept() {
         for source in ["{{ a | nope }}", "{{ a", "{% set a = 1 %}"] {
             let text = template::text(source, Place::default(), &mut vec![]);
-            assert!(text.ready.get::<Inner>().is_none() && compile(&text).is_err(), "{source}");
+            assert!(ready::get(&text).is_none() && compile(&text).is_err(), "{source}");
         }
     }
 }

@@ -24,6 +24,7 @@ mod number;
 mod operators;
 mod print;
 mod problem;
+mod ready;
 mod scan;
 mod single;
 mod stop;

@@ -3,15 +3,28 @@
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::time::Duration;
+use std::time::{Duration, Instant, SystemTime};
+
+use chrono::{DateTime, Utc};
 
 use super::world::{Disk, Log, Outside, planned, ports, run, start};
-use crate::adapter::clock::SystemClock;
 use crate::driver::{Begin, Blocking, Ports, Runtime, drive};
 use crate::engine::Request;
 use crate::event::{Canceller, Happening, RunStatus};
 use crate::journal::Journal;
-use crate::port::{Folder, Pending, Printer};
+use crate::port::{Clock, Folder, Pending, Printer};
+
+/// Time as it goes by.
+struct Real(Instant);
+
+impl Clock for Real {
+    fn now(&self) -> DateTime<Utc> {
+        SystemTime::now().into()
+    }
+    fn elapsed(&self) -> Duration {
+        self.0.elapsed()
+    }
+}
 
 /// A disk that does not answer, and a pipe that nobody reads.
 struct Hangs;
@@ -44,7 +57,7 @@ impl Printer for Hangs {
 }
 
 fn hanging() -> Ports {
-    let ports = ports(&Outside::new(vec![0]), Arc::new(SystemClock::new()));
+    let ports = ports(&Outside::new(vec![0]), Arc::new(Real(Instant::now())));
     Ports { folder: Arc::new(Hangs), printer: Arc::new(Hangs), ..ports }
 }
 

@@ -1,6 +1,6 @@
 //! Ports that answer as the test says, and a journal whose disk the test holds.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -196,27 +196,10 @@ impl EventLog for Log {
     }
 }
 
-struct Memory(String);
-
 const FILE: &str = "/test/p.yaml";
 
-impl Files for Memory {
-    fn read_text(&self, path: &Path) -> Result<String, FileProblem> {
-        if path == Path::new(FILE) { Ok(self.0.clone()) } else { Err(FileProblem::Missing) }
-    }
-    fn exists(&self, _: &Path) -> bool {
-        false
-    }
-    fn names(&self, _: &Path) -> Vec<String> {
-        vec![]
-    }
-    fn real_path(&self, path: &Path) -> Option<PathBuf> {
-        Some(path.to_path_buf())
-    }
-}
-
 pub(super) fn planned(pipeline: &str) -> Arc<Plan> {
-    let checked = check_file(Path::new(FILE), Path::new("/test"), &Memory(pipeline.into()));
+    let checked = check_file(Path::new(FILE), Path::new("/test"), &MemoryFiles::from_iter([(FILE, pipeline)]));
     assert!(!checked.has_errors(), "{pipeline}\n{:?}", checked.diagnostics);
     Arc::new(checked.plan)
 }

@@ -1,25 +1,42 @@
 //! A run never asks models more often than `plan::bounds` says, whatever they answer.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::world::{World, options};
-use crate::adapter::files::DiskFiles;
 use crate::check::check_file;
 use crate::engine::{Input, Reply};
 use crate::event::{Failure, FailureKind, Happening};
 use crate::load::WrittenRules;
 use crate::model::{Filling, PipelineId};
 use crate::plan::{self, Plan, StepIx};
-use crate::port::{ModelReply, Rows, ToolCall};
+use crate::port::{MemoryFiles, ModelReply, Rows, ToolCall};
+
+/// The files that this project ships, by their place in it.
+fn repository() -> MemoryFiles {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut folders: Vec<PathBuf> =
+        ["tests/draw", "tests/golden", "pipelines", "channels", "style_guides"].map(|name| root.join(name)).into();
+    let mut files = vec![(PathBuf::from("flow.toml"), String::new())];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            match std::fs::read_to_string(&path) {
+                Ok(text) => files.push((path.strip_prefix(root).unwrap().into(), text)),
+                Err(_) if path.is_dir() => folders.push(path),
+                Err(_) => {}
+            }
+        }
+    }
+    files.into_iter().collect()
+}
 
 fn checked(file: &str) -> Arc<Plan> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let checked = check_file(&root.join(file), root, &DiskFiles);
+    let checked = check_file(Path::new(file), Path::new(""), &repository());
     assert!(checked.errors().is_empty(), "{:?}", checked.errors());
     Arc::new(checked.plan)
 }

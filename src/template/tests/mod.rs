@@ -41,10 +41,10 @@ fn message(source: &str) -> String {
     finding(source).1
 }
 
-fn compiled(source: &str) -> Compiled {
+fn compiled(source: &str) -> Compiled<'static> {
     let (text, found) = checked(source);
     assert!(found.is_empty(), "{source}: {found:?}");
-    compile(&text).unwrap()
+    compile(Box::leak(Box::new(text))).unwrap()
 }
 
 fn scope(names: serde_json::Value) -> Scope {
