@@ -1,9 +1,10 @@
 //! What follows from the kinds of steps and tools of a file (`model/facts.rs`).
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use super::check_file;
-use crate::model::{CALL_TIMEOUT, CallTime, Pipeline, Step};
+use crate::model::{CALL_TIMEOUT, CallTime, Pipeline, Step, TextKey};
 use crate::port::MemoryFiles;
 use crate::source::Spanned;
 
@@ -75,4 +76,97 @@ fn a_call_has_the_time_of_its_tool_or_of_its_kind() {
     let times = each(|step, pipeline| step.kind.default_timeout(pipeline).filter(|time| *time != CALL_TIMEOUT));
     let seconds: Vec<(&str, u64)> = times.iter().map(|(id, time)| (id.as_str(), time.as_secs())).collect();
     assert_eq!(seconds, [("order", 5), ("rows", 30), ("sql", 30)]);
+}
+
+/// A file in which something is written under every key that may hold a text.
+const EVERYTHING: &str = "flow: 1
+name: p
+inputs: { a: text, l: { type: list } }
+channels: [plain]
+data: { t: { file: t.csv } }
+person: { id: '{{ inputs.a }}', fields: { language: en, name: '{{ inputs.a }}' } }
+models:
+  default: { provider: openai, model: '{{ env.M }}', base_url: 'https://{{ env.H }}/', api_key: '{{ secrets.K }}' }
+  other: { provider: scripted, replies: r.yaml }
+secrets: { K: A key. }
+agents: { a: { instructions: 'Hi {{ inputs.a }}.' } }
+tools:
+  post: { http: 'POST https://a.example/{{ with.x }}', headers: { H: '{{ with.x }}' }, query: { q: '{{ with.x }}' }, body: { b: ['{{ with.x }}', 1] }, with: { y: '{{ inputs.a }}' }, arguments: { x: text } }
+  mail: { smtp: '{{ env.H }}:25', from: '{{ env.F }}', user: '{{ env.U }}', password: '{{ secrets.K }}' }
+  program: { command: server, args: ['{{ inputs.a }}'], env: { E: '{{ secrets.K }}' }, allow: [x] }
+  web: { url: 'https://a.example/{{ inputs.a }}', headers: { H: '{{ secrets.K }}' }, allow: [x] }
+  inner: { pipeline: q.yaml, with: { a: '{{ inputs.a }}' } }
+scorecards:
+  card:
+    criteria:
+      - { id: words, description: It has the words., check: { contains: ['{{ inputs.a }}'], not_contains: ['b {{ inputs.a }}'], equals: { v: '{{ inputs.a }}' } } }
+      - { id: numbers, description: It has the numbers., check: { numbers_from: inputs.l, states_numbers: inputs.l, apart_from: inputs.a, expression: value == 1 } }
+steps:
+  - { id: set, name: 'Sets {{ inputs.a }}', when: inputs.a == 'x', for_each: inputs.l, set: { x: ['{{ item }}', { y: 1 }] } }
+  - { id: ask, agent: a, prompt: 'Hi {{ inputs.a }}', model: '{{ inputs.a }}', attach: ['{{ inputs.a }}'] }
+  - { id: call, tool: post, with: { x: '{{ inputs.a }}' }, idempotency_key: '{{ inputs.a }}' }
+  - { id: get, http: 'POST https://a.example/{{ inputs.a }}', headers: { H: '{{ inputs.a }}' }, query: { q: '{{ inputs.a }}' }, body: '{{ inputs.a }}', idempotency_key: '{{ inputs.a }}' }
+  - { id: rows, sql: select 1, with: { a: '{{ inputs.a }}' } }
+  - { id: read, read: ['{{ inputs.a }}', x.txt] }
+  - { id: plan, plan: a, prompt: 'Plan {{ inputs.a }}', may_use: [a], attach: '{{ inputs.a }}' }
+  - id: route
+    route: '{{ inputs.a }}'
+    cases:
+      - { id: one, phrases: [hi], steps: [{ id: deep, route: inputs.a, cases: [{ id: two, when: inputs.a == 'y', set: '{{ inputs.a }}' }] }] }
+    otherwise: { set: '{{ inputs.a }}' }
+  - { id: called, call: q.yaml, with: { a: '{{ inputs.a }}' } }
+  - { id: written, set: { criteria: [] } }
+  - { id: shown, format: 'Hi {{ inputs.a }}' }
+  - { id: judged, gate: [card, steps.written.output], of: steps.shown.output, with: { x: '{{ inputs.a }}' }, otherwise: 'No {{ inputs.a }}' }
+  - { id: wait, wait: '{{ inputs.a }}' }
+  - { id: mail, send: mail, of: steps.shown.output, with: { to: '{{ inputs.a }}' }, idempotency_key: '{{ inputs.a }}' }
+on_failure:
+  - { id: sorry, set: 'Sorry, {{ inputs.a }}' }
+finally:
+  - { id: end, stop: failed, reason: 'It ends, {{ inputs.a }}' }
+outputs: { o: '{{ inputs.a }}', p: { q: ['{{ inputs.a }}'] } }
+";
+
+/// A reply of each kind.
+const REPLIES: &str = "flow: 1
+replies:
+  ask:
+    - { when: inputs.a == 'x', text: 'Hi {{ inputs.a }}' }
+    - { data: { x: ['{{ inputs.a }}'] } }
+    - { tool_calls: [{ tool: t, with: { x: '{{ inputs.a }}' } }] }
+  judged: { failed: { words: 'No {{ inputs.a }}' } }
+";
+
+#[test]
+fn every_text_of_a_pipeline_is_visited_once() {
+    let inner = "flow: 1\nname: q\ninputs: { a: text }\nsteps:\n  - { id: s, set: 1 }\noutputs: '{{ inputs.a }}'\n";
+    let channel = "flow: 1\nchannel: plain\nmax_length: 100\nbody: text\n";
+    let files = MemoryFiles::from_iter([
+        ("p.yaml", EVERYTHING),
+        ("q.yaml", inner),
+        ("r.yaml", REPLIES),
+        ("t.csv", "a\n1\n"),
+        ("channels/plain.yaml", channel),
+    ]);
+    let checked = check_file(Path::new("p.yaml"), Path::new(""), &files);
+    let mut keys = BTreeSet::new();
+    for planned in &checked.plan.pipelines {
+        let mut visited = vec![];
+        planned.pipeline.each_text(&mut |authored| {
+            keys.insert(format!("{:?}", authored.key));
+            visited.extend(authored.text().map(|text| format!("{:?}, form: {:?}, place: {:?}", text.source, text.form, text.place)));
+        });
+        // Whatever holds a text shows it.
+        let shown = format!("{:?}", planned.pipeline);
+        let mut held: Vec<String> = shown
+            .split("Text { source: ")
+            .skip(1)
+            .map(|rest| rest.split(", reads: ").next().unwrap_or_default().to_owned())
+            .collect();
+        visited.sort();
+        held.sort();
+        assert_eq!(visited, held, "{}", planned.pipeline.name.value);
+    }
+    // The last key of the list stands for all.
+    assert_eq!(keys.len(), TextKey::Output as usize + 1, "{keys:?} {:?}", checked.diagnostics);
 }
