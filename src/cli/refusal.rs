@@ -89,10 +89,8 @@ pub(super) fn channel(pipeline: &Pipeline, wanted: Option<&str>) -> Result<Optio
         None => Ok(names.first().map(|n| n.to_string())),
         Some(name) if names.contains(&name) => Ok(Some(name.to_string())),
         Some(name) => {
-            let mut hint = crate::diagnostic::did_you_mean(name, names.iter().copied());
-            if hint.is_empty() {
-                hint = "; another one is a file in channels/ and its name in channels of the pipeline".to_owned();
-            }
+            let near = crate::diagnostic::did_you_mean(name, names.iter().copied());
+            let hint = near.or("; another one is a file in channels/ and its name in channels of the pipeline");
             let listed = if names.is_empty() { "it lists no channels".to_string() } else { format!("it lists: {}", names.join(", ")) };
             Err(Refusal::usage(format!("the pipeline has no channel \"{}\"; {listed}{hint}", visible(name))))
         }

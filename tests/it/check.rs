@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use flow::adapter::files::DiskFiles;
 use flow::check::{Checked, check_with_edits, fix_file};
-use flow::diagnostic::{Code, Severity};
+use flow::diagnostic::{Code, Severity, quoted};
 use flow::lower::keys::{self, Takes};
 use flow::port::{FileProblem, Files};
 use flow::report::{Findings, human, json, page};
@@ -66,6 +66,20 @@ fn codes(checked: &Checked) -> BTreeSet<&'static str> {
 
 fn graver(checked: &Checked) -> BTreeSet<&'static str> {
     checked.diagnostics.iter().filter(|d| d.severity() != Severity::Info).map(|d| d.code.id()).collect()
+}
+
+#[test]
+fn names_that_a_message_proposes_stand_in_the_finding() {
+    let mut proposing = 0;
+    for path in cases("err").into_iter().chain(cases("many")) {
+        for found in check(&path).diagnostics {
+            let said = found.message.split_once("; did you mean ").map(|(_, names)| names.trim_end_matches('?').to_owned());
+            let kept: Vec<String> = found.near.names.iter().map(|name| quoted(name)).collect();
+            assert_eq!(said.unwrap_or_default(), kept.join(" or "), "{path}: {}", found.message);
+            proposing += kept.len().min(1);
+        }
+    }
+    assert!(proposing > 20, "{proposing}");
 }
 
 #[test]

@@ -12,6 +12,4 @@ pub enum About {
     HiddenSection,
     /// The channel of a test case.
     CaseChannel,
-    /// A name that is nearly one of those that exist.
-    NearName,
 }

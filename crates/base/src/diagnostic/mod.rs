@@ -15,7 +15,7 @@ mod visible;
 pub use about::About;
 pub use codes::{Code, Severity};
 pub use quote::{LONGEST_MESSAGE, LONGEST_QUOTE, cut, quoted};
-pub use suggest::{Hints, did_you_mean, did_you_mean_zone, in_words, nearest, proposed};
+pub use suggest::{Hints, Near, did_you_mean, did_you_mean_zone, nearest};
 pub use suppress::{Judged, Suppressed, Suppression, suppress};
 pub use visible::{all_visible, escaped, is_invisible, visible, visible_drawn, visible_lines};
 
@@ -36,6 +36,8 @@ pub struct Diagnostic {
     pub related: Vec<(Span, String)>,
     /// What to do, one line each, starting with a verb.
     pub help: Vec<String>,
+    /// The names that the message proposes.
+    pub near: Near,
     /// An edit that may fix it. Nobody is shown it before it was tried.
     pub candidate: Option<Fix>,
     /// An edit that was tried: only `check_with_edits` says which.
@@ -63,6 +65,7 @@ impl Diagnostic {
             span,
             related: vec![],
             help: vec![],
+            near: Near::default(),
             candidate: None,
             fix: None,
             is_denied: false,
@@ -72,6 +75,12 @@ impl Diagnostic {
     /// Says what it is about.
     pub fn about(mut self, about: About) -> Diagnostic {
         self.about = about;
+        self
+    }
+
+    /// Keeps the names that its message proposes.
+    pub fn near(mut self, near: Near) -> Diagnostic {
+        self.near = near;
         self
     }
 

@@ -1,5 +1,9 @@
 //! "Did you mean": the nearest of the names allowed at a place.
 
+use std::fmt;
+
+use super::quoted;
+
 /// The nearest names to `written`, best first, at most three. At most 1 edit for names up to 4 letters, 2 up to 8, 3 above;
 /// a swap of neighbours is one edit. Empty rather than wrong.
 pub fn nearest<'a>(written: &str, allowed: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
@@ -34,34 +38,53 @@ pub fn nearest<'a>(written: &str, allowed: impl IntoIterator<Item = &'a str>) ->
     found.into_iter().filter(|(edits, _)| Some(*edits) == best).map(|(_, name)| name).take(3).collect()
 }
 
-/// `; did you mean "a"?` or `… "a" or "b"?` for the end of a message; empty when nothing is near.
-pub fn did_you_mean<'a>(written: &str, allowed: impl IntoIterator<Item = &'a str>) -> String {
-    in_words(&nearest(written, allowed))
+/// Names that may be meant by another one. In a message it is its end, `; did you mean "a" or "b"?`, or nothing when none is near; a
+/// finding keeps it as data, too ([`super::Diagnostic::near`]).
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Near {
+    /// What is written.
+    pub written: String,
+    /// What may be meant, best first.
+    pub names: Vec<String>,
+}
+
+impl Near {
+    /// These names for what is written.
+    pub fn new<N: Into<String>>(written: &str, names: impl IntoIterator<Item = N>) -> Near {
+        Near { written: written.to_owned(), names: names.into_iter().map(Into::into).collect() }
+    }
+
+    /// The end of a message; this one when no name is near.
+    pub fn or(&self, other: &str) -> String {
+        if self.is_empty() { other.to_owned() } else { self.to_string() }
+    }
+
+    /// Whether no name is near.
+    pub fn is_empty(&self) -> bool {
+        self.names.is_empty()
+    }
+}
+
+impl fmt::Display for Near {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<String> = self.names.iter().map(|name| quoted(name)).collect();
+        if names.is_empty() { Ok(()) } else { write!(f, "; did you mean {}?", names.join(" or ")) }
+    }
+}
+
+/// The nearest names, for the end of a message.
+pub fn did_you_mean<'a>(written: &str, allowed: impl IntoIterator<Item = &'a str>) -> Near {
+    Near::new(written, nearest(written, allowed))
 }
 
 /// As [`did_you_mean`], of a time zone that does not exist: by its city, or by its letters.
-pub fn did_you_mean_zone(written: &str) -> String {
+pub fn did_you_mean_zone(written: &str) -> Near {
     let plain = |name: &str| name.to_lowercase().replace([' ', '-'], "_");
     let wanted = plain(written.trim());
     let zones = || chrono_tz::TZ_VARIANTS.iter().map(|zone| zone.name());
     let is_so = |zone: &&str| plain(zone) == wanted || zone.rsplit('/').next().is_some_and(|city| plain(city) == wanted);
     let so: Vec<&str> = zones().filter(is_so).take(3).collect();
-    if so.is_empty() { did_you_mean(written, zones()) } else { in_words(&so) }
-}
-
-/// Proposed names for the end of a message, as in [`did_you_mean`].
-pub fn in_words(names: &[&str]) -> String {
-    if names.is_empty() {
-        return String::new();
-    }
-    let quoted: Vec<String> = names.iter().map(|name| format!("\"{name}\"")).collect();
-    format!("; did you mean {}?", quoted.join(" or "))
-}
-
-/// The names that the end of a message proposes: [`in_words`] the other way round.
-pub fn proposed(message: &str) -> Vec<&str> {
-    let Some((_, end)) = message.rsplit_once("; did you mean \"") else { return vec![] };
-    end.strip_suffix("\"?").map(|names| names.split("\" or \"").collect()).unwrap_or_default()
+    if so.is_empty() { did_you_mean(written, zones()) } else { Near::new(written, so) }
 }
 
 /// Most names that one [`Hints`] compares.
@@ -90,8 +113,8 @@ impl Hints {
     }
 
     /// As [`did_you_mean`]; empty when too many names were compared before.
-    pub fn did_you_mean<'a>(&self, written: &str, allowed: impl IntoIterator<Item = &'a str>) -> String {
-        in_words(&self.nearest(written, allowed))
+    pub fn did_you_mean<'a>(&self, written: &str, allowed: impl IntoIterator<Item = &'a str>) -> Near {
+        Near::new(written, self.nearest(written, allowed))
     }
 }
 
@@ -146,22 +169,22 @@ mod tests {
     #[test]
     fn a_time_zone_is_found_by_its_city_and_by_its_letters() {
         for written in ["Berlin", "berlin", "europe/berlin", "Europe/Berlni"] {
-            assert_eq!(did_you_mean_zone(written), "; did you mean \"Europe/Berlin\"?", "{written}");
+            assert_eq!(did_you_mean_zone(written).to_string(), "; did you mean \"Europe/Berlin\"?", "{written}");
         }
-        assert_eq!(did_you_mean_zone("New York"), "; did you mean \"America/New_York\"?");
-        assert_eq!(did_you_mean_zone("somewhere else"), "");
+        assert_eq!(did_you_mean_zone("New York").to_string(), "; did you mean \"America/New_York\"?");
+        assert!(did_you_mean_zone("somewhere else").is_empty());
     }
 
     #[test]
     fn a_swap_is_one_edit_and_short_names_allow_one() {
         assert_eq!(nearest("promt", ["prompt", "needs"]), ["prompt"]);
         assert_eq!(nearest("wehn", ["when", "then"]), ["when"]);
-        assert_eq!(proposed("unknown; did you mean \"a\" or \"b\"?"), ["a", "b"]);
-        assert!(proposed("unknown \"a\"").is_empty());
+        assert_eq!(Near::new("c", ["a", "b"]).to_string(), "; did you mean \"a\" or \"b\"?");
+        assert_eq!(Near::default().to_string(), "");
         assert!(nearest("on", ["id", "when"]).is_empty());
         assert!(nearest("version", ["person", "inputs"]).is_empty());
         assert_eq!(nearest("pesron", ["person"]), ["person"]);
         assert_eq!(nearest("nistructons", ["instructions"]), ["instructions"]);
-        assert_eq!(did_you_mean("reviw", ["review", "draft"]), "; did you mean \"review\"?");
+        assert_eq!(did_you_mean("reviw", ["review", "draft"]).to_string(), "; did you mean \"review\"?");
     }
 }

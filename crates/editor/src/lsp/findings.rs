@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 
 use super::documents::address_of;
-use crate::diagnostic::{Diagnostic, Fix, Severity, proposed};
+use crate::diagnostic::{Diagnostic, Fix, Severity};
 use crate::source::{Sources, Span, Unit};
 
 /// Most findings of one file that an editor is told.
@@ -63,7 +63,7 @@ impl Drawer<'_> {
         diagnostic
     }
 
-    /// The edits that may fix a finding, to be tried: its own, else one for each name that its message proposes.
+    /// The edits that may fix a finding, to be tried: its own, else one for each name that it proposes.
     pub fn edits(&self, found: &Diagnostic) -> Vec<(String, Fix)> {
         if let Some(fix) = &found.candidate {
             let title = match fix.edits.as_slice() {
@@ -75,8 +75,8 @@ impl Drawer<'_> {
         }
         let written = self.sources.text(found.span);
         let name = written.trim_matches(['"', '\'']);
-        let is_named = self.sources.shown(found.span) == written && !name.is_empty() && found.message.contains(&format!("\"{name}\""));
-        let names = proposed(&found.message).into_iter().filter(|_| is_named);
+        let is_named = self.sources.shown(found.span) == written && !name.is_empty() && found.near.written == name;
+        let names = found.near.names.iter().filter(|_| is_named);
         let edit = |new: &str| Fix { edits: vec![(found.span, written.replace(name, new))], safe: false };
         names.map(|new| (format!("Write {new}"), edit(new))).collect()
     }

@@ -148,8 +148,7 @@ pub fn zone_problem(person: &Map<String, Value>) -> Option<String> {
     if named.parse::<chrono_tz::Tz>().is_ok() {
         return None;
     }
-    let hint = did_you_mean_zone(&named);
-    let hint = if hint.is_empty() { "; write one such as Europe/Berlin".to_owned() } else { hint };
+    let hint = did_you_mean_zone(&named).or("; write one such as Europe/Berlin");
     Some(format!("person: there is no time zone \"{named}\"{hint}"))
 }
 

@@ -158,11 +158,8 @@ fn every_text_of_a_pipeline_is_visited_once() {
         });
         // Whatever holds a text shows it.
         let shown = format!("{:?}", planned.pipeline);
-        let mut held: Vec<String> = shown
-            .split("Text { source: ")
-            .skip(1)
-            .map(|rest| rest.split(", reads: ").next().unwrap_or_default().to_owned())
-            .collect();
+        let mut held: Vec<String> =
+            shown.split("Text { source: ").skip(1).map(|rest| rest.split(", reads: ").next().unwrap_or_default().to_owned()).collect();
         visited.sort();
         held.sort();
         assert_eq!(visited, held, "{}", planned.pipeline.name.value);

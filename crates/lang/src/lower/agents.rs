@@ -49,11 +49,11 @@ pub fn limits(keys: &Reader) -> Limits {
 /// A style guide by name (F025).
 pub fn style_guide(lower: &Lower, name: &Spanned<String>) -> Option<Arc<StyleGuide>> {
     let answer = lower.world().style_guide(lower.file, &name.value);
-    lower.found(&format!("style guide {}", super::context::quoted(&name.value)), name.span, answer)
+    lower.found("style guide", &name.value, name.span, answer)
 }
 
 /// A channel by name (F025).
 pub fn channel(lower: &Lower, name: &Spanned<String>) -> Option<Arc<crate::model::Channel>> {
     let answer = lower.world().channel(lower.file, &name.value);
-    lower.found(&format!("channel {}", super::context::quoted(&name.value)), name.span, answer)
+    lower.found("channel", &name.value, name.span, answer)
 }

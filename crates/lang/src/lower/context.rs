@@ -109,17 +109,19 @@ impl<'w> Lower<'w> {
         self.report(language_version(span, message).help(help));
     }
 
-    /// What `answer` holds; else one finding (F025) at `place`, about `what` (`channel "sms"`, `instructions file "a.md"`).
-    pub fn found<T>(&self, what: &str, place: Span, answer: Result<T, Unreadable>) -> Option<T> {
-        self.taken_in(false, what, place, answer)
+    /// What `answer` holds; else one finding (F025) at `place`, about the `thing` of this name (`channel "sms"`, `instructions file "a.md"`).
+    pub fn found<T>(&self, thing: &str, name: &str, place: Span, answer: Result<T, Unreadable>) -> Option<T> {
+        self.taken_in(Some(thing), name, place, answer)
     }
 
     /// The same, for a file that `imports` names (F016).
-    pub fn imported<T>(&self, what: &str, place: Span, answer: Result<T, Unreadable>) -> Option<T> {
-        self.taken_in(true, what, place, answer)
+    pub fn imported<T>(&self, name: &str, place: Span, answer: Result<T, Unreadable>) -> Option<T> {
+        self.taken_in(None, name, place, answer)
     }
 
-    fn taken_in<T>(&self, is_import: bool, what: &str, place: Span, answer: Result<T, Unreadable>) -> Option<T> {
+    fn taken_in<T>(&self, thing: Option<&str>, name: &str, place: Span, answer: Result<T, Unreadable>) -> Option<T> {
+        let is_import = thing.is_none();
+        let what = thing.map_or_else(|| quoted(name), |thing| format!("{thing} {}", quoted(name)));
         let missing = |message: String| match is_import {
             true => Diagnostic::new(Code::ImportMissing, place, message),
             false => Diagnostic::missing_file(place, message),
@@ -128,14 +130,13 @@ impl<'w> Lower<'w> {
             Ok(value) => return Some(value),
             Err(Unreadable::Reported) => return None,
             Err(Unreadable::Missing(names)) => {
-                let written = what.split('"').nth(1).unwrap_or_default();
-                let near = self.hints.nearest(written, names.iter().map(String::as_str));
+                let near = self.hints.did_you_mean(name, names.iter().map(String::as_str));
                 let message = match is_import {
                     true => format!("cannot read {what}, imported here: no such file"),
                     false => format!("{what} does not exist"),
                 };
-                let diagnostic = missing(format!("{message}{}", did_you_mean(&near)));
-                diagnostic.help(if near.is_empty() { "make the file, or correct the path" } else { "correct the name" })
+                let help = if near.is_empty() { "make the file, or correct the path" } else { "correct the name" };
+                missing(format!("{message}{near}")).near(near).help(help)
             }
             Err(Unreadable::Outside) => Diagnostic::new(Code::PathEscape, place, format!("{what} leaves the project folder"))
                 .help("move the file into the project, or name the project with --project"),
@@ -152,7 +153,7 @@ impl<'w> Lower<'w> {
                 };
                 // A file with none of the keys that say what it is may have lost its own.
                 let own = [("channel", "channel"), ("style guide", "style_guide"), ("replies file", "replies"), ("pipeline", "name")];
-                let key = own.iter().find(|(thing, _)| kind == FileKind::Definitions && what.starts_with(thing));
+                let key = own.iter().find(|(own, _)| kind == FileKind::Definitions && thing == Some(own));
                 missing(message).help(match key {
                     Some((_, key)) => format!("check whether {} is spelt right in that file, or name another one", quoted(key)),
                     None => "name a file of the right kind, or correct the path".to_owned(),
@@ -190,15 +191,6 @@ impl<'w> Lower<'w> {
 /// F014: a file that does not say `flow: 1` first.
 fn language_version(span: Span, message: String) -> Diagnostic {
     Diagnostic::new(Code::LanguageVersion, span, message)
-}
-
-/// `; did you mean "a" or "b"?`, or nothing.
-pub fn did_you_mean(names: &[&str]) -> String {
-    if names.is_empty() {
-        return String::new();
-    }
-    let names: Vec<String> = names.iter().map(|name| quoted(name)).collect();
-    format!("; did you mean {}?", names.join(" or "))
 }
 
 /// What stands there, in words.

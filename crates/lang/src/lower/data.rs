@@ -31,7 +31,7 @@ pub fn data(lower: &Lower, owner: &str, span: Span, node: &Node) -> Data {
     let kind = written.as_ref().and_then(|file| data_kind(lower, file));
     if let (Some(file), Some(kind)) = (written, kind) {
         let answer = lower.world().existing(lower.file, &file.value);
-        let found = lower.found(&format!("data file {}", quoted(&file.value)), file.span, answer);
+        let found = lower.found("data file", &file.value, file.span, answer);
         data.file = Spanned::new(found.unwrap_or_else(|| lower.folder().join(&file.value)), file.span);
         data.kind = kind;
         check_part(&keys, kind);
@@ -122,8 +122,9 @@ pub fn person(keys: &Reader) -> Option<Person> {
     if let (Some(zone), Some(node)) = (zone.filter(|zone| !zone.is_empty()), person.get("time_zone"))
         && zone.parse::<chrono_tz::Tz>().is_err()
     {
-        let message = format!("time_zone {} is not known{}", quoted(zone), did_you_mean_zone(zone));
-        person.lower.report(Diagnostic::bad_value(node.span, message).help("write a name such as Europe/Berlin, or UTC"));
+        let near = did_you_mean_zone(zone);
+        let message = format!("time_zone {} is not known{near}", quoted(zone));
+        person.lower.report(Diagnostic::bad_value(node.span, message).near(near).help("write a name such as Europe/Berlin, or UTC"));
     }
     let table = person.name("from");
     if let (Some(_), Some((first, _))) = (&table, fields.first()) {

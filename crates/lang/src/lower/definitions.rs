@@ -88,7 +88,7 @@ pub fn import_all(keys: &Reader, mut own: Definitions) -> Definitions {
             continue;
         }
         let answer = lower.world().import(path.span, &path.value);
-        if let Some(theirs) = lower.imported(&quoted(&path.value), path.span, answer) {
+        if let Some(theirs) = lower.imported(&path.value, path.span, answer) {
             merge_all(&mut own, &theirs, &mut Clashes { lower, files: &mut files, path: &path });
         }
     }

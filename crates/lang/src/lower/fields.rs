@@ -7,11 +7,11 @@ use regex::Regex;
 use serde_json::{Number, Value};
 
 use super::aliases::type_alias;
-use super::context::{Lower, did_you_mean, quoted};
+use super::context::{Lower, quoted};
 use super::keys;
 use super::reader::Reader;
 use super::values::truth;
-use crate::diagnostic::{Code, Diagnostic, nearest};
+use crate::diagnostic::{Code, Diagnostic, Near, nearest};
 use crate::model::{Field, FieldKind, Shape};
 use crate::source::Span;
 use crate::syntax::{Key, Node, NodeKind, quoted as in_quotes};
@@ -111,10 +111,11 @@ pub fn kind_of(lower: &Lower, owner: &str, node: &Node, kinds: &[(&'static str, 
     if found.is_none() && node.kind != NodeKind::Broken {
         let words: Vec<&str> = kinds.iter().map(|(word, _)| *word).collect();
         let near = type_alias(&scalar.text).map_or_else(|| nearest(&scalar.text, words.iter().copied()), |word| vec![word]);
-        let message = format!("type {} of {owner} is not known{}", quoted(&scalar.text), did_you_mean(&near));
+        let near = Near::new(&scalar.text, near);
+        let message = format!("type {} of {owner} is not known{}", quoted(&scalar.text), near);
         let diagnostic = Diagnostic::bad_value(node.span, message);
-        lower.report(match near.first() {
-            Some(word) => diagnostic.help(format!("write {word}")).proposed_fix(vec![(node.span, (*word).to_owned())]),
+        lower.report(match near.names.first() {
+            Some(word) => diagnostic.help(format!("write {word}")).proposed_fix(vec![(node.span, word.clone())]),
             None => diagnostic.help(format!("use one of: {}", words.join(", "))),
         });
     }

@@ -92,7 +92,7 @@ fn files(keys: &Reader) -> Option<ReadStep> {
 fn stays_inside(lower: &Lower, node: &Node) {
     let Some(scalar) = node.as_scalar().filter(|scalar| scalar.value.is_string() && !scalar.text.contains("{{")) else { return };
     let answer = lower.world().path(lower.file, &scalar.text);
-    lower.found(&format!("file {}", quoted(&scalar.text)), node.span, answer);
+    lower.found("file", &scalar.text, node.span, answer);
 }
 
 fn plan(keys: &Reader) -> Option<PlanStep> {

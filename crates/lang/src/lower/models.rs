@@ -68,13 +68,13 @@ fn provider(keys: &Reader) -> Option<Provider> {
 fn scripted(keys: &Reader) -> Option<Arc<Replies>> {
     let path = keys.name("replies")?;
     let answer = keys.lower.world().replies(keys.lower.file, &path.value);
-    keys.lower.found(&format!("replies file {}", quoted(&path.value)), path.span, answer)
+    keys.lower.found("replies file", &path.value, path.span, answer)
 }
 
 fn replay(keys: &Reader) -> Option<PathBuf> {
     let folder = keys.name("folder")?;
     let answer = keys.lower.world().existing_folder(keys.lower.file, &folder.value);
-    keys.lower.found(&format!("folder of recordings {}", quoted(&folder.value)), folder.span, answer)
+    keys.lower.found("folder of recordings", &folder.value, folder.span, answer)
 }
 
 fn amount(price: &Reader, key: &str) -> Option<f64> {

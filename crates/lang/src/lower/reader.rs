@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use super::aliases::{Alias, PROGRAM_STEPS, alias};
-use super::context::{Lower, did_you_mean, found, quoted};
+use super::context::{Lower, found, quoted};
 use super::fields::rules_for;
 use super::keys::{DEFINITIONS, FIELD, KINDS, Key, PIPELINE, Place, Takes};
 use super::misplaced::{Misplaced, misplaced};
 use super::values::{empty_section, value_of, wrong_type};
-use crate::diagnostic::{About, Code, Diagnostic, nearest};
+use crate::diagnostic::{About, Code, Diagnostic, Near, nearest};
 use crate::model::{Filling, Text};
 use crate::source::{Span, Spanned};
 use crate::syntax::{self, Map, Node, NodeKind};
@@ -257,8 +257,9 @@ impl<'a, 'w> Reader<'a, 'w> {
             None if !kinds.is_empty() => vec![],
             None => nearest(&key.text, names(&self.places)).into_iter().filter(|name| self.type_has(name)).collect(),
         };
-        let message = format!("unknown key {} in {}{}", quoted(&key.text), self.owner, did_you_mean(&near));
-        let mut diagnostic = unknown_key(key.span, message);
+        let meanings = Near::new(&key.text, near.iter().copied());
+        let message = format!("unknown key {} in {}{}", quoted(&key.text), self.owner, meanings);
+        let mut diagnostic = unknown_key(key.span, message).near(meanings);
         let is_set = |name: &str| self.map.get(name).is_some();
         match (&alias, near.as_slice()) {
             (Some((_, keys)), _) if let Some(other) = keys.iter().find(|key| is_set(key)) => {

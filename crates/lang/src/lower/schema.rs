@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::context::{Lower, did_you_mean, quoted};
+use super::context::{Lower, quoted};
 use super::keys;
 use super::patterns::Room;
 use super::reader::Reader;
-use crate::diagnostic::{Code, Diagnostic, nearest};
+use crate::diagnostic::{Code, Diagnostic, Near, nearest};
 use crate::model::read_json;
 use crate::source::Span;
 use crate::syntax::Node;
@@ -55,7 +55,7 @@ impl Lower<'_> {
     /// A JSON Schema in a file; `span` is where the file is named.
     pub fn schema_file(&self, path: &str, span: Span) -> Option<Arc<Value>> {
         let answer = self.world().text(self.file, path);
-        let (_, text) = self.found(&format!("schema file {}", quoted(path)), span, answer)?;
+        let (_, text) = self.found("schema file", path, span, answer)?;
         if !self.takes(&text, span) {
             return None;
         }
@@ -78,7 +78,7 @@ impl Lower<'_> {
             Ok(()) => Some(Arc::new(schema)),
             Err(fault) => {
                 let message = format!("{}: {}", what(&fault), fault.message);
-                self.report(schema_invalid(span(&fault.path), message).help(fault.help));
+                self.report(schema_invalid(span(&fault.path), message).near(fault.near).help(fault.help));
                 None
             }
         }
@@ -88,12 +88,13 @@ impl Lower<'_> {
 struct Fault {
     path: Vec<String>,
     message: String,
+    near: Near,
     help: String,
 }
 
 impl Fault {
     fn new(path: &[String], message: impl Into<String>, help: impl Into<String>) -> Fault {
-        Fault { path: path.to_vec(), message: message.into(), help: help.into() }
+        Fault { path: path.to_vec(), message: message.into(), near: Near::default(), help: help.into() }
     }
 }
 
@@ -174,10 +175,10 @@ fn check_words(schema: &Value, path: &mut Vec<String>) -> Result<(), Fault> {
     };
     if let Some(word) = types.into_iter().filter_map(Value::as_str).find(|word| !TYPES.contains(word)) {
         let alias = TYPE_ALIASES.iter().find(|(other, _)| other.eq_ignore_ascii_case(word)).map(|(_, ours)| *ours);
-        let near = alias.map_or_else(|| nearest(word, TYPES), |word| vec![word]);
+        let near = Near::new(word, alias.map_or_else(|| nearest(word, TYPES), |word| vec![word]));
         path.push("type".to_owned());
-        let message = format!("type {} is not known{}", quoted(word), did_you_mean(&near));
-        return Err(Fault::new(path, message, format!("write one of: {}", TYPES.join(", "))));
+        let fault = Fault::new(path, format!("type {} is not known{near}", quoted(word)), format!("write one of: {}", TYPES.join(", ")));
+        return Err(Fault { near, ..fault });
     }
     for key in ["$ref", "$dynamicRef", "$recursiveRef"] {
         if let Some(target) = map.get(key).and_then(Value::as_str).filter(|target| !target.starts_with('#')) {

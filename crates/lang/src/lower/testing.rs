@@ -34,7 +34,7 @@ pub fn test_file(tree: &Node, file: FileId, world: &mut dyn World, diagnostics: 
     let cases = cases(&lower, keys.filled_list("cases").unwrap_or_default(), &shared);
     let written = keys.name("test")?;
     let answer = lower.world().existing(file, &written.value);
-    let pipeline = lower.found(&format!("pipeline {}", quoted(&written.value)), written.span, answer)?;
+    let pipeline = lower.found("pipeline", &written.value, written.span, answer)?;
     Some(TestFile { pipeline: Spanned::new(pipeline, written.span), cases })
 }
 

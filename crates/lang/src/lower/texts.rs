@@ -115,7 +115,7 @@ impl Lower<'_> {
         let keys = Reader::of_key(self, (label, format!("{} of {owner}", quoted(label))), &[&keys::FILE], node)?;
         let path = keys.name("file")?;
         let answer = self.world().text(self.file, &path.value);
-        let (file, text) = self.found(&format!("{label} file {}", quoted(&path.value)), path.span, answer)?;
+        let (file, text) = self.found(&format!("{label} file"), &path.value, path.span, answer)?;
         if !self.takes(&text, path.span) {
             return None;
         }

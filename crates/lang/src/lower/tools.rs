@@ -172,14 +172,14 @@ fn environment(keys: &Reader) -> Vec<(Spanned<String>, Text)> {
 /// A pipeline that is called (F025).
 pub fn called(lower: &Lower, file: &Spanned<String>) -> Option<PipelineId> {
     let answer = lower.world().pipeline(file.span, &file.value);
-    lower.found(&format!("pipeline {}", quoted(&file.value)), file.span, answer)
+    lower.found("pipeline", &file.value, file.span, answer)
 }
 
 /// A path inside the project, joined to the folder of the file (F604).
 fn path(keys: &Reader, key: &str, what: &str) -> Option<PathBuf> {
     let written = keys.name(key)?;
     let answer = keys.lower.world().path(keys.lower.file, &written.value);
-    keys.lower.found(&format!("{what} {}", quoted(&written.value)), written.span, answer)
+    keys.lower.found(what, &written.value, written.span, answer)
 }
 
 /// `POST https://…`: method and address.

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use super::context::{LONGEST_MESSAGE, Lower, did_you_mean, found, quoted};
+use super::context::{LONGEST_MESSAGE, Lower, found, quoted};
 use super::units::{parse_duration, parse_size};
-use crate::diagnostic::{About, Code, Diagnostic, nearest};
+use crate::diagnostic::{About, Code, Diagnostic, did_you_mean};
 use crate::source::{Span, Spanned};
 use crate::syntax::{Map, Node, NodeKind, Scalar, quoted as in_quotes};
 
@@ -66,14 +66,14 @@ impl Lower<'_> {
 
     /// F007: `label "written" is not one of: …`.
     fn not_one_of(&self, label: &str, written: &str, span: Span, allowed: &[&str]) {
-        let near = nearest(written, allowed.iter().copied());
+        let near = did_you_mean(written, allowed.iter().copied());
         let head = format!("{label} {} is not one of", quoted(written));
         let all = format!("{head}: {}", allowed.join(", "));
         let is_short = all.chars().count() <= LONGEST_MESSAGE;
-        let message = if is_short { all } else { format!("{label} {} is not known{}", quoted(written), did_you_mean(&near)) };
+        let message = if is_short { all } else { format!("{label} {} is not known{near}", quoted(written)) };
         let diagnostic = Diagnostic::bad_value(span, message);
-        self.report(match near.first() {
-            Some(name) => diagnostic.help(format!("write {name}")).proposed_fix(vec![(span, (*name).to_owned())]),
+        self.report(match near.names.first() {
+            Some(name) => diagnostic.help(format!("write {name}")).proposed_fix(vec![(span, name.clone())]),
             None if is_short => diagnostic.help("write one of these"),
             None => diagnostic.help(format!("write one of: {}", allowed.join(", "))),
         });

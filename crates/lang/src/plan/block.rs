@@ -185,6 +185,7 @@ impl Block {
                             target.span,
                             format!("on_failure of \"{}\" names \"{}\", which does not exist{hint}", step.id.value, target.value),
                         )
+                        .near(hint)
                         .help("write stop, continue, or the id of a step below it in the same list"),
                     );
                 }
@@ -242,5 +243,6 @@ impl Block {
 fn unknown_need(step: &Step, need: &crate::source::Spanned<String>, steps: &[Arc<Step>], hints: &Hints) -> Diagnostic {
     let hint = hints.did_you_mean(&need.value, steps.iter().map(|s| s.id.as_str()).filter(|id| *id != step.id.value));
     Diagnostic::unknown_step(need.span, format!("step \"{}\" needs \"{}\", which does not exist{hint}", step.id.value, need.value))
+        .near(hint)
         .help("name a step of the same list, or leave needs out to follow the step above")
 }

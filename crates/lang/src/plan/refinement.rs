@@ -52,6 +52,7 @@ pub(super) fn find(plan: &PipelinePlan, diagnostics: &mut Vec<Diagnostic>) -> Op
             } else {
                 let hint = hints.did_you_mean(&refine.value, plan.pipeline.steps.iter().map(|s| s.id.as_str()));
                 Diagnostic::unknown_step(refine.span, format!("refine names \"{}\", which does not exist{hint}", refine.value))
+                    .near(hint)
                     .help("name the step that should try once more")
             });
             continue;

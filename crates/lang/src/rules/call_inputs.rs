@@ -6,7 +6,7 @@ use super::names::Names;
 use super::seat::{Seat, Texts};
 use super::types::{Type, of_field};
 use super::wording::listed;
-use crate::diagnostic::{Code, Diagnostic, in_words};
+use crate::diagnostic::{Code, Diagnostic};
 use crate::model::{Field, Filling, PipelineId, Shape, StepKind};
 use crate::plan::StepIx;
 use crate::source::{Span, Spanned};
@@ -86,16 +86,16 @@ impl Given<'_> {
                 }
                 None => {
                     let not_given = fields.iter().map(|field| field.name.as_str()).filter(|name| !given.contains(name));
-                    let near = names.hints.nearest(&name.value, not_given);
+                    let near = names.hints.did_you_mean(&name.value, not_given);
                     if self.others_are_wrong || !near.is_empty() {
-                        let message = format!("{owner} has no {what} \"{}\"{}", name.value, in_words(&near));
+                        let message = format!("{owner} has no {what} \"{}\"{}", name.value, near);
                         let help = match fields.is_empty() {
                             true => "remove it".to_owned(),
                             false => format!("use one of: {}", listed(fields.iter().map(|field| &field.name))),
                         };
-                        out.push((self.found)(name.span, message).help(help));
+                        out.push((self.found)(name.span, message).near(near.clone()).help(help));
                     }
-                    meant.extend(near);
+                    meant.extend(near.names);
                 }
             }
         }

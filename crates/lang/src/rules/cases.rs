@@ -28,7 +28,7 @@ fn unknown_names(tests: &TestFile, pipeline: &PipelinePlan, plan: &Plan, out: &m
     let mut report = |about: About, case: &TestCase, span: Span, what: &str, names: &[&[&str]], name: &str| {
         let hint = hints.did_you_mean(name, names.iter().flat_map(|names| names.iter().copied()));
         let message = format!("test {} {what} {}, which does not exist{hint}", quoted(&case.id.value), quoted(name));
-        out.push(unknown_test_name::report(span, &message).about(about));
+        out.push(unknown_test_name::report(span, &message).near(hint).about(about));
     };
     let is_step = |path: &str| !matches!(way(plan, pipeline, path), Way::Nowhere);
     // A mock stands for a tool wherever it is used, in called pipelines too.

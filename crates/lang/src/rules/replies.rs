@@ -6,7 +6,7 @@ use super::cases::{Way, way};
 use super::names::Names;
 use super::problem::Problem;
 use super::reads;
-use crate::diagnostic::{About, Diagnostic};
+use crate::diagnostic::Diagnostic;
 use crate::model::{Provider, Read, ReplySet, StepKind, TestFile, step_path};
 use crate::plan::{PipelinePlan, Plan, StepIx};
 
@@ -31,7 +31,7 @@ pub(super) fn in_models(pipeline: &PipelinePlan, plan: &Plan, out: &mut Vec<Diag
             look(path, set, pipeline, plan, &mut tables, &mut found);
         }
     }
-    out.extend(found.into_iter().filter(|found| found.about == About::NearName));
+    out.extend(found.into_iter().filter(|found| !found.near.is_empty()));
 }
 
 /// The names of pipelines that replies speak of.

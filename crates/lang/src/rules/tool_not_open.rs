@@ -105,7 +105,11 @@ fn open(owner: &str, name: &Spanned<String>, part: &str, tool: &Tool, out: &mut 
         && !FILE_PARTS.contains(&part)
     {
         let near = did_you_mean(part, FILE_PARTS);
-        out.push(wrong(format!("{owner} {}, but a file tool has no \"{part}\"{near}", name.value)).help("use one of: list, read, write"));
+        out.push(
+            wrong(format!("{owner} {}, but a file tool has no \"{part}\"{near}", name.value))
+                .near(near)
+                .help("use one of: list, read, write"),
+        );
         return;
     }
     match &tool.allow {

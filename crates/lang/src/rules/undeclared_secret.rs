@@ -18,6 +18,7 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
             let message = format!("secrets.{name} is not declared; add it to \"secrets\" with a sentence that says what it is{hint}");
             out.push(
                 finding(Code::UndeclaredSecret, read.span, &message)
+                    .near(hint)
                     .help(format!("write secrets: {{ {name}: What it is, and where to get it. }}")),
             );
         }

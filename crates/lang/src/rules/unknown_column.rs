@@ -14,7 +14,7 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
         let mut told = |key: &str, column: &str, span: Span| {
             let near = did_you_mean(column, names.iter().copied());
             let message = format!("\"{key}\" names column \"{column}\", which table \"{table}\" does not have{near}");
-            out.push(Diagnostic::new(Code::UnknownColumn, span, message).help(format!("use one of: {}", listed(&names))));
+            out.push(Diagnostic::new(Code::UnknownColumn, span, message).near(near).help(format!("use one of: {}", listed(&names))));
         };
         for column in data.pii.iter().filter(|column| !has(&column.value)) {
             told("pii", &column.value, column.span);

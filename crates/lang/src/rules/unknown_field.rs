@@ -4,7 +4,7 @@ use super::names::Names;
 use super::problem::{Known, Owner};
 use super::types::Type;
 use super::wording::listed;
-use crate::diagnostic::{About, Code, Diagnostic};
+use crate::diagnostic::{Code, Diagnostic};
 use crate::model::Read;
 
 /// Longest message, in characters.
@@ -30,7 +30,7 @@ pub(super) fn report(names: &Names, read: &Read, owner: &Owner, field: &str, kno
         };
     }
     if !near.is_empty() {
-        return found(format!("{what}{near}")).about(About::NearName).help(format!("use one of: {list}"));
+        return found(format!("{what}{near}")).near(near).help(format!("use one of: {list}"));
     }
     let whole = format!("{what}; there is: {list}");
     let fits = whole.chars().count() <= LONGEST;

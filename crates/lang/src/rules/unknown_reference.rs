@@ -112,7 +112,7 @@ impl Look<'_> {
             false if known.contains_key(STDOUT) => format!("use one of: {}; or add it under tools", listed(known.keys())),
             false => format!("use one of: {}", listed(known.keys())),
         };
-        self.out.push(found(name.span, message).help(help));
+        self.out.push(found(name.span, message).near(near).help(help));
     }
 
     /// What a plan may use; one name for both would leave open which is meant.

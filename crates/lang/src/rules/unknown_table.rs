@@ -70,7 +70,9 @@ fn query(text: &str, inside: Option<&Place>, place: &Place, known: &Tables, hint
         let span = inside.map_or(place.span, |place| place.inside(start, end));
         let help = if known.is_empty() { "add it under data".to_owned() } else { format!("use one of: {}", listed(known)) };
         out.push(
-            Diagnostic::new(Code::UnknownTable, span, format!("the query reads table \"{name}\", which is not known{near}")).help(help),
+            Diagnostic::new(Code::UnknownTable, span, format!("the query reads table \"{name}\", which is not known{near}"))
+                .near(near)
+                .help(help),
         );
     }
 }

@@ -37,7 +37,7 @@ fn tell(path: &str, name: &Spanned<String>, known: &[&str], told: &mut HashSet<S
     if told.insert(name.span) {
         let hint = did_you_mean(&name.value, known.iter().copied());
         let message = format!("a reply for gate {} fails criterion {}, which does not exist{hint}", quoted(path), quoted(&name.value));
-        out.push(unknown_test_name::report(name.span, &message));
+        out.push(unknown_test_name::report(name.span, &message).near(hint));
     }
 }
 

@@ -30,7 +30,11 @@ pub fn check_written_plan(plan: &WrittenPlan, rules: &PlanRules, out: &mut Vec<D
         for name in step.depends_on.iter().filter(|name| !known.contains(name.as_str())) {
             let hint = hints.did_you_mean(name, known.iter().copied().filter(|id| *id != step.id));
             let message = format!("{owner} depends on \"{name}\", which does not exist{hint}");
-            out.push(Diagnostic::unknown_step(Span::default(), told(&message)).help("name steps of the plan, or leave depends_on out"));
+            out.push(
+                Diagnostic::unknown_step(Span::default(), told(&message))
+                    .near(hint)
+                    .help("name steps of the plan, or leave depends_on out"),
+            );
         }
         match rules.usable.iter().find(|usable| usable.name == step.uses) {
             Some(usable) => given(step, usable, &owner, out),
@@ -40,14 +44,13 @@ pub fn check_written_plan(plan: &WrittenPlan, rules: &PlanRules, out: &mut Vec<D
 }
 
 fn not_usable(step: &WrittenStep, rules: &PlanRules, owner: &str, hints: &Hints) -> Diagnostic {
-    let problem = if exists(rules.pipeline, &step.uses) {
-        "which is not in may_use".to_owned()
-    } else {
-        let hint = hints.did_you_mean(&step.uses, rules.usable.iter().map(|usable| usable.name.as_str()));
-        format!("which does not exist{hint}")
-    };
+    let is_there = exists(rules.pipeline, &step.uses);
+    let usable = rules.usable.iter().filter(|_| !is_there).map(|usable| usable.name.as_str());
+    let near = hints.did_you_mean(&step.uses, usable);
+    let problem = if is_there { "is not in may_use" } else { "does not exist" };
     let names = listed(rules.usable.iter().map(|usable| &usable.name));
-    unknown_reference::found(Span::default(), told(&format!("{owner} uses \"{}\", {problem}", step.uses)))
+    unknown_reference::found(Span::default(), told(&format!("{owner} uses \"{}\", which {problem}{near}", step.uses)))
+        .near(near)
         .help(format!("use one of: {names}"))
 }
 

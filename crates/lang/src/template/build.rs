@@ -178,7 +178,7 @@ impl<'s> Builder<'s> {
     fn unknown(&mut self, at: At, what: &str, name: &str, known: &[&'static str]) -> Problem {
         let near = did_you_mean(name, known.iter().copied());
         let shown = excerpt(name, (0, name.len()));
-        Problem::unknown(at, format!("there is no {what} \"{shown}\"{near}")).help(format!("use one of: {}", known.join(", ")))
+        Problem::unknown(at, format!("there is no {what} \"{shown}\"{near}")).near(near).help(format!("use one of: {}", known.join(", ")))
     }
 }
 

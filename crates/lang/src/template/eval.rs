@@ -373,7 +373,7 @@ fn missing(base: &Expr, below: &Value, name: &str) -> Stop {
         ValueKind::Map => {
             let keys: Vec<String> = below.try_iter().into_iter().flatten().take(KEYS_LOOKED_AT).map(|key| key_text(&key)).collect();
             let near = did_you_mean(name, keys.iter().map(String::as_str));
-            let advice = if near.is_empty() { "; where it may be missing, add | default(…)" } else { &near };
+            let advice = near.or("; where it may be missing, add | default(…)");
             Stop::missing(format!("{owner} has no \"{name}\"{advice}"))
         }
         ValueKind::Invalid => too_deep(),

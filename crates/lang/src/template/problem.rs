@@ -1,6 +1,6 @@
 //! A mistake in a text, before it has a place in a file.
 
-use crate::diagnostic::{Code, Diagnostic};
+use crate::diagnostic::{Code, Diagnostic, Near};
 use crate::model::Place;
 use crate::source::Span;
 
@@ -13,6 +13,7 @@ pub(super) struct Problem {
     pub(super) found: fn(Span, String) -> Diagnostic,
     pub(super) message: String,
     pub(super) help: Vec<String>,
+    pub(super) near: Near,
     pub(super) at: At,
 }
 
@@ -20,7 +21,7 @@ impl Problem {
     /// F200: the text cannot be read.
     pub(super) fn syntax(at: At, message: impl Into<String>) -> Problem {
         let found = |span, message| Diagnostic::new(Code::TemplateSyntax, span, message);
-        Problem { found, message: message.into(), help: vec![], at }
+        Problem { found, message: message.into(), help: vec![], near: Near::default(), at }
     }
 
     /// F203: a filter, function or test that does not exist.
@@ -40,9 +41,15 @@ impl Problem {
         self
     }
 
+    /// Keeps the names that its message proposes.
+    pub(super) fn near(mut self, near: Near) -> Problem {
+        self.near = near;
+        self
+    }
+
     /// With its place in the file.
     pub(super) fn at(self, place: &Place) -> Diagnostic {
-        let found = (self.found)(place.inside(self.at.0, self.at.1), self.message);
+        let found = (self.found)(place.inside(self.at.0, self.at.1), self.message).near(self.near);
         self.help.into_iter().fold(found, Diagnostic::help)
     }
 }

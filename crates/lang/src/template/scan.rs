@@ -276,6 +276,7 @@ impl<'s> Scan<'s> {
                 }
                 let near = did_you_mean(word, STATEMENTS.iter().copied());
                 Err(Problem::syntax(at, format!("there is no statement \"{}\"{near}", excerpt(self.source, at)))
+                    .near(near)
                     .help("use if, elif, else, endif, for, endfor or raw; to print a value, write {{ … }}"))
             }
         }

@@ -12,7 +12,7 @@ pub(super) fn lacking(table: &TableSource, columns: &[String]) -> Result<(), Fai
     let has = |marked: &String| columns.iter().any(|column| same_name(column, marked));
     let Some(missing) = table.pii.iter().find(|marked| !has(marked)) else { return Ok(()) };
     let (file, near) = (file_name(&table.file), did_you_mean(missing, columns.iter().map(String::as_str)));
-    let near = if near.is_empty() { ".".to_owned() } else { near };
+    let near = near.or(".");
     let have = listed(columns.iter().map(String::as_str));
     let sentence = format!(
         "`pii` of table \"{}\" names \"{missing}\", which {file} does not have, so what it holds would not be masked and nothing is \

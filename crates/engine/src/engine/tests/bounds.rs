@@ -12,7 +12,7 @@ use crate::check::check_file;
 use crate::engine::{Input, Reply};
 use crate::event::{Failure, FailureKind, Happening};
 use crate::load::WrittenRules;
-use crate::model::{Filling, PipelineId};
+use crate::model::Filling;
 use crate::plan::{self, Plan, StepIx};
 use crate::port::{MemoryFiles, ModelReply, Rows, ToolCall};
 
