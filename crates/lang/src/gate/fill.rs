@@ -5,7 +5,7 @@ use std::sync::Arc;
 use regex::Regex;
 use serde_json::Value;
 
-use super::judge::shortened;
+use super::verdict::shortened;
 use crate::model::{Check, Features, Filling, Text};
 
 /// How the caller fills in what an author wrote.

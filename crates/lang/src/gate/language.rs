@@ -2,8 +2,8 @@
 
 use whatlang::{Lang, Script, detect};
 
-use super::judge::{CheckResult, beginning};
 use super::links::without_links;
+use super::verdict::{CheckResult, beginning};
 
 /// Fewer letters than this say too little where languages share their letters.
 const FEWEST_LETTERS: usize = 30;

@@ -8,7 +8,7 @@ use pulldown_cmark::{Event, LinkType, Parser, Tag};
 use regex::Regex;
 use url::{Host, Url};
 
-use super::judge::{CheckResult, listed, place, quoted};
+use super::verdict::{CheckResult, listed, place, quoted};
 use crate::channel::{clean, markdown_options};
 
 /// Only links to these hosts; none at all if the list is empty. A link is a Markdown link or picture, an address with `://` or `www.`,

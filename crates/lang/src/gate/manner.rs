@@ -1,6 +1,6 @@
 //! Lengths, emojis, and whether a text keeps to its channel and its style guide.
 
-use super::judge::{CheckResult, Judged, are, beginning, counted, end, place, quoted};
+use super::verdict::{CheckResult, Judged, are, beginning, counted, end, place, quoted};
 use crate::channel::{Phrases, count_emojis, fits, greeting, greets, is_emoji, is_greeted, is_signed, measure, sign_off, unit_name};
 use crate::model::{Channel, LengthUnit, StyleGuide};
 use unicode_segmentation::UnicodeSegmentation;

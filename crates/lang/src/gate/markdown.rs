@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use pulldown_cmark::{CodeBlockKind, Event, Parser, Tag, TagEnd};
 
-use super::judge::{CheckResult, Judged, place};
+use super::verdict::{CheckResult, Judged, place};
 use crate::channel::markdown_options;
 use crate::model::{Body, Channel, Features, Markup};
 

@@ -20,12 +20,14 @@ mod readability;
 pub mod result;
 mod schema;
 pub mod shape;
+mod verdict;
 mod words;
 
 pub use apart::check_apart_from;
 pub use fill::{Fill, FilledCheck, fill_apart_from, fill_check};
-pub use judge::{CheckResult, Judged, check};
+pub use judge::check;
 pub use schema::schema_problems;
+pub use verdict::{CheckResult, Judged};
 
 #[cfg(test)]
 mod tests;

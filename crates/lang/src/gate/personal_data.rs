@@ -1,6 +1,6 @@
 //! Whether a text has personal data.
 
-use super::judge::CheckResult;
+use super::verdict::CheckResult;
 use crate::channel::clean;
 use crate::redact::find_pii;
 

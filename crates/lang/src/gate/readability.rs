@@ -1,7 +1,7 @@
 //! How hard an English text is to read.
 
-use super::judge::{CheckResult, place};
 use super::links::without_links;
+use super::verdict::{CheckResult, place};
 use crate::channel::sentence_ends;
 
 /// Words a sentence above which shorter sentences help most.

@@ -8,7 +8,7 @@ use jsonschema::error::{TypeKind, ValidationErrorKind};
 use jsonschema::{JsonType, ValidationError, Validator};
 use serde_json::Value;
 
-use super::judge::CheckResult;
+use super::verdict::CheckResult;
 
 /// Most problems told.
 const MOST: usize = 10;

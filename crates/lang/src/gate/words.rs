@@ -3,7 +3,7 @@
 use regex::Regex;
 use serde_json::Value;
 
-use super::judge::{CheckResult, Judged, beginning, listed, place, quoted};
+use super::verdict::{CheckResult, Judged, beginning, listed, place, quoted};
 
 /// Said when a check looks for an empty text: that would always or never be found.
 const NOTHING: &str = "There is nothing to look for: the text of the check is empty.";

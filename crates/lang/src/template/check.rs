@@ -5,11 +5,10 @@ use crate::model::{Form, Place, Read, Text};
 use crate::source::Span;
 
 use super::build::{self, PathRead};
-use super::fill::CompiledForm;
 use super::problem::{Problem, excerpt};
-use super::ready;
+use super::ready::{self, CompiledForm};
 use super::single;
-use super::stray::Stray;
+use super::stray::{Stray, has_template};
 use super::tree::{At, Node};
 
 /// A text that may hold templates: plain, a template, or one `{{ … }}` alone (line ends after it do not count, since YAML
@@ -89,10 +88,6 @@ fn finish(source: &str, form: Form, place: Place, reads: Vec<PathRead>, problems
     let reads =
         reads.into_iter().map(|read| Read { path: read.path, span: place.inside(read.at.0, read.at.1), is_guarded: read.is_guarded });
     Text { form, reads: reads.collect(), place, ..Text::plain(source) }
-}
-
-pub(super) fn has_template(source: &str) -> bool {
-    ["{{", "{%", "{#"].iter().any(|start| source.contains(start))
 }
 
 /// What stands between the braces, if one `{{ … }}` is the whole value.

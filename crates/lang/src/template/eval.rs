@@ -9,10 +9,10 @@ use crate::diagnostic::did_you_mean;
 
 use super::Value;
 use super::budget::Budget;
-use super::fill::Scope;
 use super::filters::{self, field, list_of};
 use super::operators::{calculate, concatenate, contains, holds, negative, passes, range, slice};
 use super::print::{Output, key_text, kind, kind_and_value, too_deep};
+use super::scope::Scope;
 use super::stop::Stop;
 use super::tree::{Arguments, At, Comparison, Expr, For, LoopField, Node, Test};
 use super::value::{StepValue, is_nothing};
@@ -36,22 +36,42 @@ struct Loop {
     elements: Vec<Value>,
 }
 
+/// What statements are filled into.
+pub(super) trait Sink {
+    /// Adds a piece of the author's text.
+    fn push(&mut self, piece: &str) -> Result<(), Stop>;
+
+    /// Notes an expression whose value comes next, or decides how often what comes next is repeated.
+    fn comes_from(&mut self, _: &Expr) {}
+
+    /// Adds a value.
+    fn print(&mut self, value: &Value) -> Result<(), Stop>;
+}
+
+impl Sink for Output {
+    fn push(&mut self, piece: &str) -> Result<(), Stop> {
+        Output::push(self, piece)
+    }
+
+    fn print(&mut self, value: &Value) -> Result<(), Stop> {
+        Output::print(self, value)
+    }
+}
+
 impl<'a> Filling<'a> {
     pub(super) fn new(scope: &'a Scope) -> Filling<'a> {
         Filling { scope, locals: vec![], loops: vec![], budget: Budget::new(), at: (0, 0) }
     }
 
     /// Fills statements into a text.
-    pub(super) fn statements(&mut self, nodes: &[Node], output: &mut Output) -> Result<(), Stop> {
+    pub(super) fn statements(&mut self, nodes: &[Node], output: &mut dyn Sink) -> Result<(), Stop> {
         for node in nodes {
             self.budget.step()?;
             match node {
                 Node::Raw(text) => output.push(text)?,
                 Node::Print(expression, at) => {
                     self.at = *at;
-                    let value = self.value(expression)?;
-                    output.comes_from(expression);
-                    output.print(&value)?;
+                    self.print(expression, output)?;
                 }
                 Node::If(branches, otherwise) => {
                     let mut body = otherwise;
@@ -70,7 +90,14 @@ impl<'a> Filling<'a> {
         Ok(())
     }
 
-    fn repeat(&mut self, repeat: &For, output: &mut Output) -> Result<(), Stop> {
+    /// Fills in what an expression gives.
+    pub(super) fn print(&mut self, expression: &Expr, output: &mut dyn Sink) -> Result<(), Stop> {
+        let value = self.value(expression)?;
+        output.comes_from(expression);
+        output.print(&value)
+    }
+
+    fn repeat(&mut self, repeat: &For, output: &mut dyn Sink) -> Result<(), Stop> {
         self.at = repeat.at;
         let list = self.value(&repeat.list)?;
         output.comes_from(&repeat.list);

@@ -1,103 +1,25 @@
-//! A compiled text, the names it is filled with, and why that may fail.
+//! A compiled text, and filling it.
 
 use std::sync::Arc;
 
 use crate::model::{Form, Place, Text};
-use crate::source::Span;
 
 use super::Value;
-use super::address::{AddressRules, FilledAddress};
 use super::build;
-use super::eval::Filling;
+use super::eval::{Filling, Sink};
+use super::filled_address::{AddressOutput, FilledAddress};
 use super::print::{Output, kind_and_value, printed};
 use super::problem::Problem;
-use super::ready;
-use super::stop::Stop;
-use super::tree::{Expr, Node};
-
-/// Longest message, in bytes.
-const MESSAGE_BYTES: usize = 2048;
-
-/// Why a text could not be filled, in plain words of at most 2 KiB.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{message}")]
-pub struct FillError {
-    /// What people read.
-    pub message: String,
-    /// The expression that failed, where that is known.
-    pub span: Option<Span>,
-}
-
-impl FillError {
-    pub(super) fn new(stop: Stop, span: Option<Span>) -> FillError {
-        let mut message = stop.message;
-        if message.len() > MESSAGE_BYTES {
-            let mut end = MESSAGE_BYTES - '…'.len_utf8();
-            while !message.is_char_boundary(end) {
-                end -= 1;
-            }
-            message.truncate(end);
-            message.push('…');
-        }
-        FillError { message, span }
-    }
-
-    fn of(problem: Problem, place: &Place) -> FillError {
-        let span = place.inside(problem.at.0, problem.at.1);
-        FillError::new(Stop::failed(problem.message), Some(span))
-    }
-}
-
-/// The names one filling knows. Values are shared, not copied.
-#[derive(Debug, Clone, Default)]
-pub struct Scope {
-    names: Vec<(Arc<str>, Value)>,
-}
-
-impl Scope {
-    /// Knows no name.
-    pub fn new() -> Scope {
-        Scope::default()
-    }
-
-    /// Gives a name its value, in place of an older one.
-    pub fn set(&mut self, name: &str, value: Value) {
-        match self.names.iter_mut().find(|(known, _)| **known == *name) {
-            Some((_, old)) => *old = value,
-            None => self.names.push((name.into(), value)),
-        }
-    }
-
-    pub(super) fn value(&self, name: &str) -> Option<&Value> {
-        self.names.iter().find(|(known, _)| **known == *name).map(|(_, value)| value)
-    }
-}
+use super::ready::{self, CompiledForm};
+use super::scope::Scope;
+use super::stop::{FillError, Stop};
+use super::tree::Node;
 
 /// A text that is ready to be filled, as often as wanted.
 #[derive(Debug, Clone)]
 pub struct Compiled<'t> {
     form: Arc<CompiledForm>,
     place: &'t Place,
-}
-
-#[derive(Debug)]
-pub(super) enum CompiledForm {
-    Plain(Value),
-    Template(Vec<Node>),
-    Expression(Expr),
-}
-
-impl CompiledForm {
-    /// Of the statements of a text with braces; `None`: they are not one `{{ … }}` though the form says so.
-    pub(super) fn of(form: Form, nodes: Vec<Node>) -> Option<CompiledForm> {
-        match form {
-            Form::Sole => match nodes.into_iter().next() {
-                Some(Node::Print(expression, _)) => Some(CompiledForm::Expression(expression)),
-                _ => None,
-            },
-            _ => Some(CompiledForm::Template(nodes)),
-        }
-    }
 }
 
 /// Makes a text ready to be filled: once per text, since this is dear and filling is cheap. What [`super::text`] and
@@ -109,7 +31,7 @@ pub fn compile(text: &Text) -> Result<Compiled<'_>, FillError> {
     if let Some(form) = ready::get(text) {
         return Ok(Compiled { form, place: &text.place });
     }
-    let failed = |problem| FillError::of(problem, &text.place);
+    let failed = |problem: Problem| problem.stops(&text.place);
     let form = match text.form {
         Form::Plain => CompiledForm::Plain(Value::from(text.source.clone())),
         Form::Bare => CompiledForm::Expression(sound(build::expression(&text.source).map_err(failed)?, &text.place)?),
@@ -124,7 +46,7 @@ pub fn compile(text: &Text) -> Result<Compiled<'_>, FillError> {
 
 fn sound<T>(built: build::Built<T>, place: &Place) -> Result<T, FillError> {
     match built.problems.into_iter().next() {
-        Some(problem) => Err(FillError::of(problem, place)),
+        Some(problem) => Err(problem.stops(place)),
         None => Ok(built.tree),
     }
 }
@@ -165,14 +87,11 @@ impl Compiled<'_> {
     /// As [`Compiled::fill`]; and when a value would lead to another path than the one that is written.
     pub fn fill_address(&self, scope: &Scope) -> Result<FilledAddress, FillError> {
         let mut filling = Filling::new(scope);
-        let mut output = Output::address(AddressRules::default());
+        let mut output = AddressOutput::default();
         let filled = match &*self.form {
             CompiledForm::Plain(text) => output.push(text.as_str().unwrap_or_default()),
             CompiledForm::Template(nodes) => filling.statements(nodes, &mut output),
-            CompiledForm::Expression(expression) => filling.value(expression).and_then(|value| {
-                output.comes_from(expression);
-                output.print(&value)
-            }),
+            CompiledForm::Expression(expression) => filling.print(expression, &mut output),
         };
         filled.and_then(|()| output.into_address()).map_err(|stop| {
             let span = if filling.at == (0, 0) { self.place.span } else { self.place.inside(filling.at.0, filling.at.1) };

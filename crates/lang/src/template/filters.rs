@@ -1,33 +1,23 @@
 //! The filters authors may use, all of them, with what each takes. None has an effect; each pays for its size.
 
+mod call;
 mod date;
+mod elements;
 mod list;
 mod markdown;
 mod order;
 mod text;
 
+pub(super) use call::Filter;
 pub(super) use date::check_date_format;
-pub(super) use list::{field, list_of, no_field};
+pub(super) use elements::{field, list_of, no_field};
 pub(super) use order::{compare, equal};
 
 use super::Value;
-use super::budget::Budget;
-use super::fill::Scope;
 use super::number::Number;
-use super::print::{kind, kind_and_value, printed};
+use super::print::kind;
 use super::stop::Stop;
-
-/// A filter.
-#[derive(Debug)]
-pub(super) struct Filter {
-    /// What authors write.
-    pub(super) name: &'static str,
-    /// The names of what it takes, in order.
-    pub(super) parameters: &'static [&'static str],
-    /// How many of them must be given.
-    pub(super) required: usize,
-    run: fn(Call<'_>) -> Result<Value, Stop>,
-}
+use call::Call;
 
 const fn filter(
     name: &'static str,
@@ -90,84 +80,6 @@ pub fn listed() -> impl Iterator<Item = (&'static str, &'static [&'static str])>
 /// The names of all filters.
 pub(super) fn names() -> Vec<&'static str> {
     FILTERS.iter().map(|filter| filter.name).chain(OVER_LISTS.iter().copied()).collect()
-}
-
-impl Filter {
-    /// Runs it.
-    pub(super) fn run(&'static self, value: Value, arguments: &[Option<Value>], budget: &mut Budget, scope: &Scope) -> Result<Value, Stop> {
-        (self.run)(Call { filter: self, value, arguments, budget, scope })
-    }
-}
-
-/// One use of a filter.
-pub(super) struct Call<'a> {
-    filter: &'static Filter,
-    value: Value,
-    arguments: &'a [Option<Value>],
-    budget: &'a mut Budget,
-    scope: &'a Scope,
-}
-
-impl Call<'_> {
-    fn argument(&self, index: usize) -> Option<&Value> {
-        self.arguments.get(index)?.as_ref().filter(|value| !value.is_none())
-    }
-
-    fn text_argument(&self, index: usize) -> Result<Option<&str>, Stop> {
-        match self.argument(index) {
-            Some(value) => match value.as_str() {
-                Some(text) => Ok(Some(text)),
-                None => Err(self.wrong_argument(index, "a text", value)),
-            },
-            None => Ok(None),
-        }
-    }
-
-    fn whole_argument(&self, index: usize) -> Result<Option<i64>, Stop> {
-        match self.argument(index) {
-            Some(value) => match Number::of(value) {
-                Some(Number::Whole(whole)) => {
-                    i64::try_from(whole).map(Some).map_err(|_| self.wrong_argument(index, "a smaller number", value))
-                }
-                _ => Err(self.wrong_argument(index, "a whole number", value)),
-            },
-            None => Ok(None),
-        }
-    }
-
-    fn flag(&self, index: usize) -> bool {
-        self.argument(index).is_some_and(Value::is_true)
-    }
-
-    fn wrong_argument(&self, index: usize, wanted: &str, found: &Value) -> Stop {
-        let name = self.filter.parameters.get(index).copied().unwrap_or_default();
-        Stop::failed(format!("{} of the filter {} must be {wanted}; it is {}", name, self.filter.name, kind_and_value(found)))
-    }
-
-    /// The value as a text: texts, numbers, true, false and empty have one.
-    fn text(&mut self) -> Result<String, Stop> {
-        let text = match self.value.as_str() {
-            Some(text) => {
-                self.budget.text(text.len())?;
-                text.to_owned()
-            }
-            None if matches!(kind(&self.value), "a list" | "an object") => return Err(self.wrong_value("a text")),
-            None => printed(&self.value)?,
-        };
-        Ok(text)
-    }
-
-    /// The value as a list; empty is a list of nothing.
-    fn list(&mut self) -> Result<Vec<Value>, Stop> {
-        match list_of(&self.value, self.budget)? {
-            Some(list) => Ok(list),
-            None => Err(self.wrong_value("a list")),
-        }
-    }
-
-    fn wrong_value(&self, wanted: &str) -> Stop {
-        Stop::failed(format!("the filter {} takes {wanted}; this is {}", self.filter.name, kind_and_value(&self.value)))
-    }
 }
 
 /// `default(other, true)`; the missing value itself is caught before a filter runs.

@@ -6,9 +6,11 @@ use crate::model::Text;
 
 use super::Value;
 use super::eval::Filling;
-use super::fill::{CompiledForm, FillError, Scope, compile};
+use super::fill::compile;
 use super::print::Output;
-use super::stop::Stop;
+use super::ready::CompiledForm;
+use super::scope::Scope;
+use super::stop::{FillError, Stop};
 use super::tree::{At, Expr, For, Node};
 
 /// Names whose values are known, and paths below them that are not.

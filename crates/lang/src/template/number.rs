@@ -3,7 +3,8 @@
 use std::cmp::Ordering;
 use std::fmt;
 
-use super::Value;
+use minijinja::Value;
+
 use super::stop::Stop;
 
 /// Floats up to here print without an exponent.

@@ -1,20 +1,16 @@
 //! How values print: texts as they are, empty as nothing, lists and objects as JSON with the order of their keys.
 
+use minijinja::Value;
 use minijinja::value::ValueKind;
 
-use super::Value;
-use super::address::{AddressRules, FilledAddress};
 use super::budget::{TEXT_BYTES, VALUE_DEPTH};
 use super::number::Number;
 use super::stop::Stop;
-use super::tree::Expr;
 
 /// A text that grows to at most 1 MiB.
 #[derive(Debug, Default)]
 pub(super) struct Output {
     text: String,
-    /// What an address needs besides.
-    address: Option<AddressRules>,
 }
 
 impl Output {
@@ -27,24 +23,8 @@ impl Output {
         Ok(())
     }
 
-    /// An address: see [`AddressRules`].
-    pub(super) fn address(rules: AddressRules) -> Output {
-        Output { text: String::new(), address: Some(rules) }
-    }
-
-    /// Notes an expression whose value comes next, or decides how often what comes next is repeated.
-    pub(super) fn comes_from(&mut self, expression: &Expr) {
-        if let Some(rules) = &mut self.address {
-            rules.comes_from(&self.text, expression);
-        }
-    }
-
     /// Adds a value as it prints.
     pub(super) fn print(&mut self, value: &Value) -> Result<(), Stop> {
-        if let Some(rules) = &mut self.address {
-            let piece = rules.piece(&self.text, value)?;
-            return self.push(&piece);
-        }
         match value.as_str() {
             Some(text) => self.push(text),
             None if value.is_none() || value.is_undefined() => Ok(()),
@@ -62,17 +42,14 @@ impl Output {
         self.text.is_empty()
     }
 
+    /// The text so far.
+    pub(super) fn text(&self) -> &str {
+        &self.text
+    }
+
     /// The text.
     pub(super) fn into_text(self) -> String {
         self.text
-    }
-
-    /// The text of an address, and the names that its host came from.
-    pub(super) fn into_address(self) -> Result<FilledAddress, Stop> {
-        match self.address {
-            Some(rules) => rules.finish(self.text),
-            None => Ok(FilledAddress { text: self.text, host_reads: vec![] }),
-        }
     }
 
     fn json_at(&mut self, value: &Value, indent: Option<usize>, depth: usize) -> Result<(), Stop> {

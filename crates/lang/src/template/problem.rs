@@ -4,6 +4,7 @@ use crate::diagnostic::{Code, Diagnostic, Near};
 use crate::model::Place;
 use crate::source::Span;
 
+use super::stop::{FillError, Stop};
 use super::tree::At;
 
 /// A finding with its place in the text.
@@ -45,6 +46,12 @@ impl Problem {
     pub(super) fn near(mut self, near: Near) -> Problem {
         self.near = near;
         self
+    }
+
+    /// As the reason why the text is not filled.
+    pub(super) fn stops(self, place: &Place) -> FillError {
+        let span = place.inside(self.at.0, self.at.1);
+        FillError::new(Stop::failed(self.message), Some(span))
     }
 
     /// With its place in the file.

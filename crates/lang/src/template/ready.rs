@@ -1,16 +1,38 @@
-//! What was made of texts, kept so that each is made once however many steps and runs use it.
+//! What is made of texts, kept so that each is made once however many steps and runs use it.
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 
 use crate::model::{Form, Text};
 
-use super::fill::CompiledForm;
+use super::Value;
+use super::tree::{Expr, Node};
 
 /// Most bytes of sources that are kept; when there are more, all are let go, and made again when they are used.
 const MOST_BYTES: usize = 8 << 20;
 /// What an entry counts beside its source.
 const ENTRY_BYTES: usize = 256;
+
+/// What is made of a text.
+#[derive(Debug)]
+pub(super) enum CompiledForm {
+    Plain(Value),
+    Template(Vec<Node>),
+    Expression(Expr),
+}
+
+impl CompiledForm {
+    /// Of the statements of a text with braces; `None`: they are not one `{{ … }}` though the form says so.
+    pub(super) fn of(form: Form, nodes: Vec<Node>) -> Option<CompiledForm> {
+        match form {
+            Form::Sole => match nodes.into_iter().next() {
+                Some(Node::Print(expression, _)) => Some(CompiledForm::Expression(expression)),
+                _ => None,
+            },
+            _ => Some(CompiledForm::Template(nodes)),
+        }
+    }
+}
 
 #[derive(Default)]
 struct Kept {

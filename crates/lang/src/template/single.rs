@@ -8,10 +8,9 @@ use std::sync::LazyLock;
 use minijinja::machinery::{Token, tokenize};
 use regex::Regex;
 
-use super::check::has_template;
 use super::problem::excerpt;
 use super::scan::{is_raw, place, syntax};
-use super::stray::ROOTS;
+use super::stray::{ROOTS, has_template};
 use super::tree::At;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::model::Place;

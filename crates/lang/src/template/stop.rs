@@ -1,5 +1,7 @@
 //! Why a filling stops.
 
+use crate::source::Span;
+
 /// The reason, in plain words.
 #[derive(Debug)]
 pub(super) struct Stop {
@@ -24,5 +26,33 @@ impl Stop {
     pub(super) fn harden(mut self) -> Stop {
         self.is_missing = false;
         self
+    }
+}
+
+/// Longest message, in bytes.
+const MESSAGE_BYTES: usize = 2048;
+
+/// Why a text could not be filled, in plain words of at most 2 KiB.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct FillError {
+    /// What people read.
+    pub message: String,
+    /// The expression that failed, where that is known.
+    pub span: Option<Span>,
+}
+
+impl FillError {
+    pub(super) fn new(stop: Stop, span: Option<Span>) -> FillError {
+        let mut message = stop.message;
+        if message.len() > MESSAGE_BYTES {
+            let mut end = MESSAGE_BYTES - '…'.len_utf8();
+            while !message.is_char_boundary(end) {
+                end -= 1;
+            }
+            message.truncate(end);
+            message.push('…');
+        }
+        FillError { message, span }
     }
 }

@@ -9,6 +9,11 @@ use super::problem::Problem;
 pub(super) const ROOTS: [&str; 12] =
     ["inputs.", "steps.", "person.", "run.", "item.", "channel.", "style.", "refinement.", "failure.", "with.", "env.", "secrets."];
 
+/// Whether something in a text looks like a template.
+pub(super) fn has_template(source: &str) -> bool {
+    ["{{", "{%", "{#"].iter().any(|start| source.contains(start))
+}
+
 /// Counts the braces of the parts of one text that are no template.
 #[derive(Debug, Default)]
 pub(super) struct Stray {
@@ -19,7 +24,7 @@ impl Stray {
     /// Looks at the part of `source` from `start` to `end`, which stands between templates. `is_behind`: it stands directly behind the end of one.
     pub(super) fn look(&mut self, source: &str, (start, end): (usize, usize), is_behind: bool) -> Result<(), Problem> {
         let part = source.get(start..end).unwrap_or_default();
-        let uses_templates = super::check::has_template(source);
+        let uses_templates = has_template(source);
         if is_behind && self.open == 0 && part.starts_with('}') {
             let found = Problem::syntax((start, start + 1), "this \"}\" is one too many; an expression ends with \"}}\"");
             return Err(found.help("remove one \"}\""));

@@ -6,10 +6,9 @@ use minijinja::ErrorKind;
 use minijinja::value::{Enumerator, Object, ValueKind};
 
 use super::budget::VALUE_DEPTH;
-use super::fill::FillError;
 use super::number::Number;
 use super::print::{key_text, pairs, too_deep};
-use super::stop::Stop;
+use super::stop::{FillError, Stop};
 
 /// A value of a filling. Clones are cheap.
 pub type Value = minijinja::Value;

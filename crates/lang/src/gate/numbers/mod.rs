@@ -29,7 +29,7 @@ use serde_json::Value;
 use self::key::Key;
 use self::normal::normal;
 use self::scan::figures;
-use super::judge::{CheckResult, Judged, beginning, listed, place, shortened};
+use super::verdict::{CheckResult, Judged, beginning, listed, place, shortened};
 use crate::channel::{Phrases, format, greeting, greets, sign_off};
 
 /// Every figure of the text occurs in the value.

@@ -9,7 +9,7 @@ use chrono_tz::Tz;
 use super::super::Value;
 use super::super::print::{kind_and_value, shortened};
 use super::super::stop::Stop;
-use super::Call;
+use super::call::Call;
 
 /// Longest format, in bytes.
 const LONGEST: usize = 256;

@@ -8,7 +8,7 @@ use minijinja::value::ValueKind;
 use super::super::Value;
 use super::super::print::{Output, key_text, pairs, printed};
 use super::super::stop::Stop;
-use super::Call;
+use super::call::Call;
 use crate::channel::{escape_cell, escape_markdown as escape};
 
 /// Rows, each an object, as a table; its columns are the keys of all rows, in the order they first appear.

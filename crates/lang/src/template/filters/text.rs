@@ -3,7 +3,7 @@
 use super::super::Value;
 use super::super::print::Output;
 use super::super::stop::Stop;
-use super::Call;
+use super::call::Call;
 
 pub(super) fn upper(mut call: Call<'_>) -> Result<Value, Stop> {
     let text = call.text()?;

@@ -1,0 +1,105 @@
+//! What a filter is, and one use of it.
+
+use super::super::Value;
+use super::super::budget::Budget;
+use super::super::number::Number;
+use super::super::print::{kind, kind_and_value, printed};
+use super::super::scope::Scope;
+use super::super::stop::Stop;
+use super::elements::list_of;
+
+/// A filter.
+#[derive(Debug)]
+pub(in super::super) struct Filter {
+    /// What authors write.
+    pub(in super::super) name: &'static str,
+    /// The names of what it takes, in order.
+    pub(in super::super) parameters: &'static [&'static str],
+    /// How many of them must be given.
+    pub(in super::super) required: usize,
+    pub(super) run: fn(Call<'_>) -> Result<Value, Stop>,
+}
+
+impl Filter {
+    /// Runs it.
+    pub(in super::super) fn run(
+        &'static self,
+        value: Value,
+        arguments: &[Option<Value>],
+        budget: &mut Budget,
+        scope: &Scope,
+    ) -> Result<Value, Stop> {
+        (self.run)(Call { filter: self, value, arguments, budget, scope })
+    }
+}
+
+/// One use of a filter.
+pub(super) struct Call<'a> {
+    pub(super) filter: &'static Filter,
+    pub(super) value: Value,
+    pub(super) arguments: &'a [Option<Value>],
+    pub(super) budget: &'a mut Budget,
+    pub(super) scope: &'a Scope,
+}
+
+impl Call<'_> {
+    pub(super) fn argument(&self, index: usize) -> Option<&Value> {
+        self.arguments.get(index)?.as_ref().filter(|value| !value.is_none())
+    }
+
+    pub(super) fn text_argument(&self, index: usize) -> Result<Option<&str>, Stop> {
+        match self.argument(index) {
+            Some(value) => match value.as_str() {
+                Some(text) => Ok(Some(text)),
+                None => Err(self.wrong_argument(index, "a text", value)),
+            },
+            None => Ok(None),
+        }
+    }
+
+    pub(super) fn whole_argument(&self, index: usize) -> Result<Option<i64>, Stop> {
+        match self.argument(index) {
+            Some(value) => match Number::of(value) {
+                Some(Number::Whole(whole)) => {
+                    i64::try_from(whole).map(Some).map_err(|_| self.wrong_argument(index, "a smaller number", value))
+                }
+                _ => Err(self.wrong_argument(index, "a whole number", value)),
+            },
+            None => Ok(None),
+        }
+    }
+
+    pub(super) fn flag(&self, index: usize) -> bool {
+        self.argument(index).is_some_and(Value::is_true)
+    }
+
+    pub(super) fn wrong_argument(&self, index: usize, wanted: &str, found: &Value) -> Stop {
+        let name = self.filter.parameters.get(index).copied().unwrap_or_default();
+        Stop::failed(format!("{} of the filter {} must be {wanted}; it is {}", name, self.filter.name, kind_and_value(found)))
+    }
+
+    /// The value as a text: texts, numbers, true, false and empty have one.
+    pub(super) fn text(&mut self) -> Result<String, Stop> {
+        let text = match self.value.as_str() {
+            Some(text) => {
+                self.budget.text(text.len())?;
+                text.to_owned()
+            }
+            None if matches!(kind(&self.value), "a list" | "an object") => return Err(self.wrong_value("a text")),
+            None => printed(&self.value)?,
+        };
+        Ok(text)
+    }
+
+    /// The value as a list; empty is a list of nothing.
+    pub(super) fn list(&mut self) -> Result<Vec<Value>, Stop> {
+        match list_of(&self.value, self.budget)? {
+            Some(list) => Ok(list),
+            None => Err(self.wrong_value("a list")),
+        }
+    }
+
+    pub(super) fn wrong_value(&self, wanted: &str) -> Stop {
+        Stop::failed(format!("the filter {} takes {wanted}; this is {}", self.filter.name, kind_and_value(&self.value)))
+    }
+}
