@@ -82,7 +82,56 @@ pub enum CallTime {
     Never,
 }
 
+/// What follows from the kind of a step, but for what depends on its tools. Most kinds have few of these; the rest is empty.
+struct StepFacts<'s> {
+    calls_when: CallTime,
+    agents: [Option<&'s Spanned<String>>; 2],
+    address: Option<&'s Text>,
+    may_use: &'s [Spanned<String>],
+    cases: (&'s [Case], Option<&'s Case>),
+    with: &'s [(Spanned<String>, Filling)],
+    output: Option<&'s Shape>,
+    idempotency_key: Option<&'s Text>,
+}
+
+impl StepFacts<'_> {
+    fn of(calls_when: CallTime) -> Self {
+        let agents = [None; 2];
+        StepFacts { calls_when, agents, address: None, may_use: &[], cases: (&[], None), with: &[], output: None, idempotency_key: None }
+    }
+}
+
 impl StepKind {
+    /// The one place where a kind says what it has.
+    fn facts(&self) -> StepFacts<'_> {
+        use CallTime::{Later, Never, Start};
+        let (at_start, never) = (|| StepFacts::of(Start), || StepFacts::of(Never));
+        match self {
+            StepKind::Agent(step) => StepFacts { agents: [Some(&step.agent), None], output: step.output.as_ref(), ..at_start() },
+            StepKind::Plan(step) => StepFacts { agents: [Some(&step.agent), step.check.as_ref()], may_use: &step.may_use, ..at_start() },
+            StepKind::Tool(step) => StepFacts {
+                may_use: std::slice::from_ref(&step.tool),
+                with: &step.with,
+                output: step.output.as_ref(),
+                idempotency_key: step.idempotency_key.as_ref(),
+                ..at_start()
+            },
+            StepKind::Http(step) => StepFacts {
+                address: Some(&step.url),
+                output: step.output.as_ref(),
+                idempotency_key: step.idempotency_key.as_ref(),
+                ..at_start()
+            },
+            StepKind::Sql(step) => StepFacts { with: &step.with, ..at_start() },
+            StepKind::Read(_) => at_start(),
+            StepKind::Send(step) => StepFacts { with: &step.with, idempotency_key: step.idempotency_key.as_ref(), ..at_start() },
+            StepKind::Call(step) => StepFacts { with: &step.with, ..StepFacts::of(Later) },
+            StepKind::Gate(step) => StepFacts { with: &step.with, ..StepFacts::of(Later) },
+            StepKind::Route(step) => StepFacts { cases: (&step.cases, step.otherwise.as_ref()), ..never() },
+            StepKind::Set(_) | StepKind::Format(_) | StepKind::Wait(_) | StepKind::Stop(_) | StepKind::Broken => never(),
+        }
+    }
+
     /// What the step's own call does; what its agents and the steps inside it do is asked of those.
     pub fn effects(&self, pipeline: &Pipeline) -> Effects {
         match self {
@@ -110,19 +159,7 @@ impl StepKind {
 
     /// When it needs a permit for a call.
     pub fn calls_when(&self) -> CallTime {
-        match self {
-            StepKind::Agent(_)
-            | StepKind::Plan(_)
-            | StepKind::Tool(_)
-            | StepKind::Http(_)
-            | StepKind::Sql(_)
-            | StepKind::Read(_)
-            | StepKind::Send(_) => CallTime::Start,
-            StepKind::Call(_) | StepKind::Gate(_) => CallTime::Later,
-            StepKind::Set(_) | StepKind::Route(_) | StepKind::Format(_) | StepKind::Wait(_) | StepKind::Stop(_) | StepKind::Broken => {
-                CallTime::Never
-            }
-        }
+        self.facts().calls_when
     }
 
     /// Time for one call when the step says none; of an agent when its model says none. `None`: it makes no call of its own, or several.
@@ -153,192 +190,59 @@ impl StepKind {
 
     /// The same without judges, who have no tools.
     pub fn agents_with_tools(&self) -> Vec<&Spanned<String>> {
-        match self {
-            StepKind::Agent(asked) => vec![&asked.agent],
-            StepKind::Plan(plan) => std::iter::once(&plan.agent).chain(&plan.check).collect(),
-            StepKind::Tool(_)
-            | StepKind::Set(_)
-            | StepKind::Http(_)
-            | StepKind::Sql(_)
-            | StepKind::Read(_)
-            | StepKind::Route(_)
-            | StepKind::Call(_)
-            | StepKind::Format(_)
-            | StepKind::Gate(_)
-            | StepKind::Send(_)
-            | StepKind::Wait(_)
-            | StepKind::Stop(_)
-            | StepKind::Broken => vec![],
-        }
+        self.facts().agents.into_iter().flatten().collect()
     }
 
     /// The web address that it calls itself.
     pub fn address(&self) -> Option<&Text> {
-        match self {
-            StepKind::Http(http) => Some(&http.url),
-            StepKind::Agent(_)
-            | StepKind::Tool(_)
-            | StepKind::Set(_)
-            | StepKind::Sql(_)
-            | StepKind::Read(_)
-            | StepKind::Plan(_)
-            | StepKind::Route(_)
-            | StepKind::Call(_)
-            | StepKind::Format(_)
-            | StepKind::Gate(_)
-            | StepKind::Send(_)
-            | StepKind::Wait(_)
-            | StepKind::Stop(_)
-            | StepKind::Broken => None,
-        }
+        self.facts().address
     }
 
     /// What it names to be used, `tool` or `server.tool`: of a `plan` agents too. What is sent goes to the receiver of the `send` step.
     pub fn may_use(&self) -> &[Spanned<String>] {
-        match self {
-            StepKind::Tool(tool) => std::slice::from_ref(&tool.tool),
-            StepKind::Plan(plan) => &plan.may_use,
-            StepKind::Agent(_)
-            | StepKind::Set(_)
-            | StepKind::Http(_)
-            | StepKind::Sql(_)
-            | StepKind::Read(_)
-            | StepKind::Route(_)
-            | StepKind::Call(_)
-            | StepKind::Format(_)
-            | StepKind::Gate(_)
-            | StepKind::Send(_)
-            | StepKind::Wait(_)
-            | StepKind::Stop(_)
-            | StepKind::Broken => &[],
-        }
+        self.facts().may_use
     }
 
     /// The method of the request that it makes itself.
     pub fn method(&self, pipeline: &Pipeline) -> Option<Method> {
-        match self {
-            StepKind::Http(http) => Some(http.method),
-            StepKind::Tool(tool) => pipeline.tool(&tool.tool.value)?.0.kind.method(),
-            StepKind::Agent(_)
-            | StepKind::Set(_)
-            | StepKind::Sql(_)
-            | StepKind::Read(_)
-            | StepKind::Plan(_)
-            | StepKind::Route(_)
-            | StepKind::Call(_)
-            | StepKind::Format(_)
-            | StepKind::Gate(_)
-            | StepKind::Send(_)
-            | StepKind::Wait(_)
-            | StepKind::Stop(_)
-            | StepKind::Broken => None,
+        if let StepKind::Http(http) = self {
+            return Some(http.method);
         }
+        pipeline.tool(&self.own_tool()?.value)?.0.kind.method()
     }
 
     /// The pipeline it runs as its work: of a `call`, or of a tool that is one.
     pub fn called(&self, pipeline: &Pipeline) -> Option<PipelineId> {
-        match self {
-            StepKind::Call(call) => call.pipeline,
-            StepKind::Tool(tool) => pipeline.called_tool(&tool.tool.value),
-            StepKind::Agent(_)
-            | StepKind::Set(_)
-            | StepKind::Http(_)
-            | StepKind::Sql(_)
-            | StepKind::Read(_)
-            | StepKind::Plan(_)
-            | StepKind::Route(_)
-            | StepKind::Format(_)
-            | StepKind::Gate(_)
-            | StepKind::Send(_)
-            | StepKind::Wait(_)
-            | StepKind::Stop(_)
-            | StepKind::Broken => None,
+        if let StepKind::Call(call) = self {
+            return call.pipeline;
         }
+        pipeline.called_tool(&self.own_tool()?.value)
+    }
+
+    /// The tool that a `tool` step calls.
+    fn own_tool(&self) -> Option<&Spanned<String>> {
+        if let StepKind::Tool(step) = self { Some(&step.tool) } else { None }
     }
 
     /// Its cases, each with steps inside, `otherwise` last.
     pub fn cases(&self) -> impl Iterator<Item = &Case> {
-        let (cases, otherwise): (&[Case], Option<&Case>) = match self {
-            StepKind::Route(route) => (&route.cases, route.otherwise.as_ref()),
-            StepKind::Agent(_)
-            | StepKind::Tool(_)
-            | StepKind::Set(_)
-            | StepKind::Http(_)
-            | StepKind::Sql(_)
-            | StepKind::Read(_)
-            | StepKind::Plan(_)
-            | StepKind::Call(_)
-            | StepKind::Format(_)
-            | StepKind::Gate(_)
-            | StepKind::Send(_)
-            | StepKind::Wait(_)
-            | StepKind::Stop(_)
-            | StepKind::Broken => (&[], None),
-        };
+        let (cases, otherwise) = self.facts().cases;
         cases.iter().chain(otherwise)
     }
 
     /// What it gives by name to what it calls, or to its checks.
     pub fn with(&self) -> &[(Spanned<String>, Filling)] {
-        match self {
-            StepKind::Tool(tool) => &tool.with,
-            StepKind::Sql(sql) => &sql.with,
-            StepKind::Call(call) => &call.with,
-            StepKind::Gate(gate) => &gate.with,
-            StepKind::Send(send) => &send.with,
-            StepKind::Agent(_)
-            | StepKind::Set(_)
-            | StepKind::Http(_)
-            | StepKind::Read(_)
-            | StepKind::Plan(_)
-            | StepKind::Route(_)
-            | StepKind::Format(_)
-            | StepKind::Wait(_)
-            | StepKind::Stop(_)
-            | StepKind::Broken => &[],
-        }
+        self.facts().with
     }
 
     /// The shape that it says its result has.
     pub fn output(&self) -> Option<&Shape> {
-        match self {
-            StepKind::Agent(agent) => agent.output.as_ref(),
-            StepKind::Tool(tool) => tool.output.as_ref(),
-            StepKind::Http(http) => http.output.as_ref(),
-            StepKind::Set(_)
-            | StepKind::Sql(_)
-            | StepKind::Read(_)
-            | StepKind::Plan(_)
-            | StepKind::Route(_)
-            | StepKind::Call(_)
-            | StepKind::Format(_)
-            | StepKind::Gate(_)
-            | StepKind::Send(_)
-            | StepKind::Wait(_)
-            | StepKind::Stop(_)
-            | StepKind::Broken => None,
-        }
+        self.facts().output
     }
 
     /// The key that its author wrote, by which a receiver knows a call again.
     pub fn idempotency_key(&self) -> Option<&Text> {
-        match self {
-            StepKind::Tool(tool) => tool.idempotency_key.as_ref(),
-            StepKind::Http(http) => http.idempotency_key.as_ref(),
-            StepKind::Send(send) => send.idempotency_key.as_ref(),
-            StepKind::Agent(_)
-            | StepKind::Set(_)
-            | StepKind::Sql(_)
-            | StepKind::Read(_)
-            | StepKind::Plan(_)
-            | StepKind::Route(_)
-            | StepKind::Call(_)
-            | StepKind::Format(_)
-            | StepKind::Gate(_)
-            | StepKind::Wait(_)
-            | StepKind::Stop(_)
-            | StepKind::Broken => None,
-        }
+        self.facts().idempotency_key
     }
 }
 
