@@ -1,7 +1,8 @@
 //! The table of codes. A code is never reused and never changes its meaning.
 
 /// How grave a finding is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum Severity {
     /// The file cannot run.
     Error,
@@ -14,11 +15,7 @@ pub enum Severity {
 impl Severity {
     /// The word people see.
     pub fn word(self) -> &'static str {
-        match self {
-            Severity::Error => "error",
-            Severity::Warning => "warning",
-            Severity::Info => "info",
-        }
+        self.into()
     }
 }
 

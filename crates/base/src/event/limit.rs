@@ -5,7 +5,8 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 /// A bound.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, strum::IntoStaticStr, strum::EnumString, strum::VariantArray)]
+#[strum(serialize_all = "snake_case")]
 #[serde(rename_all = "snake_case")]
 pub enum Bound {
     /// `timeout` of one attempt.
@@ -23,18 +24,9 @@ pub enum Bound {
 }
 
 impl Bound {
-    const ALL: [Bound; 6] = [Bound::Timeout, Bound::Deadline, Bound::MaxTokens, Bound::MaxCostUsd, Bound::MaxSteps, Bound::Deadlock];
-
     /// Its key.
     pub fn word(self) -> &'static str {
-        match self {
-            Bound::Timeout => "timeout",
-            Bound::Deadline => "deadline",
-            Bound::MaxTokens => "max_tokens",
-            Bound::MaxCostUsd => "max_cost_usd",
-            Bound::MaxSteps => "max_steps",
-            Bound::Deadlock => "deadlock",
-        }
+        self.into()
     }
 
     /// Whether it bounds time.
@@ -73,13 +65,13 @@ impl TryFrom<String> for Limit {
 
     fn try_from(written: String) -> Result<Limit, String> {
         let (of_called, word) = written.strip_prefix("limits.").map_or((false, &*written), |word| (true, word));
-        let bound = Bound::ALL.into_iter().find(|bound| bound.word() == word);
-        bound.map(|bound| Limit { bound, of_called }).ok_or_else(|| format!("{written} is no limit"))
+        word.parse().map(|bound| Limit { bound, of_called }).map_err(|_| format!("{written} is no limit"))
     }
 }
 
 /// Who asks a run to end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 #[serde(rename_all = "snake_case")]
 pub enum Canceller {
     /// Ctrl-C.
@@ -95,22 +87,19 @@ pub enum Canceller {
 impl Canceller {
     /// Its word.
     pub fn word(self) -> &'static str {
-        match self {
-            Canceller::Interrupt => "interrupt",
-            Canceller::Terminate => "terminate",
-            Canceller::Client => "client",
-            Canceller::Person => "person",
-        }
+        self.into()
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use strum::VariantArray;
+
     use super::*;
 
     #[test]
     fn limits_have_the_words_of_the_manual_and_come_back() {
-        for bound in Bound::ALL {
+        for &bound in Bound::VARIANTS {
             for of_called in [false, true] {
                 let limit = Limit { bound, of_called };
                 let written = serde_json::to_string(&limit).unwrap();

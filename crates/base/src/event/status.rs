@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 /// Status of a step.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 #[serde(rename_all = "snake_case")]
 #[expect(missing_docs, reason = "the words of the language; see docs/events.md")]
 pub enum StepStatus {
@@ -25,21 +26,27 @@ impl StepStatus {
 
     /// The word of the language.
     pub fn word(self) -> &'static str {
-        match self {
-            StepStatus::Pending => "pending",
-            StepStatus::Running => "running",
-            StepStatus::Waiting => "waiting",
-            StepStatus::Succeeded => "succeeded",
-            StepStatus::Failed => "failed",
-            StepStatus::Skipped => "skipped",
-            StepStatus::Blocked => "blocked",
-            StepStatus::Cancelled => "cancelled",
-        }
+        self.into()
     }
 }
 
 /// Status of a run, most pressing first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Hash,
+    PartialOrd,
+    Ord,
+    Serialize,
+    Deserialize,
+    strum::IntoStaticStr,
+    strum::EnumString,
+    strum::VariantNames,
+)]
+#[strum(serialize_all = "snake_case")]
 #[serde(rename_all = "snake_case")]
 #[expect(missing_docs, reason = "the words of the language; see docs/events.md")]
 pub enum RunStatus {
@@ -53,19 +60,8 @@ pub enum RunStatus {
 }
 
 impl RunStatus {
-    /// All of them with their word.
-    pub const WORDS: [(&'static str, RunStatus); 7] = [
-        ("cancelled", RunStatus::Cancelled),
-        ("timed_out", RunStatus::TimedOut),
-        ("over_budget", RunStatus::OverBudget),
-        ("failed", RunStatus::Failed),
-        ("quality_not_met", RunStatus::QualityNotMet),
-        ("partial", RunStatus::Partial),
-        ("succeeded", RunStatus::Succeeded),
-    ];
-
     /// The word of the language.
     pub fn word(self) -> &'static str {
-        RunStatus::WORDS.iter().find(|(_, status)| *status == self).map_or("failed", |(word, _)| word)
+        self.into()
     }
 }

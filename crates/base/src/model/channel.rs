@@ -30,7 +30,8 @@ pub struct Channel {
 }
 
 /// What a length counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, strum::IntoStaticStr, strum::EnumString, strum::VariantNames)]
+#[strum(serialize_all = "snake_case")]
 pub enum LengthUnit {
     /// Unicode characters (scalar values).
     Characters,
@@ -45,12 +46,7 @@ pub enum LengthUnit {
 impl LengthUnit {
     /// The word of the language.
     pub fn word(self) -> &'static str {
-        match self {
-            LengthUnit::Characters => "characters",
-            LengthUnit::Utf16 => "utf16",
-            LengthUnit::Bytes => "bytes",
-            LengthUnit::SmsSegments => "sms_segments",
-        }
+        self.into()
     }
 }
 
@@ -114,7 +110,8 @@ pub struct Split {
 }
 
 /// Where a text is split first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, strum::IntoStaticStr, strum::EnumString, strum::VariantNames)]
+#[strum(serialize_all = "snake_case")]
 #[expect(missing_docs, reason = "the names say it")]
 pub enum SplitAt {
     Paragraph,
@@ -125,16 +122,13 @@ pub enum SplitAt {
 impl SplitAt {
     /// The word of the language.
     pub fn word(self) -> &'static str {
-        match self {
-            SplitAt::Paragraph => "paragraph",
-            SplitAt::Sentence => "sentence",
-            SplitAt::Word => "word",
-        }
+        self.into()
     }
 }
 
 /// What is sent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, strum::IntoStaticStr, strum::EnumString, strum::VariantNames)]
+#[strum(serialize_all = "snake_case")]
 pub enum Body {
     /// Plain text.
     Text,
@@ -151,13 +145,7 @@ pub enum Body {
 impl Body {
     /// The word of the language.
     pub fn word(self) -> &'static str {
-        match self {
-            Body::Text => "text",
-            Body::Markup => "markup",
-            Body::Markdown => "markdown",
-            Body::Html => "html",
-            Body::AdaptiveCard => "adaptive_card",
-        }
+        self.into()
     }
 
     /// The ending of a golden file that holds such a body.

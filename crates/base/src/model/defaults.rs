@@ -47,7 +47,13 @@ impl Retry {
             backoff: Backoff::Exponential,
             max_delay: Duration::from_secs(60),
             jitter: true,
-            on: FailureKind::WORDS[..FailureKind::RETRYABLE - 1].iter().map(|(_, kind)| *kind).collect(),
+            on: vec![
+                FailureKind::RateLimited,
+                FailureKind::ServerError,
+                FailureKind::Connection,
+                FailureKind::Timeout,
+                FailureKind::BadResponse,
+            ],
         }
     }
 }

@@ -80,7 +80,8 @@ impl Field {
 }
 
 /// The types of fields.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, strum::IntoStaticStr, strum::EnumString, strum::VariantNames)]
+#[strum(serialize_all = "snake_case")]
 pub enum FieldKind {
     /// A text.
     Text,
@@ -111,25 +112,8 @@ pub enum FieldKind {
 }
 
 impl FieldKind {
-    /// The words of the language, in the order the manual lists them.
-    pub const WORDS: [(&'static str, FieldKind); 13] = [
-        ("text", FieldKind::Text),
-        ("number", FieldKind::Number),
-        ("integer", FieldKind::Integer),
-        ("boolean", FieldKind::Boolean),
-        ("date", FieldKind::Date),
-        ("datetime", FieldKind::Datetime),
-        ("list", FieldKind::List),
-        ("object", FieldKind::Object),
-        ("file", FieldKind::File),
-        ("folder", FieldKind::Folder),
-        ("any", FieldKind::Any),
-        ("plan", FieldKind::Plan),
-        ("scorecard", FieldKind::Scorecard),
-    ];
-
     /// The word of the language.
     pub fn word(self) -> &'static str {
-        FieldKind::WORDS.iter().find(|(_, kind)| *kind == self).map_or("any", |(word, _)| word)
+        self.into()
     }
 }

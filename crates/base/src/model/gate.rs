@@ -72,7 +72,8 @@ pub struct Scorecard {
 }
 
 /// What a judge that cannot answer means.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, strum::EnumString, strum::VariantNames)]
+#[strum(serialize_all = "snake_case")]
 pub enum OnJudgeError {
     /// The criterion counts as failed.
     #[default]

@@ -2,8 +2,11 @@
 
 use std::fmt;
 
+use strum::VariantArray;
+
 /// A method that a file may name (RFC 9110, section 9.3; PATCH: RFC 5789).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr, strum::VariantArray)]
+#[strum(serialize_all = "UPPERCASE")]
 #[expect(missing_docs, reason = "the methods of the standard")]
 pub enum Method {
     Get,
@@ -16,20 +19,9 @@ pub enum Method {
 }
 
 impl Method {
-    /// All of them.
-    pub const ALL: [Method; 7] = [Method::Get, Method::Head, Method::Post, Method::Put, Method::Patch, Method::Delete, Method::Options];
-
     /// As it is sent.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Method::Get => "GET",
-            Method::Head => "HEAD",
-            Method::Post => "POST",
-            Method::Put => "PUT",
-            Method::Patch => "PATCH",
-            Method::Delete => "DELETE",
-            Method::Options => "OPTIONS",
-        }
+        self.into()
     }
 
     /// Whether such a request changes nothing on the other side (RFC 9110, section 9.2.1).
@@ -50,7 +42,7 @@ impl Method {
 
     /// The methods as they are sent, with this between them.
     pub fn listed(between: &str) -> String {
-        Method::ALL.map(Method::as_str).join(between)
+        Method::VARIANTS.iter().map(|method| method.as_str()).collect::<Vec<_>>().join(between)
     }
 }
 

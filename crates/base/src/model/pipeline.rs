@@ -109,7 +109,8 @@ impl Pipeline {
 }
 
 /// What a policy is asked about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 #[serde(rename_all = "snake_case")]
 pub enum ActKind {
     /// A call of a tool.
@@ -125,12 +126,7 @@ pub enum ActKind {
 impl ActKind {
     /// Its word.
     pub fn word(self) -> &'static str {
-        match self {
-            ActKind::Tool => "tool",
-            ActKind::Host => "host",
-            ActKind::Read => "read",
-            ActKind::Write => "write",
-        }
+        self.into()
     }
 }
 
@@ -206,7 +202,8 @@ pub enum DataKind {
 }
 
 /// Which program answers SQL.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, strum::EnumString, strum::VariantNames)]
+#[strum(serialize_all = "lowercase")]
 #[expect(missing_docs, reason = "the names say it")]
 pub enum SqlEngine {
     Sqlite,

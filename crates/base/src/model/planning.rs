@@ -53,7 +53,8 @@ pub struct WrittenPlan {
 }
 
 /// How the steps of a plan are run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, strum::IntoStaticStr, strum::EnumString, strum::VariantNames)]
+#[strum(serialize_all = "snake_case")]
 #[serde(rename_all = "snake_case")]
 pub enum PlanStrategy {
     /// Each as soon as what it depends on is over.
@@ -63,15 +64,9 @@ pub enum PlanStrategy {
 }
 
 impl PlanStrategy {
-    /// The words of the language.
-    pub const WORDS: [&'static str; 2] = ["parallel", "sequential"];
-
     /// The word of the language.
     pub fn word(self) -> &'static str {
-        match self {
-            PlanStrategy::Parallel => PlanStrategy::WORDS[0],
-            PlanStrategy::Sequential => PlanStrategy::WORDS[1],
-        }
+        self.into()
     }
 }
 

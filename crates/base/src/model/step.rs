@@ -86,7 +86,8 @@ pub struct Retry {
 }
 
 /// How waits between tries grow.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, strum::EnumString, strum::VariantNames)]
+#[strum(serialize_all = "snake_case")]
 #[expect(missing_docs, reason = "the names say it")]
 pub enum Backoff {
     Fixed,
@@ -95,7 +96,22 @@ pub enum Backoff {
 }
 
 /// What kind of failure a step met: the values of `retry.on`, then the others.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Hash,
+    PartialOrd,
+    Ord,
+    serde::Serialize,
+    serde::Deserialize,
+    strum::IntoStaticStr,
+    strum::EnumString,
+    strum::VariantNames,
+)]
+#[strum(serialize_all = "snake_case")]
 #[serde(rename_all = "snake_case")]
 #[expect(missing_docs, reason = "docs/language.md explains each; see also the fault table there")]
 pub enum FailureKind {
@@ -125,43 +141,18 @@ pub enum FailureKind {
 }
 
 impl FailureKind {
-    /// All kinds with their word; the first six may stand in `retry.on`, the first five of those by default.
-    pub const WORDS: [(&'static str, FailureKind); 23] = [
-        ("rate_limited", FailureKind::RateLimited),
-        ("server_error", FailureKind::ServerError),
-        ("connection", FailureKind::Connection),
-        ("timeout", FailureKind::Timeout),
-        ("bad_response", FailureKind::BadResponse),
-        ("unknown_outcome", FailureKind::UnknownOutcome),
-        ("auth", FailureKind::Auth),
-        ("bad_request", FailureKind::BadRequest),
-        ("bad_shape", FailureKind::BadShape),
-        ("blocked", FailureKind::Blocked),
-        ("denied", FailureKind::Denied),
-        ("limit", FailureKind::Limit),
-        ("no_answer", FailureKind::NoAnswer),
-        ("no_case", FailureKind::NoCase),
-        ("not_accepted", FailureKind::NotAccepted),
-        ("quality", FailureKind::Quality),
-        ("refused", FailureKind::Refused),
-        ("rejected", FailureKind::Rejected),
-        ("too_large", FailureKind::TooLarge),
-        ("truncated", FailureKind::Truncated),
-        ("unavailable", FailureKind::Unavailable),
-        ("wrong_type", FailureKind::WrongType),
-        ("internal", FailureKind::Internal),
-    ];
-    /// How many of [`FailureKind::WORDS`] may stand in `retry.on`.
+    /// How many may stand in `retry.on`: the first.
     pub const RETRYABLE: usize = 6;
 
     /// The word of the language.
     pub fn word(self) -> &'static str {
-        FailureKind::WORDS.iter().find(|(_, kind)| *kind == self).map_or("internal", |(word, _)| word)
+        self.into()
     }
 }
 
 /// The kinds of steps.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 #[expect(missing_docs, reason = "each is the kind of that name in docs/language.md, section 6")]
 pub enum StepKind {
     Agent(AgentStep),
@@ -180,29 +171,14 @@ pub enum StepKind {
     Wait(Filling),
     Stop(StopStep),
     /// The kind could not be read or is not yet available; reported. It still counts as a known step.
+    #[strum(serialize = "?")]
     Broken,
 }
 
 impl StepKind {
     /// The key of the kind.
     pub fn word(&self) -> &'static str {
-        match self {
-            StepKind::Agent(_) => "agent",
-            StepKind::Tool(_) => "tool",
-            StepKind::Set(_) => "set",
-            StepKind::Http(_) => "http",
-            StepKind::Sql(_) => "sql",
-            StepKind::Read(_) => "read",
-            StepKind::Plan(_) => "plan",
-            StepKind::Route(_) => "route",
-            StepKind::Call(_) => "call",
-            StepKind::Format(_) => "format",
-            StepKind::Gate(_) => "gate",
-            StepKind::Send(_) => "send",
-            StepKind::Wait(_) => "wait",
-            StepKind::Stop(_) => "stop",
-            StepKind::Broken => "?",
-        }
+        self.into()
     }
 }
 

@@ -132,7 +132,8 @@ impl Model {
 }
 
 /// How an OpenAI-compatible endpoint is spoken to (`api`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, strum::EnumString, strum::VariantNames)]
+#[strum(serialize_all = "snake_case")]
 pub enum Api {
     /// `chat/completions`, which most endpoints speak.
     #[default]
@@ -142,7 +143,8 @@ pub enum Api {
 }
 
 /// How a model asks for tool calls (`tool_calls`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, strum::EnumString, strum::VariantNames)]
+#[strum(serialize_all = "snake_case")]
 pub enum ToolCalls {
     /// As the endpoint's own format has it.
     #[default]

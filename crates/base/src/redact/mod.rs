@@ -32,7 +32,8 @@ pub use written::{keys_in, keys_in_source, looks_like_key, names_a_secret, parts
 use std::ops::Range;
 
 /// What was found; where places overlap, the later of these counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, strum::IntoStaticStr)]
+#[strum(serialize_all = "UPPERCASE")]
 pub enum Kind {
     /// A personal value that was made known: a name, an address.
     Person,
@@ -61,19 +62,7 @@ pub enum Kind {
 impl Kind {
     /// The word in its marker, `<EMAIL_1>`.
     pub fn word(self) -> &'static str {
-        match self {
-            Kind::Person => "PERSON",
-            Kind::Phone => "PHONE",
-            Kind::Ip => "IP",
-            Kind::Email => "EMAIL",
-            Kind::Ssn => "SSN",
-            Kind::Card => "CARD",
-            Kind::Iban => "IBAN",
-            Kind::Url => "URL",
-            Kind::Key => "KEY",
-            Kind::Jwt => "JWT",
-            Kind::Pem => "PEM",
-        }
+        self.into()
     }
 
     /// In a sentence: "the text holds an e-mail address".

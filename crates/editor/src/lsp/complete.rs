@@ -1,6 +1,8 @@
 //! What may be written at the cursor. A word that no file holds is put there, the text is read with it, and what the tables say of the
 //! place where it turns up is proposed: so the place is found in a file that is not finished, too.
 
+use strum::VariantNames;
+
 use super::expression::{open_expression, proposals};
 use super::slot::{Keys, Slot};
 use super::spot::{Part, Spot, Target, find};
@@ -123,7 +125,7 @@ fn values_of(slot: Slot, before: &str, spot: &Spot, tree: &Node, last: Option<&C
             Takes::Boolean => items.extend(["true", "false"].map(|word| value(word, ""))),
             Takes::True => items.push(value("true", "")),
             Takes::Version => items.push(value("1", "")),
-            Takes::Field | Takes::Fields => items.extend(FieldKind::WORDS.iter().map(|(word, _)| value(word, "a type"))),
+            Takes::Field | Takes::Fields => items.extend(FieldKind::VARIANTS.iter().map(|word| value(word, "a type"))),
             Takes::Replies => items.push(value("passed", "the judge lets everything pass")),
             Takes::Of(Thing::Step) => {
                 let key = spot.way.last().copied().unwrap_or_default();

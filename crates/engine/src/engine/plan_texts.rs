@@ -2,6 +2,8 @@
 
 use serde_json::{Value, json};
 
+use strum::VariantNames;
+
 use super::Run;
 use super::asking::Brief;
 use super::state::{NodeRef, Planning};
@@ -150,7 +152,7 @@ fn plan_schema(usable: &[Usable], most_steps: u64) -> Value {
     json!({
         "type": "object",
         "properties": {
-            "strategy": { "enum": PlanStrategy::WORDS },
+            "strategy": { "enum": PlanStrategy::VARIANTS },
             "reasoning": { "type": "string" },
             "steps": { "type": "array", "minItems": 1, "maxItems": most_steps, "items": {
                 "type": "object",

@@ -14,19 +14,8 @@ pub fn channel(tree: &Node, file: FileId, world: &mut dyn World, diagnostics: &m
     let lower = Lower::new(file, world, diagnostics);
     let keys = lower.root(tree, &keys::CHANNEL, "this channel")?;
     let name = keys.get("channel").and_then(|node| lower.new_id("channel", node));
-    let body = match keys.word("body") {
-        Some("markup") => Body::Markup,
-        Some("markdown") => Body::Markdown,
-        Some("html") => Body::Html,
-        Some("adaptive_card") => Body::AdaptiveCard,
-        _ => Body::Text,
-    };
-    let length_unit = match keys.word("length_unit") {
-        Some("utf16") => LengthUnit::Utf16,
-        Some("bytes") => LengthUnit::Bytes,
-        Some("sms_segments") => LengthUnit::SmsSegments,
-        _ => LengthUnit::Characters,
-    };
+    let body = keys.choice("body").unwrap_or(Body::Text);
+    let length_unit = keys.choice("length_unit").unwrap_or(LengthUnit::Characters);
     if let Some(text) = keys.sentence("too_long") {
         as_it_stands(&keys, "too_long", &text, "write words without braces");
     }
@@ -48,11 +37,7 @@ pub fn channel(tree: &Node, file: FileId, world: &mut dyn World, diagnostics: &m
 
 fn split(keys: &Reader) -> Option<Split> {
     let split = keys.section("split", &keys::SPLIT)?;
-    let at = match split.word("at") {
-        Some("paragraph") => SplitAt::Paragraph,
-        Some("word") => SplitAt::Word,
-        _ => SplitAt::Sentence,
-    };
+    let at = split.choice("at").unwrap_or(SplitAt::Sentence);
     let indicator = slots(&split, "indicator", &["part", "parts"]);
     if let Some(fixed) = indicator.as_deref().filter(|text| text.contains(|c: char| c.is_ascii_digit()) && !text.contains("{part}")) {
         let span = split.get("indicator").map_or(split.span, |node| node.span);

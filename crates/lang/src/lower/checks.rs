@@ -17,10 +17,7 @@ pub fn scorecard(lower: &Lower, owner: &str, span: Span, node: &Node) -> Scoreca
     let mut scorecard = Scorecard { span, judge: None, on_judge_error: OnJudgeError::Fail, criteria: vec![] };
     let Some(keys) = Reader::new(lower, owner, &[&keys::SCORECARD], node) else { return scorecard };
     scorecard.judge = keys.name("judge");
-    scorecard.on_judge_error = match keys.word("on_judge_error") {
-        Some("pass") => OnJudgeError::Pass,
-        _ => OnJudgeError::Fail,
-    };
+    scorecard.on_judge_error = keys.choice("on_judge_error").unwrap_or_default();
     scorecard.criteria = criteria(&keys);
     scorecard
 }

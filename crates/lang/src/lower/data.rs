@@ -2,17 +2,19 @@
 
 use std::path::PathBuf;
 
+use strum::VariantNames;
+
 use super::context::{Lower, found, quoted};
 use super::fields::kind_of;
 use super::keys;
 use super::reader::Reader;
 use super::values::wrong_type;
 use crate::diagnostic::{Diagnostic, did_you_mean_zone};
-use crate::model::{Data, DataKind, FieldKind, Filling, Form, Person, PersonSource, SqlEngine};
+use crate::model::{Data, DataKind, FieldKind, Filling, Form, Person, PersonSource};
 use crate::source::{Span, Spanned};
 use crate::syntax::Node;
 
-/// How many of [`FieldKind::WORDS`] a column may have: those of single values.
+/// How many of the types a column may have: those of single values, which come first.
 const COLUMN_KINDS: usize = 6;
 
 /// One table; one that cannot be read still counts as a table, of a file without name.
@@ -52,11 +54,11 @@ pub fn data(lower: &Lower, owner: &str, span: Span, node: &Node) -> Data {
     data.columns = keys
         .entries("columns")
         .filter_map(|(name, node)| {
-            let kind = kind_of(lower, &format!("column {}", quoted(&name.text)), node, &FieldKind::WORDS[..COLUMN_KINDS])?;
+            let kind = kind_of(lower, &format!("column {}", quoted(&name.text)), node, &FieldKind::VARIANTS[..COLUMN_KINDS])?;
             Some((name.text.clone(), kind))
         })
         .collect();
-    data.engine = keys.word("engine").map(|word| if word == "duckdb" { SqlEngine::DuckDb } else { SqlEngine::Sqlite });
+    data.engine = keys.choice("engine");
     if !data.pii.is_empty() || !data.columns.is_empty() {
         data.header = lower.world().columns(&data);
     }

@@ -6,6 +6,8 @@ use std::collections::HashSet;
 use regex::Regex;
 use serde_json::{Number, Value};
 
+use strum::VariantNames;
+
 use super::aliases::type_alias;
 use super::context::{Lower, quoted};
 use super::keys;
@@ -98,18 +100,17 @@ fn empty_field(name: &str, span: Span, is_required: bool) -> Field {
 
 /// A type of the language.
 fn kind(lower: &Lower, owner: &str, node: &Node) -> Option<FieldKind> {
-    kind_of(lower, owner, node, &FieldKind::WORDS)
+    kind_of(lower, owner, node, FieldKind::VARIANTS)
 }
 
 /// One of these types.
-pub fn kind_of(lower: &Lower, owner: &str, node: &Node, kinds: &[(&'static str, FieldKind)]) -> Option<FieldKind> {
+pub fn kind_of(lower: &Lower, owner: &str, node: &Node, words: &[&'static str]) -> Option<FieldKind> {
     let Some(scalar) = node.as_scalar().filter(|scalar| scalar.value.is_string()) else {
         lower.wrong_thing(owner, node, "a type such as text");
         return None;
     };
-    let found = kinds.iter().find(|(word, _)| *word == scalar.text);
-    if found.is_none() && node.kind != NodeKind::Broken {
-        let words: Vec<&str> = kinds.iter().map(|(word, _)| *word).collect();
+    let is_known = words.contains(&&*scalar.text);
+    if !is_known && node.kind != NodeKind::Broken {
         let near = type_alias(&scalar.text).map_or_else(|| nearest(&scalar.text, words.iter().copied()), |word| vec![word]);
         let near = Near::new(&scalar.text, near);
         let message = format!("type {} of {owner} is not known{}", quoted(&scalar.text), near);
@@ -119,7 +120,7 @@ pub fn kind_of(lower: &Lower, owner: &str, node: &Node, kinds: &[(&'static str, 
             None => diagnostic.help(format!("use one of: {}", words.join(", "))),
         });
     }
-    found.map(|(_, kind)| *kind)
+    scalar.text.parse().ok().filter(|_| is_known)
 }
 
 /// Rules, the types they go with, and those in words.
@@ -136,15 +137,15 @@ static GROUPS: [(&[&str], &[FieldKind], &str); 5] = [
 pub(super) fn rules_for(rule: &'static str, written: Option<&str>) -> Vec<&'static str> {
     let of_type = written.and_then(|written| {
         let word = type_alias(written).unwrap_or(written);
-        FieldKind::WORDS.iter().find(|(known, _)| *known == word)
+        word.parse::<FieldKind>().ok()
     });
     let names = match rule {
         "minimum" | "min_length" => vec!["minimum", "min_length"],
         "maximum" | "max_length" => vec!["maximum", "max_length"],
         other => vec![other],
     };
-    let Some((_, kind)) = of_type.filter(|(_, kind)| *kind != FieldKind::Any) else { return names };
-    let goes = |name: &str| GROUPS.iter().all(|(names, kinds, _)| !names.contains(&name) || kinds.contains(kind));
+    let Some(kind) = of_type.filter(|kind| *kind != FieldKind::Any) else { return names };
+    let goes = |name: &str| GROUPS.iter().all(|(names, kinds, _)| !names.contains(&name) || kinds.contains(&kind));
     names.into_iter().filter(|name| goes(name)).collect()
 }
 

@@ -3,11 +3,13 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use strum::VariantNames;
+
 use super::context::{Lower, quoted};
 use super::keys::{self, Place};
 use super::reader::Reader;
 use crate::diagnostic::Diagnostic;
-use crate::model::{Api, Backoff, FailureKind, Model, Price, Provider, Replies, Retry, ToolCalls};
+use crate::model::{Backoff, FailureKind, Model, Price, Provider, Replies, Retry, ToolCalls};
 use crate::source::Span;
 use crate::syntax::Node;
 
@@ -25,7 +27,7 @@ pub fn model(lower: &Lower, owner: &str, span: Span, node: &Node) -> Model {
     };
     let Some(keys) = keys else { return model };
     model.provider = provider(&keys).unwrap_or(Provider::Broken);
-    model.api = if keys.word("api") == Some("responses") { Api::Responses } else { Api::Chat };
+    model.api = keys.choice("api").unwrap_or_default();
     model.tool_calls = tool_calls(&keys);
     model.model = keys.text("model");
     model.base_url = keys.text("base_url");
@@ -44,10 +46,7 @@ pub fn model(lower: &Lower, owner: &str, span: Span, node: &Node) -> Model {
 }
 
 fn tool_calls(keys: &Reader) -> ToolCalls {
-    match keys.word("tool_calls") {
-        Some("schema") => ToolCalls::Schema,
-        _ => ToolCalls::Native,
-    }
+    keys.choice("tool_calls").unwrap_or_default()
 }
 
 fn provider(keys: &Reader) -> Option<Provider> {
@@ -90,18 +89,12 @@ fn amount(price: &Reader, key: &str) -> Option<f64> {
 /// The section `retry` of what `keys` are of, with the defaults of section 13.
 pub fn retry(keys: &Reader) -> Option<Retry> {
     let retry = keys.section("retry", &keys::RETRY)?;
-    let backoff = match retry.word("backoff") {
-        Some("fixed") => Backoff::Fixed,
-        Some("linear") => Backoff::Linear,
-        _ => Backoff::Exponential,
-    };
+    let backoff = retry.choice("backoff").unwrap_or(Backoff::Exponential);
     let delay = |key| retry.get(key).and_then(|node| retry.lower.duration_or_zero(key, node));
-    let retryable = &FailureKind::WORDS[..FailureKind::RETRYABLE];
-    let on = retry.filled_list("on").map(|nodes| {
-        let words: Vec<&str> = retryable.iter().map(|(word, _)| *word).collect();
-        let found = nodes.iter().filter_map(|node| retry.lower.word("on", node, &words));
-        found.filter_map(failure_kind).collect()
-    });
+    let retryable = &FailureKind::VARIANTS[..FailureKind::RETRYABLE];
+    let on = retry
+        .filled_list("on")
+        .map(|nodes| nodes.iter().filter_map(|node| retry.lower.word("on", node, retryable)?.parse().ok()).collect());
     let default = Retry::of_model_calls();
     Some(Retry {
         max_attempts: retry.limit("max_attempts").unwrap_or(default.max_attempts),
@@ -111,9 +104,4 @@ pub fn retry(keys: &Reader) -> Option<Retry> {
         jitter: retry.boolean("jitter").unwrap_or(default.jitter),
         on: on.unwrap_or(default.on),
     })
-}
-
-/// The failure of a word.
-pub fn failure_kind(word: &str) -> Option<FailureKind> {
-    FailureKind::WORDS.iter().find(|(name, _)| *name == word).map(|(_, kind)| *kind)
 }

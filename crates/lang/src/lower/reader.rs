@@ -1,5 +1,6 @@
 //! One list of keys: says at once what is unknown, missing or not yet available, then hands out typed values.
 
+use std::str::FromStr;
 use std::time::Duration;
 
 use super::aliases::{Alias, PROGRAM_STEPS, alias};
@@ -183,6 +184,11 @@ impl<'a, 'w> Reader<'a, 'w> {
             Takes::Word(words) => self.lower.word(key, self.get(key)?, words),
             _ => None,
         }
+    }
+
+    /// The same, as what it stands for.
+    pub fn choice<C: FromStr>(&self, key: &str) -> Option<C> {
+        self.word(key)?.parse().ok()
     }
 
     pub fn text(&self, key: &str) -> Option<Text> {

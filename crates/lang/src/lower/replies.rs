@@ -2,7 +2,6 @@
 
 use super::context::{Lower, quoted};
 use super::keys;
-use super::models::failure_kind;
 use super::reader::Reader;
 use super::world::World;
 use crate::diagnostic::Diagnostic;
@@ -73,7 +72,7 @@ fn body(keys: &Reader, key: &str) -> Option<ReplyBody> {
             });
             Some(ReplyBody::Calls(calls.collect()))
         }
-        "error" => keys.word("error").and_then(failure_kind).map(ReplyBody::Error),
+        "error" => keys.choice("error").map(ReplyBody::Error),
         "passed" => match keys.boolean("passed")? {
             true => Some(ReplyBody::Passed),
             false => {

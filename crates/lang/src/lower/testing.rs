@@ -8,7 +8,6 @@ use super::checks::expected;
 use super::context::{Lower, quoted};
 use super::ids::Ids;
 use super::keys;
-use super::models::failure_kind;
 use super::reader::Reader;
 use super::replies::by_step;
 use super::world::World;
@@ -89,7 +88,7 @@ fn mocks(keys: &Reader) -> IndexMap<String, Spanned<Mock>> {
         let mock = match is_error {
             true => {
                 let keys = Reader::new(keys.lower, format!("the mock of {}", quoted(&step.text)), &[&keys::MOCK_ERROR], node)?;
-                Mock::Error(keys.word("error").and_then(failure_kind)?)
+                Mock::Error(keys.choice("error")?)
             }
             false => Mock::Output(node.to_value()),
         };

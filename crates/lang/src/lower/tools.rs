@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use strum::VariantArray;
+
 use super::context::{Lower, quoted};
 use super::fields::FieldRole;
 use super::keys::{self, Place};
@@ -187,8 +189,10 @@ pub fn request(keys: &Reader) -> Option<(Method, Text)> {
     let node = keys.get("http")?;
     let text = keys.lower.sentence("http", node)?;
     let scalar = node.as_scalar()?;
-    let method =
-        Method::ALL.into_iter().find(|method| text.strip_prefix(method.as_str()).is_some_and(|rest| rest.starts_with([' ', '\t'])));
+    let method = Method::VARIANTS
+        .iter()
+        .copied()
+        .find(|method| text.strip_prefix(method.as_str()).is_some_and(|rest| rest.starts_with([' ', '\t'])));
     let Some(method) = method else {
         let message = format!("http {} does not begin with a method and an address", quoted(&text));
         let help = format!("write for example GET https://example.com/ (methods: {})", Method::listed(", "));

@@ -8,7 +8,7 @@ use super::keys;
 use super::reader::Reader;
 use super::written::{Nowhere, node};
 use crate::diagnostic::Diagnostic;
-use crate::model::{PlanStrategy, WrittenPlan, WrittenStep};
+use crate::model::{WrittenPlan, WrittenStep};
 use crate::source::{FileId, Span};
 use crate::syntax::Node;
 
@@ -28,7 +28,7 @@ pub fn written_plan(value: &Value, most_steps: u64, diagnostics: &mut Vec<Diagno
     let mut lower = Lower::new(FileId::default(), &mut world, diagnostics);
     lower.is_data = true;
     let keys = Reader::new(&lower, "the plan", &[&keys::WRITTEN_PLAN], &tree)?;
-    let strategy = keys.word("strategy").map(|word| if word == "parallel" { PlanStrategy::Parallel } else { PlanStrategy::Sequential });
+    let strategy = keys.choice("strategy");
     let reasoning = keys.sentence("reasoning").filter(|text| is_short(&lower, "reasoning of the plan", text, LONGEST_REASONING));
     let list = keys.filled_list("steps")?;
     if list.len() as u64 > most_steps {
@@ -93,6 +93,7 @@ fn tidied(value: &Value) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::PlanStrategy;
     use serde_json::json;
 
     fn read(value: Value) -> (Option<WrittenPlan>, Vec<String>) {

@@ -1,12 +1,14 @@
 //! Keys of channel files, style guides, scripted replies and tests.
 
+use strum::VariantNames;
+
 use super::Takes::{
     Boolean, Constant, Either, Expected, Expression, Filled, Fixed, Id, Keys, Limit, List, Loose, Many, Mock, Name, Named, Of, Path,
 };
 use super::Takes::{Replies, Sentence, Template, True, Value, Version, Whole, Word};
 use super::Thing::{Channel, Tool};
 use super::{Key, Place, key, later, required};
-use crate::model::{FailureKind, Features};
+use crate::model::{Body, FailureKind, Features, LengthUnit, SplitAt};
 
 const FLOW: Key = key!("flow", Version, "version of the language: 1");
 
@@ -18,12 +20,12 @@ pub static CHANNEL: Place = Place {
         required!("channel", Id, "its name"),
         key!("description", Sentence, "what it is"),
         key!("max_length", Limit, "longest part as it is sent; left out: unlimited"),
-        key!("length_unit", Word(&["characters", "utf16", "bytes", "sms_segments"]), "what lengths count"),
+        key!("length_unit", Word(LengthUnit::VARIANTS), "what lengths count"),
         key!("markdown", Either(&[Word(&["none", "full"]), List(&Word(&Features::WORDS))]), "the Markdown it can show"),
         key!("emojis", Boolean, "whether emojis may be sent"),
         key!("split", Keys(&SPLIT), "how a long text becomes parts"),
         key!("too_long", Sentence, "the sentence that ends a text cut short"),
-        key!("body", Word(&["text", "markup", "markdown", "html", "adaptive_card"]), "what is sent"),
+        key!("body", Word(Body::VARIANTS), "what is sent"),
         key!("markup", Keys(&MARKUP), "how each feature is written with body: markup"),
     ],
 };
@@ -32,7 +34,7 @@ pub static CHANNEL: Place = Place {
 pub static SPLIT: Place = Place {
     name: "split",
     keys: &[
-        key!("at", Word(&["paragraph", "sentence", "word"]), "the largest unit kept whole"),
+        key!("at", Word(SplitAt::VARIANTS), "the largest unit kept whole"),
         key!("most_parts", Limit, "most parts"),
         key!("indicator", Sentence, "the end of each part, with {part} and {parts}"),
     ],
@@ -139,7 +141,7 @@ pub static REPLY: Place = Place {
         key!("text", Template, "what it says"),
         key!("data", Value, "structured data"),
         key!("calls", Filled(&Keys(&REPLY_CALL)), "tools it calls"),
-        key!("error", Word(&KIND_WORDS), "how it fails"),
+        key!("error", Word(FailureKind::VARIANTS), "how it fails"),
         key!("passed", True, "true: the judge lets everything pass"),
         key!("failed", Named(&Loose), "criteria the judge finds not met, each with its feedback"),
         key!("usage", Keys(&REPLY_USAGE), "tokens it claims"),
@@ -185,7 +187,7 @@ pub static TEST_CASE: Place = Place {
 };
 
 /// A mock that fails.
-pub static MOCK_ERROR: Place = Place { name: "mock", keys: &[required!("error", Word(&KIND_WORDS), "how it fails")] };
+pub static MOCK_ERROR: Place = Place { name: "mock", keys: &[required!("error", Word(FailureKind::VARIANTS), "how it fails")] };
 
 /// `expect` of a case.
 pub static EXPECT: Place = Place {
@@ -202,14 +204,4 @@ pub static EXPECT: Place = Place {
         key!("sent", Expected, "all parts as one text"),
         key!("steps", Named(&Word(&["succeeded", "failed", "skipped", "blocked", "cancelled", "not_run"])), "status by step"),
     ],
-};
-
-const KIND_WORDS: [&str; FailureKind::WORDS.len()] = {
-    let mut words = [""; FailureKind::WORDS.len()];
-    let mut at = 0;
-    while at < words.len() {
-        words[at] = FailureKind::WORDS[at].0;
-        at += 1;
-    }
-    words
 };

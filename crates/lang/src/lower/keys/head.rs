@@ -1,5 +1,7 @@
 //! Keys of a pipeline's head, of shared definitions, and of what stands directly in them.
 
+use strum::VariantNames;
+
 use super::Takes::{
     Boolean, Constant, Defined, Duration, Either, Field, Fields, Filled, Fixed, Id, Keys, Limit, List, Loose, Many, Name, Named,
 };
@@ -8,7 +10,7 @@ use super::Thing::{Channel, Policy, StyleGuide, Table};
 use super::files::TEST_CASE;
 use super::work::{AGENT, MODEL, SCORECARD, TOOL};
 use super::{Key, Place, key, later, required};
-use crate::model::FieldKind;
+use crate::model::{FieldKind, SqlEngine};
 
 const IMPORTS: Key = key!("imports", List(&Path), "files whose definitions this one may use");
 const DATA_KEY: Key = key!("data", Defined(&Keys(&DATA)), "tables by name");
@@ -74,21 +76,11 @@ pub static SCHEMA_INPUTS: Place =
 /// `{ file: … }` where a text or a schema may stand.
 pub static FILE: Place = Place { name: "file", keys: &[required!("file", Path, "the file that holds it")] };
 
-const TYPES: [&str; FieldKind::WORDS.len()] = {
-    let mut words = [""; FieldKind::WORDS.len()];
-    let mut at = 0;
-    while at < words.len() {
-        words[at] = FieldKind::WORDS[at].0;
-        at += 1;
-    }
-    words
-};
-
 /// The rules of one field.
 pub static FIELD: Place = Place {
     name: "field",
     keys: &[
-        required!("type", Word(&TYPES), "what kind of value it is"),
+        required!("type", Word(FieldKind::VARIANTS), "what kind of value it is"),
         key!("required", Boolean, "whether it must be given"),
         key!("default", Constant, "its value when it is not given"),
         key!("enum", Filled(&Constant), "the only values allowed"),
@@ -119,7 +111,7 @@ pub static DATA: Place = Place {
             Named(&Word(&["text", "number", "integer", "boolean", "date", "datetime"])),
             "types of columns where guessing is wrong",
         ),
-        key!("engine", Word(&["sqlite", "duckdb"]), "which program answers queries on it"),
+        key!("engine", Word(SqlEngine::VARIANTS), "which program answers queries on it"),
     ],
 };
 

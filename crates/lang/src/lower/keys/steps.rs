@@ -1,5 +1,7 @@
 //! Keys of steps: those of every step, then those of each kind.
 
+use strum::VariantNames;
+
 use super::Takes::{
     Boolean, Constant, Duration, Either, Expression, Fields, Filled, Fixed, Id, Keys, Limit, List, Loose, Many, Moment, Name,
 };
@@ -8,6 +10,7 @@ use super::Thing::{Agent, Channel, Policy, Scorecard, Step, StyleGuide, Tool};
 use super::head::{FILE, LIMITS};
 use super::work::CRITERION;
 use super::{Key, Place, key, later, required};
+use crate::model::Backoff;
 
 /// What a step of a list has besides the keys of every step.
 pub static STEP: Place = Place {
@@ -45,7 +48,7 @@ pub static RETRY: Place = Place {
     keys: &[
         key!("max_attempts", Limit, "all tries together"),
         key!("delay", Duration, "the first wait"),
-        key!("backoff", Word(&["fixed", "linear", "exponential"]), "how waits grow"),
+        key!("backoff", Word(Backoff::VARIANTS), "how waits grow"),
         key!("max_delay", Duration, "the longest wait"),
         key!("jitter", Boolean, "whether waits are shortened by chance"),
         key!(

@@ -1,5 +1,7 @@
 //! Keys of agents, models, tools, scorecards and checks.
 
+use strum::VariantNames;
+
 use super::Takes::{
     Boolean, Constant, Duration, Either, Environment, Expression, Fields, Fixed, Id, Keys, Language, Limit, List, Loose, Many, Name,
     Program,
@@ -9,7 +11,7 @@ use super::Thing::{Agent, Model, Policy, StyleGuide, Table, Tool};
 use super::head::{FILE, LIMITS};
 use super::steps::RETRY;
 use super::{Place, key, later, required};
-use crate::model::PlanStrategy;
+use crate::model::{Api, OnJudgeError, PlanStrategy, ToolCalls};
 
 /// One agent.
 pub static AGENT: Place = Place {
@@ -47,7 +49,7 @@ pub static MODEL: Place = Place {
 
 /// What providers have besides the keys of [`MODEL`].
 pub static PROVIDERS: &[&Place] = &[
-    &Place { name: "openai", keys: &[key!("api", Word(&["chat", "responses"]), "how the endpoint is spoken to"), TOOL_CALLS] },
+    &Place { name: "openai", keys: &[key!("api", Word(Api::VARIANTS), "how the endpoint is spoken to"), TOOL_CALLS] },
     &Place { name: "anthropic", keys: &[TOOL_CALLS] },
     &Place { name: "ollama", keys: &[TOOL_CALLS] },
     &Place { name: "cli", keys: PROGRAM },
@@ -57,7 +59,7 @@ pub static PROVIDERS: &[&Place] = &[
 ];
 
 const TOOL_CALLS: super::Key =
-    key!("tool_calls", Word(&["native", "schema"]), "schema: for endpoints that cannot call tools but keep to a JSON Schema");
+    key!("tool_calls", Word(ToolCalls::VARIANTS), "schema: for endpoints that cannot call tools but keep to a JSON Schema");
 
 const PROGRAM: &[super::Key] = &[
     key!("preset", Word(&["claude_code", "codex"]), "a program that is known"),
@@ -132,7 +134,7 @@ pub static SCORECARD: Place = Place {
     name: "scorecard",
     keys: &[
         key!("judge", Of(Agent), "the agent that judges"),
-        key!("on_judge_error", Word(&["fail", "pass"]), "what a judge that cannot answer means"),
+        key!("on_judge_error", Word(OnJudgeError::VARIANTS), "what a judge that cannot answer means"),
         required!("criteria", List(&Keys(&CRITERION)), "the questions; all must pass"),
     ],
 };
@@ -145,7 +147,7 @@ pub static WRITTEN_SCORECARD: Place =
 pub static WRITTEN_PLAN: Place = Place {
     name: "written plan",
     keys: &[
-        required!("strategy", Word(&PlanStrategy::WORDS), "parallel or sequential"),
+        required!("strategy", Word(PlanStrategy::VARIANTS), "parallel or sequential"),
         required!("reasoning", Sentence, "why, in a sentence or two"),
         required!("steps", List(&Keys(&WRITTEN_STEP)), "what is done"),
     ],
