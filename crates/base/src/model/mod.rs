@@ -41,8 +41,8 @@ pub use method::Method;
 pub use own::{Named, Touch, is_code, is_data, is_table, loads_code, named_by_servers, own_by_name};
 pub use phrase::{contains_phrase, phrase_words};
 pub use pipeline::{
-    ActKind, Data, DataKind, Limits, Outputs, PERSONAL, Person, PersonSource, Pipeline, PipelineId, Policy, Program, SecretReader,
-    SqlEngine, is_own_variable,
+    ActKind, Data, DataKind, Limits, Outputs, PERSONAL, PermissionMode, Person, PersonSource, Pipeline, PipelineId, Policy, Program,
+    SecretReader, SqlEngine, is_own_variable,
 };
 pub use planning::{Arguments, PlanRules, PlanStep, PlanStrategy, Usable, WrittenPlan, WrittenStep};
 pub use settings::{JournalSettings, Lint, LintPath, Settings};

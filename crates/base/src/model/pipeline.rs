@@ -108,6 +108,19 @@ impl Pipeline {
     }
 }
 
+/// What happens to what no list of a policy names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, strum::EnumString, strum::IntoStaticStr, strum::VariantNames)]
+#[strum(serialize_all = "snake_case")]
+pub enum PermissionMode {
+    /// It is done.
+    Auto,
+    /// A person is asked.
+    Prompt,
+    /// It is refused.
+    #[default]
+    Deny,
+}
+
 /// What a policy is asked about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize, strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
@@ -275,7 +288,7 @@ pub struct Policy {
     pub description: Option<String>,
     pub allowed_tools: Option<Vec<Spanned<String>>>,
     pub disallowed_tools: Vec<Spanned<String>>,
-    pub permission_mode: Option<String>,
+    pub permission_mode: Option<PermissionMode>,
     pub max_time: Option<Duration>,
     pub max_cost_usd: Option<f64>,
     pub max_tokens: Option<u64>,

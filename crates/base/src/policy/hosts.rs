@@ -93,6 +93,7 @@ pub fn may_carry_secret<'p>(policies: impl IntoIterator<Item = &'p Policy>, sour
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::PermissionMode;
     use crate::source::Spanned;
 
     fn origin(address: &str) -> Origin {
@@ -130,7 +131,7 @@ mod tests {
 
     #[test]
     fn what_data_names_must_be_known_or_listed_and_every_policy_must_allow_it() {
-        let (own, auto) = (origin("https://good.example"), Policy { permission_mode: Some("auto".into()), ..Policy::default() });
+        let (own, auto) = (origin("https://good.example"), Policy { permission_mode: Some(PermissionMode::Auto), ..Policy::default() });
         let (good, other) = (listing(&["good.example:443"]), listing(&["other.example"]));
         let allowed = |policies: &[(&str, &Policy)], source, known| decide_host(policies, source, &own, || known).allowed;
         for source in [HostSource::File, HostSource::Environment, HostSource::Input] {
@@ -144,7 +145,7 @@ mod tests {
         let listed_elsewhere = listing(&["good.example:80"]);
         assert!(!allowed(&[("p", &listed_elsewhere)], HostSource::Data, false));
         // A list is a list, whatever happens to what no list names: a secret may stand beside such an address.
-        let auto = |hosts: &[&str]| Policy { permission_mode: Some("auto".into()), ..listing(hosts) };
+        let auto = |hosts: &[&str]| Policy { permission_mode: Some(PermissionMode::Auto), ..listing(hosts) };
         let (here, elsewhere, empty) = (auto(&["good.example"]), auto(&["other.example"]), auto(&[]));
         for source in [HostSource::Input, HostSource::Data] {
             assert!(allowed(&[("p", &here)], source, false) && !allowed(&[("p", &elsewhere)], source, true));
@@ -157,7 +158,7 @@ mod tests {
 
     #[test]
     fn a_secret_goes_where_the_file_the_environment_or_a_list_says() {
-        let auto = Policy { permission_mode: Some("auto".into()), ..Policy::default() };
+        let auto = Policy { permission_mode: Some(PermissionMode::Auto), ..Policy::default() };
         assert!(may_carry_secret([], HostSource::File) && may_carry_secret([], HostSource::Environment));
         for source in [HostSource::Input, HostSource::Data] {
             assert!(!may_carry_secret([], source) && !may_carry_secret([&auto], source) && !may_carry_secret([&listing(&[])], source));

@@ -9,7 +9,7 @@ mod patterns;
 
 use serde_json::Value;
 
-use crate::model::{ActKind, Policy, Tool, ToolKind, ToolName};
+use crate::model::{ActKind, PermissionMode, Policy, Tool, ToolKind, ToolName};
 use crate::source::Spanned;
 
 pub use hosts::{Origin, decide_host, may_carry_secret, may_reach};
@@ -145,7 +145,7 @@ pub fn may_allow(policies: &[(&str, &Policy)], server: &str, part: &str) -> bool
     };
     policies.iter().all(|(_, policy)| {
         let is_refused = policy.disallowed_tools.iter().any(|entry| tool_refused(&entry.value, server, None));
-        !is_refused && (policy.permission_mode.as_deref() == Some("auto") || policy.allowed_tools.iter().flatten().any(names_server))
+        !is_refused && (policy.permission_mode == Some(PermissionMode::Auto) || policy.allowed_tools.iter().flatten().any(names_server))
     })
 }
 
@@ -176,10 +176,13 @@ fn of_one(policy: &Policy, act: &Act) -> (bool, String) {
             found.map(|entry| format!("file_access.write {}", entry.value))
         }
     };
-    match (listed, policy.permission_mode.as_deref()) {
+    let mode = policy.permission_mode.unwrap_or_default();
+    match (listed, mode) {
         (Some(rule), _) => (true, rule),
-        (None, Some("auto")) => (true, "permission_mode auto".to_string()),
-        (None, mode) => (false, format!("no list names it, and permission_mode is {}", mode.unwrap_or("deny"))),
+        (None, PermissionMode::Auto) => (true, "permission_mode auto".to_string()),
+        (None, PermissionMode::Prompt | PermissionMode::Deny) => {
+            (false, format!("no list names it, and permission_mode is {}", <&str>::from(mode)))
+        }
     }
 }
 
@@ -218,7 +221,8 @@ mod tests {
     #[test]
     fn of_a_server_it_is_known_before_its_tools_are_whether_any_may_be_called() {
         let allowing = |list: &[&str]| Policy { allowed_tools: Some(names(list)), ..Policy::default() };
-        let refusing = |list: &[&str]| Policy { disallowed_tools: names(list), permission_mode: Some("auto".into()), ..Policy::default() };
+        let refusing =
+            |list: &[&str]| Policy { disallowed_tools: names(list), permission_mode: Some(PermissionMode::Auto), ..Policy::default() };
         for (policy, part, may) in [
             (allowing(&["ok.*"]), "get_a", false),
             (allowing(&["ok.*"]), "get_*", false),
@@ -251,7 +255,8 @@ mod tests {
         assert!(!of("shell", json!({ "command": "git push" })).allowed);
         assert!(!of("shell", json!({ "command": "rm -rf x; git diff HEAD" })).allowed);
         assert!(!of("docsy", json!({})).allowed);
-        let refusing = Policy { disallowed_tools: names(&["mail(*ceo@*)"]), permission_mode: Some("auto".into()), ..Policy::default() };
+        let refusing =
+            Policy { disallowed_tools: names(&["mail(*ceo@*)"]), permission_mode: Some(PermissionMode::Auto), ..Policy::default() };
         let mail = json!({ "subject": "Hi", "to": "ceo@example.com" });
         assert!(!decide(&[("p", &refusing)], &Act::Tool { name: "mail", arguments: Some(&mail) }).allowed);
     }
@@ -292,7 +297,7 @@ mod tests {
     fn lists_that_refuse_or_ask_are_read_generously_and_lists_that_allow_to_the_letter() {
         for (entry, name, arguments) in spellings() {
             let act = Act::Tool { name, arguments: Some(&arguments) };
-            let refusing = Policy { disallowed_tools: names(&[entry]), permission_mode: Some("auto".into()), ..Policy::default() };
+            let refusing = Policy { disallowed_tools: names(&[entry]), permission_mode: Some(PermissionMode::Auto), ..Policy::default() };
             assert!(!decide(&[("p", &refusing)], &act).allowed, "{entry} {name} {arguments}");
             let asking = Policy { approval_required: names(&[entry]), ..Policy::default() };
             assert!(needs_approval(&asking, name, &arguments), "{entry} {name} {arguments}");
@@ -308,7 +313,7 @@ mod tests {
             ("docs.write", "docs.read", json!({})),
             ("docs", "docsy.write", json!({})),
         ] {
-            let refusing = Policy { disallowed_tools: names(&[entry]), permission_mode: Some("auto".into()), ..Policy::default() };
+            let refusing = Policy { disallowed_tools: names(&[entry]), permission_mode: Some(PermissionMode::Auto), ..Policy::default() };
             assert!(decide(&[("p", &refusing)], &Act::Tool { name, arguments: Some(&arguments) }).allowed, "{entry} {name} {arguments}");
         }
     }
@@ -345,13 +350,13 @@ mod tests {
 
     fn policies() -> impl Strategy<Value = Policy> {
         let list = prop::sample::subsequence(vec!["docs", "docs.read", "example.com", "*.md", "a.md"], 0..4);
-        let mode = prop::option::of(prop::sample::select(vec!["auto", "deny", "prompt"]));
+        let mode = prop::option::of(prop::sample::select(vec![PermissionMode::Auto, PermissionMode::Deny, PermissionMode::Prompt]));
         (prop::option::of(list.clone()), list.clone(), prop::option::of(list), mode).prop_map(|(allowed, refused, paths, mode)| Policy {
             allowed_tools: allowed.as_deref().map(names),
             disallowed_tools: names(&refused),
             hosts: paths.as_deref().map(names),
             read: paths.as_deref().map(names),
-            permission_mode: mode.map(str::to_owned),
+            permission_mode: mode,
             ..Policy::default()
         })
     }
@@ -362,7 +367,7 @@ mod tests {
             let arguments = json!({ "text": text });
             let act = Act::Tool { name: "docs.read", arguments: Some(&arguments) };
             let allowing = Policy { allowed_tools: Some(names(&[&entry])), ..Policy::default() };
-            let refusing = Policy { disallowed_tools: names(&[&entry]), permission_mode: Some("auto".into()), ..Policy::default() };
+            let refusing = Policy { disallowed_tools: names(&[&entry]), permission_mode: Some(PermissionMode::Auto), ..Policy::default() };
             prop_assert!(!decide(&[("p", &allowing)], &act).allowed || !decide(&[("p", &refusing)], &act).allowed);
         }
 

@@ -3,7 +3,7 @@
 use super::context::Lower;
 use super::keys;
 use super::reader::Reader;
-use crate::model::Policy;
+use crate::model::{PermissionMode, Policy};
 use crate::source::Span;
 use crate::syntax::Node;
 
@@ -14,8 +14,8 @@ pub fn policy(lower: &Lower, owner: &str, span: Span, node: &Node) -> Policy {
     policy.description = keys.sentence("description");
     policy.allowed_tools = keys.names("allowed_tools");
     policy.disallowed_tools = keys.names("disallowed_tools").unwrap_or_default();
-    policy.permission_mode = keys.word("permission_mode").map(str::to_owned);
-    if policy.permission_mode.as_deref() == Some("prompt") {
+    policy.permission_mode = keys.choice("permission_mode");
+    if policy.permission_mode == Some(PermissionMode::Prompt) {
         let place = keys.get("permission_mode").map_or(span, |node| node.span);
         keys.lower.not_yet("permission_mode \"prompt\"", place);
     }

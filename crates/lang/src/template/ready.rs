@@ -8,10 +8,9 @@ use crate::model::{Form, Text};
 use super::Value;
 use super::tree::{Expr, Node};
 
-/// Most bytes of sources that are kept; when there are more, all are let go, and made again when they are used.
+/// Most texts that are kept, and most bytes of their sources; when there are more, all are let go, and made again when they are used.
+const MOST: usize = 14_000;
 const MOST_BYTES: usize = 8 << 20;
-/// What an entry counts beside its source.
-const ENTRY_BYTES: usize = 256;
 
 /// What is made of a text.
 #[derive(Debug)]
@@ -34,15 +33,15 @@ impl CompiledForm {
     }
 }
 
-#[derive(Default)]
 struct Kept {
     /// By the address of a source, which nothing else can have while the source is held here. Copies of a text share it.
     forms: HashMap<(usize, Form), (Arc<str>, Arc<CompiledForm>)>,
     bytes: usize,
 }
 
+/// With room for all from the start: what a file costs does not depend on those before it.
 fn kept() -> MutexGuard<'static, Kept> {
-    static KEPT: LazyLock<Mutex<Kept>> = LazyLock::new(Mutex::default);
+    static KEPT: LazyLock<Mutex<Kept>> = LazyLock::new(|| Mutex::new(Kept { forms: HashMap::with_capacity(MOST), bytes: 0 }));
     KEPT.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -58,10 +57,11 @@ pub(super) fn get(text: &Text) -> Option<Arc<CompiledForm>> {
 /// Keeps what was made of a text.
 pub(super) fn keep(text: &Text, form: CompiledForm) -> Arc<CompiledForm> {
     let (form, mut kept) = (Arc::new(form), kept());
-    if kept.bytes > MOST_BYTES {
-        *kept = Kept::default();
+    if kept.bytes > MOST_BYTES || kept.forms.len() >= MOST {
+        kept.forms.clear();
+        kept.bytes = 0;
     }
-    kept.bytes += text.source.len() + ENTRY_BYTES;
+    kept.bytes += text.source.len();
     kept.forms.insert(key(text), (Arc::clone(&text.source), Arc::clone(&form)));
     form
 }

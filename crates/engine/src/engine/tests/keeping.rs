@@ -143,7 +143,7 @@ fn a_path_that_a_step_gives_leads_nowhere_but_into_the_project() {
 #[test]
 fn files_that_a_rule_about_paths_lets_through_must_lie_where_they_say() {
     let policy = |change: fn(&mut crate::model::Policy)| {
-        let mut policy = crate::model::Policy { permission_mode: Some("auto".into()), ..Default::default() };
+        let mut policy = crate::model::Policy { permission_mode: Some(crate::model::PermissionMode::Auto), ..Default::default() };
         change(&mut policy);
         let mut p = pipeline("p", vec![read("a")]);
         p.policies.insert("own".into(), policy);

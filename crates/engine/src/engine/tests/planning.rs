@@ -315,7 +315,11 @@ fn what_a_plan_may_not_do_is_refused() {
 
 #[test]
 fn a_tool_outside_the_policy_is_refused_and_the_decision_is_recorded() {
-    let policy = Policy { disallowed_tools: vec![named("ask(drop*)")], permission_mode: Some("auto".into()), ..Policy::default() };
+    let policy = Policy {
+        disallowed_tools: vec![named("ask(drop*)")],
+        permission_mode: Some(crate::model::PermissionMode::Auto),
+        ..Policy::default()
+    };
     let mut main = main(vec![work()]);
     main.policies.insert("office".into(), policy);
     main.agents.get_mut("writer").unwrap().policy = Some(named("office"));
@@ -333,8 +337,12 @@ fn a_tool_outside_the_policy_is_refused_and_the_decision_is_recorded() {
 
 #[test]
 fn the_policy_of_the_planner_holds_inside_the_pipelines_it_plans() {
-    let policy =
-        Policy { permission_mode: Some("deny".into()), allowed_tools: Some(vec![named("fetch")]), read: Some(vec![]), ..Policy::default() };
+    let policy = Policy {
+        permission_mode: Some(crate::model::PermissionMode::Deny),
+        allowed_tools: Some(vec![named("fetch")]),
+        read: Some(vec![]),
+        ..Policy::default()
+    };
     let mut main = main(vec![continues(work())]);
     main.policies.insert("office".into(), policy);
     main.agents.get_mut("writer").unwrap().policy = Some(named("office"));

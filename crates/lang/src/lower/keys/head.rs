@@ -10,7 +10,7 @@ use super::Thing::{Channel, Policy, StyleGuide, Table};
 use super::files::TEST_CASE;
 use super::work::{AGENT, MODEL, SCORECARD, TOOL};
 use super::{Key, Place, key, later, required};
-use crate::model::{FieldKind, SqlEngine};
+use crate::model::{FieldKind, PermissionMode, SqlEngine};
 
 const IMPORTS: Key = key!("imports", List(&Path), "files whose definitions this one may use");
 const DATA_KEY: Key = key!("data", Defined(&Keys(&DATA)), "tables by name");
@@ -148,7 +148,7 @@ pub static POLICY: Place = Place {
         key!("description", Sentence, "what it is for"),
         key!("allowed_tools", Many(&Name), "tools that may be used"),
         key!("disallowed_tools", Many(&Name), "tools that may not be used"),
-        key!("permission_mode", Word(&["auto", "prompt", "deny"]), "what happens to what no list names"),
+        key!("permission_mode", Word(PermissionMode::VARIANTS), "what happens to what no list names"),
         key!("resource_limits", Keys(&RESOURCE_LIMITS), "bounds, all above 0"),
         key!("file_access", Keys(&FILE_ACCESS), "which files may be touched"),
         key!("network_access", Keys(&NETWORK_ACCESS), "which hosts may be reached"),
