@@ -2,6 +2,11 @@
 //!
 //! See `ARCHITECTURE.md` for the rooms and which may name which.
 
+#![cfg_attr(
+    not(all(feature = "data", feature = "mail", feature = "mcp", feature = "model", feature = "store")),
+    allow(dead_code, unused_imports, reason = "what backends share is used up by all of them together")
+)]
+
 pub mod adapter;
 
 // So that `crate::model` is the same path in each crate.

@@ -308,6 +308,7 @@ impl Files for DiskFiles {
         names
     }
 
+    #[cfg(feature = "data")]
     fn columns(&self, table: &TableSource) -> Option<Vec<String>> {
         super::data::header(table)
     }

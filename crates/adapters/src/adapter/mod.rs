@@ -1,31 +1,43 @@
 //! One port implementation per file.
 //!
-//! How to add an adapter: a file here that implements a trait of `port`, and its line in `cli`.
+//! How to add an adapter: a file here that implements a trait of `port`, a feature in `Cargo.toml` if it brings in crates of its own, and its line in `cli`.
 
 pub mod cassette;
 pub mod clock;
+#[cfg(feature = "data")]
 pub mod data;
 pub mod environment;
 pub mod files;
 pub mod folder;
+#[cfg(feature = "http")]
 pub mod http;
+#[cfg(feature = "mcp")]
 pub mod mcp;
+#[cfg(feature = "model")]
 pub mod model;
 pub mod own;
 pub mod reach;
 pub mod run_lock;
+#[cfg(feature = "store")]
 pub mod sealing;
+#[cfg(feature = "store")]
 pub mod shared_store;
+#[cfg(feature = "mail")]
 pub mod smtp;
+#[cfg(feature = "store")]
 pub mod sqlite_cache;
+#[cfg(feature = "store")]
 mod sqlite_file;
+#[cfg(feature = "store")]
 pub mod sqlite_store;
 pub mod started;
 pub mod stdout;
+#[cfg(feature = "store")]
 mod store_block;
+#[cfg(feature = "store")]
 mod store_tables;
 pub mod trusted;
 mod wording;
 
-#[cfg(test)]
+#[cfg(all(test, feature = "http"))]
 mod faultd;
