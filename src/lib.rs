@@ -2,28 +2,12 @@
 //!
 //! See `ARCHITECTURE.md` for the rooms and which may name which.
 
-pub mod adapter;
-pub mod channel;
-pub mod check;
 pub mod cli;
-pub mod diagnostic;
-pub mod driver;
-pub mod engine;
-pub mod event;
-pub mod gate;
 pub mod golden;
-pub mod journal;
-pub mod load;
-pub mod lower;
-pub mod lsp;
-pub mod model;
-pub mod plan;
-pub mod policy;
-pub mod port;
-pub mod redact;
-pub mod report;
-pub mod rules;
 pub mod serve;
-pub mod source;
-pub mod syntax;
-pub mod template;
+
+pub use flow_adapters::adapter;
+pub use flow_base::{diagnostic, event, journal, model, policy, port, redact, source};
+pub use flow_editor::{lsp, report};
+pub use flow_engine::{driver, engine};
+pub use flow_lang::{channel, check, gate, load, lower, plan, rules, syntax, template};

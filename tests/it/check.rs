@@ -134,7 +134,7 @@ fn each_code_has_a_wrong_and_a_right_file() {
     for code in Code::ALL.iter().filter(|code| err.contains(code.id()) && !has_page(code)) {
         lacking.push(format!("docs/codes/{}.md", code.id()));
     }
-    assert!(lacking.is_empty(), "{lacking:?} are missing, or their line in src/report/pages.rs");
+    assert!(lacking.is_empty(), "{lacking:?} are missing, or their line in crates/editor/src/report/pages.rs");
     for name in err.iter().chain(&ok) {
         assert!(Code::find(name).is_some(), "no code is called {name}");
         assert!(WITHOUT_CASES.iter().all(|(without, _)| without != name), "{name} has cases: take it out of the list");

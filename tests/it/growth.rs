@@ -1,10 +1,10 @@
 //! What a check costs as files grow: counted in memory that is asked for, never in time. What is copied once too often for each step
 //! shows as a count that grows faster than the file; what is searched once too often shows in how long these tests take.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use flow::check::{Checked, check_file};
-use flow::port::{FileProblem, Files};
+use flow::port::MemoryFiles;
 
 #[path = "../../benches/common/shapes.rs"]
 mod shapes;
@@ -14,25 +14,8 @@ const MOST: f64 = 5.0;
 /// Most bytes that are held at once for a file that is as large as files may be.
 const MOST_HELD: u64 = 200 * 1024 * 1024;
 
-struct One(String);
-
-impl Files for One {
-    fn read_text(&self, path: &Path) -> Result<String, FileProblem> {
-        if path == Path::new("/files/a.yaml") { Ok(self.0.clone()) } else { Err(FileProblem::Missing) }
-    }
-    fn exists(&self, _: &Path) -> bool {
-        false
-    }
-    fn names(&self, _: &Path) -> Vec<String> {
-        vec![]
-    }
-    fn real_path(&self, path: &Path) -> Option<PathBuf> {
-        Some(path.to_path_buf())
-    }
-}
-
 fn checked(text: &str) -> Checked {
-    check_file(Path::new("/files/a.yaml"), Path::new("/files"), &One(text.to_owned()))
+    check_file(Path::new("/files/a.yaml"), Path::new("/files"), &MemoryFiles::from_iter([("/files/a.yaml", text)]))
 }
 
 /// What a check asks for: how often, how many bytes in all, and how many at once.

@@ -3,33 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// Each room and the rooms its code may name. The table of ARCHITECTURE.md is compared with this one.
-const MAY_NAME: &[(&str, &[&str])] = &[
-    ("source", &[]),
-    ("diagnostic", &["source"]),
-    ("syntax", &["source", "diagnostic"]),
-    ("model", &["source"]),
-    ("template", &["source", "diagnostic", "model", "channel"]),
-    ("lower", &["source", "diagnostic", "syntax", "model", "template"]),
-    ("plan", &["source", "diagnostic", "model"]),
-    ("rules", &["source", "diagnostic", "model", "template", "plan", "channel", "gate", "policy", "redact"]),
-    ("channel", &["model"]),
-    ("redact", &["source", "model"]),
-    ("policy", &["model", "source"]),
-    ("gate", &["model", "template", "channel", "redact"]),
-    ("event", &["model"]),
-    ("engine", &["source", "diagnostic", "model", "plan", "template", "gate", "channel", "redact", "policy", "event", "port"]),
-    ("port", &["model", "event"]),
-    ("driver", &["engine", "port", "event", "model", "redact", "journal"]),
-    ("adapter", &["port", "model", "event", "diagnostic", "redact", "journal"]),
-    ("load", &["source", "diagnostic", "syntax", "model", "template", "lower", "plan", "rules", "port", "redact"]),
-    ("journal", &["event", "port", "model", "redact"]),
-    ("report", &["source", "diagnostic", "model", "plan", "event", "journal"]),
-    ("lsp", &["source", "diagnostic", "syntax", "model", "template", "lower", "plan", "rules", "load", "check", "port", "report"]),
-];
-/// Rooms that may name every other one.
-const FREE: &[&str] = &["golden", "cli", "check", "serve"];
-
 /// Where a crate may be named.
 const CRATES: &[(&str, &[&str])] = &[
     ("granit_parser", &["syntax"]),
@@ -70,25 +43,69 @@ fn files(folder: &Path, ending: &str, found: &mut Vec<PathBuf>) {
     found.sort();
 }
 
-/// Code of a file of `src` without comments and without its tests, and the room it belongs to.
-fn sources() -> Vec<(String, PathBuf, String)> {
-    let mut found = vec![];
-    files(&root().join("src"), "rs", &mut found);
+/// The packages of the workspace, by the name that ARCHITECTURE.md has for them, and their folders.
+fn packages() -> Vec<(String, PathBuf)> {
+    let inside = std::fs::read_dir(root().join("crates")).unwrap().flatten();
+    let crates = inside.map(|entry| (entry.file_name().to_string_lossy().into_owned(), entry.path()));
+    std::iter::once(("flow".to_owned(), root())).chain(crates).collect()
+}
+
+/// A file of code.
+struct Source {
+    /// Its package.
+    package: String,
+    /// Its room, or the name of a file beside the rooms (`lib`).
+    room: String,
+    /// Its path in `src`.
+    path: PathBuf,
+    /// Its code, without comments and without its tests.
+    code: String,
+}
+
+/// The files of all packages, but those of tests.
+fn sources() -> Vec<Source> {
     let is_test = |path: &Path| {
         let mut names = path.components().filter_map(|c| c.as_os_str().to_str());
         HELPS_TESTS.iter().any(|helper| path == Path::new(helper))
             || names.any(|name| matches!(name, "tests" | "tests.rs") || name.ends_with("_tests.rs"))
     };
-    found.retain(|path| !is_test(path.strip_prefix(root().join("src")).unwrap()));
-    let read = |path: PathBuf| {
-        let text = std::fs::read_to_string(&path).unwrap();
-        let text = text.split("#[cfg(test)]\nmod tests {").next().unwrap().to_string();
-        let code: Vec<&str> = text.lines().filter(|l| !l.trim_start().starts_with("//")).collect();
-        let inner = path.strip_prefix(root().join("src")).unwrap().to_path_buf();
-        let room = inner.components().next().unwrap().as_os_str().to_str().unwrap().trim_end_matches(".rs").to_string();
-        (room, inner, code.join("\n"))
+    let mut sources = vec![];
+    for (package, folder) in packages() {
+        let (mut found, folder) = (vec![], folder.join("src"));
+        files(&folder, "rs", &mut found);
+        for file in found {
+            let path = file.strip_prefix(&folder).unwrap().to_path_buf();
+            if is_test(&path) {
+                continue;
+            }
+            let text = std::fs::read_to_string(&file).unwrap();
+            let text = text.split("#[cfg(test)]\nmod tests {").next().unwrap();
+            let code: Vec<&str> = text.lines().filter(|l| !l.trim_start().starts_with("//")).collect();
+            let room = path.components().next().unwrap().as_os_str().to_str().unwrap().trim_end_matches(".rs").to_string();
+            sources.push(Source { package: package.clone(), room, path, code: code.join("\n") });
+        }
+    }
+    sources
+}
+
+/// A row of the table of rooms in ARCHITECTURE.md.
+struct Room {
+    name: String,
+    package: String,
+    /// `None`: all.
+    may_name: Option<BTreeSet<String>>,
+}
+
+fn rooms() -> Vec<Room> {
+    let page = std::fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
+    let table = page.split("| room | crate |").nth(1).unwrap().split("\n\n").next().unwrap();
+    let row = |line: &str| {
+        let cells: Vec<&str> = line.trim_matches('|').split('|').map(str::trim).collect();
+        let names = cells[3].split(',').map(|name| name.trim().to_owned()).filter(|name| name != "–").collect();
+        let may_name = (cells[3] != "all").then_some(names);
+        Room { name: cells[0].trim_matches('`').to_owned(), package: cells[1].to_owned(), may_name }
     };
-    found.into_iter().map(read).collect()
+    table.lines().skip(2).map(row).collect()
 }
 
 /// Rooms a piece of code names: `crate::room` and the rooms in `use crate::{…}`.
@@ -103,39 +120,81 @@ fn named_rooms(code: &str) -> BTreeSet<String> {
 }
 
 #[test]
-fn rooms_name_only_the_rooms_they_may() {
-    let allowed: BTreeMap<&str, &[&str]> = MAY_NAME.iter().copied().collect();
+fn the_table_of_rooms_says_what_the_code_does() {
+    let (rooms, sources) = (rooms(), sources());
     let mut wrong = vec![];
-    for (room, path, code) in sources() {
-        if FREE.contains(&room.as_str()) || matches!(room.as_str(), "lib" | "main") {
-            continue;
-        }
-        let Some(may) = allowed.get(room.as_str()) else {
-            wrong.push(format!("{}: room \"{room}\" is not in the table", path.display()));
-            continue;
-        };
-        for named in named_rooms(&code) {
-            let is_room = allowed.contains_key(named.as_str()) || FREE.contains(&named.as_str());
-            if is_room && named != room && !may.contains(&named.as_str()) {
-                wrong.push(format!("{}: \"{room}\" names \"{named}\"", path.display()));
-            }
-        }
+    let folders: BTreeSet<(&str, &str)> =
+        sources.iter().map(|s| (&*s.room, &*s.package)).filter(|(r, _)| !matches!(*r, "lib" | "main")).collect();
+    let told: BTreeSet<(&str, &str)> = rooms.iter().map(|room| (&*room.name, &*room.package)).collect();
+    wrong.extend(
+        folders.symmetric_difference(&told).map(|(room, package)| format!("{package}: \"{room}\" stands in the code or in the table only")),
+    );
+    for room in &rooms {
+        let Some(may_name) = &room.may_name else { continue };
+        let code = sources.iter().filter(|source| source.room == room.name);
+        let named =
+            code.flat_map(|source| named_rooms(&source.code)).filter(|name| *name != room.name && rooms.iter().any(|r| r.name == *name));
+        let named: BTreeSet<String> = named.collect();
+        wrong.extend(named.difference(may_name).map(|name| format!("\"{}\" names \"{name}\", which the table does not allow", room.name)));
+        wrong.extend(may_name.difference(&named).map(|name| format!("\"{}\" may name \"{name}\", and does not", room.name)));
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// What a browser has not. Every target has a standard library with these names in it, so only a test keeps them out.
+const OF_A_MACHINE: &[&str] = &[
+    "std::fs",
+    "std::process",
+    "std::thread",
+    "std::net::Tcp",
+    "std::net::Udp",
+    "ToSocketAddrs",
+    "std::env",
+    "std::os",
+    "Instant::now",
+    "SystemTime",
+    "Utc::now",
+    "Local::now",
+    "tokio",
+    "rustix",
+];
+
 #[test]
-fn the_table_of_rooms_stands_in_the_architecture_page() {
-    let page = std::fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
-    for (room, _) in MAY_NAME {
-        assert!(page.contains(&format!("`{room}`")), "ARCHITECTURE.md does not name the room {room}");
+fn language_engine_and_editor_need_no_machine() {
+    let is_pure = |source: &Source| matches!(&*source.package, "base" | "lang" | "editor" | "engine") && source.room != "driver";
+    let sources = sources();
+    let pure: Vec<&Source> = sources.iter().filter(|source| is_pure(source)).collect();
+    assert!(pure.len() > 300, "{} files", pure.len());
+    let named = |source: &&Source| {
+        OF_A_MACHINE.iter().find(|name| source.code.contains(**name)).map(|name| format!("{}: {name}", source.path.display()))
+    };
+    let wrong: Vec<String> = pure.iter().filter_map(named).collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    for package in ["flow-base", "flow-lang", "flow-editor", "flow-engine"] {
+        let arguments = ["tree", "--locked", "--offline", "--edges", "normal", "--prefix", "none", "--package", package];
+        let tree = std::process::Command::new(env!("CARGO")).args(arguments).current_dir(root()).output().unwrap();
+        let tree = String::from_utf8(tree.stdout).unwrap();
+        assert!(tree.starts_with(package), "{tree}");
+        for name in ["tokio", "mio", "socket2", "rustix", "tempfile", "rusqlite", "reqwest", "signal-hook-registry", "iana-time-zone"] {
+            assert!(!tree.lines().any(|line| line.split(' ').next() == Some(name)), "{package} brings in {name}");
+        }
+    }
+}
+
+/// Where code for Unix stands.
+#[test]
+fn what_only_unix_has_stands_in_two_packages() {
+    for source in sources().iter().filter(|source| !matches!(&*source.package, "adapters" | "flow")) {
+        for name in ["std::os::unix", "rustix", "tokio::signal"] {
+            assert!(!source.code.contains(name), "{} names {name}", source.path.display());
+        }
     }
 }
 
 #[test]
 fn crates_are_named_only_in_their_rooms() {
     let mut wrong = vec![];
-    for (room, path, code) in sources() {
+    for Source { room, path, code, .. } in sources() {
         for (name, rooms) in CRATES {
             let is_named = code.contains(&format!("{name}::")) || code.contains(&format!("use {name};"));
             if is_named && !rooms.contains(&room.as_str()) {
@@ -149,7 +208,7 @@ fn crates_are_named_only_in_their_rooms() {
 #[test]
 fn only_adapters_and_commands_touch_files_processes_and_sockets() {
     let mut wrong = vec![];
-    for (room, path, code) in sources() {
+    for Source { room, path, code, .. } in sources() {
         let touches = ["std::fs::", "std::process::Command", "std::net::Tcp", "std::net::Udp", "ToSocketAddrs", "std::env::", "File::open"]
             .iter()
             .any(|t| code.contains(t));
@@ -178,7 +237,7 @@ fn what_is_printed_goes_through_one_of_the_doors() {
             || ["io::stdout()", "io::stderr()", "io::{stdout", "io::{stderr"].iter().any(|name| line.contains(name))
                 && !line.contains(".is_terminal()")
     };
-    for (_, path, code) in sources() {
+    for Source { path, code, .. } in sources() {
         let code = code.split("#[cfg(test)]").next().unwrap();
         let found = code.lines().find(prints);
         // clap's own help, which repeats no argument, and the live line, whose text is made visible before.
@@ -190,7 +249,7 @@ fn what_is_printed_goes_through_one_of_the_doors() {
 #[test]
 fn no_code_knows_a_channel_by_name() {
     // A detector of phone numbers knows words that people write before one; they are no channels there.
-    for (_, path, code) in sources().into_iter().filter(|(room, ..)| room != "redact") {
+    for Source { path, code, .. } in sources().into_iter().filter(|source| source.room != "redact") {
         for name in ["\"sms\"", "\"whatsapp\"", "\"teams\"", "\"telegram\""] {
             assert!(!code.contains(name), "{} knows the channel {name}", path.display());
         }
@@ -260,7 +319,7 @@ fn what_only_asks_for_a_code_makes_no_finding() {
 #[test]
 fn each_code_is_made_at_one_place() {
     let mut places: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for (_, path, code) in sources().into_iter().filter(|(_, path, _)| path != Path::new("diagnostic/codes.rs")) {
+    for Source { path, code, .. } in sources().into_iter().filter(|source| source.path != Path::new("diagnostic/codes.rs")) {
         for made in made_codes(&code) {
             places.entry(made).or_default().push(path.display().to_string());
         }
@@ -279,12 +338,12 @@ fn each_code_is_made_at_one_place() {
 
 #[test]
 fn each_file_of_rules_makes_one_code() {
-    for (_, path, code) in sources().into_iter().filter(|(room, ..)| room == "rules") {
+    for Source { path, code, .. } in sources().into_iter().filter(|source| source.room == "rules") {
         let made = made_codes(&code);
         assert!(made.len() <= 1, "{} makes {}; a file holds one rule", path.display(), made.join(", "));
         let Some(code) = made.first() else { continue };
         let id = flow::diagnostic::Code::ALL.iter().find(|known| format!("{known:?}") == *code).unwrap().id();
-        let text = std::fs::read_to_string(root().join("src").join(&path)).unwrap();
+        let text = std::fs::read_to_string(root().join("crates/lang/src").join(&path)).unwrap();
         assert!(text.starts_with(&format!("//! {id}: ")), "{} does not begin with \"//! {id}: …\"", path.display());
     }
 }
@@ -292,7 +351,7 @@ fn each_file_of_rules_makes_one_code() {
 #[test]
 fn files_stay_short_enough_to_read_in_a_sitting() {
     let mut found = vec![];
-    files(&root().join("src"), "rs", &mut found);
+    packages().iter().for_each(|(_, folder)| files(&folder.join("src"), "rs", &mut found));
     let long: Vec<String> = found
         .iter()
         .filter(|p| std::fs::read_to_string(p).unwrap().lines().count() > MOST_LINES)
@@ -303,7 +362,8 @@ fn files_stay_short_enough_to_read_in_a_sitting() {
 
 #[test]
 fn every_room_says_what_it_is_for() {
-    for entry in std::fs::read_dir(root().join("src")).unwrap().flatten().filter(|e| e.path().is_dir()) {
+    let rooms = packages().into_iter().flat_map(|(_, folder)| std::fs::read_dir(folder.join("src")).unwrap().flatten());
+    for entry in rooms.filter(|entry| entry.path().is_dir()) {
         let text = std::fs::read_to_string(entry.path().join("mod.rs")).unwrap();
         assert!(text.starts_with("//! "), "{} has no job sentence", entry.path().display());
         assert!(text.contains("How to add"), "{} does not say how to add something", entry.path().display());
@@ -324,7 +384,7 @@ fn exit_codes_are_the_same_in_code_help_and_manual() {
 #[test]
 fn every_event_stands_in_the_manual() {
     let manual = std::fs::read_to_string(root().join("docs/events.md")).unwrap();
-    let code = std::fs::read_to_string(root().join("src/event/happening.rs")).unwrap();
+    let code = std::fs::read_to_string(root().join("crates/base/src/event/happening.rs")).unwrap();
     let body = code.split("pub enum Happening {").nth(1).unwrap().split("\n}\n").next().unwrap();
     let variants = body.lines().filter(|l| l.starts_with("    ") && !l.starts_with("     ")).filter_map(|l| {
         let name: String = l.trim().chars().take_while(|c| c.is_alphanumeric()).collect();
@@ -347,17 +407,27 @@ fn every_event_stands_in_the_manual() {
 
 #[test]
 fn every_dependency_is_used() {
-    let manifest = std::fs::read_to_string(root().join("Cargo.toml")).unwrap().parse::<toml_edit::DocumentMut>().unwrap();
-    let code = |folders: &[&str]| {
-        let mut found = vec![];
-        folders.iter().for_each(|folder| files(&root().join(folder), "rs", &mut found));
-        found.iter().map(|file| std::fs::read_to_string(file).unwrap()).collect::<String>()
-    };
-    let (own, of_tests) = (code(&["src"]), code(&["src", "tests", "benches"]));
-    for (table, code) in [("dependencies", own), ("dev-dependencies", of_tests)] {
-        let names = manifest[table].as_table().unwrap().iter().map(|(name, _)| name.replace('-', "_"));
-        let unused: Vec<String> =
-            names.filter(|name| ![format!("{name}::"), format!("use {name} as ")].iter().any(|use_of| code.contains(use_of))).collect();
-        assert!(unused.is_empty(), "{table} that no code names: {unused:?}");
+    let manifest = |folder: &Path| std::fs::read_to_string(folder.join("Cargo.toml")).unwrap().parse::<toml_edit::DocumentMut>().unwrap();
+    let (mut wrong, mut all) = (vec![], BTreeSet::new());
+    for (package, folder) in packages() {
+        let code = |folders: &[&str]| {
+            let mut found = vec![];
+            folders.iter().map(|inner| folder.join(inner)).filter(|inner| inner.exists()).for_each(|inner| files(&inner, "rs", &mut found));
+            found.iter().map(|file| std::fs::read_to_string(file).unwrap()).collect::<String>()
+        };
+        let (manifest, own, of_tests) = (manifest(&folder), code(&["src"]), code(&["src", "tests", "benches", "examples"]));
+        for (table, code) in [("dependencies", own), ("dev-dependencies", of_tests)] {
+            for (name, _) in manifest.get(table).and_then(|table| table.as_table()).into_iter().flatten() {
+                all.insert(name.to_owned());
+                let name = name.replace('-', "_");
+                if ![format!("{name}::"), format!("use {name} as ")].iter().any(|use_of| code.contains(use_of)) {
+                    wrong.push(format!("{package}: no code names {name} of its {table}"));
+                }
+            }
+        }
     }
+    let shared =
+        manifest(&root())["workspace"]["dependencies"].as_table().unwrap().iter().map(|(name, _)| name.to_owned()).collect::<BTreeSet<_>>();
+    wrong.extend(shared.difference(&all).map(|name| format!("no package asks for {name}")));
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }

@@ -1,0 +1,13 @@
+//! What every part of `flow` speaks of: files and spans, findings, the model of the language, masks, policies, events, ports and the journal. No file
+//! system, process, thread or clock of its own.
+//!
+//! See `ARCHITECTURE.md` for the rooms and which may name which.
+
+pub mod diagnostic;
+pub mod event;
+pub mod journal;
+pub mod model;
+pub mod policy;
+pub mod port;
+pub mod redact;
+pub mod source;

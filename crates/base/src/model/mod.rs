@@ -1,0 +1,53 @@
+//! The valid, immutable types of the language, with the place each came from. Only `lower` and `load` make them.
+//!
+//! A broken file gives these types too, as far as it could be read; the diagnostics beside them say what is wrong.
+//! How to add a key: a field here, its reading in `lower`, its use in `engine`, a line in `docs/language.md`.
+
+mod channel;
+mod defaults;
+mod duration;
+mod facts;
+mod fields;
+mod gate;
+mod host_source;
+mod json;
+mod method;
+mod own;
+mod phrase;
+mod pipeline;
+mod planning;
+mod settings;
+mod step;
+mod testing;
+mod text;
+mod work;
+
+pub use channel::{
+    Body, Channel, Emojis, Features, Formatting, Humor, LengthUnit, Markup, Phrase, Split, SplitAt, StyleGuide, Tone, Words,
+};
+pub use defaults::{
+    CALL_TIMEOUT, CONNECT_TIMEOUT, DEFAULT_MODEL, MODEL_TIMEOUT, MOST_CALLED, MOST_PARALLEL, MOST_PARTS, MOST_PLAN_REPAIRS,
+    MOST_PLAN_STEPS, MOST_PLANS, MOST_REPAIRS, MOST_ROWS, MOST_STEP_RUNS, MOST_TURNS, QUERY_TIMEOUT, STAGE_TIME,
+};
+pub use duration::{parse_duration, split_unit};
+pub use facts::{Address, CallTime, Effects, STDOUT, ToolName};
+pub use fields::{Field, FieldKind, Shape};
+pub use gate::{Check, Criterion, GateStep, Judging, MarkdownRule, OnJudgeError, Scorecard, ScorecardRef};
+pub use host_source::HostSource;
+pub use json::{JsonError, read_json, read_own};
+pub use method::Method;
+pub use own::{Named, Touch, is_code, is_data, is_table, loads_code, named_by_servers, own_by_name};
+pub use phrase::{contains_phrase, phrase_words};
+pub use pipeline::{
+    ActKind, Data, DataKind, Limits, Outputs, PERSONAL, Person, PersonSource, Pipeline, PipelineId, Policy, Program, SecretReader,
+    SqlEngine, is_own_variable,
+};
+pub use planning::{Arguments, PlanRules, PlanStep, PlanStrategy, Usable, WrittenPlan, WrittenStep};
+pub use settings::{JournalSettings, Lint, LintPath, Settings};
+pub use step::{
+    AgentStep, Backoff, CallStep, Case, FailureKind, ForEach, FormatStep, HttpStep, OnFailure, ReadStep, Retry, RouteStep, SendStep,
+    SqlStep, Step, StepKind, StopStep, ToolStep,
+};
+pub use testing::{Channels, Expect, Layered, Mock, Replies, Reply, ReplyBody, ReplySet, TestCase, TestFile};
+pub use text::{Filling, Form, Place, Read, Text};
+pub use work::{Agent, Api, Approve, Model, Price, Provider, ServerKind, Tool, ToolCalls, ToolKind};

@@ -1,0 +1,145 @@
+//! Test files and scripted replies.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+use serde_json::Value;
+
+use super::{Check, FailureKind, Filling, Text};
+use crate::source::{Span, Spanned};
+
+/// A file of scripted replies, or the `replies` of a test: by step path (`facts/report/text`, `each[2]`).
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Replies {
+    /// Replies by step path, in file order.
+    pub by_step: IndexMap<String, ReplySet>,
+}
+
+/// The replies of one step.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ReplySet {
+    /// Serves every call.
+    Every(Reply),
+    /// Used up call by call: retries, turns, repair and refinement count.
+    InTurn(Vec<Reply>),
+    /// The first whose `when` is true (or absent) answers and is not used up.
+    Matching(Vec<Reply>),
+}
+
+/// One scripted reply.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Reply {
+    /// Where the name of its step stands.
+    pub span: Span,
+    /// Answers only if true.
+    pub when: Option<Text>,
+    /// What it says.
+    pub body: ReplyBody,
+    /// Tokens it claims: input, output.
+    pub usage: Option<(u64, u64)>,
+}
+
+/// What a scripted reply says.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ReplyBody {
+    /// A text.
+    Text(Text),
+    /// Structured data.
+    Data(Filling),
+    /// Tool calls: tool and arguments.
+    Calls(Vec<(Spanned<String>, Filling)>),
+    /// A failure of this kind.
+    Error(FailureKind),
+    /// A judge: every criterion passes.
+    Passed,
+    /// A judge: these criteria fail, with feedback; the others pass.
+    Failed(Vec<(Spanned<String>, Text)>),
+}
+
+/// A `*.test.yaml` file.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TestFile {
+    /// The pipeline under test.
+    pub pipeline: Spanned<PathBuf>,
+    /// The cases.
+    pub cases: Vec<TestCase>,
+}
+
+/// Things by name: those that stand in the file for all cases, and a case's own, which replace them name by name.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Layered<T> {
+    /// Of the file; every case has the same.
+    pub shared: Arc<IndexMap<String, T>>,
+    /// Of the case.
+    pub own: IndexMap<String, T>,
+}
+
+impl<T> Layered<T> {
+    /// What counts under a name.
+    pub fn get(&self, name: &str) -> Option<&T> {
+        self.own.get(name).or_else(|| self.shared.get(name))
+    }
+
+    /// All that count: in the order of the file, then what only the case has.
+    pub fn iter(&self) -> impl Iterator<Item = (&String, &T)> {
+        let shared = self.shared.iter().map(|(name, value)| (name, self.own.get(name).unwrap_or(value)));
+        shared.chain(self.own.iter().filter(|(name, _)| !self.shared.contains_key(*name)))
+    }
+}
+
+/// One case.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TestCase {
+    /// Its id.
+    pub id: Spanned<String>,
+    /// The clock, RFC 3339.
+    pub now: Option<Spanned<String>>,
+    /// Inputs by name, each with the place of its name.
+    pub inputs: IndexMap<String, Spanned<Value>>,
+    /// Run once per channel.
+    pub channels: Channels,
+    /// Outputs of steps or tools that are not run, each with the place of its name.
+    pub mocks: Layered<Spanned<Mock>>,
+    /// Scripted replies by step path.
+    pub replies: Layered<ReplySet>,
+    /// What it expects.
+    pub expect: Option<Expect>,
+    /// Whether what was sent is compared with a golden file.
+    pub golden: bool,
+}
+
+/// The channels of a case.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Channels {
+    /// The pipeline's default.
+    Default,
+    /// These.
+    Named(Vec<Spanned<String>>),
+}
+
+/// A mock.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Mock {
+    /// The output.
+    Output(Value),
+    /// A failure of this kind.
+    Error(FailureKind),
+}
+
+/// What a case expects.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Expect {
+    /// Run status (default `succeeded`).
+    pub status: Option<Spanned<String>>,
+    /// Exit code.
+    pub exit: Option<Spanned<i64>>,
+    /// Whether the refinement ran.
+    pub refined: Option<Spanned<bool>>,
+    /// Checks by output name.
+    pub outputs: Vec<(Spanned<String>, Vec<Spanned<Check>>)>,
+    /// Checks of all sent parts as one text.
+    pub sent: Vec<Spanned<Check>>,
+    /// Status by step path; `not_run`: it never started.
+    pub steps: Vec<(Spanned<String>, Spanned<String>)>,
+}

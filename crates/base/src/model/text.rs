@@ -1,0 +1,101 @@
+//! Author texts: templates, bare expressions, and values with templates in them.
+
+use std::sync::Arc;
+
+use crate::source::Span;
+
+/// A text an author wrote, with what it reads. Only these are ever compiled as templates.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Text {
+    /// The text as the template engine gets it (a bare expression without braces).
+    pub source: Arc<str>,
+    /// How it is filled.
+    pub form: Form,
+    /// Where it stands, and how places inside it map to the file.
+    pub place: Place,
+    /// The names it reads, in order of appearance.
+    pub reads: Vec<Read>,
+}
+
+impl Text {
+    /// A text without templates that stands in no file.
+    pub fn plain(text: &str) -> Text {
+        Text { source: text.into(), form: Form::Plain, place: Place::default(), reads: vec![] }
+    }
+}
+
+/// How a [`Text`] is filled in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Form {
+    /// No braces: the text itself.
+    Plain,
+    /// Text with `{{ … }}` or `{% … %}` in it; gives a text.
+    Template,
+    /// Nothing but one `{{ … }}`; keeps the type of its expression.
+    Sole,
+    /// A bare expression (`when`, `of`, …); keeps its type.
+    Bare,
+}
+
+/// The place of a text and of what is inside it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Place {
+    /// The whole value.
+    pub span: Span,
+    /// As in `syntax::Scalar::offsets`.
+    pub offsets: Vec<(u32, u32)>,
+}
+
+impl Place {
+    /// The place of `start..end` of the text; the whole value where that cannot be told.
+    pub fn inside(&self, start: usize, end: usize) -> Span {
+        match (self.offset(start), self.offset(end)) {
+            (Some(from), Some(to)) if from <= to => Span { file: self.span.file, start: from, end: to.min(self.span.end) },
+            _ => self.span,
+        }
+    }
+
+    fn offset(&self, at: usize) -> Option<u32> {
+        let at = at as u32;
+        let index = self.offsets.partition_point(|(text, _)| *text <= at).checked_sub(1)?;
+        let (text, file) = self.offsets[index];
+        Some(file + (at - text))
+    }
+}
+
+/// A path of names that a text reads: `steps.facts.output[0].logged` is `steps`, `facts`, `output`, `0`, `logged`.
+/// It ends before the first part that is not written out (`x[name]`).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Read {
+    /// The parts of the path; list places as decimal numbers.
+    pub path: Vec<String>,
+    /// Where it stands.
+    pub span: Span,
+    /// Guarded against missing parts: by `default(…)`, `is defined` or the like.
+    pub is_guarded: bool,
+}
+
+/// A value with templates at its leaves, such as `with: { person: "{{ person.id }}", limit: 3 }`.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Filling {
+    /// A value without templates.
+    Constant(serde_json::Value),
+    /// A text to fill in.
+    Text(Text),
+    /// A list.
+    List(Vec<Filling>),
+    /// Names and values in file order.
+    Map(Vec<(String, Filling)>),
+}
+
+impl Filling {
+    /// All texts in it, in file order.
+    pub fn texts(&self) -> Vec<&Text> {
+        match self {
+            Filling::Constant(_) => vec![],
+            Filling::Text(text) => vec![text],
+            Filling::List(list) => list.iter().flat_map(Filling::texts).collect(),
+            Filling::Map(map) => map.iter().flat_map(|(_, value)| value.texts()).collect(),
+        }
+    }
+}

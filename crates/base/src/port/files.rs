@@ -1,0 +1,151 @@
+//! The author's files, for reading only.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::TableSource;
+
+/// Files as `load` sees them. Nothing here writes, starts or opens anything but the path it is given.
+pub trait Files {
+    /// The whole text of a file. Never blocks on anything that is no regular file.
+    fn read_text(&self, path: &Path) -> Result<String, FileProblem>;
+    /// Whether there is a regular file.
+    fn exists(&self, path: &Path) -> bool;
+    /// Whether anything stands there, also what cannot be read: a folder, a pipe, a link that leads nowhere.
+    fn is_there(&self, path: &Path) -> bool {
+        self.exists(path)
+    }
+    /// Names of the files in a folder, in alphabetical order; none if there is no such folder.
+    fn names(&self, folder: &Path) -> Vec<String>;
+    /// Where a path leads when links are followed; `None` if there is nothing. An empty path is the current folder.
+    fn real_path(&self, path: &Path) -> Option<PathBuf>;
+    /// The columns of a table: of its file only the first line, the sheet or the schema is looked at. `None`: they cannot be read.
+    fn columns(&self, _: &TableSource) -> Option<Vec<String>> {
+        None
+    }
+}
+
+/// Texts that stand in for files, over the files below: what an editor has open, what an edit would make of a file.
+pub struct Overlay<'a> {
+    /// The files below.
+    pub below: &'a dyn Files,
+    /// The texts, by path.
+    pub texts: BTreeMap<PathBuf, Arc<str>>,
+}
+
+impl Overlay<'_> {
+    /// The text of a path, whichever way it is reached.
+    fn text(&self, path: &Path) -> Option<&Arc<str>> {
+        self.texts.get(path).or_else(|| self.texts.get(&self.below.real_path(path)?))
+    }
+}
+
+impl Files for Overlay<'_> {
+    fn read_text(&self, path: &Path) -> Result<String, FileProblem> {
+        match self.text(path) {
+            Some(text) if text.len() > LARGEST => Err(FileProblem::TooLarge),
+            Some(text) => Ok(text.to_string()),
+            None => self.below.read_text(path),
+        }
+    }
+
+    fn exists(&self, path: &Path) -> bool {
+        self.text(path).is_some() || self.below.exists(path)
+    }
+
+    fn is_there(&self, path: &Path) -> bool {
+        self.text(path).is_some() || self.below.is_there(path)
+    }
+
+    fn names(&self, folder: &Path) -> Vec<String> {
+        let mut names = self.below.names(folder);
+        let own = self.texts.keys().filter(|path| path.parent() == Some(folder));
+        names.extend(own.filter_map(|path| Some(path.file_name()?.to_string_lossy().into_owned())));
+        names.sort();
+        names.dedup();
+        names
+    }
+
+    fn columns(&self, table: &TableSource) -> Option<Vec<String>> {
+        self.below.columns(table)
+    }
+
+    fn real_path(&self, path: &Path) -> Option<PathBuf> {
+        self.below.real_path(path).or_else(|| self.texts.contains_key(path).then(|| path.to_path_buf()))
+    }
+}
+
+/// A disk in memory. A folder is there when a file lies in it, relative paths start in `/disk`, and the columns of a table are the first line of its text.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct MemoryFiles(
+    /// The texts, by path.
+    pub BTreeMap<PathBuf, String>,
+);
+
+impl<P: Into<PathBuf>, T: Into<String>> FromIterator<(P, T)> for MemoryFiles {
+    fn from_iter<I: IntoIterator<Item = (P, T)>>(files: I) -> MemoryFiles {
+        MemoryFiles(files.into_iter().map(|(path, text)| (path.into(), text.into())).collect())
+    }
+}
+
+impl Files for MemoryFiles {
+    fn read_text(&self, path: &Path) -> Result<String, FileProblem> {
+        self.0.get(path).cloned().ok_or(FileProblem::Missing)
+    }
+
+    fn exists(&self, path: &Path) -> bool {
+        self.0.contains_key(path)
+    }
+
+    fn names(&self, folder: &Path) -> Vec<String> {
+        let inside = self.0.keys().filter(|path| path.parent() == Some(folder));
+        inside.filter_map(|path| path.file_name()?.to_str().map(str::to_owned)).collect()
+    }
+
+    fn real_path(&self, path: &Path) -> Option<PathBuf> {
+        let is_there = path.as_os_str().is_empty() || self.0.keys().any(|file| file.starts_with(path));
+        is_there.then(|| Path::new("/disk").join(path))
+    }
+
+    fn columns(&self, table: &TableSource) -> Option<Vec<String>> {
+        let header = self.0.get(&table.file)?.lines().next()?;
+        Some(header.split(',').map(str::to_owned).collect())
+    }
+}
+
+/// Most bytes of a file that a person writes.
+const LARGEST: usize = 1024 * 1024;
+
+/// Why a file cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum FileProblem {
+    /// There is none.
+    #[error("no such file")]
+    Missing,
+    /// It is larger than any file of this language may be.
+    #[error("it is larger than 1 MiB")]
+    TooLarge,
+    /// It is no text in UTF-8.
+    #[error("it is not text in UTF-8")]
+    NotText,
+    /// It is a folder, a device or the like.
+    #[error("it is no file")]
+    NoFile,
+    /// The system refused.
+    #[error("{0}")]
+    Refused(String),
+}
+
+impl FileProblem {
+    /// What to do about it, as a line of help.
+    pub fn help(&self) -> &'static str {
+        match self {
+            FileProblem::Missing => "correct the path",
+            FileProblem::TooLarge => "split it, or move data into a table",
+            FileProblem::NotText => "save the file again as UTF-8; most editors offer that under \"Save as\"",
+            FileProblem::NoFile => "name a file",
+            FileProblem::Refused(_) => "check whether you may open the file, or name another one",
+        }
+    }
+}

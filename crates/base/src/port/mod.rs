@@ -1,0 +1,37 @@
+//! Traits to the world. Adapters implement them, the driver calls them, tests replace them.
+//!
+//! How to add a port: a trait in a file here, one adapter per implementation, a field in `driver::Ports`.
+
+mod cache;
+mod clock;
+mod data;
+mod files;
+mod http;
+mod mail;
+mod model;
+mod output;
+mod server;
+mod store;
+mod tape;
+mod written;
+
+use std::future::Future;
+use std::pin::Pin;
+
+pub use cache::Cache;
+pub use clock::Clock;
+pub use data::{ColumnSummary, FileContent, PageText, QueryRequest, ReadRequest, Reader, Rows, SqlDatabase, TableSource, TableSummary};
+pub use files::{FileProblem, Files, MemoryFiles, Overlay};
+pub use http::{HttpClient, HttpReply, HttpRequest};
+pub use mail::{Mail, MailSender};
+pub use model::{Listener, Message, ModelClient, ModelReply, ModelRequest, Secret, ToolCall, ToolDescription, WireFormat};
+pub use output::{Folder, Printer};
+pub use server::{Server, ServerCall, ServerReply, ServerTransport, ToolList, ToolServers};
+pub use store::{EventLog, RunSummary, Store, StoreError, Synced};
+pub use tape::Tape;
+pub use written::WrittenCheck;
+
+use crate::event::Failure;
+
+/// An answer that comes later. Dropping it cancels the call and frees what it held.
+pub type Pending<T> = Pin<Box<dyn Future<Output = Result<T, Failure>> + Send>>;

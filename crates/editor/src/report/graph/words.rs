@@ -1,0 +1,178 @@
+//! What steps do, in a few words.
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use crate::model::{Case, Filling, ForEach, Form, GateStep, Outputs, ScorecardRef, Step, StepKind, Text};
+use crate::plan::{PipelinePlan, Plan};
+
+/// What a step does, in a few words.
+pub fn what(plan: &Plan, planned: &PipelinePlan, step: &Step) -> Vec<String> {
+    let one = |line: String| vec![line];
+    match &step.kind {
+        StepKind::Agent(agent) => one(format!("asks agent {}", agent.agent.value)),
+        StepKind::Tool(tool) => match planned.called_tool(&tool.tool.value) {
+            Some(id) => one(format!("runs pipeline {}", plan.pipeline(id).pipeline.name.value)),
+            None => one(format!("uses tool {}", tool.tool.value)),
+        },
+        StepKind::Set(value) => one(match value {
+            Filling::Map(names) if !names.is_empty() => format!("sets {}", filling(value)),
+            Filling::Constant(serde_json::Value::Object(names)) if !names.is_empty() => {
+                format!("sets {}", names.keys().map(String::as_str).collect::<Vec<_>>().join(", "))
+            }
+            Filling::Map(_) | Filling::Constant(serde_json::Value::Object(_)) => "sets nothing".into(),
+            _ => "sets a value".into(),
+        }),
+        StepKind::Http(http) => one(format!("{} {}", http.method, source(&http.url))),
+        StepKind::Sql(sql) => match tables(planned, &sql.query.source).as_slice() {
+            [] => one("works values out (SQL)".into()),
+            names => one(format!("queries {}", names.join(", "))),
+        },
+        StepKind::Read(read) => one(format!("reads {}", filling(&read.paths))),
+        StepKind::Plan(own) => {
+            let names: Vec<&str> = own.may_use.iter().map(|name| name.as_str()).collect();
+            let mut said = vec![
+                format!("lets agent {} plan at most {}", own.agent.value, many(own.most_steps(), "step", "steps")),
+                format!("may use {}", names.join(", ")),
+            ];
+            if let Some(check) = &own.check {
+                let plans = many(own.most_plans(), "plan", "plans");
+                said.push(format!("agent {} says whether it is done (at most {plans})", check.value));
+            }
+            said
+        }
+        StepKind::Route(route) => one(format!("looks at {}, takes the first case that fits", source(&route.subject))),
+        StepKind::Call(call) => match call.pipeline {
+            Some(id) => one(format!("runs pipeline {}", plan.pipeline(id).pipeline.name.value)),
+            None => one(format!("runs {}", call.file.value)),
+        },
+        StepKind::Format(format) => one(match &format.channel {
+            Some(channel) => format!("fits the text to channel {}", channel.name),
+            None => "fits the text to the channel".into(),
+        }),
+        StepKind::Gate(gate) => checks(planned, gate),
+        StepKind::Send(send) => one(format!("sends to {}", send.to.value)),
+        StepKind::Wait(until) => one(format!("waits {}", filling(until))),
+        StepKind::Stop(stop) => one(format!("ends the run: {}", if stop.succeeds { "succeeded" } else { "failed" })),
+        StepKind::Broken => vec![],
+    }
+}
+
+/// The tables of `data` whose names stand in a query.
+pub fn tables<'p>(planned: &'p PipelinePlan, query: &str) -> Vec<&'p str> {
+    let words: HashSet<&str> = query.split(|c: char| !c.is_alphanumeric() && c != '_').collect();
+    planned.pipeline.data.keys().map(String::as_str).filter(|name| words.contains(name)).collect()
+}
+
+fn checks(planned: &PipelinePlan, gate: &GateStep) -> Vec<String> {
+    let name = |reference: &ScorecardRef| match reference {
+        ScorecardRef::Named(name) => {
+            let criteria = planned.pipeline.scorecards.get(&name.value).map_or(0, |card| card.criteria.len());
+            format!("{} ({})", name.value, many(criteria as u64, "criterion", "criteria"))
+        }
+        ScorecardRef::Written(text) => source(text),
+    };
+    let names: Vec<String> = gate.scorecards.iter().map(name).collect();
+    let mut lines = vec![format!("checks with {}", names.join(" and "))];
+    if gate.otherwise.is_some() {
+        lines.push("not met for good: gives a fixed text".into());
+    }
+    lines
+}
+
+/// When a case is taken.
+pub fn condition(case: &Case, is_otherwise: bool) -> String {
+    if is_otherwise {
+        return "when no other case fits".into();
+    }
+    let phrases: Vec<String> = case.phrases.iter().take(2).map(|phrase| format!("“{}”", phrase.value)).collect();
+    let more = match case.phrases.len() {
+        0..=2 => String::new(),
+        count => format!(", … ({count} phrases)"),
+    };
+    let when = case.when.as_ref().map(source);
+    match (phrases.is_empty(), when) {
+        (true, Some(when)) => format!("when {when}"),
+        (false, Some(when)) => format!("{}{more}, or when {when}", phrases.join(", ")),
+        (_, None) => format!("{}{more}", phrases.join(", ")),
+    }
+}
+
+/// What is gone through.
+pub fn elements(each: &ForEach) -> String {
+    format!("for each of {}", filling(&each.list))
+}
+
+/// The names of what a pipeline gives.
+pub(super) fn gives(outputs: &Outputs) -> String {
+    match outputs {
+        Outputs::None => String::new(),
+        Outputs::Whole(_) => "one value".into(),
+        Outputs::Named(named) => named.iter().map(|(name, _)| name.value.as_str()).collect::<Vec<_>>().join(", "),
+    }
+}
+
+/// A text as its author wrote it, on one line; of one that is nothing but `{{ … }}` what stands in the braces.
+pub fn source(text: &Text) -> String {
+    let whole = text.source.trim();
+    let inner = whole.strip_prefix("{{").and_then(|rest| rest.strip_suffix("}}")).filter(|_| text.form == Form::Sole);
+    inner.unwrap_or(whole).split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// A value as its author wrote it, on one line.
+pub fn filling(value: &Filling) -> String {
+    match value {
+        Filling::Constant(serde_json::Value::String(text)) => text.clone(),
+        Filling::Constant(serde_json::Value::Array(list)) => many(list.len() as u64, "element", "elements"),
+        Filling::Constant(value) => value.to_string(),
+        Filling::Text(text) => source(text),
+        Filling::List(list) => match list.as_slice() {
+            [one] => filling(one),
+            several => many(several.len() as u64, "element", "elements"),
+        },
+        Filling::Map(map) => map.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(", "),
+    }
+}
+
+/// `1 step`, `2 steps`.
+pub fn many(count: u64, one: &str, several: &str) -> String {
+    format!("{} {}", number(count), if count == 1 { one } else { several })
+}
+
+/// A number with commas: `12,000`.
+pub fn number(number: u64) -> String {
+    let digits = number.to_string();
+    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// A time as people say it: `12 ms`, `3.4 s`, `2 min`.
+pub(super) fn milliseconds(ms: u64) -> String {
+    match ms {
+        0..=999 => format!("{ms} ms"),
+        1_000..=119_999 => format!("{:.1} s", ms as f64 / 1000.0),
+        _ => format!("{} min", ms / 60_000),
+    }
+}
+
+/// A time as people say it: `90 seconds`, `2 minutes`, `1 hour`.
+pub fn time(duration: Duration) -> String {
+    let ms = duration.as_millis() as u64;
+    for (unit, one, several) in
+        [(86_400_000, "day", "days"), (3_600_000, "hour", "hours"), (60_000, "minute", "minutes"), (1_000, "second", "seconds")]
+    {
+        if ms >= unit && ms.is_multiple_of(unit) {
+            return many(ms / unit, one, several);
+        }
+    }
+    many(ms, "millisecond", "milliseconds")
+}
+
+/// What a box with boxes beside each other means.
+pub(super) const CHOICE: &str = "Of boxes beside each other under “takes the first case that fits” only one is done.";

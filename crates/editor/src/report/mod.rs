@@ -1,0 +1,96 @@
+//! Drawing only: one file per format.
+//!
+//! How to add a format: a file with one function `fn(&Findings) -> String`, a golden test in it, and its name in the
+//! command that offers it.
+
+pub mod escape;
+pub mod explain;
+mod github;
+pub mod graph;
+mod human;
+mod json;
+mod junit;
+mod pages;
+mod picture;
+pub mod planned;
+mod record;
+mod sarif;
+pub mod wishes;
+
+pub use github::github;
+pub use human::human;
+pub use json::{json, jsonl};
+pub use junit::junit;
+pub use pages::page;
+pub use record::{how_to_decide, record, show_command};
+pub use sarif::sarif;
+
+use crate::diagnostic::{Diagnostic, Severity, Suppressed};
+use crate::source::Sources;
+
+/// What a check found, for drawing. Nothing is left out or sorted here.
+#[derive(Debug, Clone, Copy)]
+pub struct Findings<'a> {
+    /// The files that were checked.
+    pub sources: &'a Sources,
+    /// The findings to show, in their order.
+    pub shown: &'a [Diagnostic],
+    /// Findings an author hid; only `sarif` names them.
+    pub hidden: &'a [Suppressed],
+}
+
+/// How many findings there are of each kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Counts {
+    /// Files checked.
+    pub files: usize,
+    /// Errors, those by `deny` too.
+    pub errors: usize,
+    /// Warnings.
+    pub warnings: usize,
+    /// Remarks.
+    pub remarks: usize,
+}
+
+impl<'a> Findings<'a> {
+    /// Findings to show; nothing hidden.
+    pub fn new(sources: &'a Sources, shown: &'a [Diagnostic]) -> Findings<'a> {
+        Findings { sources, shown, hidden: &[] }
+    }
+
+    /// Counts the findings shown.
+    pub fn counts(&self) -> Counts {
+        let of = |severity| self.shown.iter().filter(|d| d.severity() == severity).count();
+        Counts {
+            files: self.sources.files().count(),
+            errors: of(Severity::Error),
+            warnings: of(Severity::Warning),
+            remarks: of(Severity::Info),
+        }
+    }
+}
+
+/// One line for the end, without line end: `2 errors and 1 warning in 3 files`.
+pub fn summary(findings: &Findings<'_>) -> String {
+    let counts = findings.counts();
+    let parts: Vec<String> = [(counts.errors, "error"), (counts.warnings, "warning"), (counts.remarks, "remark")]
+        .into_iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, word)| many(count, word))
+        .collect();
+    let what = match &parts[..] {
+        [] => "no findings".to_owned(),
+        [one] => one.clone(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+    };
+    format!("{what} in {}", many(counts.files, "file"))
+}
+
+fn many(count: usize, word: &str) -> String {
+    if count == 1 { format!("1 {word}") } else { format!("{count} {word}s") }
+}
+
+#[cfg(test)]
+mod machine_tests;
+#[cfg(test)]
+mod tests;

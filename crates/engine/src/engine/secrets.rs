@@ -1,0 +1,105 @@
+//! What is secret in a run, by where the author put it.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+
+use crate::model::{Form, Program, Read, is_own_variable};
+use crate::port::Secret;
+use crate::redact::{each_seat, keys_in};
+use crate::template;
+
+/// The key of the model that variables put in place of `default`, and the address where that is.
+const KEY: &str = "FLOW_API_KEY";
+const ADDRESS: &str = "FLOW_MODEL_BASE_URL";
+
+/// Values that no text of a run may hold: of the declared secrets, of `FLOW_API_KEY`, keys and passwords that stand in the file, the
+/// variables that keys, passwords and what is named like one (`authorization: Bearer {{ env.NAME }}`) are made of, and log-ins in
+/// addresses that stand in variables.
+pub fn secret_values(program: &Program, env: &BTreeMap<String, Secret>) -> Vec<Secret> {
+    let mut all: Vec<Secret> = env.get(KEY).cloned().into_iter().collect();
+    all.extend(env.get(ADDRESS).into_iter().flat_map(|address| log_ins(address.reveal())));
+    for pipeline in &program.pipelines {
+        all.extend(pipeline.secrets.keys().filter_map(|name| env.get(name).cloned()));
+        each_seat(pipeline, &mut |name, is_password, text| {
+            if (is_password || name == "api_key") && text.form == Form::Plain {
+                all.push(Secret::new(&*text.source));
+            }
+            let variables = text.reads.iter().filter_map(|read| match read.path.as_slice() {
+                [root, name, ..] if root == "env" => env.get(name).cloned(),
+                _ => None,
+            });
+            all.extend(variables);
+        });
+        let texts = pipeline.texts_with_secrets();
+        let variables =
+            texts.iter().flat_map(|(_, texts)| texts).flat_map(|text| &text.reads).filter_map(|read| match read.path.as_slice() {
+                [root, name, ..] if root == "env" => env.get(name),
+                _ => None,
+            });
+        all.extend(variables.flat_map(|value| log_ins(value.reveal())));
+    }
+    all.retain(|secret| !secret.reveal().trim().is_empty());
+    all
+}
+
+/// Users with their passwords, passwords and tokens in addresses.
+fn log_ins(value: &str) -> Vec<Secret> {
+    let user = value.split_once("://").and_then(|(_, rest)| rest.rsplit_once('@')).map(|(user, _)| user);
+    let password = user.and_then(|user| user.split_once(':')).map(|(_, password)| password);
+    let found = keys_in(value).into_iter().filter_map(|place| value.get(place));
+    found.chain(user).chain(password).map(Secret::new).collect()
+}
+
+/// What a text sees of `secrets` or `env`: the values that it names itself, and none that is `flow`'s own.
+pub(super) fn named_by<'r>(root: &str, values: &BTreeMap<String, Secret>, reads: impl IntoIterator<Item = &'r Read>) -> template::Value {
+    let names = reads.into_iter().filter(|read| read.path.first().is_some_and(|first| first == root)).filter_map(|read| read.path.get(1));
+    let seen = names.filter(|name| !is_own_variable(name)).filter_map(|name| Some((name.clone(), Value::from(values.get(name)?.reveal()))));
+    template::from_json(&Value::Object(seen.collect::<Map<_, _>>()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::check::check_file;
+    use crate::port::MemoryFiles;
+
+    #[test]
+    fn what_keys_and_log_ins_are_made_of_is_secret_wherever_it_stands() {
+        let yaml = "flow: 1
+name: p
+tools: { t: { http: POST https://a.example/, query: { api_key: '{{ env.QUERY1 }}' }, body: { in: [{ token: '{{ env.BODY1 }}' }] } } }
+steps:
+  - id: r
+    route: x
+    cases:
+      - { id: a, phrases: [x], http: GET https://a.example/, headers: { X-Token: '{{ env.HEADER1 }}', Accept: '{{ env.PLAIN1 }}' } }
+    otherwise: { id: o, set: 1 }
+  - { id: b, http: \"GET {{ env.BASE }}/x\" }
+";
+        let checked = check_file(Path::new("p.yaml"), Path::new(""), &MemoryFiles::from_iter([("p.yaml", yaml)]));
+        let base = "https://user:Zq7/xK29@a.example";
+        let names = ["QUERY1", "BODY1", "HEADER1", "PLAIN1", "OTHER1"];
+        let mut env: BTreeMap<String, Secret> = names.iter().map(|name| (name.to_string(), Secret::new(format!("of {name}")))).collect();
+        env.insert("BASE".to_owned(), Secret::new(base));
+        let found = secret_values(&checked.loaded.program, &env);
+        let found: Vec<&str> = found.iter().map(Secret::reveal).collect();
+        for secret in ["of QUERY1", "of BODY1", "of HEADER1", "user:Zq7/xK29", "Zq7/xK29"] {
+            assert!(found.contains(&secret), "{secret}: {found:?}");
+        }
+        assert!(!found.iter().any(|found| found.contains("PLAIN1") || found.contains("OTHER1")), "{found:?}");
+    }
+
+    #[test]
+    fn a_text_sees_the_variables_that_it_names() {
+        let names = ["A", "B", "FLOW_API_KEY"];
+        let env = names.iter().map(|name| (name.to_string(), Secret::new(*name))).collect();
+        let reads =
+            |path: &[&str]| Read { path: path.iter().map(|part| part.to_string()).collect(), span: Default::default(), is_guarded: false };
+        let seen =
+            named_by("env", &env, &[reads(&["env", "A"]), reads(&["env"]), reads(&["env", "FLOW_API_KEY"]), reads(&["secrets", "B"])]);
+        assert_eq!(template::to_json(&seen).unwrap(), serde_json::json!({ "A": "A" }));
+    }
+}

@@ -1,0 +1,255 @@
+//! One call from a path to everything that can be said about the file: load, plan, rules, suppressions. `run`, `validate`, `test`, `fix`
+//! and the editor all ask this; `edits` tries what may be offered as an edit, `fixed` applies the safe ones, and `several` puts what was
+//! found in many files together for one report.
+//!
+//! How to add a stage: its call in [`check_file`], behind the ones whose results it needs.
+
+mod edits;
+mod fixed;
+mod goldens;
+mod same;
+mod several;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use crate::diagnostic::{self, About, Code, Diagnostic, Judged, Severity, Suppressed};
+use crate::load::{self, Loaded, SettingsOf};
+use crate::model::Lint;
+use crate::plan::{self, Plan};
+use crate::port::Files;
+use crate::rules;
+use crate::source::{FileId, Sources, Spanned};
+use crate::syntax;
+pub use edits::{Edit, Trial, add_edits, check_with_edits, edited};
+pub use fixed::{Fixed, NotFixed, fix_file};
+pub use goldens::goldens_of;
+pub use several::Several;
+
+/// A file that was checked.
+#[derive(Debug, Clone)]
+pub struct Checked {
+    /// Everything it brings in. Its own list of findings is empty: they stand in `diagnostics`.
+    pub loaded: Loaded,
+    /// The graphs of its pipelines, as far as they could be drawn.
+    pub plan: Plan,
+    /// What was found, sorted, without what an author has hidden.
+    pub diagnostics: Vec<Diagnostic>,
+    /// What an author has hidden with `flow-ignore`.
+    pub hidden: Vec<Suppressed>,
+    /// What was found and is not told, since it may follow from what could not be read.
+    pub held_back: Vec<Diagnostic>,
+    /// F703, if the file is a pipeline without tests of its own: they may stand in another file, so [`Several`] decides.
+    pub(super) untested: Option<Diagnostic>,
+}
+
+impl Checked {
+    /// Whether a finding is an error.
+    pub fn has_errors(&self) -> bool {
+        diagnostic::has_errors(&self.diagnostics)
+    }
+
+    /// The errors that keep the file from running: all but data files that are not there, or lack a column that is named. Whether data can be reached is the world's
+    /// affair: the step that reads it fails, and what the pipeline does then is its author's.
+    pub fn errors(&self) -> Vec<Diagnostic> {
+        let errors = self.diagnostics.iter().filter(|found| found.severity() == Severity::Error);
+        errors.filter(|found| !self.is_missing_data(found)).cloned().collect()
+    }
+
+    /// The data files that are not there, and columns that they lack.
+    pub fn missing_data(&self) -> impl Iterator<Item = &Diagnostic> {
+        self.diagnostics.iter().filter(|found| self.is_missing_data(found))
+    }
+
+    fn is_missing_data(&self, found: &Diagnostic) -> bool {
+        let mut data = self.loaded.program.pipelines.iter().flat_map(|pipeline| pipeline.data.values());
+        found.code == Code::UnknownColumn || found.code == Code::MissingFile && data.any(|data| data.file.span == found.span)
+    }
+}
+
+/// Checks a file with everything it names. `project` is the project's folder, see [`load::project_of`]. Never fails: what is wrong
+/// is in the answer. Nothing is opened but the project's own files, and nothing is started.
+pub fn check_file(path: &Path, project: &Path, files: &dyn Files) -> Checked {
+    let mut loaded = load::load(path, project, files);
+    let mut found = std::mem::take(&mut loaded.diagnostics);
+    let mut later = vec![];
+    let plan = plan::plan(&loaded.program, &mut later);
+    rules::check(&plan, &mut later);
+    if let Some(tests) = &loaded.tests {
+        rules::check_tests(tests, &plan, &mut later);
+    }
+    if let Some(channel) = &loaded.channel {
+        rules::check_channel(channel, &mut later);
+    }
+    if let Some(style) = &loaded.style_guide {
+        rules::check_style_guide(style, &mut later);
+    }
+    if let Some(tests) = loaded.tests.as_ref().filter(|_| !diagnostic::has_errors(&found)) {
+        goldens::orphans(path, tests, loaded.program.pipelines.first().map(|pipeline| &**pipeline), files, &mut later);
+    }
+    later.extend(untested(&loaded));
+    let gaps = Gaps::of(&found, &loaded);
+    let (mut later, held_back) = later.into_iter().partition::<Vec<_>, _>(|diagnostic| gaps.allow(diagnostic, &loaded.sources));
+    loaded.add_ways(&mut later);
+    found.append(&mut later);
+    let mut suppressions = vec![];
+    for (id, file) in loaded.sources.files() {
+        if id.0 == 0 || file.name.ends_with(".yaml") || file.name.ends_with(".yml") {
+            suppressions.extend(syntax::suppressions(id, file, &mut found));
+        }
+    }
+    let mut judged = diagnostic::suppress(&loaded.sources, &suppressions, found);
+    if diagnostic::has_errors(&judged.shown) {
+        // What an error kept from being looked at may be what it hides.
+        judged.shown.retain(|found| found.code != Code::UnusedSuppression);
+    }
+    let of_project = load::load_settings(&project.join("flow.toml"), SettingsOf::Project, files);
+    if let Some(lint) = of_project.map(|found| found.settings.lint).filter(|lint| *lint != Lint::default()) {
+        apply(&lint, &mut judged, &loaded.sources, project, files);
+    }
+    if !judged.shown.is_empty() || !judged.hidden.is_empty() {
+        let found = judged.shown.iter_mut().chain(judged.hidden.iter_mut().map(|hidden| &mut hidden.diagnostic));
+        load::hide_keys(&mut loaded.sources, &rules::keys(&plan), found);
+    }
+    let (mut untested, shown) = judged.shown.into_iter().partition::<Vec<_>, _>(|found| found.code == Code::NoTests);
+    Checked { loaded, plan, diagnostics: shown, hidden: judged.hidden, held_back, untested: untested.pop() }
+}
+
+/// F703, for a pipeline that has no tests in its own file.
+fn untested(loaded: &Loaded) -> Option<Diagnostic> {
+    let pipeline = loaded.program.pipelines.first().filter(|_| loaded.tests.is_none())?;
+    let message = format!("pipeline {} has no tests", diagnostic::quoted(&pipeline.name.value));
+    Some(Diagnostic::new(Code::NoTests, pipeline.name.span, message).help("write a case as in docs/testing.md, in a *.test.yaml file"))
+}
+
+/// Judges findings as the project wants it: `lint.paths` hides, `lint.deny` makes errors.
+fn apply(lint: &Lint, judged: &mut Judged, sources: &Sources, project: &Path, files: &dyn Files) {
+    let project = load::real(project, files);
+    // A folder's name means all that is in it.
+    let patterns = lint.paths.iter().filter_map(|path| {
+        let plain = path.pattern.value.trim_start_matches("./").trim_end_matches('/');
+        let mut all = globset::GlobSet::builder();
+        for pattern in [plain.to_owned(), format!("{plain}/**")] {
+            all.add(globset::GlobBuilder::new(&pattern).literal_separator(true).build().ok()?);
+        }
+        Some((all.build().ok()?, path))
+    });
+    let patterns: Vec<_> = patterns.collect();
+    let place = |id| {
+        let real = load::real(Path::new(&sources.file(id).name), files);
+        real.strip_prefix(&project).map(Path::to_path_buf).unwrap_or(real)
+    };
+    let places: BTreeMap<_, _> = judged.shown.iter().map(|found| (found.span.file, place(found.span.file))).collect();
+    let has = |codes: &[Spanned<String>], code: Code| codes.iter().any(|written| written.value == code.id());
+    for mut found in std::mem::take(&mut judged.shown) {
+        let path = places.get(&found.span.file);
+        let hiding = patterns.iter().find(|(matcher, path_lint)| {
+            found.code.is_suppressible() && has(&path_lint.ignore, found.code) && path.is_some_and(|path| matcher.is_match(path))
+        });
+        match hiding {
+            Some((_, by)) => {
+                let reason = format!("flow.toml leaves it out for {}", by.pattern.value);
+                judged.hidden.push(Suppressed { diagnostic: found, reason });
+            }
+            None => {
+                found.is_denied = has(&lint.deny, found.code);
+                judged.shown.push(found);
+            }
+        }
+    }
+}
+
+/// What could not be read, so that nothing is said to be missing, unused or unknown that may stand there.
+struct Gaps {
+    /// The end of a file, a whole section or an imported file is not known.
+    names_are_lost: bool,
+    /// Something that reads or uses is not known.
+    uses_are_lost: bool,
+    /// A channel or a style guide is not known.
+    manners_are_lost: bool,
+    /// A part of something is not known: it may have been the one that is missing.
+    parts_are_lost: bool,
+    /// What an expression gives is not known.
+    filters_are_lost: bool,
+    /// The shape of an output is not known.
+    shapes_are_lost: bool,
+    /// The id of a step is not known.
+    ids_are_lost: bool,
+    /// Files in which some value is not known.
+    unsound: BTreeSet<FileId>,
+}
+
+/// Sections whose names others use.
+const SECTIONS: [&str; 9] = ["inputs", "steps", "agents", "models", "tools", "scorecards", "policies", "data", "imports"];
+
+impl Gaps {
+    fn of(found: &[Diagnostic], loaded: &Loaded) -> Gaps {
+        let any = |codes: &[Code]| found.iter().any(|diagnostic| codes.contains(&diagnostic.code));
+        let is_value = |diagnostic: &Diagnostic, keys: &[&str]| matches!(&diagnostic.about, About::Value(key) if keys.contains(&&**key));
+        let is_shape = |code| matches!(code, Code::WrongType | Code::EmptySection | Code::DuplicateKey);
+        let loses_shape = |diagnostic: &Diagnostic| {
+            let is_empty_with = diagnostic.code == Code::EmptySection && is_value(diagnostic, &["with"]);
+            is_empty_with
+                || diagnostic.code == Code::WrongType && is_value(diagnostic, &["one", "output", "fields", "items", "type", "with"])
+        };
+        let loses_id = |diagnostic: &Diagnostic| match diagnostic.code {
+            Code::MissingKey => diagnostic.about == About::Missing("id"),
+            Code::WrongType => is_value(diagnostic, &["step id"]),
+            _ => false,
+        };
+        let is_cut = !loaded.cut_off.is_empty() || any(&[Code::TooLarge, Code::UnsupportedYaml, Code::YamlSyntax]);
+        // A section that stands inside another one hides what comes after it there.
+        let slid = found.iter().any(|diagnostic| diagnostic.about == About::HiddenSection);
+        let lost_section = slid || found.iter().any(|diagnostic| is_shape(diagnostic.code) && is_value(diagnostic, &SECTIONS));
+        let is_in = |diagnostic: &Diagnostic, folder: &str| {
+            let name = &loaded.sources.file(diagnostic.span.file).name;
+            Path::new(name).parent().and_then(Path::file_name).is_some_and(|parent| parent == folder)
+        };
+        let in_folder = |folder| found.iter().any(|found| found.severity() == Severity::Error && is_in(found, folder));
+        Gaps {
+            names_are_lost: is_cut || lost_section || any(&[Code::ImportMissing, Code::ImportCircle, Code::ImportClash]),
+            uses_are_lost: is_cut
+                || lost_section
+                || any(&[
+                    Code::NotYetAvailable,
+                    Code::TemplateSyntax,
+                    Code::UnknownFilter,
+                    Code::BracesInCondition,
+                    Code::SingleBraces,
+                    Code::UnquotedTemplate,
+                    Code::WrongType,
+                    Code::EmptySection,
+                    Code::MissingKey,
+                    Code::TwoKinds,
+                    Code::MissingFile,
+                ]),
+            manners_are_lost: slid || any(&[Code::MissingFile]) || in_folder("channels") || in_folder("style_guides"),
+            parts_are_lost: is_cut || slid || any(&[Code::WrongType, Code::EmptySection, Code::MissingKey, Code::NotYetAvailable]),
+            filters_are_lost: any(&[Code::UnknownFilter]),
+            shapes_are_lost: any(&[Code::SchemaInvalid, Code::MissingFile]) || found.iter().any(loses_shape),
+            ids_are_lost: found.iter().any(loses_id),
+            unsound: found.iter().filter(|found| found.severity() == Severity::Error).map(|found| found.span.file).collect(),
+        }
+    }
+
+    /// Whether a finding follows from what was read, and not from what is missing.
+    fn allow(&self, diagnostic: &Diagnostic, sources: &Sources) -> bool {
+        match diagnostic.code {
+            Code::UnknownName => !(self.names_are_lost || self.ids_are_lost) || !sources.text(diagnostic.span).starts_with("steps"),
+            Code::UnknownStep => !self.names_are_lost && !self.ids_are_lost,
+            Code::UnknownField => !self.names_are_lost && !self.shapes_are_lost,
+            Code::UnknownReference | Code::CallInputs | Code::UnknownTable | Code::UndeclaredSecret => !self.names_are_lost,
+            Code::TestUnknownName => !(self.names_are_lost || self.manners_are_lost && diagnostic.about == About::CaseChannel),
+            Code::ComparisonType => !self.filters_are_lost,
+            Code::OtherwiseFails => !self.manners_are_lost,
+            Code::NoResult | Code::RouteOpen | Code::TestExpectsNothing | Code::GateNoWayOut => !self.parts_are_lost,
+            Code::ChannelImpossible | Code::ChannelConflict | Code::StyleConflict => !self.unsound.contains(&diagnostic.span.file),
+            Code::UnusedOutput | Code::UnusedInput | Code::UnusedDefinition => !self.uses_are_lost,
+            Code::NoOutputFields => !self.shapes_are_lost && !self.names_are_lost,
+            _ => true,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,148 @@
+//! What was found in several files, put together for one report.
+
+use std::collections::{HashMap, HashSet};
+
+use super::Checked;
+use crate::diagnostic::{self, Diagnostic, Suppressed};
+use crate::source::{FileId, Sources, Span};
+
+/// Files that were checked one by one. What two of them bring in is there once, and so is what is wrong with it.
+#[derive(Debug, Clone, Default)]
+pub struct Several {
+    /// All files that were read.
+    pub sources: Sources,
+    /// What was found, sorted.
+    pub diagnostics: Vec<Diagnostic>,
+    /// What an author has hidden.
+    pub hidden: Vec<Suppressed>,
+    by_name: HashMap<String, FileId>,
+    /// F703 of pipelines, by the names of their files.
+    untested: Vec<(String, Diagnostic)>,
+    /// Files of pipelines that a test runs.
+    tested: HashSet<String>,
+}
+
+impl Several {
+    /// Adds a file that was checked.
+    pub fn add(&mut self, checked: &Checked) {
+        self.add_found(&checked.loaded.sources, &checked.diagnostics, &checked.hidden);
+        let name = |span: Span| checked.loaded.sources.file(span.file).name.clone();
+        if checked.loaded.tests.is_some() {
+            self.tested.extend(checked.loaded.program.pipelines.iter().map(|pipeline| name(pipeline.name.span)));
+        }
+        if let Some(found) = &checked.untested
+            && let Some(id) = self.by_name.get(&name(found.span))
+        {
+            let span = Span { file: *id, ..found.span };
+            self.untested.push((name(found.span), Diagnostic { span, ..found.clone() }));
+        }
+    }
+
+    /// F703 for each pipeline that no test runs. To be called when all files of a project were added.
+    pub fn tell_untested(&mut self) {
+        let untested = std::mem::take(&mut self.untested);
+        self.diagnostics.extend(untested.into_iter().filter(|(name, _)| !self.tested.contains(name)).map(|(_, found)| found));
+        diagnostic::sort(&mut self.diagnostics);
+    }
+
+    /// Adds what was found in some files.
+    pub fn add_found(&mut self, sources: &Sources, diagnostics: &[Diagnostic], hidden: &[Suppressed]) {
+        let ids: Vec<FileId> = sources
+            .files()
+            .map(|(_, file)| {
+                let id = {
+                    let known = self.by_name.get(&file.name).filter(|id| self.sources.file(**id).text == file.text);
+                    known.copied().unwrap_or_else(|| {
+                        let id = self.sources.add(file.name.clone(), file.text.clone());
+                        self.by_name.insert(file.name.clone(), id);
+                        id
+                    })
+                };
+                self.sources.hide(id, file.hidden().iter().cloned());
+                id
+            })
+            .collect();
+        self.diagnostics.extend(diagnostics.iter().map(|found| moved(found, &ids)));
+        for Suppressed { diagnostic, reason } in hidden {
+            let hidden = Suppressed { diagnostic: moved(diagnostic, &ids), reason: reason.clone() };
+            if !self.hidden.contains(&hidden) {
+                self.hidden.push(hidden);
+            }
+        }
+        diagnostic::sort(&mut self.diagnostics);
+        // What one of the files that see it does not allow is no edit.
+        let is_same = |a: &Diagnostic, b: &Diagnostic| (a.span, a.code, &a.message) == (b.span, b.code, &b.message);
+        for same in self.diagnostics.chunk_by_mut(is_same).filter(|same| same.len() > 1) {
+            if same.iter().any(|found| found.fix.is_none()) {
+                same.iter_mut().for_each(|found| found.fix = None);
+            }
+        }
+        self.diagnostics.dedup();
+    }
+}
+
+/// The same finding, its places in the files of another list.
+fn moved(found: &Diagnostic, ids: &[FileId]) -> Diagnostic {
+    let mut found = found.clone();
+    let place = |span: &mut Span| {
+        if let Some(id) = ids.get(span.file.0 as usize) {
+            span.file = *id;
+        }
+    };
+    place(&mut found.span);
+    found.related.iter_mut().for_each(|(span, _)| place(span));
+    found.fix.iter_mut().flat_map(|fix| &mut fix.edits).for_each(|(span, _)| place(span));
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diagnostic::Code;
+
+    #[test]
+    fn a_file_and_a_finding_that_two_bring_in_are_there_once() {
+        let mut several = Several::default();
+        for own in ["a.yaml", "b.yaml"] {
+            let mut sources = Sources::default();
+            let file = sources.add(own, "flow: 1\n");
+            let shared = sources.add("team.yaml", "agents: x\n");
+            let of_own = Diagnostic::new(Code::MissingKey, Span::new(file, 0, 4), "found").related(Span::new(shared, 0, 1), "here");
+            let of_shared = Diagnostic::new(Code::WrongType, Span::new(shared, 8, 9), "found");
+            several.add_found(&sources, &[of_own, of_shared], &[]);
+        }
+        let names: Vec<&str> = several.sources.files().map(|(_, file)| file.name.as_str()).collect();
+        assert_eq!(names, ["a.yaml", "team.yaml", "b.yaml"]);
+        let places: Vec<(&str, u32)> =
+            several.diagnostics.iter().map(|d| (several.sources.file(d.span.file).name.as_str(), d.span.start)).collect();
+        assert_eq!(places, [("a.yaml", 0), ("team.yaml", 8), ("b.yaml", 0)]);
+        assert_eq!(several.sources.file(several.diagnostics[2].related[0].0.file).name, "team.yaml");
+    }
+
+    #[test]
+    fn a_pipeline_that_no_test_runs_is_told_when_all_files_are_there() {
+        use crate::port::MemoryFiles;
+        use std::path::Path;
+        let pipeline = |name: &str, more: &str| {
+            format!("flow: 1\nname: {name}\nsteps: [{{ id: s, set: 1 }}]\noutputs: {{ a: '{{{{ steps.s.output }}}}' }}\n{more}")
+        };
+        let texts = [
+            ("a.yaml", pipeline("a", "")),
+            ("b.yaml", pipeline("b", "")),
+            ("c.yaml", pipeline("c", "tests: [{ id: t, expect: { status: succeeded } }]\n")),
+            ("d.yaml", pipeline("d", "").replace("name: d", "name: d # flow-ignore: F703 tried by hand")),
+            ("a.test.yaml", "flow: 1\ntest: a.yaml\ncases: [{ id: t, expect: { status: succeeded } }]\n".to_owned()),
+        ];
+        let files: MemoryFiles = texts.iter().map(|(name, text)| (*name, text.as_str())).collect();
+        let mut several = Several::default();
+        for (name, _) in &texts {
+            several.add(&super::super::check_file(Path::new(name), Path::new(""), &files));
+        }
+        assert!(several.diagnostics.is_empty(), "{:?}", several.diagnostics);
+        several.tell_untested();
+        let told: Vec<&str> = several.diagnostics.iter().map(|found| found.message.as_str()).collect();
+        assert_eq!(told, ["pipeline \"b\" has no tests"]);
+        let place = several.diagnostics[0].span;
+        assert_eq!(several.sources.file(place.file).name, "b.yaml");
+    }
+}

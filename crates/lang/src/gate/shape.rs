@@ -1,0 +1,161 @@
+//! Shapes of values: field rules and JSON Schemas, as a schema for models, and as what a value is held to.
+
+use serde_json::{Map, Value, json};
+
+use crate::model::{Field, FieldKind, Shape};
+
+/// The JSON Schema (2020-12) of a shape.
+pub fn schema(shape: &Shape) -> Value {
+    match shape {
+        Shape::Schema(schema) => (**schema).clone(),
+        Shape::Fields(fields) => object_schema(fields),
+    }
+}
+
+/// The JSON Schema of an object with these fields.
+pub fn object_schema(fields: &[Field]) -> Value {
+    let properties: Map<String, Value> = fields.iter().map(|f| (f.name.clone(), field_schema(f))).collect();
+    let required: Vec<&str> = fields.iter().filter(|f| f.is_required).map(|f| f.name.as_str()).collect();
+    json!({ "type": "object", "properties": properties, "required": required, "additionalProperties": false })
+}
+
+/// The schema of one field.
+pub fn field_schema(field: &Field) -> Value {
+    let mut schema = match field.kind {
+        FieldKind::Text | FieldKind::File | FieldKind::Folder => json!({ "type": "string" }),
+        FieldKind::Number => json!({ "type": "number" }),
+        FieldKind::Integer => json!({ "type": "integer" }),
+        FieldKind::Boolean => json!({ "type": "boolean" }),
+        FieldKind::Date => json!({ "type": "string", "format": "date" }),
+        FieldKind::Datetime => json!({ "type": "string", "format": "date-time" }),
+        FieldKind::List => match &field.items {
+            Some(items) => json!({ "type": "array", "items": field_schema(items) }),
+            None => json!({ "type": "array" }),
+        },
+        FieldKind::Object if field.fields.is_empty() => json!({ "type": "object" }),
+        FieldKind::Object => object_schema(&field.fields),
+        FieldKind::Any => json!({}),
+        FieldKind::Plan => plan_schema(),
+        FieldKind::Scorecard => scorecard_schema(),
+    };
+    let lengths = if field.kind == FieldKind::List { ("minItems", "maxItems") } else { ("minLength", "maxLength") };
+    let rules = [
+        (lengths.0, field.min_length.map(Value::from)),
+        (lengths.1, field.max_length.map(Value::from)),
+        ("minimum", field.minimum.map(Value::from)),
+        ("maximum", field.maximum.map(Value::from)),
+        ("pattern", field.pattern.clone().map(Value::from)),
+        ("format", field.format.clone().map(Value::from)),
+        ("description", field.description.clone().map(Value::from)),
+        ("enum", (!field.one_of.is_empty()).then(|| Value::from(field.one_of.clone()))),
+    ];
+    if let Value::Object(schema) = &mut schema {
+        schema.extend(rules.into_iter().filter_map(|(key, value)| value.map(|v| (key.to_string(), v))));
+        if !field.is_required
+            && field.kind != FieldKind::Any
+            && let Some(Value::String(kind)) = schema.get("type").cloned()
+        {
+            schema.insert("type".into(), json!([kind, "null"]));
+            if let Some(Value::Array(one_of)) = schema.get_mut("enum") {
+                one_of.push(Value::Null);
+            }
+        }
+    }
+    schema
+}
+
+/// What `flow` knows by heart as `plan` (docs/language.md, section 6).
+fn plan_schema() -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "strategy": { "enum": ["parallel", "sequential"] },
+            "reasoning": { "type": "string" },
+            "steps": { "type": "array", "minItems": 1, "items": {
+                "type": "object",
+                "properties": {
+                    "id": { "type": "string" },
+                    "use": { "type": "string" },
+                    "with": { "type": "object" },
+                    "prompt": { "type": "string" },
+                    "depends_on": { "type": "array", "items": { "type": "string" } },
+                },
+                "required": ["id", "use"],
+            } },
+        },
+        "required": ["strategy", "reasoning", "steps"],
+    })
+}
+
+/// What `flow` knows by heart as `scorecard` (docs/language.md, section 9).
+fn scorecard_schema() -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "criteria": { "type": "array", "minItems": 1, "items": {
+                "type": "object",
+                "properties": {
+                    "id": { "type": "string" },
+                    "description": { "type": "string", "minLength": 10 },
+                    "expected": { "type": "string" },
+                    "judge": { "type": "boolean" },
+                    "check": { "type": "object" },
+                },
+                "required": ["id", "description"],
+            } },
+        },
+        "required": ["criteria"],
+    })
+}
+
+/// The JSON value in a model's answer: the whole text, or what stands in its one code fence.
+pub fn json_in(text: &str) -> Result<Value, String> {
+    let mut text = text.trim();
+    if let Some(inner) = text.strip_prefix("```") {
+        let inner = inner.split_once('\n').map_or("", |(_, rest)| rest);
+        text = inner.trim_end().strip_suffix("```").unwrap_or(inner).trim();
+    }
+    serde_json::from_str(text).map_err(|error| format!("the answer is not JSON: {error}"))
+}
+
+/// Plans may call their `steps` `tasks`.
+pub fn accept_tasks(shape: &Shape, value: &mut Value) {
+    let Shape::Fields(fields) = shape else { return };
+    for field in fields.iter().filter(|f| f.kind == FieldKind::Plan) {
+        if let Some(Value::Object(plan)) = value.get_mut(&field.name)
+            && !plan.contains_key("steps")
+            && let Some(tasks) = plan.remove("tasks")
+        {
+            plan.insert("steps".into(), tasks);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gate::schema_problems;
+
+    #[test]
+    fn an_answer_in_a_code_fence_is_read() {
+        assert_eq!(json_in("```json\n{\"a\": 1}\n```"), Ok(json!({"a": 1})));
+        assert!(json_in("Sure! {\"a\": 1}").is_err());
+    }
+
+    #[test]
+    fn a_plan_has_a_step_and_a_scorecard_a_criterion() {
+        let found = |kind, value: Value| schema_problems(&field_schema(&Field::new("it", kind)), &value);
+        assert_eq!(
+            found(FieldKind::Plan, json!({"strategy": "parallel", "reasoning": "", "steps": []})),
+            ["steps: [] has less than 1 item"]
+        );
+        assert_eq!(found(FieldKind::Scorecard, json!({"criteria": []})), ["criteria: [] has less than 1 item"]);
+    }
+
+    #[test]
+    fn problems_name_the_place() {
+        let schema = json!({"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a", "b"]});
+        let problems = schema_problems(&schema, &json!({"a": "x"}));
+        assert_eq!(problems, ["\"b\" is a required property", "a: \"x\" is not of type \"integer\""]);
+    }
+}

@@ -1,0 +1,49 @@
+//! Sizes with their units.
+
+pub use crate::model::parse_duration;
+use crate::model::split_unit;
+
+/// `10MB`, `2GB` in bytes; a MB is a million bytes. The error is as in [`parse_duration`].
+pub fn parse_size(text: &str) -> Result<u64, String> {
+    let (number, unit) = split_unit(text);
+    if number.is_empty() {
+        return Err("is not a size; write a whole number and a unit, such as 10MB".to_owned());
+    }
+    let factor = match unit {
+        "B" => 1,
+        "KB" | "kB" => 1_000,
+        "MB" => 1_000_000,
+        "GB" => 1_000_000_000,
+        "TB" => 1_000_000_000_000_u64,
+        "" => return Err(format!("has no unit; write {number}MB or {number}GB")),
+        _ => return Err("is not a size; write a whole number and one of B, KB, MB, GB, TB, such as 10MB".to_owned()),
+    };
+    number.parse::<u64>().ok().and_then(|n| n.checked_mul(factor)).ok_or_else(|| "is too large".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn durations_need_a_whole_number_and_a_unit() {
+        for (text, ms) in [("500ms", 500), ("5s", 5_000), ("2m", 120_000), ("1h", 3_600_000), ("1d", 86_400_000)] {
+            assert_eq!(parse_duration(text), Ok(Duration::from_millis(ms)));
+        }
+        assert_eq!(parse_duration("60").unwrap_err(), "has no unit; write 60s or 60m");
+        for text in ["", "s", "-5s", "1.5h", "5 s", "5sec", "1h30m"] {
+            assert!(parse_duration(text).unwrap_err().starts_with("is not a time"), "{text}");
+        }
+        assert_eq!(parse_duration("99999999999999999999d").unwrap_err(), "is longer than 100 years");
+    }
+
+    #[test]
+    fn sizes_count_in_thousands() {
+        assert_eq!(parse_size("10MB"), Ok(10_000_000));
+        assert_eq!(parse_size("2GB"), Ok(2_000_000_000));
+        assert_eq!(parse_size("7").unwrap_err(), "has no unit; write 7MB or 7GB");
+        assert!(parse_size("20000000TB").unwrap_err().contains("too large"));
+    }
+}

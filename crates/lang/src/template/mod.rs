@@ -1,0 +1,45 @@
+//! minijinja, strict and bounded: which names a template reads, with their places; and filling one in.
+//!
+//! Only text an author wrote gets here as a template; what it is filled with stays data, whatever it holds. minijinja reads
+//! the text and holds the values; the tree, its operators and its filters are ours, because each must be strict (a missing
+//! part is an error unless `default` or `is defined` guards the path) and bounded in what it makes.
+//!
+//! [`text`] and [`expression`] check and give a [`crate::model::Text`]; [`compile`] makes it ready; [`Compiled`] fills it
+//! from a [`Scope`]. The way of a text: `scan` (limits, structure) → minijinja's parser → `build` (names, filters, reads) →
+//! `tree` → `eval`.
+//!
+//! How to add a filter: a function in a file of `filters/`, bounded by its call's budget; one line in the table of
+//! `filters.rs`; a sentence in `tests/filters.rs`; a word in `docs/language.md`.
+
+mod address;
+mod budget;
+mod build;
+mod check;
+mod compared;
+mod eval;
+mod fill;
+mod filters;
+mod known;
+mod number;
+mod operators;
+mod print;
+mod problem;
+mod ready;
+mod scan;
+mod single;
+mod stop;
+mod stray;
+mod tree;
+mod value;
+
+#[cfg(test)]
+mod tests;
+
+pub use address::{AddressText, FilledAddress, address_text, percent};
+pub use check::{expression, text};
+pub use compared::{Side, comparisons};
+pub use fill::{Compiled, FillError, Scope, compile};
+pub use filters::listed as filters;
+pub use known::{Known, fill_known};
+pub use single::in_brackets;
+pub use value::{Value, empty_name, from_json, object, step_value, to_json};
