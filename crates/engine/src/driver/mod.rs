@@ -20,7 +20,7 @@ use tracing::Instrument;
 pub use blocking::Blocking;
 pub use carry::{Heard, Ports, carry_out};
 pub use door::Door;
-pub use person::{FoundPerson, find_person};
+pub use person::{FoundPerson, PersonError, find_person};
 pub use runtime::Runtime;
 
 use crate::engine::{Command, Input, Moment, Reply, Request, Run};
