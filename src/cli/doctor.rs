@@ -303,6 +303,7 @@ fn origins(project: &Path, env: &BTreeMap<String, Secret>, as_json: bool) -> Res
         "FLOW_API_KEY",
         "FLOW_CONFIG",
         "FLOW_STATE_DIR",
+        "FLOW_LOG",
     ];
     for name in variables {
         let shown = match env.get(name) {

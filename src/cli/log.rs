@@ -36,7 +36,7 @@ struct Door;
 
 impl Write for Door {
     fn write(&mut self, line: &[u8]) -> Result<usize> {
-        super::tell::line(String::from_utf8_lossy(line).trim_end());
+        super::tell::line(String::from_utf8_lossy(line).trim());
         Ok(line.len())
     }
 

@@ -68,13 +68,18 @@ impl From<Limit> for String {
     }
 }
 
-impl TryFrom<String> for Limit {
-    type Error = String;
+/// A text that names no limit.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0} is no limit")]
+pub struct NoLimit(String);
 
-    fn try_from(written: String) -> Result<Limit, String> {
+impl TryFrom<String> for Limit {
+    type Error = NoLimit;
+
+    fn try_from(written: String) -> Result<Limit, NoLimit> {
         let (of_called, word) = written.strip_prefix("limits.").map_or((false, &*written), |word| (true, word));
         let bound = Bound::ALL.into_iter().find(|bound| bound.word() == word);
-        bound.map(|bound| Limit { bound, of_called }).ok_or_else(|| format!("{written} is no limit"))
+        bound.map(|bound| Limit { bound, of_called }).ok_or(NoLimit(written))
     }
 }
 

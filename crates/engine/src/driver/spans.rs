@@ -11,6 +11,7 @@ use super::Answer;
 use crate::engine::{Reply, Request, Run};
 use crate::event::{Event, Happening, RunStart, StepPath, StepStatus};
 use crate::model::FailureKind;
+use crate::port::ModelReply;
 
 /// What filters of subscribers know these spans by, wherever this code stands.
 const TARGET: &str = "flow";
@@ -105,17 +106,23 @@ impl Spans {
     fn end(&mut self, step: &StepPath, now: u64, status: StepStatus, failure: Option<FailureKind>) {
         if let Some((span, began)) = self.steps.remove(step) {
             span.record("status", status.word()).record("ms", now.saturating_sub(began));
-            span.record("failure", failure.map(FailureKind::word));
+            if let Some(kind) = failure {
+                span.record("failure", kind.word());
+            }
         }
     }
 }
 
 /// Adds to the span of a call how it ended.
 pub(super) fn answered(span: &Span, answer: &Answer) {
-    span.record("failure", answer.as_ref().err().map(|failure| failure.kind.word()));
-    if let Ok(Reply::Model(reply)) = answer {
-        let usage = reply.usage.unwrap_or_default();
-        span.record("input_tokens", usage.input_tokens).record("output_tokens", usage.output_tokens);
+    match answer {
+        Err(failure) => {
+            span.record("failure", failure.kind.word());
+        }
+        Ok(Reply::Model(ModelReply { usage: Some(usage), .. })) => {
+            span.record("input_tokens", usage.input_tokens).record("output_tokens", usage.output_tokens);
+        }
+        Ok(_) => {}
     }
 }
 
