@@ -9,10 +9,11 @@ use serde::Serialize;
 
 use super::arguments::{DoctorOptions, Shared};
 use super::tools::Seen;
+use super::validate::NoFile;
 use super::{Exit, keeping, project, refusal, settings, state, stdout, tell, trust, validate, world};
 use crate::adapter::environment;
 use crate::adapter::files::DiskFiles;
-use crate::adapter::reach::reach;
+use crate::adapter::reach::{ReachError, reach};
 use crate::adapter::sqlite_store::SqliteStore;
 use crate::adapter::started::Agreed;
 use crate::check::{Checked, check_file};
@@ -66,7 +67,7 @@ pub(super) fn run(options: &DoctorOptions, shared: &Shared) -> Exit {
     let programs = pipelines.iter().map(|(_, checked)| &checked.loaded.program);
     let secrets: Vec<Secret> = programs.chain([&Program::default()]).flat_map(|program| secret_values(program, &env)).collect();
     tell::hide_secrets(&secrets);
-    let mut hosts: BTreeMap<(String, u16), Result<(), String>> = BTreeMap::new();
+    let mut hosts = BTreeMap::new();
     let private_hosts = settled.as_ref().map(|settled| settled.private_hosts.clone()).unwrap_or_default();
     let model = settled.ok().and_then(|settled| settled.model);
     for (path, checked) in &pipelines {
@@ -85,9 +86,9 @@ pub(super) fn run(options: &DoctorOptions, shared: &Shared) -> Exit {
 }
 
 /// The pipelines to look at: those that are named, else all of the project. What is named must hold one.
-pub(super) fn pipelines(paths: &[PathBuf], shared: &Shared) -> Result<Vec<(PathBuf, Checked)>, String> {
+pub(super) fn pipelines(paths: &[PathBuf], shared: &Shared) -> Result<Vec<(PathBuf, Checked)>, NoFile> {
     if paths.len() > 1 {
-        let each: Result<Vec<_>, String> = paths.iter().map(|path| pipelines(std::slice::from_ref(path), shared)).collect();
+        let each: Result<Vec<_>, NoFile> = paths.iter().map(|path| pipelines(std::slice::from_ref(path), shared)).collect();
         let mut all = each?.concat();
         all.sort_by(|(path, _), (other, _)| path.cmp(other));
         all.dedup_by(|(path, _), (other, _)| path == other);
@@ -101,7 +102,7 @@ pub(super) fn pipelines(paths: &[PathBuf], shared: &Shared) -> Result<Vec<(PathB
         }
     }
     match paths.first().filter(|_| found.is_empty()) {
-        Some(path) => Err(format!("{} holds no pipeline", path.display())),
+        Some(path) => Err(NoFile::NoPipeline(path.clone())),
         None => Ok(found),
     }
 }
@@ -162,7 +163,7 @@ fn of_pipeline(
     trusted: Result<Arc<Agreed>, refusal::Refusal>,
     env: &BTreeMap<String, Secret>,
     of_settings: Option<&Model>,
-    hosts: &mut BTreeMap<(String, u16), Result<(), String>>,
+    hosts: &mut BTreeMap<(String, u16), Result<(), ReachError>>,
     private_hosts: &[String],
 ) -> Vec<Sign> {
     let of = path.display().to_string();
@@ -254,7 +255,7 @@ fn default_model(pipeline: &Pipeline, env: &BTreeMap<String, Secret>, has_settin
         return None;
     }
     Some(match (world::default_model(env), pipeline.models.get("default")) {
-        (Err(problem), _) => ("fault", problem),
+        (Err(refusal::Refusal(_, lines)), _) => ("fault", lines.join("\n")),
         (Ok(Some(_)), _) => ("ok", "model default: from the variables FLOW_MODEL…".into()),
         (Ok(None), Some(model)) if matches!(model.provider, Provider::Scripted(_)) => {
             ("note", "model default: scripted; FLOW_MODEL and FLOW_MODEL_BASE_URL put a real one in its place".into())
@@ -302,6 +303,7 @@ fn origins(project: &Path, env: &BTreeMap<String, Secret>, as_json: bool) -> Res
         "FLOW_API_KEY",
         "FLOW_CONFIG",
         "FLOW_STATE_DIR",
+        "FLOW_LOG",
     ];
     for name in variables {
         let shown = match env.get(name) {

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use serde_json::{Map, Value};
 
+use super::refusal::Refusal;
 use super::signals::{Attended, at_question};
 use super::tell;
 use crate::adapter::{environment, files};
@@ -18,35 +19,39 @@ const MOST_GIVEN: u64 = 8 << 20;
 /// Inputs of `--inputs FILE` and `--input name=value`; the latter win. Beside them the channel, if the file names one.
 ///
 /// # Errors
-/// The file cannot be read or holds something else, or a pair is none; as a sentence.
-pub(super) fn read(pipeline: &Pipeline, file: Option<&Path>, pairs: &[String]) -> Result<(Map<String, Value>, Option<String>), String> {
+/// The file cannot be read or holds something else, or a pair is none (exit 2).
+pub(super) fn read(pipeline: &Pipeline, file: Option<&Path>, pairs: &[String]) -> Result<(Map<String, Value>, Option<String>), Refusal> {
+    let wrong = |line: String| Err(Refusal::usage(line));
     let mut given = file.map(of_file).transpose()?.unwrap_or_default();
     let channel = match (given.remove("channel"), file) {
         (None | Some(Value::Null), _) => None,
         (Some(Value::String(name)), _) => Some(name),
-        (Some(_), file) => return Err(format!("--inputs {}: channel must be a text", shown(file))),
+        (Some(_), file) => return wrong(format!("--inputs {}: channel must be a text", shown(file))),
     };
     let mut named = BTreeSet::new();
     for pair in pairs {
         let Some((name, value)) = pair.split_once('=') else {
-            return Err(format!("--input {}: write --input name=value", visible(pair)));
+            return wrong(format!("--input {}: write --input name=value", visible(pair)));
         };
         if name == "channel" {
-            return Err(format!("--input {}: the channel is no input; write --channel {}", visible(pair), visible(value)));
+            return wrong(format!("--input {}: the channel is no input; write --channel {}", visible(pair), visible(value)));
         }
         if !named.insert(name) {
-            return Err(format!("--input {name} is there twice; write each input once", name = visible(name)));
+            return wrong(format!("--input {name} is there twice; write each input once", name = visible(name)));
         }
-        let typed = typed_for(&pipeline.inputs, name, value).map_err(|error| format!("--input {}: {}", visible(name), unread(&error)))?;
+        let typed = typed_for(&pipeline.inputs, name, value)
+            .map_err(|error| Refusal::usage(format!("--input {}: {}", visible(name), unread(&error))))?;
         given.insert(name.to_string(), typed);
     }
     Ok((given, channel))
 }
 
-fn of_file(file: &Path) -> Result<Map<String, Value>, String> {
+fn of_file(file: &Path) -> Result<Map<String, Value>, Refusal> {
     let text = if file == Path::new("-") { files::read_input(MOST_GIVEN) } else { files::read_named(file, MOST_GIVEN) };
-    let text = text.map_err(|e| format!("--inputs {}: it cannot be read: {e}", shown(Some(file))))?;
-    let wanted = |what: String| format!("--inputs {}: {what}; write one JSON object such as {{\"message\": \"Hello\"}}", shown(Some(file)));
+    let text = text.map_err(|e| Refusal::usage(format!("--inputs {}: it cannot be read: {e}", shown(Some(file)))))?;
+    let wanted = |what: String| {
+        Refusal::usage(format!("--inputs {}: {what}; write one JSON object such as {{\"message\": \"Hello\"}}", shown(Some(file))))
+    };
     match read_json(&text) {
         Ok(Value::Object(given)) => Ok(given),
         Ok(_) => Err(wanted("it holds no JSON object".into())),

@@ -27,7 +27,7 @@ use crate::engine::check_inputs;
 use crate::event::{Canceller, Event, RunEnd, RunStart, RunStatus};
 use crate::journal::Journal;
 use crate::model::Limits;
-use crate::port::{Printer, Secret};
+use crate::port::{PrintError, Printer, Secret};
 use crate::redact::Redactor;
 use crate::serve::{Bounds, Doors, Given, Line, PATIENCE, Tool, Work, Wrong, serve_http, serve_stdio, takes_channel, tool};
 
@@ -44,7 +44,7 @@ pub(super) fn run(options: &McpOptions, shared: &Shared) -> Exit {
 }
 
 fn try_run(options: &McpOptions, shared: &Shared) -> Result<Exit, Refusal> {
-    let limits = world::limits(options.deadline.as_deref(), options.max_cost_usd).map_err(Refusal::usage)?;
+    let limits = world::limits(options.deadline.as_deref(), options.max_cost_usd)?;
     let mut served: Vec<Arc<Served>> = vec![];
     for file in &options.files {
         let one = Served::new(file, &limits, options.trust.is_given, shared)?;
@@ -160,7 +160,7 @@ impl Work for Pipelines {
 struct Kept(Mutex<Vec<String>>);
 
 impl Printer for Kept {
-    fn print(&self, parts: &[String]) -> Result<(), String> {
+    fn print(&self, parts: &[String]) -> Result<(), PrintError> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).extend(parts.iter().cloned());
         Ok(())
     }

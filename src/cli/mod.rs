@@ -17,6 +17,7 @@ mod graph;
 mod init;
 mod inputs;
 mod keeping;
+mod log;
 mod lsp;
 mod mcp;
 mod models;
@@ -49,6 +50,7 @@ pub use arguments::{Arguments, Command, Shared};
 use arguments::{RunsCommand, ToolsCommand};
 pub use exit::Exit;
 pub use init::STARTER;
+use refusal::Refusal;
 
 /// Stack of the thread that holds the engine and all template work, in bytes.
 const STACK: usize = 64 * 1024 * 1024;
@@ -83,6 +85,9 @@ fn command() -> Exit {
             return Exit::Usage;
         }
     };
+    if let Err(refusal) = log::start() {
+        return refusal::told(Err(refusal));
+    }
     let shared = &arguments.shared;
     if let Some(folder) = shared.project.as_ref().filter(|folder| !folder.is_dir()) {
         tell!("--project {}: there is no such folder", diagnostic::visible(&folder.display().to_string()));

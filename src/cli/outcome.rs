@@ -13,7 +13,7 @@ use crate::adapter::stdout::Stdout;
 use crate::diagnostic::visible;
 use crate::event::{Canceller, Event, Happening, RunEnd, RunStatus};
 use crate::journal::Mask;
-use crate::port::Printer;
+use crate::port::{PrintError, Printer};
 use crate::redact::Redactor;
 use crate::report::escape::json_visible;
 
@@ -177,7 +177,7 @@ pub(super) fn line_of_end(end: &RunEnd, events: &[Event]) -> Option<String> {
     })
 }
 
-fn print_outputs(outputs: &Value) -> Result<(), String> {
+fn print_outputs(outputs: &Value) -> Result<(), PrintError> {
     text_of(outputs).map_or(Ok(()), |text| print_line(&text))
 }
 
@@ -194,7 +194,7 @@ pub(super) fn text_of(outputs: &Value) -> Option<String> {
     }
 }
 
-fn print_line(text: &str) -> Result<(), String> {
+fn print_line(text: &str) -> Result<(), PrintError> {
     Stdout::default().print(&[text.to_string()])
 }
 

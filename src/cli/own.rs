@@ -43,7 +43,7 @@ fn of_others(project: &Path) -> OwnFiles {
     let mut files = vec![];
     validate::find(project, &mut files);
     // Also those that no search finds, if somebody trusted them: in a hidden folder, of another name, in a project below.
-    let trusted = environment::trusted_folder().map(Trusted::new).and_then(|list| list.all()).map(|(entries, _)| entries);
+    let trusted = environment::trusted_folder().ok().and_then(|folder| Trusted::new(folder).all().ok()).map(|(entries, _)| entries);
     let home = real(project);
     files.extend(trusted.unwrap_or_default().into_iter().map(|entry| entry.file).filter(|file| file.starts_with(&home)));
     files.sort();

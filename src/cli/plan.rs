@@ -31,8 +31,8 @@ fn shown(wanted: &Wanted, as_json: bool, shared: &Shared) -> Result<Exit, Refusa
     let mut checked = checked::pipeline(&wanted.file, shared)?;
     let env = environment::variables(shared.env_file.as_deref()).map_err(Refusal::usage)?;
     tell::hide_secrets(&secret_values(&checked.loaded.program, &env));
-    let default_model = world::default_model(&env).map_err(Refusal::usage)?;
-    let flags = world::limits(wanted.deadline.as_deref(), wanted.max_cost_usd).map_err(Refusal::usage)?;
+    let default_model = world::default_model(&env)?;
+    let flags = world::limits(wanted.deadline.as_deref(), wanted.max_cost_usd)?;
     let settled = settings::read(&project::project(&wanted.file, shared))?;
     let flags = settings::narrowest(&flags, &settled.limits);
     settings::give_model(&mut checked, settled.model.as_ref());
@@ -52,7 +52,7 @@ fn shown(wanted: &Wanted, as_json: bool, shared: &Shared) -> Result<Exit, Refusa
 
 /// What the command line gives. An input that is missing is not known; one that breaks its rules is refused, as by a run.
 fn given(pipeline: &Pipeline, wanted: &Wanted) -> Result<Given, Refusal> {
-    let (read, beside) = inputs::read(pipeline, wanted.inputs_file.as_deref(), &wanted.inputs).map_err(Refusal::usage)?;
+    let (read, beside) = inputs::read(pipeline, wanted.inputs_file.as_deref(), &wanted.inputs)?;
     let channel = channel(pipeline, wanted.channel.as_deref().or(beside.as_deref()))?;
     let now = wanted.now.as_deref().map(time).transpose()?.unwrap_or_else(|| SystemClock::new().now());
     let mut lenient = pipeline.clone();
@@ -87,7 +87,7 @@ fn person(pipeline: &Pipeline, given: &Given, shared: &Shared) -> Result<Option<
     }
     let runtime = Runtime::new().map_err(|e| Refusal(Exit::Internal, vec![format!("flow cannot start: {e}")]))?;
     let data = DataFiles::keeping(own_files(&pipeline.project, None, shared)?);
-    let found = runtime.block_on(find_person(pipeline, inputs, &data)).map_err(|line| Refusal::usage(visible(&line)))?;
+    let found = runtime.block_on(find_person(pipeline, inputs, &data)).map_err(|error| Refusal::usage(visible(&error.to_string())))?;
     match found.failure {
         None => Ok(Some(found.fields)),
         Some(failure) => {

@@ -16,7 +16,7 @@ use crate::driver::Heard;
 use crate::event::{Event, Happening};
 use crate::journal::Mask;
 use crate::model::step_path;
-use crate::port::{Clock, Printer};
+use crate::port::{Clock, PrintError, Printer};
 use crate::redact::Redactor;
 
 /// How often the live line is drawn again.
@@ -152,7 +152,7 @@ struct Beside {
 
 impl Printer for Beside {
     /// Nothing is held meanwhile: whoever should read this may not.
-    fn print(&self, parts: &[String]) -> Result<(), String> {
+    fn print(&self, parts: &[String]) -> Result<(), PrintError> {
         held(&self.awaited).is_aside = true;
         self.bar.suspend(|| ());
         let printed = self.printer.print(parts);

@@ -20,8 +20,8 @@ use crate::report::{self, Findings};
 pub(super) struct Refusal(pub(super) Exit, pub(super) Vec<String>);
 
 impl Refusal {
-    pub(super) fn usage(line: impl Into<String>) -> Refusal {
-        Refusal(Exit::Usage, vec![line.into()])
+    pub(super) fn usage(line: impl ToString) -> Refusal {
+        Refusal(Exit::Usage, vec![line.to_string()])
     }
 }
 

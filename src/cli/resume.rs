@@ -24,8 +24,8 @@ pub(super) fn run(id: &str, output: &OutputOptions, is_allowed: bool, shared: &S
     told(try_resume(id, output, is_allowed, shared))
 }
 
-fn failed(why: String) -> Refusal {
-    Refusal(Exit::Failed, vec![why])
+fn failed(why: impl ToString) -> Refusal {
+    Refusal(Exit::Failed, vec![why.to_string()])
 }
 
 fn try_resume(id: &str, printed: &OutputOptions, is_allowed: bool, shared: &Shared) -> Result<Exit, Refusal> {

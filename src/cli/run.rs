@@ -46,8 +46,7 @@ fn try_run(options: &RunOptions, shared: &Shared) -> Result<Exit, Refusal> {
     let taping = Taping::new(options.record.as_deref(), options.replay.as_deref()).map_err(Refusal::usage)?;
     let mut surroundings = Surroundings::new(&options.wanted.file, &options.printed, options.trust.is_given, shared, taping)?;
     let pipeline = surroundings.pipeline.clone();
-    let read = inputs::read(&pipeline, options.wanted.inputs_file.as_deref(), &options.wanted.inputs);
-    let (mut given, beside) = read.map_err(Refusal::usage)?;
+    let (mut given, beside) = inputs::read(&pipeline, options.wanted.inputs_file.as_deref(), &options.wanted.inputs)?;
     let channel = channel(&pipeline, options.wanted.channel.as_deref().or(beside.as_deref()))?;
     let at_question = inputs::ask(&pipeline, &mut given);
     let has_all = inputs::missing(&pipeline, &given).is_empty();
@@ -59,7 +58,7 @@ fn try_run(options: &RunOptions, shared: &Shared) -> Result<Exit, Refusal> {
     if let Some(end) = lacking(&surroundings.checked) {
         return Ok(Written::open(&options.printed)?.finish(shared, &end, &[], true, &Redactor::default()));
     }
-    let flags = world::limits(options.wanted.deadline.as_deref(), options.wanted.max_cost_usd).map_err(Refusal::usage)?;
+    let flags = world::limits(options.wanted.deadline.as_deref(), options.wanted.max_cost_usd)?;
     let limits = settings::narrowest(&flags, &surroundings.settled.limits);
     let start = surroundings.start(&options.wanted.file, given, channel, now, &limits)?;
     let (id, store, lock) = surroundings.journal(SqliteStore::open_sealed)?;
@@ -127,7 +126,7 @@ impl<'a> Surroundings<'a> {
         let is_given = settings::give_model(&mut checked, given_model.as_ref()) && !given_model.as_ref().is_some_and(is_file);
         let Some(pipeline) = checked.loaded.program.pipelines.first().cloned() else { return Err(checked::no_pipeline(file)) };
         let env = environment::variables(shared.env_file.as_deref()).map_err(Refusal::usage)?;
-        let default_model = taping.default_model(world::default_model(&env).map_err(Refusal::usage)?);
+        let default_model = taping.default_model(world::default_model(&env)?);
         let scripted = taping.is_replay() || is_scripted(&checked.loaded.program, default_model.is_some());
         let printer: Arc<dyn Printer> = if printed.json || events_on_stdout { Arc::new(Silent) } else { Arc::new(Stdout::default()) };
         let runtime = Runtime::new().map_err(|e| Refusal(Exit::Failed, vec![format!("flow cannot start: {e}")]))?;
@@ -178,7 +177,7 @@ impl<'a> Surroundings<'a> {
         limits: &Limits,
     ) -> Result<RunStart, Refusal> {
         let person = self.runtime.block_on(find_person(&self.pipeline, &given, &*self.ports.database));
-        let person = person.map_err(|line| Refusal::usage(visible(&line)))?;
+        let person = person.map_err(|error| Refusal::usage(visible(&error.to_string())))?;
         self.know_prices(limits)?;
         Ok(RunStart {
             pipeline: self.pipeline.name.value.clone(),
@@ -350,7 +349,7 @@ impl<'a> Surroundings<'a> {
         drop(self.progress);
         drop(self.runtime);
         // What was recorded, and what came out, is written whatever becomes of the other.
-        let recorded = self.taping.finish(&self.tape, &head, shared.quiet).map_err(|line| Refusal(Exit::Failed, vec![line]));
+        let recorded = self.taping.finish(&self.tape, &head, shared.quiet).map_err(|error| Refusal(Exit::Failed, vec![error.to_string()]));
         let (ended, loss) = match (ended, run.state().finished.clone()) {
             // Its end could not be kept; what came out is printed all the same.
             (Err(error), Some(end)) => {

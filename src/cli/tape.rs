@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::adapter::cassette::{Cassette, Head, Mode, head, is_free};
-use crate::adapter::files;
+use crate::adapter::cassette::{Cassette, CassetteError, Head, Mode, head, is_free};
+use crate::adapter::files::{self, FileError, cannot};
 use crate::diagnostic::visible;
 use crate::engine::Unscripted;
 use crate::event::TapeOf;
@@ -18,22 +18,35 @@ pub(super) enum Taping {
     Replay(PathBuf, Head),
 }
 
+/// Why nothing can be recorded or replayed.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum TapingError {
+    #[error("--record {}: {why}{source}", folder.display())]
+    NoFolder { folder: PathBuf, why: &'static str, source: std::io::Error },
+    #[error("--record {}: there is something already; name a new folder, or remove it", .0.display())]
+    NotEmpty(PathBuf),
+    #[error("--replay: {0}")]
+    Replay(#[from] CassetteError),
+}
+
 impl Taping {
     /// What the options say; nothing is written yet.
     ///
     /// # Errors
-    /// The folder to record into is not empty, the one to replay from holds no recordings; as a sentence.
-    pub(super) fn new(record: Option<&Path>, replay: Option<&Path>) -> Result<Taping, String> {
+    /// The folder to record into is not empty, the one to replay from holds no recordings.
+    pub(super) fn new(record: Option<&Path>, replay: Option<&Path>) -> Result<Taping, TapingError> {
+        let no_folder =
+            |why: &'static str| move |source| TapingError::NoFolder { folder: record.unwrap_or(Path::new("")).to_path_buf(), why, source };
         match (record, replay) {
             (Some(folder), _) if is_free(folder) => {
                 if folder.is_relative() {
-                    files::stays_in(Path::new(""), folder).map_err(|e| format!("--record {}: {e}", folder.display()))?;
+                    files::stays_in(Path::new(""), folder).map_err(no_folder(""))?;
                 }
-                files::private_folder(folder).map_err(|e| format!("--record {}: it cannot be made: {e}", folder.display()))?;
+                files::private_folder(folder).map_err(no_folder("it cannot be made: "))?;
                 Ok(Taping::Record(folder.to_path_buf()))
             }
-            (Some(folder), _) => Err(format!("--record {}: there is something already; name a new folder, or remove it", folder.display())),
-            (None, Some(folder)) => Ok(Taping::Replay(folder.to_path_buf(), head(folder).map_err(|why| format!("--replay: {why}"))?)),
+            (Some(folder), _) => Err(TapingError::NotEmpty(folder.to_path_buf())),
+            (None, Some(folder)) => Ok(Taping::Replay(folder.to_path_buf(), head(folder)?)),
             (None, None) => Ok(Taping::None),
         }
     }
@@ -98,10 +111,10 @@ impl Taping {
     /// Writes what was recorded and says so. A call that was not recorded is told, too.
     ///
     /// # Errors
-    /// The recordings cannot be written; as a sentence.
-    pub(super) fn finish(&self, tape: &Cassette, head: &Head, quiet: bool) -> Result<(), String> {
+    /// The recordings cannot be written.
+    pub(super) fn finish(&self, tape: &Cassette, head: &Head, quiet: bool) -> Result<(), FileError> {
         let Taping::Record(folder) = self else { return Ok(()) };
-        let lost = tape.write(folder, head).map_err(|e| format!("cannot write the recordings in {}: {e}", folder.display()))?;
+        let lost = tape.write(folder, head).map_err(cannot("write the recordings in", folder))?;
         if !quiet {
             let count = tape.count();
             tell!("recorded {count} call{} in {}", if count == 1 { "" } else { "s" }, folder.display());

@@ -135,7 +135,7 @@ fn is_gone(name: &str, suites: &[Suite], found: &Report, options: &TestOptions) 
 /// What it takes to ask models, and the hosts in private networks that may be asked: those that the user has named.
 fn live(options: &TestOptions, shared: &Shared) -> Result<(Live, Vec<String>), Refusal> {
     let env = environment::variables(shared.env_file.as_deref()).map_err(Refusal::usage)?;
-    let default_model = world::default_model(&env).map_err(Refusal::usage)?;
+    let default_model = world::default_model(&env)?;
     let settled = settings::read(&project::project(&Path::new(".").join("x"), shared))?;
     let hosts = settled.hosts_with(&env);
     Ok((Live { env, default_model, policy: settled.policy, keeps: options.record }, hosts))
@@ -143,7 +143,7 @@ fn live(options: &TestOptions, shared: &Shared) -> Result<(Live, Vec<String>), R
 
 /// The files with tests: of the paths that are named, else of the project.
 fn files(options: &TestOptions, shared: &Shared) -> Result<Vec<PathBuf>, Refusal> {
-    let nothing = |line| Refusal(Exit::NothingRan, vec![line]);
+    let nothing = |error: golden::DiscoverError| Refusal(Exit::NothingRan, vec![error.to_string()]);
     if !options.paths.is_empty() {
         return golden::discover(&options.paths).map_err(nothing);
     }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::refusal::Refusal;
 use crate::adapter::cassette::NoCache;
 use crate::adapter::clock::SystemClock;
 use crate::adapter::data::DataFiles;
@@ -47,7 +48,8 @@ pub(super) fn servers(private_hosts: Vec<String>, agreed: Arc<Agreed>) -> McpSer
 }
 
 /// The model that the variables `FLOW_MODEL…` and `FLOW_API_KEY` name, in place of `default`.
-pub(super) fn default_model(env: &BTreeMap<String, Secret>) -> Result<Option<Model>, String> {
+pub(super) fn default_model(env: &BTreeMap<String, Secret>) -> Result<Option<Model>, Refusal> {
+    let wrong = |name: &str, value: &str, words: &str| Err(Refusal::usage(format!("{name} is \"{value}\"; write {words}")));
     let get = |name: &str| env.get(name).map(Secret::reveal).filter(|value| !value.is_empty());
     if get("FLOW_MODEL").is_none() && get("FLOW_MODEL_BASE_URL").is_none() {
         return Ok(None);
@@ -56,18 +58,18 @@ pub(super) fn default_model(env: &BTreeMap<String, Secret>) -> Result<Option<Mod
         "openai" => Provider::OpenAi,
         "anthropic" => Provider::Anthropic,
         "ollama" => Provider::Ollama,
-        other => return Err(format!("FLOW_MODEL_PROVIDER is \"{other}\"; write openai, anthropic or ollama")),
+        other => return wrong("FLOW_MODEL_PROVIDER", other, "openai, anthropic or ollama"),
     };
     let tool_calls = match get("FLOW_MODEL_TOOL_CALLS").unwrap_or("native") {
         "native" => ToolCalls::Native,
         "schema" => ToolCalls::Schema,
-        other => return Err(format!("FLOW_MODEL_TOOL_CALLS is \"{other}\"; write native or schema")),
+        other => return wrong("FLOW_MODEL_TOOL_CALLS", other, "native or schema"),
     };
     let api = match get("FLOW_MODEL_API").unwrap_or("chat") {
         "chat" => Api::Chat,
         "responses" if provider == Provider::OpenAi => Api::Responses,
-        "responses" => return Err("FLOW_MODEL_API is for the provider openai only".into()),
-        other => return Err(format!("FLOW_MODEL_API is \"{other}\"; write chat or responses")),
+        "responses" => return Err(Refusal::usage("FLOW_MODEL_API is for the provider openai only")),
+        other => return wrong("FLOW_MODEL_API", other, "chat or responses"),
     };
     Ok(Some(Model {
         api,
@@ -80,10 +82,10 @@ pub(super) fn default_model(env: &BTreeMap<String, Secret>) -> Result<Option<Mod
 }
 
 /// Limits of flags.
-pub(super) fn limits(deadline: Option<&str>, max_cost_usd: Option<f64>) -> Result<Limits, String> {
-    let deadline = deadline.map(crate::model::parse_duration).transpose().map_err(|what| format!("--deadline {what}"))?;
+pub(super) fn limits(deadline: Option<&str>, max_cost_usd: Option<f64>) -> Result<Limits, Refusal> {
+    let deadline = deadline.map(crate::model::parse_duration).transpose().map_err(|what| Refusal::usage(format!("--deadline {what}")))?;
     if deadline.is_some_and(|time| time.is_zero()) {
-        return Err("--deadline must be above 0; write a time such as 30s".to_string());
+        return Err(Refusal::usage("--deadline must be above 0; write a time such as 30s"));
     }
     Ok(Limits { deadline, max_cost_usd, ..Limits::default() })
 }

@@ -1,12 +1,12 @@
 //! A baseline: what the tests came to when somebody last looked, and what has become worse or better since.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use super::run::{Outcome, Report};
-use crate::adapter::files;
+use crate::adapter::files::{self, FileError, cannot};
 use crate::model::read_json;
 
 /// Version of the file, and most bytes of it.
@@ -68,24 +68,32 @@ impl Case {
     }
 }
 
+/// Why there is no baseline.
+#[derive(Debug, thiserror::Error)]
+pub enum BaselineError {
+    #[error(transparent)]
+    File(#[from] FileError),
+    #[error("there is no {file}; flow test --baseline {file} --update writes it", file = .0.display())]
+    Missing(PathBuf),
+    #[error("{}: version {version} of a baseline is not known", file.display())]
+    Version { file: PathBuf, version: u64 },
+}
+
 impl Baseline {
     /// Reads a baseline.
     ///
     /// # Errors
-    /// The file cannot be read, or is no baseline; as a sentence.
-    pub fn read(file: &Path) -> Result<Baseline, String> {
-        let cannot = |e: &dyn std::fmt::Display| format!("cannot read {}: {e}", file.display());
+    /// The file cannot be read, or is no baseline.
+    pub fn read(file: &Path) -> Result<Baseline, BaselineError> {
         let text = match files::read_text(file, LARGEST) {
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
-                return Err(format!("there is no {}; flow test --baseline {} --update writes it", file.display(), file.display()));
-            }
-            text => text.map_err(|e| cannot(&e))?,
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Err(BaselineError::Missing(file.to_path_buf())),
+            text => text.map_err(cannot("read", file))?,
         };
-        let value = read_json(&text).map_err(|e| cannot(&e))?;
-        let baseline: Baseline = serde_json::from_value(value).map_err(|e| cannot(&e))?;
+        let value = read_json(&text).map_err(cannot("read", file))?;
+        let baseline: Baseline = serde_json::from_value(value).map_err(cannot("read", file))?;
         match baseline.flow {
             VERSION => Ok(baseline),
-            other => Err(format!("{}: version {other} of a baseline is not known", file.display())),
+            version => Err(BaselineError::Version { file: file.to_path_buf(), version }),
         }
     }
 
@@ -335,15 +343,15 @@ mod tests {
     fn a_baseline_that_is_read_is_the_one_that_was_written_and_keeps_what_was_not_run() {
         let home = tempfile::tempdir().unwrap();
         let file = home.path().join("base.json");
-        assert!(Baseline::read(&file).unwrap_err().contains("--update writes it"));
+        assert!(Baseline::read(&file).unwrap_err().to_string().contains("--update writes it"));
         let first = Baseline::of(&report(vec![outcome("a", 1, 1, 10, "week"), outcome("b", 1, 1, 10, "week")]), None, &|_| false);
         first.write(&file).unwrap();
-        assert_eq!(Baseline::read(&file), Ok(first.clone()));
+        assert_eq!(Baseline::read(&file).unwrap(), first.clone());
         let second = Baseline::of(&report(vec![outcome("c", 1, 1, 10, "week")]), Some(first), &|name| name.ends_with("/b"));
         assert_eq!(second.cases.keys().map(String::as_str).collect::<Vec<_>>(), ["a.test.yaml/a", "a.test.yaml/c"]);
         for (text, told) in [("{}", "missing field"), ("{\"flow\": 2, \"cases\": {}}", "version 2"), ("x", "cannot read")] {
             std::fs::write(&file, text).unwrap();
-            assert!(Baseline::read(&file).unwrap_err().contains(told), "{text}");
+            assert!(Baseline::read(&file).unwrap_err().to_string().contains(told), "{text}");
         }
     }
 }

@@ -3,14 +3,24 @@
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use crate::adapter::files::{DiskFiles, open, yaml_files};
+use crate::adapter::files::{DiskFiles, FileError, cannot, open, yaml_files};
 use crate::port::Files;
+
+/// A path that was named is no file or folder.
+#[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "each says what it is about")]
+pub enum DiscoverError {
+    #[error("no test found: {0}")]
+    Unreadable(#[from] FileError),
+    #[error("no test found: {} does not exist", .0.display())]
+    Missing(PathBuf),
+}
 
 /// Files with tests: those that are named, and in folders `*.test.yaml` and pipelines with `tests` of their own. Sorted, each once.
 ///
 /// # Errors
-/// A path that does not exist, as a sentence.
-pub fn discover(paths: &[PathBuf]) -> Result<Vec<PathBuf>, String> {
+/// A path does not exist.
+pub fn discover(paths: &[PathBuf]) -> Result<Vec<PathBuf>, DiscoverError> {
     let mut found = vec![];
     for path in paths {
         if path.is_dir() {
@@ -20,9 +30,9 @@ pub fn discover(paths: &[PathBuf]) -> Result<Vec<PathBuf>, String> {
         } else if let Err(why) = open(path)
             && why.kind() != ErrorKind::NotFound
         {
-            return Err(format!("no test found: cannot read {}: {why}", path.display()));
+            return Err(cannot("read", path)(why).into());
         } else {
-            return Err(format!("no test found: {} does not exist", path.display()));
+            return Err(DiscoverError::Missing(path.clone()));
         }
     }
     for path in &mut found {
@@ -70,6 +80,6 @@ mod tests {
         }
         assert_eq!(discover(&[home.path().to_path_buf(), at("own.yaml")]).unwrap(), [at("a/hours.test.yaml"), at("own.yaml")]);
         assert_eq!(discover(&[at("a/hours.yaml")]).unwrap(), [at("a/hours.yaml")]);
-        assert!(discover(&[at("gone")]).unwrap_err().contains("does not exist"));
+        assert!(discover(&[at("gone")]).unwrap_err().to_string().contains("does not exist"));
     }
 }

@@ -32,7 +32,7 @@ mod taping;
 
 pub use baseline::{Baseline, Comparison};
 pub use diff::Diff;
-pub use discover::discover;
+pub use discover::{DiscoverError, discover};
 pub use facts::Tally;
 pub use mutate::{Mutant, Noticed, Way};
 pub use run::{Broken, Complaint, Golden, Options, Outcome, Report, run};

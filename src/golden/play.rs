@@ -165,15 +165,16 @@ fn find_person(
     let is_step = pipeline.steps.iter().any(|step| step.id.value == MOCK);
     let mock = case.mocks.get(MOCK).filter(|_| !is_step);
     let (Some(mock), Ok(PersonFrom::Row { id, table, .. })) = (mock, person(pipeline, inputs)) else {
-        return (world.find_person(pipeline, inputs), BTreeSet::new());
+        return (world.find_person(pipeline, inputs).map_err(|error| error.to_string()), BTreeSet::new());
     };
+    let used = BTreeSet::from([MOCK.to_string()]);
     let found = match &mock.value {
         Mock::Error(kind) => FoundPerson::of_row(&id, &table, Err(Failure::new(*kind, "mocked failure"))),
         Mock::Output(Value::Object(fields)) => FoundPerson::of_row(&id, &table, Ok(Some(fields.clone()))),
         Mock::Output(Value::Null) => FoundPerson::of_row(&id, &table, Ok(None)),
-        Mock::Output(_) => Err("the mock of \"person\" must hold the person's fields, or be empty, or an error".into()),
+        Mock::Output(_) => return (Err("the mock of \"person\" must hold the person's fields, or be empty, or an error".into()), used),
     };
-    (found, BTreeSet::from([MOCK.to_string()]))
+    (found.map_err(|error| error.to_string()), used)
 }
 
 fn options(suite: &Suite, case: &TestCase, taping: &Taping) -> Options {

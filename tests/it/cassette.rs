@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::program::{Ran, command, ran};
+use crate::program::{Ran, command, ran, until};
 
 const PIPELINE: &str = "flow: 1
 name: greet
@@ -403,12 +403,13 @@ fn a_replay_that_was_interrupted_goes_on_without_asking_anybody_and_a_recording_
         command.args((option == "--record").then_some("--trust"));
         command.env("MODEL_KEY", "k").env("DESK_KEY", "k");
         let mut child = command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null()).spawn().unwrap();
-        let run = (0..600).find_map(|_| {
-            std::thread::sleep(std::time::Duration::from_millis(50));
+        let mut run = None;
+        until("the wait did not begin", || {
             let text = std::fs::read_to_string(place.at("events.jsonl")).unwrap_or_default();
             let events = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
             let mut naps = events.filter(|event| event["type"] == "step_started" && event["step"] == "nap");
-            naps.next().map(|event| event["run"].as_str().unwrap().to_string())
+            run = naps.next().map(|event| event["run"].as_str().unwrap().to_string());
+            run.is_some()
         });
         nix::sys::signal::kill(nix::unistd::Pid::from_raw(child.id() as i32), nix::sys::signal::Signal::SIGINT).unwrap();
         assert_eq!(child.wait().unwrap().code(), Some(130));

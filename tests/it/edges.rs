@@ -12,7 +12,7 @@ use flow::port::{Store, StoreError};
 use serde_json::json;
 use tempfile::TempDir;
 
-use crate::program::{command, flow, ran};
+use crate::program::{command, flow, ran, until};
 
 const KEY: &str = "sk-canary/AbC+1234567890";
 
@@ -218,9 +218,8 @@ fn a_run_that_outlives_its_terminal_on_purpose_does() {
     shell.current_dir(folder.path()).args(["-c", "trap '' HUP; exec \"$0\" run p.yaml -q --events events.jsonl"]).arg(program);
     crate::program::clean(&mut shell);
     let child = shell.stdout(Stdio::piped()).spawn().unwrap();
-    while !std::fs::read_to_string(folder.path().join("events.jsonl")).unwrap_or_default().contains("step_paused") {
-        std::thread::sleep(std::time::Duration::from_millis(20));
-    }
+    let events = || std::fs::read_to_string(folder.path().join("events.jsonl")).unwrap_or_default();
+    until("the wait did not begin", || events().contains("step_paused"));
     nix::sys::signal::kill(nix::unistd::Pid::from_raw(child.id() as i32), nix::sys::signal::Signal::SIGHUP).unwrap();
     assert_eq!(child.wait_with_output().unwrap().status.code(), Some(0));
 }

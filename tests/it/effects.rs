@@ -15,7 +15,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::{Value, json};
 
-use crate::program::command;
+use crate::program::{command, until};
 
 /// How often each effect has happened, by what the receiver knows it again by.
 type Effects = Arc<Mutex<BTreeMap<String, u32>>>;
@@ -179,13 +179,10 @@ replies:
 fn signalled(folder: &Path, signal: Signal, is_so: impl Fn() -> bool, then: Duration) -> (Option<i32>, String) {
     let mut command = command(folder, &["run", "p.yaml", "--trust", "--events", "events.jsonl", "--quiet"]);
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    for _ in 0..3_000 {
-        if is_so() {
-            break;
-        }
+    until("the run did not get there", || {
         assert!(child.try_wait().unwrap().is_none(), "the run ended before the signal");
-        std::thread::sleep(Duration::from_millis(10));
-    }
+        is_so()
+    });
     std::thread::sleep(then);
     kill(Pid::from_raw(child.id() as i32), signal).unwrap();
     let exit = child.wait().unwrap().code();
@@ -284,18 +281,9 @@ fn a_second_signal_ends_the_program_at_once_though_a_call_is_awaited() {
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     let pid = Pid::from_raw(child.id() as i32);
     let events = || std::fs::read_to_string(folder.path().join("events.jsonl")).unwrap_or_default();
-    let until = |what: &str, is_so: &dyn Fn() -> bool| {
-        assert!(
-            (0..3_000).any(|_| is_so() || {
-                std::thread::sleep(Duration::from_millis(10));
-                false
-            }),
-            "{what}"
-        );
-    };
-    until("the call never went out", &|| !effects.lock().unwrap().is_empty());
+    until("the call never went out", || !effects.lock().unwrap().is_empty());
     kill(pid, Signal::SIGINT).unwrap();
-    until("the signal was not heard", &|| events().contains("cancel_requested"));
+    until("the signal was not heard", || events().contains("cancel_requested"));
     kill(pid, Signal::SIGINT).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(130));
     assert!(!events().contains("grace_ended"), "{}", events());
@@ -311,10 +299,7 @@ fn a_run_whose_output_nobody_reads_ends_all_the_same() {
         // A pipe that is never read.
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
         let events = || std::fs::read_to_string(folder.path().join("events.jsonl")).unwrap_or_default();
-        assert!((0..3_000).any(|_| events().contains("\"tool\":\"stdout\"") || {
-            std::thread::sleep(Duration::from_millis(10));
-            false
-        }));
+        until("nothing was printed", || events().contains("\"tool\":\"stdout\""));
         kill(Pid::from_raw(child.id() as i32), signal).unwrap();
         assert_eq!(child.wait().unwrap().code(), Some(exit), "{}", events());
         assert!(events().contains("outcome_unknown") && events().contains("run_finished"), "{}", events());

@@ -13,7 +13,7 @@ use nix::sys::stat::Mode;
 use nix::unistd::{Pid, mkfifo};
 use tempfile::TempDir;
 
-use crate::program::{Ran, command};
+use crate::program::{Ran, command, until};
 
 /// How often it is looked whether a call has ended, 10 ms apart: far more than any of these takes, so that only what hangs takes longer.
 const MOST_LOOKS: u32 = 12_000;
@@ -362,6 +362,9 @@ fn pipes_that_a_person_names_are_waited_for_and_read() {
     assert_eq!((said.exit, taken.join().unwrap().contains("Hi Ben")), (0, true), "{}", said.err);
 }
 
+/// Bytes of a pipe that has no room for the next line.
+const FULL: u64 = 60 * 1024;
+
 #[test]
 fn a_signal_ends_what_waits_for_a_pipe() {
     let many = "flow: 1\nname: many\ndescription: Makes many events.\ninputs: { n: { type: integer, default: 3000 } }\nsteps:\n  - { id: each, for_each: \"range(inputs.n)\", set: \"{{ item }}\" }\n";
@@ -379,7 +382,7 @@ fn a_signal_ends_what_waits_for_a_pipe() {
     let reader = std::fs::OpenOptions::new().read(true).write(true).open(project.path().join("pipe")).unwrap();
     let mut waits = command(project.path(), &["run", "many.yaml", "-q", "--events", "pipe"]);
     let child = waits.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    std::thread::sleep(Duration::from_secs(3));
+    until("the pipe is not full", || rustix::io::ioctl_fionread(&reader).unwrap() > FULL);
     kill(Pid::from_raw(child.id() as i32), Signal::SIGTERM).unwrap();
     assert_eq!(ended(child, &waits).exit, 143);
     drop(reader);
@@ -567,7 +570,7 @@ fn a_run_does_not_wait_longer_than_its_signal_for_a_reader_of_its_output() {
     let mut waits = command(project.path(), &["run", "big.yaml", "-q", "--inputs", "in.json"]);
     let mut child = waits.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let unread = child.stdout.take();
-    std::thread::sleep(Duration::from_secs(2));
+    until("the pipe is not full", || rustix::io::ioctl_fionread(unread.as_ref().unwrap()).unwrap() > FULL);
     kill(Pid::from_raw(child.id() as i32), Signal::SIGTERM).unwrap();
     assert_eq!(ended(child, &waits).exit, 143);
     drop(unread);

@@ -40,6 +40,7 @@ mod schema;
 mod servers;
 mod settings;
 mod slips;
+mod spans;
 mod sql_engines;
 mod store;
 mod terminal;

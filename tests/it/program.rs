@@ -11,7 +11,8 @@ pub(crate) struct Ran {
 }
 
 /// Variables that change what the program does.
-const CHANGE: [&str; 12] = [
+const CHANGE: [&str; 13] = [
+    "FLOW_LOG",
     "FLOW_STATE_DIR",
     "CI",
     "CLICOLOR_FORCE",
@@ -50,6 +51,18 @@ pub(crate) fn hear_hangups() {
     let _inside = runtime.enter();
     // A signal that is heard is no longer ignored, and a new program begins with its usual effect.
     drop(tokio::signal::unix::signal(tokio::signal::unix::SignalKind::hangup()).unwrap());
+}
+
+/// Waits until something is so that another process does, a minute at most.
+pub(crate) fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let is_so = (0..6_000).any(|_| {
+        let now = is_so();
+        if !now {
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+        now
+    });
+    assert!(is_so, "{what}");
 }
 
 /// Calls the program in a folder.

@@ -4,11 +4,10 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
 
 use tempfile::TempDir;
 
-use crate::program::{Ran, command, ran};
+use crate::program::{Ran, command, ran, until};
 
 struct Place(TempDir);
 
@@ -45,18 +44,17 @@ impl Place {
 }
 
 fn wait_for(events: &Path, step: &str, child: &mut Child) -> String {
-    for _ in 0..600 {
-        let text = std::fs::read_to_string(events).unwrap_or_default();
-        let started = text.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
-        for event in started {
-            if event["type"] == "step_started" && event["step"] == step {
-                return event["run"].as_str().unwrap().to_string();
-            }
-        }
+    let mut run = None;
+    until(&format!("{step} did not start"), || {
         assert!(child.try_wait().unwrap().is_none(), "the run ended before it could be killed");
-        std::thread::sleep(Duration::from_millis(50));
-    }
-    panic!("{step} did not start");
+        let text = std::fs::read_to_string(events).unwrap_or_default();
+        let mut events = text.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
+        run = events
+            .find(|event| event["type"] == "step_started" && event["step"] == step)
+            .map(|event| event["run"].as_str().unwrap().to_string());
+        run.is_some()
+    });
+    run.unwrap()
 }
 
 const WAITS: &str = "flow: 1

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use crate::mcp_server::Client;
-use crate::program::command;
+use crate::program::{command, until};
 
 /// How long anything may take before the test gives up.
 const LONG: Duration = Duration::from_secs(30);
@@ -113,18 +113,6 @@ fn done(folder: &Path, arguments: &[&str], about: &str) -> (Option<i32>, String,
 fn runs(id: &str) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
     stat.rsplit(") ").next().and_then(|rest| rest.chars().next()).is_some_and(|state| state != 'Z')
-}
-
-fn until(what: &str, mut is_so: impl FnMut() -> bool) {
-    const PAUSE: Duration = Duration::from_millis(20);
-    let is_so = (0..LONG.as_millis() / PAUSE.as_millis()).any(|_| {
-        let now = is_so();
-        if !now {
-            std::thread::sleep(PAUSE);
-        }
-        now
-    });
-    assert!(is_so, "{what}");
 }
 
 #[test]

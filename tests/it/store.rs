@@ -4,13 +4,12 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
 
 use aho_corasick::AhoCorasick;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::program::{Ran, command, flow, ran};
+use crate::program::{Ran, command, flow, ran, until};
 
 /// Its inputs, outputs, prompts, errors and kept results hold what a person said.
 const PIPELINE: &str = "flow: 1
@@ -68,15 +67,12 @@ fn started(folder: &Path, arguments: &[&str]) -> Child {
 /// The run of a command that writes `events.jsonl`, when its wait has begun.
 fn begun(folder: &Path, command: &mut Command) -> Child {
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    for _ in 0..600 {
-        let events = std::fs::read_to_string(folder.join("events.jsonl")).unwrap_or_default();
-        if events.contains("\"step_started\",\"step\":\"nap\"") {
-            return child;
-        }
+    until("the run did not get to its wait", || {
         assert!(child.try_wait().unwrap().is_none(), "the run ended early");
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    panic!("the run did not get to its wait");
+        let events = std::fs::read_to_string(folder.join("events.jsonl")).unwrap_or_default();
+        events.contains("\"step_started\",\"step\":\"nap\"")
+    });
+    child
 }
 
 fn ended(child: Child) -> Ran {

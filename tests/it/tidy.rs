@@ -9,6 +9,8 @@ const CRATES: &[(&str, &[&str])] = &[
     ("minijinja", &["template"]),
     ("petgraph", &["plan", "engine"]),
     ("tokio", &["driver", "adapter", "cli", "golden", "serve"]),
+    ("tracing", &["driver", "cli"]),
+    ("tracing_subscriber", &["cli"]),
     ("hyper", &["adapter", "serve"]),
     ("hyper_util", &["serve"]),
     ("rmcp", &["adapter", "serve"]),

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use tempfile::TempDir;
 
-use crate::program::{Ran, command, ran};
+use crate::program::{Ran, command, ran, until};
 
 /// A server that leaves a mark and ends.
 const SCRIPT: &str = "open('started', 'a').write('x')\n";
@@ -147,10 +147,7 @@ fn what_changes_while_a_run_waits_is_not_started_however_it_is_named_and_whoever
         run.envs(way.set.iter().copied()).stdout(std::process::Stdio::null()).stderr(std::process::Stdio::piped());
         let child = run.spawn().unwrap();
         // The step before the wait has written: all that is asked about was looked at.
-        let begun = || folder.join("out/a.txt").exists();
-        while !begun() {
-            std::thread::sleep(std::time::Duration::from_millis(5));
-        }
+        until("the step before the wait did not write", || folder.join("out/a.txt").exists());
         std::fs::write(folder.join(way.file), format!("{before} ")).unwrap();
         let said = child.wait_with_output().unwrap();
         let err = String::from_utf8_lossy(&said.stderr).into_owned();

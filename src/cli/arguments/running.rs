@@ -29,9 +29,9 @@ pub struct Wanted {
     pub max_cost_usd: Option<f64>,
 }
 
-fn money(text: &str) -> Result<f64, String> {
+fn money(text: &str) -> Result<f64, &'static str> {
     let amount = text.parse().ok().filter(|amount: &f64| amount.is_finite() && *amount > 0.0);
-    amount.ok_or_else(|| "write an amount above 0, in US dollars, such as 0.50".to_string())
+    amount.ok_or("write an amount above 0, in US dollars, such as 0.50")
 }
 
 /// Options of `flow run`.

@@ -52,7 +52,7 @@ pub(super) fn remove(
         }
     }
     // The results that are used again go first: without their run nobody knows whose they are.
-    let cache = SqliteCache::forget(&keeping::cache_file(file), &runs).map_err(|line| Refusal(Exit::Failed, vec![line]))?;
+    let cache = SqliteCache::forget(&keeping::cache_file(file), &runs).map_err(|error| Refusal(Exit::Failed, vec![error.to_string()]))?;
     store.remove(&runs)?;
     if !cache {
         let message =

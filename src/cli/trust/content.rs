@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
+use crate::adapter::files::{FileError, cannot};
 use crate::adapter::started::{MayRun, Prints, Started, may_run};
 use crate::cli::tools::{inputs, secrets};
 use crate::engine::servers;
@@ -20,8 +21,8 @@ use crate::port::{Secret, ServerTransport};
 /// The hash of all of it, in hex. `given`: the model that the project's settings give; `prints`: what programs may run.
 ///
 /// # Errors
-/// A folder cannot be read, as a sentence.
-pub(super) fn content(program: &Program, given: Option<&Model>, prints: &Prints) -> Result<String, String> {
+/// A folder cannot be read.
+pub(super) fn content(program: &Program, given: Option<&Model>, prints: &Prints) -> Result<String, FileError> {
     let mut digest = Sha256::new();
     let mut put = |part: &[u8]| {
         digest.update((part.len() as u64).to_be_bytes());
@@ -97,9 +98,9 @@ fn words(text: &Text, inputs: &Map<String, Value>, env: &BTreeMap<String, Secret
 }
 
 /// Where a folder really is; an empty path is the current one.
-pub(in crate::cli) fn real(folder: &Path) -> Result<PathBuf, String> {
+pub(in crate::cli) fn real(folder: &Path) -> Result<PathBuf, FileError> {
     let here = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
-    std::fs::canonicalize(here).map_err(|error| format!("cannot read the folder {}: {error}", here.display()))
+    std::fs::canonicalize(here).map_err(cannot("read the folder", here))
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ use super::signals::at_question;
 use super::{Exit, checked, inputs, project, settings, stdout};
 use crate::adapter::clock::SystemClock;
 use crate::adapter::environment;
-use crate::adapter::started::{Agreed, Prints};
+use crate::adapter::started::{Agreed, Prints, PrintsError};
 use crate::adapter::trusted::Trusted;
 use crate::check::Checked;
 use crate::diagnostic::visible;
@@ -37,7 +37,7 @@ struct Wanted<'a> {
     given: Option<Model>,
     wishes: Wishes,
     agreed: Agreed,
-    prints: Result<Prints, String>,
+    prints: Result<Prints, PrintsError>,
 }
 
 impl<'a> Wanted<'a> {
@@ -52,8 +52,8 @@ impl<'a> Wanted<'a> {
 
     /// The user's list, the content, and whether it stands there.
     fn look(&self) -> Result<(Trusted, String, bool), Refusal> {
-        let (list, content) =
-            (trusted()?, content::content(self.program, self.given.as_ref(), &self.prints.clone().map_err(failed)?).map_err(failed)?);
+        let (list, prints) = (trusted()?, self.prints.as_ref().map_err(failed)?);
+        let content = content::content(self.program, self.given.as_ref(), prints).map_err(failed)?;
         let is_known = list.since(&content).map_err(failed)?.is_some();
         Ok((list, content, is_known))
     }
@@ -83,7 +83,7 @@ impl<'a> Wanted<'a> {
 }
 
 /// What its servers may run of the project now.
-fn agreed(program: &Program, file: &Path, shared: &Shared) -> Result<(Agreed, Result<Prints, String>), Refusal> {
+fn agreed(program: &Program, file: &Path, shared: &Shared) -> Result<(Agreed, Result<Prints, PrintsError>), Refusal> {
     let env = environment::variables(shared.env_file.as_deref()).map_err(Refusal::usage)?;
     let named = content::named(program, &env);
     let prints = named.prints();
@@ -219,8 +219,8 @@ fn trusted() -> Result<Trusted, Refusal> {
     environment::trusted_folder().map(Trusted::new).map_err(failed)
 }
 
-fn failed(why: String) -> Refusal {
-    Refusal(Exit::Failed, vec![visible(&why).into_owned()])
+fn failed(why: impl ToString) -> Refusal {
+    Refusal(Exit::Failed, vec![visible(&why.to_string()).into_owned()])
 }
 
 /// The list cannot be used; what else can be done.

@@ -5,17 +5,37 @@ use std::ffi::OsString;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use super::files;
+use super::files::{self, FileError, cannot};
 use crate::port::Secret;
 
 /// Most bytes of a file of variables.
 const LARGEST: u64 = 1024 * 1024;
 
+/// What is wrong with the environment, or a file that it names.
+#[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "each says what it is about")]
+pub enum EnvironmentError {
+    #[error(transparent)]
+    File(#[from] FileError),
+    #[error("{}:{line}: write NAME=value", file.display())]
+    Line { file: PathBuf, line: usize },
+    #[error("others can read the key of the journal in {0}: run chmod 600 {0}")]
+    SharedKey(String),
+    #[error("FLOW_CONFIG names {}, and there is no such file; an empty value means no settings", .0.display())]
+    NoSettings(PathBuf),
+    #[error("your settings in {} are not used: {why}", file.display())]
+    SharedSettings { file: PathBuf, why: String },
+    #[error("{0}; FLOW_CONFIG with an empty value means no settings")]
+    Settings(#[source] FileError),
+    #[error("there is no place to keep what you trust: set HOME, or XDG_STATE_HOME, to a whole path")]
+    NoHome,
+}
+
 /// All variables, those of `--env-file` behind the ones that are set; names that begin with `FLOW_` are not taken from a file.
 ///
 /// # Errors
-/// The file cannot be read, or a line is no `NAME=value`; the sentence names the line.
-pub fn variables(env_file: Option<&Path>) -> Result<BTreeMap<String, Secret>, String> {
+/// The file cannot be read, or a line is no `NAME=value`.
+pub fn variables(env_file: Option<&Path>) -> Result<BTreeMap<String, Secret>, EnvironmentError> {
     let mut variables = BTreeMap::new();
     if let Some(file) = env_file {
         // The program's own settings come from the environment itself.
@@ -31,8 +51,8 @@ pub fn variables(env_file: Option<&Path>) -> Result<BTreeMap<String, Secret>, St
 ///
 /// # Errors
 /// As [`variables`].
-pub fn of_file(file: &Path) -> Result<BTreeMap<String, Secret>, String> {
-    let text = files::read_named(file, LARGEST).map_err(|e| format!("cannot read {}: {e}", file.display()))?;
+pub fn of_file(file: &Path) -> Result<BTreeMap<String, Secret>, EnvironmentError> {
+    let text = files::read_named(file, LARGEST).map_err(cannot("read", file))?;
     let mut variables = BTreeMap::new();
     for (number, line) in text.lines().enumerate() {
         let line = line.trim();
@@ -41,7 +61,7 @@ pub fn of_file(file: &Path) -> Result<BTreeMap<String, Secret>, String> {
         }
         let line = line.strip_prefix("export ").unwrap_or(line);
         let Some((name, value)) = line.split_once('=') else {
-            return Err(format!("{}:{}: write NAME=value", file.display(), number + 1));
+            return Err(EnvironmentError::Line { file: file.to_path_buf(), line: number + 1 });
         };
         variables.insert(name.trim().to_string(), Secret::new(unquoted(value.trim())));
     }
@@ -55,18 +75,18 @@ const JOURNAL_KEY: &str = "FLOW_JOURNAL_KEY";
 /// `None`: there is neither.
 ///
 /// # Errors
-/// The file cannot be read, or others can read it, too; as a sentence.
-pub fn journal_key(file: Option<&Path>) -> Result<Option<(Secret, String)>, String> {
+/// The file cannot be read, or others can read it, too.
+pub fn journal_key(file: Option<&Path>) -> Result<Option<(Secret, String)>, EnvironmentError> {
     if let Some(text) = text(JOURNAL_KEY).filter(|text| !text.is_empty()) {
         return Ok(Some((Secret::new(text), JOURNAL_KEY.to_owned())));
     }
     let Some(file) = file else { return Ok(None) };
     let shown = file.display().to_string();
-    let cannot = |e: std::io::Error| format!("cannot read the key of the journal in {shown}: {e}");
+    let cannot = cannot("read the key of the journal in", file);
     let opened = files::open(file).map_err(cannot)?;
     let mode = opened.metadata().map_err(cannot)?.permissions().mode();
     if mode & 0o077 != 0 {
-        return Err(format!("others can read the key of the journal in {shown}: run chmod 600 {shown}"));
+        return Err(EnvironmentError::SharedKey(shown));
     }
     let text = files::within(opened, LARGEST).and_then(files::text).map_err(cannot)?;
     Ok(Some((Secret::new(text), shown)))
@@ -81,22 +101,18 @@ fn unquoted(value: &str) -> &str {
 /// `XDG_CONFIG_HOME`, else in `~/.config`. Of the latter two the file need not be there.
 ///
 /// # Errors
-/// `FLOW_CONFIG` names a file that is not there, what stands there cannot be read, or others may change it, as a sentence: with it goes what
-/// its owner does not allow.
-pub fn user_settings() -> Result<Option<PathBuf>, String> {
+/// `FLOW_CONFIG` names a file that is not there, what stands there cannot be read, or others may change it: with it goes what its owner does
+/// not allow.
+pub fn user_settings() -> Result<Option<PathBuf>, EnvironmentError> {
     let named = std::env::var_os("FLOW_CONFIG").map(PathBuf::from);
     let Some(path) = named.clone().or_else(usual_settings).filter(|path| !path.as_os_str().is_empty()) else { return Ok(None) };
-    let shown = path.display();
-    match files::open_if_there(&path) {
-        Ok(None) if named.is_some() => {
-            Err(format!("FLOW_CONFIG names {shown}, and there is no such file; an empty value means no settings"))
-        }
-        Ok(None) => Ok(Some(path)),
-        Ok(Some(_)) => match open_to(&path) {
-            Some(why) => Err(format!("your settings in {shown} are not used: {why}")),
+    match files::open_if_there(&path).map_err(cannot("read your settings in", &path)).map_err(EnvironmentError::Settings)? {
+        None if named.is_some() => Err(EnvironmentError::NoSettings(path)),
+        None => Ok(Some(path)),
+        Some(_) => match open_to(&path) {
+            Some(why) => Err(EnvironmentError::SharedSettings { file: path, why }),
             None => Ok(Some(path)),
         },
-        Err(why) => Err(format!("cannot read your settings in {shown}: {why}; FLOW_CONFIG with an empty value means no settings")),
     }
 }
 
@@ -139,12 +155,11 @@ pub fn state_folder() -> Option<PathBuf> {
 /// folder that somebody works in can bring a list of its own.
 ///
 /// # Errors
-/// There is neither, as a sentence.
-pub fn trusted_folder() -> Result<PathBuf, String> {
+/// There is neither.
+pub fn trusted_folder() -> Result<PathBuf, EnvironmentError> {
     let folder = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|folder| folder.is_absolute());
     let state = folder("XDG_STATE_HOME").or_else(|| folder("HOME").map(|home| home.join(".local/state")));
-    let found = state.map(|folder| folder.join("flow").join("trusted"));
-    found.ok_or_else(|| "there is no place to keep what you trust: set HOME, or XDG_STATE_HOME, to a whole path".to_owned())
+    state.map(|folder| folder.join("flow").join("trusted")).ok_or(EnvironmentError::NoHome)
 }
 
 /// Folders that programs are looked for in, as the value of `PATH`: those of the user's own, without relative ones.

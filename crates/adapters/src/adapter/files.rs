@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
 
+use crate::diagnostic::visible;
 use crate::port::{FileProblem, Files, TableSource};
 
 /// Most bytes of a file that a person writes: pipelines, imports, channels, instructions.
@@ -17,6 +18,20 @@ const MOST_NAMES: usize = 1_000;
 
 /// How deep folders are searched.
 const DEEPEST: usize = 16;
+
+/// A file or folder that could not be used.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot {act} {}: {source}", visible(&path.display().to_string()))]
+pub struct FileError {
+    act: &'static str,
+    path: PathBuf,
+    source: Box<dyn std::error::Error + Send + Sync>,
+}
+
+/// The error of what could not be done with a file or folder: `read`, `write`.
+pub fn cannot<E: Into<Box<dyn std::error::Error + Send + Sync>>>(act: &'static str, path: &Path) -> impl Fn(E) -> FileError + Copy {
+    move |source| FileError { act, path: path.to_path_buf(), source: source.into() }
+}
 
 /// Opens a regular file for reading. A pipe, a socket or a device is an error at once, also one that came there a moment ago.
 ///

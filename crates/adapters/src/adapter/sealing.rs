@@ -12,6 +12,11 @@ use sha2::{Digest, Sha256};
 /// Bytes of a key.
 const KEY: usize = 32;
 
+/// A text is no key; it is not repeated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("is not 32 bytes in Base64; make one with: openssl rand -base64 32")]
+pub struct NoKey;
+
 /// A key of journals.
 #[derive(Clone)]
 pub struct JournalKey {
@@ -32,11 +37,10 @@ impl JournalKey {
     /// Reads a key: 32 bytes in Base64.
     ///
     /// # Errors
-    /// It is something else, as a sentence that does not repeat it.
-    pub fn read(text: &str) -> Result<JournalKey, String> {
-        let wrong = || "is not 32 bytes in Base64; make one with: openssl rand -base64 32".to_owned();
-        let bytes = STANDARD.decode(text.trim()).ok().filter(|bytes| bytes.len() == KEY).ok_or_else(wrong)?;
-        let key = UnboundKey::new(&AES_256_GCM, &bytes).map_err(|_| wrong())?;
+    /// It is something else.
+    pub fn read(text: &str) -> Result<JournalKey, NoKey> {
+        let bytes = STANDARD.decode(text.trim()).ok().filter(|bytes| bytes.len() == KEY).ok_or(NoKey)?;
+        let key = UnboundKey::new(&AES_256_GCM, &bytes).map_err(|_| NoKey)?;
         let hash = Sha256::new().chain_update(b"id of a journal key\0").chain_update(&bytes).finalize();
         let id = hex::encode(&hash[..4]);
         let derived = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, &bytes), b"marks of what is kept\0");
@@ -117,7 +121,7 @@ mod tests {
     #[test]
     fn what_is_no_key_is_told_and_not_repeated() {
         for text in ["", "secret-word", "AAEC", &STANDARD.encode([1; 31]), &STANDARD.encode([1; 33])] {
-            let told = JournalKey::read(text).unwrap_err();
+            let told = JournalKey::read(text).unwrap_err().to_string();
             assert!(told.contains("openssl rand -base64 32") && (text.is_empty() || !told.contains(text)), "{told}");
         }
     }

@@ -21,6 +21,14 @@ const MOST_BYTES: usize = 1024 * 1024;
 /// Version of the table, `PRAGMA user_version`. Results of another version are dropped: before 3, the keys beside encrypted results were plain hashes.
 const VERSION: i64 = 3;
 
+/// The file of a cache cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[error("the cache {} cannot be used: {source}", file.display())]
+pub struct CacheError {
+    file: PathBuf,
+    source: rusqlite::Error,
+}
+
 /// A cache in one file, opened when it is first needed.
 #[derive(Clone)]
 pub struct SqliteCache {
@@ -44,18 +52,14 @@ impl SqliteCache {
     /// Erases what these runs have kept. False: others still read it.
     ///
     /// # Errors
-    /// The file cannot be used, as a sentence.
-    pub fn forget(file: &Path, runs: &[&str]) -> Result<bool, String> {
+    /// The file cannot be used.
+    pub fn forget(file: &Path, runs: &[&str]) -> Result<bool, CacheError> {
         let forget = || {
             let mut cache = open(file)?;
             runs.iter().try_for_each(|run| cache.execute("delete from results where run = ?1", [run]).map(drop))?;
             erase(&mut cache)
         };
-        if file.exists() {
-            forget().map_err(|e: rusqlite::Error| format!("the cache {} cannot be used: {e}", file.display()))
-        } else {
-            Ok(true)
-        }
+        if file.exists() { forget().map_err(|source| CacheError { file: file.to_path_buf(), source }) } else { Ok(true) }
     }
 }
 

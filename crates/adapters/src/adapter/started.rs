@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest, Sha256};
 
 use super::environment::program_path;
-use super::files;
+use super::files::{self, FileError, cannot};
 use super::own::seen;
 use crate::diagnostic::visible;
 use crate::event::{Failure, FailureKind};
@@ -265,12 +265,24 @@ fn candidates(words: &[String]) -> BTreeSet<String> {
     found.into_iter().filter(|path| !path.is_empty() && path.len() < 4_096 && !path.contains('\0')).take(MOST_CANDIDATES).collect()
 }
 
+/// Why the content of what may run is not known.
+#[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "each says what it is about")]
+pub enum PrintsError {
+    #[error(transparent)]
+    File(#[from] FileError),
+    #[error("what servers may run has more than {} MiB; name the program itself, not a folder", MOST_BYTES >> 20)]
+    TooManyBytes,
+    #[error("{0} holds more than {MOST_NAMES} names; name a smaller folder, or the program itself")]
+    TooManyNames(String),
+}
+
 impl MayRun {
     /// The content of all of it.
     ///
     /// # Errors
-    /// It cannot be read, or is more than is looked at, as a sentence.
-    pub fn prints(&self) -> Result<Prints, String> {
+    /// It cannot be read, or is more than is looked at.
+    pub fn prints(&self) -> Result<Prints, PrintsError> {
         let (mut prints, mut bytes) = (Prints::new(), 0);
         let mut files = self.files.clone();
         for folder in &self.folders {
@@ -280,9 +292,9 @@ impl MayRun {
             files.extend(code_below(folder, &INSTALLED, *is_deep)?);
         }
         for file in files {
-            let print = print(&file, &mut bytes).map_err(|error| format!("cannot read {}: {error}", shown(&file)))?;
+            let print = print(&file, &mut bytes).map_err(cannot("read", &file))?;
             if bytes > MOST_BYTES {
-                return Err(format!("what servers may run has more than {} MiB; name the program itself, not a folder", MOST_BYTES >> 20));
+                return Err(PrintsError::TooManyBytes);
             }
             prints.insert(file, print);
         }
@@ -336,7 +348,7 @@ impl Agreed {
         let prints = match (may_run(started).prints(), &self.prints) {
             (_, None) if self.is_free => return Ok(()),
             (Ok(prints), _) => prints,
-            (Err(why), _) => return denied(why),
+            (Err(why), _) => return denied(why.to_string()),
         };
         // An interpreter runs whatever file it is given, of any name and anywhere.
         if started.is_interpreter() && !self.is_free {
@@ -382,18 +394,18 @@ pub fn holds_code(folder: &Path) -> bool {
 }
 
 /// The code in a folder, and in those below it but for those that are passed.
-fn code_below(folder: &Path, passed: &[&str], is_deep: bool) -> Result<Vec<PathBuf>, String> {
+fn code_below(folder: &Path, passed: &[&str], is_deep: bool) -> Result<Vec<PathBuf>, PrintsError> {
     let (mut found, mut open, mut been, mut count) = (vec![], vec![folder.to_path_buf()], BTreeSet::new(), 0);
     while let Some(place) = open.pop() {
         let Ok(place) = place.canonicalize() else { continue };
         if !been.insert(place.clone()) {
             continue;
         }
-        let entries = fs::read_dir(&place).map_err(|error| format!("cannot read the folder {}: {error}", shown(&place)))?;
+        let entries = fs::read_dir(&place).map_err(cannot("read the folder", &place))?;
         for entry in entries.flatten() {
             count += 1;
             if count > MOST_NAMES {
-                return Err(format!("{} holds more than {MOST_NAMES} names; name a smaller folder, or the program itself", shown(folder)));
+                return Err(PrintsError::TooManyNames(shown(folder)));
             }
             let path = entry.path();
             match path.is_dir() {

@@ -4,7 +4,7 @@ use std::io::{ErrorKind, IsTerminal, Write};
 use std::sync::Mutex;
 
 use crate::diagnostic::visible_lines;
-use crate::port::Printer;
+use crate::port::{PrintError, Printer};
 
 /// Prints parts of a `send`.
 #[derive(Debug, Default)]
@@ -19,7 +19,7 @@ struct Printed {
 }
 
 impl Printer for Stdout {
-    fn print(&self, parts: &[String]) -> Result<(), String> {
+    fn print(&self, parts: &[String]) -> Result<(), PrintError> {
         let mut state = self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let mut out = std::io::stdout().lock();
         let is_terminal = out.is_terminal();
@@ -34,7 +34,7 @@ impl Printer for Stdout {
                 Ok(()) => {}
                 // The reader has what it wanted; the run goes on.
                 Err(error) if error.kind() == ErrorKind::BrokenPipe => state.is_closed = true,
-                Err(error) => return Err(format!("standard output cannot be written: {error}")),
+                Err(error) => return Err(error.into()),
             }
         }
         Ok(())
@@ -46,7 +46,7 @@ impl Printer for Stdout {
 pub struct Silent;
 
 impl Printer for Silent {
-    fn print(&self, _: &[String]) -> Result<(), String> {
+    fn print(&self, _: &[String]) -> Result<(), PrintError> {
         Ok(())
     }
 }

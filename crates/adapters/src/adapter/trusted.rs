@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
-use super::files;
+use super::files::{self, FileError, cannot};
 
 /// Version of an entry, and most bytes of it.
 const VERSION: u64 = 1;
@@ -28,6 +28,18 @@ pub struct Entry {
     pub at: DateTime<Utc>,
 }
 
+/// Why nothing is trusted by the list, or by one entry.
+#[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "each says what it is about")]
+pub enum TrustError {
+    #[error(transparent)]
+    File(#[from] FileError),
+    #[error("the folder {} {why}; nothing is trusted by what it holds: make it yours alone (chmod 700), and look at what is in it", folder.display())]
+    Shared { folder: PathBuf, why: &'static str },
+    #[error("{0}; nothing is trusted by it, and it can be removed")]
+    Entry(#[source] FileError),
+}
+
 /// The list of one user.
 #[derive(Debug, Clone)]
 pub struct Trusted {
@@ -43,8 +55,8 @@ impl Trusted {
     /// When a content was trusted; `None`: it was not.
     ///
     /// # Errors
-    /// The list cannot be read, or this entry is none, as a sentence. Then nothing is trusted.
-    pub fn since(&self, sha256: &str) -> Result<Option<DateTime<Utc>>, String> {
+    /// The list cannot be read, or this entry is none. Then nothing is trusted.
+    pub fn since(&self, sha256: &str) -> Result<Option<DateTime<Utc>>, TrustError> {
         self.is_his_own()?;
         Ok(self.entry(&self.folder.join(sha256))?.map(|entry| entry.at))
     }
@@ -52,8 +64,8 @@ impl Trusted {
     /// Trusts a content.
     ///
     /// # Errors
-    /// It cannot be written, as a sentence. Then it is not trusted.
-    pub fn add(&self, file: &Path, sha256: &str, at: DateTime<Utc>) -> Result<(), String> {
+    /// It cannot be written. Then it is not trusted.
+    pub fn add(&self, file: &Path, sha256: &str, at: DateTime<Utc>) -> Result<(), TrustError> {
         self.is_his_own()?;
         let path = self.folder.join(sha256);
         let entry = Entry { flow: VERSION, file: file.to_path_buf(), sha256: sha256.to_owned(), at };
@@ -67,20 +79,20 @@ impl Trusted {
             new.persist(&path)?;
             fs::File::open(&self.folder)?.sync_all()
         });
-        written.map_err(|error| format!("cannot write {}: {error}", path.display()))
+        Ok(written.map_err(cannot("write", &path))?)
     }
 
     /// Everything that is trusted, by file and time; and a sentence for each entry that cannot be read.
     ///
     /// # Errors
     /// The list cannot be read.
-    pub fn all(&self) -> Result<(Vec<Entry>, Vec<String>), String> {
+    pub fn all(&self) -> Result<(Vec<Entry>, Vec<String>), TrustError> {
         self.is_his_own()?;
-        let cannot = |error: std::io::Error| format!("cannot read {}: {error}", self.folder.display());
+        let cannot = cannot("read", &self.folder);
         let found = match fs::read_dir(&self.folder) {
             Ok(found) => found,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok((vec![], vec![])),
-            Err(error) => return Err(cannot(error)),
+            Err(error) => return Err(cannot(error).into()),
         };
         let (mut entries, mut wrong) = (vec![], vec![]);
         for found in found {
@@ -90,7 +102,7 @@ impl Trusted {
             }
             match self.entry(&path) {
                 Ok(entry) => entries.extend(entry),
-                Err(why) => wrong.push(why),
+                Err(why) => wrong.push(why.to_string()),
             }
         }
         entries.sort_by(|a, b| (&a.file, a.at, &a.sha256).cmp(&(&b.file, b.at, &b.sha256)));
@@ -102,45 +114,42 @@ impl Trusted {
     ///
     /// # Errors
     /// The list cannot be read, or an entry not be removed.
-    pub fn remove(&self, file: &Path) -> Result<usize, String> {
+    pub fn remove(&self, file: &Path) -> Result<usize, TrustError> {
         let (entries, _) = self.all()?;
         let of_file = entries.into_iter().filter(|entry| entry.file == file).map(|entry| self.folder.join(entry.sha256));
         let mut count = 0;
         for path in of_file {
-            fs::remove_file(&path).map_err(|error| format!("cannot remove {}: {error}", path.display()))?;
+            fs::remove_file(&path).map_err(cannot("remove", &path))?;
             count += 1;
         }
         Ok(count)
     }
 
     /// Whoever can change the folder, or put another in its place, could trust for the user.
-    fn is_his_own(&self) -> Result<(), String> {
+    fn is_his_own(&self) -> Result<(), TrustError> {
         for folder in [Some(self.folder.as_path()), self.folder.parent()].into_iter().flatten() {
-            let why = fs::metadata(folder).ok().and_then(|what| open_to(&what));
-            if let Some(why) = why {
-                let what = format!("the folder {} {why}; nothing is trusted by what it holds", folder.display());
-                return Err(format!("{what}: make it yours alone (chmod 700), and look at what is in it"));
+            if let Some(why) = fs::metadata(folder).ok().and_then(|what| open_to(&what)) {
+                return Err(TrustError::Shared { folder: folder.to_path_buf(), why });
             }
         }
         Ok(())
     }
 
-    fn entry(&self, path: &Path) -> Result<Option<Entry>, String> {
-        let cannot =
-            |why: &dyn std::fmt::Display| format!("cannot read {}: {why}; nothing is trusted by it, and it can be removed", path.display());
+    fn entry(&self, path: &Path) -> Result<Option<Entry>, TrustError> {
+        let cannot = |why: Box<dyn std::error::Error + Send + Sync>| TrustError::Entry(cannot("read", path)(why));
         let read = files::open(path).and_then(|file| Ok((file.metadata()?, files::within(file, LARGEST)?)));
         let text = match read {
-            Ok((what, _)) if let Some(why) = open_to(&what) => return Err(cannot(&format!("it {why}"))),
+            Ok((what, _)) if let Some(why) = open_to(&what) => return Err(cannot(format!("it {why}").into())),
             Ok((_, text)) => text,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(cannot(&error)),
+            Err(error) => return Err(cannot(error.into())),
         };
-        let entry: Entry = serde_json::from_slice(&text).map_err(|error| cannot(&error))?;
+        let entry: Entry = serde_json::from_slice(&text).map_err(|error| cannot(error.into()))?;
         let is_its_own = path.file_name().is_some_and(|name| name == entry.sha256.as_str());
         match (entry.flow, is_its_own) {
             (VERSION, true) => Ok(Some(entry)),
-            (VERSION, false) => Err(cannot(&"it names another content than its file")),
-            (other, _) => Err(cannot(&format!("version {other} is not known"))),
+            (VERSION, false) => Err(cannot("it names another content than its file".into())),
+            (other, _) => Err(cannot(format!("version {other} is not known").into())),
         }
     }
 }
@@ -171,20 +180,20 @@ mod tests {
     #[test]
     fn what_was_trusted_is_trusted_until_it_is_removed_and_only_its_owner_can_read_it() {
         let (_home, trusted) = list();
-        assert_eq!(trusted.since(HASH), Ok(None));
+        assert_eq!(trusted.since(HASH).unwrap(), None);
         assert_eq!(trusted.all().unwrap(), (vec![], vec![]));
         trusted.add(Path::new("/p/a.yaml"), HASH, at()).unwrap();
         trusted.add(Path::new("/p/a.yaml"), HASH, at()).unwrap();
         trusted.add(Path::new("/p/b.yaml"), "01", at()).unwrap();
-        assert_eq!(trusted.since(HASH), Ok(Some(at())));
-        assert_eq!(trusted.since("02"), Ok(None));
+        assert_eq!(trusted.since(HASH).unwrap(), Some(at()));
+        assert_eq!(trusted.since("02").unwrap(), None);
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
         assert_eq!((mode(&trusted.folder), mode(&trusted.folder.join(HASH))), (0o700, 0o600));
         let files: Vec<PathBuf> = trusted.all().unwrap().0.into_iter().map(|entry| entry.file).collect();
         assert_eq!(files, [Path::new("/p/a.yaml"), Path::new("/p/b.yaml")]);
-        assert_eq!(trusted.remove(Path::new("/p/a.yaml")), Ok(1));
-        assert_eq!((trusted.since(HASH), trusted.remove(Path::new("/p/a.yaml"))), (Ok(None), Ok(0)));
-        assert_eq!(trusted.since("01"), Ok(Some(at())));
+        assert_eq!(trusted.remove(Path::new("/p/a.yaml")).unwrap(), 1);
+        assert_eq!((trusted.since(HASH).unwrap(), trusted.remove(Path::new("/p/a.yaml")).unwrap()), (None, 0));
+        assert_eq!(trusted.since("01").unwrap(), Some(at()));
     }
 
     #[test]
@@ -197,7 +206,7 @@ mod tests {
         // The last byte is the end of the line, and the one before closes the object.
         for end in 0..whole.len() - 1 {
             fs::write(&path, &whole[..end]).unwrap();
-            let told = trusted.since(HASH).unwrap_err();
+            let told = trusted.since(HASH).unwrap_err().to_string();
             assert!(told.contains("cannot read") && told.contains("nothing is trusted by it"), "{end}: {told}");
         }
         for (from, to) in [("\"flow\": 1", "\"flow\": 9"), ("00ff", "00fe"), ("\"at\"", "\"on\"")] {
@@ -205,7 +214,7 @@ mod tests {
             assert!(trusted.since(HASH).is_err(), "{from}");
         }
         fs::copy(trusted.folder.join("01"), &path).unwrap();
-        assert!(trusted.since(HASH).unwrap_err().contains("another content"));
+        assert!(trusted.since(HASH).unwrap_err().to_string().contains("another content"));
         let (entries, wrong) = trusted.all().unwrap();
         assert_eq!((entries.len(), wrong.len()), (1, 1));
         assert!(trusted.since("01").unwrap().is_some());
@@ -215,11 +224,11 @@ mod tests {
     fn a_list_that_cannot_be_read_or_written_is_told() {
         let (home, trusted) = list();
         fs::write(home.path().join("state"), "in the way").unwrap();
-        assert!(trusted.add(Path::new("/p/a.yaml"), HASH, at()).unwrap_err().contains("cannot write"));
-        assert!(trusted.since(HASH).unwrap_err().contains("cannot read"));
-        assert!(trusted.all().unwrap_err().contains("cannot read") && trusted.remove(Path::new("/p/a.yaml")).is_err());
+        assert!(trusted.add(Path::new("/p/a.yaml"), HASH, at()).unwrap_err().to_string().contains("cannot write"));
+        assert!(trusted.since(HASH).unwrap_err().to_string().contains("cannot read"));
+        assert!(trusted.all().unwrap_err().to_string().contains("cannot read") && trusted.remove(Path::new("/p/a.yaml")).is_err());
         fs::remove_file(home.path().join("state")).unwrap();
         fs::create_dir_all(trusted.folder.join(HASH)).unwrap();
-        assert!(trusted.since(HASH).unwrap_err().contains("cannot read"));
+        assert!(trusted.since(HASH).unwrap_err().to_string().contains("cannot read"));
     }
 }

@@ -60,12 +60,17 @@ impl From<Limit> for String {
     }
 }
 
-impl TryFrom<String> for Limit {
-    type Error = String;
+/// A text that names no limit.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0} is no limit")]
+pub struct NoLimit(String);
 
-    fn try_from(written: String) -> Result<Limit, String> {
+impl TryFrom<String> for Limit {
+    type Error = NoLimit;
+
+    fn try_from(written: String) -> Result<Limit, NoLimit> {
         let (of_called, word) = written.strip_prefix("limits.").map_or((false, &*written), |word| (true, word));
-        word.parse().map(|bound| Limit { bound, of_called }).map_err(|_| format!("{written} is no limit"))
+        word.parse().map(|bound| Limit { bound, of_called }).map_err(|_| NoLimit(written))
     }
 }
 

@@ -25,7 +25,7 @@ pub use files::{FileProblem, Files, MemoryFiles, Overlay};
 pub use http::{HttpClient, HttpReply, HttpRequest};
 pub use mail::{Mail, MailSender};
 pub use model::{Listener, Message, ModelClient, ModelReply, ModelRequest, Secret, ToolCall, ToolDescription, WireFormat};
-pub use output::{Folder, Printer};
+pub use output::{Folder, PrintError, Printer};
 pub use server::{Server, ServerCall, ServerReply, ServerTransport, ToolList, ToolServers};
 pub use store::{EventLog, RunSummary, Store, StoreError, Synced};
 pub use tape::Tape;

@@ -4,11 +4,16 @@ use std::path::Path;
 
 use super::Pending;
 
+/// Standard output cannot be written.
+#[derive(Debug, thiserror::Error)]
+#[error("standard output cannot be written: {0}")]
+pub struct PrintError(#[from] std::io::Error);
+
 /// Standard output: prints the parts of a `send`.
 pub trait Printer: Send + Sync {
     /// Prints parts, an empty line between them, also between this and an earlier printing. Control characters of the parts are shown as
     /// escapes when it prints to a terminal. A reader that closed the pipe ends the printing, not the run.
-    fn print(&self, parts: &[String]) -> Result<(), String>;
+    fn print(&self, parts: &[String]) -> Result<(), PrintError>;
 }
 
 /// The folder of a `file` tool.

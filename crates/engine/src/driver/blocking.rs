@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::{Answer, FoundPerson, Ports, Runtime, carry_out, find_person};
+use super::{Answer, FoundPerson, PersonError, Ports, Runtime, carry_out, find_person};
 use crate::engine::Request;
 use crate::model::Pipeline;
 use crate::port::Tape;
@@ -34,7 +34,7 @@ impl Blocking {
     ///
     /// # Errors
     /// As [`find_person`].
-    pub fn find_person(&self, pipeline: &Pipeline, inputs: &Map<String, Value>) -> Result<FoundPerson, String> {
+    pub fn find_person(&self, pipeline: &Pipeline, inputs: &Map<String, Value>) -> Result<FoundPerson, PersonError> {
         self.runtime.block_on(find_person(pipeline, inputs, &*self.ports.database))
     }
 

@@ -97,7 +97,7 @@ async fn ask(call: u64, request: Request, ports: &Ports) -> Answer {
         Request::Print(parts) => {
             let printer = ports.printer.clone();
             let print = move || {
-                let printed = printer.print(&parts).map_err(|message| Failure::new(FailureKind::Unavailable, message));
+                let printed = printer.print(&parts).map_err(|error| Failure::new(FailureKind::Unavailable, error.to_string()));
                 Box::pin(std::future::ready(printed)) as Pending<()>
             };
             aside(print).await.map(|()| Reply::Sent(String::new()))

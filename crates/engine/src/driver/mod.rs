@@ -8,23 +8,26 @@ mod carry;
 mod door;
 mod person;
 mod runtime;
+mod spans;
 
 use std::collections::HashMap;
 use std::time::Duration;
 
-use futures_util::future::{AbortHandle, Abortable};
+use futures_util::future::{AbortHandle, Abortable, FutureExt};
 use futures_util::stream::{FuturesUnordered, StreamExt};
+use tracing::Instrument;
 
 pub use blocking::Blocking;
 pub use carry::{Heard, Ports, carry_out};
 pub use door::Door;
-pub use person::{FoundPerson, find_person};
+pub use person::{FoundPerson, PersonError, find_person};
 pub use runtime::Runtime;
 
 use crate::engine::{Command, Input, Moment, Reply, Request, Run};
 use crate::event::{Canceller, Event, Failure, RunEnd, RunStart, RunStatus};
 use crate::journal::Journal;
 use crate::port::{Clock, StoreError};
+use spans::{Spans, answered};
 
 /// Longest sleep without a timer.
 const IDLE: Duration = Duration::from_secs(3600);
@@ -76,6 +79,7 @@ pub async fn drive(
     };
     let mut calls = FuturesUnordered::new();
     let mut handles: HashMap<u64, AbortHandle> = HashMap::new();
+    let mut spans = Spans::of(run);
     let mut keeps = FuturesUnordered::new();
     let mut dirty_since: Option<Duration> = None;
     let first = match begin {
@@ -105,7 +109,7 @@ pub async fn drive(
         let end = run.state().finished.clone();
         let over = end.is_some() || run.is_paused();
         let has_waited = dirty_since.is_some_and(|since| ports.clock.elapsed().saturating_sub(since) >= UNWRITTEN);
-        let events = std::iter::from_fn(|| run.next_event()).collect();
+        let events: Vec<Event> = std::iter::from_fn(|| run.next_event()).inspect(|event| spans.follow(event)).collect();
         show(journal.take(events, acts || over || has_waited).await?);
         dirty_since = journal.is_dirty().then(|| dirty_since.filter(|_| !has_waited).unwrap_or_else(|| ports.clock.elapsed()));
         if over {
@@ -125,8 +129,10 @@ pub async fn drive(
                 Command::Call { call, request } => {
                     let (handle, registration) = AbortHandle::new_pair();
                     handles.insert(call, handle);
-                    let work = carry_out(call, *request, ports);
-                    calls.push(Abortable::new(async move { (call, work.await) }, registration));
+                    let span = spans.call(call, &request);
+                    let work = carry_out(call, *request, ports).instrument(span.clone());
+                    let work = work.inspect(move |answer| answered(&span, answer)).map(move |answer| (call, answer));
+                    calls.push(Abortable::new(work, registration));
                 }
                 Command::Keep { .. } => {}
                 Command::Cancel { call } => {

@@ -17,6 +17,16 @@ pub struct FoundPerson {
     pub failure: Option<Failure>,
 }
 
+/// Why nobody can be told whom a run is for.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "each says what it is about")]
+pub enum PersonError {
+    #[error("there is no person \"{id}\" in table \"{table}\"")]
+    Unknown { id: String, table: String },
+    #[error("person: {0}")]
+    Text(String),
+}
+
 impl FoundPerson {
     fn of(fields: Map<String, Value>) -> FoundPerson {
         let failure = zone_problem(&fields).map(|message| Failure::new(FailureKind::WrongType, message));
@@ -26,11 +36,11 @@ impl FoundPerson {
     /// From what the table gave: the person's row, no row, or a failure.
     ///
     /// # Errors
-    /// There is no such person, as a sentence.
-    pub fn of_row(id: &str, table: &str, row: Result<Option<Map<String, Value>>, Failure>) -> Result<FoundPerson, String> {
+    /// There is no such person.
+    pub fn of_row(id: &str, table: &str, row: Result<Option<Map<String, Value>>, Failure>) -> Result<FoundPerson, PersonError> {
         match row {
             Ok(Some(row)) => Ok(FoundPerson::of(person_fields(&row))),
-            Ok(None) => Err(format!("there is no person \"{id}\" in table \"{table}\"")),
+            Ok(None) => Err(PersonError::Unknown { id: id.to_owned(), table: table.to_owned() }),
             Err(failure) => {
                 let known = Map::from_iter([("id".to_string(), Value::from(id))]);
                 let message = format!("person: {}", failure.message);
@@ -43,9 +53,9 @@ impl FoundPerson {
 /// Finds out who a run is for, from its checked inputs.
 ///
 /// # Errors
-/// There is no such person, or the texts of `person` cannot be filled in; as a sentence.
-pub async fn find_person(pipeline: &Pipeline, inputs: &Map<String, Value>, database: &dyn SqlDatabase) -> Result<FoundPerson, String> {
-    match person(pipeline, inputs).map_err(|problem| format!("person: {problem}"))? {
+/// There is no such person, or the texts of `person` cannot be filled in.
+pub async fn find_person(pipeline: &Pipeline, inputs: &Map<String, Value>, database: &dyn SqlDatabase) -> Result<FoundPerson, PersonError> {
+    match person(pipeline, inputs).map_err(PersonError::Text)? {
         PersonFrom::Known(fields) => Ok(FoundPerson::of(fields)),
         PersonFrom::Row { id, table, query } => {
             let answer = database.query(query).await;

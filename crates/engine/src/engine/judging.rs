@@ -444,7 +444,7 @@ fn read_verdicts(answer: Option<&Answer>, ids: &[&str]) -> Result<Value, String>
         Some(Answer::Failed(failure)) => return Err(failure.message.clone()),
         None => return Err("no answer".into()),
     };
-    let value = shape::json_in(text)?;
+    let value = shape::json_in(text).map_err(|error| error.to_string())?;
     let problems = shape::problems(&shape::verdicts_schema(ids), &value);
     if let Some(problem) = problems.first() {
         return Err(problem.clone());

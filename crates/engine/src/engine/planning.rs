@@ -87,7 +87,7 @@ impl Run {
 
     /// A plan that passed its check, or what is wrong with it.
     fn read_plan(&mut self, at: NodeRef, step: &Step, own: &PlanStep, text: &str) -> Result<WrittenPlan, Vec<String>> {
-        let value = shape::json_in(text).map_err(|problem| vec![problem])?;
+        let value = shape::json_in(text).map_err(|error| vec![error.to_string()])?;
         let usable = self.usable(at, own).map_err(|failure| vec![failure.message])?;
         let earlier = self.state.node(at).planning.as_ref().map(|planning| planning.ids()).unwrap_or_default();
         let pipeline = self.planned_of(at).pipeline.clone();
@@ -126,7 +126,7 @@ impl Run {
 
     fn ask_whether_done(&mut self, at: NodeRef, own: &PlanStep, checker: &str) -> Result<(), Failure> {
         let Some(text) = self.converse(at, checker, &|run| run.check_brief(at, own, checker))? else { return Ok(()) };
-        let read = shape::json_in(&text).map_err(|problem| vec![problem]).and_then(|value| {
+        let read = shape::json_in(&text).map_err(|error| vec![error.to_string()]).and_then(|value| {
             let problems = shape::problems(&check_schema(), &value);
             if problems.is_empty() { Ok(value) } else { Err(problems) }
         });

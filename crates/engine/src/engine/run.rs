@@ -218,6 +218,11 @@ impl Run {
         Noted { replies_used, ..self.noted.borrow().clone() }
     }
 
+    /// Its id.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
     /// The plan.
     pub fn plan(&self) -> &Arc<Plan> {
         &self.plan

@@ -137,7 +137,7 @@ pub fn format_without(
     if let Some(part) = formatted.parts.iter().find(|part| is_empty(part)) {
         return Err(Unsent::NoRoom(format!("part {} of the text for channel \"{}\" would be empty", part.number, channel.name)));
     }
-    fits(&formatted, channel).map_err(Unsent::NoRoom)?;
+    fits(&formatted, channel).map_err(|misfit| Unsent::NoRoom(misfit.to_string()))?;
     Ok(formatted)
 }
 
@@ -157,24 +157,38 @@ pub enum Unsent {
     NoRoom(String),
 }
 
-/// Whether a formatted text keeps to its channel: number of parts, length of each, emojis, kind of body. The error is a sentence
-/// that names the part and both numbers.
-pub fn fits(formatted: &Formatted, channel: &Channel) -> Result<(), String> {
+/// What of a formatted text does not keep to its channel.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "each says what it is about")]
+pub enum Misfit {
+    #[error("The text has {parts} parts; channel \"{channel}\" allows {most}.")]
+    Parts { parts: usize, channel: String, most: u64 },
+    #[error("Part {number} is not what channel \"{channel}\" sends.")]
+    Body { number: u64, channel: String },
+    #[error("Part {number} has {length} {unit}; channel \"{channel}\" allows {most}.")]
+    Length { number: u64, length: u64, unit: &'static str, channel: String, most: u64 },
+    #[error("Part {number} has emojis; channel \"{channel}\" has none.")]
+    Emojis { number: u64, channel: String },
+}
+
+/// Whether a formatted text keeps to its channel: number of parts, length of each, emojis, kind of body.
+pub fn fits(formatted: &Formatted, channel: &Channel) -> Result<(), Misfit> {
+    let name = || channel.name.clone();
     let most_parts = channel.split.as_ref().map_or(1, |split| split.most_parts);
     if formatted.parts.len() as u64 > most_parts {
-        return Err(format!("The text has {} parts; channel \"{}\" allows {most_parts}.", formatted.parts.len(), channel.name));
+        return Err(Misfit::Parts { parts: formatted.parts.len(), channel: name(), most: most_parts });
     }
     for part in &formatted.parts {
         if (channel.body == Body::AdaptiveCard) != part.content.is_object() {
-            return Err(format!("Part {} is not what channel \"{}\" sends.", part.number, channel.name));
+            return Err(Misfit::Body { number: part.number, channel: name() });
         }
         let length = measure(&as_sent(&part.content), channel.length_unit);
         if let Some(most) = channel.max_length.filter(|most| length > *most) {
             let unit = super::unit_name(channel.length_unit);
-            return Err(format!("Part {} has {length} {unit}; channel \"{}\" allows {most}.", part.number, channel.name));
+            return Err(Misfit::Length { number: part.number, length, unit, channel: name(), most });
         }
         if !channel.emojis && count_emojis(&part.text) > 0 {
-            return Err(format!("Part {} has emojis; channel \"{}\" has none.", part.number, channel.name));
+            return Err(Misfit::Emojis { number: part.number, channel: name() });
         }
     }
     Ok(())

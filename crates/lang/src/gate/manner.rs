@@ -36,7 +36,7 @@ pub(super) fn fits_channel(judged: &Judged) -> CheckResult {
     let Some(formatted) = judged.formatted else { return fits_as_one(judged.text, channel) };
     match fits(formatted, channel) {
         Ok(()) => CheckResult::passed(),
-        Err(why) => CheckResult::failed(why, end(judged.text)),
+        Err(why) => CheckResult::failed(why.to_string(), end(judged.text)),
     }
 }
 

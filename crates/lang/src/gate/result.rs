@@ -127,7 +127,7 @@ fn rows(one: bool, value: Value) -> Result<Value, Vec<String>> {
 
 fn read(value: Value) -> Result<Value, Vec<String>> {
     match value {
-        Value::String(text) => json_in(&text).map_err(|problem| vec![problem]),
+        Value::String(text) => json_in(&text).map_err(|error| vec![error.to_string()]),
         value => Ok(value),
     }
 }

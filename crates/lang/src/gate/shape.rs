@@ -108,14 +108,19 @@ fn scorecard_schema() -> Value {
     })
 }
 
+/// A model's answer is no JSON.
+#[derive(Debug, thiserror::Error)]
+#[error("the answer is not JSON: {0}")]
+pub struct NoJson(#[from] serde_json::Error);
+
 /// The JSON value in a model's answer: the whole text, or what stands in its one code fence.
-pub fn json_in(text: &str) -> Result<Value, String> {
+pub fn json_in(text: &str) -> Result<Value, NoJson> {
     let mut text = text.trim();
     if let Some(inner) = text.strip_prefix("```") {
         let inner = inner.split_once('\n').map_or("", |(_, rest)| rest);
         text = inner.trim_end().strip_suffix("```").unwrap_or(inner).trim();
     }
-    serde_json::from_str(text).map_err(|error| format!("the answer is not JSON: {error}"))
+    Ok(serde_json::from_str(text)?)
 }
 
 /// Plans may call their `steps` `tasks`.
@@ -138,7 +143,7 @@ mod tests {
 
     #[test]
     fn an_answer_in_a_code_fence_is_read() {
-        assert_eq!(json_in("```json\n{\"a\": 1}\n```"), Ok(json!({"a": 1})));
+        assert_eq!(json_in("```json\n{\"a\": 1}\n```").unwrap(), json!({"a": 1}));
         assert!(json_in("Sure! {\"a\": 1}").is_err());
     }
 

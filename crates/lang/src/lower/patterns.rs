@@ -23,9 +23,23 @@ impl Default for Room {
     }
 }
 
+/// Why a pattern cannot be used, as words that follow `the pattern …`.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum PatternError {
+    /// Others have taken the room.
+    #[error("is too large beside the others of this file")]
+    NoRoom,
+    /// It would take more than one pattern may.
+    #[error("is too large; make its repetitions smaller")]
+    TooLarge,
+    /// It cannot be read.
+    #[error("{}", explain(&.0.to_string()))]
+    Syntax(#[from] regex::Error),
+}
+
 impl Room {
-    /// Compiles a pattern into what is left. The error follows `the pattern …` in a sentence.
-    pub fn compile(&self, pattern: &str) -> Result<Regex, String> {
+    /// Compiles a pattern into what is left.
+    pub fn compile(&self, pattern: &str) -> Result<Regex, PatternError> {
         for size in SIZES.into_iter().filter(|size| *size <= self.0.get()) {
             match RegexBuilder::new(pattern).size_limit(size).build() {
                 Ok(regex) => {
@@ -33,16 +47,16 @@ impl Room {
                     return Ok(regex);
                 }
                 Err(regex::Error::CompiledTooBig(_)) => {}
-                Err(error) => return Err(explain(&error.to_string()).to_owned()),
+                Err(error) => return Err(error.into()),
             }
         }
         let is_full = self.0.get() < SIZES[SIZES.len() - 1];
-        Err(if is_full { "is too large beside the others of this file" } else { "is too large; make its repetitions smaller" }.to_owned())
+        Err(if is_full { PatternError::NoRoom } else { PatternError::TooLarge })
     }
 }
 
-/// Compiles one pattern alone. The error follows `the pattern …` in a sentence.
-pub fn compile(pattern: &str) -> Result<Regex, String> {
+/// Compiles one pattern alone.
+pub fn compile(pattern: &str) -> Result<Regex, PatternError> {
     Room::default().compile(pattern)
 }
 
@@ -98,7 +112,7 @@ mod tests {
             ("a\\", "ends with a single \"\\\""),
             ("\\w{1000}{1000}", "is too large; make its repetitions smaller"),
         ] {
-            assert_eq!(compile(pattern).unwrap_err(), why, "{pattern}");
+            assert_eq!(compile(pattern).unwrap_err().to_string(), why, "{pattern}");
         }
     }
 
@@ -107,7 +121,7 @@ mod tests {
         let room = Room::default();
         let large = (0..100).take_while(|_| room.compile("\\w{20}").is_ok()).count();
         assert!((10..=16).contains(&large), "{large}");
-        assert_eq!(room.compile("\\w{20}").unwrap_err(), "is too large beside the others of this file");
+        assert_eq!(room.compile("\\w{20}").unwrap_err(), PatternError::NoRoom);
         assert_eq!((0..3000).filter(|_| Room::default().compile("^[a-z]+$").is_ok()).count(), 3000);
     }
 }

@@ -69,13 +69,22 @@ fn read_lint(lower: &Lower, keys: &Reader) -> Lint {
 /// Most bytes of a pattern, and most alternatives in it: each opens a level of the reader of patterns.
 const MOST_PATTERN: (usize, usize) = (512, 16);
 
+/// Why a pattern of paths cannot be read.
+#[derive(Debug, thiserror::Error)]
+enum GlobError {
+    #[error("it is longer than {} bytes, or has more than {} alternatives", MOST_PATTERN.0, MOST_PATTERN.1)]
+    TooLarge,
+    #[error("{}", .0.kind())]
+    Syntax(#[from] globset::Error),
+}
+
 /// Whether a pattern of paths can be read, and without a deep stack.
-fn readable(pattern: &str) -> Result<(), String> {
+fn readable(pattern: &str) -> Result<(), GlobError> {
     if pattern.len() > MOST_PATTERN.0 || pattern.matches('{').count() > MOST_PATTERN.1 {
-        return Err(format!("it is longer than {} bytes, or has more than {} alternatives", MOST_PATTERN.0, MOST_PATTERN.1));
+        return Err(GlobError::TooLarge);
     }
-    let glob = globset::Glob::new(pattern).map_err(|problem| problem.kind().to_string())?;
-    globset::GlobSet::builder().add(glob).build().map(drop).map_err(|problem| problem.kind().to_string())
+    globset::GlobSet::builder().add(globset::Glob::new(pattern)?).build()?;
+    Ok(())
 }
 
 /// Codes that `fits`; others are reported (F901).

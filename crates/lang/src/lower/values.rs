@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::context::{LONGEST_MESSAGE, Lower, found, quoted};
 use super::units::{parse_duration, parse_size};
 use crate::diagnostic::{About, Code, Diagnostic, did_you_mean};
+use crate::model::UnitError;
 use crate::source::{Span, Spanned};
 use crate::syntax::{Map, Node, NodeKind, Scalar, quoted as in_quotes};
 
@@ -230,16 +231,15 @@ impl Lower<'_> {
         self.with_unit(label, node, "a size such as 10MB", parse_size)
     }
 
-    fn with_unit<T>(&self, label: &str, node: &Node, must_be: &str, parse: fn(&str) -> Result<T, String>) -> Option<T> {
+    fn with_unit<T>(&self, label: &str, node: &Node, must_be: &str, parse: fn(&str) -> Result<T, UnitError>) -> Option<T> {
         let Some(scalar) = node.as_scalar().filter(|scalar| scalar.value.is_string() || scalar.value.is_number()) else {
             self.wrong(label, node, must_be);
             return None;
         };
         match parse(&scalar.text) {
             Ok(value) => Some(value),
-            Err(why) => {
-                let (what, help) =
-                    why.split_once("; ").map_or_else(|| (&*why, format!("write {must_be}")), |(what, help)| (what, help.to_owned()));
+            Err(UnitError { what, help }) => {
+                let help = help.unwrap_or_else(|| format!("write {must_be}"));
                 self.report(bad_duration(node.span, format!("{label} {} {what}", quoted(&scalar.text))).help(help));
                 None
             }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::super::files;
+use super::super::files::{self, FileError, cannot};
 use crate::event::Failure;
 
 /// Version of the files.
@@ -62,22 +62,38 @@ pub struct Recording {
 /// The recordings of a cassette by step.
 pub type Steps = BTreeMap<String, Vec<Recording>>;
 
+/// Why a folder is no cassette.
+#[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "each says what it is about")]
+pub enum CassetteError {
+    #[error(transparent)]
+    File(#[from] FileError),
+    #[error("there is no folder {}", .0.display())]
+    NoFolder(PathBuf),
+    #[error("{} holds no recordings: {HEAD} is missing", .0.display())]
+    NoHead(PathBuf),
+    #[error("{}: {source}", file.display())]
+    Head { file: PathBuf, source: serde_json::Error },
+    #[error("{}: {what}; record it again", file.display())]
+    Broken { file: PathBuf, what: String },
+}
+
 /// What a cassette says of its run.
 ///
 /// # Errors
-/// The folder is no cassette, as a sentence.
-pub fn head(folder: &Path) -> Result<Head, String> {
+/// The folder is no cassette.
+pub fn head(folder: &Path) -> Result<Head, CassetteError> {
     let file = folder.join(HEAD);
     if !folder.is_dir() {
-        return Err(format!("there is no folder {}", folder.display()));
+        return Err(CassetteError::NoFolder(folder.to_path_buf()));
     }
     if !file.is_file() {
-        return Err(format!("{} holds no recordings: {HEAD} is missing", folder.display()));
+        return Err(CassetteError::NoHead(folder.to_path_buf()));
     }
-    let head: Head = serde_json::from_value(read_json(&file)?).map_err(|e| format!("{}: {e}", file.display()))?;
-    match head.flow {
-        VERSION => Ok(head),
-        other => Err(format!("{}: version {other} is not known; record it again", file.display())),
+    match serde_json::from_value::<Head>(read_json(&file)?) {
+        Ok(head) if head.flow == VERSION => Ok(head),
+        Ok(head) => Err(CassetteError::Broken { file, what: format!("version {} is not known", head.flow) }),
+        Err(source) => Err(CassetteError::Head { file, source }),
     }
 }
 
@@ -85,14 +101,14 @@ pub fn head(folder: &Path) -> Result<Head, String> {
 ///
 /// # Errors
 /// As [`head`], or a file is broken.
-pub fn read(folder: &Path) -> Result<Steps, String> {
+pub fn read(folder: &Path) -> Result<Steps, CassetteError> {
     head(folder)?;
     let mut steps = Steps::new();
     read_steps(&folder.join("steps"), 0, &mut steps)?;
     Ok(steps)
 }
 
-fn read_steps(folder: &Path, depth: usize, steps: &mut Steps) -> Result<(), String> {
+fn read_steps(folder: &Path, depth: usize, steps: &mut Steps) -> Result<(), CassetteError> {
     let Ok(entries) = std::fs::read_dir(folder) else { return Ok(()) };
     let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
     paths.sort();
@@ -100,7 +116,7 @@ fn read_steps(folder: &Path, depth: usize, steps: &mut Steps) -> Result<(), Stri
         if path.is_dir() && !path.is_symlink() && depth < DEEPEST {
             read_steps(&path, depth + 1, steps)?;
         } else if path.extension().is_some_and(|ending| ending == "json") {
-            let broken = |what: &str| format!("{}: {what}; record it again", path.display());
+            let broken = |what: &str| CassetteError::Broken { file: path.clone(), what: what.to_owned() };
             let mut whole = read_json(&path)?;
             let step = whole["step"].as_str().ok_or_else(|| broken("\"step\" is missing"))?.to_owned();
             let Value::Array(calls) = whole["calls"].take() else { return Err(broken("\"calls\" is missing")) };
@@ -132,10 +148,9 @@ fn recording(mut value: Value) -> Option<Recording> {
     asked.is_object().then_some(Recording { call, asked, answer, lengths, origins })
 }
 
-fn read_json(file: &Path) -> Result<Value, String> {
-    let cannot = |e: &dyn std::fmt::Display| format!("cannot read {}: {e}", file.display());
-    let text = files::read_text(file, LARGEST).map_err(|e| cannot(&e))?;
-    crate::model::read_json(&text).map_err(|e| cannot(&e))
+fn read_json(file: &Path) -> Result<Value, FileError> {
+    let text = files::read_text(file, LARGEST).map_err(cannot("read", file))?;
+    crate::model::read_json(&text).map_err(cannot("read", file))
 }
 
 /// Whether a cassette may be made here: there is nothing yet.
@@ -244,21 +259,22 @@ mod tests {
     fn what_is_no_cassette_is_told() {
         let home = tempfile::tempdir().unwrap();
         let at = |name: &str| home.path().join(name);
-        assert!(read(&at("none")).unwrap_err().starts_with("there is no folder"));
-        assert!(read(home.path()).unwrap_err().ends_with("cassette.json is missing"));
+        let told = |folder: &Path| read(folder).unwrap_err().to_string();
+        assert!(told(&at("none")).starts_with("there is no folder"));
+        assert!(told(home.path()).ends_with("cassette.json is missing"));
         std::fs::write(at("cassette.json"), "{\"flow\": 9, \"pipeline\": \"p\"}").unwrap();
-        assert!(read(home.path()).unwrap_err().contains("version 9 is not known"));
+        assert!(told(home.path()).contains("version 9 is not known"));
         std::fs::write(at("cassette.json"), "{\"flow\": 1, \"pipeline\": \"p\"}").unwrap();
-        assert_eq!(read(home.path()), Ok(Steps::new()));
+        assert_eq!(read(home.path()).unwrap(), Steps::new());
         std::fs::create_dir(at("steps")).unwrap();
-        for (text, told) in [
+        for (text, part) in [
             ("{", "cannot read"),
             ("[]", "\"step\" is missing"),
             ("{\"step\": \"a\"}", "\"calls\" is missing"),
             ("{\"step\": \"a\", \"calls\": [{\"call\": 1, \"asked\": {}}]}", "a call lacks"),
         ] {
             std::fs::write(at("steps/a.json"), text).unwrap();
-            assert!(read(home.path()).unwrap_err().contains(told), "{text}");
+            assert!(told(home.path()).contains(part), "{text}");
         }
     }
 }

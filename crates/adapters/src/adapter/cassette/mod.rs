@@ -32,7 +32,7 @@ use crate::port::{
 
 use crate::redact::Redactor;
 
-pub use self::folder::{Head, head, is_free};
+pub use self::folder::{CassetteError, Head, head, is_free};
 
 /// What a cassette does.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,7 +67,7 @@ struct Inner {
     again: HashMap<StepPath, BTreeSet<u64>>,
     kept: Vec<Taken>,
     /// Folders that were read.
-    folders: HashMap<PathBuf, Arc<Result<Steps, String>>>,
+    folders: HashMap<PathBuf, Arc<Result<Steps, CassetteError>>>,
     misses: Vec<String>,
     used: BTreeSet<(String, u64)>,
 }
@@ -268,13 +268,13 @@ impl Inner {
         *last
     }
 
-    fn steps(&mut self, folder: &Path) -> Arc<Result<Steps, String>> {
+    fn steps(&mut self, folder: &Path) -> Arc<Result<Steps, CassetteError>> {
         self.folders.entry(folder.to_path_buf()).or_insert_with(|| Arc::new(folder::read(folder))).clone()
     }
 
     fn answer(&mut self, folder: &Path, call: u64, asked: &Value) -> Result<Value, Failure> {
         let steps = self.steps(folder);
-        let steps = steps.as_ref().as_ref().map_err(|problem| self.miss(problem.clone()))?;
+        let steps = steps.as_ref().as_ref().map_err(|problem| self.miss(problem.to_string()))?;
         let Some((step, number)) = self.calls.get(&call).cloned() else {
             return Err(Failure::new(FailureKind::Internal, "a call has no step; please report it"));
         };

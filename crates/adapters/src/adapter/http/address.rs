@@ -54,25 +54,34 @@ fn place_v6(address: Ipv6Addr) -> Place {
     }
 }
 
-/// Whether a host, as written, may be this address. The error is the reason.
-pub(crate) fn allowed(host: &str, address: IpAddr, private_hosts: &[String]) -> Result<(), &'static str> {
+/// An address that may not be called, and why.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct RefusedAddress(pub(crate) &'static str);
+
+/// Whether a host, as written, may be this address.
+pub(crate) fn allowed(host: &str, address: IpAddr, private_hosts: &[String]) -> Result<(), RefusedAddress> {
     let is_listed = || private_hosts.iter().any(|listed| listed.eq_ignore_ascii_case(host));
     match place(address) {
         Place::Public if !is_local_name(host) => Ok(()),
-        Place::Public | Place::Private if is_local_name(host) => Err("the name of this machine leads to another one"),
+        Place::Public | Place::Private if is_local_name(host) => Err(RefusedAddress("the name of this machine leads to another one")),
         Place::Loopback if is_loopback_host(host) || is_listed() => Ok(()),
         Place::Private if is_listed() => Ok(()),
-        Place::Loopback => Err("the name leads to this machine"),
-        Place::Private | Place::Public => Err("the address is in a private network; your own settings can allow it with private_hosts"),
-        Place::Never => Err("the address is reserved (link-local, multicast or the like)"),
+        Place::Loopback => Err(RefusedAddress("the name leads to this machine")),
+        Place::Private | Place::Public => {
+            Err(RefusedAddress("the address is in a private network; your own settings can allow it with private_hosts"))
+        }
+        Place::Never => Err(RefusedAddress("the address is reserved (link-local, multicast or the like)")),
     }
 }
 
 /// Whether what is sent to an address may be without encryption: it stays on this machine or in a private network.
-pub(crate) fn may_be_plain(address: IpAddr) -> Result<(), &'static str> {
+pub(crate) fn may_be_plain(address: IpAddr) -> Result<(), RefusedAddress> {
     match place(address) {
         Place::Loopback | Place::Private => Ok(()),
-        Place::Public | Place::Never => Err("the name leads to the internet, where nothing is sent without encryption; write https://"),
+        Place::Public | Place::Never => {
+            Err(RefusedAddress("the name leads to the internet, where nothing is sent without encryption; write https://"))
+        }
     }
 }
 
@@ -91,26 +100,49 @@ pub(crate) fn literal(host: &str) -> Option<IpAddr> {
     host.trim_start_matches('[').trim_end_matches(']').parse().ok()
 }
 
-/// Reads the address of a call. The error is the reason for a refusal.
-pub(crate) fn checked(text: &str, private_hosts: &[String]) -> Result<Url, String> {
+/// Why an address is not called, as words that follow it.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum AddressError {
+    #[error("it holds {0:?}; such characters must be percent-encoded, and a host written in its xn-- form")]
+    Character(char),
+    #[error("it is not a web address: {0}")]
+    Syntax(#[source] <Url as std::str::FromStr>::Err),
+    #[error("it must begin with https:// (or http:// for this machine)")]
+    Scheme,
+    #[error("it has no host")]
+    NoHost,
+    #[error("it must not hold a user name or password")]
+    LogIn,
+    #[error("its host must be written plainly, as {0}")]
+    NotPlain(String),
+    #[error("port 0 cannot be called")]
+    Port,
+    #[error("it must begin with https://; http:// is for this machine, and for private_hosts of your own settings")]
+    Unencrypted,
+    #[error(transparent)]
+    Refused(#[from] RefusedAddress),
+}
+
+/// Reads the address of a call.
+pub(crate) fn checked(text: &str, private_hosts: &[String]) -> Result<Url, AddressError> {
     if let Some(character) = text.chars().find(|character| !character.is_ascii_graphic() || *character == '\\') {
-        return Err(format!("it holds {character:?}; such characters must be percent-encoded, and a host written in its xn-- form"));
+        return Err(AddressError::Character(character));
     }
-    let url = Url::parse(text).map_err(|error| format!("it is not a web address: {error}"))?;
+    let url = Url::parse(text).map_err(AddressError::Syntax)?;
     if !matches!(url.scheme(), "http" | "https") {
-        return Err("it must begin with https:// (or http:// for this machine)".to_owned());
+        return Err(AddressError::Scheme);
     }
-    let Some(host) = url.host_str() else { return Err("it has no host".to_owned()) };
-    let Some(written) = written_host(text) else { return Err("it must not hold a user name or password".to_owned()) };
+    let Some(host) = url.host_str() else { return Err(AddressError::NoHost) };
+    let Some(written) = written_host(text) else { return Err(AddressError::LogIn) };
     if !written.eq_ignore_ascii_case(host) || host.ends_with('.') {
-        return Err(format!("its host must be written plainly, as {}", host.trim_end_matches('.')));
+        return Err(AddressError::NotPlain(host.trim_end_matches('.').to_owned()));
     }
     if url.port() == Some(0) {
-        return Err("port 0 cannot be called".to_owned());
+        return Err(AddressError::Port);
     }
     let is_listed = private_hosts.iter().any(|listed| listed.eq_ignore_ascii_case(host));
     if url.scheme() == "http" && !is_loopback_host(host) && !is_listed {
-        return Err("it must begin with https://; http:// is for this machine, and for private_hosts of your own settings".to_owned());
+        return Err(AddressError::Unencrypted);
     }
     if let Some(address) = literal(host) {
         allowed(host, address, private_hosts)?;

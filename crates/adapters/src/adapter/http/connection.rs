@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use rustls_platform_verifier::BuilderVerifierExt;
 
+use super::address::RefusedAddress;
 use super::{HttpSettings, address};
 
 /// Most clients kept. There is one for each connect time-out and scheme in use; more than a few are not real.
@@ -32,11 +33,6 @@ impl HostLookup for SystemLookup {
     }
 }
 
-/// A name leads to addresses that may not be called.
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub(crate) struct RefusedAddress(pub(crate) &'static str);
-
 /// Whether a name could not be resolved because of where it leads.
 pub(crate) fn is_refused(error: &std::io::Error) -> bool {
     error.get_ref().is_some_and(|inner| inner.is::<RefusedAddress>())
@@ -46,12 +42,21 @@ pub(crate) fn is_refused(error: &std::io::Error) -> bool {
 pub(crate) async fn resolve(lookup: &dyn HostLookup, host: &str, private_hosts: &[String]) -> std::io::Result<Vec<IpAddr>> {
     let addresses = lookup.lookup(host.to_owned()).await?;
     for address in &addresses {
-        address::allowed(host, *address, private_hosts).map_err(|reason| std::io::Error::other(RefusedAddress(reason)))?;
+        address::allowed(host, *address, private_hosts).map_err(std::io::Error::other)?;
     }
     if addresses.is_empty() {
         return Err(std::io::Error::new(std::io::ErrorKind::NotFound, "the name has no address"));
     }
     Ok(addresses)
+}
+
+/// Why there is no client.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ClientError {
+    #[error(transparent)]
+    Tls(#[from] rustls::Error),
+    #[error("{}", super::fault::last_cause(.0))]
+    Client(#[from] reqwest::Error),
 }
 
 /// The clients. Each keeps its own idle connections.
@@ -75,19 +80,18 @@ impl Connections {
         Connections { settings, lookup, open: Mutex::default() }
     }
 
-    /// A client for `https` or plain `http` with a connect time-out. Only the first of the former loads root certificates. The error is
-    /// a sentence.
-    pub(crate) fn client(&self, is_tls: bool, connect_timeout: Duration) -> Result<reqwest::Client, String> {
+    /// A client for `https` or plain `http` with a connect time-out. Only the first of the former loads root certificates.
+    pub(crate) fn client(&self, is_tls: bool, connect_timeout: Duration) -> Result<reqwest::Client, ClientError> {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(client) = open.clients.get(&(is_tls, connect_timeout)) {
             return Ok(client.clone());
         }
         let tls = match &open.tls {
             Some(tls) if is_tls => tls.clone(),
-            _ if is_tls => open.tls.insert(machine_roots().map_err(|error| error.to_string())?).clone(),
-            _ => no_roots().map_err(|error| error.to_string())?,
+            _ if is_tls => open.tls.insert(machine_roots()?).clone(),
+            _ => no_roots()?,
         };
-        let client = self.build(tls, is_tls, connect_timeout).map_err(|error| super::fault::last_cause(&error))?;
+        let client = self.build(tls, is_tls, connect_timeout)?;
         if open.clients.len() >= MOST_CLIENTS {
             open.clients.clear();
         }
@@ -155,7 +159,7 @@ impl reqwest::dns::Resolve for CheckedResolver {
         Box::pin(async move {
             let addresses = resolve(lookup.as_ref(), name.as_str(), &settings.private_hosts).await?;
             for address in addresses.iter().filter(|_| is_plain) {
-                address::may_be_plain(*address).map_err(|reason| std::io::Error::other(RefusedAddress(reason)))?;
+                address::may_be_plain(*address).map_err(std::io::Error::other)?;
             }
             let addresses = addresses.into_iter().map(|address| SocketAddr::new(address, 0));
             Ok(Box::new(addresses) as reqwest::dns::Addrs)

@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::time::Duration;
 
-use super::connection::RefusedAddress;
+use super::address::RefusedAddress;
 use crate::adapter::wording::Scrub;
 use crate::event::Failure;
 use crate::model::FailureKind;

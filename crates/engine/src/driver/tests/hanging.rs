@@ -12,7 +12,7 @@ use crate::driver::{Begin, Blocking, Ports, Runtime, drive};
 use crate::engine::Request;
 use crate::event::{Canceller, Happening, RunStatus};
 use crate::journal::Journal;
-use crate::port::{Clock, Folder, Pending, Printer};
+use crate::port::{Clock, Folder, Pending, PrintError, Printer};
 
 /// Time as it goes by.
 struct Real(Instant);
@@ -52,7 +52,7 @@ impl Folder for Hangs {
 }
 
 impl Printer for Hangs {
-    fn print(&self, _: &[String]) -> Result<(), String> {
+    fn print(&self, _: &[String]) -> Result<(), PrintError> {
         hang()
     }
 }

@@ -82,7 +82,7 @@ fn pipeline(steps: &[Drawn], parallel: u8) -> String {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
     fn nobody_sees_an_event_that_a_killed_process_could_lose(

@@ -132,7 +132,7 @@ impl Cache for Outside {
 }
 
 impl Printer for Outside {
-    fn print(&self, _: &[String]) -> Result<(), String> {
+    fn print(&self, _: &[String]) -> Result<(), PrintError> {
         Ok(())
     }
 }

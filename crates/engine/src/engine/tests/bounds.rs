@@ -167,7 +167,7 @@ fn holds(plan: &Arc<Plan>, message: &str, bytes: &[u8]) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig::with_cases(400))]
 
     #[test]
     fn no_run_asks_models_more_often_than_its_bounds_say(which in 0usize..5, long in any::<bool>(), bytes in prop::collection::vec(any::<u8>(), 3..90)) {

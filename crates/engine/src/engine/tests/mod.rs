@@ -7,6 +7,7 @@ mod endings;
 mod growth;
 mod hiding;
 mod keeping;
+mod mixing;
 mod mocking;
 mod plan_bounds;
 mod planner;

@@ -138,7 +138,7 @@ fn statuses(world: &World, count: usize) -> Vec<Option<crate::event::StepStatus>
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 10_000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig::with_cases(10_000))]
 
     #[test]
     fn every_run_ends_once_and_no_step_starts_before_what_it_needs((drawn, order, parallel) in graph()) {
@@ -175,7 +175,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig::with_cases(500))]
 
     #[test]
     fn every_prefix_of_the_events_replays_and_serialises((drawn, order, parallel) in graph()) {

@@ -112,7 +112,7 @@ fn last(world: &World) -> BTreeMap<String, StepStatus> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 3_000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig::with_cases(3_000))]
 
     #[test]
     fn no_run_is_a_success_in_which_a_step_failed_for_good(drawn in drawn()) {

@@ -114,7 +114,7 @@ fn starts_something(happening: &Happening) -> bool {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
     fn what_answers_in_time_is_done_and_is_not_sent_again(

@@ -1,0 +1,142 @@
+//! Spans of `tracing` for whoever watches a process: run > step > call.
+//!
+//! They hold ids, names of the file, kinds, numbers and times. What a run reads, sends and receives may be secret or personal and is never in one.
+
+use std::collections::HashMap;
+
+use tracing::field::Empty;
+use tracing::{Span, info_span};
+
+use super::Answer;
+use crate::engine::{Reply, Request, Run};
+use crate::event::{Event, Happening, RunStart, StepPath, StepStatus};
+use crate::model::FailureKind;
+use crate::port::ModelReply;
+
+/// What filters of subscribers know these spans by, wherever this code stands.
+const TARGET: &str = "flow";
+
+/// The open spans of a run. Without a subscriber there are none, and nothing is kept.
+pub(super) struct Spans {
+    run: Span,
+    /// Each with the time at which its step started.
+    steps: HashMap<StepPath, (Span, u64)>,
+    /// The step of each call that is about to go out.
+    callers: HashMap<u64, StepPath>,
+}
+
+impl Spans {
+    /// The span of a run that starts, or continues.
+    pub(super) fn of(run: &Run) -> Spans {
+        let span = info_span!(target: TARGET, "run", run = run.id(), pipeline = Empty, status = Empty, ms = Empty);
+        let spans = Spans { run: span, steps: HashMap::new(), callers: HashMap::new() };
+        if let Some(start) = &run.state().start {
+            spans.name(start);
+        }
+        spans
+    }
+
+    fn name(&self, start: &RunStart) {
+        self.run.record("pipeline", &*start.pipeline);
+    }
+
+    /// Opens and closes spans as an event says.
+    pub(super) fn follow(&mut self, event: &Event) {
+        if self.run.is_disabled() {
+            return;
+        }
+        let now = event.at_ms;
+        match &event.happening {
+            Happening::RunStarted(start) => self.name(start),
+            Happening::RunFinished(end) => {
+                self.run.record("status", end.status.word()).record("ms", now);
+            }
+            Happening::StepStarted { step, attempt, round, .. } => {
+                self.step(step, now).record("attempt", attempt).record("round", round);
+            }
+            Happening::StepSucceeded { step, .. } => self.end(step, now, StepStatus::Succeeded, None),
+            Happening::StepFailed { step, failure, .. } => self.end(step, now, StepStatus::Failed, Some(failure.kind)),
+            Happening::StepCancelled { step } => self.end(step, now, StepStatus::Cancelled, None),
+            Happening::StepBlocked { step, .. } => self.end(step, now, StepStatus::Blocked, None),
+            Happening::ModelCalled { step, call, .. }
+            | Happening::ToolCalled { step, call, .. }
+            | Happening::ToolsAsked { step, call, .. }
+            | Happening::CacheAsked { step, call, .. } => {
+                // A resumed step starts no second time.
+                self.step(step, now);
+                self.callers.insert(*call, step.clone());
+            }
+            _ => {}
+        }
+    }
+
+    /// The span of a call, inside that of its step.
+    pub(super) fn call(&mut self, call: u64, request: &Request) -> Span {
+        let caller = self.callers.remove(&call);
+        let around = caller.as_deref().and_then(|step| self.steps.get(step)).map_or(&self.run, |(span, _)| span);
+        info_span!(
+            target: TARGET, parent: around, "call", call, kind = kind(request),
+            failure = Empty, input_tokens = Empty, output_tokens = Empty
+        )
+    }
+
+    fn step(&mut self, step: &StepPath, now: u64) -> &Span {
+        if !self.steps.contains_key(step) {
+            let around = self.around(step);
+            let span = info_span!(
+                target: TARGET, parent: around, "step", step = &**step,
+                attempt = Empty, round = Empty, status = Empty, failure = Empty, ms = Empty
+            );
+            self.steps.insert(step.clone(), (span, now));
+        }
+        self.steps.get(step).map_or(&self.run, |(span, _)| span)
+    }
+
+    /// The span that the one of a step is in: of the step that holds it, else of the run.
+    fn around(&self, mut path: &str) -> &Span {
+        while let Some((outer, _)) = path.rsplit_once(['/', '[']) {
+            if let Some((span, _)) = self.steps.get(outer) {
+                return span;
+            }
+            path = outer;
+        }
+        &self.run
+    }
+
+    fn end(&mut self, step: &StepPath, now: u64, status: StepStatus, failure: Option<FailureKind>) {
+        if let Some((span, began)) = self.steps.remove(step) {
+            span.record("status", status.word()).record("ms", now.saturating_sub(began));
+            if let Some(kind) = failure {
+                span.record("failure", kind.word());
+            }
+        }
+    }
+}
+
+/// Adds to the span of a call how it ended.
+pub(super) fn answered(span: &Span, answer: &Answer) {
+    match answer {
+        Err(failure) => {
+            span.record("failure", failure.kind.word());
+        }
+        Ok(Reply::Model(ModelReply { usage: Some(usage), .. })) => {
+            span.record("input_tokens", usage.input_tokens).record("output_tokens", usage.output_tokens);
+        }
+        Ok(_) => {}
+    }
+}
+
+fn kind(request: &Request) -> &'static str {
+    match request {
+        Request::Model(_) | Request::Scripted(_) => "model",
+        Request::Recall { .. } => "cache",
+        Request::Query(_) => "sql",
+        Request::Read(_) => "read",
+        Request::Http(_) => "http",
+        Request::Tools(_) | Request::Tool(_) => "mcp",
+        Request::Mail(_) => "mail",
+        Request::Print(_) => "print",
+        Request::Write { .. } | Request::List { .. } | Request::Open { .. } => "file",
+        Request::Held { request, .. } => kind(request),
+    }
+}
