@@ -5,11 +5,28 @@ use std::time::Duration;
 /// The longest duration that can be written: a hundred years.
 const LONGEST_MS: u64 = 100 * 366 * 24 * 60 * 60 * 1000;
 
-/// `500ms`, `5s`, `2m`, `1h`, `1d`. The error says what is wrong, to follow the text in a sentence.
-pub fn parse_duration(text: &str) -> Result<Duration, String> {
+/// Why a number with a unit cannot be read; both parts follow the text in a sentence.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{what}{}", .write.as_ref().map(|write| format!("; write {write}")).unwrap_or_default())]
+pub struct UnitError {
+    /// What is wrong.
+    pub what: &'static str,
+    /// What to write.
+    pub write: Option<String>,
+}
+
+impl UnitError {
+    /// What is wrong, and what to write.
+    pub fn new(what: &'static str, write: impl Into<String>) -> UnitError {
+        UnitError { what, write: Some(write.into()) }
+    }
+}
+
+/// `500ms`, `5s`, `2m`, `1h`, `1d`.
+pub fn parse_duration(text: &str) -> Result<Duration, UnitError> {
     let (number, unit) = split_unit(text);
     if number.is_empty() {
-        return Err("is not a time; write a whole number and a unit, such as 5s".to_owned());
+        return Err(UnitError::new("is not a time", "a whole number and a unit, such as 5s"));
     }
     let factor = match unit {
         "ms" => 1,
@@ -17,11 +34,11 @@ pub fn parse_duration(text: &str) -> Result<Duration, String> {
         "m" => 60_000,
         "h" => 3_600_000,
         "d" => 86_400_000,
-        "" => return Err(format!("has no unit; write {number}s or {number}m")),
-        _ => return Err("is not a time; write a whole number and one of ms, s, m, h, d, such as 5s".to_owned()),
+        "" => return Err(UnitError::new("has no unit", format!("{number}s or {number}m"))),
+        _ => return Err(UnitError::new("is not a time", "a whole number and one of ms, s, m, h, d, such as 5s")),
     };
     let amount = number.parse::<u64>().ok().and_then(|n| n.checked_mul(factor)).filter(|ms| *ms <= LONGEST_MS);
-    amount.map(Duration::from_millis).ok_or_else(|| "is longer than 100 years".to_owned())
+    amount.map(Duration::from_millis).ok_or(UnitError { what: "is longer than 100 years", write: None })
 }
 
 /// The number and the unit of `5s`, `10 MB` and the like; the number is empty where there is none.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::{
     Agent, CALL_TIMEOUT, Case, DEFAULT_MODEL, Filling, MODEL_TIMEOUT, Method, Pipeline, PipelineId, Provider, QUERY_TIMEOUT, Replies,
-    Shape, StepKind, Text, Tool, ToolKind, work::ServerKind,
+    Shape, StepKind, Text, TextKey, Tool, ToolKind, work::ServerKind,
 };
 use crate::source::Spanned;
 
@@ -174,23 +174,7 @@ impl StepKind {
 
     /// The web address that it calls itself.
     pub fn address(&self) -> Option<&Text> {
-        match self {
-            StepKind::Http(http) => Some(&http.url),
-            StepKind::Agent(_)
-            | StepKind::Tool(_)
-            | StepKind::Set(_)
-            | StepKind::Sql(_)
-            | StepKind::Read(_)
-            | StepKind::Plan(_)
-            | StepKind::Route(_)
-            | StepKind::Call(_)
-            | StepKind::Format(_)
-            | StepKind::Gate(_)
-            | StepKind::Send(_)
-            | StepKind::Wait(_)
-            | StepKind::Stop(_)
-            | StepKind::Broken => None,
-        }
+        self.text_under(TextKey::Url)
     }
 
     /// What it names to be used, `tool` or `server.tool`: of a `plan` agents too. What is sent goes to the receiver of the `send` step.
@@ -299,6 +283,27 @@ impl StepKind {
         }
     }
 
+    /// The tool that its own call goes to, and what it gives it; of `send` the receiver, which may be [`STDOUT`].
+    pub fn receiver(&self) -> Option<(&Spanned<String>, &[(Spanned<String>, Filling)])> {
+        match self {
+            StepKind::Tool(tool) => Some((&tool.tool, &tool.with)),
+            StepKind::Send(send) => Some((&send.to, &send.with)),
+            StepKind::Agent(_)
+            | StepKind::Set(_)
+            | StepKind::Http(_)
+            | StepKind::Sql(_)
+            | StepKind::Read(_)
+            | StepKind::Plan(_)
+            | StepKind::Route(_)
+            | StepKind::Call(_)
+            | StepKind::Format(_)
+            | StepKind::Gate(_)
+            | StepKind::Wait(_)
+            | StepKind::Stop(_)
+            | StepKind::Broken => None,
+        }
+    }
+
     /// The shape that it says its result has.
     pub fn output(&self) -> Option<&Shape> {
         match self {
@@ -322,23 +327,7 @@ impl StepKind {
 
     /// The key that its author wrote, by which a receiver knows a call again.
     pub fn idempotency_key(&self) -> Option<&Text> {
-        match self {
-            StepKind::Tool(tool) => tool.idempotency_key.as_ref(),
-            StepKind::Http(http) => http.idempotency_key.as_ref(),
-            StepKind::Send(send) => send.idempotency_key.as_ref(),
-            StepKind::Agent(_)
-            | StepKind::Set(_)
-            | StepKind::Sql(_)
-            | StepKind::Read(_)
-            | StepKind::Plan(_)
-            | StepKind::Route(_)
-            | StepKind::Call(_)
-            | StepKind::Format(_)
-            | StepKind::Gate(_)
-            | StepKind::Wait(_)
-            | StepKind::Stop(_)
-            | StepKind::Broken => None,
-        }
+        self.text_under(TextKey::IdempotencyKey)
     }
 }
 

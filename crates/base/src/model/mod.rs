@@ -31,7 +31,7 @@ pub use defaults::{
     CALL_TIMEOUT, CONNECT_TIMEOUT, DEFAULT_MODEL, MODEL_TIMEOUT, MOST_CALLED, MOST_PARALLEL, MOST_PARTS, MOST_PLAN_REPAIRS,
     MOST_PLAN_STEPS, MOST_PLANS, MOST_REPAIRS, MOST_ROWS, MOST_STEP_RUNS, MOST_TURNS, QUERY_TIMEOUT, STAGE_TIME,
 };
-pub use duration::{parse_duration, split_unit};
+pub use duration::{UnitError, parse_duration, split_unit};
 pub use facts::{Address, CallTime, Effects, STDOUT, ToolName};
 pub use fields::{Field, FieldKind, Shape};
 pub use gate::{Check, Criterion, GateStep, Judging, MarkdownRule, OnJudgeError, Scorecard, ScorecardRef};

@@ -1,13 +1,13 @@
 //! Sizes with their units.
 
 pub use crate::model::parse_duration;
-use crate::model::split_unit;
+use crate::model::{UnitError, split_unit};
 
-/// `10MB`, `2GB` in bytes; a MB is a million bytes. The error is as in [`parse_duration`].
-pub fn parse_size(text: &str) -> Result<u64, String> {
+/// `10MB`, `2GB` in bytes; a MB is a million bytes.
+pub fn parse_size(text: &str) -> Result<u64, UnitError> {
     let (number, unit) = split_unit(text);
     if number.is_empty() {
-        return Err("is not a size; write a whole number and a unit, such as 10MB".to_owned());
+        return Err(UnitError::new("is not a size", "a whole number and a unit, such as 10MB"));
     }
     let factor = match unit {
         "B" => 1,
@@ -15,10 +15,10 @@ pub fn parse_size(text: &str) -> Result<u64, String> {
         "MB" => 1_000_000,
         "GB" => 1_000_000_000,
         "TB" => 1_000_000_000_000_u64,
-        "" => return Err(format!("has no unit; write {number}MB or {number}GB")),
-        _ => return Err("is not a size; write a whole number and one of B, KB, MB, GB, TB, such as 10MB".to_owned()),
+        "" => return Err(UnitError::new("has no unit", format!("{number}MB or {number}GB"))),
+        _ => return Err(UnitError::new("is not a size", "a whole number and one of B, KB, MB, GB, TB, such as 10MB")),
     };
-    number.parse::<u64>().ok().and_then(|n| n.checked_mul(factor)).ok_or_else(|| "is too large".to_owned())
+    number.parse::<u64>().ok().and_then(|n| n.checked_mul(factor)).ok_or(UnitError { what: "is too large", write: None })
 }
 
 #[cfg(test)]
@@ -32,18 +32,18 @@ mod tests {
         for (text, ms) in [("500ms", 500), ("5s", 5_000), ("2m", 120_000), ("1h", 3_600_000), ("1d", 86_400_000)] {
             assert_eq!(parse_duration(text), Ok(Duration::from_millis(ms)));
         }
-        assert_eq!(parse_duration("60").unwrap_err(), "has no unit; write 60s or 60m");
+        assert_eq!(parse_duration("60").unwrap_err().to_string(), "has no unit; write 60s or 60m");
         for text in ["", "s", "-5s", "1.5h", "5 s", "5sec", "1h30m"] {
-            assert!(parse_duration(text).unwrap_err().starts_with("is not a time"), "{text}");
+            assert!(parse_duration(text).unwrap_err().to_string().starts_with("is not a time; write "), "{text}");
         }
-        assert_eq!(parse_duration("99999999999999999999d").unwrap_err(), "is longer than 100 years");
+        assert_eq!(parse_duration("99999999999999999999d").unwrap_err().to_string(), "is longer than 100 years");
     }
 
     #[test]
     fn sizes_count_in_thousands() {
         assert_eq!(parse_size("10MB"), Ok(10_000_000));
         assert_eq!(parse_size("2GB"), Ok(2_000_000_000));
-        assert_eq!(parse_size("7").unwrap_err(), "has no unit; write 7MB or 7GB");
-        assert!(parse_size("20000000TB").unwrap_err().contains("too large"));
+        assert_eq!(parse_size("7").unwrap_err().to_string(), "has no unit; write 7MB or 7GB");
+        assert!(parse_size("20000000TB").unwrap_err().to_string().contains("too large"));
     }
 }

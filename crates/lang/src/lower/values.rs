@@ -2,9 +2,12 @@
 
 use std::time::Duration;
 
+use regex::Regex;
+
 use super::context::{LONGEST_MESSAGE, Lower, found, quoted};
 use super::units::{parse_duration, parse_size};
 use crate::diagnostic::{About, Code, Diagnostic, did_you_mean};
+use crate::model::UnitError;
 use crate::source::{Span, Spanned};
 use crate::syntax::{Map, Node, NodeKind, Scalar, quoted as in_quotes};
 
@@ -71,12 +74,25 @@ impl Lower<'_> {
         let all = format!("{head}: {}", allowed.join(", "));
         let is_short = all.chars().count() <= LONGEST_MESSAGE;
         let message = if is_short { all } else { format!("{label} {} is not known{near}", quoted(written)) };
-        let diagnostic = Diagnostic::bad_value(span, message);
+        let diagnostic = Diagnostic::bad_value(span, message).near(near.clone());
         self.report(match near.names.first() {
             Some(name) => diagnostic.help(format!("write {name}")).proposed_fix(vec![(span, name.clone())]),
             None if is_short => diagnostic.help("write one of these"),
             None => diagnostic.help(format!("write one of: {}", allowed.join(", "))),
         });
+    }
+
+    /// A pattern (F021). `owner` is whose it is: `input "zip"`.
+    pub fn pattern(&self, owner: &str, node: &Node) -> Option<Regex> {
+        let text = self.sentence("pattern", node)?;
+        match self.room.compile(&text) {
+            Ok(regex) => Some(regex),
+            Err(why) => {
+                let message = format!("the pattern of {owner} {why}");
+                self.report(Diagnostic::new(Code::BadPattern, node.span, message).help(format!("correct the pattern {}", quoted(&text))));
+                None
+            }
+        }
     }
 
     /// A text for people or models.
@@ -230,16 +246,15 @@ impl Lower<'_> {
         self.with_unit(label, node, "a size such as 10MB", parse_size)
     }
 
-    fn with_unit<T>(&self, label: &str, node: &Node, must_be: &str, parse: fn(&str) -> Result<T, String>) -> Option<T> {
+    fn with_unit<T>(&self, label: &str, node: &Node, must_be: &str, parse: fn(&str) -> Result<T, UnitError>) -> Option<T> {
         let Some(scalar) = node.as_scalar().filter(|scalar| scalar.value.is_string() || scalar.value.is_number()) else {
             self.wrong(label, node, must_be);
             return None;
         };
         match parse(&scalar.text) {
             Ok(value) => Some(value),
-            Err(why) => {
-                let (what, help) =
-                    why.split_once("; ").map_or_else(|| (&*why, format!("write {must_be}")), |(what, help)| (what, help.to_owned()));
+            Err(UnitError { what, write }) => {
+                let help = format!("write {}", write.as_deref().unwrap_or(must_be));
                 self.report(bad_duration(node.span, format!("{label} {} {what}", quoted(&scalar.text))).help(help));
                 None
             }

@@ -5,7 +5,7 @@ use super::Takes::{
 };
 use super::Takes::{Named, Of, Otherwise, Path, Request, Schema, Sentence, Steps, Template, Value, Word};
 use super::Thing::{Agent, Channel, Policy, Scorecard, Step, StyleGuide, Tool};
-use super::head::{FILE, LIMITS};
+use super::shared::{FILE, LIMITS, RETRY};
 use super::work::CRITERION;
 use super::{Key, Place, key, later, required};
 
@@ -36,23 +36,6 @@ pub static EVERY_STEP: Place = Place {
         key!("phase", Fixed, "a label in the record"),
         key!("pii", Boolean, "whether its output holds personal data"),
         key!("once", Boolean, "after a crash flow asks instead of running it again"),
-    ],
-};
-
-/// `retry`.
-pub static RETRY: Place = Place {
-    name: "retry",
-    keys: &[
-        key!("max_attempts", Limit, "all tries together"),
-        key!("delay", Duration, "the first wait"),
-        key!("backoff", Word(&["fixed", "linear", "exponential"]), "how waits grow"),
-        key!("max_delay", Duration, "the longest wait"),
-        key!("jitter", Boolean, "whether waits are shortened by chance"),
-        key!(
-            "on",
-            Filled(&Word(&["rate_limited", "server_error", "connection", "timeout", "bad_response", "unknown_outcome"])),
-            "which failures are tried again",
-        ),
     ],
 };
 
