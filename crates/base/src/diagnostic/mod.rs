@@ -36,7 +36,7 @@ pub struct Diagnostic {
     pub related: Vec<(Span, String)>,
     /// What to do, one line each, starting with a verb.
     pub help: Vec<String>,
-    /// The names that the message proposes.
+    /// The names that may be meant. A message that proposes names proposes these.
     pub near: Near,
     /// An edit that may fix it. Nobody is shown it before it was tried.
     pub candidate: Option<Fix>,
@@ -78,7 +78,7 @@ impl Diagnostic {
         self
     }
 
-    /// Keeps the names that its message proposes.
+    /// Keeps the names that may be meant.
     pub fn near(mut self, near: Near) -> Diagnostic {
         self.near = near;
         self

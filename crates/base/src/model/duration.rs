@@ -5,31 +5,28 @@ use std::time::Duration;
 /// The longest duration that can be written: a hundred years.
 const LONGEST_MS: u64 = 100 * 366 * 24 * 60 * 60 * 1000;
 
-/// What is wrong with a time or a size, as words that follow its text, and what to write.
+/// Why a number with a unit cannot be read; both parts follow the text in a sentence.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{what}{}{}", if help.is_some() { "; " } else { "" }, help.as_deref().unwrap_or_default())]
+#[error("{what}{}", .write.as_ref().map(|write| format!("; write {write}")).unwrap_or_default())]
 pub struct UnitError {
     /// What is wrong.
     pub what: &'static str,
     /// What to write.
-    pub help: Option<String>,
+    pub write: Option<String>,
 }
 
 impl UnitError {
-    /// With what to write.
-    pub fn new(what: &'static str, help: impl Into<String>) -> UnitError {
-        UnitError { what, help: Some(help.into()) }
+    /// What is wrong, and what to write.
+    pub fn new(what: &'static str, write: impl Into<String>) -> UnitError {
+        UnitError { what, write: Some(write.into()) }
     }
 }
 
 /// `500ms`, `5s`, `2m`, `1h`, `1d`.
-///
-/// # Errors
-/// It is no whole number with such a unit, or longer than 100 years.
 pub fn parse_duration(text: &str) -> Result<Duration, UnitError> {
     let (number, unit) = split_unit(text);
     if number.is_empty() {
-        return Err(UnitError::new("is not a time", "write a whole number and a unit, such as 5s"));
+        return Err(UnitError::new("is not a time", "a whole number and a unit, such as 5s"));
     }
     let factor = match unit {
         "ms" => 1,
@@ -37,11 +34,11 @@ pub fn parse_duration(text: &str) -> Result<Duration, UnitError> {
         "m" => 60_000,
         "h" => 3_600_000,
         "d" => 86_400_000,
-        "" => return Err(UnitError::new("has no unit", format!("write {number}s or {number}m"))),
-        _ => return Err(UnitError::new("is not a time", "write a whole number and one of ms, s, m, h, d, such as 5s")),
+        "" => return Err(UnitError::new("has no unit", format!("{number}s or {number}m"))),
+        _ => return Err(UnitError::new("is not a time", "a whole number and one of ms, s, m, h, d, such as 5s")),
     };
     let amount = number.parse::<u64>().ok().and_then(|n| n.checked_mul(factor)).filter(|ms| *ms <= LONGEST_MS);
-    amount.map(Duration::from_millis).ok_or(UnitError { what: "is longer than 100 years", help: None })
+    amount.map(Duration::from_millis).ok_or(UnitError { what: "is longer than 100 years", write: None })
 }
 
 /// The number and the unit of `5s`, `10 MB` and the like; the number is empty where there is none.

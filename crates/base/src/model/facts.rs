@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::{
     Agent, CALL_TIMEOUT, Case, DEFAULT_MODEL, Filling, MODEL_TIMEOUT, Method, Pipeline, PipelineId, Provider, QUERY_TIMEOUT, Replies,
-    Shape, StepKind, Text, Tool, ToolKind, work::ServerKind,
+    Shape, StepKind, Text, TextKey, Tool, ToolKind, work::ServerKind,
 };
 use crate::source::Spanned;
 
@@ -86,18 +86,17 @@ pub enum CallTime {
 struct StepFacts<'s> {
     calls_when: CallTime,
     agents: [Option<&'s Spanned<String>>; 2],
-    address: Option<&'s Text>,
     may_use: &'s [Spanned<String>],
     cases: (&'s [Case], Option<&'s Case>),
     with: &'s [(Spanned<String>, Filling)],
     output: Option<&'s Shape>,
-    idempotency_key: Option<&'s Text>,
+    receiver: Option<&'s Spanned<String>>,
 }
 
 impl StepFacts<'_> {
     fn of(calls_when: CallTime) -> Self {
         let agents = [None; 2];
-        StepFacts { calls_when, agents, address: None, may_use: &[], cases: (&[], None), with: &[], output: None, idempotency_key: None }
+        StepFacts { calls_when, agents, may_use: &[], cases: (&[], None), with: &[], output: None, receiver: None }
     }
 }
 
@@ -111,20 +110,15 @@ impl StepKind {
             StepKind::Plan(step) => StepFacts { agents: [Some(&step.agent), step.check.as_ref()], may_use: &step.may_use, ..at_start() },
             StepKind::Tool(step) => StepFacts {
                 may_use: std::slice::from_ref(&step.tool),
+                receiver: Some(&step.tool),
                 with: &step.with,
                 output: step.output.as_ref(),
-                idempotency_key: step.idempotency_key.as_ref(),
                 ..at_start()
             },
-            StepKind::Http(step) => StepFacts {
-                address: Some(&step.url),
-                output: step.output.as_ref(),
-                idempotency_key: step.idempotency_key.as_ref(),
-                ..at_start()
-            },
+            StepKind::Http(step) => StepFacts { output: step.output.as_ref(), ..at_start() },
             StepKind::Sql(step) => StepFacts { with: &step.with, ..at_start() },
             StepKind::Read(_) => at_start(),
-            StepKind::Send(step) => StepFacts { with: &step.with, idempotency_key: step.idempotency_key.as_ref(), ..at_start() },
+            StepKind::Send(step) => StepFacts { with: &step.with, receiver: Some(&step.to), ..at_start() },
             StepKind::Call(step) => StepFacts { with: &step.with, ..StepFacts::of(Later) },
             StepKind::Gate(step) => StepFacts { with: &step.with, ..StepFacts::of(Later) },
             StepKind::Route(step) => StepFacts { cases: (&step.cases, step.otherwise.as_ref()), ..never() },
@@ -195,7 +189,7 @@ impl StepKind {
 
     /// The web address that it calls itself.
     pub fn address(&self) -> Option<&Text> {
-        self.facts().address
+        self.text_under(TextKey::Url)
     }
 
     /// What it names to be used, `tool` or `server.tool`: of a `plan` agents too. What is sent goes to the receiver of the `send` step.
@@ -235,6 +229,12 @@ impl StepKind {
         self.facts().with
     }
 
+    /// The tool that its own call goes to, and what it gives it; of `send` the receiver, which may be [`STDOUT`].
+    pub fn receiver(&self) -> Option<(&Spanned<String>, &[(Spanned<String>, Filling)])> {
+        let facts = self.facts();
+        Some((facts.receiver?, facts.with))
+    }
+
     /// The shape that it says its result has.
     pub fn output(&self) -> Option<&Shape> {
         self.facts().output
@@ -242,7 +242,7 @@ impl StepKind {
 
     /// The key that its author wrote, by which a receiver knows a call again.
     pub fn idempotency_key(&self) -> Option<&Text> {
-        self.facts().idempotency_key
+        self.text_under(TextKey::IdempotencyKey)
     }
 }
 

@@ -3,9 +3,9 @@
 
 use super::Case;
 
-/// The path of a step or case inside another one.
+/// The path of a step or case inside another one; of one in a pipeline's own list where that is empty.
 pub fn inside(above: &str, id: &str) -> String {
-    format!("{above}/{id}")
+    if above.is_empty() { id.to_owned() } else { format!("{above}/{id}") }
 }
 
 /// The path of an element of a `for_each`, counted from 0, or of a call of a tool that is a pipeline.

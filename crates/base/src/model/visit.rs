@@ -435,6 +435,13 @@ impl Step {
 }
 
 impl StepKind {
+    /// The text under a key of which a step has one.
+    pub(super) fn text_under(&self, key: TextKey) -> Option<&Text> {
+        let mut found = None;
+        self.each_text(Span::default(), &mut |authored| found = found.or(authored.text().filter(|_| authored.key == key)));
+        found
+    }
+
     fn each_text<'p>(&'p self, owner: Span, visit: Visit<'_, 'p>) {
         match self {
             StepKind::Agent(AgentStep { agent: _, prompt, model, output: _, attach }) => {

@@ -84,7 +84,7 @@ name: p
 inputs: { a: text, l: { type: list } }
 channels: [plain]
 data: { t: { file: t.csv } }
-person: { id: '{{ inputs.a }}', fields: { language: en, name: '{{ inputs.a }}' } }
+person: { id: '{{ inputs.a }}', language: en, name: '{{ inputs.a }}' }
 models:
   default: { provider: openai, model: '{{ env.M }}', base_url: 'https://{{ env.H }}/', api_key: '{{ secrets.K }}' }
   other: { provider: scripted, replies: r.yaml }

@@ -4,6 +4,8 @@
 
 use serde_json::Value;
 
+use crate::model::FieldKind;
+
 /// What another tool's key is called here.
 pub struct Alias {
     /// The other tools' keys: lower case, `_` for `-`.
@@ -105,4 +107,30 @@ pub fn alias(written: &str, places: &[&str], is_allowed: impl Fn(&str) -> bool) 
 /// The type of this language for a type of another one.
 pub fn type_alias(written: &str) -> Option<&'static str> {
     TYPES.iter().find(|(other, _)| other.eq_ignore_ascii_case(written)).map(|(_, ours)| *ours)
+}
+
+/// Rules, the types they go with, and those in words.
+pub static GROUPS: [(&[&str], &[FieldKind], &str); 5] = [
+    (&["min_length", "max_length"], &[FieldKind::Text, FieldKind::List], "text and list"),
+    (&["pattern", "format"], &[FieldKind::Text], "text"),
+    (&["minimum", "maximum"], &[FieldKind::Number, FieldKind::Integer], "number and integer"),
+    (&["items"], &[FieldKind::List], "list"),
+    (&["fields"], &[FieldKind::Object], "object"),
+];
+
+/// What a rule of a field is called for its type, as it is written: `max_length` for the `maximum` of a text. Empty: it has none; two names:
+/// the type does not tell which.
+pub fn rules_for(rule: &'static str, written: Option<&str>) -> Vec<&'static str> {
+    let of_type = written.and_then(|written| {
+        let word = type_alias(written).unwrap_or(written);
+        word.parse::<FieldKind>().ok()
+    });
+    let names = match rule {
+        "minimum" | "min_length" => vec!["minimum", "min_length"],
+        "maximum" | "max_length" => vec!["maximum", "max_length"],
+        other => vec![other],
+    };
+    let Some(kind) = of_type.filter(|kind| *kind != FieldKind::Any) else { return names };
+    let goes = |name: &str| GROUPS.iter().all(|(names, kinds, _)| !names.contains(&name) || kinds.contains(&kind));
+    names.into_iter().filter(|name| goes(name)).collect()
 }

@@ -5,11 +5,9 @@ use std::path::PathBuf;
 
 use super::FileKind;
 use super::patterns::Room;
-use super::reader::Reader;
 use super::world::{Unreadable, World};
 use crate::diagnostic::{Code, Diagnostic, Hints, LONGEST_QUOTE, cut};
 pub use crate::diagnostic::{LONGEST_MESSAGE, quoted};
-use crate::lower::keys::Place;
 use crate::source::{FileId, Span, Spanned};
 use crate::syntax::{Node, NodeKind};
 
@@ -67,46 +65,6 @@ impl<'w> Lower<'w> {
     pub fn report(&self, mut diagnostic: Diagnostic) {
         diagnostic.message = cut(&diagnostic.message, LONGEST_MESSAGE);
         self.diagnostics.borrow_mut().push(diagnostic);
-    }
-
-    /// The keys of a whole file: `flow: 1` first, then those of `place`.
-    pub fn root<'a>(&'a self, tree: &'a Node, place: &'static Place, owner: &str) -> Option<Reader<'a, 'w>> {
-        self.check_version(tree);
-        match &tree.kind {
-            NodeKind::Map(_) => Reader::new(self, owner, &[place], tree),
-            _ => None,
-        }
-    }
-
-    /// F014: a file begins with `flow: 1`.
-    fn check_version(&self, tree: &Node) {
-        let mut help = "write flow: 1 on the first line";
-        let (span, message) = match &tree.kind {
-            NodeKind::Broken => return,
-            NodeKind::Map(map) => match map.entries.first() {
-                Some((key, value)) if key.text == "flow" => match value.to_value() {
-                    serde_json::Value::Null if value.kind == NodeKind::Broken => return,
-                    version if version == 1 => return,
-                    version if version.as_u64().is_some_and(|v| v > 1) => {
-                        help = "install a newer flow, which can read this file; write flow: 1 only if the file was made for that version";
-                        (
-                            value.span,
-                            format!("this file is written in version {version} of the language; this program reads version 1 only"),
-                        )
-                    }
-                    _ => (value.span, "the first key must be flow: 1".to_owned()),
-                },
-                Some((key, _)) => (key.span, "the first key must be flow: 1".to_owned()),
-                None => (tree.span, "the first key must be flow: 1".to_owned()),
-            },
-            NodeKind::Scalar(scalar) if scalar.value.is_null() => {
-                let message = "this file is empty; it must begin with flow: 1".to_owned();
-                let help = "write flow: 1 on the first line and what belongs below it, or delete the file and what names it";
-                return self.report(language_version(tree.span, message).help(help));
-            }
-            _ => (tree.span, format!("a file must be a list of keys that begins with flow: 1, found {}", found(tree))),
-        };
-        self.report(language_version(span, message).help(help));
     }
 
     /// What `answer` holds; else one finding (F025) at `place`, about the `thing` of this name (`channel "sms"`, `instructions file "a.md"`).
@@ -186,11 +144,6 @@ impl<'w> Lower<'w> {
             );
         }
     }
-}
-
-/// F014: a file that does not say `flow: 1` first.
-fn language_version(span: Span, message: String) -> Diagnostic {
-    Diagnostic::new(Code::LanguageVersion, span, message)
 }
 
 /// What stands there, in words.

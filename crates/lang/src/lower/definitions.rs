@@ -1,6 +1,5 @@
 //! What `imports` bring: models, agents, tools, scorecards, policies, data, secrets; of a shared file and of a pipeline.
 
-use indexmap::IndexMap;
 use std::sync::Arc;
 
 use super::context::{Lower, quoted};
@@ -8,28 +7,11 @@ use super::data::data;
 use super::ids::Ids;
 use super::keys;
 use super::reader::Reader;
-use super::world::World;
+use super::world::{Definitions, Section, World};
 use super::{agents, checks, models, policies, tools};
 use crate::diagnostic::{Code, Diagnostic};
-use crate::model::{Agent, Data, Model, Policy, Scorecard, Tool};
 use crate::source::{FileId, Span, Spanned};
 use crate::syntax::Node;
-
-/// Things by name, each with the place of its name.
-pub type Section<T> = IndexMap<String, Spanned<T>>;
-
-/// The definitions of one file, without those it imports.
-#[derive(Debug, Clone, PartialEq, Default)]
-#[expect(missing_docs, reason = "each field is the section of that name")]
-pub struct Definitions {
-    pub models: Section<Model>,
-    pub agents: Section<Agent>,
-    pub tools: Section<Tool>,
-    pub scorecards: Section<Scorecard>,
-    pub policies: Section<Policy>,
-    pub data: Section<Data>,
-    pub secrets: Section<Spanned<String>>,
-}
 
 /// Reads a file of shared definitions. What it imports itself is checked, but not passed on.
 pub fn definitions(tree: &Node, file: FileId, world: &mut dyn World, diagnostics: &mut Vec<Diagnostic>) -> Definitions {

@@ -5,10 +5,9 @@ use std::collections::HashSet;
 
 use regex::Regex;
 use serde_json::{Number, Value};
-
 use strum::VariantNames;
 
-use super::aliases::type_alias;
+use super::aliases::{GROUPS, type_alias};
 use super::context::{Lower, quoted};
 use super::keys;
 use super::reader::Reader;
@@ -114,39 +113,13 @@ pub fn kind_of(lower: &Lower, owner: &str, node: &Node, words: &[&'static str]) 
         let near = type_alias(&scalar.text).map_or_else(|| nearest(&scalar.text, words.iter().copied()), |word| vec![word]);
         let near = Near::new(&scalar.text, near);
         let message = format!("type {} of {owner} is not known{}", quoted(&scalar.text), near);
-        let diagnostic = Diagnostic::bad_value(node.span, message);
+        let diagnostic = Diagnostic::bad_value(node.span, message).near(near.clone());
         lower.report(match near.names.first() {
             Some(word) => diagnostic.help(format!("write {word}")).proposed_fix(vec![(node.span, word.clone())]),
             None => diagnostic.help(format!("use one of: {}", words.join(", "))),
         });
     }
     scalar.text.parse().ok().filter(|_| is_known)
-}
-
-/// Rules, the types they go with, and those in words.
-static GROUPS: [(&[&str], &[FieldKind], &str); 5] = [
-    (&["min_length", "max_length"], &[FieldKind::Text, FieldKind::List], "text and list"),
-    (&["pattern", "format"], &[FieldKind::Text], "text"),
-    (&["minimum", "maximum"], &[FieldKind::Number, FieldKind::Integer], "number and integer"),
-    (&["items"], &[FieldKind::List], "list"),
-    (&["fields"], &[FieldKind::Object], "object"),
-];
-
-/// What a rule of a field is called for its type, as it is written: `max_length` for the `maximum` of a text. Empty: it has none; two names:
-/// the type does not tell which.
-pub(super) fn rules_for(rule: &'static str, written: Option<&str>) -> Vec<&'static str> {
-    let of_type = written.and_then(|written| {
-        let word = type_alias(written).unwrap_or(written);
-        word.parse::<FieldKind>().ok()
-    });
-    let names = match rule {
-        "minimum" | "min_length" => vec!["minimum", "min_length"],
-        "maximum" | "max_length" => vec!["maximum", "max_length"],
-        other => vec![other],
-    };
-    let Some(kind) = of_type.filter(|kind| *kind != FieldKind::Any) else { return names };
-    let goes = |name: &str| GROUPS.iter().all(|(names, kinds, _)| !names.contains(&name) || kinds.contains(&kind));
-    names.into_iter().filter(|name| goes(name)).collect()
 }
 
 /// F020: rules that contradict each other or do not go with the type.

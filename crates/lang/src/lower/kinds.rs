@@ -4,8 +4,6 @@
 use super::agents::{channel, style_guide};
 use super::context::{Lower, quoted};
 use super::reader::Reader;
-use super::routes::route;
-use super::steps::Scope;
 use super::texts::{place, plain};
 use super::tools::{called, headers, request};
 use super::units::parse_duration;
@@ -16,8 +14,8 @@ use crate::model::{
 };
 use crate::syntax::Node;
 
-/// Reads the keys of a kind. `None`: it cannot be read (reported), or is not yet available (reported too).
-pub fn read(keys: &Reader, kind: &str, inside: &Scope) -> Option<StepKind> {
+/// Reads the keys of a kind but `route`, which holds steps. `None`: it cannot be read (reported), or is not yet available (reported too).
+pub fn read(keys: &Reader, kind: &str) -> Option<StepKind> {
     match kind {
         "agent" => agent(keys).map(StepKind::Agent),
         "tool" => tool(keys).map(StepKind::Tool),
@@ -26,7 +24,6 @@ pub fn read(keys: &Reader, kind: &str, inside: &Scope) -> Option<StepKind> {
         "sql" => sql(keys).map(StepKind::Sql),
         "read" => files(keys).map(StepKind::Read),
         "plan" => plan(keys).map(StepKind::Plan),
-        "route" => route(keys, inside).map(StepKind::Route),
         "call" => call(keys).map(StepKind::Call),
         "format" => format_step(keys).map(StepKind::Format),
         "gate" => gate(keys).map(StepKind::Gate),

@@ -22,6 +22,7 @@ mod pipeline;
 mod policies;
 mod reader;
 mod replies;
+mod root;
 mod routes;
 mod schema;
 mod settings;
@@ -40,14 +41,14 @@ mod written_plan;
 mod tests;
 
 pub use channels::channel;
-pub use definitions::{Definitions, Section, definitions};
+pub use definitions::definitions;
 pub use pipeline::{inline_tests, pipeline};
 pub use replies::replies;
 pub use settings::{project_settings, user_settings};
 pub use style_guides::style_guide;
 pub use testing::test_file;
 pub use units::{parse_duration, parse_size};
-pub use world::{Unreadable, World};
+pub use world::{Definitions, Section, Unreadable, World};
 pub use written::written_scorecard;
 pub use written_plan::written_plan;
 

@@ -4,10 +4,6 @@ use std::cell::Cell;
 
 use regex::{Regex, RegexBuilder};
 
-use super::context::{Lower, quoted};
-use crate::diagnostic::{Code, Diagnostic};
-use crate::syntax::Node;
-
 /// Bytes that a compiled pattern may take: most take the least, and no pattern may take more than the last.
 const SIZES: [usize; 3] = [16 * 1024, 256 * 1024, 4 * 1024 * 1024];
 /// Bytes that the compiled patterns of one file may take together.
@@ -77,21 +73,6 @@ fn explain(error: &str) -> &'static str {
         ("Unicode property", "names a class of characters that does not exist"),
     ];
     KNOWN.iter().find(|(part, _)| error.contains(part)).map_or("cannot be read", |(_, words)| words)
-}
-
-impl Lower<'_> {
-    /// A pattern (F021). `owner` is whose it is: `input "zip"`.
-    pub fn pattern(&self, owner: &str, node: &Node) -> Option<Regex> {
-        let text = self.sentence("pattern", node)?;
-        match self.room.compile(&text) {
-            Ok(regex) => Some(regex),
-            Err(why) => {
-                let message = format!("the pattern of {owner} {why}");
-                self.report(Diagnostic::new(Code::BadPattern, node.span, message).help(format!("correct the pattern {}", quoted(&text))));
-                None
-            }
-        }
-    }
 }
 
 #[cfg(test)]

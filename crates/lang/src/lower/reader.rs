@@ -3,9 +3,8 @@
 use std::str::FromStr;
 use std::time::Duration;
 
-use super::aliases::{Alias, PROGRAM_STEPS, alias};
+use super::aliases::{Alias, PROGRAM_STEPS, alias, rules_for};
 use super::context::{Lower, found, quoted};
-use super::fields::rules_for;
 use super::keys::{DEFINITIONS, FIELD, KINDS, Key, PIPELINE, Place, Takes};
 use super::misplaced::{Misplaced, misplaced};
 use super::values::{empty_section, value_of, wrong_type};

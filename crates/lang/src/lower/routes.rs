@@ -9,14 +9,14 @@ use super::reader::Reader;
 use super::steps::{Scope, check_reserved, step, steps};
 use super::tools::one_kind;
 use crate::diagnostic::Diagnostic;
-use crate::model::{Case, RouteStep, Step, StepKind, Text};
+use crate::model::{Case, RouteStep, Step, StepKind, Text, step_path};
 use crate::source::Spanned;
 use crate::syntax::Node;
 
 /// The id of a route's last way.
 const OTHERWISE: &str = "otherwise";
 
-/// Reads a route; `inside` is where its cases stand (`facts/`).
+/// Reads a route; `inside` is where its cases stand (`facts`).
 pub fn route(keys: &Reader, inside: &Scope) -> Option<RouteStep> {
     let subject = keys.expression("route");
     let (mut cases, mut ids) = (vec![], Ids::default());
@@ -33,8 +33,8 @@ pub fn route(keys: &Reader, inside: &Scope) -> Option<RouteStep> {
 fn case(lower: &Lower, node: &Node, number: usize, inside: &Scope) -> Option<Case> {
     let written = node.as_map().and_then(|map| map.get("id")).and_then(Node::as_scalar).map(|scalar| scalar.text.clone());
     let owner = match &written {
-        Some(id) => format!("case {}", quoted(&format!("{}{id}", inside.path))),
-        None => format!("case {number} of {}", quoted(inside.path.trim_end_matches('/'))),
+        Some(id) => format!("case {}", quoted(&step_path::inside(&inside.path, id))),
+        None => format!("case {number} of {}", quoted(&inside.path)),
     };
     let unknown = Spanned::new(format!("case {number}"), node.span);
     if node.as_map().is_some_and(|map| map.get("steps").is_some()) {
@@ -58,7 +58,7 @@ fn case(lower: &Lower, node: &Node, number: usize, inside: &Scope) -> Option<Cas
 
 fn with_steps(keys: &Reader, id: Spanned<String>, inside: &Scope) -> Case {
     let (phrases, when) = condition(keys);
-    let scope = Scope { path: format!("{}{}/", inside.path, id.value), ..inside.clone() };
+    let scope = Scope { path: step_path::inside(&inside.path, &id.value), ..inside.clone() };
     let list = keys.filled_list("steps").unwrap_or_default();
     Case { id, phrases, when, steps: steps(keys.lower, list, &scope), has_steps: true }
 }
@@ -89,14 +89,14 @@ fn check_id(keys: &Reader, id: &Spanned<String>) {
 /// `otherwise`: a step without id, or steps.
 fn otherwise(route: &Reader, node: &Node, inside: &Scope) -> Option<Case> {
     let lower = route.lower;
-    let owner = quoted(&format!("{}{OTHERWISE}", inside.path));
+    let owner = quoted(&step_path::inside(&inside.path, OTHERWISE));
     let id = Spanned::new(OTHERWISE.to_owned(), route.key_span(OTHERWISE));
     if node.as_map().is_some_and(|map| map.get("steps").is_some()) {
         let keys = Reader::new(lower, owner, &[&keys::OTHERWISE_STEPS], node)?;
         return Some(with_steps(&keys, id, inside));
     }
     let (keys, kind) = one_kind(lower, &owner, &[&keys::EVERY_STEP], keys::KINDS, Some(&keys::OTHERWISE_STEPS), node);
-    let mut step = step(keys.as_ref(), kind, node, &Scope { path: inside.path.clone(), ..inside.clone() });
+    let mut step = step(keys.as_ref(), kind, node, inside);
     step.id = id.clone();
     check_kind(lower, &owner, &step);
     Some(Case { id, phrases: vec![], when: None, steps: vec![Arc::new(step)], has_steps: false })

@@ -8,9 +8,10 @@ use super::keys::{self, Place};
 use super::kinds;
 use super::models::retry;
 use super::reader::Reader;
+use super::routes::route;
 use super::tools::one_kind;
 use crate::diagnostic::{Code, Diagnostic};
-use crate::model::{Filling, ForEach, OnFailure, Step, StepKind};
+use crate::model::{Filling, ForEach, OnFailure, Step, StepKind, step_path};
 use crate::source::Spanned;
 use crate::syntax::Node;
 
@@ -49,7 +50,7 @@ const TAKEN_IDS: [&str; 2] = ["stop", "continue"];
 /// Where a list of steps stands.
 #[derive(Debug, Clone, Default)]
 pub struct Scope {
-    /// The path before the ids: `facts/report/`.
+    /// The path of what the list stands in: `facts/report`; empty for those of the pipeline.
     pub path: String,
     /// Ids that may not be used again, because a step in this list can read them: those of the lists around.
     pub around: Around,
@@ -64,7 +65,7 @@ pub fn steps(lower: &Lower, list: &[Node], scope: &Scope) -> Vec<Arc<Step>> {
     for (index, node) in list.iter().enumerate() {
         let written = node.as_map().and_then(|map| map.get("id")).and_then(Node::as_scalar).map(|scalar| scalar.text.clone());
         let unknown = format!("step {}", index + 1);
-        let owner = written.map_or_else(|| unknown.clone(), |id| format!("step {}", quoted(&format!("{}{id}", scope.path))));
+        let owner = written.map_or_else(|| unknown.clone(), |id| format!("step {}", quoted(&step_path::inside(&scope.path, &id))));
         let (keys, kind) = one_kind(lower, &owner, &[&keys::STEP, &keys::EVERY_STEP], keys::KINDS, None, node);
         let mut step = step(keys.as_ref(), kind, node, &inner);
         if step.id.value.is_empty() {
@@ -124,8 +125,12 @@ pub fn step(keys: Option<&Reader>, kind: Option<&'static Place>, node: &Node, sc
         let key = keys.key_span(kind.name);
         step.kind_span = keys.get(kind.name).map_or(key, |node| key.to(node.span));
         let looped_by = step.for_each.as_ref().map(|_| step.id.value.clone()).or(scope.looped_by.clone());
-        let inside = Scope { path: format!("{}{}/", scope.path, step.id.value), looped_by, ..scope.clone() };
-        step.kind = kinds::read(keys, kind.name, &inside).unwrap_or(StepKind::Broken);
+        let inside = Scope { path: step_path::inside(&scope.path, &step.id.value), looped_by, ..scope.clone() };
+        let read = match kind.name {
+            "route" => route(keys, &inside).map(StepKind::Route),
+            name => kinds::read(keys, name),
+        };
+        step.kind = read.unwrap_or(StepKind::Broken);
     }
     step
 }

@@ -4,13 +4,10 @@ pub use crate::model::parse_duration;
 use crate::model::{UnitError, split_unit};
 
 /// `10MB`, `2GB` in bytes; a MB is a million bytes.
-///
-/// # Errors
-/// It is no whole number with such a unit, or too large.
 pub fn parse_size(text: &str) -> Result<u64, UnitError> {
     let (number, unit) = split_unit(text);
     if number.is_empty() {
-        return Err(UnitError::new("is not a size", "write a whole number and a unit, such as 10MB"));
+        return Err(UnitError::new("is not a size", "a whole number and a unit, such as 10MB"));
     }
     let factor = match unit {
         "B" => 1,
@@ -18,10 +15,10 @@ pub fn parse_size(text: &str) -> Result<u64, UnitError> {
         "MB" => 1_000_000,
         "GB" => 1_000_000_000,
         "TB" => 1_000_000_000_000_u64,
-        "" => return Err(UnitError::new("has no unit", format!("write {number}MB or {number}GB"))),
-        _ => return Err(UnitError::new("is not a size", "write a whole number and one of B, KB, MB, GB, TB, such as 10MB")),
+        "" => return Err(UnitError::new("has no unit", format!("{number}MB or {number}GB"))),
+        _ => return Err(UnitError::new("is not a size", "a whole number and one of B, KB, MB, GB, TB, such as 10MB")),
     };
-    number.parse::<u64>().ok().and_then(|n| n.checked_mul(factor)).ok_or(UnitError { what: "is too large", help: None })
+    number.parse::<u64>().ok().and_then(|n| n.checked_mul(factor)).ok_or(UnitError { what: "is too large", write: None })
 }
 
 #[cfg(test)]
@@ -37,7 +34,7 @@ mod tests {
         }
         assert_eq!(parse_duration("60").unwrap_err().to_string(), "has no unit; write 60s or 60m");
         for text in ["", "s", "-5s", "1.5h", "5 s", "5sec", "1h30m"] {
-            assert!(parse_duration(text).unwrap_err().what == "is not a time", "{text}");
+            assert!(parse_duration(text).unwrap_err().to_string().starts_with("is not a time; write "), "{text}");
         }
         assert_eq!(parse_duration("99999999999999999999d").unwrap_err().to_string(), "is longer than 100 years");
     }
@@ -47,6 +44,6 @@ mod tests {
         assert_eq!(parse_size("10MB"), Ok(10_000_000));
         assert_eq!(parse_size("2GB"), Ok(2_000_000_000));
         assert_eq!(parse_size("7").unwrap_err().to_string(), "has no unit; write 7MB or 7GB");
-        assert!(parse_size("20000000TB").unwrap_err().what.contains("too large"));
+        assert!(parse_size("20000000TB").unwrap_err().to_string().contains("too large"));
     }
 }

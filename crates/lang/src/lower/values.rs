@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use regex::Regex;
+
 use super::context::{LONGEST_MESSAGE, Lower, found, quoted};
 use super::units::{parse_duration, parse_size};
 use crate::diagnostic::{About, Code, Diagnostic, did_you_mean};
@@ -72,12 +74,25 @@ impl Lower<'_> {
         let all = format!("{head}: {}", allowed.join(", "));
         let is_short = all.chars().count() <= LONGEST_MESSAGE;
         let message = if is_short { all } else { format!("{label} {} is not known{near}", quoted(written)) };
-        let diagnostic = Diagnostic::bad_value(span, message);
+        let diagnostic = Diagnostic::bad_value(span, message).near(near.clone());
         self.report(match near.names.first() {
             Some(name) => diagnostic.help(format!("write {name}")).proposed_fix(vec![(span, name.clone())]),
             None if is_short => diagnostic.help("write one of these"),
             None => diagnostic.help(format!("write one of: {}", allowed.join(", "))),
         });
+    }
+
+    /// A pattern (F021). `owner` is whose it is: `input "zip"`.
+    pub fn pattern(&self, owner: &str, node: &Node) -> Option<Regex> {
+        let text = self.sentence("pattern", node)?;
+        match self.room.compile(&text) {
+            Ok(regex) => Some(regex),
+            Err(why) => {
+                let message = format!("the pattern of {owner} {why}");
+                self.report(Diagnostic::new(Code::BadPattern, node.span, message).help(format!("correct the pattern {}", quoted(&text))));
+                None
+            }
+        }
     }
 
     /// A text for people or models.
@@ -238,8 +253,8 @@ impl Lower<'_> {
         };
         match parse(&scalar.text) {
             Ok(value) => Some(value),
-            Err(UnitError { what, help }) => {
-                let help = help.unwrap_or_else(|| format!("write {must_be}"));
+            Err(UnitError { what, write }) => {
+                let help = format!("write {}", write.as_deref().unwrap_or(must_be));
                 self.report(bad_duration(node.span, format!("{label} {} {what}", quoted(&scalar.text))).help(help));
                 None
             }

@@ -3,9 +3,11 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::{Definitions, FileKind};
-use crate::model::{Channel, Data, PipelineId, Replies, StyleGuide};
-use crate::source::{FileId, Span};
+use indexmap::IndexMap;
+
+use super::FileKind;
+use crate::model::{Agent, Channel, Data, Model, PipelineId, Policy, Replies, Scorecard, StyleGuide, Tool};
+use crate::source::{FileId, Span, Spanned};
 
 /// The other files, as one file sees them. `load` answers; tests may answer from memory. Paths are as written, relative to
 /// the folder of `from`.
@@ -36,6 +38,22 @@ pub trait World {
     fn replies(&mut self, from: FileId, path: &str) -> Result<Arc<Replies>, Unreadable>;
     /// A pipeline that is called; `from` is the place of the call.
     fn pipeline(&mut self, from: Span, path: &str) -> Result<PipelineId, Unreadable>;
+}
+
+/// Things by name, each with the place of its name.
+pub type Section<T> = IndexMap<String, Spanned<T>>;
+
+/// The definitions of one file, without those it imports.
+#[derive(Debug, Clone, PartialEq, Default)]
+#[expect(missing_docs, reason = "each field is the section of that name")]
+pub struct Definitions {
+    pub models: Section<Model>,
+    pub agents: Section<Agent>,
+    pub tools: Section<Tool>,
+    pub scorecards: Section<Scorecard>,
+    pub policies: Section<Policy>,
+    pub data: Section<Data>,
+    pub secrets: Section<Spanned<String>>,
 }
 
 /// Why another file cannot be had.

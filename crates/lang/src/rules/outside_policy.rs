@@ -18,23 +18,7 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
         out.push(finding(Code::OutsidePolicy, span, &message).related(policy.span, "this policy").help(help));
     };
     for step in pipeline.steps.iter().map(|planned| &planned.step) {
-        let used = match &step.kind {
-            StepKind::Tool(tool) => Some(&tool.tool),
-            StepKind::Send(send) => Some(&send.to).filter(|to| to.value != STDOUT),
-            StepKind::Agent(_)
-            | StepKind::Set(_)
-            | StepKind::Http(_)
-            | StepKind::Sql(_)
-            | StepKind::Read(_)
-            | StepKind::Plan(_)
-            | StepKind::Route(_)
-            | StepKind::Call(_)
-            | StepKind::Format(_)
-            | StepKind::Gate(_)
-            | StepKind::Wait(_)
-            | StepKind::Stop(_)
-            | StepKind::Broken => None,
-        };
+        let used = step.kind.receiver().map(|(tool, _)| tool).filter(|tool| tool.value != STDOUT);
         let refuses = |act: Act| !decide(&[(&name.value, policy)], &act).allowed;
         if let Some(tool) = used.filter(|tool| refuses(Act::Tool { name: &tool.value, arguments: None })) {
             let help = "add the tool to allowed_tools, or remove the step";

@@ -8,7 +8,6 @@ use super::seat::Texts;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::model::{Filling, StepKind, ToolKind};
 use crate::plan::{PipelinePlan, StepIx};
-use crate::source::Spanned;
 
 pub(super) fn check(names: &Names, _texts: &Texts, out: &mut Vec<Diagnostic>) {
     let mut by_file: HashMap<(&Path, &str), Vec<StepIx>> = HashMap::new();
@@ -44,23 +43,10 @@ pub(super) fn check(names: &Names, _texts: &Texts, out: &mut Vec<Diagnostic>) {
 
 /// Folder and name of the file a step writes, if the name is written out.
 fn written<'a>(names: &Names<'a>, ix: StepIx) -> Option<(&'a Path, &'a str)> {
-    let (tool, with): (&str, &'a [(Spanned<String>, Filling)]) = match &names.step(ix).kind {
-        StepKind::Tool(step) => (step.tool.value.strip_suffix(".write")?, &step.with),
-        StepKind::Send(step) => (&step.to.value, &step.with),
-        StepKind::Agent(_)
-        | StepKind::Set(_)
-        | StepKind::Http(_)
-        | StepKind::Sql(_)
-        | StepKind::Read(_)
-        | StepKind::Plan(_)
-        | StepKind::Route(_)
-        | StepKind::Call(_)
-        | StepKind::Format(_)
-        | StepKind::Gate(_)
-        | StepKind::Wait(_)
-        | StepKind::Stop(_)
-        | StepKind::Broken => return None,
-    };
+    let kind = &names.step(ix).kind;
+    let (tool, with) = kind.receiver()?;
+    // What is sent to a folder is written there.
+    let tool = if let StepKind::Send(_) = kind { &tool.value } else { tool.value.strip_suffix(".write")? };
     let ToolKind::File(folder) = &names.pipeline.pipeline.tools.get(tool)?.kind else { return None };
     let (_, name) = with.iter().find(|(name, _)| name.value == "name")?;
     match name {

@@ -214,26 +214,11 @@ fn with_of_tool(tool: &Tool, arguments: &[Field], users: Option<&Vec<StepIx>>, p
     tool.with.iter().for_each(|(name, _)| add(&name.value, Type::Any));
     arguments.iter().for_each(|field| add(&field.name, of_field(field)));
     for ix in users.into_iter().flatten() {
-        let given = match &pipeline.step(*ix).step.kind {
-            StepKind::Send(send) => {
-                ["content", "text", "part", "parts"].into_iter().for_each(|name| add(name, Type::Any));
-                &send.with
-            }
-            StepKind::Tool(tool) => &tool.with,
-            StepKind::Agent(_)
-            | StepKind::Set(_)
-            | StepKind::Http(_)
-            | StepKind::Sql(_)
-            | StepKind::Read(_)
-            | StepKind::Plan(_)
-            | StepKind::Route(_)
-            | StepKind::Call(_)
-            | StepKind::Format(_)
-            | StepKind::Gate(_)
-            | StepKind::Wait(_)
-            | StepKind::Stop(_)
-            | StepKind::Broken => continue,
-        };
+        let kind = &pipeline.step(*ix).step.kind;
+        if let StepKind::Send(_) = kind {
+            ["content", "text", "part", "parts"].into_iter().for_each(|name| add(name, Type::Any));
+        }
+        let given = kind.receiver().map(|(_, with)| with).unwrap_or_default();
         given.iter().for_each(|(name, _)| add(&name.value, Type::Any));
     }
     Type::Object(std::sync::Arc::new(with))

@@ -16,15 +16,15 @@ pub(super) fn name(names: &Names, seat: &Seat, read: &Read, name: &str) -> Diagn
     let rest = path.strip_prefix(name).unwrap_or_default();
     let near = names.hints.nearest(name, known.iter().copied()).into_iter().map(|near| format!("{near}{rest}"));
     let near = Near::new(&path, near);
-    Diagnostic::new(Code::UnknownName, read.span, format!("\"{path}\" is not known{near}"))
-        .near(near)
-        .help(format!("use one of the names known here: {}", known.join(", ")))
+    found(read, format!("\"{path}\" is not known{near}"), near).help(format!("use one of the names known here: {}", known.join(", ")))
 }
 
 /// The id of a step.
 pub(super) fn step(names: &Names, read: &Read, id: &str) -> Diagnostic {
     let near = names.hints.did_you_mean(id, names.ids());
-    Diagnostic::new(Code::UnknownName, read.span, format!("there is no step \"{id}\"{near}"))
-        .near(near)
-        .help(format!("name one of the steps: {}", listed(names.ids())))
+    found(read, format!("there is no step \"{id}\"{near}"), near).help(format!("name one of the steps: {}", listed(names.ids())))
+}
+
+fn found(read: &Read, message: String, near: Near) -> Diagnostic {
+    Diagnostic::new(Code::UnknownName, read.span, message).near(near)
 }

@@ -49,7 +49,8 @@ pub(super) fn check(pipeline: &PipelinePlan, plan: &Plan, out: &mut Vec<Diagnost
             StepKind::Plan(step) => {
                 look.up("agent", &owner, &step.agent, &file.agents);
                 step.check.iter().for_each(|check| look.up("agent", &owner, check, &file.agents));
-                step.may_use.iter().for_each(|name| look.agent_or_tool(&format!("may_use of {owner}"), name, file));
+                let owner = format!("may_use of step \"{}\" lists", planned.step.id.value);
+                step.may_use.iter().for_each(|name| look.agent_or_tool(&owner, name, file));
             }
             StepKind::Send(step) if step.to.value != STDOUT => {
                 let owner = format!("step \"{}\" sends to", planned.step.id.value);
@@ -118,7 +119,6 @@ impl Look<'_> {
     /// What a plan may use; one name for both would leave open which is meant.
     fn agent_or_tool(&mut self, owner: &str, name: &Spanned<String>, file: &Pipeline) {
         let server = ToolName::of(&name.value).tool;
-        let owner = owner.replace(" uses", " lists");
         match (file.agents.contains_key(&name.value), file.tools.contains_key(server)) {
             (true, true) => {
                 let message = format!("{owner} \"{}\", and there are an agent and a tool of that name", name.value);
@@ -126,7 +126,7 @@ impl Look<'_> {
             }
             (false, false) => {
                 let known: IndexMap<String, ()> = file.agents.keys().chain(file.tools.keys()).map(|name| (name.clone(), ())).collect();
-                self.up("agent or tool", &owner, &Spanned::new(server.to_owned(), name.span), &known);
+                self.up("agent or tool", owner, &Spanned::new(server.to_owned(), name.span), &known);
             }
             _ => {}
         }

@@ -2,12 +2,11 @@
 
 use strum::VariantNames;
 
-use super::Takes::{
-    Boolean, Constant, Defined, Duration, Either, Field, Fields, Filled, Fixed, Id, Keys, Limit, List, Loose, Many, Name, Named,
-};
-use super::Takes::{Number, Of, Path, Positive, Secrets, Sentence, Size, Steps, Template, Value, Version, Whole, Word, Zone};
+use super::Takes::{Boolean, Constant, Defined, Duration, Either, Field, Fields, Filled, Fixed, Id, Keys, List, Loose, Many, Name, Named};
+use super::Takes::{Number, Of, Path, Secrets, Sentence, Size, Steps, Template, Value, Version, Whole, Word, Zone};
 use super::Thing::{Channel, Policy, StyleGuide, Table};
 use super::files::TEST_CASE;
+use super::shared::LIMITS;
 use super::work::{AGENT, MODEL, SCORECARD, TOOL};
 use super::{Key, Place, key, later, required};
 use crate::model::{FieldKind, PermissionMode, SqlEngine};
@@ -73,9 +72,6 @@ pub static DEFINITIONS: Place = Place {
 pub static SCHEMA_INPUTS: Place =
     Place { name: "inputs", keys: &[required!("schema_file", Path, "a JSON Schema of all inputs, instead of fields")] };
 
-/// `{ file: … }` where a text or a schema may stand.
-pub static FILE: Place = Place { name: "file", keys: &[required!("file", Path, "the file that holds it")] };
-
 /// The rules of one field.
 pub static FIELD: Place = Place {
     name: "field",
@@ -126,18 +122,6 @@ pub static PERSON: Place = Place {
         key!("name", Value, "the person's name"),
         key!("email", Value, "the person's e-mail address"),
         key!("phone", Value, "the person's phone number"),
-    ],
-};
-
-/// `limits` of a run or an agent.
-pub static LIMITS: Place = Place {
-    name: "limits",
-    keys: &[
-        key!("deadline", Duration, "time for the whole of it"),
-        key!("max_parallel", Limit, "most calls at once"),
-        key!("max_tokens", Limit, "most tokens, in and out"),
-        key!("max_cost_usd", Positive, "most money, in US dollars"),
-        key!("max_steps", Limit, "most step runs in total"),
     ],
 };
 

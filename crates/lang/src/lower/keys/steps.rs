@@ -1,16 +1,13 @@
 //! Keys of steps: those of every step, then those of each kind.
 
-use strum::VariantNames;
-
 use super::Takes::{
     Boolean, Constant, Duration, Either, Expression, Fields, Filled, Fixed, Id, Keys, Limit, List, Loose, Many, Moment, Name,
 };
 use super::Takes::{Named, Of, Otherwise, Path, Request, Schema, Sentence, Steps, Template, Value, Word};
 use super::Thing::{Agent, Channel, Policy, Scorecard, Step, StyleGuide, Tool};
-use super::head::{FILE, LIMITS};
+use super::shared::{FILE, LIMITS, RETRY};
 use super::work::CRITERION;
 use super::{Key, Place, key, later, required};
-use crate::model::Backoff;
 
 /// What a step of a list has besides the keys of every step.
 pub static STEP: Place = Place {
@@ -39,23 +36,6 @@ pub static EVERY_STEP: Place = Place {
         key!("phase", Fixed, "a label in the record"),
         key!("pii", Boolean, "whether its output holds personal data"),
         key!("once", Boolean, "after a crash flow asks instead of running it again"),
-    ],
-};
-
-/// `retry`.
-pub static RETRY: Place = Place {
-    name: "retry",
-    keys: &[
-        key!("max_attempts", Limit, "all tries together"),
-        key!("delay", Duration, "the first wait"),
-        key!("backoff", Word(Backoff::VARIANTS), "how waits grow"),
-        key!("max_delay", Duration, "the longest wait"),
-        key!("jitter", Boolean, "whether waits are shortened by chance"),
-        key!(
-            "on",
-            Filled(&Word(&["rate_limited", "server_error", "connection", "timeout", "bad_response", "unknown_outcome"])),
-            "which failures are tried again",
-        ),
     ],
 };
 

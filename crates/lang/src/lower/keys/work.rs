@@ -8,8 +8,7 @@ use super::Takes::{
 };
 use super::Takes::{Named, Number, Of, Path, Request, Schema, Sentence, Template, True, Value, Whole, Word};
 use super::Thing::{Agent, Model, Policy, StyleGuide, Table, Tool};
-use super::head::{FILE, LIMITS};
-use super::steps::RETRY;
+use super::shared::{FILE, LIMITS, RETRY};
 use super::{Place, key, later, required};
 use crate::model::{Api, OnJudgeError, PlanStrategy, ToolCalls};
 

@@ -1,0 +1,55 @@
+//! The keys of a whole file, which begin with its version.
+
+use super::context::{Lower, found};
+use super::keys::Place;
+use super::reader::Reader;
+use crate::diagnostic::{Code, Diagnostic};
+use crate::source::Span;
+use crate::syntax::{Node, NodeKind};
+
+impl<'w> Lower<'w> {
+    /// The keys of a whole file: `flow: 1` first, then those of `place`.
+    pub fn root<'a>(&'a self, tree: &'a Node, place: &'static Place, owner: &str) -> Option<Reader<'a, 'w>> {
+        self.check_version(tree);
+        match &tree.kind {
+            NodeKind::Map(_) => Reader::new(self, owner, &[place], tree),
+            _ => None,
+        }
+    }
+
+    /// F014: a file begins with `flow: 1`.
+    fn check_version(&self, tree: &Node) {
+        let mut help = "write flow: 1 on the first line";
+        let (span, message) = match &tree.kind {
+            NodeKind::Broken => return,
+            NodeKind::Map(map) => match map.entries.first() {
+                Some((key, value)) if key.text == "flow" => match value.to_value() {
+                    serde_json::Value::Null if value.kind == NodeKind::Broken => return,
+                    version if version == 1 => return,
+                    version if version.as_u64().is_some_and(|v| v > 1) => {
+                        help = "install a newer flow, which can read this file; write flow: 1 only if the file was made for that version";
+                        (
+                            value.span,
+                            format!("this file is written in version {version} of the language; this program reads version 1 only"),
+                        )
+                    }
+                    _ => (value.span, "the first key must be flow: 1".to_owned()),
+                },
+                Some((key, _)) => (key.span, "the first key must be flow: 1".to_owned()),
+                None => (tree.span, "the first key must be flow: 1".to_owned()),
+            },
+            NodeKind::Scalar(scalar) if scalar.value.is_null() => {
+                let message = "this file is empty; it must begin with flow: 1".to_owned();
+                let help = "write flow: 1 on the first line and what belongs below it, or delete the file and what names it";
+                return self.report(language_version(tree.span, message).help(help));
+            }
+            _ => (tree.span, format!("a file must be a list of keys that begins with flow: 1, found {}", found(tree))),
+        };
+        self.report(language_version(span, message).help(help));
+    }
+}
+
+/// F014: a file that does not say `flow: 1` first.
+fn language_version(span: Span, message: String) -> Diagnostic {
+    Diagnostic::new(Code::LanguageVersion, span, message)
+}
