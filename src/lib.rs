@@ -4,6 +4,7 @@
 
 pub mod cli;
 pub mod golden;
+pub mod runtime;
 pub mod serve;
 
 pub use flow_adapters::adapter;

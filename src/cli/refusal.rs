@@ -1,20 +1,14 @@
 //! What stops a command before anything is started: mistakes in files, on the command line, and what this machine lacks.
 
-use std::sync::Arc;
-
 use chrono::{DateTime, Utc};
-use serde_json::json;
 
 use super::arguments::Shared;
 use super::{Exit, tell};
-use crate::adapter::data::check_engines;
 use crate::check::Checked;
 use crate::diagnostic::{Severity, visible};
-use crate::event::{RunEnd, RunStatus, StepFailure, StepPath, Usage};
-use crate::model::{Pipeline, StepKind};
-use crate::plan::PipelinePlan;
 use crate::port::StoreError;
 use crate::report::{self, Findings};
+use crate::runtime::{Error, drawn};
 
 /// What stops a run before it starts: its exit code and what to say.
 pub(super) struct Refusal(pub(super) Exit, pub(super) Vec<String>);
@@ -31,6 +25,24 @@ impl From<StoreError> for Refusal {
     }
 }
 
+impl From<Error> for Refusal {
+    fn from(error: Error) -> Refusal {
+        match error {
+            Error::Usage(line) => Refusal::usage(line),
+            Error::Inputs(lines) => Refusal(Exit::Usage, lines),
+            Error::CannotResume(lines) => Refusal(Exit::Failed, lines),
+            Error::Settings(found) => Refusal(Exit::Findings, vec![drawn(&found)]),
+            Error::Store { error, help } => {
+                let Refusal(exit, mut lines) = error.into();
+                lines.extend(help.map(str::to_owned));
+                Refusal(exit, lines)
+            }
+            Error::System(line) => Refusal(Exit::Failed, vec![visible(&line).into_owned()]),
+            Error::Untrusted(_) | Error::Lacking(_) => Refusal(Exit::Failed, vec![error.to_string()]),
+        }
+    }
+}
+
 /// Tells a refusal, and gives the exit code.
 pub(super) fn told(result: Result<Exit, Refusal>) -> Exit {
     result.unwrap_or_else(|Refusal(exit, lines)| {
@@ -38,24 +50,6 @@ pub(super) fn told(result: Result<Exit, Refusal>) -> Exit {
             tell::refused(&line);
         }
         exit
-    })
-}
-
-/// The end of a run that does not start, since this machine lacks something for it.
-pub(super) fn lacking(checked: &Checked) -> Option<RunEnd> {
-    let of_one = |plan: &PipelinePlan| {
-        let queries = plan.steps.iter().filter_map(|planned| {
-            let StepKind::Sql(sql) = &planned.step.kind else { return None };
-            Some(&*sql.query.source)
-        });
-        check_engines(&plan.pipeline.data, queries).err()
-    };
-    let failure = checked.plan.pipelines.iter().find_map(of_one)?;
-    Some(RunEnd {
-        status: RunStatus::Failed,
-        outputs: Arc::new(json!({})),
-        failure: Some(StepFailure { step: StepPath::default(), failure }),
-        usage: Usage::default(),
     })
 }
 
@@ -81,22 +75,6 @@ pub(super) fn report_findings(checked: &Checked, shared: &Shared) -> Result<(), 
         tell!("{warnings} {noun}; see flow validate");
     }
     Ok(())
-}
-
-pub(super) fn channel(pipeline: &Pipeline, wanted: Option<&str>) -> Result<Option<String>, Refusal> {
-    let names: Vec<&str> = pipeline.channels.iter().map(|c| c.name.as_str()).collect();
-    match wanted {
-        None => Ok(names.first().map(|n| n.to_string())),
-        Some(name) if names.contains(&name) => Ok(Some(name.to_string())),
-        Some(name) => {
-            let mut hint = crate::diagnostic::did_you_mean(name, names.iter().copied());
-            if hint.is_empty() {
-                hint = "; another one is a file in channels/ and its name in channels of the pipeline".to_owned();
-            }
-            let listed = if names.is_empty() { "it lists no channels".to_string() } else { format!("it lists: {}", names.join(", ")) };
-            Err(Refusal::usage(format!("the pipeline has no channel \"{}\"; {listed}{hint}", visible(name))))
-        }
-    }
 }
 
 pub(super) fn time(text: &str) -> Result<DateTime<Utc>, Refusal> {

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::run::{Outcome, Report};
+use super::outcome::{Outcome, Report};
 use crate::adapter::files;
 use crate::model::read_json;
 

@@ -3,9 +3,14 @@
 mod checking;
 mod running;
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use super::refusal::Refusal;
+use crate::adapter::environment;
+use crate::port::Secret;
 
 pub use checking::{
     DoctorOptions, FixOptions, Format, GraphFormat, GraphOptions, NoTests, TestFormat, TestOptions, ToolsCommand, ValidateOptions,
@@ -59,6 +64,18 @@ pub struct Shared {
     /// Reads NAME=value lines for secrets and env; variables that are set win
     #[arg(long, global = true, value_name = "FILE")]
     pub env_file: Option<PathBuf>,
+}
+
+impl Shared {
+    /// The project of a file.
+    pub(in crate::cli) fn project_of(&self, file: &std::path::Path) -> PathBuf {
+        crate::runtime::project(file, self.project.as_deref())
+    }
+
+    /// The variables of the environment, and those of `--env-file`.
+    pub(in crate::cli) fn variables(&self) -> Result<BTreeMap<String, Secret>, Refusal> {
+        environment::variables(self.env_file.as_deref()).map_err(Refusal::usage)
+    }
 }
 
 /// When to use colour.

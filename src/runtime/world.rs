@@ -1,4 +1,4 @@
-//! The adapters a run uses, and its settings.
+//! The adapters a run uses.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,12 +14,12 @@ use crate::adapter::own::OwnFiles;
 use crate::adapter::smtp::SmtpMailSender;
 use crate::adapter::started::Agreed;
 use crate::driver::{Door, Ports};
-use crate::model::{Api, Limits, Model, Provider, Text, ToolCalls};
+use crate::model::{Api, Model, Provider, Text, ToolCalls};
 use crate::port::{Clock, Printer, Secret};
 
 /// Everything outside, for real, without a cache. `own`: what no step may read or write; `private_hosts`: hosts in private networks that the user
 /// named; `agreed`: what servers may be started.
-pub(super) fn ports(printer: Arc<dyn Printer>, own: Arc<OwnFiles>, private_hosts: Vec<String>, agreed: Arc<Agreed>) -> Ports {
+pub(crate) fn ports(printer: Arc<dyn Printer>, own: Arc<OwnFiles>, private_hosts: Vec<String>, agreed: Arc<Agreed>) -> Ports {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
     let http = Http::new(HttpSettings { private_hosts: private_hosts.clone(), ..HttpSettings::default() }, clock.clone());
     let data = Arc::new(DataFiles::keeping(own.clone()));
@@ -41,13 +41,13 @@ pub(super) fn ports(printer: Arc<dyn Printer>, own: Arc<OwnFiles>, private_hosts
 }
 
 /// MCP servers, to be looked at outside of a run.
-pub(super) fn servers(private_hosts: Vec<String>, agreed: Arc<Agreed>) -> McpServers {
+pub(crate) fn servers(private_hosts: Vec<String>, agreed: Arc<Agreed>) -> McpServers {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
     McpServers::new(Http::new(HttpSettings { private_hosts, ..HttpSettings::default() }, clock.clone()), clock).as_agreed(agreed)
 }
 
 /// The model that the variables `FLOW_MODEL…` and `FLOW_API_KEY` name, in place of `default`.
-pub(super) fn default_model(env: &BTreeMap<String, Secret>) -> Result<Option<Model>, String> {
+pub(crate) fn default_model(env: &BTreeMap<String, Secret>) -> Result<Option<Model>, String> {
     let get = |name: &str| env.get(name).map(Secret::reveal).filter(|value| !value.is_empty());
     if get("FLOW_MODEL").is_none() && get("FLOW_MODEL_BASE_URL").is_none() {
         return Ok(None);
@@ -77,13 +77,4 @@ pub(super) fn default_model(env: &BTreeMap<String, Secret>) -> Result<Option<Mod
         api_key: get("FLOW_API_KEY").map(Text::plain),
         ..Model::new(provider)
     }))
-}
-
-/// Limits of flags.
-pub(super) fn limits(deadline: Option<&str>, max_cost_usd: Option<f64>) -> Result<Limits, String> {
-    let deadline = deadline.map(crate::model::parse_duration).transpose().map_err(|what| format!("--deadline {what}"))?;
-    if deadline.is_some_and(|time| time.is_zero()) {
-        return Err("--deadline must be above 0; write a time such as 30s".to_string());
-    }
-    Ok(Limits { deadline, max_cost_usd, ..Limits::default() })
 }
