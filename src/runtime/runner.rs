@@ -119,7 +119,7 @@ impl Runner {
 
     /// Answers in place of the model called `default`, and of every other one that is asked over the network.
     pub fn model_client(mut self, client: Arc<dyn ModelClient>) -> Runner {
-        self.default_model = Some(Model { model: Some(Text::plain("own")), ..Model::new(Provider::OpenAi) });
+        self.default_model = Some(Model { model: Some(Text::plain("own")), ..Model::new(Provider::Ollama) });
         self.ports(move |ports| ports.models = client.clone())
     }
 
