@@ -8,7 +8,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::routing::post;
 use axum::{Json, Router};
-use flow::runtime::{Error as NotBegun, Runner, Workflow};
+use flow::runtime::{RunError, Runner, Workflow};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -18,7 +18,7 @@ async fn ask(State(runner): State<Runner>, Json(inputs): Json<Value>) -> (Status
     match runner.run(inputs).outcome().await {
         Ok(outcome) if outcome.is_good() => (StatusCode::OK, Json(json!({ "run": outcome.run, "outputs": outcome.outputs }))),
         Ok(outcome) => (StatusCode::BAD_GATEWAY, Json(json!({ "run": outcome.run, "failure": outcome.failure }))),
-        Err(error @ (NotBegun::Inputs(_) | NotBegun::Usage(_))) => (StatusCode::BAD_REQUEST, Json(json!({ "error": error.to_string() }))),
+        Err(error @ (RunError::Inputs(_) | RunError::Usage(_))) => (StatusCode::BAD_REQUEST, Json(json!({ "error": error.to_string() }))),
         Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, Json(json!({ "error": error.to_string() }))),
     }
 }

@@ -4,7 +4,7 @@
 
 use std::error::Error;
 
-use flow::runtime::{Consent, Ending, Workflow};
+use flow::runtime::{Consent, RunEnding, Workflow};
 use serde_json::json;
 
 #[tokio::main(flavor = "current_thread")]
@@ -20,8 +20,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
     }
     let outcome = run.outcome().await?;
     match &outcome.ending {
-        Ending::Over(status) => println!("{} {}", outcome.run, status.word()),
-        Ending::Waiting(questions) => println!("{} waits for a person: {questions:?}", outcome.run),
+        RunEnding::Over(status) => println!("{} {}", outcome.run, status.word()),
+        RunEnding::Waiting(questions) => println!("{} waits for a person: {questions:?}", outcome.run),
         _ => {}
     }
     outcome.printed.iter().for_each(|part| println!("sent: {part}"));

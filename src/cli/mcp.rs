@@ -29,7 +29,7 @@ use crate::journal::Mask;
 use crate::model::Limits;
 use crate::port::Secret;
 use crate::redact::Redactor;
-use crate::runtime::{self, Attend, Error, Kept, STACK, Taping, settings, text_of};
+use crate::runtime::{Attend, KeptPrinter, RunError, RunInputs, RunSession, STACK, Taping, settings, text_of};
 use crate::serve::{Bounds, Doors, Given, Line, PATIENCE, Tool, Work, Wrong, serve_http, serve_stdio, takes_channel, tool};
 
 /// Calls that may wait for others to end.
@@ -193,7 +193,7 @@ impl Served {
     }
 
     fn ran(&self, mut arguments: Map<String, Value>, mut line: Line, common: &Common) -> Result<Given, Refusal> {
-        let kept = Arc::new(Kept::default());
+        let kept = Arc::new(KeptPrinter::default());
         let (checked, agreed) = (self.checked.clone(), Arc::clone(&self.agreed));
         let surroundings = run::surroundings(checked, agreed, &self.file, kept.clone(), &self.silent, Taping::None);
         // What was right when the server began is not the client's mistake.
@@ -204,9 +204,9 @@ impl Served {
             Some(Value::String(name)) => Some(name),
             Some(_) => return Err(Refusal::usage("channel is a text")),
         };
-        let given = runtime::Given { inputs: arguments, channel, now: None, limits: self.limits.clone(), is_served: true };
-        let mut session = match surroundings.begin(given, |file, sealing| common.journals.log(file, sealing)) {
-            Err(Error::Lacking(end)) => {
+        let given = RunInputs { inputs: arguments, channel, now: None, limits: self.limits.clone(), is_served: true };
+        let mut session = match RunSession::begin(surroundings, given, |file, sealing| common.journals.log(file, sealing)) {
+            Err(RunError::Lacking(end)) => {
                 let why = line_of_end(&end, &[]).unwrap_or_default();
                 return Ok(Given { texts: vec![why], is_error: true, ..Given::default() });
             }

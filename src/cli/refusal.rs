@@ -1,14 +1,17 @@
 //! What stops a command before anything is started: mistakes in files, on the command line, and what this machine lacks.
 
+use std::collections::BTreeMap;
+
 use chrono::{DateTime, Utc};
 
 use super::arguments::Shared;
 use super::{Exit, tell};
+use crate::adapter::environment;
 use crate::check::Checked;
 use crate::diagnostic::{Severity, visible};
-use crate::port::StoreError;
+use crate::port::{Secret, StoreError};
 use crate::report::{self, Findings};
-use crate::runtime::{Error, drawn};
+use crate::runtime::{RunError, drawn};
 
 /// What stops a run before it starts: its exit code and what to say.
 pub(super) struct Refusal(pub(super) Exit, pub(super) Vec<String>);
@@ -25,21 +28,28 @@ impl From<StoreError> for Refusal {
     }
 }
 
-impl From<Error> for Refusal {
-    fn from(error: Error) -> Refusal {
+impl From<RunError> for Refusal {
+    fn from(error: RunError) -> Refusal {
         match error {
-            Error::Usage(line) => Refusal::usage(line),
-            Error::Inputs(lines) => Refusal(Exit::Usage, lines),
-            Error::CannotResume(lines) => Refusal(Exit::Failed, lines),
-            Error::Settings(found) => Refusal(Exit::Findings, vec![drawn(&found)]),
-            Error::Store { error, help } => {
+            RunError::Usage(line) => Refusal::usage(line),
+            RunError::Inputs(lines) => Refusal(Exit::Usage, lines),
+            RunError::CannotResume(lines) => Refusal(Exit::Failed, lines),
+            RunError::Settings(found) => Refusal(Exit::Findings, vec![drawn(&found)]),
+            RunError::Store { error, help } => {
                 let Refusal(exit, mut lines) = error.into();
                 lines.extend(help.map(str::to_owned));
                 Refusal(exit, lines)
             }
-            Error::System(line) => Refusal(Exit::Failed, vec![visible(&line).into_owned()]),
-            Error::Untrusted(_) | Error::Lacking(_) => Refusal(Exit::Failed, vec![error.to_string()]),
+            RunError::System(line) => Refusal(Exit::Failed, vec![visible(&line).into_owned()]),
+            RunError::Untrusted(_) | RunError::Lacking(_) => Refusal(Exit::Failed, vec![error.to_string()]),
         }
+    }
+}
+
+impl Shared {
+    /// The variables of the environment, and those of `--env-file`.
+    pub(super) fn variables(&self) -> Result<BTreeMap<String, Secret>, Refusal> {
+        environment::variables(self.env_file.as_deref()).map_err(Refusal::usage)
     }
 }
 

@@ -11,7 +11,7 @@ use crate::diagnostic::visible;
 use crate::event::{Canceller, Event, Happening, RunEnd};
 use crate::journal::Mask;
 use crate::port::Store;
-use crate::runtime::Taping;
+use crate::runtime::{RunSession, Taping};
 
 /// Goes on with a run whose process has ended.
 pub(super) fn resume(id: &str, output: &OutputOptions, is_allowed: bool, shared: &Shared) -> Exit {
@@ -60,7 +60,7 @@ fn try_resume(id: &str, printed: &OutputOptions, is_allowed: bool, shared: &Shar
     }
     let (mut surroundings, progress) = run::shown(file, printed, is_allowed, shared, taping)?;
     surroundings.keep_results_of(&found, &journal, store.sealing());
-    let session = surroundings.resume(events, Box::new(store), lock)?;
+    let session = RunSession::resume(surroundings, events, Box::new(store), lock)?;
     run::carry_on(session, progress, Written::open(printed)?, shared)
 }
 

@@ -19,7 +19,9 @@ use crate::journal::{Mask, masked, record};
 use crate::port::Printer;
 use crate::redact::Redactor;
 use crate::report::{how_to_decide, show_command};
-use crate::runtime::{Attend, Decided, Error, Given, Question, Session, Setup, Storage, Surroundings, Taping, channel, settings};
+use crate::runtime::{
+    Attend, Decided, RunError, RunInputs, RunQuestion, RunSession, Setup, Storage, Surroundings, Taping, channel, settings,
+};
 
 /// Runs a pipeline.
 pub(super) fn run(options: &RunOptions, shared: &Shared) -> Exit {
@@ -39,12 +41,12 @@ fn try_run(options: &RunOptions, shared: &Shared) -> Result<Exit, Refusal> {
     let now = wanted.now.as_deref().or(surroundings.taping.now()).map(time).transpose()?;
     let flags = limits::limits(wanted.deadline.as_deref(), wanted.max_cost_usd).map_err(Refusal::usage)?;
     let limits = settings::narrowest(&flags, &surroundings.settled.limits);
-    let given = Given { inputs: given, channel, now, limits, is_served: false };
-    let session = match surroundings.begin(given, SqliteStore::open_sealed) {
-        Err(Error::Lacking(end)) => {
+    let given = RunInputs { inputs: given, channel, now, limits, is_served: false };
+    let session = match RunSession::begin(surroundings, given, SqliteStore::open_sealed) {
+        Err(RunError::Lacking(end)) => {
             return Ok(Written::open(&options.printed)?.finish(shared, &end, &[], true, &Redactor::default()));
         }
-        Err(Error::Inputs(mut problems)) => {
+        Err(RunError::Inputs(mut problems)) => {
             problems.extend((!has_all).then(|| "give it with --input name=value, or in a file with --inputs FILE".to_string()));
             return Err(Refusal(Exit::Usage, problems));
         }
@@ -130,7 +132,7 @@ impl Attend for AtTerminal<'_> {
     }
 
     /// The question waits in a thread of its own, so that Ctrl-C still ends the run; it is saved and goes on later.
-    fn decide(&mut self, Question { run, step, text }: Question) -> Decided<'_> {
+    fn decide(&mut self, RunQuestion { run, step, text }: RunQuestion) -> Decided<'_> {
         let show = show_command(&run, &step);
         let asking = self.progress.aside(tokio::task::spawn_blocking(move || inputs::allow(&text, &show)));
         Box::pin(async { asking.await.ok().flatten() })
@@ -138,7 +140,7 @@ impl Attend for AtTerminal<'_> {
 }
 
 /// Runs to the end, or until a person must decide.
-pub(super) fn carry_on(session: Session, progress: Progress, mut printed: Written, shared: &Shared) -> Result<Exit, Refusal> {
+pub(super) fn carry_on(session: RunSession, progress: Progress, mut printed: Written, shared: &Shared) -> Result<Exit, Refusal> {
     let surroundings = &session.surroundings;
     if !shared.quiet {
         surroundings.unrecognised().iter().for_each(|line| tell!("{line}"));

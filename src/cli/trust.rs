@@ -14,24 +14,24 @@ use crate::adapter::started::Agreed;
 use crate::check::Checked;
 use crate::diagnostic::visible;
 use crate::report::wish_lines;
-use crate::runtime::consent::{Standing, Wanted, allowed, place, shown, trusted};
-use crate::runtime::{Error, settings};
+use crate::runtime::consent::{ConsentRequest, Standing, allowed, place, shown, trusted};
+use crate::runtime::{RunError, settings};
 
 /// What is asked at a terminal.
 const QUESTION: &str = "Trust it, until something of it changes?";
 
 /// What a file wants.
-fn wanted<'a>(checked: &'a Checked, file: &'a Path, shared: &Shared) -> Result<Wanted<'a>, Refusal> {
+fn wanted<'a>(checked: &'a Checked, file: &'a Path, shared: &Shared) -> Result<ConsentRequest<'a>, Refusal> {
     let of_project = settings::read(&shared.project_of(file))?.model_of_project;
-    Ok(Wanted::of(checked, file, of_project, &shared.variables()?))
+    Ok(ConsentRequest::of(checked, file, of_project, &shared.variables()?))
 }
 
-fn lines(wanted: &Wanted) -> Vec<String> {
+fn lines(wanted: &ConsentRequest) -> Vec<String> {
     wish_lines(&wanted.wishes).into_iter().map(|line| format!("  {line}")).collect()
 }
 
 /// Shows what is wanted and asks; what is agreed to is kept.
-fn ask(wanted: &Wanted, standing: &Standing) -> Result<(), Refusal> {
+fn ask(wanted: &ConsentRequest, standing: &Standing) -> Result<(), Refusal> {
     let at_question = at_question();
     let answer = inputs::decide(QUESTION);
     drop(at_question);
@@ -155,7 +155,7 @@ fn failed(why: String) -> Refusal {
 }
 
 /// The list cannot be used; what else can be done.
-fn unusable(error: Error) -> Refusal {
+fn unusable(error: RunError) -> Refusal {
     let Refusal(exit, mut lines) = error.into();
     lines.push("nothing was started; --trust allows it for this one time, without the list".into());
     Refusal(exit, lines)

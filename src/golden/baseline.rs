@@ -275,7 +275,7 @@ fn code(text: &str) -> String {
 mod tests {
     use super::*;
     use crate::event::Usage;
-    use crate::golden::{Complaint, Tally};
+    use crate::golden::outcome::{Complaint, Tally};
 
     fn outcome(name: &str, passed: usize, plays: usize, tokens: u64, route: &str) -> Outcome {
         let routes = BTreeMap::from([("plan".to_string(), BTreeMap::from([(route.to_string(), plays)]))]);

@@ -34,10 +34,8 @@ mod suite;
 mod taping;
 
 pub use baseline::{Baseline, Comparison};
-pub use diff::Diff;
 pub use discover::discover;
-pub use mutate::{Mutant, Noticed, Way};
 pub use options::{Live, Options};
-pub use outcome::{Broken, Complaint, Golden, Outcome, Report, Tally};
+pub use outcome::{Broken, Report};
 pub use run::run;
 pub use suite::Suite;

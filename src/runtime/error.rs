@@ -1,16 +1,21 @@
-//! What keeps a run from beginning.
+//! What keeps a run from beginning, or from being kept.
 
+use std::fmt;
+use std::path::PathBuf;
+
+use chrono::{DateTime, Utc};
+
+use crate::diagnostic::visible;
 use crate::event::RunEnd;
 use crate::load::LoadedSettings;
+use crate::plan::Wishes;
 use crate::port::StoreError;
-use crate::report::{self, Findings};
+use crate::report::{self, Findings, wish_lines};
 
-use super::consent::Untrusted;
-
-/// Why a run did not begin; nothing was started.
+/// Why a run has no outcome. It did not begin, and nothing was started; but for [`RunError::Store`], which may also come while it goes on and ends it there.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum Error {
+pub enum RunError {
     /// What was given for this run does not fit: a channel, a person, a bound, a variable of the environment.
     #[error("{0}")]
     Usage(String),
@@ -43,19 +48,48 @@ pub enum Error {
     System(String),
 }
 
-impl Error {
-    pub(crate) fn usage(line: impl ToString) -> Error {
-        Error::Usage(line.to_string())
+impl RunError {
+    pub(crate) fn usage(line: impl ToString) -> RunError {
+        RunError::Usage(line.to_string())
     }
 
-    pub(crate) fn system(line: impl ToString) -> Error {
-        Error::System(line.to_string())
+    pub(crate) fn system(line: impl ToString) -> RunError {
+        RunError::System(line.to_string())
     }
 }
 
-impl From<StoreError> for Error {
-    fn from(error: StoreError) -> Error {
-        Error::Store { error, help: None }
+impl From<StoreError> for RunError {
+    fn from(error: StoreError) -> RunError {
+        RunError::Store { error, help: None }
+    }
+}
+
+/// A file that wants something to which nobody has agreed; nothing of it was started.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Untrusted {
+    /// The file.
+    pub file: PathBuf,
+    /// What it wants.
+    pub wishes: Wishes,
+    /// When something else was trusted that stood in this file then.
+    pub before: Option<DateTime<Utc>>,
+}
+
+impl fmt::Display for Untrusted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let file = self.file.display().to_string();
+        let file = visible(&file);
+        match self.before {
+            Some(before) => write!(
+                f,
+                "{file} is not what you trusted on {}: it, a file it brings in, a script of its servers or its folder is another.",
+                before.format("%Y-%m-%d at %H:%M UTC")
+            )?,
+            None => write!(f, "{file} is not trusted yet.")?,
+        }
+        write!(f, " What it wants:")?;
+        wish_lines(&self.wishes).iter().try_for_each(|line| write!(f, "\n  {line}"))
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
-use super::Error;
+use super::RunError;
 use super::settings::{self, Settled};
 use crate::adapter::sealing::{JournalKey, Sealing};
 use crate::adapter::{environment, files};
@@ -27,7 +27,7 @@ pub enum Storage {
 
 impl Storage {
     /// The file of the journal; `None`: there is none.
-    pub(super) fn journal(&self, project: &Path) -> Result<Option<PathBuf>, Error> {
+    pub(super) fn journal(&self, project: &Path) -> Result<Option<PathBuf>, RunError> {
         match self {
             Storage::Memory => Ok(None),
             Storage::Project => journal_file(project).map(Some),
@@ -56,10 +56,10 @@ const HELP: &str = "nothing can be written in the project; set FLOW_STATE_DIR to
 ///
 /// # Errors
 /// The user's settings have mistakes, or name no whole path.
-pub(crate) fn folder(project: &Path) -> Result<PathBuf, Error> {
+pub(crate) fn folder(project: &Path) -> Result<PathBuf, RunError> {
     let Some(home) = home()? else {
         let own = project.join(".flow");
-        let line = |error| Error::usage(format!("runs cannot be kept in {}: {error}; or set FLOW_STATE_DIR", own.display()));
+        let line = |error| RunError::usage(format!("runs cannot be kept in {}: {error}; or set FLOW_STATE_DIR", own.display()));
         files::stays_in(project, &own.join("runs.db")).map_err(line)?;
         return Ok(own);
     };
@@ -76,7 +76,7 @@ pub(crate) fn folder(project: &Path) -> Result<PathBuf, Error> {
 ///
 /// # Errors
 /// As [`folder`].
-pub(crate) fn home() -> Result<Option<PathBuf>, Error> {
+pub(crate) fn home() -> Result<Option<PathBuf>, RunError> {
     match environment::state_folder() {
         Some(named) => whole(named, "FLOW_STATE_DIR").map(Some),
         None => settings::state_dir()?.map(|named| whole(named, "state_dir of your settings")).transpose(),
@@ -84,10 +84,10 @@ pub(crate) fn home() -> Result<Option<PathBuf>, Error> {
 }
 
 /// A relative one would be another folder in each place where flow is started.
-fn whole(named: PathBuf, what: &str) -> Result<PathBuf, Error> {
+fn whole(named: PathBuf, what: &str) -> Result<PathBuf, RunError> {
     match named.is_absolute() {
         true => Ok(named),
-        false => Err(Error::usage(format!("{what} is {}; write a whole path such as /var/lib/flow", named.display()))),
+        false => Err(RunError::usage(format!("{what} is {}; write a whole path such as /var/lib/flow", named.display()))),
     }
 }
 
@@ -95,30 +95,30 @@ fn whole(named: PathBuf, what: &str) -> Result<PathBuf, Error> {
 ///
 /// # Errors
 /// As [`folder`].
-pub(crate) fn journal_file(project: &Path) -> Result<PathBuf, Error> {
+pub(crate) fn journal_file(project: &Path) -> Result<PathBuf, RunError> {
     Ok(folder(project)?.join("runs.db"))
 }
 
 /// Adds what to do where nothing can be written in the project.
-pub(crate) fn with_help(error: StoreError, project: &Path) -> Error {
+pub(crate) fn with_help(error: StoreError, project: &Path) -> RunError {
     let folder = project.join(".flow");
     let folder = if folder.exists() { folder.as_path() } else { project };
     let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
     let closed = [ErrorKind::PermissionDenied, ErrorKind::ReadOnlyFilesystem];
     let is_closed = tempfile::tempfile_in(folder).is_err_and(|error| closed.contains(&error.kind()));
-    Error::Store { error, help: is_closed.then_some(HELP) }
+    RunError::Store { error, help: is_closed.then_some(HELP) }
 }
 
 /// How new runs are encrypted, and with which key others were.
 ///
 /// # Errors
 /// They must be encrypted and there is no key, or the key is none.
-pub(crate) fn of_new_runs(settled: &Settled) -> Result<Sealing, Error> {
+pub(crate) fn of_new_runs(settled: &Settled) -> Result<Sealing, RunError> {
     let key = key(settled.journal.key_file.as_deref())?;
     if settled.journal.encrypt && key.is_none() {
         let message = "runs are encrypted here (encrypt in [journal] of the settings), and there is no key: set FLOW_JOURNAL_KEY, or key_file in \
                        [journal] of your own settings";
-        return Err(Error::usage(message));
+        return Err(RunError::usage(message));
     }
     Ok(Sealing { key, is_on: settled.journal.encrypt })
 }
@@ -127,14 +127,14 @@ pub(crate) fn of_new_runs(settled: &Settled) -> Result<Sealing, Error> {
 ///
 /// # Errors
 /// The key is none.
-pub(crate) fn of_kept_runs(project: &Path) -> Result<Sealing, Error> {
+pub(crate) fn of_kept_runs(project: &Path) -> Result<Sealing, RunError> {
     let journal = settings::read(project).map(|settled| settled.journal).unwrap_or_default();
     Ok(Sealing { key: key(journal.key_file.as_deref())?, is_on: journal.encrypt })
 }
 
-fn key(file: Option<&Path>) -> Result<Option<JournalKey>, Error> {
-    let Some((text, from)) = environment::journal_key(file).map_err(Error::usage)? else { return Ok(None) };
-    JournalKey::read(text.reveal()).map(Some).map_err(|what| Error::usage(format!("{from} {what}")))
+fn key(file: Option<&Path>) -> Result<Option<JournalKey>, RunError> {
+    let Some((text, from)) = environment::journal_key(file).map_err(RunError::usage)? else { return Ok(None) };
+    JournalKey::read(text.reveal()).map(Some).map_err(|what| RunError::usage(format!("{from} {what}")))
 }
 
 /// The results that are used again lie beside the journal.

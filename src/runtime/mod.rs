@@ -1,4 +1,4 @@
-//! Running pipelines, for programs: what `flow run` and `flow mcp` do around a run, without a terminal.
+//! RunHandle pipelines, for programs: what `flow run` and `flow mcp` do around a run, without a terminal.
 //!
 //! | file | what |
 //! |---|---|
@@ -31,25 +31,30 @@ mod tape;
 mod workflow;
 pub(crate) mod world;
 
-pub use consent::{Consent, Untrusted};
-pub use error::Error;
+pub use consent::Consent;
 pub(crate) use error::drawn;
+pub use error::{RunError, Untrusted};
 pub(crate) use find::find;
 pub use kept::Storage;
 pub(crate) use lacking::lacking;
 pub(crate) use models::know_prices;
 pub(crate) use outcome::text_of;
-pub use outcome::{Ending, Outcome};
+pub use outcome::{RunEnding, RunOutcome};
 pub(crate) use own::own_files;
 pub(crate) use project::project;
-pub(crate) use runner::Kept;
+pub(crate) use runner::KeptPrinter;
 pub use runner::Runner;
-pub use running::{Control, Running};
-pub use session::Question;
-pub(crate) use session::{Attend, Decided, Session, question};
-pub(crate) use surroundings::{Given, Setup, Surroundings, channel, declared, first_event, inputs_of_file, unrecognised};
+pub use running::{Control, RunHandle};
+pub use session::RunQuestion;
+pub(crate) use session::{Attend, Decided, RunInputs, RunSession, channel, first_event, question};
+pub(crate) use surroundings::{Setup, Surroundings, declared, inputs_of_file, unrecognised};
 pub(crate) use tape::Taping;
 pub use workflow::{CheckError, Workflow};
+
+pub use crate::check::Checked;
+pub use crate::driver::Ports;
+pub use crate::model::Limits;
+pub use crate::plan::{Wish, Wishes};
 
 /// Stack of a thread that holds the engine and all template work, in bytes.
 pub(crate) const STACK: usize = 64 * 1024 * 1024;

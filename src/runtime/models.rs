@@ -1,11 +1,11 @@
 //! Models of a run: may they be asked within its bounds, and are they real?
 
-use super::Error;
+use super::RunError;
 use crate::check::Checked;
 use crate::model::{DEFAULT_MODEL, Limits, Model, Program, Provider};
 
 /// A bound on money needs the price of every model that may be asked, also of the pipelines that are called.
-pub(crate) fn know_prices(checked: &Checked, default_model: Option<&Model>, limits: &Limits) -> Result<(), Error> {
+pub(crate) fn know_prices(checked: &Checked, default_model: Option<&Model>, limits: &Limits) -> Result<(), RunError> {
     let program = &checked.loaded.program;
     let has_bound = program.pipelines.iter().any(|pipeline| pipeline.bounds().max_cost_usd.is_some());
     if limits.max_cost_usd.is_none() && !has_bound {
@@ -14,7 +14,7 @@ pub(crate) fn know_prices(checked: &Checked, default_model: Option<&Model>, limi
     let unpriced = models(program, default_model.is_some()).filter(|(_, model)| model.price.is_none() && !is_file(model));
     let replaced = default_model.map(|_| "default (from FLOW_MODEL)");
     match unpriced.map(|(name, _)| name).chain(replaced).next() {
-        Some(name) => Err(Error::usage(format!("a bound on money cannot be held: model {name} has no price"))),
+        Some(name) => Err(RunError::usage(format!("a bound on money cannot be held: model {name} has no price"))),
         None => Ok(()),
     }
 }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::Error;
-use super::session::{Played, Question, question};
+use super::RunError;
+use super::session::{PlayedRun, RunQuestion, question};
 use crate::event::{Event, Happening, RunEnd, RunStatus, StepFailure, Usage};
 use crate::journal::record;
 use crate::port::StoreError;
@@ -13,11 +13,11 @@ use crate::port::StoreError;
 /// What a run gave, and how it ended.
 #[derive(Debug)]
 #[non_exhaustive]
-pub struct Outcome {
+pub struct RunOutcome {
     /// The run's id.
     pub run: String,
     /// How it ended.
-    pub ending: Ending,
+    pub ending: RunEnding,
     /// The channel that its texts are made for.
     pub channel: Option<String>,
     /// What the pipeline gives: an object with the names of its `outputs`, or one value.
@@ -39,39 +39,39 @@ pub struct Outcome {
 /// How a run ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Ending {
+pub enum RunEnding {
     /// It is over.
     Over(RunStatus),
     /// It waits for these decisions. One that is kept on disk goes on with `flow approve` and `flow runs resume`.
-    Waiting(Vec<Question>),
+    Waiting(Vec<RunQuestion>),
 }
 
-impl Outcome {
-    pub(super) fn of(played: Played, printed: Vec<String>, is_scripted: bool) -> Result<Outcome, Error> {
-        let Played { run, end, loss, events, .. } = played;
+impl RunOutcome {
+    pub(super) fn of(played: PlayedRun, printed: Vec<String>, is_scripted: bool) -> Result<RunOutcome, RunError> {
+        let PlayedRun { run, end, loss, events, .. } = played;
         let channel = events.first().and_then(|event| match &event.happening {
             Happening::RunStarted(start) => start.channel.clone(),
             _ => None,
         });
         let (ending, end) = match end? {
-            Some(end) => (Ending::Over(end.status), end),
+            Some(end) => (RunEnding::Over(end.status), end),
             None => {
                 let asked = record(&events).map(|record| record.questions).unwrap_or_default();
                 let asked = asked.into_iter().map(|asked| {
                     let text = question(&events, &asked.step).unwrap_or_default();
-                    Question { run: run.clone(), step: asked.step, text }
+                    RunQuestion { run: run.clone(), step: asked.step, text }
                 });
                 let nothing = RunEnd { status: RunStatus::Cancelled, outputs: Arc::new(json!({})), failure: None, usage: Usage::default() };
-                (Ending::Waiting(asked.collect()), nothing)
+                (RunEnding::Waiting(asked.collect()), nothing)
             }
         };
         let RunEnd { outputs, failure, usage, .. } = end;
-        Ok(Outcome { run, ending, channel, outputs, printed, failure, usage, is_scripted, events, loss })
+        Ok(RunOutcome { run, ending, channel, outputs, printed, failure, usage, is_scripted, events, loss })
     }
 
     /// Whether it gave what it was run for: it succeeded, perhaps with a failure that its author allows.
     pub fn is_good(&self) -> bool {
-        matches!(self.ending, Ending::Over(RunStatus::Succeeded | RunStatus::Partial))
+        matches!(self.ending, RunEnding::Over(RunStatus::Succeeded | RunStatus::Partial))
     }
 
     /// Of one output the text, of several a JSON object, as `flow run` prints it; `None`: there is nothing to show.

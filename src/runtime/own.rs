@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::consent::{named, real as real_folder};
-use super::{Error, find, kept, settings};
+use super::{RunError, find, kept, settings};
 use crate::adapter::environment;
 use crate::adapter::files::DiskFiles;
 use crate::adapter::own::OwnFiles;
@@ -26,7 +26,7 @@ pub(crate) fn own_files(
     project: &Path,
     checked: Option<(&Checked, &BTreeMap<String, Secret>)>,
     env_file: Option<&Path>,
-) -> Result<Arc<OwnFiles>, Error> {
+) -> Result<Arc<OwnFiles>, RunError> {
     let of_user = [environment::user_settings().ok().flatten(), environment::trusted_folder().ok(), kept::home()?, settings::key_file()?];
     let env_file = env_file.map(Path::to_path_buf);
     let hidden = of_user.into_iter().flatten().chain(env_file).chain([project.join(".flow"), project.join(".env")]).collect();

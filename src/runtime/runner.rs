@@ -8,9 +8,10 @@ use chrono::{DateTime, Utc};
 use serde_json::{Map, Value};
 
 use super::consent::{Consent, consent};
-use super::running::{Listening, Running};
-use super::surroundings::{ChangePorts, Given, Setup, Surroundings};
-use super::{Error, Outcome, STACK, Storage, Taping, Workflow, settings};
+use super::running::{Listening, RunHandle};
+use super::session::{RunInputs, RunSession};
+use super::surroundings::{ChangePorts, Setup, Surroundings};
+use super::{RunError, RunOutcome, STACK, Storage, Taping, Workflow, settings};
 use crate::adapter::environment;
 use crate::adapter::sqlite_store::SqliteStore;
 use crate::check::Checked;
@@ -41,7 +42,7 @@ impl fmt::Debug for Runner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Runner { workflow, env, storage, limits, consent, channel, .. } = self;
         f.debug_struct("Runner")
-            .field("workflow", &workflow.name())
+            .field("workflow", workflow)
             .field("env", env)
             .field("storage", storage)
             .field("limits", limits)
@@ -51,10 +52,11 @@ impl fmt::Debug for Runner {
     }
 }
 
-impl Runner {
-    pub(super) fn new(workflow: Workflow) -> Runner {
+impl Workflow {
+    /// Makes runs of it; nothing is set yet.
+    pub fn runner(&self) -> Runner {
         Runner {
-            workflow,
+            workflow: self.clone(),
             env: BTreeMap::new(),
             takes_environment: false,
             takes_user_settings: false,
@@ -67,7 +69,9 @@ impl Runner {
             changes: vec![],
         }
     }
+}
 
+impl Runner {
     /// A variable, for `env` and for declared secrets; also `FLOW_MODEL…` and `FLOW_API_KEY`, which name the model called `default`. It wins over
     /// the process's own.
     pub fn variable(mut self, name: impl Into<String>, value: impl Into<String>) -> Runner {
@@ -130,35 +134,35 @@ impl Runner {
     }
 
     /// Begins a run in a thread of its own, and does not wait. Inputs are an object, or null for none. What keeps it from beginning is its
-    /// [outcome](Running::outcome).
-    pub fn run(&self, inputs: Value) -> Running {
-        let (running, listening, done) = Running::new();
+    /// [outcome](RunHandle::outcome).
+    pub fn run(&self, inputs: Value) -> RunHandle {
+        let (running, listening, done) = RunHandle::new();
         let runner = self.clone();
         let work = move || {
             let _ = done.send(runner.played(inputs, listening));
         };
         match std::thread::Builder::new().name("flow run".into()).stack_size(STACK).spawn(work) {
             Ok(_) => running,
-            Err(error) => running.that_failed(Error::System(format!("flow cannot start: {error}"))),
+            Err(error) => running.that_failed(RunError::System(format!("flow cannot start: {error}"))),
         }
     }
 
-    fn played(&self, inputs: Value, mut listening: Listening) -> Result<Outcome, Error> {
+    fn played(&self, inputs: Value, mut listening: Listening) -> Result<RunOutcome, RunError> {
         let Workflow { checked, file, project, .. } = &self.workflow;
         let inputs = match inputs {
             Value::Object(inputs) => inputs,
             Value::Null => Map::new(),
-            _ => return Err(Error::Inputs(vec!["inputs are an object: a value by each name".into()])),
+            _ => return Err(RunError::Inputs(vec!["inputs are an object: a value by each name".into()])),
         };
-        let mut env = if self.takes_environment { environment::variables(None).map_err(Error::usage)? } else { BTreeMap::new() };
+        let mut env = if self.takes_environment { environment::variables(None).map_err(RunError::usage)? } else { BTreeMap::new() };
         env.extend(self.env.clone());
         let settled = match self.takes_user_settings {
             true => settings::read(project)?,
             false => settings::of_files(vec![(project.join("flow.toml"), SettingsOf::Project)])?,
         };
         let agreed = consent(&self.consent, checked, file, settled.model_of_project.clone(), &env)?;
-        let (kept, changes) = (Arc::new(Kept::default()), self.changes.clone());
-        let given = Given {
+        let (kept, changes) = (Arc::new(KeptPrinter::default()), self.changes.clone());
+        let given = RunInputs {
             inputs,
             channel: self.channel.clone(),
             now: self.now,
@@ -178,25 +182,25 @@ impl Runner {
             agreed,
             change: Some(Arc::new(move |ports| changes.iter().for_each(|change| change(ports)))),
         };
-        let session = Surroundings::new(Checked::clone(checked), setup)?.begin(given, SqliteStore::open_sealed)?;
+        let session = RunSession::begin(Surroundings::new(Checked::clone(checked), setup)?, given, SqliteStore::open_sealed)?;
         let is_scripted = session.surroundings.scripted;
         let (stop, attend) = listening.parts();
-        Outcome::of(session.play(stop, attend), kept.take(), is_scripted)
+        RunOutcome::of(session.play(stop, attend), kept.take(), is_scripted)
     }
 }
 
 /// Keeps what a `send` to standard output prints.
 #[derive(Default)]
-pub(crate) struct Kept(Mutex<Vec<String>>);
+pub(crate) struct KeptPrinter(Mutex<Vec<String>>);
 
-impl Kept {
+impl KeptPrinter {
     /// What was printed so far.
     pub(crate) fn take(&self) -> Vec<String> {
         std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
-impl Printer for Kept {
+impl Printer for KeptPrinter {
     fn print(&self, parts: &[String]) -> Result<(), String> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).extend(parts.iter().cloned());
         Ok(())

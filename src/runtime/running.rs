@@ -8,8 +8,8 @@ use futures_util::Stream;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::oneshot;
 
-use super::session::{Attend, Decided, Question};
-use super::{Error, Outcome};
+use super::session::{Attend, Decided, RunQuestion};
+use super::{RunError, RunOutcome};
 use crate::driver::Stop;
 use crate::event::{Canceller, Event};
 use crate::journal::Mask;
@@ -19,10 +19,10 @@ use crate::journal::Mask;
 /// It is a stream of its events, each told once it is kept. Dropping it cancels the run as [`Control::cancel`] does.
 #[derive(Debug)]
 #[must_use = "a run whose handle is dropped is cancelled"]
-pub struct Running {
+pub struct RunHandle {
     events: UnboundedReceiver<Event>,
     control: Control,
-    done: oneshot::Receiver<Result<Outcome, Error>>,
+    done: oneshot::Receiver<Result<RunOutcome, RunError>>,
 }
 
 /// Acts on a run from elsewhere.
@@ -45,18 +45,18 @@ impl Control {
     }
 }
 
-impl Running {
-    pub(super) fn new() -> (Running, Listening, oneshot::Sender<Result<Outcome, Error>>) {
+impl RunHandle {
+    pub(super) fn new() -> (RunHandle, Listening, oneshot::Sender<Result<RunOutcome, RunError>>) {
         let (told, events) = unbounded_channel();
         let (stop, stopped) = unbounded_channel();
         let (answers, answered) = unbounded_channel();
         let (sender, done) = oneshot::channel();
         let hearing = Hearing { events: told, answered, early: HashMap::new() };
-        (Running { events, control: Control { stop, answers }, done }, Listening { stopped, hearing }, sender)
+        (RunHandle { events, control: Control { stop, answers }, done }, Listening { stopped, hearing }, sender)
     }
 
     /// One that never began.
-    pub(super) fn that_failed(mut self, error: Error) -> Running {
+    pub(super) fn that_failed(mut self, error: RunError) -> RunHandle {
         let (sender, done) = oneshot::channel();
         let _ = sender.send(Err(error));
         self.done = done;
@@ -88,7 +88,7 @@ impl Running {
     ///
     /// # Errors
     /// It did not begin, or its events could not be kept.
-    pub async fn outcome(mut self) -> Result<Outcome, Error> {
+    pub async fn outcome(mut self) -> Result<RunOutcome, RunError> {
         self.gives_no_answer();
         (&mut self.done).await.unwrap_or_else(|_| Err(fault()))
     }
@@ -96,11 +96,11 @@ impl Running {
     /// The same for a thread without a runtime.
     ///
     /// # Errors
-    /// As [`Running::outcome`].
+    /// As [`RunHandle::outcome`].
     ///
     /// # Panics
-    /// In async code: use [`Running::outcome`] there.
-    pub fn wait(mut self) -> Result<Outcome, Error> {
+    /// In async code: use [`RunHandle::outcome`] there.
+    pub fn wait(mut self) -> Result<RunOutcome, RunError> {
         self.gives_no_answer();
         let (_, nothing) = oneshot::channel();
         std::mem::replace(&mut self.done, nothing).blocking_recv().unwrap_or_else(|_| Err(fault()))
@@ -111,11 +111,11 @@ impl Running {
     }
 }
 
-fn fault() -> Error {
-    Error::System("flow met a fault of its own; please report it".into())
+fn fault() -> RunError {
+    RunError::System("flow met a fault of its own; please report it".into())
 }
 
-impl Stream for Running {
+impl Stream for RunHandle {
     type Item = Event;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Event>> {
@@ -123,7 +123,7 @@ impl Stream for Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for RunHandle {
     fn drop(&mut self) {
         self.cancel();
     }
@@ -153,7 +153,7 @@ impl Attend for Hearing {
         let _ = self.events.send(event.clone());
     }
 
-    fn decide(&mut self, question: Question) -> Decided<'_> {
+    fn decide(&mut self, question: RunQuestion) -> Decided<'_> {
         Box::pin(async move {
             loop {
                 if let Some(approved) = self.early.remove(&question.step) {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::Error;
+use super::RunError;
 use crate::adapter::environment;
 use crate::adapter::files::{DiskFiles, open_if_there};
 use crate::check::Checked;
@@ -50,10 +50,10 @@ impl Settled {
 ///
 /// # Errors
 /// `FLOW_CONFIG` names a file that is not there, or what stands there cannot be read: with it would go what it forbids.
-pub(crate) fn files(project: &Path) -> Result<Vec<(PathBuf, SettingsOf)>, Error> {
-    let of_user = environment::user_settings().map_err(Error::usage)?;
+pub(crate) fn files(project: &Path) -> Result<Vec<(PathBuf, SettingsOf)>, RunError> {
+    let of_user = environment::user_settings().map_err(RunError::usage)?;
     let path = project.join("flow.toml");
-    open_if_there(&path).map_err(|why| Error::usage(format!("cannot read the project's settings in {}: {why}", path.display())))?;
+    open_if_there(&path).map_err(|why| RunError::usage(format!("cannot read the project's settings in {}: {why}", path.display())))?;
     let of_project = (path, SettingsOf::Project);
     Ok(std::iter::once(of_project).chain(of_user.map(|path| (path, SettingsOf::User))).collect())
 }
@@ -62,7 +62,7 @@ pub(crate) fn files(project: &Path) -> Result<Vec<(PathBuf, SettingsOf)>, Error>
 ///
 /// # Errors
 /// They have mistakes, or the user's own file is not where a variable says.
-pub(crate) fn read(project: &Path) -> Result<Settled, Error> {
+pub(crate) fn read(project: &Path) -> Result<Settled, RunError> {
     of_files(files(project)?)
 }
 
@@ -70,7 +70,7 @@ pub(crate) fn read(project: &Path) -> Result<Settled, Error> {
 ///
 /// # Errors
 /// They have mistakes.
-pub(crate) fn of_files(files: Vec<(PathBuf, SettingsOf)>) -> Result<Settled, Error> {
+pub(crate) fn of_files(files: Vec<(PathBuf, SettingsOf)>) -> Result<Settled, RunError> {
     let mut settled = Settled::default();
     for (path, of) in files {
         let Some(settings) = without_mistakes(&path, of)? else { continue };
@@ -100,7 +100,7 @@ pub(crate) fn of_files(files: Vec<(PathBuf, SettingsOf)>) -> Result<Settled, Err
 ///
 /// # Errors
 /// As [`read`].
-pub(crate) fn state_dir() -> Result<Option<PathBuf>, Error> {
+pub(crate) fn state_dir() -> Result<Option<PathBuf>, RunError> {
     Ok(of_user()?.and_then(|(_, settings)| settings.state_dir).map(|folder| PathBuf::from(folder.value)))
 }
 
@@ -108,19 +108,19 @@ pub(crate) fn state_dir() -> Result<Option<PathBuf>, Error> {
 ///
 /// # Errors
 /// As [`read`].
-pub(crate) fn key_file() -> Result<Option<PathBuf>, Error> {
+pub(crate) fn key_file() -> Result<Option<PathBuf>, RunError> {
     Ok(of_user()?.and_then(|(path, settings)| Some(beside(&path, &settings.journal.key_file?.value))))
 }
 
-fn of_user() -> Result<Option<(PathBuf, Settings)>, Error> {
-    let Some(path) = environment::user_settings().map_err(Error::usage)? else { return Ok(None) };
+fn of_user() -> Result<Option<(PathBuf, Settings)>, RunError> {
+    let Some(path) = environment::user_settings().map_err(RunError::usage)? else { return Ok(None) };
     Ok(without_mistakes(&path, SettingsOf::User)?.map(|settings| (path, settings)))
 }
 
-fn without_mistakes(path: &Path, of: SettingsOf) -> Result<Option<Settings>, Error> {
+fn without_mistakes(path: &Path, of: SettingsOf) -> Result<Option<Settings>, RunError> {
     let Some(found) = load_settings(path, of, &DiskFiles) else { return Ok(None) };
     if crate::diagnostic::has_errors(&found.diagnostics) {
-        return Err(Error::Settings(Box::new(found)));
+        return Err(RunError::Settings(Box::new(found)));
     }
     Ok(Some(found.settings))
 }

@@ -6,16 +6,17 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::{Runner, STACK, project};
+use super::{STACK, project};
 use crate::adapter::files::DiskFiles;
 use crate::check::{Checked, check_file};
 use crate::diagnostic::{Diagnostic, visible};
+use crate::lower::FileKind;
 use crate::model::Pipeline;
 use crate::plan::Wishes;
 use crate::report::{self, Findings};
 
 /// A pipeline without errors, and all that it brings in, as it stood on disk when it was checked. Cheap to clone.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Workflow {
     pub(super) checked: Arc<Checked>,
     pub(super) pipeline: Arc<Pipeline>,
@@ -23,8 +24,13 @@ pub struct Workflow {
     pub(super) project: PathBuf,
 }
 
+impl fmt::Debug for Workflow {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Workflow").field("name", &self.name()).field("file", &self.file).finish_non_exhaustive()
+    }
+}
+
 /// Why a file is no [`Workflow`].
-#[derive(Debug)]
 #[non_exhaustive]
 pub enum CheckError {
     /// It has errors, or cannot be read; `Display` draws them as `flow validate` does.
@@ -46,6 +52,13 @@ impl fmt::Display for CheckError {
             }
             CheckError::System(error) => write!(f, "flow cannot start: {error}"),
         }
+    }
+}
+
+/// As `Display`: a checked file with all that it brings in is long.
+impl fmt::Debug for CheckError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
     }
 }
 
@@ -94,7 +107,8 @@ impl Workflow {
         if !checked.errors().is_empty() {
             return Err(CheckError::Findings(Box::new(checked)));
         }
-        match checked.loaded.program.pipelines.first().cloned() {
+        let is_pipeline = checked.loaded.kind == FileKind::Pipeline;
+        match checked.loaded.program.pipelines.first().filter(|_| is_pipeline).cloned() {
             Some(pipeline) => Ok(Workflow { checked: Arc::new(checked), pipeline, file, project }),
             None => Err(CheckError::NoPipeline(file)),
         }
@@ -123,10 +137,5 @@ impl Workflow {
     /// What its runs would start, connect to and read, as far as the files say it: what [`Consent`](super::Consent) is about.
     pub fn wishes(&self) -> Wishes {
         Wishes::of(&self.checked.plan, None)
-    }
-
-    /// Makes runs of it; nothing is set yet.
-    pub fn runner(&self) -> Runner {
-        Runner::new(self.clone())
     }
 }

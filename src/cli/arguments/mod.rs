@@ -3,14 +3,9 @@
 mod checking;
 mod running;
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-
-use super::refusal::Refusal;
-use crate::adapter::environment;
-use crate::port::Secret;
 
 pub use checking::{
     DoctorOptions, FixOptions, Format, GraphFormat, GraphOptions, NoTests, TestFormat, TestOptions, ToolsCommand, ValidateOptions,
@@ -70,11 +65,6 @@ impl Shared {
     /// The project of a file.
     pub(in crate::cli) fn project_of(&self, file: &std::path::Path) -> PathBuf {
         crate::runtime::project(file, self.project.as_deref())
-    }
-
-    /// The variables of the environment, and those of `--env-file`.
-    pub(in crate::cli) fn variables(&self) -> Result<BTreeMap<String, Secret>, Refusal> {
-        environment::variables(self.env_file.as_deref()).map_err(Refusal::usage)
     }
 }
 

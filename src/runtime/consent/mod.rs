@@ -11,9 +11,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use chrono::{DateTime, Utc};
-
-use super::Error;
+use super::{RunError, Untrusted};
 use crate::adapter::clock::SystemClock;
 use crate::adapter::environment;
 use crate::adapter::started::{Agreed, Prints};
@@ -23,7 +21,6 @@ use crate::diagnostic::visible;
 use crate::model::{Model, Program};
 use crate::plan::{Wishes, takes_given};
 use crate::port::{Clock, Secret};
-use crate::report::wish_lines;
 
 pub(crate) use content::{named, real};
 
@@ -54,36 +51,8 @@ impl fmt::Debug for Consent {
     }
 }
 
-/// A file that wants something to which nobody has agreed; nothing of it was started.
-#[derive(Debug, Clone)]
-#[non_exhaustive]
-pub struct Untrusted {
-    /// The file.
-    pub file: PathBuf,
-    /// What it wants.
-    pub wishes: Wishes,
-    /// When something else was trusted that stood in this file then.
-    pub before: Option<DateTime<Utc>>,
-}
-
-impl fmt::Display for Untrusted {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let file = shown(&self.file);
-        match self.before {
-            Some(before) => write!(
-                f,
-                "{file} is not what you trusted on {}: it, a file it brings in, a script of its servers or its folder is another.",
-                before.format("%Y-%m-%d at %H:%M UTC")
-            )?,
-            None => write!(f, "{file} is not trusted yet.")?,
-        }
-        write!(f, " What it wants:")?;
-        wish_lines(&self.wishes).iter().try_for_each(|line| write!(f, "\n  {line}"))
-    }
-}
-
 /// What a file wants, and what its servers may run of the project now.
-pub(crate) struct Wanted<'a> {
+pub(crate) struct ConsentRequest<'a> {
     pub(crate) file: &'a Path,
     program: &'a Program,
     given: Option<Model>,
@@ -100,14 +69,19 @@ pub(crate) struct Standing {
     pub(crate) is_known: bool,
 }
 
-impl<'a> Wanted<'a> {
+impl<'a> ConsentRequest<'a> {
     /// `of_project`: the model that the project's settings give.
-    pub(crate) fn of(checked: &'a Checked, file: &'a Path, of_project: Option<Model>, env: &BTreeMap<String, Secret>) -> Wanted<'a> {
+    pub(crate) fn of(
+        checked: &'a Checked,
+        file: &'a Path,
+        of_project: Option<Model>,
+        env: &BTreeMap<String, Secret>,
+    ) -> ConsentRequest<'a> {
         let program = &checked.loaded.program;
         let given = of_project.filter(|_| program.pipelines.iter().any(|pipeline| takes_given(pipeline)));
         let wishes = Wishes::of(&checked.plan, given.as_ref());
         let (agreed, prints) = agreed(program, file, env);
-        Wanted { file, program, given, wishes, agreed, prints }
+        ConsentRequest { file, program, given, wishes, agreed, prints }
     }
 
     /// What was looked at is what was agreed to, however long a question stood.
@@ -116,16 +90,16 @@ impl<'a> Wanted<'a> {
     }
 
     /// Looks it up in the user's list.
-    pub(crate) fn look(&self) -> Result<Standing, Error> {
+    pub(crate) fn look(&self) -> Result<Standing, RunError> {
         let list = trusted()?;
-        let prints = self.prints.clone().map_err(Error::system)?;
-        let content = content::content(self.program, self.given.as_ref(), &prints).map_err(Error::system)?;
-        let is_known = list.since(&content).map_err(Error::system)?.is_some();
+        let prints = self.prints.clone().map_err(RunError::system)?;
+        let content = content::content(self.program, self.given.as_ref(), &prints).map_err(RunError::system)?;
+        let is_known = list.since(&content).map_err(RunError::system)?.is_some();
         Ok(Standing { list, content, is_known })
     }
 
-    pub(crate) fn keep(&self, standing: &Standing) -> Result<(), Error> {
-        standing.list.add(&place(self.file), &standing.content, SystemClock::new().now()).map_err(Error::system)
+    pub(crate) fn keep(&self, standing: &Standing) -> Result<(), RunError> {
+        standing.list.add(&place(self.file), &standing.content, SystemClock::new().now()).map_err(RunError::system)
     }
 
     /// That nobody agrees. Whether the rest of the list can be read decides nothing.
@@ -151,18 +125,18 @@ pub(super) fn consent(
     file: &Path,
     of_project: Option<Model>,
     env: &BTreeMap<String, Secret>,
-) -> Result<Arc<Agreed>, Error> {
+) -> Result<Arc<Agreed>, RunError> {
     if matches!(consent, Consent::Given) {
         return Ok(allowed(checked, file, env));
     }
-    let wanted = Wanted::of(checked, file, of_project, env);
+    let wanted = ConsentRequest::of(checked, file, of_project, env);
     let agrees = wanted.wishes.is_empty()
         || match consent {
             Consent::Refused | Consent::Given => false,
             Consent::AsTrusted => wanted.look()?.is_known,
             Consent::Decided(decide) => decide(&wanted.wishes),
         };
-    if agrees { Ok(wanted.agreed()) } else { Err(Error::Untrusted(Box::new(wanted.refused(None)))) }
+    if agrees { Ok(wanted.agreed()) } else { Err(RunError::Untrusted(Box::new(wanted.refused(None)))) }
 }
 
 fn agreed(program: &Program, file: &Path, env: &BTreeMap<String, Secret>) -> (Agreed, Result<Prints, String>) {
@@ -172,8 +146,8 @@ fn agreed(program: &Program, file: &Path, env: &BTreeMap<String, Secret>) -> (Ag
 }
 
 /// The user's list.
-pub(crate) fn trusted() -> Result<Trusted, Error> {
-    environment::trusted_folder().map(Trusted::new).map_err(Error::system)
+pub(crate) fn trusted() -> Result<Trusted, RunError> {
+    environment::trusted_folder().map(Trusted::new).map_err(RunError::system)
 }
 
 /// The name that a file is kept under: where it really stands.
