@@ -5,16 +5,12 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::arguments::OutputOptions;
 use super::refusal::{Refusal, told};
-use super::resume::as_its_events_tell;
-use super::run::{Surroundings, question};
-use super::tape::Taping;
-use super::{Exit, Shared, checked, project, runs, stdout, tell};
+use super::{Exit, Shared, checked, run, runs, stdout, tell};
 use crate::adapter::clock::SystemClock;
-use crate::adapter::environment;
 use crate::adapter::files::{self, DiskFiles};
 use crate::adapter::run_lock::RunLock;
+use crate::adapter::stdout::Silent;
 use crate::check::check_file;
 use crate::diagnostic::{all_visible, visible};
 use crate::driver::Door;
@@ -23,6 +19,7 @@ use crate::event::{Event, Happening, VERSION};
 use crate::journal::record;
 use crate::model::{Limits, read_json};
 use crate::port::{Clock, EventLog, Secret, Store};
+use crate::runtime::{Taping, question};
 
 /// Most bytes of an output that a person gives.
 const LARGEST: u64 = 8 * 1024 * 1024;
@@ -39,7 +36,7 @@ pub(super) enum Answer<'a> {
 }
 
 /// Writes the decision into the run's journal; `flow runs resume` goes on from there.
-pub(super) fn run(run: &str, step: &str, answer: Answer, comment: &str, shared: &Shared) -> Exit {
+pub(super) fn answer(run: &str, step: &str, answer: Answer, comment: &str, shared: &Shared) -> Exit {
     told(decide(run, step, answer, comment, shared).map(|run| {
         if !shared.quiet {
             tell!("noted; go on with: flow runs resume {run}");
@@ -97,8 +94,8 @@ fn door(events: &[Event], shared: &Shared) -> Result<Door, Refusal> {
         _ => None,
     });
     let Some(file) = file.filter(|file| file.is_file()) else { return Ok(Door::default()) };
-    let env = environment::variables(shared.env_file.as_deref()).map_err(Refusal::usage)?;
-    let secrets = secret_values(&check_file(file, &project::project(file, shared), &DiskFiles).loaded.program, &env);
+    let env = shared.variables()?;
+    let secrets = secret_values(&check_file(file, &shared.project_of(file), &DiskFiles).loaded.program, &env);
     tell::hide_secrets(&secrets);
     Ok(Door::new(secrets.iter().map(Secret::reveal)))
 }
@@ -138,9 +135,9 @@ fn output(text: &str, step: &str, events: &[Event], shared: &Shared) -> Result<V
         return Err(wrong("the run does not say which file it runs".to_string()));
     };
     let file = Path::new(&start.file);
-    let surroundings =
-        Surroundings::of(checked::pipeline(file, shared)?, Arc::default(), file, &OutputOptions::default(), shared, Taping::None)?;
-    let run = as_its_events_tell(&surroundings, Limits::default(), events)?;
+    let checked = checked::pipeline(file, shared)?;
+    let surroundings = run::surroundings(checked, Arc::default(), file, Arc::new(Silent), shared, Taping::None)?;
+    let run = surroundings.as_its_events_tell(Limits::default(), events)?;
     run.told_output(step, value)
         .map_err(|problems| wrong(format!("this is not what \"{}\" gives: {}", visible(step), visible(&problems.join("; ")))))
 }

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
+use super::Exit;
 use super::arguments::Shared;
 use super::refusal::{Refusal, report_findings};
-use super::{Exit, project};
 use crate::adapter::files::DiskFiles;
 use crate::check::{Checked, add_edits, check_file};
 use crate::diagnostic::visible;
@@ -23,7 +23,7 @@ pub(super) fn pipeline(file: &Path, shared: &Shared) -> Result<Checked, Refusal>
     if file.extension().is_some_and(|ending| ending == "toml") {
         return Err(no_pipeline(file));
     }
-    let project = project::project(file, shared);
+    let project = shared.project_of(file);
     let mut checked = check_file(file, &project, &DiskFiles);
     if checked.loaded.kind == FileKind::Test {
         return Err(Refusal::usage(format!("{shown} is a test file, no pipeline: flow test {shown}")));

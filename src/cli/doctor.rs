@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::arguments::{DoctorOptions, Shared};
 use super::tools::Seen;
 use super::validate::NoFile;
-use super::{Exit, keeping, project, refusal, settings, state, stdout, tell, trust, validate, world};
+use super::{Exit, refusal, stdout, tell, trust, validate};
 use crate::adapter::environment;
 use crate::adapter::files::DiskFiles;
 use crate::adapter::reach::{ReachError, reach};
@@ -21,10 +21,11 @@ use crate::diagnostic::visible;
 use crate::engine::secret_values;
 use crate::lower::FileKind;
 use crate::model::{Address, Model, Pipeline, Program, Provider};
+use crate::plan::{asks_default, known_address};
 use crate::policy::opens;
 use crate::port::Secret;
 use crate::redact::Secrets;
-use crate::report::wishes::{asks_default, known};
+use crate::runtime::{drawn, kept, lacking, settings, unrecognised, world};
 
 /// How long a host may take to answer.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -49,13 +50,13 @@ pub(super) fn run(options: &DoctorOptions, shared: &Shared) -> Exit {
             return Exit::Usage;
         }
     };
-    let project = project::project(&Path::new(".").join("x"), shared);
+    let project = shared.project_of(&Path::new(".").join("x"));
     tell::hide_secrets(&secret_values(&Program::default(), &env));
     if options.config {
         return refusal::told(origins(&project, &env, options.json));
     }
     let mut signs = vec![];
-    let settled = settings::read(&project);
+    let settled = settings::read(&project).map_err(refusal::Refusal::from);
     signs.extend(of_project(&project, settled.as_ref().err()));
     let pipelines = match pipelines(&options.paths, shared) {
         Ok(pipelines) => pipelines,
@@ -96,7 +97,7 @@ pub(super) fn pipelines(paths: &[PathBuf], shared: &Shared) -> Result<Vec<(PathB
     }
     let mut found = vec![];
     for path in validate::files(paths, shared)? {
-        let checked = check_file(&path, &project::project(&path, shared), &DiskFiles);
+        let checked = check_file(&path, &shared.project_of(&path), &DiskFiles);
         if checked.loaded.kind == FileKind::Pipeline {
             found.push((path, checked));
         }
@@ -121,7 +122,7 @@ fn of_project(project: &Path, refused: Option<&refusal::Refusal>) -> Vec<Sign> {
     if let Some(refusal::Refusal(_, lines)) = refused {
         signs.push(sign("fault", format!("the settings have errors:\n{}", lines.join("\n"))));
     }
-    match state::journal_file(project) {
+    match kept::journal_file(project).map_err(refusal::Refusal::from) {
         Ok(file) => signs.extend(of_runs(&file, project)),
         Err(refusal::Refusal(_, lines)) if refused.is_none() => signs.push(sign("fault", lines.join("\n"))),
         // What the settings would say is not known.
@@ -136,7 +137,7 @@ fn of_project(project: &Path, refused: Option<&refusal::Refusal>) -> Vec<Sign> {
 fn of_runs(file: &Path, project: &Path) -> Vec<Sign> {
     let sign = |is, what: String| Sign { of: "project".into(), is, what };
     let mut signs = vec![];
-    let sealing = keeping::of_kept_runs(project);
+    let sealing = kept::of_kept_runs(project).map_err(refusal::Refusal::from);
     if let Err(refusal::Refusal(_, lines)) = &sealing {
         signs.push(sign("fault", lines.join("\n")));
     }
@@ -175,7 +176,7 @@ fn of_pipeline(
         return signs;
     }
     checked.missing_data().for_each(|found| sign("fault", found.message.clone()));
-    if let Some(end) = refusal::lacking(checked) {
+    if let Some(end) = lacking(checked) {
         let message = end.failure.map(|failure| failure.failure.message).unwrap_or_default();
         sign("fault", message);
     }
@@ -186,7 +187,7 @@ fn of_pipeline(
     for pipeline in &checked.loaded.program.pipelines {
         for (name, about) in &pipeline.secrets {
             match env.get(name).is_some_and(|value| !value.reveal().is_empty()) {
-                true => match super::run::unrecognised(name, env) {
+                true => match unrecognised(name, env) {
                     Some(line) => sign("note", format!("secret {line}")),
                     None => sign("ok", format!("secret {name} is set")),
                 },
@@ -255,7 +256,7 @@ fn default_model(pipeline: &Pipeline, env: &BTreeMap<String, Secret>, has_settin
         return None;
     }
     Some(match (world::default_model(env), pipeline.models.get("default")) {
-        (Err(refusal::Refusal(_, lines)), _) => ("fault", lines.join("\n")),
+        (Err(error), _) => ("fault", error.to_string()),
         (Ok(Some(_)), _) => ("ok", "model default: from the variables FLOW_MODEL…".into()),
         (Ok(None), Some(model)) if matches!(model.provider, Provider::Scripted(_)) => {
             ("note", "model default: scripted; FLOW_MODEL and FLOW_MODEL_BASE_URL put a real one in its place".into())
@@ -286,7 +287,7 @@ fn addresses(pipeline: &Pipeline, env: &BTreeMap<String, Secret>, of_settings: O
 /// Host and port of an address, if they are written out; else its text.
 fn host(text: &str) -> Result<(String, u16), String> {
     let port = |url: &url::Url| url.port_or_known_default().or((url.scheme() == "smtp").then_some(587));
-    let found = known(text).and_then(|url| Some((url.host_str()?.trim_matches(['[', ']']).to_string(), port(&url)?)));
+    let found = known_address(text).and_then(|url| Some((url.host_str()?.trim_matches(['[', ']']).to_string(), port(&url)?)));
     found.ok_or_else(|| text.to_string())
 }
 
@@ -320,8 +321,8 @@ fn origins(project: &Path, env: &BTreeMap<String, Secret>, as_json: bool) -> Res
     let mut has_model = lines.iter().any(|(name, ..)| name == "FLOW_MODEL" || name == "FLOW_MODEL_BASE_URL");
     for (path, of) in settings::files(project)? {
         let Some(found) = crate::load::load_settings(&path, of, &DiskFiles) else { continue };
-        if let Some(told) = settings::mistakes(&found.sources, &found.diagnostics) {
-            tell::refused(&told);
+        if crate::diagnostic::has_errors(&found.diagnostics) {
+            tell::refused(&drawn(&found));
             exit = Exit::Findings;
         }
         let from = path.display().to_string();

@@ -8,13 +8,14 @@ use std::path::{Path, PathBuf};
 use similar::TextDiff;
 
 use super::arguments::{FixOptions, Shared};
-use super::validate::{WithInput, files, find, is_input, standard_input};
-use super::{Exit, project, stdout};
+use super::validate::{WithInput, files, is_input, standard_input};
+use super::{Exit, stdout};
 use crate::adapter::files::{DiskFiles, replace_if};
 use crate::check::{Fixed, check_file, fix_file};
 use crate::diagnostic::visible;
 use crate::port::Files;
 use crate::redact::keys_in_source;
+use crate::runtime::find;
 
 /// Writes the safe edits of findings into the files, or shows them. Standard input (`-`) is printed with its edits.
 pub(super) fn run(options: &FixOptions, shared: &Shared) -> Exit {
@@ -37,7 +38,7 @@ pub(super) fn run(options: &FixOptions, shared: &Shared) -> Exit {
     let readers = Readers::default();
     for path in paths.iter().filter(|path| path.extension().is_none_or(|ending| ending != "toml")) {
         let shown = visible(&path.display().to_string()).into_owned();
-        let project = project::project(path, shared);
+        let project = shared.project_of(path);
         let fixed = match fix_file(path, &project, &input, &|| readers.of(path, &project, shared)) {
             Ok(fixed) => fixed,
             Err(why) => {
@@ -112,7 +113,7 @@ impl Readers {
             let mut all = vec![];
             find(project, &mut all);
             let reads = |path: &PathBuf| {
-                let checked = check_file(path, &project::project(path, shared), &DiskFiles);
+                let checked = check_file(path, &shared.project_of(path), &DiskFiles);
                 checked.loaded.sources.files().filter_map(|(_, file)| DiskFiles.real_path(Path::new(&file.name))).collect()
             };
             all.into_iter().map(|path| (path.clone(), reads(&path))).collect()

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::arguments::{GraphFormat, GraphOptions, Shared};
 use super::refusal::{Refusal, told};
-use super::{Exit, checked, project, runs, stdout};
+use super::{Exit, checked, runs, stdout};
 use crate::adapter::files::DiskFiles;
 use crate::check::check_file;
 use crate::journal::Record;
@@ -41,7 +41,7 @@ fn of_run(id: &str, shared: &Shared) -> Result<graph::Graph, Refusal> {
     if !path.exists() {
         return Ok(alone(&record, shared, &format!("{file} does not exist any more")));
     }
-    let checked = check_file(path, &project::project(path, shared), &DiskFiles);
+    let checked = check_file(path, &shared.project_of(path), &DiskFiles);
     let is_same = checked.loaded.program.pipelines.first().is_some_and(|pipeline| pipeline.hash == record.hash);
     match graph::graph(&checked.plan).filter(|_| is_same) {
         Some(mut graph) => {

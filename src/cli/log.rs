@@ -7,7 +7,7 @@ use tracing_subscriber::filter::Targets;
 use tracing_subscriber::fmt::format::FmtSpan;
 use tracing_subscriber::layer::{Layer, SubscriberExt};
 
-use super::Refusal;
+use super::refusal::Refusal;
 use crate::adapter::environment;
 use crate::diagnostic::visible;
 

@@ -3,32 +3,33 @@
 use std::io::BufReader;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
+use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::oneshot;
 
-use super::arguments::{McpOptions, OutputOptions, Shared};
-use super::outcome::{line_of_end, text_of};
-use super::refusal::{Refusal, channel, lacking, told};
-use super::run::{Surroundings, to_decide};
+use super::arguments::{McpOptions, Shared};
+use super::outcome::line_of_end;
+use super::refusal::{Refusal, told};
+use super::run::{self, to_decide};
 use super::signals::{Attended, listen};
-use super::tape::Taping;
-use super::{Exit, STACK, checked, progress, settings, trust, world};
+use super::{Exit, checked, limits, progress, trust};
 use crate::adapter::clock::SystemClock;
 use crate::adapter::environment;
 use crate::adapter::mcp::SharedServers;
 use crate::adapter::shared_store::SharedStores;
 use crate::adapter::started::Agreed;
+use crate::adapter::stdout::Silent;
 use crate::check::Checked;
 use crate::diagnostic::visible;
-use crate::driver::{Begin, Runtime, drive};
-use crate::engine::check_inputs;
-use crate::event::{Canceller, Event, RunEnd, RunStart, RunStatus};
-use crate::journal::Journal;
+use crate::driver::Runtime;
+use crate::event::{Canceller, Event, RunEnd, RunStatus};
+use crate::journal::Mask;
 use crate::model::Limits;
-use crate::port::{PrintError, Printer, Secret};
+use crate::port::Secret;
 use crate::redact::Redactor;
+use crate::runtime::{Attend, KeptPrinter, RunError, RunInputs, RunSession, STACK, Taping, settings, text_of};
 use crate::serve::{Bounds, Doors, Given, Line, PATIENCE, Tool, Work, Wrong, serve_http, serve_stdio, takes_channel, tool};
 
 /// Calls that may wait for others to end.
@@ -39,12 +40,12 @@ const SHORTEST_TOKEN: usize = 22;
 const TOKEN: &str = "FLOW_MCP_TOKEN";
 
 /// Serves pipelines until the client goes away or a signal comes.
-pub(super) fn run(options: &McpOptions, shared: &Shared) -> Exit {
+pub(super) fn serve(options: &McpOptions, shared: &Shared) -> Exit {
     told(try_run(options, shared))
 }
 
 fn try_run(options: &McpOptions, shared: &Shared) -> Result<Exit, Refusal> {
-    let limits = world::limits(options.deadline.as_deref(), options.max_cost_usd)?;
+    let limits = limits::limits(options.deadline.as_deref(), options.max_cost_usd).map_err(Refusal::usage)?;
     let mut served: Vec<Arc<Served>> = vec![];
     for file in &options.files {
         let one = Served::new(file, &limits, options.trust.is_given, shared)?;
@@ -91,7 +92,7 @@ fn try_run(options: &McpOptions, shared: &Shared) -> Result<Exit, Refusal> {
 
 /// What clients must show; where `--address` names no other address, it may be left out.
 fn token(shared: &Shared, address: IpAddr) -> Result<Option<Secret>, Refusal> {
-    let env = environment::variables(shared.env_file.as_deref()).map_err(Refusal::usage)?;
+    let env = shared.variables()?;
     let token = env.get(TOKEN).cloned();
     if let (None, Some(file)) = (&token, &shared.env_file)
         && environment::of_file(file).map_err(Refusal::usage)?.contains_key(TOKEN)
@@ -155,22 +156,6 @@ impl Work for Pipelines {
     }
 }
 
-/// Keeps what a `send` to standard output prints.
-#[derive(Default)]
-struct Kept(Mutex<Vec<String>>);
-
-impl Printer for Kept {
-    fn print(&self, parts: &[String]) -> Result<(), PrintError> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).extend(parts.iter().cloned());
-        Ok(())
-    }
-}
-
-/// Nothing of a run goes to standard output.
-fn unprinted() -> OutputOptions {
-    OutputOptions { json: true, ..OutputOptions::default() }
-}
-
 impl Served {
     /// Checks a file, that it is trusted, and whether its runs could begin.
     fn new(file: &std::path::Path, flags: &Limits, is_allowed: bool, shared: &Shared) -> Result<Served, Refusal> {
@@ -184,7 +169,7 @@ impl Served {
             project: shared.project.clone(),
             env_file: shared.env_file.clone(),
         };
-        let surroundings = Surroundings::of(checked.clone(), Arc::clone(&agreed), file, &unprinted(), &silent, Taping::None)?;
+        let surroundings = run::surroundings(checked.clone(), Arc::clone(&agreed), file, Arc::new(Silent), &silent, Taping::None)?;
         let limits = settings::narrowest(flags, &surroundings.settled.limits);
         surroundings.know_prices(&limits)?;
         let tool = tool(&checked.plan);
@@ -208,73 +193,63 @@ impl Served {
     }
 
     fn ran(&self, mut arguments: Map<String, Value>, mut line: Line, common: &Common) -> Result<Given, Refusal> {
-        let surroundings =
-            Surroundings::of(self.checked.clone(), Arc::clone(&self.agreed), &self.file, &unprinted(), &self.silent, Taping::None);
+        let kept = Arc::new(KeptPrinter::default());
+        let (checked, agreed) = (self.checked.clone(), Arc::clone(&self.agreed));
+        let surroundings = run::surroundings(checked, agreed, &self.file, kept.clone(), &self.silent, Taping::None);
         // What was right when the server began is not the client's mistake.
-        let mut surroundings = surroundings.map_err(|Refusal(_, lines)| Refusal(Exit::Failed, lines))?;
-        let pipeline = surroundings.pipeline.clone();
-        let wanted = match takes_channel(&pipeline).then(|| arguments.remove("channel")).flatten() {
+        let surroundings = surroundings.map_err(|Refusal(_, lines)| Refusal(Exit::Failed, lines))?;
+        let (scripted, private_hosts) = (surroundings.scripted, surroundings.private_hosts());
+        let channel = match takes_channel(&surroundings.pipeline).then(|| arguments.remove("channel")).flatten() {
             None | Some(Value::Null) => None,
             Some(Value::String(name)) => Some(name),
             Some(_) => return Err(Refusal::usage("channel is a text")),
         };
-        let channel = channel(&pipeline, wanted.as_deref())?;
-        let given = check_inputs(&pipeline, arguments).map_err(|problems| Refusal(Exit::Usage, problems))?;
-        if let Some(end) = lacking(&surroundings.checked) {
-            let why = line_of_end(&end, &[]).unwrap_or_default();
-            return Ok(Given { texts: vec![why], is_error: true, ..Given::default() });
-        }
-        let kept = Arc::new(Kept::default());
-        surroundings.ports.printer = kept.clone();
-        let start = RunStart { served: true, ..surroundings.start(&self.file, given, channel, None, &self.limits)? };
-        let (id, log, _lock) = surroundings.journal(|file, sealing| common.journals.log(file, sealing))?;
-        surroundings.ports.servers = Arc::new(common.servers.lend(&id, &surroundings.private_hosts(), Some(Arc::clone(&self.agreed))));
-        let mut run = surroundings.run(id.clone(), self.limits.clone());
-        let mut mask = surroundings.mask();
-        let (mut journal, mut seen) = (Journal::new(Box::new(log)), vec![]);
-        let ended = surroundings.runtime.block_on(async {
-            let mut watch = |event: &Event| {
-                mask.take(event);
-                common.signals.watch(event);
-                if let Some(told) = progress::line(event, false, mask.redactor()) {
-                    let _ = line.progress.send(visible(&told).into_owned());
-                }
-                seen.push(event.clone());
-            };
-            let begin = Begin::Start(Box::new(start));
-            drive(&mut run, begin, &surroundings.ports, &mut journal, &mut line.stop, &mut watch).await
-        });
-        let printed = std::mem::take(&mut *kept.0.lock().unwrap_or_else(PoisonError::into_inner));
-        let (ended, loss) = match (ended, run.state().finished.clone()) {
-            (Err(error), Some(end)) => {
-                seen.extend(journal.unkept());
-                (Some(end), Some(error.to_string()))
+        let given = RunInputs { inputs: arguments, channel, now: None, limits: self.limits.clone(), is_served: true };
+        let mut session = match RunSession::begin(surroundings, given, |file, sealing| common.journals.log(file, sealing)) {
+            Err(RunError::Lacking(end)) => {
+                let why = line_of_end(&end, &[]).unwrap_or_default();
+                return Ok(Given { texts: vec![why], is_error: true, ..Given::default() });
             }
-            (ended, _) => {
-                let ended = ended.map_err(|error| Refusal(Exit::Failed, vec![visible(&error.to_string()).into_owned()]))?;
-                (ended, journal.loss().map(ToString::to_string))
-            }
+            begun => begun?,
         };
-        let given = match ended {
-            Some(end) => of_end(&end, &seen, printed, mask.redactor()),
+        session.surroundings.ports.servers = Arc::new(common.servers.lend(&session.id, &private_hosts, Some(Arc::clone(&self.agreed))));
+        let played = session.play(&mut line.stop, &mut Called { signals: &common.signals, progress: &line.progress });
+        let printed = kept.take();
+        let mut given = match played.end.map_err(|error| Refusal(Exit::Failed, vec![visible(&error.to_string()).into_owned()]))? {
+            Some(end) => of_end(&end, &played.events, printed, played.mask.redactor()),
             None => {
-                let texts = printed.into_iter().chain([to_decide(&seen).join("\n")]).collect();
+                let texts = printed.into_iter().chain([to_decide(&played.events).join("\n")]).collect();
                 Given { texts, is_error: true, meta: meta("waiting"), ..Given::default() }
             }
         };
-        let mut given = with_run(given, &id);
-        if let Some(loss) = loss {
-            tell!("{}: {}", self.tool.name, visible(&loss));
+        given = with_run(given, &played.run);
+        if let Some(loss) = played.loss {
+            tell!("{}: {}", self.tool.name, visible(&loss.to_string()));
             given.meta.insert("kept".into(), json!(false));
         }
-        if surroundings.scripted {
+        if scripted {
             given.meta.insert("scripted".into(), json!(true));
         }
         if !self.is_quiet {
             let status = given.meta.get("status").and_then(Value::as_str).unwrap_or_default();
-            tell!("{}: {id} {status}", self.tool.name);
+            tell!("{}: {} {status}", self.tool.name, played.run);
         }
         Ok(given)
+    }
+}
+
+/// A run that a client waits for.
+struct Called<'a> {
+    signals: &'a Attended,
+    progress: &'a UnboundedSender<String>,
+}
+
+impl Attend for Called<'_> {
+    fn see(&mut self, event: &Event, mask: &Mask) {
+        self.signals.watch(event);
+        if let Some(told) = progress::line(event, false, mask.redactor()) {
+            let _ = self.progress.send(visible(&told).into_owned());
+        }
     }
 }
 

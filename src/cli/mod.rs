@@ -16,44 +16,34 @@ mod fix;
 mod graph;
 mod init;
 mod inputs;
-mod keeping;
+mod limits;
 mod log;
 mod lsp;
 mod mcp;
-mod models;
 mod outcome;
-mod own;
 mod plan;
 mod progress;
-mod project;
 mod refusal;
 mod resume;
 mod run;
 mod runs;
 mod schema;
-mod settings;
 mod signals;
-mod state;
 mod stdout;
-mod tape;
 mod test;
 mod tools;
 mod trust;
 mod validate;
-mod world;
 
 use clap::Parser;
 
 use crate::diagnostic;
+use crate::runtime::STACK;
 
 pub use arguments::{Arguments, Command, Shared};
 use arguments::{RunsCommand, ToolsCommand};
 pub use exit::Exit;
 pub use init::STARTER;
-use refusal::Refusal;
-
-/// Stack of the thread that holds the engine and all template work, in bytes.
-const STACK: usize = 64 * 1024 * 1024;
 
 /// Reads the command line and does what it says.
 pub fn main() -> std::process::ExitCode {
@@ -108,9 +98,9 @@ fn command() -> Exit {
         Command::Explain { what } => explain::run(what, shared),
         Command::Schema { kind } => schema::run(*kind),
         Command::Lsp => lsp::run(),
-        Command::Mcp(options) => mcp::run(options, shared),
+        Command::Mcp(options) => mcp::serve(options, shared),
         Command::Completions { shell } => completions::run(*shell),
-        Command::Runs(RunsCommand::Resume { run, printed, trust }) => resume::run(run, printed, trust.is_given, shared),
+        Command::Runs(RunsCommand::Resume { run, printed, trust }) => resume::resume(run, printed, trust.is_given, shared),
         Command::Runs(command) => runs::run(command, shared),
         Command::Approve { run, step, show: true, .. } => approve::show(run, step, shared),
         Command::Approve { run, step, reject, happened, comment, show: false } => {
@@ -119,7 +109,7 @@ fn command() -> Exit {
                 None if *reject => approve::Answer::No,
                 None => approve::Answer::Yes,
             };
-            approve::run(run, step, answer, comment, shared)
+            approve::answer(run, step, answer, comment, shared)
         }
     }
 }

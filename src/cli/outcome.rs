@@ -16,6 +16,7 @@ use crate::journal::Mask;
 use crate::port::{PrintError, Printer};
 use crate::redact::Redactor;
 use crate::report::escape::json_visible;
+use crate::runtime::text_of;
 
 /// Where a run writes: its events, its outputs, standard output. Whether they can be written is known before it begins.
 pub(super) struct Written {
@@ -179,19 +180,6 @@ pub(super) fn line_of_end(end: &RunEnd, events: &[Event]) -> Option<String> {
 
 fn print_outputs(outputs: &Value) -> Result<(), PrintError> {
     text_of(outputs).map_or(Ok(()), |text| print_line(&text))
-}
-
-/// One output: its text. Several: one JSON object. `None`: there is nothing to show.
-pub(super) fn text_of(outputs: &Value) -> Option<String> {
-    let shown = match outputs {
-        Value::Object(named) if named.len() <= 1 => named.values().next()?,
-        other => other,
-    };
-    match shown {
-        Value::Null => None,
-        Value::String(text) => Some(text.clone()),
-        other => Some(serde_json::to_string_pretty(other).unwrap_or_default()),
-    }
 }
 
 fn print_line(text: &str) -> Result<(), PrintError> {

@@ -4,13 +4,10 @@
 use serde_json::{Map, Value};
 
 use super::arguments::{Shared, Wanted};
-use super::models::know_prices;
-use super::own::own_files;
-use super::refusal::{Refusal, channel, lacking, time, told};
-use super::{Exit, checked, inputs, project, settings, stdout, tell, world};
+use super::refusal::{Refusal, time, told};
+use super::{Exit, checked, inputs, limits, stdout, tell};
 use crate::adapter::clock::SystemClock;
 use crate::adapter::data::DataFiles;
-use crate::adapter::environment;
 use crate::check::Checked;
 use crate::diagnostic::visible;
 use crate::driver::{Runtime, find_person};
@@ -20,6 +17,7 @@ use crate::plan::{self, Asking, BlockIx, Elements, Part, PipelineBounds, Pipelin
 use crate::port::Clock;
 use crate::report::graph::words;
 use crate::report::planned::{Ask, Planned, Stage, Start, planned};
+use crate::runtime::{channel, know_prices, lacking, own_files, settings, world};
 use crate::template::{self, Known};
 
 /// Shows what would run.
@@ -29,11 +27,11 @@ pub(super) fn run(wanted: &Wanted, as_json: bool, shared: &Shared) -> Exit {
 
 fn shown(wanted: &Wanted, as_json: bool, shared: &Shared) -> Result<Exit, Refusal> {
     let mut checked = checked::pipeline(&wanted.file, shared)?;
-    let env = environment::variables(shared.env_file.as_deref()).map_err(Refusal::usage)?;
+    let env = shared.variables()?;
     tell::hide_secrets(&secret_values(&checked.loaded.program, &env));
-    let default_model = world::default_model(&env)?;
-    let flags = world::limits(wanted.deadline.as_deref(), wanted.max_cost_usd)?;
-    let settled = settings::read(&project::project(&wanted.file, shared))?;
+    let default_model = world::default_model(&env).map_err(Refusal::usage)?;
+    let flags = limits::limits(wanted.deadline.as_deref(), wanted.max_cost_usd).map_err(Refusal::usage)?;
+    let settled = settings::read(&shared.project_of(&wanted.file))?;
     let flags = settings::narrowest(&flags, &settled.limits);
     settings::give_model(&mut checked, settled.model.as_ref());
     let Some(root) = checked.plan.pipelines.first() else { return Err(checked::no_pipeline(&wanted.file)) };
@@ -86,7 +84,7 @@ fn person(pipeline: &Pipeline, given: &Given, shared: &Shared) -> Result<Option<
         return Ok(None);
     }
     let runtime = Runtime::new().map_err(|e| Refusal(Exit::Internal, vec![format!("flow cannot start: {e}")]))?;
-    let data = DataFiles::keeping(own_files(&pipeline.project, None, shared)?);
+    let data = DataFiles::keeping(own_files(&pipeline.project, None, shared.env_file.as_deref())?);
     let found = runtime.block_on(find_person(pipeline, inputs, &data)).map_err(|error| Refusal::usage(visible(&error.to_string())))?;
     match found.failure {
         None => Ok(Some(found.fields)),

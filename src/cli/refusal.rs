@@ -1,20 +1,17 @@
 //! What stops a command before anything is started: mistakes in files, on the command line, and what this machine lacks.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
-use serde_json::json;
 
 use super::arguments::Shared;
 use super::{Exit, tell};
-use crate::adapter::data::check_engines;
+use crate::adapter::environment;
 use crate::check::Checked;
 use crate::diagnostic::{Severity, visible};
-use crate::event::{RunEnd, RunStatus, StepFailure, StepPath, Usage};
-use crate::model::{Pipeline, StepKind};
-use crate::plan::PipelinePlan;
-use crate::port::StoreError;
+use crate::port::{Secret, StoreError};
 use crate::report::{self, Findings};
+use crate::runtime::{RunError, drawn};
 
 /// What stops a run before it starts: its exit code and what to say.
 pub(super) struct Refusal(pub(super) Exit, pub(super) Vec<String>);
@@ -31,6 +28,31 @@ impl From<StoreError> for Refusal {
     }
 }
 
+impl From<RunError> for Refusal {
+    fn from(error: RunError) -> Refusal {
+        match error {
+            RunError::Usage(line) => Refusal::usage(line),
+            RunError::Inputs(lines) => Refusal(Exit::Usage, lines),
+            RunError::CannotResume(lines) => Refusal(Exit::Failed, lines),
+            RunError::Settings(found) => Refusal(Exit::Findings, vec![drawn(&found)]),
+            RunError::Store { error, help } => {
+                let Refusal(exit, mut lines) = error.into();
+                lines.extend(help.map(str::to_owned));
+                Refusal(exit, lines)
+            }
+            RunError::System(line) => Refusal(Exit::Failed, vec![visible(&line).into_owned()]),
+            RunError::Untrusted(_) | RunError::Lacking(_) => Refusal(Exit::Failed, vec![error.to_string()]),
+        }
+    }
+}
+
+impl Shared {
+    /// The variables of the environment, and those of `--env-file`.
+    pub(super) fn variables(&self) -> Result<BTreeMap<String, Secret>, Refusal> {
+        environment::variables(self.env_file.as_deref()).map_err(Refusal::usage)
+    }
+}
+
 /// Tells a refusal, and gives the exit code.
 pub(super) fn told(result: Result<Exit, Refusal>) -> Exit {
     result.unwrap_or_else(|Refusal(exit, lines)| {
@@ -38,24 +60,6 @@ pub(super) fn told(result: Result<Exit, Refusal>) -> Exit {
             tell::refused(&line);
         }
         exit
-    })
-}
-
-/// The end of a run that does not start, since this machine lacks something for it.
-pub(super) fn lacking(checked: &Checked) -> Option<RunEnd> {
-    let of_one = |plan: &PipelinePlan| {
-        let queries = plan.steps.iter().filter_map(|planned| {
-            let StepKind::Sql(sql) = &planned.step.kind else { return None };
-            Some(&*sql.query.source)
-        });
-        check_engines(&plan.pipeline.data, queries).err()
-    };
-    let failure = checked.plan.pipelines.iter().find_map(of_one)?;
-    Some(RunEnd {
-        status: RunStatus::Failed,
-        outputs: Arc::new(json!({})),
-        failure: Some(StepFailure { step: StepPath::default(), failure }),
-        usage: Usage::default(),
     })
 }
 
@@ -81,20 +85,6 @@ pub(super) fn report_findings(checked: &Checked, shared: &Shared) -> Result<(), 
         tell!("{warnings} {noun}; see flow validate");
     }
     Ok(())
-}
-
-pub(super) fn channel(pipeline: &Pipeline, wanted: Option<&str>) -> Result<Option<String>, Refusal> {
-    let names: Vec<&str> = pipeline.channels.iter().map(|c| c.name.as_str()).collect();
-    match wanted {
-        None => Ok(names.first().map(|n| n.to_string())),
-        Some(name) if names.contains(&name) => Ok(Some(name.to_string())),
-        Some(name) => {
-            let near = crate::diagnostic::did_you_mean(name, names.iter().copied());
-            let hint = near.or("; another one is a file in channels/ and its name in channels of the pipeline");
-            let listed = if names.is_empty() { "it lists no channels".to_string() } else { format!("it lists: {}", names.join(", ")) };
-            Err(Refusal::usage(format!("the pipeline has no channel \"{}\"; {listed}{hint}", visible(name))))
-        }
-    }
 }
 
 pub(super) fn time(text: &str) -> Result<DateTime<Utc>, Refusal> {

@@ -1,26 +1,20 @@
 //! `flow runs resume`.
 
-use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::Arc;
 
 use super::arguments::{OutputOptions, Shared};
 use super::outcome::Written;
 use super::refusal::{Refusal, told};
-use super::run::Surroundings;
-use super::tape::Taping;
-use super::{Exit, runs, settings, tell};
+use super::{Exit, run, runs, tell};
 use crate::adapter::run_lock::RunLock;
 use crate::diagnostic::visible;
-use crate::driver::Begin;
-use crate::engine::{CannotResume, Moment, Run};
 use crate::event::{Canceller, Event, Happening, RunEnd};
 use crate::journal::Mask;
-use crate::model::Limits;
 use crate::port::Store;
+use crate::runtime::{RunSession, Taping};
 
 /// Goes on with a run whose process has ended.
-pub(super) fn run(id: &str, output: &OutputOptions, is_allowed: bool, shared: &Shared) -> Exit {
+pub(super) fn resume(id: &str, output: &OutputOptions, is_allowed: bool, shared: &Shared) -> Exit {
     told(try_resume(id, output, is_allowed, shared))
 }
 
@@ -47,10 +41,10 @@ fn try_resume(id: &str, printed: &OutputOptions, is_allowed: bool, shared: &Shar
         return Ok(printed.finish(shared, end, &events, has_printed(&events), mask.redactor()));
     }
     let begun = events.first().and_then(|event| match &event.happening {
-        Happening::RunStarted(start) if !start.file.is_empty() => Some((event, start)),
+        Happening::RunStarted(start) if !start.file.is_empty() => Some(start),
         _ => None,
     });
-    let Some((first, start)) = begun else {
+    let Some(start) = begun else {
         return Err(failed(format!("run {found} does not say which file it runs")));
     };
     if start.tape.as_ref().is_some_and(|tape| !tape.is_replay) {
@@ -64,37 +58,10 @@ fn try_resume(id: &str, printed: &OutputOptions, is_allowed: bool, shared: &Shar
     if !file.exists() {
         return Err(failed(format!("run {found} cannot go on: {} does not exist any more", visible(&start.file))));
     }
-    let mut surroundings = Surroundings::new(file, printed, is_allowed, shared, taping)?;
+    let (mut surroundings, progress) = run::shown(file, printed, is_allowed, shared, taping)?;
     surroundings.keep_results_of(&found, &journal, store.sealing());
-    let last = events.last().unwrap_or(first);
-    let away = (surroundings.ports.clock.now() - last.time).num_milliseconds().max(0) as u64;
-    let of_run = Limits { max_cost_usd: start.max_cost_usd, ..Limits::default() };
-    let limits = settings::narrowest(&of_run, &surroundings.settled.limits);
-    let run = as_its_events_tell(&surroundings, limits, &events)?;
-    let printed = Written::open(printed)?;
-    surroundings.carry_on(run, Begin::Resume(away), events, printed, store, lock)
-}
-
-/// A run as its events tell it, to be gone on with.
-///
-/// # Errors
-/// It is over, or its files have changed: which.
-pub(super) fn as_its_events_tell(surroundings: &Surroundings, limits: Limits, events: &[Event]) -> Result<Run, Refusal> {
-    let Some((id, start)) = events.first().and_then(|event| match &event.happening {
-        Happening::RunStarted(start) => Some((event.run.clone(), start)),
-        _ => None,
-    }) else {
-        return Err(failed("the run has no beginning".to_string()));
-    };
-    let now = Moment { wall: surroundings.ports.clock.now(), ms: 0 };
-    let plan = Arc::new(surroundings.checked.plan.clone());
-    Run::resumed(id.clone(), plan, surroundings.options(limits), now, events).map_err(|why| {
-        let mut lines = vec![format!("run {id} cannot go on: {why}")];
-        if why == CannotResume::Changed {
-            lines.extend(changes(&start.files, &surroundings.checked.loaded.prints));
-        }
-        Refusal(Exit::Failed, lines)
-    })
+    let session = RunSession::resume(surroundings, events, Box::new(store), lock)?;
+    run::carry_on(session, progress, Written::open(printed)?, shared)
 }
 
 /// The end of a run that cannot go on any more. One that a signal, or the client of a server, ended can.
@@ -111,15 +78,4 @@ fn outcome(events: &[Event]) -> Option<&RunEnd> {
 /// Whether steps of a run have written to standard output what it has to say.
 fn has_printed(events: &[Event]) -> bool {
     events.iter().any(|event| matches!(&event.happening, Happening::OutputWritten { to, .. } if to == "stdout"))
-}
-
-/// Which files are not what they were, a line each.
-fn changes(before: &BTreeMap<String, String>, now: &BTreeMap<String, String>) -> Vec<String> {
-    let told = |name: &String| match (before.get(name), now.get(name)) {
-        (Some(before), Some(now)) if before == now => None,
-        (Some(_), Some(_)) => Some(format!("  changed: {}", visible(name))),
-        (Some(_), None) => Some(format!("  no longer brought in: {}", visible(name))),
-        (None, _) => Some(format!("  brought in now: {}", visible(name))),
-    };
-    before.keys().chain(now.keys().filter(|name| !before.contains_key(*name))).filter_map(told).collect()
 }

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::arguments::{RunsCommand, Shared};
 use super::refusal::{Refusal, told};
-use super::{Exit, keeping, project, state, stdout};
+use super::{Exit, stdout};
 use crate::adapter::run_lock::RunLock;
 use crate::adapter::sealing::Sealing;
 use crate::adapter::sqlite_store::SqliteStore;
@@ -17,6 +17,7 @@ use crate::diagnostic::visible;
 use crate::event::{Event, Happening};
 use crate::journal::{Record, masked, record};
 use crate::port::{RunSummary, Store, StoreError};
+use crate::runtime::kept;
 
 /// Lists, shows, writes out or removes runs.
 pub(super) fn run(command: &RunsCommand, shared: &Shared) -> Exit {
@@ -28,12 +29,12 @@ pub(super) fn run(command: &RunsCommand, shared: &Shared) -> Exit {
 /// # Errors
 /// There is none (exit 4), or it cannot be read.
 pub(super) fn open(shared: &Shared) -> Result<(SqliteStore, PathBuf), Refusal> {
-    let project = project::project(Path::new("./x"), shared);
-    open_with(&project, &keeping::of_kept_runs(&project)?)
+    let project = shared.project_of(Path::new("./x"));
+    open_with(&project, &kept::of_kept_runs(&project)?)
 }
 
 fn open_with(project: &Path, sealing: &Sealing) -> Result<(SqliteStore, PathBuf), Refusal> {
-    let file = state::journal_file(project)?;
+    let file = kept::journal_file(project)?;
     match file.try_exists() {
         Ok(true) => Ok((SqliteStore::existing(&file, sealing)?, file)),
         Ok(false) => Err(nothing(&format!(": {} does not exist", file.display()))),
@@ -61,7 +62,7 @@ pub(super) fn stored(wanted: &str, shared: &Shared) -> Result<(Record, Option<St
 }
 
 fn answer(command: &RunsCommand, shared: &Shared) -> Result<Exit, Refusal> {
-    let project = project::project(Path::new("./x"), shared);
+    let project = shared.project_of(Path::new("./x"));
     // What stands in the list needs no key.
     let keyless = || open_with(&project, &Sealing::default());
     match command {

@@ -4,9 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::arguments::{NoTests, Shared, TestFormat, TestOptions};
-use super::own::own_files;
 use super::refusal::{Refusal, told};
-use super::{Exit, outcome, project, settings, stdout, trust, validate, world};
+use super::{Exit, outcome, stdout, trust, validate};
 use crate::adapter::environment;
 use crate::adapter::files::DiskFiles;
 use crate::adapter::stdout::Silent;
@@ -14,6 +13,7 @@ use crate::check::{add_edits, check_file};
 use crate::diagnostic::{Diagnostic, visible};
 use crate::golden::{self, Baseline, Broken, Comparison, Live, Report, Suite, report};
 use crate::report::Findings;
+use crate::runtime::{own_files, settings, world};
 
 /// Runs tests.
 pub(super) fn run(options: &TestOptions, shared: &Shared) -> Exit {
@@ -47,7 +47,7 @@ fn try_run(options: &TestOptions, shared: &Shared) -> Result<Exit, Refusal> {
     let mut suites = vec![];
     let mut broken = vec![];
     for path in files(options, shared)? {
-        let project = project::project(&path, shared);
+        let project = shared.project_of(&path);
         let mut checked = check_file(&path, &project, &DiskFiles);
         if checked.has_errors() {
             add_edits(&mut checked, &path, &project, &DiskFiles);
@@ -69,7 +69,7 @@ fn try_run(options: &TestOptions, shared: &Shared) -> Result<Exit, Refusal> {
         filter: options.filter.as_deref(),
         update: options.update && options.baseline.is_none(),
         exit_of: |status| Exit::of(status, false).number(),
-        ports: world::ports(Arc::new(Silent), own_files(Path::new("."), None, shared)?, private_hosts, Arc::default()),
+        ports: world::ports(Arc::new(Silent), own_files(Path::new("."), None, shared.env_file.as_deref())?, private_hosts, Arc::default()),
         live,
         repeat: options.repeat as usize,
         mutate: options.mutate,
@@ -134,9 +134,9 @@ fn is_gone(name: &str, suites: &[Suite], found: &Report, options: &TestOptions) 
 
 /// What it takes to ask models, and the hosts in private networks that may be asked: those that the user has named.
 fn live(options: &TestOptions, shared: &Shared) -> Result<(Live, Vec<String>), Refusal> {
-    let env = environment::variables(shared.env_file.as_deref()).map_err(Refusal::usage)?;
-    let default_model = world::default_model(&env)?;
-    let settled = settings::read(&project::project(&Path::new(".").join("x"), shared))?;
+    let env = shared.variables()?;
+    let default_model = world::default_model(&env).map_err(Refusal::usage)?;
+    let settled = settings::read(&shared.project_of(&Path::new(".").join("x")))?;
     let hosts = settled.hosts_with(&env);
     Ok((Live { env, default_model, policy: settled.policy, keeps: options.record }, hosts))
 }
@@ -147,7 +147,7 @@ fn files(options: &TestOptions, shared: &Shared) -> Result<Vec<PathBuf>, Refusal
     if !options.paths.is_empty() {
         return golden::discover(&options.paths).map_err(nothing);
     }
-    let project = project::project(&Path::new(".").join("x"), shared);
+    let project = shared.project_of(&Path::new(".").join("x"));
     golden::discover(&[project]).map(validate::relative).map_err(nothing)
 }
 

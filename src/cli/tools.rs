@@ -4,11 +4,9 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use serde_json::{Map, Value};
-
 use super::arguments::Shared;
 use super::refusal::told;
-use super::{Exit, doctor, project, settings, tell, trust, world};
+use super::{Exit, doctor, tell, trust};
 use crate::adapter::environment;
 use crate::adapter::mcp::Look;
 use crate::adapter::mcp::pins::{self, Pins};
@@ -19,6 +17,7 @@ use crate::driver::Runtime;
 use crate::engine::{secret_values, servers};
 use crate::model::{Pipeline, Tool};
 use crate::port::{Secret, Server, ToolServers};
+use crate::runtime::{declared, inputs_of_file, settings, world};
 
 /// What a look at a server brought.
 pub(super) enum Seen {
@@ -46,7 +45,7 @@ fn looks(
     private_hosts: &[String],
     agreed: &Arc<Agreed>,
 ) -> Vec<(String, Option<Server>, Seen)> {
-    let found = servers(pipeline, &inputs(pipeline), &secrets(pipeline, env), env);
+    let found = servers(pipeline, &inputs_of_file(pipeline), &declared([pipeline], env), env);
     if found.is_empty() {
         return vec![];
     }
@@ -68,19 +67,6 @@ fn looks(
         let _ = world.close().await;
         seen
     })
-}
-
-/// Values of inputs as far as the file gives them.
-pub(super) fn inputs(pipeline: &Pipeline) -> Map<String, Value> {
-    let given = pipeline.input_fields().iter().filter_map(|field| {
-        let value = field.default.clone().or_else(|| field.example.clone())?;
-        Some((field.name.clone(), value))
-    });
-    given.collect()
-}
-
-pub(super) fn secrets(pipeline: &Pipeline, env: &BTreeMap<String, Secret>) -> BTreeMap<String, Secret> {
-    pipeline.secrets.keys().filter_map(|name| Some((name.clone(), env.get(name)?.clone()))).collect()
 }
 
 /// Shows how the tools of servers differ from what was pinned, and accepts them.
@@ -115,7 +101,7 @@ pub(super) fn pin(paths: &[PathBuf], only_check: bool, is_allowed: bool, shared:
     }
     let (mut faults, mut differences, mut count) = (0, 0, 0);
     for ((path, checked), agreed) in pipelines.iter().zip(&all_agreed) {
-        let root = project::project(path, shared);
+        let root = shared.project_of(path);
         let private_hosts = settings::read(&root).map(|settled| settled.private_hosts).unwrap_or_default();
         for pipeline in &checked.loaded.program.pipelines {
             for (name, server, seen) in looks(pipeline, &env, &private_hosts, agreed) {

@@ -4,14 +4,15 @@ use std::collections::BTreeSet;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use super::Exit;
 use super::arguments::{Format, Shared, ValidateOptions};
-use super::{Exit, project};
-use crate::adapter::files::{DiskFiles, read, yaml_files};
+use crate::adapter::files::DiskFiles;
 use crate::check::{Several, check_with_edits};
 use crate::diagnostic::Severity;
-use crate::load::{SettingsOf, in_our_folder, load_settings, says_flow};
+use crate::load::{SettingsOf, load_settings};
 use crate::port::{FileProblem, Files, TableSource};
 use crate::report::{self, Findings};
+use crate::runtime::find;
 
 /// Checks files.
 pub(super) fn run(options: &ValidateOptions, shared: &Shared) -> Exit {
@@ -37,7 +38,7 @@ pub(super) fn run(options: &ValidateOptions, shared: &Shared) -> Exit {
             add_settings(path, of, &mut several, &mut seen);
             continue;
         }
-        let project = project::project(path, shared);
+        let project = shared.project_of(path);
         add_settings(&relative(vec![project.join("flow.toml")]).remove(0), SettingsOf::Project, &mut several, &mut seen);
         several.add(&check_with_edits(path, &project, &input));
     }
@@ -133,7 +134,7 @@ pub(super) enum NoFile {
 pub(super) fn files(paths: &[PathBuf], shared: &Shared) -> Result<Vec<PathBuf>, NoFile> {
     if paths.is_empty() {
         let current = Path::new(".");
-        let project = project::project(&current.join("x"), shared);
+        let project = shared.project_of(&current.join("x"));
         let mut found = vec![];
         find(&project, &mut found);
         return if found.is_empty() { Err(NoFile::InProject) } else { Ok(relative(found)) };
@@ -213,20 +214,3 @@ pub(super) fn relative(paths: Vec<PathBuf>) -> Vec<PathBuf> {
 
 /// Most bytes read of standard input: one more than a file may have.
 const MOST_INPUT: u64 = 1024 * 1024 + 1;
-
-/// A file that cannot be read as one of this language is looked at up to so many bytes, whether it says that it is one.
-const MOST_LOOKED_AT: u64 = 16 << 20;
-
-/// The files in a folder that are ours.
-pub(super) fn find(folder: &Path, found: &mut Vec<PathBuf>) {
-    // What cannot be read as text is told where it must be ours: a test, or in a folder of ours.
-    let is_test = |path: &Path| path.to_string_lossy().ends_with(".test.yaml");
-    let may_be_ours = |path: &Path| path.ancestors().any(in_our_folder);
-    let is_ours = |path: &Path| match DiskFiles.read_text(path) {
-        Ok(text) => in_our_folder(path) || is_test(path) || says_flow(&text),
-        Err(_) => {
-            is_test(path) || may_be_ours(path) || read(path, MOST_LOOKED_AT).is_ok_and(|bytes| says_flow(&String::from_utf8_lossy(&bytes)))
-        }
-    };
-    found.extend(yaml_files(folder).into_iter().filter(|path| is_ours(path)));
-}

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::run::{Outcome, Report};
+use super::outcome::{Outcome, Report};
 use crate::adapter::files::{self, FileError, cannot};
 use crate::model::read_json;
 
@@ -283,7 +283,7 @@ fn code(text: &str) -> String {
 mod tests {
     use super::*;
     use crate::event::Usage;
-    use crate::golden::{Complaint, Tally};
+    use crate::golden::outcome::{Complaint, Tally};
 
     fn outcome(name: &str, passed: usize, plays: usize, tokens: u64, route: &str) -> Outcome {
         let routes = BTreeMap::from([("plan".to_string(), BTreeMap::from([(route.to_string(), plays)]))]);

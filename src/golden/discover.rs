@@ -8,7 +8,6 @@ use crate::port::Files;
 
 /// A path that was named is no file or folder.
 #[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "each says what it is about")]
 pub enum DiscoverError {
     #[error("no test found: {0}")]
     Unreadable(#[from] FileError),

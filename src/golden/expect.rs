@@ -4,8 +4,8 @@ use serde_json::{Map, Value};
 
 use super::diff::Diff;
 use super::file::one_text;
+use super::outcome::Complaint;
 use super::play::{Ending, Played};
-use super::run::Complaint;
 use super::suite::{Suite, Trial};
 use crate::channel::Output;
 use crate::diagnostic::{did_you_mean, visible};

@@ -3,25 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::file::one_text;
+use super::outcome::{Complaint, Tally};
 use super::play::{Ending, Played};
-use super::run::Complaint;
 use crate::event::Usage;
 
 /// How many lines of one case tell what flickers.
 const MOST_TOLD: usize = 30;
-
-/// What all plays of a trial came to.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Tally {
-    /// How often it was played.
-    pub plays: usize,
-    /// How often nothing was wrong.
-    pub passed: usize,
-    /// Tokens and money of all plays.
-    pub usage: Usage,
-    /// For each route how often it chose which case.
-    pub routes: BTreeMap<String, BTreeMap<String, usize>>,
-}
 
 /// What is found again, or not, when a trial is played again.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

@@ -4,8 +4,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::outcome::Complaint;
 use super::play::Played;
-use super::run::Complaint;
 use super::suite::{Suite, Trial};
 use crate::diagnostic::did_you_mean;
 use crate::journal::Record;

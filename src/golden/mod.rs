@@ -12,6 +12,7 @@
 //! | `taping` | recordings of cases |
 //! | `file`, `diff` | golden files; how two texts differ |
 //! | `run` | all trials, on several threads |
+//! | `options`, `outcome` | how they are run; what they gave |
 //! | `report` | drawing: for people, JSON, JUnit |
 //!
 //! How to add an expectation: its field in `model::Expect`, its comparison in `expect.rs`, a line in `docs/testing.md`.
@@ -24,6 +25,8 @@ mod facts;
 mod file;
 mod leftover;
 mod mutate;
+mod options;
+mod outcome;
 mod play;
 pub mod report;
 mod run;
@@ -31,10 +34,8 @@ mod suite;
 mod taping;
 
 pub use baseline::{Baseline, Comparison};
-pub use diff::Diff;
 pub use discover::{DiscoverError, discover};
-pub use facts::Tally;
-pub use mutate::{Mutant, Noticed, Way};
-pub use run::{Broken, Complaint, Golden, Options, Outcome, Report, run};
+pub use options::{Live, Options};
+pub use outcome::{Broken, Report};
+pub use run::run;
 pub use suite::Suite;
-pub use taping::Live;

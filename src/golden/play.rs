@@ -9,16 +9,18 @@ use serde_json::{Map, Value};
 
 use super::file::Sent;
 use super::mutate::{Mutant, mutants};
-use super::run::{Complaint, Options as Play};
+use super::options::Options as Play;
+use super::outcome::Complaint;
 use super::suite::{Suite, Trial};
 use super::taping::Taping;
 use crate::driver::{Answer, Blocking, Door, FoundPerson};
 use crate::engine::{Command, Input, Mocks, Moment, Noted, Options, PersonFrom, Reply, Request, Run, check_inputs, person};
-use crate::event::{Event, Failure, FailureKind, Happening, RunEnd, RunStart, StyleUsed};
+use crate::event::{Event, Failure, FailureKind, Happening, RunEnd};
 use crate::journal::{Record, record};
 use crate::load::WrittenRules;
 use crate::model::{Field, FieldKind, Limits, Mock, Pipeline, Replies, TestCase};
 use crate::port::{Tape, WireFormat};
+use crate::runtime::first_event;
 
 /// The time of a test that has no `now`: a Monday morning.
 const NOW: &str = "2026-01-05T09:00:00Z";
@@ -96,13 +98,13 @@ pub(super) fn play(suite: &Suite, trial: &Trial, world: &Blocking, how: &Play, n
         Ok(found) => found,
         Err(problem) => return Played { noted: Noted { mocks_used, ..Noted::default() }, ..Played::not_started(USAGE, vec![problem]) },
     };
-    let person = Arc::new(Value::Object(found.fields));
-    let inputs = Arc::new(Value::Object(inputs));
     let now = case.now.as_ref().map_or(NOW, |now| now.as_str());
     let now = DateTime::parse_from_rfc3339(now).map(|now| now.with_timezone(&Utc)).unwrap_or_default();
     let taping = Taping::of(suite, trial, how.live.as_ref());
     let run = Run::new("r_test", suite.plan.clone(), options(suite, case, &taping), Moment { wall: now, ms: 0 });
     let tape = taping.port();
+    let start = first_event(&suite.plan.program, pipeline, inputs, trial.channel.clone(), found, now, number + 1);
+    let (inputs, person) = (start.inputs.clone(), start.person.clone());
     let mut stage = Stage {
         run,
         now,
@@ -115,25 +117,7 @@ pub(super) fn play(suite: &Suite, trial: &Trial, world: &Blocking, how: &Play, n
         goes_live: taping.goes_live(),
         order: number,
     };
-    stage.take(Input::Start(Box::new(RunStart {
-        pipeline: pipeline.name.value.clone(),
-        hash: pipeline.hash.clone(),
-        file: String::new(),
-        inputs: inputs.clone(),
-        channel: trial.channel.clone(),
-        style_guide: pipeline.style_guide.as_deref().map(StyleUsed::of),
-        person: person.clone(),
-        failure: found.failure,
-        now,
-        scripted: true,
-        served: false,
-        seed: number + 1,
-        deadline_ms: None,
-        files: Default::default(),
-        tape: None,
-        max_cost_usd: None,
-        marks: crate::engine::marks(&suite.plan.program),
-    })));
+    stage.take(Input::Start(Box::new(start)));
     let ending = stage.play(world);
     let mut noted = stage.run.noted();
     noted.mocks_used.extend(mocks_used);

@@ -7,130 +7,21 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::diff::Diff;
-use super::facts::{Facts, Tally, together};
+use super::facts::{Facts, together};
 use super::file;
-use super::mutate::Mutant;
+use super::options::Options;
+use super::outcome::{Complaint, Golden, Outcome, Report, Tally};
 use super::play::{Ending, Played, play};
 use super::suite::{Suite, Trial};
-use super::taping::{self, Live};
-use super::{expect, leftover};
+use super::{expect, leftover, taping};
 use crate::adapter::files;
-use crate::driver::{Blocking, Ports};
-use crate::event::RunStatus;
+use crate::driver::Blocking;
+use crate::runtime::STACK;
 
-/// Stack of a thread that runs the engine, in bytes.
-const STACK: usize = 64 * 1024 * 1024;
 /// Most bytes of a golden.
 const MOST_GOLDEN: u64 = 64 * 1024 * 1024;
 /// Most threads.
 const MOST_THREADS: usize = 8;
-
-/// How to run.
-pub struct Options<'a> {
-    /// Only trials with this text in `FILE/CASE/CHANNEL`.
-    pub filter: Option<&'a str>,
-    /// Write goldens instead of comparing with them.
-    pub update: bool,
-    /// The exit code of a status.
-    pub exit_of: fn(RunStatus) -> u8,
-    /// Tables and files, and models that are asked live.
-    pub ports: Ports,
-    /// How often each trial is played; 0 counts as 1.
-    pub repeat: usize,
-    /// Breaks what gates let through, and asks them again.
-    pub mutate: bool,
-    /// Asks models that have no scripted reply.
-    pub live: Option<Live>,
-}
-
-/// What is wrong with a trial.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Complaint {
-    /// One sentence.
-    pub message: String,
-    /// The line of the test file it is about.
-    pub line: Option<usize>,
-    /// What the old side is called, and how the new one differs.
-    pub diff: Option<(String, Diff)>,
-}
-
-impl Complaint {
-    /// A sentence alone.
-    pub(super) fn new(message: impl Into<String>) -> Complaint {
-        Complaint { message: message.into(), line: None, diff: None }
-    }
-}
-
-/// What was done with a golden.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Golden {
-    /// It is as it was.
-    Same,
-    /// `--update` wrote it.
-    Written(PathBuf),
-    /// It is missing or differs; the complaints tell.
-    Wrong,
-}
-
-/// What became of a trial.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Outcome {
-    /// The test file.
-    pub file: String,
-    /// The case.
-    pub case: String,
-    /// Its line.
-    pub line: usize,
-    /// The channel.
-    pub channel: Option<String>,
-    /// `FILE/CASE/CHANNEL`.
-    pub name: String,
-    /// What is wrong; nothing: it passed.
-    pub complaints: Vec<Complaint>,
-    /// Its golden; `None`: it has none.
-    pub golden: Option<Golden>,
-    /// Where its calls were recorded.
-    pub recorded: Option<PathBuf>,
-    /// What its plays came to.
-    pub tally: Tally,
-    /// Its outputs, broken on purpose, if it passed.
-    pub mutants: Vec<Mutant>,
-}
-
-/// A file that could not be run because of its mistakes.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Broken {
-    /// The file.
-    pub file: String,
-    /// Its mistakes as `flow validate` draws them.
-    pub drawn: String,
-    /// One line a mistake.
-    pub lines: Vec<String>,
-}
-
-/// What all trials gave.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Report {
-    /// In the order of files, cases and channels.
-    pub outcomes: Vec<Outcome>,
-    /// Goldens and recordings that belong to no case.
-    pub orphans: Vec<PathBuf>,
-    /// Files with mistakes.
-    pub broken: Vec<Broken>,
-}
-
-impl Report {
-    /// How many trials passed and failed.
-    pub fn counts(&self) -> (usize, usize) {
-        let passed = self.outcomes.iter().filter(|outcome| outcome.complaints.is_empty()).count();
-        (passed, self.outcomes.len() - passed)
-    }
-
-    /// Whether nothing is wrong.
-    pub fn is_good(&self) -> bool {
-        self.counts().1 == 0 && self.orphans.is_empty() && self.broken.is_empty()
-    }
-}
 
 /// Runs the trials of these suites.
 pub fn run(suites: &[Suite], options: &Options) -> Report {

@@ -7,26 +7,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::file::entries;
-use super::run::Complaint;
+use super::options::Live;
+use super::outcome::Complaint;
 use super::suite::{Suite, Trial};
 use crate::adapter::cassette::{Cassette, Head, Mode, head, is_free};
 use crate::driver::Door;
 use crate::engine::{Unscripted, secret_values};
 use crate::model::{Model, Policy, Provider};
 use crate::port::{Secret, Tape};
-
-/// Models that are really asked, and what that takes.
-#[derive(Default)]
-pub struct Live {
-    /// The environment.
-    pub env: BTreeMap<String, Secret>,
-    /// What `FLOW_MODEL…` put in the place of the model called `default`.
-    pub default_model: Option<Model>,
-    /// What the user allows at most.
-    pub policy: Option<Policy>,
-    /// Whether what they answer is kept. Else recordings that are there are not looked at.
-    pub keeps: bool,
-}
+use crate::runtime::declared;
 
 /// The folder of a test file's recordings.
 fn home(test: &Path) -> PathBuf {
@@ -96,7 +85,7 @@ impl<'a> Taping<'a> {
     /// Values of the declared secrets; a replay needs none.
     pub(super) fn secrets(&self, suite: &Suite) -> BTreeMap<String, Secret> {
         match self.live {
-            Some(live) => declared(suite, live),
+            Some(live) => declared([suite.pipeline()], &live.env),
             None if self.is_replay() => suite.pipeline().secrets.keys().map(|name| (name.clone(), Secret::new("***"))).collect(),
             None => BTreeMap::new(),
         }
@@ -133,10 +122,6 @@ impl<'a> Taping<'a> {
         }
         (Some(self.folder.clone()), complaints)
     }
-}
-
-fn declared(suite: &Suite, live: &Live) -> BTreeMap<String, Secret> {
-    suite.pipeline().secrets.keys().filter_map(|name| Some((name.clone(), live.env.get(name)?.clone()))).collect()
 }
 
 /// Folders of recordings that belong to no case and channel.

@@ -20,6 +20,7 @@ mod golden;
 mod growth;
 mod init;
 mod kept;
+mod library;
 mod lsp;
 mod made_for_a_channel;
 mod markdown;

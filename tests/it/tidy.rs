@@ -8,9 +8,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("granit_parser", &["syntax"]),
     ("minijinja", &["template"]),
     ("petgraph", &["plan", "engine"]),
-    ("tokio", &["driver", "adapter", "cli", "golden", "serve"]),
-    ("tracing", &["driver", "cli"]),
-    ("tracing_subscriber", &["cli"]),
+    ("tokio", &["driver", "adapter", "cli", "golden", "runtime", "serve"]),
     ("hyper", &["adapter", "serve"]),
     ("hyper_util", &["serve"]),
     ("rmcp", &["adapter", "serve"]),
@@ -22,7 +20,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("clap_complete", &["cli"]),
 ];
 /// Rooms that may touch files, processes and sockets.
-const TOUCH_THE_WORLD: &[&str] = &["adapter", "golden", "serve", "cli"];
+const TOUCH_THE_WORLD: &[&str] = &["adapter", "golden", "runtime", "serve", "cli"];
 /// Files that only tests use.
 const HELPS_TESTS: &[&str] = &["adapter/data/testing.rs", "adapter/faultd.rs", "rules/testing.rs"];
 /// Files over 600 lines. This list may only shrink.

@@ -61,6 +61,13 @@ pub struct Shared {
     pub env_file: Option<PathBuf>,
 }
 
+impl Shared {
+    /// The project of a file.
+    pub(in crate::cli) fn project_of(&self, file: &std::path::Path) -> PathBuf {
+        crate::runtime::project(file, self.project.as_deref())
+    }
+}
+
 /// When to use colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum When {

@@ -7,11 +7,12 @@ use crate::adapter::clock::SystemClock;
 use crate::adapter::run_lock::RunLock;
 use crate::adapter::sqlite_cache::SqliteCache;
 use crate::adapter::sqlite_store::SqliteStore;
+use crate::cli::Exit;
 use crate::cli::arguments::Shared;
 use crate::cli::refusal::Refusal;
-use crate::cli::{Exit, keeping};
 use crate::model::parse_duration;
 use crate::port::{Clock, RunSummary, Store, StoreError};
+use crate::runtime::kept;
 
 /// Ids of runs that began longer ago than a time; without one, none.
 ///
@@ -52,7 +53,7 @@ pub(super) fn remove(
         }
     }
     // The results that are used again go first: without their run nobody knows whose they are.
-    let cache = SqliteCache::forget(&keeping::cache_file(file), &runs).map_err(|error| Refusal(Exit::Failed, vec![error.to_string()]))?;
+    let cache = SqliteCache::forget(&kept::cache_file(file), &runs).map_err(|error| Refusal(Exit::Failed, vec![error.to_string()]))?;
     store.remove(&runs)?;
     if !cache {
         let message =

@@ -1,6 +1,6 @@
 //! For people: a line a trial, then what failed.
 
-use super::super::run::{Golden, Report};
+use super::super::outcome::{Golden, Report};
 use super::told;
 use crate::diagnostic::visible;
 

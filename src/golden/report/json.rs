@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::super::run::{Golden, Report};
+use super::super::outcome::{Golden, Report};
 use crate::report::escape::json_text;
 
 /// The whole report. Fields may be added; readers ignore those they do not know.

@@ -1,6 +1,6 @@
 //! JUnit XML, which build servers show: one suite a test file, one test a case and channel.
 
-use super::super::run::{Outcome, Report};
+use super::super::outcome::{Outcome, Report};
 use super::told;
 use crate::report::escape::xml;
 

@@ -10,7 +10,7 @@ pub use json::json;
 pub use junit::junit;
 pub use mutants::survived;
 
-use super::run::{Complaint, Outcome};
+use super::outcome::{Complaint, Outcome};
 
 /// A complaint as text: the sentence with its place, then how things differ.
 fn told(outcome: &Outcome, complaint: &Complaint, colour: bool) -> String {

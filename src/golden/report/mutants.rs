@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::super::mutate::{Mutant, Noticed, Way};
-use super::super::run::{Outcome, Report};
+use super::super::outcome::{Outcome, Report};
 use crate::diagnostic::visible;
 
 /// So much of a text that nobody noticed is shown, in characters.

@@ -30,7 +30,7 @@ impl Journal {
     }
 
     /// Takes events. `durable`: they, and all before them, are on disk when this is over. Returns the events that are on disk now and were
-    /// not before, in order. A log that is gone ([`Journal::loss`]) takes nothing more, and the run goes on: no later process can.
+    /// not before, in order. A log that is gone ([`Journal::into_loss`]) takes nothing more, and the run goes on: no later process can.
     ///
     /// # Errors
     /// The log cannot be written.
@@ -52,8 +52,8 @@ impl Journal {
     }
 
     /// What became of the log while the run lasted; the run is not kept then.
-    pub fn loss(&self) -> Option<&StoreError> {
-        self.loss.as_ref()
+    pub fn into_loss(self) -> Option<StoreError> {
+        self.loss
     }
 
     /// What was taken and could not be made durable.

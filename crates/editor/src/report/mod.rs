@@ -15,7 +15,7 @@ mod picture;
 pub mod planned;
 mod record;
 mod sarif;
-pub mod wishes;
+mod wishes;
 
 pub use github::github;
 pub use human::human;
@@ -24,6 +24,7 @@ pub use junit::junit;
 pub use pages::page;
 pub use record::{how_to_decide, record, show_command};
 pub use sarif::sarif;
+pub use wishes::wish_lines;
 
 use crate::diagnostic::{Diagnostic, Severity, Suppressed};
 use crate::source::Sources;

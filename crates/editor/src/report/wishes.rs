@@ -1,171 +1,16 @@
-//! What a pipeline wants of this machine and of the world: programs, hosts, secrets. This is what a person is shown before its first run.
+//! What a pipeline wants, for people.
 
-use serde::Serialize;
-
-use super::explain::users;
 use crate::diagnostic::visible;
-use crate::model::{DEFAULT_MODEL, Model, Pipeline, ServerKind, StepKind, ToolKind};
-use crate::plan::Plan;
+use crate::plan::{Wish, Wishes};
 
-/// Everything that pipelines want, also those they call. Each once, in the order of the files.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct Wishes {
-    /// Programs that are started, with their arguments and environment.
-    pub programs: Vec<Wish>,
-    /// Hosts that are spoken to; of an address whose host only a run knows, its text.
-    pub hosts: Vec<Wish>,
-    /// Declared secrets, and variables of the environment.
-    pub secrets: Vec<Wish>,
-}
-
-/// One thing that is wanted.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Wish {
-    /// What, as its author wrote it.
-    pub what: String,
-    /// Who wants it: tools, models, steps.
-    pub by: Vec<String>,
-}
-
-impl Wishes {
-    /// Of all pipelines of a plan. `given`: the model called `default` that the project gives to files which have none.
-    pub fn of(plan: &Plan, given: Option<&Model>) -> Wishes {
-        let mut wishes = Wishes::default();
-        for (at, planned) in plan.pipelines.iter().enumerate() {
-            let pipeline = &planned.pipeline;
-            let whose = if at == 0 { String::new() } else { format!(" in pipeline {}", pipeline.name.value) };
-            wishes.add_tools(pipeline, &whose);
-            for (name, model) in &pipeline.models {
-                wishes.add_model(model, format!("model {name}{whose}"));
-            }
-            if let Some(model) = given.filter(|_| takes_given(pipeline)) {
-                wishes.add_model(model, format!("model default of the project's flow.toml{whose}"));
-            }
-            for step in &planned.steps {
-                if let StepKind::Http(http) = &step.step.kind {
-                    add(&mut wishes.hosts, address(&http.url.source), format!("step {}{whose}", step.step.id.value));
-                }
-            }
-            let users = users(planned);
-            for (name, about) in &pipeline.secrets {
-                let what = format!("{name}, {}", about.value.trim().trim_end_matches('.'));
-                let by = users.iter().filter(|(kind, used, _)| *kind == "secrets" && used == name).map(|(.., who)| format!("{who}{whose}"));
-                add_all(&mut wishes.secrets, what, by);
-            }
-            for (kind, name, who) in users {
-                if kind == "env" {
-                    add(&mut wishes.secrets, variable(&name), format!("{who}{whose}"));
-                }
-            }
-        }
-        wishes
-    }
-
-    fn add_tools(&mut self, pipeline: &Pipeline, whose: &str) {
-        for (name, tool) in &pipeline.tools {
-            let by = format!("tool {name}{whose}");
-            match &tool.kind {
-                ToolKind::Http { url, .. } | ToolKind::Server(ServerKind::Url { url, .. }) => {
-                    add(&mut self.hosts, address(&url.source), by)
-                }
-                ToolKind::Smtp { address, .. } => add(&mut self.hosts, format!("smtp://{}", written(&address.source)), by),
-                ToolKind::Server(ServerKind::Program { command, args, env }) => {
-                    let words = std::iter::once(word(&command.value)).chain(args.iter().map(|text| word(&text.source)));
-                    let env: Vec<String> = env.iter().map(|(name, text)| format!("{}={}", name.value, word(&text.source))).collect();
-                    let with = if env.is_empty() { String::new() } else { format!(" with {}", env.join(" ")) };
-                    add(&mut self.programs, words.collect::<Vec<_>>().join(" ") + &with, by);
-                }
-                ToolKind::Sql(_) | ToolKind::File(_) | ToolKind::Pipeline { .. } | ToolKind::Broken => {}
-            }
-        }
-    }
-
-    fn add_model(&mut self, model: &Model, by: String) {
-        let Some(endpoint) = model.endpoint() else { return };
-        add(&mut self.hosts, address(endpoint), by.clone());
-        // Those of a file are among its users; those of the project's settings are not.
-        for read in [&model.base_url, &model.api_key, &model.model].into_iter().flatten().flat_map(|text| &text.reads) {
-            if let [root, name, ..] = read.path.as_slice()
-                && root == "env"
-            {
-                add(&mut self.secrets, variable(name), by.clone());
-            }
-        }
-    }
-
-    /// Whether nothing is wanted: then nobody is asked.
-    pub fn is_empty(&self) -> bool {
-        self.programs.is_empty() && self.hosts.is_empty() && self.secrets.is_empty()
-    }
-
-    /// Each in plain words on one line, for a terminal: what an author wrote cannot deceive there.
-    pub fn lines(&self) -> Vec<String> {
-        let lists = [("starts a program:", &self.programs), ("connects to", &self.hosts), ("reads from the environment:", &self.secrets)];
-        let line = |verb: &str, wish: &Wish| {
-            let by = if wish.by.is_empty() { String::new() } else { format!(" ({})", wish.by.join(", ")) };
-            visible(&format!("{verb} {}{by}", wish.what)).into_owned()
-        };
-        lists.into_iter().flat_map(|(verb, list)| list.iter().map(move |wish| line(verb, wish))).collect()
-    }
-}
-
-/// Whether a pipeline asks a model called `default` and has none of its own.
-pub fn takes_given(pipeline: &Pipeline) -> bool {
-    !pipeline.models.contains_key(DEFAULT_MODEL) && asks_default(pipeline)
-}
-
-/// Whether an agent may ask the model called `default`.
-pub fn asks_default(pipeline: &Pipeline) -> bool {
-    pipeline.agents.values().any(|agent| agent.model_name() == DEFAULT_MODEL)
-}
-
-/// An address as far as it is written out, if its host is; else `None`: only a run knows it. What a variable holds is never looked up, it
-/// may be a secret. Of `https://a@b/c` the host is `b`, as for the client that calls it.
-pub fn known(text: &str) -> Option<url::Url> {
-    let authority = text.split_once("://").map(|(_, rest)| rest.split(['/', '?', '#']).next().unwrap_or_default())?;
-    let is_whole = !authority.contains("{{") && !authority.contains("{%");
-    url::Url::parse(text.split("{{").next().unwrap_or_default()).ok().filter(|url| is_whole && url.has_host())
-}
-
-fn address(url: &str) -> String {
-    let port = |url: &url::Url| url.port().map(|port| format!(":{port}")).unwrap_or_default();
-    match known(url) {
-        Some(url) => format!("{}://{}{}", url.scheme(), url.host_str().unwrap_or_default(), port(&url)),
-        None => format!("an address that only a run knows: {}", written(url)),
-    }
-}
-
-fn variable(name: &str) -> String {
-    format!("{name}, a variable that is not declared as a secret")
-}
-
-/// A text as its author wrote it, on one line.
-fn written(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
-/// One word of a command line; in quotes where it would else look like several, or like none.
-fn word(text: &str) -> String {
-    let is_plain = |c: char| c.is_alphanumeric() || "-_./:=@%+,~^".contains(c);
-    let is_one = !text.is_empty() && text.chars().all(is_plain);
-    if is_one { text.to_owned() } else { format!("'{}'", text.replace('\'', "'\\''")) }
-}
-
-fn add(list: &mut Vec<Wish>, what: String, by: String) {
-    add_all(list, what, std::iter::once(by));
-}
-
-fn add_all(list: &mut Vec<Wish>, what: String, by: impl Iterator<Item = String>) {
-    let at = list.iter().position(|wish| wish.what == what).unwrap_or_else(|| {
-        list.push(Wish { what, by: vec![] });
-        list.len() - 1
-    });
-    let Some(wish) = list.get_mut(at) else { return };
-    for who in by {
-        if !wish.by.contains(&who) {
-            wish.by.push(who);
-        }
-    }
+/// Each wish in plain words on one line, for a terminal: what an author wrote cannot deceive there.
+pub fn wish_lines(wishes: &Wishes) -> Vec<String> {
+    let lists = [("starts a program:", &wishes.programs), ("connects to", &wishes.hosts), ("reads from the environment:", &wishes.secrets)];
+    let line = |verb: &str, wish: &Wish| {
+        let by = if wish.by.is_empty() { String::new() } else { format!(" ({})", wish.by.join(", ")) };
+        visible(&format!("{verb} {}{by}", wish.what)).into_owned()
+    };
+    lists.into_iter().flat_map(|(verb, list)| list.iter().map(move |wish| line(verb, wish))).collect()
 }
 
 #[cfg(test)]
@@ -173,36 +18,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_host_is_the_one_that_would_be_called() {
-        let of = |text: &str| address(text);
-        for (text, shown) in [
-            ("https://api.example.com/v1?x=1", "https://api.example.com"),
-            ("https://good.example@evil.example/x", "https://evil.example"),
-            ("https://good.example\\@evil.example", "https://good.example"),
-            ("http://[::1]:8080/v1", "http://[::1]:8080"),
-            ("HTTPS://API.example.com:443/", "https://api.example.com"),
-            ("https://api.example.com/{{ inputs.x }}", "https://api.example.com"),
-            ("https://{{ inputs.x }}.example.com/", "an address that only a run knows: https://{{ inputs.x }}.example.com/"),
-            ("{{ env.BASE }}/x", "an address that only a run knows: {{ env.BASE }}/x"),
-            (
-                "https://api.example{% if a %}.com{% endif %}/",
-                "an address that only a run knows: https://api.example{% if a %}.com{% endif %}/",
-            ),
-        ] {
-            assert_eq!(of(text), shown);
-        }
-    }
-
-    #[test]
-    fn words_of_a_command_are_told_apart() {
-        let shown = ["a b", "", "plain-1.py", "it's", "--x=1;rm", "{{ inputs.a }}"].map(word);
-        assert_eq!(shown, ["'a b'", "''", "plain-1.py", "'it'\\''s'", "'--x=1;rm'", "'{{ inputs.a }}'"]);
-    }
-
-    #[test]
     fn nothing_that_an_author_wrote_moves_the_cursor() {
         let wish = Wish { what: "x\u{1b}[2K\u{202e}\nstarts nothing".into(), by: vec!["tool a".into()] };
         let wishes = Wishes { programs: vec![wish], ..Wishes::default() };
-        assert_eq!(wishes.lines(), ["starts a program: x\\x1B[2K\\u202E\\nstarts nothing (tool a)"]);
+        assert_eq!(wish_lines(&wishes), ["starts a program: x\\x1B[2K\\u202E\\nstarts nothing (tool a)"]);
     }
 }

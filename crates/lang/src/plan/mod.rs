@@ -13,6 +13,7 @@ mod reach;
 mod refinement;
 mod sources;
 mod waves;
+mod wishes;
 mod written;
 
 use std::sync::Arc;
@@ -23,6 +24,7 @@ pub use least::{Least, SureCall, SureStarts, least};
 pub use money::{Cost, Tokens, cost, tokens};
 pub use refinement::Refinement;
 pub use sources::Sources;
+pub use wishes::{Wish, Wishes, asks_default, known_address, takes_given, users};
 pub use written::written;
 
 use crate::diagnostic::Diagnostic;

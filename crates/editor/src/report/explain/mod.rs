@@ -8,14 +8,12 @@ mod people;
 mod reach;
 mod steps;
 
-pub(super) use reach::users;
-
 use super::graph::words::{many, number, source, time};
 use super::planned::{cost, tokens};
-use super::wishes::Wishes;
+use super::wish_lines;
 use crate::diagnostic::visible;
 use crate::model::{Pipeline, STAGE_TIME, Text};
-use crate::plan::{self, PipelineBounds, PipelinePlan, Plan};
+use crate::plan::{self, PipelineBounds, PipelinePlan, Plan, Wishes};
 
 /// Columns of a line.
 const WIDTH: usize = 100;
@@ -46,7 +44,7 @@ pub fn explain(plan: &Plan) -> Option<String> {
         ("When something breaks", checks::broken(plan)),
         ("Where it answers", people::channels(pipeline)),
         ("Which secrets it wants", reach::secrets(plan)),
-        ("What a person must trust before its first run", Wishes::of(plan, None).lines()),
+        ("What a person must trust before its first run", wish_lines(&Wishes::of(plan, None))),
         ("What a run may take at most", most(plan, &bounds, planned)),
     ];
     for (heading, sentences) in topics.into_iter().filter(|(_, sentences)| !sentences.is_empty()) {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{clause, listed, of_pipeline};
 use crate::model::{DEFAULT_MODEL, DataKind, Model, ServerKind, Step, StepKind, Text, Tool, ToolKind};
-use crate::plan::{PipelineBounds, PipelinePlan, Plan};
+use crate::plan::{PipelineBounds, PipelinePlan, Plan, users};
 use crate::report::graph::words::{filling, source};
 
 /// A pipeline's steps, wherever they stand.
@@ -270,26 +270,4 @@ pub(super) fn secrets(plan: &Plan) -> Vec<String> {
         );
     }
     if said.is_empty() { vec!["None.".into()] } else { said }
-}
-
-/// `secrets` or `env`, the name, and what reads it, each once.
-pub(in crate::report) fn users(planned: &PipelinePlan) -> Vec<(&'static str, String, String)> {
-    let mut found = vec![];
-    let mut take = |texts: Vec<&Text>, who: String| {
-        for read in texts.iter().flat_map(|text| &text.reads) {
-            let [root, name, ..] = read.path.as_slice() else { continue };
-            let kind = match root.as_str() {
-                "secrets" => "secrets",
-                "env" => "env",
-                _ => continue,
-            };
-            if !found.iter().any(|(k, n, w)| *k == kind && n == name && *w == who) {
-                found.push((kind, name.clone(), who.clone()));
-            }
-        }
-    };
-    for (who, texts) in planned.pipeline.texts_with_secrets() {
-        take(texts, who.to_string());
-    }
-    found
 }

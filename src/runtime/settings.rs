@@ -4,46 +4,43 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::Exit;
-use super::refusal::Refusal;
+use super::RunError;
 use crate::adapter::environment;
 use crate::adapter::files::{DiskFiles, open_if_there};
 use crate::check::Checked;
-use crate::diagnostic::Diagnostic;
-use crate::load::{LoadedSettings, SettingsOf, load_settings};
+use crate::load::{SettingsOf, load_settings};
 use crate::model::{Limits, Model, Policy, Settings};
 use crate::port::Secret;
-use crate::report::{self, Findings};
-use crate::source::Sources;
 
 /// What the project and the user have set.
-pub(super) struct Settled {
+#[derive(Default)]
+pub(crate) struct Settled {
     /// The model called `default` of files that have none.
-    pub(super) model: Option<Model>,
+    pub(crate) model: Option<Model>,
     /// The one among them that the project gives: unlike what the user has set, it comes along with the files.
-    pub(super) model_of_project: Option<Model>,
+    pub(crate) model_of_project: Option<Model>,
     /// The narrowest bounds of both.
-    pub(super) limits: Limits,
+    pub(crate) limits: Limits,
     /// What the user allows at most.
-    pub(super) policy: Option<Policy>,
+    pub(crate) policy: Option<Policy>,
     /// Hosts in private networks that the user named.
-    pub(super) private_hosts: Vec<String>,
+    pub(crate) private_hosts: Vec<String>,
     /// How runs are kept.
-    pub(super) journal: JournalOf,
+    pub(crate) journal: JournalOf,
 }
 
 /// How runs are kept: what the project or the user asks for.
 #[derive(Default)]
-pub(super) struct JournalOf {
+pub(crate) struct JournalOf {
     /// They are encrypted.
-    pub(super) encrypt: bool,
+    pub(crate) encrypt: bool,
     /// The file of the key, if the user names one.
-    pub(super) key_file: Option<PathBuf>,
+    pub(crate) key_file: Option<PathBuf>,
 }
 
 impl Settled {
     /// Those hosts, and the one of `FLOW_MODEL_BASE_URL`.
-    pub(super) fn hosts_with(&self, env: &BTreeMap<String, Secret>) -> Vec<String> {
+    pub(crate) fn hosts_with(&self, env: &BTreeMap<String, Secret>) -> Vec<String> {
         let of_variable = env.get("FLOW_MODEL_BASE_URL").and_then(|url| host(url.reveal()));
         self.private_hosts.iter().cloned().chain(of_variable).collect()
     }
@@ -52,33 +49,31 @@ impl Settled {
 /// The project's file of settings and the user's own; they need not be there.
 ///
 /// # Errors
-/// `FLOW_CONFIG` names a file that is not there, or what stands there cannot be read (exit 2): with it would go what it forbids.
-pub(super) fn files(project: &Path) -> Result<Vec<(PathBuf, SettingsOf)>, Refusal> {
-    let of_user = environment::user_settings().map_err(Refusal::usage)?;
+/// `FLOW_CONFIG` names a file that is not there, or what stands there cannot be read: with it would go what it forbids.
+pub(crate) fn files(project: &Path) -> Result<Vec<(PathBuf, SettingsOf)>, RunError> {
+    let of_user = environment::user_settings().map_err(RunError::usage)?;
     let path = project.join("flow.toml");
-    open_if_there(&path).map_err(|why| Refusal::usage(format!("cannot read the project's settings in {}: {why}", path.display())))?;
+    open_if_there(&path).map_err(|why| RunError::usage(format!("cannot read the project's settings in {}: {why}", path.display())))?;
     let of_project = (path, SettingsOf::Project);
     Ok(std::iter::once(of_project).chain(of_user.map(|path| (path, SettingsOf::User))).collect())
 }
 
-/// Reads all settings.
+/// Reads the settings of the project and of the user.
 ///
 /// # Errors
-/// They have mistakes (exit 1), drawn for people, or the user's own file is not where a variable says (exit 2).
-pub(super) fn read(project: &Path) -> Result<Settled, Refusal> {
-    let mut settled = Settled {
-        model: None,
-        model_of_project: None,
-        limits: Limits::default(),
-        policy: None,
-        private_hosts: vec![],
-        journal: JournalOf::default(),
-    };
-    for (path, of) in files(project)? {
-        let Some(LoadedSettings { settings, sources, diagnostics }) = load_settings(&path, of, &DiskFiles) else { continue };
-        if let Some(told) = mistakes(&sources, &diagnostics) {
-            return Err(Refusal(Exit::Findings, vec![told]));
-        }
+/// They have mistakes, or the user's own file is not where a variable says.
+pub(crate) fn read(project: &Path) -> Result<Settled, RunError> {
+    of_files(files(project)?)
+}
+
+/// Reads these files of settings.
+///
+/// # Errors
+/// They have mistakes.
+pub(crate) fn of_files(files: Vec<(PathBuf, SettingsOf)>) -> Result<Settled, RunError> {
+    let mut settled = Settled::default();
+    for (path, of) in files {
+        let Some(settings) = without_mistakes(&path, of)? else { continue };
         settled.private_hosts.extend(settings.private_hosts.into_iter().map(|host| host.value));
         if of == SettingsOf::User {
             let named = settings.default_model.as_ref().and_then(|model| model.base_url.as_ref());
@@ -105,7 +100,7 @@ pub(super) fn read(project: &Path) -> Result<Settled, Refusal> {
 ///
 /// # Errors
 /// As [`read`].
-pub(super) fn state_dir() -> Result<Option<PathBuf>, Refusal> {
+pub(crate) fn state_dir() -> Result<Option<PathBuf>, RunError> {
     Ok(of_user()?.and_then(|(_, settings)| settings.state_dir).map(|folder| PathBuf::from(folder.value)))
 }
 
@@ -113,17 +108,21 @@ pub(super) fn state_dir() -> Result<Option<PathBuf>, Refusal> {
 ///
 /// # Errors
 /// As [`read`].
-pub(super) fn key_file() -> Result<Option<PathBuf>, Refusal> {
+pub(crate) fn key_file() -> Result<Option<PathBuf>, RunError> {
     Ok(of_user()?.and_then(|(path, settings)| Some(beside(&path, &settings.journal.key_file?.value))))
 }
 
-fn of_user() -> Result<Option<(PathBuf, Settings)>, Refusal> {
-    let Some(path) = environment::user_settings().map_err(Refusal::usage)? else { return Ok(None) };
-    let Some(found) = load_settings(&path, SettingsOf::User, &DiskFiles) else { return Ok(None) };
-    match mistakes(&found.sources, &found.diagnostics) {
-        Some(told) => Err(Refusal(Exit::Findings, vec![told])),
-        None => Ok(Some((path, found.settings))),
+fn of_user() -> Result<Option<(PathBuf, Settings)>, RunError> {
+    let Some(path) = environment::user_settings().map_err(RunError::usage)? else { return Ok(None) };
+    Ok(without_mistakes(&path, SettingsOf::User)?.map(|settings| (path, settings)))
+}
+
+fn without_mistakes(path: &Path, of: SettingsOf) -> Result<Option<Settings>, RunError> {
+    let Some(found) = load_settings(path, of, &DiskFiles) else { return Ok(None) };
+    if crate::diagnostic::has_errors(&found.diagnostics) {
+        return Err(RunError::Settings(Box::new(found)));
     }
+    Ok(Some(found.settings))
 }
 
 /// A path that a file of settings names, from its folder.
@@ -131,15 +130,8 @@ fn beside(settings: &Path, named: &str) -> PathBuf {
     settings.parent().unwrap_or(Path::new("")).join(named)
 }
 
-/// The mistakes of a file of settings, drawn for people. `None`: it has none.
-pub(super) fn mistakes(sources: &Sources, found: &[Diagnostic]) -> Option<String> {
-    let findings = Findings::new(sources, found);
-    let drawn = || report::human(&findings, false).trim_end().to_string();
-    crate::diagnostic::has_errors(found).then(drawn)
-}
-
 /// Gives the model of the settings to every file that has none called `default`; tells whether there was one.
-pub(super) fn give_model(checked: &mut Checked, model: Option<&Model>) -> bool {
+pub(crate) fn give_model(checked: &mut Checked, model: Option<&Model>) -> bool {
     let Some(model) = model else { return false };
     let mut is_given = false;
     let of_plan = checked.plan.pipelines.iter_mut().map(|planned| &mut planned.pipeline);
@@ -153,12 +145,12 @@ pub(super) fn give_model(checked: &mut Checked, model: Option<&Model>) -> bool {
 }
 
 /// The host of an address, if it can be read.
-pub(super) fn host(address: &str) -> Option<String> {
+pub(crate) fn host(address: &str) -> Option<String> {
     url::Url::parse(address).ok()?.host_str().map(str::to_owned)
 }
 
 /// Of each bound the smaller one.
-pub(super) fn narrowest(a: &Limits, b: &Limits) -> Limits {
+pub(crate) fn narrowest(a: &Limits, b: &Limits) -> Limits {
     fn least<T: Ord>(a: Option<T>, b: Option<T>) -> Option<T> {
         [a, b].into_iter().flatten().min()
     }

@@ -13,10 +13,10 @@ use sha2::{Digest, Sha256};
 
 use crate::adapter::files::{FileError, cannot};
 use crate::adapter::started::{MayRun, Prints, Started, may_run};
-use crate::cli::tools::{inputs, secrets};
 use crate::engine::servers;
 use crate::model::{Form, Model, Pipeline, Program, ServerKind, Text, ToolKind, is_own_variable};
 use crate::port::{Secret, ServerTransport};
+use crate::runtime::{declared, inputs_of_file};
 
 /// The hash of all of it, in hex. `given`: the model that the project's settings give; `prints`: what programs may run.
 ///
@@ -49,7 +49,7 @@ pub(super) fn content(program: &Program, given: Option<&Model>, prints: &Prints)
 }
 
 /// What the programs of servers may run of the project, as far as it is known before a run.
-pub(in crate::cli) fn named(program: &Program, env: &BTreeMap<String, Secret>) -> MayRun {
+pub(crate) fn named(program: &Program, env: &BTreeMap<String, Secret>) -> MayRun {
     let mut found = MayRun::default();
     for pipeline in &program.pipelines {
         known(pipeline, env).iter().for_each(|started| found.add(may_run(started)));
@@ -59,7 +59,7 @@ pub(in crate::cli) fn named(program: &Program, env: &BTreeMap<String, Secret>) -
 
 /// The programs of a pipeline: as they are written, with every value that an argument may take, and as they are filled in.
 fn known(pipeline: &Pipeline, env: &BTreeMap<String, Secret>) -> Vec<Started> {
-    let inputs = inputs(pipeline);
+    let inputs = inputs_of_file(pipeline);
     let (folder, project) = (pipeline.folder.clone(), pipeline.project.clone());
     let started = |server: &str, command: &str, words| Started {
         server: server.to_owned(),
@@ -76,7 +76,7 @@ fn known(pipeline: &Pipeline, env: &BTreeMap<String, Secret>) -> Vec<Started> {
         let values = variables.iter().flat_map(|(variable, text)| read(text).into_iter().map(|value| (variable.value.clone(), value)));
         found.push(started(name, &command.value, args.iter().flat_map(read).collect()).with_env(values));
     }
-    for (name, server) in servers(pipeline, &inputs, &secrets(pipeline, env), env) {
+    for (name, server) in servers(pipeline, &inputs, &declared([pipeline], env), env) {
         let Ok(ServerTransport::Program { command, args, env, .. }) = server.map(|server| server.transport) else { continue };
         let values = env.iter().map(|(variable, value)| (variable.clone(), value.reveal().to_owned()));
         found.push(started(&name, &command, args).with_env(values));
@@ -98,7 +98,7 @@ fn words(text: &Text, inputs: &Map<String, Value>, env: &BTreeMap<String, Secret
 }
 
 /// Where a folder really is; an empty path is the current one.
-pub(in crate::cli) fn real(folder: &Path) -> Result<PathBuf, FileError> {
+pub(crate) fn real(folder: &Path) -> Result<PathBuf, FileError> {
     let here = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
     std::fs::canonicalize(here).map_err(cannot("read the folder", here))
 }

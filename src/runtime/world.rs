@@ -1,9 +1,9 @@
-//! The adapters a run uses, and its settings.
+//! The adapters a run uses.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::refusal::Refusal;
+use super::RunError;
 use crate::adapter::cassette::NoCache;
 use crate::adapter::clock::SystemClock;
 use crate::adapter::data::DataFiles;
@@ -15,12 +15,12 @@ use crate::adapter::own::OwnFiles;
 use crate::adapter::smtp::SmtpMailSender;
 use crate::adapter::started::Agreed;
 use crate::driver::{Door, Ports};
-use crate::model::{Api, Limits, Model, Provider, Text, ToolCalls};
+use crate::model::{Api, Model, Provider, Text, ToolCalls};
 use crate::port::{Clock, Printer, Secret};
 
 /// Everything outside, for real, without a cache. `own`: what no step may read or write; `private_hosts`: hosts in private networks that the user
 /// named; `agreed`: what servers may be started.
-pub(super) fn ports(printer: Arc<dyn Printer>, own: Arc<OwnFiles>, private_hosts: Vec<String>, agreed: Arc<Agreed>) -> Ports {
+pub(crate) fn ports(printer: Arc<dyn Printer>, own: Arc<OwnFiles>, private_hosts: Vec<String>, agreed: Arc<Agreed>) -> Ports {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
     let http = Http::new(HttpSettings { private_hosts: private_hosts.clone(), ..HttpSettings::default() }, clock.clone());
     let data = Arc::new(DataFiles::keeping(own.clone()));
@@ -42,14 +42,14 @@ pub(super) fn ports(printer: Arc<dyn Printer>, own: Arc<OwnFiles>, private_hosts
 }
 
 /// MCP servers, to be looked at outside of a run.
-pub(super) fn servers(private_hosts: Vec<String>, agreed: Arc<Agreed>) -> McpServers {
+pub(crate) fn servers(private_hosts: Vec<String>, agreed: Arc<Agreed>) -> McpServers {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
     McpServers::new(Http::new(HttpSettings { private_hosts, ..HttpSettings::default() }, clock.clone()), clock).as_agreed(agreed)
 }
 
 /// The model that the variables `FLOW_MODEL…` and `FLOW_API_KEY` name, in place of `default`.
-pub(super) fn default_model(env: &BTreeMap<String, Secret>) -> Result<Option<Model>, Refusal> {
-    let wrong = |name: &str, value: &str, words: &str| Err(Refusal::usage(format!("{name} is \"{value}\"; write {words}")));
+pub(crate) fn default_model(env: &BTreeMap<String, Secret>) -> Result<Option<Model>, RunError> {
+    let wrong = |name: &str, value: &str, words: &str| Err(RunError::usage(format!("{name} is \"{value}\"; write {words}")));
     let get = |name: &str| env.get(name).map(Secret::reveal).filter(|value| !value.is_empty());
     if get("FLOW_MODEL").is_none() && get("FLOW_MODEL_BASE_URL").is_none() {
         return Ok(None);
@@ -68,7 +68,7 @@ pub(super) fn default_model(env: &BTreeMap<String, Secret>) -> Result<Option<Mod
     let api = match get("FLOW_MODEL_API").unwrap_or("chat") {
         "chat" => Api::Chat,
         "responses" if provider == Provider::OpenAi => Api::Responses,
-        "responses" => return Err(Refusal::usage("FLOW_MODEL_API is for the provider openai only")),
+        "responses" => return Err(RunError::usage("FLOW_MODEL_API is for the provider openai only")),
         other => return wrong("FLOW_MODEL_API", other, "chat or responses"),
     };
     Ok(Some(Model {
@@ -79,13 +79,4 @@ pub(super) fn default_model(env: &BTreeMap<String, Secret>) -> Result<Option<Mod
         api_key: get("FLOW_API_KEY").map(Text::plain),
         ..Model::new(provider)
     }))
-}
-
-/// Limits of flags.
-pub(super) fn limits(deadline: Option<&str>, max_cost_usd: Option<f64>) -> Result<Limits, Refusal> {
-    let deadline = deadline.map(crate::model::parse_duration).transpose().map_err(|what| Refusal::usage(format!("--deadline {what}")))?;
-    if deadline.is_some_and(|time| time.is_zero()) {
-        return Err(Refusal::usage("--deadline must be above 0; write a time such as 30s"));
-    }
-    Ok(Limits { deadline, max_cost_usd, ..Limits::default() })
 }

@@ -4,14 +4,13 @@ use std::path::{Path, PathBuf};
 
 use crate::adapter::cassette::{Cassette, CassetteError, Head, Mode, head, is_free};
 use crate::adapter::files::{self, FileError, cannot};
-use crate::diagnostic::visible;
 use crate::engine::Unscripted;
 use crate::event::TapeOf;
 use crate::model::{Model, Program, Provider, Read};
 
 /// Where the traffic of a run is kept, or comes from.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) enum Taping {
+pub(crate) enum Taping {
     #[default]
     None,
     Record(PathBuf),
@@ -20,7 +19,7 @@ pub(super) enum Taping {
 
 /// Why nothing can be recorded or replayed.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum TapingError {
+pub(crate) enum TapingError {
     #[error("--record {}: {why}{source}", folder.display())]
     NoFolder { folder: PathBuf, why: &'static str, source: std::io::Error },
     #[error("--record {}: there is something already; name a new folder, or remove it", .0.display())]
@@ -34,7 +33,7 @@ impl Taping {
     ///
     /// # Errors
     /// The folder to record into is not empty, the one to replay from holds no recordings.
-    pub(super) fn new(record: Option<&Path>, replay: Option<&Path>) -> Result<Taping, TapingError> {
+    pub(crate) fn new(record: Option<&Path>, replay: Option<&Path>) -> Result<Taping, TapingError> {
         let no_folder =
             |why: &'static str| move |source| TapingError::NoFolder { folder: record.unwrap_or(Path::new("")).to_path_buf(), why, source };
         match (record, replay) {
@@ -51,7 +50,7 @@ impl Taping {
         }
     }
 
-    pub(super) fn mode(&self) -> Mode {
+    pub(crate) fn mode(&self) -> Mode {
         match self {
             Taping::None => Mode::Live,
             Taping::Record(_) => Mode::Record,
@@ -59,7 +58,7 @@ impl Taping {
         }
     }
 
-    pub(super) fn unscripted(&self) -> Unscripted {
+    pub(crate) fn unscripted(&self) -> Unscripted {
         match self {
             Taping::Replay(folder, _) => Unscripted::Recorded(folder.clone()),
             _ => Unscripted::Live,
@@ -67,7 +66,7 @@ impl Taping {
     }
 
     /// What the first event of the run says about it.
-    pub(super) fn told(&self) -> Option<TapeOf> {
+    pub(crate) fn told(&self) -> Option<TapeOf> {
         let (folder, is_replay) = match self {
             Taping::None => return None,
             Taping::Record(folder) => (folder, false),
@@ -77,12 +76,12 @@ impl Taping {
         Some(TapeOf { folder, is_replay })
     }
 
-    pub(super) fn is_replay(&self) -> bool {
+    pub(crate) fn is_replay(&self) -> bool {
         matches!(self, Taping::Replay(..))
     }
 
     /// The time of the recorded run, where its files read the clock.
-    pub(super) fn now(&self) -> Option<&str> {
+    pub(crate) fn now(&self) -> Option<&str> {
         match self {
             Taping::Replay(_, head) => head.now.as_deref(),
             _ => None,
@@ -90,7 +89,7 @@ impl Taping {
     }
 
     /// The model called `default`: of the variables, else the recordings where a variable stood for it then.
-    pub(super) fn default_model(&self, of_variables: Option<Model>) -> Option<Model> {
+    pub(crate) fn default_model(&self, of_variables: Option<Model>) -> Option<Model> {
         match self {
             Taping::Replay(folder, head) if head.default_model_replaced => {
                 of_variables.or_else(|| Some(Model::new(Provider::Replay(folder.clone()))))
@@ -101,41 +100,39 @@ impl Taping {
 
     /// The model of files that have none, where one of the settings stood there when it was recorded: a replay asks the recordings, whatever
     /// the settings here say.
-    pub(super) fn given_model(&self) -> Option<Model> {
+    pub(crate) fn given_model(&self) -> Option<Model> {
         match self {
             Taping::Replay(folder, head) if head.default_model_given => Some(Model::new(Provider::Replay(folder.clone()))),
             _ => None,
         }
     }
 
-    /// Writes what was recorded and says so. A call that was not recorded is told, too.
+    /// Writes what was recorded. `None`: nothing was to be recorded.
     ///
     /// # Errors
     /// The recordings cannot be written.
-    pub(super) fn finish(&self, tape: &Cassette, head: &Head, quiet: bool) -> Result<(), FileError> {
-        let Taping::Record(folder) = self else { return Ok(()) };
+    pub(crate) fn finish(&self, tape: &Cassette, head: &Head) -> Result<Option<Recorded>, FileError> {
+        let Taping::Record(folder) = self else { return Ok(None) };
         let lost = tape.write(folder, head).map_err(cannot("write the recordings in", folder))?;
-        if !quiet {
-            let count = tape.count();
-            tell!("recorded {count} call{} in {}", if count == 1 { "" } else { "s" }, folder.display());
-            lost.iter().for_each(|lost| tell!("not word for word: {}", visible(lost)));
-        }
-        Ok(())
+        Ok(Some(Recorded { folder: folder.clone(), calls: tape.count(), lost }))
     }
 }
 
-/// Tells the calls for which there was no recording and which the run's own failure has not told.
-pub(super) fn tell_misses(misses: &[String], told: Option<&str>) {
-    for miss in misses.iter().filter(|miss| Some(miss.as_str()) != told) {
-        tell!("not recorded: {}", visible(miss));
-    }
+/// What was recorded of a run.
+pub(crate) struct Recorded {
+    /// Where.
+    pub(crate) folder: PathBuf,
+    /// How many calls.
+    pub(crate) calls: usize,
+    /// What stands there in other words than were sent.
+    pub(crate) lost: Vec<String>,
 }
 
 /// What `run` tells besides the clock.
 const NO_CLOCK: [&str; 2] = ["id", "time_zone"];
 
 /// Whether any pipeline, or a reply written for one, reads the clock of the run, so that a replay needs the time of its recording.
-pub(super) fn reads_clock(program: &Program) -> bool {
+pub(crate) fn reads_clock(program: &Program) -> bool {
     let mut reads = false;
     for pipeline in &program.pipelines {
         let is_clock = |read: &Read| match read.path.as_slice() {

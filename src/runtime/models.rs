@@ -1,11 +1,11 @@
 //! Models of a run: may they be asked within its bounds, and are they real?
 
-use super::refusal::Refusal;
+use super::RunError;
 use crate::check::Checked;
 use crate::model::{DEFAULT_MODEL, Limits, Model, Program, Provider};
 
 /// A bound on money needs the price of every model that may be asked, also of the pipelines that are called.
-pub(super) fn know_prices(checked: &Checked, default_model: Option<&Model>, limits: &Limits) -> Result<(), Refusal> {
+pub(crate) fn know_prices(checked: &Checked, default_model: Option<&Model>, limits: &Limits) -> Result<(), RunError> {
     let program = &checked.loaded.program;
     let has_bound = program.pipelines.iter().any(|pipeline| pipeline.bounds().max_cost_usd.is_some());
     if limits.max_cost_usd.is_none() && !has_bound {
@@ -14,13 +14,13 @@ pub(super) fn know_prices(checked: &Checked, default_model: Option<&Model>, limi
     let unpriced = models(program, default_model.is_some()).filter(|(_, model)| model.price.is_none() && !is_file(model));
     let replaced = default_model.map(|_| "default (from FLOW_MODEL)");
     match unpriced.map(|(name, _)| name).chain(replaced).next() {
-        Some(name) => Err(Refusal::usage(format!("a bound on money cannot be held: model {name} has no price"))),
+        Some(name) => Err(RunError::usage(format!("a bound on money cannot be held: model {name} has no price"))),
         None => Ok(()),
     }
 }
 
 /// Whether any model that may be asked is scripted.
-pub(super) fn is_scripted(program: &Program, default_replaced: bool) -> bool {
+pub(crate) fn is_scripted(program: &Program, default_replaced: bool) -> bool {
     models(program, default_replaced).any(|(_, model)| is_file(model))
 }
 
@@ -31,6 +31,6 @@ fn models(program: &Program, default_replaced: bool) -> impl Iterator<Item = (&s
 }
 
 /// Answers come from a file: nothing is asked.
-pub(super) fn is_file(model: &Model) -> bool {
+pub(crate) fn is_file(model: &Model) -> bool {
     matches!(model.provider, Provider::Scripted(_) | Provider::Replay(_))
 }

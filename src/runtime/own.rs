@@ -1,11 +1,11 @@
-//! What no step of a run reads or writes: the places that only the command line, the settings and the checked files tell.
+//! What no step of a run reads or writes: the places that only its caller, the settings and the checked files tell.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::arguments::Shared;
-use super::refusal::Refusal;
-use super::{settings, state, trust, validate};
+use super::consent::{named, real as real_folder};
+use super::{RunError, find, kept, settings};
 use crate::adapter::environment;
 use crate::adapter::files::DiskFiles;
 use crate::adapter::own::OwnFiles;
@@ -14,23 +14,27 @@ use crate::adapter::trusted::Trusted;
 use crate::check::Checked;
 use crate::load::load;
 use crate::model::{Program, is_code, is_data, is_table};
+use crate::port::Secret;
 use crate::source::{FileId, SourceFile};
 use crate::syntax;
 
-/// The places of a project and, if there is one, of the program that runs.
+/// The places of a project and, if there is one, of the program that runs with this environment. `env_file`: where variables of it stand.
 ///
 /// # Errors
 /// The user's settings have mistakes.
-pub(super) fn own_files(project: &Path, checked: Option<&Checked>, shared: &Shared) -> Result<Arc<OwnFiles>, Refusal> {
-    let of_user = [environment::user_settings().ok().flatten(), environment::trusted_folder().ok(), state::home()?, settings::key_file()?];
-    let hidden =
-        of_user.into_iter().flatten().chain(shared.env_file.clone()).chain([project.join(".flow"), project.join(".env")]).collect();
+pub(crate) fn own_files(
+    project: &Path,
+    checked: Option<(&Checked, &BTreeMap<String, Secret>)>,
+    env_file: Option<&Path>,
+) -> Result<Arc<OwnFiles>, RunError> {
+    let of_user = [environment::user_settings().ok().flatten(), environment::trusted_folder().ok(), kept::home()?, settings::key_file()?];
+    let env_file = env_file.map(Path::to_path_buf);
+    let hidden = of_user.into_iter().flatten().chain(env_file).chain([project.join(".flow"), project.join(".env")]).collect();
     let mut own = OwnFiles { project: project.to_path_buf(), hidden, is_program: Some(is_of_the_language), ..OwnFiles::default() };
-    if let Some(checked) = checked {
+    if let Some((checked, env)) = checked {
         own.fixed.extend(checked.loaded.sources.files().map(|(_, file)| PathBuf::from(&file.name)));
         let program = &checked.loaded.program;
-        let env = environment::variables(shared.env_file.as_deref()).map_err(Refusal::usage)?;
-        of_servers(trust::named(program, &env), program, &mut own);
+        of_servers(named(program, env), program, &mut own);
         own.others = Some(of_others);
     }
     Ok(Arc::new(own))
@@ -41,7 +45,7 @@ fn of_others(project: &Path) -> OwnFiles {
     let mut own = OwnFiles { project: project.to_path_buf(), ..OwnFiles::default() };
     let env = environment::variables(None).unwrap_or_default();
     let mut files = vec![];
-    validate::find(project, &mut files);
+    find(project, &mut files);
     // Also those that no search finds, if somebody trusted them: in a hidden folder, of another name, in a project below.
     let trusted = environment::trusted_folder().ok().and_then(|folder| Trusted::new(folder).all().ok()).map(|(entries, _)| entries);
     let home = real(project);
@@ -50,7 +54,7 @@ fn of_others(project: &Path) -> OwnFiles {
     files.dedup();
     for file in files {
         let program = load(&file, project, &DiskFiles).program;
-        of_servers(trust::named(&program, &env), &program, &mut own);
+        of_servers(named(&program, &env), &program, &mut own);
     }
     // A script that lies in a folder of all is kept itself: that pipeline alone keeps the whole folder from its own steps.
     let project = real(project);
@@ -85,7 +89,7 @@ fn of_servers(named: MayRun, program: &Program, own: &mut OwnFiles) {
 }
 
 fn real(folder: &Path) -> PathBuf {
-    trust::real(folder).unwrap_or_else(|_| folder.to_path_buf())
+    real_folder(folder).unwrap_or_else(|_| folder.to_path_buf())
 }
 
 /// Whether a file with this text would be one of this language.

@@ -1,0 +1,162 @@
+//! Trust: before the first run of a file that wants programs, hosts or secrets, a person is shown what it wants and asked. Every command
+//! that would start something of a file asks [`consent`] before; no other place decides it.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde_json::json;
+
+use super::arguments::{Shared, TrustOptions};
+use super::refusal::{Refusal, told};
+use super::signals::at_question;
+use super::{Exit, checked, inputs, stdout};
+use crate::adapter::started::Agreed;
+use crate::check::Checked;
+use crate::diagnostic::visible;
+use crate::report::wish_lines;
+use crate::runtime::consent::{ConsentRequest, Standing, allowed, place, shown, trusted};
+use crate::runtime::{RunError, settings};
+
+/// What is asked at a terminal.
+const QUESTION: &str = "Trust it, until something of it changes?";
+
+/// What a file wants.
+fn wanted<'a>(checked: &'a Checked, file: &'a Path, shared: &Shared) -> Result<ConsentRequest<'a>, Refusal> {
+    let of_project = settings::read(&shared.project_of(file))?.model_of_project;
+    Ok(ConsentRequest::of(checked, file, of_project, &shared.variables()?))
+}
+
+fn lines(wanted: &ConsentRequest) -> Vec<String> {
+    wish_lines(&wanted.wishes).into_iter().map(|line| format!("  {line}")).collect()
+}
+
+/// Shows what is wanted and asks; what is agreed to is kept.
+fn ask(wanted: &ConsentRequest, standing: &Standing) -> Result<(), Refusal> {
+    let at_question = at_question();
+    let answer = inputs::decide(QUESTION);
+    drop(at_question);
+    match answer {
+        Some(true) => wanted.keep(standing).map_err(unusable),
+        _ => Err(Refusal(Exit::Failed, vec![format!("{} is not trusted; nothing was started", shown(wanted.file))])),
+    }
+}
+
+/// Whether what a file wants may be done: it wants nothing; it is allowed for this call (`--trust`); it was trusted before, and is the same
+/// to the byte; or a person at the terminal says so now, which is kept. Nothing may be started without it, and no program that would
+/// run something else of the project than what is returned.
+///
+/// # Errors
+/// Nobody has agreed, or the list of what is trusted cannot be read or written (exit 6); the settings have mistakes (exit 1).
+pub(super) fn consent(checked: &Checked, file: &Path, is_allowed: bool, shared: &Shared) -> Result<Arc<Agreed>, Refusal> {
+    if is_allowed {
+        return Ok(allowed(checked, file, &shared.variables()?));
+    }
+    let wanted = wanted(checked, file, shared)?;
+    if wanted.wishes.is_empty() {
+        return Ok(wanted.agreed());
+    }
+    let standing = wanted.look().map_err(unusable)?;
+    if standing.is_known {
+        return Ok(wanted.agreed());
+    }
+    let refused = wanted.refused(Some(&standing.list)).to_string();
+    if inputs::is_at_terminal() {
+        refused.lines().for_each(|line| tell_as_written!("{line}"));
+        return ask(&wanted, &standing).map(|()| wanted.agreed());
+    }
+    let file = shown(file);
+    let help = "nothing was started; look at the file, then trust it until something of it changes:";
+    let ways = [help.to_owned(), format!("  flow trust {file}"), "or add --trust to the command, for this one time".to_owned()];
+    Err(Refusal(Exit::Failed, refused.lines().map(str::to_owned).chain(ways).collect()))
+}
+
+/// `flow trust`.
+pub(super) fn run(options: &TrustOptions, shared: &Shared) -> Exit {
+    told(match (options.list, options.remove) {
+        (true, _) => show_all(options.json),
+        (_, true) => remove(&options.files, shared),
+        _ => trust(options, shared),
+    })
+}
+
+/// Shows what files want and trusts them: at a terminal after a question; elsewhere the command is the consent.
+fn trust(options: &TrustOptions, shared: &Shared) -> Result<Exit, Refusal> {
+    let mut all = vec![];
+    for file in &options.files {
+        let checked = checked::pipeline(file, shared)?;
+        let wanted = wanted(&checked, file, shared)?;
+        if wanted.wishes.is_empty() {
+            all.push(json!({ "file": shown(file), "wants": wanted.wishes, "sha256": null }));
+            if !options.json {
+                say(&format!("{} wants no program, no host and no secret: it runs without being trusted", shown(file)))?;
+            }
+            continue;
+        }
+        let standing = wanted.look()?;
+        if !options.json {
+            say(&format!("{} wants:\n{}", shown(file), lines(&wanted).join("\n")))?;
+        }
+        match standing.is_known {
+            true => {}
+            false if inputs::is_at_terminal() => ask(&wanted, &standing)?,
+            false => wanted.keep(&standing)?,
+        }
+        if !shared.quiet {
+            let now = if standing.is_known { "is trusted already" } else { "is trusted, until something of it changes" };
+            tell!("{} {now}; to take it back: flow trust --remove {}", shown(file), shown(file));
+        }
+        all.push(json!({ "file": shown(file), "wants": wanted.wishes, "sha256": standing.content }));
+    }
+    Ok(if options.json { stdout::print_json(&all) } else { Exit::Ok })
+}
+
+/// Everything that is trusted.
+fn show_all(as_json: bool) -> Result<Exit, Refusal> {
+    let (entries, wrong) = trusted()?.all().map_err(failed)?;
+    wrong.iter().for_each(|why| tell!("{}", visible(why)));
+    let printed = if as_json {
+        stdout::print_json(&entries)
+    } else {
+        let line = |entry: &crate::adapter::trusted::Entry| {
+            let short: String = entry.sha256.chars().take(12).collect();
+            format!("{}  {short}  {}\n", entry.at.format("%Y-%m-%d %H:%M:%S"), visible(&entry.file.display().to_string()))
+        };
+        stdout::print(&entries.iter().map(line).collect::<String>())
+    };
+    if entries.is_empty() && wrong.is_empty() && !as_json {
+        tell!("nothing is trusted yet");
+    }
+    Ok(printed.unless(!wrong.is_empty()))
+}
+
+/// Takes trust back; a file need not be there any more.
+fn remove(files: &[PathBuf], shared: &Shared) -> Result<Exit, Refusal> {
+    let list = trusted()?;
+    for file in files {
+        let named = shown(file);
+        match list.remove(&place(file)).map_err(failed)? {
+            0 => return Err(Refusal(Exit::NothingRan, vec![format!("{named} was not trusted")])),
+            _ if shared.quiet => {}
+            _ => tell!("{named} is no longer trusted"),
+        }
+    }
+    Ok(Exit::Ok)
+}
+
+fn say(text: &str) -> Result<(), Refusal> {
+    match stdout::print(&format!("{text}\n")) {
+        Exit::Ok => Ok(()),
+        lost => Err(Refusal(lost, vec![])),
+    }
+}
+
+fn failed(why: impl ToString) -> Refusal {
+    Refusal(Exit::Failed, vec![visible(&why.to_string()).into_owned()])
+}
+
+/// The list cannot be used; what else can be done.
+fn unusable(error: RunError) -> Refusal {
+    let Refusal(exit, mut lines) = error.into();
+    lines.push("nothing was started; --trust allows it for this one time, without the list".into());
+    Refusal(exit, lines)
+}

@@ -1,0 +1,110 @@
+//! What trials gave.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use super::diff::Diff;
+use super::mutate::Mutant;
+use crate::event::Usage;
+
+/// What is wrong with a trial.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Complaint {
+    /// One sentence.
+    pub message: String,
+    /// The line of the test file it is about.
+    pub line: Option<usize>,
+    /// What the old side is called, and how the new one differs.
+    pub diff: Option<(String, Diff)>,
+}
+
+impl Complaint {
+    /// A sentence alone.
+    pub(super) fn new(message: impl Into<String>) -> Complaint {
+        Complaint { message: message.into(), line: None, diff: None }
+    }
+}
+
+/// What was done with a golden.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Golden {
+    /// It is as it was.
+    Same,
+    /// `--update` wrote it.
+    Written(PathBuf),
+    /// It is missing or differs; the complaints tell.
+    Wrong,
+}
+
+/// What became of a trial.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Outcome {
+    /// The test file.
+    pub file: String,
+    /// The case.
+    pub case: String,
+    /// Its line.
+    pub line: usize,
+    /// The channel.
+    pub channel: Option<String>,
+    /// `FILE/CASE/CHANNEL`.
+    pub name: String,
+    /// What is wrong; nothing: it passed.
+    pub complaints: Vec<Complaint>,
+    /// Its golden; `None`: it has none.
+    pub golden: Option<Golden>,
+    /// Where its calls were recorded.
+    pub recorded: Option<PathBuf>,
+    /// What its plays came to.
+    pub tally: Tally,
+    /// Its outputs, broken on purpose, if it passed.
+    pub mutants: Vec<Mutant>,
+}
+
+/// What all plays of a trial came to.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Tally {
+    /// How often it was played.
+    pub plays: usize,
+    /// How often nothing was wrong.
+    pub passed: usize,
+    /// Tokens and money of all plays.
+    pub usage: Usage,
+    /// For each route how often it chose which case.
+    pub routes: BTreeMap<String, BTreeMap<String, usize>>,
+}
+
+/// A file that could not be run because of its mistakes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Broken {
+    /// The file.
+    pub file: String,
+    /// Its mistakes as `flow validate` draws them.
+    pub drawn: String,
+    /// One line a mistake.
+    pub lines: Vec<String>,
+}
+
+/// What all trials gave.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Report {
+    /// In the order of files, cases and channels.
+    pub outcomes: Vec<Outcome>,
+    /// Goldens and recordings that belong to no case.
+    pub orphans: Vec<PathBuf>,
+    /// Files with mistakes.
+    pub broken: Vec<Broken>,
+}
+
+impl Report {
+    /// How many trials passed and failed.
+    pub fn counts(&self) -> (usize, usize) {
+        let passed = self.outcomes.iter().filter(|outcome| outcome.complaints.is_empty()).count();
+        (passed, self.outcomes.len() - passed)
+    }
+
+    /// Whether nothing is wrong.
+    pub fn is_good(&self) -> bool {
+        self.counts().1 == 0 && self.orphans.is_empty() && self.broken.is_empty()
+    }
+}

@@ -1,0 +1,162 @@
+//! Consent: what a file wants ([`Wishes`]), and whether somebody has agreed to it. Whoever starts something of a file asks here before; no
+//! other place decides it. How a person is asked stands elsewhere.
+//!
+//! How to add something that can be wanted: a list in [`Wishes`]; if what it does depends on more than the files of the pipeline, also its
+//! part of [`content`].
+
+mod content;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::{RunError, Untrusted};
+use crate::adapter::clock::SystemClock;
+use crate::adapter::environment;
+use crate::adapter::started::{Agreed, Prints, PrintsError};
+use crate::adapter::trusted::Trusted;
+use crate::check::Checked;
+use crate::diagnostic::visible;
+use crate::model::{Model, Program};
+use crate::plan::{Wishes, takes_given};
+use crate::port::{Clock, Secret};
+
+pub(crate) use content::{named, real};
+
+/// Whether a run may do what its file wants: start programs, connect to hosts, read secrets.
+#[derive(Clone, Default)]
+#[non_exhaustive]
+pub enum Consent {
+    /// Only a file that wants nothing runs.
+    #[default]
+    Refused,
+    /// Also one that the user of this machine trusts (`flow trust`), as long as nothing of it changes.
+    AsTrusted,
+    /// Whoever calls this decides, from what is wanted. Programs are held to what they are now: what they would run must still be the same when
+    /// they start.
+    Decided(Arc<dyn Fn(&Wishes) -> bool + Send + Sync>),
+    /// All of it, whatever it is: the files are as trusted as the program that runs them.
+    Given,
+}
+
+impl fmt::Debug for Consent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Consent::Refused => "Refused",
+            Consent::AsTrusted => "AsTrusted",
+            Consent::Decided(_) => "Decided",
+            Consent::Given => "Given",
+        })
+    }
+}
+
+/// What a file wants, and what its servers may run of the project now.
+pub(crate) struct ConsentRequest<'a> {
+    pub(crate) file: &'a Path,
+    program: &'a Program,
+    given: Option<Model>,
+    pub(crate) wishes: Wishes,
+    agreed: Agreed,
+    prints: Result<Prints, PrintsError>,
+}
+
+/// How a file stands with the user's list.
+pub(crate) struct Standing {
+    pub(crate) list: Trusted,
+    /// The hash of all that is trusted of it.
+    pub(crate) content: String,
+    pub(crate) is_known: bool,
+}
+
+impl<'a> ConsentRequest<'a> {
+    /// `of_project`: the model that the project's settings give.
+    pub(crate) fn of(
+        checked: &'a Checked,
+        file: &'a Path,
+        of_project: Option<Model>,
+        env: &BTreeMap<String, Secret>,
+    ) -> ConsentRequest<'a> {
+        let program = &checked.loaded.program;
+        let given = of_project.filter(|_| program.pipelines.iter().any(|pipeline| takes_given(pipeline)));
+        let wishes = Wishes::of(&checked.plan, given.as_ref());
+        let (agreed, prints) = agreed(program, file, env);
+        ConsentRequest { file, program, given, wishes, agreed, prints }
+    }
+
+    /// What was looked at is what was agreed to, however long a question stood.
+    pub(crate) fn agreed(self) -> Arc<Agreed> {
+        Arc::new(self.agreed)
+    }
+
+    /// Looks it up in the user's list.
+    pub(crate) fn look(&self) -> Result<Standing, RunError> {
+        let list = trusted()?;
+        let prints = self.prints.as_ref().map_err(RunError::system)?;
+        let content = content::content(self.program, self.given.as_ref(), prints).map_err(RunError::system)?;
+        let is_known = list.since(&content).map_err(RunError::system)?.is_some();
+        Ok(Standing { list, content, is_known })
+    }
+
+    pub(crate) fn keep(&self, standing: &Standing) -> Result<(), RunError> {
+        standing.list.add(&place(self.file), &standing.content, SystemClock::new().now()).map_err(RunError::system)
+    }
+
+    /// That nobody agrees. Whether the rest of the list can be read decides nothing.
+    pub(crate) fn refused(&self, list: Option<&Trusted>) -> Untrusted {
+        let entries = list.and_then(|list| list.all().ok()).map(|(entries, _)| entries).unwrap_or_default();
+        let before = entries.into_iter().rfind(|entry| entry.file == place(self.file)).map(|entry| entry.at);
+        Untrusted { file: self.file.to_path_buf(), wishes: self.wishes.clone(), before }
+    }
+}
+
+/// All of it, whatever it is.
+pub(crate) fn allowed(checked: &Checked, file: &Path, env: &BTreeMap<String, Secret>) -> Arc<Agreed> {
+    Arc::new(Agreed { is_free: true, ..agreed(&checked.loaded.program, file, env).0 })
+}
+
+/// What an embedder's consent allows.
+///
+/// # Errors
+/// It does not allow what the file wants, or that cannot be looked up.
+pub(super) fn consent(
+    consent: &Consent,
+    checked: &Checked,
+    file: &Path,
+    of_project: Option<Model>,
+    env: &BTreeMap<String, Secret>,
+) -> Result<Arc<Agreed>, RunError> {
+    if matches!(consent, Consent::Given) {
+        return Ok(allowed(checked, file, env));
+    }
+    let wanted = ConsentRequest::of(checked, file, of_project, env);
+    let agrees = wanted.wishes.is_empty()
+        || match consent {
+            Consent::Refused | Consent::Given => false,
+            Consent::AsTrusted => wanted.look()?.is_known,
+            Consent::Decided(decide) => decide(&wanted.wishes),
+        };
+    if agrees { Ok(wanted.agreed()) } else { Err(RunError::Untrusted(Box::new(wanted.refused(None)))) }
+}
+
+fn agreed(program: &Program, file: &Path, env: &BTreeMap<String, Secret>) -> (Agreed, Result<Prints, PrintsError>) {
+    let named = named(program, env);
+    let prints = named.prints();
+    (Agreed { file: shown(file), named, prints: prints.as_ref().ok().cloned(), is_free: false }, prints)
+}
+
+/// The user's list.
+pub(crate) fn trusted() -> Result<Trusted, RunError> {
+    environment::trusted_folder().map(Trusted::new).map_err(RunError::system)
+}
+
+/// The name that a file is kept under: where it really stands.
+pub(crate) fn place(file: &Path) -> PathBuf {
+    let folder = file.parent().and_then(|folder| real(folder).ok());
+    let found = folder.and_then(|folder| Some(folder.join(file.file_name()?)));
+    found.unwrap_or_else(|| std::path::absolute(file).unwrap_or_else(|_| file.to_path_buf()))
+}
+
+pub(crate) fn shown(file: &Path) -> String {
+    visible(&file.display().to_string()).into_owned()
+}

@@ -1,0 +1,143 @@
+//! How the record of runs is kept: where (`.flow` in the project, or a folder of the user for all projects), and encrypted with which key.
+
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest, Sha256};
+
+use super::RunError;
+use super::settings::{self, Settled};
+use crate::adapter::sealing::{JournalKey, Sealing};
+use crate::adapter::{environment, files};
+use crate::event::Event;
+use crate::port::{EventLog, StoreError, Synced};
+
+/// Where the record of a run is kept.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Storage {
+    /// Nowhere: it ends with the run, which nobody can go on with.
+    #[default]
+    Memory,
+    /// Where `flow run` keeps it: in `.flow` of the project, or in the folder that the user named for all projects.
+    Project,
+    /// In this folder: `runs.db`, and beside it results that are used again.
+    Folder(PathBuf),
+}
+
+impl Storage {
+    /// The file of the journal; `None`: there is none.
+    pub(super) fn journal(&self, project: &Path) -> Result<Option<PathBuf>, RunError> {
+        match self {
+            Storage::Memory => Ok(None),
+            Storage::Project => journal_file(project).map(Some),
+            Storage::Folder(folder) => Ok(Some(folder.join("runs.db"))),
+        }
+    }
+}
+
+/// A log that keeps nothing.
+pub(super) struct Unkept;
+
+impl EventLog for Unkept {
+    fn append(&mut self, _: &[Event]) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    fn sync(&mut self) -> Synced {
+        Box::pin(std::future::ready(Ok(())))
+    }
+}
+
+/// What to do where nothing can be written in the project.
+const HELP: &str = "nothing can be written in the project; set FLOW_STATE_DIR to a folder of yours, and runs are kept there";
+
+/// The folder of the project's runs: journal, cache, locks. In the user's folder each project has one, named by where the project really is.
+///
+/// # Errors
+/// The user's settings have mistakes, or name no whole path.
+pub(crate) fn folder(project: &Path) -> Result<PathBuf, RunError> {
+    let Some(home) = home()? else {
+        let own = project.join(".flow");
+        let line = |error| RunError::usage(format!("runs cannot be kept in {}: {error}; or set FLOW_STATE_DIR", own.display()));
+        files::stays_in(project, &own.join("runs.db")).map_err(line)?;
+        return Ok(own);
+    };
+    let here = if project.as_os_str().is_empty() { Path::new(".") } else { project };
+    let place = here.canonicalize().unwrap_or_else(|_| project.to_path_buf());
+    let name: String =
+        place.file_name().unwrap_or_default().to_string_lossy().chars().filter(char::is_ascii_alphanumeric).take(40).collect();
+    let hash = Sha256::digest(place.as_os_str().as_encoded_bytes());
+    let hash = hex::encode(&hash[..8]);
+    Ok(home.join(format!("{name}-{hash}")))
+}
+
+/// The folder that the user named for the runs of all projects: `FLOW_STATE_DIR`, else `state_dir` of his own settings.
+///
+/// # Errors
+/// As [`folder`].
+pub(crate) fn home() -> Result<Option<PathBuf>, RunError> {
+    match environment::state_folder() {
+        Some(named) => whole(named, "FLOW_STATE_DIR").map(Some),
+        None => settings::state_dir()?.map(|named| whole(named, "state_dir of your settings")).transpose(),
+    }
+}
+
+/// A relative one would be another folder in each place where flow is started.
+fn whole(named: PathBuf, what: &str) -> Result<PathBuf, RunError> {
+    match named.is_absolute() {
+        true => Ok(named),
+        false => Err(RunError::usage(format!("{what} is {}; write a whole path such as /var/lib/flow", named.display()))),
+    }
+}
+
+/// The journal of a project.
+///
+/// # Errors
+/// As [`folder`].
+pub(crate) fn journal_file(project: &Path) -> Result<PathBuf, RunError> {
+    Ok(folder(project)?.join("runs.db"))
+}
+
+/// Adds what to do where nothing can be written in the project.
+pub(crate) fn with_help(error: StoreError, project: &Path) -> RunError {
+    let folder = project.join(".flow");
+    let folder = if folder.exists() { folder.as_path() } else { project };
+    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    let closed = [ErrorKind::PermissionDenied, ErrorKind::ReadOnlyFilesystem];
+    let is_closed = tempfile::tempfile_in(folder).is_err_and(|error| closed.contains(&error.kind()));
+    RunError::Store { error, help: is_closed.then_some(HELP) }
+}
+
+/// How new runs are encrypted, and with which key others were.
+///
+/// # Errors
+/// They must be encrypted and there is no key, or the key is none.
+pub(crate) fn of_new_runs(settled: &Settled) -> Result<Sealing, RunError> {
+    let key = key(settled.journal.key_file.as_deref())?;
+    if settled.journal.encrypt && key.is_none() {
+        let message = "runs are encrypted here (encrypt in [journal] of the settings), and there is no key: set FLOW_JOURNAL_KEY, or key_file in \
+                       [journal] of your own settings";
+        return Err(RunError::usage(message));
+    }
+    Ok(Sealing { key, is_on: settled.journal.encrypt })
+}
+
+/// The key at hand, for runs that are there. Settings with mistakes name none.
+///
+/// # Errors
+/// The key is none.
+pub(crate) fn of_kept_runs(project: &Path) -> Result<Sealing, RunError> {
+    let journal = settings::read(project).map(|settled| settled.journal).unwrap_or_default();
+    Ok(Sealing { key: key(journal.key_file.as_deref())?, is_on: journal.encrypt })
+}
+
+fn key(file: Option<&Path>) -> Result<Option<JournalKey>, RunError> {
+    let Some((text, from)) = environment::journal_key(file).map_err(RunError::usage)? else { return Ok(None) };
+    JournalKey::read(text.reveal()).map(Some).map_err(|what| RunError::usage(format!("{from} {what}")))
+}
+
+/// The results that are used again lie beside the journal.
+pub(crate) fn cache_file(journal: &Path) -> PathBuf {
+    journal.with_file_name("cache.db")
+}

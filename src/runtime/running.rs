@@ -1,0 +1,167 @@
+//! A run that goes on.
+
+use std::collections::HashMap;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use futures_util::Stream;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::sync::oneshot;
+
+use super::session::{Attend, Decided, RunQuestion};
+use super::{RunError, RunOutcome};
+use crate::driver::Stop;
+use crate::event::{Canceller, Event};
+use crate::journal::Mask;
+
+/// A run that goes on in a thread of its own, whatever runtime its owner has, or none.
+///
+/// It is a stream of its events, each told once it is kept. Dropping it cancels the run as [`Control::cancel`] does.
+#[derive(Debug)]
+#[must_use = "a run whose handle is dropped is cancelled"]
+pub struct RunHandle {
+    events: UnboundedReceiver<Event>,
+    control: Control,
+    done: oneshot::Receiver<Result<RunOutcome, RunError>>,
+}
+
+/// Acts on a run from elsewhere.
+#[derive(Debug, Clone)]
+pub struct Control {
+    stop: UnboundedSender<Canceller>,
+    answers: UnboundedSender<(String, bool)>,
+}
+
+impl Control {
+    /// Cancels the run: nothing new is started, calls that act may still answer for a while, `finally` runs, and its status is `cancelled`. One
+    /// that waits for a person is not ended but left as it is, with the ending `Waiting`.
+    pub fn cancel(&self) {
+        let _ = self.stop.send(Canceller::Client);
+    }
+
+    /// A person's decision about a step: of the event `approval_requested`, the step. It may come before the question does.
+    pub fn answer(&self, step: impl Into<String>, approved: bool) {
+        let _ = self.answers.send((step.into(), approved));
+    }
+}
+
+impl RunHandle {
+    pub(super) fn new() -> (RunHandle, Listening, oneshot::Sender<Result<RunOutcome, RunError>>) {
+        let (told, events) = unbounded_channel();
+        let (stop, stopped) = unbounded_channel();
+        let (answers, answered) = unbounded_channel();
+        let (sender, done) = oneshot::channel();
+        let hearing = Hearing { events: told, answered, early: HashMap::new() };
+        (RunHandle { events, control: Control { stop, answers }, done }, Listening { stopped, hearing }, sender)
+    }
+
+    /// One that never began.
+    pub(super) fn that_failed(mut self, error: RunError) -> RunHandle {
+        let (sender, done) = oneshot::channel();
+        let _ = sender.send(Err(error));
+        self.done = done;
+        self
+    }
+
+    /// The next event; `None`: there are no more.
+    pub async fn next(&mut self) -> Option<Event> {
+        self.events.recv().await
+    }
+
+    /// As [`Control::cancel`].
+    pub fn cancel(&self) {
+        self.control.cancel();
+    }
+
+    /// As [`Control::answer`].
+    pub fn answer(&self, step: impl Into<String>, approved: bool) {
+        self.control.answer(step, approved);
+    }
+
+    /// To cancel and to answer from elsewhere.
+    pub fn control(&self) -> Control {
+        self.control.clone()
+    }
+
+    /// Waits for the end. A run that must ask a person waits as long as somebody has its [`Control`]; when nobody has, it ends with
+    /// `Waiting`. When the future is dropped, the run is cancelled.
+    ///
+    /// # Errors
+    /// It did not begin, or its events could not be kept.
+    pub async fn outcome(mut self) -> Result<RunOutcome, RunError> {
+        self.gives_no_answer();
+        (&mut self.done).await.unwrap_or_else(|_| Err(fault()))
+    }
+
+    /// The same for a thread without a runtime.
+    ///
+    /// # Errors
+    /// As [`RunHandle::outcome`].
+    ///
+    /// # Panics
+    /// In async code: use [`RunHandle::outcome`] there.
+    pub fn wait(mut self) -> Result<RunOutcome, RunError> {
+        self.gives_no_answer();
+        let (_, nothing) = oneshot::channel();
+        std::mem::replace(&mut self.done, nothing).blocking_recv().unwrap_or_else(|_| Err(fault()))
+    }
+
+    fn gives_no_answer(&mut self) {
+        self.control.answers = unbounded_channel().0;
+    }
+}
+
+fn fault() -> RunError {
+    RunError::System("flow met a fault of its own; please report it".into())
+}
+
+impl Stream for RunHandle {
+    type Item = Event;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Event>> {
+        self.events.poll_recv(context)
+    }
+}
+
+impl Drop for RunHandle {
+    fn drop(&mut self) {
+        self.cancel();
+    }
+}
+
+/// The run's end of its handle.
+pub(super) struct Listening {
+    stopped: Stop,
+    hearing: Hearing,
+}
+
+impl Listening {
+    pub(super) fn parts(&mut self) -> (&mut Stop, &mut dyn Attend) {
+        (&mut self.stopped, &mut self.hearing)
+    }
+}
+
+struct Hearing {
+    events: UnboundedSender<Event>,
+    answered: UnboundedReceiver<(String, bool)>,
+    /// Answers to what was not asked yet.
+    early: HashMap<String, bool>,
+}
+
+impl Attend for Hearing {
+    fn see(&mut self, event: &Event, _: &Mask) {
+        let _ = self.events.send(event.clone());
+    }
+
+    fn decide(&mut self, question: RunQuestion) -> Decided<'_> {
+        Box::pin(async move {
+            loop {
+                if let Some(approved) = self.early.remove(&question.step) {
+                    return Some(approved);
+                }
+                let (step, approved) = self.answered.recv().await?;
+                self.early.insert(step, approved);
+            }
+        })
+    }
+}

@@ -1,0 +1,277 @@
+//! A run from its beginning to its end, or until a person must decide: the one way to do it, whoever asks for it.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use chrono::{DateTime, Utc};
+use serde_json::{Map, Value};
+
+use super::surroundings::Surroundings;
+use super::tape::Recorded;
+use super::{RunError, kept, lacking, settings};
+use crate::adapter::environment;
+use crate::adapter::files::FileError;
+use crate::adapter::run_lock::RunLock;
+use crate::adapter::sealing::Sealing;
+use crate::diagnostic::visible;
+use crate::driver::{Begin, FoundPerson, Stop, drive, find_person, moment};
+use crate::engine::{Run, check_inputs, marks};
+use crate::event::{Event, Happening, RunEnd, RunStart, StyleUsed};
+use crate::journal::{Journal, Mask};
+use crate::model::{Limits, Pipeline, Program};
+use crate::port::{EventLog, StoreError};
+use crate::redact::Redactor;
+
+/// With what a run begins.
+pub(crate) struct RunInputs {
+    pub(crate) inputs: Map<String, Value>,
+    /// `None`: the first of the pipeline.
+    pub(crate) channel: Option<String>,
+    /// `None`: what the clock says.
+    pub(crate) now: Option<DateTime<Utc>>,
+    pub(crate) limits: Limits,
+    /// A client of `flow mcp` called it.
+    pub(crate) is_served: bool,
+}
+
+/// A run that has not begun, or that goes on.
+pub(crate) struct RunSession {
+    /// Its id.
+    pub(crate) id: String,
+    pub(crate) surroundings: Surroundings,
+    run: Run,
+    begin: Begin,
+    /// The events so far.
+    before: Vec<Event>,
+    log: Box<dyn EventLog>,
+    lock: Option<RunLock>,
+}
+
+/// A step that waits for a person's decision.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RunQuestion {
+    /// The run.
+    pub run: String,
+    /// The step.
+    pub step: String,
+    /// What is asked, with all that the call would do; secrets are hidden, personal values are not.
+    pub text: String,
+}
+
+/// A decision, when it is there; `None`: nobody decides now.
+pub(crate) type Decided<'a> = Pin<Box<dyn Future<Output = Option<bool>> + 'a>>;
+
+/// Whoever attends a run.
+pub(crate) trait Attend {
+    /// More is known now that must not be shown.
+    fn masks(&mut self, _: &Redactor) {}
+
+    /// Sees each event once it is kept.
+    fn see(&mut self, event: &Event, mask: &Mask);
+
+    /// A person must decide, and until then there is nothing else to do. Without an answer the run is over for now.
+    fn decide(&mut self, _: RunQuestion) -> Decided<'_> {
+        Box::pin(std::future::ready(None))
+    }
+}
+
+/// What became of a run.
+pub(crate) struct PlayedRun {
+    /// Its id.
+    pub(crate) run: String,
+    /// How it ended; `None`: it waits for a person. An error: its events could not be kept, and it has no end.
+    pub(crate) end: Result<Option<RunEnd>, StoreError>,
+    /// What became of its record.
+    pub(crate) loss: Option<StoreError>,
+    /// All its events.
+    pub(crate) events: Vec<Event>,
+    /// What must not be shown.
+    pub(crate) mask: Mask,
+    /// What was recorded of it.
+    pub(crate) recorded: Result<Option<Recorded>, FileError>,
+    /// Calls for which there was no recording.
+    pub(crate) misses: Vec<String>,
+    /// As long as this is kept, no other process goes on with it.
+    _lock: Option<RunLock>,
+}
+
+impl RunSession {
+    /// A new run. `open` opens its place in the file of the journal.
+    ///
+    /// # Errors
+    /// What is given does not fit, the machine lacks something, or the run cannot be kept.
+    pub(crate) fn begin<Log: EventLog + 'static>(
+        mut on: Surroundings,
+        given: RunInputs,
+        open: impl FnOnce(&Path, &Sealing) -> Result<Log, StoreError>,
+    ) -> Result<RunSession, RunError> {
+        let channel = channel(&on.pipeline, given.channel.as_deref())?;
+        let inputs = check_inputs(&on.pipeline, given.inputs).map_err(RunError::Inputs)?;
+        if let Some(end) = lacking(&on.checked) {
+            return Err(RunError::Lacking(Box::new(end)));
+        }
+        let person = on.runtime.block_on(find_person(&on.pipeline, &inputs, &*on.ports.database));
+        let person = person.map_err(|line| RunError::usage(visible(&line.to_string())))?;
+        on.know_prices(&given.limits)?;
+        let id = environment::run_id();
+        let now = given.now.unwrap_or_else(|| on.ports.clock.now());
+        let start = RunStart {
+            files: on.checked.loaded.prints.clone(),
+            tape: on.taping.told(),
+            file: std::path::absolute(&on.file).unwrap_or_else(|_| on.file.clone()).display().to_string(),
+            scripted: on.scripted,
+            served: given.is_served,
+            deadline_ms: given.limits.deadline.map(|time| time.as_millis() as u64),
+            max_cost_usd: given.limits.max_cost_usd,
+            ..first_event(&on.checked.loaded.program, &on.pipeline, inputs, channel, person, now, environment::seed())
+        };
+        let (log, lock): (Box<dyn EventLog>, _) = match on.storage.journal(&on.project)? {
+            None => (Box::new(kept::Unkept), None),
+            Some(file) => {
+                let opened = open(&file, &on.sealing).and_then(|log| Ok((log, RunLock::take(&file, &id)?)));
+                let (log, lock) = opened.map_err(|error| kept::with_help(error, &on.project))?;
+                on.keep_results_of(&id, &file, &on.sealing.clone());
+                (Box::new(log), Some(lock))
+            }
+        };
+        let now = moment(&*on.ports.clock, on.ports.clock.elapsed());
+        let run = Run::new(&*id, Arc::new(on.checked.plan.clone()), on.options(given.limits), now);
+        Ok(RunSession { id, surroundings: on, run, begin: Begin::Start(Box::new(start)), before: vec![], log, lock })
+    }
+
+    /// Goes on with a run from its events.
+    ///
+    /// # Errors
+    /// It is over, or its files have changed: which.
+    pub(crate) fn resume(on: Surroundings, events: Vec<Event>, log: Box<dyn EventLog>, lock: RunLock) -> Result<RunSession, RunError> {
+        let (first, last) = (events.first(), events.last());
+        let max_cost_usd = first.and_then(|event| match &event.happening {
+            Happening::RunStarted(start) => start.max_cost_usd,
+            _ => None,
+        });
+        let of_run = Limits { max_cost_usd, ..Limits::default() };
+        let run = on.as_its_events_tell(settings::narrowest(&of_run, &on.settled.limits), &events)?;
+        let away = last.map_or(0, |last| (on.ports.clock.now() - last.time).num_milliseconds().max(0) as u64);
+        let id = first.map(|event| event.run.to_string()).unwrap_or_default();
+        Ok(RunSession { id, surroundings: on, run, begin: Begin::Resume(away), before: events, log, lock: Some(lock) })
+    }
+
+    /// Runs on this thread, to the end or until nobody decides what must be decided. Whoever wants it to end says so through `stop`.
+    pub(crate) fn play(self, stop: &mut Stop, attend: &mut dyn Attend) -> PlayedRun {
+        let RunSession { id, surroundings, mut run, mut begin, before, log, lock } = self;
+        let mut journal = Journal::new(log);
+        let mut mask = surroundings.mask();
+        for event in &before {
+            mask.take(event);
+            if let Some(tape) = &surroundings.ports.tape {
+                tape.watch(event);
+            }
+        }
+        attend.masks(mask.redactor());
+        let mut events = before;
+        let driven = surroundings.runtime.block_on(async {
+            let driven = loop {
+                let mut watch = |event: &Event| {
+                    if mask.take(event) {
+                        attend.masks(mask.redactor());
+                    }
+                    attend.see(event, &mask);
+                    events.push(event.clone());
+                };
+                let driven = drive(&mut run, begin, &surroundings.ports, &mut journal, stop, &mut watch).await;
+                let asked = if matches!(driven, Ok(None)) { run.state().undecided().next() } else { None };
+                let Some(question) = asked.map(|step| RunQuestion {
+                    run: id.clone(),
+                    step: step.to_string(),
+                    text: question(&events, step).unwrap_or_default(),
+                }) else {
+                    break driven;
+                };
+                let step = question.step.clone();
+                let decided = tokio::select! {
+                    decided = attend.decide(question) => decided,
+                    Some(_) = stop.recv() => None,
+                };
+                let Some(approved) = decided else { break driven };
+                begin = Begin::Decided { step, approved };
+            };
+            let _ = surroundings.ports.servers.close().await;
+            driven
+        });
+        let head = surroundings.head(&events);
+        let Surroundings { tape, taping, runtime, ports, .. } = surroundings;
+        drop(ports);
+        drop(runtime);
+        // What was recorded, and what came out, is written whatever becomes of the other.
+        let recorded = taping.finish(&tape, &head);
+        let (end, loss) = match (driven, run.state().finished.clone()) {
+            // Its end could not be kept; it is told all the same.
+            (Err(error), Some(end)) => {
+                events.extend(journal.unkept());
+                (Ok(Some(end)), Some(error))
+            }
+            (driven, _) => (driven, journal.into_loss()),
+        };
+        PlayedRun { run: id, end, loss, events, mask, recorded, misses: tape.misses(), _lock: lock }
+    }
+}
+
+/// What a person was asked about a step last.
+pub(crate) fn question(events: &[Event], step: &str) -> Option<String> {
+    events.iter().rev().find_map(|event| match &event.happening {
+        Happening::ApprovalRequested { step: asked, question, .. } if **asked == *step => Some(question.clone()),
+        _ => None,
+    })
+}
+
+/// The first event of a run, of a file that nobody names, on a machine that nobody knows.
+pub(crate) fn first_event(
+    program: &Program,
+    pipeline: &Pipeline,
+    inputs: Map<String, Value>,
+    channel: Option<String>,
+    person: FoundPerson,
+    now: DateTime<Utc>,
+    seed: u64,
+) -> RunStart {
+    RunStart {
+        pipeline: pipeline.name.value.clone(),
+        hash: pipeline.hash.clone(),
+        files: BTreeMap::new(),
+        tape: None,
+        file: String::new(),
+        inputs: Arc::new(Value::Object(inputs)),
+        channel,
+        style_guide: pipeline.style_guide.as_deref().map(StyleUsed::of),
+        person: Arc::new(Value::Object(person.fields)),
+        failure: person.failure,
+        now,
+        scripted: true,
+        served: false,
+        seed,
+        deadline_ms: None,
+        max_cost_usd: None,
+        marks: marks(program),
+    }
+}
+
+/// The channel of a run: the one that is wanted, else the first of the pipeline.
+///
+/// # Errors
+/// The pipeline has no such channel.
+pub(crate) fn channel(pipeline: &Pipeline, wanted: Option<&str>) -> Result<Option<String>, RunError> {
+    let names: Vec<&str> = pipeline.channels.iter().map(|c| c.name.as_str()).collect();
+    match wanted {
+        None => Ok(names.first().map(|n| n.to_string())),
+        Some(name) if names.contains(&name) => Ok(Some(name.to_string())),
+        Some(name) => {
+            let near = crate::diagnostic::did_you_mean(name, names.iter().copied());
+            let hint = near.or("; another one is a file in channels/ and its name in channels of the pipeline");
+            let listed = if names.is_empty() { "it lists no channels".to_string() } else { format!("it lists: {}", names.join(", ")) };
+            Err(RunError::usage(format!("the pipeline has no channel \"{}\"; {listed}{hint}", visible(name))))
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! A checked file.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::{STACK, project};
+use crate::adapter::files::DiskFiles;
+use crate::check::{Checked, check_file};
+use crate::diagnostic::{Diagnostic, visible};
+use crate::lower::FileKind;
+use crate::model::Pipeline;
+use crate::plan::Wishes;
+use crate::report::{self, Findings};
+
+/// A pipeline without errors, and all that it brings in, as it stood on disk when it was checked. Cheap to clone.
+#[derive(Clone)]
+pub struct Workflow {
+    pub(super) checked: Arc<Checked>,
+    pub(super) pipeline: Arc<Pipeline>,
+    pub(super) file: PathBuf,
+    pub(super) project: PathBuf,
+}
+
+impl fmt::Debug for Workflow {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Workflow").field("name", &self.name()).field("file", &self.file).finish_non_exhaustive()
+    }
+}
+
+/// Why a file is no [`Workflow`].
+#[non_exhaustive]
+pub enum CheckError {
+    /// It has errors, or cannot be read; `Display` draws them as `flow validate` does.
+    Findings(Box<Checked>),
+    /// It is a file of another kind.
+    NoPipeline(PathBuf),
+    /// The system gives no thread.
+    System(std::io::Error),
+}
+
+impl fmt::Display for CheckError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            CheckError::Findings(checked) => {
+                f.write_str(report::human(&Findings::new(&checked.loaded.sources, &checked.errors()), false).trim_end())
+            }
+            CheckError::NoPipeline(file) => {
+                write!(f, "{} is no pipeline: a pipeline has name and steps", visible(&file.display().to_string()))
+            }
+            CheckError::System(error) => write!(f, "flow cannot start: {error}"),
+        }
+    }
+}
+
+/// As `Display`: a checked file with all that it brings in is long.
+impl fmt::Debug for CheckError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl std::error::Error for CheckError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            CheckError::Findings(_) | CheckError::NoPipeline(_) => None,
+            CheckError::System(error) => Some(error),
+        }
+    }
+}
+
+impl CheckError {
+    /// The errors, each with its code, place and help.
+    pub fn findings(&self) -> Vec<Diagnostic> {
+        match self {
+            CheckError::Findings(checked) => checked.errors(),
+            CheckError::NoPipeline(_) | CheckError::System(_) => vec![],
+        }
+    }
+}
+
+impl Workflow {
+    /// Checks a file of the project in which it lies: the nearest folder upwards with `flow.toml`, else the current one. Only files are read, and
+    /// nothing is started. It blocks while it reads; in a server, do it once and keep the workflow.
+    ///
+    /// # Errors
+    /// It has errors, or is no pipeline.
+    pub fn check(file: impl AsRef<Path>) -> Result<Workflow, CheckError> {
+        let file = file.as_ref();
+        Workflow::check_in(file, project(file, None))
+    }
+
+    /// The same for a file of this project.
+    ///
+    /// # Errors
+    /// As [`Workflow::check`].
+    pub fn check_in(file: impl AsRef<Path>, project: impl AsRef<Path>) -> Result<Workflow, CheckError> {
+        let (file, project) = (file.as_ref().to_path_buf(), project.as_ref().to_path_buf());
+        let work = || check_file(&file, &project, &DiskFiles);
+        let checked = std::thread::scope(|scope| {
+            let thread = std::thread::Builder::new().name("flow check".into()).stack_size(STACK).spawn_scoped(scope, work)?;
+            thread.join().map_err(|_| std::io::Error::other("flow met a fault of its own"))
+        });
+        let checked = checked.map_err(CheckError::System)?;
+        if !checked.errors().is_empty() {
+            return Err(CheckError::Findings(Box::new(checked)));
+        }
+        let is_pipeline = checked.loaded.kind == FileKind::Pipeline;
+        match checked.loaded.program.pipelines.first().filter(|_| is_pipeline).cloned() {
+            Some(pipeline) => Ok(Workflow { checked: Arc::new(checked), pipeline, file, project }),
+            None => Err(CheckError::NoPipeline(file)),
+        }
+    }
+
+    /// The pipeline's name.
+    pub fn name(&self) -> &str {
+        &self.pipeline.name.value
+    }
+
+    /// Warnings and remarks, and data files that are not there: what keeps nothing from running.
+    pub fn findings(&self) -> &[Diagnostic] {
+        &self.checked.diagnostics
+    }
+
+    /// JSON Schema of its inputs.
+    pub fn inputs_schema(&self) -> Value {
+        crate::engine::inputs_schema(&self.pipeline)
+    }
+
+    /// The names of its channels; a run without one takes the first.
+    pub fn channels(&self) -> impl Iterator<Item = &str> {
+        self.pipeline.channels.iter().map(|channel| channel.name.as_str())
+    }
+
+    /// What its runs would start, connect to and read, as far as the files say it: what [`Consent`](super::Consent) is about.
+    pub fn wishes(&self) -> Wishes {
+        Wishes::of(&self.checked.plan, None)
+    }
+}

@@ -1,0 +1,217 @@
+//! The engine in another program: `flow::runtime`.
+
+#![expect(clippy::unwrap_used, reason = "part of each test")]
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use flow::event::{Happening, RunStatus};
+use flow::port::{ModelClient, ModelReply, ModelRequest, Pending};
+use flow::runtime::{CheckError, Consent, RunEnding, RunError, Runner, Storage, Workflow};
+use serde_json::json;
+use tempfile::TempDir;
+
+const SHIPPED: &str = "pipelines/timesheet/pipeline.yaml";
+const ASKS: &str = "flow: 1\nname: asks\ndescription: Asks a model.\ninputs: { who: { type: text } }\n\
+    models: { default: { provider: openai, model: m, base_url: \"https://models.example/v1\" } }\n\
+    agents: { writer: { instructions: You write. } }\n\
+    steps:\n  - { id: say, agent: writer, prompt: \"Greet {{ inputs.who }}\" }\n\
+    outputs: { said: \"{{ steps.say.output }}\" }\n";
+const WAITS: &str = "flow: 1\nname: waits\ndescription: Waits long.\n\
+    steps:\n  - { id: nap, wait: 1h }\nfinally:\n  - { id: tidy, set: done }\noutputs: { done: \"{{ steps.nap.status }}\" }\n";
+const NOTES: &str = "flow: 1\nname: keeps\ndescription: Writes a note when a person allows it.\n\
+    tools: { notes: { file: ., allow: [write], approve: true } }\n\
+    steps:\n  - { id: keep, tool: notes.write, with: { name: note.txt, text: Hello } }\n\
+    outputs: { done: \"{{ steps.keep.status }}\" }\n";
+
+struct Place(TempDir);
+
+impl Place {
+    fn with(pipeline: &str) -> Place {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("p.yaml"), pipeline).unwrap();
+        Place(folder)
+    }
+
+    fn check(&self) -> Result<Workflow, CheckError> {
+        Workflow::check_in(self.0.path().join("p.yaml"), self.0.path())
+    }
+
+    fn runner(&self) -> Runner {
+        self.check().unwrap().runner()
+    }
+}
+
+/// Says what it was asked, and counts.
+#[derive(Default)]
+struct Parrot(AtomicUsize);
+
+impl ModelClient for Parrot {
+    fn call(&self, request: ModelRequest) -> Pending<ModelReply> {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        let asked = request.messages.last().unwrap().text.clone();
+        Box::pin(async move { Ok(ModelReply { text: format!("heard: {asked}"), ..ModelReply::default() }) })
+    }
+}
+
+#[test]
+fn a_check_gives_a_workflow_or_its_findings() {
+    let workflow = Workflow::check(SHIPPED).unwrap();
+    assert_eq!((workflow.name(), workflow.inputs_schema()["type"].as_str()), ("timesheet", Some("object")));
+    assert!(workflow.channels().any(|channel| channel == "sms"));
+    assert!(workflow.wishes().is_empty());
+
+    let error = Place::with(&ASKS.replace("inputs.who", "inputs.whom")).check().unwrap_err();
+    let found: Vec<&str> = error.findings().iter().map(|found| found.code.id()).collect();
+    assert_eq!(found, ["F202"]);
+    assert!(error.to_string().contains("inputs.whom") && format!("{error:?}") == error.to_string(), "{error}");
+    assert!(matches!(Workflow::check("pipelines/nothing.yaml"), Err(CheckError::Findings(_))));
+    for other in ["channels/sms.yaml", "tests/golden/timesheet/week_start.test.yaml"] {
+        assert!(matches!(Workflow::check(other), Err(CheckError::NoPipeline(_))), "{other}");
+    }
+}
+
+#[tokio::test]
+async fn events_come_in_their_order_while_it_runs_and_the_outcome_has_them_all() {
+    let mut run = Workflow::check(SHIPPED).unwrap().runner().channel("sms").run(json!({ "message": "Check my timesheet" }));
+    let mut told = vec![];
+    while let Some(event) = run.next().await {
+        told.push(event);
+    }
+    let outcome = run.outcome().await.unwrap();
+    assert!(outcome.is_good() && outcome.is_scripted, "{outcome:?}");
+    assert_eq!(told.iter().map(|event| event.seq).collect::<Vec<_>>(), (1..=told.len() as u64).collect::<Vec<_>>());
+    assert_eq!(told, outcome.events);
+    assert!(matches!(told.first().unwrap().happening, Happening::RunStarted(_)));
+    assert!(matches!(told.last().unwrap().happening, Happening::RunFinished(_)));
+    assert_eq!(outcome.channel.as_deref(), Some("sms"));
+    let shown = assert_cmd::Command::new(env!("CARGO_BIN_EXE_flow"))
+        .args(["run", "-q", SHIPPED, "--input", "message=Check my timesheet", "--channel", "sms"])
+        .env("FLOW_STATE_DIR", tempfile::tempdir().unwrap().path())
+        .output()
+        .unwrap();
+    assert_eq!(String::from_utf8(shown.stdout).unwrap().trim_end(), outcome.printed.join("\n\n"));
+    assert_eq!(outcome.text(), Some(outcome.printed.join("\n\n")));
+}
+
+#[tokio::test]
+async fn what_is_cancelled_ends_as_cancelled_and_finally_runs() {
+    let place = Place::with(WAITS);
+    for by_drop in [false, true] {
+        let mut run = place.runner().storage(Storage::Folder(place.0.path().join("runs"))).run(json!(null));
+        let mut id = String::new();
+        while let Some(event) = run.next().await {
+            if matches!(event.happening, Happening::StepPaused { .. }) {
+                id = event.run.to_string();
+                break;
+            }
+        }
+        if by_drop {
+            drop(run);
+            // Its record tells how it went on; the thread of the run alone knows when.
+            let file = place.0.path().join("runs").join("runs.db");
+            let ended = || {
+                let mut store = flow::adapter::sqlite_store::SqliteStore::existing(&file, &Default::default()).unwrap();
+                let runs = flow::port::Store::runs(&mut store).unwrap();
+                runs.iter().any(|run| run.run == id && run.status.as_deref() == Some("cancelled"))
+            };
+            while !ended() {
+                tokio::task::yield_now().await;
+            }
+            continue;
+        }
+        run.cancel();
+        let outcome = run.outcome().await.unwrap();
+        assert_eq!(outcome.ending, RunEnding::Over(RunStatus::Cancelled));
+        let tidied = |event: &flow::event::Event| matches!(&event.happening, Happening::StepSucceeded { step, .. } if &**step == "tidy");
+        assert!(outcome.events.iter().any(tidied));
+    }
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn an_own_model_answers_two_runs_at_once() {
+    let (place, parrot) = (Place::with(ASKS), Arc::new(Parrot::default()));
+    let runner = place.runner().consent(Consent::Given).model_client(parrot.clone());
+    let (ana, ben) = (runner.run(json!({ "who": "Ana" })), runner.run(json!({ "who": "Ben" })));
+    let (ana, ben) = tokio::join!(ana.outcome(), ben.outcome());
+    let (ana, ben) = (ana.unwrap(), ben.unwrap());
+    assert!(ana.outputs["said"].as_str().unwrap().contains("Ana"), "{:?}", ana.outputs);
+    assert!(ben.outputs["said"].as_str().unwrap().contains("Ben"), "{:?}", ben.outputs);
+    assert_ne!(ana.run, ben.run);
+    assert_eq!(parrot.0.load(Ordering::Relaxed), 2);
+    assert!(!ana.is_scripted);
+}
+
+#[test]
+fn a_program_without_a_runtime_waits() {
+    let place = Place::with(ASKS);
+    let runner = place.runner().consent(Consent::Given).model_client(Arc::new(Parrot::default()));
+    assert!(runner.run(json!({ "who": "Ana" })).wait().unwrap().is_good());
+    assert!(matches!(runner.run(json!({})).wait(), Err(RunError::Inputs(_))));
+    assert!(matches!(runner.run(json!([1])).wait(), Err(RunError::Inputs(_))));
+    assert!(matches!(runner.channel("fax").run(json!({ "who": "Ana" })).wait(), Err(RunError::Usage(_))));
+}
+
+#[tokio::test]
+async fn a_person_answers_from_the_program() {
+    for (approved, status) in [(true, RunStatus::Succeeded), (false, RunStatus::Failed)] {
+        let place = Place::with(NOTES);
+        let mut run = place.runner().run(json!(null));
+        while let Some(event) = run.next().await {
+            if let Happening::ApprovalRequested { step, question, .. } = &event.happening {
+                assert!(question.contains("notes.write"), "{question}");
+                run.answer(&**step, approved);
+            }
+        }
+        assert_eq!(run.outcome().await.unwrap().ending, RunEnding::Over(status));
+        assert_eq!(place.0.path().join("note.txt").exists(), approved);
+    }
+}
+
+#[tokio::test]
+async fn a_question_that_nobody_can_answer_is_the_ending() {
+    let place = Place::with(NOTES);
+    let outcome = place.runner().run(json!(null)).outcome().await.unwrap();
+    let RunEnding::Waiting(questions) = &outcome.ending else { unreachable!("{:?}", outcome.ending) };
+    assert_eq!(questions.iter().map(|question| &*question.step).collect::<Vec<_>>(), ["keep"]);
+    assert!(questions[0].text.contains("notes.write") && !place.0.path().join("note.txt").exists());
+}
+
+#[tokio::test]
+async fn what_a_file_wants_is_refused_unless_the_program_agrees() {
+    let place = Place::with(ASKS);
+    let parrot = Arc::new(Parrot::default());
+    let runner = place.runner().model_client(parrot.clone());
+    for refused in [Consent::default(), Consent::Decided(Arc::new(|wishes| wishes.hosts.is_empty()))] {
+        let error = runner.clone().consent(refused).run(json!({ "who": "Ana" })).outcome().await.unwrap_err();
+        let RunError::Untrusted(untrusted) = &error else { unreachable!("{error}") };
+        assert_eq!(untrusted.wishes.hosts[0].what, "https://models.example");
+        assert!(error.to_string().contains("connects to https://models.example (model default)"), "{error}");
+    }
+    assert_eq!(parrot.0.load(Ordering::Relaxed), 0);
+    let agreed = runner.consent(Consent::Decided(Arc::new(|wishes| wishes.programs.is_empty())));
+    assert!(agreed.run(json!({ "who": "Ana" })).outcome().await.unwrap().is_good());
+}
+
+/// Says which model it was.
+struct Named;
+
+impl ModelClient for Named {
+    fn call(&self, request: ModelRequest) -> Pending<ModelReply> {
+        Box::pin(async move { Ok(ModelReply { text: request.model, ..ModelReply::default() }) })
+    }
+}
+
+#[tokio::test]
+async fn nothing_of_the_process_reaches_a_run_that_does_not_ask_for_it() {
+    let place = Place::with(&ASKS.replace("model: m", "model: \"{{ env.PATH | default('none') }}\""));
+    let runner = place.runner().consent(Consent::Given).ports(|ports| ports.models = Arc::new(Named));
+    for (runner, is_said) in [
+        (runner.clone(), (|said| said == "none") as fn(&str) -> bool),
+        (runner.clone().variable("PATH", "/own"), |said| said == "/own"),
+        (runner.environment(), |said| !matches!(said, "none" | "/own")),
+    ] {
+        let outcome = runner.run(json!({ "who": "Ana" })).outcome().await.unwrap();
+        assert!(is_said(outcome.outputs["said"].as_str().unwrap()), "{:?}", outcome.outputs);
+    }
+}
