@@ -283,11 +283,11 @@ impl StepKind {
         }
     }
 
-    /// The tool that its own call goes to, and what it gives it; of `send` the receiver, which may be [`STDOUT`].
-    pub fn receiver(&self) -> Option<(&Spanned<String>, &[(Spanned<String>, Filling)])> {
+    /// The tool that its own call goes to; of `send` the receiver, which may be [`STDOUT`].
+    pub fn receiver(&self) -> Option<&Spanned<String>> {
         match self {
-            StepKind::Tool(tool) => Some((&tool.tool, &tool.with)),
-            StepKind::Send(send) => Some((&send.to, &send.with)),
+            StepKind::Tool(tool) => Some(&tool.tool),
+            StepKind::Send(send) => Some(&send.to),
             StepKind::Agent(_)
             | StepKind::Set(_)
             | StepKind::Http(_)

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::diagnostic::{Code, Diagnostic, did_you_mean, quoted, Near};
+use crate::diagnostic::{Code, Diagnostic, Near, did_you_mean, quoted};
 use crate::model::{Channels, Pipeline, TestCase, TestFile};
 use crate::port::Files;
 
