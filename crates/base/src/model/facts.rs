@@ -229,10 +229,9 @@ impl StepKind {
         self.facts().with
     }
 
-    /// The tool that its own call goes to, and what it gives it; of `send` the receiver, which may be [`STDOUT`].
-    pub fn receiver(&self) -> Option<(&Spanned<String>, &[(Spanned<String>, Filling)])> {
-        let facts = self.facts();
-        Some((facts.receiver?, facts.with))
+    /// The tool that its own call goes to; of `send` the receiver, which may be [`STDOUT`].
+    pub fn receiver(&self) -> Option<&Spanned<String>> {
+        self.facts().receiver
     }
 
     /// The shape that it says its result has.

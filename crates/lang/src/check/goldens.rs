@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::diagnostic::{Code, Diagnostic, did_you_mean, quoted};
+use crate::diagnostic::{Code, Diagnostic, Near, did_you_mean, quoted};
 use crate::model::{Channels, Pipeline, TestCase, TestFile};
 use crate::port::Files;
 
@@ -24,9 +24,9 @@ pub(super) fn orphans(path: &Path, tests: &TestFile, pipeline: Option<&Pipeline>
         let home = path.parent().unwrap_or(Path::new(""));
         below.strip_prefix(home).unwrap_or(below).to_string_lossy().replace('\\', "/")
     };
-    let mut report = |span, below: &Path, why: String, help: &str| {
+    let mut report = |span, below: &Path, why: String, near: Near, help: &str| {
         if out.len() < MOST {
-            out.push(Diagnostic::new(Code::GoldenOrphan, span, format!("{} belongs to no case{why}", shown(below))).help(help));
+            out.push(Diagnostic::new(Code::GoldenOrphan, span, format!("{} belongs to no case{why}", shown(below))).near(near).help(help));
         }
     };
     for name in names(&folder) {
@@ -34,12 +34,12 @@ pub(super) fn orphans(path: &Path, tests: &TestFile, pipeline: Option<&Pipeline>
         let Some(case) = tests.cases.iter().find(|case| case.id.value == name) else {
             let without: Vec<&str> = tests.cases.iter().filter(|case| case.golden).map(|case| case.id.as_str()).collect();
             let near = did_you_mean(&name, without);
-            report(tests.pipeline.span, &own, near.to_string(), "remove it, or give the case its name back");
+            report(tests.pipeline.span, &own, near.to_string(), near, "remove it, or give the case its name back");
             continue;
         };
         if !case.golden {
             let why = format!(": {} has no golden: true", quoted(&case.id.value));
-            report(case.id.span, &own, why, "add golden: true to the case, or remove the folder");
+            report(case.id.span, &own, why, Near::default(), "add golden: true to the case, or remove the folder");
             continue;
         }
         let Some(channels) = channels_of(case, pipeline) else { continue };
@@ -47,7 +47,7 @@ pub(super) fn orphans(path: &Path, tests: &TestFile, pipeline: Option<&Pipeline>
             let channel = file.split('.').next().unwrap_or_default();
             if channel != "outputs" && !channels.contains(&channel) {
                 let why = format!(": {} does not run on {}", quoted(&case.id.value), quoted(channel));
-                report(case.id.span, &own.join(&file), why, "remove it, or add the channel to the case");
+                report(case.id.span, &own.join(&file), why, Near::default(), "remove it, or add the channel to the case");
             }
         }
     }

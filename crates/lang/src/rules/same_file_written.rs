@@ -44,7 +44,7 @@ pub(super) fn check(names: &Names, _texts: &Texts, out: &mut Vec<Diagnostic>) {
 /// Folder and name of the file a step writes, if the name is written out.
 fn written<'a>(names: &Names<'a>, ix: StepIx) -> Option<(&'a Path, &'a str)> {
     let kind = &names.step(ix).kind;
-    let (tool, with) = kind.receiver()?;
+    let (tool, with) = (kind.receiver()?, kind.with());
     // What is sent to a folder is written there.
     let tool = if let StepKind::Send(_) = kind { &tool.value } else { tool.value.strip_suffix(".write")? };
     let ToolKind::File(folder) = &names.pipeline.pipeline.tools.get(tool)?.kind else { return None };

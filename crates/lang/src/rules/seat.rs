@@ -218,8 +218,7 @@ fn with_of_tool(tool: &Tool, arguments: &[Field], users: Option<&Vec<StepIx>>, p
         if let StepKind::Send(_) = kind {
             ["content", "text", "part", "parts"].into_iter().for_each(|name| add(name, Type::Any));
         }
-        let given = kind.receiver().map(|(_, with)| with).unwrap_or_default();
-        given.iter().for_each(|(name, _)| add(&name.value, Type::Any));
+        kind.with().iter().for_each(|(name, _)| add(&name.value, Type::Any));
     }
     Type::Object(std::sync::Arc::new(with))
 }

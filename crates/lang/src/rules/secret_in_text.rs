@@ -37,6 +37,7 @@ mod tests {
         assert_eq!(step("agent: w, prompt: 'Use {{ secrets.KEY }}'"), "F601 5:44 secrets.KEY would reach a model\n");
         assert_eq!(step("set: '{{ secrets.KEY }}'"), "F601 5:27 secrets.KEY would stand in the record of the run\n");
         assert_eq!(step("when: secrets.KEY == 'x', set: 1"), "F601 5:24 secrets.KEY would stand in a condition\n");
+        assert_eq!(step("gate: [secrets.KEY], of: run.id"), "F601 5:25 secrets.KEY would stand in a condition\n");
         assert_eq!(step("http: GET https://example.com/, headers: { X-Key: '{{ secrets.KEY }}' }"), "");
         let tool = "secrets: { KEY: A key. }\ntools: { t: { http: GET https://example.com/, headers: { X-Key: '{{ secrets.KEY }}' } } }\nsteps: [{ id: a, tool: t }]\n";
         assert_eq!(says(check, tool), "");
