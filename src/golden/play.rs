@@ -1,10 +1,10 @@
 //! Runs one trial in virtual time. Tables and files are really read; nothing else goes outside.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::{DateTime, Utc};
 use serde_json::{Map, Value};
 
 use super::file::Sent;
@@ -13,19 +13,17 @@ use super::options::Options as Play;
 use super::outcome::Complaint;
 use super::suite::{Suite, Trial};
 use super::taping::Taping;
-use crate::driver::{Answer, Blocking, Door, FoundPerson};
-use crate::engine::{Command, Input, Mocks, Moment, Noted, Options, PersonFrom, Reply, Request, Run, check_inputs, person};
+use crate::driver::{Answer, Blocking, FoundPerson};
+use crate::engine::{Mocks, Noted, Options, PersonFrom, Reply, Request, check_inputs, person};
 use crate::event::{Event, Failure, FailureKind, Happening, RunEnd};
 use crate::journal::{Record, record};
 use crate::load::WrittenRules;
 use crate::model::{Field, FieldKind, Limits, Mock, Pipeline, Replies, TestCase};
 use crate::port::{Tape, WireFormat};
-use crate::runtime::first_event;
+use crate::runtime::{VirtualRun, first_event};
 
 /// The time of a test that has no `now`: a Monday morning.
 const NOW: &str = "2026-01-05T09:00:00Z";
-/// Most answers and timers of one run.
-const MOST_TURNS: usize = 200_000;
 /// The exit code of a run that cannot start: its inputs, channel or person are not what the pipeline asks for.
 const USAGE: u8 = 2;
 
@@ -101,35 +99,27 @@ pub(super) fn play(suite: &Suite, trial: &Trial, world: &Blocking, how: &Play, n
     let now = case.now.as_ref().map_or(NOW, |now| now.as_str());
     let now = DateTime::parse_from_rfc3339(now).map(|now| now.with_timezone(&Utc)).unwrap_or_default();
     let taping = Taping::of(suite, trial, how.live.as_ref());
-    let run = Run::new("r_test", suite.plan.clone(), options(suite, case, &taping), Moment { wall: now, ms: 0 });
     let tape = taping.port();
     let start = first_event(&suite.plan.program, pipeline, inputs, trial.channel.clone(), found, now, number + 1);
     let (inputs, person) = (start.inputs.clone(), start.person.clone());
-    let mut stage = Stage {
-        run,
-        now,
-        ms: 0,
-        events: vec![],
-        out: VecDeque::new(),
-        sent: vec![],
-        tape,
-        door: taping.door.clone(),
-        goes_live: taping.goes_live(),
-        order: number,
+    let options = options(suite, case, &taping);
+    let mut played = VirtualRun::new(suite.plan.clone(), options, now, tape.clone(), taping.door.clone(), number);
+    let mut stage = Stage { world, sent: vec![], tape, goes_live: taping.goes_live() };
+    let ending = match played.play(start, &mut |events, call, request| stage.answer(events, call, request)) {
+        Ok(end) => Ending::Over(Box::new(end)),
+        Err(why) => Ending::Endless(why),
     };
-    stage.take(Input::Start(Box::new(start)));
-    let ending = stage.play(world);
-    let mut noted = stage.run.noted();
+    let mut noted = played.run.noted();
     noted.mocks_used.extend(mocks_used);
     let (recorded, untaped) = taping.finish(suite, Played::failure(&ending));
-    let mutants = if how.mutate { mutants(&stage.run) } else { vec![] };
-    let is_refined = stage.events.iter().any(|event| matches!(event.happening, Happening::RefinementStarted { .. }));
+    let mutants = if how.mutate { mutants(&played.run) } else { vec![] };
+    let is_refined = played.events.iter().any(|event| matches!(event.happening, Happening::RefinementStarted { .. }));
     Played {
         ending,
         inputs: (*inputs).clone(),
         person: (*person).clone(),
         sent: stage.sent,
-        record: record(&stage.events),
+        record: record(&played.events),
         is_refined,
         noted,
         recorded,
@@ -197,72 +187,21 @@ fn placed(value: &Value, home: &Path) -> Value {
     }
 }
 
-/// The engine with a clock that jumps from timer to timer.
-struct Stage {
-    run: Run,
-    now: DateTime<Utc>,
-    ms: u64,
-    events: Vec<Event>,
-    /// Calls that are out, oldest first.
-    out: VecDeque<(u64, Request)>,
+/// What a trial may reach.
+struct Stage<'a> {
+    world: &'a Blocking,
     sent: Vec<Sent>,
     tape: Arc<dyn Tape>,
-    door: Door,
     /// Models may be asked over the network.
     goes_live: bool,
-    /// Which of the calls that are out is answered next: 0 the oldest, else by a row of numbers that begins here.
-    order: u64,
 }
 
-impl Stage {
-    fn play(&mut self, world: &Blocking) -> Ending {
-        for _ in 0..MOST_TURNS {
-            if let Some(end) = self.run.state().finished.clone() {
-                return Ending::Over(Box::new(end));
-            }
-            if let Some((call, request)) = self.next_out() {
-                let result = self.answer(call, request, world);
-                self.take(Input::Reply { call, result });
-            } else if let Some(at) = self.run.next_timeout() {
-                self.ms = self.ms.max(at);
-                self.take(Input::Tick);
-            } else {
-                return Ending::Endless("the run does not end: nothing is awaited, and no timer is set".into());
-            }
-        }
-        Ending::Endless(format!("the run does not end: {MOST_TURNS} answers and timers were not enough"))
-    }
-
-    fn next_out(&mut self) -> Option<(u64, Request)> {
-        if self.order > 0 {
-            // Knuth's MMIX numbers: enough to shuffle, and the same each time.
-            self.order = self.order.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407) | 1;
-            let place = (self.order >> 33) as usize % self.out.len().max(1);
-            return self.out.remove(place);
-        }
-        self.out.pop_front()
-    }
-
-    fn take(&mut self, input: Input) {
-        let wall = TimeDelta::try_milliseconds(self.ms as i64).and_then(|ms| self.now.checked_add_signed(ms)).unwrap_or(self.now);
-        self.run.handle(self.door.pass(input), Moment { wall, ms: self.ms });
-        while let Some(event) = self.run.next_event() {
-            self.tape.watch(&event);
-            self.events.push(event);
-        }
-        while let Some(command) = self.run.next_command() {
-            match command {
-                Command::Call { call, request } => self.out.push_back((call, *request)),
-                Command::Keep { .. } => {}
-                Command::Cancel { call } => self.out.retain(|(out, _)| *out != call),
-            }
-        }
-    }
-
-    fn answer(&mut self, call: u64, request: Request, world: &Blocking) -> Answer {
+impl Stage<'_> {
+    fn answer(&mut self, events: &[Event], call: u64, request: Request) -> Answer {
+        let world = self.world;
         match request {
             Request::Print(parts) => {
-                let (step, to) = self.sender(call);
+                let (step, to) = sender(events, call);
                 self.sent.push(Sent { step, to, parts });
                 Ok(Reply::Sent(String::new()))
             }
@@ -284,13 +223,13 @@ impl Stage {
             | Request::Tool(_) => Err(Failure::new(FailureKind::Denied, "a test reaches nothing outside; give the step a mock")),
         }
     }
+}
 
-    /// The `send` step behind a call, and its receiver.
-    fn sender(&self, call: u64) -> (String, String) {
-        let called = self.events.iter().rev().find_map(|event| match &event.happening {
-            Happening::ToolCalled { step, call: known, tool, .. } if *known == call => Some((step.to_string(), tool.clone())),
-            _ => None,
-        });
-        called.unwrap_or_default()
-    }
+/// The `send` step behind a call, and its receiver.
+fn sender(events: &[Event], call: u64) -> (String, String) {
+    let called = events.iter().rev().find_map(|event| match &event.happening {
+        Happening::ToolCalled { step, call: known, tool, .. } if *known == call => Some((step.to_string(), tool.clone())),
+        _ => None,
+    });
+    called.unwrap_or_default()
 }

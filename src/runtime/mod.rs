@@ -1,4 +1,4 @@
-//! RunHandle pipelines, for programs: what `flow run` and `flow mcp` do around a run, without a terminal.
+//! RunHandle pipelines, for programs: what `flow run`, `flow test` and `flow mcp` do around a run, without a terminal.
 //!
 //! | file | what |
 //! |---|---|
@@ -6,6 +6,7 @@
 //! | `running`, `outcome` | a run that goes on in a thread of its own; what it gave |
 //! | `consent` | what a file wants, and whether somebody has agreed to it |
 //! | `surroundings`, `session` | what a run needs; from its beginning to its end, for all who run something |
+//! | `virtual_time` | a run whose clock jumps, for tests |
 //! | `world`, `own` | the adapters; what no step may touch |
 //! | `settings`, `models`, `lacking` | what the project and the user have set; bounds and models; what this machine lacks |
 //! | `kept`, `tape` | the record of runs; recordings |
@@ -28,6 +29,7 @@ mod session;
 pub(crate) mod settings;
 mod surroundings;
 mod tape;
+mod virtual_time;
 mod workflow;
 pub(crate) mod world;
 
@@ -49,6 +51,7 @@ pub use session::RunQuestion;
 pub(crate) use session::{Attend, Decided, RunInputs, RunSession, channel, first_event, question};
 pub(crate) use surroundings::{Setup, Surroundings, declared, inputs_of_file, unrecognised};
 pub(crate) use tape::Taping;
+pub(crate) use virtual_time::VirtualRun;
 pub use workflow::{CheckError, Workflow};
 
 pub use crate::check::Checked;

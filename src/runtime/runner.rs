@@ -16,7 +16,6 @@ use crate::adapter::environment;
 use crate::adapter::sqlite_store::SqliteStore;
 use crate::check::Checked;
 use crate::driver::Ports;
-use crate::load::SettingsOf;
 use crate::model::{Limits, Model, Provider, Text};
 use crate::port::{ModelClient, PrintError, Printer, Secret};
 
@@ -158,7 +157,7 @@ impl Runner {
         env.extend(self.env.clone());
         let settled = match self.takes_user_settings {
             true => settings::read(project)?,
-            false => settings::of_files(vec![(project.join("flow.toml"), SettingsOf::Project)])?,
+            false => settings::of_project(project)?,
         };
         let agreed = consent(&self.consent, checked, file, settled.model_of_project.clone(), &env)?;
         let (kept, changes) = (Arc::new(KeptPrinter::default()), self.changes.clone());

@@ -66,11 +66,15 @@ pub(crate) fn read(project: &Path) -> Result<Settled, RunError> {
     of_files(files(project)?)
 }
 
-/// Reads these files of settings.
+/// Reads the settings of the project alone.
 ///
 /// # Errors
 /// They have mistakes.
-pub(crate) fn of_files(files: Vec<(PathBuf, SettingsOf)>) -> Result<Settled, RunError> {
+pub(crate) fn of_project(project: &Path) -> Result<Settled, RunError> {
+    of_files(vec![(project.join("flow.toml"), SettingsOf::Project)])
+}
+
+fn of_files(files: Vec<(PathBuf, SettingsOf)>) -> Result<Settled, RunError> {
     let mut settled = Settled::default();
     for (path, of) in files {
         let Some(settings) = without_mistakes(&path, of)? else { continue };

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::{STACK, project};
+use super::{STACK, project, settings};
 use crate::adapter::files::DiskFiles;
 use crate::check::{Checked, check_file};
 use crate::diagnostic::{Diagnostic, visible};
@@ -134,8 +134,10 @@ impl Workflow {
         self.pipeline.channels.iter().map(|channel| channel.name.as_str())
     }
 
-    /// What its runs would start, connect to and read, as far as the files say it: what [`Consent`](super::Consent) is about.
+    /// What its runs would start, connect to and read, as far as the files and the project's settings say it: what [`Consent`](super::Consent) is
+    /// about.
     pub fn wishes(&self) -> Wishes {
-        Wishes::of(&self.checked.plan, None)
+        let of_project = settings::of_project(&self.project).ok().and_then(|settled| settled.model_of_project);
+        Wishes::of(&self.checked.plan, of_project.as_ref())
     }
 }

@@ -1,0 +1,86 @@
+//! A run in virtual time: its clock jumps from timer to timer, and each request is answered at once by whoever plays it.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use chrono::{DateTime, TimeDelta, Utc};
+
+use crate::driver::{Answer, Door};
+use crate::engine::{Command, Input, Moment, Options, Request, Run};
+use crate::event::{Event, RunEnd, RunStart};
+use crate::plan::Plan;
+use crate::port::Tape;
+
+/// Most answers and timers of one run.
+const MOST_TURNS: usize = 200_000;
+
+/// A run in virtual time.
+pub(crate) struct VirtualRun {
+    pub(crate) run: Run,
+    pub(crate) events: Vec<Event>,
+    now: DateTime<Utc>,
+    ms: u64,
+    /// Calls that are out, oldest first.
+    out: VecDeque<(u64, Request)>,
+    tape: Arc<dyn Tape>,
+    door: Door,
+    /// Which of the calls that are out is answered next: 0 the oldest, else by a row of numbers that begins here.
+    order: u64,
+}
+
+impl VirtualRun {
+    /// One that has not begun.
+    pub(crate) fn new(plan: Arc<Plan>, options: Options, now: DateTime<Utc>, tape: Arc<dyn Tape>, door: Door, order: u64) -> VirtualRun {
+        let run = Run::new("r_test", plan, options, Moment { wall: now, ms: 0 });
+        VirtualRun { run, events: vec![], now, ms: 0, out: VecDeque::new(), tape, door, order }
+    }
+
+    /// Runs to the end. `answer` is given the events so far, and a request with the number of its call.
+    ///
+    /// # Errors
+    /// It does not end, and why.
+    pub(crate) fn play(&mut self, start: RunStart, answer: &mut dyn FnMut(&[Event], u64, Request) -> Answer) -> Result<RunEnd, String> {
+        self.take(Input::Start(Box::new(start)));
+        for _ in 0..MOST_TURNS {
+            if let Some(end) = self.run.state().finished.clone() {
+                return Ok(end);
+            }
+            if let Some((call, request)) = self.next_out() {
+                let result = answer(&self.events, call, request);
+                self.take(Input::Reply { call, result });
+            } else if let Some(at) = self.run.next_timeout() {
+                self.ms = self.ms.max(at);
+                self.take(Input::Tick);
+            } else {
+                return Err("the run does not end: nothing is awaited, and no timer is set".into());
+            }
+        }
+        Err(format!("the run does not end: {MOST_TURNS} answers and timers were not enough"))
+    }
+
+    fn next_out(&mut self) -> Option<(u64, Request)> {
+        if self.order > 0 {
+            // Knuth's MMIX numbers: enough to shuffle, and the same each time.
+            self.order = self.order.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407) | 1;
+            let place = (self.order >> 33) as usize % self.out.len().max(1);
+            return self.out.remove(place);
+        }
+        self.out.pop_front()
+    }
+
+    fn take(&mut self, input: Input) {
+        let wall = TimeDelta::try_milliseconds(self.ms as i64).and_then(|ms| self.now.checked_add_signed(ms)).unwrap_or(self.now);
+        self.run.handle(self.door.pass(input), Moment { wall, ms: self.ms });
+        while let Some(event) = self.run.next_event() {
+            self.tape.watch(&event);
+            self.events.push(event);
+        }
+        while let Some(command) = self.run.next_command() {
+            match command {
+                Command::Call { call, request } => self.out.push_back((call, *request)),
+                Command::Keep { .. } => {}
+                Command::Cancel { call } => self.out.retain(|(out, _)| *out != call),
+            }
+        }
+    }
+}
