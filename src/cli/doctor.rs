@@ -9,7 +9,6 @@ use serde::Serialize;
 
 use super::arguments::{DoctorOptions, Shared};
 use super::tools::Seen;
-use super::validate::NoFile;
 use super::{Exit, refusal, stdout, tell, trust, validate};
 use crate::adapter::environment;
 use crate::adapter::files::DiskFiles;
@@ -87,9 +86,9 @@ pub(super) fn run(options: &DoctorOptions, shared: &Shared) -> Exit {
 }
 
 /// The pipelines to look at: those that are named, else all of the project. What is named must hold one.
-pub(super) fn pipelines(paths: &[PathBuf], shared: &Shared) -> Result<Vec<(PathBuf, Checked)>, NoFile> {
+pub(super) fn pipelines(paths: &[PathBuf], shared: &Shared) -> Result<Vec<(PathBuf, Checked)>, String> {
     if paths.len() > 1 {
-        let each: Result<Vec<_>, NoFile> = paths.iter().map(|path| pipelines(std::slice::from_ref(path), shared)).collect();
+        let each: Result<Vec<_>, String> = paths.iter().map(|path| pipelines(std::slice::from_ref(path), shared)).collect();
         let mut all = each?.concat();
         all.sort_by(|(path, _), (other, _)| path.cmp(other));
         all.dedup_by(|(path, _), (other, _)| path == other);
@@ -103,7 +102,7 @@ pub(super) fn pipelines(paths: &[PathBuf], shared: &Shared) -> Result<Vec<(PathB
         }
     }
     match paths.first().filter(|_| found.is_empty()) {
-        Some(path) => Err(NoFile::NoPipeline(path.clone())),
+        Some(path) => Err(format!("{} holds no pipeline", path.display())),
         None => Ok(found),
     }
 }

@@ -117,27 +117,18 @@ pub(super) fn colour_on_stderr(shared: &Shared) -> bool {
     }
 }
 
-/// Why there is nothing to work on.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum NoFile {
-    #[error("no file found: there is no YAML file with flow: in this project")]
-    InProject,
-    #[error("no file found in {}", .0.display())]
-    In(PathBuf),
-    #[error("no file found: {} does not exist", .0.display())]
-    Missing(PathBuf),
-    #[error("{} holds no pipeline", .0.display())]
-    NoPipeline(PathBuf),
-}
-
 /// The files to check: as named; of a folder, all that look like ours.
-pub(super) fn files(paths: &[PathBuf], shared: &Shared) -> Result<Vec<PathBuf>, NoFile> {
+pub(super) fn files(paths: &[PathBuf], shared: &Shared) -> Result<Vec<PathBuf>, String> {
     if paths.is_empty() {
         let current = Path::new(".");
         let project = shared.project_of(&current.join("x"));
         let mut found = vec![];
         find(&project, &mut found);
-        return if found.is_empty() { Err(NoFile::InProject) } else { Ok(relative(found)) };
+        return if found.is_empty() {
+            Err("no file found: there is no YAML file with flow: in this project".into())
+        } else {
+            Ok(relative(found))
+        };
     }
     let mut found = vec![];
     for path in paths {
@@ -147,12 +138,12 @@ pub(super) fn files(paths: &[PathBuf], shared: &Shared) -> Result<Vec<PathBuf>, 
             let before = found.len();
             find(path, &mut found);
             if found.len() == before {
-                return Err(NoFile::In(path.clone()));
+                return Err(format!("no file found in {}", path.display()));
             }
         } else if path.exists() {
             found.push(path.clone());
         } else {
-            return Err(NoFile::Missing(path.clone()));
+            return Err(format!("no file found: {} does not exist", path.display()));
         }
     }
     found.sort();
@@ -196,15 +187,12 @@ pub(super) fn is_input(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
 
-/// Standard input cannot be read.
-#[derive(Debug, thiserror::Error)]
-#[error("standard input cannot be read: {0}")]
-pub(super) struct InputError(#[from] std::io::Error);
-
-pub(super) fn standard_input() -> Result<String, InputError> {
+pub(super) fn standard_input() -> Result<String, String> {
     let mut text = String::new();
-    std::io::stdin().take(MOST_INPUT).read_to_string(&mut text)?;
-    Ok(text)
+    match std::io::stdin().take(MOST_INPUT).read_to_string(&mut text) {
+        Ok(_) => Ok(text),
+        Err(error) => Err(format!("standard input cannot be read: {error}")),
+    }
 }
 
 pub(super) fn relative(paths: Vec<PathBuf>) -> Vec<PathBuf> {

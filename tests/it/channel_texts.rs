@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::LazyLock;
 
 use flow::adapter::files::DiskFiles;
-use flow::channel::{Formatted, Unsent, format};
+use flow::channel::{FormatError, Formatted, format};
 use flow::load::load;
 use flow::model::{Body, Channel, Features};
 use proptest::prelude::*;
@@ -29,7 +29,7 @@ fn sms() -> &'static Channel {
 }
 
 fn is_refused(text: &str, channel: &Channel) -> bool {
-    matches!(format(text, channel, None, None), Err(Unsent::Nothing { .. }))
+    matches!(format(text, channel, None, None), Err(FormatError::Nothing { .. }))
 }
 
 /// What Unicode calls white space, a control or "default ignorable", and what is drawn as nothing.
@@ -128,7 +128,7 @@ fn a_text_of_marks_around_nothing_is_refused_on_every_channel() {
     for channel in CHANNELS.iter() {
         for text in marks {
             let sent = format(text, channel, None, None);
-            assert!(matches!(sent, Err(Unsent::Nothing { .. })), "{text:?} on {}: {sent:?}", channel.name);
+            assert!(matches!(sent, Err(FormatError::Nothing { .. })), "{text:?} on {}: {sent:?}", channel.name);
         }
         for text in ["🎉", "- 🎉\n- ✅", "# ✅", "| ✅ |\n|-|\n| 🎉 |", "**🎉**"].iter().filter(|_| !channel.emojis) {
             assert!(is_refused(text, channel), "{text:?} on {}", channel.name);

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::LazyLock;
 
 use flow::adapter::files::DiskFiles;
-use flow::channel::{Formatted, Unsent, format};
+use flow::channel::{FormatError, Formatted, format};
 use flow::diagnostic::Diagnostic;
 use flow::load::load;
 use flow::model::{Channel, Place};
@@ -19,7 +19,7 @@ fn sent(template: &str, value: &str, channel: &Channel) -> Formatted {
     formatted(template, value, channel).unwrap()
 }
 
-fn formatted(template: &str, value: &str, channel: &Channel) -> Result<Formatted, Unsent> {
+fn formatted(template: &str, value: &str, channel: &Channel) -> Result<Formatted, FormatError> {
     let mut found: Vec<Diagnostic> = vec![];
     let template = text(template, Place::default(), &mut found);
     let mut scope = Scope::new();
@@ -111,7 +111,7 @@ proptest! {
         for template in ["{{ v | escape_markdown }}", "Of {{ v | escape_markdown }}, x", "x\n\n{{ v | escape_markdown }} y", "- {{ v | escape_markdown }}: 8 h"] {
             let text = match formatted(template, &value, &plain) {
                 Ok(formatted) => formatted.text,
-                Err(Unsent::Nothing { .. }) => String::new(),
+                Err(FormatError::Nothing { .. }) => String::new(),
                 Err(error) => panic!("{error}"),
             };
             let expected = template.replace("{{ v | escape_markdown }}", value.trim());

@@ -361,6 +361,15 @@ fn files_stay_short_enough_to_read_in_a_sitting() {
 }
 
 #[test]
+fn seeds_of_failed_property_tests_are_kept() {
+    let mut found = vec![];
+    ["crates", "src", "tests"].iter().for_each(|folder| files(&root().join(folder), "rs", &mut found));
+    let key = ["failure", "persistence"].join("_");
+    found.retain(|path| std::fs::read_to_string(path).unwrap().contains(&key));
+    assert!(found.is_empty(), "a seed that is not written to a file is lost: {found:?}");
+}
+
+#[test]
 fn every_room_says_what_it_is_for() {
     let rooms = packages().into_iter().flat_map(|(_, folder)| std::fs::read_dir(folder.join("src")).unwrap().flatten());
     for entry in rooms.filter(|entry| entry.path().is_dir()) {

@@ -353,6 +353,15 @@ mod tests {
     use super::*;
 
     #[test]
+    fn an_error_about_a_file_keeps_its_cause() {
+        let file = Path::new("/none/of this");
+        let error = crate::adapter::environment::of_file(file).unwrap_err();
+        assert_eq!(error.to_string(), "cannot read /none/of this: No such file or directory (os error 2)");
+        let cause = std::error::Error::source(&error).and_then(|cause| cause.downcast_ref::<std::io::Error>());
+        assert_eq!(cause.map(std::io::Error::kind), Some(ErrorKind::NotFound));
+    }
+
+    #[test]
     fn a_project_inside_a_project_is_left_out() {
         let folder = tempfile::tempdir().unwrap();
         for file in ["flow.toml", "a.yaml", "inner/flow.toml", "inner/b.yaml", "plain/c.yaml"] {

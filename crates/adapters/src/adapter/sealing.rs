@@ -15,7 +15,7 @@ const KEY: usize = 32;
 /// A text is no key; it is not repeated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("is not 32 bytes in Base64; make one with: openssl rand -base64 32")]
-pub struct NoKey;
+pub struct KeyError;
 
 /// A key of journals.
 #[derive(Clone)]
@@ -38,9 +38,9 @@ impl JournalKey {
     ///
     /// # Errors
     /// It is something else.
-    pub fn read(text: &str) -> Result<JournalKey, NoKey> {
-        let bytes = STANDARD.decode(text.trim()).ok().filter(|bytes| bytes.len() == KEY).ok_or(NoKey)?;
-        let key = UnboundKey::new(&AES_256_GCM, &bytes).map_err(|_| NoKey)?;
+    pub fn read(text: &str) -> Result<JournalKey, KeyError> {
+        let bytes = STANDARD.decode(text.trim()).ok().filter(|bytes| bytes.len() == KEY).ok_or(KeyError)?;
+        let key = UnboundKey::new(&AES_256_GCM, &bytes).map_err(|_| KeyError)?;
         let hash = Sha256::new().chain_update(b"id of a journal key\0").chain_update(&bytes).finalize();
         let id = hex::encode(&hash[..4]);
         let derived = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, &bytes), b"marks of what is kept\0");

@@ -63,14 +63,14 @@ impl From<Limit> for String {
 /// A text that names no limit.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0} is no limit")]
-pub struct NoLimit(String);
+pub struct LimitError(String);
 
 impl TryFrom<String> for Limit {
-    type Error = NoLimit;
+    type Error = LimitError;
 
-    fn try_from(written: String) -> Result<Limit, NoLimit> {
+    fn try_from(written: String) -> Result<Limit, LimitError> {
         let (of_called, word) = written.strip_prefix("limits.").map_or((false, &*written), |word| (true, word));
-        word.parse().map(|bound| Limit { bound, of_called }).map_err(|_| NoLimit(written))
+        word.parse().map(|bound| Limit { bound, of_called }).map_err(|_| LimitError(written))
     }
 }
 

@@ -9,7 +9,7 @@ use tracing::{Span, info_span};
 
 use super::Answer;
 use crate::engine::{Reply, Request, Run};
-use crate::event::{Event, Happening, RunStart, StepPath, StepStatus};
+use crate::event::{Event, Happening, StepPath, StepStatus};
 use crate::model::FailureKind;
 use crate::port::ModelReply;
 
@@ -29,15 +29,11 @@ impl Spans {
     /// The span of a run that starts, or continues.
     pub(super) fn of(run: &Run) -> Spans {
         let span = info_span!(target: TARGET, "run", run = run.id(), pipeline = Empty, status = Empty, ms = Empty);
-        let spans = Spans { run: span, steps: HashMap::new(), callers: HashMap::new() };
+        // Of one that starts, the first event says which pipeline it runs.
         if let Some(start) = &run.state().start {
-            spans.name(start);
+            span.record("pipeline", &*start.pipeline);
         }
-        spans
-    }
-
-    fn name(&self, start: &RunStart) {
-        self.run.record("pipeline", &*start.pipeline);
+        Spans { run: span, steps: HashMap::new(), callers: HashMap::new() }
     }
 
     /// Opens and closes spans as an event says.
@@ -47,7 +43,9 @@ impl Spans {
         }
         let now = event.at_ms;
         match &event.happening {
-            Happening::RunStarted(start) => self.name(start),
+            Happening::RunStarted(start) => {
+                self.run.record("pipeline", &*start.pipeline);
+            }
             Happening::RunFinished(end) => {
                 self.run.record("status", end.status.word()).record("ms", now);
             }

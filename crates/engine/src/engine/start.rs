@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::Run;
 use super::command::Request;
 use super::state::NodeRef;
-use crate::channel::Unsent;
+use crate::channel::FormatError;
 use crate::event::{Bound, Failure, FailureKind, Happening, Limit, Shared};
 use crate::model::{MOST_CALLED, MOST_STEP_RUNS, Mock, RouteStep, Step, StepKind, ToolKind, contains_phrase, phrase_words};
 
@@ -162,8 +162,8 @@ impl Run {
         let formatted = crate::channel::format_without(text, channel, style, name, &|text| self.hidden.places(text));
         let formatted = formatted.map_err(|error| {
             let kind = match error {
-                Unsent::Nothing { .. } => FailureKind::BadRequest,
-                Unsent::NoRoom(_) => FailureKind::TooLarge,
+                FormatError::Nothing { .. } => FailureKind::BadRequest,
+                FormatError::NoRoom(_) => FailureKind::TooLarge,
             };
             Failure::new(kind, error.to_string())
         })?;

@@ -63,7 +63,7 @@ pub struct Part {
 ///
 /// # Errors
 /// What is sent would show nothing, or would lack something without saying so.
-pub fn format(text: &str, channel: &Channel, style: Option<&StyleGuide>, person_name: Option<&str>) -> Result<Formatted, Unsent> {
+pub fn format(text: &str, channel: &Channel, style: Option<&StyleGuide>, person_name: Option<&str>) -> Result<Formatted, FormatError> {
     format_without(text, channel, style, person_name, &|_| vec![])
 }
 
@@ -77,7 +77,7 @@ pub fn format_without(
     style: Option<&StyleGuide>,
     person_name: Option<&str>,
     hidden_in: &dyn Fn(&str) -> Vec<Range<usize>>,
-) -> Result<Formatted, Unsent> {
+) -> Result<Formatted, FormatError> {
     let (text, hidden) = clean(text);
     let (mut blocks, hidden_inside) = parse(&text);
     if let Some(preferred) = style.and_then(|style| Preferred::new(&style.words.prefer)) {
@@ -89,7 +89,7 @@ pub fn format_without(
         false => text.graphemes(true).any(|grapheme| shows(grapheme) && !is_emoji(grapheme)),
     };
     if !blocks.iter().any(|block| block.shows(is_seen)) {
-        return Err(Unsent::Nothing { channel: channel.name.clone() });
+        return Err(FormatError::Nothing { channel: channel.name.clone() });
     }
     if let Some(style) = style {
         greeting::add(&mut blocks, style, person_name);
@@ -135,15 +135,15 @@ pub fn format_without(
     };
     let is_empty = |part: &Part| !shows(part.text.strip_suffix(&part.indicator).unwrap_or(&part.text));
     if let Some(part) = formatted.parts.iter().find(|part| is_empty(part)) {
-        return Err(Unsent::NoRoom(format!("part {} of the text for channel \"{}\" would be empty", part.number, channel.name)));
+        return Err(FormatError::NoRoom(format!("part {} of the text for channel \"{}\" would be empty", part.number, channel.name)));
     }
-    fits(&formatted, channel).map_err(|misfit| Unsent::NoRoom(misfit.to_string()))?;
+    fits(&formatted, channel).map_err(|misfit| FormatError::NoRoom(misfit.to_string()))?;
     Ok(formatted)
 }
 
 /// Why a text cannot be sent in a channel, as a sentence.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Unsent {
+pub enum FormatError {
     /// Nothing of the text can be seen there.
     #[error(
         "nothing of the text can be shown in channel \"{channel}\": it is empty, or has only blanks, emojis, marks or hidden characters"
@@ -160,7 +160,7 @@ pub enum Unsent {
 /// What of a formatted text does not keep to its channel.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[expect(missing_docs, reason = "each says what it is about")]
-pub enum Misfit {
+pub enum MisfitError {
     #[error("The text has {parts} parts; channel \"{channel}\" allows {most}.")]
     Parts { parts: usize, channel: String, most: u64 },
     #[error("Part {number} is not what channel \"{channel}\" sends.")]
@@ -172,23 +172,23 @@ pub enum Misfit {
 }
 
 /// Whether a formatted text keeps to its channel: number of parts, length of each, emojis, kind of body.
-pub fn fits(formatted: &Formatted, channel: &Channel) -> Result<(), Misfit> {
+pub fn fits(formatted: &Formatted, channel: &Channel) -> Result<(), MisfitError> {
     let name = || channel.name.clone();
     let most_parts = channel.split.as_ref().map_or(1, |split| split.most_parts);
     if formatted.parts.len() as u64 > most_parts {
-        return Err(Misfit::Parts { parts: formatted.parts.len(), channel: name(), most: most_parts });
+        return Err(MisfitError::Parts { parts: formatted.parts.len(), channel: name(), most: most_parts });
     }
     for part in &formatted.parts {
         if (channel.body == Body::AdaptiveCard) != part.content.is_object() {
-            return Err(Misfit::Body { number: part.number, channel: name() });
+            return Err(MisfitError::Body { number: part.number, channel: name() });
         }
         let length = measure(&as_sent(&part.content), channel.length_unit);
         if let Some(most) = channel.max_length.filter(|most| length > *most) {
             let unit = super::unit_name(channel.length_unit);
-            return Err(Misfit::Length { number: part.number, length, unit, channel: name(), most });
+            return Err(MisfitError::Length { number: part.number, length, unit, channel: name(), most });
         }
         if !channel.emojis && count_emojis(&part.text) > 0 {
-            return Err(Misfit::Emojis { number: part.number, channel: name() });
+            return Err(MisfitError::Emojis { number: part.number, channel: name() });
         }
     }
     Ok(())

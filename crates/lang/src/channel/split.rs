@@ -7,7 +7,7 @@ use super::breaks::{Break, Level, breaks, whole};
 use super::clean::shows;
 use super::degrade::row_to_line;
 use super::document::{Block, Kind, Position, Run, end, plain, push, put, slice};
-use super::format::Unsent;
+use super::format::FormatError;
 use super::measure::measure;
 use super::parse::parse;
 use super::prompt::unit_name;
@@ -27,7 +27,7 @@ pub(super) struct Parts {
 ///
 /// # Errors
 /// What cannot be cut is longer than a part, or there is no room for the channel's own words.
-pub(super) fn split(mut blocks: Vec<Block>, channel: &Channel) -> Result<Parts, Unsent> {
+pub(super) fn split(mut blocks: Vec<Block>, channel: &Channel) -> Result<Parts, FormatError> {
     let Some(most) = channel.max_length else { return Ok(one(blocks, false)) };
     let length = |blocks: &[Block]| measure(&as_sent(&render(blocks, channel).content), channel.length_unit);
     if length(&blocks) <= most {
@@ -139,7 +139,7 @@ impl Cutter<'_> {
         shortened
     }
 
-    fn cut(&self) -> Result<Cut, Unsent> {
+    fn cut(&self) -> Result<Cut, FormatError> {
         let end = end(self.blocks);
         let mut parts = vec![];
         let mut start = Position { block: 0, offset: 0 };
@@ -258,12 +258,12 @@ impl Cutter<'_> {
         if piece.trim().is_empty() { Ok(stop) } else { Err(piece) }
     }
 
-    fn no_room(&self, what: &str) -> Unsent {
+    fn no_room(&self, what: &str) -> FormatError {
         let (name, unit) = (&self.channel.name, unit_name(self.channel.length_unit));
-        Unsent::NoRoom(format!("a part of channel \"{name}\" has at most {} {unit} (max_length), too few for {what}", self.most))
+        FormatError::NoRoom(format!("a part of channel \"{name}\" has at most {} {unit} (max_length), too few for {what}", self.most))
     }
 
-    fn too_wide(&self, piece: &str) -> Unsent {
+    fn too_wide(&self, piece: &str) -> FormatError {
         let shown: String = piece.trim().chars().take(20).collect();
         let beside = if self.indicator { ", and the indicator" } else { "" };
         self.no_room(&format!("\"{shown}\", which cannot be cut{beside}"))
@@ -274,7 +274,7 @@ impl Cutter<'_> {
     ///
     /// # Errors
     /// Those words do not fit, or no text has room beside them in the only part.
-    fn shorten(&self, start: Position, number: u64) -> Result<(Vec<Block>, Vec<Block>), Unsent> {
+    fn shorten(&self, start: Position, number: u64) -> Result<(Vec<Block>, Vec<Block>), FormatError> {
         let too_long = || parse(&self.channel.too_long).0.into_iter().next().map(|block| block.runs).unwrap_or_default();
         let with_end = |mut part: Vec<Block>, dots: bool| {
             if dots && let Some(last) = part.last_mut().filter(|last| last.kind == Kind::Paragraph) {

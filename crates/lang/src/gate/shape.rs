@@ -111,10 +111,10 @@ fn scorecard_schema() -> Value {
 /// A model's answer is no JSON.
 #[derive(Debug, thiserror::Error)]
 #[error("the answer is not JSON: {0}")]
-pub struct NoJson(#[from] serde_json::Error);
+pub struct NotJsonError(#[from] serde_json::Error);
 
 /// The JSON value in a model's answer: the whole text, or what stands in its one code fence.
-pub fn json_in(text: &str) -> Result<Value, NoJson> {
+pub fn json_in(text: &str) -> Result<Value, NotJsonError> {
     let mut text = text.trim();
     if let Some(inner) = text.strip_prefix("```") {
         let inner = inner.split_once('\n').map_or("", |(_, rest)| rest);

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::giving::sole_output;
 use super::tell::{finding, quoted};
-use crate::channel::{self, Formatted, Unsent};
+use crate::channel::{self, FormatError, Formatted};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::gate::{self, FilledCheck, Judged};
 use crate::model::{Channel, Check, Form, FormatStep, GateStep, Judging, Scorecard, ScorecardRef, StepKind, StyleGuide, Text};
@@ -61,8 +61,8 @@ fn unsent(pipeline: &PipelinePlan, planned: &PlannedStep, gate: &GateStep, text:
         formatted(pipeline, format, text).find_map(|(channel, _, formatted)| {
             let channel = quoted(&channel.name);
             match formatted {
-                Err(Unsent::Nothing { .. }) => Some(format!("otherwise of gate {name} shows nothing on channel {channel}")),
-                Err(Unsent::NoRoom(why)) => Some(format!("otherwise of gate {name} cannot be sent: {why}")),
+                Err(FormatError::Nothing { .. }) => Some(format!("otherwise of gate {name} shows nothing on channel {channel}")),
+                Err(FormatError::NoRoom(why)) => Some(format!("otherwise of gate {name} cannot be sent: {why}")),
                 Ok(formatted) if formatted.shortened => {
                     Some(format!("otherwise of gate {name} is longer than the parts of channel {channel}: its end would be left out"))
                 }
@@ -91,7 +91,7 @@ fn formatted<'p>(
     pipeline: &'p PipelinePlan,
     format: &'p FormatStep,
     text: &str,
-) -> impl Iterator<Item = (&'p Channel, Option<&'p StyleGuide>, Result<Formatted, Unsent>)> {
+) -> impl Iterator<Item = (&'p Channel, Option<&'p StyleGuide>, Result<Formatted, FormatError>)> {
     let file = &pipeline.pipeline;
     let channels = match &format.channel {
         Some(own) => std::slice::from_ref(own),

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::findings;
-use super::frames::{Failure, Open};
+use super::frames::{Open, ParseError};
 use super::tree::{Node, NodeKind, Scalar, Style};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::source::{FileId, Span};
@@ -40,7 +40,7 @@ impl Braces {
     }
 
     /// If such a value is what stopped the parser: `text` with that value in quotes, or without it, of the same length.
-    pub(super) fn step_over(&mut self, text: &str, failure: &Failure) -> Option<String> {
+    pub(super) fn step_over(&mut self, text: &str, failure: &ParseError) -> Option<String> {
         let (found, brackets) = culprit(text, failure)?;
         let in_brackets = brackets.is_some();
         let start = brackets.map_or(found, |kind| beginning(text, found, kind));
@@ -77,7 +77,7 @@ enum Brackets {
 }
 
 /// The value with `{{` next to the place where the parser stopped, and the brackets it is in.
-fn culprit(text: &str, failure: &Failure) -> Option<(usize, Option<Brackets>)> {
+fn culprit(text: &str, failure: &ParseError) -> Option<(usize, Option<Brackets>)> {
     let starts = |at: usize| begins(text.get(at..).unwrap_or(""));
     let open = &failure.open;
     let kind = |open: &Open| open.in_brackets.then_some(if open.is_list { Brackets::List } else { Brackets::Map });

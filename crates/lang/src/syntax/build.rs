@@ -7,7 +7,7 @@ use granit_parser::{ErrorKind, Event, Parser, ScalarStyle, StructureStyle, Tag};
 
 use super::braces::{self, Braces};
 use super::findings;
-use super::frames::{Anchored, Failure, Frame, Inside, Open, Pending, Reading, Size};
+use super::frames::{Anchored, Frame, Inside, Open, ParseError, Pending, Reading, Size};
 use super::tree::{Map, Node, NodeKind, Scalar, Style};
 use super::{keys, limits, offsets, scalar, traps};
 use crate::diagnostic::{Code, Diagnostic};
@@ -369,7 +369,7 @@ impl Builder<'_> {
             self.break_last(at);
         }
         let open = self.stack.iter().map(|frame| frame.open).collect();
-        let failure = kind.map(|(kind, at)| Failure {
+        let failure = kind.map(|(kind, at)| ParseError {
             kind,
             at,
             seen: self.seen,

@@ -12,12 +12,12 @@ use crate::source::Span;
 pub(super) struct Reading {
     pub(super) root: Node,
     pub(super) findings: Vec<Diagnostic>,
-    pub(super) failure: Option<Failure>,
+    pub(super) failure: Option<ParseError>,
 }
 
 /// Where and why the parser gave up, and what it had seen by then.
 #[derive(Debug)]
-pub(super) struct Failure {
+pub(super) struct ParseError {
     pub(super) kind: ErrorKind,
     /// Where the parser noticed.
     pub(super) at: usize,

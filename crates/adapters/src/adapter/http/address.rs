@@ -57,30 +57,30 @@ fn place_v6(address: Ipv6Addr) -> Place {
 /// An address that may not be called, and why.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
-pub(crate) struct RefusedAddress(pub(crate) &'static str);
+pub(crate) struct AddressRefusedError(pub(crate) &'static str);
 
 /// Whether a host, as written, may be this address.
-pub(crate) fn allowed(host: &str, address: IpAddr, private_hosts: &[String]) -> Result<(), RefusedAddress> {
+pub(crate) fn allowed(host: &str, address: IpAddr, private_hosts: &[String]) -> Result<(), AddressRefusedError> {
     let is_listed = || private_hosts.iter().any(|listed| listed.eq_ignore_ascii_case(host));
     match place(address) {
         Place::Public if !is_local_name(host) => Ok(()),
-        Place::Public | Place::Private if is_local_name(host) => Err(RefusedAddress("the name of this machine leads to another one")),
+        Place::Public | Place::Private if is_local_name(host) => Err(AddressRefusedError("the name of this machine leads to another one")),
         Place::Loopback if is_loopback_host(host) || is_listed() => Ok(()),
         Place::Private if is_listed() => Ok(()),
-        Place::Loopback => Err(RefusedAddress("the name leads to this machine")),
+        Place::Loopback => Err(AddressRefusedError("the name leads to this machine")),
         Place::Private | Place::Public => {
-            Err(RefusedAddress("the address is in a private network; your own settings can allow it with private_hosts"))
+            Err(AddressRefusedError("the address is in a private network; your own settings can allow it with private_hosts"))
         }
-        Place::Never => Err(RefusedAddress("the address is reserved (link-local, multicast or the like)")),
+        Place::Never => Err(AddressRefusedError("the address is reserved (link-local, multicast or the like)")),
     }
 }
 
 /// Whether what is sent to an address may be without encryption: it stays on this machine or in a private network.
-pub(crate) fn may_be_plain(address: IpAddr) -> Result<(), RefusedAddress> {
+pub(crate) fn may_be_plain(address: IpAddr) -> Result<(), AddressRefusedError> {
     match place(address) {
         Place::Loopback | Place::Private => Ok(()),
         Place::Public | Place::Never => {
-            Err(RefusedAddress("the name leads to the internet, where nothing is sent without encryption; write https://"))
+            Err(AddressRefusedError("the name leads to the internet, where nothing is sent without encryption; write https://"))
         }
     }
 }
@@ -120,7 +120,7 @@ pub(crate) enum AddressError {
     #[error("it must begin with https://; http:// is for this machine, and for private_hosts of your own settings")]
     Unencrypted,
     #[error(transparent)]
-    Refused(#[from] RefusedAddress),
+    Refused(#[from] AddressRefusedError),
 }
 
 /// Reads the address of a call.

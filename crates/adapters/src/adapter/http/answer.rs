@@ -10,9 +10,9 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 use super::HttpSettings;
 use super::fault::{Fault, class_of_body, in_words, last_cause, status_class};
-use super::json::{JsonFault, read_json};
+use super::json::{JsonBodyError, read_json};
 use super::retry_after::retry_after_ms;
-use super::sse::{SseDecoder, SseEvent, SseFault, SseMarks};
+use super::sse::{SseDecoder, SseError, SseEvent, SseMarks};
 use crate::adapter::wording::Scrub;
 use crate::event::Failure;
 use crate::model::FailureKind;
@@ -188,7 +188,7 @@ impl Answer {
             return Ok(None);
         }
         read_json(&bytes).map(Some).map_err(|fault| {
-            let kind = if matches!(fault, JsonFault::TooMany) { FailureKind::TooLarge } else { FailureKind::BadResponse };
+            let kind = if matches!(fault, JsonBodyError::TooMany) { FailureKind::TooLarge } else { FailureKind::BadResponse };
             self.cut(kind, format!("sent {fault}"))
         })
     }
@@ -227,9 +227,9 @@ impl Answer {
                 }
             }
             decoded.map_err(|fault| match fault {
-                SseFault::LongLine => self.cut(FailureKind::TooLarge, format!("sent a line of more than {} bytes", self.settings.max_line)),
-                SseFault::NotUtf8 => self.cut(FailureKind::BadResponse, "sent text that is not UTF-8"),
-                SseFault::Nul => self.cut(FailureKind::BadResponse, "sent a NUL character"),
+                SseError::LongLine => self.cut(FailureKind::TooLarge, format!("sent a line of more than {} bytes", self.settings.max_line)),
+                SseError::NotUtf8 => self.cut(FailureKind::BadResponse, "sent text that is not UTF-8"),
+                SseError::Nul => self.cut(FailureKind::BadResponse, "sent a NUL character"),
             })?;
         }
     }

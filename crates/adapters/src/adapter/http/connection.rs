@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use rustls_platform_verifier::BuilderVerifierExt;
 
-use super::address::RefusedAddress;
+use super::address::AddressRefusedError;
 use super::{HttpSettings, address};
 
 /// Most clients kept. There is one for each connect time-out and scheme in use; more than a few are not real.
@@ -35,7 +35,7 @@ impl HostLookup for SystemLookup {
 
 /// Whether a name could not be resolved because of where it leads.
 pub(crate) fn is_refused(error: &std::io::Error) -> bool {
-    error.get_ref().is_some_and(|inner| inner.is::<RefusedAddress>())
+    error.get_ref().is_some_and(|inner| inner.is::<AddressRefusedError>())
 }
 
 /// Resolves a name and checks each address. One that is refused refuses the name: an attacker's answer may mix both kinds.

@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::time::Duration;
 
-use super::address::RefusedAddress;
+use super::address::AddressRefusedError;
 use crate::adapter::wording::Scrub;
 use crate::event::Failure;
 use crate::model::FailureKind;
@@ -50,7 +50,7 @@ pub(crate) fn status_class(status: u16) -> FailureKind {
 /// A request that got no status.
 pub(crate) fn of_request(error: &reqwest::Error, origin: &str, connect_timeout: Duration, scrub: &Scrub) -> Fault {
     let causes = causes(error);
-    if let Some(refused) = causes.iter().find_map(|cause| cause.downcast_ref::<RefusedAddress>()) {
+    if let Some(refused) = causes.iter().find_map(|cause| cause.downcast_ref::<AddressRefusedError>()) {
         return Fault::before_sending(scrub.failure(FailureKind::Blocked, format!("{origin} was not called: {refused}")));
     }
     if let Some(reason) = certificate_fault(error) {

@@ -7,7 +7,7 @@ const MOST_VALUES: usize = 400_000;
 
 /// Why a text is not taken.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum JsonFault {
+pub(crate) enum JsonBodyError {
     /// More than [`MOST_VALUES`].
     #[error("JSON of more than {MOST_VALUES} values")]
     TooMany,
@@ -18,9 +18,9 @@ pub(crate) enum JsonFault {
 }
 
 /// Reads one JSON text.
-pub(crate) fn read_json(bytes: &[u8]) -> Result<Value, JsonFault> {
+pub(crate) fn read_json(bytes: &[u8]) -> Result<Value, JsonBodyError> {
     if values(bytes) > MOST_VALUES {
-        return Err(JsonFault::TooMany);
+        return Err(JsonBodyError::TooMany);
     }
     Ok(serde_json::from_slice(bytes)?)
 }
@@ -49,7 +49,7 @@ mod tests {
         assert_eq!(values(br#""[,,{\"[,:""#), 1);
         assert_eq!(values(b"[1,2,3]"), 4);
         let long = format!("[{}1]", "1,".repeat(MOST_VALUES));
-        assert!(matches!(read_json(long.as_bytes()), Err(JsonFault::TooMany)));
+        assert!(matches!(read_json(long.as_bytes()), Err(JsonBodyError::TooMany)));
         let text = format!("{:?}", ",".repeat(MOST_VALUES));
         assert!(read_json(text.as_bytes()).is_ok());
     }
@@ -58,7 +58,7 @@ mod tests {
     fn what_the_standard_leaves_open_has_one_outcome() {
         assert_eq!(read_json(br#"{"a": 1, "a": 2}"#).unwrap(), serde_json::json!({ "a": 2 }));
         for broken in [&b""[..], b"NaN", b"{} {}", b"\xef\xbb\xbf{}", br#""\ud800""#, b"\"\xff\"", b"\"\0\"", b"[1,]", b"01"] {
-            assert!(matches!(read_json(broken), Err(JsonFault::Broken(_))), "{broken:?}");
+            assert!(matches!(read_json(broken), Err(JsonBodyError::Broken(_))), "{broken:?}");
         }
         assert!(read_json("[".repeat(127).as_bytes()).is_err());
         assert!(read_json(("[".repeat(127) + &"]".repeat(127)).as_bytes()).is_ok());

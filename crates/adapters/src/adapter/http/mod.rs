@@ -30,7 +30,7 @@ pub(crate) use step::honest;
 pub(crate) use address::{allowed, is_loopback_host, literal};
 pub(crate) use answer::{Answer, Progress, error_sentence};
 pub(crate) use fault::{Fault, certificate_fault, in_words, status_class};
-pub(crate) use json::{JsonFault, read_json};
+pub(crate) use json::{JsonBodyError, read_json};
 pub(crate) use sse::{SseEvent, SseMarks};
 
 use super::wording::Scrub;

@@ -23,7 +23,7 @@ pub(crate) struct SseMarks {
 
 /// Why a stream cannot be read on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum SseFault {
+pub(crate) enum SseError {
     /// A line is longer than the bound.
     LongLine,
     /// Bytes that are not UTF-8.
@@ -60,7 +60,7 @@ impl SseDecoder {
     }
 
     /// Takes the next bytes; events that are complete now are added to `events`. What is incomplete at the end is never an event.
-    pub(crate) fn push(&mut self, mut bytes: &[u8], events: &mut Vec<SseEvent>) -> Result<(), SseFault> {
+    pub(crate) fn push(&mut self, mut bytes: &[u8], events: &mut Vec<SseEvent>) -> Result<(), SseError> {
         while let Some(&first) = bytes.first() {
             if std::mem::take(&mut self.is_after_cr) && first == b'\n' {
                 bytes = bytes.get(1..).unwrap_or_default();
@@ -69,7 +69,7 @@ impl SseDecoder {
             let end = bytes.iter().position(|byte| matches!(byte, b'\n' | b'\r'));
             let (part, rest) = bytes.split_at(end.unwrap_or(bytes.len()));
             if self.line.len() + part.len() > self.longest_line {
-                return Err(SseFault::LongLine);
+                return Err(SseError::LongLine);
             }
             self.line.extend_from_slice(part);
             if end.is_some() {
@@ -81,11 +81,11 @@ impl SseDecoder {
         Ok(())
     }
 
-    fn end_line(&mut self, events: &mut Vec<SseEvent>) -> Result<(), SseFault> {
+    fn end_line(&mut self, events: &mut Vec<SseEvent>) -> Result<(), SseError> {
         let bytes = std::mem::take(&mut self.line);
-        let mut line = std::str::from_utf8(&bytes).map_err(|_| SseFault::NotUtf8)?;
+        let mut line = std::str::from_utf8(&bytes).map_err(|_| SseError::NotUtf8)?;
         if line.contains('\0') {
-            return Err(SseFault::Nul);
+            return Err(SseError::Nul);
         }
         if std::mem::take(&mut self.is_first_line) {
             line = line.strip_prefix('\u{feff}').unwrap_or(line);
@@ -122,7 +122,7 @@ mod tests {
 
     use super::*;
 
-    fn read(pieces: &[&[u8]]) -> Result<Vec<SseEvent>, SseFault> {
+    fn read(pieces: &[&[u8]]) -> Result<Vec<SseEvent>, SseError> {
         let mut decoder = SseDecoder::new(64);
         let mut events = Vec::new();
         for piece in pieces {
@@ -156,10 +156,10 @@ mod tests {
 
     #[test]
     fn long_lines_broken_characters_and_nul_are_faults() {
-        assert_eq!(read(&[b"data: 0123456789", &[b'x'; 60]]), Err(SseFault::LongLine));
-        assert_eq!(read(&[b"data: \xff\n\n"]), Err(SseFault::NotUtf8));
-        assert_eq!(read(&[b"data: \xc3\ndata: \xa9\n\n"]), Err(SseFault::NotUtf8));
-        assert_eq!(read(&[b"data: a\0b\n\n"]), Err(SseFault::Nul));
+        assert_eq!(read(&[b"data: 0123456789", &[b'x'; 60]]), Err(SseError::LongLine));
+        assert_eq!(read(&[b"data: \xff\n\n"]), Err(SseError::NotUtf8));
+        assert_eq!(read(&[b"data: \xc3\ndata: \xa9\n\n"]), Err(SseError::NotUtf8));
+        assert_eq!(read(&[b"data: a\0b\n\n"]), Err(SseError::Nul));
     }
 
     proptest! {

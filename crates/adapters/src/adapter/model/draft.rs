@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::Complaint;
-use crate::adapter::http::{JsonFault, error_sentence, read_json};
+use crate::adapter::http::{JsonBodyError, error_sentence, read_json};
 use crate::event::Usage;
 use crate::model::FailureKind;
 use crate::port::{ModelReply, ToolCall};
@@ -21,8 +21,8 @@ pub(super) fn bad(what: impl Into<String>) -> Complaint {
 /// The JSON of an event.
 pub(super) fn event_json(data: &str) -> Result<Value, Complaint> {
     read_json(data.as_bytes()).map_err(|fault| match fault {
-        JsonFault::TooMany => (FailureKind::TooLarge, format!("sent {fault}")),
-        JsonFault::Broken(_) => bad(format!("sent {fault}")),
+        JsonBodyError::TooMany => (FailureKind::TooLarge, format!("sent {fault}")),
+        JsonBodyError::Broken(_) => bad(format!("sent {fault}")),
     })
 }
 

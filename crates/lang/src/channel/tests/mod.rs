@@ -10,7 +10,7 @@ use crate::model::{
 };
 use crate::source::Span;
 
-use super::{Formatted, Unsent};
+use super::{FormatError, Formatted};
 
 pub(super) fn channel(body: Body, markdown: Features) -> Channel {
     Channel {
@@ -100,7 +100,7 @@ pub(super) fn format(text: &str, channel: &Channel, style: Option<&StyleGuide>, 
 pub(super) fn text_or_nothing(text: &str, channel: &Channel, style: Option<&StyleGuide>) -> String {
     match super::format(text, channel, style, None) {
         Ok(formatted) => formatted.text,
-        Err(Unsent::Nothing { .. }) => String::new(),
+        Err(FormatError::Nothing { .. }) => String::new(),
         Err(error) => panic!("{error}"),
     }
 }

@@ -10,7 +10,7 @@ mod tests;
 use granit_parser::ErrorKind as Kind;
 
 use super::findings;
-use super::frames::Failure;
+use super::frames::ParseError;
 use super::short;
 use crate::diagnostic::Diagnostic;
 use crate::source::{FileId, SourceFile, Span};
@@ -21,7 +21,7 @@ struct Place<'a> {
     source: &'a SourceFile,
     /// What the parser read; as long as the file, byte for byte.
     text: &'a str,
-    failure: &'a Failure,
+    failure: &'a ParseError,
     /// Where the parser noticed.
     at: usize,
     /// The line of `at`, from 1.
@@ -29,7 +29,7 @@ struct Place<'a> {
 }
 
 /// The finding for the error that ended the reading.
-pub(super) fn explain(file: FileId, source: &SourceFile, text: &str, failure: &Failure) -> Diagnostic {
+pub(super) fn explain(file: FileId, source: &SourceFile, text: &str, failure: &ParseError) -> Diagnostic {
     let at = failure.at;
     let place = Place { file, source, text, failure, at, line: source.position(at as u32).line };
     let guess = match &failure.kind {
