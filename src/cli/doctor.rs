@@ -255,7 +255,7 @@ fn default_model(pipeline: &Pipeline, env: &BTreeMap<String, Secret>, has_settin
         return None;
     }
     Some(match (world::default_model(env), pipeline.models.get("default")) {
-        (Err(problem), _) => ("fault", problem),
+        (Err(problem), _) => ("fault", problem.to_string()),
         (Ok(Some(_)), _) => ("ok", "model default: from the variables FLOW_MODEL…".into()),
         (Ok(None), Some(model)) if matches!(model.provider, Provider::Scripted(_)) => {
             ("note", "model default: scripted; FLOW_MODEL and FLOW_MODEL_BASE_URL put a real one in its place".into())

@@ -39,7 +39,7 @@ fn try_run(options: &RunOptions, shared: &Shared) -> Result<Exit, Refusal> {
     let at_question = inputs::ask(&pipeline, &mut given);
     let has_all = inputs::missing(&pipeline, &given).is_empty();
     let now = wanted.now.as_deref().or(surroundings.taping.now()).map(time).transpose()?;
-    let flags = limits::limits(wanted.deadline.as_deref(), wanted.max_cost_usd).map_err(Refusal::usage)?;
+    let flags = limits::limits(wanted.deadline.as_deref(), wanted.max_cost_usd)?;
     let limits = settings::narrowest(&flags, &surroundings.settled.limits);
     let given = RunInputs { inputs: given, channel, now, limits, is_served: false };
     let session = match RunSession::begin(surroundings, given, SqliteStore::open_sealed) {
@@ -158,7 +158,7 @@ pub(super) fn carry_on(session: RunSession, progress: Progress, mut printed: Wri
     let played = session.play(&mut stop, &mut AtTerminal { signals: &signals, progress: &progress, printed: &mut printed });
     drop(stop);
     drop(progress);
-    let recorded = played.recorded.map_err(|line| Refusal(Exit::Failed, vec![line]));
+    let recorded = played.recorded.map_err(|error| Refusal(Exit::Failed, vec![error.to_string()]));
     if let Ok(Some(recorded)) = recorded.as_ref().map(|recorded| recorded.as_ref().filter(|_| !shared.quiet)) {
         let calls = recorded.calls;
         tell!("recorded {calls} call{} in {}", if calls == 1 { "" } else { "s" }, recorded.folder.display());

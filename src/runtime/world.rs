@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::RunError;
 use crate::adapter::cassette::NoCache;
 use crate::adapter::clock::SystemClock;
 use crate::adapter::data::DataFiles;
@@ -47,7 +48,8 @@ pub(crate) fn servers(private_hosts: Vec<String>, agreed: Arc<Agreed>) -> McpSer
 }
 
 /// The model that the variables `FLOW_MODEL…` and `FLOW_API_KEY` name, in place of `default`.
-pub(crate) fn default_model(env: &BTreeMap<String, Secret>) -> Result<Option<Model>, String> {
+pub(crate) fn default_model(env: &BTreeMap<String, Secret>) -> Result<Option<Model>, RunError> {
+    let wrong = |name: &str, value: &str, words: &str| Err(RunError::Usage(format!("{name} is \"{value}\"; write {words}")));
     let get = |name: &str| env.get(name).map(Secret::reveal).filter(|value| !value.is_empty());
     if get("FLOW_MODEL").is_none() && get("FLOW_MODEL_BASE_URL").is_none() {
         return Ok(None);
@@ -56,18 +58,18 @@ pub(crate) fn default_model(env: &BTreeMap<String, Secret>) -> Result<Option<Mod
         "openai" => Provider::OpenAi,
         "anthropic" => Provider::Anthropic,
         "ollama" => Provider::Ollama,
-        other => return Err(format!("FLOW_MODEL_PROVIDER is \"{other}\"; write openai, anthropic or ollama")),
+        other => return wrong("FLOW_MODEL_PROVIDER", other, "openai, anthropic or ollama"),
     };
     let tool_calls = match get("FLOW_MODEL_TOOL_CALLS").unwrap_or("native") {
         "native" => ToolCalls::Native,
         "schema" => ToolCalls::Schema,
-        other => return Err(format!("FLOW_MODEL_TOOL_CALLS is \"{other}\"; write native or schema")),
+        other => return wrong("FLOW_MODEL_TOOL_CALLS", other, "native or schema"),
     };
     let api = match get("FLOW_MODEL_API").unwrap_or("chat") {
         "chat" => Api::Chat,
         "responses" if provider == Provider::OpenAi => Api::Responses,
-        "responses" => return Err("FLOW_MODEL_API is for the provider openai only".into()),
-        other => return Err(format!("FLOW_MODEL_API is \"{other}\"; write chat or responses")),
+        "responses" => return Err(RunError::usage("FLOW_MODEL_API is for the provider openai only")),
+        other => return wrong("FLOW_MODEL_API", other, "chat or responses"),
     };
     Ok(Some(Model {
         api,

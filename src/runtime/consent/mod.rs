@@ -92,8 +92,8 @@ impl<'a> ConsentRequest<'a> {
     /// Looks it up in the user's list.
     pub(crate) fn look(&self) -> Result<Standing, RunError> {
         let list = trusted()?;
-        let prints = self.prints.clone().map_err(RunError::system)?;
-        let content = content::content(self.program, self.given.as_ref(), &prints).map_err(RunError::system)?;
+        let prints = self.prints.as_ref().map_err(RunError::system)?;
+        let content = content::content(self.program, self.given.as_ref(), prints).map_err(RunError::system)?;
         let is_known = list.since(&content).map_err(RunError::system)?.is_some();
         Ok(Standing { list, content, is_known })
     }
