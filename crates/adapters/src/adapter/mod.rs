@@ -1,6 +1,6 @@
 //! One port implementation per file.
 //!
-//! How to add an adapter: a file here that implements a trait of `port`, and its line in `cli`.
+//! How to add an adapter: a file here that implements a trait of `port`, and its line in `runtime/world.rs`.
 
 pub mod cassette;
 pub mod clock;
