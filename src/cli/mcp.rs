@@ -45,7 +45,7 @@ pub(super) fn serve(options: &McpOptions, shared: &Shared) -> Exit {
 }
 
 fn try_run(options: &McpOptions, shared: &Shared) -> Result<Exit, Refusal> {
-    let limits = limits::limits(options.deadline.as_deref(), options.max_cost_usd).map_err(Refusal::usage)?;
+    let limits = limits::limits(options.deadline.as_deref(), options.max_cost_usd)?;
     let mut served: Vec<Arc<Served>> = vec![];
     for file in &options.files {
         let one = Served::new(file, &limits, options.trust.is_given, shared)?;

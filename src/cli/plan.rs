@@ -29,8 +29,8 @@ fn shown(wanted: &Wanted, as_json: bool, shared: &Shared) -> Result<Exit, Refusa
     let mut checked = checked::pipeline(&wanted.file, shared)?;
     let env = shared.variables()?;
     tell::hide_secrets(&secret_values(&checked.loaded.program, &env));
-    let default_model = world::default_model(&env).map_err(Refusal::usage)?;
-    let flags = limits::limits(wanted.deadline.as_deref(), wanted.max_cost_usd).map_err(Refusal::usage)?;
+    let default_model = world::default_model(&env)?;
+    let flags = limits::limits(wanted.deadline.as_deref(), wanted.max_cost_usd)?;
     let settled = settings::read(&shared.project_of(&wanted.file))?;
     let flags = settings::narrowest(&flags, &settled.limits);
     settings::give_model(&mut checked, settled.model.as_ref());

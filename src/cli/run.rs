@@ -38,7 +38,7 @@ fn try_run(options: &RunOptions, shared: &Shared) -> Result<Exit, Refusal> {
     let at_question = inputs::ask(&pipeline, &mut given);
     let has_all = inputs::missing(&pipeline, &given).is_empty();
     let now = wanted.now.as_deref().or(surroundings.taping.now()).map(time).transpose()?;
-    let flags = limits::limits(wanted.deadline.as_deref(), wanted.max_cost_usd).map_err(Refusal::usage)?;
+    let flags = limits::limits(wanted.deadline.as_deref(), wanted.max_cost_usd)?;
     let limits = settings::narrowest(&flags, &surroundings.settled.limits);
     let given = RunInputs { inputs: given, channel, now, limits, is_served: false };
     let session = match RunSession::begin(surroundings, given, SqliteStore::open_sealed) {

@@ -135,7 +135,7 @@ fn is_gone(name: &str, suites: &[Suite], found: &Report, options: &TestOptions) 
 /// What it takes to ask models, and the hosts in private networks that may be asked: those that the user has named.
 fn live(options: &TestOptions, shared: &Shared) -> Result<(Live, Vec<String>), Refusal> {
     let env = shared.variables()?;
-    let default_model = world::default_model(&env).map_err(Refusal::usage)?;
+    let default_model = world::default_model(&env)?;
     let settled = settings::read(&shared.project_of(&Path::new(".").join("x")))?;
     let hosts = settled.hosts_with(&env);
     Ok((Live { env, default_model, policy: settled.policy, keeps: options.record }, hosts))

@@ -12,7 +12,8 @@ use crate::adapter::{environment, files};
 use crate::event::Event;
 use crate::port::{EventLog, StoreError, Synced};
 
-/// Where the record of a run is kept.
+/// Where the record of a run is kept. On disk it is encrypted where the settings ask for that (`[journal]`), with the key of `FLOW_JOURNAL_KEY` of the
+/// process, or of the user's own settings.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Storage {

@@ -20,7 +20,7 @@ use crate::model::{Limits, Model, Provider, Text};
 use crate::port::{ModelClient, PrintError, Printer, Secret};
 
 /// Makes runs of a workflow. Of what is not set here, nothing comes from outside but the project's `flow.toml`: no variable of the process, no
-/// settings of its user; and the record of a run stays in memory.
+/// settings of its user; and the record of a run stays in memory. (Where the user's own files stand is looked up all the same: no step touches them.)
 #[derive(Clone)]
 #[must_use]
 pub struct Runner {

@@ -114,7 +114,7 @@ impl RunSession {
             return Err(RunError::Lacking(Box::new(end)));
         }
         let person = on.runtime.block_on(find_person(&on.pipeline, &inputs, &*on.ports.database));
-        let person = person.map_err(|line| RunError::usage(visible(&line.to_string())))?;
+        let person = person.map_err(|error| RunError::usage(visible(&error.to_string())))?;
         on.know_prices(&given.limits)?;
         let id = environment::run_id();
         let now = given.now.unwrap_or_else(|| on.ports.clock.now());

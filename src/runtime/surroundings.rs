@@ -83,7 +83,7 @@ impl Surroundings {
         let is_given = settings::give_model(&mut checked, given_model.as_ref()) && !given_model.as_ref().is_some_and(is_file);
         let found = checked.loaded.program.pipelines.first().cloned();
         let pipeline = found.ok_or_else(|| RunError::usage(format!("{} is no pipeline", visible(&file.display().to_string()))))?;
-        let of_variables = world::default_model(&env).map_err(RunError::usage)?;
+        let of_variables = world::default_model(&env)?;
         let default_model = taping.default_model(default_model.or(of_variables));
         let scripted = taping.is_replay() || is_scripted(&checked.loaded.program, default_model.is_some());
         let runtime = Runtime::new().map_err(|e| RunError::System(format!("flow cannot start: {e}")))?;

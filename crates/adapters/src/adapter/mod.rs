@@ -1,6 +1,7 @@
 //! One port implementation per file.
 //!
-//! How to add an adapter: a file here that implements a trait of `port`, a feature in `Cargo.toml` if it brings in crates of its own, and its line in `cli`.
+//! How to add an adapter: a file here that implements a trait of `port`, a feature in `Cargo.toml` if it brings in crates of its own, and its line in
+//! `runtime/world.rs`.
 
 pub mod cassette;
 pub mod clock;
