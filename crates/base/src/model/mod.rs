@@ -1,7 +1,7 @@
 //! The valid, immutable types of the language, with the place each came from. Only `lower` and `load` make them.
 //!
 //! A broken file gives these types too, as far as it could be read; the diagnostics beside them say what is wrong.
-//! How to add a key: a field here, its reading in `lower`, its use in `engine`, a line in `docs/language.md`.
+//! How to add a key: a field here (one that holds a text: its `TextKey` in `visit.rs`), its reading in `lower`, its use in `engine`, a line in `docs/language.md`.
 
 mod channel;
 mod defaults;
