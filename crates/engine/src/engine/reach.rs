@@ -8,7 +8,8 @@ use std::collections::BTreeSet;
 use crate::engine::Run;
 use crate::engine::names::Extra;
 use crate::engine::secrets::named_by;
-use crate::engine::state::{AskedStage, NodeRef, Work};
+use crate::engine::state::talk::AskedStage;
+use crate::engine::state::{NodeRef, Work};
 use crate::event::{Failure, FailureKind};
 use crate::model::{Filling, Form, HostSource, StepKind, Text};
 use crate::plan::PipelinePlan;
@@ -115,7 +116,7 @@ impl Run {
         };
         let step = self.step(parent);
         let giver = if let Work::Asking(asking) = &self.state.node(parent).work {
-            let asked = asking.asked.iter().find(|asked| asked.stage == AskedStage::Inside(instance));
+            let asked = asking.asked().iter().find(|asked| asked.stage == AskedStage::Inside(instance));
             asked.map_or(Giver::NOBODY, |asked| self.giver(parent, &asked.asked.tool, &step.kind))
         } else if let StepKind::Tool(tool) = &step.kind {
             self.giver(parent, &tool.tool.value, &step.kind)

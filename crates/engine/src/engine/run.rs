@@ -11,6 +11,7 @@ use serde_json::Value;
 use crate::engine::command::{Command, Input, Reply};
 #[cfg(test)]
 use crate::engine::faults;
+use crate::engine::state::live::Live;
 use crate::engine::state::plans::Planned;
 use crate::engine::state::{NodeRef, ReadyKey, State, Timer};
 use crate::event::{Bound, Event, Failure, FailureKind, Happening, Limit, StepPath, VERSION};
@@ -106,7 +107,7 @@ pub struct Run {
     pub(crate) options: Options,
     /// Its `hidden`, as they are found in texts.
     pub(crate) hidden: Secrets,
-    pub(crate) state: State,
+    pub(crate) state: Live,
     pub(crate) now: Moment,
     pub(crate) commands: VecDeque<Command>,
     events: VecDeque<Event>,
@@ -133,7 +134,7 @@ impl Run {
             plan,
             hidden: Secrets::new(options.hidden.iter().map(Secret::reveal)),
             options,
-            state: State::default(),
+            state: Live::default(),
             now,
             commands: VecDeque::new(),
             events: VecDeque::new(),

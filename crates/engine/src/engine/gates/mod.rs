@@ -10,8 +10,9 @@ use crate::engine::model_calls::conversation::Heard;
 use crate::engine::model_calls::{Brief, Turn, named};
 use crate::engine::names::Extra;
 use crate::engine::shape;
+use crate::engine::state::talk::TalkStage;
 use crate::engine::state::{Mood, NodeRef, Work};
-use crate::event::{Answer, Failure, FailureKind, Happening, Purpose, Shared, StepStatus, Verdict};
+use crate::event::{Failure, FailureKind, Happening, Purpose, Shared, StepStatus, Verdict};
 use crate::gate::{self, Fill, Judged};
 use crate::model::{Channel, Criterion, Filling, GateStep, Judging, OnJudgeError, ScorecardRef, StepKind, StyleGuide, Text};
 
@@ -182,18 +183,18 @@ impl Run {
         };
         let place = asking.heard.len();
         let mut said: Vec<Result<Value, String>> =
-            asking.heard.iter().enumerate().map(|(i, a)| read_verdicts(a.as_ref(), &question.ids(i))).collect();
+            asking.heard.iter().enumerate().map(|(i, ended)| read_verdicts(ended, &question.ids(i))).collect();
         let brief = self.judge_brief(at, question, place)?;
         let answer = match self.hear(at, &|run| run.judge_brief(at, question, place))? {
             Heard::Waiting => return Ok(None),
             Heard::Failed(failure) => Err(failure.message),
             Heard::Said(_) => {
                 let Work::Asking(asking) = &self.state.node(at).work else { return Ok(None) };
-                read_verdicts(asking.last.as_ref(), &question.ids(place))
+                read_verdicts(asking.stage(), &question.ids(place))
             }
         };
         if let Err(problem) = &answer {
-            let said_something = matches!(&self.state.node(at).work, Work::Asking(a) if matches!(a.last, Some(Answer::Said { .. })));
+            let said_something = matches!(&self.state.node(at).work, Work::Asking(a) if a.stage().said().is_some());
             if said_something && self.repair(at, &brief, std::slice::from_ref(problem)).is_ok() {
                 return Ok(None);
             }
@@ -440,11 +441,11 @@ fn feedback_line(verdict: &Verdict) -> String {
 }
 
 /// The verdicts in a judge's answer, one for each id asked; or what is wrong with it.
-fn read_verdicts(answer: Option<&Answer>, ids: &[&str]) -> Result<Value, String> {
+fn read_verdicts(answer: &TalkStage, ids: &[&str]) -> Result<Value, String> {
     let text = match answer {
-        Some(Answer::Said { text, .. }) => text,
-        Some(Answer::Failed(failure)) => return Err(failure.message.clone()),
-        None => return Err("no answer".into()),
+        TalkStage::Said(text) | TalkStage::Using { text, .. } => text,
+        TalkStage::Failed(failure) => return Err(failure.message.clone()),
+        TalkStage::Unanswered | TalkStage::Out(_) => return Err("no answer".into()),
     };
     let value = shape::json_in(text)?;
     let problems = shape::problems(&shape::verdicts_schema(ids), &value);

@@ -2,9 +2,10 @@
 
 use crate::engine::Run;
 use crate::engine::model_calls::{Brief, Turn};
+use crate::engine::state::talk::TalkStage;
 use crate::engine::state::{NodeRef, Work};
 use crate::engine::tools::Offered;
-use crate::event::{Answer, Failure, FailureKind, Happening};
+use crate::event::{Failure, FailureKind, Happening};
 use crate::model::{MOST_REPAIRS, Retry, StepKind};
 
 /// What became of the last call.
@@ -30,7 +31,7 @@ impl Run {
         brief: &dyn Fn(&Run) -> Result<Brief, Failure>,
     ) -> Result<Option<String>, Failure> {
         let (is_asking, is_using) = match &self.state.node(at).work {
-            Work::Asking(asking) => (true, !asking.asked.is_empty()),
+            Work::Asking(asking) => (true, !asking.asked().is_empty()),
             _ => (false, false),
         };
         if is_using {
@@ -70,7 +71,7 @@ impl Run {
     /// Whether a step must wait until a call may go out; it is woken then. In a run that is to end, an answer that has come is still heard.
     pub(crate) fn waits_for_permit(&mut self, at: NodeRef) -> bool {
         let (is_out, has_answer) = match &self.state.node(at).work {
-            Work::Asking(asking) => (asking.call.is_some(), matches!(asking.last, Some(Answer::Said { .. }))),
+            Work::Asking(asking) => (asking.call().is_some(), asking.stage().said().is_some()),
             _ => (false, false),
         };
         if is_out || has_answer && self.state.stopping.is_some() || self.has_permit(at) {
@@ -84,15 +85,15 @@ impl Run {
     pub(crate) fn hear(&mut self, at: NodeRef, brief: &dyn Fn(&Run) -> Result<Brief, Failure>) -> Result<Heard, Failure> {
         let Work::Asking(asking) = &self.state.node(at).work else { return Ok(Heard::Waiting) };
         let (attempt, fallback) = (asking.attempt, asking.fallbacks);
-        match &asking.last {
-            _ if asking.call.is_some() => Ok(Heard::Waiting),
-            Some(Answer::Said { text, .. }) => Ok(Heard::Said(text.clone())),
-            None => {
+        match asking.stage() {
+            TalkStage::Out(_) => Ok(Heard::Waiting),
+            TalkStage::Said(text) | TalkStage::Using { text, .. } => Ok(Heard::Said(text.clone())),
+            TalkStage::Unanswered => {
                 let brief = brief(self)?;
                 self.send(at, &brief, Turn::Again { attempt: attempt + 1, fallback })?;
                 Ok(Heard::Waiting)
             }
-            Some(Answer::Failed(failure)) => {
+            TalkStage::Failed(failure) => {
                 let failure = failure.clone();
                 let brief = brief(self)?;
                 let chain = self.models(at, &brief);

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use crate::engine::Run;
-use crate::engine::state::{AskedStage, Ending, FrameKind, Instance, Mood, NodeRef, Work};
+use crate::engine::state::talk::AskedStage;
+use crate::engine::state::{Ending, FrameKind, Instance, Mood, NodeRef, Work};
 use crate::event::{Bound, Failure, FailureKind, Happening, RunEnd, RunStatus, Stage, StepFailure, StepStatus};
 use crate::model::{OnFailure, Outputs, StepKind};
 
@@ -196,7 +197,7 @@ impl Run {
     /// A pipeline that an agent called as a tool is over.
     fn asked_call_over(&mut self, at: NodeRef, ix: u32, status: RunStatus, failure: Option<StepFailure>) {
         let Work::Asking(asking) = &self.state.node(at).work else { return };
-        let Some(place) = asking.asked.iter().position(|asked| asked.stage == AskedStage::Inside(ix)) else { return };
+        let Some(place) = asking.asked().iter().position(|asked| asked.stage == AskedStage::Inside(ix)) else { return };
         let name = &self.planned(ix).pipeline.name.value;
         let nothing = self.state.instance(ix).ending.nothing_let_through.are_any();
         let result = match status {

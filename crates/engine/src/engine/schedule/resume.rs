@@ -5,8 +5,9 @@
 use serde_json::{Value, json};
 
 use crate::engine::Run;
+use crate::engine::state::consents::Decision;
 use crate::engine::state::{NodeRef, Work};
-use crate::engine::tools::consent::{Decision, not_again};
+use crate::engine::tools::consent::not_again;
 use crate::event::{Happening, StepPath, StepStatus};
 
 impl Run {
@@ -43,9 +44,7 @@ impl Run {
     /// # Errors
     /// It is not what the step gives, in sentences.
     pub fn told_output(mut self, step: &str, output: Value) -> Result<Value, Vec<String>> {
-        if let Some(before) = self.state.interrupted.take() {
-            self.state = *before;
-        }
+        self.state = self.state.before_its_end();
         let at = self.state.find(step).ok_or_else(|| vec!["there is no such step".to_string()])?;
         self.held(at, output)
     }

@@ -4,24 +4,14 @@
 //! recorded like others. Then the rest is cancelled. A call that may have acted and has not answered is told (`outcome_unknown`), whatever
 //! it was that cut it off: a signal, a limit, a failed sibling.
 
-use serde::{Deserialize, Serialize};
-
 use crate::engine::Run;
 use crate::engine::command::Command;
-use crate::engine::state::{AskedStage, CacheStage, NodeRef, State, Timer, Work};
+use crate::engine::state::talk::AskedStage;
+use crate::engine::state::{CacheStage, NodeRef, Work};
 use crate::event::{Canceller, Happening};
 
 /// How long a run that is asked to end waits for answers, in milliseconds. What is left of the 5 s is for its end.
 pub(crate) const GRACE_MS: u64 = 4_000;
-
-/// The end of a run that somebody asked for, while answers are awaited.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Stopping {
-    /// Who asked.
-    pub(crate) by: Canceller,
-    /// When nothing is awaited any more.
-    pub(crate) until_ms: u64,
-}
 
 impl Run {
     /// Somebody asks the run to end. Once: who asks again changes nothing.
@@ -49,7 +39,7 @@ impl Run {
 
     /// Whether a call is out that may act, or that a model is paid for.
     fn awaits_answers(&self) -> bool {
-        let asks_model = |at: NodeRef, call| matches!(&self.state.node(at).work, Work::Asking(asking) if asking.call == Some(call));
+        let asks_model = |at: NodeRef, call| matches!(&self.state.node(at).work, Work::Asking(asking) if asking.call() == Some(call));
         self.state.calls.iter().any(|(call, open)| asks_model(open.node, *call) || self.call_acts(*call))
     }
 
@@ -59,7 +49,7 @@ impl Run {
         let (node, pipeline) = (self.state.node(open.node), &self.planned_of(open.node).pipeline);
         match &node.work {
             Work::Asking(asking) => {
-                let asked = asking.asked.iter().find(|asked| asked.stage == AskedStage::Out(call));
+                let asked = asking.asked().iter().find(|asked| asked.stage == AskedStage::Out(call));
                 let tool = asked.and_then(|asked| pipeline.tool(&asked.asked.tool));
                 tool.is_some_and(|(tool, part)| tool.effects(Some(part.unwrap_or_default())).repeat())
             }
@@ -88,46 +78,6 @@ impl Run {
         if acts && has_gone_out {
             let step = self.state.node(at).path.clone();
             self.emit(Happening::OutcomeUnknown { step, call });
-        }
-    }
-}
-
-impl State {
-    /// The run is to end when what is out has answered, or then.
-    pub(crate) fn stop_at(&mut self, by: Canceller, until_ms: u64) {
-        self.stopping = Some(Stopping { by, until_ms });
-        self.timers.insert((until_ms, Timer::Grace));
-    }
-
-    /// Nothing is awaited any more; who asked for the end.
-    pub(crate) fn stop_waiting(&mut self) -> Option<Canceller> {
-        let Stopping { by, until_ms } = self.stopping.take()?;
-        self.timers.remove(&(until_ms, Timer::Grace));
-        Some(by)
-    }
-
-    /// The run ends; if a signal ended it, it can go on from here.
-    pub(crate) fn cancel(&mut self, by: Canceller) {
-        if by != Canceller::Person {
-            self.interrupted = Some(Box::new(self.clone()));
-        }
-        if let Some(Some(instance)) = self.instances.first_mut() {
-            instance.ending.is_cancelled = true;
-            let frame = instance.frame;
-            self.set_mood(frame, crate::engine::state::Mood::Cancelling);
-        }
-    }
-
-    /// A call that was out has no answer: when its step goes on, it makes it again.
-    pub(crate) fn lose_call(&mut self, call: u64) {
-        let Some(at) = self.close_call(call) else { return };
-        match &mut self.node_mut(at).work {
-            Work::Asking(asking) => {
-                asking.call = asking.call.filter(|own| *own != call);
-                let out = asking.asked.iter_mut().find(|asked| asked.stage == AskedStage::Out(call));
-                out.into_iter().for_each(|asked| asked.stage = AskedStage::Open);
-            }
-            work => *work = Work::None,
         }
     }
 }

@@ -5,12 +5,11 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use crate::engine::state::consents::Decision;
+use crate::engine::state::talk::AskedStage;
 use crate::engine::state::tally::SetAside;
-use crate::engine::state::{
-    Asked, AskedStage, Asking, CacheStage, CachedValue, Node, NodeRef, OpenCall, RefinementRound, State, Timer, Work,
-};
-use crate::engine::tools::consent::Decision;
-use crate::event::{Answer, AskedCall, Event, Failure, FailureKind, Happening, Note, Purpose, Role, Shared, StepPath, StepStatus, Usage};
+use crate::engine::state::{CacheStage, CachedValue, Node, NodeRef, OpenCall, RefinementRound, State, Timer, Work};
+use crate::event::{Answer, Event, Failure, FailureKind, Happening, Purpose, Shared, StepPath, StepStatus, Usage};
 use crate::model::{Pipeline, PipelineId, Step};
 use crate::plan::{Edge, Plan, StepIx};
 
@@ -107,17 +106,8 @@ impl State {
                     self.instance_mut(ix).usage.add(usage);
                 }
                 if let Work::Asking(asking) = &mut self.node_mut(at).work {
-                    asking.call = None;
                     asking.usage.add(usage);
-                    if let Answer::Said { text, calls, model } = reply {
-                        asking.messages.push(Note { role: Role::Assistant, text: text.clone(), calls: calls.clone(), ..Note::default() });
-                        asking.answered_by = model.clone();
-                        asking.turns += u64::from(!calls.is_empty());
-                        let open = |asked: &_| Asked { asked: AskedCall::clone(asked), stage: AskedStage::Open, started_ms: now };
-                        asking.asked = calls.iter().map(open).collect();
-                        asking.uses.extend(calls.iter().map(|_| Shared::default()));
-                    }
-                    asking.last = Some(reply.clone());
+                    asking.hears(reply, now);
                 }
             }
             Happening::ToolCalled { step, call, timeout_at_ms, asked, .. } => {
@@ -126,12 +116,7 @@ impl State {
                 self.goes_on(at);
                 self.open_call(*call, at, now, *timeout_at_ms, SetAside::default());
                 match (*asked, &mut self.node_mut(at).work) {
-                    (Some(place), Work::Asking(asking)) => {
-                        if let Some(asked) = asking.asked.get_mut(place) {
-                            asked.stage = AskedStage::Out(*call);
-                            asked.started_ms = now;
-                        }
-                    }
+                    (Some(place), Work::Asking(asking)) => asking.uses(place, *call, now),
                     (_, work) => *work = Work::Call(*call),
                 }
             }
@@ -280,14 +265,14 @@ impl State {
             return;
         };
         let Work::Asking(asking) = &self.node(at).work else { return };
-        let Some(asked) = asking.asked.get(place) else { return };
+        let Some(asked) = asking.asked().get(place) else { return };
         let AskedStage::Out(call) = asked.stage else { return };
         let Some(called) = planned.called_tool(&asked.asked.tool) else { return };
         let prefix = Arc::from(format!("{}/{}[{call}]/", self.node(at).path, asked.asked.tool));
         self.close_call(call);
         let inner = self.open_instance(plan, called, Some(at), prefix, inputs, channel, person, now);
         if let Work::Asking(asking) = &mut self.node_mut(at).work {
-            asking.asked[place].stage = AskedStage::Inside(inner);
+            asking.goes_inside(place, inner);
         }
     }
 
@@ -297,7 +282,7 @@ impl State {
         self.last_call = self.last_call.max(call);
         let Some(at) = self.find(path) else { return };
         let Work::Asking(asking) = &self.node(at).work else { return };
-        let Some(asked) = asking.asked.get(place) else { return };
+        let Some(asked) = asking.asked().get(place) else { return };
         let used = json!({
             "tool": asked.asked.tool,
             "with": asked.asked.arguments,
@@ -316,9 +301,7 @@ impl State {
             self.drop_instance(inner);
         }
         if let Work::Asking(asking) = &mut self.node_mut(at).work {
-            let first = asking.uses.len() - asking.asked.len();
-            asking.uses[first + place] = Arc::new(used);
-            asking.asked[place].stage = AskedStage::Over(told);
+            asking.used(place, used, told);
         }
     }
 
@@ -350,12 +333,7 @@ impl State {
         node.retry_at = Some(retry_at);
         node.ended_by = None;
         match &mut node.work {
-            Work::Asking(asking) => {
-                asking.call = None;
-                asking.last = None;
-                let unfinished = asking.asked.iter_mut().filter(|a| matches!(a.stage, AskedStage::Out(_) | AskedStage::Inside(_)));
-                unfinished.for_each(|asked| asked.stage = AskedStage::Open);
-            }
+            Work::Asking(asking) => asking.fails(),
             work => *work = Work::None,
         }
         self.timers.insert((retry_at, Timer::Backoff(at)));
@@ -391,21 +369,13 @@ impl State {
             node.work = Work::Asking(Box::default());
         }
         if let Work::Asking(asking) = &mut node.work {
-            if *fresh && !asking.messages.is_empty() {
-                let heard = std::mem::take(&mut asking.heard);
-                let last = asking.last.take();
-                **asking = Asking { heard, usage: asking.usage, untold: asking.untold, attempts: asking.attempts, ..Asking::default() };
-                asking.heard.push(last);
-            }
+            asking.sends(*call, *fresh);
             asking.agent.clone_from(agent);
             asking.model.clone_from(model);
             asking.fallbacks = *fallback;
             asking.messages.extend(messages.iter().cloned());
-            asking.call = Some(*call);
             asking.attempt = *attempt;
             asking.attempts += 1;
-            asking.last = None;
-            asking.asked.clear();
             if let Some(planning) = &mut node.planning {
                 planning.findings.clear();
             }
@@ -417,13 +387,13 @@ impl State {
         self.open_call(*call, at, now, *timeout_at_ms, reserved);
     }
 
-    pub(crate) fn open_call(&mut self, call: u64, node: NodeRef, now: u64, timeout_at: u64, reserved: SetAside) {
+    pub(super) fn open_call(&mut self, call: u64, node: NodeRef, now: u64, timeout_at: u64, reserved: SetAside) {
         self.last_call = call;
         self.calls.insert(call, OpenCall { node, started_ms: now, timeout_at, reserved });
         self.timers.insert((timeout_at, Timer::Call(call)));
     }
 
-    pub(crate) fn close_call(&mut self, call: u64) -> Option<NodeRef> {
+    pub(super) fn close_call(&mut self, call: u64) -> Option<NodeRef> {
         let open = self.calls.remove(&call)?;
         self.listings.remove(&call);
         self.timers.remove(&(open.timeout_at, Timer::Call(call)));

@@ -14,7 +14,7 @@ use crate::plan::{BlockIx, PipelinePlan, Plan, StepIx};
 impl State {
     /// Opens the run's own pipeline, or a called one. If the run lacks what it needs to start, its steps are blocked at once.
     #[expect(clippy::too_many_arguments, reason = "the parts of one instance, named at the only two calls")]
-    pub(crate) fn open_instance(
+    pub(super) fn open_instance(
         &mut self,
         plan: &Plan,
         pipeline: PipelineId,
@@ -66,7 +66,7 @@ impl State {
         ix
     }
 
-    pub(crate) fn open_block(
+    pub(super) fn open_block(
         &mut self,
         planned: &PipelinePlan,
         instance: u32,
@@ -98,7 +98,7 @@ impl State {
     }
 
     /// Lets a step start that waits for no other; of a written plan as soon as it has a place, see `give_places`.
-    pub(crate) fn make_ready(&mut self, planned: &PipelinePlan, at: NodeRef) {
+    pub(super) fn make_ready(&mut self, planned: &PipelinePlan, at: NodeRef) {
         let key = self.key(at);
         if let FrameKind::Written(written) = &mut self.frame_mut(at.frame).kind {
             written.waiting.insert(key);
@@ -117,14 +117,14 @@ impl State {
         };
     }
 
-    pub(crate) fn not_ready(&mut self, at: NodeRef) {
+    pub(super) fn not_ready(&mut self, at: NodeRef) {
         let key = self.key(at);
         if !self.ready.remove(&key) {
             self.ready_calls.remove(&key);
         }
     }
 
-    pub(crate) fn add_frame(&mut self, frame: Frame) {
+    pub(super) fn add_frame(&mut self, frame: Frame) {
         let ix = self.frames.len() as u32;
         for (node, inner) in frame.nodes.iter().enumerate() {
             self.paths.insert(inner.path.clone(), NodeRef { frame: ix, node: node as u32 });
@@ -135,7 +135,7 @@ impl State {
         self.frames.push(Some(Box::new(frame)));
     }
 
-    pub(crate) fn open_items(&mut self, plan: &Plan, at: NodeRef, pipeline: PipelineId, items: &[Shared]) {
+    pub(super) fn open_items(&mut self, plan: &Plan, at: NodeRef, pipeline: PipelineId, items: &[Shared]) {
         let planned = plan.pipeline(pipeline);
         let holder = self.node(at);
         let (step, base, path, round) = (holder.step, holder.priority, holder.path.clone(), holder.round);
@@ -161,7 +161,7 @@ impl State {
     }
 
     /// Lets the next elements in while the list has places; of a written plan, the next steps.
-    pub(crate) fn give_places(&mut self, plan: &Plan, ix: u32) {
+    pub(super) fn give_places(&mut self, plan: &Plan, ix: u32) {
         if let FrameKind::Written(_) = self.frame(ix).kind {
             return self.give_written_places(plan, ix);
         }
@@ -195,14 +195,14 @@ impl State {
     }
 
     /// An element, or a step of a written plan, that gave its place back while it waited goes on.
-    pub(crate) fn take_place_again(&mut self, at: NodeRef) {
+    pub(super) fn take_place_again(&mut self, at: NodeRef) {
         if let Some(active) = self.places(at.frame) {
             *active += 1;
         }
     }
 
     /// Gives the place of an element, or of a step of a written plan, back.
-    pub(crate) fn free_place(&mut self, plan: &Plan, at: NodeRef) {
+    pub(super) fn free_place(&mut self, plan: &Plan, at: NodeRef) {
         if let Some(active) = self.places(at.frame) {
             *active = active.saturating_sub(1);
             self.give_places(plan, at.frame);
@@ -218,7 +218,7 @@ impl State {
         }
     }
 
-    pub(crate) fn case_chosen(&mut self, plan: &Plan, path: &str, case: &str) {
+    pub(super) fn case_chosen(&mut self, plan: &Plan, path: &str, case: &str) {
         let Some(at) = self.find(path) else { return };
         let instance = self.instance_of(at);
         let planned = plan.pipeline(self.instance(instance).pipeline);
@@ -231,7 +231,7 @@ impl State {
         self.node_mut(at).work = Work::Inner { frame, case: Some(case.to_string()) };
     }
 
-    pub(crate) fn refinement_started(&mut self, plan: &Plan, gate: NodeRef, round: RefinementRound) {
+    pub(super) fn refinement_started(&mut self, plan: &Plan, gate: NodeRef, round: RefinementRound) {
         let instance_ix = self.instance_of(gate);
         let planned = plan.pipeline(self.instance(instance_ix).pipeline);
         let Some(refinement) = &planned.refinement else { return };
@@ -258,7 +258,7 @@ impl State {
         }
     }
 
-    pub(crate) fn stage_started(&mut self, plan: &Plan, path: &str, stage: Stage, failure: Option<StepFailure>, now: u64) {
+    pub(super) fn stage_started(&mut self, plan: &Plan, path: &str, stage: Stage, failure: Option<StepFailure>, now: u64) {
         let Some(ix) = self.instance_at(path) else { return };
         let instance = self.instance(ix);
         let planned = plan.pipeline(instance.pipeline);

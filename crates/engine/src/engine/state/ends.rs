@@ -14,7 +14,7 @@ pub(crate) const STAGE_MS: u64 = crate::model::STAGE_TIME.as_millis() as u64;
 
 impl State {
     /// Ends a step: its timers, calls and inner work go, what waits for it waits for one less.
-    pub(crate) fn step_over(&mut self, plan: &Plan, at: NodeRef, status: StepStatus) {
+    pub(super) fn step_over(&mut self, plan: &Plan, at: NodeRef, status: StepStatus) {
         self.not_ready(at);
         self.clear_timers(at, true);
         for call in self.node(at).work.calls() {
@@ -67,7 +67,7 @@ impl State {
         node.waits_for == 0 && node.retry_at.is_none() && !was_waiting
     }
 
-    pub(crate) fn tell_readers(&mut self, plan: &Plan, at: NodeRef, block: BlockIx) {
+    pub(super) fn tell_readers(&mut self, plan: &Plan, at: NodeRef, block: BlockIx) {
         let planned = self.planned(plan, at.frame);
         for (place, _) in planned.block(block).readers(at.node as usize) {
             let reader = NodeRef { frame: at.frame, node: *place as u32 };
@@ -79,7 +79,7 @@ impl State {
         }
     }
 
-    pub(crate) fn clear_timers(&mut self, at: NodeRef, all: bool) {
+    pub(super) fn clear_timers(&mut self, at: NodeRef, all: bool) {
         let node = self.node_mut(at);
         let (retry, attempt) = (node.retry_at, node.attempt_ends.take());
         let deadline = if all { node.deadline.take() } else { None };
@@ -94,7 +94,7 @@ impl State {
     }
 
     /// Forgets the inner steps of a step that is over.
-    pub(crate) fn drop_inner(&mut self, at: NodeRef) {
+    pub(super) fn drop_inner(&mut self, at: NodeRef) {
         if let Work::Inner { frame, .. } = self.node(at).work {
             self.drop_frame(frame);
         }
@@ -103,7 +103,7 @@ impl State {
         }
     }
 
-    pub(crate) fn drop_frame(&mut self, ix: u32) {
+    pub(super) fn drop_frame(&mut self, ix: u32) {
         let Some(frame) = self.frames.get(ix as usize).and_then(Option::as_ref) else { return };
         for node in 0..frame.nodes.len() as u32 {
             let at = NodeRef { frame: ix, node };
@@ -123,7 +123,7 @@ impl State {
         self.frames[ix as usize] = None;
     }
 
-    pub(crate) fn drop_instance(&mut self, ix: u32) {
+    pub(super) fn drop_instance(&mut self, ix: u32) {
         let Some(instance) = self.instances.get(ix as usize).and_then(Option::as_ref) else { return };
         let frames: Vec<u32> = instance.past.iter().copied().chain([instance.frame, instance.main]).collect();
         for (time, timer) in [(instance.deadline, Timer::Deadline(ix)), (instance.stage_timer, Timer::Stage(ix))] {
@@ -140,7 +140,7 @@ impl State {
         }
     }
 
-    pub(crate) fn step_failed(&mut self, plan: &Plan, path: &StepPath, failure: &Failure, attempts: u32, details: Option<&Shared>) {
+    pub(super) fn step_failed(&mut self, plan: &Plan, path: &StepPath, failure: &Failure, attempts: u32, details: Option<&Shared>) {
         let Some(at) = self.find(path) else { return };
         self.inherit_from_call(at);
         let error = json!({ "kind": failure.kind.word(), "message": failure.message, "attempts": attempts });
@@ -205,12 +205,12 @@ impl State {
     }
 
     /// What a called pipeline's ending means for the one that called it.
-    pub(crate) fn inherit_from_call(&mut self, at: NodeRef) {
+    pub(super) fn inherit_from_call(&mut self, at: NodeRef) {
         let Work::Called(inner) = self.node(at).work else { return };
         self.inherit(at, inner);
     }
 
-    pub(crate) fn inherit(&mut self, at: NodeRef, inner: u32) {
+    pub(super) fn inherit(&mut self, at: NodeRef, inner: u32) {
         let ending = self.instance(inner).ending.clone();
         let (outer, place) = (self.instance_of(at), self.own_place(at));
         let outer = &mut self.instance_mut(outer).ending;
@@ -223,7 +223,7 @@ impl State {
     }
 
     /// A `stop` step that ended well ends its pipeline.
-    pub(crate) fn note_stop(&mut self, plan: &Plan, at: NodeRef) {
+    pub(super) fn note_stop(&mut self, plan: &Plan, at: NodeRef) {
         let instance_ix = self.instance_of(at);
         let step = self.planned(plan, at.frame).step(self.node(at).step).step.clone();
         let StepKind::Stop(stop) = &step.kind else { return };
@@ -244,7 +244,7 @@ impl State {
     }
 
     /// Lets nothing new start in a frame; cancelling goes down into the steps that hold others.
-    pub(crate) fn set_mood(&mut self, ix: u32, mood: Mood) {
+    pub(super) fn set_mood(&mut self, ix: u32, mood: Mood) {
         let frame = self.frame_mut(ix);
         if frame.mood >= mood {
             return;
@@ -276,7 +276,7 @@ impl State {
         }
     }
 
-    pub(crate) fn limit_reached(&mut self, path: &StepPath, limit: Limit, message: &str) {
+    pub(super) fn limit_reached(&mut self, path: &StepPath, limit: Limit, message: &str) {
         let kind = if limit.bound.is_time() { FailureKind::Timeout } else { FailureKind::Limit };
         let failure = Failure::new(kind, message);
         if path.is_empty() || limit.of_called {
@@ -301,7 +301,7 @@ impl State {
     }
 
     /// A bound of a pipeline was reached: of its steps, or the 60 s of a later stage.
-    pub(crate) fn end_instance(&mut self, ix: u32, bound: Bound, failure: Failure) {
+    pub(super) fn end_instance(&mut self, ix: u32, bound: Bound, failure: Failure) {
         let instance = self.instance_mut(ix);
         let frame = instance.frame;
         if instance.stage == Stage::Steps {

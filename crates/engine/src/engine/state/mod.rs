@@ -2,8 +2,13 @@
 
 pub(crate) mod apply;
 pub(crate) mod births;
+pub(crate) mod consents;
 pub(crate) mod ends;
+pub(crate) mod live;
+mod made;
 pub(crate) mod plans;
+pub(crate) mod stop;
+pub(crate) mod talk;
 pub(crate) mod tally;
 
 use std::cell::OnceCell;
@@ -12,12 +17,12 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::engine::schedule::stop::Stopping;
+use talk::{Asked, AskedStage, Asking};
+
+use crate::engine::state::consents::Decision;
+use crate::engine::state::stop::Stopping;
 use crate::engine::state::tally::{Places, SetAside};
-use crate::engine::tools::consent::Decision;
-use crate::event::{
-    Answer, AskedCall, Bound, Failure, Note, RunEnd, RunStart, ServerTool, Shared, Stage, StepFailure, StepPath, StepStatus, Usage, Verdict,
-};
+use crate::event::{Bound, Failure, RunEnd, RunStart, ServerTool, Shared, Stage, StepFailure, StepPath, StepStatus, Usage, Verdict};
 use crate::model::{PipelineId, WrittenPlan};
 use crate::plan::{BlockIx, PipelinePlan, StepIx};
 
@@ -373,58 +378,6 @@ pub enum Work {
     Paused(u64),
 }
 
-/// A conversation with a model, from the first prompt to an answer of the right shape.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Asking {
-    pub(crate) agent: String,
-    /// Name of the model in the file.
-    pub(crate) model: String,
-    /// How many of the model's `fallback` were given up.
-    pub(crate) fallbacks: usize,
-    pub(crate) messages: Vec<Note>,
-    pub(crate) call: Option<u64>,
-    /// Tries of the present request.
-    pub(crate) attempt: u32,
-    /// Tries of all requests.
-    pub(crate) attempts: u32,
-    pub(crate) repairs: u32,
-    pub(crate) last: Option<Answer>,
-    pub(crate) answered_by: Option<String>,
-    pub(crate) usage: Usage,
-    /// Of its calls that never told what they cost.
-    #[serde(default, skip_serializing_if = "SetAside::is_nothing")]
-    pub(crate) untold: SetAside,
-    /// A gate's judges that are done with: the last thing each said.
-    pub(crate) heard: Vec<Option<Answer>>,
-    /// Tool calls of the last answer.
-    pub(crate) asked: Vec<Asked>,
-    /// Answers that asked for tools.
-    pub(crate) turns: u64,
-    /// Tool calls of this conversation that are over: `details.tool_calls`.
-    pub(crate) uses: Vec<Shared>,
-}
-
-/// A tool call that a model asked for.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Asked {
-    pub(crate) asked: AskedCall,
-    pub(crate) stage: AskedStage,
-    pub(crate) started_ms: u64,
-}
-
-/// How far a tool call that a model asked for has come.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub enum AskedStage {
-    /// Not yet made.
-    Open,
-    /// It is out.
-    Out(u64),
-    /// It is a pipeline that runs.
-    Inside(u32),
-    /// It is over; what the model is shown.
-    Over(String),
-}
-
 impl Work {
     /// Calls that are out.
     pub(crate) fn calls(&self) -> Vec<u64> {
@@ -432,15 +385,16 @@ impl Work {
             Work::Call(call) => vec![*call],
             Work::Listing(calls) => calls.iter().copied().collect(),
             Work::Asking(asking) => {
-                let tools = asking.asked.iter().filter_map(|asked| if let AskedStage::Out(call) = asked.stage { Some(call) } else { None });
-                asking.call.into_iter().chain(tools).collect()
+                let tools =
+                    asking.asked().iter().filter_map(|asked| if let AskedStage::Out(call) = asked.stage { Some(call) } else { None });
+                asking.call().into_iter().chain(tools).collect()
             }
             _ => vec![],
         }
     }
 
     /// A call of a step that asks no model is over.
-    pub(crate) fn ends(&mut self, call: u64) {
+    fn ends(&mut self, call: u64) {
         if let Work::Listing(calls) = self {
             calls.remove(&call);
             if !calls.is_empty() {
@@ -455,7 +409,7 @@ impl Work {
         match self {
             Work::Called(inner) => vec![*inner],
             Work::Asking(asking) => asking
-                .asked
+                .asked()
                 .iter()
                 .filter_map(|asked| if let AskedStage::Inside(inner) = asked.stage { Some(inner) } else { None })
                 .collect(),
@@ -467,7 +421,7 @@ impl Work {
     pub(crate) fn waits_inside(&self) -> bool {
         let is_open = |asked: &Asked| matches!(asked.stage, AskedStage::Open | AskedStage::Out(_));
         let Work::Asking(asking) = self else { return false };
-        !self.pipelines().is_empty() && !asking.asked.iter().any(is_open)
+        !self.pipelines().is_empty() && !asking.asked().iter().any(is_open)
     }
 
     /// Whether other steps run for it: it ends when they have ended.
@@ -501,7 +455,7 @@ impl State {
         &self.frame(at.frame).nodes[at.node as usize]
     }
 
-    pub(crate) fn node_mut(&mut self, at: NodeRef) -> &mut Node {
+    fn node_mut(&mut self, at: NodeRef) -> &mut Node {
         &mut self.frame_mut(at.frame).nodes[at.node as usize]
     }
 
@@ -511,7 +465,7 @@ impl State {
     }
 
     #[expect(clippy::expect_used, reason = "frames are dropped only after everything that names them")]
-    pub(crate) fn frame_mut(&mut self, ix: u32) -> &mut Frame {
+    fn frame_mut(&mut self, ix: u32) -> &mut Frame {
         self.frames[ix as usize].as_mut().expect("a frame in use")
     }
 
@@ -521,7 +475,7 @@ impl State {
     }
 
     #[expect(clippy::expect_used, reason = "instances are dropped only after everything that names them")]
-    pub(crate) fn instance_mut(&mut self, ix: u32) -> &mut Instance {
+    fn instance_mut(&mut self, ix: u32) -> &mut Instance {
         self.instances[ix as usize].as_mut().expect("an instance in use")
     }
 

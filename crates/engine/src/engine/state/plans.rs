@@ -52,7 +52,7 @@ impl State {
         frame.parent.filter(|_| matches!(frame.kind, FrameKind::Written(_)))
     }
 
-    pub(crate) fn plan_accepted(&mut self, plan: &Plan, path: &str, round: u32, written: &Arc<WrittenPlan>) {
+    pub(super) fn plan_accepted(&mut self, plan: &Plan, path: &str, round: u32, written: &Arc<WrittenPlan>) {
         let Some(at) = self.find(path) else { return };
         let holder = self.planned(plan, at.frame).step(self.node(at).step).step.clone();
         let StepKind::Plan(own) = &holder.kind else { return };
@@ -92,14 +92,14 @@ impl State {
         self.give_places(plan, frame);
     }
 
-    pub(crate) fn plan_refused(&mut self, path: &str, round: u32, findings: &[String]) {
+    pub(super) fn plan_refused(&mut self, path: &str, round: u32, findings: &[String]) {
         let Some(at) = self.find(path) else { return };
         let planning = self.node_mut(at).planning.get_or_insert_default();
         planning.findings = findings.to_vec();
         planning.log.push(format!("Plan {round} was refused: {}", findings.join("; ")));
     }
 
-    pub(crate) fn plan_ended(&mut self, path: &str) {
+    pub(super) fn plan_ended(&mut self, path: &str) {
         let Some(at) = self.find(path) else { return };
         let Work::Inner { frame, .. } = self.node(at).work else { return };
         let results = self.results(at, frame);
@@ -111,7 +111,7 @@ impl State {
         }
     }
 
-    pub(crate) fn plan_checked(&mut self, plan: &Plan, path: &str, fulfilled: bool, progress: &str) {
+    pub(super) fn plan_checked(&mut self, plan: &Plan, path: &str, fulfilled: bool, progress: &str) {
         let Some(at) = self.find(path) else { return };
         let holder = self.planned(plan, at.frame).step(self.node(at).step).step.clone();
         let StepKind::Plan(own) = &holder.kind else { return };
@@ -160,7 +160,7 @@ impl State {
     }
 
     /// A plan of which a step failed, and that counts as a success all the same, makes its pipeline `partial`.
-    pub(crate) fn note_failed_inside(&mut self, at: NodeRef) {
+    pub(super) fn note_failed_inside(&mut self, at: NodeRef) {
         if self.node(at).planning.as_ref().is_some_and(|planning| planning.has_failed()) {
             let (instance, place) = (self.instance_of(at), self.own_place(at));
             self.instance_mut(instance).ending.partial.add(place);
@@ -168,7 +168,7 @@ impl State {
     }
 
     /// Notes in the log of a plan that one of its steps began a try.
-    pub(crate) fn tell_started(&mut self, at: NodeRef, step: &Step, attempt: u32) {
+    pub(super) fn tell_started(&mut self, at: NodeRef, step: &Step, attempt: u32) {
         if self.planner(at).is_none() {
             return;
         }
@@ -180,7 +180,7 @@ impl State {
     }
 
     /// Notes in the log of a plan that one of its steps is over.
-    pub(crate) fn tell_over(&mut self, at: NodeRef) {
+    pub(super) fn tell_over(&mut self, at: NodeRef) {
         let node = self.node(at);
         let id = node.path.rsplit('/').next().unwrap_or_default();
         let line = match (node.status, &node.failure) {

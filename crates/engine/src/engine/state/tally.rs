@@ -33,7 +33,7 @@ impl Places {
         self.0.insert(place.unwrap_or(u32::MAX));
     }
 
-    pub(crate) fn forget(&mut self, place: u32) {
+    pub(super) fn forget(&mut self, place: u32) {
         self.0.remove(&place);
     }
 

@@ -11,7 +11,8 @@ use crate::engine::Run;
 use crate::engine::command::{Reply, Request};
 use crate::engine::model_calls::{Brief, Turn};
 use crate::engine::shape;
-use crate::engine::state::{AskedStage, NodeRef, Work};
+use crate::engine::state::talk::AskedStage;
+use crate::engine::state::{NodeRef, Work};
 use crate::engine::steps::requests::ms;
 use crate::event::{Failure, FailureKind, Happening, Note, Role};
 use crate::gate::result;
@@ -164,21 +165,21 @@ impl Run {
             return Err(Failure::new(FailureKind::Limit, format!("the agent may make {most} tool calls (limits.max_steps)")));
         }
         // What ends the step ends it before anything of this answer has gone out.
-        let is_refused = |asked: &crate::engine::state::Asked| {
+        let is_refused = |asked: &crate::engine::state::talk::Asked| {
             let tool = &asked.asked.tool;
             self.options.mocks.refuses_effects && !self.options.mocks.by_name.contains_key(tool) && self.tool_goes_outside(at, tool)
         };
-        if let Some(refused) = asking.asked.iter().find(|asked| is_refused(asked)) {
+        if let Some(refused) = asking.asked().iter().find(|asked| is_refused(asked)) {
             let message = format!("tool \"{}\" acts outside; give it a mock", refused.asked.tool);
             self.noted.borrow_mut().refused.push(self.state.node(at).path.clone());
             return Err(Failure::new(FailureKind::Denied, message));
         }
-        for place in 0..asking.asked.len() {
+        for place in 0..asking.asked().len() {
             let Work::Asking(asking) = &self.state.node(at).work else { return Ok(()) };
-            if asking.asked[place].stage != AskedStage::Open {
+            if asking.asked()[place].stage != AskedStage::Open {
                 continue;
             }
-            let running = asking.asked.iter().filter(|a| matches!(a.stage, AskedStage::Out(_) | AskedStage::Inside(_))).count() as u64;
+            let running = asking.asked().iter().filter(|a| matches!(a.stage, AskedStage::Out(_) | AskedStage::Inside(_))).count() as u64;
             if !self.has_permit(at) || bounds.max_parallel.is_some_and(|most| running >= most) {
                 // One that is out wakes it; without any it waits for a permit.
                 if running == 0 {
@@ -191,13 +192,13 @@ impl Run {
             }
         }
         let Work::Asking(asking) = &self.state.node(at).work else { return Ok(()) };
-        let told = |a: &crate::engine::state::Asked| match &a.stage {
+        let told = |a: &crate::engine::state::talk::Asked| match &a.stage {
             AskedStage::Over(text) => {
                 Some(Note { role: Role::Tool, text: text.clone(), call_id: Some(a.asked.id.clone()), ..Note::default() })
             }
             _ => None,
         };
-        let Some(results) = asking.asked.iter().map(told).collect::<Option<Vec<Note>>>() else { return Ok(()) };
+        let Some(results) = asking.asked().iter().map(told).collect::<Option<Vec<Note>>>() else { return Ok(()) };
         if self.waits_for_permit(at) {
             return Ok(());
         }
@@ -208,10 +209,10 @@ impl Run {
     /// Makes one call. The inner failure is the model's to hear; the outer one ends the step.
     fn use_tool(&mut self, at: NodeRef, agent: &Agent, place: usize) -> Result<Result<(), Failure>, Failure> {
         let Work::Asking(asking) = &self.state.node(at).work else { return Ok(Ok(())) };
-        let asked = asking.asked[place].asked.clone();
+        let asked = asking.asked()[place].asked.clone();
         let (agent_name, turn) = (asking.agent.clone(), asking.turns);
         let heard = |kind, message: String| Ok(Err(Failure::new(kind, message)));
-        if asking.asked[..place].iter().any(|other| other.asked.id == asked.id) {
+        if asking.asked()[..place].iter().any(|other| other.asked.id == asked.id) {
             return heard(FailureKind::BadRequest, format!("two calls have the id \"{}\"", asked.id));
         }
         let is_same = |used: &&crate::event::Shared| used["tool"] == asked.tool.as_str() && used["with"] == asked.arguments;
@@ -289,7 +290,7 @@ impl Run {
         timeout_ms: u64,
     ) -> Result<(), Failure> {
         let Work::Asking(asking) = &self.state.node(at).work else { return Ok(()) };
-        let tool = asking.asked[place].asked.tool.clone();
+        let tool = asking.asked()[place].asked.tool.clone();
         let mut shown = given.clone();
         for (name, value) in &self.tool(at, &tool)?.with {
             shown.insert(name.value.clone(), self.filling(at, value)?);
@@ -315,7 +316,7 @@ impl Run {
     /// The result of a call that an agent asked for has come.
     pub(crate) fn asked_answered(&mut self, at: NodeRef, call: u64, place: usize, result: Result<Reply, Failure>) {
         let Work::Asking(asking) = &self.state.node(at).work else { return };
-        let asked = asking.asked[place].asked.clone();
+        let asked = asking.asked()[place].asked.clone();
         let called = self.planned_of(at).called_tool(&asked.tool);
         let result = match result {
             Ok(Reply::Tool(reply)) => self.server_replied(at, call, &asked.tool, reply).map(Reply::Value),
@@ -367,7 +368,7 @@ impl Run {
     /// `personal`: columns of the result that a query made of personal ones.
     pub(crate) fn asked_replied(&mut self, at: NodeRef, call: u64, place: usize, result: Result<Value, Failure>, personal: Vec<String>) {
         let started = match &self.state.node(at).work {
-            Work::Asking(asking) if !matches!(asking.asked[place].stage, AskedStage::Open) => asking.asked[place].started_ms,
+            Work::Asking(asking) if !matches!(asking.asked()[place].stage, AskedStage::Open) => asking.asked()[place].started_ms,
             _ => self.now.ms,
         };
         let (result, failure) = match result {
@@ -388,7 +389,7 @@ impl Run {
     /// The place of a call among those an agent asked for.
     pub(crate) fn asked_place(&self, at: NodeRef, call: u64) -> Option<usize> {
         let Work::Asking(asking) = &self.state.node(at).work else { return None };
-        asking.asked.iter().position(|asked| asked.stage == AskedStage::Out(call))
+        asking.asked().iter().position(|asked| asked.stage == AskedStage::Out(call))
     }
 }
 
