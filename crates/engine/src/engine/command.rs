@@ -23,12 +23,12 @@ pub enum Input {
         /// What came.
         result: Result<Reply, Failure>,
     },
-    /// Go on after the process that ran it has ended; see [`Run::resumed`](super::Run::resumed).
+    /// Go on after the process that ran it has ended; see [`Run::resumed`](crate::engine::Run::resumed).
     Resume {
         /// How long nothing ran.
         away_ms: u64,
     },
-    /// A person has decided about a step that waits for that; see [`State::undecided`](super::State::undecided).
+    /// A person has decided about a step that waits for that; see [`State::undecided`](crate::engine::State::undecided).
     Decided {
         /// The step.
         step: String,

@@ -4,7 +4,7 @@ use std::cell::Cell;
 
 /// Where it happens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::engine) enum Place {
+pub(crate) enum Place {
     /// In the work that makes the event.
     Work,
     /// Before the event is applied.
@@ -18,16 +18,16 @@ thread_local! {
 }
 
 /// The next event of this number brings a panic, once.
-pub(in crate::engine) fn set(seq: u64, place: Place) {
+pub(crate) fn set(seq: u64, place: Place) {
     FAULT.set(Some((seq, place)));
 }
 
-pub(in crate::engine) fn clear() {
+pub(crate) fn clear() {
     FAULT.set(None);
 }
 
 /// Panics where it was asked for.
-pub(in crate::engine) fn at(seq: u64, place: Place) {
+pub(crate) fn at(seq: u64, place: Place) {
     if FAULT.get() == Some((seq, place)) {
         clear();
         panic!("a fault that the test wants");

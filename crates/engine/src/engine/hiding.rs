@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::Run;
-use super::command::{Command, Request};
-use super::servers::reads;
-use super::state::NodeRef;
+use crate::engine::Run;
+use crate::engine::command::{Command, Request};
+use crate::engine::state::NodeRef;
+use crate::engine::tools::servers::reads;
 use crate::event::{Failure, Happening, Note, RunEnd, Shared, Verdict};
 use crate::model::{StepKind, Text};
 use crate::port::{HttpRequest, Mail, QueryRequest, Secret, ServerCall};
@@ -17,7 +17,7 @@ use crate::redact::Secrets;
 
 impl Run {
     /// Sends a request out, of a tool if it has that name.
-    pub(super) fn send_out(&mut self, at: NodeRef, tool: &str, call: u64, mut request: Request) {
+    pub(crate) fn send_out(&mut self, at: NodeRef, tool: &str, call: u64, mut request: Request) {
         hide_in_request(&self.unwritten(at, tool), &mut request);
         self.commands.push_back(Command::Call { call, request: Box::new(request) });
     }
@@ -44,7 +44,7 @@ impl Run {
     }
 
     /// What a step gives. Rows and files have passed the driver's door as they are.
-    pub(super) fn hide_in_result(&self, at: NodeRef, output: &mut Value, details: &mut Value) {
+    pub(crate) fn hide_in_result(&self, at: NodeRef, output: &mut Value, details: &mut Value) {
         self.hidden.hide_in_value(details);
         match self.step(at).kind {
             StepKind::Sql(_) | StepKind::Read(_) => {}
@@ -65,14 +65,14 @@ impl Run {
     }
 
     /// What a model is told. Its tool calls are those that it made.
-    pub(super) fn hide_in_notes(&self, notes: &mut [Note]) {
+    pub(crate) fn hide_in_notes(&self, notes: &mut [Note]) {
         for Note { role: _, text, pictures: _, calls: _, call_id: _ } in notes {
             self.hidden.hide_in(text);
         }
     }
 
     /// An event before it is applied. What the driver's door or the engine has looked at already is not looked at again.
-    pub(super) fn hide_in_event(&self, happening: &mut Happening) {
+    pub(crate) fn hide_in_event(&self, happening: &mut Happening) {
         let hidden = &self.hidden;
         let shared = |value: &mut Shared| {
             if hidden.are_in(value) {

@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value};
 
-use super::shape;
 use crate::diagnostic::{did_you_mean, did_you_mean_zone};
+use crate::engine::shape;
 use crate::model::{Filling, PersonSource, Pipeline, QUERY_TIMEOUT, Shape};
 use crate::port::{QueryRequest, TableSource};
 use crate::template::{self, Scope};

@@ -3,27 +3,27 @@
 use chrono::{DateTime, Datelike, Days, NaiveDate, SecondsFormat, Utc};
 use serde_json::{Map, Value, json};
 
-use super::Run;
-use super::schedule::not_filled;
-use super::state::{CachedValue, Instance, NodeRef};
+use crate::engine::Run;
+use crate::engine::schedule::not_filled;
+use crate::engine::state::{CachedValue, Instance, NodeRef};
 use crate::event::{Failure, FailureKind, Shared, StepStatus};
 use crate::model::{Channel, Filling, Form, Phrase, Read, StyleGuide, Text};
 use crate::template::{self, Scope, Value as Named};
 
 /// More names than the run's own: `value`, `text`, `with` in checks, `with` in tools.
-pub(super) type Extra<'a> = &'a [(&'a str, Named)];
+pub(crate) type Extra<'a> = &'a [(&'a str, Named)];
 
 /// Most bytes of memory that a value takes which a step puts together.
 const MOST_VALUE: usize = 64 << 20;
 
 impl Run {
     /// Fills a text in for a step.
-    pub(super) fn fill(&self, at: NodeRef, text: &Text) -> Result<Value, Failure> {
+    pub(crate) fn fill(&self, at: NodeRef, text: &Text) -> Result<Value, Failure> {
         self.fill_with(at, text, &[])
     }
 
     /// Fills a text in for a step, with more names.
-    pub(super) fn fill_with(&self, at: NodeRef, text: &Text, extra: Extra) -> Result<Value, Failure> {
+    pub(crate) fn fill_with(&self, at: NodeRef, text: &Text, extra: Extra) -> Result<Value, Failure> {
         if text.form == Form::Plain {
             return Ok(Value::String(text.source.to_string()));
         }
@@ -33,12 +33,12 @@ impl Run {
     }
 
     /// Fills a text in and gives what it prints.
-    pub(super) fn fill_text(&self, at: NodeRef, text: &Text) -> Result<String, Failure> {
+    pub(crate) fn fill_text(&self, at: NodeRef, text: &Text) -> Result<String, Failure> {
         self.fill_text_with(at, text, &[])
     }
 
     /// As `fill_text`, with more names.
-    pub(super) fn fill_text_with(&self, at: NodeRef, text: &Text, extra: Extra) -> Result<String, Failure> {
+    pub(crate) fn fill_text_with(&self, at: NodeRef, text: &Text, extra: Extra) -> Result<String, Failure> {
         if text.form == Form::Plain {
             return Ok(text.source.to_string());
         }
@@ -47,28 +47,28 @@ impl Run {
     }
 
     /// A condition: true or false, nothing else.
-    pub(super) fn condition(&self, at: NodeRef, text: &Text) -> Result<bool, Failure> {
+    pub(crate) fn condition(&self, at: NodeRef, text: &Text) -> Result<bool, Failure> {
         self.condition_with(at, text, &[])
     }
 
     /// As `condition`, with more names.
-    pub(super) fn condition_with(&self, at: NodeRef, text: &Text, extra: Extra) -> Result<bool, Failure> {
+    pub(crate) fn condition_with(&self, at: NodeRef, text: &Text, extra: Extra) -> Result<bool, Failure> {
         let scope = self.scope(self.state.instance_of(at), Some(at), [text], extra);
         template::compile(text).and_then(|c| c.fill_condition(&scope)).map_err(|error| not_filled(&error))
     }
 
     /// Fills a value with templates at its leaves.
-    pub(super) fn filling(&self, at: NodeRef, filling: &Filling) -> Result<Value, Failure> {
+    pub(crate) fn filling(&self, at: NodeRef, filling: &Filling) -> Result<Value, Failure> {
         self.filling_with(at, filling, &[])
     }
 
     /// As `filling`, with more names.
-    pub(super) fn filling_with(&self, at: NodeRef, filling: &Filling, extra: Extra) -> Result<Value, Failure> {
+    pub(crate) fn filling_with(&self, at: NodeRef, filling: &Filling, extra: Extra) -> Result<Value, Failure> {
         bounded(map_filling(filling, &|text| self.fill_with(at, text, extra))?)
     }
 
     /// Fills a text of the pipeline's head or end (`outputs`).
-    pub(super) fn fill_in_pipeline(&self, instance: u32, text: &Text) -> Result<Value, Failure> {
+    pub(crate) fn fill_in_pipeline(&self, instance: u32, text: &Text) -> Result<Value, Failure> {
         if text.form == Form::Plain {
             return Ok(Value::String(text.source.to_string()));
         }
@@ -78,11 +78,11 @@ impl Run {
     }
 
     /// As `fill_in_pipeline`, for a value.
-    pub(super) fn filling_in_pipeline(&self, instance: u32, filling: &Filling) -> Result<Value, Failure> {
+    pub(crate) fn filling_in_pipeline(&self, instance: u32, filling: &Filling) -> Result<Value, Failure> {
         bounded(map_filling(filling, &|text| self.fill_in_pipeline(instance, text))?)
     }
 
-    pub(super) fn scope<'t>(
+    pub(crate) fn scope<'t>(
         &self,
         instance_ix: u32,
         at: Option<NodeRef>,
@@ -106,7 +106,7 @@ impl Run {
                     None => reads_all_steps = true,
                 }
             } else if let Some(values) = self.secrets_below(root).filter(|_| extra.iter().any(|(name, _)| name == root)) {
-                scope.set(root, super::secrets::named_by(root, values, reads.iter().copied()));
+                scope.set(root, crate::engine::secrets::named_by(root, values, reads.iter().copied()));
             } else if let Some((name, value)) = extra.iter().find(|(name, _)| name == root) {
                 scope.set(name, value.clone());
             } else if let Some(value) = self.named(instance_ix, at, root) {
@@ -199,13 +199,13 @@ impl Run {
     }
 
     /// A step by its id, seen from a place: its own list, the lists around it, then the pipeline's steps.
-    pub(super) fn look_up(&self, instance_ix: u32, at: Option<NodeRef>, id: &str) -> Option<NodeRef> {
+    pub(crate) fn look_up(&self, instance_ix: u32, at: Option<NodeRef>, id: &str) -> Option<NodeRef> {
         let instance = self.state.instance(instance_ix);
         let planned = self.planned(instance_ix);
         let mut frame = at.map(|at| at.frame);
         while let Some(ix) = frame {
             let here = self.state.frame(ix);
-            if let super::state::FrameKind::Block(block) = here.kind
+            if let crate::engine::state::FrameKind::Block(block) = here.kind
                 && let Some(place) = planned.block(block).place(id)
             {
                 return Some(NodeRef { frame: ix, node: place as u32 });
@@ -230,7 +230,7 @@ impl Run {
     }
 
     /// Opens `secrets` and `env` to the few texts that may read them: each sees what it names.
-    pub(super) fn secret_names(&self) -> [(&'static str, Named); 2] {
+    pub(crate) fn secret_names(&self) -> [(&'static str, Named); 2] {
         [("secrets", template::empty_name()), ("env", template::empty_name())]
     }
 
@@ -243,14 +243,14 @@ impl Run {
     }
 
     /// The channel of a pipeline that runs.
-    pub(super) fn channel(&self, instance: u32) -> Option<&Channel> {
+    pub(crate) fn channel(&self, instance: u32) -> Option<&Channel> {
         let name = self.state.instance(instance).channel.as_deref()?;
         self.planned(instance).pipeline.channels.iter().find(|c| c.name == name).map(|c| &**c)
     }
 }
 
 /// `run`: in the person's time zone, else UTC; the clock of the run's start.
-pub(super) fn run_names(id: &str, now: DateTime<Utc>, person: &Value) -> Value {
+pub(crate) fn run_names(id: &str, now: DateTime<Utc>, person: &Value) -> Value {
     let zone_name = person.get("time_zone").and_then(Value::as_str).filter(|z| !z.is_empty()).unwrap_or("UTC");
     let zone: chrono_tz::Tz = zone_name.parse().unwrap_or(chrono_tz::UTC);
     let now = now.with_timezone(&zone);
@@ -279,12 +279,12 @@ fn cached_if(cell: &CachedValue, keep: bool, make: impl FnOnce() -> Named) -> Na
 }
 
 /// `conversation` of a run that is no part of one.
-pub(super) fn no_conversation() -> Value {
+pub(crate) fn no_conversation() -> Value {
     json!({ "id": null, "messages": [], "text": "" })
 }
 
 /// `channel`: its name, the keys of its file, and its rules as a prompt. Without one, all of it is empty.
-pub(super) fn channel_names(channel: Option<&Channel>) -> template::Value {
+pub(crate) fn channel_names(channel: Option<&Channel>) -> template::Value {
     let Some(channel) = channel else { return template::empty_name() };
     let markup = &channel.markup;
     let characters =
@@ -313,7 +313,7 @@ pub(super) fn channel_names(channel: Option<&Channel>) -> template::Value {
 }
 
 /// `style`: its name, keys, and its rules as a prompt. Without one, all of it is empty.
-pub(super) fn style_names(style: Option<&StyleGuide>) -> template::Value {
+pub(crate) fn style_names(style: Option<&StyleGuide>) -> template::Value {
     let Some(style) = style else { return template::empty_name() };
     let phrase = |phrase: &Phrase| match phrase {
         Phrase::Off => json!(false),

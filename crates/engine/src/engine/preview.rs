@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use serde_json::{Map, Value};
 
-use super::names::{channel_names, no_conversation, run_names, style_names};
+use crate::engine::names::{channel_names, no_conversation, run_names, style_names};
 use crate::model::Pipeline;
 use crate::template::{self, Known};
 

@@ -5,10 +5,11 @@
 
 use std::collections::BTreeSet;
 
-use super::Run;
-use super::names::Extra;
-use super::secrets::named_by;
-use super::state::{AskedStage, NodeRef, Work};
+use crate::engine::Run;
+use crate::engine::names::Extra;
+use crate::engine::secrets::named_by;
+use crate::engine::state::talk::AskedStage;
+use crate::engine::state::{NodeRef, Work};
 use crate::event::{Failure, FailureKind};
 use crate::model::{Filling, Form, HostSource, StepKind, Text};
 use crate::plan::PipelinePlan;
@@ -21,7 +22,7 @@ type Written = [(Spanned<String>, Filling)];
 
 /// Who gives the arguments of a tool.
 #[derive(Clone, Copy)]
-pub(super) struct Giver<'a> {
+pub(crate) struct Giver<'a> {
     /// What the author fixed in the tool.
     fixed: &'a Written,
     /// What the step gives; `None`: a model gives it.
@@ -32,10 +33,10 @@ pub(super) struct Giver<'a> {
 
 impl<'a> Giver<'a> {
     /// Of a text that belongs to no tool.
-    pub(super) const NOBODY: Giver<'static> = Giver { fixed: &[], given: None, sent: &[] };
+    pub(crate) const NOBODY: Giver<'static> = Giver { fixed: &[], given: None, sent: &[] };
 
     /// Of a `send` step.
-    pub(super) fn of_send(given: &'a Written) -> Giver<'a> {
+    pub(crate) fn of_send(given: &'a Written) -> Giver<'a> {
         Giver { fixed: &[], given: Some(given), sent: &["content", "text"] }
     }
 
@@ -58,7 +59,7 @@ impl<'a> Giver<'a> {
 
 impl Run {
     /// A web address and who named its host.
-    pub(super) fn address(&self, at: NodeRef, text: &Text, giver: Giver, extra: Extra) -> Result<(String, HostSource), Failure> {
+    pub(crate) fn address(&self, at: NodeRef, text: &Text, giver: Giver, extra: Extra) -> Result<(String, HostSource), Failure> {
         if text.form == Form::Plain {
             return Ok((text.source.to_string(), HostSource::File));
         }
@@ -70,12 +71,12 @@ impl Run {
     }
 
     /// Who named what a text says as a whole: a host, a path.
-    pub(super) fn text_named_by(&self, at: NodeRef, text: &Text, giver: Giver) -> HostSource {
+    pub(crate) fn text_named_by(&self, at: NodeRef, text: &Text, giver: Giver) -> HostSource {
         self.named_by(at, text.reads.iter().map(|read| read.path.clone()).collect(), giver)
     }
 
     /// Who gives the arguments of a tool that a step or its agent calls.
-    pub(super) fn giver<'a>(&'a self, at: NodeRef, tool: &str, step: &'a StepKind) -> Giver<'a> {
+    pub(crate) fn giver<'a>(&'a self, at: NodeRef, tool: &str, step: &'a StepKind) -> Giver<'a> {
         let fixed = self.tool(at, tool).map_or(&[][..], |tool| &tool.with);
         let by_author = self.state.planner(at).is_none();
         let given = if let StepKind::Tool(call) = step { Some(&call.with[..]).filter(|_| by_author) } else { None };
@@ -115,7 +116,7 @@ impl Run {
         };
         let step = self.step(parent);
         let giver = if let Work::Asking(asking) = &self.state.node(parent).work {
-            let asked = asking.asked.iter().find(|asked| asked.stage == AskedStage::Inside(instance));
+            let asked = asking.asked().iter().find(|asked| asked.stage == AskedStage::Inside(instance));
             asked.map_or(Giver::NOBODY, |asked| self.giver(parent, &asked.asked.tool, &step.kind))
         } else if let StepKind::Tool(tool) = &step.kind {
             self.giver(parent, &tool.tool.value, &step.kind)
@@ -129,7 +130,7 @@ impl Run {
 
     /// Whether an address of the files of this run, filled in with the environment, or with inputs that a person gave, has this scheme, host
     /// and port.
-    pub(super) fn knows(&self, at: NodeRef, origin: &Origin) -> bool {
+    pub(crate) fn knows(&self, at: NodeRef, origin: &Origin) -> bool {
         let mut known = Known::default();
         let addresses = self.plan.pipelines.iter().flat_map(|planned| planned.addresses().chain(planned.mail_servers()));
         known.set("env", named_by("env", &self.options.env, addresses.flat_map(|text| &text.reads)));

@@ -8,11 +8,12 @@ use std::sync::Arc;
 use chrono::{DateTime, Utc};
 use serde_json::Value;
 
-use super::command::{Command, Input, Reply};
+use crate::engine::command::{Command, Input, Reply};
 #[cfg(test)]
-use super::faults;
-use super::planned::Planned;
-use super::state::{NodeRef, ReadyKey, State, Timer};
+use crate::engine::faults;
+use crate::engine::state::live::Live;
+use crate::engine::state::plans::Planned;
+use crate::engine::state::{NodeRef, ReadyKey, State, Timer};
 use crate::event::{Bound, Event, Failure, FailureKind, Happening, Limit, StepPath, VERSION};
 use crate::model::{Mock, Replies, Step};
 use crate::plan::{PipelinePlan, Plan};
@@ -32,7 +33,7 @@ pub struct Moment {
 pub struct Options {
     /// Values of declared secrets.
     pub secrets: BTreeMap<String, Secret>,
-    /// Values that no event and no request may hold, but where the author wrote them; see [`secret_values`](super::secret_values).
+    /// Values that no event and no request may hold, but where the author wrote them; see [`secret_values`](crate::engine::secret_values).
     pub hidden: Vec<Secret>,
     /// The environment, for `env`.
     pub env: BTreeMap<String, Secret>,
@@ -71,7 +72,7 @@ pub struct Mocks {
     pub by_name: BTreeMap<String, Mock>,
     /// Nothing goes outside: a step that would needs a mock, and whatever `send` would deliver comes out as [`Request::Print`].
     ///
-    /// [`Request::Print`]: super::Request::Print
+    /// [`Request::Print`]: crate::engine::Request::Print
     pub refuses_effects: bool,
 }
 
@@ -101,28 +102,28 @@ pub enum CannotResume {
 
 /// A run.
 pub struct Run {
-    pub(super) id: Arc<str>,
-    pub(super) plan: Arc<Plan>,
-    pub(super) options: Options,
+    pub(crate) id: Arc<str>,
+    pub(crate) plan: Arc<Plan>,
+    pub(crate) options: Options,
     /// Its `hidden`, as they are found in texts.
-    pub(super) hidden: Secrets,
-    pub(super) state: State,
-    pub(super) now: Moment,
-    pub(super) commands: VecDeque<Command>,
+    pub(crate) hidden: Secrets,
+    pub(crate) state: Live,
+    pub(crate) now: Moment,
+    pub(crate) commands: VecDeque<Command>,
     events: VecDeque<Event>,
     /// An event is being applied. After a panic it stays so: the state may hold half of what nobody will hear of, and nothing may go on from it.
-    pub(super) is_torn: bool,
+    pub(crate) is_torn: bool,
     /// Steps that want to go on: their backoff is over, or they have something to ask and no permit yet.
-    pub(super) woken: BTreeSet<ReadyKey>,
+    pub(crate) woken: BTreeSet<ReadyKey>,
     /// Steps for whose call the budget has no room while others are out; they try again when something has come.
-    pub(super) waiting_for_budget: BTreeSet<ReadyKey>,
+    pub(crate) waiting_for_budget: BTreeSet<ReadyKey>,
     /// Frames whose rest has been blocked, skipped or cancelled, by how.
-    pub(super) swept: HashMap<u32, super::state::Mood>,
+    pub(crate) swept: HashMap<u32, crate::engine::state::Mood>,
     /// Lists of tools that have come before those they go behind, each with the moment.
-    pub(super) early_lists: BTreeMap<u64, (Result<Reply, Failure>, u64)>,
+    pub(crate) early_lists: BTreeMap<u64, (Result<Reply, Failure>, u64)>,
     /// Only a person's answer is missing.
-    pub(super) is_paused: bool,
-    pub(super) noted: RefCell<Noted>,
+    pub(crate) is_paused: bool,
+    pub(crate) noted: RefCell<Noted>,
 }
 
 impl Run {
@@ -133,7 +134,7 @@ impl Run {
             plan,
             hidden: Secrets::new(options.hidden.iter().map(Secret::reveal)),
             options,
-            state: State::default(),
+            state: Live::default(),
             now,
             commands: VecDeque::new(),
             events: VecDeque::new(),
@@ -236,7 +237,7 @@ impl Run {
         }
     }
 
-    pub(super) fn emit(&mut self, mut happening: Happening) {
+    pub(crate) fn emit(&mut self, mut happening: Happening) {
         self.hide_in_event(&mut happening);
         let event = self.event(happening);
         #[cfg(test)]
@@ -278,7 +279,7 @@ impl Run {
                         let own = self.state.start.as_ref().filter(|_| ix == 0).and_then(|start| start.deadline_ms);
                         let file = self.planned(ix).pipeline.bounds().deadline.map(|d| d.as_millis() as u64);
                         let most = [own, file].into_iter().flatten().min().unwrap_or_default();
-                        format!("the deadline of {} has passed", super::words::duration(std::time::Duration::from_millis(most)))
+                        format!("the deadline of {} has passed", crate::engine::words::duration(std::time::Duration::from_millis(most)))
                     } else {
                         "on_failure and finally have 60s each, and that time is over".to_string()
                     };
@@ -289,11 +290,15 @@ impl Run {
     }
 
     fn step_timed_out(&mut self, at: NodeRef, bound: Bound) {
-        use super::state::Work;
+        use crate::engine::state::Work;
         let node = self.state.node(at);
         let step = self.step(at);
-        let allowed = if bound == Bound::Timeout { step.timeout } else { super::apply::allowed_time(&self.planned_of(at).pipeline, &step) };
-        let message = format!("no end after {}", super::words::duration(allowed.unwrap_or_default()));
+        let allowed = if bound == Bound::Timeout {
+            step.timeout
+        } else {
+            crate::engine::state::apply::allowed_time(&self.planned_of(at).pipeline, &step)
+        };
+        let message = format!("no end after {}", crate::engine::words::duration(allowed.unwrap_or_default()));
         if node.work.holds_steps() {
             let step = node.path.clone();
             self.stop_calls(at);
@@ -306,21 +311,21 @@ impl Run {
         if bound == Bound::Timeout { self.fail_attempt(at, failure) } else { self.fail(at, failure, None) }
     }
 
-    pub(super) fn planned(&self, instance: u32) -> &PipelinePlan {
+    pub(crate) fn planned(&self, instance: u32) -> &PipelinePlan {
         self.plan.pipeline(self.state.instance(instance).pipeline)
     }
 
     /// The pipeline of a step; of a step of a written plan, the one that it was written in.
-    pub(super) fn planned_of(&self, at: NodeRef) -> &PipelinePlan {
+    pub(crate) fn planned_of(&self, at: NodeRef) -> &PipelinePlan {
         self.planned(self.state.instance_of(at))
     }
 
-    pub(super) fn step(&self, at: NodeRef) -> Arc<Step> {
+    pub(crate) fn step(&self, at: NodeRef) -> Arc<Step> {
         self.own_plan(at).step(self.state.node(at).step).step.clone()
     }
 
     /// The graph that a step belongs to: of its pipeline, or of a plan that an agent wrote.
-    pub(super) fn own_plan(&self, at: NodeRef) -> Planned<'_> {
+    pub(crate) fn own_plan(&self, at: NodeRef) -> Planned<'_> {
         self.state.planned(&self.plan, at.frame)
     }
 }

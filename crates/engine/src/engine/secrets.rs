@@ -52,7 +52,7 @@ fn log_ins(value: &str) -> Vec<Secret> {
 }
 
 /// What a text sees of `secrets` or `env`: the values that it names itself, and none that is `flow`'s own.
-pub(super) fn named_by<'r>(root: &str, values: &BTreeMap<String, Secret>, reads: impl IntoIterator<Item = &'r Read>) -> template::Value {
+pub(crate) fn named_by<'r>(root: &str, values: &BTreeMap<String, Secret>, reads: impl IntoIterator<Item = &'r Read>) -> template::Value {
     let names = reads.into_iter().filter(|read| read.path.first().is_some_and(|first| first == root)).filter_map(|read| read.path.get(1));
     let seen = names.filter(|name| !is_own_variable(name)).filter_map(|name| Some((name.clone(), Value::from(values.get(name)?.reveal()))));
     template::from_json(&Value::Object(seen.collect::<Map<_, _>>()))

@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
-pub(super) use crate::gate::schema_problems as problems;
-pub(super) use crate::gate::shape::{field_schema, json_in, object_schema, schema};
+pub(crate) use crate::gate::schema_problems as problems;
+pub(crate) use crate::gate::shape::{field_schema, json_in, object_schema, schema};
 
 /// What a judge answers.
-pub(super) fn verdicts_schema(ids: &[&str]) -> Value {
+pub(crate) fn verdicts_schema(ids: &[&str]) -> Value {
     json!({
         "type": "object",
         "properties": { "verdicts": { "type": "array", "items": {

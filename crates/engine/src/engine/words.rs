@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 /// `500ms`, `5s`, `2m`, `1h`: as it would be written in a file.
-pub(super) fn duration(duration: Duration) -> String {
+pub(crate) fn duration(duration: Duration) -> String {
     let ms = duration.as_millis();
     match ms {
         _ if !ms.is_multiple_of(1_000) || ms == 0 => format!("{ms}ms"),

@@ -1,0 +1,93 @@
+//! Gates of a run that is over, asked again about another value: for tests of the gates themselves.
+
+use serde_json::Value;
+
+use crate::channel::Output;
+use crate::engine::Run;
+use crate::engine::state::NodeRef;
+use crate::event::{Shared, StepPath, StepStatus};
+use crate::model::{Channel, GateStep, Judging, StepKind, StyleGuide};
+
+/// A gate that let its value through.
+pub struct PassedGate {
+    at: NodeRef,
+    /// The gate.
+    pub gate: StepPath,
+    /// What it judged.
+    pub output: Output,
+    /// As a text.
+    pub text: String,
+    /// What checks read as `with`.
+    pub with: Value,
+    /// The text that was formatted into the value; `None`: the value is not the output of a `format` step.
+    pub draft: Option<String>,
+    /// The channel the value was made for.
+    pub channel: Option<Channel>,
+    /// The style guide it was made with.
+    pub style: Option<StyleGuide>,
+    /// Who it is for.
+    pub person: Shared,
+    /// Whether any of its criteria has a check that asks no model.
+    pub has_checks: bool,
+}
+
+impl Run {
+    /// The gates that let their value through, in the order of their places.
+    pub fn passed_gates(&self) -> Vec<PassedGate> {
+        let frames = (0u32..).zip(&self.state.frames).filter_map(|(frame, kept)| Some((frame, kept.as_ref()?.nodes.len())));
+        let all = frames.flat_map(|(frame, count)| (0..count as u32).map(move |node| NodeRef { frame, node }));
+        all.filter_map(|at| self.passed_gate(at)).collect()
+    }
+
+    fn passed_gate(&self, at: NodeRef) -> Option<PassedGate> {
+        let node = self.state.node(at);
+        let step = self.step(at);
+        let StepKind::Gate(gate) = &step.kind else { return None };
+        let passed = node.details.as_ref().is_some_and(|details| details["passed"] == true);
+        if node.status != StepStatus::Succeeded || !passed {
+            return None;
+        }
+        let question = self.question(at, gate).ok()?;
+        let (channel, style) = self.judged_for(at, gate, Some(&question.output));
+        let has_checks = question.criteria.iter().any(|asked| matches!(asked.criterion.judging, Judging::Checks(_)));
+        Some(PassedGate {
+            at,
+            gate: node.path.clone(),
+            draft: self.draft(at, gate).filter(|_| question.output.made().is_some()),
+            channel,
+            style,
+            person: self.state.instance(self.state.instance_of(at)).person.clone(),
+            has_checks,
+            text: question.text,
+            with: question.with,
+            output: question.output,
+        })
+    }
+
+    /// The text that the `format` step was given whose output a gate judges.
+    fn draft(&self, at: NodeRef, gate: &GateStep) -> Option<String> {
+        let [read] = gate.of.reads.as_slice() else { return None };
+        let [root, id, output] = read.path.as_slice() else { return None };
+        let found = self.look_up(self.state.instance_of(at), Some(at), id).filter(|_| root == "steps" && output == "output")?;
+        let step = self.step(found);
+        let StepKind::Format(format) = &step.kind else { return None };
+        self.fill_text(found, &format.text).ok()
+    }
+
+    /// What the gate would judge if this had been the text to format.
+    pub fn formatted_again(&self, gate: &PassedGate, draft: &str) -> Option<Output> {
+        self.format(self.state.instance_of(gate.at), draft, gate.channel.as_ref(), gate.style.as_ref()).ok().map(Output::formatted)
+    }
+
+    /// The criteria with checks that another value does not meet; judges are not asked.
+    pub fn unmet(&self, passed: &PassedGate, output: Output) -> Vec<String> {
+        let step = self.step(passed.at);
+        let StepKind::Gate(gate) = &step.kind else { return vec![] };
+        let Ok(mut question) = self.question(passed.at, gate) else { return vec![] };
+        question.criteria.retain(|asked| matches!(asked.criterion.judging, Judging::Checks(_)));
+        question.text = output.text();
+        question.output = output;
+        let verdicts = self.verdicts(passed.at, gate, &question, &[]).unwrap_or_default();
+        verdicts.into_iter().filter(|verdict| !verdict.passed).map(|verdict| verdict.id).collect()
+    }
+}

@@ -1,0 +1,109 @@
+//! Files that an agent sees beside its prompt.
+
+use std::fmt::Write as _;
+
+use serde_json::Value;
+
+use crate::engine::Run;
+use crate::engine::state::{Frame, FrameKind, NodeRef};
+use crate::event::{Failure, FailureKind, StepStatus};
+use crate::model::{Filling, StepKind};
+
+/// Most pictures of one prompt.
+const MOST_PICTURES: usize = 20;
+
+/// Attached files, as a model is given them.
+#[derive(Debug, Default)]
+pub(crate) struct Attached {
+    /// Texts, pages and tables, to stand below the prompt.
+    pub(crate) text: String,
+    /// Paths of pictures.
+    pub(crate) pictures: Vec<String>,
+}
+
+impl Run {
+    /// The files of `attach`: what `read` steps gave. A path that no `read` step gave is not opened, whoever wrote it.
+    ///
+    /// # Errors
+    /// A value that is no file, a file that could not be read, or too many pictures.
+    pub(crate) fn attached(&self, at: NodeRef, attach: Option<&Filling>) -> Result<Attached, Failure> {
+        let Some(attach) = attach else { return Ok(Attached::default()) };
+        let mut attached = Attached::default();
+        let mut files = vec![];
+        flatten(self.filling(at, attach)?, &mut files);
+        for file in files {
+            let wrong = |message: String| Failure::new(FailureKind::WrongType, message);
+            let text = |key: &str| file.get(key).and_then(Value::as_str);
+            let (Some(path), Some(kind)) = (text("path"), text("type")) else {
+                return Err(wrong(format!("attach needs files of a read step, found {}", crate::engine::steps::kind_of(&file))));
+            };
+            if !self.was_read(path) {
+                return Err(Failure::new(FailureKind::Denied, format!("attach: no read step of this run has read \"{path}\"")));
+            }
+            match kind {
+                "image" => attached.pictures.push(path.to_string()),
+                "unreadable" => return Err(wrong(format!("attach: \"{path}\" could not be read"))),
+                _ => attached.text.push_str(&as_text(path, &file)),
+            }
+        }
+        if attached.pictures.len() > MOST_PICTURES {
+            let message = format!("attach: {} pictures; a prompt takes at most {MOST_PICTURES}", attached.pictures.len());
+            return Err(Failure::new(FailureKind::TooLarge, message));
+        }
+        Ok(attached)
+    }
+
+    /// Whether a `read` step of this run gave a file of this path.
+    fn was_read(&self, path: &str) -> bool {
+        // Steps of a plan read no files.
+        let is_of_file = |frame: &Frame| !matches!(frame.kind, FrameKind::Written(_));
+        self.state.frames.iter().flatten().filter(|frame| is_of_file(frame)).any(|frame| {
+            let steps = self.planned(frame.instance);
+            let read = frame
+                .nodes
+                .iter()
+                .filter(|node| node.status == StepStatus::Succeeded && matches!(steps.step(node.step).step.kind, StepKind::Read(_)));
+            read.filter_map(|node| node.output.as_deref()).any(|output| names(output, path))
+        })
+    }
+}
+
+fn names(output: &Value, path: &str) -> bool {
+    match output {
+        Value::Array(list) => list.iter().any(|output| names(output, path)),
+        file => file.get("path").and_then(Value::as_str) == Some(path),
+    }
+}
+
+fn flatten(value: Value, into: &mut Vec<Value>) {
+    match value {
+        Value::Array(list) => list.into_iter().for_each(|value| flatten(value, into)),
+        Value::Null => {}
+        file => into.push(file),
+    }
+}
+
+/// A file that is no picture, as text below a prompt.
+fn as_text(path: &str, file: &Value) -> String {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let mut text = format!("\n\nFile {name}:\n");
+    let list = |key: &str| file.get(key).and_then(Value::as_array).cloned().unwrap_or_default();
+    let part = |value: &Value, key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default().to_string();
+    let (pages, tables) = (list("pages"), list("tables"));
+    for page in &pages {
+        let _ = write!(text, "Page {}:\n{}\n", page["number"], part(page, "text"));
+    }
+    for table in &tables {
+        let _ = write!(
+            text,
+            "Table {} ({} rows), its first rows:\n{}\n",
+            part(table, "name"),
+            table["row_count"],
+            part(table, "sample_markdown")
+        );
+    }
+    if pages.is_empty() && tables.is_empty() {
+        text.push_str(&part(file, "text"));
+    }
+    text
+}

@@ -1,0 +1,105 @@
+//! Bounds on tokens and money: looked at before each call, with its worst case set aside.
+
+use crate::engine::Run;
+use crate::engine::model_calls::Brief;
+use crate::engine::state::tally::SetAside;
+use crate::engine::state::{NodeRef, Work};
+use crate::event::{Bound, Limit, StepPath, Usage};
+use crate::model::{Limits, Model};
+use crate::port::{Message, ModelRequest};
+
+/// Tokens set aside for an answer when nothing bounds it.
+const UNBOUNDED_ANSWER: u64 = 4096;
+
+/// Tokens set aside for a picture: more than either wire format's providers count for the largest they take.
+const PICTURE: u64 = 5_000;
+
+/// A bound that a call would pass.
+pub(crate) enum Over {
+    /// Of the agent: the step fails.
+    Agent(String),
+    /// Of a pipeline; calls that are out may turn out cheaper than what is set aside for them.
+    Pipeline { step: StepPath, limit: Limit, message: String, others_are_out: bool },
+}
+
+/// The bound that would be passed: its key and a sentence. `aside` is set aside for other calls; `next` are the tokens of this one, `price`
+/// the US dollars that they may cost.
+fn passed(bounds: &Limits, spent: &Usage, aside: &SetAside, next: u64, price: Option<f64>) -> Option<(Bound, String)> {
+    let tokens = spent.total_tokens();
+    let others = |kept: String| if aside.is_nothing() { String::new() } else { format!(", {kept} are set aside for other calls") };
+    if let Some(most) = bounds.max_tokens
+        && tokens.saturating_add(aside.tokens).saturating_add(next) > most
+    {
+        let others = others(aside.tokens.to_string());
+        return Some((Bound::MaxTokens, format!("max_tokens is {most}; {tokens} are used{others} and the next call may need {next}")));
+    }
+    let (most, worst) = (bounds.max_cost_usd?, price?);
+    let cost = spent.cost_usd.unwrap_or(0.0);
+    let others = others(format!("{:.4}", aside.usd));
+    (cost + aside.usd + worst > most)
+        .then(|| (Bound::MaxCostUsd, format!("max_cost_usd is {most}; {cost:.4} are spent{others} and the next call may cost {worst:.4}")))
+}
+
+impl Run {
+    /// The bound a call would pass if it used all that is set aside for it: of its agent, of its pipeline or of one around it.
+    pub(crate) fn over_budget(&self, at: NodeRef, brief: &Brief, fresh: bool, reserved: u64, price: Option<f64>) -> Option<Over> {
+        let (mut spent, mut aside, _) = self.spent_before(at, &brief.agent);
+        if let Work::Asking(asking) = &self.state.node(at).work
+            && !fresh
+        {
+            spent.add(&asking.usage);
+            aside.add(&asking.untold);
+        }
+        if let Some((limit, message)) = passed(&brief.bounds, &spent, &aside, reserved, price) {
+            return Some(Over::Agent(format!("agent \"{}\": limits.{}: {message}", brief.agent, limit.word())));
+        }
+        for (ix, parent) in self.state.chain(at) {
+            let mut bounds = self.planned(ix).pipeline.bounds();
+            if parent.is_none() {
+                let own = &self.options.limits;
+                bounds.max_tokens = [bounds.max_tokens, own.max_tokens].into_iter().flatten().min();
+                bounds.max_cost_usd = [bounds.max_cost_usd, own.max_cost_usd].into_iter().flatten().reduce(f64::min);
+            }
+            if bounds.max_tokens.is_none() && bounds.max_cost_usd.is_none() {
+                continue;
+            }
+            let is_inside = |node| self.state.chain(node).any(|(inner, _)| inner == ix);
+            let mut out = SetAside::default();
+            self.state.calls.values().filter(|c| is_inside(c.node)).for_each(|call| out.add(&call.reserved));
+            let instance = self.state.instance(ix);
+            let mut aside = instance.untold;
+            aside.add(&out);
+            if let Some((bound, message)) = passed(&bounds, &instance.usage, &aside, reserved, price) {
+                let step: StepPath = instance.prefix.trim_end_matches('/').into();
+                let limit = Limit { bound, of_called: parent.is_some() };
+                return Some(Over::Pipeline { step, limit, message, others_are_out: !out.is_nothing() });
+            }
+        }
+        None
+    }
+
+    /// What a call cost, if its model has a price.
+    pub(crate) fn priced(&self, at: NodeRef, usage: Usage) -> Usage {
+        let Work::Asking(asking) = &self.state.node(at).work else { return usage };
+        let cost = self
+            .model(at, &asking.model)
+            .and_then(|m| m.price)
+            .map(|price| (usage.input_tokens as f64 * price.input + usage.output_tokens as f64 * price.output) / 1e6);
+        Usage { cost_usd: cost, ..usage }
+    }
+}
+
+/// What so many tokens of a model cost at most, in US dollars; `None`: it has no price.
+pub(crate) fn worst_price(model: Option<&Model>, tokens: u64) -> Option<f64> {
+    model.and_then(|m| m.price).map(|price| tokens as f64 * price.input.max(price.output) / 1e6)
+}
+
+/// Most tokens a call can use: no token is shorter than a byte, and an answer is bounded by its limit.
+pub(crate) fn worst_case(request: &ModelRequest) -> u64 {
+    let calls = |m: &Message| m.calls.iter().map(|c| c.arguments.to_string().len() + c.tool.len() + 16).sum::<usize>();
+    let prompt: usize = request.messages.iter().map(|m| m.text.len() + calls(m) + 16).sum();
+    let schema = request.schema.as_ref().map_or(0, |s| s.to_string().len());
+    let tools: usize = request.tools.iter().map(|t| t.parameters.to_string().len() + t.description.len() + t.name.len() + 16).sum();
+    let pictures: usize = request.messages.iter().map(|m| m.pictures.len()).sum();
+    (prompt + schema + tools) as u64 + pictures as u64 * PICTURE + request.max_output_tokens.unwrap_or(UNBOUNDED_ANSWER)
+}

@@ -1,0 +1,447 @@
+//! What a model is asked, and what becomes of its answer.
+
+pub(crate) mod attachments;
+pub(crate) mod budget;
+pub(crate) mod conversation;
+pub(crate) mod scripted;
+
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+
+use crate::engine::command::Request;
+use crate::engine::model_calls::budget::{Over, worst_case, worst_price};
+use crate::engine::model_calls::scripted::replies_of;
+use crate::engine::reach::Giver;
+use crate::engine::shape;
+use crate::engine::state::{NodeRef, Work};
+use crate::engine::tools::Offered;
+use crate::engine::{Run, Unscripted};
+use crate::event::{Answer, AskedCall, Failure, FailureKind, Happening, Note, Purpose, Role, Usage};
+use crate::gate::result;
+use crate::model::{
+    Agent, AgentStep, Api, CONNECT_TIMEOUT, HostSource, Limits, MODEL_TIMEOUT, Model, OnFailure, Provider, Shape, StepKind, Text,
+};
+use crate::port::{Message, ModelReply, ModelRequest, ToolCall, WireFormat};
+use crate::template;
+
+/// What is asked, worked out anew from the state whenever it is needed.
+pub(crate) struct Brief {
+    pub(crate) agent: String,
+    /// The model the step names instead of the agent's.
+    pub(crate) model: Option<String>,
+    pub(crate) system: Option<String>,
+    pub(crate) prompt: String,
+    pub(crate) schema: Option<Value>,
+    pub(crate) purpose: Purpose,
+    /// Criteria a judge is asked about; empty for agents.
+    pub(crate) criteria: Vec<String>,
+    /// Pictures beside the prompt, by path.
+    pub(crate) pictures: Vec<String>,
+    /// Tools the agent may call.
+    pub(crate) tools: Vec<Offered>,
+    /// Bounds of its own.
+    pub(crate) bounds: Limits,
+}
+
+/// What to send.
+pub(crate) enum Turn {
+    /// The prompt, in a new conversation.
+    First,
+    /// The same request again.
+    Again { attempt: u32, fallback: usize },
+    /// What is wrong with the answer.
+    Repair(String),
+    /// What the tools gave that the last answer asked for.
+    Results(Vec<Note>),
+}
+
+/// How the endpoint of a model is spoken to.
+fn wire_format(model: &Model) -> Result<WireFormat, Failure> {
+    match (&model.provider, model.api) {
+        (Provider::OpenAi, Api::Chat) | (Provider::Ollama, Api::Chat | Api::Responses) => Ok(WireFormat::OpenAiChat),
+        (Provider::OpenAi, Api::Responses) => Ok(WireFormat::OpenAiResponses),
+        (Provider::Anthropic, Api::Chat | Api::Responses) => Ok(WireFormat::AnthropicMessages),
+        (Provider::Scripted(_) | Provider::Replay(_) | Provider::Broken, Api::Chat | Api::Responses) => Err(no_endpoint()),
+    }
+}
+
+fn no_endpoint() -> Failure {
+    Failure::new(FailureKind::Internal, "the model has no endpoint")
+}
+
+impl Run {
+    /// Goes on with an agent step or with a gate's judges: after the start, an answer, a backoff, or the wait for a permit.
+    pub(crate) fn ask_on(&mut self, at: NodeRef) {
+        // A pipeline that it called may end while a person still decides whether it goes on.
+        if self.state.doubts.get(&self.state.node(at).path) == Some(&None) {
+            return;
+        }
+        let step = self.step(at);
+        let asked = match &step.kind {
+            StepKind::Gate(_) => return self.judge(at),
+            StepKind::Plan(plan) => self.plan_on(at, plan),
+            StepKind::Agent(agent) => self.ask_agent(at, agent),
+            StepKind::Tool(_)
+            | StepKind::Set(_)
+            | StepKind::Http(_)
+            | StepKind::Sql(_)
+            | StepKind::Read(_)
+            | StepKind::Route(_)
+            | StepKind::Call(_)
+            | StepKind::Format(_)
+            | StepKind::Send(_)
+            | StepKind::Wait(_)
+            | StepKind::Stop(_)
+            | StepKind::Broken => Ok(()),
+        };
+        if let Err(failure) = asked {
+            self.fail(at, failure, None);
+        }
+    }
+
+    fn ask_agent(&mut self, at: NodeRef, step: &AgentStep) -> Result<(), Failure> {
+        if self.state.node(at).ended_by.is_some() {
+            return Ok(());
+        }
+        let shape = self.output_shape(at, step);
+        let Some(text) = self.converse(at, &step.agent.value, &|run| run.agent_brief(at, step, shape.as_ref()))? else { return Ok(()) };
+        match self.read_answer(shape.as_ref(), Value::String(text)) {
+            Ok(value) => {
+                let details = self.model_details(at);
+                self.succeed(at, value, Some(details));
+                Ok(())
+            }
+            Err(problems) => {
+                let brief = self.agent_brief(at, step, shape.as_ref())?;
+                self.repair(at, &brief, &problems)
+            }
+        }
+    }
+
+    pub(crate) fn output_shape(&self, at: NodeRef, step: &AgentStep) -> Option<Shape> {
+        let pipeline = &self.planned_of(at).pipeline;
+        step.output.clone().or_else(|| pipeline.agents.get(&step.agent.value).and_then(|a| a.output.clone()))
+    }
+
+    /// An answer of the right shape, or what is wrong with it.
+    pub(crate) fn read_answer(&self, shape: Option<&Shape>, value: Value) -> Result<Value, Vec<String>> {
+        let value = result::answer(shape, value)?;
+        let mut problems = vec![];
+        if let Some(Shape::Fields(fields)) = shape {
+            for field in fields.iter().filter(|f| f.kind == crate::model::FieldKind::Scorecard) {
+                let Some(written) = value.get(&field.name).filter(|v| !v.is_null()) else { continue };
+                if let Err(findings) = self.options.written.scorecard(written) {
+                    problems.extend(findings.into_iter().map(|f| format!("{}: {f}", field.name)));
+                }
+            }
+        }
+        if problems.is_empty() { Ok(value) } else { Err(problems) }
+    }
+
+    fn agent_brief(&self, at: NodeRef, step: &AgentStep, shape: Option<&Shape>) -> Result<Brief, Failure> {
+        let mut prompt = self.with_refinement(at, &step.prompt)?;
+        let attached = self.attached(at, step.attach.as_ref())?;
+        prompt.push_str(&attached.text);
+        prompt.push_str(&self.below_prompt(at));
+        let schema = shape.map(shape::schema);
+        if let Some(schema) = &schema {
+            prompt =
+                format!("{}\n\nAnswer with one JSON object that fits this JSON Schema, and nothing else:\n{schema}", prompt.trim_end());
+        }
+        let model = step.model.as_ref().map(|m| self.fill_text(at, m)).transpose()?;
+        let tools = self.offered(at, self.agent(at, &step.agent.value)?);
+        Ok(Brief { tools, pictures: attached.pictures, ..self.brief(at, &step.agent.value, model, prompt, schema, Purpose::Turn)? })
+    }
+
+    /// A prompt, in the second round with what was wrong if it does not say so itself.
+    pub(crate) fn with_refinement(&self, at: NodeRef, prompt: &Text) -> Result<String, Failure> {
+        let filled = self.fill_text(at, prompt)?;
+        let reads_refinement = prompt.reads.iter().any(|r| r.path.first().is_some_and(|p| p == "refinement"));
+        Ok(match (self.state.node(at).round, reads_refinement) {
+            (2, false) => match self.refinement_note(at) {
+                Some(note) => format!("{}\n\n{note}", filled.trim_end()),
+                None => filled,
+            },
+            _ => filled,
+        })
+    }
+
+    /// What an agent is told in the second round when its prompt does not mention `refinement`: only the target itself.
+    fn refinement_note(&self, at: NodeRef) -> Option<String> {
+        let planned = self.planned_of(at);
+        let target = planned.refinement.as_ref()?.target;
+        let round = self.state.instance(self.state.instance_of(at)).refinement.as_ref()?;
+        let is_inside_plan = self.state.planner(at).is_some();
+        if is_inside_plan || self.state.node(at).step != target {
+            return None;
+        }
+        let original = match round.original.as_array() {
+            // An element is told its own first answer; under `on_failure: continue` the list holds more of it.
+            Some(list) if self.state.is_element(at) => {
+                let own = list.get(at.node as usize)?;
+                let output = if self.step(at).on_failure == OnFailure::Continue { &own["output"] } else { own };
+                crate::engine::steps::requests::plain(output)
+            }
+            _ => crate::engine::steps::requests::plain(&round.original),
+        };
+        Some(format!("Your first answer was:\n{original}\n\nIt was not good enough:\n{}\n\nAnswer again, and mend this.", round.feedback))
+    }
+
+    /// Puts a brief together: the agent's instructions are filled in with the step's names.
+    pub(crate) fn brief(
+        &self,
+        at: NodeRef,
+        agent: &str,
+        model: Option<String>,
+        prompt: String,
+        schema: Option<Value>,
+        purpose: Purpose,
+    ) -> Result<Brief, Failure> {
+        let found = self.agent(at, agent)?;
+        let system = found.instructions.as_ref().map(|text| self.fill_text(at, text)).transpose()?;
+        let model = model.or_else(|| found.model.as_ref().map(|m| m.value.clone()));
+        let bounds = self.planned_of(at).pipeline.bounds_of(found);
+        Ok(Brief {
+            agent: agent.to_string(),
+            model,
+            system,
+            prompt,
+            schema,
+            purpose,
+            criteria: vec![],
+            pictures: vec![],
+            tools: vec![],
+            bounds,
+        })
+    }
+
+    pub(crate) fn agent(&self, at: NodeRef, name: &str) -> Result<&Agent, Failure> {
+        let missing = || Failure::new(FailureKind::Internal, format!("there is no agent \"{name}\""));
+        self.planned_of(at).pipeline.agents.get(name).ok_or_else(missing)
+    }
+
+    /// A model by name: `default` is that of the variables, else of the file.
+    pub(crate) fn model(&self, at: NodeRef, name: &str) -> Option<&Model> {
+        let of_file = self.planned_of(at).pipeline.models.get(name);
+        match name {
+            "default" => self.options.default_model.as_ref().or(of_file),
+            _ => of_file,
+        }
+    }
+
+    /// The model of a brief and those tried after it, by name.
+    pub(crate) fn models(&self, at: NodeRef, brief: &Brief) -> Vec<(String, Model)> {
+        let name = brief.model.clone().unwrap_or_else(|| "default".to_string());
+        let find = |name: &str| self.model(at, name).cloned();
+        let mut chain = vec![];
+        if let Some(first) = find(&name) {
+            let fallback = first.fallback.clone();
+            chain.push((name, first));
+            chain.extend(fallback.into_iter().filter_map(|f| find(&f.value).map(|model| (f.value, model))));
+        }
+        chain
+    }
+
+    pub(crate) fn send(&mut self, at: NodeRef, brief: &Brief, turn: Turn) -> Result<(), Failure> {
+        if self.state.stopping.is_some() {
+            // What it would send follows from the state; a resumed run does.
+            self.woken.insert(self.state.key(at));
+            return Ok(());
+        }
+        let chain = self.models(at, brief);
+        let (attempt, fallback) = match turn {
+            Turn::Again { attempt, fallback } => (attempt, fallback),
+            Turn::First => (1, 0),
+            Turn::Repair(_) | Turn::Results(_) => {
+                let fallback = if let Work::Asking(asking) = &self.state.node(at).work { asking.fallbacks } else { 0 };
+                (1, fallback)
+            }
+        };
+        let of_test = self.options.replies.clone();
+        let provider = chain.get(fallback).map(|(_, model)| &model.provider);
+        let is_recorded = provider.is_some_and(|provider| provider.recorded().is_some());
+        let or_nobody = of_test.clone().filter(|_| self.options.unscripted == Unscripted::Nobody && !is_recorded);
+        let of_model = || provider.and_then(Provider::scripted).cloned();
+        let path = &self.state.node(at).path;
+        let scripted = of_test.filter(|replies| replies_of(replies, path).is_some()).or_else(of_model).or(or_nobody);
+        let (name, model) = match (chain.get(fallback), &scripted) {
+            (Some((name, model)), _) => (name.clone(), Some(model.clone())),
+            (None, Some(_)) => (brief.model.clone().unwrap_or_else(|| "default".into()), None),
+            (None, None) => {
+                let name = brief.model.clone().unwrap_or_else(|| "default".into());
+                let message = format!("there is no model \"{name}\"; add it to models, or set FLOW_MODEL and FLOW_MODEL_BASE_URL");
+                return Err(Failure::new(FailureKind::Unavailable, message));
+            }
+        };
+        let (fresh, mut messages) = match &turn {
+            Turn::First => {
+                let system = brief.system.iter().map(|text| note(Role::System, text));
+                let prompt = Note { pictures: brief.pictures.clone(), ..note(Role::User, &brief.prompt) };
+                (true, system.chain([prompt]).collect())
+            }
+            Turn::Again { .. } => (false, vec![]),
+            Turn::Repair(text) => (false, vec![note(Role::User, text)]),
+            Turn::Results(results) => (false, results.clone()),
+        };
+        self.hide_in_notes(&mut messages);
+        let purpose = match &turn {
+            Turn::Repair(_) => Purpose::Repair,
+            _ => brief.purpose,
+        };
+        let before = match &self.state.node(at).work {
+            Work::Asking(asking) if !fresh => asking.messages.clone(),
+            _ => vec![],
+        };
+        let all: Vec<Note> = before.into_iter().chain(messages.iter().cloned()).collect();
+        let request = match &scripted {
+            Some(replies) => Request::Scripted(self.scripted_reply(at, replies, brief)?),
+            None => Request::Model(self.model_request(at, model.as_ref(), brief, &all)?),
+        };
+        self.permit_model(at, &brief.agent, &request)?;
+        if matches!(turn, Turn::First) && brief.purpose == Purpose::Turn && self.recalls(at, &request) {
+            return Ok(());
+        }
+        let reserved_tokens = match &request {
+            Request::Model(request) => worst_case(request),
+            _ => 0,
+        };
+        let reserved_usd = worst_price(model.as_ref(), reserved_tokens);
+        match self.over_budget(at, brief, fresh, reserved_tokens, reserved_usd) {
+            None => {}
+            Some(Over::Agent(message)) => return Err(Failure::new(FailureKind::Limit, message)),
+            Some(Over::Pipeline { others_are_out: true, .. }) => {
+                self.waiting_for_budget.insert(self.state.key(at));
+                return Ok(());
+            }
+            Some(Over::Pipeline { step, limit, message, .. }) => {
+                self.emit(Happening::LimitReached { step, limit, message });
+                return Ok(());
+            }
+        }
+        let timeout = match &request {
+            Request::Model(request) => request.timeout,
+            _ => MODEL_TIMEOUT,
+        };
+        let call = self.state.last_call + 1;
+        self.emit(Happening::ModelCalled {
+            step: self.state.node(at).path.clone(),
+            call,
+            agent: brief.agent.clone(),
+            model: name,
+            purpose,
+            attempt,
+            fresh,
+            fallback,
+            timeout_at_ms: self.now.ms + timeout.as_millis() as u64,
+            messages,
+            scripted: scripted.is_some(),
+            reserved_tokens,
+            reserved_usd: reserved_usd.unwrap_or(0.0),
+        });
+        self.send_out(at, "", call, request);
+        Ok(())
+    }
+
+    fn model_request(&self, at: NodeRef, model: Option<&Model>, brief: &Brief, messages: &[Note]) -> Result<ModelRequest, Failure> {
+        let model = model.ok_or_else(|| Failure::new(FailureKind::Internal, "no model"))?;
+        let secrets = self.secret_names();
+        let text = |text: &Option<crate::model::Text>| text.as_ref().map(|t| self.fill_text_with(at, t, &secrets)).transpose();
+        let of_test = if let Unscripted::Recorded(folder) = &self.options.unscripted { Some(folder) } else { None };
+        let folder = model.provider.recorded().or(of_test).map(|folder| folder.display().to_string());
+        let (format, base_url, api_key) = match (folder, model.provider.preset()) {
+            (Some(folder), _) => (WireFormat::Recorded, folder, None),
+            (None, Some(preset)) => (wire_format(model)?, preset.base_url.to_owned(), text(&model.api_key)?),
+            (None, None) => return Err(no_endpoint()),
+        };
+        let (base_url, host_from) = match &model.base_url {
+            Some(own) if format != WireFormat::Recorded => self.address(at, own, Giver::NOBODY, &secrets)?,
+            _ => (base_url, HostSource::File),
+        };
+        let wire = |name: &str| brief.tools.iter().find(|t| t.name == name).map_or(name, |t| &t.description.name).to_string();
+        let call = |c: &AskedCall| ToolCall { id: c.id.clone(), tool: wire(&c.tool), arguments: c.arguments.clone() };
+        let message = |n: &Note| Message {
+            role: n.role,
+            text: n.text.clone(),
+            pictures: n.pictures.iter().map(PathBuf::from).collect(),
+            calls: n.calls.iter().map(call).collect(),
+            call_id: n.call_id.clone(),
+        };
+        Ok(ModelRequest {
+            wire: format,
+            base_url: base_url.trim_end_matches('/').to_string(),
+            host_from,
+            model: text(&model.model)?.unwrap_or_default(),
+            api_key: api_key.filter(|k| !k.is_empty()).map(crate::port::Secret::new),
+            messages: messages.iter().map(message).collect(),
+            schema: brief.schema.clone(),
+            tools: brief.tools.iter().map(|tool| tool.description.clone()).collect(),
+            temperature: model.temperature,
+            max_output_tokens: model.max_output_tokens,
+            seed: model.seed,
+            timeout: self.step(at).timeout.or(model.timeout).unwrap_or(MODEL_TIMEOUT),
+            tool_calls: model.tool_calls,
+            connect_timeout: CONNECT_TIMEOUT,
+            listener: None,
+        })
+    }
+
+    /// Takes the answer of a model in.
+    pub(crate) fn model_replied(&mut self, at: NodeRef, call: u64, result: Result<ModelReply, Failure>) {
+        let open = self.state.calls.get(&call).cloned();
+        let (reserved, started) = open.map_or((0, self.now.ms), |o| (o.reserved.tokens, o.started_ms));
+        let usage = match &result {
+            Ok(ModelReply { usage: Some(usage), .. }) => self.priced(at, *usage),
+            Ok(_) => self.priced(at, Usage { output_tokens: reserved, ..Usage::default() }),
+            Err(_) => Usage::default(),
+        };
+        let reply = match result {
+            Ok(reply) if reply.text.trim().is_empty() && reply.calls.is_empty() => {
+                Answer::Failed(Failure::new(FailureKind::BadResponse, "the answer is empty"))
+            }
+            Ok(reply) if !reply.calls.is_empty() && self.tools_of(at).is_empty() => {
+                Answer::Failed(Failure::new(FailureKind::BadResponse, "the answer asks for a tool, and no tool was offered"))
+            }
+            Ok(reply) => {
+                let tools = self.tools_of(at);
+                let asked =
+                    |c: ToolCall| AskedCall { id: c.id, tool: crate::engine::tools::known_name(&tools, &c.tool), arguments: c.arguments };
+                Answer::Said { text: reply.text, calls: reply.calls.into_iter().map(asked).collect(), model: reply.model }
+            }
+            Err(failure) => Answer::Failed(failure),
+        };
+        let happening = Happening::ModelReplied {
+            step: self.state.node(at).path.clone(),
+            call,
+            reply,
+            duration_ms: self.now.ms.saturating_sub(started),
+            usage,
+        };
+        self.emit(happening);
+        self.ask_on(at);
+    }
+
+    /// `details` of a step that asked a model.
+    pub(crate) fn model_details(&self, at: NodeRef) -> Value {
+        let Work::Asking(asking) = &self.state.node(at).work else { return json!({}) };
+        json!({
+            "model": asking.answered_by.clone().unwrap_or_else(|| asking.model.clone()),
+            "usage": {
+                "input_tokens": asking.usage.input_tokens,
+                "output_tokens": asking.usage.output_tokens,
+                "total_tokens": asking.usage.total_tokens(),
+                "cost_usd": asking.usage.cost_usd,
+            },
+            "tool_calls": asking.uses.iter().map(|used| (**used).clone()).collect::<Value>(),
+        })
+    }
+}
+
+fn note(role: Role, text: &str) -> Note {
+    Note { role, text: text.to_string(), ..Note::default() }
+}
+
+/// A JSON value as a name of a template.
+pub(crate) fn named(value: &Value) -> template::Value {
+    template::from_json(value)
+}

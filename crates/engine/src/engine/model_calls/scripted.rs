@@ -1,0 +1,90 @@
+//! Scripted replies: an author's templates, picked and filled in by the step that asks.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use crate::engine::Run;
+use crate::engine::model_calls::Brief;
+use crate::engine::state::NodeRef;
+use crate::event::{Failure, FailureKind, Usage};
+use crate::model::{Replies, ReplyBody, ReplySet, step_path};
+use crate::port::{ModelReply, ToolCall};
+
+impl Run {
+    /// How many of the replies under a key were used, by the step or by elements of the `for_each` of that path.
+    pub(crate) fn replies_used(&self, replies: &Replies, key: &str) -> u64 {
+        let used = &self.state.replies_used;
+        let from = format!("{key}[");
+        let elements = used.range(from.clone()..).take_while(|(path, _)| path.starts_with(&from));
+        let elements = elements.filter(|(path, _)| replies_of(replies, path).is_some_and(|(found, _)| found == key));
+        used.get(key).copied().unwrap_or(0) + elements.map(|(_, used)| used).sum::<u64>()
+    }
+
+    /// The scripted reply of a call: an author's template, filled with the names of its step.
+    pub(crate) fn scripted_reply(
+        &self,
+        at: NodeRef,
+        replies: &Arc<Replies>,
+        brief: &Brief,
+    ) -> Result<Result<ModelReply, Failure>, Failure> {
+        let path = &*self.state.node(at).path;
+        let found = replies_of(replies, path);
+        let used = self.replies_used(replies, found.map_or(path, |(key, _)| key));
+        let none = || {
+            self.noted.borrow_mut().missing_replies.push((path.into(), used + 1));
+            Failure::new(FailureKind::NoAnswer, format!("there is no scripted reply for call {} of step \"{path}\"", used + 1))
+        };
+        let reply = match found.ok_or_else(none)?.1 {
+            ReplySet::Every(reply) => reply,
+            ReplySet::InTurn(list) => list.get(used as usize).ok_or_else(none)?,
+            ReplySet::Matching(list) => {
+                let mut fitting = None;
+                for reply in list {
+                    if reply.when.as_ref().map_or(Ok(true), |when| self.condition(at, when))? {
+                        fitting = Some(reply);
+                        break;
+                    }
+                }
+                fitting.ok_or_else(none)?
+            }
+        };
+        let verdict =
+            |id: &String, passed: bool, feedback: String| json!({ "id": id, "passed": passed, "feedback": feedback, "evidence": "" });
+        let mut calls = vec![];
+        let text = match &reply.body {
+            ReplyBody::Text(text) => self.fill_text(at, text)?,
+            ReplyBody::Data(data) => self.filling(at, data)?.to_string(),
+            ReplyBody::Error(kind) => return Ok(Err(Failure::new(*kind, "scripted failure"))),
+            ReplyBody::Passed => {
+                let verdicts: Value = brief.criteria.iter().map(|id| verdict(id, true, String::new())).collect();
+                json!({ "verdicts": verdicts }).to_string()
+            }
+            ReplyBody::Failed(failed) => {
+                let mut verdicts = vec![];
+                for id in &brief.criteria {
+                    let feedback =
+                        failed.iter().find(|(name, _)| name.value == *id).map(|(_, text)| self.fill_text(at, text)).transpose()?;
+                    verdicts.push(verdict(id, feedback.is_none(), feedback.unwrap_or_default()));
+                }
+                json!({ "verdicts": verdicts }).to_string()
+            }
+            ReplyBody::Calls(wanted) => {
+                for (place, (tool, with)) in wanted.iter().enumerate() {
+                    let id = format!("call_{}_{}", used + 1, place + 1);
+                    calls.push(ToolCall { id, tool: tool.value.clone(), arguments: self.filling(at, with)? });
+                }
+                String::new()
+            }
+        };
+        let (input_tokens, output_tokens) = reply.usage.unwrap_or((0, 0));
+        let usage = Some(Usage { input_tokens, output_tokens, cost_usd: None });
+        Ok(Ok(ModelReply { text, calls, usage, model: None }))
+    }
+}
+
+/// The replies of a step by its path; of an element also by the `for_each` it belongs to.
+pub(crate) fn replies_of<'r>(replies: &'r Replies, path: &str) -> Option<(&'r str, &'r ReplySet)> {
+    let found = replies.by_step.get_key_value(path).or_else(|| replies.by_step.get_key_value(step_path::element_of(path)?));
+    found.map(|(key, set)| (key.as_str(), set))
+}

@@ -1,0 +1,182 @@
+//! What agents are told of a plan: what it may use, what came before, and what its steps get of each other.
+
+use serde_json::{Value, json};
+
+use strum::VariantNames;
+
+use crate::engine::Run;
+use crate::engine::model_calls::Brief;
+use crate::engine::state::{NodeRef, Planning};
+use crate::event::{Failure, Purpose};
+use crate::model::{Arguments, FieldKind, PipelineId, PlanStep, PlanStrategy, Shape, Usable};
+
+/// The input of a pipeline that gets the outputs of the steps it depends on.
+const PREVIOUS: &str = "previous";
+/// Characters of an agent's instructions that a planner is shown.
+const MOST_ABOUT: usize = 1_000;
+
+impl Run {
+    pub(crate) fn plan_brief(&self, at: NodeRef, own: &PlanStep) -> Result<Brief, Failure> {
+        let usable = self.usable(at, own)?;
+        let mut prompt = self.with_refinement(at, &own.prompt)?;
+        let attached = self.attached(at, own.attach.as_ref())?;
+        prompt.push_str(&attached.text);
+        let schema = plan_schema(&usable, own.most_steps());
+        let planning = self.state.node(at).planning.as_deref();
+        let so_far = planning.filter(|planning| !planning.plans.is_empty()).map(so_far).unwrap_or_default();
+        prompt = format!(
+            "{}\n\n{so_far}{}\n\nAnswer with one JSON object that fits this JSON Schema, and nothing else:\n{schema}",
+            prompt.trim_end(),
+            how_to_plan(&usable, own)
+        );
+        let tools = self.offered(at, self.agent(at, &own.agent.value)?);
+        let brief = self.brief(at, &own.agent.value, None, prompt, Some(schema), Purpose::Plan)?;
+        Ok(Brief { tools, pictures: attached.pictures, ..brief })
+    }
+
+    pub(crate) fn check_brief(&self, at: NodeRef, own: &PlanStep, checker: &str) -> Result<Brief, Failure> {
+        let asked = self.fill_text(at, &own.prompt)?;
+        let so_far = self.state.node(at).planning.as_deref().map(so_far).unwrap_or_default();
+        let schema = check_schema();
+        let prompt = format!(
+            "This was asked:\n{}\n\n{so_far}Say whether this is fulfilled, and in \"progress\" what is done and what is missing.\n\nAnswer with one JSON object that fits this JSON Schema, and nothing else:\n{schema}",
+            asked.trim_end()
+        );
+        let tools = self.offered(at, self.agent(at, checker)?);
+        Ok(Brief { tools, ..self.brief(at, checker, None, prompt, Some(schema), Purpose::Check)? })
+    }
+
+    /// What a plan may use: names, what they are for, and what they take.
+    pub(crate) fn usable(&self, at: NodeRef, own: &PlanStep) -> Result<Vec<Usable>, Failure> {
+        let planned = self.planned_of(at);
+        let mut usable: Vec<Usable> = vec![];
+        for name in &own.may_use {
+            if let Some(agent) = planned.pipeline.agents.get(&name.value) {
+                let instructions = agent.instructions.as_ref().map(|text| self.fill_text(at, text)).transpose()?.unwrap_or_default();
+                let about = instructions.trim().chars().take(MOST_ABOUT).collect();
+                usable.push(Usable { name: name.value.clone(), about, takes: None });
+                continue;
+            }
+            for tool in self.offered_as(at, std::slice::from_ref(name)) {
+                let mut schema = tool.description.parameters;
+                let needs_previous = self.previous_of(planned.called_tool(&tool.name)).is_some() && without_previous(&mut schema);
+                let takes = Some(Arguments { schema, needs_previous });
+                usable.push(Usable { name: tool.name, about: tool.description.description, takes });
+            }
+        }
+        usable.dedup_by(|later, first| later.name == first.name);
+        Ok(usable)
+    }
+
+    /// The type of the input `previous` of a pipeline, if it has one.
+    fn previous_of(&self, called: Option<PipelineId>) -> Option<FieldKind> {
+        match &self.plan.pipeline(called?).pipeline.inputs {
+            Shape::Fields(fields) => fields.iter().find(|field| field.name == PREVIOUS).map(|field| field.kind),
+            Shape::Schema(schema) => schema.pointer("/properties/previous").map(|_| FieldKind::Any),
+        }
+    }
+
+    /// The outputs of the steps that a step of a plan depends on, with their ids.
+    fn depended_on(&self, at: NodeRef) -> Vec<(String, Value)> {
+        let Some(planning) = self.state.planner(at).and_then(|planner| self.state.node(planner).planning.as_deref()) else { return vec![] };
+        let Some(step) = planning.plans.last().and_then(|one| one.plan.steps.get(at.node as usize)) else { return vec![] };
+        let here = self.own_plan(at);
+        let nodes = &self.state.frame(at.frame).nodes;
+        let output = |id: &String| match here.block(here.main).place(id) {
+            Some(place) => nodes[place].output.as_deref().cloned().unwrap_or_default(),
+            None => planning.results().find(|result| result["id"] == id.as_str()).map_or(Value::Null, |result| result["output"].clone()),
+        };
+        step.depends_on.iter().map(|id| (id.clone(), output(id))).collect()
+    }
+
+    /// What stands below the prompt of an agent in a plan: the outputs of the steps it depends on.
+    pub(crate) fn below_prompt(&self, at: NodeRef) -> String {
+        let results = self.depended_on(at);
+        results.iter().map(|(id, output)| format!("\n\nResult of {id}:\n{}", crate::engine::steps::requests::plain(output))).collect()
+    }
+
+    /// The outputs of the steps that a pipeline in a plan depends on, if it takes them, in the form it takes.
+    pub(crate) fn previous(&self, at: NodeRef, called: PipelineId) -> Option<Value> {
+        let kind = self.previous_of(Some(called))?;
+        let results = self.depended_on(at);
+        if results.is_empty() {
+            return None;
+        }
+        Some(match kind {
+            FieldKind::List => results.into_iter().map(|(_, output)| output).collect(),
+            FieldKind::Text => Value::String(self.below_prompt(at).trim_start().to_string()),
+            _ => Value::Object(results.into_iter().collect()),
+        })
+    }
+}
+
+/// The results of the plans so far, for whoever plans on or judges them.
+fn so_far(planning: &Planning) -> String {
+    let results: Vec<String> = planning.results().map(Value::to_string).collect();
+    let missing = planning.plans.last().and_then(|one| one.check.as_ref()).map(|(_, progress)| progress);
+    let missing = missing.map(|progress| format!("It is not fulfilled yet: {progress}\n\n")).unwrap_or_default();
+    format!("Results so far, one step a line:\n{}\n\n{missing}", results.join("\n"))
+}
+
+/// Takes the input `previous` out of a schema: a plan does not give it. Whether it was required.
+fn without_previous(schema: &mut Value) -> bool {
+    if let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) {
+        properties.shift_remove(PREVIOUS);
+    }
+    let Some(required) = schema.get_mut("required").and_then(Value::as_array_mut) else { return false };
+    let before = required.len();
+    required.retain(|name| name != PREVIOUS);
+    required.len() < before
+}
+
+fn how_to_plan(usable: &[Usable], own: &PlanStep) -> String {
+    let mut told = format!("Write a plan of at most {} steps. A step uses one of these:\n", own.most_steps());
+    for usable in usable {
+        let about = if usable.about.is_empty() { String::new() } else { format!(" {}", usable.about) };
+        told.push_str(&match &usable.takes {
+            Some(takes) => {
+                format!("- tool {}:{about} Give its arguments in \"with\", by this JSON Schema: {}\n", usable.name, takes.schema)
+            }
+            None => format!("- agent {}:{about} Say in \"prompt\" what it is asked.\n", usable.name),
+        });
+    }
+    told.push_str(
+        "Steps run at the same time (\"strategy\": \"parallel\") or one by one (\"sequential\"). A step gets the results of the steps that \
+         it names in \"depends_on\", and starts after them.",
+    );
+    told
+}
+
+fn plan_schema(usable: &[Usable], most_steps: u64) -> Value {
+    let names: Vec<&str> = usable.iter().map(|usable| usable.name.as_str()).collect();
+    json!({
+        "type": "object",
+        "properties": {
+            "strategy": { "enum": PlanStrategy::VARIANTS },
+            "reasoning": { "type": "string" },
+            "steps": { "type": "array", "minItems": 1, "maxItems": most_steps, "items": {
+                "type": "object",
+                "properties": {
+                    "id": { "type": "string", "pattern": "^[a-z][a-z0-9_]*$" },
+                    "use": { "enum": names },
+                    "with": { "type": "object" },
+                    "prompt": { "type": "string" },
+                    "depends_on": { "type": "array", "items": { "type": "string" } },
+                },
+                "required": ["id", "use"],
+                "additionalProperties": false,
+            } },
+        },
+        "required": ["strategy", "reasoning", "steps"],
+        "additionalProperties": false,
+    })
+}
+
+pub(crate) fn check_schema() -> Value {
+    json!({
+        "type": "object",
+        "properties": { "fulfilled": { "type": "boolean" }, "progress": { "type": "string" } },
+        "required": ["fulfilled", "progress"],
+        "additionalProperties": false,
+    })
+}

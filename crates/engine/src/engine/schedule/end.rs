@@ -1,0 +1,285 @@
+//! How frames, pipelines and the run end.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+
+use crate::engine::Run;
+use crate::engine::state::talk::AskedStage;
+use crate::engine::state::{Ending, FrameKind, Instance, Mood, NodeRef, Work};
+use crate::event::{Bound, Failure, FailureKind, Happening, RunEnd, RunStatus, Stage, StepFailure, StepStatus};
+use crate::model::{OnFailure, Outputs, StepKind};
+
+impl Ending {
+    /// The status: the first of the table in `docs/events.md` that holds.
+    pub(crate) fn status(&self) -> RunStatus {
+        if self.is_cancelled {
+            RunStatus::Cancelled
+        } else if let Some(limit) = self.limit {
+            match limit {
+                Bound::Deadline | Bound::Timeout => RunStatus::TimedOut,
+                Bound::Deadlock => RunStatus::Failed,
+                Bound::MaxTokens | Bound::MaxCostUsd | Bound::MaxSteps => RunStatus::OverBudget,
+            }
+        } else if self.failure.is_some() || self.stop == Some(false) {
+            RunStatus::Failed
+        } else if self.unmet.are_any() {
+            RunStatus::QualityNotMet
+        } else if self.partial.are_any() {
+            RunStatus::Partial
+        } else {
+            RunStatus::Succeeded
+        }
+    }
+}
+
+impl Run {
+    /// All steps of a frame are over.
+    pub(crate) fn frame_over(&mut self, ix: u32) {
+        let frame = self.state.frame(ix);
+        match frame.parent {
+            None => self.stage_over(frame.instance),
+            Some(at) => match frame.kind {
+                _ if self.state.node(at).ended_by.is_some() => self.end_attempt(at),
+                FrameKind::Items { .. } => self.items_over(at, ix),
+                FrameKind::Block(_) => self.case_over(at, ix),
+                FrameKind::Written(_) => self.plan_over(at, ix),
+            },
+        }
+    }
+
+    /// A step that holds others was ended by a limit of its own, and its inner steps are over.
+    fn end_attempt(&mut self, at: NodeRef) {
+        let failure = self.state.node(at).ended_by.clone().unwrap_or_else(|| Failure::new(FailureKind::Timeout, "its time is over"));
+        let allowed = crate::engine::state::apply::allowed_time(&self.planned_of(at).pipeline, &self.step(at));
+        let deadline_over = self.state.node(at).deadline.is_none() && allowed.is_some();
+        if deadline_over { self.fail(at, failure, None) } else { self.fail_attempt(at, failure) }
+    }
+
+    fn cancelled(&mut self, at: NodeRef) {
+        let step = self.state.node(at).path.clone();
+        self.emit(Happening::StepCancelled { step });
+    }
+
+    fn items_over(&mut self, at: NodeRef, ix: u32) {
+        let step = self.step(at);
+        let frame = self.state.frame(ix);
+        let failure = frame.failure.clone();
+        if frame.mood == Mood::Cancelling && failure.is_none() {
+            return self.cancelled(at);
+        }
+        if step.on_failure == OnFailure::Continue {
+            let list = frame.nodes.iter().map(|node| {
+                json!({
+                    "item": node.item.as_deref().unwrap_or(&Value::Null),
+                    "status": node.status.word(),
+                    "output": node.output.as_deref().unwrap_or(&Value::Null),
+                    "error": node.error.as_deref().unwrap_or(&Value::Null),
+                })
+            });
+            let list: Value = list.collect();
+            let failed = frame.nodes.iter().filter(|n| n.status == StepStatus::Failed).count();
+            return self.succeed(at, list, Some(json!({ "failed": failed })));
+        }
+        match failure {
+            Some(failure) => {
+                let message = format!("{}: {}", failure.step, failure.failure.message);
+                self.fail(at, Failure { message, ..failure.failure }, None);
+            }
+            None => {
+                let list: Value = frame.nodes.iter().map(|n| n.output.as_deref().cloned().unwrap_or(Value::Null)).collect();
+                self.succeed(at, list, None);
+            }
+        }
+    }
+
+    fn case_over(&mut self, at: NodeRef, ix: u32) {
+        let frame = self.state.frame(ix);
+        let Work::Inner { case, .. } = &self.state.node(at).work else { return };
+        let details = json!({ "case": case });
+        let quality = frame
+            .nodes
+            .iter()
+            .find(|n| n.failure.as_ref().is_some_and(|f| f.kind == FailureKind::Quality) && n.status == StepStatus::Failed);
+        let Some(last) = frame.nodes.last() else { return self.succeed(at, Value::Null, Some(details)) };
+        if let Some(failure) = frame.failure.clone() {
+            return self.fail_attempt(at, failure.failure);
+        }
+        match last.status {
+            StepStatus::Succeeded | StepStatus::Skipped => {
+                let output = last.output.as_deref().cloned().unwrap_or(Value::Null);
+                self.succeed(at, output, Some(details));
+            }
+            StepStatus::Cancelled => self.cancelled(at),
+            _ => {
+                let failure = quality.or(Some(last)).and_then(|n| n.failure.clone());
+                let blocked = || Failure::new(FailureKind::Blocked, format!("\"{}\" could not run", last.path));
+                let failure = failure.unwrap_or_else(blocked);
+                self.fail(at, failure, Some(details));
+            }
+        }
+    }
+
+    /// The steps, `on_failure` or `finally` of a pipeline are over.
+    fn stage_over(&mut self, ix: u32) {
+        let instance = self.state.instance(ix);
+        let planned = self.planned(ix);
+        let (status, failure) = self.ending(instance);
+        let failed = matches!(status, RunStatus::Failed | RunStatus::TimedOut | RunStatus::OverBudget);
+        let next = match instance.stage {
+            Stage::Steps if failed && planned.on_failure.is_some() => Some(Stage::OnFailure),
+            Stage::Steps | Stage::OnFailure if planned.finally.is_some() => Some(Stage::Finally),
+            _ => None,
+        };
+        if let Some(stage) = next {
+            let step = instance.prefix.trim_end_matches('/').into();
+            self.emit(Happening::StageStarted { step, stage, status, failure });
+        } else if instance.parent.is_some() {
+            self.call_over(ix, status, failure);
+        } else {
+            let outputs = self.outputs(ix, status);
+            let usage = self.state.usage;
+            let (status, failure, outputs) = match outputs {
+                Ok(outputs) => (status, failure, outputs),
+                Err(failure) => (RunStatus::Failed, Some(StepFailure { step: "".into(), failure }), Value::Null),
+            };
+            self.emit(Happening::RunFinished(Box::new(RunEnd { status, outputs: Arc::new(outputs), failure, usage })));
+        }
+    }
+
+    /// Status of a pipeline, and the failure that others may read.
+    fn ending(&self, instance: &Instance) -> (RunStatus, Option<StepFailure>) {
+        let mut ending = instance.ending.clone();
+        if ending.failure.is_none() {
+            ending.failure = self.state.frame(instance.main).failure.clone();
+        }
+        if instance.stage == Stage::Finally && self.state.frame(instance.frame).failure.is_some() {
+            ending.partial.add(None);
+        }
+        (ending.status(), ending.failure)
+    }
+
+    /// A called pipeline is over: what that means for the step that called it.
+    fn call_over(&mut self, ix: u32, status: RunStatus, failure: Option<StepFailure>) {
+        let instance = self.state.instance(ix);
+        let Some(at) = instance.parent else { return };
+        if let Work::Asking(_) = &self.state.node(at).work {
+            return self.asked_call_over(at, ix, status, failure);
+        }
+        if self.state.node(at).ended_by.is_some() {
+            return self.end_attempt(at);
+        }
+        let nothing = instance.ending.nothing_let_through.are_any();
+        let details = json!({ "run": self.id, "status": status.word() });
+        let name = self.planned(ix).pipeline.name.value.clone();
+        match status {
+            RunStatus::Cancelled => self.cancelled(at),
+            RunStatus::QualityNotMet if nothing => {
+                let nodes = &self.state.frame(instance.main).nodes;
+                let unmet = nodes.iter().filter_map(|node| node.failure.as_ref()).find(|failure| failure.kind == FailureKind::Quality);
+                let why = unmet.map_or("a gate was not met and had no otherwise", |failure| &failure.message);
+                let failure = Failure::new(FailureKind::Quality, format!("pipeline \"{name}\": {why}"));
+                self.fail(at, failure, Some(details));
+            }
+            RunStatus::Succeeded | RunStatus::Partial | RunStatus::QualityNotMet => match self.outputs(ix, status) {
+                Ok(outputs) => self.give(at, outputs, Some(details)),
+                Err(failure) => self.fail(at, failure, Some(details)),
+            },
+            RunStatus::TimedOut | RunStatus::OverBudget | RunStatus::Failed => {
+                let failure = failure.map_or_else(|| Failure::new(FailureKind::Internal, "it failed"), |f| f.failure);
+                let message = format!("pipeline \"{name}\" ended {}: {}", status.word(), failure.message);
+                self.fail_attempt(at, Failure { message, ..failure });
+            }
+        }
+    }
+
+    /// A pipeline that an agent called as a tool is over.
+    fn asked_call_over(&mut self, at: NodeRef, ix: u32, status: RunStatus, failure: Option<StepFailure>) {
+        let Work::Asking(asking) = &self.state.node(at).work else { return };
+        let Some(place) = asking.asked().iter().position(|asked| asked.stage == AskedStage::Inside(ix)) else { return };
+        let name = &self.planned(ix).pipeline.name.value;
+        let nothing = self.state.instance(ix).ending.nothing_let_through.are_any();
+        let result = match status {
+            RunStatus::Succeeded | RunStatus::Partial => self.outputs(ix, status),
+            RunStatus::QualityNotMet if !nothing => self.outputs(ix, status),
+            status => {
+                let failure = failure.map_or_else(|| Failure::new(FailureKind::Quality, "a gate was not met"), |f| f.failure);
+                let message = format!("pipeline \"{name}\" ended {}: {}", status.word(), failure.message);
+                Err(Failure { message, ..failure })
+            }
+        };
+        let call = self.state.last_call + 1;
+        self.asked_replied(at, call, place, result, vec![]);
+        let node = self.state.node(at);
+        if node.work.holds_steps() {
+            return;
+        }
+        if node.ended_by.is_some() {
+            self.stop_calls(at);
+            self.end_attempt(at);
+        } else if self.state.frame(at.frame).mood == Mood::Cancelling {
+            self.stop_calls(at);
+            self.cancelled(at);
+        } else {
+            self.ask_on(at);
+        }
+    }
+
+    /// The outputs of a pipeline. One whose step did not end well is empty, and so is one past a gate that was not met.
+    fn outputs(&self, ix: u32, status: RunStatus) -> Result<Value, Failure> {
+        let planned = self.planned(ix);
+        if !matches!(status, RunStatus::Succeeded | RunStatus::Partial | RunStatus::QualityNotMet) {
+            return Ok(Value::Null);
+        }
+        let held_back = self.held_back(ix);
+        let main = self.state.instance(ix).main;
+        let is_given = |texts: &[&crate::model::Text]| {
+            texts.iter().flat_map(|t| &t.reads).all(|read| match read.path.as_slice() {
+                // How a step ended can be told however it ended, and holds no text of it.
+                [steps, _, part, ..] if steps == "steps" && matches!(part.as_str(), "status" | "error") => true,
+                [steps, id, ..] if steps == "steps" => {
+                    let place = planned.block(planned.main).place(id);
+                    let node = place.map(|p| &self.state.frame(main).nodes[p]);
+                    let ended_well = node.is_some_and(|n| matches!(n.status, StepStatus::Succeeded));
+                    (ended_well || read.is_guarded) && !place.is_some_and(|p| held_back.contains(&p))
+                }
+                _ => true,
+            })
+        };
+        match &planned.pipeline.outputs {
+            Outputs::None => Ok(json!({})),
+            Outputs::Whole(text) if !is_given(&[text]) => Ok(Value::Null),
+            Outputs::Whole(text) => self.fill_in_pipeline(ix, text),
+            Outputs::Named(outputs) => {
+                let mut values = Map::new();
+                for (name, filling) in outputs {
+                    let value = if is_given(&filling.texts()) { self.filling_in_pipeline(ix, filling)? } else { Value::Null };
+                    values.insert(name.value.clone(), value);
+                }
+                Ok(Value::Object(values))
+            }
+        }
+    }
+
+    /// Places whose text a gate did not let through.
+    fn held_back(&self, ix: u32) -> BTreeSet<usize> {
+        let planned = self.planned(ix);
+        let frame = self.state.frame(self.state.instance(ix).main);
+        let mut held = BTreeSet::new();
+        for (place, node) in frame.nodes.iter().enumerate() {
+            let StepKind::Gate(gate) = &planned.step(node.step).step.kind else { continue };
+            let let_through = node.details.as_ref().and_then(|d| d.get("passed")).and_then(Value::as_bool);
+            let is_unmet = node.status == StepStatus::Failed || let_through == Some(false);
+            if !is_unmet {
+                continue;
+            }
+            let judged = gate.of.reads.iter().filter(|r| r.path.first().is_some_and(|p| p == "steps"));
+            held.extend(judged.filter_map(|r| r.path.get(1)).filter_map(|id| planned.block(planned.main).place(id)));
+            if let Some(refinement) = planned.refinement.as_ref().filter(|r| r.gate == node.step) {
+                held.extend(refinement.stretch.iter().copied().filter(|p| *p != place));
+            }
+        }
+        held
+    }
+}

@@ -1,0 +1,313 @@
+//! What may start next.
+
+pub(crate) mod end;
+pub(crate) mod resume;
+pub(crate) mod retries;
+pub(crate) mod stop;
+
+use std::panic::AssertUnwindSafe;
+
+use serde_json::Value;
+
+use crate::engine::Run;
+use crate::engine::state::apply::blocks;
+use crate::engine::state::{FrameKind, Mood, NodeRef, ReadyKey, Work};
+use crate::event::{Bound, Failure, FailureKind, Happening, Limit, StepPath, StepStatus};
+use crate::model::{CallTime, MOST_PARALLEL, OnFailure, Step, StepKind};
+use crate::plan::Edge;
+
+/// Whether a step whose waits are over may start.
+enum Verdict {
+    Start,
+    Skip,
+    Block(StepPath),
+    Fail(Failure),
+    /// The gate of the refinement, when the second round could not be finished.
+    Unmet,
+}
+
+impl Run {
+    /// Decides everything that can be decided now.
+    pub(crate) fn pump(&mut self) {
+        // A run that is to end starts nothing.
+        while self.state.finished.is_none() && self.state.stopping.is_none() {
+            if let Some(frame) = self.frame_to_sweep() {
+                self.sweep(frame);
+            } else if let Some(frame) = self.state.done.first().copied() {
+                self.frame_over(frame);
+            } else if let Some(at) = self.next_woken() {
+                self.guarded(at, |run| run.go_on(at));
+            } else if let Some(key) = self.next_ready() {
+                self.guarded(key.at, |run| run.begin(key.at));
+            } else {
+                break;
+            }
+        }
+        if self.state.finished.is_none() && self.state.stopping.is_none() && self.is_stuck() {
+            if self.state.undecided().next().is_some() { self.pause() } else { self.report_deadlock() }
+        }
+    }
+
+    /// Whether one more call may go out in this run.
+    fn has_any_permit(&self) -> bool {
+        let own = self.state.instances.first().and_then(Option::as_ref).map(|i| self.plan.pipeline(i.pipeline));
+        let file = own.and_then(|p| p.pipeline.limits.max_parallel);
+        let most = [file, self.options.limits.max_parallel].into_iter().flatten().min().unwrap_or(MOST_PARALLEL);
+        self.state.stopping.is_none() && (self.state.calls.len() as u64) < most
+    }
+
+    /// Whether a step may make one more call: in this run, in its pipeline, and in those that called it.
+    pub(crate) fn has_permit(&self, at: NodeRef) -> bool {
+        let has_place = |(ix, parent): (u32, Option<NodeRef>)| {
+            let most = self.planned(ix).pipeline.limits.max_parallel.filter(|_| parent.is_some());
+            let is_inside = |node| self.state.chain(node).any(|(inner, _)| inner == ix);
+            most.is_none_or(|most| (self.state.calls.values().filter(|call| is_inside(call.node)).count() as u64) < most)
+        };
+        self.has_any_permit() && self.state.chain(at).all(has_place)
+    }
+
+    fn next_ready(&self) -> Option<ReadyKey> {
+        let computing = self.state.ready.first();
+        // A step whose own pipeline has no place left waits among the woken.
+        let calling = if self.has_any_permit() { self.state.ready_calls.iter().find(|key| !self.woken.contains(key)) } else { None };
+        match (computing, calling) {
+            (Some(a), Some(b)) => Some(*a.min(b)),
+            (a, b) => a.or(b).copied(),
+        }
+    }
+
+    fn next_woken(&mut self) -> Option<NodeRef> {
+        let any_permit = self.has_any_permit();
+        let fits = |key: &&ReadyKey| {
+            let Some(frame) = self.state.frames.get(key.at.frame as usize).and_then(Option::as_ref) else { return true };
+            let node = &frame.nodes[key.at.node as usize];
+            if node.status.is_final() {
+                return true;
+            }
+            let has_place = match frame.kind {
+                FrameKind::Items { most, active, .. } => node.retry_at.is_none() || active < most,
+                FrameKind::Written(ref written) => node.retry_at.is_none() || written.active < written.most,
+                FrameKind::Block(_) => true,
+            };
+            let step = &self.step(key.at);
+            let calls = step.kind.calls_when() != CallTime::Never || matches!(node.work, Work::Asking(_));
+            has_place && (!calls || any_permit && self.has_permit(key.at))
+        };
+        let key = self.woken.iter().find(fits).copied()?;
+        self.woken.remove(&key);
+        let is_open = self.state.frames[key.at.frame as usize].as_ref().is_some_and(|f| !f.nodes[key.at.node as usize].status.is_final());
+        if is_open { Some(key.at) } else { self.next_woken() }
+    }
+
+    /// Does a step's own work; a panic in it is caught at its edge and fails that step alone. One in the middle of an event ends the process as
+    /// a crash does: the journal ends before the event, and the run can be resumed from there.
+    fn guarded(&mut self, at: NodeRef, work: impl FnOnce(&mut Run)) {
+        let Err(fault) = std::panic::catch_unwind(AssertUnwindSafe(|| work(self))) else { return };
+        if self.is_torn {
+            std::panic::resume_unwind(fault);
+        }
+        if !self.state.node(at).status.is_final() {
+            self.fail(at, Failure::new(FailureKind::Internal, "this step hit a fault of flow itself; please report it"), None);
+        }
+    }
+
+    /// Lets a step go on that waited for its next try or for a permit.
+    fn go_on(&mut self, at: NodeRef) {
+        if matches!(self.state.node(at).work, Work::Asking(_)) {
+            self.ask_on(at);
+        } else if self.state.node(at).status == StepStatus::Pending {
+            self.begin(at);
+        } else if self.state.node(at).retry_at.is_some() {
+            self.start(at);
+        } else if matches!(self.step(at).kind, StepKind::Gate(_)) {
+            self.judge(at);
+        } else {
+            self.start_again(at);
+        }
+    }
+
+    fn begin(&mut self, at: NodeRef) {
+        match self.may_start(at) {
+            Verdict::Start if self.state.ready_calls.contains(&self.state.key(at)) && !self.has_permit(at) => {
+                self.woken.insert(self.state.key(at));
+            }
+            Verdict::Start => self.start(at),
+            Verdict::Skip => {
+                let step = self.state.node(at).path.clone();
+                self.emit(Happening::StepSkipped { step });
+            }
+            Verdict::Block(by) => {
+                let step = self.state.node(at).path.clone();
+                self.emit(Happening::StepBlocked { step, by });
+            }
+            Verdict::Fail(failure) => self.fail(at, failure, None),
+            Verdict::Unmet => self.second_round_unfinished(at, None),
+        }
+    }
+
+    fn may_start(&self, at: NodeRef) -> Verdict {
+        let frame = self.state.frame(at.frame);
+        match frame.mood {
+            Mood::Going => {}
+            Mood::Skipping => return Verdict::Skip,
+            Mood::Stopping | Mood::Cancelling => {
+                return Verdict::Block(frame.failure.as_ref().map_or_else(|| "".into(), |f| f.step.clone()));
+            }
+        }
+        let step = self.step(at);
+        let block = match frame.kind {
+            FrameKind::Block(block) => Some(block),
+            FrameKind::Written(_) => Some(crate::plan::BlockIx(0)),
+            FrameKind::Items { .. } => None,
+        };
+        if let Some(block) = block {
+            let planned = self.own_plan(at);
+            let mut stands_in = None;
+            for (above, edge) in planned.block(block).needs(at.node as usize) {
+                let needed = &frame.nodes[*above];
+                let its_step = &planned.step(needed.step).step;
+                if *edge == Edge::Failure {
+                    *stands_in.get_or_insert(false) |= needed.status == StepStatus::Failed;
+                } else if blocks(*edge) && !lets_through(needed.status, its_step) {
+                    let is_gate = planned.refinement.as_ref().is_some_and(|r| planned.step(r.gate).place == at.node as usize);
+                    if is_gate && self.state.is_second_round(&planned, at) {
+                        return Verdict::Unmet;
+                    }
+                    return Verdict::Block(needed.path.clone());
+                }
+            }
+            if stands_in == Some(false) {
+                return Verdict::Skip;
+            }
+        }
+        self.judge_when(at, &step)
+    }
+
+    /// `when`: once for the step; for each element if it reads the element.
+    fn judge_when(&self, at: NodeRef, step: &Step) -> Verdict {
+        let Some(when) = &step.when else { return Verdict::Start };
+        if let Some(for_each) = &step.for_each {
+            let name = for_each.name.as_ref().map(|n| n.value.as_str());
+            let reads_item = when.reads.iter().any(|r| r.path.first().is_some_and(|p| p == "item" || Some(p.as_str()) == name));
+            if reads_item != self.state.is_element(at) {
+                return Verdict::Start;
+            }
+        }
+        match self.condition(at, when) {
+            Ok(true) => Verdict::Start,
+            Ok(false) => Verdict::Skip,
+            Err(failure) => Verdict::Fail(failure),
+        }
+    }
+
+    fn frame_to_sweep(&self) -> Option<u32> {
+        self.state.ending.iter().copied().find(|ix| self.swept.get(ix) != Some(&self.state.frame(*ix).mood))
+    }
+
+    /// Blocks, skips or cancels what is left of a frame in which nothing new starts.
+    fn sweep(&mut self, ix: u32) {
+        let frame = self.state.frame(ix);
+        let mood = frame.mood;
+        self.swept.insert(ix, mood);
+        let by: StepPath = frame.failure.as_ref().map_or_else(|| "".into(), |f| f.step.clone());
+        for node in 0..frame.nodes.len() as u32 {
+            let at = NodeRef { frame: ix, node };
+            let inner = self.state.node(at);
+            let step = inner.path.clone();
+            match (mood, inner.status) {
+                (_, status) if status.is_final() => {}
+                (Mood::Stopping, StepStatus::Pending) => self.emit(Happening::StepBlocked { step, by: by.clone() }),
+                (Mood::Skipping, StepStatus::Pending) => self.emit(Happening::StepSkipped { step }),
+                (Mood::Cancelling, _) if !inner.work.holds_steps() => {
+                    self.stop_calls(at);
+                    self.emit(Happening::StepCancelled { step });
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn is_stuck(&self) -> bool {
+        self.state.start.is_some()
+            && self.state.calls.is_empty()
+            && self
+                .state
+                .timers
+                .iter()
+                .all(|(_, t)| matches!(t, crate::engine::state::Timer::Deadline(_) | crate::engine::state::Timer::Stage(_)))
+            && self.woken.is_empty()
+            && self.waiting_for_budget.is_empty()
+    }
+
+    /// Nothing runs, nothing is awaited, and the run is not over: a fault of this program, told as one.
+    fn report_deadlock(&mut self) {
+        let open: Vec<&str> =
+            self.state.frames.iter().flatten().flat_map(|f| &f.nodes).filter(|n| !n.status.is_final()).map(|n| &*n.path).collect();
+        let message = format!("deadlock: nothing runs, and these steps are not over: {}", open.join(", "));
+        self.emit(Happening::LimitReached { step: "".into(), limit: Limit { bound: Bound::Deadlock, of_called: false }, message });
+        while self.state.finished.is_none() {
+            if let Some(frame) = self.frame_to_sweep() {
+                self.sweep(frame);
+            } else if let Some(frame) = self.state.done.first().copied() {
+                self.frame_over(frame);
+            } else {
+                break;
+            }
+        }
+    }
+
+    /// Ends a step well.
+    pub(crate) fn succeed(&mut self, at: NodeRef, mut output: Value, details: Option<Value>) {
+        let step = self.state.node(at).path.clone();
+        let mut details = self.details(at, details);
+        self.hide_in_result(at, &mut output, &mut details);
+        self.keep(at, &output, &details);
+        self.emit(Happening::StepSucceeded { step, output: output.into(), details: details.into() });
+    }
+
+    /// Ends a step badly, for good. A gate whose second round cannot be finished counts as not met.
+    pub(crate) fn fail(&mut self, at: NodeRef, failure: Failure, details: Option<Value>) {
+        if failure.kind != FailureKind::Quality && self.state.is_second_judging(self.planned_of(at), at) {
+            self.stop_calls(at);
+            return self.second_round_unfinished(at, Some(&failure));
+        }
+        self.fail_as_it_is(at, failure, details);
+    }
+
+    /// Ends a step badly with this failure, whatever round it is in.
+    pub(crate) fn fail_as_it_is(&mut self, at: NodeRef, failure: Failure, details: Option<Value>) {
+        self.stop_calls(at);
+        let node = self.state.node(at);
+        let attempts = node.attempt.max(1);
+        let step = node.path.clone();
+        let details = details.map(|d| self.details(at, Some(d)).into());
+        self.emit(Happening::StepFailed { step, failure, attempts, details });
+    }
+
+    /// What every step's details hold, and what its kind adds.
+    fn details(&self, at: NodeRef, own: Option<Value>) -> Value {
+        let node = self.state.node(at);
+        let mut details = serde_json::Map::new();
+        let attempts = if let Work::Asking(asking) = &node.work { asking.attempts.max(1) } else { node.attempt.max(1) };
+        details.insert("attempts".into(), attempts.into());
+        details.insert("duration_ms".into(), self.now.ms.saturating_sub(node.started_ms).into());
+        if let Some(Value::Object(own)) = own {
+            details.extend(own);
+        }
+        Value::Object(details)
+    }
+}
+
+/// Whether a needed step's ending lets the next one start.
+fn lets_through(status: StepStatus, step: &Step) -> bool {
+    match status {
+        StepStatus::Succeeded | StepStatus::Skipped => true,
+        StepStatus::Failed => step.on_failure == OnFailure::Continue && !matches!(step.kind, StepKind::Gate(_)),
+        _ => false,
+    }
+}
+
+/// The failure of a text that could not be filled in.
+pub(crate) fn not_filled(error: &crate::template::FillError) -> Failure {
+    Failure::new(FailureKind::WrongType, error.message.clone())
+}

@@ -1,0 +1,95 @@
+//! Going on after a crash.
+//!
+//! What a step had out is lost with the process, so it is done again with the same idempotency key; a `once` step asks first.
+
+use serde_json::{Value, json};
+
+use crate::engine::Run;
+use crate::engine::state::consents::Decision;
+use crate::engine::state::{NodeRef, Work};
+use crate::engine::tools::consent::not_again;
+use crate::event::{Happening, StepPath, StepStatus};
+
+impl Run {
+    /// Goes on: what was out goes out again, steps in doubt wait for a person.
+    pub(crate) fn go_on_after(&mut self, away_ms: u64) {
+        self.emit(Happening::RunResumed { away_ms });
+        let (again, in_doubt) = self.unfinished();
+        for at in again {
+            self.woken.insert(self.state.key(at));
+        }
+        for (at, step) in in_doubt {
+            match self.state.doubts.get(&step).cloned().flatten() {
+                Some(decision) => self.follow(at, decision),
+                None if self.state.doubts.contains_key(&step) => {}
+                None => {
+                    let question = format!("\"{step}\" was started and may have acted; run it again?");
+                    self.emit(Happening::ApprovalRequested { step, question, act: String::new() });
+                }
+            }
+        }
+    }
+
+    /// Does what a person decided about a step in doubt.
+    pub(crate) fn follow(&mut self, at: NodeRef, decision: Decision) {
+        match decision {
+            Decision::Again => drop(self.woken.insert(self.state.key(at))),
+            Decision::Never => self.fail(at, not_again(), None),
+            Decision::Happened(output) => self.give(at, (*output).clone(), Some(json!({ "decided": true }))),
+        }
+    }
+
+    /// What a step in doubt gave, as a person tells it: as it is read by the steps below.
+    ///
+    /// # Errors
+    /// It is not what the step gives, in sentences.
+    pub fn told_output(mut self, step: &str, output: Value) -> Result<Value, Vec<String>> {
+        self.state = self.state.before_its_end();
+        let at = self.state.find(step).ok_or_else(|| vec!["there is no such step".to_string()])?;
+        self.held(at, output)
+    }
+
+    /// Steps that had started and were not over: those that go on by themselves, and `once` steps that may have acted.
+    fn unfinished(&self) -> (Vec<NodeRef>, Vec<(NodeRef, StepPath)>) {
+        let (mut again, mut in_doubt) = (vec![], vec![]);
+        for (frame, nodes) in self.state.frames.iter().enumerate().filter_map(|(ix, frame)| Some((ix, &frame.as_ref()?.nodes))) {
+            for (node, found) in nodes.iter().enumerate() {
+                let at = NodeRef { frame: frame as u32, node: node as u32 };
+                let is_asked = self.state.doubts.get(&found.path).is_some_and(|decided| decided.is_none());
+                let is_running = found.status == StepStatus::Running && !matches!(found.work, Work::Inner { .. } | Work::Called(_));
+                let consents = self.state.consents.contains_key(&found.path) && found.work.calls().is_empty();
+                let is_once = self.is_once(at);
+                if is_asked || is_running && is_once && !consents && !found.work.waits_inside() {
+                    in_doubt.push((at, found.path.clone()));
+                } else if is_running {
+                    again.push(at);
+                }
+            }
+        }
+        (again, in_doubt)
+    }
+
+    /// Whether a step is marked `once`, or stands in one that is: in its cases, its elements, a pipeline that it calls.
+    fn is_once(&self, at: NodeRef) -> bool {
+        let mut next = Some(at);
+        while let Some(at) = next {
+            if self.step(at).is_once {
+                return true;
+            }
+            let frame = self.state.frame(at.frame);
+            next = frame.parent.or(self.state.instance(frame.instance).parent);
+        }
+        false
+    }
+
+    /// Everything that is left waits for a person.
+    pub(crate) fn pause(&mut self) {
+        self.is_paused = true;
+        self.emit(Happening::RunPaused);
+    }
+
+    /// Whether nothing is left to do before a person has decided.
+    pub fn is_paused(&self) -> bool {
+        self.is_paused
+    }
+}

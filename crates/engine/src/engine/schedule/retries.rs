@@ -1,0 +1,66 @@
+//! Retries: of the same request, after a passing fault.
+
+use serde_json::Value;
+
+use crate::engine::Run;
+use crate::engine::state::NodeRef;
+use crate::event::{Failure, Happening};
+use crate::model::{Backoff, Retry};
+
+impl Run {
+    /// A try of a step failed: another one, or the end.
+    pub(crate) fn fail_attempt(&mut self, at: NodeRef, failure: Failure) {
+        self.fail_attempt_told(at, failure, None);
+    }
+
+    /// The same, with details for the end.
+    pub(crate) fn fail_attempt_told(&mut self, at: NodeRef, failure: Failure, details: Option<Value>) {
+        let step = self.step(at);
+        let attempt = self.state.node(at).attempt.max(1);
+        match step.retry.as_ref().and_then(|retry| self.retry_at(at, retry, attempt, &failure)) {
+            Some(retry_at_ms) => {
+                self.stop_calls(at);
+                let step = self.state.node(at).path.clone();
+                self.emit(Happening::AttemptFailed { step, attempt, failure, retry_at_ms });
+            }
+            None => self.fail(at, failure, details),
+        }
+    }
+
+    /// When to try again; `None`: no more tries, or they would come too late.
+    pub(crate) fn retry_at(&self, at: NodeRef, retry: &Retry, attempt: u32, failure: &Failure) -> Option<u64> {
+        if u64::from(attempt) >= retry.max_attempts || !retry.on.contains(&failure.kind) {
+            return None;
+        }
+        let most = retry.max_delay.as_millis() as u64;
+        let wait = match failure.retry_after_ms {
+            Some(asked) if asked > most => return None,
+            Some(asked) => asked,
+            None => {
+                let first = retry.delay.as_millis() as u64;
+                let full = match retry.backoff {
+                    Backoff::Fixed => first,
+                    Backoff::Linear => first.saturating_mul(u64::from(attempt)),
+                    Backoff::Exponential => first.saturating_mul(1u64.checked_shl(attempt - 1).unwrap_or(u64::MAX)),
+                };
+                let full = full.min(most);
+                if retry.jitter { self.chance(at, attempt) % (full + 1) } else { full }
+            }
+        };
+        let time = self.now.ms.saturating_add(wait);
+        let instance = self.state.instance(self.state.instance_of(at));
+        let ends = [self.state.node(at).deadline, instance.deadline].into_iter().flatten().min();
+        ends.is_none_or(|end| time < end).then_some(time)
+    }
+
+    /// A number that follows from the run's seed, the step and the try alone (splitmix64).
+    fn chance(&self, at: NodeRef, attempt: u32) -> u64 {
+        let mut z = self.state.start.as_ref().map_or(0, |s| s.seed) ^ u64::from(attempt);
+        for byte in self.state.node(at).path.bytes() {
+            z = (z ^ u64::from(byte)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        }
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ (z >> 31)
+    }
+}

@@ -1,0 +1,83 @@
+//! Ending a run from outside, and calls that are given up before they have answered.
+//!
+//! A run that is asked to end starts nothing new and waits for the calls that may act or that are paid for ([`GRACE_MS`]); their answers are
+//! recorded like others. Then the rest is cancelled. A call that may have acted and has not answered is told (`outcome_unknown`), whatever
+//! it was that cut it off: a signal, a limit, a failed sibling.
+
+use crate::engine::Run;
+use crate::engine::command::Command;
+use crate::engine::state::talk::AskedStage;
+use crate::engine::state::{CacheStage, NodeRef, Work};
+use crate::event::{Canceller, Happening};
+
+/// How long a run that is asked to end waits for answers, in milliseconds. What is left of the 5 s is for its end.
+pub(crate) const GRACE_MS: u64 = 4_000;
+
+impl Run {
+    /// Somebody asks the run to end. Once: who asks again changes nothing.
+    pub(crate) fn asked_to_end(&mut self, by: Canceller) {
+        let is_ending = self.state.instances.first().and_then(Option::as_ref).is_none_or(|own| own.ending.is_cancelled);
+        if is_ending || self.state.stopping.is_some() {
+            return;
+        }
+        let waits_until_ms = self.awaits_answers().then(|| self.now.ms + GRACE_MS);
+        self.emit(Happening::CancelRequested { by, waits_until_ms });
+    }
+
+    /// Ends the wait for answers when all have come or its time is up.
+    pub(crate) fn end_grace(&mut self) {
+        let Some(until) = self.state.stopping.as_ref().map(|stopping| stopping.until_ms) else { return };
+        if self.now.ms < until && self.awaits_answers() {
+            return;
+        }
+        let calls: Vec<(u64, NodeRef)> = self.state.calls.iter().map(|(call, open)| (*call, open.node)).collect();
+        for (call, at) in calls {
+            self.give_up(at, call, true);
+        }
+        self.emit(Happening::GraceEnded);
+    }
+
+    /// Whether a call is out that may act, or that a model is paid for.
+    fn awaits_answers(&self) -> bool {
+        let asks_model = |at: NodeRef, call| matches!(&self.state.node(at).work, Work::Asking(asking) if asking.call() == Some(call));
+        self.state.calls.iter().any(|(call, open)| asks_model(open.node, *call) || self.call_acts(*call))
+    }
+
+    /// Whether a call that is out may have an effect that a second one would repeat.
+    pub(crate) fn call_acts(&self, call: u64) -> bool {
+        let Some(open) = self.state.calls.get(&call) else { return false };
+        let (node, pipeline) = (self.state.node(open.node), &self.planned_of(open.node).pipeline);
+        match &node.work {
+            Work::Asking(asking) => {
+                let asked = asking.asked().iter().find(|asked| asked.stage == AskedStage::Out(call));
+                let tool = asked.and_then(|asked| pipeline.tool(&asked.asked.tool));
+                tool.is_some_and(|(tool, part)| tool.effects(Some(part.unwrap_or_default())).repeat())
+            }
+            Work::Call(_) => !matches!(node.cache, CacheStage::Looking(_)) && self.step(open.node).kind.effects(pipeline).repeat(),
+            Work::None | Work::Listing(_) | Work::Inner { .. } | Work::Called(_) | Work::Paused(_) => false,
+        }
+    }
+
+    /// Ends the calls of a step; their answers are not awaited.
+    pub(crate) fn stop_calls(&mut self, at: NodeRef) {
+        for call in self.state.node(at).work.calls() {
+            self.give_up(at, call, false);
+        }
+    }
+
+    /// Ends a call. That it may have acted is told; with `only_acting`, others are left.
+    fn give_up(&mut self, at: NodeRef, call: u64, only_acting: bool) {
+        let acts = self.call_acts(call);
+        if only_acting && !acts {
+            return;
+        }
+        let waiting = self.commands.len();
+        self.commands.retain(|c| !matches!(c, Command::Call { call: pending, .. } if *pending == call));
+        let has_gone_out = self.commands.len() == waiting;
+        self.commands.push_back(Command::Cancel { call });
+        if acts && has_gone_out {
+            let step = self.state.node(at).path.clone();
+            self.emit(Happening::OutcomeUnknown { step, call });
+        }
+    }
+}

@@ -1,0 +1,512 @@
+//! `apply`: the only way state changes. No clock, no chance, no outside: the event and the plan say everything.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::engine::state::consents::Decision;
+use crate::engine::state::talk::AskedStage;
+use crate::engine::state::tally::SetAside;
+use crate::engine::state::{CacheStage, CachedValue, Node, NodeRef, OpenCall, RefinementRound, State, Timer, Work};
+use crate::event::{Answer, Event, Failure, FailureKind, Happening, Purpose, Shared, StepPath, StepStatus, Usage};
+use crate::model::{Pipeline, PipelineId, Step, step_path};
+use crate::plan::{Edge, Plan, StepIx};
+
+impl State {
+    /// Takes one event in. Events of another plan than the one the run was made with are ignored where they name unknown steps.
+    pub fn apply(&mut self, plan: &Plan, event: &Event) {
+        self.seq = event.seq;
+        self.last_ms = event.at_ms;
+        let now = event.at_ms;
+        match &event.happening {
+            Happening::RunStarted(start) => {
+                self.start = Some((**start).clone());
+                self.open_instance(plan, PipelineId(0), None, "".into(), &start.inputs, start.channel.clone(), &start.person, now);
+                self.narrow_deadline(start.deadline_ms.map(|ms| now.saturating_add(ms)));
+            }
+            Happening::StepStarted { step, attempt, items, .. } => self.step_started(plan, step, *attempt, items.as_deref(), now),
+            Happening::CallOpened { step, asked, inputs, channel, person } => {
+                self.call_opened(plan, step, *asked, inputs, channel.clone(), person, now);
+            }
+            Happening::AttemptFailed { step, attempt, failure, retry_at_ms } => {
+                self.attempt_failed(plan, step, *attempt, failure, *retry_at_ms);
+            }
+            Happening::StepPaused { step, until_ms } => {
+                let Some(at) = self.find(step) else { return };
+                let node = self.node_mut(at);
+                node.status = StepStatus::Waiting;
+                node.work = Work::Paused(*until_ms);
+                self.timers.insert((*until_ms, Timer::Pause(at)));
+            }
+            Happening::StepSucceeded { step, output, details } => {
+                let Some(at) = self.find(step) else { return };
+                self.inherit_from_call(at);
+                self.note_made(plan, at, output, details);
+                let node = self.node_mut(at);
+                node.output = Some(output.clone());
+                node.details = Some(details.clone());
+                node.cached = CachedValue::default();
+                self.step_over(plan, at, StepStatus::Succeeded);
+                self.note_failed_inside(at);
+                self.note_stop(plan, at);
+            }
+            Happening::StepFailed { step, failure, attempts, details } => {
+                self.step_failed(plan, step, failure, *attempts, details.as_ref())
+            }
+            Happening::StepSkipped { step } => self.over(plan, step, StepStatus::Skipped),
+            Happening::StepBlocked { step, .. } => self.over(plan, step, StepStatus::Blocked),
+            Happening::StepCancelled { step } => self.over(plan, step, StepStatus::Cancelled),
+            Happening::CacheAsked { step, call, key, timeout_at_ms } => {
+                let Some(at) = self.find(step) else { return };
+                self.open_call(*call, at, now, *timeout_at_ms, SetAside::default());
+                let node = self.node_mut(at);
+                node.work = Work::Call(*call);
+                node.cache = CacheStage::Looking(key.clone());
+            }
+            Happening::CacheMissed { call, .. } => {
+                let Some(at) = self.close_call(*call) else { return };
+                let node = self.node_mut(at);
+                node.work = Work::None;
+                if let CacheStage::Looking(key) = &mut node.cache {
+                    node.cache = CacheStage::Missed(std::mem::take(key));
+                }
+            }
+            Happening::ToolsAsked { step, call, server, timeout_at_ms } => {
+                let Some(at) = self.find(step) else { return };
+                self.goes_on(at);
+                self.listings.insert(*call, server.clone());
+                self.open_call(*call, at, now, *timeout_at_ms, SetAside::default());
+                match &mut self.node_mut(at).work {
+                    Work::Listing(calls) => drop(calls.insert(*call)),
+                    work => *work = Work::Listing([*call].into()),
+                }
+            }
+            Happening::ToolsListed { call, server, tools, unpinned, .. } => {
+                let Some(at) = self.close_call(*call) else { return };
+                self.node_mut(at).work.ends(*call);
+                let instance = self.instance_of(at);
+                self.instance_mut(instance).servers.insert(server.clone(), tools.clone());
+                self.instance_mut(instance).unpinned.extend(unpinned.iter().map(|part| format!("{server}.{part}")));
+            }
+            Happening::CaseChosen { step, case } => self.case_chosen(plan, step, case),
+            Happening::PlanAccepted { step, round, plan: written } => self.plan_accepted(plan, step, *round, written),
+            Happening::PlanRefused { step, round, findings } => self.plan_refused(step, *round, findings),
+            Happening::PlanEnded { step, .. } => self.plan_ended(step),
+            Happening::PlanChecked { step, fulfilled, progress, .. } => self.plan_checked(plan, step, *fulfilled, progress),
+            Happening::ModelCalled { .. } => self.model_called(&event.happening, now),
+            Happening::ModelReplied { call, reply, usage, .. } => {
+                if let Some(open) = self.calls.get_mut(call).filter(|_| !may_have_cost(reply, usage)) {
+                    open.reserved = SetAside::default();
+                }
+                let Some(at) = self.close_call(*call) else { return };
+                self.usage.add(usage);
+                let around: Vec<u32> = self.chain(at).map(|(ix, _)| ix).collect();
+                for ix in around {
+                    self.instance_mut(ix).usage.add(usage);
+                }
+                if let Work::Asking(asking) = &mut self.node_mut(at).work {
+                    asking.usage.add(usage);
+                    asking.hears(reply, now);
+                }
+            }
+            Happening::ToolCalled { step, call, timeout_at_ms, asked, .. } => {
+                let Some(at) = self.find(step) else { return };
+                self.consent_used(step, true);
+                self.goes_on(at);
+                self.open_call(*call, at, now, *timeout_at_ms, SetAside::default());
+                match (*asked, &mut self.node_mut(at).work) {
+                    (Some(place), Work::Asking(asking)) => asking.uses(place, *call, now),
+                    (_, work) => *work = Work::Call(*call),
+                }
+            }
+            Happening::ToolReplied { step, call, failure, duration_ms, result, asked, .. } => match asked {
+                Some(place) if failure.as_ref().is_some_and(|failure| failure.kind == crate::event::FailureKind::Rejected) => {
+                    self.consent_used(step, false);
+                    self.asked_over(step, *call, *place, failure.as_ref(), *duration_ms, result.as_ref());
+                }
+                Some(place) => self.asked_over(step, *call, *place, failure.as_ref(), *duration_ms, result.as_ref()),
+                None => {
+                    if let Some(at) = self.close_call(*call) {
+                        self.node_mut(at).work.ends(*call);
+                    }
+                }
+            },
+            Happening::OutputWritten { step, part, id, .. } => {
+                let Some(at) = self.find(step) else { return };
+                let delivered = json!({ "part": part, "id": id, "time": event.time });
+                self.node_mut(at).delivered.push(Arc::new(delivered));
+            }
+            Happening::GatePassed { .. }
+            | Happening::ReplyIgnored { .. }
+            | Happening::PolicyDecided { .. }
+            | Happening::ServerNoted { .. } => {}
+            Happening::GateFailed { step, for_good, .. } => {
+                let Some(at) = self.find(step) else { return };
+                if *for_good {
+                    let (instance, place) = (self.instance_of(at), self.own_place(at));
+                    self.instance_mut(instance).ending.unmet.add(place);
+                }
+            }
+            Happening::RefinementStarted { step, original, failed, feedback, .. } => {
+                let Some(at) = self.find(step) else { return };
+                let round = RefinementRound { original: original.clone(), failed: failed.clone(), feedback: feedback.clone() };
+                self.refinement_started(plan, at, round);
+            }
+            Happening::StageStarted { step, stage, failure, .. } => self.stage_started(plan, step, *stage, failure.clone(), now),
+            Happening::LimitReached { step, limit, message } => self.limit_reached(step, *limit, message),
+            Happening::CancelRequested { by, waits_until_ms: None } => self.cancel(*by),
+            Happening::CancelRequested { by, waits_until_ms: Some(until) } => self.stop_at(*by, *until),
+            Happening::OutcomeUnknown { call, .. } => self.lose_call(*call),
+            Happening::GraceEnded => {
+                if let Some(by) = self.stop_waiting() {
+                    self.cancel(by);
+                }
+            }
+            Happening::RunResumed { away_ms } => self.resumed(*away_ms),
+            Happening::ApprovalRequested { step, act, .. } if !act.is_empty() => self.consent_asked(step, act, now),
+            Happening::ApprovalRequested { step, .. } => {
+                let Some(at) = self.find(step) else { return };
+                self.clear_timers(at, true);
+                self.doubts.insert(step.clone(), None);
+                self.node_mut(at).status = StepStatus::Waiting;
+            }
+            Happening::ApprovalAnswered { step, approved, output, comment } => {
+                // Decided while the run is ended by a signal: it is for the run as it goes on.
+                if let Some(before) = &mut self.interrupted {
+                    before.apply(plan, event);
+                }
+                if self.consents.contains_key(step) {
+                    return self.consent_given(step, *approved, comment, now);
+                }
+                let Some(at) = self.find(step).filter(|_| self.doubts.get(step) == Some(&None)) else { return };
+                self.doubts.insert(step.clone(), Some(Decision::new(*approved, output.clone())));
+                self.node_mut(at).status = StepStatus::Running;
+            }
+            Happening::RunPaused => {}
+            Happening::RunFinished(end) => {
+                self.finished = Some((**end).clone());
+                self.done.clear();
+                self.timers.clear();
+            }
+        }
+    }
+
+    pub(crate) fn find(&self, path: &str) -> Option<NodeRef> {
+        self.paths.get(path).copied()
+    }
+
+    fn step_started(&mut self, plan: &Plan, path: &str, attempt: u32, items: Option<&[Shared]>, now: u64) {
+        let Some(at) = self.find(path) else { return };
+        self.not_ready(at);
+        self.steps_started += 1;
+        let instance_ix = self.instance_of(at);
+        let pipeline = self.instance(instance_ix).pipeline;
+        let step = self.planned(plan, at.frame).step(self.node(at).step).step.clone();
+        self.tell_started(at, &step, attempt);
+        self.clear_timers(at, attempt == 1);
+        let is_list = step.for_each.is_some() && !self.is_element(at);
+        if self.node(at).retry_at.is_some() {
+            self.take_place_again(at);
+        }
+        let node = self.node_mut(at);
+        node.status = StepStatus::Running;
+        node.attempt = attempt;
+        node.retry_at = None;
+        node.work = Work::None;
+        if let Some(planning) = &mut node.planning {
+            // Another try plans anew; what was done and spent stays told.
+            planning.plans.clear();
+            planning.findings.clear();
+        }
+        if attempt == 1 {
+            node.started_ms = now;
+        }
+        let mut timers = vec![];
+        if !is_list {
+            if let Some(timeout) = step.timeout {
+                let end = now + timeout.as_millis() as u64;
+                node.attempt_ends = Some(end);
+                timers.push((end, Timer::Attempt(at)));
+            }
+            if let (Some(deadline), 1) = (allowed_time(&plan.pipeline(pipeline).pipeline, &step), attempt) {
+                let end = now + deadline.as_millis() as u64;
+                node.deadline = Some(end);
+                timers.push((end, Timer::StepDeadline(at)));
+            }
+        }
+        self.timers.extend(timers);
+        if let Some(items) = items {
+            self.open_items(plan, at, pipeline, items);
+        }
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "the parts of one event, named at the only call")]
+    fn call_opened(
+        &mut self,
+        plan: &Plan,
+        path: &str,
+        place: Option<usize>,
+        inputs: &Shared,
+        channel: Option<String>,
+        person: &Shared,
+        now: u64,
+    ) {
+        let Some(at) = self.find(path) else { return };
+        self.doubts.remove(path);
+        self.consent_used(path, true);
+        let planned = plan.pipeline(self.instance(self.instance_of(at)).pipeline);
+        let Some(place) = place else {
+            let step = self.planned(plan, at.frame).step(self.node(at).step).step.clone();
+            let Some(called) = planned.called(&step) else { return };
+            let prefix = Arc::from(format!("{}/", self.node(at).path));
+            let inner = self.open_instance(plan, called, Some(at), prefix, inputs, channel, person, now);
+            self.node_mut(at).work = Work::Called(inner);
+            return;
+        };
+        let Work::Asking(asking) = &self.node(at).work else { return };
+        let Some(asked) = asking.asked().get(place) else { return };
+        let AskedStage::Out(call) = asked.stage else { return };
+        let Some(called) = planned.called_tool(&asked.asked.tool) else { return };
+        let prefix = Arc::from(format!("{}/", step_path::element(&step_path::inside(&self.node(at).path, &asked.asked.tool), call)));
+        self.close_call(call);
+        let inner = self.open_instance(plan, called, Some(at), prefix, inputs, channel, person, now);
+        if let Work::Asking(asking) = &mut self.node_mut(at).work {
+            asking.goes_inside(place, inner);
+        }
+    }
+
+    /// A tool call that an agent asked for is over, or was not made.
+    fn asked_over(&mut self, path: &str, call: u64, place: usize, failure: Option<&Failure>, duration_ms: u64, result: Option<&Value>) {
+        self.close_call(call);
+        self.last_call = self.last_call.max(call);
+        let Some(at) = self.find(path) else { return };
+        let Work::Asking(asking) = &self.node(at).work else { return };
+        let Some(asked) = asking.asked().get(place) else { return };
+        let used = json!({
+            "tool": asked.asked.tool,
+            "with": asked.asked.arguments,
+            "result": result.unwrap_or(&Value::Null),
+            "status": if failure.is_none() { "succeeded" } else { "failed" },
+            "error": failure.map(|f| format!("{}: {}", f.kind.word(), f.message)),
+            "duration_ms": duration_ms,
+        });
+        let told = match (failure, result) {
+            (Some(failure), _) => format!("This did not work ({}): {}", failure.kind.word(), failure.message),
+            (None, Some(Value::String(text))) => text.clone(),
+            (None, result) => result.unwrap_or(&Value::Null).to_string(),
+        };
+        if let AskedStage::Inside(inner) = asked.stage {
+            self.inherit(at, inner);
+            self.drop_instance(inner);
+        }
+        if let Work::Asking(asking) = &mut self.node_mut(at).work {
+            asking.used(place, used, told);
+        }
+    }
+
+    /// A step that waited for its next try goes on.
+    fn goes_on(&mut self, at: NodeRef) {
+        if let Some(retry_at) = self.node_mut(at).retry_at.take() {
+            self.timers.remove(&(retry_at, Timer::Backoff(at)));
+            self.take_place_again(at);
+        }
+        let node = self.node_mut(at);
+        node.status = StepStatus::Running;
+        // What a person allowed is allowed once.
+        let path = node.path.clone();
+        self.doubts.remove(&path);
+    }
+
+    fn attempt_failed(&mut self, plan: &Plan, path: &str, attempt: u32, failure: &Failure, retry_at: u64) {
+        let Some(at) = self.find(path) else { return };
+        for call in self.node(at).work.calls() {
+            self.close_call(call);
+        }
+        self.drop_inner(at);
+        self.consents.remove(path);
+        self.clear_timers(at, false);
+        let node = self.node_mut(at);
+        node.status = StepStatus::Waiting;
+        node.attempt = attempt;
+        node.failure = Some(failure.clone());
+        node.retry_at = Some(retry_at);
+        node.ended_by = None;
+        match &mut node.work {
+            Work::Asking(asking) => asking.fails(),
+            work => *work = Work::None,
+        }
+        self.timers.insert((retry_at, Timer::Backoff(at)));
+        self.free_place(plan, at);
+    }
+
+    fn model_called(&mut self, happening: &Happening, now: u64) {
+        let Happening::ModelCalled {
+            step,
+            call,
+            agent,
+            model,
+            purpose,
+            attempt,
+            fresh,
+            fallback,
+            timeout_at_ms,
+            messages,
+            scripted,
+            reserved_tokens,
+            reserved_usd,
+        } = happening
+        else {
+            return;
+        };
+        let Some(at) = self.find(step) else { return };
+        if *scripted {
+            *self.replies_used.entry(step.to_string()).or_default() += 1;
+        }
+        self.goes_on(at);
+        let node = self.node_mut(at);
+        if !matches!(node.work, Work::Asking(_)) {
+            node.work = Work::Asking(Box::default());
+        }
+        if let Work::Asking(asking) = &mut node.work {
+            asking.sends(*call, *fresh);
+            asking.agent.clone_from(agent);
+            asking.model.clone_from(model);
+            asking.fallbacks = *fallback;
+            asking.messages.extend(messages.iter().cloned());
+            asking.attempt = *attempt;
+            asking.attempts += 1;
+            if let Some(planning) = &mut node.planning {
+                planning.findings.clear();
+            }
+            if *purpose == Purpose::Repair && *attempt == 1 {
+                asking.repairs += 1;
+            }
+        }
+        let reserved = SetAside { tokens: *reserved_tokens, usd: *reserved_usd };
+        self.open_call(*call, at, now, *timeout_at_ms, reserved);
+    }
+
+    pub(super) fn open_call(&mut self, call: u64, node: NodeRef, now: u64, timeout_at: u64, reserved: SetAside) {
+        self.last_call = call;
+        self.calls.insert(call, OpenCall { node, started_ms: now, timeout_at, reserved });
+        self.timers.insert((timeout_at, Timer::Call(call)));
+    }
+
+    pub(super) fn close_call(&mut self, call: u64) -> Option<NodeRef> {
+        let open = self.calls.remove(&call)?;
+        self.listings.remove(&call);
+        self.timers.remove(&(open.timeout_at, Timer::Call(call)));
+        self.keep_aside(open.node, &open.reserved);
+        Some(open.node)
+    }
+
+    /// A call is over and never told what it cost: it may have cost all that was set aside for it.
+    fn keep_aside(&mut self, at: NodeRef, reserved: &SetAside) {
+        if reserved.is_nothing() {
+            return;
+        }
+        let around: Vec<u32> = self.chain(at).map(|(ix, _)| ix).collect();
+        for ix in around {
+            self.instance_mut(ix).untold.add(reserved);
+        }
+        if let Work::Asking(asking) = &mut self.node_mut(at).work {
+            asking.untold.add(reserved);
+        }
+    }
+
+    /// Brings the end of the whole run forward.
+    fn narrow_deadline(&mut self, ends: Option<u64>) {
+        let Some(ends) = ends.filter(|ends| self.instance(0).deadline.is_none_or(|own| *ends < own)) else { return };
+        if let Some(own) = self.instance_mut(0).deadline.replace(ends) {
+            self.timers.remove(&(own, Timer::Deadline(0)));
+        }
+        self.timers.insert((ends, Timer::Deadline(0)));
+    }
+
+    /// Calls that were out are lost; waits end by the clock of people.
+    /// A run that a signal ended is again what it was before; what its `finally` spent stays spent.
+    fn resumed(&mut self, away_ms: u64) {
+        let mut untold = None;
+        if let Some(before) = self.interrupted.take() {
+            let ended = std::mem::replace(self, *before);
+            self.usage = ended.usage;
+            if let (Some(Some(own)), Some(Some(spent))) = (self.instances.first_mut(), ended.instances.first()) {
+                own.usage = spent.usage;
+                untold = Some(spent.untold);
+            }
+            (self.seq, self.last_ms, self.last_call) = (ended.seq, ended.last_ms, ended.last_call);
+            (self.steps_started, self.replies_used) = (ended.steps_started, ended.replies_used);
+            self.pipelines_begun = ended.pipelines_begun;
+        }
+        self.stop_waiting();
+        let lost: Vec<u64> = self.calls.keys().copied().collect();
+        lost.into_iter().for_each(|call| self.lose_call(call));
+        // What a signal ended was counted when it ended.
+        if let (Some(untold), Some(Some(own))) = (untold, self.instances.first_mut()) {
+            own.untold = untold;
+        }
+        let waits: Vec<(u64, Timer)> = self.timers.iter().filter(|(_, timer)| matches!(timer, Timer::Pause(_))).copied().collect();
+        for (until, timer) in waits {
+            let Timer::Pause(at) = timer else { continue };
+            let until_now = until.saturating_sub(away_ms);
+            self.timers.remove(&(until, timer));
+            self.timers.insert((until_now, timer));
+            self.node_mut(at).work = Work::Paused(until_now);
+        }
+    }
+
+    fn over(&mut self, plan: &Plan, path: &str, status: StepStatus) {
+        if let Some(at) = self.find(path) {
+            self.step_over(plan, at, status);
+        }
+    }
+}
+
+/// Time for all attempts of a step: its `deadline`, and those of the agents that do its work.
+pub(crate) fn allowed_time(pipeline: &Pipeline, step: &Step) -> Option<Duration> {
+    let of_agents =
+        step.kind.agents(pipeline).into_iter().filter_map(|name| pipeline.bounds_of(pipeline.agents.get(&name.value)?).deadline);
+    of_agents.chain(step.deadline).min()
+}
+
+/// Whether a call that told no usage may have cost something: it had reached the model, and the answer was lost or of no use.
+fn may_have_cost(reply: &Answer, usage: &Usage) -> bool {
+    use FailureKind::*;
+    let Answer::Failed(failure) = reply else { return false };
+    *usage == Usage::default() && matches!(failure.kind, Timeout | BadResponse | TooLarge | WrongType | Truncated | Refused)
+}
+
+impl Node {
+    pub(crate) fn new(step: StepIx, path: StepPath, waits_for: u32, priority: u32) -> Node {
+        Node {
+            step,
+            path,
+            status: StepStatus::Pending,
+            round: 1,
+            attempt: 0,
+            waits_for,
+            priority,
+            output: None,
+            error: None,
+            failure: None,
+            details: None,
+            item: None,
+            delivered: vec![],
+            started_ms: 0,
+            retry_at: None,
+            attempt_ends: None,
+            deadline: None,
+            cache: CacheStage::None,
+            ended_by: None,
+            planning: None,
+            work: Work::None,
+            cached: CachedValue::default(),
+        }
+    }
+}
+
+/// Whether an edge lets failures through: `Wait` only orders.
+pub(crate) fn blocks(edge: Edge) -> bool {
+    matches!(edge, Edge::Need | Edge::Above)
+}

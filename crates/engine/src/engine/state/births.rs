@@ -1,0 +1,302 @@
+//! How events open things: pipelines, lists of steps, elements, cases, the second round.
+
+use std::sync::Arc;
+
+use crate::engine::state::ends::STAGE_MS;
+use crate::engine::state::tally::SetAside;
+use crate::engine::state::{
+    CachedNames, Ending, Frame, FrameKind, Instance, Mood, Node, NodeRef, ReadyKey, RefinementRound, State, Timer, Work,
+};
+use crate::event::{Shared, Stage, StepFailure, StepPath, StepStatus, Usage};
+use crate::model::{CallTime, MOST_PARALLEL, PipelineId, step_path};
+use crate::plan::{BlockIx, PipelinePlan, Plan, StepIx};
+
+impl State {
+    /// Opens the run's own pipeline, or a called one. If the run lacks what it needs to start, its steps are blocked at once.
+    #[expect(clippy::too_many_arguments, reason = "the parts of one instance, named at the only two calls")]
+    pub(super) fn open_instance(
+        &mut self,
+        plan: &Plan,
+        pipeline: PipelineId,
+        parent: Option<NodeRef>,
+        prefix: StepPath,
+        inputs: &Shared,
+        channel: Option<String>,
+        person: &Shared,
+        now: u64,
+    ) -> u32 {
+        let ix = self.instances.len() as u32;
+        self.pipelines_begun += 1;
+        let planned = plan.pipeline(pipeline);
+        let deadline = planned.pipeline.bounds().deadline.map(|d| now + d.as_millis() as u64);
+        self.instances.push(Some(Instance {
+            pipeline,
+            parent,
+            prefix: prefix.clone(),
+            inputs: inputs.clone(),
+            channel,
+            person: person.clone(),
+            usage: Usage::default(),
+            untold: SetAside::default(),
+            stage: Stage::Steps,
+            main: 0,
+            frame: 0,
+            ending: Ending::default(),
+            refinement: None,
+            stage_timer: None,
+            deadline,
+            past: vec![],
+            servers: std::collections::BTreeMap::new(),
+            unpinned: std::collections::BTreeSet::new(),
+            cached: CachedNames::default(),
+        }));
+        if let Some(at) = deadline {
+            self.timers.insert((at, Timer::Deadline(ix)));
+        }
+        let base = parent.map_or(0, |at| self.node(at).priority);
+        let frame = self.open_block(planned, ix, planned.main, None, &prefix, base);
+        let instance = self.instance_mut(ix);
+        instance.main = frame;
+        instance.frame = frame;
+        let cannot_start = self.start.as_ref().filter(|_| parent.is_none()).and_then(|start| start.failure.clone());
+        if let Some(failure) = cannot_start {
+            self.instance_mut(ix).ending.failure = Some(StepFailure { step: prefix, failure });
+            self.set_mood(frame, Mood::Stopping);
+        }
+        ix
+    }
+
+    pub(super) fn open_block(
+        &mut self,
+        planned: &PipelinePlan,
+        instance: u32,
+        block_ix: BlockIx,
+        parent: Option<NodeRef>,
+        prefix: &str,
+        base: u32,
+    ) -> u32 {
+        let block = planned.block(block_ix);
+        let frame = self.frames.len() as u32;
+        let round = parent.map_or(1, |parent| self.node(parent).round);
+        let nodes = nodes(planned, block_ix, prefix, base, round);
+        self.add_frame(Frame {
+            instance,
+            kind: FrameKind::Block(block_ix),
+            parent,
+            nodes,
+            open: block.len() as u32,
+            mood: Mood::Going,
+            failure: None,
+        });
+        for node in 0..block.len() as u32 {
+            let at = NodeRef { frame, node };
+            if self.node(at).waits_for == 0 {
+                self.make_ready(planned, at);
+            }
+        }
+        frame
+    }
+
+    /// Lets a step start that waits for no other; of a written plan as soon as it has a place, see `give_places`.
+    pub(super) fn make_ready(&mut self, planned: &PipelinePlan, at: NodeRef) {
+        let key = self.key(at);
+        if let FrameKind::Written(written) = &mut self.frame_mut(at.frame).kind {
+            written.waiting.insert(key);
+            return;
+        }
+        self.start_when_called(planned, at, key);
+    }
+
+    fn start_when_called(&mut self, planned: &PipelinePlan, at: NodeRef, key: ReadyKey) {
+        let step = &planned.step(self.node(at).step).step;
+        let is_list = step.for_each.is_some() && !self.is_element(at);
+        if step.kind.calls_when() == CallTime::Start && !is_list {
+            self.ready_calls.insert(key)
+        } else {
+            self.ready.insert(key)
+        };
+    }
+
+    pub(super) fn not_ready(&mut self, at: NodeRef) {
+        let key = self.key(at);
+        if !self.ready.remove(&key) {
+            self.ready_calls.remove(&key);
+        }
+    }
+
+    pub(super) fn add_frame(&mut self, frame: Frame) {
+        let ix = self.frames.len() as u32;
+        for (node, inner) in frame.nodes.iter().enumerate() {
+            self.paths.insert(inner.path.clone(), NodeRef { frame: ix, node: node as u32 });
+        }
+        if frame.open == 0 {
+            self.done.insert(ix);
+        }
+        self.frames.push(Some(Box::new(frame)));
+    }
+
+    pub(super) fn open_items(&mut self, plan: &Plan, at: NodeRef, pipeline: PipelineId, items: &[Shared]) {
+        let planned = plan.pipeline(pipeline);
+        let holder = self.node(at);
+        let (step, base, path, round) = (holder.step, holder.priority, holder.path.clone(), holder.round);
+        let for_each = planned.step(step).step.for_each.as_ref();
+        let most = for_each.and_then(|f| f.max_parallel).or(planned.pipeline.limits.max_parallel).unwrap_or(MOST_PARALLEL);
+        let nodes = items
+            .iter()
+            .enumerate()
+            .map(|(i, item)| Node { item: Some(item.clone()), round, ..Node::new(step, step_path::element(&path, i).into(), 1, base) })
+            .collect();
+        let frame = self.frames.len() as u32;
+        self.add_frame(Frame {
+            instance: self.instance_of(at),
+            kind: FrameKind::Items { most: most.min(u64::from(u32::MAX)) as u32, active: 0, next: 0 },
+            parent: Some(at),
+            nodes,
+            open: items.len() as u32,
+            mood: Mood::Going,
+            failure: None,
+        });
+        self.node_mut(at).work = Work::Inner { frame, case: None };
+        self.give_places(plan, frame);
+    }
+
+    /// Lets the next elements in while the list has places; of a written plan, the next steps.
+    pub(super) fn give_places(&mut self, plan: &Plan, ix: u32) {
+        if let FrameKind::Written(_) = self.frame(ix).kind {
+            return self.give_written_places(plan, ix);
+        }
+        let pipeline = self.instance(self.frame(ix).instance).pipeline;
+        loop {
+            let frame = self.frame_mut(ix);
+            let count = frame.nodes.len() as u32;
+            let FrameKind::Items { most, active, next } = &mut frame.kind else { return };
+            if *active >= *most || *next >= count {
+                return;
+            }
+            let at = NodeRef { frame: ix, node: *next };
+            *active += 1;
+            *next += 1;
+            frame.nodes[at.node as usize].waits_for = 0;
+            if frame.nodes[at.node as usize].status == StepStatus::Pending {
+                self.make_ready(plan.pipeline(pipeline), at);
+            }
+        }
+    }
+
+    fn give_written_places(&mut self, plan: &Plan, ix: u32) {
+        let planned = self.planned(plan, ix);
+        while let FrameKind::Written(written) = &mut self.frame_mut(ix).kind
+            && written.active < written.most
+            && let Some(key) = written.waiting.pop_first()
+        {
+            written.active += 1;
+            self.start_when_called(&planned, key.at, key);
+        }
+    }
+
+    /// An element, or a step of a written plan, that gave its place back while it waited goes on.
+    pub(super) fn take_place_again(&mut self, at: NodeRef) {
+        if let Some(active) = self.places(at.frame) {
+            *active += 1;
+        }
+    }
+
+    /// Gives the place of an element, or of a step of a written plan, back.
+    pub(super) fn free_place(&mut self, plan: &Plan, at: NodeRef) {
+        if let Some(active) = self.places(at.frame) {
+            *active = active.saturating_sub(1);
+            self.give_places(plan, at.frame);
+        }
+    }
+
+    /// How many places of a frame are taken; `None`: it does not count them.
+    fn places(&mut self, ix: u32) -> Option<&mut u32> {
+        match &mut self.frame_mut(ix).kind {
+            FrameKind::Items { active, .. } => Some(active),
+            FrameKind::Written(written) => Some(&mut written.active),
+            FrameKind::Block(_) => None,
+        }
+    }
+
+    pub(super) fn case_chosen(&mut self, plan: &Plan, path: &str, case: &str) {
+        let Some(at) = self.find(path) else { return };
+        let instance = self.instance_of(at);
+        let planned = plan.pipeline(self.instance(instance).pipeline);
+        let node = self.node(at);
+        let step = planned.step(node.step);
+        let Some((place, chosen)) = step.step.kind.cases().enumerate().find(|(_, own)| own.id.value == case) else { return };
+        let prefix = format!("{}/", chosen.path_in(&node.path));
+        let base = node.priority;
+        let frame = self.open_block(planned, instance, step.cases[place], Some(at), &prefix, base);
+        self.node_mut(at).work = Work::Inner { frame, case: Some(case.to_string()) };
+    }
+
+    pub(super) fn refinement_started(&mut self, plan: &Plan, gate: NodeRef, round: RefinementRound) {
+        let instance_ix = self.instance_of(gate);
+        let planned = plan.pipeline(self.instance(instance_ix).pipeline);
+        let Some(refinement) = &planned.refinement else { return };
+        self.instance_mut(instance_ix).refinement = Some(round);
+        let block = planned.block(planned.main);
+        for place in &refinement.stretch {
+            let ending = &mut self.instance_mut(instance_ix).ending;
+            for told in [&mut ending.unmet, &mut ending.nothing_let_through, &mut ending.partial] {
+                told.forget(*place as u32);
+            }
+            let at = NodeRef { frame: gate.frame, node: *place as u32 };
+            self.clear_timers(at, true);
+            let waits_for = block.needs(*place).iter().filter(|(above, _)| refinement.stretch.contains(above)).count() as u32;
+            let node = self.node_mut(at);
+            let was_over = node.status.is_final();
+            let (step, path, priority) = (node.step, node.path.clone(), node.priority);
+            *node = Node { round: 2, ..Node::new(step, path, waits_for, priority) };
+            if was_over {
+                self.frame_mut(at.frame).open += 1;
+            }
+            if waits_for == 0 {
+                self.make_ready(planned, at);
+            }
+        }
+    }
+
+    pub(super) fn stage_started(&mut self, plan: &Plan, path: &str, stage: Stage, failure: Option<StepFailure>, now: u64) {
+        let Some(ix) = self.instance_at(path) else { return };
+        let instance = self.instance(ix);
+        let planned = plan.pipeline(instance.pipeline);
+        let block = if stage == Stage::OnFailure { planned.on_failure } else { planned.finally };
+        let Some(block) = block else { return };
+        let (prefix, frame, old_timer) = (instance.prefix.clone(), instance.frame, instance.stage_timer);
+        let deadline = instance.deadline;
+        self.done.remove(&frame);
+        if let Some(time) = old_timer {
+            self.timers.remove(&(time, Timer::Stage(ix)));
+        }
+        if let Some(time) = deadline {
+            self.timers.remove(&(time, Timer::Deadline(ix)));
+        }
+        let frame = self.open_block(planned, ix, block, None, &prefix, 0);
+        let ends = now + STAGE_MS;
+        self.timers.insert((ends, Timer::Stage(ix)));
+        let instance = self.instance_mut(ix);
+        instance.stage = stage;
+        instance.past.push(instance.frame);
+        instance.frame = frame;
+        instance.stage_timer = Some(ends);
+        instance.deadline = None;
+        if instance.ending.failure.is_none() {
+            instance.ending.failure = failure;
+        }
+    }
+}
+
+/// The steps of a list, none of them begun.
+pub(crate) fn nodes(planned: &PipelinePlan, block_ix: BlockIx, prefix: &str, base: u32, round: u32) -> Vec<Node> {
+    let block = planned.block(block_ix);
+    let node = |place: usize| {
+        let step = StepIx(block.first.0 + place as u32);
+        let id = &planned.step(step).id;
+        let path = if prefix.is_empty() { id.clone() } else { Arc::from(format!("{prefix}{id}")) };
+        let priority = base + block.longest.get(place).copied().unwrap_or(1);
+        Node { round, ..Node::new(step, path, block.needs(place).len() as u32, priority) }
+    };
+    (0..block.len()).map(node).collect()
+}

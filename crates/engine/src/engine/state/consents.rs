@@ -1,0 +1,64 @@
+//! What people decide: about calls that they must allow, and steps in doubt.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Consent, State, Timer};
+use crate::event::{Shared, StepStatus};
+
+/// What a person decided about a step in doubt.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum Decision {
+    /// It is run again.
+    Again,
+    /// It is not, and fails.
+    Never,
+    /// It has happened, and this is its output.
+    Happened(Shared),
+}
+
+impl Decision {
+    /// As the event tells it.
+    pub(crate) fn new(approved: bool, output: Option<Shared>) -> Decision {
+        match output {
+            Some(output) => Decision::Happened(output),
+            None if approved => Decision::Again,
+            None => Decision::Never,
+        }
+    }
+}
+
+impl State {
+    pub(super) fn consent_asked(&mut self, step: &str, act: &str, now: u64) {
+        let Some(at) = self.find(step) else { return };
+        let node = self.node(at);
+        let left = |end: Option<u64>| end.map(|end| end.saturating_sub(now));
+        let (deadline_left, attempt_left) = (left(node.deadline), left(node.attempt_ends));
+        self.clear_timers(at, true);
+        let consent = Consent { act: act.to_string(), decided: None, comment: String::new(), deadline_left, attempt_left };
+        self.consents.insert(self.node(at).path.clone(), consent);
+        if self.node(at).work.calls().is_empty() {
+            self.node_mut(at).status = StepStatus::Waiting;
+        }
+    }
+
+    pub(super) fn consent_given(&mut self, step: &str, approved: bool, comment: &str, now: u64) {
+        let Some(at) = self.find(step) else { return };
+        let Some(consent) = self.consents.get_mut(step).filter(|consent| consent.decided.is_none()) else { return };
+        consent.decided = Some(approved);
+        consent.comment = comment.to_string();
+        let ends = |left: Option<u64>| left.map(|left| now.saturating_add(left));
+        let (deadline, attempt) = (ends(consent.deadline_left), ends(consent.attempt_left));
+        let node = self.node_mut(at);
+        node.status = StepStatus::Running;
+        (node.deadline, node.attempt_ends) = (deadline, attempt);
+        self.timers.extend(deadline.map(|end| (end, Timer::StepDeadline(at))));
+        self.timers.extend(attempt.map(|end| (end, Timer::Attempt(at))));
+    }
+
+    /// An answer serves one call.
+    pub(super) fn consent_used(&mut self, step: &str, approved: bool) {
+        if self.consents.get(step).is_some_and(|consent| consent.decided == Some(approved)) {
+            self.consents.remove(step);
+        }
+    }
+}

@@ -1,0 +1,322 @@
+//! How events close things: steps, inner steps, calls and timers, and what a failure or a limit means for the rest.
+
+use std::sync::Arc;
+
+use serde_json::json;
+
+use crate::engine::state::{CachedValue, FrameKind, Mood, NodeRef, State, Timer, Work};
+use crate::event::{Bound, Failure, FailureKind, Limit, Shared, Stage, StepFailure, StepPath, StepStatus};
+use crate::model::{OnFailure, StepKind};
+use crate::plan::{BlockIx, PipelinePlan, Plan};
+
+/// Time of their own that `on_failure` and `finally` have, in milliseconds.
+pub(crate) const STAGE_MS: u64 = crate::model::STAGE_TIME.as_millis() as u64;
+
+impl State {
+    /// Ends a step: its timers, calls and inner work go, what waits for it waits for one less.
+    pub(super) fn step_over(&mut self, plan: &Plan, at: NodeRef, status: StepStatus) {
+        self.not_ready(at);
+        self.clear_timers(at, true);
+        for call in self.node(at).work.calls() {
+            self.close_call(call);
+        }
+        self.drop_inner(at);
+        let path = self.node(at).path.clone();
+        self.doubts.remove(&path);
+        self.consents.remove(&path);
+        let had_place = self.had_place(at);
+        let node = self.node_mut(at);
+        let was_open = !node.status.is_final();
+        node.status = status;
+        node.work = Work::None;
+        node.retry_at = None;
+        if status != StepStatus::Succeeded {
+            node.output = None;
+        }
+        if was_open {
+            let frame = self.frame_mut(at.frame);
+            frame.open -= 1;
+            if frame.open == 0 {
+                self.done.insert(at.frame);
+                self.ending.remove(&at.frame);
+            }
+        }
+        match self.frame(at.frame).kind {
+            FrameKind::Items { .. } => {
+                if had_place {
+                    self.free_place(plan, at);
+                }
+            }
+            FrameKind::Block(block) => self.tell_readers(plan, at, block),
+            FrameKind::Written(_) => {
+                self.tell_over(at);
+                self.tell_readers(plan, at, BlockIx(0));
+                if had_place { self.free_place(plan, at) } else { self.give_places(plan, at.frame) }
+            }
+        }
+    }
+
+    /// Whether a step that ends now held one of the places of its frame; it waits for none any more.
+    fn had_place(&mut self, at: NodeRef) -> bool {
+        let key = self.key(at);
+        let was_waiting = match &mut self.frame_mut(at.frame).kind {
+            FrameKind::Written(written) => written.waiting.remove(&key),
+            _ => false,
+        };
+        let node = self.node(at);
+        node.waits_for == 0 && node.retry_at.is_none() && !was_waiting
+    }
+
+    pub(super) fn tell_readers(&mut self, plan: &Plan, at: NodeRef, block: BlockIx) {
+        let planned = self.planned(plan, at.frame);
+        for (place, _) in planned.block(block).readers(at.node as usize) {
+            let reader = NodeRef { frame: at.frame, node: *place as u32 };
+            let node = self.node_mut(reader);
+            node.waits_for = node.waits_for.saturating_sub(1);
+            if node.waits_for == 0 && node.status == StepStatus::Pending {
+                self.make_ready(&planned, reader);
+            }
+        }
+    }
+
+    pub(super) fn clear_timers(&mut self, at: NodeRef, all: bool) {
+        let node = self.node_mut(at);
+        let (retry, attempt) = (node.retry_at, node.attempt_ends.take());
+        let deadline = if all { node.deadline.take() } else { None };
+        let paused = if let Work::Paused(until) = node.work { Some(until) } else { None };
+        for (time, timer) in
+            [(retry, Timer::Backoff(at)), (attempt, Timer::Attempt(at)), (deadline, Timer::StepDeadline(at)), (paused, Timer::Pause(at))]
+        {
+            if let Some(time) = time {
+                self.timers.remove(&(time, timer));
+            }
+        }
+    }
+
+    /// Forgets the inner steps of a step that is over.
+    pub(super) fn drop_inner(&mut self, at: NodeRef) {
+        if let Work::Inner { frame, .. } = self.node(at).work {
+            self.drop_frame(frame);
+        }
+        for instance in self.node(at).work.pipelines() {
+            self.drop_instance(instance);
+        }
+    }
+
+    pub(super) fn drop_frame(&mut self, ix: u32) {
+        let Some(frame) = self.frames.get(ix as usize).and_then(Option::as_ref) else { return };
+        for node in 0..frame.nodes.len() as u32 {
+            let at = NodeRef { frame: ix, node };
+            self.not_ready(at);
+            self.clear_timers(at, true);
+            for call in self.node(at).work.calls() {
+                self.close_call(call);
+            }
+            self.drop_inner(at);
+            let path = self.node(at).path.clone();
+            self.paths.remove(&path);
+            self.doubts.remove(&path);
+            self.consents.remove(&path);
+        }
+        self.done.remove(&ix);
+        self.ending.remove(&ix);
+        self.frames[ix as usize] = None;
+    }
+
+    pub(super) fn drop_instance(&mut self, ix: u32) {
+        let Some(instance) = self.instances.get(ix as usize).and_then(Option::as_ref) else { return };
+        let frames: Vec<u32> = instance.past.iter().copied().chain([instance.frame, instance.main]).collect();
+        for (time, timer) in [(instance.deadline, Timer::Deadline(ix)), (instance.stage_timer, Timer::Stage(ix))] {
+            if let Some(time) = time {
+                self.timers.remove(&(time, timer));
+            }
+        }
+        for frame in frames {
+            self.drop_frame(frame);
+        }
+        self.instances[ix as usize] = None;
+        while self.instances.last().is_some_and(Option::is_none) {
+            self.instances.pop();
+        }
+    }
+
+    pub(super) fn step_failed(&mut self, plan: &Plan, path: &StepPath, failure: &Failure, attempts: u32, details: Option<&Shared>) {
+        let Some(at) = self.find(path) else { return };
+        self.inherit_from_call(at);
+        let error = json!({ "kind": failure.kind.word(), "message": failure.message, "attempts": attempts });
+        let node = self.node_mut(at);
+        node.error = Some(Arc::new(error));
+        node.failure = Some(failure.clone());
+        node.details = details.cloned();
+        node.cached = CachedValue::default();
+        self.step_over(plan, at, StepStatus::Failed);
+        let instance_ix = self.instance_of(at);
+        let place = self.own_place(at);
+        let planned = plan.pipeline(self.instance(instance_ix).pipeline);
+        let step = self.planned(plan, at.frame).step(self.node(at).step).step.clone();
+        let told = StepFailure { step: path.clone(), failure: failure.clone() };
+        if self.is_element(at) {
+            let fail_fast = step.for_each.as_ref().is_some_and(|f| f.fail_fast);
+            let frame = self.frame_mut(at.frame);
+            frame.failure.get_or_insert(told);
+            if step.on_failure != OnFailure::Stop {
+                self.instance_mut(instance_ix).ending.partial.add(place);
+            }
+            if fail_fast {
+                self.set_mood(at.frame, Mood::Cancelling);
+            }
+            return;
+        }
+        if let FrameKind::Written(_) = self.frame(at.frame).kind {
+            // What depends on it is blocked; what that means for the rest is up to the step that holds it.
+            return;
+        }
+        if failure.kind == FailureKind::Quality {
+            let ending = &mut self.instance_mut(instance_ix).ending;
+            ending.unmet.add(place);
+            ending.nothing_let_through.add(place);
+            return;
+        }
+        if self.is_second_round(planned, at) && !self.is_second_judging(planned, at) {
+            return;
+        }
+        match step.on_failure {
+            OnFailure::Stop => {
+                self.frame_mut(at.frame).failure.get_or_insert(told);
+                self.set_mood(at.frame, Mood::Stopping);
+            }
+            OnFailure::Continue | OnFailure::Step(_) => self.instance_mut(instance_ix).ending.partial.add(place),
+        }
+    }
+
+    /// Whether a step stands on the way of the refinement that is under way: its failure is the gate's affair.
+    pub(crate) fn is_second_round(&self, planned: &PipelinePlan, at: NodeRef) -> bool {
+        let instance = self.instance(self.instance_of(at));
+        instance.refinement.is_some()
+            && at.frame == instance.main
+            && planned.refinement.as_ref().is_some_and(|r| r.stretch.contains(&(at.node as usize)))
+    }
+
+    /// Whether a step is the gate of the refinement, in its second round.
+    pub(crate) fn is_second_judging(&self, planned: &PipelinePlan, at: NodeRef) -> bool {
+        let node = self.node(at);
+        let is_its_gate = planned.refinement.as_ref().is_some_and(|r| r.gate == node.step);
+        is_its_gate && node.round == 2 && self.is_second_round(planned, at)
+    }
+
+    /// What a called pipeline's ending means for the one that called it.
+    pub(super) fn inherit_from_call(&mut self, at: NodeRef) {
+        let Work::Called(inner) = self.node(at).work else { return };
+        self.inherit(at, inner);
+    }
+
+    pub(super) fn inherit(&mut self, at: NodeRef, inner: u32) {
+        let ending = self.instance(inner).ending.clone();
+        let (outer, place) = (self.instance_of(at), self.own_place(at));
+        let outer = &mut self.instance_mut(outer).ending;
+        if ending.unmet.are_any() {
+            outer.unmet.add(place);
+        }
+        if ending.partial.are_any() && ending.failure.is_none() {
+            outer.partial.add(place);
+        }
+    }
+
+    /// A `stop` step that ended well ends its pipeline.
+    pub(super) fn note_stop(&mut self, plan: &Plan, at: NodeRef) {
+        let instance_ix = self.instance_of(at);
+        let step = self.planned(plan, at.frame).step(self.node(at).step).step.clone();
+        let StepKind::Stop(stop) = &step.kind else { return };
+        let message = self.node(at).details.as_ref().and_then(|d| d.get("reason")).and_then(|r| r.as_str()).unwrap_or("").to_string();
+        let told = StepFailure { step: self.node(at).path.clone(), failure: Failure::new(FailureKind::Rejected, message) };
+        let ending = &mut self.instance_mut(instance_ix).ending;
+        if ending.stop.is_none() {
+            ending.stop = Some(stop.succeeds);
+            if !stop.succeeds {
+                ending.failure = Some(told);
+            }
+        }
+        for ix in 0..self.frames.len() as u32 {
+            if self.frames[ix as usize].as_ref().is_some_and(|f| f.instance == instance_ix) {
+                self.set_mood(ix, Mood::Skipping);
+            }
+        }
+    }
+
+    /// Lets nothing new start in a frame; cancelling goes down into the steps that hold others.
+    pub(super) fn set_mood(&mut self, ix: u32, mood: Mood) {
+        let frame = self.frame_mut(ix);
+        if frame.mood >= mood {
+            return;
+        }
+        frame.mood = mood;
+        if frame.open > 0 {
+            self.ending.insert(ix);
+        }
+        if mood != Mood::Cancelling {
+            return;
+        }
+        let mut inner = vec![];
+        let mut called = vec![];
+        for node in &self.frame(ix).nodes {
+            if let Work::Inner { frame, .. } = node.work {
+                inner.push(frame);
+            }
+            called.extend(node.work.pipelines());
+        }
+        for instance in called {
+            let instance = self.instance_mut(instance);
+            if instance.stage != Stage::Finally {
+                instance.ending.is_cancelled = true;
+                inner.push(instance.frame);
+            }
+        }
+        for frame in inner {
+            self.set_mood(frame, Mood::Cancelling);
+        }
+    }
+
+    pub(super) fn limit_reached(&mut self, path: &StepPath, limit: Limit, message: &str) {
+        let kind = if limit.bound.is_time() { FailureKind::Timeout } else { FailureKind::Limit };
+        let failure = Failure::new(kind, message);
+        if path.is_empty() || limit.of_called {
+            if let Some(ix) = self.instance_at(path) {
+                self.end_instance(ix, limit.bound, failure);
+            }
+            return;
+        }
+        let Some(at) = self.find(path) else { return };
+        let work = self.node(at).work.clone();
+        self.clear_timers(at, limit.bound == Bound::Deadline);
+        self.node_mut(at).ended_by = Some(failure);
+        if let Work::Inner { frame, .. } = work {
+            self.set_mood(frame, Mood::Cancelling);
+        }
+        for inner in work.pipelines() {
+            let instance = self.instance_mut(inner);
+            instance.ending.is_cancelled = true;
+            let frame = instance.frame;
+            self.set_mood(frame, Mood::Cancelling);
+        }
+    }
+
+    /// A bound of a pipeline was reached: of its steps, or the 60 s of a later stage.
+    pub(super) fn end_instance(&mut self, ix: u32, bound: Bound, failure: Failure) {
+        let instance = self.instance_mut(ix);
+        let frame = instance.frame;
+        if instance.stage == Stage::Steps {
+            let path = instance.prefix.trim_end_matches('/').into();
+            instance.ending.limit.get_or_insert(bound);
+            instance.ending.failure.get_or_insert(StepFailure { step: path, failure });
+        } else {
+            instance.ending.partial.add(None);
+        }
+        let timers = [(instance.deadline.take(), Timer::Deadline(ix)), (instance.stage_timer.take(), Timer::Stage(ix))];
+        for (time, timer) in timers {
+            if let Some(time) = time {
+                self.timers.remove(&(time, timer));
+            }
+        }
+        self.set_mood(frame, Mood::Cancelling);
+    }
+}

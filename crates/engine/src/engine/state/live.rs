@@ -1,0 +1,37 @@
+//! The state of a run that goes on.
+
+use std::ops::Deref;
+
+use super::State;
+use crate::event::Event;
+use crate::plan::Plan;
+
+/// A state that all of the engine reads, and that only events change.
+#[derive(Debug, Default)]
+pub struct Live(State);
+
+impl Deref for Live {
+    type Target = State;
+
+    fn deref(&self) -> &State {
+        &self.0
+    }
+}
+
+impl Live {
+    /// See [`State::apply`].
+    pub(crate) fn apply(&mut self, plan: &Plan, event: &Event) {
+        self.0.apply(plan, event);
+    }
+
+    /// Of a run that a signal ended: what it was before.
+    pub(crate) fn before_its_end(self) -> Live {
+        Live(self.0.interrupted.clone().map_or(self.0, |before| *before))
+    }
+
+    /// For tests of what happens when our own code is wrong.
+    #[cfg(test)]
+    pub(crate) fn broken(&mut self) -> &mut State {
+        &mut self.0
+    }
+}

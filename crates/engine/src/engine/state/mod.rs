@@ -1,0 +1,555 @@
+//! The state of a run. It changes only by `apply`; replaying any prefix of the events gives it again, and it serialises at every prefix.
+
+pub(crate) mod apply;
+pub(crate) mod births;
+pub(crate) mod consents;
+pub(crate) mod ends;
+pub(crate) mod live;
+mod made;
+pub(crate) mod plans;
+pub(crate) mod stop;
+pub(crate) mod talk;
+pub(crate) mod tally;
+
+use std::cell::OnceCell;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use talk::{Asked, AskedStage, Asking};
+
+use crate::engine::state::consents::Decision;
+use crate::engine::state::stop::Stopping;
+use crate::engine::state::tally::{Places, SetAside};
+use crate::event::{Bound, Failure, RunEnd, RunStart, ServerTool, Shared, Stage, StepFailure, StepPath, StepStatus, Usage, Verdict};
+use crate::model::{PipelineId, WrittenPlan};
+use crate::plan::{BlockIx, PipelinePlan, StepIx};
+
+/// Everything a run knows.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct State {
+    /// What it started with; `None` before the first event.
+    pub start: Option<RunStart>,
+    /// The run's own pipeline first, then called ones; ended ones are dropped.
+    pub(crate) instances: Vec<Option<Instance>>,
+    /// Lists of steps that run; ended inner ones are dropped, and their numbers are not used again.
+    pub(crate) frames: Vec<Option<Box<Frame>>>,
+    /// Where each step that is still kept stands.
+    pub(crate) paths: HashMap<StepPath, NodeRef>,
+    /// Steps whose waits are over and that have not started, in the order they may start; those that only compute.
+    pub(crate) ready: BTreeSet<ReadyKey>,
+    /// The same, for steps that call something as soon as they start.
+    pub(crate) ready_calls: BTreeSet<ReadyKey>,
+    /// Frames whose steps are all over, not yet dealt with.
+    pub(crate) done: BTreeSet<u32>,
+    /// Frames in which nothing new starts, with steps still to be blocked, skipped or cancelled.
+    pub(crate) ending: BTreeSet<u32>,
+    /// Calls that are out.
+    pub(crate) calls: BTreeMap<u64, OpenCall>,
+    /// Servers that are asked for their tools, by the call.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) listings: BTreeMap<u64, String>,
+    /// Number of the last call.
+    pub(crate) last_call: u64,
+    /// Timers, soonest first.
+    pub(crate) timers: BTreeSet<(u64, Timer)>,
+    /// Tokens and money spent.
+    pub usage: Usage,
+    /// Step runs so far.
+    pub steps_started: u64,
+    /// Pipelines that began so far, the run's own among them.
+    #[serde(default)]
+    pub(crate) pipelines_begun: u64,
+    /// Scripted replies used, by step.
+    pub replies_used: BTreeMap<String, u64>,
+    /// Steps in doubt after a crash, each with what a person decided.
+    pub(crate) doubts: BTreeMap<StepPath, Option<Decision>>,
+    /// Somebody asked the run to end, and calls that may act are still awaited.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) stopping: Option<Stopping>,
+    /// Calls of tools that a person decides about, by the step that makes them; one at a time.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) consents: BTreeMap<StepPath, Consent>,
+    /// Marks of what `format` steps made.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub(crate) made: BTreeSet<[u8; 32]>,
+    /// How it ended.
+    pub finished: Option<RunEnd>,
+    /// What it was before a signal ended it; a run goes on from there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) interrupted: Option<Box<State>>,
+    /// Number of the last event.
+    pub seq: u64,
+    /// Its time.
+    pub(crate) last_ms: u64,
+}
+
+/// A call that a person decides about.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Consent {
+    /// What it is about: see [`Happening::ApprovalRequested`](crate::event::Happening).
+    pub(crate) act: String,
+    /// `None`: not yet.
+    pub(crate) decided: Option<bool>,
+    /// What the person says about it.
+    pub(crate) comment: String,
+    /// What was left of the step's `deadline` and `timeout`: a person's time does not count.
+    pub(crate) deadline_left: Option<u64>,
+    pub(crate) attempt_left: Option<u64>,
+}
+
+/// A step in a frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct NodeRef {
+    pub(crate) frame: u32,
+    pub(crate) node: u32,
+}
+
+/// Order of starting: longest remaining path first, then frame, then place in the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct ReadyKey {
+    pub(crate) shortness: u32,
+    pub(crate) at: NodeRef,
+}
+
+/// A call that is out.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct OpenCall {
+    pub(crate) node: NodeRef,
+    pub(crate) started_ms: u64,
+    pub(crate) timeout_at: u64,
+    pub(crate) reserved: SetAside,
+}
+
+/// What a timer is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Timer {
+    /// A call's time is up.
+    Call(u64),
+    /// A step may try again.
+    Backoff(NodeRef),
+    /// A `wait` is over.
+    Pause(NodeRef),
+    /// One attempt's time is up.
+    Attempt(NodeRef),
+    /// A step's time is up.
+    StepDeadline(NodeRef),
+    /// A pipeline's `limits.deadline`.
+    Deadline(u32),
+    /// The 60 s of `on_failure` and `finally`.
+    Stage(u32),
+    /// A run that is asked to end waits no longer.
+    Grace,
+}
+
+/// A pipeline that runs: the run's own, or a called one.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Instance {
+    pub(crate) pipeline: PipelineId,
+    pub(crate) parent: Option<NodeRef>,
+    /// Path of the call and `/`; empty for the run's own.
+    pub(crate) prefix: StepPath,
+    pub(crate) inputs: Shared,
+    pub(crate) channel: Option<String>,
+    pub(crate) person: Shared,
+    /// Tokens and money of its calls, those of the pipelines it calls among them.
+    pub(crate) usage: Usage,
+    /// Of its calls that never told what they cost.
+    #[serde(default, skip_serializing_if = "SetAside::is_nothing")]
+    pub(crate) untold: SetAside,
+    pub(crate) stage: Stage,
+    /// The frame of `steps`, kept to the end; and of the present stage.
+    pub(crate) main: u32,
+    pub(crate) frame: u32,
+    pub(crate) ending: Ending,
+    pub(crate) refinement: Option<RefinementRound>,
+    pub(crate) stage_timer: Option<u64>,
+    pub(crate) deadline: Option<u64>,
+    /// Tools of MCP servers that were asked, by the name of the server in the file.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) servers: BTreeMap<String, Vec<Arc<ServerTool>>>,
+    /// Tools of those servers, `server.tool`, that the file could use if they were pinned.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub(crate) unpinned: BTreeSet<String>,
+    /// Frames of earlier stages besides `main`.
+    pub(crate) past: Vec<u32>,
+    #[serde(skip)]
+    pub(crate) cached: CachedNames,
+}
+
+/// What is known about how a pipeline ends. The status is a pure function of this.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Ending {
+    pub(crate) is_cancelled: bool,
+    pub(crate) limit: Option<Bound>,
+    pub(crate) failure: Option<StepFailure>,
+    /// A `stop` step: whether it says `succeeded`.
+    pub(crate) stop: Option<bool>,
+    /// A gate was not met for good.
+    pub(crate) unmet: Places,
+    /// A gate was not met and had no `otherwise`.
+    pub(crate) nothing_let_through: Places,
+    /// A failure was allowed.
+    pub(crate) partial: Places,
+}
+
+/// The one refinement, once it has begun.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RefinementRound {
+    pub(crate) original: Shared,
+    pub(crate) failed: Vec<Verdict>,
+    pub(crate) feedback: String,
+}
+
+/// A list of steps that runs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Frame {
+    pub(crate) instance: u32,
+    pub(crate) kind: FrameKind,
+    /// The step that holds it; `None` for the lists of a pipeline itself.
+    pub(crate) parent: Option<NodeRef>,
+    pub(crate) nodes: Vec<Node>,
+    /// Steps that are not over.
+    pub(crate) open: u32,
+    pub(crate) mood: Mood,
+    /// The first failure that stops it.
+    pub(crate) failure: Option<StepFailure>,
+}
+
+/// Whether new steps start in a frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Mood {
+    /// Yes.
+    Going,
+    /// No: a step failed; the rest is blocked.
+    Stopping,
+    /// No: a `stop` step; the rest is skipped.
+    Skipping,
+    /// No: what runs is ended too.
+    Cancelling,
+}
+
+/// What a frame is.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum FrameKind {
+    /// A list of steps, as a graph.
+    Block(BlockIx),
+    /// Elements of a `for_each`: how many at once, how many have a place now, and the next without one.
+    Items { most: u32, active: u32, next: u32 },
+    /// Steps of a plan that an agent wrote, as a graph of their own.
+    Written(WrittenFrame),
+}
+
+/// Steps of a written plan: how many at once, how many have a place now, and those that could start if there were one.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct WrittenFrame {
+    pub(crate) most: u32,
+    pub(crate) active: u32,
+    pub(crate) waiting: BTreeSet<ReadyKey>,
+    #[serde(skip)]
+    pub(crate) planned: CachedPlan,
+}
+
+/// The graph of a written plan, made once from the plan; equal to every other, since it adds nothing.
+#[derive(Clone, Default)]
+pub struct CachedPlan(pub(crate) OnceCell<Arc<PipelinePlan>>);
+
+impl PartialEq for CachedPlan {
+    fn eq(&self, _: &CachedPlan) -> bool {
+        true
+    }
+}
+
+impl std::fmt::Debug for CachedPlan {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("CachedPlan")
+    }
+}
+
+/// The plans of a `plan` step.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Planning {
+    pub(crate) plans: Vec<OnePlan>,
+    /// What is wrong with the last plan, until that is sent back.
+    pub(crate) findings: Vec<String>,
+    /// What was decided, in sentences.
+    pub(crate) log: Vec<String>,
+    /// Conversations that are over, and their tries and last model.
+    pub(crate) talks: Vec<Talk>,
+    pub(crate) attempts: u32,
+    pub(crate) model: Option<String>,
+}
+
+/// A conversation of a `plan` step that is over: who was asked, what it cost, and the tool calls.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Talk {
+    pub(crate) agent: String,
+    pub(crate) usage: Usage,
+    #[serde(default, skip_serializing_if = "SetAside::is_nothing")]
+    pub(crate) untold: SetAside,
+    pub(crate) uses: Vec<Shared>,
+}
+
+/// One plan of a `plan` step.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct OnePlan {
+    pub(crate) plan: Arc<WrittenPlan>,
+    /// One a step, once all are over: as in the output.
+    pub(crate) results: Option<Vec<Shared>>,
+    /// What the `check` agent said: whether the work is done, and how far it is.
+    pub(crate) check: Option<(bool, String)>,
+}
+
+/// A step that runs, ran or will run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Node {
+    pub(crate) step: StepIx,
+    pub(crate) path: StepPath,
+    pub(crate) status: StepStatus,
+    /// 1, or 2 in the refinement of its own pipeline; inner steps have that of the step that holds them.
+    pub(crate) round: u32,
+    pub(crate) attempt: u32,
+    /// Edges whose other end is not over.
+    pub(crate) waits_for: u32,
+    pub(crate) priority: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
+    pub(crate) output: Option<Shared>,
+    pub(crate) error: Option<Shared>,
+    pub(crate) failure: Option<Failure>,
+    pub(crate) details: Option<Shared>,
+    /// The element, for elements of a `for_each`.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
+    pub(crate) item: Option<Shared>,
+    pub(crate) started_ms: u64,
+    /// When it may try again.
+    pub(crate) retry_at: Option<u64>,
+    /// When the attempt's, and the whole step's time is up.
+    pub(crate) attempt_ends: Option<u64>,
+    pub(crate) deadline: Option<u64>,
+    /// Parts a `send` has delivered.
+    pub(crate) delivered: Vec<Shared>,
+    /// How far the look for a kept result has come.
+    pub(crate) cache: CacheStage,
+    /// Why a step that holds others is being ended.
+    pub(crate) ended_by: Option<Failure>,
+    /// Of a `plan` step: its plans so far.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) planning: Option<Box<Planning>>,
+    pub(crate) work: Work,
+    #[serde(skip)]
+    pub(crate) cached: CachedValue,
+}
+
+/// How far the look for a kept result has come.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub enum CacheStage {
+    /// Nothing was looked for.
+    #[default]
+    None,
+    /// It is looked for under this key.
+    Looking(String),
+    /// There is none; the step's own result will be kept under this key.
+    Missed(String),
+}
+
+/// A value that is given, though it may be empty.
+fn given<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Shared>, D::Error> {
+    Shared::deserialize(deserializer).map(Some)
+}
+
+/// What a running step is at.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub enum Work {
+    /// Nothing between two events.
+    #[default]
+    None,
+    /// A call is out.
+    Call(u64),
+    /// MCP servers are asked for their tools.
+    Listing(BTreeSet<u64>),
+    /// Talking with a model; for a gate, with its judges.
+    Asking(Box<Asking>),
+    /// Inner steps: a case or elements.
+    Inner { frame: u32, case: Option<String> },
+    /// A called pipeline.
+    Called(u32),
+    /// Waiting until then.
+    Paused(u64),
+}
+
+impl Work {
+    /// Calls that are out.
+    pub(crate) fn calls(&self) -> Vec<u64> {
+        match self {
+            Work::Call(call) => vec![*call],
+            Work::Listing(calls) => calls.iter().copied().collect(),
+            Work::Asking(asking) => {
+                let tools =
+                    asking.asked().iter().filter_map(|asked| if let AskedStage::Out(call) = asked.stage { Some(call) } else { None });
+                asking.call().into_iter().chain(tools).collect()
+            }
+            _ => vec![],
+        }
+    }
+
+    /// A call of a step that asks no model is over.
+    fn ends(&mut self, call: u64) {
+        if let Work::Listing(calls) = self {
+            calls.remove(&call);
+            if !calls.is_empty() {
+                return;
+            }
+        }
+        *self = Work::None;
+    }
+
+    /// Pipelines that run for it.
+    pub(crate) fn pipelines(&self) -> Vec<u32> {
+        match self {
+            Work::Called(inner) => vec![*inner],
+            Work::Asking(asking) => asking
+                .asked()
+                .iter()
+                .filter_map(|asked| if let AskedStage::Inside(inner) = asked.stage { Some(inner) } else { None })
+                .collect(),
+            _ => vec![],
+        }
+    }
+
+    /// Whether pipelines that run for it are all that it waits for.
+    pub(crate) fn waits_inside(&self) -> bool {
+        let is_open = |asked: &Asked| matches!(asked.stage, AskedStage::Open | AskedStage::Out(_));
+        let Work::Asking(asking) = self else { return false };
+        !self.pipelines().is_empty() && !asking.asked().iter().any(is_open)
+    }
+
+    /// Whether other steps run for it: it ends when they have ended.
+    pub(crate) fn holds_steps(&self) -> bool {
+        matches!(self, Work::Inner { .. }) || !self.pipelines().is_empty()
+    }
+}
+
+/// A template value made once from a shared one; equal to every other, since it adds nothing.
+#[derive(Debug, Clone, Default)]
+pub struct CachedValue(pub(crate) OnceCell<crate::template::Value>);
+
+impl PartialEq for CachedValue {
+    fn eq(&self, _: &CachedValue) -> bool {
+        true
+    }
+}
+
+/// Names of an instance as template values, made once.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct CachedNames {
+    pub(crate) inputs: CachedValue,
+    pub(crate) person: CachedValue,
+    pub(crate) channel: CachedValue,
+    pub(crate) style: CachedValue,
+    pub(crate) run: CachedValue,
+}
+
+impl State {
+    pub(crate) fn node(&self, at: NodeRef) -> &Node {
+        &self.frame(at.frame).nodes[at.node as usize]
+    }
+
+    fn node_mut(&mut self, at: NodeRef) -> &mut Node {
+        &mut self.frame_mut(at.frame).nodes[at.node as usize]
+    }
+
+    #[expect(clippy::expect_used, reason = "frames are dropped only after everything that names them")]
+    pub(crate) fn frame(&self, ix: u32) -> &Frame {
+        self.frames[ix as usize].as_ref().expect("a frame in use")
+    }
+
+    #[expect(clippy::expect_used, reason = "frames are dropped only after everything that names them")]
+    fn frame_mut(&mut self, ix: u32) -> &mut Frame {
+        self.frames[ix as usize].as_mut().expect("a frame in use")
+    }
+
+    #[expect(clippy::expect_used, reason = "instances are dropped only after everything that names them")]
+    pub(crate) fn instance(&self, ix: u32) -> &Instance {
+        self.instances[ix as usize].as_ref().expect("an instance in use")
+    }
+
+    #[expect(clippy::expect_used, reason = "instances are dropped only after everything that names them")]
+    fn instance_mut(&mut self, ix: u32) -> &mut Instance {
+        self.instances[ix as usize].as_mut().expect("an instance in use")
+    }
+
+    /// The pipeline that runs under a path: of the call, or empty for the run's own.
+    pub(crate) fn instance_at(&self, path: &str) -> Option<u32> {
+        let fits = |i: &Option<Instance>| i.as_ref().is_some_and(|i| i.prefix.trim_end_matches('/') == path);
+        self.instances.iter().rposition(fits).map(|ix| ix as u32)
+    }
+
+    /// The pipeline a step belongs to, then the ones around it, each with the step that called it.
+    pub(crate) fn chain(&self, at: NodeRef) -> impl Iterator<Item = (u32, Option<NodeRef>)> + '_ {
+        let mut next = Some(self.instance_of(at));
+        std::iter::from_fn(move || {
+            let ix = next?;
+            let parent = self.instance(ix).parent;
+            next = parent.map(|parent| self.instance_of(parent));
+            Some((ix, parent))
+        })
+    }
+
+    /// The rounds that a step is in: of the run's own pipeline first, then of each called one, to its own.
+    pub(crate) fn rounds(&self, at: NodeRef) -> Vec<u32> {
+        let callers = self.chain(at).filter_map(|(_, parent)| parent);
+        let mut rounds: Vec<u32> = std::iter::once(at).chain(callers).map(|node| self.node(node).round).collect();
+        rounds.reverse();
+        rounds
+    }
+
+    pub(crate) fn instance_of(&self, at: NodeRef) -> u32 {
+        self.frame(at.frame).instance
+    }
+
+    /// The step of the pipeline's own list that a step is, or stands in; `None`: it stands in `on_failure` or `finally`.
+    pub(crate) fn own_place(&self, at: NodeRef) -> Option<u32> {
+        let main = self.instance(self.instance_of(at)).main;
+        let mut here = at;
+        while here.frame != main {
+            here = self.frame(here.frame).parent?;
+        }
+        Some(here.node)
+    }
+
+    pub(crate) fn key(&self, at: NodeRef) -> ReadyKey {
+        ReadyKey { shortness: u32::MAX - self.node(at).priority, at }
+    }
+
+    /// Whether a frame holds the elements of a `for_each`.
+    pub(crate) fn is_element(&self, at: NodeRef) -> bool {
+        matches!(self.frame(at.frame).kind, FrameKind::Items { .. })
+    }
+
+    /// Status of a step by its path; `None`: not kept, or no such step.
+    pub fn step_status(&self, path: &str) -> Option<StepStatus> {
+        self.paths.get(path).map(|at| self.node(*at).status)
+    }
+
+    /// Steps that wait for a person, by path.
+    pub fn undecided(&self) -> impl Iterator<Item = &StepPath> {
+        let doubts = self.doubts.iter().filter(|(_, decided)| decided.is_none()).map(|(step, _)| step);
+        doubts.chain(self.consents.iter().filter(|(_, consent)| consent.decided.is_none()).map(|(step, _)| step))
+    }
+
+    /// When the last event happened, in milliseconds since the run started.
+    pub fn last_ms(&self) -> u64 {
+        self.last_ms
+    }
+
+    /// The server that a call asks for its tools.
+    pub(crate) fn listing(&self, call: u64) -> Option<String> {
+        self.listings.get(&call).cloned()
+    }
+
+    /// Calls that are out.
+    pub fn calls_out(&self) -> usize {
+        self.calls.len()
+    }
+}

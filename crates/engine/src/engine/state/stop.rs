@@ -1,0 +1,51 @@
+//! A run that is asked to end, and calls that are lost.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Mood, State, Timer, Work};
+use crate::event::Canceller;
+
+/// The end of a run that somebody asked for, while answers are awaited.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Stopping {
+    /// Who asked.
+    pub(crate) by: Canceller,
+    /// When nothing is awaited any more.
+    pub(crate) until_ms: u64,
+}
+
+impl State {
+    /// The run is to end when what is out has answered, or then.
+    pub(super) fn stop_at(&mut self, by: Canceller, until_ms: u64) {
+        self.stopping = Some(Stopping { by, until_ms });
+        self.timers.insert((until_ms, Timer::Grace));
+    }
+
+    /// Nothing is awaited any more; who asked for the end.
+    pub(super) fn stop_waiting(&mut self) -> Option<Canceller> {
+        let Stopping { by, until_ms } = self.stopping.take()?;
+        self.timers.remove(&(until_ms, Timer::Grace));
+        Some(by)
+    }
+
+    /// The run ends; if a signal ended it, it can go on from here.
+    pub(super) fn cancel(&mut self, by: Canceller) {
+        if by != Canceller::Person {
+            self.interrupted = Some(Box::new(self.clone()));
+        }
+        if let Some(Some(instance)) = self.instances.first_mut() {
+            instance.ending.is_cancelled = true;
+            let frame = instance.frame;
+            self.set_mood(frame, Mood::Cancelling);
+        }
+    }
+
+    /// A call that was out has no answer: when its step goes on, it makes it again.
+    pub(super) fn lose_call(&mut self, call: u64) {
+        let Some(at) = self.close_call(call) else { return };
+        match &mut self.node_mut(at).work {
+            Work::Asking(asking) => asking.loses(call),
+            work => *work = Work::None,
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! Where a conversation with a model stands. Each step from one stage to the next is a method here; no other can be written.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::tally::SetAside;
+use crate::event::{Answer, AskedCall, Failure, Note, Role, Shared, Usage};
+
+/// A conversation with a model, from the first prompt to an answer of the right shape.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Asking {
+    pub(crate) agent: String,
+    /// Name of the model in the file.
+    pub(crate) model: String,
+    /// How many of the model's `fallback` were given up.
+    pub(crate) fallbacks: usize,
+    pub(crate) messages: Vec<Note>,
+    stage: TalkStage,
+    /// Tries of the present request.
+    pub(crate) attempt: u32,
+    /// Tries of all requests.
+    pub(crate) attempts: u32,
+    pub(crate) repairs: u32,
+    pub(crate) answered_by: Option<String>,
+    pub(crate) usage: Usage,
+    /// Of its calls that never told what they cost.
+    #[serde(default, skip_serializing_if = "SetAside::is_nothing")]
+    pub(crate) untold: SetAside,
+    /// A gate's judges that are done with: how it ended with each.
+    pub(crate) heard: Vec<TalkStage>,
+    /// Answers that asked for tools.
+    pub(crate) turns: u64,
+    /// Tool calls of this conversation that are over: `details.tool_calls`.
+    pub(crate) uses: Vec<Shared>,
+}
+
+/// Where a conversation stands.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub enum TalkStage {
+    /// Nothing is out, and there is no answer: the request is to be made, or made again.
+    #[default]
+    Unanswered,
+    /// A request is out.
+    Out(u64),
+    /// The request failed.
+    Failed(Failure),
+    /// An answer.
+    Said(String),
+    /// An answer that asks for tools.
+    Using { text: String, asked: Vec<Asked> },
+}
+
+/// A tool call that a model asked for.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Asked {
+    pub(crate) asked: AskedCall,
+    pub(crate) stage: AskedStage,
+    pub(crate) started_ms: u64,
+}
+
+/// How far a tool call that a model asked for has come.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum AskedStage {
+    /// Not yet made.
+    Open,
+    /// It is out.
+    Out(u64),
+    /// It is a pipeline that runs.
+    Inside(u32),
+    /// It is over; what the model is shown.
+    Over(String),
+}
+
+impl TalkStage {
+    /// The text of an answer.
+    pub(crate) fn said(&self) -> Option<&str> {
+        match self {
+            TalkStage::Said(text) | TalkStage::Using { text, .. } => Some(text),
+            TalkStage::Unanswered | TalkStage::Out(_) | TalkStage::Failed(_) => None,
+        }
+    }
+}
+
+impl Asking {
+    /// Where it stands.
+    pub(crate) fn stage(&self) -> &TalkStage {
+        &self.stage
+    }
+
+    /// The request that is out.
+    pub(crate) fn call(&self) -> Option<u64> {
+        if let TalkStage::Out(call) = self.stage { Some(call) } else { None }
+    }
+
+    /// Tool calls of the last answer.
+    pub(crate) fn asked(&self) -> &[Asked] {
+        if let TalkStage::Using { asked, .. } = &self.stage { asked } else { &[] }
+    }
+
+    fn asked_mut(&mut self) -> &mut [Asked] {
+        if let TalkStage::Using { asked, .. } = &mut self.stage { asked } else { &mut [] }
+    }
+
+    /// A request goes out; the first of a conversation with somebody else begins anew.
+    pub(super) fn sends(&mut self, call: u64, is_fresh: bool) {
+        if is_fresh && !self.messages.is_empty() {
+            let mut heard = std::mem::take(&mut self.heard);
+            heard.push(std::mem::take(&mut self.stage));
+            *self = Asking { heard, usage: self.usage, untold: self.untold, attempts: self.attempts, ..Asking::default() };
+        }
+        self.stage = TalkStage::Out(call);
+    }
+
+    /// The request that was out has ended.
+    pub(super) fn hears(&mut self, reply: &Answer, now: u64) {
+        self.stage = match reply {
+            Answer::Failed(failure) => TalkStage::Failed(failure.clone()),
+            Answer::Said { text, calls, model } => {
+                self.messages.push(Note { role: Role::Assistant, text: text.clone(), calls: calls.clone(), ..Note::default() });
+                self.answered_by.clone_from(model);
+                let open = |asked: &_| Asked { asked: AskedCall::clone(asked), stage: AskedStage::Open, started_ms: now };
+                let (text, asked) = (text.clone(), calls.iter().map(open).collect::<Vec<_>>());
+                self.turns += u64::from(!asked.is_empty());
+                self.uses.extend(asked.iter().map(|_| Shared::default()));
+                if asked.is_empty() { TalkStage::Said(text) } else { TalkStage::Using { text, asked } }
+            }
+        };
+    }
+
+    /// The call of a tool goes out.
+    pub(super) fn uses(&mut self, place: usize, call: u64, now: u64) {
+        if let Some(asked) = self.asked_mut().get_mut(place) {
+            (asked.stage, asked.started_ms) = (AskedStage::Out(call), now);
+        }
+    }
+
+    /// The call of a tool is a pipeline, which begins.
+    pub(super) fn goes_inside(&mut self, place: usize, inner: u32) {
+        if let Some(asked) = self.asked_mut().get_mut(place) {
+            asked.stage = AskedStage::Inside(inner);
+        }
+    }
+
+    /// The call of a tool is over: what is told of it, and what the model is shown.
+    pub(super) fn used(&mut self, place: usize, used: Value, shown: String) {
+        let first = self.uses.len() - self.asked().len();
+        if let Some(asked) = self.asked_mut().get_mut(place) {
+            asked.stage = AskedStage::Over(shown);
+            self.uses[first + place] = Arc::new(used);
+        }
+    }
+
+    /// A call that was out has no answer: it is to be made again.
+    pub(super) fn loses(&mut self, call: u64) {
+        if self.stage == TalkStage::Out(call) {
+            self.stage = TalkStage::Unanswered;
+        }
+        let out = self.asked_mut().iter_mut().find(|asked| asked.stage == AskedStage::Out(call));
+        out.into_iter().for_each(|asked| asked.stage = AskedStage::Open);
+    }
+
+    /// The attempt has failed. What the last answer asked for and is not over is to be made again, and without that the request.
+    pub(super) fn fails(&mut self) {
+        if let TalkStage::Using { .. } = self.stage {
+            let unfinished = self.asked_mut().iter_mut().filter(|a| matches!(a.stage, AskedStage::Out(_) | AskedStage::Inside(_)));
+            unfinished.for_each(|asked| asked.stage = AskedStage::Open);
+        } else {
+            self.stage = TalkStage::Unanswered;
+        }
+    }
+}

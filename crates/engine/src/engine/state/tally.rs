@@ -1,0 +1,43 @@
+//! What a run counts: what is set aside for its calls, and where something happened that its status tells.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+
+/// What calls may cost at most: set aside while they are out, and kept so of a call that may have cost something and never said what.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct SetAside {
+    pub(crate) tokens: u64,
+    /// US dollars; 0 for a model without a price.
+    pub(crate) usd: f64,
+}
+
+impl SetAside {
+    pub(crate) fn is_nothing(&self) -> bool {
+        self.tokens == 0 && self.usd == 0.0
+    }
+
+    pub(crate) fn add(&mut self, other: &SetAside) {
+        self.tokens = self.tokens.saturating_add(other.tokens);
+        self.usd += other.usd;
+    }
+}
+
+/// Steps of a pipeline's own list, by place, in or below which something happened; what the refinement does anew counts no more.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Places(BTreeSet<u32>);
+
+impl Places {
+    /// `None`: in `on_failure`, in `finally`, or of the pipeline as a whole.
+    pub(crate) fn add(&mut self, place: Option<u32>) {
+        self.0.insert(place.unwrap_or(u32::MAX));
+    }
+
+    pub(super) fn forget(&mut self, place: u32) {
+        self.0.remove(&place);
+    }
+
+    pub(crate) fn are_any(&self) -> bool {
+        !self.0.is_empty()
+    }
+}

@@ -1,0 +1,123 @@
+//! Called pipelines: of `call` steps and of tools that are pipelines.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+
+use crate::engine::Run;
+use crate::engine::command::Request;
+use crate::engine::inputs::{PersonFrom, check_inputs, person, person_fields};
+use crate::engine::state::NodeRef;
+use crate::event::{Failure, FailureKind, Happening, Shared};
+use crate::model::{PipelineId, Step, StepKind};
+use crate::port::{QueryRequest, Rows};
+use crate::source::Spanned;
+
+/// What a called pipeline starts with.
+pub(crate) struct Opening {
+    pub(crate) inputs: Shared,
+    pub(crate) channel: Option<String>,
+    /// Who it is for, or the query that finds that out.
+    pub(crate) person: Result<Shared, QueryRequest>,
+}
+
+impl Run {
+    /// Starts a `call`, or a tool that is a pipeline. A person of its own is looked up first.
+    pub(crate) fn start_call(&mut self, at: NodeRef, step: &Step, called: PipelineId) -> Result<(), Failure> {
+        let opening = self.opening_of(at, step, called)?;
+        if let StepKind::Tool(tool) = &step.kind {
+            let planner = self.planner_of(at);
+            if !self.agreed(at, planner.as_deref(), &tool.tool.value, &opening.inputs)? {
+                return Ok(());
+            }
+            self.permit(at, planner.as_deref(), Some((&tool.tool.value, &opening.inputs)), &Request::Print(vec![]))?;
+        }
+        match opening.person {
+            Ok(person) => self.open_call(at, None, opening.inputs, opening.channel, person),
+            Err(_) if !self.has_permit(at) => {
+                self.woken.insert(self.state.key(at));
+            }
+            Err(query) => {
+                let timeout = query.timeout.as_millis() as u64;
+                let shown = json!({ "query": query.query, "with": query.with });
+                let request = Request::Query(query);
+                let planner = self.planner_of(at);
+                self.permit(at, planner.as_deref(), None, &request)?;
+                self.call_out(at, "person", shown, request, timeout);
+            }
+        }
+        Ok(())
+    }
+
+    /// The row of the person a called pipeline is for has come.
+    pub(crate) fn person_came(&mut self, at: NodeRef, step: &Step, called: PipelineId, rows: Rows) -> Result<(), Failure> {
+        let opening = self.opening_of(at, step, called)?;
+        let person = self.person_found(called, rows)?;
+        self.open_call(at, None, opening.inputs, opening.channel, person);
+        Ok(())
+    }
+
+    /// The fields of a person from the row that was found.
+    pub(crate) fn person_found(&self, called: PipelineId, rows: Rows) -> Result<Shared, Failure> {
+        let name = &self.plan.pipeline(called).pipeline.name.value;
+        let missing = || Failure::new(FailureKind::BadRequest, format!("pipeline \"{name}\": its table of people has no such person"));
+        let row = rows.rows.first().ok_or_else(missing)?;
+        Ok(Arc::new(Value::Object(person_fields(row))))
+    }
+
+    pub(crate) fn open_call(&mut self, at: NodeRef, asked: Option<usize>, inputs: Shared, channel: Option<String>, person: Shared) {
+        let step = self.state.node(at).path.clone();
+        self.emit(Happening::CallOpened { step, asked, inputs, channel, person });
+    }
+
+    /// What the author fixed in a tool wins.
+    fn opening_of(&self, at: NodeRef, step: &Step, called: PipelineId) -> Result<Opening, Failure> {
+        let planned = self.planned_of(at);
+        let tool = if let StepKind::Tool(tool) = &step.kind { planned.pipeline.tools.get(&tool.tool.value) } else { None };
+        let own_channel = if let StepKind::Call(call) = &step.kind { call.channel.as_ref() } else { None };
+        let mut given = Map::new();
+        if let Some(previous) = self.previous(at, called) {
+            given.insert("previous".into(), previous);
+        }
+        for (name, value) in step.kind.with().iter().chain(tool.into_iter().flat_map(|tool| &tool.with)) {
+            given.insert(name.value.clone(), self.filling(at, value)?);
+        }
+        self.opening(at, called, given, own_channel)
+    }
+
+    /// Checks what a pipeline is given, and works out its channel and who it is for: its own `person`, else the caller's.
+    pub(crate) fn opening(
+        &self,
+        at: NodeRef,
+        called: PipelineId,
+        given: Map<String, Value>,
+        own_channel: Option<&Spanned<String>>,
+    ) -> Result<Opening, Failure> {
+        let pipeline = &self.plan.pipeline(called).pipeline;
+        let name = &pipeline.name.value;
+        let inputs = check_inputs(pipeline, given)
+            .map_err(|problems| Failure::new(FailureKind::BadRequest, format!("call of \"{name}\": {}", problems.join("; "))))?;
+        let caller = self.state.instance(self.state.instance_of(at));
+        let wanted = own_channel.map(|c| c.value.clone()).or_else(|| caller.channel.clone());
+        let listed = |name: &String| pipeline.channels.iter().any(|c| c.name == *name);
+        let channel = match (wanted.filter(listed), own_channel) {
+            (Some(name), _) => Some(name),
+            (None, Some(channel)) => {
+                let message = format!("pipeline \"{name}\" does not list channel \"{}\"", channel.value);
+                return Err(Failure::new(FailureKind::BadRequest, message));
+            }
+            (None, None) => pipeline.channels.first().map(|c| c.name.clone()),
+        };
+        let person = match &pipeline.person {
+            None => Ok(caller.person.clone()),
+            Some(_) => {
+                let wrong = |problem| Failure::new(FailureKind::BadRequest, format!("person of pipeline \"{name}\": {problem}"));
+                match person(pipeline, &inputs).map_err(wrong)? {
+                    PersonFrom::Known(person) => Ok(Arc::new(Value::Object(person))),
+                    PersonFrom::Row { query, .. } => Err(query),
+                }
+            }
+        };
+        Ok(Opening { inputs: Arc::new(Value::Object(inputs)), channel, person })
+    }
+}

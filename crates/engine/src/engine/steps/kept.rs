@@ -1,0 +1,148 @@
+//! `cache`: an equal filled-in step's result is used again for a while.
+//!
+//! What a step sends out says all it depends on, so that is what its result is kept under.
+
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+
+use crate::engine::Run;
+use crate::engine::command::{Command, Reply, Request};
+use crate::engine::state::{CacheStage, NodeRef};
+use crate::event::{Failure, Happening};
+use crate::model::StepKind;
+use crate::port::{Message, ModelRequest};
+
+/// Time for looking a kept result up, in milliseconds.
+const RECALL_MS: u64 = 5_000;
+
+impl Run {
+    /// Looks for a kept result before a step's own request goes out. False: there is nothing to look for.
+    pub(crate) fn recalls(&mut self, at: NodeRef, request: &Request) -> bool {
+        let is_new = !matches!(self.state.node(at).cache, CacheStage::Missed(_));
+        if !is_new || self.step(at).cache.is_none() || self.options.mocks.refuses_effects {
+            return false;
+        }
+        let form = format!("{:?} {:?}", self.form(at), self.policies(at, None));
+        let Some(key) = key(request, &form) else { return false };
+        let call = self.state.last_call + 1;
+        let recall = Request::Recall { key: key.clone(), now: self.now.wall };
+        let step = self.state.node(at).path.clone();
+        self.emit(Happening::CacheAsked { step, call, key, timeout_at_ms: self.now.ms + RECALL_MS });
+        self.send_out(at, "", call, recall);
+        true
+    }
+
+    /// What a step makes of what comes back.
+    fn form(&self, at: NodeRef) -> (&'static str, bool, Option<Value>) {
+        let step = self.step(at);
+        let is_single = match &step.kind {
+            StepKind::Sql(sql) => sql.one,
+            StepKind::Read(read) => !matches!(self.filling(at, &read.paths), Ok(Value::Array(_))),
+            StepKind::Agent(_)
+            | StepKind::Tool(_)
+            | StepKind::Set(_)
+            | StepKind::Http(_)
+            | StepKind::Plan(_)
+            | StepKind::Route(_)
+            | StepKind::Call(_)
+            | StepKind::Format(_)
+            | StepKind::Gate(_)
+            | StepKind::Send(_)
+            | StepKind::Wait(_)
+            | StepKind::Stop(_)
+            | StepKind::Broken => false,
+        };
+        (step.kind.word(), is_single, step.kind.output().map(crate::engine::shape::schema))
+    }
+
+    /// What the look brought: the step is over, or does its work. A cache that cannot be read has nothing.
+    pub(crate) fn recalled(&mut self, at: NodeRef, call: u64, result: Result<Reply, Failure>) {
+        match result {
+            Ok(Reply::Value(Value::Object(mut kept))) => {
+                let output = kept.remove("output").unwrap_or_default();
+                let mut details = kept.remove("details").and_then(|d| d.as_object().cloned()).unwrap_or_default();
+                details.retain(|name, _| name != "attempts" && name != "duration_ms");
+                details.insert("cached".into(), true.into());
+                self.succeed(at, output, Some(Value::Object(details)));
+            }
+            _ => {
+                let step = self.state.node(at).path.clone();
+                self.emit(Happening::CacheMissed { step, call });
+                self.goes_on_with_permit(at);
+            }
+        }
+    }
+
+    /// Keeps the result of a step that had none kept.
+    pub(crate) fn keep(&mut self, at: NodeRef, output: &Value, details: &Value) {
+        let (CacheStage::Missed(key), Some(time)) = (&self.state.node(at).cache, self.step(at).cache) else { return };
+        let until = chrono::TimeDelta::from_std(time).ok().and_then(|time| self.now.wall.checked_add_signed(time));
+        let value = json!({ "output": output, "details": details });
+        let until = until.unwrap_or(chrono::DateTime::<chrono::Utc>::MAX_UTC);
+        self.commands.push_back(Command::Keep { key: key.clone(), until, value });
+    }
+}
+
+/// What the result of a request is kept under: a hash of all it says. `None`: it is none whose result may be kept.
+fn key(request: &Request, form: &str) -> Option<String> {
+    let mut hash = Sha256::new();
+    let mut add = |part: &str| {
+        hash.update((part.len() as u64).to_le_bytes());
+        hash.update(part.as_bytes());
+    };
+    add(form);
+    match request {
+        Request::Model(request) => add_model(request, &mut add),
+        Request::Query(query) => {
+            add("query");
+            add(&format!("{:?}", query.engine));
+            add(&query.query);
+            add(&format!("{:?}", query.with));
+            add(&query.max_rows.to_string());
+            query.tables.iter().for_each(|table| add(&format!("{table:?}")));
+        }
+        Request::Read(files) => {
+            add("read");
+            files.iter().for_each(|file| add(&format!("{:?} {:?}", file.path, file.kind)));
+        }
+        Request::Http(request) => {
+            add("http");
+            add(request.method.as_str());
+            add(&request.url);
+            for (name, value) in &request.headers {
+                add(name);
+                add(value.reveal());
+            }
+            add(&format!("{:?}", request.body));
+        }
+        Request::List { folder } => add(&format!("list {folder:?}")),
+        Request::Open { folder, name } => add(&format!("open {folder:?} {name:?}")),
+        Request::Scripted(_)
+        | Request::Recall { .. }
+        | Request::Tools(_)
+        | Request::Tool(_)
+        | Request::Mail(_)
+        | Request::Print(_)
+        | Request::Held { .. }
+        | Request::Write { .. } => return None,
+    }
+    Some(hex::encode(hash.finalize()))
+}
+
+fn add_model(request: &ModelRequest, add: &mut dyn FnMut(&str)) {
+    add("model");
+    add(&request.base_url);
+    add(&request.model);
+    add(&format!("{:?} {:?} {:?} {:?}", request.wire, request.temperature, request.max_output_tokens, request.seed));
+    for Message { role, text, pictures, .. } in &request.messages {
+        add(&format!("{role:?}"));
+        add(text);
+        pictures.iter().for_each(|picture| add(&picture.display().to_string()));
+    }
+    add(&request.schema.as_ref().map(Value::to_string).unwrap_or_default());
+    for tool in &request.tools {
+        add(&tool.name);
+        add(&tool.description);
+        add(&tool.parameters.to_string());
+    }
+}

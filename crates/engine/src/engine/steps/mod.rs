@@ -1,0 +1,304 @@
+//! How each kind of step starts.
+
+pub(crate) mod call;
+pub(crate) mod kept;
+pub(crate) mod made;
+pub(crate) mod replies;
+pub(crate) mod requests;
+pub(crate) mod send;
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use crate::channel::FormatError;
+use crate::engine::Run;
+use crate::engine::command::Request;
+use crate::engine::state::NodeRef;
+use crate::event::{Bound, Failure, FailureKind, Happening, Limit, Shared};
+use crate::model::{MOST_CALLED, MOST_STEP_RUNS, Mock, RouteStep, Step, StepKind, ToolKind, contains_phrase, phrase_words};
+
+impl Run {
+    /// Starts a step whose turn has come; elements of a `for_each` one by one.
+    pub(crate) fn start(&mut self, at: NodeRef) {
+        if let Err(failure) = self.try_start(at) {
+            self.fail_start(at, failure);
+        }
+    }
+
+    /// Goes on with a step that had started and was waiting for a permit.
+    pub(crate) fn start_again(&mut self, at: NodeRef) {
+        let step = self.step(at);
+        if let Err(failure) = self.start_kind(at, &step) {
+            self.fail_attempt(at, failure);
+        }
+    }
+
+    /// The same for a step that a call has kept busy: its place is free for the next one, unless the run is to end.
+    pub(crate) fn goes_on_with_permit(&mut self, at: NodeRef) {
+        if self.state.stopping.is_none() {
+            self.start_again(at);
+        } else {
+            self.woken.insert(self.state.key(at));
+        }
+    }
+
+    /// A step that could not be prepared has started and failed.
+    fn fail_start(&mut self, at: NodeRef, failure: Failure) {
+        self.fail(at, failure, None);
+    }
+
+    fn try_start(&mut self, at: NodeRef) -> Result<(), Failure> {
+        let step = self.step(at);
+        if let Some(over) = self.step_limit() {
+            self.emit(Happening::LimitReached {
+                step: "".into(),
+                limit: Limit { bound: Bound::MaxSteps, of_called: false },
+                message: over,
+            });
+            return Ok(());
+        }
+        if let Some(mock) = self.mock(at) {
+            self.begin_attempt(at, &step, None);
+            match mock {
+                Mock::Output(output) => self.give(at, output, Some(json!({ "mocked": true }))),
+                Mock::Error(kind) => self.fail_attempt(at, Failure::new(kind, "mocked failure")),
+            }
+            return Ok(());
+        }
+        if let Some(for_each) = step.for_each.as_ref().filter(|_| !self.state.is_element(at)) {
+            let list = self.filling(at, &for_each.list)?;
+            let Value::Array(list) = list else {
+                return Err(Failure::new(FailureKind::WrongType, format!("for_each needs a list, found {}", kind_of(&list))));
+            };
+            if list.is_empty() {
+                self.succeed(at, json!([]), None);
+                return Ok(());
+            }
+            let items = list.into_iter().map(Arc::new).collect();
+            self.begin_attempt(at, &step, Some(items));
+            return Ok(());
+        }
+        if self.options.mocks.refuses_effects && self.goes_outside(at, &step) {
+            let path = self.state.node(at).path.clone();
+            let message = format!("\"{path}\" acts outside; give it a mock");
+            self.noted.borrow_mut().refused.push(path);
+            return Err(Failure::new(FailureKind::Denied, message));
+        }
+        self.begin_attempt(at, &step, None);
+        if let Err(failure) = self.start_kind(at, &step) {
+            self.fail_attempt(at, failure);
+        }
+        Ok(())
+    }
+
+    fn begin_attempt(&mut self, at: NodeRef, step: &Step, items: Option<Vec<Shared>>) {
+        let node = self.state.node(at);
+        let happening = Happening::StepStarted {
+            step: node.path.clone(),
+            attempt: node.attempt + 1,
+            round: self.state.rounds(at).into_iter().max().unwrap_or(1),
+            phase: step.phase.clone(),
+            items,
+        };
+        self.emit(happening);
+    }
+
+    fn start_kind(&mut self, at: NodeRef, step: &Step) -> Result<(), Failure> {
+        if let Some(called) = self.planned_of(at).called(step) {
+            return self.start_call(at, step, called);
+        }
+        match &step.kind {
+            StepKind::Set(filling) => {
+                let value = self.filling(at, filling)?;
+                self.succeed(at, value, None);
+            }
+            StepKind::Agent(_) | StepKind::Plan(_) => self.ask_on(at),
+            StepKind::Gate(_) => self.judge(at),
+            StepKind::Route(route) => self.start_route(at, route)?,
+            StepKind::Format(format) => {
+                let text = self.fill_text(at, &format.text)?;
+                let instance = self.state.instance_of(at);
+                let channel = format.channel.as_deref().or_else(|| self.channel(instance)).cloned();
+                let style = format.style_guide.as_deref().or(self.planned(instance).pipeline.style_guide.as_deref()).cloned();
+                let output = self.format(instance, &text, channel.as_ref(), style.as_ref())?;
+                self.succeed(at, output, None);
+            }
+            StepKind::Wait(filling) => {
+                let until_ms = self.wait_until(at, filling)?;
+                let step = self.state.node(at).path.clone();
+                self.emit(Happening::StepPaused { step, until_ms });
+            }
+            StepKind::Stop(stop) => {
+                let reason = match &stop.reason {
+                    Some(reason) => self.fill_text(at, reason)?,
+                    None => "the pipeline stopped".to_string(),
+                };
+                self.succeed(at, Value::Null, Some(json!({ "reason": reason })));
+            }
+            StepKind::Sql(sql) => self.start_sql(at, step, sql)?,
+            StepKind::Read(read) => self.start_read(at, step, read)?,
+            StepKind::Http(http) => self.start_http(at, step, http)?,
+            StepKind::Tool(tool) => self.start_tool(at, step, tool)?,
+            StepKind::Send(send) => self.start_send(at, step, send)?,
+            StepKind::Call(call) => {
+                return Err(Failure::new(FailureKind::Unavailable, format!("pipeline \"{}\" could not be read", call.file.value)));
+            }
+            StepKind::Broken => {
+                return Err(Failure::new(FailureKind::Internal, format!("a step of kind \"{}\" cannot start here", step.kind.word())));
+            }
+        }
+        Ok(())
+    }
+
+    /// Formats a text for a channel; without a channel it stays as it is.
+    pub(crate) fn format(
+        &self,
+        instance: u32,
+        text: &str,
+        channel: Option<&crate::model::Channel>,
+        style: Option<&crate::model::StyleGuide>,
+    ) -> Result<Value, Failure> {
+        let Some(channel) = channel else {
+            return Err(Failure::new(
+                FailureKind::BadRequest,
+                "format needs a channel: list some in \"channels\", or name one in the step",
+            ));
+        };
+        let name = self.state.instance(instance).person.get("name").and_then(Value::as_str);
+        let formatted = crate::channel::format_without(text, channel, style, name, &|text| self.hidden.places(text));
+        let formatted = formatted.map_err(|error| {
+            let kind = match error {
+                FormatError::Nothing { .. } => FailureKind::BadRequest,
+                FormatError::NoRoom(_) => FailureKind::TooLarge,
+            };
+            Failure::new(kind, error.to_string())
+        })?;
+        serde_json::to_value(formatted).map_err(|e| Failure::new(FailureKind::Internal, e.to_string()))
+    }
+
+    fn start_route(&mut self, at: NodeRef, route: &RouteStep) -> Result<(), Failure> {
+        let subject = self.fill_text(at, &route.subject)?;
+        let words = phrase_words(&subject);
+        let mut chosen = None;
+        for case in &route.cases {
+            let by_phrase = case.phrases.iter().any(|phrase| contains_phrase(&words, &phrase.value));
+            let by_condition = || case.when.as_ref().map_or(Ok(false), |when| self.condition(at, when));
+            if by_phrase || by_condition()? {
+                chosen = Some(case);
+                break;
+            }
+        }
+        let step = self.state.node(at).path.clone();
+        match chosen.or(route.otherwise.as_ref()) {
+            Some(case) => self.emit(Happening::CaseChosen { step, case: case.id.value.clone() }),
+            None => {
+                let shown: String = subject.chars().take(80).collect();
+                return Err(Failure::new(
+                    FailureKind::NoCase,
+                    format!("no case of \"{step}\" fits \"{shown}\", and there is no otherwise"),
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends a request of a step out.
+    pub(crate) fn call_out(&mut self, at: NodeRef, tool: &str, with: Value, request: Request, timeout_ms: u64) {
+        if self.recalls(at, &request) {
+            return;
+        }
+        let node = self.state.node(at);
+        let call = self.state.last_call + 1;
+        let happening = Happening::ToolCalled {
+            step: node.path.clone(),
+            call,
+            tool: tool.to_string(),
+            with,
+            timeout_at_ms: self.now.ms + timeout_ms,
+            attempt: node.attempt,
+            asked: None,
+        };
+        let request = self.bound_to_place(at, self.planner_of(at).as_deref(), request);
+        self.emit(happening);
+        self.send_out(at, tool, call, request);
+    }
+
+    /// The mock of a step: by its path, or by the tool it uses; a `for_each` as a whole only by its path.
+    fn mock(&self, at: NodeRef) -> Option<Mock> {
+        let mocks = &self.options.mocks.by_name;
+        if mocks.is_empty() {
+            return None;
+        }
+        let step = self.step(at);
+        let is_whole = step.for_each.is_some() && !self.state.is_element(at);
+        let tool = if let StepKind::Tool(tool) = &step.kind { Some(tool.tool.as_str()).filter(|_| !is_whole) } else { None };
+        let path = self.state.node(at).path.clone();
+        let (name, mock) = mocks.get_key_value(&*path).or_else(|| mocks.get_key_value(tool?))?;
+        self.noted.borrow_mut().mocks_used.insert(name.clone());
+        Some(mock.clone())
+    }
+
+    /// The mock of a tool, for an agent that calls it.
+    pub(crate) fn mock_named(&self, tool: &str) -> Option<Mock> {
+        let (name, mock) = self.options.mocks.by_name.get_key_value(tool)?;
+        self.noted.borrow_mut().mocks_used.insert(name.clone());
+        Some(mock.clone())
+    }
+
+    /// Whether a step reaches anything but tables, files to read, and a receiver of `send`.
+    fn goes_outside(&self, at: NodeRef, step: &Step) -> bool {
+        !matches!(step.kind, StepKind::Send(_)) && step.kind.effects(&self.planned_of(at).pipeline).go_outside()
+    }
+
+    /// The same for a tool that a model asks for, `tool` or `tool.part`. Mail can only be sent by a step.
+    pub(crate) fn tool_goes_outside(&self, at: NodeRef, name: &str) -> bool {
+        let found = self.planned_of(at).pipeline.tool(name).filter(|(tool, _)| !matches!(tool.kind, ToolKind::Smtp { .. }));
+        found.is_some_and(|(tool, part)| tool.effects(Some(part.unwrap_or_default())).go_outside())
+    }
+
+    fn step_limit(&self) -> Option<String> {
+        let own = self.state.instances.first().and_then(Option::as_ref).map(|i| self.plan.pipeline(i.pipeline));
+        let file = own.and_then(|p| p.pipeline.limits.max_steps);
+        let started = self.state.steps_started;
+        if let Some(most) = [file, self.options.limits.max_steps].into_iter().flatten().min() {
+            return (started >= most).then(|| format!("max_steps is {most}, and that many steps have started"));
+        }
+        let called = self.state.pipelines_begun.saturating_sub(1);
+        let (what, most) =
+            if called > MOST_CALLED { ("pipelines were called", MOST_CALLED) } else { ("steps have started", MOST_STEP_RUNS) };
+        let is_over = called > MOST_CALLED || started >= MOST_STEP_RUNS;
+        is_over.then(|| {
+            format!("{most} {what} in this run, the most without limits.max_steps; if that is meant, set limits: {{ max_steps: … }}")
+        })
+    }
+
+    fn wait_until(&self, at: NodeRef, filling: &crate::model::Filling) -> Result<u64, Failure> {
+        let value = self.filling(at, filling)?;
+        let text = value.as_str().unwrap_or_default();
+        if let Ok(duration) = crate::model::parse_duration(text) {
+            return Ok(self.now.ms.saturating_add(duration.as_millis() as u64));
+        }
+        match chrono::DateTime::parse_from_rfc3339(text) {
+            Ok(time) => {
+                let wait = time.with_timezone(&chrono::Utc) - self.now.wall;
+                Ok(self.now.ms.saturating_add(wait.num_milliseconds().max(0) as u64))
+            }
+            Err(_) => {
+                Err(Failure::new(FailureKind::WrongType, format!("wait needs a time such as 5m or 2026-01-05T09:00:00Z, found \"{text}\"")))
+            }
+        }
+    }
+}
+
+/// A value's type in the language's words.
+pub(crate) fn kind_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "nothing",
+        Value::Bool(_) => "true or false",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a text",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "a list of keys",
+    }
+}

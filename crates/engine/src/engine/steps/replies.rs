@@ -1,0 +1,160 @@
+//! What an answer from outside becomes.
+
+use serde_json::{Map, Value, json};
+
+use crate::engine::Run;
+use crate::engine::command::{Command, Reply};
+use crate::engine::state::{CacheStage, NodeRef, Work};
+use crate::event::{Failure, FailureKind, Happening};
+use crate::gate::result::{self, Around};
+use crate::model::StepKind;
+use crate::port::Rows;
+
+impl Run {
+    /// Takes an answer in; one for a call that is over is noted and left aside.
+    pub(crate) fn replied(&mut self, call: u64, result: Result<Reply, Failure>) {
+        let Some(open) = self.state.calls.get(&call) else {
+            self.emit(Happening::ReplyIgnored { call });
+            return;
+        };
+        let at = open.node;
+        let started = open.started_ms;
+        if let Some(place) = self.asked_place(at, call) {
+            return self.asked_answered(at, call, place, result);
+        }
+        if self.state.listing(call).is_some() {
+            return self.tools_listed(at, call, result);
+        }
+        if matches!(self.state.node(at).work, Work::Asking(_)) {
+            let result = result.and_then(|reply| match reply {
+                Reply::Model(reply) => Ok(reply),
+                _ => Err(Failure::new(FailureKind::Internal, "an answer of another kind came")),
+            });
+            return self.model_replied(at, call, result);
+        }
+        if matches!(self.state.node(at).cache, CacheStage::Looking(_)) {
+            return self.recalled(at, call, result);
+        }
+        let step = self.state.node(at).path.clone();
+        let result = match result {
+            Ok(Reply::Tool(reply)) if let StepKind::Tool(step) = &self.step(at).kind => {
+                self.server_replied(at, call, &step.tool.value, reply).map(Reply::Value)
+            }
+            result => result,
+        };
+        let failure = result.as_ref().err().cloned();
+        let duration_ms = self.now.ms.saturating_sub(started);
+        self.emit(Happening::ToolReplied { step, call, failure, duration_ms, result: None, personal: vec![], asked: None });
+        match result.and_then(|reply| self.take_reply(at, reply)) {
+            Ok(Some((output, details))) => self.give(at, output, details),
+            Ok(None) => {}
+            Err(failure) => self.fail_attempt(at, failure),
+        }
+    }
+
+    /// Ends a try of a step with a result, or with a mock's in a test: it must be what the step says it gives.
+    pub(crate) fn give(&mut self, at: NodeRef, output: Value, details: Option<Value>) {
+        match self.held(at, output) {
+            Ok(output) => self.succeed(at, output, details),
+            Err(problems) => {
+                let message = format!("the result does not fit: {}", problems.join("; "));
+                self.fail_attempt(at, Failure::new(FailureKind::BadShape, message));
+            }
+        }
+    }
+
+    pub(crate) fn held(&self, at: NodeRef, value: Value) -> Result<Value, Vec<String>> {
+        let (step, planned) = (self.step(at), self.planned_of(at));
+        let called = planned.called(&step).map(|id| &self.plan.pipeline(id).pipeline.outputs);
+        let asked = if let StepKind::Agent(asked) = &step.kind { Some(asked) } else { None };
+        if step.for_each.is_some() && !self.state.is_element(at) {
+            let agent = asked.and_then(|asked| planned.pipeline.agents.get(&asked.agent.value));
+            return result::results(&step, Around { agent, called }, value);
+        }
+        match asked {
+            Some(asked) => self.read_answer(self.output_shape(at, asked).as_ref(), value),
+            None => result::result(&step, Around { agent: None, called }, value),
+        }
+    }
+
+    /// A call's own time is up.
+    pub(crate) fn call_timed_out(&mut self, call: u64) {
+        let Some(open) = self.state.calls.get(&call) else { return };
+        let seconds = crate::engine::words::duration(std::time::Duration::from_millis(open.timeout_at.saturating_sub(open.started_ms)));
+        let kind = if self.call_acts(call) { FailureKind::UnknownOutcome } else { FailureKind::Timeout };
+        self.commands.push_back(Command::Cancel { call });
+        self.replied(call, Err(Failure::new(kind, format!("no answer after {seconds}"))));
+    }
+
+    /// Output and details of a step, or `None` when it goes on.
+    fn take_reply(&mut self, at: NodeRef, reply: Reply) -> Result<Option<(Value, Option<Value>)>, Failure> {
+        let step = self.step(at);
+        let other = || Err(Failure::new(FailureKind::Internal, "an answer of another kind came"));
+        let reply = match (self.planned_of(at).called(&step), reply) {
+            (Some(called), Reply::Rows(rows)) => return self.person_came(at, &step, called, rows).map(|()| None),
+            (_, reply) => reply,
+        };
+        match &step.kind {
+            StepKind::Sql(sql) => match reply {
+                Reply::Rows(rows) => Ok(Some(sql_output(rows, sql.one))),
+                _ => other(),
+            },
+            StepKind::Read(read) => {
+                let Reply::Files(files) = reply else { return other() };
+                let tables: Vec<Value> = files
+                    .iter()
+                    .flat_map(|(_, tables)| tables)
+                    .map(|t| json!({ "name": t.name, "file": t.file, "table": t.table }))
+                    .collect();
+                let mut contents = vec![];
+                for (content, _) in files {
+                    contents.push(serde_json::to_value(content).map_err(|e| Failure::new(FailureKind::Internal, e.to_string()))?);
+                }
+                let is_list = matches!(self.filling(at, &read.paths)?, Value::Array(_));
+                let output = if is_list { Value::Array(contents) } else { contents.pop().unwrap_or(Value::Null) };
+                Ok(Some((output, Some(json!({ "tables": tables })))))
+            }
+            StepKind::Http(_) => {
+                let Reply::Http(reply) = reply else { return other() };
+                let headers: Map<String, Value> = reply.headers.into_iter().map(|(n, v)| (n, Value::String(v))).collect();
+                Ok(Some((json!({ "status": reply.status, "headers": headers, "body": reply.body }), None)))
+            }
+            StepKind::Tool(_) => match reply {
+                Reply::Http(reply) => Ok(Some((reply.body, None))),
+                Reply::Value(value) => Ok(Some((value, None))),
+                Reply::Rows(rows) => Ok(Some(sql_output(rows, false))),
+                Reply::Sent(id) => Ok(Some((json!({ "written": id }), None))),
+                _ => other(),
+            },
+            StepKind::Send(send) => {
+                let id = match reply {
+                    Reply::Sent(id) => id,
+                    Reply::Http(_) => String::new(),
+                    _ => return other(),
+                };
+                self.sent(at, send, id).map(|over| over.map(|output| (output, None)))
+            }
+            StepKind::Agent(_)
+            | StepKind::Set(_)
+            | StepKind::Plan(_)
+            | StepKind::Route(_)
+            | StepKind::Call(_)
+            | StepKind::Format(_)
+            | StepKind::Gate(_)
+            | StepKind::Wait(_)
+            | StepKind::Stop(_)
+            | StepKind::Broken => other(),
+        }
+    }
+}
+
+fn sql_output(rows: Rows, one: bool) -> (Value, Option<Value>) {
+    let columns: Vec<Value> = rows.columns.iter().map(|(name, kind)| json!({ "name": name, "type": kind })).collect();
+    let mut details = json!({ "columns": columns, "row_count": rows.rows.len(), "cut": rows.is_cut });
+    if !rows.personal.is_empty() {
+        details["personal"] = json!(rows.personal);
+    }
+    let mut list = rows.rows.into_iter().map(Value::Object);
+    let output = if one { list.next().unwrap_or(Value::Null) } else { Value::Array(list.collect()) };
+    (output, Some(details))
+}

@@ -1,0 +1,89 @@
+//! Calls of tools that a person must allow (`approve` of a tool, `approval_required` of a policy).
+//!
+//! The answer is bound to the act: the tool's name and its arguments as they go out. A step asks about one call at a time; its other calls go
+//! on meanwhile, and when nothing else is left to do the run is paused.
+
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+use crate::engine::Run;
+use crate::engine::state::consents::Decision;
+use crate::engine::state::{Consent, NodeRef};
+use crate::event::{Failure, FailureKind, Happening};
+use crate::model::{ActKind, Approve, ToolName};
+use crate::policy::{Act, decide, may_mean, needs_approval, opens_call};
+
+impl Run {
+    /// Whether a call may go out as far as people are concerned; `false`: a person has been asked, and the step waits.
+    ///
+    /// # Errors
+    /// A person said no (`rejected`), or the tool's own `allow` and `deny` do (`denied`).
+    pub(crate) fn agreed(&mut self, at: NodeRef, agent: Option<&str>, tool: &str, arguments: &Value) -> Result<bool, Failure> {
+        let decision = opens_call(self.tool(at, tool)?, tool, arguments);
+        if !decision.allowed {
+            self.record_decision(at, agent, ActKind::Tool, tool.to_owned(), decision)?;
+        }
+        if !self.must_be_asked(at, agent, tool, arguments) {
+            return Ok(true);
+        }
+        let act = act(tool, arguments);
+        let step = self.state.node(at).path.clone();
+        match self.state.consents.get(&step) {
+            Some(Consent { decided: None, .. }) => Ok(false),
+            Some(Consent { act: asked, decided: Some(true), .. }) if *asked == act => Ok(true),
+            Some(Consent { act: asked, decided: Some(false), comment, .. }) if *asked == act => {
+                let why = if comment.is_empty() { String::new() } else { format!(": {comment}") };
+                Err(Failure::new(FailureKind::Rejected, format!("a person did not allow this call of \"{tool}\"{why}")))
+            }
+            _ => {
+                // Whole: a person decides about all of it.
+                let question = format!("\"{step}\" wants to call {tool} with {arguments}; allow it?");
+                self.emit(Happening::ApprovalRequested { step, question, act });
+                Ok(false)
+            }
+        }
+    }
+
+    fn must_be_asked(&self, at: NodeRef, agent: Option<&str>, tool: &str, arguments: &Value) -> bool {
+        let policies = self.policies(at, agent);
+        let asked_for = Act::Tool { name: tool, arguments: Some(arguments) };
+        // Nobody is asked about what is refused anyway.
+        if !policies.is_empty() && !decide(&policies, &asked_for).allowed {
+            return false;
+        }
+        let part = ToolName::of(tool).part.unwrap_or(tool);
+        let by_tool = self.tool(at, tool).is_ok_and(|found| match &found.approve {
+            Approve::Never => false,
+            Approve::Always => true,
+            Approve::Names(names) => names.iter().any(|name| may_mean(name, part) || may_mean(name, tool)),
+        });
+        by_tool || policies.iter().any(|(_, policy)| needs_approval(policy, tool, arguments))
+    }
+
+    /// A person has decided while the run is in this process.
+    pub(crate) fn person_decided(&mut self, step: &str, approved: bool, comment: String) {
+        let Some(at) = self.state.find(step).filter(|_| self.state.undecided().any(|waiting| **waiting == *step)) else { return };
+        self.is_paused = false;
+        let is_doubt = self.state.doubts.contains_key(step);
+        self.emit(Happening::ApprovalAnswered { step: step.into(), approved, output: None, comment });
+        if is_doubt {
+            self.follow(at, Decision::new(approved, None));
+        } else {
+            self.woken.insert(self.state.key(at));
+        }
+    }
+}
+
+/// A `once` step in doubt, and a person who said no.
+pub(crate) fn not_again() -> Failure {
+    Failure::new(FailureKind::Rejected, "a person decided not to run it again")
+}
+
+/// What an answer is bound to.
+fn act(tool: &str, arguments: &Value) -> String {
+    let mut hash = Sha256::new();
+    hash.update(tool.as_bytes());
+    hash.update([0]);
+    hash.update(arguments.to_string().as_bytes());
+    hex::encode(hash.finalize())
+}

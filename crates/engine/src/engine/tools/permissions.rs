@@ -1,0 +1,203 @@
+//! Policies: every act of a step or of an agent is decided before it goes out, and the decision is an event.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::engine::Run;
+use crate::engine::command::Request;
+use crate::engine::state::{NodeRef, Work};
+use crate::engine::steps::requests::mentions;
+use crate::event::{Failure, FailureKind, Happening};
+use crate::model::{ActKind, HostSource, Policy, StepKind};
+use crate::policy::{Act, Decision, Origin, decide, decide_host, from_project, may_reach};
+use crate::port::{ModelRequest, Server, ServerTransport};
+
+/// What a request does, in the words of a policy.
+enum Deed {
+    Host(Origin, HostSource),
+    Read(String),
+    Write(String, u64),
+}
+
+impl Run {
+    /// Whether a request may go out: of a step, or of the agent that asks for it. `tool` is its name and its arguments.
+    ///
+    /// # Errors
+    /// A policy refuses it (`denied`), or its address cannot be read.
+    pub(crate) fn permit(
+        &mut self,
+        at: NodeRef,
+        agent: Option<&str>,
+        tool: Option<(&str, &Value)>,
+        request: &Request,
+    ) -> Result<(), Failure> {
+        let policies = self.policies(at, agent);
+        let deeds = self.deeds(at, request)?;
+        let is_named_by_data = |deed: &Deed| matches!(deed, Deed::Host(_, HostSource::Data));
+        if policies.is_empty() && agent.is_none() && !deeds.iter().any(is_named_by_data) {
+            return Ok(());
+        }
+        let mut decided = vec![];
+        if let Some((name, arguments)) = tool {
+            let act = Act::Tool { name, arguments: Some(arguments) };
+            decided.push((act.kind(), act.target().to_string(), decide(&policies, &act)));
+        }
+        for deed in &deeds {
+            let act = match deed {
+                Deed::Host(origin, source) => {
+                    let decision = decide_host(&policies, *source, origin, || self.knows(at, origin));
+                    decided.push((ActKind::Host, origin.host.clone(), decision));
+                    continue;
+                }
+                Deed::Read(path) => Act::Read(path),
+                Deed::Write(path, size) => Act::Write(path, *size),
+            };
+            decided.push((act.kind(), act.target().to_string(), decide(&policies, &act)));
+        }
+        decided.into_iter().try_for_each(|(act, target, decision)| self.record_decision(at, agent, act, target, decision))
+    }
+
+    /// Whether a model may be asked: policies do not bound which, but its host must be no model's choice.
+    ///
+    /// # Errors
+    /// What the run's data names is no host of the file, or a list of hosts does not have what an input or the data names (`denied`).
+    pub(crate) fn permit_model(&mut self, at: NodeRef, agent: &str, request: &Request) -> Result<(), Failure> {
+        let Request::Model(ModelRequest { base_url, host_from, .. }) = request else { return Ok(()) };
+        if *host_from < HostSource::Input {
+            return Ok(());
+        }
+        let (origin, policies) = (of_web(base_url)?, self.policies(at, Some(agent)));
+        // What a person named needs no record where no policy is in force.
+        if *host_from == HostSource::Input && policies.is_empty() {
+            return Ok(());
+        }
+        let decision = may_reach(&policies, *host_from, &origin, || self.knows(at, &origin));
+        self.record_decision(at, Some(agent), ActKind::Host, origin.host, decision)
+    }
+
+    /// Whether policies may allow a tool that a step names, before its server is started.
+    ///
+    /// # Errors
+    /// They refuse all its calls (`denied`).
+    pub(crate) fn permit_tool(&mut self, at: NodeRef, name: &str) -> Result<(), Failure> {
+        let decision = decide(&self.policies(at, None), &Act::Tool { name, arguments: None });
+        if decision.allowed { Ok(()) } else { self.record_decision(at, None, ActKind::Tool, name.to_owned(), decision) }
+    }
+
+    pub(crate) fn record_decision(
+        &mut self,
+        at: NodeRef,
+        agent: Option<&str>,
+        act: ActKind,
+        target: String,
+        Decision { allowed, rule }: Decision,
+    ) -> Result<(), Failure> {
+        let message = format!("{} \"{target}\" is not allowed: {rule}", act.word());
+        let (step, agent) = (self.state.node(at).path.clone(), agent.unwrap_or_default().to_string());
+        self.emit(Happening::PolicyDecided { step, agent, act, target, allowed, rule });
+        if allowed { Ok(()) } else { Err(Failure::new(FailureKind::Denied, message)) }
+    }
+
+    /// The policies in force for a step, from the inside out: of the agent, of its file, of the files and agents that called it, and of the user.
+    pub(crate) fn policies(&self, at: NodeRef, agent: Option<&str>) -> Vec<(&str, &Policy)> {
+        let mut found = vec![];
+        let mut agent = agent.map(str::to_owned);
+        let mut here = Some(at);
+        for (ix, parent) in self.state.chain(at) {
+            let pipeline = &self.planned(ix).pipeline;
+            let planner = here.and_then(|here| self.planner_of(here)).filter(|planner| Some(planner) != agent.as_ref());
+            let agents = [agent.take(), planner];
+            let of_agents = agents.iter().flatten().filter_map(|name| pipeline.agents.get(name)?.policy.as_ref());
+            for name in of_agents.chain(&pipeline.policy) {
+                found.extend(pipeline.policies.get_key_value(&name.value).map(|(name, policy)| (name.as_str(), policy)));
+            }
+            agent = parent.and_then(|parent| match &self.state.node(parent).work {
+                Work::Asking(asking) => Some(asking.agent.clone()),
+                _ => None,
+            });
+            here = parent;
+        }
+        found.extend(self.options.user_policy.as_ref().map(|policy| ("user", policy)));
+        found
+    }
+
+    /// The agent that planned a step, if one did: what it does is done for that agent.
+    pub(crate) fn planner_of(&self, at: NodeRef) -> Option<String> {
+        let step = self.step(self.state.planner(at)?);
+        if let StepKind::Plan(plan) = &step.kind { Some(plan.agent.value.clone()) } else { None }
+    }
+
+    fn deeds(&self, at: NodeRef, request: &Request) -> Result<Vec<Deed>, Failure> {
+        let pipeline = &self.planned_of(at).pipeline;
+        let inside = |path: &Path| from_project(&pipeline.project, path);
+        Ok(match request {
+            Request::Http(request) => vec![Deed::Host(of_web(&request.url)?, request.host_from)],
+            Request::Tools(server) => of_server(server)?,
+            Request::Tool(call) => of_server(&call.server)?,
+            Request::Mail(mail) => {
+                let missing = || Failure::new(FailureKind::BadRequest, "the mail server has no host");
+                vec![Deed::Host(Origin::of_mail(&mail.server).ok_or_else(missing)?, mail.host_from)]
+            }
+            Request::Query(query) => {
+                let used = query.tables.iter().filter(|table| mentions(&query.query, &table.name));
+                used.map(|table| Deed::Read(inside(&table.file))).collect()
+            }
+            Request::Read(files) => files.iter().map(|file| Deed::Read(inside(&file.path))).collect(),
+            // A list tells all names of the folder, so it needs what reading all of them does.
+            Request::List { folder } => vec![Deed::Read(format!("{}/*", inside(folder)))],
+            Request::Open { folder, name } => vec![Deed::Read(inside(&folder.join(name)))],
+            Request::Write { folder, name, text } => vec![Deed::Write(inside(&folder.join(name)), text.len() as u64)],
+            Request::Model(_) | Request::Scripted(_) | Request::Recall { .. } | Request::Print(_) | Request::Held { .. } => vec![],
+        })
+    }
+
+    /// The request as it goes out: where a rule about paths let it through, its files must lie where their paths say.
+    pub(crate) fn bound_to_place(&self, at: NodeRef, agent: Option<&str>, request: Request) -> Request {
+        let policies = self.policies(at, agent);
+        let by_policy = match request {
+            Request::Write { .. } => policies.iter().any(|(_, policy)| policy.write.is_some()),
+            _ => policies.iter().any(|(_, policy)| policy.read.is_some()),
+        };
+        let told_by_data = matches!(&self.step(at).kind, StepKind::Read(read) if self.told_by_data(at, &self.step(at), read));
+        let paths = if by_policy || told_by_data { touched(&request) } else { vec![] };
+        if paths.is_empty() {
+            return request;
+        }
+        let project = self.planned_of(at).pipeline.project.clone();
+        let files = paths.into_iter().map(|path| (path.clone(), from_project(&project, &path))).collect();
+        Request::Held { project, files, within: !by_policy, request: Box::new(request) }
+    }
+
+    /// Whether a path lies in the project, as its text says.
+    pub(crate) fn is_in_project(&self, at: NodeRef, path: &Path) -> bool {
+        let inside = from_project(&self.planned_of(at).pipeline.project, path);
+        !inside.starts_with('/') && !inside.split('/').any(|part| part == "..")
+    }
+}
+
+/// The host that a server is asked at; none for a program.
+fn of_server(server: &Server) -> Result<Vec<Deed>, Failure> {
+    match &server.transport {
+        ServerTransport::Http { url, host_from, .. } => Ok(vec![Deed::Host(of_web(url)?, *host_from)]),
+        ServerTransport::Program { .. } => Ok(vec![]),
+    }
+}
+
+fn of_web(address: &str) -> Result<Origin, Failure> {
+    let wrong = || Failure::new(FailureKind::BadRequest, "the address is not a web address with a host, such as https://example.com/x");
+    Origin::of(address).ok_or_else(wrong)
+}
+
+/// The files and folders that a request opens.
+fn touched(request: &Request) -> Vec<PathBuf> {
+    match request {
+        Request::Query(query) => {
+            query.tables.iter().filter(|table| mentions(&query.query, &table.name)).map(|table| table.file.clone()).collect()
+        }
+        Request::Read(files) => files.iter().map(|file| file.path.clone()).collect(),
+        Request::List { folder } => vec![folder.clone()],
+        Request::Open { folder, name } | Request::Write { folder, name, .. } => vec![folder.join(name)],
+        _ => vec![],
+    }
+}

@@ -1,0 +1,398 @@
+//! MCP servers: their tools are asked for before they are needed, once for each pipeline that runs, and recorded.
+//!
+//! What a server says of itself is data: cleaned, bounded, shown to a model and never filled in.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+
+use crate::channel::clean;
+use crate::diagnostic::did_you_mean;
+use crate::engine::Run;
+use crate::engine::command::{Reply, Request};
+use crate::engine::reach::Giver;
+use crate::engine::shape;
+use crate::engine::state::{NodeRef, Work};
+use crate::engine::steps::requests::ms;
+use crate::engine::tools::servers::of_file;
+use crate::engine::tools::wire_name;
+use crate::event::{Failure, FailureKind, Happening, ServerTool};
+use crate::model::{Text, Tool, ToolName};
+use crate::policy::{may_allow, opens};
+use crate::port::{Server, ServerCall, ServerReply, ToolList};
+use crate::source::Spanned;
+
+/// Characters of a description that a model is shown.
+const LONGEST_DESCRIPTION: usize = 4_000;
+/// Bytes and depth of a schema that is used.
+const LARGEST_SCHEMA: usize = 64 * 1024;
+const DEEPEST_SCHEMA: usize = 32;
+/// Ways through a schema when its references are followed.
+const MOST_PATHS: usize = 10_000;
+
+impl Run {
+    /// Asks the servers that a step needs for their tools, all at once, as far as those are not known. True: the step goes on when they
+    /// have come.
+    ///
+    /// # Errors
+    /// One may not be asked, or what it is started with cannot be filled in.
+    pub(crate) fn lists_tools(&mut self, at: NodeRef, needed: &[String]) -> Result<bool, Failure> {
+        if self.options.mocks.refuses_effects {
+            return Ok(false);
+        }
+        let known = &self.state.instance(self.state.instance_of(at)).servers;
+        let unknown: Vec<&String> = needed.iter().filter(|name| !known.contains_key(*name)).collect();
+        for (place, name) in unknown.iter().enumerate() {
+            // What finds no permit is asked when the first ones have come.
+            if place > 0 && !self.has_permit(at) {
+                break;
+            }
+            self.asks_for_tools(at, name)?;
+        }
+        Ok(!unknown.is_empty())
+    }
+
+    fn asks_for_tools(&mut self, at: NodeRef, name: &str) -> Result<(), Failure> {
+        let server = self.server(at, name)?;
+        let timeout_at_ms = self.now.ms + ms(server.connect_timeout);
+        let request = Request::Tools(server);
+        self.permit(at, None, None, &request)?;
+        let call = self.state.last_call + 1;
+        let step = self.state.node(at).path.clone();
+        self.emit(Happening::ToolsAsked { step, call, server: name.to_string(), timeout_at_ms });
+        self.send_out(at, name, call, request);
+        Ok(())
+    }
+
+    /// The servers among tools that are listed, such as those of an agent; not one of which policies allow no listed tool: it is not started.
+    pub(crate) fn servers_among(&self, at: NodeRef, agent: Option<&str>, listed: &[Spanned<String>]) -> Vec<String> {
+        let policies = self.policies(at, agent);
+        let mut names: Vec<String> = vec![];
+        for listed in listed {
+            let ToolName { tool: name, part } = ToolName::of(&listed.value);
+            let Some(tool) = self.tool(at, name).ok().filter(|tool| tool.is_server()) else { continue };
+            let is_open = match part {
+                Some(part) => may_allow(&policies, name, part),
+                None => tool.allowed_names().any(|part| may_allow(&policies, name, part)),
+            };
+            if is_open && names.iter().all(|known| known != name) {
+                names.push(name.to_string());
+            }
+        }
+        names
+    }
+
+    /// A server told its tools, or could not. Lists are taken in the order in which they were asked for, so that the events do not depend
+    /// on which server was quicker; a failure ends the try at once.
+    pub(crate) fn tools_listed(&mut self, at: NodeRef, call: u64, result: Result<Reply, Failure>) {
+        self.early_lists.insert(call, (result, self.now.ms));
+        let next = |run: &Run| {
+            let calls = run.state.node(at).work.calls();
+            let failed = calls.iter().find(|call| run.early_lists.get(call).is_some_and(|(result, _)| result.is_err()));
+            failed.or(calls.first()).copied().filter(|call| run.early_lists.contains_key(call))
+        };
+        while matches!(self.state.node(at).work, Work::Listing(_))
+            && let Some(call) = next(self)
+            && let Some((result, came_ms)) = self.early_lists.remove(&call)
+        {
+            self.list_taken(at, call, result, came_ms);
+        }
+    }
+
+    /// What the step needs of a list must be there, and as it was pinned.
+    fn list_taken(&mut self, at: NodeRef, call: u64, result: Result<Reply, Failure>, came_ms: u64) {
+        let step = self.state.node(at).path.clone();
+        let started = self.state.calls.get(&call).map_or(came_ms, |open| open.started_ms);
+        let duration_ms = came_ms.saturating_sub(started);
+        let Some(server) = self.state.listing(call) else { return };
+        let taken = result.and_then(|reply| match reply {
+            Reply::Tools(list) => self.taken(at, &server, list),
+            _ => Err(Failure::new(FailureKind::Internal, "an answer of another kind came")),
+        });
+        match taken {
+            Ok(Taken { list, tools, unpinned }) => {
+                self.note(at, call, &server, &list.notes);
+                let withheld: Vec<String> = unpinned.iter().map(|part| not_pinned(&format!("{server}.{part}"))).collect();
+                self.note(at, call, &server, &withheld);
+                let (version, hash) = (list.version, list.hash);
+                self.emit(Happening::ToolsListed { step, call, server, version, hash, tools, unpinned, duration_ms });
+                if self.state.node(at).work == Work::None {
+                    self.goes_on_with_permit(at);
+                }
+            }
+            Err(failure) => {
+                self.emit(Happening::ToolReplied {
+                    step,
+                    call,
+                    failure: Some(failure.clone()),
+                    duration_ms,
+                    result: None,
+                    personal: vec![],
+                    asked: None,
+                });
+                self.fail_attempt(at, failure);
+            }
+        }
+    }
+
+    /// Whether a list has come that others go before.
+    pub(crate) fn has_come(&self, call: u64) -> bool {
+        self.early_lists.contains_key(&call)
+    }
+
+    /// The tools that the file may use, cleaned and bounded. One that was never pinned, of a server that was, is not among them; a file that
+    /// names it waits until it is accepted.
+    fn taken(&self, at: NodeRef, name: &str, list: ToolList) -> Result<Taken, Failure> {
+        let tool = self.tool(at, name)?;
+        let named = self.named_tools(at, name);
+        let all: Vec<String> = list.tools.iter().map(|tool| visible(&tool.name)).collect();
+        if let Some(wanted) = named.iter().find(|wanted| list.tools.iter().all(|tool| tool.name != **wanted)) {
+            let near = did_you_mean(wanted, all.iter().map(String::as_str));
+            let has = if all.is_empty() { "it has none".to_string() } else { format!("it has: {}", shortened(&all.join(", "), 500)) };
+            return Err(Failure::new(FailureKind::BadRequest, format!("server \"{name}\" has no tool \"{wanted}\"{near}; {has}")));
+        }
+        // The list holds for every step of the pipeline, so it has what any of them names.
+        let anywhere = self.named_anywhere(at, name);
+        let is_wanted = |part: &str| anywhere.iter().any(|name| name == part) || tool.allow.is_some() && opens(tool, part, None).allowed;
+        // Who names the server as a whole is offered all that it opens; else a pattern opens nothing that is not named.
+        let is_whole = self.tools_anywhere(at).any(|tool| tool == name);
+        let is_used = |part: &str| anywhere.iter().any(|name| name == part) || is_whole && is_wanted(part);
+        if let Some((changed, what)) = list.changed.iter().find(|(part, _)| is_used(part)) {
+            let message = format!(
+                "tool \"{name}.{}\" is not what was pinned: {}; look at it, and accept it with: flow tools pin",
+                visible(changed),
+                shortened(what, 1_200)
+            );
+            return Err(Failure::new(FailureKind::Denied, message));
+        }
+        if let Some(new) = list.unpinned.iter().find(|part| anywhere.contains(part)) {
+            return Err(Failure::new(FailureKind::Denied, not_pinned(&format!("{name}.{new}"))));
+        }
+        let mut tools = vec![];
+        let is_pinned = |part: &String| !list.unpinned.contains(part) && !list.changed.contains_key(part);
+        for found in list.tools.iter().filter(|found| is_wanted(&found.name) && is_pinned(&found.name)) {
+            let description = shortened(&clean(&found.description).0, LONGEST_DESCRIPTION);
+            for schema in [Some(&found.input), found.output.as_ref()].into_iter().flatten() {
+                check_schema(schema).map_err(|why| {
+                    let message = format!("tool \"{name}.{}\" cannot be used: its schema {why}", visible(&found.name));
+                    Failure::new(FailureKind::BadResponse, message)
+                })?;
+            }
+            tools.push(Arc::new(ServerTool { description, ..found.clone() }));
+        }
+        let unpinned = list.unpinned.iter().filter(|part| is_wanted(part)).cloned().collect();
+        Ok(Taken { list, tools, unpinned })
+    }
+
+    /// Why a tool by this name is not called, if it is one that waits to be pinned. A model may have made the name up from the usual form.
+    pub(crate) fn refused_unpinned(&self, at: NodeRef, called: &str) -> Option<Failure> {
+        let unpinned = &self.state.instance(self.state.instance_of(at)).unpinned;
+        let name = unpinned.iter().find(|name| *name == called || wire_name(name, &[]) == called)?;
+        Some(Failure::new(FailureKind::Denied, not_pinned(name)))
+    }
+
+    /// Tools of a server that the step, or an agent it asks, names itself.
+    fn named_tools(&self, at: NodeRef, server: &str) -> Vec<String> {
+        let part = |name: &str| of_server(name, server);
+        let agents = &self.planned_of(at).pipeline.agents;
+        let step = self.step(at);
+        let of_agents = step.kind.agents_with_tools().into_iter().filter_map(|name| agents.get(&name.value)).flat_map(|agent| &agent.tools);
+        of_agents.chain(step.kind.may_use()).filter_map(|name| part(&name.value)).collect()
+    }
+
+    /// Tools of a server that any step or agent of the pipeline names.
+    fn named_anywhere(&self, at: NodeRef, server: &str) -> Vec<String> {
+        self.tools_anywhere(at).filter_map(|tool| of_server(tool, server)).collect()
+    }
+
+    /// All that any step or agent of the pipeline names as a tool: `server`, `server.tool`.
+    fn tools_anywhere(&self, at: NodeRef) -> impl Iterator<Item = &str> {
+        let planned = self.planned_of(at);
+        let of_steps = planned.steps.iter().flat_map(|planned| planned.step.kind.may_use());
+        let of_agents = planned.pipeline.agents.values().flat_map(|agent| &agent.tools);
+        of_steps.chain(of_agents).map(|tool| tool.value.as_str())
+    }
+
+    /// A tool of a server that was asked.
+    pub(crate) fn server_tool(&self, at: NodeRef, server: &str, part: &str) -> Option<&Arc<ServerTool>> {
+        let instance = self.state.instance(self.state.instance_of(at));
+        instance.servers.get(server)?.iter().find(|tool| tool.name == part)
+    }
+
+    /// The names of a server's tools that an agent is offered: those it lists, or those that `allow` opens.
+    pub(crate) fn offered_parts(&self, at: NodeRef, server: &str, tool: &Tool, part: Option<&str>) -> Vec<String> {
+        if let Some(part) = part {
+            return if opens(tool, part, None).allowed { vec![part.to_string()] } else { vec![] };
+        }
+        if tool.allow.is_none() {
+            return vec![];
+        }
+        let instance = self.state.instance(self.state.instance_of(at));
+        match instance.servers.get(server) {
+            Some(listed) => listed.iter().filter(|found| opens(tool, &found.name, None).allowed).map(|found| found.name.clone()).collect(),
+            // In a test no server is asked: names without patterns are known.
+            None => tool.allowed_names().filter(|name| !name.contains(['*', '?', '[', '{'])).map(str::to_string).collect(),
+        }
+    }
+
+    /// A call of a server's tool, when the file allows it and the arguments fit.
+    ///
+    /// # Errors
+    /// `denied`, or `bad_request`: it must not go out.
+    pub(crate) fn server_request(
+        &self,
+        at: NodeRef,
+        ToolName { tool: server, part }: ToolName,
+        with: Map<String, Value>,
+        timeout: Duration,
+    ) -> Result<Request, Failure> {
+        let part = part.unwrap_or_default();
+        let arguments = Value::Object(with);
+        let decision = opens(self.tool(at, server)?, part, Some(&arguments));
+        if !decision.allowed {
+            let message = format!("tool \"{server}.{part}\" is not allowed with these arguments: {} (tools.{server})", decision.rule);
+            return Err(Failure::new(FailureKind::Denied, message));
+        }
+        let none = || Failure::new(FailureKind::BadRequest, format!("server \"{server}\" has no tool \"{part}\""));
+        let missing = || self.refused_unpinned(at, &format!("{server}.{part}")).unwrap_or_else(none);
+        let found = self.server_tool(at, server, part).ok_or_else(missing)?;
+        let problems = shape::problems(&found.input, &arguments);
+        if !problems.is_empty() {
+            let message = format!("the arguments of \"{server}.{part}\" do not fit: {}", problems.join("; "));
+            return Err(Failure::new(FailureKind::BadRequest, message));
+        }
+        let Value::Object(arguments) = arguments else { return Err(missing()) };
+        let hash = found.hash.clone();
+        Ok(Request::Tool(ServerCall { server: self.server(at, server)?, tool: part.to_string(), hash, arguments, timeout }))
+    }
+
+    /// What a tool of a server gave: its value, or that it did not work.
+    pub(crate) fn server_replied(&mut self, at: NodeRef, call: u64, tool: &str, reply: ServerReply) -> Result<Value, Failure> {
+        let ToolName { tool: server, part } = ToolName::of(tool);
+        let part = part.unwrap_or_default();
+        self.note(at, call, server, &reply.notes);
+        let value = cleaned(reply.value);
+        if reply.is_error {
+            let said = value.as_str().map_or_else(|| value.to_string(), str::to_string);
+            let message = format!("tool \"{tool}\" says that it did not work: {}", shortened(&visible(&said), 1_500));
+            return Err(Failure::new(FailureKind::Refused, message));
+        }
+        let output = self.server_tool(at, server, part).and_then(|found| found.output.clone());
+        if let Some(schema) = output {
+            if !reply.is_structured {
+                let message = format!("tool \"{tool}\" promises a structured result and gave a text");
+                return Err(Failure::new(FailureKind::BadShape, message));
+            }
+            let problems = shape::problems(&schema, &value);
+            if !problems.is_empty() {
+                let message = format!("the result of \"{tool}\" is not of the shape it promises: {}", problems.join("; "));
+                return Err(Failure::new(FailureKind::BadShape, message));
+            }
+        }
+        Ok(value)
+    }
+
+    fn note(&mut self, at: NodeRef, call: u64, server: &str, notes: &[String]) {
+        for what in notes {
+            let step = self.state.node(at).path.clone();
+            self.emit(Happening::ServerNoted { step, call, server: server.to_string(), what: shortened(&visible(what), 500) });
+        }
+    }
+
+    /// A server of the file, its texts filled in.
+    fn server(&self, at: NodeRef, name: &str) -> Result<Server, Failure> {
+        let secrets = self.secret_names();
+        let fill = |text: &Text| self.fill_text_with(at, text, &secrets);
+        let address = |text: &Text| self.address(at, text, Giver::NOBODY, &secrets);
+        of_file(&self.planned_of(at).pipeline, name, self.id.clone(), &self.options.secrets, &fill, &address)
+    }
+}
+
+/// The part of a name, if it is of this server.
+fn of_server(name: &str, server: &str) -> Option<String> {
+    let ToolName { tool, part } = ToolName::of(name);
+    part.filter(|_| tool == server).map(str::to_owned)
+}
+
+/// What a list of tools comes to.
+struct Taken {
+    list: ToolList,
+    tools: Vec<Arc<ServerTool>>,
+    /// Names of those that are withheld until they are pinned.
+    unpinned: Vec<String>,
+}
+
+fn not_pinned(name: &str) -> String {
+    format!(
+        "tool \"{}\" is new since its server was pinned, and is not used; look at it, and accept it with: flow tools pin",
+        visible(name)
+    )
+}
+
+/// Texts without characters that deceive, however deep they lie.
+fn cleaned(value: Value) -> Value {
+    match value {
+        Value::String(text) => Value::String(clean(&text).0.into_owned()),
+        Value::Array(list) => list.into_iter().map(cleaned).collect(),
+        Value::Object(map) => map.into_iter().map(|(name, value)| (clean(&name).0.into_owned(), cleaned(value))).collect(),
+        other => other,
+    }
+}
+
+/// One line for people.
+fn visible(text: &str) -> String {
+    clean(text).0.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn shortened(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_string(),
+    }
+}
+
+/// Whether a schema of others can be used without growing beyond bounds.
+fn check_schema(schema: &Value) -> Result<(), String> {
+    let size = schema.to_string().len();
+    if size > LARGEST_SCHEMA {
+        return Err(format!("has {size} bytes, and {LARGEST_SCHEMA} are the most"));
+    }
+    if depth(schema) > DEEPEST_SCHEMA {
+        return Err(format!("is nested deeper than {DEEPEST_SCHEMA}"));
+    }
+    let mut paths = 0;
+    follow(schema, schema, 0, &mut paths)
+}
+
+fn depth(value: &Value) -> usize {
+    match value {
+        Value::Array(list) => 1 + list.iter().map(depth).max().unwrap_or(0),
+        Value::Object(map) => 1 + map.values().map(depth).max().unwrap_or(0),
+        _ => 0,
+    }
+}
+
+/// Counts the ways through a schema; a reference must point into it.
+fn follow(root: &Value, here: &Value, deep: usize, paths: &mut usize) -> Result<(), String> {
+    *paths += 1;
+    if *paths > MOST_PATHS {
+        return Err("leads more ways than can be followed".to_string());
+    }
+    match here {
+        Value::Array(list) => list.iter().try_for_each(|inner| follow(root, inner, deep, paths)),
+        Value::Object(map) => {
+            if let Some(Value::String(to)) = map.get("$ref") {
+                let Some(pointer) = to.strip_prefix('#') else { return Err("refers to another document".to_string()) };
+                // A circle is checked as deep as the value goes, which is bounded.
+                if deep < DEEPEST_SCHEMA
+                    && let Some(found) = root.pointer(pointer)
+                {
+                    follow(root, found, deep + 1, paths)?;
+                }
+            }
+            map.values().try_for_each(|inner| follow(root, inner, deep, paths))
+        }
+        _ => Ok(()),
+    }
+}
