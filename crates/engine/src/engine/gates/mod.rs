@@ -62,14 +62,14 @@ impl Fill for Filler<'_> {
 impl Run {
     /// Judges, as far as can be done now.
     pub(crate) fn judge(&mut self, at: NodeRef) {
-        if let Err(failure) = self.try_judge(at) {
+        let step = self.step(at);
+        let StepKind::Gate(gate) = &step.kind else { return };
+        if let Err(failure) = self.try_judge(at, gate) {
             self.fail(at, failure, None);
         }
     }
 
-    fn try_judge(&mut self, at: NodeRef) -> Result<(), Failure> {
-        let step = self.step(at);
-        let StepKind::Gate(gate) = &step.kind else { return Ok(()) };
+    pub(crate) fn try_judge(&mut self, at: NodeRef, gate: &GateStep) -> Result<(), Failure> {
         let question = self.question(at, gate)?;
         if question.criteria.is_empty() {
             return self.not_met(at, gate, &question, vec![], "no scorecard has a criterion");

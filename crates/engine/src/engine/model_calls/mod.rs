@@ -19,9 +19,7 @@ use crate::engine::tools::Offered;
 use crate::engine::{Run, Unscripted};
 use crate::event::{Answer, AskedCall, Failure, FailureKind, Happening, Note, Purpose, Role, Usage};
 use crate::gate::result;
-use crate::model::{
-    Agent, AgentStep, Api, CONNECT_TIMEOUT, HostSource, Limits, MODEL_TIMEOUT, Model, OnFailure, Provider, Shape, StepKind, Text,
-};
+use crate::model::{Agent, AgentStep, Api, CONNECT_TIMEOUT, HostSource, Limits, MODEL_TIMEOUT, Model, OnFailure, Provider, Shape, Text};
 use crate::port::{Message, ModelReply, ModelRequest, ToolCall, WireFormat};
 use crate::template;
 
@@ -78,29 +76,13 @@ impl Run {
             return;
         }
         let step = self.step(at);
-        let asked = match &step.kind {
-            StepKind::Gate(_) => return self.judge(at),
-            StepKind::Plan(plan) => self.plan_on(at, plan),
-            StepKind::Agent(agent) => self.ask_agent(at, agent),
-            StepKind::Tool(_)
-            | StepKind::Set(_)
-            | StepKind::Http(_)
-            | StepKind::Sql(_)
-            | StepKind::Read(_)
-            | StepKind::Route(_)
-            | StepKind::Call(_)
-            | StepKind::Format(_)
-            | StepKind::Send(_)
-            | StepKind::Wait(_)
-            | StepKind::Stop(_)
-            | StepKind::Broken => Ok(()),
-        };
+        let asked = crate::engine::steps::of(&step.kind, |kind| kind.go_on(self, at));
         if let Err(failure) = asked {
             self.fail(at, failure, None);
         }
     }
 
-    fn ask_agent(&mut self, at: NodeRef, step: &AgentStep) -> Result<(), Failure> {
+    pub(crate) fn ask_agent(&mut self, at: NodeRef, step: &AgentStep) -> Result<(), Failure> {
         if self.state.node(at).ended_by.is_some() {
             return Ok(());
         }
