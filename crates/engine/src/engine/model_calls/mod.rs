@@ -21,7 +21,6 @@ use crate::event::{Answer, AskedCall, Failure, FailureKind, Happening, Note, Pur
 use crate::gate::result;
 use crate::model::{Agent, AgentStep, Api, CONNECT_TIMEOUT, HostSource, Limits, MODEL_TIMEOUT, Model, OnFailure, Provider, Shape, Text};
 use crate::port::{Message, ModelReply, ModelRequest, ToolCall, WireFormat};
-use crate::template;
 
 /// What is asked, worked out anew from the state whenever it is needed.
 pub(crate) struct Brief {
@@ -69,19 +68,6 @@ fn no_endpoint() -> Failure {
 }
 
 impl Run {
-    /// Goes on with an agent step or with a gate's judges: after the start, an answer, a backoff, or the wait for a permit.
-    pub(crate) fn ask_on(&mut self, at: NodeRef) {
-        // A pipeline that it called may end while a person still decides whether it goes on.
-        if self.state.doubts.get(&self.state.node(at).path) == Some(&None) {
-            return;
-        }
-        let step = self.step(at);
-        let asked = crate::engine::steps::of(&step.kind, |kind| kind.go_on(self, at));
-        if let Err(failure) = asked {
-            self.fail(at, failure, None);
-        }
-    }
-
     pub(crate) fn ask_agent(&mut self, at: NodeRef, step: &AgentStep) -> Result<(), Failure> {
         if self.state.node(at).ended_by.is_some() {
             return Ok(());
@@ -163,9 +149,9 @@ impl Run {
             Some(list) if self.state.is_element(at) => {
                 let own = list.get(at.node as usize)?;
                 let output = if self.step(at).on_failure == OnFailure::Continue { &own["output"] } else { own };
-                crate::engine::steps::requests::plain(output)
+                crate::engine::words::plain(output)
             }
-            _ => crate::engine::steps::requests::plain(&round.original),
+            _ => crate::engine::words::plain(&round.original),
         };
         Some(format!("Your first answer was:\n{original}\n\nIt was not good enough:\n{}\n\nAnswer again, and mend this.", round.feedback))
     }
@@ -421,9 +407,4 @@ impl Run {
 
 fn note(role: Role, text: &str) -> Note {
     Note { role, text: text.to_string(), ..Note::default() }
-}
-
-/// A JSON value as a name of a template.
-pub(crate) fn named(value: &Value) -> template::Value {
-    template::from_json(value)
 }

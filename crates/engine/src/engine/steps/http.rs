@@ -5,12 +5,13 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 
 use super::other;
-use super::requests::{add_key, ms, plain};
+use super::requests::add_key;
 use super::{Kind, Taken};
 use crate::engine::Run;
 use crate::engine::command::{Reply, Request};
 use crate::engine::reach::Giver;
 use crate::engine::state::NodeRef;
+use crate::engine::words::{ms, plain};
 use crate::event::Failure;
 use crate::model::{CALL_TIMEOUT, CONNECT_TIMEOUT, Filling, HttpStep, Method, Step, Text};
 use crate::port::{HttpRequest, Secret};

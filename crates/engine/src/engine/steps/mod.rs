@@ -26,6 +26,7 @@ use serde_json::{Value, json};
 use crate::engine::Run;
 use crate::engine::command::{Reply, Request};
 use crate::engine::state::NodeRef;
+use crate::engine::words::kind_of;
 use crate::event::{Bound, Failure, FailureKind, Happening, Limit, Shared};
 use crate::model::{MOST_CALLED, MOST_STEP_RUNS, Mock, Step, StepKind, ToolKind};
 
@@ -100,6 +101,19 @@ impl Run {
         let step = self.step(at);
         if let Err(failure) = self.start_kind(at, &step) {
             self.fail_attempt(at, failure);
+        }
+    }
+
+    /// Goes on with an agent step or with a gate's judges: after the start, an answer, a backoff, or the wait for a permit.
+    pub(crate) fn ask_on(&mut self, at: NodeRef) {
+        // A pipeline that it called may end while a person still decides whether it goes on.
+        if self.state.doubts.get(&self.state.node(at).path) == Some(&None) {
+            return;
+        }
+        let step = self.step(at);
+        let asked = of(&step.kind, |kind| kind.go_on(self, at));
+        if let Err(failure) = asked {
+            self.fail(at, failure, None);
         }
     }
 
@@ -248,17 +262,5 @@ impl Run {
         is_over.then(|| {
             format!("{most} {what} in this run, the most without limits.max_steps; if that is meant, set limits: {{ max_steps: … }}")
         })
-    }
-}
-
-/// A value's type in the language's words.
-pub(crate) fn kind_of(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "nothing",
-        Value::Bool(_) => "true or false",
-        Value::Number(_) => "a number",
-        Value::String(_) => "a text",
-        Value::Array(_) => "a list",
-        Value::Object(_) => "a list of keys",
     }
 }

@@ -5,12 +5,12 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 
 use super::other;
-use super::requests::ms;
 use super::{Kind, Taken};
 use crate::engine::Run;
 use crate::engine::command::{Reply, Request};
 use crate::engine::reach::Giver;
 use crate::engine::state::NodeRef;
+use crate::engine::words::ms;
 use crate::event::Failure;
 use crate::event::FailureKind;
 use crate::model::{Filling, HostSource, QUERY_TIMEOUT, ReadStep, Step};

@@ -1,7 +1,5 @@
 //! Requests of steps that call something: queries, files, HTTP, tools.
 
-use std::time::Duration;
-
 use serde_json::{Map, Value};
 
 use crate::engine::Run;
@@ -39,24 +37,6 @@ impl Run {
             arguments.insert(name.value.clone(), self.filling(at, value)?);
         }
         Ok(arguments)
-    }
-}
-
-pub(crate) fn ms(duration: Duration) -> u64 {
-    duration.as_millis() as u64
-}
-
-/// Whether a query names a table, as a word.
-pub(crate) fn mentions(query: &str, table: &str) -> bool {
-    query.split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| word.eq_ignore_ascii_case(table))
-}
-
-/// A value as it prints.
-pub(crate) fn plain(value: &Value) -> String {
-    match value {
-        Value::Null => String::new(),
-        Value::String(text) => text.clone(),
-        other => other.to_string(),
     }
 }
 

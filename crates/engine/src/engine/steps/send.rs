@@ -3,14 +3,15 @@
 use serde_json::{Value, json};
 
 use super::http::HttpParts;
-use super::requests::{add_key, ms, plain};
+use super::requests::add_key;
 use super::{Kind, Taken, other};
 use crate::channel::{Output, Part};
 use crate::engine::Run;
 use crate::engine::command::{Reply, Request};
-use crate::engine::model_calls::named;
+use crate::engine::names::named;
 use crate::engine::reach::Giver;
 use crate::engine::state::NodeRef;
+use crate::engine::words::{ms, plain};
 use crate::event::{Failure, FailureKind, Happening};
 use crate::model::{CALL_TIMEOUT, CONNECT_TIMEOUT, STDOUT, SendStep, Step, Text, ToolKind};
 use crate::port::{Mail, Secret};

@@ -7,12 +7,12 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 
 use super::other;
-use super::requests::ms;
 use super::{Kind, Taken};
 use crate::engine::Run;
 use crate::engine::command::{Reply, Request};
 use crate::engine::state::FrameKind;
 use crate::engine::state::NodeRef;
+use crate::engine::words::ms;
 use crate::event::Failure;
 use crate::event::StepStatus;
 use crate::model::{DataKind, MOST_ROWS, Pipeline, QUERY_TIMEOUT, SqlEngine, SqlStep, Step, StepKind};

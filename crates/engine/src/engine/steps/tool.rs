@@ -6,13 +6,14 @@ use serde_json::{Map, Value, json};
 
 use super::http::HttpParts;
 use super::other;
-use super::requests::{add_key, ms, plain};
+use super::requests::add_key;
 use super::sql::sql_output;
 use super::{Kind, Taken};
 use crate::engine::Run;
 use crate::engine::command::{Reply, Request};
-use crate::engine::model_calls::named;
+use crate::engine::names::named;
 use crate::engine::state::NodeRef;
+use crate::engine::words::{ms, plain};
 use crate::event::Failure;
 use crate::event::FailureKind;
 use crate::model::{CONNECT_TIMEOUT, Step, Tool, ToolKind, ToolName, ToolStep};
