@@ -5,14 +5,12 @@ pub(crate) mod rejudged;
 use serde_json::{Map, Value, json};
 
 use crate::channel::Output;
-use crate::engine::Run;
 use crate::engine::model_calls::conversation::Heard;
 use crate::engine::model_calls::{Brief, Turn};
-use crate::engine::names::Extra;
-use crate::engine::names::named;
-use crate::engine::shape;
+use crate::engine::names::{Extra, named};
 use crate::engine::state::talk::TalkStage;
 use crate::engine::state::{Mood, NodeRef, Work};
+use crate::engine::{Run, shape};
 use crate::event::{Failure, FailureKind, Happening, Purpose, Shared, StepStatus, Verdict};
 use crate::gate::{self, Fill, Judged};
 use crate::model::{Channel, Criterion, Filling, GateStep, Judging, OnJudgeError, ScorecardRef, StepKind, StyleGuide, Text};

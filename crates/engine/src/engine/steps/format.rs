@@ -6,8 +6,7 @@ use super::Kind;
 use crate::channel::Unsent;
 use crate::engine::Run;
 use crate::engine::state::NodeRef;
-use crate::event::Failure;
-use crate::event::FailureKind;
+use crate::event::{Failure, FailureKind};
 use crate::model::{Channel, FormatStep, Step, StyleGuide};
 
 impl Kind for FormatStep {

@@ -4,9 +4,8 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
-use super::other;
 use super::requests::add_key;
-use super::{Kind, Taken};
+use super::{Kind, Taken, other};
 use crate::engine::Run;
 use crate::engine::command::{Reply, Request};
 use crate::engine::reach::Giver;

@@ -4,15 +4,13 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-use super::other;
-use super::{Kind, Taken};
+use super::{Kind, Taken, other};
 use crate::engine::Run;
 use crate::engine::command::{Reply, Request};
 use crate::engine::reach::Giver;
 use crate::engine::state::NodeRef;
 use crate::engine::words::ms;
-use crate::event::Failure;
-use crate::event::FailureKind;
+use crate::event::{Failure, FailureKind};
 use crate::model::{Filling, HostSource, QUERY_TIMEOUT, ReadStep, Step};
 use crate::port::ReadRequest;
 

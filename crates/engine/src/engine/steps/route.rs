@@ -3,8 +3,7 @@
 use super::Kind;
 use crate::engine::Run;
 use crate::engine::state::NodeRef;
-use crate::event::Failure;
-use crate::event::{FailureKind, Happening};
+use crate::event::{Failure, FailureKind, Happening};
 use crate::model::{RouteStep, Step, contains_phrase, phrase_words};
 
 impl Kind for RouteStep {

@@ -6,15 +6,12 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
-use super::other;
-use super::{Kind, Taken};
+use super::{Kind, Taken, other};
 use crate::engine::Run;
 use crate::engine::command::{Reply, Request};
-use crate::engine::state::FrameKind;
-use crate::engine::state::NodeRef;
+use crate::engine::state::{FrameKind, NodeRef};
 use crate::engine::words::ms;
-use crate::event::Failure;
-use crate::event::StepStatus;
+use crate::event::{Failure, StepStatus};
 use crate::model::{DataKind, MOST_ROWS, Pipeline, QUERY_TIMEOUT, SqlEngine, SqlStep, Step, StepKind};
 use crate::port::{QueryRequest, Rows, TableSource};
 use crate::source::Spanned;

@@ -5,17 +5,15 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 
 use super::http::HttpParts;
-use super::other;
 use super::requests::add_key;
 use super::sql::sql_output;
-use super::{Kind, Taken};
+use super::{Kind, Taken, other};
 use crate::engine::Run;
 use crate::engine::command::{Reply, Request};
 use crate::engine::names::named;
 use crate::engine::state::NodeRef;
 use crate::engine::words::{ms, plain};
-use crate::event::Failure;
-use crate::event::FailureKind;
+use crate::event::{Failure, FailureKind};
 use crate::model::{CONNECT_TIMEOUT, Step, Tool, ToolKind, ToolName, ToolStep};
 
 impl Kind for ToolStep {

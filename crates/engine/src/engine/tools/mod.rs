@@ -7,12 +7,11 @@ pub(crate) mod servers;
 
 use serde_json::{Map, Value, json};
 
-use crate::engine::Run;
 use crate::engine::command::{Reply, Request};
-use crate::engine::shape;
 use crate::engine::state::talk::AskedStage;
 use crate::engine::state::{NodeRef, Work};
 use crate::engine::words::ms;
+use crate::engine::{Run, shape};
 use crate::event::{Failure, FailureKind, Happening, Note, Role};
 use crate::gate::result;
 use crate::model::{Agent, MOST_TURNS, Mock, PipelineId, Tool, ToolKind, ToolName};
