@@ -15,7 +15,7 @@
 //! | `names`, `preview`, `inputs`, `reach` | what templates read; what of it is known before a run; who named a value |
 //! | `hiding`, `secrets`, `marks` | what is secret or personal |
 //!
-//! How to add a step kind: its type in `model`, an arm in `start.rs`, one in `replies.rs` if it calls something, and tests in `tests/`.
+//! How to add a step kind: its type in `model`, a file in `steps/` with its `Kind`, and tests in `tests/`; the compiler names the other places.
 
 mod command;
 #[cfg(test)]

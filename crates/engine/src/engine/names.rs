@@ -4,7 +4,6 @@ use chrono::{DateTime, Datelike, Days, NaiveDate, SecondsFormat, Utc};
 use serde_json::{Map, Value, json};
 
 use crate::engine::Run;
-use crate::engine::schedule::not_filled;
 use crate::engine::state::{CachedValue, Instance, NodeRef};
 use crate::event::{Failure, FailureKind, Shared, StepStatus};
 use crate::model::{Channel, Filling, Form, Phrase, Read, StyleGuide, Text};
@@ -15,6 +14,16 @@ pub(crate) type Extra<'a> = &'a [(&'a str, Named)];
 
 /// Most bytes of memory that a value takes which a step puts together.
 const MOST_VALUE: usize = 64 << 20;
+
+/// A JSON value as a name of a template.
+pub(crate) fn named(value: &Value) -> Named {
+    template::from_json(value)
+}
+
+/// The failure of a text that could not be filled in.
+pub(crate) fn not_filled(error: &template::FillError) -> Failure {
+    Failure::new(FailureKind::WrongType, error.message.clone())
+}
 
 impl Run {
     /// Fills a text in for a step.

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use serde_json::Value;
+
 /// `500ms`, `5s`, `2m`, `1h`: as it would be written in a file.
 pub(crate) fn duration(duration: Duration) -> String {
     let ms = duration.as_millis();
@@ -11,6 +13,32 @@ pub(crate) fn duration(duration: Duration) -> String {
         _ if ms.is_multiple_of(60_000) => format!("{}m", ms / 60_000),
         _ => format!("{}s", ms / 1_000),
     }
+}
+
+/// A value as it prints.
+pub(crate) fn plain(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+/// A value's type in the language's words.
+pub(crate) fn kind_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "nothing",
+        Value::Bool(_) => "true or false",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a text",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "a list of keys",
+    }
+}
+
+/// Whole milliseconds.
+pub(crate) fn ms(duration: Duration) -> u64 {
+    duration.as_millis() as u64
 }
 
 #[cfg(test)]

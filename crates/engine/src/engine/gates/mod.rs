@@ -5,13 +5,12 @@ pub(crate) mod rejudged;
 use serde_json::{Map, Value, json};
 
 use crate::channel::Output;
-use crate::engine::Run;
 use crate::engine::model_calls::conversation::Heard;
-use crate::engine::model_calls::{Brief, Turn, named};
-use crate::engine::names::Extra;
-use crate::engine::shape;
+use crate::engine::model_calls::{Brief, Turn};
+use crate::engine::names::{Extra, named};
 use crate::engine::state::talk::TalkStage;
 use crate::engine::state::{Mood, NodeRef, Work};
+use crate::engine::{Run, shape};
 use crate::event::{Failure, FailureKind, Happening, Purpose, Shared, StepStatus, Verdict};
 use crate::gate::{self, Fill, Judged};
 use crate::model::{Channel, Criterion, Filling, GateStep, Judging, OnJudgeError, ScorecardRef, StepKind, StyleGuide, Text};
@@ -62,14 +61,14 @@ impl Fill for Filler<'_> {
 impl Run {
     /// Judges, as far as can be done now.
     pub(crate) fn judge(&mut self, at: NodeRef) {
-        if let Err(failure) = self.try_judge(at) {
+        let step = self.step(at);
+        let StepKind::Gate(gate) = &step.kind else { return };
+        if let Err(failure) = self.try_judge(at, gate) {
             self.fail(at, failure, None);
         }
     }
 
-    fn try_judge(&mut self, at: NodeRef) -> Result<(), Failure> {
-        let step = self.step(at);
-        let StepKind::Gate(gate) = &step.kind else { return Ok(()) };
+    pub(crate) fn try_judge(&mut self, at: NodeRef, gate: &GateStep) -> Result<(), Failure> {
         let question = self.question(at, gate)?;
         if question.criteria.is_empty() {
             return self.not_met(at, gate, &question, vec![], "no scorecard has a criterion");

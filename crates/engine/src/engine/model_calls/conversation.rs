@@ -36,7 +36,11 @@ impl Run {
         };
         if is_using {
             let agent = self.agent(at, agent)?.clone();
-            self.use_tools(at, &agent, brief)?;
+            let Some(results) = self.use_tools(at, &agent)? else { return Ok(None) };
+            if !self.waits_for_permit(at) {
+                let brief = brief(self)?;
+                self.send(at, &brief, Turn::Results(results))?;
+            }
             return Ok(None);
         }
         if self.waits_for_permit(at) {

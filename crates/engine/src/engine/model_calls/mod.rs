@@ -13,17 +13,13 @@ use crate::engine::command::Request;
 use crate::engine::model_calls::budget::{Over, worst_case, worst_price};
 use crate::engine::model_calls::scripted::replies_of;
 use crate::engine::reach::Giver;
-use crate::engine::shape;
 use crate::engine::state::{NodeRef, Work};
 use crate::engine::tools::Offered;
-use crate::engine::{Run, Unscripted};
+use crate::engine::{Run, Unscripted, shape};
 use crate::event::{Answer, AskedCall, Failure, FailureKind, Happening, Note, Purpose, Role, Usage};
 use crate::gate::result;
-use crate::model::{
-    Agent, AgentStep, Api, CONNECT_TIMEOUT, HostSource, Limits, MODEL_TIMEOUT, Model, OnFailure, Provider, Shape, StepKind, Text,
-};
+use crate::model::{Agent, AgentStep, Api, CONNECT_TIMEOUT, HostSource, Limits, MODEL_TIMEOUT, Model, OnFailure, Provider, Shape, Text};
 use crate::port::{Message, ModelReply, ModelRequest, ToolCall, WireFormat};
-use crate::template;
 
 /// What is asked, worked out anew from the state whenever it is needed.
 pub(crate) struct Brief {
@@ -71,36 +67,7 @@ fn no_endpoint() -> Failure {
 }
 
 impl Run {
-    /// Goes on with an agent step or with a gate's judges: after the start, an answer, a backoff, or the wait for a permit.
-    pub(crate) fn ask_on(&mut self, at: NodeRef) {
-        // A pipeline that it called may end while a person still decides whether it goes on.
-        if self.state.doubts.get(&self.state.node(at).path) == Some(&None) {
-            return;
-        }
-        let step = self.step(at);
-        let asked = match &step.kind {
-            StepKind::Gate(_) => return self.judge(at),
-            StepKind::Plan(plan) => self.plan_on(at, plan),
-            StepKind::Agent(agent) => self.ask_agent(at, agent),
-            StepKind::Tool(_)
-            | StepKind::Set(_)
-            | StepKind::Http(_)
-            | StepKind::Sql(_)
-            | StepKind::Read(_)
-            | StepKind::Route(_)
-            | StepKind::Call(_)
-            | StepKind::Format(_)
-            | StepKind::Send(_)
-            | StepKind::Wait(_)
-            | StepKind::Stop(_)
-            | StepKind::Broken => Ok(()),
-        };
-        if let Err(failure) = asked {
-            self.fail(at, failure, None);
-        }
-    }
-
-    fn ask_agent(&mut self, at: NodeRef, step: &AgentStep) -> Result<(), Failure> {
+    pub(crate) fn ask_agent(&mut self, at: NodeRef, step: &AgentStep) -> Result<(), Failure> {
         if self.state.node(at).ended_by.is_some() {
             return Ok(());
         }
@@ -181,9 +148,9 @@ impl Run {
             Some(list) if self.state.is_element(at) => {
                 let own = list.get(at.node as usize)?;
                 let output = if self.step(at).on_failure == OnFailure::Continue { &own["output"] } else { own };
-                crate::engine::steps::requests::plain(output)
+                crate::engine::words::plain(output)
             }
-            _ => crate::engine::steps::requests::plain(&round.original),
+            _ => crate::engine::words::plain(&round.original),
         };
         Some(format!("Your first answer was:\n{original}\n\nIt was not good enough:\n{}\n\nAnswer again, and mend this.", round.feedback))
     }
@@ -439,9 +406,4 @@ impl Run {
 
 fn note(role: Role, text: &str) -> Note {
     Note { role, text: text.to_string(), ..Note::default() }
-}
-
-/// A JSON value as a name of a template.
-pub(crate) fn named(value: &Value) -> template::Value {
-    template::from_json(value)
 }

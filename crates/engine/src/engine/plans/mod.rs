@@ -6,12 +6,11 @@ pub(crate) mod texts;
 
 use serde_json::{Map, Value, json};
 
-use crate::engine::Run;
 use crate::engine::model_calls::Turn;
 use crate::engine::plans::texts::check_schema;
-use crate::engine::shape;
 use crate::engine::state::tally::SetAside;
 use crate::engine::state::{Mood, NodeRef, OnePlan, Planning, Work};
+use crate::engine::{Run, shape};
 use crate::event::{Failure, FailureKind, Happening, Shared, StepStatus, Usage};
 use crate::model::{ActKind, MOST_PLAN_REPAIRS, OnFailure, PlanRules, PlanStep, PlanStrategy, Step, StepKind, WrittenPlan};
 use crate::policy::{Act, decide};

@@ -92,7 +92,7 @@ impl Run {
     /// What stands below the prompt of an agent in a plan: the outputs of the steps it depends on.
     pub(crate) fn below_prompt(&self, at: NodeRef) -> String {
         let results = self.depended_on(at);
-        results.iter().map(|(id, output)| format!("\n\nResult of {id}:\n{}", crate::engine::steps::requests::plain(output))).collect()
+        results.iter().map(|(id, output)| format!("\n\nResult of {id}:\n{}", crate::engine::words::plain(output))).collect()
     }
 
     /// The outputs of the steps that a pipeline in a plan depends on, if it takes them, in the form it takes.

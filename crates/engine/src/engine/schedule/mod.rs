@@ -306,8 +306,3 @@ fn lets_through(status: StepStatus, step: &Step) -> bool {
         _ => false,
     }
 }
-
-/// The failure of a text that could not be filled in.
-pub(crate) fn not_filled(error: &crate::template::FillError) -> Failure {
-    Failure::new(FailureKind::WrongType, error.message.clone())
-}

@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
+use super::Kind;
 use crate::engine::Run;
 use crate::engine::command::Request;
 use crate::engine::inputs::{PersonFrom, check_inputs, person, person_fields};
 use crate::engine::state::NodeRef;
 use crate::event::{Failure, FailureKind, Happening, Shared};
-use crate::model::{PipelineId, Step, StepKind};
+use crate::model::{CallStep, PipelineId, Step, StepKind};
 use crate::port::{QueryRequest, Rows};
 use crate::source::Spanned;
 
@@ -19,6 +20,12 @@ pub(crate) struct Opening {
     pub(crate) channel: Option<String>,
     /// Who it is for, or the query that finds that out.
     pub(crate) person: Result<Shared, QueryRequest>,
+}
+
+impl Kind for CallStep {
+    fn start(&self, _run: &mut Run, _at: NodeRef, _step: &Step) -> Result<(), Failure> {
+        Err(Failure::new(FailureKind::Unavailable, format!("pipeline \"{}\" could not be read", self.file.value)))
+    }
 }
 
 impl Run {

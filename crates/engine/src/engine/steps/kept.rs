@@ -9,7 +9,6 @@ use crate::engine::Run;
 use crate::engine::command::{Command, Reply, Request};
 use crate::engine::state::{CacheStage, NodeRef};
 use crate::event::{Failure, Happening};
-use crate::model::StepKind;
 use crate::port::{Message, ModelRequest};
 
 /// Time for looking a kept result up, in milliseconds.
@@ -35,23 +34,7 @@ impl Run {
     /// What a step makes of what comes back.
     fn form(&self, at: NodeRef) -> (&'static str, bool, Option<Value>) {
         let step = self.step(at);
-        let is_single = match &step.kind {
-            StepKind::Sql(sql) => sql.one,
-            StepKind::Read(read) => !matches!(self.filling(at, &read.paths), Ok(Value::Array(_))),
-            StepKind::Agent(_)
-            | StepKind::Tool(_)
-            | StepKind::Set(_)
-            | StepKind::Http(_)
-            | StepKind::Plan(_)
-            | StepKind::Route(_)
-            | StepKind::Call(_)
-            | StepKind::Format(_)
-            | StepKind::Gate(_)
-            | StepKind::Send(_)
-            | StepKind::Wait(_)
-            | StepKind::Stop(_)
-            | StepKind::Broken => false,
-        };
+        let is_single = super::of(&step.kind, |kind| kind.is_single(self, at));
         (step.kind.word(), is_single, step.kind.output().map(crate::engine::shape::schema))
     }
 

@@ -1,22 +1,92 @@
-//! How each kind of step starts.
+//! What each kind of step does: one file a kind, behind one table ([`of`]); how any of them starts, and what is common to their calls.
 
+mod agent;
 pub(crate) mod call;
+mod format;
+mod gate;
+pub(crate) mod http;
 pub(crate) mod kept;
-pub(crate) mod made;
-pub(crate) mod replies;
+mod made;
+mod plan;
+mod read;
+mod replies;
 pub(crate) mod requests;
-pub(crate) mod send;
+mod route;
+mod send;
+mod set;
+mod sql;
+mod stop;
+mod tool;
+mod wait;
 
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::channel::FormatError;
 use crate::engine::Run;
-use crate::engine::command::Request;
+use crate::engine::command::{Reply, Request};
 use crate::engine::state::NodeRef;
+use crate::engine::words::kind_of;
 use crate::event::{Bound, Failure, FailureKind, Happening, Limit, Shared};
-use crate::model::{MOST_CALLED, MOST_STEP_RUNS, Mock, RouteStep, Step, StepKind, ToolKind, contains_phrase, phrase_words};
+use crate::model::{MOST_CALLED, MOST_STEP_RUNS, Mock, Step, StepKind, ToolKind};
+
+/// Output and details of a step, or `None` when it goes on.
+pub(crate) type Taken = Result<Option<(Value, Option<Value>)>, Failure>;
+
+/// What a kind of step does.
+pub(crate) trait Kind {
+    /// Starts it, or begins again when it has waited for a permit.
+    fn start(&self, run: &mut Run, at: NodeRef, step: &Step) -> Result<(), Failure>;
+
+    /// Goes on when something has come that it talks about with a model.
+    fn go_on(&self, _run: &mut Run, _at: NodeRef) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    /// What it makes of the answer to its call.
+    fn take(&self, _run: &mut Run, _at: NodeRef, _reply: Reply) -> Taken {
+        other()
+    }
+
+    /// Whether it gives one value where it could give a list.
+    fn is_single(&self, _run: &Run, _at: NodeRef) -> bool {
+        false
+    }
+}
+
+/// The table of kinds.
+pub(crate) fn of<R>(kind: &StepKind, then: impl FnOnce(&dyn Kind) -> R) -> R {
+    match kind {
+        StepKind::Agent(step) => then(step),
+        StepKind::Set(filling) => then(&set::Set(filling)),
+        StepKind::Http(step) => then(step),
+        StepKind::Sql(step) => then(step),
+        StepKind::Read(step) => then(step),
+        StepKind::Tool(step) => then(step),
+        StepKind::Plan(step) => then(step),
+        StepKind::Route(step) => then(step),
+        StepKind::Call(step) => then(step),
+        StepKind::Format(step) => then(step),
+        StepKind::Gate(step) => then(step),
+        StepKind::Send(step) => then(step),
+        StepKind::Wait(filling) => then(&wait::Wait(filling)),
+        StepKind::Stop(step) => then(step),
+        StepKind::Broken => then(&Broken),
+    }
+}
+
+/// A step that could not be read.
+struct Broken;
+
+impl Kind for Broken {
+    fn start(&self, _run: &mut Run, _at: NodeRef, _step: &Step) -> Result<(), Failure> {
+        Err(Failure::new(FailureKind::Internal, format!("a step of kind \"{}\" cannot start here", StepKind::Broken.word())))
+    }
+}
+
+fn other() -> Taken {
+    Err(Failure::new(FailureKind::Internal, "an answer of another kind came"))
+}
 
 impl Run {
     /// Starts a step whose turn has come; elements of a `for_each` one by one.
@@ -31,6 +101,19 @@ impl Run {
         let step = self.step(at);
         if let Err(failure) = self.start_kind(at, &step) {
             self.fail_attempt(at, failure);
+        }
+    }
+
+    /// Goes on with an agent step or with a gate's judges: after the start, an answer, a backoff, or the wait for a permit.
+    pub(crate) fn ask_on(&mut self, at: NodeRef) {
+        // A pipeline that it called may end while a person still decides whether it goes on.
+        if self.state.doubts.get(&self.state.node(at).path) == Some(&None) {
+            return;
+        }
+        let step = self.step(at);
+        let asked = of(&step.kind, |kind| kind.go_on(self, at));
+        if let Err(failure) = asked {
+            self.fail(at, failure, None);
         }
     }
 
@@ -108,99 +191,7 @@ impl Run {
         if let Some(called) = self.planned_of(at).called(step) {
             return self.start_call(at, step, called);
         }
-        match &step.kind {
-            StepKind::Set(filling) => {
-                let value = self.filling(at, filling)?;
-                self.succeed(at, value, None);
-            }
-            StepKind::Agent(_) | StepKind::Plan(_) => self.ask_on(at),
-            StepKind::Gate(_) => self.judge(at),
-            StepKind::Route(route) => self.start_route(at, route)?,
-            StepKind::Format(format) => {
-                let text = self.fill_text(at, &format.text)?;
-                let instance = self.state.instance_of(at);
-                let channel = format.channel.as_deref().or_else(|| self.channel(instance)).cloned();
-                let style = format.style_guide.as_deref().or(self.planned(instance).pipeline.style_guide.as_deref()).cloned();
-                let output = self.format(instance, &text, channel.as_ref(), style.as_ref())?;
-                self.succeed(at, output, None);
-            }
-            StepKind::Wait(filling) => {
-                let until_ms = self.wait_until(at, filling)?;
-                let step = self.state.node(at).path.clone();
-                self.emit(Happening::StepPaused { step, until_ms });
-            }
-            StepKind::Stop(stop) => {
-                let reason = match &stop.reason {
-                    Some(reason) => self.fill_text(at, reason)?,
-                    None => "the pipeline stopped".to_string(),
-                };
-                self.succeed(at, Value::Null, Some(json!({ "reason": reason })));
-            }
-            StepKind::Sql(sql) => self.start_sql(at, step, sql)?,
-            StepKind::Read(read) => self.start_read(at, step, read)?,
-            StepKind::Http(http) => self.start_http(at, step, http)?,
-            StepKind::Tool(tool) => self.start_tool(at, step, tool)?,
-            StepKind::Send(send) => self.start_send(at, step, send)?,
-            StepKind::Call(call) => {
-                return Err(Failure::new(FailureKind::Unavailable, format!("pipeline \"{}\" could not be read", call.file.value)));
-            }
-            StepKind::Broken => {
-                return Err(Failure::new(FailureKind::Internal, format!("a step of kind \"{}\" cannot start here", step.kind.word())));
-            }
-        }
-        Ok(())
-    }
-
-    /// Formats a text for a channel; without a channel it stays as it is.
-    pub(crate) fn format(
-        &self,
-        instance: u32,
-        text: &str,
-        channel: Option<&crate::model::Channel>,
-        style: Option<&crate::model::StyleGuide>,
-    ) -> Result<Value, Failure> {
-        let Some(channel) = channel else {
-            return Err(Failure::new(
-                FailureKind::BadRequest,
-                "format needs a channel: list some in \"channels\", or name one in the step",
-            ));
-        };
-        let name = self.state.instance(instance).person.get("name").and_then(Value::as_str);
-        let formatted = crate::channel::format_without(text, channel, style, name, &|text| self.hidden.places(text));
-        let formatted = formatted.map_err(|error| {
-            let kind = match error {
-                FormatError::Nothing { .. } => FailureKind::BadRequest,
-                FormatError::NoRoom(_) => FailureKind::TooLarge,
-            };
-            Failure::new(kind, error.to_string())
-        })?;
-        serde_json::to_value(formatted).map_err(|e| Failure::new(FailureKind::Internal, e.to_string()))
-    }
-
-    fn start_route(&mut self, at: NodeRef, route: &RouteStep) -> Result<(), Failure> {
-        let subject = self.fill_text(at, &route.subject)?;
-        let words = phrase_words(&subject);
-        let mut chosen = None;
-        for case in &route.cases {
-            let by_phrase = case.phrases.iter().any(|phrase| contains_phrase(&words, &phrase.value));
-            let by_condition = || case.when.as_ref().map_or(Ok(false), |when| self.condition(at, when));
-            if by_phrase || by_condition()? {
-                chosen = Some(case);
-                break;
-            }
-        }
-        let step = self.state.node(at).path.clone();
-        match chosen.or(route.otherwise.as_ref()) {
-            Some(case) => self.emit(Happening::CaseChosen { step, case: case.id.value.clone() }),
-            None => {
-                let shown: String = subject.chars().take(80).collect();
-                return Err(Failure::new(
-                    FailureKind::NoCase,
-                    format!("no case of \"{step}\" fits \"{shown}\", and there is no otherwise"),
-                ));
-            }
-        }
-        Ok(())
+        of(&step.kind, |kind| kind.start(self, at, step))
     }
 
     /// Sends a request of a step out.
@@ -271,34 +262,5 @@ impl Run {
         is_over.then(|| {
             format!("{most} {what} in this run, the most without limits.max_steps; if that is meant, set limits: {{ max_steps: … }}")
         })
-    }
-
-    fn wait_until(&self, at: NodeRef, filling: &crate::model::Filling) -> Result<u64, Failure> {
-        let value = self.filling(at, filling)?;
-        let text = value.as_str().unwrap_or_default();
-        if let Ok(duration) = crate::model::parse_duration(text) {
-            return Ok(self.now.ms.saturating_add(duration.as_millis() as u64));
-        }
-        match chrono::DateTime::parse_from_rfc3339(text) {
-            Ok(time) => {
-                let wait = time.with_timezone(&chrono::Utc) - self.now.wall;
-                Ok(self.now.ms.saturating_add(wait.num_milliseconds().max(0) as u64))
-            }
-            Err(_) => {
-                Err(Failure::new(FailureKind::WrongType, format!("wait needs a time such as 5m or 2026-01-05T09:00:00Z, found \"{text}\"")))
-            }
-        }
-    }
-}
-
-/// A value's type in the language's words.
-pub(crate) fn kind_of(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "nothing",
-        Value::Bool(_) => "true or false",
-        Value::Number(_) => "a number",
-        Value::String(_) => "a text",
-        Value::Array(_) => "a list",
-        Value::Object(_) => "a list of keys",
     }
 }

@@ -1,6 +1,6 @@
 //! What an answer from outside becomes.
 
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 
 use crate::engine::Run;
 use crate::engine::command::{Command, Reply};
@@ -8,7 +8,6 @@ use crate::engine::state::{CacheStage, NodeRef, Work};
 use crate::event::{Failure, FailureKind, Happening};
 use crate::gate::result::{self, Around};
 use crate::model::StepKind;
-use crate::port::Rows;
 
 impl Run {
     /// Takes an answer in; one for a call that is over is noted and left aside.
@@ -87,74 +86,12 @@ impl Run {
     }
 
     /// Output and details of a step, or `None` when it goes on.
-    fn take_reply(&mut self, at: NodeRef, reply: Reply) -> Result<Option<(Value, Option<Value>)>, Failure> {
+    fn take_reply(&mut self, at: NodeRef, reply: Reply) -> super::Taken {
         let step = self.step(at);
-        let other = || Err(Failure::new(FailureKind::Internal, "an answer of another kind came"));
         let reply = match (self.planned_of(at).called(&step), reply) {
             (Some(called), Reply::Rows(rows)) => return self.person_came(at, &step, called, rows).map(|()| None),
             (_, reply) => reply,
         };
-        match &step.kind {
-            StepKind::Sql(sql) => match reply {
-                Reply::Rows(rows) => Ok(Some(sql_output(rows, sql.one))),
-                _ => other(),
-            },
-            StepKind::Read(read) => {
-                let Reply::Files(files) = reply else { return other() };
-                let tables: Vec<Value> = files
-                    .iter()
-                    .flat_map(|(_, tables)| tables)
-                    .map(|t| json!({ "name": t.name, "file": t.file, "table": t.table }))
-                    .collect();
-                let mut contents = vec![];
-                for (content, _) in files {
-                    contents.push(serde_json::to_value(content).map_err(|e| Failure::new(FailureKind::Internal, e.to_string()))?);
-                }
-                let is_list = matches!(self.filling(at, &read.paths)?, Value::Array(_));
-                let output = if is_list { Value::Array(contents) } else { contents.pop().unwrap_or(Value::Null) };
-                Ok(Some((output, Some(json!({ "tables": tables })))))
-            }
-            StepKind::Http(_) => {
-                let Reply::Http(reply) = reply else { return other() };
-                let headers: Map<String, Value> = reply.headers.into_iter().map(|(n, v)| (n, Value::String(v))).collect();
-                Ok(Some((json!({ "status": reply.status, "headers": headers, "body": reply.body }), None)))
-            }
-            StepKind::Tool(_) => match reply {
-                Reply::Http(reply) => Ok(Some((reply.body, None))),
-                Reply::Value(value) => Ok(Some((value, None))),
-                Reply::Rows(rows) => Ok(Some(sql_output(rows, false))),
-                Reply::Sent(id) => Ok(Some((json!({ "written": id }), None))),
-                _ => other(),
-            },
-            StepKind::Send(send) => {
-                let id = match reply {
-                    Reply::Sent(id) => id,
-                    Reply::Http(_) => String::new(),
-                    _ => return other(),
-                };
-                self.sent(at, send, id).map(|over| over.map(|output| (output, None)))
-            }
-            StepKind::Agent(_)
-            | StepKind::Set(_)
-            | StepKind::Plan(_)
-            | StepKind::Route(_)
-            | StepKind::Call(_)
-            | StepKind::Format(_)
-            | StepKind::Gate(_)
-            | StepKind::Wait(_)
-            | StepKind::Stop(_)
-            | StepKind::Broken => other(),
-        }
+        super::of(&step.kind, |kind| kind.take(self, at, reply))
     }
-}
-
-fn sql_output(rows: Rows, one: bool) -> (Value, Option<Value>) {
-    let columns: Vec<Value> = rows.columns.iter().map(|(name, kind)| json!({ "name": name, "type": kind })).collect();
-    let mut details = json!({ "columns": columns, "row_count": rows.rows.len(), "cut": rows.is_cut });
-    if !rows.personal.is_empty() {
-        details["personal"] = json!(rows.personal);
-    }
-    let mut list = rows.rows.into_iter().map(Value::Object);
-    let output = if one { list.next().unwrap_or(Value::Null) } else { Value::Array(list.collect()) };
-    (output, Some(details))
 }

@@ -2,19 +2,37 @@
 
 use serde_json::{Value, json};
 
+use super::http::HttpParts;
+use super::requests::add_key;
+use super::{Kind, Taken, other};
 use crate::channel::{Output, Part};
 use crate::engine::Run;
-use crate::engine::command::Request;
-use crate::engine::model_calls::named;
+use crate::engine::command::{Reply, Request};
+use crate::engine::names::named;
 use crate::engine::reach::Giver;
 use crate::engine::state::NodeRef;
-use crate::engine::steps::requests::{HttpParts, add_key, ms, plain};
+use crate::engine::words::{ms, plain};
 use crate::event::{Failure, FailureKind, Happening};
 use crate::model::{CALL_TIMEOUT, CONNECT_TIMEOUT, STDOUT, SendStep, Step, Text, ToolKind};
 use crate::port::{Mail, Secret};
 
+impl Kind for SendStep {
+    fn start(&self, run: &mut Run, at: NodeRef, step: &Step) -> Result<(), Failure> {
+        run.start_send(at, step, self)
+    }
+
+    fn take(&self, run: &mut Run, at: NodeRef, reply: Reply) -> Taken {
+        let id = match reply {
+            Reply::Sent(id) => id,
+            Reply::Http(_) => String::new(),
+            _ => return other(),
+        };
+        run.sent(at, self, id).map(|over| over.map(|output| (output, None)))
+    }
+}
+
 impl Run {
-    pub(crate) fn start_send(&mut self, at: NodeRef, step: &Step, send: &SendStep) -> Result<(), Failure> {
+    fn start_send(&mut self, at: NodeRef, step: &Step, send: &SendStep) -> Result<(), Failure> {
         let parts = parts_of(&self.output(self.fill(at, &send.of)?));
         if send.to.value == STDOUT {
             let texts: Vec<String> = parts.iter().map(content_text).collect();

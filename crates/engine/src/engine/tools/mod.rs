@@ -7,13 +7,11 @@ pub(crate) mod servers;
 
 use serde_json::{Map, Value, json};
 
-use crate::engine::Run;
 use crate::engine::command::{Reply, Request};
-use crate::engine::model_calls::{Brief, Turn};
-use crate::engine::shape;
 use crate::engine::state::talk::AskedStage;
 use crate::engine::state::{NodeRef, Work};
-use crate::engine::steps::requests::ms;
+use crate::engine::words::ms;
+use crate::engine::{Run, shape};
 use crate::event::{Failure, FailureKind, Happening, Note, Role};
 use crate::gate::result;
 use crate::model::{Agent, MOST_TURNS, Mock, PipelineId, Tool, ToolKind, ToolName};
@@ -148,13 +146,13 @@ impl Run {
         offered(self, at, tools)
     }
 
-    /// Makes the calls that the last answer asked for, as far as permits allow, and sends the results when all are over.
+    /// Makes the calls that the last answer asked for, as far as permits allow. What they gave, when all are over.
     ///
     /// # Errors
     /// A bound of the agent is passed; the step fails.
-    pub(crate) fn use_tools(&mut self, at: NodeRef, agent: &Agent, brief: &dyn Fn(&Run) -> Result<Brief, Failure>) -> Result<(), Failure> {
+    pub(crate) fn use_tools(&mut self, at: NodeRef, agent: &Agent) -> Result<Option<Vec<Note>>, Failure> {
         let bounds = self.planned_of(at).pipeline.bounds_of(agent);
-        let Work::Asking(asking) = &self.state.node(at).work else { return Ok(()) };
+        let Work::Asking(asking) = &self.state.node(at).work else { return Ok(None) };
         let most = agent.max_turns.unwrap_or(MOST_TURNS);
         if asking.turns > most {
             let message = format!("no answer after {most} rounds of tool calls (max_turns)");
@@ -175,7 +173,7 @@ impl Run {
             return Err(Failure::new(FailureKind::Denied, message));
         }
         for place in 0..asking.asked().len() {
-            let Work::Asking(asking) = &self.state.node(at).work else { return Ok(()) };
+            let Work::Asking(asking) = &self.state.node(at).work else { return Ok(None) };
             if asking.asked()[place].stage != AskedStage::Open {
                 continue;
             }
@@ -185,25 +183,20 @@ impl Run {
                 if running == 0 {
                     self.woken.insert(self.state.key(at));
                 }
-                return Ok(());
+                return Ok(None);
             }
             if let Err(failure) = self.use_tool(at, agent, place)? {
                 self.asked_failed(at, place, failure);
             }
         }
-        let Work::Asking(asking) = &self.state.node(at).work else { return Ok(()) };
+        let Work::Asking(asking) = &self.state.node(at).work else { return Ok(None) };
         let told = |a: &crate::engine::state::talk::Asked| match &a.stage {
             AskedStage::Over(text) => {
                 Some(Note { role: Role::Tool, text: text.clone(), call_id: Some(a.asked.id.clone()), ..Note::default() })
             }
             _ => None,
         };
-        let Some(results) = asking.asked().iter().map(told).collect::<Option<Vec<Note>>>() else { return Ok(()) };
-        if self.waits_for_permit(at) {
-            return Ok(());
-        }
-        let brief = brief(self)?;
-        self.send(at, &brief, Turn::Results(results))
+        Ok(asking.asked().iter().map(told).collect::<Option<Vec<Note>>>())
     }
 
     /// Makes one call. The inner failure is the model's to hear; the outer one ends the step.

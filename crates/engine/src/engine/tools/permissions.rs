@@ -7,7 +7,6 @@ use serde_json::Value;
 use crate::engine::Run;
 use crate::engine::command::Request;
 use crate::engine::state::{NodeRef, Work};
-use crate::engine::steps::requests::mentions;
 use crate::event::{Failure, FailureKind, Happening};
 use crate::model::{ActKind, HostSource, Policy, StepKind};
 use crate::policy::{Act, Decision, Origin, decide, decide_host, from_project, may_reach};
@@ -200,4 +199,9 @@ fn touched(request: &Request) -> Vec<PathBuf> {
         Request::Open { folder, name } | Request::Write { folder, name, .. } => vec![folder.join(name)],
         _ => vec![],
     }
+}
+
+/// Whether a query names a table, as a word.
+fn mentions(query: &str, table: &str) -> bool {
+    query.split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| word.eq_ignore_ascii_case(table))
 }

@@ -9,14 +9,13 @@ use serde_json::{Map, Value};
 
 use crate::channel::clean;
 use crate::diagnostic::did_you_mean;
-use crate::engine::Run;
 use crate::engine::command::{Reply, Request};
 use crate::engine::reach::Giver;
-use crate::engine::shape;
 use crate::engine::state::{NodeRef, Work};
-use crate::engine::steps::requests::ms;
 use crate::engine::tools::servers::of_file;
 use crate::engine::tools::wire_name;
+use crate::engine::words::ms;
+use crate::engine::{Run, shape};
 use crate::event::{Failure, FailureKind, Happening, ServerTool};
 use crate::model::{Text, Tool, ToolName};
 use crate::policy::{may_allow, opens};

@@ -1,0 +1,18 @@
+//! `agent`: see `model_calls`.
+
+use super::Kind;
+use crate::engine::Run;
+use crate::engine::state::NodeRef;
+use crate::event::Failure;
+use crate::model::{AgentStep, Step};
+
+impl Kind for AgentStep {
+    fn start(&self, run: &mut Run, at: NodeRef, _step: &Step) -> Result<(), Failure> {
+        run.ask_on(at);
+        Ok(())
+    }
+
+    fn go_on(&self, run: &mut Run, at: NodeRef) -> Result<(), Failure> {
+        run.ask_agent(at, self)
+    }
+}

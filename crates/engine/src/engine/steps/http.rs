@@ -1,0 +1,88 @@
+//! `http`: a request.
+
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+
+use super::requests::add_key;
+use super::{Kind, Taken, other};
+use crate::engine::Run;
+use crate::engine::command::{Reply, Request};
+use crate::engine::reach::Giver;
+use crate::engine::state::NodeRef;
+use crate::engine::words::{ms, plain};
+use crate::event::Failure;
+use crate::model::{CALL_TIMEOUT, CONNECT_TIMEOUT, Filling, HttpStep, Method, Step, Text};
+use crate::port::{HttpRequest, Secret};
+use crate::template::percent;
+
+impl Kind for HttpStep {
+    fn start(&self, run: &mut Run, at: NodeRef, step: &Step) -> Result<(), Failure> {
+        let timeout = step.timeout.unwrap_or(CALL_TIMEOUT);
+        let parts = HttpParts { method: self.method, url: &self.url, headers: &self.headers, query: &self.query, body: self.body.as_ref() };
+        let mut request = run.http_request(at, &parts, (Giver::NOBODY, &[]), timeout, CONNECT_TIMEOUT)?;
+        let key = run.idempotency_key(at, self.idempotency_key.as_ref(), 0)?;
+        add_key(&mut request, key.filter(|_| self.idempotency_key.is_some() || !self.method.is_safe()));
+        let shown = json!({ "method": request.method.as_str(), "url": shown_url(&request.url) });
+        let request = Request::Http(request);
+        run.permit(at, None, None, &request)?;
+        run.call_out(at, "http", shown, request, ms(timeout));
+        Ok(())
+    }
+
+    fn take(&self, _run: &mut Run, _at: NodeRef, reply: Reply) -> Taken {
+        let Reply::Http(reply) = reply else { return other() };
+        let headers: Map<String, Value> = reply.headers.into_iter().map(|(n, v)| (n, Value::String(v))).collect();
+        Ok(Some((json!({ "status": reply.status, "headers": headers, "body": reply.body }), None)))
+    }
+}
+
+impl Run {
+    pub(crate) fn http_request(
+        &self,
+        at: NodeRef,
+        parts: &HttpParts,
+        (giver, extra): (Giver, crate::engine::names::Extra),
+        timeout: Duration,
+        connect_timeout: Duration,
+    ) -> Result<HttpRequest, Failure> {
+        let secrets = self.secret_names();
+        let all: Vec<(&str, crate::template::Value)> = extra.iter().cloned().chain(secrets).collect();
+        let (mut url, host_from) = self.address(at, parts.url, giver, &all)?;
+        let mut pairs = vec![];
+        for (name, value) in parts.query {
+            let value = self.filling_with(at, value, &all)?;
+            if !value.is_null() {
+                pairs.push(format!("{}={}", percent(name), percent(&plain(&value))));
+            }
+        }
+        if !pairs.is_empty() {
+            url.push(if url.contains('?') { '&' } else { '?' });
+            url.push_str(&pairs.join("&"));
+        }
+        let mut headers = vec![];
+        for (name, text) in parts.headers {
+            headers.push((name.clone(), Secret::new(self.fill_text_with(at, text, &all)?)));
+        }
+        let body = match parts.body.map(|b| self.filling_with(at, b, &all)).transpose()? {
+            None | Some(Value::Null) => None,
+            Some(Value::String(text)) => Some(("text/plain; charset=utf-8".to_string(), text.into_bytes())),
+            Some(value) => Some(("application/json".to_string(), value.to_string().into_bytes())),
+        };
+        Ok(HttpRequest { method: parts.method, url, host_from, headers, body, timeout, connect_timeout })
+    }
+}
+
+/// The parts of a request as they are written.
+pub(crate) struct HttpParts<'a> {
+    pub(crate) method: Method,
+    pub(crate) url: &'a Text,
+    pub(crate) headers: &'a [(String, Text)],
+    pub(crate) query: &'a [(String, Filling)],
+    pub(crate) body: Option<&'a Filling>,
+}
+
+/// An address without its query, for the record.
+fn shown_url(url: &str) -> &str {
+    url.split(['?', '#']).next().unwrap_or(url)
+}

@@ -1,0 +1,84 @@
+//! `read`: files.
+
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+
+use super::{Kind, Taken, other};
+use crate::engine::Run;
+use crate::engine::command::{Reply, Request};
+use crate::engine::reach::Giver;
+use crate::engine::state::NodeRef;
+use crate::engine::words::ms;
+use crate::event::{Failure, FailureKind};
+use crate::model::{Filling, HostSource, QUERY_TIMEOUT, ReadStep, Step};
+use crate::port::ReadRequest;
+
+impl Kind for ReadStep {
+    fn start(&self, run: &mut Run, at: NodeRef, step: &Step) -> Result<(), Failure> {
+        let paths = match run.filling(at, &self.paths)? {
+            Value::Array(list) => list,
+            one => vec![one],
+        };
+        let timeout = step.timeout.unwrap_or(QUERY_TIMEOUT);
+        let from_file = !matches!(&self.paths, Filling::Text(t) if !t.reads.is_empty());
+        let told_by_data = run.told_by_data(at, step, self);
+        let (folder, project) = (run.planned_of(at).pipeline.folder.clone(), run.planned_of(at).pipeline.project.clone());
+        let mut requests = vec![];
+        for path in &paths {
+            let Some(path) = path.as_str() else {
+                return Err(Failure::new(FailureKind::WrongType, "read needs a path or a list of paths"));
+            };
+            // A path in a file is relative to that file, one that data gives to the project, one given as an input to the current folder.
+            let path = match (from_file, told_by_data) {
+                (true, _) => folder.join(path),
+                (false, true) => project.join(path),
+                (false, false) => PathBuf::from(path),
+            };
+            if told_by_data && !run.is_in_project(at, &path) {
+                let message = format!(
+                    "read \"{}\" is not allowed: a path that a step, a model or a client gives must lie in the project",
+                    path.display()
+                );
+                return Err(Failure::new(FailureKind::Denied, message));
+            }
+            requests.push(ReadRequest { path, kind: self.kind.as_ref().map(|k| k.value.clone()), timeout });
+        }
+        let request = Request::Read(requests);
+        run.permit(at, None, None, &request)?;
+        run.call_out(at, "read", json!({ "paths": paths }), request, ms(timeout));
+        Ok(())
+    }
+
+    fn take(&self, run: &mut Run, at: NodeRef, reply: Reply) -> Taken {
+        let Reply::Files(files) = reply else { return other() };
+        let tables: Vec<Value> =
+            files.iter().flat_map(|(_, tables)| tables).map(|t| json!({ "name": t.name, "file": t.file, "table": t.table })).collect();
+        let mut contents = vec![];
+        for (content, _) in files {
+            contents.push(serde_json::to_value(content).map_err(|e| Failure::new(FailureKind::Internal, e.to_string()))?);
+        }
+        let is_list = matches!(run.filling(at, &self.paths)?, Value::Array(_));
+        let output = if is_list { Value::Array(contents) } else { contents.pop().unwrap_or(Value::Null) };
+        Ok(Some((output, Some(json!({ "tables": tables })))))
+    }
+
+    fn is_single(&self, run: &Run, at: NodeRef) -> bool {
+        !matches!(run.filling(at, &self.paths), Ok(Value::Array(_)))
+    }
+}
+
+impl Run {
+    /// Whether data chose the path of a `read` step: a step of its pipeline, or who filled in the inputs of a called or served one.
+    pub(crate) fn told_by_data(&self, at: NodeRef, step: &Step, read: &ReadStep) -> bool {
+        let is_data = |text| self.text_named_by(at, text, Giver::NOBODY) == HostSource::Data;
+        told_by_step(step, read) || read.paths.texts().into_iter().any(is_data)
+    }
+}
+
+/// Whether a step before gave a path of this one, or the elements it is made from.
+fn told_by_step(step: &Step, read: &ReadStep) -> bool {
+    let gives = |read: &crate::model::Read| read.path.first().is_some_and(|root| root == "steps");
+    let elements = step.for_each.iter().flat_map(|for_each| for_each.list.texts());
+    read.paths.texts().into_iter().chain(elements).flat_map(|text| &text.reads).any(gives)
+}

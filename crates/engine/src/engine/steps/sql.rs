@@ -1,0 +1,128 @@
+//! `sql`: a query over tables of `data` and of `read` steps.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+
+use super::{Kind, Taken, other};
+use crate::engine::Run;
+use crate::engine::command::{Reply, Request};
+use crate::engine::state::{FrameKind, NodeRef};
+use crate::engine::words::ms;
+use crate::event::{Failure, StepStatus};
+use crate::model::{DataKind, MOST_ROWS, Pipeline, QUERY_TIMEOUT, SqlEngine, SqlStep, Step, StepKind};
+use crate::port::{QueryRequest, Rows, TableSource};
+use crate::source::Spanned;
+
+impl Kind for SqlStep {
+    fn start(&self, run: &mut Run, at: NodeRef, step: &Step) -> Result<(), Failure> {
+        let with = run.arguments(at, &self.with)?;
+        let timeout = step.timeout.unwrap_or(QUERY_TIMEOUT);
+        let request = Request::Query(run.query(at, None, self.query.source.to_string(), with.clone(), self.max_rows, timeout));
+        run.permit(at, None, None, &request)?;
+        run.call_out(at, "sql", json!({ "query": *self.query.source, "with": with }), request, ms(timeout));
+        Ok(())
+    }
+
+    fn take(&self, _run: &mut Run, _at: NodeRef, reply: Reply) -> Taken {
+        match reply {
+            Reply::Rows(rows) => Ok(Some(sql_output(rows, self.one))),
+            _ => other(),
+        }
+    }
+
+    fn is_single(&self, _run: &Run, _at: NodeRef) -> bool {
+        self.one
+    }
+}
+
+impl Run {
+    /// A query over the tables of `data` (or only `tables` of them) and those read by steps before.
+    pub(super) fn query(
+        &self,
+        at: NodeRef,
+        tables: Option<&[Spanned<String>]>,
+        query: String,
+        with: Map<String, Value>,
+        max_rows: Option<u64>,
+        timeout: Duration,
+    ) -> QueryRequest {
+        let pipeline = &self.planned_of(at).pipeline;
+        let allowed = |name: &str| tables.is_none_or(|t| t.iter().any(|t| t.value == name));
+        let mut sources: Vec<TableSource> = data_sources(pipeline).filter(|t| allowed(&t.name)).collect();
+        if tables.is_none() {
+            sources.extend(self.read_tables(at));
+        }
+        let uses_duckdb = sources.iter().any(|table| table.engine == SqlEngine::DuckDb && table.is_named_in(&query));
+        let engine = if uses_duckdb { SqlEngine::DuckDb } else { SqlEngine::Sqlite };
+        let with: BTreeMap<String, Value> = with.into_iter().collect();
+        QueryRequest { engine, tables: sources, query, with, max_rows: max_rows.unwrap_or(MOST_ROWS), timeout }
+    }
+
+    /// Tables of `read` steps that are over, in this list and the lists around it.
+    fn read_tables(&self, at: NodeRef) -> Vec<TableSource> {
+        let mut sources = vec![];
+        let mut frame = Some(at.frame);
+        while let Some(ix) = frame {
+            let here = self.state.frame(ix);
+            if let FrameKind::Block(_) = here.kind {
+                for node in here.nodes.iter().filter(|n| n.status == StepStatus::Succeeded) {
+                    let step = &self.planned(here.instance).step(node.step).step;
+                    let tables = node.details.as_ref().and_then(|d| d.get("tables")).and_then(Value::as_array);
+                    if let (StepKind::Read(_), Some(tables)) = (&step.kind, tables) {
+                        sources.extend(tables.iter().filter_map(table_source));
+                    }
+                }
+            }
+            frame = here.parent.map(|p| p.frame);
+        }
+        sources
+    }
+}
+
+/// The tables of `data`.
+fn data_sources(pipeline: &Pipeline) -> impl Iterator<Item = TableSource> + '_ {
+    pipeline.data.iter().map(|(name, data)| TableSource {
+        name: name.clone(),
+        file: data.file.value.clone(),
+        kind: data.kind,
+        table: data.table.as_ref().map(|t| t.value.clone()),
+        columns: data.columns.iter().map(|(name, kind)| (name.clone(), *kind)).collect(),
+        pii: data.pii.iter().map(|column| column.value.clone()).collect(),
+        engine: data.engine(),
+    })
+}
+
+fn table_source(value: &Value) -> Option<TableSource> {
+    let file = Path::new(value.get("file")?.as_str()?);
+    let kind = match file.extension()?.to_str()?.to_lowercase().as_str() {
+        "csv" => DataKind::Csv,
+        "tsv" => DataKind::Tsv,
+        "xlsx" => DataKind::Excel,
+        "parquet" => DataKind::Parquet,
+        "duckdb" => DataKind::DuckDb,
+        _ => DataKind::Sqlite,
+    };
+    Some(TableSource {
+        name: value.get("name")?.as_str()?.to_string(),
+        file: file.to_path_buf(),
+        kind,
+        table: value.get("table").and_then(Value::as_str).map(str::to_string),
+        columns: BTreeMap::new(),
+        pii: vec![],
+        engine: kind.engine(),
+    })
+}
+
+pub(super) fn sql_output(rows: Rows, one: bool) -> (Value, Option<Value>) {
+    let columns: Vec<Value> = rows.columns.iter().map(|(name, kind)| json!({ "name": name, "type": kind })).collect();
+    let mut details = json!({ "columns": columns, "row_count": rows.rows.len(), "cut": rows.is_cut });
+    if !rows.personal.is_empty() {
+        details["personal"] = json!(rows.personal);
+    }
+    let mut list = rows.rows.into_iter().map(Value::Object);
+    let output = if one { list.next().unwrap_or(Value::Null) } else { Value::Array(list.collect()) };
+    (output, Some(details))
+}

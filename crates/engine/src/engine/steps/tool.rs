@@ -1,0 +1,124 @@
+//! `tool`: a call of a tool.
+
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+
+use super::http::HttpParts;
+use super::requests::add_key;
+use super::sql::sql_output;
+use super::{Kind, Taken, other};
+use crate::engine::Run;
+use crate::engine::command::{Reply, Request};
+use crate::engine::names::named;
+use crate::engine::state::NodeRef;
+use crate::engine::words::{ms, plain};
+use crate::event::{Failure, FailureKind};
+use crate::model::{CONNECT_TIMEOUT, Step, Tool, ToolKind, ToolName, ToolStep};
+
+impl Kind for ToolStep {
+    fn start(&self, run: &mut Run, at: NodeRef, step: &Step) -> Result<(), Failure> {
+        let name = &self.tool.value;
+        run.permit_tool(at, name)?;
+        let servers = run.servers_among(at, None, std::slice::from_ref(&self.tool));
+        if run.lists_tools(at, &servers)? {
+            return Ok(());
+        }
+        let given = run.arguments(at, &self.with)?;
+        let timeout = step.timeout.unwrap_or(run.tool_timeout(at, name)?);
+        let key = (run.idempotency_key(at, self.idempotency_key.as_ref(), 0)?, self.idempotency_key.is_some());
+        let (request, shown) = run.tool_request(at, name, given, key, timeout)?;
+        let planner = run.planner_of(at);
+        if !run.agreed(at, planner.as_deref(), name, &shown)? {
+            return Ok(());
+        }
+        run.permit(at, planner.as_deref(), Some((name, &shown)), &request)?;
+        run.call_out(at, name, shown, request, ms(timeout));
+        Ok(())
+    }
+
+    fn take(&self, _run: &mut Run, _at: NodeRef, reply: Reply) -> Taken {
+        match reply {
+            Reply::Http(reply) => Ok(Some((reply.body, None))),
+            Reply::Value(value) => Ok(Some((value, None))),
+            Reply::Rows(rows) => Ok(Some(sql_output(rows, false))),
+            Reply::Sent(id) => Ok(Some((json!({ "written": id }), None))),
+            _ => other(),
+        }
+    }
+}
+
+impl Run {
+    /// Time for one call of a tool.
+    pub(crate) fn tool_timeout(&self, at: NodeRef, name: &str) -> Result<Duration, Failure> {
+        Ok(self.tool(at, name)?.call_timeout())
+    }
+
+    /// A call of a tool (`tool` or `tool.part`) as a request with a key by which a receiver knows it again (and whether the author wrote that), and its arguments as the record shows them: without secrets.
+    pub(crate) fn tool_request(
+        &self,
+        at: NodeRef,
+        name: &str,
+        given: Map<String, Value>,
+        (key, own_key): (Option<String>, bool),
+        timeout: Duration,
+    ) -> Result<(Request, Value), Failure> {
+        let part = ToolName::of(name).part.unwrap_or_default();
+        let tool = self.tool(at, name)?;
+        let (mut with, mut shown) = (given.clone(), given);
+        let secrets = self.secret_names();
+        for (name, value) in &tool.with {
+            let is_secret = value.texts().iter().flat_map(|text| &text.reads).any(reads_secret);
+            let value = self.filling_with(at, value, &secrets)?;
+            shown.insert(name.value.clone(), if is_secret { Value::from("***") } else { value.clone() });
+            with.insert(name.value.clone(), value);
+        }
+        let request = match &tool.kind {
+            ToolKind::Http { method, url, headers, query, body, .. } => {
+                let extra = [("with", named(&Value::Object(with)))];
+                let parts = HttpParts { method: *method, url, headers, query, body: body.as_ref() };
+                let step = self.step(at);
+                let giver = self.giver(at, name, &step.kind);
+                let connect_timeout = tool.connect_timeout.unwrap_or(CONNECT_TIMEOUT);
+                let mut request = self.http_request(at, &parts, (giver, &extra), timeout, connect_timeout)?;
+                add_key(&mut request, key.filter(|_| own_key || !method.is_safe()));
+                Request::Http(request)
+            }
+            ToolKind::Sql(tables) => {
+                let query = with.get("query").and_then(Value::as_str).unwrap_or_default().to_string();
+                with.remove("query");
+                Request::Query(self.query(at, Some(tables), query, with, None, timeout))
+            }
+            ToolKind::File(folder) => {
+                let text = |key: &str| with.get(key).and_then(Value::as_str).unwrap_or_default().to_string();
+                match part {
+                    part if !tool.opens(part) => {
+                        let message = format!("tool \"{name}\" is not open: it allows {}", tool.parts().join(", "));
+                        return Err(Failure::new(FailureKind::Denied, message));
+                    }
+                    "list" => Request::List { folder: folder.clone() },
+                    "read" => Request::Open { folder: folder.clone(), name: text("name") },
+                    _ => Request::Write { folder: folder.clone(), name: text("name"), text: plain(&with["text"]) },
+                }
+            }
+            ToolKind::Smtp { .. } => return Err(Failure::new(FailureKind::BadRequest, format!("tool \"{name}\" is for send only"))),
+            ToolKind::Server(_) => self.server_request(at, ToolName::of(name), with, timeout)?,
+            ToolKind::Broken => return Err(Failure::new(FailureKind::Internal, format!("tool \"{name}\" could not be read"))),
+            ToolKind::Pipeline { file, .. } => {
+                return Err(Failure::new(FailureKind::Unavailable, format!("pipeline \"{}\" could not be read", file.value)));
+            }
+        };
+        Ok((request, Value::Object(shown)))
+    }
+
+    /// The tool of `tool` or `tool.part`.
+    pub(crate) fn tool(&self, at: NodeRef, name: &str) -> Result<&Tool, Failure> {
+        let missing = || Failure::new(FailureKind::Internal, format!("there is no tool \"{name}\""));
+        self.planned_of(at).pipeline.tool(name).map(|(tool, _)| tool).ok_or_else(missing)
+    }
+}
+
+/// Whether a text reads `secrets` or `env`.
+fn reads_secret(read: &crate::model::Read) -> bool {
+    read.path.first().is_some_and(|root| root == "secrets" || root == "env")
+}
