@@ -13,10 +13,10 @@ use std::collections::{BTreeMap, HashMap};
 use std::hint::black_box;
 use std::sync::Arc;
 
-use flow::engine::{Command, Input, Mocks, Moment, Options, Reply, Run, Unscripted};
+use flow::engine::{CallReply, Command, Input, Mocks, Moment, Run, RunSettings, Unscripted};
 use flow::event::{RunStart, RunStatus};
 use flow::load::WrittenRules;
-use flow::model::{Filling, Limits, Outputs, Pipeline, Place, Program, Step, StepKind};
+use flow::model::{Filling, Limits, Outputs, Pipeline, Program, Step, StepKind, TextPlace};
 use flow::plan::{Plan, plan};
 use flow::port::ModelReply;
 use flow::source::{FileId, SourceFile, Span, Spanned};
@@ -112,7 +112,7 @@ fn run(plan: &Arc<Plan>, steps: usize) {
 
 fn begun(plan: &Arc<Plan>) -> Run {
     let now = moment();
-    let options = Options {
+    let options = RunSettings {
         secrets: BTreeMap::new(),
         hidden: vec![],
         env: BTreeMap::new(),
@@ -168,7 +168,7 @@ fn run_planned(steps: usize, is_deep: bool) {
         let Some(command) = run.next_command() else { break };
         let Command::Call { call, .. } = command else { continue };
         let reply = ModelReply { text: std::mem::replace(&mut answer, "Done.".into()), ..ModelReply::default() };
-        run.handle(Input::Reply { call, result: Ok(Reply::Model(reply)) }, moment());
+        run.handle(Input::Reply { call, result: Ok(CallReply::Model(reply)) }, moment());
     }
     assert_eq!(run.state().finished.as_ref().map(|end| end.status), Some(RunStatus::Succeeded));
 }
@@ -217,7 +217,7 @@ fn layered_plan(steps: usize) -> Arc<Plan> {
             let layer = number / width - 1;
             needs = vec![id(above), id(layer * width + (number + 1) % width)];
             let read = format!("{{{{ steps.{}.output }}}}", needs[0]);
-            step.kind = StepKind::Set(Filling::Text(flow::template::text(&read, Place::default(), &mut vec![])));
+            step.kind = StepKind::Set(Filling::Text(flow::template::text(&read, TextPlace::default(), &mut vec![])));
         }
         step.needs = Some(needs.into_iter().map(|need| Spanned::new(need, Span::default())).collect());
         Arc::new(step)

@@ -16,7 +16,7 @@ use flow::adapter::smtp::SmtpMailSender;
 use flow::adapter::sqlite_cache::SqliteCache;
 use flow::adapter::stdout::Silent;
 use flow::driver::{Begin, Ports, drive};
-use flow::engine::{Mocks, Options, Run, Unscripted};
+use flow::engine::{Mocks, Run, RunSettings, Unscripted};
 use flow::event::{Event, Marks, RunStart, RunStatus};
 use flow::journal::Journal;
 use flow::load::WrittenRules;
@@ -140,7 +140,7 @@ async fn talk(number: usize, plan: &Arc<Plan>, ports: &Ports, log: Box<dyn Event
     let began: Instant = clock();
     let mut journal = Journal::new(log);
     let moment = flow::driver::moment(&*ports.clock, ports.clock.elapsed());
-    let options = Options {
+    let options = RunSettings {
         secrets: BTreeMap::new(),
         hidden: vec![],
         env: BTreeMap::new(),

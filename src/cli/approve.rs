@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::refusal::{Refusal, told};
-use super::{Exit, Shared, checked, run, runs, stdout, tell};
+use super::{Exit, SharedOptions, checked, run, runs, stdout, tell};
 use crate::adapter::clock::SystemClock;
 use crate::adapter::files::{self, DiskFiles};
 use crate::adapter::run_lock::RunLock;
@@ -26,7 +26,7 @@ const LARGEST: u64 = 8 * 1024 * 1024;
 
 /// What a person says.
 #[derive(Clone, Copy)]
-pub(super) enum Answer<'a> {
+pub(super) enum ApprovalAnswer<'a> {
     /// Do it.
     Yes,
     /// Do not.
@@ -36,7 +36,7 @@ pub(super) enum Answer<'a> {
 }
 
 /// Writes the decision into the run's journal; `flow runs resume` goes on from there.
-pub(super) fn answer(run: &str, step: &str, answer: Answer, comment: &str, shared: &Shared) -> Exit {
+pub(super) fn answer(run: &str, step: &str, answer: ApprovalAnswer, comment: &str, shared: &SharedOptions) -> Exit {
     told(decide(run, step, answer, comment, shared).map(|run| {
         if !shared.quiet {
             tell!("noted; go on with: flow runs resume {run}");
@@ -46,11 +46,11 @@ pub(super) fn answer(run: &str, step: &str, answer: Answer, comment: &str, share
 }
 
 /// Prints all of what is asked about a step, as its person must see it.
-pub(super) fn show(run: &str, step: &str, shared: &Shared) -> Exit {
+pub(super) fn show(run: &str, step: &str, shared: &SharedOptions) -> Exit {
     told(asked_whole(run, step, shared).map(|question| stdout::print(&format!("{question}\n"))))
 }
 
-fn asked_whole(run: &str, step: &str, shared: &Shared) -> Result<String, Refusal> {
+fn asked_whole(run: &str, step: &str, shared: &SharedOptions) -> Result<String, Refusal> {
     let (mut store, _) = runs::open(shared)?;
     let run = runs::find(&store.runs()?, Some(run))?.run.clone();
     let events = store.events(&run)?;
@@ -60,7 +60,7 @@ fn asked_whole(run: &str, step: &str, shared: &Shared) -> Result<String, Refusal
     Ok(all_visible(&tell::without_secrets(&question(&events, step).unwrap_or_default())))
 }
 
-fn decide(run: &str, step: &str, answer: Answer, comment: &str, shared: &Shared) -> Result<String, Refusal> {
+fn decide(run: &str, step: &str, answer: ApprovalAnswer, comment: &str, shared: &SharedOptions) -> Result<String, Refusal> {
     let (mut store, file) = runs::open(shared)?;
     let run = runs::find(&store.runs()?, Some(run))?.run.clone();
     let _lock = RunLock::take(&file, &run)?;
@@ -68,18 +68,18 @@ fn decide(run: &str, step: &str, answer: Answer, comment: &str, shared: &Shared)
     let last = events.last().ok_or_else(|| Refusal::usage(format!("run {run} has no beginning")))?;
     let in_doubt = asked(&run, &events, step)?;
     let output = match answer {
-        Answer::Yes | Answer::No => None,
-        Answer::Happened(_) if !in_doubt => {
+        ApprovalAnswer::Yes | ApprovalAnswer::No => None,
+        ApprovalAnswer::Happened(_) if !in_doubt => {
             let line = format!("\"{}\" asks about a call that has not been made; answer without --happened", visible(step));
             return Err(Refusal::usage(line));
         }
-        Answer::Happened(text) => Some(output(text, step, &events, shared)?),
+        ApprovalAnswer::Happened(text) => Some(output(text, step, &events, shared)?),
     };
     let door = door(&events, shared)?;
     let (mut comment, mut output) = (comment.to_owned(), output);
     door.text(&mut comment);
     output.iter_mut().for_each(|output| door.value(output));
-    let approved = matches!(answer, Answer::Yes);
+    let approved = matches!(answer, ApprovalAnswer::Yes);
     let happening = Happening::ApprovalAnswered { step: step.into(), approved, output: output.map(Arc::new), comment };
     let time = SystemClock::new().now();
     let event = Event { v: VERSION, seq: last.seq + 1, time, at_ms: last.at_ms, run: run.as_str().into(), happening };
@@ -88,7 +88,7 @@ fn decide(run: &str, step: &str, answer: Answer, comment: &str, shared: &Shared)
 }
 
 /// What a person says passes it: it lets in no secret of the pipeline that the run is of.
-fn door(events: &[Event], shared: &Shared) -> Result<Door, Refusal> {
+fn door(events: &[Event], shared: &SharedOptions) -> Result<Door, Refusal> {
     let file = events.first().and_then(|event| match &event.happening {
         Happening::RunStarted(start) => Some(Path::new(&start.file)),
         _ => None,
@@ -124,7 +124,7 @@ fn asked(run: &str, events: &[Event], step: &str) -> Result<bool, Refusal> {
 }
 
 /// The output that a person tells, as the steps below read it.
-fn output(text: &str, step: &str, events: &[Event], shared: &Shared) -> Result<Value, Refusal> {
+fn output(text: &str, step: &str, events: &[Event], shared: &SharedOptions) -> Result<Value, Refusal> {
     let read = match text.strip_prefix('@') {
         Some(file) => files::read_named(Path::new(file), LARGEST).map_err(|error| format!("cannot read {}: {error}", visible(file))),
         None => Ok(text.to_string()),

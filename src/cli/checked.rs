@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::Exit;
-use super::arguments::Shared;
+use super::arguments::SharedOptions;
 use super::refusal::{Refusal, report_findings};
 use crate::adapter::files::DiskFiles;
 use crate::check::{Checked, add_edits, check_file};
@@ -14,7 +14,7 @@ use crate::lower::FileKind;
 ///
 /// # Errors
 /// There is no such file (exit 4), it is no pipeline (exit 2), or it has errors (exit 1).
-pub(super) fn pipeline(file: &Path, shared: &Shared) -> Result<Checked, Refusal> {
+pub(super) fn pipeline(file: &Path, shared: &SharedOptions) -> Result<Checked, Refusal> {
     let shown = visible(&file.display().to_string()).into_owned();
     if file.is_dir() || !file.exists() {
         let what = if file.is_dir() { "is a folder; name the file of a pipeline" } else { "does not exist" };

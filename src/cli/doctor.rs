@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::arguments::{DoctorOptions, Shared};
+use super::arguments::{DoctorOptions, SharedOptions};
 use super::tools::Seen;
 use super::{Exit, refusal, stdout, tell, trust, validate};
 use crate::adapter::environment;
@@ -19,7 +19,7 @@ use crate::check::{Checked, check_file};
 use crate::diagnostic::visible;
 use crate::engine::secret_values;
 use crate::lower::FileKind;
-use crate::model::{Address, Model, Pipeline, Program, Provider};
+use crate::model::{Model, Pipeline, Program, Provider, RequestAddress};
 use crate::plan::{asks_default, known_address};
 use crate::policy::opens;
 use crate::port::Secret;
@@ -41,7 +41,7 @@ struct Sign {
 }
 
 /// Looks at the surroundings, or tells where each setting comes from.
-pub(super) fn run(options: &DoctorOptions, shared: &Shared) -> Exit {
+pub(super) fn run(options: &DoctorOptions, shared: &SharedOptions) -> Exit {
     let env = match environment::variables(shared.env_file.as_deref()) {
         Ok(env) => env,
         Err(problem) => {
@@ -86,7 +86,7 @@ pub(super) fn run(options: &DoctorOptions, shared: &Shared) -> Exit {
 }
 
 /// The pipelines to look at: those that are named, else all of the project. What is named must hold one.
-pub(super) fn pipelines(paths: &[PathBuf], shared: &Shared) -> Result<Vec<(PathBuf, Checked)>, String> {
+pub(super) fn pipelines(paths: &[PathBuf], shared: &SharedOptions) -> Result<Vec<(PathBuf, Checked)>, String> {
     if paths.len() > 1 {
         let each: Result<Vec<_>, String> = paths.iter().map(|path| pipelines(std::slice::from_ref(path), shared)).collect();
         let mut all = each?.concat();
@@ -276,8 +276,8 @@ fn addresses(pipeline: &Pipeline, env: &BTreeMap<String, Secret>, of_settings: O
     let models = own.chain(of_settings.filter(|_| is_given)).filter_map(|model| model.endpoint().map(str::to_owned));
     let variable = if replaced { env.get("FLOW_MODEL_BASE_URL").map(|url| url.reveal().to_string()) } else { None };
     let tools = pipeline.tools.values().filter_map(|tool| match tool.kind.address()? {
-        Address::Web(url) => Some(url.source.to_string()),
-        Address::Mail(server) => Some(format!("smtp://{}", server.source)),
+        RequestAddress::Web(url) => Some(url.source.to_string()),
+        RequestAddress::Mail(server) => Some(format!("smtp://{}", server.source)),
     });
     let steps = pipeline.all_steps().into_iter().filter_map(|step| step.kind.address()).map(|url| url.source.to_string());
     models.chain(variable).chain(tools).chain(steps).map(|text| host(&text)).collect()

@@ -2,14 +2,14 @@
 
 use std::path::Path;
 
-use super::arguments::Shared;
+use super::arguments::SharedOptions;
 use super::refusal::{Refusal, told};
 use super::{Exit, checked, stdout};
 use crate::diagnostic::{Code, did_you_mean, visible};
 use crate::report;
 
 /// Explains what is named: a file if there is one of that name, else a code.
-pub(super) fn run(what: &str, shared: &Shared) -> Exit {
+pub(super) fn run(what: &str, shared: &SharedOptions) -> Exit {
     let path = Path::new(what);
     if path.exists() {
         return told(pipeline(path, shared));
@@ -26,7 +26,7 @@ pub(super) fn run(what: &str, shared: &Shared) -> Exit {
     Exit::Usage
 }
 
-fn pipeline(path: &Path, shared: &Shared) -> Result<Exit, Refusal> {
+fn pipeline(path: &Path, shared: &SharedOptions) -> Result<Exit, Refusal> {
     let checked = checked::pipeline(path, shared)?;
     let text = report::explain::explain(&checked.plan).ok_or_else(|| checked::no_pipeline(path))?;
     Ok(stdout::print(&text))

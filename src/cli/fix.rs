@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use similar::TextDiff;
 
-use super::arguments::{FixOptions, Shared};
+use super::arguments::{FixOptions, SharedOptions};
 use super::validate::{WithInput, files, is_input, standard_input};
 use super::{Exit, stdout};
 use crate::adapter::files::{DiskFiles, replace_if};
@@ -18,7 +18,7 @@ use crate::redact::keys_in_source;
 use crate::runtime::find;
 
 /// Writes the safe edits of findings into the files, or shows them. Standard input (`-`) is printed with its edits.
-pub(super) fn run(options: &FixOptions, shared: &Shared) -> Exit {
+pub(super) fn run(options: &FixOptions, shared: &SharedOptions) -> Exit {
     let paths = match files(&options.paths, shared) {
         Ok(paths) => paths,
         Err(problem) => {
@@ -33,7 +33,7 @@ pub(super) fn run(options: &FixOptions, shared: &Shared) -> Exit {
             return Exit::Usage;
         }
     };
-    let mut counts = Counts::default();
+    let mut counts = FixCounts::default();
     let mut exit = Exit::Ok;
     let readers = Readers::default();
     for path in paths.iter().filter(|path| path.extension().is_none_or(|ending| ending != "toml")) {
@@ -81,14 +81,14 @@ pub(super) fn run(options: &FixOptions, shared: &Shared) -> Exit {
 }
 
 #[derive(Default)]
-struct Counts {
+struct FixCounts {
     edits: usize,
     files: usize,
     /// Files that could not be fixed.
     left: usize,
 }
 
-impl Counts {
+impl FixCounts {
     fn summary(&self, is_diff: bool) -> String {
         let noun = |count: usize, one: &'static str, more: &'static str| if count == 1 { one } else { more };
         let verb = if is_diff { "to write" } else { "written" };
@@ -107,7 +107,7 @@ struct Readers(OnceCell<Vec<(PathBuf, BTreeSet<PathBuf>)>>);
 
 impl Readers {
     /// The other files of the project whose check reads this one.
-    fn of(&self, path: &Path, project: &Path, shared: &Shared) -> Vec<PathBuf> {
+    fn of(&self, path: &Path, project: &Path, shared: &SharedOptions) -> Vec<PathBuf> {
         let Some(own) = DiskFiles.real_path(path) else { return vec![] };
         let all = self.0.get_or_init(|| {
             let mut all = vec![];
@@ -150,9 +150,9 @@ mod tests {
 
     #[test]
     fn files_that_were_left_are_counted() {
-        let counts = Counts { edits: 1, files: 1, left: 0 };
+        let counts = FixCounts { edits: 1, files: 1, left: 0 };
         assert_eq!(counts.summary(true), "1 edit to write in 1 file; flow validate shows what else there is");
-        let counts = Counts { left: 1, ..Counts::default() };
+        let counts = FixCounts { left: 1, ..FixCounts::default() };
         let left = "0 edits written in 0 files; 1 file left as it was, see above; flow validate shows what else there is";
         assert_eq!(counts.summary(false), left);
     }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::arguments::{GraphFormat, GraphOptions, Shared};
+use super::arguments::{GraphFormat, GraphOptions, SharedOptions};
 use super::refusal::{Refusal, told};
 use super::{Exit, checked, runs, stdout};
 use crate::adapter::files::DiskFiles;
@@ -11,11 +11,11 @@ use crate::journal::Record;
 use crate::report::graph;
 
 /// Draws a pipeline.
-pub(super) fn run(options: &GraphOptions, shared: &Shared) -> Exit {
+pub(super) fn run(options: &GraphOptions, shared: &SharedOptions) -> Exit {
     told(drawn(options, shared))
 }
 
-fn drawn(options: &GraphOptions, shared: &Shared) -> Result<Exit, Refusal> {
+fn drawn(options: &GraphOptions, shared: &SharedOptions) -> Result<Exit, Refusal> {
     let graph = match (&options.file, &options.run) {
         (Some(file), _) => {
             let checked = checked::pipeline(file, shared)?;
@@ -34,7 +34,7 @@ fn drawn(options: &GraphOptions, shared: &Shared) -> Result<Exit, Refusal> {
 }
 
 /// What really ran, on the graph of its pipeline if that is still the file that ran.
-fn of_run(id: &str, shared: &Shared) -> Result<graph::Graph, Refusal> {
+fn of_run(id: &str, shared: &SharedOptions) -> Result<graph::Graph, Refusal> {
     let (record, file) = runs::stored(id, shared)?;
     let Some(file) = file else { return Ok(alone(&record, shared, "it does not say which file it ran")) };
     let path = Path::new(&file);
@@ -52,7 +52,7 @@ fn of_run(id: &str, shared: &Shared) -> Result<graph::Graph, Refusal> {
     }
 }
 
-fn alone(record: &Record, shared: &Shared, why: &str) -> graph::Graph {
+fn alone(record: &Record, shared: &SharedOptions, why: &str) -> graph::Graph {
     if !shared.quiet {
         tell!("drawn from the record alone, in the order in which steps began: {why}");
     }

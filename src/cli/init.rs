@@ -5,7 +5,7 @@ use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use super::Exit;
-use super::arguments::Shared;
+use super::arguments::SharedOptions;
 use crate::adapter::files::stays_in;
 use crate::diagnostic::visible;
 
@@ -29,7 +29,7 @@ pub const STARTER: &[(&str, &str)] = starter![
 ];
 
 /// Writes the files of a first project. Nothing is written if one of them is there already.
-pub(super) fn run(folder: &Path, shared: &Shared) -> Exit {
+pub(super) fn run(folder: &Path, shared: &SharedOptions) -> Exit {
     let folder = folder.strip_prefix(".").unwrap_or(folder);
     let place = |name: &str| folder.join(if name == "gitignore" { ".gitignore" } else { name });
     let there: Vec<_> = STARTER.iter().map(|(name, _)| place(name)).filter(|path| path.symlink_metadata().is_ok()).collect();

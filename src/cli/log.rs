@@ -21,7 +21,7 @@ pub(super) fn start() -> std::result::Result<(), Refusal> {
         Some("spans") => {
             // Those of the crates beneath hold headers and addresses.
             let ours = Targets::new().with_target("flow", Level::INFO);
-            let lines = tracing_subscriber::fmt::layer().without_time().with_span_events(FmtSpan::CLOSE).with_writer(|| Door);
+            let lines = tracing_subscriber::fmt::layer().without_time().with_span_events(FmtSpan::CLOSE).with_writer(|| MaskedStderr);
             let lines = lines.with_target(false).with_filter(ours);
             // Nobody else sets one in this program.
             let _ = tracing::subscriber::set_global_default(tracing_subscriber::registry().with(lines));
@@ -32,9 +32,9 @@ pub(super) fn start() -> std::result::Result<(), Refusal> {
 }
 
 /// Standard error, masked.
-struct Door;
+struct MaskedStderr;
 
-impl Write for Door {
+impl Write for MaskedStderr {
     fn write(&mut self, line: &[u8]) -> Result<usize> {
         super::tell::line(String::from_utf8_lossy(line).trim());
         Ok(line.len())

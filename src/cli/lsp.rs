@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::Exit;
 use crate::adapter::files::DiskFiles;
-use crate::lsp::{Incoming, Server, parse_error, read, write};
+use crate::lsp::{EditorMessage, LanguageServer, parse_error, read, write};
 
 /// How long the editor must be silent before changed files are checked.
 const SILENCE: Duration = Duration::from_millis(150);
@@ -19,7 +19,7 @@ const MOST_WAITING: usize = 256;
 /// Speaks with an editor over standard input and output until it says `exit` or goes away.
 pub(super) fn run() -> Exit {
     let root = std::env::current_dir().unwrap_or_default();
-    let mut server = Server::new(&DiskFiles, &root);
+    let mut server = LanguageServer::new(&DiskFiles, &root);
     let (sender, receiver) = sync_channel(MOST_WAITING);
     // It ends with the stream, or with the process.
     let reading = std::thread::Builder::new().name("messages".into()).spawn(move || {
@@ -44,8 +44,8 @@ pub(super) fn run() -> Exit {
         // Once it is silent, all files that wait are checked one after the other, unless it speaks again.
         silence = if matches!(incoming, Err(RecvTimeoutError::Timeout)) { Duration::ZERO } else { SILENCE };
         let answers = match incoming {
-            Ok(Incoming::Message(message)) => guarded(&message, || server.handle(&message)),
-            Ok(Incoming::Garbage(why)) => vec![parse_error(&why)],
+            Ok(EditorMessage::Message(message)) => guarded(&message, || server.handle(&message)),
+            Ok(EditorMessage::Garbage(why)) => vec![parse_error(&why)],
             Err(RecvTimeoutError::Timeout) => guarded(&Value::Null, || server.idle()),
             Err(RecvTimeoutError::Disconnected) if server.is_new() || server.was_shut_down() => return Exit::Ok,
             Err(RecvTimeoutError::Disconnected) => {

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::oneshot;
 
-use super::arguments::{McpOptions, Shared};
+use super::arguments::{McpOptions, SharedOptions};
 use super::outcome::line_of_end;
 use super::refusal::{Refusal, told};
 use super::run::{self, to_decide};
@@ -25,12 +25,14 @@ use crate::check::Checked;
 use crate::diagnostic::visible;
 use crate::driver::Runtime;
 use crate::event::{Canceller, Event, RunEnd, RunStatus};
-use crate::journal::Mask;
+use crate::journal::PersonalMask;
 use crate::model::Limits;
 use crate::port::Secret;
 use crate::redact::Redactor;
 use crate::runtime::{Attend, KeptPrinter, RunError, RunInputs, RunSession, STACK, Taping, settings, text_of};
-use crate::serve::{Bounds, Doors, Given, Line, PATIENCE, Tool, Work, Wrong, serve_http, serve_stdio, takes_channel, tool};
+use crate::serve::{
+    Bounds, CallLine, Doors, InvalidArguments, PATIENCE, PipelineService, ServedOutcome, Tool, serve_http, serve_stdio, takes_channel, tool,
+};
 
 /// Calls that may wait for others to end.
 const MOST_WAITING: usize = 64;
@@ -40,15 +42,15 @@ const SHORTEST_TOKEN: usize = 22;
 const TOKEN: &str = "FLOW_MCP_TOKEN";
 
 /// Serves pipelines until the client goes away or a signal comes.
-pub(super) fn serve(options: &McpOptions, shared: &Shared) -> Exit {
+pub(super) fn serve(options: &McpOptions, shared: &SharedOptions) -> Exit {
     told(try_run(options, shared))
 }
 
-fn try_run(options: &McpOptions, shared: &Shared) -> Result<Exit, Refusal> {
+fn try_run(options: &McpOptions, shared: &SharedOptions) -> Result<Exit, Refusal> {
     let limits = limits::limits(options.deadline.as_deref(), options.max_cost_usd)?;
-    let mut served: Vec<Arc<Served>> = vec![];
+    let mut served: Vec<Arc<ServedPipeline>> = vec![];
     for file in &options.files {
-        let one = Served::new(file, &limits, options.trust.is_given, shared)?;
+        let one = ServedPipeline::new(file, &limits, options.trust.is_given, shared)?;
         if served.iter().any(|other| other.tool.name == one.tool.name) {
             return Err(Refusal::usage(format!("two pipelines are called {}; a tool needs a name of its own", one.tool.name)));
         }
@@ -91,7 +93,7 @@ fn try_run(options: &McpOptions, shared: &Shared) -> Result<Exit, Refusal> {
 }
 
 /// What clients must show; where `--address` names no other address, it may be left out.
-fn token(shared: &Shared, address: IpAddr) -> Result<Option<Secret>, Refusal> {
+fn token(shared: &SharedOptions, address: IpAddr) -> Result<Option<Secret>, Refusal> {
     let env = shared.variables()?;
     let token = env.get(TOKEN).cloned();
     if let (None, Some(file)) = (&token, &shared.env_file)
@@ -115,7 +117,7 @@ fn token(shared: &Shared, address: IpAddr) -> Result<Option<Secret>, Refusal> {
 /// The tools, each with the pipeline that it runs.
 struct Pipelines {
     tools: Vec<Tool>,
-    served: Vec<Arc<Served>>,
+    served: Vec<Arc<ServedPipeline>>,
     common: Arc<Common>,
 }
 
@@ -127,23 +129,28 @@ struct Common {
 }
 
 /// One pipeline, as it was when the server began.
-struct Served {
+struct ServedPipeline {
     file: PathBuf,
     checked: Checked,
     agreed: Arc<Agreed>,
     tool: Tool,
     limits: Limits,
     /// A call tells nothing by itself on standard error.
-    silent: Shared,
+    silent: SharedOptions,
     is_quiet: bool,
 }
 
-impl Work for Pipelines {
+impl PipelineService for Pipelines {
     fn tools(&self) -> &[Tool] {
         &self.tools
     }
 
-    fn begin(&self, tool: &str, arguments: Map<String, Value>, line: Line) -> oneshot::Receiver<Result<Given, Wrong>> {
+    fn begin(
+        &self,
+        tool: &str,
+        arguments: Map<String, Value>,
+        line: CallLine,
+    ) -> oneshot::Receiver<Result<ServedOutcome, InvalidArguments>> {
         let (sender, receiver) = oneshot::channel();
         if let Some(served) = self.served.iter().find(|served| served.tool.name == tool).cloned() {
             let common = Arc::clone(&self.common);
@@ -156,12 +163,12 @@ impl Work for Pipelines {
     }
 }
 
-impl Served {
+impl ServedPipeline {
     /// Checks a file, that it is trusted, and whether its runs could begin.
-    fn new(file: &std::path::Path, flags: &Limits, is_allowed: bool, shared: &Shared) -> Result<Served, Refusal> {
+    fn new(file: &std::path::Path, flags: &Limits, is_allowed: bool, shared: &SharedOptions) -> Result<ServedPipeline, Refusal> {
         let checked = checked::pipeline(file, shared)?;
         let agreed = trust::consent(&checked, file, is_allowed, shared)?;
-        let silent = Shared {
+        let silent = SharedOptions {
             quiet: true,
             verbose: false,
             color: shared.color,
@@ -180,19 +187,19 @@ impl Served {
             tell!("{}: models are scripted: replies come from a file, no model is asked", tool.name);
         }
         drop(surroundings);
-        Ok(Served { file: file.to_path_buf(), checked, agreed, tool, limits, silent, is_quiet: shared.quiet })
+        Ok(ServedPipeline { file: file.to_path_buf(), checked, agreed, tool, limits, silent, is_quiet: shared.quiet })
     }
 
     /// Runs the pipeline to its end.
-    fn call(&self, arguments: Map<String, Value>, line: Line, common: &Common) -> Result<Given, Wrong> {
+    fn call(&self, arguments: Map<String, Value>, line: CallLine, common: &Common) -> Result<ServedOutcome, InvalidArguments> {
         match self.ran(arguments, line, common) {
             Ok(given) => Ok(given),
-            Err(Refusal(Exit::Usage, lines)) => Err(Wrong(lines.join("; "))),
-            Err(Refusal(_, lines)) => Ok(Given { texts: vec![lines.join("\n")], is_error: true, ..Given::default() }),
+            Err(Refusal(Exit::Usage, lines)) => Err(InvalidArguments(lines.join("; "))),
+            Err(Refusal(_, lines)) => Ok(ServedOutcome { texts: vec![lines.join("\n")], is_error: true, ..ServedOutcome::default() }),
         }
     }
 
-    fn ran(&self, mut arguments: Map<String, Value>, mut line: Line, common: &Common) -> Result<Given, Refusal> {
+    fn ran(&self, mut arguments: Map<String, Value>, mut line: CallLine, common: &Common) -> Result<ServedOutcome, Refusal> {
         let kept = Arc::new(KeptPrinter::default());
         let (checked, agreed) = (self.checked.clone(), Arc::clone(&self.agreed));
         let surroundings = run::surroundings(checked, agreed, &self.file, kept.clone(), &self.silent, Taping::None);
@@ -208,7 +215,7 @@ impl Served {
         let mut session = match RunSession::begin(surroundings, given, |file, sealing| common.journals.log(file, sealing)) {
             Err(RunError::Lacking(end)) => {
                 let why = line_of_end(&end, &[]).unwrap_or_default();
-                return Ok(Given { texts: vec![why], is_error: true, ..Given::default() });
+                return Ok(ServedOutcome { texts: vec![why], is_error: true, ..ServedOutcome::default() });
             }
             begun => begun?,
         };
@@ -219,7 +226,7 @@ impl Served {
             Some(end) => of_end(&end, &played.events, printed, played.mask.redactor()),
             None => {
                 let texts = printed.into_iter().chain([to_decide(&played.events).join("\n")]).collect();
-                Given { texts, is_error: true, meta: meta("waiting"), ..Given::default() }
+                ServedOutcome { texts, is_error: true, meta: meta("waiting"), ..ServedOutcome::default() }
             }
         };
         given = with_run(given, &played.run);
@@ -245,7 +252,7 @@ struct Called<'a> {
 }
 
 impl Attend for Called<'_> {
-    fn see(&mut self, event: &Event, mask: &Mask) {
+    fn see(&mut self, event: &Event, mask: &PersonalMask) {
         self.signals.watch(event);
         if let Some(told) = progress::line(event, false, mask.redactor()) {
             let _ = self.progress.send(visible(&told).into_owned());
@@ -257,7 +264,7 @@ fn meta(status: &str) -> Map<String, Value> {
     Map::from_iter([("status".to_owned(), json!(status))])
 }
 
-fn with_run(mut given: Given, id: &str) -> Given {
+fn with_run(mut given: ServedOutcome, id: &str) -> ServedOutcome {
     given.meta.insert("run_id".into(), json!(id));
     if given.is_error
         && let Some(last) = given.texts.last_mut()
@@ -268,7 +275,7 @@ fn with_run(mut given: Given, id: &str) -> Given {
 }
 
 /// What a run gave: what it printed, its outputs, and why it did not succeed.
-fn of_end(end: &RunEnd, events: &[Event], printed: Vec<String>, redactor: &Redactor) -> Given {
+fn of_end(end: &RunEnd, events: &[Event], printed: Vec<String>, redactor: &Redactor) -> ServedOutcome {
     let is_error = match end.status {
         RunStatus::Succeeded | RunStatus::Partial => false,
         RunStatus::QualityNotMet => {
@@ -287,5 +294,5 @@ fn of_end(end: &RunEnd, events: &[Event], printed: Vec<String>, redactor: &Redac
         Value::Null => (!is_error).then(|| json!({})),
         whole => Some(json!({ "output": whole })),
     };
-    Given { texts, structured, is_error, meta: meta(end.status.word()) }
+    ServedOutcome { texts, structured, is_error, meta: meta(end.status.word()) }
 }

@@ -40,7 +40,7 @@ use clap::Parser;
 use crate::diagnostic;
 use crate::runtime::STACK;
 
-pub use arguments::{Arguments, Command, Shared};
+pub use arguments::{CommandLine, FlowCommand, SharedOptions};
 use arguments::{RunsCommand, ToolsCommand};
 pub use exit::Exit;
 pub use init::STARTER;
@@ -64,7 +64,7 @@ pub fn main() -> std::process::ExitCode {
 }
 
 fn command() -> Exit {
-    let arguments = match Arguments::try_parse() {
+    let arguments = match CommandLine::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => {
             if !error.use_stderr() {
@@ -84,30 +84,30 @@ fn command() -> Exit {
         return Exit::Usage;
     }
     match &arguments.command {
-        Command::Run(options) if options.dry_run => plan::run(&options.wanted, options.printed.json, shared),
-        Command::Run(options) => run::run(options, shared),
-        Command::Plan(options) => plan::run(&options.wanted, options.json, shared),
-        Command::Graph(options) => graph::run(options, shared),
-        Command::Validate(options) => validate::run(options, shared),
-        Command::Test(options) => test::run(options, shared),
-        Command::Init { folder } => init::run(folder, shared),
-        Command::Doctor(options) => doctor::run(options, shared),
-        Command::Trust(options) => trust::run(options, shared),
-        Command::Tools(ToolsCommand::Pin { paths, check, trust }) => tools::pin(paths, *check, trust.is_given, shared),
-        Command::Fix(options) => fix::run(options, shared),
-        Command::Explain { what } => explain::run(what, shared),
-        Command::Schema { kind } => schema::run(*kind),
-        Command::Lsp => lsp::run(),
-        Command::Mcp(options) => mcp::serve(options, shared),
-        Command::Completions { shell } => completions::run(*shell),
-        Command::Runs(RunsCommand::Resume { run, printed, trust }) => resume::resume(run, printed, trust.is_given, shared),
-        Command::Runs(command) => runs::run(command, shared),
-        Command::Approve { run, step, show: true, .. } => approve::show(run, step, shared),
-        Command::Approve { run, step, reject, happened, comment, show: false } => {
+        FlowCommand::Run(options) if options.dry_run => plan::run(&options.wanted, options.printed.json, shared),
+        FlowCommand::Run(options) => run::run(options, shared),
+        FlowCommand::Plan(options) => plan::run(&options.wanted, options.json, shared),
+        FlowCommand::Graph(options) => graph::run(options, shared),
+        FlowCommand::Validate(options) => validate::run(options, shared),
+        FlowCommand::Test(options) => test::run(options, shared),
+        FlowCommand::Init { folder } => init::run(folder, shared),
+        FlowCommand::Doctor(options) => doctor::run(options, shared),
+        FlowCommand::Trust(options) => trust::run(options, shared),
+        FlowCommand::Tools(ToolsCommand::Pin { paths, check, trust }) => tools::pin(paths, *check, trust.is_given, shared),
+        FlowCommand::Fix(options) => fix::run(options, shared),
+        FlowCommand::Explain { what } => explain::run(what, shared),
+        FlowCommand::Schema { kind } => schema::run(*kind),
+        FlowCommand::Lsp => lsp::run(),
+        FlowCommand::Mcp(options) => mcp::serve(options, shared),
+        FlowCommand::Completions { shell } => completions::run(*shell),
+        FlowCommand::Runs(RunsCommand::Resume { run, printed, trust }) => resume::resume(run, printed, trust.is_given, shared),
+        FlowCommand::Runs(command) => runs::run(command, shared),
+        FlowCommand::Approve { run, step, show: true, .. } => approve::show(run, step, shared),
+        FlowCommand::Approve { run, step, reject, happened, comment, show: false } => {
             let answer = match happened {
-                Some(output) => approve::Answer::Happened(output),
-                None if *reject => approve::Answer::No,
-                None => approve::Answer::Yes,
+                Some(output) => approve::ApprovalAnswer::Happened(output),
+                None if *reject => approve::ApprovalAnswer::No,
+                None => approve::ApprovalAnswer::Yes,
             };
             approve::answer(run, step, answer, comment, shared)
         }

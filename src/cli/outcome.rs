@@ -5,21 +5,21 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
-use super::arguments::{OutputOptions, Shared};
+use super::arguments::{OutputOptions, SharedOptions};
 use super::refusal::Refusal;
 use super::{Exit, stdout, tell};
 use crate::adapter::files;
 use crate::adapter::stdout::Stdout;
 use crate::diagnostic::visible;
 use crate::event::{Canceller, Event, Happening, RunEnd, RunStatus};
-use crate::journal::Mask;
+use crate::journal::PersonalMask;
 use crate::port::{PrintError, Printer};
 use crate::redact::Redactor;
 use crate::report::escape::json_visible;
 use crate::runtime::text_of;
 
 /// Where a run writes: its events, its outputs, standard output. Whether they can be written is known before it begins.
-pub(super) struct Written {
+pub(super) struct OutputTargets {
     events: Option<Box<dyn Write>>,
     with_content: bool,
     /// The events could not be written to their end.
@@ -30,12 +30,12 @@ pub(super) struct Written {
     fail_on_partial: bool,
 }
 
-impl Written {
+impl OutputTargets {
     /// Opens the files. What stands in the one of the outputs stays until there are others.
     ///
     /// # Errors
     /// One of them cannot be written.
-    pub(super) fn open(options: &OutputOptions) -> Result<Written, Refusal> {
+    pub(super) fn open(options: &OutputOptions) -> Result<OutputTargets, Refusal> {
         if let Some(path) = &options.output {
             if options.events.as_ref() == Some(path) {
                 return Err(Refusal::usage(format!("--output and --events both name {}; name two files", shown(path))));
@@ -47,7 +47,7 @@ impl Written {
             Some(path) if path == Path::new("-") => Some(Box::new(std::io::stdout())),
             Some(path) => Some(Box::new(BufWriter::new(files::open_to_write(path, true).map_err(|error| cannot(path, error))?))),
         };
-        Ok(Written {
+        Ok(OutputTargets {
             events,
             with_content: options.events_content,
             is_cut: false,
@@ -60,7 +60,7 @@ impl Written {
 
     /// One JSON object a line; texts of prompts and replies are left out, or masked with `--events-content`. Once they cannot be written
     /// any more, that is told, and the run goes on.
-    pub(super) fn event(&mut self, event: &Event, mask: &Mask) {
+    pub(super) fn event(&mut self, event: &Event, mask: &PersonalMask) {
         let Some(out) = &mut self.events else { return };
         let line = json_visible(&crate::journal::public_line(event, mask, self.with_content));
         if let Err(error) = writeln!(out, "{line}").and_then(|()| out.flush()) {
@@ -73,7 +73,7 @@ impl Written {
     }
 
     /// Prints and writes what a run gave, and gives the exit code.
-    pub(super) fn finish(self, shared: &Shared, end: &RunEnd, events: &[Event], sends: bool, redactor: &Redactor) -> Exit {
+    pub(super) fn finish(self, shared: &SharedOptions, end: &RunEnd, events: &[Event], sends: bool, redactor: &Redactor) -> Exit {
         let outputs = || serde_json::to_string_pretty(&*end.outputs).unwrap_or_default();
         let mut is_lost = self.is_cut;
         let mut is_printed = !sends && !self.events_on_stdout;
@@ -144,7 +144,7 @@ fn shown(path: &Path) -> String {
 }
 
 /// How it ended, on standard error, unless all went well. With `--quiet` only why there is no result.
-fn tell_end(shared: &Shared, end: &RunEnd, events: &[Event]) {
+fn tell_end(shared: &SharedOptions, end: &RunEnd, events: &[Event]) {
     if !(shared.quiet && matches!(end.status, RunStatus::Succeeded | RunStatus::Partial))
         && let Some(line) = line_of_end(end, events)
     {

@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value};
 
-use super::arguments::{Shared, Wanted};
+use super::arguments::{RunRequest, SharedOptions};
 use super::refusal::{Refusal, time, told};
 use super::{Exit, checked, inputs, limits, stdout, tell};
 use crate::adapter::clock::SystemClock;
@@ -11,21 +11,21 @@ use crate::adapter::data::DataFiles;
 use crate::check::Checked;
 use crate::diagnostic::visible;
 use crate::driver::{Runtime, find_person};
-use crate::engine::{Given, check_inputs, known_names, secret_values};
+use crate::engine::{PreviewInputs, check_inputs, known_names, secret_values};
 use crate::model::{Filling, Limits, MODEL_TIMEOUT, Model, Pipeline, PipelineId, STAGE_TIME, Shape, StepKind, Text};
-use crate::plan::{self, Asking, BlockIx, Elements, Part, PipelineBounds, PipelinePlan, Plan, StepIx};
+use crate::plan::{self, AgentPart, AgentUse, BlockIx, Elements, PipelineBounds, PipelinePlan, Plan, StepIx};
 use crate::port::Clock;
 use crate::report::graph::words;
-use crate::report::planned::{Ask, Planned, Stage, Start, planned};
+use crate::report::planned::{Ask, PlanEntry, PlannedRun, PlannedStage, planned};
 use crate::runtime::{channel, know_prices, lacking, own_files, settings, world};
-use crate::template::{self, Known};
+use crate::template::{self, KnownNames};
 
 /// Shows what would run.
-pub(super) fn run(wanted: &Wanted, as_json: bool, shared: &Shared) -> Exit {
+pub(super) fn run(wanted: &RunRequest, as_json: bool, shared: &SharedOptions) -> Exit {
     told(shown(wanted, as_json, shared))
 }
 
-fn shown(wanted: &Wanted, as_json: bool, shared: &Shared) -> Result<Exit, Refusal> {
+fn shown(wanted: &RunRequest, as_json: bool, shared: &SharedOptions) -> Result<Exit, Refusal> {
     let mut checked = checked::pipeline(&wanted.file, shared)?;
     let env = shared.variables()?;
     tell::hide_secrets(&secret_values(&checked.loaded.program, &env));
@@ -49,7 +49,7 @@ fn shown(wanted: &Wanted, as_json: bool, shared: &Shared) -> Result<Exit, Refusa
 }
 
 /// What the command line gives. An input that is missing is not known; one that breaks its rules is refused, as by a run.
-fn given(pipeline: &Pipeline, wanted: &Wanted) -> Result<Given, Refusal> {
+fn given(pipeline: &Pipeline, wanted: &RunRequest) -> Result<PreviewInputs, Refusal> {
     let (read, beside) = inputs::read(pipeline, wanted.inputs_file.as_deref(), &wanted.inputs)?;
     let channel = channel(pipeline, wanted.channel.as_deref().or(beside.as_deref()))?;
     let now = wanted.now.as_deref().map(time).transpose()?.unwrap_or_else(|| SystemClock::new().now());
@@ -68,11 +68,11 @@ fn given(pipeline: &Pipeline, wanted: &Wanted) -> Result<Given, Refusal> {
         }
     };
     let inputs = inputs.transpose().map_err(|problems| Refusal(Exit::Usage, problems))?;
-    Ok(Given { inputs, missing, channel, person: None, now })
+    Ok(PreviewInputs { inputs, missing, channel, person: None, now })
 }
 
 /// Who it would be for; `None`: that hangs on an input that is not given, or the table cannot be read.
-fn person(pipeline: &Pipeline, given: &Given, shared: &Shared) -> Result<Option<Map<String, Value>>, Refusal> {
+fn person(pipeline: &Pipeline, given: &PreviewInputs, shared: &SharedOptions) -> Result<Option<Map<String, Value>>, Refusal> {
     let (Some(person), Some(inputs)) = (&pipeline.person, &given.inputs) else {
         return Ok(pipeline.person.is_none().then(Map::new));
     };
@@ -97,7 +97,7 @@ fn person(pipeline: &Pipeline, given: &Given, shared: &Shared) -> Result<Option<
     }
 }
 
-fn work_out(checked: &Checked, given: &Given, default_model: Option<&Model>, flags: &Limits) -> Planned {
+fn work_out(checked: &Checked, given: &PreviewInputs, default_model: Option<&Model>, flags: &Limits) -> PlannedRun {
     let plan = &checked.plan;
     let root = &plan.pipelines[0];
     let known = known_names(&root.pipeline, given);
@@ -118,7 +118,7 @@ fn work_out(checked: &Checked, given: &Given, default_model: Option<&Model>, fla
         Shape::Fields(fields) => fields.iter().map(|field| field.name.clone()).collect(),
         Shape::Schema(_) => given.inputs.iter().flat_map(|inputs| inputs.keys().cloned()).collect(),
     };
-    Planned {
+    PlannedRun {
         pipeline: root.pipeline.name.value.clone(),
         inputs: names.into_iter().map(|name| (name.clone(), input(&name).cloned())).collect(),
         channel: given.channel.clone(),
@@ -149,18 +149,18 @@ fn longest_try(plan: &Plan, default_model: Option<&Model>) -> u64 {
     of_models.chain([MODEL_TIMEOUT]).max().unwrap_or(MODEL_TIMEOUT).as_millis() as u64
 }
 
-fn stages(plan: &Plan, root: &PipelinePlan) -> Vec<Stage> {
+fn stages(plan: &Plan, root: &PipelinePlan) -> Vec<PlannedStage> {
     let own = [
         Some(("steps", "", root.main)),
         root.on_failure.map(|block| ("on_failure", "if the run fails", block)),
         root.finally.map(|block| ("finally", "at the end, however the run ended", block)),
     ];
     let stage =
-        |(name, when, block): (&str, &str, BlockIx)| Stage { name: name.into(), when: when.into(), waves: waves(plan, root, block) };
+        |(name, when, block): (&str, &str, BlockIx)| PlannedStage { name: name.into(), when: when.into(), waves: waves(plan, root, block) };
     own.into_iter().flatten().map(stage).collect()
 }
 
-fn waves(plan: &Plan, planned: &PipelinePlan, block_ix: BlockIx) -> Vec<Vec<Start>> {
+fn waves(plan: &Plan, planned: &PipelinePlan, block_ix: BlockIx) -> Vec<Vec<PlanEntry>> {
     let block = planned.block(block_ix);
     let start = |place: usize| {
         let ix = StepIx(block.first.0 + place as u32);
@@ -169,16 +169,16 @@ fn waves(plan: &Plan, planned: &PipelinePlan, block_ix: BlockIx) -> Vec<Vec<Star
         only_if.extend(block.is_stand_in(place).then(|| "only if the step it stands in for fails".to_string()));
         only_if.extend(step.when.as_ref().map(|when| format!("only if {}", words::source(when))));
         only_if.extend(step.for_each.as_ref().map(words::elements));
-        Start { what: words::what(plan, planned, step), only_if, cases: cases(plan, planned, ix), step: planned.path(ix) }
+        PlanEntry { what: words::what(plan, planned, step), only_if, cases: cases(plan, planned, ix), step: planned.path(ix) }
     };
     block.waves().into_iter().map(|wave| wave.into_iter().map(start).collect()).collect()
 }
 
-fn cases(plan: &Plan, planned: &PipelinePlan, ix: StepIx) -> Vec<Stage> {
+fn cases(plan: &Plan, planned: &PipelinePlan, ix: StepIx) -> Vec<PlannedStage> {
     let found = planned.step(ix);
     let StepKind::Route(route) = &found.step.kind else { return vec![] };
     let all = route.cases.iter().chain(&route.otherwise).zip(&found.cases).enumerate();
-    let stage = |(place, (case, block)): (usize, (&crate::model::Case, &BlockIx))| Stage {
+    let stage = |(place, (case, block)): (usize, (&crate::model::Case, &BlockIx))| PlannedStage {
         name: case.id.value.clone(),
         when: words::condition(case, place >= route.cases.len()),
         waves: waves(plan, planned, *block),
@@ -187,7 +187,7 @@ fn cases(plan: &Plan, planned: &PipelinePlan, ix: StepIx) -> Vec<Stage> {
 }
 
 /// Everything that is asked of models: of the pipeline itself, then of those it calls.
-fn asks(plan: &Plan, bounds: &[PipelineBounds], given: &Given) -> Vec<Ask> {
+fn asks(plan: &Plan, bounds: &[PipelineBounds], given: &PreviewInputs) -> Vec<Ask> {
     let mut found = vec![];
     for (at, (planned, bounds)) in plan.pipelines.iter().zip(bounds).enumerate() {
         let pipeline = &planned.pipeline;
@@ -198,7 +198,7 @@ fn asks(plan: &Plan, bounds: &[PipelineBounds], given: &Given) -> Vec<Ask> {
                 let person = given.person.clone().filter(|_| pipeline.person.is_none());
                 let first = pipeline.channels.first().map(|channel| channel.name.clone());
                 let listed = given.channel.clone().filter(|name| pipeline.channels.iter().any(|channel| channel.name == *name));
-                known_names(pipeline, &Given { inputs: None, missing: vec![], channel: listed.or(first), person, now: given.now })
+                known_names(pipeline, &PreviewInputs { inputs: None, missing: vec![], channel: listed.or(first), person, now: given.now })
             }
         };
         let called = (at > 0).then(|| pipeline.name.value.clone());
@@ -212,12 +212,12 @@ fn asks(plan: &Plan, bounds: &[PipelineBounds], given: &Given) -> Vec<Ask> {
     found
 }
 
-fn ask(planned: &PipelinePlan, bounds: &plan::StepBounds, asking: &Asking, step: String, known: &Known) -> Ask {
+fn ask(planned: &PipelinePlan, bounds: &plan::StepBounds, asking: &AgentUse, step: String, known: &KnownNames) -> Ask {
     let fill = |text: &Text| template::fill_known(text, known).map_or_else(|error| format!("⟨{}⟩", error.message), |(text, _)| text);
     let agent = planned.pipeline.agents.get(&asking.agent);
     let prompt = match &planned.step(bounds.step).step.kind {
         StepKind::Agent(asked) => Some(fill(&asked.prompt)),
-        StepKind::Plan(plan) if asking.part == Part::Plans => Some(fill(&plan.prompt)),
+        StepKind::Plan(plan) if asking.part == AgentPart::Plans => Some(fill(&plan.prompt)),
         StepKind::Tool(_)
         | StepKind::Set(_)
         | StepKind::Http(_)

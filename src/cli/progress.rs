@@ -12,9 +12,9 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::adapter::environment;
 use crate::diagnostic::visible;
-use crate::driver::Heard;
+use crate::driver::AnswerListener;
 use crate::event::{Event, Happening};
-use crate::journal::Mask;
+use crate::journal::PersonalMask;
 use crate::model::step_path;
 use crate::port::{Clock, PrintError, Printer};
 use crate::redact::Redactor;
@@ -30,12 +30,12 @@ const MOST_NAMED: usize = 3;
 const MOST_HEARD: usize = 60;
 
 /// Shows how a run goes; what it shows ends with it.
-pub(super) struct Progress {
+pub(super) struct ProgressDisplay {
     is_verbose: bool,
-    live: Option<Live>,
+    live: Option<LiveLine>,
 }
 
-struct Live {
+struct LiveLine {
     bar: ProgressBar,
     is_live: bool,
     clock: Arc<dyn Clock>,
@@ -58,14 +58,14 @@ struct Awaited {
     told: Duration,
 }
 
-impl Progress {
+impl ProgressDisplay {
     /// Shows nothing.
-    pub(super) fn off() -> Progress {
-        Progress { is_verbose: false, live: None }
+    pub(super) fn off() -> ProgressDisplay {
+        ProgressDisplay { is_verbose: false, live: None }
     }
 
     /// Shows the ends of steps and what is awaited; `is_verbose`, every event.
-    pub(super) fn on(is_verbose: bool, clock: Arc<dyn Clock>) -> Progress {
+    pub(super) fn on(is_verbose: bool, clock: Arc<dyn Clock>) -> ProgressDisplay {
         let is_live = std::io::stderr().is_terminal() && !environment::is_set("CI") && environment::text("TERM").as_deref() != Some("dumb");
         let target = if is_live { ProgressDrawTarget::stderr_with_hz(10) } else { ProgressDrawTarget::hidden() };
         let bar = ProgressBar::with_draw_target(None, target);
@@ -90,11 +90,14 @@ impl Progress {
                 }
             }
         });
-        Progress { is_verbose, live: Some(Live { bar, is_live, clock, awaited, end: thread.ok().map(|thread| (sender, thread)) }) }
+        ProgressDisplay {
+            is_verbose,
+            live: Some(LiveLine { bar, is_live, clock, awaited, end: thread.ok().map(|thread| (sender, thread)) }),
+        }
     }
 
     /// Hears answers while they come; only where there is a live line to show them in.
-    pub(super) fn heard(&self) -> Option<Heard> {
+    pub(super) fn heard(&self) -> Option<AnswerListener> {
         let live = self.live.as_ref().filter(|live| live.is_live)?;
         let awaited = live.awaited.clone();
         Some(Arc::new(move |call, so_far| held(&awaited).hear(call, so_far)))
@@ -103,7 +106,7 @@ impl Progress {
     /// A printer that leaves the live line alone.
     pub(super) fn beside(&self, printer: Arc<dyn Printer>) -> Arc<dyn Printer> {
         match &self.live {
-            Some(live) => Arc::new(Beside { printer, bar: live.bar.clone(), awaited: live.awaited.clone() }),
+            Some(live) => Arc::new(PrinterBesideProgress { printer, bar: live.bar.clone(), awaited: live.awaited.clone() }),
             None => printer,
         }
     }
@@ -119,7 +122,7 @@ impl Progress {
     }
 
     /// Shows what an event means to people.
-    pub(super) fn show(&self, event: &Event, mask: &Mask) {
+    pub(super) fn show(&self, event: &Event, mask: &PersonalMask) {
         let Some(live) = &self.live else { return };
         let mut awaited = held(&live.awaited);
         let now = live.clock.elapsed();
@@ -133,7 +136,7 @@ impl Progress {
     }
 }
 
-impl Drop for Progress {
+impl Drop for ProgressDisplay {
     fn drop(&mut self) {
         let Some(mut live) = self.live.take() else { return };
         if let Some((sender, thread)) = live.end.take() {
@@ -144,13 +147,13 @@ impl Drop for Progress {
     }
 }
 
-struct Beside {
+struct PrinterBesideProgress {
     printer: Arc<dyn Printer>,
     bar: ProgressBar,
     awaited: Arc<Mutex<Awaited>>,
 }
 
-impl Printer for Beside {
+impl Printer for PrinterBesideProgress {
     /// Nothing is held meanwhile: whoever should read this may not.
     fn print(&self, parts: &[String]) -> Result<(), PrintError> {
         held(&self.awaited).is_aside = true;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
 
-use super::arguments::Shared;
+use super::arguments::SharedOptions;
 use super::{Exit, tell};
 use crate::adapter::environment;
 use crate::check::Checked;
@@ -46,7 +46,7 @@ impl From<RunError> for Refusal {
     }
 }
 
-impl Shared {
+impl SharedOptions {
     /// The variables of the environment, and those of `--env-file`.
     pub(super) fn variables(&self) -> Result<BTreeMap<String, Secret>, Refusal> {
         environment::variables(self.env_file.as_deref()).map_err(Refusal::usage)
@@ -64,7 +64,7 @@ pub(super) fn told(result: Result<Exit, Refusal>) -> Exit {
 }
 
 /// Errors stop the run before it starts; warnings become one line.
-pub(super) fn report_findings(checked: &Checked, shared: &Shared) -> Result<(), Refusal> {
+pub(super) fn report_findings(checked: &Checked, shared: &SharedOptions) -> Result<(), Refusal> {
     let errors = checked.errors();
     let warnings = checked.diagnostics.iter().filter(|d| d.severity() == Severity::Warning).count();
     if !errors.is_empty() {

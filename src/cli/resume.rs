@@ -2,19 +2,19 @@
 
 use std::path::Path;
 
-use super::arguments::{OutputOptions, Shared};
-use super::outcome::Written;
+use super::arguments::{OutputOptions, SharedOptions};
+use super::outcome::OutputTargets;
 use super::refusal::{Refusal, told};
 use super::{Exit, run, runs, tell};
 use crate::adapter::run_lock::RunLock;
 use crate::diagnostic::visible;
 use crate::event::{Canceller, Event, Happening, RunEnd};
-use crate::journal::Mask;
+use crate::journal::PersonalMask;
 use crate::port::Store;
 use crate::runtime::{RunSession, Taping};
 
 /// Goes on with a run whose process has ended.
-pub(super) fn resume(id: &str, output: &OutputOptions, is_allowed: bool, shared: &Shared) -> Exit {
+pub(super) fn resume(id: &str, output: &OutputOptions, is_allowed: bool, shared: &SharedOptions) -> Exit {
     told(try_resume(id, output, is_allowed, shared))
 }
 
@@ -22,7 +22,7 @@ fn failed(why: impl ToString) -> Refusal {
     Refusal(Exit::Failed, vec![why.to_string()])
 }
 
-fn try_resume(id: &str, printed: &OutputOptions, is_allowed: bool, shared: &Shared) -> Result<Exit, Refusal> {
+fn try_resume(id: &str, printed: &OutputOptions, is_allowed: bool, shared: &SharedOptions) -> Result<Exit, Refusal> {
     let (mut store, file) = runs::open(shared)?;
     // What was lost from the end of a run would be done again.
     store.check_pages()?;
@@ -31,9 +31,9 @@ fn try_resume(id: &str, printed: &OutputOptions, is_allowed: bool, shared: &Shar
     let events = store.events(&found)?;
     if let Some(end) = outcome(&events) {
         // Its process ended before it could tell; whether its file is the same does not matter any more.
-        let printed = Written::open(printed)?;
+        let printed = OutputTargets::open(printed)?;
         tell!("run {found} has ended; this is its outcome");
-        let mut mask = Mask::default();
+        let mut mask = PersonalMask::default();
         events.iter().for_each(|event| {
             mask.take(event);
         });
@@ -61,7 +61,7 @@ fn try_resume(id: &str, printed: &OutputOptions, is_allowed: bool, shared: &Shar
     let (mut surroundings, progress) = run::shown(file, printed, is_allowed, shared, taping)?;
     surroundings.keep_results_of(&found, &journal, store.sealing());
     let session = RunSession::resume(surroundings, events, Box::new(store), lock)?;
-    run::carry_on(session, progress, Written::open(printed)?, shared)
+    run::carry_on(session, progress, OutputTargets::open(printed)?, shared)
 }
 
 /// The end of a run that cannot go on any more. One that a signal, or the client of a server, ended can.

@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use super::arguments::{OutputOptions, RunOptions, Shared};
-use super::outcome::Written;
-use super::progress::Progress;
+use super::arguments::{OutputOptions, RunOptions, SharedOptions};
+use super::outcome::OutputTargets;
+use super::progress::ProgressDisplay;
 use super::refusal::{Refusal, time, told};
 use super::signals::{self, Attended, listen};
 use super::{Exit, checked, inputs, limits, tell, trust};
@@ -15,7 +15,7 @@ use crate::adapter::stdout::{Silent, Stdout};
 use crate::check::Checked;
 use crate::diagnostic::visible;
 use crate::event::Event;
-use crate::journal::{Mask, masked, record};
+use crate::journal::{PersonalMask, masked, record};
 use crate::port::Printer;
 use crate::redact::Redactor;
 use crate::report::{how_to_decide, show_command};
@@ -24,11 +24,11 @@ use crate::runtime::{
 };
 
 /// Runs a pipeline.
-pub(super) fn run(options: &RunOptions, shared: &Shared) -> Exit {
+pub(super) fn run(options: &RunOptions, shared: &SharedOptions) -> Exit {
     told(try_run(options, shared))
 }
 
-fn try_run(options: &RunOptions, shared: &Shared) -> Result<Exit, Refusal> {
+fn try_run(options: &RunOptions, shared: &SharedOptions) -> Result<Exit, Refusal> {
     let taping = Taping::new(options.record.as_deref(), options.replay.as_deref()).map_err(Refusal::usage)?;
     let wanted = &options.wanted;
     let (surroundings, progress) = shown(&wanted.file, &options.printed, options.trust.is_given, shared, taping)?;
@@ -43,7 +43,7 @@ fn try_run(options: &RunOptions, shared: &Shared) -> Result<Exit, Refusal> {
     let given = RunInputs { inputs: given, channel, now, limits, is_served: false };
     let session = match RunSession::begin(surroundings, given, SqliteStore::open_sealed) {
         Err(RunError::Lacking(end)) => {
-            return Ok(Written::open(&options.printed)?.finish(shared, &end, &[], true, &Redactor::default()));
+            return Ok(OutputTargets::open(&options.printed)?.finish(shared, &end, &[], true, &Redactor::default()));
         }
         Err(RunError::Inputs(mut problems)) => {
             problems.extend((!has_all).then(|| "give it with --input name=value, or in a file with --inputs FILE".to_string()));
@@ -51,7 +51,7 @@ fn try_run(options: &RunOptions, shared: &Shared) -> Result<Exit, Refusal> {
         }
         begun => begun?,
     };
-    let printed = Written::open(&options.printed)?;
+    let printed = OutputTargets::open(&options.printed)?;
     drop(at_question);
     carry_on(session, progress, printed, shared)
 }
@@ -61,9 +61,9 @@ pub(super) fn shown(
     file: &Path,
     printed: &OutputOptions,
     is_allowed: bool,
-    shared: &Shared,
+    shared: &SharedOptions,
     taping: Taping,
-) -> Result<(Surroundings, Progress), Refusal> {
+) -> Result<(Surroundings, ProgressDisplay), Refusal> {
     let events_on_stdout = printed.events.as_deref() == Some(Path::new("-"));
     if printed.json && events_on_stdout {
         return Err(Refusal::usage("--json and --events - both want standard output; leave one out"));
@@ -75,7 +75,7 @@ pub(super) fn shown(
     let mut surroundings = surroundings(checked, agreed, file, printer, shared, taping)?;
     let is_shown = !shared.quiet && !shared.no_progress;
     let ports = &mut surroundings.ports;
-    let progress = if is_shown { Progress::on(shared.verbose, ports.clock.clone()) } else { Progress::off() };
+    let progress = if is_shown { ProgressDisplay::on(shared.verbose, ports.clock.clone()) } else { ProgressDisplay::off() };
     ports.heard = progress.heard();
     if !events_on_stdout {
         ports.printer = progress.beside(ports.printer.clone());
@@ -89,7 +89,7 @@ pub(super) fn surroundings(
     agreed: Arc<Agreed>,
     file: &Path,
     printer: Arc<dyn Printer>,
-    shared: &Shared,
+    shared: &SharedOptions,
     taping: Taping,
 ) -> Result<Surroundings, Refusal> {
     let project = shared.project_of(file);
@@ -115,8 +115,8 @@ pub(super) fn surroundings(
 /// A run that somebody looks at.
 struct AtTerminal<'a> {
     signals: &'a Attended,
-    progress: &'a Progress,
-    printed: &'a mut Written,
+    progress: &'a ProgressDisplay,
+    printed: &'a mut OutputTargets,
 }
 
 impl Attend for AtTerminal<'_> {
@@ -124,7 +124,7 @@ impl Attend for AtTerminal<'_> {
         tell::hide_with(redactor);
     }
 
-    fn see(&mut self, event: &Event, mask: &Mask) {
+    fn see(&mut self, event: &Event, mask: &PersonalMask) {
         self.signals.watch(event);
         self.progress.show(event, mask);
         self.printed.event(event, mask);
@@ -139,7 +139,12 @@ impl Attend for AtTerminal<'_> {
 }
 
 /// Runs to the end, or until a person must decide.
-pub(super) fn carry_on(session: RunSession, progress: Progress, mut printed: Written, shared: &Shared) -> Result<Exit, Refusal> {
+pub(super) fn carry_on(
+    session: RunSession,
+    progress: ProgressDisplay,
+    mut printed: OutputTargets,
+    shared: &SharedOptions,
+) -> Result<Exit, Refusal> {
     let surroundings = &session.surroundings;
     if !shared.quiet {
         surroundings.unrecognised().iter().for_each(|line| tell!("{line}"));

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use super::arguments::{RunsCommand, Shared};
+use super::arguments::{RunsCommand, SharedOptions};
 use super::refusal::{Refusal, told};
 use super::{Exit, stdout};
 use crate::adapter::run_lock::RunLock;
@@ -20,7 +20,7 @@ use crate::port::{RunSummary, Store, StoreError};
 use crate::runtime::kept;
 
 /// Lists, shows, writes out or removes runs.
-pub(super) fn run(command: &RunsCommand, shared: &Shared) -> Exit {
+pub(super) fn run(command: &RunsCommand, shared: &SharedOptions) -> Exit {
     told(answer(command, shared))
 }
 
@@ -28,7 +28,7 @@ pub(super) fn run(command: &RunsCommand, shared: &Shared) -> Exit {
 ///
 /// # Errors
 /// There is none (exit 4), or it cannot be read.
-pub(super) fn open(shared: &Shared) -> Result<(SqliteStore, PathBuf), Refusal> {
+pub(super) fn open(shared: &SharedOptions) -> Result<(SqliteStore, PathBuf), Refusal> {
     let project = shared.project_of(Path::new("./x"));
     open_with(&project, &kept::of_kept_runs(&project)?)
 }
@@ -50,7 +50,7 @@ fn nothing(why: &str) -> Refusal {
 ///
 /// # Errors
 /// There is no such run, or it cannot be read.
-pub(super) fn stored(wanted: &str, shared: &Shared) -> Result<(Record, Option<String>), Refusal> {
+pub(super) fn stored(wanted: &str, shared: &SharedOptions) -> Result<(Record, Option<String>), Refusal> {
     let (mut store, _) = open(shared)?;
     let found = find(&store.runs()?, Some(wanted))?.run.clone();
     let events = store.events(&found)?;
@@ -61,7 +61,7 @@ pub(super) fn stored(wanted: &str, shared: &Shared) -> Result<(Record, Option<St
     Ok((of_events(&found, &events)?, file))
 }
 
-fn answer(command: &RunsCommand, shared: &Shared) -> Result<Exit, Refusal> {
+fn answer(command: &RunsCommand, shared: &SharedOptions) -> Result<Exit, Refusal> {
     let project = shared.project_of(Path::new("./x"));
     // What stands in the list needs no key.
     let keyless = || open_with(&project, &Sealing::default());
@@ -94,33 +94,33 @@ fn answer(command: &RunsCommand, shared: &Shared) -> Result<Exit, Refusal> {
 
 /// A run in the list.
 #[derive(Serialize)]
-struct Line<'a> {
+struct RunLine<'a> {
     #[serde(flatten)]
     run: &'a RunSummary,
     /// Its status; of one that is not over `running`, `waiting` or `killed`.
     state: &'a str,
 }
 
-impl<'a> Line<'a> {
-    fn new(run: &'a RunSummary, file: &Path) -> Line<'a> {
+impl<'a> RunLine<'a> {
+    fn new(run: &'a RunSummary, file: &Path) -> RunLine<'a> {
         let state = match &run.status {
             Some(status) => status,
             None if RunLock::is_held(file, &run.run) => "running",
             None if run.waits => "waiting",
             None => "killed",
         };
-        Line { run, state }
+        RunLine { run, state }
     }
 }
 
 fn list(runs: &[RunSummary], file: &Path, as_json: bool) -> Result<Exit, Refusal> {
-    let lines: Vec<Line> = runs.iter().map(|run| Line::new(run, file)).collect();
+    let lines: Vec<RunLine> = runs.iter().map(|run| RunLine::new(run, file)).collect();
     match (as_json, runs.is_empty()) {
         (true, true) => Ok(stdout::print_json_then(&lines, Exit::NothingRan)),
         (false, true) => Err(nothing("")),
         (true, false) => Ok(stdout::print_json(&lines)),
         (false, false) => {
-            let drawn = lines.iter().map(|Line { run, state }| {
+            let drawn = lines.iter().map(|RunLine { run, state }| {
                 let started = &run.started[..19.min(run.started.len())];
                 format!("{}  {started}  {state:<16}  {}\n", run.run, visible(&run.pipeline))
             });
@@ -144,7 +144,7 @@ pub(super) fn find<'a>(runs: &'a [RunSummary], wanted: Option<&str>) -> Result<&
     }
 }
 
-fn read(wanted: Option<&str>, shared: &Shared) -> Result<Record, Refusal> {
+fn read(wanted: Option<&str>, shared: &SharedOptions) -> Result<Record, Refusal> {
     let (mut store, _) = open(shared)?;
     let found = find(&store.runs()?, wanted)?.run.clone();
     of_events(&found, &store.events(&found)?)

@@ -1,20 +1,20 @@
 //! `flow schema`.
 
 use super::Exit;
-use super::arguments::Kind;
+use super::arguments::SchemaKind;
 use super::stdout::print;
 use crate::lower::FileKind;
 use crate::lower::keys::json_schema;
 
 /// Prints the JSON Schema of a kind of file, or of all.
-pub(super) fn run(kind: Option<Kind>) -> Exit {
+pub(super) fn run(kind: Option<SchemaKind>) -> Exit {
     let kind = kind.map(|kind| match kind {
-        Kind::Pipeline => FileKind::Pipeline,
-        Kind::Channel => FileKind::Channel,
-        Kind::StyleGuide => FileKind::StyleGuide,
-        Kind::Test => FileKind::Test,
-        Kind::Replies => FileKind::Replies,
-        Kind::Definitions => FileKind::Definitions,
+        SchemaKind::Pipeline => FileKind::Pipeline,
+        SchemaKind::Channel => FileKind::Channel,
+        SchemaKind::StyleGuide => FileKind::StyleGuide,
+        SchemaKind::Test => FileKind::Test,
+        SchemaKind::Replies => FileKind::Replies,
+        SchemaKind::Definitions => FileKind::Definitions,
     });
     print(&format!("{:#}\n", json_schema(kind)))
 }

@@ -67,7 +67,7 @@ pub(super) fn survive_full_files(runtime: &tokio::runtime::Runtime) {
 }
 
 /// What a signal means now.
-enum Meaning {
+enum SignalMeaning {
     /// The end of the program.
     End,
     /// The same, in the middle of a line on the terminal.
@@ -76,9 +76,9 @@ enum Meaning {
     EndRun(UnboundedSender<Canceller>),
 }
 
-static MEANING: Mutex<Meaning> = Mutex::new(Meaning::End);
+static MEANING: Mutex<SignalMeaning> = Mutex::new(SignalMeaning::End);
 
-fn meaning() -> MutexGuard<'static, Meaning> {
+fn meaning() -> MutexGuard<'static, SignalMeaning> {
     MEANING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -113,13 +113,13 @@ async fn attend(mut signals: Signals, mut news: UnboundedReceiver<News>) {
     tokio::pin!(late);
     loop {
         tokio::select! {
-            (by, exit) = signals.next() => match std::mem::replace(&mut *meaning(), Meaning::End) {
-                Meaning::End => end_now(first.unwrap_or(exit)),
-                Meaning::EndAtQuestion => {
+            (by, exit) = signals.next() => match std::mem::replace(&mut *meaning(), SignalMeaning::End) {
+                SignalMeaning::End => end_now(first.unwrap_or(exit)),
+                SignalMeaning::EndAtQuestion => {
                     tell!();
                     end_now(exit);
                 }
-                Meaning::EndRun(sender) => {
+                SignalMeaning::EndRun(sender) => {
                     // Nobody hears of it: only the end of the program is left.
                     if sender.send(by).is_err() {
                         end_now(exit);
@@ -156,13 +156,13 @@ pub(super) struct Attended(Option<&'static UnboundedSender<News>>);
 
 /// From now on a signal ends the run that hears of it through this channel.
 pub(super) fn listen(sender: UnboundedSender<Canceller>) -> Attended {
-    *meaning() = Meaning::EndRun(sender);
+    *meaning() = SignalMeaning::EndRun(sender);
     Attended(hear())
 }
 
 /// A question is asked, and there is no run yet: Ctrl-C ends the program.
 pub(super) fn at_question() -> Attended {
-    *meaning() = Meaning::EndAtQuestion;
+    *meaning() = SignalMeaning::EndAtQuestion;
     Attended(hear())
 }
 
@@ -177,7 +177,7 @@ impl Attended {
 
 impl Drop for Attended {
     fn drop(&mut self) {
-        *meaning() = Meaning::End;
+        *meaning() = SignalMeaning::End;
         if let Some(news) = self.0 {
             let _ = news.send(News::Over);
         }

@@ -25,17 +25,17 @@ macro_rules! tell_as_written {
 
 /// What must not be printed, as far as it is known in this process.
 #[derive(Default)]
-struct Known {
+struct KnownSecrets {
     /// Those of each pipeline that this process has opened.
     texts: BTreeSet<String>,
     secrets: Secrets,
     redactor: Redactor,
 }
 
-static KNOWN: LazyLock<Mutex<Known>> = LazyLock::new(Mutex::default);
+static KNOWN: LazyLock<Mutex<KnownSecrets>> = LazyLock::new(Mutex::default);
 
 /// `None`: whoever panicked while holding it asks again.
-fn known() -> Option<MutexGuard<'static, Known>> {
+fn known() -> Option<MutexGuard<'static, KnownSecrets>> {
     match KNOWN.try_lock() {
         Ok(known) => Some(known),
         Err(TryLockError::Poisoned(known)) => Some(known.into_inner()),

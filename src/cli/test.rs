@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::arguments::{NoTests, Shared, TestFormat, TestOptions};
+use super::arguments::{NoTests, SharedOptions, TestFormat, TestOptions};
 use super::refusal::{Refusal, told};
 use super::{Exit, outcome, stdout, trust, validate};
 use crate::adapter::environment;
@@ -11,16 +11,16 @@ use crate::adapter::files::DiskFiles;
 use crate::adapter::stdout::Silent;
 use crate::check::{add_edits, check_file};
 use crate::diagnostic::{Diagnostic, visible};
-use crate::golden::{self, Baseline, Broken, Comparison, Live, Report, Suite, report};
+use crate::golden::{self, Baseline, Broken, Comparison, LiveModels, Report, Suite, report};
 use crate::report::Findings;
 use crate::runtime::{own_files, settings, world};
 
 /// Runs tests.
-pub(super) fn run(options: &TestOptions, shared: &Shared) -> Exit {
+pub(super) fn run(options: &TestOptions, shared: &SharedOptions) -> Exit {
     told(try_run(options, shared))
 }
 
-fn try_run(options: &TestOptions, shared: &Shared) -> Result<Exit, Refusal> {
+fn try_run(options: &TestOptions, shared: &SharedOptions) -> Result<Exit, Refusal> {
     if options.update && environment::is_set("CI") {
         return Err(Refusal::usage("--update is refused where CI is set: goldens are written and looked at by a person"));
     }
@@ -65,7 +65,7 @@ fn try_run(options: &TestOptions, shared: &Shared) -> Result<Exit, Refusal> {
         }
     }
     options.junit.as_deref().map_or(Ok(()), outcome::may_write)?;
-    let how = golden::Options {
+    let how = golden::TrialOptions {
         filter: options.filter.as_deref(),
         update: options.update && options.baseline.is_none(),
         exit_of: |status| Exit::of(status, false).number(),
@@ -133,16 +133,16 @@ fn is_gone(name: &str, suites: &[Suite], found: &Report, options: &TestOptions) 
 }
 
 /// What it takes to ask models, and the hosts in private networks that may be asked: those that the user has named.
-fn live(options: &TestOptions, shared: &Shared) -> Result<(Live, Vec<String>), Refusal> {
+fn live(options: &TestOptions, shared: &SharedOptions) -> Result<(LiveModels, Vec<String>), Refusal> {
     let env = shared.variables()?;
     let default_model = world::default_model(&env)?;
     let settled = settings::read(&shared.project_of(&Path::new(".").join("x")))?;
     let hosts = settled.hosts_with(&env);
-    Ok((Live { env, default_model, policy: settled.policy, keeps: options.record }, hosts))
+    Ok((LiveModels { env, default_model, policy: settled.policy, keeps: options.record }, hosts))
 }
 
 /// The files with tests: of the paths that are named, else of the project.
-fn files(options: &TestOptions, shared: &Shared) -> Result<Vec<PathBuf>, Refusal> {
+fn files(options: &TestOptions, shared: &SharedOptions) -> Result<Vec<PathBuf>, Refusal> {
     let nothing = |error: golden::DiscoverError| Refusal(Exit::NothingRan, vec![error.to_string()]);
     if !options.paths.is_empty() {
         return golden::discover(&options.paths).map_err(nothing);
@@ -151,7 +151,7 @@ fn files(options: &TestOptions, shared: &Shared) -> Result<Vec<PathBuf>, Refusal
     golden::discover(&[project]).map(validate::relative).map_err(nothing)
 }
 
-fn mistakes(path: &Path, findings: &Findings, shared: &Shared) -> Broken {
+fn mistakes(path: &Path, findings: &Findings, shared: &SharedOptions) -> Broken {
     let line = |d: &Diagnostic| {
         let at = findings.sources.start(d.span);
         format!("{} {}:{}:{}: {}", d.code.id(), findings.sources.file(d.span.file).name, at.line, at.column, d.message)
@@ -163,7 +163,7 @@ fn mistakes(path: &Path, findings: &Findings, shared: &Shared) -> Broken {
     }
 }
 
-fn drawn(found: &Report, options: &TestOptions, shared: &Shared) -> String {
+fn drawn(found: &Report, options: &TestOptions, shared: &SharedOptions) -> String {
     let format = if options.json { TestFormat::Json } else { options.format.unwrap_or(TestFormat::Human) };
     match format {
         TestFormat::Human => report::human(found, validate::colour(shared), shared.quiet),

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::arguments::Shared;
+use super::arguments::SharedOptions;
 use super::refusal::told;
 use super::{Exit, doctor, tell, trust};
 use crate::adapter::environment;
-use crate::adapter::mcp::Look;
+use crate::adapter::mcp::ServerLook;
 use crate::adapter::mcp::pins::{self, Pins};
 use crate::adapter::started::Agreed;
 use crate::check::Checked;
@@ -16,13 +16,13 @@ use crate::diagnostic::visible;
 use crate::driver::Runtime;
 use crate::engine::{secret_values, servers};
 use crate::model::{Pipeline, Tool};
-use crate::port::{Secret, Server, ToolServers};
+use crate::port::{Secret, ToolServer, ToolServers};
 use crate::runtime::{declared, inputs_of_file, settings, world};
 
 /// What a look at a server brought.
 pub(super) enum Seen {
     /// It answers.
-    Is(Box<Look>),
+    Is(Box<ServerLook>),
     /// It does not, and why.
     Fails(String),
     /// What it is started with reads inputs that have no default.
@@ -44,7 +44,7 @@ fn looks(
     env: &BTreeMap<String, Secret>,
     private_hosts: &[String],
     agreed: &Arc<Agreed>,
-) -> Vec<(String, Option<Server>, Seen)> {
+) -> Vec<(String, Option<ToolServer>, Seen)> {
     let found = servers(pipeline, &inputs_of_file(pipeline), &declared([pipeline], env), env);
     if found.is_empty() {
         return vec![];
@@ -70,7 +70,7 @@ fn looks(
 }
 
 /// Shows how the tools of servers differ from what was pinned, and accepts them.
-pub(super) fn pin(paths: &[PathBuf], only_check: bool, is_allowed: bool, shared: &Shared) -> Exit {
+pub(super) fn pin(paths: &[PathBuf], only_check: bool, is_allowed: bool, shared: &SharedOptions) -> Exit {
     let env = match environment::variables(shared.env_file.as_deref()) {
         Ok(env) => env,
         Err(problem) => {
@@ -149,7 +149,7 @@ pub(super) fn pin(paths: &[PathBuf], only_check: bool, is_allowed: bool, shared:
 }
 
 /// Prints how a server's tools differ; how many do.
-fn tell_difference(name: &str, look: &Look) -> usize {
+fn tell_difference(name: &str, look: &ServerLook) -> usize {
     let difference = &look.difference;
     if difference.is_first {
         tell!("{name} (protocol {}): seen for the first time", look.version);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 
-use super::arguments::{Shared, TrustOptions};
+use super::arguments::{SharedOptions, TrustOptions};
 use super::refusal::{Refusal, told};
 use super::signals::at_question;
 use super::{Exit, checked, inputs, stdout};
@@ -21,7 +21,7 @@ use crate::runtime::{RunError, settings};
 const QUESTION: &str = "Trust it, until something of it changes?";
 
 /// What a file wants.
-fn wanted<'a>(checked: &'a Checked, file: &'a Path, shared: &Shared) -> Result<ConsentRequest<'a>, Refusal> {
+fn wanted<'a>(checked: &'a Checked, file: &'a Path, shared: &SharedOptions) -> Result<ConsentRequest<'a>, Refusal> {
     let of_project = settings::read(&shared.project_of(file))?.model_of_project;
     Ok(ConsentRequest::of(checked, file, of_project, &shared.variables()?))
 }
@@ -47,7 +47,7 @@ fn ask(wanted: &ConsentRequest, standing: &Standing) -> Result<(), Refusal> {
 ///
 /// # Errors
 /// Nobody has agreed, or the list of what is trusted cannot be read or written (exit 6); the settings have mistakes (exit 1).
-pub(super) fn consent(checked: &Checked, file: &Path, is_allowed: bool, shared: &Shared) -> Result<Arc<Agreed>, Refusal> {
+pub(super) fn consent(checked: &Checked, file: &Path, is_allowed: bool, shared: &SharedOptions) -> Result<Arc<Agreed>, Refusal> {
     if is_allowed {
         return Ok(allowed(checked, file, &shared.variables()?));
     }
@@ -71,7 +71,7 @@ pub(super) fn consent(checked: &Checked, file: &Path, is_allowed: bool, shared: 
 }
 
 /// `flow trust`.
-pub(super) fn run(options: &TrustOptions, shared: &Shared) -> Exit {
+pub(super) fn run(options: &TrustOptions, shared: &SharedOptions) -> Exit {
     told(match (options.list, options.remove) {
         (true, _) => show_all(options.json),
         (_, true) => remove(&options.files, shared),
@@ -80,7 +80,7 @@ pub(super) fn run(options: &TrustOptions, shared: &Shared) -> Exit {
 }
 
 /// Shows what files want and trusts them: at a terminal after a question; elsewhere the command is the consent.
-fn trust(options: &TrustOptions, shared: &Shared) -> Result<Exit, Refusal> {
+fn trust(options: &TrustOptions, shared: &SharedOptions) -> Result<Exit, Refusal> {
     let mut all = vec![];
     for file in &options.files {
         let checked = checked::pipeline(file, shared)?;
@@ -117,7 +117,7 @@ fn show_all(as_json: bool) -> Result<Exit, Refusal> {
     let printed = if as_json {
         stdout::print_json(&entries)
     } else {
-        let line = |entry: &crate::adapter::trusted::Entry| {
+        let line = |entry: &crate::adapter::trusted::TrustedEntry| {
             let short: String = entry.sha256.chars().take(12).collect();
             format!("{}  {short}  {}\n", entry.at.format("%Y-%m-%d %H:%M:%S"), visible(&entry.file.display().to_string()))
         };
@@ -130,7 +130,7 @@ fn show_all(as_json: bool) -> Result<Exit, Refusal> {
 }
 
 /// Takes trust back; a file need not be there any more.
-fn remove(files: &[PathBuf], shared: &Shared) -> Result<Exit, Refusal> {
+fn remove(files: &[PathBuf], shared: &SharedOptions) -> Result<Exit, Refusal> {
     let list = trusted()?;
     for file in files {
         let named = shown(file);

@@ -5,7 +5,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use super::Exit;
-use super::arguments::{Format, Shared, ValidateOptions};
+use super::arguments::{Format, SharedOptions, ValidateOptions};
 use crate::adapter::files::DiskFiles;
 use crate::check::{Several, check_with_edits};
 use crate::diagnostic::Severity;
@@ -15,7 +15,7 @@ use crate::report::{self, Findings};
 use crate::runtime::find;
 
 /// Checks files.
-pub(super) fn run(options: &ValidateOptions, shared: &Shared) -> Exit {
+pub(super) fn run(options: &ValidateOptions, shared: &SharedOptions) -> Exit {
     let format = if options.json { Format::Json } else { options.format.unwrap_or_else(default_format) };
     let paths = match files(&options.paths, shared) {
         Ok(paths) => paths,
@@ -95,7 +95,7 @@ fn default_format() -> Format {
 }
 
 /// Whether to use colour on standard output.
-pub(super) fn colour(shared: &Shared) -> bool {
+pub(super) fn colour(shared: &SharedOptions) -> bool {
     use std::io::IsTerminal;
     match shared.color {
         super::arguments::When::Always => true,
@@ -108,7 +108,7 @@ pub(super) fn colour(shared: &Shared) -> bool {
 }
 
 /// Whether to use colour on standard error.
-pub(super) fn colour_on_stderr(shared: &Shared) -> bool {
+pub(super) fn colour_on_stderr(shared: &SharedOptions) -> bool {
     use std::io::IsTerminal;
     match shared.color {
         super::arguments::When::Always => true,
@@ -118,7 +118,7 @@ pub(super) fn colour_on_stderr(shared: &Shared) -> bool {
 }
 
 /// The files to check: as named; of a folder, all that look like ours.
-pub(super) fn files(paths: &[PathBuf], shared: &Shared) -> Result<Vec<PathBuf>, String> {
+pub(super) fn files(paths: &[PathBuf], shared: &SharedOptions) -> Result<Vec<PathBuf>, String> {
     if paths.is_empty() {
         let current = Path::new(".");
         let project = shared.project_of(&current.join("x"));

@@ -23,13 +23,13 @@ const MOST_FAILED: usize = 50;
 #[serde(deny_unknown_fields)]
 pub struct Baseline {
     flow: u64,
-    cases: BTreeMap<String, Case>,
+    cases: BTreeMap<String, CaseResult>,
 }
 
 /// What one case came to on one channel.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Case {
+struct CaseResult {
     passed: usize,
     plays: usize,
     /// Of one play, on average.
@@ -41,15 +41,15 @@ struct Case {
     routes: BTreeMap<String, BTreeSet<String>>,
 }
 
-impl Case {
-    fn of(outcome: &Outcome) -> Case {
+impl CaseResult {
+    fn of(outcome: &Outcome) -> CaseResult {
         let tally = &outcome.tally;
         let plays = tally.plays.max(1);
         let each = |tokens: u64| tokens.div_ceil(plays as u64);
         // A millionth of a cent is nothing to look at.
         let round = |usd: f64| (usd / plays as f64 * 1e8).round() / 1e8;
         let chosen = |cases: &BTreeMap<String, usize>| cases.keys().cloned().collect();
-        Case {
+        CaseResult {
             passed: tally.passed,
             plays: tally.plays,
             input_tokens: each(tally.usage.input_tokens),
@@ -99,9 +99,9 @@ impl Baseline {
 
     /// What the tests came to. Cases of an older baseline stay where they were not run: `is_gone` says which of them exist no more.
     pub fn of(report: &Report, before: Option<Baseline>, is_gone: &dyn Fn(&str) -> bool) -> Baseline {
-        let mut cases: BTreeMap<String, Case> = before.map(|before| before.cases).unwrap_or_default();
+        let mut cases: BTreeMap<String, CaseResult> = before.map(|before| before.cases).unwrap_or_default();
         cases.retain(|name, _| !is_gone(name));
-        cases.extend(report.outcomes.iter().map(|outcome| (outcome.name.clone(), Case::of(outcome))));
+        cases.extend(report.outcomes.iter().map(|outcome| (outcome.name.clone(), CaseResult::of(outcome))));
         Baseline { flow: VERSION, cases }
     }
 
@@ -130,7 +130,7 @@ enum Judgement {
     New,
 }
 
-struct Line {
+struct BaselineLine {
     judgement: Judgement,
     case: String,
     what: String,
@@ -140,7 +140,7 @@ struct Line {
 
 /// What has become worse or better.
 pub struct Comparison {
-    lines: Vec<Line>,
+    lines: Vec<BaselineLine>,
     as_before: usize,
     failed: Vec<String>,
 }
@@ -151,11 +151,11 @@ impl Comparison {
         let mut lines = vec![];
         let mut as_before = 0;
         for outcome in &report.outcomes {
-            let now = Case::of(outcome);
+            let now = CaseResult::of(outcome);
             let count = lines.len();
             match baseline.cases.get(&outcome.name) {
                 Some(before) => compare(&outcome.name, before, &now, &mut lines),
-                None => lines.push(Line {
+                None => lines.push(BaselineLine {
                     judgement: if now.passed < now.plays { Judgement::Worse } else { Judgement::New },
                     case: outcome.name.clone(),
                     what: "new case".into(),
@@ -167,11 +167,11 @@ impl Comparison {
         }
         for (name, before) in baseline.cases.iter().filter(|(name, _)| is_gone(name)) {
             let (what, before) = ("case is gone".to_string(), passed(before));
-            lines.push(Line { judgement: Judgement::Worse, case: name.clone(), what, before, now: String::new() });
+            lines.push(BaselineLine { judgement: Judgement::Worse, case: name.clone(), what, before, now: String::new() });
         }
         for broken in &report.broken {
             let (what, now) = ("file has errors".to_string(), broken.lines.first().cloned().unwrap_or_default());
-            lines.push(Line { judgement: Judgement::Worse, case: broken.file.clone(), what, before: String::new(), now });
+            lines.push(BaselineLine { judgement: Judgement::Worse, case: broken.file.clone(), what, before: String::new(), now });
         }
         lines.sort_by(|one, two| (one.judgement, &one.case).cmp(&(two.judgement, &two.case)));
         let bad = report.outcomes.iter().filter(|outcome| !outcome.complaints.is_empty());
@@ -216,9 +216,9 @@ impl Comparison {
     }
 }
 
-fn compare(name: &str, before: &Case, now: &Case, lines: &mut Vec<Line>) {
+fn compare(name: &str, before: &CaseResult, now: &CaseResult, lines: &mut Vec<BaselineLine>) {
     let mut tell = |judgement, what: &str, before: String, now: String| {
-        lines.push(Line { judgement, case: name.to_string(), what: what.to_string(), before, now });
+        lines.push(BaselineLine { judgement, case: name.to_string(), what: what.to_string(), before, now });
     };
     match now.rate().total_cmp(&before.rate()) {
         std::cmp::Ordering::Less => tell(Judgement::Worse, "passed", passed(before), passed(now)),
@@ -226,10 +226,10 @@ fn compare(name: &str, before: &Case, now: &Case, lines: &mut Vec<Line>) {
         std::cmp::Ordering::Equal => {}
     }
     if let Some(judgement) = growth(before.tokens(), now.tokens(), FEW_TOKENS) {
-        let shown = |case: &Case| format!("{} in, {} out", case.input_tokens, case.output_tokens);
+        let shown = |case: &CaseResult| format!("{} in, {} out", case.input_tokens, case.output_tokens);
         tell(judgement, "tokens of a run", shown(before), shown(now));
     }
-    let cost = |case: &Case| case.cost_usd.map_or("unpriced".to_string(), |usd| format!("${usd}"));
+    let cost = |case: &CaseResult| case.cost_usd.map_or("unpriced".to_string(), |usd| format!("${usd}"));
     let judgement = match (before.cost_usd, now.cost_usd) {
         (Some(before), Some(now)) => growth(before, now, 0.0),
         (Some(_), None) => Some(Judgement::Worse),
@@ -240,8 +240,9 @@ fn compare(name: &str, before: &Case, now: &Case, lines: &mut Vec<Line>) {
     }
     let routes: BTreeSet<&String> = before.routes.keys().chain(now.routes.keys()).collect();
     for route in routes {
-        let chosen =
-            |case: &Case| case.routes.get(route).map_or("none".to_string(), |cases| cases.iter().cloned().collect::<Vec<_>>().join(", "));
+        let chosen = |case: &CaseResult| {
+            case.routes.get(route).map_or("none".to_string(), |cases| cases.iter().cloned().collect::<Vec<_>>().join(", "))
+        };
         if before.routes.get(route) != now.routes.get(route) {
             tell(Judgement::Worse, &format!("route {route} chose"), chosen(before), chosen(now));
         }
@@ -254,7 +255,7 @@ fn growth(before: f64, now: f64, few: f64) -> Option<Judgement> {
     is_much.then_some(if now > before { Judgement::Worse } else { Judgement::Better })
 }
 
-fn passed(case: &Case) -> String {
+fn passed(case: &CaseResult) -> String {
     match (case.passed, case.plays) {
         (1, 1) => "passed".to_string(),
         (0, 1) => "failed".to_string(),

@@ -28,20 +28,20 @@ const LARGEST: usize = 1024 * 1024;
 /// How two texts differ.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Diff {
-    lines: Vec<Line>,
+    lines: Vec<DiffLine>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Line {
+enum DiffLine {
     Equal(usize, String),
-    Old(usize, Vec<Piece>),
-    New(usize, Vec<Piece>),
+    Old(usize, Vec<DiffPiece>),
+    New(usize, Vec<DiffPiece>),
     Note(String),
 }
 
 /// A stretch of a line; `is_changed` when the other side has something else there.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Piece {
+struct DiffPiece {
     is_changed: bool,
     text: String,
 }
@@ -54,7 +54,7 @@ impl Diff {
         }
         if old.len() > LARGEST || new.len() > LARGEST {
             let note = format!("{} and {} bytes, too large to be shown line by line", old.len(), new.len());
-            return Some(Diff { lines: vec![Line::Note(note)] });
+            return Some(Diff { lines: vec![DiffLine::Note(note)] });
         }
         let diff = TextDiff::from_lines(old, new);
         let mut lines = vec![];
@@ -71,7 +71,7 @@ impl Diff {
         if lines.len() > MOST_LINES {
             let more = lines.len() - MOST_LINES;
             lines.truncate(MOST_LINES);
-            lines.push(Line::Note(format!("… {more} more lines")));
+            lines.push(DiffLine::Note(format!("… {more} more lines")));
         }
         Some(Diff { lines })
     }
@@ -81,10 +81,10 @@ impl Diff {
         let mut out = String::new();
         for line in &self.lines {
             let drawn = match line {
-                Line::Equal(number, text) => format!("{number:>5}   {text}"),
-                Line::Old(number, pieces) => drawn(*number, '-', pieces, ("[-", "-]"), colour.then_some("31")),
-                Line::New(number, pieces) => drawn(*number, '+', pieces, ("{+", "+}"), colour.then_some("32")),
-                Line::Note(text) => format!("        {text}"),
+                DiffLine::Equal(number, text) => format!("{number:>5}   {text}"),
+                DiffLine::Old(number, pieces) => drawn(*number, '-', pieces, ("[-", "-]"), colour.then_some("31")),
+                DiffLine::New(number, pieces) => drawn(*number, '+', pieces, ("{+", "+}"), colour.then_some("32")),
+                DiffLine::Note(text) => format!("        {text}"),
             };
             out.push_str(drawn.trim_end());
             out.push('\n');
@@ -93,7 +93,7 @@ impl Diff {
     }
 }
 
-fn drawn(number: usize, sign: char, pieces: &[Piece], marks: (&str, &str), colour: Option<&str>) -> String {
+fn drawn(number: usize, sign: char, pieces: &[DiffPiece], marks: (&str, &str), colour: Option<&str>) -> String {
     let mut text = format!("{number:>5} {sign} ");
     if let Some(colour) = colour {
         text = format!("\x1b[{colour}m{text}");
@@ -111,15 +111,15 @@ fn drawn(number: usize, sign: char, pieces: &[Piece], marks: (&str, &str), colou
     text
 }
 
-fn folded(lines: &mut Vec<Line>, count: usize) {
+fn folded(lines: &mut Vec<DiffLine>, count: usize) {
     match count {
         0 => {}
-        1 => lines.push(Line::Note("… 1 equal line".into())),
-        _ => lines.push(Line::Note(format!("… {count} equal lines"))),
+        1 => lines.push(DiffLine::Note("… 1 equal line".into())),
+        _ => lines.push(DiffLine::Note(format!("… {count} equal lines"))),
     }
 }
 
-fn changes(diff: &TextDiff<'_, '_, str>, op: &DiffOp, lines: &mut Vec<Line>) {
+fn changes(diff: &TextDiff<'_, '_, str>, op: &DiffOp, lines: &mut Vec<DiffLine>) {
     let all: Vec<_> = diff.iter_inline_changes_deadline(op, None).collect();
     let side =
         |tag: ChangeTag| -> String { all.iter().filter(|c| c.tag() == tag).flat_map(|c| c.values()).map(|(_, text)| *text).collect() };
@@ -130,10 +130,10 @@ fn changes(diff: &TextDiff<'_, '_, str>, op: &DiffOp, lines: &mut Vec<Line>) {
         match change.tag() {
             ChangeTag::Equal => {
                 let text: String = change.values().iter().map(|(_, text)| *text).collect();
-                lines.push(Line::Equal(number(change.new_index()), shown(text.trim_end_matches('\n'), usize::MAX, false)));
+                lines.push(DiffLine::Equal(number(change.new_index()), shown(text.trim_end_matches('\n'), usize::MAX, false)));
             }
-            ChangeTag::Delete => lines.push(Line::Old(number(change.old_index()), pieces(change.values(), look_alike))),
-            ChangeTag::Insert => lines.push(Line::New(number(change.new_index()), pieces(change.values(), look_alike))),
+            ChangeTag::Delete => lines.push(DiffLine::Old(number(change.old_index()), pieces(change.values(), look_alike))),
+            ChangeTag::Insert => lines.push(DiffLine::New(number(change.new_index()), pieces(change.values(), look_alike))),
         }
     }
 }
@@ -144,13 +144,13 @@ fn bare(text: &str) -> String {
     text.nfkc().filter(|c| !is_hidden(c)).map(|c| if c.is_whitespace() { ' ' } else { c }).collect::<String>().trim_end().to_string()
 }
 
-fn pieces(values: &[(bool, &str)], look_alike: bool) -> Vec<Piece> {
+fn pieces(values: &[(bool, &str)], look_alike: bool) -> Vec<DiffPiece> {
     let whole: String = values.iter().map(|(_, text)| *text).collect();
     let line = whole.strip_suffix('\n').unwrap_or(&whole);
     // Blanks at the end of a line cannot be seen either.
     let blanks_from = line.trim_end_matches(' ').len();
     let is_marked = values.iter().any(|(changed, _)| *changed) && values.iter().any(|(changed, text)| !changed && !text.trim().is_empty());
-    let mut pieces: Vec<Piece> = vec![];
+    let mut pieces: Vec<DiffPiece> = vec![];
     let mut at = 0;
     for (changed, text) in values {
         let end = (at + text.len()).min(line.len());
@@ -161,7 +161,7 @@ fn pieces(values: &[(bool, &str)], look_alike: bool) -> Vec<Piece> {
         match pieces.last_mut() {
             Some(last) if last.is_changed == is_changed => last.text.push_str(&text),
             _ if text.is_empty() => {}
-            _ => pieces.push(Piece { is_changed, text }),
+            _ => pieces.push(DiffPiece { is_changed, text }),
         }
     }
     for piece in &mut pieces {
@@ -169,7 +169,7 @@ fn pieces(values: &[(bool, &str)], look_alike: bool) -> Vec<Piece> {
         piece.text = shortened(&piece.text, longest, kept);
     }
     if !whole.ends_with('\n') {
-        pieces.push(Piece { is_changed: false, text: " (no line end)".into() });
+        pieces.push(DiffPiece { is_changed: false, text: " (no line end)".into() });
     }
     pieces
 }

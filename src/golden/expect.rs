@@ -5,12 +5,12 @@ use serde_json::{Map, Value};
 use super::diff::Diff;
 use super::file::one_text;
 use super::outcome::Complaint;
-use super::play::{Ending, Played};
+use super::play::{Played, TrialEnding};
 use super::suite::{Suite, Trial};
 use crate::channel::Output;
 use crate::diagnostic::{did_you_mean, visible};
 use crate::event::{RunEnd, RunStatus};
-use crate::gate::{self, Fill, FilledCheck, Judged};
+use crate::gate::{self, Fill, FilledCheck, JudgedText};
 use crate::model::{Check, Expect, Filling, Text};
 use crate::source::Spanned;
 use crate::template::{self, FillError, Scope};
@@ -21,12 +21,12 @@ pub(super) fn compare(suite: &Suite, trial: &Trial, played: &Played, exit_of: fn
     let expect = case.expect.clone().unwrap_or_default();
     let mut complaints = noted(played);
     let end = match &played.ending {
-        Ending::Over(end) => end,
-        Ending::Endless(why) => {
+        TrialEnding::Over(end) => end,
+        TrialEnding::Endless(why) => {
             complaints.push(Complaint::new(why));
             return complaints;
         }
-        Ending::NotStarted(exit, problems) => {
+        TrialEnding::NotStarted(exit, problems) => {
             if !ended_as_expected(&expect, &played.ending) {
                 complaints.push(Complaint::new(format!("the run did not start (exit {exit}): {}", visible(&problems.join("; ")))));
             }
@@ -44,13 +44,13 @@ pub(super) fn compare(suite: &Suite, trial: &Trial, played: &Played, exit_of: fn
 }
 
 /// Whether a run ended as its case wants it to. That it does not start is wanted by `exit` alone.
-pub(super) fn ended_as_expected(expect: &Expect, ending: &Ending) -> bool {
+pub(super) fn ended_as_expected(expect: &Expect, ending: &TrialEnding) -> bool {
     match ending {
-        Ending::Over(end) => end.status.word() == wanted_status(expect),
-        Ending::NotStarted(exit, _) => {
+        TrialEnding::Over(end) => end.status.word() == wanted_status(expect),
+        TrialEnding::NotStarted(exit, _) => {
             expect.status.is_none() && expect.exit.as_ref().is_some_and(|wanted| wanted.value == i64::from(*exit))
         }
-        Ending::Endless(_) => false,
+        TrialEnding::Endless(_) => false,
     }
 }
 
@@ -169,7 +169,7 @@ impl Comparing<'_> {
         // What a run gave in the end is kept without where it came from.
         let output = Output::formatted(value.clone());
         let text = output.text();
-        let judged = Judged {
+        let judged = JudgedText {
             value,
             text: &text,
             formatted: output.made(),
@@ -177,7 +177,7 @@ impl Comparing<'_> {
             style: pipeline.style_guide.as_deref(),
             person_name: self.played.person.get("name").and_then(Value::as_str),
         };
-        let names = Names(self.scope(value, &text));
+        let names = ExpectFiller(self.scope(value, &text));
         let quoted = gate::fill_apart_from(checks.iter().map(|check| &check.value), &names);
         for check in checks {
             let filled = gate::fill_check(&check.value, None, &names);
@@ -217,9 +217,9 @@ impl Comparing<'_> {
 }
 
 /// Fills in what an author wrote in a check of a test.
-struct Names(Scope);
+struct ExpectFiller(Scope);
 
-impl Fill for Names {
+impl Fill for ExpectFiller {
     type Error = FillError;
 
     fn text(&self, text: &Text) -> Result<Value, FillError> {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::file::one_text;
 use super::outcome::{Complaint, Tally};
-use super::play::{Ending, Played};
+use super::play::{Played, TrialEnding};
 use crate::event::Usage;
 
 /// How many lines of one case tell what flickers.
@@ -12,7 +12,7 @@ const MOST_TOLD: usize = 30;
 
 /// What is found again, or not, when a trial is played again.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-enum About {
+enum TrialFinding {
     Status,
     Route(String),
     /// Gate, round, criterion.
@@ -22,7 +22,7 @@ enum About {
 
 /// One play.
 pub(super) struct Facts {
-    found: BTreeMap<About, String>,
+    found: BTreeMap<TrialFinding, String>,
     usage: Usage,
 }
 
@@ -30,28 +30,28 @@ impl Facts {
     pub(super) fn of(played: &Played) -> Facts {
         let mut found = BTreeMap::new();
         let (status, usage) = match &played.ending {
-            Ending::Over(end) => (end.status.word().to_string(), end.usage),
-            Ending::NotStarted(exit, _) => (format!("not started (exit {exit})"), Usage::default()),
-            Ending::Endless(_) => ("without end".to_string(), Usage::default()),
+            TrialEnding::Over(end) => (end.status.word().to_string(), end.usage),
+            TrialEnding::NotStarted(exit, _) => (format!("not started (exit {exit})"), Usage::default()),
+            TrialEnding::Endless(_) => ("without end".to_string(), Usage::default()),
         };
-        found.insert(About::Status, status);
-        found.insert(About::Sent, one_text(&played.sent));
+        found.insert(TrialFinding::Status, status);
+        found.insert(TrialFinding::Sent, one_text(&played.sent));
         let record = played.record.as_ref();
         for step in record.iter().flat_map(|record| &record.steps) {
             if let Some(case) = step.details["case"].as_str() {
-                found.insert(About::Route(step.step.clone()), case.to_string());
+                found.insert(TrialFinding::Route(step.step.clone()), case.to_string());
             }
             for verdict in step.details["verdicts"].as_array().into_iter().flatten() {
                 let Some(id) = verdict["id"].as_str() else { continue };
                 let round = if step.details["refined"] == true { 2 } else { 1 };
-                let about = About::Criterion(step.step.clone(), round, id.to_string());
+                let about = TrialFinding::Criterion(step.step.clone(), round, id.to_string());
                 found.insert(about, passed(verdict["passed"] == true));
             }
         }
         for failure in record.iter().flat_map(|record| &record.failures) {
             for (round, verdicts) in failure.verdicts.iter().enumerate() {
                 for verdict in verdicts {
-                    found.insert(About::Criterion(failure.gate.clone(), round + 1, verdict.id.clone()), passed(verdict.passed));
+                    found.insert(TrialFinding::Criterion(failure.gate.clone(), round + 1, verdict.id.clone()), passed(verdict.passed));
                 }
             }
         }
@@ -69,7 +69,7 @@ pub(super) fn together(plays: Vec<(Option<Facts>, Vec<Complaint>)>) -> (Tally, V
     for (facts, complaints) in &plays {
         tally.passed += usize::from(complaints.is_empty());
         for (about, value) in facts.iter().flat_map(|facts| &facts.found) {
-            if let About::Route(route) = about {
+            if let TrialFinding::Route(route) = about {
                 *tally.routes.entry(route.clone()).or_default().entry(value.clone()).or_default() += 1;
             }
         }
@@ -85,7 +85,7 @@ pub(super) fn together(plays: Vec<(Option<Facts>, Vec<Complaint>)>) -> (Tally, V
 /// What was not the same in all plays, with the counts.
 fn flickers(plays: &[(Option<Facts>, Vec<Complaint>)]) -> Vec<Complaint> {
     let count = plays.len();
-    let all: BTreeSet<&About> = plays.iter().filter_map(|(facts, _)| facts.as_ref()).flat_map(|facts| facts.found.keys()).collect();
+    let all: BTreeSet<&TrialFinding> = plays.iter().filter_map(|(facts, _)| facts.as_ref()).flat_map(|facts| facts.found.keys()).collect();
     let mut told = vec![];
     for about in all {
         let mut values: BTreeMap<Option<&str>, usize> = BTreeMap::new();
@@ -122,22 +122,22 @@ fn expectation(complaint: &Complaint) -> &str {
     end.and_then(|end| message.get(..end)).unwrap_or(message)
 }
 
-fn sentence(about: &About, values: &BTreeMap<Option<&str>, usize>, count: usize) -> String {
+fn sentence(about: &TrialFinding, values: &BTreeMap<Option<&str>, usize>, count: usize) -> String {
     let listed = |none: &str| -> String {
         let each: Vec<String> = values.iter().map(|(value, times)| format!("{} {times}", value.unwrap_or(none))).collect();
         format!("{} of {count} times", each.join(", "))
     };
     match about {
-        About::Status => format!("the run ended {}", listed("otherwise")),
-        About::Route(route) => format!("route \"{route}\" chose {}", listed("nothing")),
-        About::Criterion(gate, round, id) => {
+        TrialFinding::Status => format!("the run ended {}", listed("otherwise")),
+        TrialFinding::Route(route) => format!("route \"{route}\" chose {}", listed("nothing")),
+        TrialFinding::Criterion(gate, round, id) => {
             let judged = count - values.get(&None).copied().unwrap_or(0);
             let passed = values.get(&Some("passed")).copied().unwrap_or(0);
             let round = if *round > 1 { " in the second round" } else { "" };
             let judged = if judged < count { format!(" (judged {judged} times)") } else { String::new() };
             format!("{id} passed {passed} of {count} at gate \"{gate}\"{round}{judged}")
         }
-        About::Sent => {
+        TrialFinding::Sent => {
             let times: Vec<String> = values.values().map(usize::to_string).collect();
             format!("what was sent came in {} versions ({} of {count} times)", values.len(), times.join(", "))
         }
@@ -150,8 +150,8 @@ mod tests {
 
     fn play(criterion: &str, route: &str, complaints: &[&str]) -> (Option<Facts>, Vec<Complaint>) {
         let found = BTreeMap::from([
-            (About::Criterion("validate".into(), 1, "answers_question".into()), criterion.to_string()),
-            (About::Route("plan".into()), route.to_string()),
+            (TrialFinding::Criterion("validate".into(), 1, "answers_question".into()), criterion.to_string()),
+            (TrialFinding::Route("plan".into()), route.to_string()),
         ]);
         let usage = Usage { input_tokens: 10, ..Usage::default() };
         (Some(Facts { found, usage }), complaints.iter().map(|text| Complaint::new(*text)).collect())

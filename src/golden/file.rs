@@ -10,7 +10,7 @@ pub use crate::check::goldens_of as folder;
 
 /// What one `send` step sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Sent {
+pub struct SentMessage {
     /// The step.
     pub step: String,
     /// `stdout` or the tool.
@@ -20,14 +20,14 @@ pub struct Sent {
 }
 
 /// All parts as one text, an empty line between them.
-pub fn one_text(sent: &[Sent]) -> String {
+pub fn one_text(sent: &[SentMessage]) -> String {
     let parts: Vec<&str> = sent.iter().flat_map(|s| &s.parts).map(String::as_str).collect();
     parts.join("\n\n")
 }
 
 /// What a golden holds of what was sent: parts parted by `--- part 2 of 4 ---`, and, where several steps sent,
 /// each introduced by `--- sent by STEP to RECEIVER ---`. Different sendings never give the same text.
-pub fn of_sent(sent: &[Sent]) -> String {
+pub fn of_sent(sent: &[SentMessage]) -> String {
     let mut out = String::new();
     for send in sent {
         if sent.len() > 1 {
@@ -140,8 +140,8 @@ mod tests {
 
     use super::*;
 
-    fn sent(step: &str, parts: &[&str]) -> Sent {
-        Sent { step: step.into(), to: "stdout".into(), parts: parts.iter().map(|p| p.to_string()).collect() }
+    fn sent(step: &str, parts: &[&str]) -> SentMessage {
+        SentMessage { step: step.into(), to: "stdout".into(), parts: parts.iter().map(|p| p.to_string()).collect() }
     }
 
     #[test]
@@ -199,8 +199,8 @@ mod tests {
             one in prop::collection::vec(prop::collection::vec("(\\\\|--- part 2 of 2 ---|--- |\n|a){0,4}", 1..3), 1..3),
             two in prop::collection::vec(prop::collection::vec("(\\\\|--- part 2 of 2 ---|--- |\n|a){0,4}", 1..3), 1..3),
         ) {
-            let make = |sends: &[Vec<String>]| -> Vec<Sent> {
-                sends.iter().map(|parts| Sent { step: "s".into(), to: "t".into(), parts: parts.clone() }).collect()
+            let make = |sends: &[Vec<String>]| -> Vec<SentMessage> {
+                sends.iter().map(|parts| SentMessage { step: "s".into(), to: "t".into(), parts: parts.clone() }).collect()
             };
             prop_assert_eq!(one == two, of_sent(&make(&one)) == of_sent(&make(&two)));
         }

@@ -35,7 +35,7 @@ mod taping;
 
 pub use baseline::{Baseline, Comparison};
 pub use discover::{DiscoverError, discover};
-pub use options::{Live, Options};
+pub use options::{LiveModels, TrialOptions};
 pub use outcome::{Broken, Report};
 pub use run::run;
 pub use suite::Suite;

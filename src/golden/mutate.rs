@@ -21,7 +21,7 @@ const LONGEST: usize = 1 << 20;
 
 /// How an output is broken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Way {
+pub enum OutputMutation {
     /// A message longer than its channel allows.
     TooLong,
     /// So much text that some is left out.
@@ -46,53 +46,53 @@ pub enum Way {
     Language,
 }
 
-impl Way {
+impl OutputMutation {
     /// All of them.
-    pub const ALL: [Way; 11] = [
-        Way::TooLong,
-        Way::CutShort,
-        Way::Markdown,
-        Way::BannedWord,
-        Way::DroppedFigure,
-        Way::ChangedFigure,
-        Way::Name,
-        Way::MailAddress,
-        Way::Link,
-        Way::Emoji,
-        Way::Language,
+    pub const ALL: [OutputMutation; 11] = [
+        OutputMutation::TooLong,
+        OutputMutation::CutShort,
+        OutputMutation::Markdown,
+        OutputMutation::BannedWord,
+        OutputMutation::DroppedFigure,
+        OutputMutation::ChangedFigure,
+        OutputMutation::Name,
+        OutputMutation::MailAddress,
+        OutputMutation::Link,
+        OutputMutation::Emoji,
+        OutputMutation::Language,
     ];
 
     /// For people.
     pub fn words(self) -> &'static str {
         match self {
-            Way::TooLong => "a message that is too long",
-            Way::CutShort => "a text of which something is left out",
-            Way::Markdown => "Markdown that the channel cannot show",
-            Way::BannedWord => "a banned word",
-            Way::DroppedFigure => "a text without its figures",
-            Way::ChangedFigure => "a changed figure",
-            Way::Name => "the person's full name",
-            Way::MailAddress => "a mail address",
-            Way::Link => "a link",
-            Way::Emoji => "an emoji where there are none",
-            Way::Language => "another language",
+            OutputMutation::TooLong => "a message that is too long",
+            OutputMutation::CutShort => "a text of which something is left out",
+            OutputMutation::Markdown => "Markdown that the channel cannot show",
+            OutputMutation::BannedWord => "a banned word",
+            OutputMutation::DroppedFigure => "a text without its figures",
+            OutputMutation::ChangedFigure => "a changed figure",
+            OutputMutation::Name => "the person's full name",
+            OutputMutation::MailAddress => "a mail address",
+            OutputMutation::Link => "a link",
+            OutputMutation::Emoji => "an emoji where there are none",
+            OutputMutation::Language => "another language",
         }
     }
 
     /// What would notice it.
     pub fn hint(self) -> &'static str {
         match self {
-            Way::TooLong => "fits_channel: true",
-            Way::CutShort => "expression: not value.shortened",
-            Way::Markdown => "expression: not value.markdown_removed, or of an unformatted text markdown: none",
-            Way::BannedWord => "style_guide: true",
-            Way::DroppedFigure => "an expression that a figure of the data is in text",
-            Way::ChangedFigure => "numbers_from, with the data of the answer",
-            Way::Name => "an expression that person.name is not in text",
-            Way::MailAddress => "pii: none",
-            Way::Link => "links: none, or a list of hosts",
-            Way::Emoji => "fits_channel: true, or emojis: 0",
-            Way::Language => "language, such as language: en",
+            OutputMutation::TooLong => "fits_channel: true",
+            OutputMutation::CutShort => "expression: not value.shortened",
+            OutputMutation::Markdown => "expression: not value.markdown_removed, or of an unformatted text markdown: none",
+            OutputMutation::BannedWord => "style_guide: true",
+            OutputMutation::DroppedFigure => "an expression that a figure of the data is in text",
+            OutputMutation::ChangedFigure => "numbers_from, with the data of the answer",
+            OutputMutation::Name => "an expression that person.name is not in text",
+            OutputMutation::MailAddress => "pii: none",
+            OutputMutation::Link => "links: none, or a list of hosts",
+            OutputMutation::Emoji => "fits_channel: true, or emojis: 0",
+            OutputMutation::Language => "language, such as language: en",
         }
     }
 }
@@ -114,7 +114,7 @@ pub struct Mutant {
     /// The gate.
     pub gate: String,
     /// The way.
-    pub way: Way,
+    pub way: OutputMutation,
     /// What became of it.
     pub noticed: Noticed,
 }
@@ -122,7 +122,7 @@ pub struct Mutant {
 /// Breaks what each gate of a run let through, in every way.
 pub(super) fn mutants(run: &Run) -> Vec<Mutant> {
     let gates = run.passed_gates();
-    let each = gates.iter().flat_map(|gate| Way::ALL.map(|way| (gate, way)));
+    let each = gates.iter().flat_map(|gate| OutputMutation::ALL.map(|way| (gate, way)));
     each.map(|(gate, way)| {
         let noticed = match broken(run, gate, way) {
             Err(why) => Noticed::NotApplicable(why),
@@ -140,7 +140,7 @@ pub(super) fn mutants(run: &Run) -> Vec<Mutant> {
 }
 
 /// The value a gate would judge, broken in one way; or why it cannot be.
-fn broken(run: &Run, gate: &PassedGate, way: Way) -> Result<Output, &'static str> {
+fn broken(run: &Run, gate: &PassedGate, way: OutputMutation) -> Result<Output, &'static str> {
     if !gate.output.value().is_string() && gate.draft.is_none() {
         return Err("the gate judges no text");
     }
@@ -148,15 +148,15 @@ fn broken(run: &Run, gate: &PassedGate, way: Way) -> Result<Output, &'static str
     let channel = gate.channel.as_ref();
     let add = |words: &str| format!("{}\n\n{words}\n", draft.trim_end());
     let text = match way {
-        Way::TooLong => {
+        OutputMutation::TooLong => {
             let most = most_length(channel)?;
             return Ok(grown(&gate.output, &SENTENCE.repeat(most / SENTENCE.len() + 1)));
         }
-        Way::Emoji => {
+        OutputMutation::Emoji => {
             let is_off = channel.is_some_and(|channel| !channel.emojis) || gate.style.as_ref().is_some_and(|style| !style.emojis.enabled);
             return if is_off && count_emojis(&gate.text) == 0 { Ok(grown(&gate.output, " 😀")) } else { Err("emojis are allowed") };
         }
-        Way::CutShort => {
+        OutputMutation::CutShort => {
             let parts = channel.and_then(|channel| channel.split.as_ref()).map_or(1, |split| split.most_parts as usize);
             let most = most_length(channel)?.saturating_mul(parts.saturating_add(1));
             if gate.draft.is_none() || most > LONGEST {
@@ -164,12 +164,12 @@ fn broken(run: &Run, gate: &PassedGate, way: Way) -> Result<Output, &'static str
             }
             add(&SENTENCE.repeat(most / SENTENCE.len() + 1))
         }
-        Way::Markdown => add(foreign_markdown(channel)?),
-        Way::BannedWord => {
+        OutputMutation::Markdown => add(foreign_markdown(channel)?),
+        OutputMutation::BannedWord => {
             let banned = gate.style.as_ref().and_then(|style| style.words.banned.first());
             add(&format!("Call it {}.", banned.ok_or("no word is banned")?))
         }
-        Way::DroppedFigure => {
+        OutputMutation::DroppedFigure => {
             let mut text = draft.to_owned();
             let figures = figures(draft);
             figures.iter().rev().for_each(|range| text.replace_range(range.clone(), "some"));
@@ -178,17 +178,17 @@ fn broken(run: &Run, gate: &PassedGate, way: Way) -> Result<Output, &'static str
             }
             text
         }
-        Way::ChangedFigure => changed(draft, &gate.with).ok_or("the text has no figure")?,
-        Way::Name => {
+        OutputMutation::ChangedFigure => changed(draft, &gate.with).ok_or("the text has no figure")?,
+        OutputMutation::Name => {
             let name = gate.person.get("name").and_then(Value::as_str).filter(|name| !name.trim().is_empty());
             add(&format!("This is about {}.", name.ok_or("the person has no name")?))
         }
-        Way::MailAddress => {
+        OutputMutation::MailAddress => {
             let own = gate.person.get("email").and_then(Value::as_str).filter(|address| address.contains('@'));
             add(&format!("Write to {}.", own.unwrap_or("jo.doe@example.org")))
         }
-        Way::Link => add("See https://example.com/login for more."),
-        Way::Language => {
+        OutputMutation::Link => add("See https://example.com/login for more."),
+        OutputMutation::Language => {
             let figures: Vec<&str> = figures(draft).into_iter().filter_map(|range| draft.get(range)).collect();
             let is_spanish = whatlang::detect_lang(draft) == Some(whatlang::Lang::Spa);
             format!("{} {}", if is_spanish { ENGLISH } else { SPANISH }, figures.join(" "))

@@ -8,7 +8,7 @@ use crate::model::{Model, Policy};
 use crate::port::Secret;
 
 /// How to run.
-pub struct Options<'a> {
+pub struct TrialOptions<'a> {
     /// Only trials with this text in `FILE/CASE/CHANNEL`.
     pub filter: Option<&'a str>,
     /// Write goldens instead of comparing with them.
@@ -22,12 +22,12 @@ pub struct Options<'a> {
     /// Breaks what gates let through, and asks them again.
     pub mutate: bool,
     /// Asks models that have no scripted reply.
-    pub live: Option<Live>,
+    pub live: Option<LiveModels>,
 }
 
 /// Models that are really asked, and what that takes.
 #[derive(Default)]
-pub struct Live {
+pub struct LiveModels {
     /// The environment.
     pub env: BTreeMap<String, Secret>,
     /// What `FLOW_MODEL…` put in the place of the model called `default`.

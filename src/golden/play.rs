@@ -7,14 +7,14 @@ use std::sync::Arc;
 use chrono::{DateTime, Utc};
 use serde_json::{Map, Value};
 
-use super::file::Sent;
+use super::file::SentMessage;
 use super::mutate::{Mutant, mutants};
-use super::options::Options as Play;
+use super::options::TrialOptions as Play;
 use super::outcome::Complaint;
 use super::suite::{Suite, Trial};
-use super::taping::Taping;
-use crate::driver::{Answer, Blocking, FoundPerson};
-use crate::engine::{Mocks, Noted, Options, PersonFrom, Reply, Request, check_inputs, person};
+use super::taping::TrialTape;
+use crate::driver::{Blocking, CallResult, FoundPerson};
+use crate::engine::{CallReply, CallRequest, Mocks, Noted, PersonFrom, RunSettings, check_inputs, person};
 use crate::event::{Event, Failure, FailureKind, Happening, RunEnd};
 use crate::journal::{Record, record};
 use crate::load::WrittenRules;
@@ -29,10 +29,10 @@ const USAGE: u8 = 2;
 
 /// What became of a trial.
 pub(super) struct Played {
-    pub(super) ending: Ending,
+    pub(super) ending: TrialEnding,
     pub(super) inputs: Value,
     pub(super) person: Value,
-    pub(super) sent: Vec<Sent>,
+    pub(super) sent: Vec<SentMessage>,
     pub(super) record: Option<Record>,
     pub(super) is_refined: bool,
     pub(super) noted: Noted,
@@ -45,7 +45,7 @@ pub(super) struct Played {
 }
 
 /// How it ended.
-pub(super) enum Ending {
+pub(super) enum TrialEnding {
     Over(Box<RunEnd>),
     /// It did not start: exit code and why.
     NotStarted(u8, Vec<String>),
@@ -56,7 +56,7 @@ pub(super) enum Ending {
 impl Played {
     fn not_started(exit: u8, problems: Vec<String>) -> Played {
         Played {
-            ending: Ending::NotStarted(exit, problems),
+            ending: TrialEnding::NotStarted(exit, problems),
             inputs: Value::Null,
             person: Value::Null,
             sent: vec![],
@@ -70,10 +70,10 @@ impl Played {
     }
 
     /// The sentence of the run's failure; empty: it has none.
-    fn failure(ending: &Ending) -> &str {
+    fn failure(ending: &TrialEnding) -> &str {
         match ending {
-            Ending::Over(end) => end.failure.as_ref().map_or("", |failure| &failure.failure.message),
-            Ending::NotStarted(..) | Ending::Endless(_) => "",
+            TrialEnding::Over(end) => end.failure.as_ref().map_or("", |failure| &failure.failure.message),
+            TrialEnding::NotStarted(..) | TrialEnding::Endless(_) => "",
         }
     }
 }
@@ -98,16 +98,16 @@ pub(super) fn play(suite: &Suite, trial: &Trial, world: &Blocking, how: &Play, n
     };
     let now = case.now.as_ref().map_or(NOW, |now| now.as_str());
     let now = DateTime::parse_from_rfc3339(now).map(|now| now.with_timezone(&Utc)).unwrap_or_default();
-    let taping = Taping::of(suite, trial, how.live.as_ref());
+    let taping = TrialTape::of(suite, trial, how.live.as_ref());
     let tape = taping.port();
     let start = first_event(&suite.plan.program, pipeline, inputs, trial.channel.clone(), found, now, number + 1);
     let (inputs, person) = (start.inputs.clone(), start.person.clone());
     let options = options(suite, case, &taping);
     let mut played = VirtualRun::new(suite.plan.clone(), options, now, tape.clone(), taping.door.clone(), number);
-    let mut stage = Stage { world, sent: vec![], tape, goes_live: taping.goes_live() };
+    let mut stage = TrialStage { world, sent: vec![], tape, goes_live: taping.goes_live() };
     let ending = match played.play(start, &mut |events, call, request| stage.answer(events, call, request)) {
-        Ok(end) => Ending::Over(Box::new(end)),
-        Err(why) => Ending::Endless(why),
+        Ok(end) => TrialEnding::Over(Box::new(end)),
+        Err(why) => TrialEnding::Endless(why),
     };
     let mut noted = played.run.noted();
     noted.mocks_used.extend(mocks_used);
@@ -151,8 +151,8 @@ fn find_person(
     (found.map_err(|error| error.to_string()), used)
 }
 
-fn options(suite: &Suite, case: &TestCase, taping: &Taping) -> Options {
-    Options {
+fn options(suite: &Suite, case: &TestCase, taping: &TrialTape) -> RunSettings {
+    RunSettings {
         user_policy: taping.policy(),
         secrets: taping.secrets(suite),
         hidden: taping.hidden.clone(),
@@ -188,39 +188,43 @@ fn placed(value: &Value, home: &Path) -> Value {
 }
 
 /// What a trial may reach.
-struct Stage<'a> {
+struct TrialStage<'a> {
     world: &'a Blocking,
-    sent: Vec<Sent>,
+    sent: Vec<SentMessage>,
     tape: Arc<dyn Tape>,
     /// Models may be asked over the network.
     goes_live: bool,
 }
 
-impl Stage<'_> {
-    fn answer(&mut self, events: &[Event], call: u64, request: Request) -> Answer {
+impl TrialStage<'_> {
+    fn answer(&mut self, events: &[Event], call: u64, request: CallRequest) -> CallResult {
         let world = self.world;
         match request {
-            Request::Print(parts) => {
+            CallRequest::Print(parts) => {
                 let (step, to) = sender(events, call);
-                self.sent.push(Sent { step, to, parts });
-                Ok(Reply::Sent(String::new()))
+                self.sent.push(SentMessage { step, to, parts });
+                Ok(CallReply::Sent(String::new()))
             }
-            Request::Scripted(_) | Request::Query(_) | Request::Read(_) | Request::List { .. } | Request::Open { .. } => {
+            CallRequest::Scripted(_)
+            | CallRequest::Query(_)
+            | CallRequest::Read(_)
+            | CallRequest::List { .. }
+            | CallRequest::Open { .. } => world.carry_out(call, request, None),
+            CallRequest::Held { request: ref held, .. } if !matches!(**held, CallRequest::Write { .. }) => {
                 world.carry_out(call, request, None)
             }
-            Request::Held { request: ref held, .. } if !matches!(**held, Request::Write { .. }) => world.carry_out(call, request, None),
-            Request::Model(request) if self.goes_live || request.wire == WireFormat::Recorded => {
-                world.carry_out(call, Request::Model(request), Some(&self.tape))
+            CallRequest::Model(request) if self.goes_live || request.wire == WireFormat::Recorded => {
+                world.carry_out(call, CallRequest::Model(request), Some(&self.tape))
             }
             // The engine lets none of these out; a new way outside would end here.
-            Request::Model(_)
-            | Request::Recall { .. }
-            | Request::Http(_)
-            | Request::Mail(_)
-            | Request::Write { .. }
-            | Request::Held { .. }
-            | Request::Tools(_)
-            | Request::Tool(_) => Err(Failure::new(FailureKind::Denied, "a test reaches nothing outside; give the step a mock")),
+            CallRequest::Model(_)
+            | CallRequest::Recall { .. }
+            | CallRequest::Http(_)
+            | CallRequest::Mail(_)
+            | CallRequest::Write { .. }
+            | CallRequest::Held { .. }
+            | CallRequest::Tools(_)
+            | CallRequest::Tool(_) => Err(Failure::new(FailureKind::Denied, "a test reaches nothing outside; give the step a mock")),
         }
     }
 }

@@ -9,9 +9,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use super::diff::Diff;
 use super::facts::{Facts, together};
 use super::file;
-use super::options::Options;
+use super::options::TrialOptions;
 use super::outcome::{Complaint, Golden, Outcome, Report, Tally};
-use super::play::{Ending, Played, play};
+use super::play::{Played, TrialEnding, play};
 use super::suite::{Suite, Trial};
 use super::{expect, leftover, taping};
 use crate::adapter::files;
@@ -24,7 +24,7 @@ const MOST_GOLDEN: u64 = 64 * 1024 * 1024;
 const MOST_THREADS: usize = 8;
 
 /// Runs the trials of these suites.
-pub fn run(suites: &[Suite], options: &Options) -> Report {
+pub fn run(suites: &[Suite], options: &TrialOptions) -> Report {
     let all: Vec<Trial> = suites.iter().enumerate().flat_map(|(index, suite)| suite.trials(index)).collect();
     let is_wanted = |trial: &Trial| options.filter.is_none_or(|text| trial.name.contains(text));
     let wanted: Vec<&Trial> = all.iter().filter(|trial| is_wanted(trial)).collect();
@@ -61,7 +61,7 @@ struct Tried {
     tally: Tally,
 }
 
-fn on_threads(suites: &[Suite], trials: &[&Trial], options: &Options) -> Vec<Tried> {
+fn on_threads(suites: &[Suite], trials: &[&Trial], options: &TrialOptions) -> Vec<Tried> {
     let results: Vec<Mutex<Option<Tried>>> = trials.iter().map(|_| Mutex::new(None)).collect();
     let next = AtomicUsize::new(0);
     let work = || {
@@ -102,13 +102,13 @@ fn fault(message: String) -> Tried {
 }
 
 /// One trial; a fault of `flow` in it fails it alone.
-fn guarded(suite: &Suite, trial: &Trial, world: &Blocking, options: &Options) -> Tried {
+fn guarded(suite: &Suite, trial: &Trial, world: &Blocking, options: &TrialOptions) -> Tried {
     catch_unwind(AssertUnwindSafe(|| try_one(suite, trial, world, options)))
         .unwrap_or_else(|_| fault("flow met a fault of its own; please report it with the lines above".into()))
 }
 
 /// All plays of a trial.
-fn try_one(suite: &Suite, trial: &Trial, world: &Blocking, options: &Options) -> Tried {
+fn try_one(suite: &Suite, trial: &Trial, world: &Blocking, options: &TrialOptions) -> Tried {
     let mut plays = vec![];
     let mut first = None;
     for number in 0..options.repeat.max(1) as u64 {
@@ -121,7 +121,7 @@ fn try_one(suite: &Suite, trial: &Trial, world: &Blocking, options: &Options) ->
     Tried { complaints, tally, ..first }
 }
 
-fn play_one(suite: &Suite, trial: &Trial, world: &Blocking, options: &Options, number: u64) -> Tried {
+fn play_one(suite: &Suite, trial: &Trial, world: &Blocking, options: &TrialOptions, number: u64) -> Tried {
     let case = &suite.test.cases[trial.case];
     let mut played = play(suite, trial, world, options, number);
     let mut complaints = expect::compare(suite, trial, &played, options.exit_of);
@@ -144,7 +144,7 @@ fn golden_path(suite: &Suite, trial: &Trial, has_sent: bool) -> PathBuf {
 }
 
 fn golden(suite: &Suite, trial: &Trial, played: &Played, update: bool, complaints: &mut Vec<Complaint>) -> Option<Golden> {
-    let Ending::Over(end) = &played.ending else { return None };
+    let TrialEnding::Over(end) = &played.ending else { return None };
     let has_sent = !played.sent.is_empty();
     let path = golden_path(suite, trial, has_sent);
     let now = if has_sent { file::of_sent(&played.sent) } else { file::of_outputs(&end.outputs) };

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::file::entries;
-use super::options::Live;
+use super::options::LiveModels;
 use super::outcome::Complaint;
 use super::suite::{Suite, Trial};
 use crate::adapter::cassette::{Cassette, Head, Mode, head, is_free};
@@ -29,18 +29,18 @@ fn folder(suite: &Suite, trial: &Trial) -> PathBuf {
 }
 
 /// The tape of one trial.
-pub(super) struct Taping<'a> {
+pub(super) struct TrialTape<'a> {
     folder: PathBuf,
     pub(super) tape: Cassette,
     pub(super) door: Door,
     /// What no event and no request holds.
     pub(super) hidden: Vec<Secret>,
-    live: Option<&'a Live>,
+    live: Option<&'a LiveModels>,
     head: Option<Head>,
 }
 
-impl<'a> Taping<'a> {
-    pub(super) fn of(suite: &Suite, trial: &Trial, live: Option<&'a Live>) -> Taping<'a> {
+impl<'a> TrialTape<'a> {
+    pub(super) fn of(suite: &Suite, trial: &Trial, live: Option<&'a LiveModels>) -> TrialTape<'a> {
         let folder = folder(suite, trial);
         let is_replay = !is_free(&folder) && live.is_none_or(|live| live.keeps);
         let live = live.filter(|_| !is_replay);
@@ -52,7 +52,7 @@ impl<'a> Taping<'a> {
         let secrets = live.map(|live| secret_values(&suite.plan.program, &live.env)).unwrap_or_default();
         let tape = Cassette::new(mode, secrets.iter().map(Secret::reveal));
         let head = if is_replay { head(&folder).ok() } else { None };
-        Taping { folder, tape, door: Door::new(secrets.iter().map(Secret::reveal)), hidden: secrets, live, head }
+        TrialTape { folder, tape, door: Door::new(secrets.iter().map(Secret::reveal)), hidden: secrets, live, head }
     }
 
     fn is_replay(&self) -> bool {

@@ -10,9 +10,9 @@ use tokio::sync::oneshot;
 
 use super::session::{Attend, Decided, RunQuestion};
 use super::{RunError, RunOutcome};
-use crate::driver::Stop;
+use crate::driver::StopReceiver;
 use crate::event::{Canceller, Event};
-use crate::journal::Mask;
+use crate::journal::PersonalMask;
 
 /// A run that goes on in a thread of its own, whatever runtime its owner has, or none.
 ///
@@ -131,12 +131,12 @@ impl Drop for RunHandle {
 
 /// The run's end of its handle.
 pub(super) struct Listening {
-    stopped: Stop,
+    stopped: StopReceiver,
     hearing: Hearing,
 }
 
 impl Listening {
-    pub(super) fn parts(&mut self) -> (&mut Stop, &mut dyn Attend) {
+    pub(super) fn parts(&mut self) -> (&mut StopReceiver, &mut dyn Attend) {
         (&mut self.stopped, &mut self.hearing)
     }
 }
@@ -149,7 +149,7 @@ struct Hearing {
 }
 
 impl Attend for Hearing {
-    fn see(&mut self, event: &Event, _: &Mask) {
+    fn see(&mut self, event: &Event, _: &PersonalMask) {
         let _ = self.events.send(event.clone());
     }
 

@@ -16,10 +16,10 @@ use crate::adapter::files::FileError;
 use crate::adapter::run_lock::RunLock;
 use crate::adapter::sealing::Sealing;
 use crate::diagnostic::visible;
-use crate::driver::{Begin, FoundPerson, Stop, drive, find_person, moment};
+use crate::driver::{Begin, FoundPerson, StopReceiver, drive, find_person, moment};
 use crate::engine::{Run, check_inputs, marks};
 use crate::event::{Event, Happening, RunEnd, RunStart, StyleUsed};
-use crate::journal::{Journal, Mask};
+use crate::journal::{Journal, PersonalMask};
 use crate::model::{Limits, Pipeline, Program};
 use crate::port::{EventLog, StoreError};
 use crate::redact::Redactor;
@@ -70,7 +70,7 @@ pub(crate) trait Attend {
     fn masks(&mut self, _: &Redactor) {}
 
     /// Sees each event once it is kept.
-    fn see(&mut self, event: &Event, mask: &Mask);
+    fn see(&mut self, event: &Event, mask: &PersonalMask);
 
     /// A person must decide, and until then there is nothing else to do. Without an answer the run is over for now.
     fn decide(&mut self, _: RunQuestion) -> Decided<'_> {
@@ -89,7 +89,7 @@ pub(crate) struct PlayedRun {
     /// All its events.
     pub(crate) events: Vec<Event>,
     /// What must not be shown.
-    pub(crate) mask: Mask,
+    pub(crate) mask: PersonalMask,
     /// What was recorded of it.
     pub(crate) recorded: Result<Option<Recorded>, FileError>,
     /// Calls for which there was no recording.
@@ -160,7 +160,7 @@ impl RunSession {
     }
 
     /// Runs on this thread, to the end or until nobody decides what must be decided. Whoever wants it to end says so through `stop`.
-    pub(crate) fn play(self, stop: &mut Stop, attend: &mut dyn Attend) -> PlayedRun {
+    pub(crate) fn play(self, stop: &mut StopReceiver, attend: &mut dyn Attend) -> PlayedRun {
         let RunSession { id, surroundings, mut run, mut begin, before, log, lock } = self;
         let mut journal = Journal::new(log);
         let mut mask = surroundings.mask();

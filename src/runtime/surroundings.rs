@@ -19,9 +19,9 @@ use crate::adapter::started::Agreed;
 use crate::check::Checked;
 use crate::diagnostic::visible;
 use crate::driver::{Door, Ports, Runtime};
-use crate::engine::{CannotResume, Mocks, Moment, Options, Run, secret_values};
+use crate::engine::{CannotResume, Mocks, Moment, Run, RunSettings, secret_values};
 use crate::event::{Event, Happening};
-use crate::journal::Mask;
+use crate::journal::PersonalMask;
 use crate::load::WrittenRules;
 use crate::model::{Limits, Model, Pipeline};
 use crate::port::{Printer, Secret};
@@ -164,16 +164,16 @@ impl Surroundings {
     }
 
     /// Knows what must not be shown.
-    pub(super) fn mask(&self) -> Mask {
-        Mask::new(self.hidden.iter().map(Secret::reveal))
+    pub(super) fn mask(&self) -> PersonalMask {
+        PersonalMask::new(self.hidden.iter().map(Secret::reveal))
     }
 
-    pub(super) fn options(&self, limits: Limits) -> Options {
+    pub(super) fn options(&self, limits: Limits) -> RunSettings {
         let pipelines = &self.checked.loaded.program.pipelines;
         // A replay needs no secret, so that one that is not set is stars.
         let all = pipelines.iter().flat_map(|pipeline| pipeline.secrets.keys());
         let stars = all.filter(|_| self.taping.is_replay()).map(|name| (name.clone(), Secret::new("***")));
-        Options {
+        RunSettings {
             secrets: stars.chain(declared(pipelines.iter().map(|pipeline| &**pipeline), &self.env)).collect(),
             hidden: self.hidden.clone(),
             env: self.env.clone(),

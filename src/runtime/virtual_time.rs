@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use chrono::{DateTime, TimeDelta, Utc};
 
-use crate::driver::{Answer, Door};
-use crate::engine::{Command, Input, Moment, Options, Request, Run};
+use crate::driver::{CallResult, Door};
+use crate::engine::{CallRequest, Command, Input, Moment, Run, RunSettings};
 use crate::event::{Event, RunEnd, RunStart};
 use crate::plan::Plan;
 use crate::port::Tape;
@@ -21,7 +21,7 @@ pub(crate) struct VirtualRun {
     now: DateTime<Utc>,
     ms: u64,
     /// Calls that are out, oldest first.
-    out: VecDeque<(u64, Request)>,
+    out: VecDeque<(u64, CallRequest)>,
     tape: Arc<dyn Tape>,
     door: Door,
     /// Which of the calls that are out is answered next: 0 the oldest, else by a row of numbers that begins here.
@@ -30,7 +30,14 @@ pub(crate) struct VirtualRun {
 
 impl VirtualRun {
     /// One that has not begun.
-    pub(crate) fn new(plan: Arc<Plan>, options: Options, now: DateTime<Utc>, tape: Arc<dyn Tape>, door: Door, order: u64) -> VirtualRun {
+    pub(crate) fn new(
+        plan: Arc<Plan>,
+        options: RunSettings,
+        now: DateTime<Utc>,
+        tape: Arc<dyn Tape>,
+        door: Door,
+        order: u64,
+    ) -> VirtualRun {
         let run = Run::new("r_test", plan, options, Moment { wall: now, ms: 0 });
         VirtualRun { run, events: vec![], now, ms: 0, out: VecDeque::new(), tape, door, order }
     }
@@ -39,7 +46,11 @@ impl VirtualRun {
     ///
     /// # Errors
     /// It does not end, and why.
-    pub(crate) fn play(&mut self, start: RunStart, answer: &mut dyn FnMut(&[Event], u64, Request) -> Answer) -> Result<RunEnd, String> {
+    pub(crate) fn play(
+        &mut self,
+        start: RunStart,
+        answer: &mut dyn FnMut(&[Event], u64, CallRequest) -> CallResult,
+    ) -> Result<RunEnd, String> {
         self.take(Input::Start(Box::new(start)));
         for _ in 0..MOST_TURNS {
             if let Some(end) = self.run.state().finished.clone() {
@@ -58,7 +69,7 @@ impl VirtualRun {
         Err(format!("the run does not end: {MOST_TURNS} answers and timers were not enough"))
     }
 
-    fn next_out(&mut self) -> Option<(u64, Request)> {
+    fn next_out(&mut self) -> Option<(u64, CallRequest)> {
         if self.order > 0 {
             // Knuth's MMIX numbers: enough to shuffle, and the same each time.
             self.order = self.order.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407) | 1;

@@ -12,15 +12,15 @@ use tokio::sync::Semaphore;
 use tokio::sync::mpsc::{Sender, UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use super::messages;
-use super::protocol::{Call, complete};
-use super::{Bounds, Given, Line, Work, Wrong};
+use super::protocol::{ServedCall, complete};
+use super::{Bounds, CallLine, InvalidArguments, PipelineService, ServedOutcome};
 
 /// Before the names of what a result says of its run.
 const META: &str = "flow/";
 
 /// The server, whichever way it is reached.
-pub(super) struct Server {
-    work: Arc<dyn Work>,
+pub(super) struct CallServer {
+    work: Arc<dyn PipelineService>,
     bounds: Bounds,
     permits: Arc<Semaphore>,
     waiting: AtomicUsize,
@@ -32,7 +32,7 @@ pub(super) struct Server {
 
 /// Those who ask, as far as it is remembered: the version, and what they wait for.
 #[derive(Default)]
-pub(super) struct Session {
+pub(super) struct ClientSession {
     version: Mutex<Option<ProtocolVersion>>,
     /// By the id of the request, as JSON.
     running: Mutex<HashMap<String, Running>>,
@@ -48,7 +48,7 @@ fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Session {
+impl ClientSession {
     pub(super) fn version(&self) -> Option<ProtocolVersion> {
         held(&self.version).clone()
     }
@@ -83,9 +83,9 @@ impl Session {
 
 /// A call that stands on the lists, until it is dropped: from then on it can be cancelled.
 pub(super) struct Entered {
-    server: Arc<Server>,
-    session: Arc<Session>,
-    call: Call,
+    server: Arc<CallServer>,
+    session: Arc<ClientSession>,
+    call: ServedCall,
     number: u64,
     stop: UnboundedSender<Canceller>,
     stopped: UnboundedReceiver<Canceller>,
@@ -121,9 +121,9 @@ impl Drop for Waiting<'_> {
     }
 }
 
-impl Server {
-    pub(super) fn new(work: Arc<dyn Work>, bounds: Bounds) -> Server {
-        Server {
+impl CallServer {
+    pub(super) fn new(work: Arc<dyn PipelineService>, bounds: Bounds) -> CallServer {
+        CallServer {
             work,
             bounds,
             permits: Arc::new(Semaphore::new(bounds.running)),
@@ -152,7 +152,7 @@ impl Server {
     ///
     /// # Errors
     /// Its id is that of another one, or the server is ending.
-    pub(super) fn enter(self: &Arc<Server>, session: &Arc<Session>, call: Call) -> Result<Entered, ErrorData> {
+    pub(super) fn enter(self: &Arc<CallServer>, session: &Arc<ClientSession>, call: ServedCall) -> Result<Entered, ErrorData> {
         if self.is_ending.load(Ordering::Relaxed) {
             return Err(fault("flow is ending and takes no more calls"));
         }
@@ -192,12 +192,12 @@ impl Entered {
     }
 
     /// It was ended before it began.
-    fn never_began(&self) -> Result<Option<Given>, ErrorData> {
+    fn never_began(&self) -> Result<Option<ServedOutcome>, ErrorData> {
         if self.is_wanted() { Err(fault("flow is ending; the call never began")) } else { Ok(None) }
     }
 
     /// `None`: no answer is wanted.
-    async fn carried(&mut self, out: &Sender<Value>, ends_with_reader: bool) -> Result<Option<Given>, ErrorData> {
+    async fn carried(&mut self, out: &Sender<Value>, ends_with_reader: bool) -> Result<Option<ServedOutcome>, ErrorData> {
         let server = Arc::clone(&self.server);
         let permit = match Arc::clone(&server.permits).try_acquire_owned() {
             Ok(permit) => permit,
@@ -219,7 +219,7 @@ impl Entered {
         let (progress, mut told) = unbounded_channel();
         let (_, nobody) = unbounded_channel();
         let stop = std::mem::replace(&mut self.stopped, nobody);
-        let mut done = server.work.begin(&self.call.tool, std::mem::take(&mut self.call.arguments), Line { stop, progress });
+        let mut done = server.work.begin(&self.call.tool, std::mem::take(&mut self.call.arguments), CallLine { stop, progress });
         let (mut count, mut has_reader) = (0_u64, true);
         let mut tell = |text: String| {
             if let Some(token) = &self.call.token {
@@ -248,7 +248,7 @@ impl Entered {
         }
         match given {
             Ok(Ok(given)) => Ok(Some(given)),
-            Ok(Err(Wrong(why))) => Err(ErrorData::new(ErrorCode::INVALID_PARAMS, why, None)),
+            Ok(Err(InvalidArguments(why))) => Err(ErrorData::new(ErrorCode::INVALID_PARAMS, why, None)),
             Err(_) => Err(fault("flow met a fault of its own; its standard error says more")),
         }
     }
@@ -259,7 +259,7 @@ fn fault(what: &str) -> ErrorData {
 }
 
 /// The result of a call.
-fn given_result(given: Given) -> Value {
+fn given_result(given: ServedOutcome) -> Value {
     let content: Vec<Value> = given.texts.into_iter().map(|text| json!({ "type": "text", "text": text })).collect();
     let mut result = json!({ "content": content, "isError": given.is_error });
     if let Some(structured) = given.structured {

@@ -7,7 +7,7 @@ use crate::model::read_json;
 
 /// A request.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Request {
+pub(super) struct ClientRequest {
     /// A text or a whole number.
     pub(super) id: Value,
     pub(super) method: String,
@@ -16,9 +16,9 @@ pub(super) struct Request {
 
 /// What came.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Incoming {
+pub(super) enum ClientMessage {
     /// It wants an answer.
-    Request(Request),
+    Request(ClientRequest),
     /// It wants none.
     Notice { method: String, params: Map<String, Value> },
     /// An answer to something that was never asked.
@@ -29,7 +29,7 @@ pub(super) enum Incoming {
 ///
 /// # Errors
 /// The answer to what is none.
-pub(super) fn read(bytes: &[u8]) -> Result<Incoming, Value> {
+pub(super) fn read(bytes: &[u8]) -> Result<ClientMessage, Value> {
     let broken = |what: String| refusal(None, ErrorCode::PARSE_ERROR, what);
     let text = std::str::from_utf8(bytes).map_err(|_| broken("this is no JSON: it is not UTF-8".to_owned()))?;
     let message = read_json(text).map_err(|error| broken(error.to_string()))?;
@@ -45,7 +45,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Incoming, Value> {
     }
     let method = match message.remove("method") {
         Some(Value::String(method)) => method,
-        None if id.is_some() && (message.contains_key("result") || message.contains_key("error")) => return Ok(Incoming::Answer),
+        None if id.is_some() && (message.contains_key("result") || message.contains_key("error")) => return Ok(ClientMessage::Answer),
         _ => return wrong("a request says its method, as a text"),
     };
     let params = match message.remove("params") {
@@ -54,8 +54,8 @@ pub(super) fn read(bytes: &[u8]) -> Result<Incoming, Value> {
         Some(_) => return wrong("params is an object"),
     };
     match (id, known) {
-        (None, _) => Ok(Incoming::Notice { method, params }),
-        (Some(_), Some(id)) => Ok(Incoming::Request(Request { id, method, params })),
+        (None, _) => Ok(ClientMessage::Notice { method, params }),
+        (Some(_), Some(id)) => Ok(ClientMessage::Request(ClientRequest { id, method, params })),
         (Some(_), None) => Err(refusal(None, ErrorCode::INVALID_REQUEST, "the id of a request is a text or a whole number")),
     }
 }

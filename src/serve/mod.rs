@@ -35,16 +35,21 @@ pub use stdio::serve_stdio;
 pub use tool::{takes_channel, tool};
 
 /// What is served.
-pub trait Work: Send + Sync + 'static {
+pub trait PipelineService: Send + Sync + 'static {
     /// The tools.
     fn tools(&self) -> &[Tool];
 
     /// Begins a call of one of the tools; it must not block. A sender that is dropped without a word means a fault of ours.
-    fn begin(&self, tool: &str, arguments: Map<String, Value>, line: Line) -> oneshot::Receiver<Result<Given, Wrong>>;
+    fn begin(
+        &self,
+        tool: &str,
+        arguments: Map<String, Value>,
+        line: CallLine,
+    ) -> oneshot::Receiver<Result<ServedOutcome, InvalidArguments>>;
 }
 
 /// What a call hears and tells while it runs.
-pub struct Line {
+pub struct CallLine {
     /// Somebody wants it to end, and who: `client`, `interrupt`, `terminate`.
     pub stop: UnboundedReceiver<Canceller>,
     /// How it goes, a sentence each.
@@ -53,11 +58,11 @@ pub struct Line {
 
 /// The arguments do not fit, in plain words; nothing was done.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Wrong(pub String);
+pub struct InvalidArguments(pub String);
 
 /// What a call gave.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Given {
+pub struct ServedOutcome {
     /// For people and models.
     pub texts: Vec<String>,
     /// For programs.

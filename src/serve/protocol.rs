@@ -6,7 +6,7 @@
 use rmcp::model::{DiscoverResult, ErrorCode, ErrorData, Implementation, InitializeResult, ProtocolVersion, ServerCapabilities, Tool};
 use serde_json::{Map, Value, json};
 
-use super::messages::{Request, is_id};
+use super::messages::{ClientRequest, is_id};
 use crate::diagnostic::did_you_mean;
 
 /// The version in which each request stands alone.
@@ -26,12 +26,12 @@ pub(super) enum Todo {
     /// The same, and a session in this version begins.
     Agreed(ProtocolVersion, Value),
     /// A tool is called.
-    Call(Call),
+    Call(ServedCall),
 }
 
 /// A call of a tool that is there.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Call {
+pub(super) struct ServedCall {
     pub(super) id: Value,
     pub(super) tool: String,
     pub(super) arguments: Map<String, Value>,
@@ -62,7 +62,7 @@ pub(super) fn version_of(params: &Map<String, Value>) -> Option<&Value> {
 ///
 /// # Errors
 /// It cannot be done so.
-pub(super) fn todo(tools: &[Tool], request: Request, session: Option<&ProtocolVersion>) -> Result<Todo, Refused> {
+pub(super) fn todo(tools: &[Tool], request: ClientRequest, session: Option<&ProtocolVersion>) -> Result<Todo, Refused> {
     let is_stateless = match version_of(&request.params) {
         Some(version) => {
             stands_alone(version, &request.params)?;
@@ -172,7 +172,7 @@ pub(super) fn complete(mut result: Value, is_stateless: bool) -> Value {
     result
 }
 
-fn call(tools: &[Tool], mut request: Request, is_stateless: bool) -> Result<Call, Refused> {
+fn call(tools: &[Tool], mut request: ClientRequest, is_stateless: bool) -> Result<ServedCall, Refused> {
     let wrong = |what: String| Refused::new(200, ErrorCode::INVALID_PARAMS, what);
     let Some(Value::String(tool)) = request.params.remove("name") else { return Err(wrong("tools/call says the name of a tool".into())) };
     if !tools.iter().any(|known| known.name == tool) {
@@ -187,5 +187,5 @@ fn call(tools: &[Tool], mut request: Request, is_stateless: bool) -> Result<Call
         Some(_) => return Err(wrong("arguments is an object".into())),
     };
     let token = request.params.get("_meta").and_then(|meta| meta.get("progressToken")).filter(|token| is_id(token)).cloned();
-    Ok(Call { id: request.id, tool, arguments, token, is_stateless })
+    Ok(ServedCall { id: request.id, tool, arguments, token, is_stateless })
 }

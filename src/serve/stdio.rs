@@ -8,10 +8,10 @@ use serde_json::Value;
 use tokio::sync::mpsc::{Receiver, Sender, UnboundedReceiver, channel};
 use tokio::task::JoinSet;
 
-use super::calls::{Server, Session};
-use super::messages::{self, Incoming};
+use super::calls::{CallServer, ClientSession};
+use super::messages::{self, ClientMessage};
 use super::protocol::{self, Todo};
-use super::{Bounds, LONGEST_MESSAGE, Work};
+use super::{Bounds, LONGEST_MESSAGE, PipelineService};
 
 /// Lines that wait to be handled, and answers that wait to be written; then reading waits.
 const MOST_WAITING: usize = 256;
@@ -27,7 +27,7 @@ enum Came {
 /// # Errors
 /// The machine makes no more threads; nothing was read then.
 pub async fn serve_stdio(
-    work: Arc<dyn Work>,
+    work: Arc<dyn PipelineService>,
     bounds: Bounds,
     input: impl BufRead + Send + 'static,
     output: impl Write + Send + 'static,
@@ -42,7 +42,7 @@ pub async fn serve_stdio(
     })?;
     // It ends with its stream, or with the process.
     std::thread::Builder::new().name("messages".into()).spawn(move || read_lines(input, &lines))?;
-    let (server, session) = (Arc::new(Server::new(work, bounds)), Arc::new(Session::default()));
+    let (server, session) = (Arc::new(CallServer::new(work, bounds)), Arc::new(ClientSession::default()));
     let mut calls = JoinSet::new();
     let by = loop {
         tokio::select! {
@@ -65,7 +65,7 @@ pub async fn serve_stdio(
     Ok(by)
 }
 
-async fn take(came: Came, server: &Arc<Server>, session: &Arc<Session>, out: &Sender<Value>, calls: &mut JoinSet<()>) {
+async fn take(came: Came, server: &Arc<CallServer>, session: &Arc<ClientSession>, out: &Sender<Value>, calls: &mut JoinSet<()>) {
     let line = match came {
         Came::Line(line) => line,
         Came::TooLong => {
@@ -76,9 +76,9 @@ async fn take(came: Came, server: &Arc<Server>, session: &Arc<Session>, out: &Se
         }
     };
     let request = match messages::read(&line) {
-        Ok(Incoming::Request(request)) => request,
-        Ok(Incoming::Notice { method, params }) => return session.notice(&method, &params),
-        Ok(Incoming::Answer) => return,
+        Ok(ClientMessage::Request(request)) => request,
+        Ok(ClientMessage::Notice { method, params }) => return session.notice(&method, &params),
+        Ok(ClientMessage::Answer) => return,
         Err(answer) => {
             let _ = out.send(answer).await;
             return;

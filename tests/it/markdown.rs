@@ -9,7 +9,7 @@ use flow::adapter::files::DiskFiles;
 use flow::channel::{FormatError, Formatted, format};
 use flow::diagnostic::Diagnostic;
 use flow::load::load;
-use flow::model::{Channel, Place};
+use flow::model::{Channel, TextPlace};
 use flow::template::{Scope, compile, from_json, text};
 use proptest::prelude::*;
 use serde_json::json;
@@ -21,7 +21,7 @@ fn sent(template: &str, value: &str, channel: &Channel) -> Formatted {
 
 fn formatted(template: &str, value: &str, channel: &Channel) -> Result<Formatted, FormatError> {
     let mut found: Vec<Diagnostic> = vec![];
-    let template = text(template, Place::default(), &mut found);
+    let template = text(template, TextPlace::default(), &mut found);
     let mut scope = Scope::new();
     scope.set("v", from_json(&json!(value)));
     format(&compile(&template).unwrap().fill_text(&scope).unwrap(), channel, None, None)

@@ -10,7 +10,7 @@ use flow::adapter::clock::SystemClock;
 use flow::adapter::http::{Http, HttpSettings};
 use flow::adapter::model::HttpModelClient;
 use flow::event::Failure;
-use flow::event::Role;
+use flow::event::MessageRole;
 use flow::model::{FailureKind, ToolCalls};
 use flow::port::{Listener, Message, ModelClient, ModelReply, ModelRequest, ToolDescription, WireFormat};
 use serde_json::{Value, json};
@@ -35,7 +35,7 @@ fn request(wire: WireFormat, url: &str) -> ModelRequest {
         host_from: Default::default(),
         model: "smollm2".to_owned(),
         api_key: None,
-        messages: vec![message(Role::System, "You are brief."), message(Role::User, "Name a city and its country.")],
+        messages: vec![message(MessageRole::System, "You are brief."), message(MessageRole::User, "Name a city and its country.")],
         schema: None,
         tools: Vec::new(),
         tool_calls: ToolCalls::Native,

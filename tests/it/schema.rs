@@ -9,7 +9,7 @@ use std::sync::Arc;
 use flow::adapter::files::yaml_files;
 use flow::diagnostic::{Diagnostic, Severity};
 use flow::lower::keys::json_schema;
-use flow::lower::{self, Definitions, FileKind, Unreadable, World, kind_of};
+use flow::lower::{self, Definitions, FileKind, OtherFileError, World, kind_of};
 use flow::model::{Channel, PipelineId, Replies, StyleGuide};
 use flow::source::{FileId, SourceFile, Span};
 use serde_json::{Value, json};
@@ -117,8 +117,8 @@ fn is_unseen(found: &Diagnostic) -> bool {
 /// A world that says nothing about other files.
 struct Alone;
 
-fn unknown<T>() -> Result<T, Unreadable> {
-    Err(Unreadable::Reported)
+fn unknown<T>() -> Result<T, OtherFileError> {
+    Err(OtherFileError::Reported)
 }
 
 impl World for Alone {
@@ -130,39 +130,39 @@ impl World for Alone {
         PathBuf::new()
     }
 
-    fn path(&self, _: FileId, path: &str) -> Result<PathBuf, Unreadable> {
+    fn path(&self, _: FileId, path: &str) -> Result<PathBuf, OtherFileError> {
         Ok(path.into())
     }
 
-    fn existing(&self, _: FileId, path: &str) -> Result<PathBuf, Unreadable> {
+    fn existing(&self, _: FileId, path: &str) -> Result<PathBuf, OtherFileError> {
         Ok(path.into())
     }
 
-    fn existing_folder(&self, _: FileId, path: &str) -> Result<PathBuf, Unreadable> {
+    fn existing_folder(&self, _: FileId, path: &str) -> Result<PathBuf, OtherFileError> {
         Ok(path.into())
     }
 
-    fn import(&mut self, _: Span, _: &str) -> Result<Arc<Definitions>, Unreadable> {
+    fn import(&mut self, _: Span, _: &str) -> Result<Arc<Definitions>, OtherFileError> {
         unknown()
     }
 
-    fn channel(&mut self, _: FileId, _: &str) -> Result<Arc<Channel>, Unreadable> {
+    fn channel(&mut self, _: FileId, _: &str) -> Result<Arc<Channel>, OtherFileError> {
         unknown()
     }
 
-    fn style_guide(&mut self, _: FileId, _: &str) -> Result<Arc<StyleGuide>, Unreadable> {
+    fn style_guide(&mut self, _: FileId, _: &str) -> Result<Arc<StyleGuide>, OtherFileError> {
         unknown()
     }
 
-    fn text(&mut self, _: FileId, _: &str) -> Result<(FileId, Arc<str>), Unreadable> {
+    fn text(&mut self, _: FileId, _: &str) -> Result<(FileId, Arc<str>), OtherFileError> {
         unknown()
     }
 
-    fn replies(&mut self, _: FileId, _: &str) -> Result<Arc<Replies>, Unreadable> {
+    fn replies(&mut self, _: FileId, _: &str) -> Result<Arc<Replies>, OtherFileError> {
         unknown()
     }
 
-    fn pipeline(&mut self, _: Span, _: &str) -> Result<PipelineId, Unreadable> {
+    fn pipeline(&mut self, _: Span, _: &str) -> Result<PipelineId, OtherFileError> {
         unknown()
     }
 }

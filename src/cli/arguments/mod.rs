@@ -10,18 +10,18 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 pub use checking::{
     DoctorOptions, FixOptions, Format, GraphFormat, GraphOptions, NoTests, TestFormat, TestOptions, ToolsCommand, ValidateOptions,
 };
-pub use running::{McpOptions, OutputOptions, PlanOptions, RunOptions, RunsCommand, TrustOptions, Wanted};
+pub use running::{McpOptions, OutputOptions, PlanOptions, RunOptions, RunRequest, RunsCommand, TrustOptions};
 
 /// Multi-agent workflows from YAML: checked like a compiler, run as a graph.
 #[derive(Debug, Parser)]
 #[command(name = "flow", version, about, after_help = EXIT_CODES, disable_help_subcommand = true)]
-pub struct Arguments {
+pub struct CommandLine {
     /// What to do.
     #[command(subcommand)]
-    pub command: Command,
+    pub command: FlowCommand,
     /// Options of every command.
     #[command(flatten)]
-    pub shared: Shared,
+    pub shared: SharedOptions,
 }
 
 /// The table of exit codes in `--help`.
@@ -40,7 +40,7 @@ const EXIT_CODES: &str = "Exit codes:
 
 /// Options of every command.
 #[derive(Debug, Args)]
-pub struct Shared {
+pub struct SharedOptions {
     /// Only the result, or why there is none: no progress, no warnings
     #[arg(short, long, global = true)]
     pub quiet: bool,
@@ -61,7 +61,7 @@ pub struct Shared {
     pub env_file: Option<PathBuf>,
 }
 
-impl Shared {
+impl SharedOptions {
     /// The project of a file.
     pub(in crate::cli) fn project_of(&self, file: &std::path::Path) -> PathBuf {
         crate::runtime::project(file, self.project.as_deref())
@@ -81,7 +81,7 @@ pub enum When {
 
 /// The commands.
 #[derive(Debug, Subcommand)]
-pub enum Command {
+pub enum FlowCommand {
     /// Runs a pipeline
     Run(RunOptions),
     /// Checks files and starts nothing
@@ -116,7 +116,7 @@ pub enum Command {
     Schema {
         /// The kind of file [default: all, told apart by their keys]
         #[arg(value_enum)]
-        kind: Option<Kind>,
+        kind: Option<SchemaKind>,
     },
     /// Serves an editor over standard input and output
     Lsp,
@@ -155,7 +155,7 @@ pub enum Command {
 /// The kinds of files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 #[value(rename_all = "snake_case")]
-pub enum Kind {
+pub enum SchemaKind {
     /// A pipeline.
     Pipeline,
     /// A channel.

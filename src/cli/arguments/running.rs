@@ -6,7 +6,7 @@ use clap::{Args, Subcommand};
 
 /// What is run, with what, and within which bounds.
 #[derive(Debug, Args)]
-pub struct Wanted {
+pub struct RunRequest {
     /// The pipeline file
     pub file: PathBuf,
     /// An input; may be repeated
@@ -39,7 +39,7 @@ fn money(text: &str) -> Result<f64, &'static str> {
 pub struct RunOptions {
     /// What is run
     #[command(flatten)]
-    pub wanted: Wanted,
+    pub wanted: RunRequest,
     /// Whether what it wants is allowed
     #[command(flatten)]
     pub trust: TrustOption,
@@ -90,7 +90,7 @@ pub struct OutputOptions {
 pub struct PlanOptions {
     /// What would be run; an input that is not given is shown as ⟨inputs.name⟩
     #[command(flatten)]
-    pub wanted: Wanted,
+    pub wanted: RunRequest,
     /// Prints one JSON object
     #[arg(long)]
     pub json: bool,

@@ -8,7 +8,7 @@ use crate::adapter::run_lock::RunLock;
 use crate::adapter::sqlite_cache::SqliteCache;
 use crate::adapter::sqlite_store::SqliteStore;
 use crate::cli::Exit;
-use crate::cli::arguments::Shared;
+use crate::cli::arguments::SharedOptions;
 use crate::cli::refusal::Refusal;
 use crate::model::parse_duration;
 use crate::port::{Clock, RunSummary, Store, StoreError};
@@ -39,7 +39,7 @@ pub(super) fn remove(
     file: &Path,
     wanted: &BTreeSet<&String>,
     leaves: bool,
-    shared: &Shared,
+    shared: &SharedOptions,
 ) -> Result<Exit, Refusal> {
     let (mut locks, mut runs, mut held) = (vec![], vec![], vec![]);
     for run in wanted {

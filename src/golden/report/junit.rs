@@ -8,7 +8,7 @@ use crate::report::escape::xml;
 pub fn junit(report: &Report) -> String {
     let mut suites = String::new();
     let (mut tests, mut failures) = (0, 0);
-    let mut add = |name: &str, cases: Vec<Case>| {
+    let mut add = |name: &str, cases: Vec<JunitCase>| {
         let failed = cases.iter().filter(|case| !case.problems.is_empty()).count();
         tests += cases.len();
         failures += failed;
@@ -18,11 +18,11 @@ pub fn junit(report: &Report) -> String {
         add(&group[0].file, group.iter().map(case).collect());
     }
     for broken in &report.broken {
-        add(&broken.file, vec![Case { name: "the file can be read".into(), problems: broken.lines.clone() }]);
+        add(&broken.file, vec![JunitCase { name: "the file can be read".into(), problems: broken.lines.clone() }]);
     }
     if !report.orphans.is_empty() {
         let problems = report.orphans.iter().map(|path| format!("{} belongs to no case", path.display())).collect();
-        add("goldens", vec![Case { name: "every golden belongs to a case".into(), problems }]);
+        add("goldens", vec![JunitCase { name: "every golden belongs to a case".into(), problems }]);
     }
     format!(
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"flow test\" tests=\"{tests}\" failures=\"{failures}\" errors=\"0\">\n{suites}</testsuites>\n"
@@ -30,18 +30,18 @@ pub fn junit(report: &Report) -> String {
 }
 
 /// One `testcase`.
-struct Case {
+struct JunitCase {
     name: String,
     problems: Vec<String>,
 }
 
-fn case(outcome: &Outcome) -> Case {
+fn case(outcome: &Outcome) -> JunitCase {
     let channel = outcome.channel.as_ref().map(|channel| format!("/{channel}")).unwrap_or_default();
     let problems = outcome.complaints.iter().map(|complaint| told(outcome, complaint, false)).collect();
-    Case { name: format!("{}{channel}", outcome.case), problems }
+    JunitCase { name: format!("{}{channel}", outcome.case), problems }
 }
 
-fn suite(name: &str, cases: &[Case], failed: usize) -> String {
+fn suite(name: &str, cases: &[JunitCase], failed: usize) -> String {
     let name = xml(name);
     let mut text = format!("  <testsuite name=\"{name}\" tests=\"{}\" failures=\"{failed}\" errors=\"0\">\n", cases.len());
     for case in cases {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::super::mutate::{Mutant, Noticed, Way};
+use super::super::mutate::{Mutant, Noticed, OutputMutation};
 use super::super::outcome::{Outcome, Report};
 use crate::diagnostic::visible;
 
@@ -23,7 +23,7 @@ pub fn survived(report: &Report) -> usize {
 /// Those that nobody noticed, each with what would; then, unless `only_bad`, a line for each way.
 pub(super) fn human(report: &Report, only_bad: bool) -> String {
     let mut out = String::new();
-    let mut counts: BTreeMap<Way, (usize, usize, BTreeMap<&str, usize>)> = BTreeMap::new();
+    let mut counts: BTreeMap<OutputMutation, (usize, usize, BTreeMap<&str, usize>)> = BTreeMap::new();
     for (outcome, mutant) in all(report) {
         let count = counts.entry(mutant.way).or_default();
         match &mutant.noticed {

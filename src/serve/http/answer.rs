@@ -16,22 +16,22 @@ use tokio::time::{Instant, Interval, interval_at};
 const BEAT: Duration = Duration::from_secs(15);
 
 /// The body of an answer.
-pub(super) enum Answer {
+pub(super) enum AnswerBody {
     /// All of it.
     Whole(Option<Bytes>),
     /// One event a message; it ends with the last.
     Stream { messages: Receiver<Value>, beat: Interval },
 }
 
-impl Body for Answer {
+impl Body for AnswerBody {
     type Data = Bytes;
     type Error = Infallible;
 
     fn poll_frame(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         let frame = |bytes: Bytes| Poll::Ready(Some(Ok(Frame::data(bytes))));
         match self.get_mut() {
-            Answer::Whole(bytes) => bytes.take().map_or(Poll::Ready(None), frame),
-            Answer::Stream { messages, beat } => match messages.poll_recv(context) {
+            AnswerBody::Whole(bytes) => bytes.take().map_or(Poll::Ready(None), frame),
+            AnswerBody::Stream { messages, beat } => match messages.poll_recv(context) {
                 Poll::Ready(Some(message)) => frame(Bytes::from(format!("event: message\ndata: {message}\n\n"))),
                 Poll::Ready(None) => Poll::Ready(None),
                 Poll::Pending => match beat.poll_tick(context) {
@@ -43,18 +43,18 @@ impl Body for Answer {
     }
 
     fn is_end_stream(&self) -> bool {
-        matches!(self, Answer::Whole(None))
+        matches!(self, AnswerBody::Whole(None))
     }
 
     fn size_hint(&self) -> SizeHint {
         match self {
-            Answer::Whole(bytes) => SizeHint::with_exact(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64)),
-            Answer::Stream { .. } => SizeHint::default(),
+            AnswerBody::Whole(bytes) => SizeHint::with_exact(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64)),
+            AnswerBody::Stream { .. } => SizeHint::default(),
         }
     }
 }
 
-fn response(status: u16, kind: Option<&'static str>, body: Answer) -> Response<Answer> {
+fn response(status: u16, kind: Option<&'static str>, body: AnswerBody) -> Response<AnswerBody> {
     let mut response = Response::new(body);
     *response.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let headers = response.headers_mut();
@@ -70,39 +70,39 @@ fn response(status: u16, kind: Option<&'static str>, body: Answer) -> Response<A
 }
 
 /// A sentence for whoever looks.
-pub(super) fn text(status: u16, text: &'static str) -> Response<Answer> {
-    response(status, Some("text/plain; charset=utf-8"), Answer::Whole(Some(Bytes::from_static(text.as_bytes()))))
+pub(super) fn text(status: u16, text: &'static str) -> Response<AnswerBody> {
+    response(status, Some("text/plain; charset=utf-8"), AnswerBody::Whole(Some(Bytes::from_static(text.as_bytes()))))
 }
 
-pub(super) fn json(status: u16, message: &Value) -> Response<Answer> {
-    response(status, Some("application/json"), Answer::Whole(Some(Bytes::from(message.to_string()))))
+pub(super) fn json(status: u16, message: &Value) -> Response<AnswerBody> {
+    response(status, Some("application/json"), AnswerBody::Whole(Some(Bytes::from(message.to_string()))))
 }
 
-pub(super) fn empty(status: u16) -> Response<Answer> {
-    response(status, None, Answer::Whole(None))
+pub(super) fn empty(status: u16) -> Response<AnswerBody> {
+    response(status, None, AnswerBody::Whole(None))
 }
 
 /// A message that wants no answer has come.
-pub(super) fn accepted() -> Response<Answer> {
+pub(super) fn accepted() -> Response<AnswerBody> {
     empty(202)
 }
 
-pub(super) fn not_allowed() -> Response<Answer> {
+pub(super) fn not_allowed() -> Response<AnswerBody> {
     let mut response = text(405, "send messages with POST");
     response.headers_mut().insert(ALLOW, HeaderValue::from_static("POST, DELETE"));
     response
 }
 
-pub(super) fn with_session(mut response: Response<Answer>, session: &str) -> Response<Answer> {
+pub(super) fn with_session(mut response: Response<AnswerBody>, session: &str) -> Response<AnswerBody> {
     if let Ok(value) = HeaderValue::from_str(session) {
         response.headers_mut().insert(HeaderName::from_static("mcp-session-id"), value);
     }
     response
 }
 
-pub(super) fn stream(messages: Receiver<Value>) -> Response<Answer> {
+pub(super) fn stream(messages: Receiver<Value>) -> Response<AnswerBody> {
     let beat = interval_at(Instant::now() + BEAT, BEAT);
-    let mut response = response(200, Some("text/event-stream"), Answer::Stream { messages, beat });
+    let mut response = response(200, Some("text/event-stream"), AnswerBody::Stream { messages, beat });
     // Whoever stands between passes each event on at once.
     response.headers_mut().insert(HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no"));
     response

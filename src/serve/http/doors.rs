@@ -82,7 +82,7 @@ impl Doors {
 ///
 /// # Errors
 /// They do not, or one is missing.
-pub(super) fn check_headers(headers: &HeaderMap, request: &messages::Request) -> Result<(), Refused> {
+pub(super) fn check_headers(headers: &HeaderMap, request: &messages::ClientRequest) -> Result<(), Refused> {
     let mismatch = |what: String| Refused::new(400, ErrorCode::HEADER_MISMATCH, what);
     let one = |name: &str| {
         let mut values = headers.get_all(name).iter();

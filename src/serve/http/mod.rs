@@ -22,15 +22,15 @@ use tokio::sync::mpsc::{UnboundedReceiver, channel};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-use self::answer::Answer;
+use self::answer::AnswerBody;
 pub use self::doors::Doors;
 pub(super) use self::seats::Impatient;
-use self::seats::{Held, Seat, Seats};
+use self::seats::{Held, RequestSeat, Seats};
 use self::sessions::Sessions;
-use super::calls::{Server, Session};
-use super::messages::{self, Incoming};
+use super::calls::{CallServer, ClientSession};
+use super::messages::{self, ClientMessage};
 use super::protocol::{self, Refused, Todo};
-use super::{Bounds, LONGEST_MESSAGE, Work};
+use super::{Bounds, LONGEST_MESSAGE, PipelineService};
 
 /// Most bytes of all headers.
 const LARGEST_HEAD: usize = 64 << 10;
@@ -41,7 +41,7 @@ const MOST_WAITING: usize = 256;
 
 /// What every connection needs.
 struct House {
-    server: Arc<Server>,
+    server: Arc<CallServer>,
     sessions: Sessions,
     doors: Doors,
     patience: Duration,
@@ -49,13 +49,13 @@ struct House {
 
 /// Serves until `stop` says so, and then by whom. All calls have ended then.
 pub async fn serve_http(
-    work: Arc<dyn Work>,
+    work: Arc<dyn PipelineService>,
     bounds: Bounds,
     listener: TcpListener,
     doors: Doors,
     stop: &mut UnboundedReceiver<Canceller>,
 ) -> Option<Canceller> {
-    let server = Arc::new(Server::new(work, bounds));
+    let server = Arc::new(CallServer::new(work, bounds));
     let house = Arc::new(House { server, sessions: Sessions::default(), doors, patience: bounds.patience });
     let seats = Arc::new(Seats::default());
     let (close, closing) = watch::channel(false);
@@ -89,7 +89,7 @@ fn turn_away(stream: TcpStream) {
     let _ = stream.read(&mut [0; 16 << 10]);
 }
 
-async fn connection(house: Arc<House>, stream: TcpStream, seat: Seat, mut closing: watch::Receiver<bool>) {
+async fn connection(house: Arc<House>, stream: TcpStream, seat: RequestSeat, mut closing: watch::Receiver<bool>) {
     let patience = house.patience;
     let service = hyper::service::service_fn(|request| {
         let (house, served) = (Arc::clone(&house), seat.serve());
@@ -110,7 +110,7 @@ async fn connection(house: Arc<House>, stream: TcpStream, seat: Seat, mut closin
     let _ = connection.await;
 }
 
-type Answered = Response<Answer>;
+type Answered = Response<AnswerBody>;
 
 /// A session that is not known, or not any more.
 struct Gone;
@@ -148,19 +148,19 @@ impl House {
             Err(error) => return Err(answer::json(400, &error)),
         };
         match message {
-            Incoming::Request(request) => self.request(&head.headers, request).await,
-            Incoming::Notice { method, params } => {
+            ClientMessage::Request(request) => self.request(&head.headers, request).await,
+            ClientMessage::Notice { method, params } => {
                 if let Some(session) = self.session(&head.headers)? {
                     session.notice(&method, &params);
                 }
                 Ok(answer::accepted())
             }
-            Incoming::Answer => Ok(answer::accepted()),
+            ClientMessage::Answer => Ok(answer::accepted()),
         }
     }
 
     /// The session that a client says it has.
-    fn session(&self, headers: &HeaderMap) -> Result<Option<Arc<Session>>, Gone> {
+    fn session(&self, headers: &HeaderMap) -> Result<Option<Arc<ClientSession>>, Gone> {
         let Some(id) = headers.get("mcp-session-id") else { return Ok(None) };
         id.to_str().ok().and_then(|id| self.sessions.get(id)).map(Some).ok_or(Gone)
     }
@@ -176,7 +176,7 @@ impl House {
         }
     }
 
-    async fn request(&self, headers: &HeaderMap, request: messages::Request) -> Result<Answered, Answered> {
+    async fn request(&self, headers: &HeaderMap, request: messages::ClientRequest) -> Result<Answered, Answered> {
         let id = request.id.clone();
         let refuse = |refused: Refused| answer::json(refused.status, &messages::error(Some(&id), &refused.error));
         let alone = protocol::version_of(&request.params).is_some();

@@ -19,16 +19,16 @@ pub(super) const MOST: usize = 256;
 /// All places.
 #[derive(Default)]
 pub(super) struct Seats {
-    inner: Mutex<Inner>,
+    inner: Mutex<SeatCounts>,
 }
 
 #[derive(Default)]
-struct Inner {
+struct SeatCounts {
     last: u64,
-    taken: HashMap<u64, Place>,
+    taken: HashMap<u64, ClientSeats>,
 }
 
-struct Place {
+struct ClientSeats {
     /// Requests whose answers have not gone out.
     requests: usize,
     idle_since: Instant,
@@ -36,25 +36,25 @@ struct Place {
 }
 
 /// A place, free again when this is dropped.
-pub(super) struct Seat {
+pub(super) struct RequestSeat {
     seats: Arc<Seats>,
     number: u64,
     leave: Arc<Notify>,
 }
 
 /// A request that is served, until its answer has gone out.
-pub(super) struct Served {
+pub(super) struct ServedRequest {
     seats: Arc<Seats>,
     number: u64,
 }
 
 impl Seats {
-    fn inner(&self) -> MutexGuard<'_, Inner> {
+    fn inner(&self) -> MutexGuard<'_, SeatCounts> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A place; if all are taken, that of the one that was idle longest. `None`: all are served.
-    pub(super) fn take(self: &Arc<Seats>) -> Option<Seat> {
+    pub(super) fn take(self: &Arc<Seats>) -> Option<RequestSeat> {
         let mut inner = self.inner();
         if inner.taken.len() >= MOST {
             let idle = inner.taken.iter().filter(|(_, place)| place.requests == 0);
@@ -63,33 +63,33 @@ impl Seats {
         }
         inner.last += 1;
         let (number, leave) = (inner.last, Arc::new(Notify::new()));
-        inner.taken.insert(number, Place { requests: 0, idle_since: Instant::now(), leave: Arc::clone(&leave) });
-        Some(Seat { seats: Arc::clone(self), number, leave })
+        inner.taken.insert(number, ClientSeats { requests: 0, idle_since: Instant::now(), leave: Arc::clone(&leave) });
+        Some(RequestSeat { seats: Arc::clone(self), number, leave })
     }
 }
 
-impl Seat {
+impl RequestSeat {
     /// Waits until another one needs the place.
     pub(super) async fn left(&self) {
         self.leave.notified().await;
     }
 
     /// A request has come.
-    pub(super) fn serve(&self) -> Served {
+    pub(super) fn serve(&self) -> ServedRequest {
         if let Some(place) = self.seats.inner().taken.get_mut(&self.number) {
             place.requests += 1;
         }
-        Served { seats: Arc::clone(&self.seats), number: self.number }
+        ServedRequest { seats: Arc::clone(&self.seats), number: self.number }
     }
 }
 
-impl Drop for Seat {
+impl Drop for RequestSeat {
     fn drop(&mut self) {
         self.seats.inner().taken.remove(&self.number);
     }
 }
 
-impl Drop for Served {
+impl Drop for ServedRequest {
     fn drop(&mut self) {
         if let Some(place) = self.seats.inner().taken.get_mut(&self.number) {
             place.requests = place.requests.saturating_sub(1);
@@ -101,7 +101,7 @@ impl Drop for Served {
 /// A body that keeps its connection's place as long as it is going out.
 pub(super) struct Held<B> {
     pub(super) body: B,
-    pub(super) _served: Served,
+    pub(super) _served: ServedRequest,
 }
 
 impl<B: Body + Unpin> Body for Held<B> {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::super::calls::Session;
+use super::super::calls::ClientSession;
 use crate::adapter::environment;
 
 /// Most sessions; then the one that was silent longest is forgotten.
@@ -16,16 +16,16 @@ const LONGEST_SILENCE: Duration = Duration::from_secs(30 * 60);
 
 #[derive(Default)]
 pub(super) struct Sessions {
-    by_name: Mutex<HashMap<String, (Arc<Session>, Instant)>>,
+    by_name: Mutex<HashMap<String, (Arc<ClientSession>, Instant)>>,
 }
 
 impl Sessions {
-    fn held(&self) -> MutexGuard<'_, HashMap<String, (Arc<Session>, Instant)>> {
+    fn held(&self) -> MutexGuard<'_, HashMap<String, (Arc<ClientSession>, Instant)>> {
         self.by_name.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A new one; silent ones are forgotten.
-    pub(super) fn begin(&self) -> (String, Arc<Session>) {
+    pub(super) fn begin(&self) -> (String, Arc<ClientSession>) {
         let now = Instant::now();
         let mut sessions = self.held();
         sessions.retain(|_, (session, used)| !session.is_idle() || now.duration_since(*used) < LONGEST_SILENCE);
@@ -35,12 +35,12 @@ impl Sessions {
             session.leave();
         }
         let name = environment::random_name();
-        let session = Arc::new(Session::default());
+        let session = Arc::new(ClientSession::default());
         sessions.insert(name.clone(), (Arc::clone(&session), now));
         (name, session)
     }
 
-    pub(super) fn get(&self, name: &str) -> Option<Arc<Session>> {
+    pub(super) fn get(&self, name: &str) -> Option<Arc<ClientSession>> {
         let mut sessions = self.held();
         let (session, used) = sessions.get_mut(name)?;
         let now = Instant::now();
@@ -52,7 +52,7 @@ impl Sessions {
         Some(Arc::clone(session))
     }
 
-    pub(super) fn remove(&self, name: &str) -> Option<Arc<Session>> {
+    pub(super) fn remove(&self, name: &str) -> Option<Arc<ClientSession>> {
         self.held().remove(name).map(|(session, _)| session)
     }
 }

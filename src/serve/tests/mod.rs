@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::oneshot;
 
-use super::{Given, Line, Tool, Work, Wrong};
+use super::{CallLine, InvalidArguments, PipelineService, ServedOutcome, Tool};
 
 /// Tools that do what a test needs. `wait` ends when it is told to; `go` lets the oldest one end by itself.
 #[derive(Default)]
@@ -43,16 +43,21 @@ impl StandIn {
     }
 }
 
-fn said(text: &str) -> Given {
-    Given { texts: vec![text.to_owned()], structured: Some(json!({ "said": text })), ..Given::default() }
+fn said(text: &str) -> ServedOutcome {
+    ServedOutcome { texts: vec![text.to_owned()], structured: Some(json!({ "said": text })), ..ServedOutcome::default() }
 }
 
-impl Work for StandIn {
+impl PipelineService for StandIn {
     fn tools(&self) -> &[Tool] {
         &self.tools
     }
 
-    fn begin(&self, tool: &str, arguments: Map<String, Value>, mut line: Line) -> oneshot::Receiver<Result<Given, Wrong>> {
+    fn begin(
+        &self,
+        tool: &str,
+        arguments: Map<String, Value>,
+        mut line: CallLine,
+    ) -> oneshot::Receiver<Result<ServedOutcome, InvalidArguments>> {
         let (sender, receiver) = oneshot::channel();
         self.note(&format!("{tool} begins"));
         if let Some(begun) = &self.begun {
@@ -60,7 +65,7 @@ impl Work for StandIn {
         }
         match tool {
             "echo" => sender.send(Ok(said(arguments.get("text").and_then(Value::as_str).unwrap_or_default()))).unwrap(),
-            "refuse" => sender.send(Err(Wrong("input \"text\" is missing".into()))).unwrap(),
+            "refuse" => sender.send(Err(InvalidArguments("input \"text\" is missing".into()))).unwrap(),
             "steps" => {
                 for step in ["one: done", "two: done"] {
                     line.progress.send(step.to_owned()).unwrap();

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, channel, unbounded_channel};
 
-use super::super::calls::{Server, Session};
-use super::super::protocol::Call;
-use super::super::{Bounds, LONGEST_MESSAGE, PATIENCE, Work, serve_stdio};
+use super::super::calls::{CallServer, ClientSession};
+use super::super::protocol::ServedCall;
+use super::super::{Bounds, LONGEST_MESSAGE, PATIENCE, PipelineService, serve_stdio};
 use super::{StandIn, alone, hello, request};
 
 /// Standard input that a test writes.
@@ -191,9 +191,10 @@ async fn a_cancelled_call_ends_without_an_answer_and_its_id_is_free_again() {
 
 #[tokio::test]
 async fn a_call_that_is_cancelled_before_it_began_never_begins() {
-    let (work, session) = (StandIn::new(None), Arc::new(Session::default()));
-    let server = Arc::new(Server::new(Arc::clone(&work) as Arc<dyn Work>, Bounds { running: 1, waiting: 1, patience: PATIENCE }));
-    let call = Call { id: json!("a"), tool: "wait".into(), arguments: Map::new(), token: None, is_stateless: true };
+    let (work, session) = (StandIn::new(None), Arc::new(ClientSession::default()));
+    let server =
+        Arc::new(CallServer::new(Arc::clone(&work) as Arc<dyn PipelineService>, Bounds { running: 1, waiting: 1, patience: PATIENCE }));
+    let call = ServedCall { id: json!("a"), tool: "wait".into(), arguments: Map::new(), token: None, is_stateless: true };
     let entered = server.enter(&session, call).unwrap();
     session.notice("notifications/cancelled", &Map::from_iter([("requestId".to_owned(), json!("a"))]));
     let (out, mut said) = channel(1);

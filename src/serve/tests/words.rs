@@ -2,14 +2,14 @@
 
 use serde_json::{Value, json};
 
-use super::super::messages::{self, Incoming};
+use super::super::messages::{self, ClientMessage};
 use super::super::protocol::{Todo, todo};
-use super::super::{Tool, Work, tool};
+use super::super::{PipelineService, Tool, tool};
 use super::{StandIn, alone, hello, request};
 use crate::adapter::files::DiskFiles;
 
 fn asked(message: &Value, tools: &[Tool]) -> Result<Todo, (i32, u16)> {
-    let Ok(Incoming::Request(request)) = messages::read(message.to_string().as_bytes()) else { panic!("{message}") };
+    let Ok(ClientMessage::Request(request)) = messages::read(message.to_string().as_bytes()) else { panic!("{message}") };
     todo(tools, request, None).map_err(|refused| (refused.error.code.0, refused.status))
 }
 

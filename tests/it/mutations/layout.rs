@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use flow::lower::keys::Takes;
-use flow::syntax::Style;
+use flow::syntax::QuoteStyle;
 
 use super::make::{Maker, range};
 use super::sites::ValueSite;
@@ -15,9 +15,9 @@ impl Maker<'_> {
             let Some(scalar) = node.as_scalar() else { continue };
             let at = range(node.span);
             let (first, last) = (self.line(at.start), self.line(at.end - 1));
-            if matches!(scalar.style, Style::Double | Style::Single) {
+            if matches!(scalar.style, QuoteStyle::Double | QuoteStyle::Single) {
                 // Without its first quote a text may mean what it says: 24", users'.
-                if scalar.style == Style::Double
+                if scalar.style == QuoteStyle::Double
                     && !scalar.text.ends_with(|c: char| c.is_ascii_digit())
                     && let Some(made) = self.add("lost quote", at.start..at.start + 1, "", first..=last)
                 {
@@ -43,7 +43,7 @@ impl Maker<'_> {
             .iter()
             .flat_map(|node| {
                 let at = range(node.span);
-                let is_block = node.as_scalar().is_some_and(|text| matches!(text.style, Style::Literal | Style::Folded));
+                let is_block = node.as_scalar().is_some_and(|text| matches!(text.style, QuoteStyle::Literal | QuoteStyle::Folded));
                 self.line(at.start) + usize::from(!is_block)..self.line(at.end.max(at.start + 1) - 1) + 1
             })
             .collect();

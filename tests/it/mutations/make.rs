@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::ops::{Range, RangeInclusive};
 
-use flow::lower::keys::{Place, Takes};
+use flow::lower::keys::{KeyTable, Takes};
 use flow::source::{FileId, SourceFile, Span};
 use flow::syntax::{self, Node, NodeKind};
 use regex::Regex;
@@ -60,7 +60,7 @@ impl Mutation {
 }
 
 impl<'a> Maker<'a> {
-    pub fn new(source: &'a SourceFile, tree: &'a Node, place: &'static Place, users: &'a str) -> Maker<'a> {
+    pub fn new(source: &'a SourceFile, tree: &'a Node, place: &'static KeyTable, users: &'a str) -> Maker<'a> {
         Maker { text: &source.text, source, tree, sites: Sites::of(tree, place), users, made: vec![], seen: BTreeSet::new() }
     }
 

@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use flow::adapter::files::{DiskFiles, yaml_files};
 use flow::check::{Checked, check_file};
 use flow::diagnostic::{Diagnostic, Severity};
-use flow::lower::keys::{self, Place};
+use flow::lower::keys::{self, KeyTable};
 use flow::lower::{FileKind, kind_of};
 use flow::port::{FileProblem, Files};
 use flow::report::{Findings, human};
@@ -142,7 +142,7 @@ fn sample(mutations: Vec<Mutation>, most_each: usize) -> Vec<Mutation> {
     chosen
 }
 
-fn place_of(kind: FileKind) -> &'static Place {
+fn place_of(kind: FileKind) -> &'static KeyTable {
     match kind {
         FileKind::Pipeline => &keys::PIPELINE,
         FileKind::Channel => &keys::CHANNEL,

@@ -1,7 +1,7 @@
 //! Where in a file a mistake can be made: every key and value of the language, found by the tables of keys.
 
-use flow::lower::keys::{self, Place, Takes};
-use flow::syntax::{Key, Map, Node};
+use flow::lower::keys::{self, KeyTable, Takes};
+use flow::syntax::{Map, MapKey, Node};
 
 /// A key of the language as it is written somewhere.
 pub struct KeySite<'a> {
@@ -10,7 +10,7 @@ pub struct KeySite<'a> {
     /// Which of them it is.
     pub index: usize,
     /// All keys that could stand there.
-    pub places: Vec<&'static Place>,
+    pub places: Vec<&'static KeyTable>,
     /// Whether the owner cannot do without it.
     pub is_required: bool,
     /// Whether it makes the step what it is.
@@ -24,7 +24,7 @@ pub struct ValueSite<'a> {
     /// What may stand there.
     pub takes: &'static Takes,
     /// The key, where the value has one.
-    pub key: Option<&'a Key>,
+    pub key: Option<&'a MapKey>,
 }
 
 /// A name of the author's.
@@ -49,7 +49,7 @@ pub struct Sites<'a> {
 
 impl<'a> Sites<'a> {
     /// Those of a file whose head is `place`.
-    pub fn of(tree: &'a Node, place: &'static Place) -> Sites<'a> {
+    pub fn of(tree: &'a Node, place: &'static KeyTable) -> Sites<'a> {
         let mut sites = Sites::default();
         if let Some(map) = tree.as_map() {
             sites.map(map, &[place]);
@@ -57,7 +57,7 @@ impl<'a> Sites<'a> {
         sites
     }
 
-    fn map(&mut self, map: &'a Map, places: &[&'static Place]) {
+    fn map(&mut self, map: &'a Map, places: &[&'static KeyTable]) {
         for (index, (key, node)) in map.entries.iter().enumerate() {
             let Some(known) = places.iter().find_map(|place| place.key(&key.text)) else { continue };
             let is_kind = keys::KINDS.iter().chain(keys::TOOL_KINDS).any(|kind| {
@@ -76,7 +76,7 @@ impl<'a> Sites<'a> {
         }
     }
 
-    fn value(&mut self, node: &'a Node, takes: &'static Takes, key: Option<&'a Key>) {
+    fn value(&mut self, node: &'a Node, takes: &'static Takes, key: Option<&'a MapKey>) {
         if !matches!(takes, Takes::Either(_)) || key.is_some() {
             self.values.push(ValueSite { node, takes, key });
         }
@@ -156,7 +156,7 @@ impl<'a> Sites<'a> {
     }
 }
 
-fn with_kinds(map: &Map, place: &'static Place) -> Vec<&'static Place> {
+fn with_kinds(map: &Map, place: &'static KeyTable) -> Vec<&'static KeyTable> {
     if std::ptr::eq(place, &keys::CASE) {
         return if map.get("steps").is_some() { vec![&keys::CASE_STEPS] } else { step(map, Some(place)) };
     }
@@ -171,10 +171,10 @@ fn with_kinds(map: &Map, place: &'static Place) -> Vec<&'static Place> {
     places
 }
 
-fn step(map: &Map, head: Option<&'static Place>) -> Vec<&'static Place> {
+fn step(map: &Map, head: Option<&'static KeyTable>) -> Vec<&'static KeyTable> {
     head.into_iter().chain([&keys::EVERY_STEP]).chain(of_kind(map, keys::KINDS)).collect()
 }
 
-fn of_kind(map: &Map, kinds: &'static [&'static Place]) -> impl Iterator<Item = &'static Place> {
+fn of_kind(map: &Map, kinds: &'static [&'static KeyTable]) -> impl Iterator<Item = &'static KeyTable> {
     kinds.iter().copied().filter(|kind| kind.keys.first().is_some_and(|key| map.get(key.name).is_some()))
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use flow::lower::keys::Takes;
-use flow::syntax::{Node, Style};
+use flow::syntax::{Node, QuoteStyle};
 
 use super::make::{Maker, range};
 
@@ -12,7 +12,7 @@ impl Maker<'_> {
         for site in std::mem::take(&mut self.sites.values) {
             let mut at = range(site.node.span);
             let first = self.line(site.key.map_or(at.start, |key| key.span.start as usize));
-            let is_block = site.node.as_scalar().is_some_and(|text| matches!(text.style, Style::Literal | Style::Folded));
+            let is_block = site.node.as_scalar().is_some_and(|text| matches!(text.style, QuoteStyle::Literal | QuoteStyle::Folded));
             if let Some(key) = site.key.filter(|_| is_block) {
                 at.start = key.span.end as usize + 1;
             }

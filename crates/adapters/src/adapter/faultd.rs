@@ -10,7 +10,7 @@ use tokio::sync::mpsc;
 
 /// One thing the server does.
 #[derive(Clone)]
-pub(crate) enum Act {
+pub(crate) enum FaultAct {
     /// Sends bytes.
     Send(Vec<u8>),
     /// Sends bytes in pieces of this size, each on its own.
@@ -35,7 +35,7 @@ pub(crate) struct Faultd {
 
 impl Faultd {
     /// Plays the script for each request of each connection.
-    pub(crate) async fn start(script: Vec<Act>) -> Faultd {
+    pub(crate) async fn start(script: Vec<FaultAct>) -> Faultd {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let (requests, connections) = (Arc::new(Mutex::new(Vec::new())), Arc::new(Mutex::new(0)));
@@ -52,7 +52,7 @@ impl Faultd {
 
     /// A server that gives one answer with a content type and a length, and keeps its connections.
     pub(crate) async fn answering(status: &str, content_type: &str, body: impl AsRef<[u8]>) -> Faultd {
-        Faultd::start(vec![Act::Send(answer(status, &[("content-type", content_type)], body))]).await
+        Faultd::start(vec![FaultAct::Send(answer(status, &[("content-type", content_type)], body))]).await
     }
 
     /// Its base URL.
@@ -94,19 +94,19 @@ pub(crate) fn stream(body: impl AsRef<[u8]>) -> Vec<u8> {
     bytes
 }
 
-async fn serve(mut stream: TcpStream, script: Vec<Act>, seen: Arc<Mutex<Vec<String>>>, gone: mpsc::UnboundedSender<()>) {
+async fn serve(mut stream: TcpStream, script: Vec<FaultAct>, seen: Arc<Mutex<Vec<String>>>, gone: mpsc::UnboundedSender<()>) {
     let _ = stream.set_nodelay(true);
     while let Some(request) = request(&mut stream).await {
         seen.lock().unwrap().push(request);
         for act in &script {
             match act {
-                Act::Send(bytes) => {
+                FaultAct::Send(bytes) => {
                     if stream.write_all(bytes).await.is_err() {
                         let _ = gone.send(());
                         return;
                     }
                 }
-                Act::Trickle(bytes, size) => {
+                FaultAct::Trickle(bytes, size) => {
                     for piece in bytes.chunks(*size) {
                         if stream.write_all(piece).await.is_err() {
                             return;
@@ -114,7 +114,7 @@ async fn serve(mut stream: TcpStream, script: Vec<Act>, seen: Arc<Mutex<Vec<Stri
                         tokio::task::yield_now().await;
                     }
                 }
-                Act::Forever(bytes, pause) => {
+                FaultAct::Forever(bytes, pause) => {
                     while stream.write_all(bytes).await.is_ok() {
                         if !pause.is_zero() {
                             tokio::time::sleep(*pause).await;
@@ -123,17 +123,17 @@ async fn serve(mut stream: TcpStream, script: Vec<Act>, seen: Arc<Mutex<Vec<Stri
                     let _ = gone.send(());
                     return;
                 }
-                Act::Stall => {
+                FaultAct::Stall => {
                     let mut rest = [0; 64];
                     while stream.read(&mut rest).await.is_ok_and(|read| read > 0) {}
                     let _ = gone.send(());
                     return;
                 }
-                Act::Reset => {
+                FaultAct::Reset => {
                     let _ = stream.set_zero_linger();
                     return;
                 }
-                Act::Close => return,
+                FaultAct::Close => return,
             }
         }
     }

@@ -47,7 +47,7 @@ impl OwnFiles {
     /// # Errors
     /// It must not (`denied`).
     pub fn may_read(&self, path: &Path) -> Result<(), Failure> {
-        self.allowed(&Spot::of(path), path, Touch::Read)
+        self.allowed(&PathTarget::of(path), path, Touch::Read)
     }
 
     /// Opens a file for a step: only a regular one, and only the one that was looked at. `open` is the way to open it.
@@ -55,7 +55,7 @@ impl OwnFiles {
     /// # Errors
     /// It must not be read (`denied`), or cannot be.
     pub fn open(&self, path: &Path, open: fn(&Path) -> std::io::Result<File>) -> Result<std::io::Result<File>, Failure> {
-        let spot = Spot::of(path);
+        let spot = PathTarget::of(path);
         self.allowed(&spot, path, Touch::Read)?;
         let opened = open(path).and_then(|file| Ok((id(&file.metadata()?), file)));
         match opened {
@@ -71,7 +71,7 @@ impl OwnFiles {
     /// # Errors
     /// It must not (`denied`).
     pub fn may_write(&self, path: &Path, text: &str) -> Result<(), Failure> {
-        let spot = Spot::of_entry(path);
+        let spot = PathTarget::of_entry(path);
         self.allowed(&spot, path, Touch::Write)?;
         // A file without an ending is run by its first line, or by the rights that the one before had.
         let may_be_code = is_data(&spot.path).map_or_else(|| text.starts_with("#!") || is_code_file(&spot.path), |is_data| !is_data);
@@ -90,7 +90,7 @@ impl OwnFiles {
         Ok(())
     }
 
-    fn allowed(&self, spot: &Spot, path: &Path, touch: Touch) -> Result<(), Failure> {
+    fn allowed(&self, spot: &PathTarget, path: &Path, touch: Touch) -> Result<(), Failure> {
         let why = self.by_name(&spot.path, touch).or_else(|| self.by_place(spot, touch)).or_else(|| self.by_other_name(spot, touch));
         why.map_or(Ok(()), |why| Err(denied(path, touch, why)))
     }
@@ -101,7 +101,7 @@ impl OwnFiles {
         own_by_name(inside.as_deref().unwrap_or(place), touch)
     }
 
-    fn by_place(&self, spot: &Spot, touch: Touch) -> Option<&'static str> {
+    fn by_place(&self, spot: &PathTarget, touch: Touch) -> Option<&'static str> {
         if SYSTEM.iter().any(|folder| spot.is_in(Path::new(folder))) {
             return Some("is no file of a disk");
         }
@@ -119,13 +119,13 @@ impl OwnFiles {
     }
 
     /// A file with several names (hard links) is the own one if any of its names in these folders is.
-    fn by_other_name(&self, spot: &Spot, touch: Touch) -> Option<&'static str> {
+    fn by_other_name(&self, spot: &PathTarget, touch: Touch) -> Option<&'static str> {
         let id = spot.ids.first().filter(|_| spot.has_names)?;
         let of_project = [self.project.clone(), self.project.join(".flow")];
         let beside = spot.path.parent().map(Path::to_path_buf);
         for folder in self.hidden.iter().chain(&of_project).chain(&beside) {
             for entry in fs::read_dir(seen(folder)).into_iter().flatten().flatten().take(MOST_COMPARED) {
-                let place = Spot::of_entry(&entry.path());
+                let place = PathTarget::of_entry(&entry.path());
                 if place.ids.first() == Some(id)
                     && let Some(why) = self.by_name(&place.path, touch).or_else(|| self.by_place(&place, touch))
                 {
@@ -158,7 +158,7 @@ fn id(what: &Metadata) -> Id {
 
 /// Where a path leads, there or not.
 #[derive(Debug)]
-struct Spot {
+struct PathTarget {
     /// The whole path, links followed.
     path: PathBuf,
     /// What is there: itself, if it is, then the folders above.
@@ -169,34 +169,34 @@ struct Spot {
     has_names: bool,
 }
 
-impl Spot {
+impl PathTarget {
     /// Where a path leads when all links are followed.
-    fn of(path: &Path) -> Spot {
+    fn of(path: &Path) -> PathTarget {
         match seen(path).canonicalize() {
-            Ok(place) => Spot::at(place),
-            Err(_) => Spot::of_entry(path),
+            Ok(place) => PathTarget::at(place),
+            Err(_) => PathTarget::of_entry(path),
         }
     }
 
     /// The same, but the last part is looked at itself, be it a link.
-    fn of_entry(path: &Path) -> Spot {
-        Spot::at(real(path))
+    fn of_entry(path: &Path) -> PathTarget {
+        PathTarget::at(real(path))
     }
 
     /// Of a path without links but perhaps its last part.
-    fn at(path: PathBuf) -> Spot {
+    fn at(path: PathBuf) -> PathTarget {
         let there: Vec<Option<Metadata>> = path.ancestors().map(|place| fs::symlink_metadata(place).ok()).collect();
         let missing = there.iter().take_while(|found| found.is_none()).count();
         let mut rest: Vec<String> =
             path.ancestors().take(missing).filter_map(|place| Some(place.file_name()?.to_string_lossy().to_lowercase())).collect();
         rest.reverse();
         let has_names = missing == 0 && there.first().and_then(Option::as_ref).is_some_and(|what| what.is_file() && what.nlink() > 1);
-        Spot { ids: there.iter().flatten().map(id).collect(), rest, has_names, path }
+        PathTarget { ids: there.iter().flatten().map(id).collect(), rest, has_names, path }
     }
 
     /// Whether it is this file or folder, or lies in it. One that is a link counts as itself and as what it leads to.
     fn is_in(&self, own: &Path) -> bool {
-        [Spot::of_entry(own), Spot::of(own)].iter().any(|own| match own.ids.first() {
+        [PathTarget::of_entry(own), PathTarget::of(own)].iter().any(|own| match own.ids.first() {
             Some(id) if own.rest.is_empty() => self.ids.contains(id),
             Some(id) => self.ids.first() == Some(id) && self.rest.starts_with(&own.rest),
             None => false,
@@ -205,8 +205,8 @@ impl Spot {
 
     /// Whether it lies in this folder itself, and not in one below.
     fn is_right_in(&self, folder: &Path) -> bool {
-        let above = self.path.parent().map(Spot::of);
-        above.is_some_and(|above| above.rest.is_empty() && above.ids.first() == Spot::of(folder).ids.first())
+        let above = self.path.parent().map(PathTarget::of);
+        above.is_some_and(|above| above.rest.is_empty() && above.ids.first() == PathTarget::of(folder).ids.first())
     }
 }
 

@@ -11,7 +11,7 @@ use tokio::sync::oneshot;
 use super::sealing::Sealing;
 use super::sqlite_file::Identity;
 use super::sqlite_store::SqliteStore;
-use super::store_block::{Block, Unwritten};
+use super::store_block::{EventBlock, Unwritten};
 use crate::event::Event;
 use crate::port::{EventLog, StoreError, Synced};
 
@@ -20,17 +20,17 @@ const MOST: usize = 256;
 
 /// Journal files, each opened once.
 #[derive(Default)]
-pub struct SharedStores(Mutex<HashMap<PathBuf, Writer>>);
+pub struct SharedStores(Mutex<HashMap<PathBuf, StoreWriter>>);
 
 /// The thread that writes a file; it ends with the last who may send to it.
-struct Writer {
+struct StoreWriter {
     identity: Identity,
-    sender: Sender<Request>,
+    sender: Sender<WriteRequest>,
 }
 
 /// Blocks of one run that must be on disk, and who waits for it.
-struct Request {
-    blocks: Vec<Block>,
+struct WriteRequest {
+    blocks: Vec<EventBlock>,
     done: oneshot::Sender<Result<(), StoreError>>,
 }
 
@@ -44,7 +44,7 @@ impl SharedStores {
         let sender = match writers.get(file).filter(|writer| writer.identity.loss().is_none()) {
             Some(writer) => writer.sender.clone(),
             None => {
-                let writer = Writer::start(file, sealing)?;
+                let writer = StoreWriter::start(file, sealing)?;
                 let sender = writer.sender.clone();
                 writers.insert(file.to_path_buf(), writer);
                 sender
@@ -54,22 +54,22 @@ impl SharedStores {
     }
 }
 
-impl Writer {
-    fn start(file: &Path, sealing: &Sealing) -> Result<Writer, StoreError> {
+impl StoreWriter {
+    fn start(file: &Path, sealing: &Sealing) -> Result<StoreWriter, StoreError> {
         let unusable = |error: std::io::Error| StoreError::Unusable { file: file.display().to_string(), message: error.to_string() };
         let store = SqliteStore::open_sealed(file, sealing)?;
         let (sender, requests) = channel();
         std::thread::Builder::new().name("journal".into()).spawn(move || write(store, &requests)).map_err(unusable)?;
-        Ok(Writer { identity: Identity::of(file).map_err(unusable)?, sender })
+        Ok(StoreWriter { identity: Identity::of(file).map_err(unusable)?, sender })
     }
 }
 
-fn write(mut store: SqliteStore, requests: &Receiver<Request>) {
+fn write(mut store: SqliteStore, requests: &Receiver<WriteRequest>) {
     while let Ok(first) = requests.recv() {
         let mut batch = vec![first];
         batch.extend(requests.try_iter().take(MOST - 1));
         let is_shared = batch.len() > 1 && store.write(batch.iter().flat_map(|request| &request.blocks)).is_ok();
-        for Request { blocks, done } in batch {
+        for WriteRequest { blocks, done } in batch {
             // What one run's blocks spoil is not the others' loss: each is tried alone then. Who asked may be gone.
             let _ = done.send(if is_shared { Ok(()) } else { store.write(&blocks) });
         }
@@ -81,7 +81,7 @@ pub struct SharedLog {
     file: PathBuf,
     unwritten: Unwritten,
     sealing: Sealing,
-    sender: Sender<Request>,
+    sender: Sender<WriteRequest>,
 }
 
 impl EventLog for SharedLog {
@@ -97,7 +97,7 @@ impl EventLog for SharedLog {
         };
         let (done, answer) = oneshot::channel();
         // When the thread has ended, the request is dropped and its answer with it.
-        let _ = self.sender.send(Request { blocks, done });
+        let _ = self.sender.send(WriteRequest { blocks, done });
         let file = self.file.display().to_string();
         Box::pin(async move {
             answer.await.unwrap_or_else(|_| Err(StoreError::Unusable { file, message: "the thread that writes it has ended".into() }))

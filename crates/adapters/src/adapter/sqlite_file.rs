@@ -96,20 +96,20 @@ pub(super) fn patiently<T>(mut work: impl FnMut() -> rusqlite::Result<T>) -> rus
 
 /// The turn to write: whoever waits for SQLite's lock has it, and the others wait for it. So a process that writes again and again lets
 /// every other one in between. It is a lock of the folder; where there are none, nobody waits.
-pub(super) struct Turn(#[expect(dead_code, reason = "closing it ends the turn")] Option<File>);
+pub(super) struct WriteTurn(#[expect(dead_code, reason = "closing it ends the turn")] Option<File>);
 
-impl Turn {
+impl WriteTurn {
     /// Waits for the turn, and goes on without it in the end.
-    pub(super) fn wait(file: &Path) -> Turn {
+    pub(super) fn wait(file: &Path) -> WriteTurn {
         let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let Ok(folder) = File::open(folder) else { return Turn(None) };
+        let Ok(folder) = File::open(folder) else { return WriteTurn(None) };
         let mut tries = 0;
         while let Err(std::fs::TryLockError::WouldBlock) = folder.try_lock()
             && waits(tries)
         {
             tries += 1;
         }
-        Turn(Some(folder))
+        WriteTurn(Some(folder))
     }
 }
 

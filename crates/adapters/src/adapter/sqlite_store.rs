@@ -7,9 +7,9 @@ use rusqlite::{Connection, ErrorCode, OptionalExtension, params};
 
 use super::files;
 use super::sealing::Sealing;
-use super::sqlite_file::{Identity, Turn, connect, erase};
-use super::store_block::{Block, OfRun, Unreadable, Unwritten, WAITING, checksum, place, unpacked};
-use super::store_tables::{Found, look, make, migrate, put};
+use super::sqlite_file::{Identity, WriteTurn, connect, erase};
+use super::store_block::{BlockError, EventBlock, OfRun, Unwritten, WAITING, checksum, place, unpacked};
+use super::store_tables::{StoreFile, look, make, migrate, put};
 use crate::event::{Event, VERSION as EVENTS};
 use crate::model::read_own;
 use crate::port::{EventLog, RunSummary, Store, StoreError, Synced};
@@ -74,10 +74,10 @@ impl SqliteStore {
         };
         let (mut connection, found) = ready().map_err(|e| told(file, &e))?;
         match found {
-            Found::Store => {}
-            Found::Nothing => return Err(empty()),
-            Found::Old => migrate(&mut connection, file, &|e| told(file, e))?,
-            Found::Other(message) => return Err(StoreError::Unusable { file: file.display().to_string(), message }),
+            StoreFile::Store => {}
+            StoreFile::Nothing => return Err(empty()),
+            StoreFile::Old => migrate(&mut connection, file, &|e| told(file, e))?,
+            StoreFile::Other(message) => return Err(StoreError::Unusable { file: file.display().to_string(), message }),
         }
         let identity = Identity::of(file).map_err(|e| unusable(file, &e))?;
         Ok(SqliteStore { file: file.to_path_buf(), connection, identity, sealing: sealing.clone(), unwritten: Unwritten::default() })
@@ -120,7 +120,7 @@ impl SqliteStore {
     ///
     /// # Errors
     /// The file cannot be written, is no longer the one that was opened, or has such events already; nothing was written then.
-    pub(super) fn write<'a>(&mut self, blocks: impl IntoIterator<Item = &'a Block>) -> Result<(), StoreError> {
+    pub(super) fn write<'a>(&mut self, blocks: impl IntoIterator<Item = &'a EventBlock>) -> Result<(), StoreError> {
         self.is_there()?;
         self.atomically(|store| blocks.into_iter().try_for_each(|block| store.put(block)))?;
         self.is_there()
@@ -142,7 +142,7 @@ impl SqliteStore {
     fn atomically<T>(&self, work: impl FnOnce(&SqliteStore) -> Result<T, StoreError>) -> Result<T, StoreError> {
         let run = |statement: &str| self.connection.prepare_cached(statement).and_then(|mut s| s.execute([])).map_err(|e| self.told(&e));
         {
-            let _turn = Turn::wait(&self.file);
+            let _turn = WriteTurn::wait(&self.file);
             run("begin immediate")?;
         }
         let done = work(self).and_then(|done| run("commit").map(|_| done));
@@ -153,7 +153,7 @@ impl SqliteStore {
         done
     }
 
-    fn put(&self, block: &Block) -> Result<(), StoreError> {
+    fn put(&self, block: &EventBlock) -> Result<(), StoreError> {
         let number = self.number(block).map_err(|e| self.told(&e))?;
         let last = self.last(number).map_err(|e| self.told(&e))?;
         if block.first != last + 1 {
@@ -164,7 +164,7 @@ impl SqliteStore {
     }
 
     /// The number of a block's run; what the block changes in the list is changed.
-    fn number(&self, block: &Block) -> rusqlite::Result<i64> {
+    fn number(&self, block: &EventBlock) -> rusqlite::Result<i64> {
         let run = &*block.run;
         let known = "select number from runs where run = ?1";
         let known: Option<i64> = self.connection.prepare_cached(known)?.query_row([run], |row| row.get(0)).optional()?;
@@ -210,16 +210,16 @@ impl SqliteStore {
     }
 
     /// What the list says of a run.
-    fn listed(&self, run: &str) -> rusqlite::Result<Option<Listed>> {
+    fn listed(&self, run: &str) -> rusqlite::Result<Option<ListedRun>> {
         let mut query = self.connection.prepare_cached("select number, pipeline, started, status, key from runs where run = ?1")?;
         let listed = |row: &rusqlite::Row| {
-            Ok(Listed { number: row.get(0)?, pipeline: row.get(1)?, started: row.get(2)?, status: row.get(3)?, key: row.get(4)? })
+            Ok(ListedRun { number: row.get(0)?, pipeline: row.get(1)?, started: row.get(2)?, status: row.get(3)?, key: row.get(4)? })
         };
         query.query_row([run], listed).optional()
     }
 
     /// The blocks of a run as they are kept, in order.
-    fn kept(&self, number: i64) -> rusqlite::Result<Vec<Kept>> {
+    fn kept(&self, number: i64) -> rusqlite::Result<Vec<StoredBlock>> {
         let mut query = self.connection.prepare_cached("select last, checksum, body from blocks where run = ?1 order by last")?;
         let rows = query.query_map([number], |row| Ok((row.get::<_, i64>(0)? as u64, row.get(1)?, row.get(2)?)))?;
         rows.collect()
@@ -231,10 +231,10 @@ impl SqliteStore {
 }
 
 /// Number of the last event, checksum, body of a block.
-type Kept = (u64, Vec<u8>, Vec<u8>);
+type StoredBlock = (u64, Vec<u8>, Vec<u8>);
 
 /// What the list says of a run.
-struct Listed {
+struct ListedRun {
     number: i64,
     pipeline: Option<String>,
     started: Option<String>,
@@ -318,7 +318,7 @@ impl Store for SqliteStore {
             }
             let text = match unpacked(&place(run, last), &body, key) {
                 Ok(text) => text,
-                Err(Unreadable::Damaged | Unreadable::NoKey | Unreadable::OtherKey) => return Err(damaged(next)),
+                Err(BlockError::Damaged | BlockError::NoKey | BlockError::OtherKey) => return Err(damaged(next)),
             };
             for line in text.lines() {
                 let seq = events.len() as u64 + 1;
@@ -356,7 +356,7 @@ impl Store for SqliteStore {
 }
 
 /// Whether a run is what the list says of it.
-fn is_so(listed: &Listed, events: &[Event]) -> bool {
+fn is_so(listed: &ListedRun, events: &[Event]) -> bool {
     let (mut pipeline, mut started, mut status) = (None, None, None);
     for of_run in events.iter().filter_map(OfRun::new) {
         match of_run {

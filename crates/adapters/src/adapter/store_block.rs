@@ -20,7 +20,7 @@ const DEFLATED: u8 = 1;
 const SEALED: u8 = 2;
 
 /// A few events of a run that follow one another.
-pub(super) struct Block {
+pub(super) struct EventBlock {
     pub(super) run: Arc<str>,
     /// Number of its first event.
     pub(super) first: u64,
@@ -56,7 +56,7 @@ impl OfRun {
 
 /// Why a body cannot be read.
 #[derive(Debug, PartialEq)]
-pub(super) enum Unreadable {
+pub(super) enum BlockError {
     Damaged,
     /// It is encrypted, and there is no key.
     NoKey,
@@ -64,10 +64,10 @@ pub(super) enum Unreadable {
     OtherKey,
 }
 
-impl Block {
+impl EventBlock {
     /// A block of the texts of events, for a store that is brought to this format.
-    pub(super) fn of_texts(run: &str, first: u64, texts: &[String]) -> Result<Block, StoreError> {
-        let mut open = Open { run: run.into(), first, last: first - 1, text: vec![], of_run: vec![] };
+    pub(super) fn of_texts(run: &str, first: u64, texts: &[String]) -> Result<EventBlock, StoreError> {
+        let mut open = OpenBlock { run: run.into(), first, last: first - 1, text: vec![], of_run: vec![] };
         texts.iter().for_each(|text| open.add(text.as_bytes()));
         open.close(None)
     }
@@ -75,7 +75,7 @@ impl Block {
 
 /// Events that wait for their commit, as text.
 #[derive(Default)]
-pub(super) struct Unwritten(Vec<Open>);
+pub(super) struct Unwritten(Vec<OpenBlock>);
 
 impl Unwritten {
     /// Takes events, which may be those of several runs.
@@ -87,7 +87,13 @@ impl Unwritten {
             let line = serde_json::to_vec(event).map_err(|error| unusable(&event.run, error.to_string()))?;
             let open = match self.0.last_mut() {
                 Some(open) if open.run == event.run && open.last + 1 == event.seq && open.text.len() < FULL => open,
-                _ => self.0.push_mut(Open { run: event.run.clone(), first: event.seq, last: event.seq - 1, text: vec![], of_run: vec![] }),
+                _ => self.0.push_mut(OpenBlock {
+                    run: event.run.clone(),
+                    first: event.seq,
+                    last: event.seq - 1,
+                    text: vec![],
+                    of_run: vec![],
+                }),
             };
             open.add(&line);
             open.of_run.extend(OfRun::new(event));
@@ -99,7 +105,7 @@ impl Unwritten {
     ///
     /// # Errors
     /// The key is missing, or the system has no random numbers.
-    pub(super) fn blocks(&mut self, sealing: &Sealing) -> Result<Vec<Block>, StoreError> {
+    pub(super) fn blocks(&mut self, sealing: &Sealing) -> Result<Vec<EventBlock>, StoreError> {
         let all = std::mem::take(&mut self.0);
         match (&sealing.key, sealing.is_on) {
             (None, true) => Err(unusable("runs", "it is encrypted, and there is no key".into())),
@@ -109,7 +115,7 @@ impl Unwritten {
 }
 
 /// A block that is being filled.
-struct Open {
+struct OpenBlock {
     run: Arc<str>,
     first: u64,
     last: u64,
@@ -117,18 +123,18 @@ struct Open {
     of_run: Vec<OfRun>,
 }
 
-impl Open {
+impl OpenBlock {
     fn add(&mut self, line: &[u8]) {
         self.text.extend_from_slice(line);
         self.text.push(b'\n');
         self.last += 1;
     }
 
-    fn close(self, key: Option<&JournalKey>) -> Result<Block, StoreError> {
-        let Open { run, first, last, text, of_run } = self;
+    fn close(self, key: Option<&JournalKey>) -> Result<EventBlock, StoreError> {
+        let OpenBlock { run, first, last, text, of_run } = self;
         let body = packed(&place(&run, last), &text, key);
         let body = body.ok_or_else(|| unusable(&run, "its events cannot be compressed or encrypted".into()))?;
-        Ok(Block { checksum: checksum(&run, last, &body), key: key.map(|key| key.id().to_owned()), run, first, last, body, of_run })
+        Ok(EventBlock { checksum: checksum(&run, last, &body), key: key.map(|key| key.id().to_owned()), run, first, last, body, of_run })
     }
 }
 
@@ -152,18 +158,18 @@ pub(super) fn packed(place: &[u8], text: &[u8], key: Option<&JournalKey>) -> Opt
 }
 
 /// The text again.
-pub(super) fn unpacked(place: &[u8], body: &[u8], key: Option<&JournalKey>) -> Result<String, Unreadable> {
+pub(super) fn unpacked(place: &[u8], body: &[u8], key: Option<&JournalKey>) -> Result<String, BlockError> {
     let opened;
     let packed = match body.split_first() {
         Some((&DEFLATED, packed)) => packed,
         Some((&SEALED, sealed)) => {
-            opened = key.ok_or(Unreadable::NoKey)?.open(place, sealed).ok_or(Unreadable::OtherKey)?;
+            opened = key.ok_or(BlockError::NoKey)?.open(place, sealed).ok_or(BlockError::OtherKey)?;
             &opened
         }
-        _ => return Err(Unreadable::Damaged),
+        _ => return Err(BlockError::Damaged),
     };
     let mut text = String::new();
-    DeflateDecoder::new(packed).read_to_string(&mut text).map_err(|_| Unreadable::Damaged)?;
+    DeflateDecoder::new(packed).read_to_string(&mut text).map_err(|_| BlockError::Damaged)?;
     Ok(text)
 }
 

@@ -6,8 +6,8 @@ use rusqlite::{Connection, params};
 use sha2::{Digest, Sha256};
 
 use super::run_lock::RunLock;
-use super::sqlite_file::{Turn, connect, erase, make_private_file, remove_whole};
-use super::store_block::{Block, OfRun};
+use super::sqlite_file::{WriteTurn, connect, erase, make_private_file, remove_whole};
+use super::store_block::{EventBlock, OfRun};
 use crate::event::Event;
 use crate::port::StoreError;
 
@@ -28,7 +28,7 @@ const TABLES: &str = "
 const TOGETHER: usize = 64 * 1024;
 
 /// What a file is.
-pub(super) enum Found {
+pub(super) enum StoreFile {
     /// A store of this version.
     Store,
     /// Nothing was ever written into it, or it was emptied.
@@ -40,24 +40,24 @@ pub(super) enum Found {
 }
 
 /// Looks what a file is.
-pub(super) fn look(connection: &Connection) -> rusqlite::Result<Found> {
+pub(super) fn look(connection: &Connection) -> rusqlite::Result<StoreFile> {
     let version: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
     let tables: i64 = connection.query_row("select count(*) from sqlite_schema", [], |row| row.get(0))?;
     Ok(match version {
-        VERSION => Found::Store,
-        1 => Found::Old,
-        0 if tables == 0 => Found::Nothing,
-        0 => Found::Other("it is another program's database".into()),
-        other => Found::Other(format!("it has format {other}, and this flow reads {VERSION}")),
+        VERSION => StoreFile::Store,
+        1 => StoreFile::Old,
+        0 if tables == 0 => StoreFile::Nothing,
+        0 => StoreFile::Other("it is another program's database".into()),
+        other => StoreFile::Other(format!("it has format {other}, and this flow reads {VERSION}")),
     })
 }
 
 /// Makes an empty store where there is nothing. Whoever makes it has the turn.
 pub(super) fn make(file: &Path, told: &dyn Fn(&rusqlite::Error) -> StoreError) -> Result<(), StoreError> {
     let unusable = |e: std::io::Error| StoreError::Unusable { file: file.display().to_string(), message: e.to_string() };
-    let _turn = Turn::wait(file);
+    let _turn = WriteTurn::wait(file);
     let is_there = std::fs::metadata(file).is_ok_and(|data| data.len() > 0);
-    let is_nothing = |found: Found| matches!(found, Found::Nothing);
+    let is_nothing = |found: StoreFile| matches!(found, StoreFile::Nothing);
     if is_there && !connect(file).and_then(|connection| look(&connection)).map(is_nothing).map_err(|e| told(&e))? {
         return Ok(());
     }
@@ -73,11 +73,11 @@ pub(super) fn make(file: &Path, told: &dyn Fn(&rusqlite::Error) -> StoreError) -
 
 /// Brings a store of version 1 to this one: all of it or nothing. What is damaged in it stays damaged.
 pub(super) fn migrate(connection: &mut Connection, file: &Path, told: &dyn Fn(&rusqlite::Error) -> StoreError) -> Result<(), StoreError> {
-    let _turn = Turn::wait(file);
+    let _turn = WriteTurn::wait(file);
     let told = |error: rusqlite::Error| told(&error);
     connection.execute_batch("begin immediate").map_err(told)?;
     let done = match look(connection).map_err(told) {
-        Ok(Found::Old) => copy(connection, file, &told),
+        Ok(StoreFile::Old) => copy(connection, file, &told),
         other => other.map(drop),
     };
     if let Err(error) = done.and_then(|()| connection.execute_batch("commit").map_err(told)) {
@@ -132,36 +132,36 @@ fn waits(connection: &Connection, run: &str) -> rusqlite::Result<bool> {
 }
 
 /// The events of a run of version 1 as blocks.
-fn old_blocks(connection: &Connection, run: &str, told: &dyn Fn(rusqlite::Error) -> StoreError) -> Result<Vec<Block>, StoreError> {
+fn old_blocks(connection: &Connection, run: &str, told: &dyn Fn(rusqlite::Error) -> StoreError) -> Result<Vec<EventBlock>, StoreError> {
     let mut query = connection.prepare_cached("select seq, body, checksum from events_1 where run = ?1 order by seq").map_err(told)?;
     let mut rows = query.query([run]).map_err(told)?;
-    let (mut blocks, mut texts, mut first): (Vec<Block>, Vec<String>, u64) = (vec![], vec![], 1);
+    let (mut blocks, mut texts, mut first): (Vec<EventBlock>, Vec<String>, u64) = (vec![], vec![], 1);
     while let Some(row) = rows.next().map_err(told)? {
         let get = || Ok((row.get::<_, i64>(0)? as u64, row.get::<_, String>(1)?, row.get::<_, Vec<u8>>(2)?));
         let (seq, text, sum) = get().map_err(told)?;
         let is_sound = sum == old_checksum(run, seq, &text);
         let is_full = texts.iter().map(String::len).sum::<usize>() >= TOGETHER;
         if !texts.is_empty() && (is_full || !is_sound || seq != first + texts.len() as u64) {
-            blocks.push(Block::of_texts(run, first, &std::mem::take(&mut texts))?);
+            blocks.push(EventBlock::of_texts(run, first, &std::mem::take(&mut texts))?);
         }
         if texts.is_empty() {
             first = seq;
         }
         texts.push(text);
         if !is_sound {
-            let mut block = Block::of_texts(run, seq, &std::mem::take(&mut texts))?;
+            let mut block = EventBlock::of_texts(run, seq, &std::mem::take(&mut texts))?;
             block.checksum.iter_mut().for_each(|byte| *byte = !*byte);
             blocks.push(block);
         }
     }
     if !texts.is_empty() {
-        blocks.push(Block::of_texts(run, first, &texts)?);
+        blocks.push(EventBlock::of_texts(run, first, &texts)?);
     }
     Ok(blocks)
 }
 
 /// Writes a block of the run with this number.
-pub(super) fn put(connection: &Connection, number: i64, block: &Block) -> rusqlite::Result<()> {
+pub(super) fn put(connection: &Connection, number: i64, block: &EventBlock) -> rusqlite::Result<()> {
     let mut insert = connection.prepare_cached("insert into blocks (run, last, checksum, body) values (?1, ?2, ?3, ?4)")?;
     insert.execute(params![number, block.last as i64, block.checksum, block.body]).map(drop)
 }

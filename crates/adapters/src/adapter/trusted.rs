@@ -18,7 +18,7 @@ const LARGEST: u64 = 64 * 1024;
 /// One content that is trusted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Entry {
+pub struct TrustedEntry {
     flow: u64,
     /// The pipeline's file when it was trusted, for people.
     pub file: PathBuf,
@@ -68,7 +68,7 @@ impl Trusted {
     pub fn add(&self, file: &Path, sha256: &str, at: DateTime<Utc>) -> Result<(), TrustError> {
         self.is_his_own()?;
         let path = self.folder.join(sha256);
-        let entry = Entry { flow: VERSION, file: file.to_path_buf(), sha256: sha256.to_owned(), at };
+        let entry = TrustedEntry { flow: VERSION, file: file.to_path_buf(), sha256: sha256.to_owned(), at };
         let written = serde_json::to_vec_pretty(&entry).map_err(std::io::Error::other).and_then(|mut text| {
             text.push(b'\n');
             files::private_folder(&self.folder)?;
@@ -86,7 +86,7 @@ impl Trusted {
     ///
     /// # Errors
     /// The list cannot be read.
-    pub fn all(&self) -> Result<(Vec<Entry>, Vec<String>), TrustError> {
+    pub fn all(&self) -> Result<(Vec<TrustedEntry>, Vec<String>), TrustError> {
         self.is_his_own()?;
         let cannot = cannot("read", &self.folder);
         let found = match fs::read_dir(&self.folder) {
@@ -135,7 +135,7 @@ impl Trusted {
         Ok(())
     }
 
-    fn entry(&self, path: &Path) -> Result<Option<Entry>, TrustError> {
+    fn entry(&self, path: &Path) -> Result<Option<TrustedEntry>, TrustError> {
         let cannot = |why: Box<dyn std::error::Error + Send + Sync>| TrustError::Entry(cannot("read", path)(why));
         let read = files::open(path).and_then(|file| Ok((file.metadata()?, files::within(file, LARGEST)?)));
         let text = match read {
@@ -144,7 +144,7 @@ impl Trusted {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(cannot(error.into())),
         };
-        let entry: Entry = serde_json::from_slice(&text).map_err(|error| cannot(error.into()))?;
+        let entry: TrustedEntry = serde_json::from_slice(&text).map_err(|error| cannot(error.into()))?;
         let is_its_own = path.file_name().is_some_and(|name| name == entry.sha256.as_str());
         match (entry.flow, is_its_own) {
             (VERSION, true) => Ok(Some(entry)),

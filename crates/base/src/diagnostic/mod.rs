@@ -16,7 +16,7 @@ pub use about::About;
 pub use codes::{Code, Severity};
 pub use quote::{LONGEST_MESSAGE, LONGEST_QUOTE, cut, quoted};
 pub use suggest::{Hints, Near, did_you_mean, did_you_mean_zone, nearest};
-pub use suppress::{Judged, Suppressed, Suppression, suppress};
+pub use suppress::{Suppressed, Suppression, SuppressionResult, suppress};
 pub use visible::{all_visible, escaped, is_invisible, visible, visible_drawn, visible_lines};
 
 use crate::source::Span;

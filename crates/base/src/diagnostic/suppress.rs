@@ -35,7 +35,7 @@ pub struct Suppressed {
 
 /// What is left, and what was hidden.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Judged {
+pub struct SuppressionResult {
     /// The findings to show, sorted, with F900 for what hid nothing.
     pub shown: Vec<Diagnostic>,
     /// The findings that were hidden, in their order.
@@ -44,8 +44,8 @@ pub struct Judged {
 
 /// Applies the suppressions of all files to all findings. A file whose reading ended early (F001, F022) gets no F900: what
 /// its suppressions hide may not have been looked for.
-pub fn suppress(sources: &Sources, suppressions: &[Suppression], diagnostics: Vec<Diagnostic>) -> Judged {
-    let mut judged = Judged::default();
+pub fn suppress(sources: &Sources, suppressions: &[Suppression], diagnostics: Vec<Diagnostic>) -> SuppressionResult {
+    let mut judged = SuppressionResult::default();
     let mut used: Vec<Vec<bool>> = suppressions.iter().map(|s| vec![false; s.codes.len()]).collect();
     let unread: HashSet<FileId> =
         diagnostics.iter().filter(|d| matches!(d.code, Code::YamlSyntax | Code::TooLarge)).map(|d| d.span.file).collect();

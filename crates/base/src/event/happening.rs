@@ -7,7 +7,7 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Answer, Canceller, Failure, Limit, Purpose, RunStatus, ServerTool, Usage, Verdict};
+use super::{Canceller, Failure, Limit, ModelAnswer, Purpose, RunStatus, ServerTool, Usage, Verdict};
 use crate::model::{ActKind, StyleGuide, WrittenPlan};
 
 /// Version of the event format, `v` in each line.
@@ -17,7 +17,7 @@ pub const VERSION: u32 = 1;
 pub type StepPath = Arc<str>;
 
 /// A value that events and state share.
-pub type Shared = Arc<Value>;
+pub type SharedValue = Arc<Value>;
 
 /// One thing that happened.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -56,7 +56,7 @@ pub enum Happening {
         phase: Option<String>,
         /// The elements of a `for_each`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        items: Option<Vec<Shared>>,
+        items: Option<Vec<SharedValue>>,
     },
     /// A called pipeline began: of a `call`, or of a tool that is a pipeline.
     CallOpened {
@@ -66,11 +66,11 @@ pub enum Happening {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         asked: Option<usize>,
         /// Its checked inputs.
-        inputs: Shared,
+        inputs: SharedValue,
         /// Its channel.
         channel: Option<String>,
         /// Who it is for.
-        person: Shared,
+        person: SharedValue,
     },
     /// A try failed and another follows.
     AttemptFailed {
@@ -95,9 +95,9 @@ pub enum Happening {
         /// The step.
         step: StepPath,
         /// Its output.
-        output: Shared,
+        output: SharedValue,
         /// Its details.
-        details: Shared,
+        details: SharedValue,
     },
     /// A step failed for good.
     StepFailed {
@@ -109,7 +109,7 @@ pub enum Happening {
         attempts: u32,
         /// Its details, where it has some.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        details: Option<Shared>,
+        details: Option<SharedValue>,
     },
     /// A step was left out: its `when` was false, or a `stop` ended the run before it, or nothing failed that it stands in for.
     StepSkipped {
@@ -229,7 +229,7 @@ pub enum Happening {
         /// The call.
         call: u64,
         /// What came back.
-        reply: Answer,
+        reply: ModelAnswer,
         /// How long it took.
         duration_ms: u64,
         /// Tokens and money.
@@ -366,7 +366,7 @@ pub enum Happening {
         /// The step that tries once more.
         target: StepPath,
         /// Its first output.
-        original: Shared,
+        original: SharedValue,
         /// The verdicts that did not pass.
         failed: Vec<Verdict>,
         /// All feedback as one text.
@@ -437,7 +437,7 @@ pub enum Happening {
         approved: bool,
         /// Of a step in doubt: it has happened, and this is what it gave. It is not run again.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        output: Option<Shared>,
+        output: Option<SharedValue>,
         /// What the person says about it.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         comment: String,
@@ -482,14 +482,14 @@ pub struct RunStart {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub file: String,
     /// Checked inputs, defaults filled in.
-    pub inputs: Shared,
+    pub inputs: SharedValue,
     /// The channel.
     pub channel: Option<String>,
     /// The style guide of the pipeline.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub style_guide: Option<StyleUsed>,
     /// The fields of the person; empty object: none.
-    pub person: Shared,
+    pub person: SharedValue,
     /// Why no step can start: the person's table could not be read. `on_failure` and `finally` run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<Failure>,
@@ -566,7 +566,7 @@ pub struct RunEnd {
     /// Its status.
     pub status: RunStatus,
     /// Its outputs.
-    pub outputs: Shared,
+    pub outputs: SharedValue,
     /// Why it did not succeed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<StepFailure>,

@@ -9,7 +9,7 @@ mod parts;
 mod status;
 
 pub use failure::{Failure, FailureKind};
-pub use happening::{Event, Happening, Marks, RunEnd, RunStart, Shared, Stage, StepFailure, StepPath, StyleUsed, TapeOf, VERSION};
+pub use happening::{Event, Happening, Marks, RunEnd, RunStart, SharedValue, Stage, StepFailure, StepPath, StyleUsed, TapeOf, VERSION};
 pub use limit::{Bound, Canceller, Limit};
-pub use parts::{Answer, AskedCall, Note, Purpose, Role, ServerTool, Usage, Verdict};
+pub use parts::{AskedCall, MessageRole, ModelAnswer, Note, Purpose, ServerTool, Usage, Verdict};
 pub use status::{RunStatus, StepStatus};

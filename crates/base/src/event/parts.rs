@@ -24,7 +24,7 @@ pub enum Purpose {
 /// What a model call gave.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Answer {
+pub enum ModelAnswer {
     /// An answer.
     Said {
         /// Its text.
@@ -70,7 +70,7 @@ pub struct ServerTool {
 /// Who speaks in a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Role {
+pub enum MessageRole {
     /// Instructions.
     System,
     /// The prompt.
@@ -86,7 +86,7 @@ pub enum Role {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Note {
     /// Who speaks.
-    pub role: Role,
+    pub role: MessageRole,
     /// The text.
     pub text: String,
     /// Pictures beside it, by path.

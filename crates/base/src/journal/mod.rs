@@ -7,7 +7,7 @@ mod personal;
 mod public;
 mod record;
 
-pub use personal::{Mask, masked};
+pub use personal::{PersonalMask, masked};
 pub use public::public_line;
 pub use record::{
     DecisionRecord, FailureRecord, Interaction, Phase, PlanRecord, PlannedRecord, QuestionRecord, Record, StepRecord, record,

@@ -6,22 +6,22 @@ use serde_json::{Map, Value, json};
 
 use super::Record;
 use super::content::{Holds, content, is_name, is_values};
-use crate::event::{Answer, Event, Failure, Happening, Marks};
+use crate::event::{Event, Failure, Happening, Marks, ModelAnswer};
 use crate::model::{PERSONAL, step_path};
 use crate::redact::Redactor;
 
 /// Learns the personal values of a run while it goes on, or from its events afterwards. Whoever takes the same events masks a value
 /// with the same marker.
 #[derive(Debug, Default)]
-pub struct Mask {
-    personal: Personal,
+pub struct PersonalMask {
+    personal: PersonalTexts,
     redactor: Redactor,
 }
 
-impl Mask {
+impl PersonalMask {
     /// A mask that knows secrets only.
-    pub fn new<'a>(secrets: impl IntoIterator<Item = &'a str>) -> Mask {
-        Mask { personal: Personal::default(), redactor: Redactor::new(secrets, []) }
+    pub fn new<'a>(secrets: impl IntoIterator<Item = &'a str>) -> PersonalMask {
+        PersonalMask { personal: PersonalTexts::default(), redactor: Redactor::new(secrets, []) }
     }
 
     /// Takes an event in; whether there was something personal in it that was not known.
@@ -159,7 +159,7 @@ impl Mask {
 
 /// A record for others: everything that people, models and tools said is masked.
 pub fn masked(mut record: Record, events: &[Event]) -> Record {
-    let mut mask = Mask::default();
+    let mut mask = PersonalMask::default();
     events.iter().for_each(|event| {
         mask.take(event);
     });
@@ -210,7 +210,7 @@ pub fn masked(mut record: Record, events: &[Event]) -> Record {
 }
 
 #[derive(Debug, Default)]
-struct Personal {
+struct PersonalTexts {
     marks: Marks,
     /// Marked steps that run a plan: what its steps give is personal too.
     plans: BTreeSet<String>,
@@ -222,10 +222,10 @@ struct Personal {
     values: BTreeSet<(String, String)>,
 }
 
-impl Personal {
+impl PersonalTexts {
     /// Takes an event in and gives the values that are new, each as `{ key: value }`.
     fn take(&mut self, event: &Event) -> Vec<Value> {
-        let mut found = Values::default();
+        let mut found = KeyedValues::default();
         match &event.happening {
             Happening::RunStarted(start) => {
                 self.marks = start.marks.clone();
@@ -240,7 +240,7 @@ impl Personal {
                 self.output(step, output, of_query, &mut found);
             }
             // Before the step or the pipeline has it: lines about a run are written as it goes on.
-            Happening::ModelReplied { step, reply: Answer::Said { text, calls, .. }, .. } => {
+            Happening::ModelReplied { step, reply: ModelAnswer::Said { text, calls, .. }, .. } => {
                 calls.iter().for_each(|call| self.arguments(&call.arguments, &mut found));
                 let said = serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.clone()));
                 self.output(step, &said, std::iter::empty(), &mut found);
@@ -261,13 +261,13 @@ impl Personal {
     }
 
     /// Takes the output of a step in, with the columns that its query made of personal ones.
-    fn output<'a>(&mut self, step: &str, output: &Value, of_query: impl Iterator<Item = &'a str>, found: &mut Values) {
+    fn output<'a>(&mut self, step: &str, output: &Value, of_query: impl Iterator<Item = &'a str>, found: &mut KeyedValues) {
         let of_query: Vec<String> = of_query.map(str::to_owned).collect();
         if self.is_personal(step) {
             leaves("", output, found);
         } else {
             columns(output, &self.marks.columns, found);
-            let mut made = Values::new();
+            let mut made = KeyedValues::new();
             columns(output, &of_query, &mut made);
             // A sum or a count over people is looked for nowhere else, unless it is as long as the number of a phone.
             let is_count = |value: &str| value.parse::<f64>().is_ok() && value.bytes().filter(u8::is_ascii_digit).count() < 5;
@@ -285,13 +285,13 @@ impl Personal {
     }
 
     /// Personal values among arguments, which a called pipeline may take as its inputs.
-    fn arguments(&self, with: &Value, found: &mut Values) {
+    fn arguments(&self, with: &Value, found: &mut KeyedValues) {
         columns(with, &self.marks.columns, found);
         columns(with, &self.marks.inputs, found);
     }
 
     /// Personal values that a run, or a called pipeline, is started with.
-    fn given(&self, inputs: &Value, person: &Value, found: &mut Values) {
+    fn given(&self, inputs: &Value, person: &Value, found: &mut KeyedValues) {
         for name in &self.marks.inputs {
             inputs.get(name).into_iter().for_each(|value| leaves(name, value, found));
         }
@@ -313,10 +313,10 @@ impl Personal {
 }
 
 /// Values with the keys they stand under.
-type Values = BTreeSet<(String, String)>;
+type KeyedValues = BTreeSet<(String, String)>;
 
 /// Texts, numbers, true and false of a value.
-fn leaves(key: &str, value: &Value, into: &mut Values) {
+fn leaves(key: &str, value: &Value, into: &mut KeyedValues) {
     match value {
         Value::String(text) if !text.trim().is_empty() => {
             into.insert((text.clone(), key.to_owned()));
@@ -330,7 +330,7 @@ fn leaves(key: &str, value: &Value, into: &mut Values) {
     }
 }
 
-fn columns(value: &Value, marked: &[String], into: &mut Values) {
+fn columns(value: &Value, marked: &[String], into: &mut KeyedValues) {
     match value {
         Value::Array(list) => list.iter().for_each(|v| columns(v, marked, into)),
         Value::Object(object) => {

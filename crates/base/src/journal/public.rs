@@ -2,13 +2,13 @@
 
 use serde_json::Value;
 
-use super::Mask;
+use super::PersonalMask;
 use super::content::{Holds, content};
 use crate::event::Event;
 
 /// One event as a JSON object on one line; what is told of a failure is masked. Texts of people, models and tools are left out, or
 /// `with_content`, masked. What names the event, its step and its author's things stays as it is.
-pub fn public_line(event: &Event, mask: &Mask, with_content: bool) -> String {
+pub fn public_line(event: &Event, mask: &PersonalMask, with_content: bool) -> String {
     let mut value = serde_json::to_value(event).unwrap_or(Value::Null);
     let Value::Object(fields) = &mut value else { return value.to_string() };
     for (name, holds) in content(&event.happening) {

@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::event::{Answer, Event, FailureKind, Happening, Purpose, RunEnd, RunStart, RunStatus, StepPath, StyleUsed, Usage, Verdict};
+use crate::event::{Event, FailureKind, Happening, ModelAnswer, Purpose, RunEnd, RunStart, RunStatus, StepPath, StyleUsed, Usage, Verdict};
 use crate::model::{ActKind, step_path};
 
 /// What people and auditors read of a run.
@@ -207,22 +207,22 @@ impl FailureRecord {
 pub fn record(events: &[Event]) -> Option<Record> {
     let first = events.first()?;
     let Happening::RunStarted(start) = &first.happening else { return None };
-    let mut builder = Builder::new(first, start);
+    let mut builder = RecordBuilder::new(first, start);
     for event in events {
         builder.take(event);
     }
     Some(builder.record)
 }
 
-struct Builder {
+struct RecordBuilder {
     record: Record,
     steps: HashMap<StepPath, usize>,
     calls: HashMap<u64, usize>,
     gates: HashMap<StepPath, usize>,
 }
 
-impl Builder {
-    fn new(first: &Event, start: &RunStart) -> Builder {
+impl RecordBuilder {
+    fn new(first: &Event, start: &RunStart) -> RecordBuilder {
         let record = Record {
             run: first.run.to_string(),
             pipeline: start.pipeline.clone(),
@@ -245,7 +245,7 @@ impl Builder {
             failure: None,
             usage: Usage::default(),
         };
-        Builder { record, steps: HashMap::new(), calls: HashMap::new(), gates: HashMap::new() }
+        RecordBuilder { record, steps: HashMap::new(), calls: HashMap::new(), gates: HashMap::new() }
     }
 
     fn take(&mut self, event: &Event) {
@@ -376,12 +376,12 @@ impl Builder {
         }
     }
 
-    fn model_replied(&mut self, call: u64, reply: &Answer, duration_ms: u64, usage: &Usage) {
+    fn model_replied(&mut self, call: u64, reply: &ModelAnswer, duration_ms: u64, usage: &Usage) {
         let Some(interaction) = self.calls.get(&call).map(|place| &mut self.record.interactions[*place]) else { return };
         interaction.duration_ms = duration_ms;
         interaction.usage = *usage;
         match reply {
-            Answer::Said { text, calls, model } => {
+            ModelAnswer::Said { text, calls, model } => {
                 interaction.success = true;
                 interaction.error = None;
                 let asked = |c: &crate::event::AskedCall| json!({ "tool": c.tool, "with": c.arguments });
@@ -393,7 +393,7 @@ impl Builder {
                     interaction.model.clone_from(model);
                 }
             }
-            Answer::Failed(failure) => interaction.error = Some(format!("{}: {}", failure.kind.word(), failure.message)),
+            ModelAnswer::Failed(failure) => interaction.error = Some(format!("{}: {}", failure.kind.word(), failure.message)),
         }
     }
 

@@ -247,7 +247,7 @@ impl StepKind {
 
 /// Where the requests of a tool go.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Address<'t> {
+pub enum RequestAddress<'t> {
     /// A web address.
     Web(&'t Text),
     /// A mail server, `host:port`.
@@ -256,10 +256,10 @@ pub enum Address<'t> {
 
 impl ToolKind {
     /// Where its requests go; `None`: to nobody outside.
-    pub fn address(&self) -> Option<Address<'_>> {
+    pub fn address(&self) -> Option<RequestAddress<'_>> {
         match self {
-            ToolKind::Http { url, .. } | ToolKind::Server(ServerKind::Url { url, .. }) => Some(Address::Web(url)),
-            ToolKind::Smtp { address, .. } => Some(Address::Mail(address)),
+            ToolKind::Http { url, .. } | ToolKind::Server(ServerKind::Url { url, .. }) => Some(RequestAddress::Web(url)),
+            ToolKind::Smtp { address, .. } => Some(RequestAddress::Mail(address)),
             ToolKind::Server(ServerKind::Program { .. })
             | ToolKind::Sql(_)
             | ToolKind::File(_)

@@ -32,7 +32,7 @@ pub use defaults::{
     MOST_PLAN_STEPS, MOST_PLANS, MOST_REPAIRS, MOST_ROWS, MOST_STEP_RUNS, MOST_TURNS, QUERY_TIMEOUT, STAGE_TIME,
 };
 pub use duration::{UnitError, parse_duration, split_unit};
-pub use facts::{Address, CallTime, Effects, STDOUT, ToolName};
+pub use facts::{CallTime, Effects, RequestAddress, STDOUT, ToolName};
 pub use fields::{Field, FieldKind, Shape};
 pub use gate::{Check, Criterion, GateStep, Judging, MarkdownRule, OnJudgeError, Scorecard, ScorecardRef};
 pub use host_source::HostSource;
@@ -44,13 +44,13 @@ pub use pipeline::{
     ActKind, Data, DataKind, Limits, Outputs, PERSONAL, PermissionMode, Person, PersonSource, Pipeline, PipelineId, Policy, Program,
     SecretReader, SqlEngine, is_own_variable,
 };
-pub use planning::{Arguments, PlanRules, PlanStep, PlanStrategy, Usable, WrittenPlan, WrittenStep};
+pub use planning::{PlanRules, PlanStep, PlanStrategy, ToolParameters, Usable, WrittenPlan, WrittenStep};
 pub use settings::{JournalSettings, Lint, LintPath, Settings};
 pub use step::{
     AgentStep, Backoff, CallStep, Case, FailureKind, ForEach, FormatStep, HttpStep, OnFailure, ReadStep, Retry, RouteStep, SendStep,
     SqlStep, Step, StepKind, StopStep, ToolStep,
 };
-pub use testing::{Channels, Expect, Layered, Mock, Replies, Reply, ReplyBody, ReplySet, TestCase, TestFile};
-pub use text::{Filling, Form, Place, Read, Text};
+pub use testing::{Channels, Expect, Layered, Mock, Replies, ReplyBody, ReplySet, ScriptedReply, TestCase, TestFile};
+pub use text::{Filling, Form, Read, Text, TextPlace};
 pub use visit::{Authored, Leaf, TextKey, Visit, with_inner};
 pub use work::{Agent, Api, Approve, Model, Price, Provider, ServerKind, Tool, ToolCalls, ToolKind};

@@ -97,12 +97,12 @@ pub struct Usable {
     /// What it is for, in a sentence.
     pub about: String,
     /// Of a tool: what it takes. `None`: it is an agent and takes a prompt.
-    pub takes: Option<Arguments>,
+    pub takes: Option<ToolParameters>,
 }
 
 /// What a tool takes.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Arguments {
+pub struct ToolParameters {
     /// The JSON Schema of what a plan gives, without what is given otherwise.
     pub schema: Value,
     /// Whether it cannot do without the outputs of other steps (the required input `previous` of a pipeline).

@@ -20,16 +20,16 @@ pub struct Replies {
 #[derive(Debug, Clone, PartialEq)]
 pub enum ReplySet {
     /// Serves every call.
-    Every(Reply),
+    Every(ScriptedReply),
     /// Used up call by call: retries, turns, repair and refinement count.
-    InTurn(Vec<Reply>),
+    InTurn(Vec<ScriptedReply>),
     /// The first whose `when` is true (or absent) answers and is not used up.
-    Matching(Vec<Reply>),
+    Matching(Vec<ScriptedReply>),
 }
 
 /// One scripted reply.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Reply {
+pub struct ScriptedReply {
     /// Where the name of its step stands.
     pub span: Span,
     /// Answers only if true.

@@ -12,7 +12,7 @@ pub struct Text {
     /// How it is filled.
     pub form: Form,
     /// Where it stands, and how places inside it map to the file.
-    pub place: Place,
+    pub place: TextPlace,
     /// The names it reads, in order of appearance.
     pub reads: Vec<Read>,
 }
@@ -20,7 +20,7 @@ pub struct Text {
 impl Text {
     /// A text without templates that stands in no file.
     pub fn plain(text: &str) -> Text {
-        Text { source: text.into(), form: Form::Plain, place: Place::default(), reads: vec![] }
+        Text { source: text.into(), form: Form::Plain, place: TextPlace::default(), reads: vec![] }
     }
 }
 
@@ -39,14 +39,14 @@ pub enum Form {
 
 /// The place of a text and of what is inside it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Place {
+pub struct TextPlace {
     /// The whole value.
     pub span: Span,
     /// As in `syntax::Scalar::offsets`.
     pub offsets: Vec<(u32, u32)>,
 }
 
-impl Place {
+impl TextPlace {
     /// The place of `start..end` of the text; the whole value where that cannot be told.
     pub fn inside(&self, start: usize, end: usize) -> Span {
         match (self.offset(start), self.offset(end)) {

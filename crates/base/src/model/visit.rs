@@ -10,8 +10,8 @@ use serde_json::Value;
 
 use super::{
     Agent, AgentStep, CallStep, Case, Check, Criterion, Filling, ForEach, FormatStep, GateStep, HttpStep, Judging, Model, Outputs, Person,
-    PersonSource, Pipeline, PlanStep, Provider, ReadStep, Reply, ReplyBody, ReplySet, RouteStep, Scorecard, ScorecardRef, SecretReader,
-    SendStep, ServerKind, SqlStep, Step, StepKind, StopStep, Text, Tool, ToolKind, ToolStep,
+    PersonSource, Pipeline, PlanStep, Provider, ReadStep, ReplyBody, ReplySet, RouteStep, Scorecard, ScorecardRef, ScriptedReply,
+    SecretReader, SendStep, ServerKind, SqlStep, Step, StepKind, StopStep, Text, Tool, ToolKind, ToolStep,
 };
 use crate::source::{Span, Spanned};
 
@@ -278,7 +278,7 @@ impl Model {
 
 impl ReplySet {
     /// The replies.
-    pub fn all(&self) -> &[Reply] {
+    pub fn all(&self) -> &[ScriptedReply] {
         match self {
             ReplySet::Every(reply) => std::slice::from_ref(reply),
             ReplySet::InTurn(list) | ReplySet::Matching(list) => list,
@@ -286,10 +286,10 @@ impl ReplySet {
     }
 }
 
-impl Reply {
+impl ScriptedReply {
     /// Everything that its author wrote.
     pub fn each_text<'p>(&'p self, visit: Visit<'_, 'p>) {
-        let Reply { span, when, body, usage: _ } = self;
+        let ScriptedReply { span, when, body, usage: _ } = self;
         texts(TextKey::Reply, when, visit);
         match body {
             ReplyBody::Text(text) => texts(TextKey::Reply, [text], visit),

@@ -146,7 +146,7 @@ pub struct PageText {
 }
 
 /// Reads files.
-pub trait Reader: Send + Sync {
+pub trait FileReader: Send + Sync {
     /// Reads one file and says which tables it holds for later queries. Failures: `unavailable`, `too_large`, `wrong_type`, `timeout`.
     fn read(&self, request: ReadRequest) -> Pending<(FileContent, Vec<TableSource>)>;
 }

@@ -20,13 +20,13 @@ use std::pin::Pin;
 
 pub use cache::Cache;
 pub use clock::Clock;
-pub use data::{ColumnSummary, FileContent, PageText, QueryRequest, ReadRequest, Reader, Rows, SqlDatabase, TableSource, TableSummary};
+pub use data::{ColumnSummary, FileContent, FileReader, PageText, QueryRequest, ReadRequest, Rows, SqlDatabase, TableSource, TableSummary};
 pub use files::{FileProblem, Files, MemoryFiles, Overlay};
 pub use http::{HttpClient, HttpReply, HttpRequest};
 pub use mail::{Mail, MailSender};
 pub use model::{Listener, Message, ModelClient, ModelReply, ModelRequest, Secret, ToolCall, ToolDescription, WireFormat};
 pub use output::{Folder, PrintError, Printer};
-pub use server::{Server, ServerCall, ServerReply, ServerTransport, ToolList, ToolServers};
+pub use server::{ServerCall, ServerReply, ServerTransport, ToolList, ToolServer, ToolServers};
 pub use store::{EventLog, RunSummary, Store, StoreError, Synced};
 pub use tape::Tape;
 pub use written::WrittenCheck;

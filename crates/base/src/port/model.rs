@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::Pending;
-use crate::event::{Role, Usage};
+use crate::event::{MessageRole, Usage};
 use crate::model::{HostSource, ToolCalls};
 
 /// A secret value: `Debug`, `Display` and `Serialize` give `***`.
@@ -63,7 +63,7 @@ pub enum WireFormat {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Message {
     /// Who speaks.
-    pub role: Role,
+    pub role: MessageRole,
     /// The text.
     pub text: String,
     /// Files of pictures beside it; the client reads them.

@@ -14,7 +14,7 @@ use crate::model::HostSource;
 
 /// A server. Equal ones are the same: steps and runs of one process share it.
 #[derive(Debug, Clone)]
-pub struct Server {
+pub struct ToolServer {
     /// Its name in the file.
     pub name: String,
     /// How the file writes it, without values: what its pinned tools are kept under.
@@ -81,7 +81,7 @@ pub struct ToolList {
 #[derive(Debug, Clone)]
 pub struct ServerCall {
     /// The server.
-    pub server: Server,
+    pub server: ToolServer,
     /// The tool, as the server calls it.
     pub tool: String,
     /// [`ServerTool::hash`] of the tool that was listed: one that has changed is not called.
@@ -109,7 +109,7 @@ pub struct ServerReply {
 /// Speaks with MCP servers. They are started when first needed, shared, and ended with the process.
 pub trait ToolServers: Send + Sync {
     /// Asks for the tools of a server, and compares them with the pinned ones. What a server gives for the first time is pinned.
-    fn list(&self, server: Server) -> Pending<ToolList>;
+    fn list(&self, server: ToolServer) -> Pending<ToolList>;
 
     /// Makes one call. One that may have acted, though nobody can say, fails with `unknown_outcome`.
     fn call(&self, call: ServerCall) -> Pending<ServerReply>;

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::{
-    HttpClient, HttpReply, HttpRequest, Mail, MailSender, ModelClient, ModelReply, ModelRequest, Pending, Server, ServerCall, ServerReply,
-    ToolList, ToolServers,
+    HttpClient, HttpReply, HttpRequest, Mail, MailSender, ModelClient, ModelReply, ModelRequest, Pending, ServerCall, ServerReply,
+    ToolList, ToolServer, ToolServers,
 };
 use crate::event::Event;
 
@@ -21,7 +21,7 @@ pub trait Tape: Send + Sync {
     fn http(&self, call: u64, request: HttpRequest, live: &Arc<dyn HttpClient>) -> Pending<HttpReply>;
 
     /// Answers which tools a server has, itself or by way of `live`.
-    fn tools(&self, call: u64, server: Server, live: &Arc<dyn ToolServers>) -> Pending<ToolList>;
+    fn tools(&self, call: u64, server: ToolServer, live: &Arc<dyn ToolServers>) -> Pending<ToolList>;
 
     /// Answers a call of a server's tool, itself or by way of `live`.
     fn tool(&self, call: u64, request: ServerCall, live: &Arc<dyn ToolServers>) -> Pending<ServerReply>;

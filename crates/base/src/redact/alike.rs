@@ -3,10 +3,10 @@
 
 use unicode_normalization::UnicodeNormalization;
 
-use super::encoded::{Inside, is_unseen};
+use super::encoded::{DecodedText, is_unseen};
 
 /// A text in that form; `None`: it is so already, but for the case of A to Z, which the search knows itself.
-pub(super) fn alike(text: &str) -> Option<Inside> {
+pub(super) fn alike(text: &str) -> Option<DecodedText> {
     let mut is_blank = true;
     let is_so = text.bytes().all(|byte| {
         let is_double = byte == b' ' && is_blank;
@@ -16,7 +16,7 @@ pub(super) fn alike(text: &str) -> Option<Inside> {
     if is_so {
         return None;
     }
-    let mut alike = Inside { text: String::with_capacity(text.len()), places: Vec::with_capacity(text.len()) };
+    let mut alike = DecodedText { text: String::with_capacity(text.len()), places: Vec::with_capacity(text.len()) };
     for (start, c) in text.char_indices() {
         let place = start..start + c.len_utf8();
         if c.is_whitespace() {

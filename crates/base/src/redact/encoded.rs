@@ -13,13 +13,13 @@ const DEEPEST: usize = 3;
 
 /// A text that was read back.
 #[derive(Debug)]
-pub(super) struct Inside {
+pub(super) struct DecodedText {
     pub text: String,
     /// Of each byte: where it stood.
     pub places: Vec<Range<usize>>,
 }
 
-impl Inside {
+impl DecodedText {
     /// Adds a character that came from there.
     pub fn push(&mut self, c: char, place: Range<usize>) {
         self.text.push(c);
@@ -27,9 +27,9 @@ impl Inside {
     }
 
     /// The same, when it was read out of a text that was itself read out of another.
-    pub fn within(self, outer: &Inside) -> Option<Inside> {
+    pub fn within(self, outer: &DecodedText) -> Option<DecodedText> {
         let places = self.places.iter().map(|range| outer.place(range)).collect::<Option<_>>()?;
-        Some(Inside { text: self.text, places })
+        Some(DecodedText { text: self.text, places })
     }
 
     /// Where the bytes `range` stood, as one place.
@@ -41,7 +41,7 @@ impl Inside {
 }
 
 /// All texts inside a text.
-pub(super) fn inside(text: &str) -> Vec<Inside> {
+pub(super) fn inside(text: &str) -> Vec<DecodedText> {
     let mut found = unescaped(text);
     for blob in blobs(text) {
         // What was encoded may itself hold escapes: JSON in base64.
@@ -54,7 +54,7 @@ pub(super) fn inside(text: &str) -> Vec<Inside> {
 }
 
 /// The text without its white space, if it has some between characters of base64 or hex: encoded lines are broken, bytes written apart.
-pub(super) fn joined(text: &str) -> Option<Inside> {
+pub(super) fn joined(text: &str) -> Option<DecodedText> {
     let is_code = |byte: Option<&u8>| byte.is_some_and(|byte| six_bits(*byte).is_some());
     let bytes = text.as_bytes();
     let is_broken = |at: usize| bytes[at].is_ascii_whitespace() && is_code(bytes.get(at.wrapping_sub(1))) && is_code(bytes.get(at + 1));
@@ -63,7 +63,7 @@ pub(super) fn joined(text: &str) -> Option<Inside> {
     }
     let kept: Vec<usize> = (0..bytes.len()).filter(|at| !bytes[*at].is_ascii_whitespace()).collect();
     let text = readable(kept.iter().map(|at| bytes[*at]).collect());
-    Some(Inside { text, places: kept.into_iter().map(|at| at..at + 1).collect() })
+    Some(DecodedText { text, places: kept.into_iter().map(|at| at..at + 1).collect() })
 }
 
 /// A character that is not drawn.
@@ -84,13 +84,13 @@ static COMMANDS: LazyLock<Option<Regex>> = LazyLock::new(|| {
 
 /// The text without the characters that nobody sees, if it has some, and without the commands to a terminal that such a character begins:
 /// what it goes through later may take them out.
-pub(super) fn seen(text: &str) -> Vec<Inside> {
+pub(super) fn seen(text: &str) -> Vec<DecodedText> {
     if !text.contains(is_unseen) {
         return vec![];
     }
     let without = |commands: &[Range<usize>]| {
         let mut commands = commands.iter().peekable();
-        let mut seen = Inside { text: String::with_capacity(text.len()), places: Vec::with_capacity(text.len()) };
+        let mut seen = DecodedText { text: String::with_capacity(text.len()), places: Vec::with_capacity(text.len()) };
         for (at, c) in text.char_indices() {
             while commands.next_if(|command| command.end <= at).is_some() {}
             if !is_unseen(c) && commands.peek().is_none_or(|command| at < command.start) {
@@ -106,8 +106,8 @@ pub(super) fn seen(text: &str) -> Vec<Inside> {
 }
 
 /// The text with its escapes read, then with those that were inside them.
-fn unescaped(text: &str) -> Vec<Inside> {
-    let mut found: Vec<Inside> = vec![];
+fn unescaped(text: &str) -> Vec<DecodedText> {
+    let mut found: Vec<DecodedText> = vec![];
     for _ in 0..DEEPEST {
         let (now, outer) = found.last().map_or((text, None), |last| (last.text.as_str(), Some(last)));
         let Some(mut read) = unescape(now, b"%\\&+") else { break };
@@ -121,12 +121,12 @@ fn unescaped(text: &str) -> Vec<Inside> {
 }
 
 /// The text with the escapes of one kind read, once for each kind: what looks like one of another kind may belong to a secret.
-pub(super) fn of_each_kind(text: &str) -> impl Iterator<Item = Inside> + '_ {
+pub(super) fn of_each_kind(text: &str) -> impl Iterator<Item = DecodedText> + '_ {
     [&b"%"[..], b"%+", b"\\", b"&"].into_iter().filter_map(|marks| unescape(text, marks))
 }
 
 /// Reads `%C3%AB`, `\u00eb`, `\n`, `\*`, `&#39;` and `+` between words, as far as they begin with these marks; `None`: there is nothing of it.
-fn unescape(text: &str, marks: &[u8]) -> Option<Inside> {
+fn unescape(text: &str, marks: &[u8]) -> Option<DecodedText> {
     if !text.bytes().any(|byte| marks.contains(&byte)) {
         return None;
     }
@@ -154,7 +154,7 @@ fn unescape(text: &str, marks: &[u8]) -> Option<Inside> {
         bytes.extend(new);
         at += length;
     }
-    has_changed.then(|| Inside { text: readable(bytes), places })
+    has_changed.then(|| DecodedText { text: readable(bytes), places })
 }
 
 /// The bytes as text, of the same length: what is no UTF-8 becomes spaces.
@@ -225,7 +225,7 @@ fn reference(rest: &str) -> Option<(Vec<u8>, usize)> {
 }
 
 /// The texts in runs that look like base64 or hex.
-fn blobs(text: &str) -> Vec<Inside> {
+fn blobs(text: &str) -> Vec<DecodedText> {
     let bytes = text.as_bytes();
     let mut found = vec![];
     for run in runs(bytes, 4, |byte| six_bits(byte).is_some()) {
@@ -272,7 +272,7 @@ fn six_bits(byte: u8) -> Option<u32> {
 }
 
 /// Reads characters of so many bits each as bytes, and keeps what can be read as text.
-fn blob(run: Range<usize>, from_its_start: bool, bits: usize, value: &dyn Fn(usize) -> Option<u32>, found: &mut Vec<Inside>) {
+fn blob(run: Range<usize>, from_its_start: bool, bits: usize, value: &dyn Fn(usize) -> Option<u32>, found: &mut Vec<DecodedText>) {
     let (start, end) = (run.start, run.end);
     let mut bytes: Vec<u8> = Vec::with_capacity(run.len() * bits / 8 + 1);
     let (mut held, mut count) = (0_u32, 0);
@@ -292,7 +292,7 @@ fn blob(run: Range<usize>, from_its_start: bool, bits: usize, value: &dyn Fn(usi
             let text = piece.trim_end_matches(|c: char| c.is_control() && !matches!(c, '\n' | '\r' | '\t'));
             let is_all = from_its_start && text.len() == bytes.len();
             if text.len() >= SHORTEST || is_all && !text.is_empty() {
-                found.push(Inside { text: text.to_owned(), places: (from..from + text.len()).map(place).collect() });
+                found.push(DecodedText { text: text.to_owned(), places: (from..from + text.len()).map(place).collect() });
             }
             from += piece.len();
         }

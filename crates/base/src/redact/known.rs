@@ -10,7 +10,7 @@ use serde_json::Value;
 use unicode_normalization::UnicodeNormalization;
 use unicode_segmentation::UnicodeSegmentation;
 
-use super::Kind;
+use super::PiiKind;
 use super::alike::alike_value;
 use super::common::is_common;
 
@@ -25,8 +25,8 @@ const MOST_FAST: usize = 1 << 15;
 
 /// A personal value as it was made known.
 #[derive(Debug, Clone)]
-pub(super) struct Personal {
-    pub kind: Kind,
+pub(super) struct PersonalValue {
+    pub kind: PiiKind,
     pub text: String,
     /// Its words count by themselves.
     pub is_name: bool,
@@ -34,7 +34,7 @@ pub(super) struct Personal {
 
 /// Values to find, as one automaton.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Known {
+pub(super) struct KnownValues {
     finder: Option<AhoCorasick>,
     /// Of each pattern: whose it is.
     owners: Arc<Vec<usize>>,
@@ -44,16 +44,16 @@ pub(super) struct Known {
     pub longest: usize,
 }
 
-impl Known {
+impl KnownValues {
     /// Secrets, in all the forms of [`secret_forms`].
-    pub fn secrets<'a>(secrets: impl IntoIterator<Item = &'a str>) -> Known {
+    pub fn secrets<'a>(secrets: impl IntoIterator<Item = &'a str>) -> KnownValues {
         let forms: Vec<_> = secrets
             .into_iter()
             .enumerate()
             .flat_map(|(owner, secret)| secret_forms(secret).into_iter().map(move |form| (form, owner)))
             .collect();
         let patterns = forms.iter().map(|(form, _)| form.clone()).collect();
-        Known { patterns, ..Known::build(forms.into_iter(), false) }
+        KnownValues { patterns, ..KnownValues::build(forms.into_iter(), false) }
     }
 
     /// Whether a secret begins with this text and goes on.
@@ -62,22 +62,22 @@ impl Known {
     }
 
     /// Personal values, whose owners are their places.
-    pub fn personal(values: &[Personal]) -> Known {
-        let forms = |(owner, value): (usize, &Personal)| spellings(value).into_iter().map(move |form| (form, owner));
-        Known::build(values.iter().enumerate().flat_map(forms), true)
+    pub fn personal(values: &[PersonalValue]) -> KnownValues {
+        let forms = |(owner, value): (usize, &PersonalValue)| spellings(value).into_iter().map(move |form| (form, owner));
+        KnownValues::build(values.iter().enumerate().flat_map(forms), true)
     }
 
     /// Words of names that are common words too, as they are written and in capitals.
-    pub fn exact(values: &[Personal]) -> Known {
-        let forms = |(owner, value): (usize, &Personal)| {
+    pub fn exact(values: &[PersonalValue]) -> KnownValues {
+        let forms = |(owner, value): (usize, &PersonalValue)| {
             let words = words_of_name(value).filter(|word| is_common(word) && word.starts_with(char::is_uppercase));
             let forms: Vec<String> = words.flat_map(|word| [word.to_owned(), word.to_uppercase()]).collect();
             forms.into_iter().map(move |form| (form, owner))
         };
-        Known::build(values.iter().enumerate().flat_map(forms), false)
+        KnownValues::build(values.iter().enumerate().flat_map(forms), false)
     }
 
-    fn build(patterns: impl Iterator<Item = (String, usize)>, any_case: bool) -> Known {
+    fn build(patterns: impl Iterator<Item = (String, usize)>, any_case: bool) -> KnownValues {
         let mut seen = HashSet::new();
         let (patterns, owners): (Vec<String>, Vec<usize>) = patterns.filter(|(pattern, _)| seen.insert(pattern.clone())).unzip();
         let longest = patterns.iter().map(String::len).max().unwrap_or(0);
@@ -90,7 +90,7 @@ impl Known {
                 AhoCorasickBuilder::new().ascii_case_insensitive(any_case).kind(kind).build(&patterns).ok()
             }
         };
-        Known { finder, owners: Arc::new(owners), patterns: vec![], longest }
+        KnownValues { finder, owners: Arc::new(owners), patterns: vec![], longest }
     }
 
     /// Where the values stand, with their owners; places may overlap.
@@ -159,14 +159,14 @@ fn inside_base64(secret: &str, offset: usize) -> [String; 2] {
 }
 
 /// A personal value and what of it counts by itself, in the cases and normal forms that occur.
-fn spellings(value: &Personal) -> Vec<String> {
+fn spellings(value: &PersonalValue) -> Vec<String> {
     let whole: String = value.text.split_whitespace().collect::<Vec<_>>().join(" ");
     let mut texts: Vec<&str> = if is_searched(&whole) { vec![value.text.trim(), &whole] } else { vec![] };
     texts.extend(words_of_name(value).filter(|word| !is_common(word)));
     match value.kind {
-        Kind::Person => texts.extend(parts(&value.text)),
+        PiiKind::Person => texts.extend(parts(&value.text)),
         // Not the domain, which is everybody's.
-        Kind::Email => {
+        PiiKind::Email => {
             let local = whole.split_once('@').map(|(local, _)| local);
             texts.extend(local.filter(|local| is_telling_word(local) && !is_common(local)));
         }
@@ -185,7 +185,7 @@ fn spellings(value: &Personal) -> Vec<String> {
 }
 
 /// The words of a name, of two letters and more.
-fn words_of_name(value: &Personal) -> impl Iterator<Item = &str> {
+fn words_of_name(value: &PersonalValue) -> impl Iterator<Item = &str> {
     let words = value.text.unicode_words().filter(|word| is_telling_word(word) || is_short_name(word));
     words.filter(|_| value.is_name)
 }

@@ -8,24 +8,24 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use unicode_normalization::UnicodeNormalization;
 
-use super::Kind;
+use super::PiiKind;
 
 /// After so many different values of a run no more are told apart.
 const MOST_NUMBERS: usize = 100_000;
 
 /// The number of each value, by its hash, and the last number of each kind.
-type Given = (HashMap<u64, usize>, HashMap<Kind, usize>);
+type MarkerNumbers = (HashMap<u64, usize>, HashMap<PiiKind, usize>);
 
 /// The numbers that values were given, in the order of their first places. Values are kept as hashes only.
 /// A clone counts on with it.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Numbers {
-    given: Arc<Mutex<Given>>,
+    given: Arc<Mutex<MarkerNumbers>>,
 }
 
 impl Numbers {
     /// The number of a value, the same each time.
-    pub fn of(&self, kind: Kind, value: &str) -> usize {
+    pub fn of(&self, kind: PiiKind, value: &str) -> usize {
         let mut hasher = DefaultHasher::new();
         (kind, normal(kind, value)).hash(&mut hasher);
         let key = hasher.finish();
@@ -45,23 +45,34 @@ impl Numbers {
 }
 
 /// The same number for `+49 151` and `+49151`, `A@b.de` and `a@b.de`.
-fn normal(kind: Kind, value: &str) -> String {
+fn normal(kind: PiiKind, value: &str) -> String {
     match kind {
-        Kind::Phone | Kind::Card | Kind::Ssn => value.chars().filter(char::is_ascii_digit).collect(),
-        Kind::Iban => value.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_uppercase(),
-        Kind::Person => value.split_whitespace().collect::<Vec<_>>().join(" ").nfc().collect::<String>().to_lowercase(),
-        Kind::Email | Kind::Ip => value.to_lowercase(),
+        PiiKind::Phone | PiiKind::Card | PiiKind::Ssn => value.chars().filter(char::is_ascii_digit).collect(),
+        PiiKind::Iban => value.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_uppercase(),
+        PiiKind::Person => value.split_whitespace().collect::<Vec<_>>().join(" ").nfc().collect::<String>().to_lowercase(),
+        PiiKind::Email | PiiKind::Ip => value.to_lowercase(),
         _ => value.to_owned(),
     }
 }
 
 /// What stands for a value.
-pub(super) fn marker(kind: Kind, number: usize) -> String {
+pub(super) fn marker(kind: PiiKind, number: usize) -> String {
     format!("<{}_{number}>", kind.word())
 }
 
-const KINDS: [Kind; 11] =
-    [Kind::Person, Kind::Phone, Kind::Ip, Kind::Email, Kind::Ssn, Kind::Card, Kind::Iban, Kind::Url, Kind::Key, Kind::Jwt, Kind::Pem];
+const KINDS: [PiiKind; 11] = [
+    PiiKind::Person,
+    PiiKind::Phone,
+    PiiKind::Ip,
+    PiiKind::Email,
+    PiiKind::Ssn,
+    PiiKind::Card,
+    PiiKind::Iban,
+    PiiKind::Url,
+    PiiKind::Key,
+    PiiKind::Jwt,
+    PiiKind::Pem,
+];
 
 /// The places of markers and stars: what was masked before is left alone.
 pub(super) fn masked(text: &str) -> Vec<Range<usize>> {

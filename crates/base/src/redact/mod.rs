@@ -34,7 +34,7 @@ use std::ops::Range;
 /// What was found; where places overlap, the later of these counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, strum::IntoStaticStr)]
 #[strum(serialize_all = "UPPERCASE")]
-pub enum Kind {
+pub enum PiiKind {
     /// A personal value that was made known: a name, an address.
     Person,
     /// A phone number.
@@ -59,7 +59,7 @@ pub enum Kind {
     Url,
 }
 
-impl Kind {
+impl PiiKind {
     /// The word in its marker, `<EMAIL_1>`.
     pub fn word(self) -> &'static str {
         self.into()
@@ -68,37 +68,37 @@ impl Kind {
     /// In a sentence: "the text holds an e-mail address".
     pub fn described(self) -> &'static str {
         match self {
-            Kind::Person => "a personal value",
-            Kind::Phone => "a phone number",
-            Kind::Ip => "an IP address",
-            Kind::Email => "an e-mail address",
-            Kind::Ssn => "a social security number",
-            Kind::Card => "a card number",
-            Kind::Iban => "a bank account number",
-            Kind::Url => "a web address with a user or token in it",
-            Kind::Key => "a key or token",
-            Kind::Jwt => "a JSON web token",
-            Kind::Pem => "a PEM block",
+            PiiKind::Person => "a personal value",
+            PiiKind::Phone => "a phone number",
+            PiiKind::Ip => "an IP address",
+            PiiKind::Email => "an e-mail address",
+            PiiKind::Ssn => "a social security number",
+            PiiKind::Card => "a card number",
+            PiiKind::Iban => "a bank account number",
+            PiiKind::Url => "a web address with a user or token in it",
+            PiiKind::Key => "a key or token",
+            PiiKind::Jwt => "a JSON web token",
+            PiiKind::Pem => "a PEM block",
         }
     }
 }
 
 /// A place in a text, in bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Found {
+pub struct Detection {
     /// What stands there.
-    pub kind: Kind,
+    pub kind: PiiKind,
     /// Where.
     pub range: Range<usize>,
 }
 
 /// A place to mask.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct PersonalPlace {
     /// Where, in bytes.
     pub range: Range<usize>,
     /// Of which kind the value is; `None`: a secret.
-    pub kind: Option<Kind>,
+    pub kind: Option<PiiKind>,
     /// The number in its marker.
     pub number: usize,
     /// The personal value that it is, or is a word of, as it was made known; of what was found by its shape alone, the text itself.

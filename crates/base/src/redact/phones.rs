@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use super::Kind;
-use super::known::Personal;
+use super::PiiKind;
+use super::known::PersonalValue;
 
 /// So many digits at the end are enough to know a number by.
 const FEWEST: usize = 7;
@@ -16,8 +16,8 @@ pub(super) struct Phones(Vec<(String, usize)>);
 
 impl Phones {
     /// Of the values that are phone numbers.
-    pub fn of(values: &[Personal]) -> Phones {
-        let digits = |(owner, value): (usize, &Personal)| {
+    pub fn of(values: &[PersonalValue]) -> Phones {
+        let digits = |(owner, value): (usize, &PersonalValue)| {
             let digits: String = groups(&value.text).flatten().map(|group| value.text[group].to_owned()).collect();
             let digits = digits.trim_start_matches('0').to_owned();
             (is_phone(value) && (FEWEST..=MOST).contains(&digits.len())).then_some((digits, owner))
@@ -65,9 +65,9 @@ impl Phones {
 }
 
 /// Whether a value is a phone number: it has the shape of one, or is written with nothing but digits and marks and begins as one does.
-fn is_phone(value: &Personal) -> bool {
+fn is_phone(value: &PersonalValue) -> bool {
     let is_written_so = |text: &str| text.starts_with(['+', '0', '(']) && text.chars().all(|c| c.is_ascii_digit() || is_mark(c));
-    value.kind == Kind::Phone || value.kind == Kind::Person && is_written_so(&value.text)
+    value.kind == PiiKind::Phone || value.kind == PiiKind::Person && is_written_so(&value.text)
 }
 
 fn is_mark(c: char) -> bool {

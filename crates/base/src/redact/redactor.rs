@@ -7,23 +7,23 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::alike::alike;
-use super::encoded::{Inside, inside};
-use super::known::{Known, Personal, is_wide};
+use super::encoded::{DecodedText, inside};
+use super::known::{KnownValues, PersonalValue, is_wide};
 use super::marker::{Numbers, marker, masked};
 use super::names::{is_name_key, is_short, looks_like_name, names_in};
 use super::phones::Phones;
-use super::{Kind, Place, Secrets, find_pii};
+use super::{PersonalPlace, PiiKind, Secrets, find_pii};
 
 /// Knows the secrets and personal values of a run. A value has the same marker everywhere in the run.
 #[derive(Debug, Clone, Default)]
 pub struct Redactor {
     secrets: Secrets,
-    personal: Known,
+    personal: KnownValues,
     /// Words of names that are also common words, such as `An` and `Will`: found only as they are written.
-    exact: Known,
+    exact: KnownValues,
     phones: Phones,
     /// The personal values, by owner: what counts is the value as it was made known.
-    values: Arc<Vec<Personal>>,
+    values: Arc<Vec<PersonalValue>>,
     /// Those values, and whether each counts as a name.
     learned: Arc<HashMap<String, bool>>,
     numbers: Numbers,
@@ -31,10 +31,10 @@ pub struct Redactor {
 
 /// A place to mask. Of places that overlap the first in this order gives the mask.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-enum Mask {
+enum MaskPlace {
     /// Of a personal value: its place in `values`.
     Personal(usize),
-    Found(Kind),
+    Found(PiiKind),
     Secret,
 }
 
@@ -42,7 +42,7 @@ enum Mask {
 pub(super) struct Hit {
     pub start: usize,
     pub end: usize,
-    mask: Mask,
+    mask: MaskPlace,
 }
 
 impl Redactor {
@@ -63,15 +63,15 @@ impl Redactor {
         for (text, is_of_name) in texts {
             let kind = match find_pii(&text).as_slice() {
                 [one] if one.range == (0..text.len()) => one.kind,
-                _ => Kind::Person,
+                _ => PiiKind::Person,
             };
-            let is_name = kind == Kind::Person && (is_of_name && is_short(&text) || looks_like_name(&text));
+            let is_name = kind == PiiKind::Person && (is_of_name && is_short(&text) || looks_like_name(&text));
             let inner: Vec<String> = match kind {
-                Kind::Person if !is_name => names_in(&text).into_iter().map(str::to_owned).collect(),
+                PiiKind::Person if !is_name => names_in(&text).into_iter().map(str::to_owned).collect(),
                 _ => vec![],
             };
-            new.push(Personal { kind, text, is_name });
-            new.extend(inner.into_iter().map(|text| Personal { kind: Kind::Person, text, is_name: true }));
+            new.push(PersonalValue { kind, text, is_name });
+            new.extend(inner.into_iter().map(|text| PersonalValue { kind: PiiKind::Person, text, is_name: true }));
         }
         new.retain(|value| self.learned.get(&value.text).is_none_or(|was_name| value.is_name && !was_name));
         if new.is_empty() {
@@ -82,8 +82,8 @@ impl Redactor {
             learned.insert(value.text.clone(), value.is_name);
         }
         Arc::make_mut(&mut self.values).append(&mut new);
-        self.personal = Known::personal(&self.values);
-        self.exact = Known::exact(&self.values);
+        self.personal = KnownValues::personal(&self.values);
+        self.exact = KnownValues::exact(&self.values);
         self.phones = Phones::of(&self.values);
     }
 
@@ -96,13 +96,13 @@ impl Redactor {
 
     /// Numbers a value that is masked as a whole at its place.
     pub fn number_whole(&self, value: &str) {
-        self.numbers.of(Kind::Person, value.trim());
+        self.numbers.of(PiiKind::Person, value.trim());
     }
 
     /// Numbers what has the shape of personal data in these texts, in their order.
     pub fn number(&self, value: &Value) {
         match value {
-            Value::String(text) => find_pii(text).into_iter().filter(|found| found.kind != Kind::Url).for_each(|found| {
+            Value::String(text) => find_pii(text).into_iter().filter(|found| found.kind != PiiKind::Url).for_each(|found| {
                 self.numbers.of(found.kind, text.get(found.range).unwrap_or_default());
             }),
             Value::Array(list) => list.iter().for_each(|value| self.number(value)),
@@ -132,7 +132,7 @@ impl Redactor {
             });
             plain && !masked.is_empty() && !text.get(at..).unwrap_or_default().contains(char::is_alphanumeric)
         };
-        if value.is_empty() || is_masked(&redacted) { redacted } else { marker(Kind::Person, self.numbers.of(Kind::Person, value)) }
+        if value.is_empty() || is_masked(&redacted) { redacted } else { marker(PiiKind::Person, self.numbers.of(PiiKind::Person, value)) }
     }
 
     /// The value with all its texts and keys masked; a number that is a personal value or a secret becomes a text.
@@ -151,16 +151,16 @@ impl Redactor {
     }
 
     /// What [`redact`](Self::redact) would mask in a text, in order and apart.
-    pub fn places(&self, text: &str) -> Vec<Place> {
+    pub fn places(&self, text: &str) -> Vec<PersonalPlace> {
         let place = |hit: Hit| {
             let raw = text.get(hit.start..hit.end).unwrap_or_default();
             let (kind, whole) = match hit.mask {
-                Mask::Secret | Mask::Found(Kind::Url) => (None, ""),
-                Mask::Found(kind) => (Some(kind), raw),
-                Mask::Personal(owner) => self.values.get(owner).map_or((None, ""), |value| (Some(value.kind), value.text.as_str())),
+                MaskPlace::Secret | MaskPlace::Found(PiiKind::Url) => (None, ""),
+                MaskPlace::Found(kind) => (Some(kind), raw),
+                MaskPlace::Personal(owner) => self.values.get(owner).map_or((None, ""), |value| (Some(value.kind), value.text.as_str())),
             };
             let number = kind.map_or(0, |kind| self.numbers.of(kind, whole));
-            Place { range: hit.start..hit.end, kind, number, whole: whole.to_owned() }
+            PersonalPlace { range: hit.start..hit.end, kind, number, whole: whole.to_owned() }
         };
         self.hits(text).into_iter().map(place).collect()
     }
@@ -174,8 +174,12 @@ impl Redactor {
     /// All places to mask, in order and apart. What a mask uncovers (a number that stood next to a secret, say) is looked for again,
     /// so that a second redaction finds nothing new.
     pub(super) fn hits(&self, text: &str) -> Vec<Hit> {
-        let mut hits: Vec<Hit> =
-            self.secrets.places(text).into_iter().map(|range| Hit { start: range.start, end: range.end, mask: Mask::Secret }).collect();
+        let mut hits: Vec<Hit> = self
+            .secrets
+            .places(text)
+            .into_iter()
+            .map(|range| Hit { start: range.start, end: range.end, mask: MaskPlace::Secret })
+            .collect();
         merge(&mut hits);
         for _ in 0..4 {
             let covered = (!hits.is_empty()).then(|| cover(text, &hits));
@@ -193,17 +197,17 @@ impl Redactor {
     fn look(&self, text: &str) -> Vec<Hit> {
         let mut hits: Vec<Hit> = find_pii(text)
             .into_iter()
-            .map(|found| Hit { start: found.range.start, end: found.range.end, mask: Mask::Found(found.kind) })
+            .map(|found| Hit { start: found.range.start, end: found.range.end, mask: MaskPlace::Found(found.kind) })
             .collect();
-        hits.extend(self.named(text).map(|(range, owner)| Hit { start: range.start, end: range.end, mask: Mask::Personal(owner) }));
+        hits.extend(self.named(text).map(|(range, owner)| Hit { start: range.start, end: range.end, mask: MaskPlace::Personal(owner) }));
         if !self.values.is_empty() {
             let mut read = inside(text);
             let again = read.iter().filter_map(|outer| alike(&outer.text)?.within(outer));
-            let again: Vec<Inside> = again.chain(alike(text)).collect();
+            let again: Vec<DecodedText> = again.chain(alike(text)).collect();
             read.extend(again);
             for inside in read {
                 let named = self.named(&inside.text).filter_map(|(range, owner)| Some((inside.place(&range)?, owner)));
-                hits.extend(named.map(|(range, owner)| Hit { start: range.start, end: range.end, mask: Mask::Personal(owner) }));
+                hits.extend(named.map(|(range, owner)| Hit { start: range.start, end: range.end, mask: MaskPlace::Personal(owner) }));
                 self.add_phones(&inside.text, |range| inside.place(&range), &mut hits);
             }
             self.add_phones(text, Some, &mut hits);
@@ -222,12 +226,12 @@ impl Redactor {
             let is_same =
                 self.values.get(owner).is_some_and(|value| digits(&value.text) == digits(text.get(range.clone()).unwrap_or_default()));
             let Some(range) = place(range) else { continue };
-            let is_inside = |hit: &Hit| hit.mask == Mask::Found(Kind::Phone) && range.start <= hit.start && hit.end <= range.end;
+            let is_inside = |hit: &Hit| hit.mask == MaskPlace::Found(PiiKind::Phone) && range.start <= hit.start && hit.end <= range.end;
             if is_same && hits.iter().any(is_inside) {
                 continue;
             }
             hits.retain(|hit| !is_inside(hit));
-            hits.push(Hit { start: range.start, end: range.end, mask: Mask::Personal(owner) });
+            hits.push(Hit { start: range.start, end: range.end, mask: MaskPlace::Personal(owner) });
         }
     }
 
@@ -246,9 +250,9 @@ impl Redactor {
             out.push_str(text.get(at..start).unwrap_or_default());
             let known = |owner: usize| self.values.get(owner).map(|value| (value.kind, value.text.as_str()));
             let value = match hit.mask {
-                Mask::Secret | Mask::Found(Kind::Url) => None,
-                Mask::Found(kind) => Some((kind, text.get(start..hit.end).unwrap_or_default())),
-                Mask::Personal(owner) => known(owner),
+                MaskPlace::Secret | MaskPlace::Found(PiiKind::Url) => None,
+                MaskPlace::Found(kind) => Some((kind, text.get(start..hit.end).unwrap_or_default())),
+                MaskPlace::Personal(owner) => known(owner),
             };
             out.push_str(&value.map_or("***".to_owned(), |(kind, value)| marker(kind, self.numbers.of(kind, value))));
             at = hit.end;
@@ -315,7 +319,7 @@ fn merge(hits: &mut Vec<Hit>) {
             Some(last) if hit.start < last.end => {
                 last.end = last.end.max(hit.end);
                 let is_graver = match (&hit.mask, &last.mask) {
-                    (Mask::Personal(_), Mask::Personal(_)) => false,
+                    (MaskPlace::Personal(_), MaskPlace::Personal(_)) => false,
                     (new, old) => new > old,
                 };
                 if is_graver {

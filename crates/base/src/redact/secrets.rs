@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::encoded::{inside, joined, of_each_kind, seen};
-use super::known::Known;
+use super::known::KnownValues;
 use super::written::{looks_random, names_a_secret};
 
 /// What is put in the place of a secret.
@@ -56,20 +56,20 @@ fn keys_of(name: Option<&str>, value: &Value, found: &mut Vec<String>) {
 /// Known secrets. A clone costs nothing.
 #[derive(Debug, Clone, Default)]
 pub struct Secrets {
-    known: Arc<Known>,
+    known: Arc<KnownValues>,
 }
 
 impl Secrets {
     /// Those that are recognised, see [`is_recognised`]: for texts that work goes on with.
     pub fn new<'a>(secrets: impl IntoIterator<Item = &'a str>) -> Secrets {
         let all: Vec<String> = secrets.into_iter().flat_map(with_parts).filter(|secret| is_recognised(secret)).collect();
-        Secrets { known: Arc::new(Known::secrets(all.iter().map(String::as_str))) }
+        Secrets { known: Arc::new(KnownValues::secrets(all.iter().map(String::as_str))) }
     }
 
     /// All of 4 bytes or more: for texts that people read, where a word too much is hidden rather than a secret shown.
     pub fn for_logs<'a>(secrets: impl IntoIterator<Item = &'a str>) -> Secrets {
         let all: Vec<String> = secrets.into_iter().flat_map(with_parts).collect();
-        Secrets { known: Arc::new(Known::secrets(all.iter().map(String::as_str))) }
+        Secrets { known: Arc::new(KnownValues::secrets(all.iter().map(String::as_str))) }
     }
 
     /// Where secrets stand, in order and apart.

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use super::detect::{address, begins_as_key, keys};
-use super::{Kind, is_recognised};
+use super::{PiiKind, is_recognised};
 
 /// Parts of names whose values let somebody in.
 const WORDS: [&str; 9] = ["authorization", "api_key", "apikey", "token", "secret", "password", "passwd", "credential", "cookie"];
@@ -40,7 +40,11 @@ pub fn keys_in(text: &str) -> Vec<Range<usize>> {
     let mut found = vec![];
     keys::find(text, &mut found);
     address::find(text, &mut found);
-    found.into_iter().filter(|found| matches!(found.kind, Kind::Key | Kind::Jwt | Kind::Pem | Kind::Url)).map(|found| found.range).collect()
+    found
+        .into_iter()
+        .filter(|found| matches!(found.kind, PiiKind::Key | PiiKind::Jwt | PiiKind::Pem | PiiKind::Url))
+        .map(|found| found.range)
+        .collect()
 }
 
 /// `name: value`, `name = value`, as YAML, TOML and JSON write them.

@@ -5,10 +5,10 @@ use strum::VariantNames;
 
 use super::expression::{open_expression, proposals};
 use super::slot::{Keys, Slot};
-use super::spot::{Part, Spot, Target, find};
-use super::things::{self, Around};
+use super::spot::{Spot, SpotPart, SpotTarget, find};
+use super::things::{self, FileContext};
 use crate::check::Checked;
-use crate::lower::keys::{Key, Takes, Thing};
+use crate::lower::keys::{KeyRule, Takes, Thing};
 use crate::model::FieldKind;
 use crate::source::{FileId, SourceFile};
 use crate::syntax::{self, Map, Node};
@@ -18,7 +18,7 @@ const LETTERS: &str = "zzcursorzz";
 
 /// Something that may be written.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Item {
+pub struct CompletionItem {
     /// What is shown and looked for.
     pub label: String,
     /// What is written.
@@ -32,7 +32,7 @@ pub struct Item {
 }
 
 /// The proposals at a byte, and the bytes they replace.
-pub fn complete(source: &SourceFile, at: usize, last: Option<&Checked>, around: &Around) -> (Vec<Item>, (usize, usize)) {
+pub fn complete(source: &SourceFile, at: usize, last: Option<&Checked>, around: &FileContext) -> (Vec<CompletionItem>, (usize, usize)) {
     let text: &str = &source.text;
     let is_word = |c: char| c.is_alphanumeric() || c == '_';
     let (head, tail) = (text.get(..at).unwrap_or(text), text.get(at..).unwrap_or(""));
@@ -46,15 +46,15 @@ pub fn complete(source: &SourceFile, at: usize, last: Option<&Checked>, around: 
     let mut read = |text: String, is_key: bool| {
         let tree = syntax::parse(FileId::default(), &SourceFile::new("", text), &mut vec![]);
         let is_it = |spot: &Spot| match &spot.part {
-            Part::Key { key, .. } => key.text.contains(LETTERS),
-            Part::Value { scalar, .. } => scalar.text.contains(LETTERS),
+            SpotPart::Key { key, .. } => key.text.contains(LETTERS),
+            SpotPart::Value { scalar, .. } => scalar.text.contains(LETTERS),
         };
         // In a text that breaks off, places may be told wrongly; the letters are there all the same.
-        let there = find(&tree, Target::Byte(start as u32 + 1)).filter(is_it);
-        let Some(spot) = there.or_else(|| find(&tree, Target::Letters(LETTERS))) else { return };
+        let there = find(&tree, SpotTarget::Byte(start as u32 + 1)).filter(is_it);
+        let Some(spot) = there.or_else(|| find(&tree, SpotTarget::Letters(LETTERS))) else { return };
         match &spot.part {
-            Part::Key { keys, map, .. } if is_key => items.extend(keys_of(keys, map, has_colon)),
-            Part::Value { slot: Some(slot), scalar, .. } if !is_key => {
+            SpotPart::Key { keys, map, .. } if is_key => items.extend(keys_of(keys, map, has_colon)),
+            SpotPart::Value { slot: Some(slot), scalar, .. } if !is_key => {
                 let before = scalar.text.split(LETTERS).next().unwrap_or("");
                 items.extend(values_of(*slot, before, &spot, &tree, last, around));
             }
@@ -73,38 +73,38 @@ pub fn complete(source: &SourceFile, at: usize, last: Option<&Checked>, around: 
     (items, (start, end))
 }
 
-fn key_item(label: &str, text: &str, about: &str) -> Item {
-    Item { label: label.to_owned(), text: text.to_owned(), detail: String::new(), about: about.to_owned(), kind: 10 }
+fn key_item(label: &str, text: &str, about: &str) -> CompletionItem {
+    CompletionItem { label: label.to_owned(), text: text.to_owned(), detail: String::new(), about: about.to_owned(), kind: 10 }
 }
 
 /// The keys that may stand beside those that do.
-fn keys_of(keys: &Keys, map: &Map, has_colon: bool) -> Vec<Item> {
+fn keys_of(keys: &Keys, map: &Map, has_colon: bool) -> Vec<CompletionItem> {
     let Keys::Of(places) = keys else { return vec![] };
-    let is_free = |key: &&Key| !key.is_later && map.get(key.name).is_none();
+    let is_free = |key: &&KeyRule| !key.is_later && map.get(key.name).is_none();
     // As long as something has no kind, the key of each kind is proposed, and not what only one of them has.
-    let of_place = |place: &'static crate::lower::keys::Place| {
+    let of_place = |place: &'static crate::lower::keys::KeyTable| {
         let is_kind = place.keys.first().is_some_and(|key| key.name == place.name) && places.len() > 1;
         let is_open = is_kind && map.get(place.name).is_none();
         place.keys.iter().take(if is_open { 1 } else { usize::MAX })
     };
-    let mut items: Vec<Item> = vec![];
-    let mut free: Vec<&'static Key> = places.iter().flat_map(|place| of_place(place)).filter(is_free).collect();
+    let mut items: Vec<CompletionItem> = vec![];
+    let mut free: Vec<&'static KeyRule> = places.iter().flat_map(|place| of_place(place)).filter(is_free).collect();
     // What is needed comes first, then what gives it a kind.
-    let is_kind = |key: &Key| places.iter().any(|place| place.name == key.name);
+    let is_kind = |key: &KeyRule| places.iter().any(|place| place.name == key.name);
     free.sort_by_key(|key| (!key.is_required, !is_kind(key)));
     for key in free {
         if !items.iter().any(|item| item.label == key.name) {
             let text = if has_colon { key.name.to_owned() } else { format!("{}: ", key.name) };
             let detail = if key.is_required { "required" } else { "" };
-            items.push(Item { detail: detail.to_owned(), ..key_item(key.name, &text, key.about) });
+            items.push(CompletionItem { detail: detail.to_owned(), ..key_item(key.name, &text, key.about) });
         }
     }
     items
 }
 
-fn values_of(slot: Slot, before: &str, spot: &Spot, tree: &Node, last: Option<&Checked>, around: &Around) -> Vec<Item> {
-    let value = |label: &str, about: &str| Item { kind: 12, ..key_item(label, label, about) };
-    let name = |label: &str, detail: &str| Item { kind: 18, detail: detail.to_owned(), ..key_item(label, label, "") };
+fn values_of(slot: Slot, before: &str, spot: &Spot, tree: &Node, last: Option<&Checked>, around: &FileContext) -> Vec<CompletionItem> {
+    let value = |label: &str, about: &str| CompletionItem { kind: 12, ..key_item(label, label, about) };
+    let name = |label: &str, detail: &str| CompletionItem { kind: 18, detail: detail.to_owned(), ..key_item(label, label, "") };
     let mut items = vec![];
     for takes in slot.values() {
         let expression = match takes {
@@ -116,7 +116,7 @@ fn values_of(slot: Slot, before: &str, spot: &Spot, tree: &Node, last: Option<&C
         if let Some(expression) = expression {
             let found = proposals(expression, spot, last);
             let kind = if expression.trim_end().ends_with('|') { 3 } else { 18 };
-            items.extend(found.into_iter().map(|found| Item { kind, ..name(&found.name, &found.detail) }));
+            items.extend(found.into_iter().map(|found| CompletionItem { kind, ..name(&found.name, &found.detail) }));
             continue;
         }
         match takes {

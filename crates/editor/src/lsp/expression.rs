@@ -4,14 +4,14 @@ use super::spot::Spot;
 use super::things;
 use crate::check::Checked;
 use crate::plan::{PipelinePlan, StepIx};
-use crate::rules::names::Names;
-use crate::rules::seat::{At, More, Part as SeatPart, Seat};
+use crate::rules::names::PipelineNames;
+use crate::rules::seat::{More, Seat, StepPart as SeatPart, Viewpoint};
 use crate::rules::types::Type;
 use crate::template;
 
 /// A name that may be written.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Proposal {
+pub struct NameProposal {
     /// The name.
     pub name: String,
     /// What it is.
@@ -26,20 +26,21 @@ pub fn open_expression(text: &str) -> Option<&str> {
 }
 
 /// What may follow an expression that ends where a name begins.
-pub fn proposals(expression: &str, spot: &Spot, last: Option<&Checked>) -> Vec<Proposal> {
+pub fn proposals(expression: &str, spot: &Spot, last: Option<&Checked>) -> Vec<NameProposal> {
     let path_start = expression
         .rfind(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '.' | '[' | ']')))
         .map_or(0, |at| at + expression.get(at..).and_then(|rest| rest.chars().next()).map_or(1, char::len_utf8));
     let (before, path) = expression.split_at(path_start);
     if path.is_empty() && before.trim_end().ends_with('|') {
-        let filter = |(name, takes): (&str, &[&str])| Proposal { name: name.to_owned(), detail: format!("filter({})", takes.join(", ")) };
+        let filter =
+            |(name, takes): (&str, &[&str])| NameProposal { name: name.to_owned(), detail: format!("filter({})", takes.join(", ")) };
         return template::filters().map(filter).collect();
     }
     let parts = parts(path.strip_suffix('.').unwrap_or(path));
     let Some((plan, names)) = last.and_then(|last| Some((last.plan.pipelines.first()?, &last.plan))) else { return roots(&parts) };
-    let names = Names::new(plan, names);
+    let names = PipelineNames::new(plan, names);
     let seat = seat(spot, plan, &names);
-    let of = |name: &str, detail: &str| Proposal { name: name.to_owned(), detail: detail.to_owned() };
+    let of = |name: &str, detail: &str| NameProposal { name: name.to_owned(), detail: detail.to_owned() };
     match parts.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         [] => names.known(&seat).into_iter().map(|name| of(name, "")).collect(),
         ["steps"] => {
@@ -61,11 +62,13 @@ pub fn proposals(expression: &str, spot: &Spot, last: Option<&Checked>) -> Vec<P
 }
 
 /// The names that every place knows, where nothing more can be told.
-fn roots(parts: &[String]) -> Vec<Proposal> {
+fn roots(parts: &[String]) -> Vec<NameProposal> {
     if !parts.is_empty() {
         return vec![];
     }
-    ["inputs", "steps", "channel", "style", "person", "run"].map(|name| Proposal { name: name.to_owned(), detail: String::new() }).into()
+    ["inputs", "steps", "channel", "style", "person", "run"]
+        .map(|name| NameProposal { name: name.to_owned(), detail: String::new() })
+        .into()
 }
 
 fn parts(path: &str) -> Vec<String> {
@@ -86,12 +89,12 @@ pub fn path_at(text: &str, at: usize) -> Option<Vec<String>> {
 /// What a path gives here, in words.
 pub fn words(path: &[String], spot: &Spot, last: &Checked) -> Option<&'static str> {
     let plan = last.plan.pipelines.first()?;
-    let names = Names::new(plan, &last.plan);
+    let names = PipelineNames::new(plan, &last.plan);
     names.path(&seat(spot, plan, &names), path).ok().map(|kind| kind.words())
 }
 
 /// From where the names of a place are seen.
-fn seat(spot: &Spot, plan: &PipelinePlan, names: &Names) -> Seat {
+fn seat(spot: &Spot, plan: &PipelinePlan, names: &PipelineNames) -> Seat {
     let first = spot.way.first().copied().unwrap_or_default();
     let part = match spot.way.last().copied() {
         Some("when") => SeatPart::When,
@@ -100,14 +103,14 @@ fn seat(spot: &Spot, plan: &PipelinePlan, names: &Names) -> Seat {
     };
     let path = spot.ids.join("/");
     let own = (0..plan.steps.len() as u32).map(StepIx).find(|ix| !path.is_empty() && plan.path(*ix) == path);
-    let shared = |more: More| Seat { at: At::Shared { users: vec![], is_imported: false }, more };
+    let shared = |more: More| Seat { at: Viewpoint::Shared { users: vec![], is_imported: false }, more };
     match (own, first) {
-        (Some(ix), _) => Seat { at: At::Step(ix, part), ..names.seat(ix) },
-        (None, "person") => Seat { at: At::Person, more: More::default() },
+        (Some(ix), _) => Seat { at: Viewpoint::Step(ix, part), ..names.seat(ix) },
+        (None, "person") => Seat { at: Viewpoint::Person, more: More::default() },
         (None, "models" | "tools") => shared(More { secrets: true, ..More::default() }),
         (None, "scorecards") => shared(More { judged: true, ..More::default() }),
         (None, "agents") => shared(More::default()),
-        (None, _) => Seat { at: At::Outputs, more: More::default() },
+        (None, _) => Seat { at: Viewpoint::Outputs, more: More::default() },
     }
 }
 

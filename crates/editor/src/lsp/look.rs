@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use super::expression::{open_expression, path_at, words};
-use super::spot::{Part, Spot, Target, find};
-use super::things::{self, Around};
+use super::spot::{Spot, SpotPart, SpotTarget, find};
+use super::things::{self, FileContext};
 use crate::check::Checked;
 use crate::diagnostic::Diagnostic;
 use crate::lower::keys::{Takes, Thing};
@@ -26,7 +26,7 @@ pub enum Goal {
 pub fn hover(source: &SourceFile, at: u32, last: Option<&Checked>, findings: &[&Diagnostic]) -> Option<String> {
     let mut parts: Vec<String> = findings.iter().map(|found| about_finding(found)).collect();
     let tree = parsed(source);
-    if let Some(spot) = find(&tree, Target::Byte(at)) {
+    if let Some(spot) = find(&tree, SpotTarget::Byte(at)) {
         parts.extend(about_spot(&spot, at, last));
     }
     (!parts.is_empty()).then(|| parts.join("\n\n---\n\n"))
@@ -47,7 +47,7 @@ fn about_finding(found: &Diagnostic) -> String {
 fn about_spot(spot: &Spot, at: u32, last: Option<&Checked>) -> Option<String> {
     let pipeline = last.and_then(|last| last.loaded.program.pipelines.first()).map(AsRef::as_ref);
     match &spot.part {
-        Part::Key { key, keys, .. } => match keys.rule(&key.text) {
+        SpotPart::Key { key, keys, .. } => match keys.rule(&key.text) {
             Some(rule) => {
                 let later = if rule.is_later { " (not yet available in this version)" } else { "" };
                 let needed = if rule.is_required { "\n\nrequired" } else { "" };
@@ -59,7 +59,7 @@ fn about_spot(spot: &Spot, at: u32, last: Option<&Checked>) -> Option<String> {
             }
             None => things::about(things::of_section(spot.way.last()?)?, &key.text, pipeline?),
         },
-        Part::Value { slot, scalar, .. } => {
+        SpotPart::Value { slot, scalar, .. } => {
             let takes = slot.map(|slot| slot.values()).unwrap_or_default();
             let thing = takes.iter().find_map(|takes| if let Takes::Of(thing) = takes { Some(*thing) } else { None });
             match thing {
@@ -99,10 +99,10 @@ fn path_in(scalar: &Scalar, at: u32, takes: &[&Takes]) -> Option<Vec<String>> {
 }
 
 /// Where the name at a byte is defined.
-pub fn definition(source: &SourceFile, at: u32, last: Option<&Checked>, around: &Around) -> Option<Goal> {
+pub fn definition(source: &SourceFile, at: u32, last: Option<&Checked>, around: &FileContext) -> Option<Goal> {
     let tree = parsed(source);
-    let spot = find(&tree, Target::Byte(at))?;
-    let Part::Value { slot, scalar, .. } = &spot.part else { return None };
+    let spot = find(&tree, SpotTarget::Byte(at))?;
+    let SpotPart::Value { slot, scalar, .. } = &spot.part else { return None };
     let takes = slot.map(|slot| slot.values()).unwrap_or_default();
     let plan = || last.and_then(|last| last.plan.pipelines.first());
     for takes in &takes {
@@ -134,7 +134,7 @@ fn input(pipeline: &Pipeline, name: &str) -> Option<Span> {
     fields.iter().find(|field| field.name == name).map(|field| field.span)
 }
 
-fn file(around: &Around, written: &str) -> Option<PathBuf> {
+fn file(around: &FileContext, written: &str) -> Option<PathBuf> {
     let path = crate::load::normalised(&around.folder.join(Path::new(written)));
     around.files.exists(&path).then_some(path)
 }

@@ -19,5 +19,5 @@ mod tests;
 mod things;
 mod wire;
 
-pub use server::Server;
-pub use wire::{Incoming, parse_error, read, write};
+pub use server::LanguageServer;
+pub use wire::{EditorMessage, parse_error, read, write};

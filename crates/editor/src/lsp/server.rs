@@ -10,8 +10,8 @@ use super::complete::complete;
 use super::documents::{Document, address_of, number, path_of, range};
 use super::findings::{Drawer, MOST};
 use super::look::{Goal, definition, hover};
-use super::things::Around;
-use crate::check::{Checked, Trial, check_file};
+use super::things::FileContext;
+use crate::check::{Checked, EditTrial, check_file};
 use crate::diagnostic::{Diagnostic, Fix};
 use crate::load::project_of;
 use crate::port::{Files, Overlay};
@@ -23,13 +23,13 @@ const INVALID_REQUEST: i64 = -32600;
 const NOT_INITIALIZED: i64 = -32002;
 
 /// A language server.
-pub struct Server<'f> {
+pub struct LanguageServer<'f> {
     disk: &'f dyn Files,
     /// The folder that is the project where no `flow.toml` says otherwise.
     root: PathBuf,
     unit: Unit,
     pages: Option<String>,
-    phase: Phase,
+    phase: ServerPhase,
     was_shut_down: bool,
     open: BTreeMap<PathBuf, Document>,
     /// What the last check of each open file found.
@@ -44,22 +44,22 @@ pub struct Server<'f> {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Phase {
+enum ServerPhase {
     New,
     Running,
     Shutdown,
     Ended,
 }
 
-impl<'f> Server<'f> {
+impl<'f> LanguageServer<'f> {
     /// A server that has not been spoken to. `root` is the folder it was started in.
-    pub fn new(disk: &'f dyn Files, root: &Path) -> Server<'f> {
-        Server {
+    pub fn new(disk: &'f dyn Files, root: &Path) -> LanguageServer<'f> {
+        LanguageServer {
             disk,
             root: root.to_path_buf(),
             unit: Unit::Utf16,
             pages: None,
-            phase: Phase::New,
+            phase: ServerPhase::New,
             was_shut_down: false,
             open: BTreeMap::new(),
             checked: BTreeMap::new(),
@@ -72,12 +72,12 @@ impl<'f> Server<'f> {
 
     /// Whether the editor has asked it to end.
     pub fn has_ended(&self) -> bool {
-        self.phase == Phase::Ended
+        self.phase == ServerPhase::Ended
     }
 
     /// Whether nobody has begun to speak with it.
     pub fn is_new(&self) -> bool {
-        self.phase == Phase::New
+        self.phase == ServerPhase::New
     }
 
     /// Whether it was told to shut down before it was told to end.
@@ -117,17 +117,19 @@ impl<'f> Server<'f> {
 
     fn request(&mut self, method: &str, params: &Value) -> Result<Value, (i64, String)> {
         match (self.phase, method) {
-            (Phase::New, "initialize") => {
-                self.phase = Phase::Running;
+            (ServerPhase::New, "initialize") => {
+                self.phase = ServerPhase::Running;
                 Ok(self.initialize(params))
             }
-            (Phase::New, _) => Err((NOT_INITIALIZED, "the first request must be initialize".to_owned())),
-            (Phase::Running, "shutdown") => {
-                self.phase = Phase::Shutdown;
+            (ServerPhase::New, _) => Err((NOT_INITIALIZED, "the first request must be initialize".to_owned())),
+            (ServerPhase::Running, "shutdown") => {
+                self.phase = ServerPhase::Shutdown;
                 Ok(Value::Null)
             }
-            (Phase::Running, _) => self.answer(method, params).ok_or_else(|| (METHOD_NOT_FOUND, format!("there is no request {method}"))),
-            (Phase::Shutdown | Phase::Ended, _) => Err((INVALID_REQUEST, "the server is shutting down".to_owned())),
+            (ServerPhase::Running, _) => {
+                self.answer(method, params).ok_or_else(|| (METHOD_NOT_FOUND, format!("there is no request {method}")))
+            }
+            (ServerPhase::Shutdown | ServerPhase::Ended, _) => Err((INVALID_REQUEST, "the server is shutting down".to_owned())),
         }
     }
 
@@ -167,10 +169,10 @@ impl<'f> Server<'f> {
 
     fn notification(&mut self, method: &str, params: &Value) {
         if method == "exit" {
-            self.was_shut_down = self.phase == Phase::Shutdown;
-            self.phase = Phase::Ended;
+            self.was_shut_down = self.phase == ServerPhase::Shutdown;
+            self.phase = ServerPhase::Ended;
         }
-        if self.phase != Phase::Running {
+        if self.phase != ServerPhase::Running {
             return;
         }
         let document = &params["textDocument"];
@@ -266,10 +268,10 @@ impl<'f> Server<'f> {
         Overlay { below: self.disk, texts: texts.collect() }
     }
 
-    fn around<T>(&self, path: &Path, ask: impl FnOnce(&Around) -> T) -> T {
+    fn around<T>(&self, path: &Path, ask: impl FnOnce(&FileContext) -> T) -> T {
         let files = self.files();
         let project = project_of(path, &self.root, &files);
-        ask(&Around { files: &files, folder: path.parent().unwrap_or(Path::new("")), project: &project })
+        ask(&FileContext { files: &files, folder: path.parent().unwrap_or(Path::new("")), project: &project })
     }
 
     fn completion(&self, params: &Value) -> Option<Value> {
@@ -332,8 +334,8 @@ impl<'f> Server<'f> {
         let files = self.files();
         let projects: Vec<PathBuf> = self.checked.keys().map(|path| project_of(path, &self.root, &files)).collect();
         let all = self.checked.iter().zip(&projects);
-        let trials: Vec<Trial> = all.map(|((path, checked), project)| Trial { checked, path, project, files: &files }).collect();
-        let (own, others): (Vec<&Trial>, Vec<&Trial>) = trials.iter().partition(|trial| trial.path == path);
+        let trials: Vec<EditTrial> = all.map(|((path, checked), project)| EditTrial { checked, path, project, files: &files }).collect();
+        let (own, others): (Vec<&EditTrial>, Vec<&EditTrial>) = trials.iter().partition(|trial| trial.path == path);
         let own = own.first()?;
         let drawer = self.drawer(checked);
         let mut actions = vec![];

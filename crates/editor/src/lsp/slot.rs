@@ -2,8 +2,8 @@
 
 use crate::lower::FileKind;
 use crate::lower::keys::{
-    CASE, CASE_STEPS, CHECKS, EVERY_STEP, FIELD, FILE, KINDS, Key, MODEL, OTHERWISE_STEPS, PROVIDERS, Place, REPLY, STEP, TOOL, TOOL_KINDS,
-    Takes,
+    CASE, CASE_STEPS, CHECKS, EVERY_STEP, FIELD, FILE, KINDS, KeyRule, KeyTable, MODEL, OTHERWISE_STEPS, PROVIDERS, REPLY, STEP, TOOL,
+    TOOL_KINDS, Takes,
 };
 use crate::syntax::Map;
 
@@ -24,7 +24,7 @@ pub enum Slot {
 #[derive(Debug, Clone)]
 pub enum Keys {
     /// Those of these places.
-    Of(Vec<&'static Place>),
+    Of(Vec<&'static KeyTable>),
     /// Any names, each with a value of this kind.
     Named(Slot),
     /// Nothing is known of them.
@@ -50,7 +50,7 @@ impl Slot {
 
     /// What the keys of a list of keys are here.
     pub fn keys(self, map: &Map) -> Keys {
-        let has = |place: &Place| map.entries.iter().any(|(key, _)| place.key(&key.text).is_some());
+        let has = |place: &KeyTable| map.entries.iter().any(|(key, _)| place.key(&key.text).is_some());
         match self {
             Slot::File(kind) => Keys::Of(vec![kind.place()]),
             Slot::Step => of_kind(&[&STEP, &EVERY_STEP], KINDS, map),
@@ -103,7 +103,7 @@ impl Slot {
 
 impl Keys {
     /// The rule of a key.
-    pub fn rule(&self, name: &str) -> Option<&'static Key> {
+    pub fn rule(&self, name: &str) -> Option<&'static KeyRule> {
         match self {
             Keys::Of(places) => places.iter().find_map(|place| place.key(name)),
             _ => None,
@@ -120,13 +120,13 @@ impl Keys {
     }
 }
 
-fn is(place: &'static Place, other: &'static Place) -> bool {
+fn is(place: &'static KeyTable, other: &'static KeyTable) -> bool {
     std::ptr::eq(place, other)
 }
 
 /// The keys of something that has one of several kinds; as long as none is chosen, those of all.
-fn of_kind(common: &[&'static Place], kinds: &'static [&'static Place], map: &Map) -> Keys {
-    let chosen: Vec<&'static Place> = kinds.iter().copied().filter(|kind| map.get(kind.name).is_some()).collect();
+fn of_kind(common: &[&'static KeyTable], kinds: &'static [&'static KeyTable], map: &Map) -> Keys {
+    let chosen: Vec<&'static KeyTable> = kinds.iter().copied().filter(|kind| map.get(kind.name).is_some()).collect();
     let kinds = if chosen.is_empty() { kinds.to_vec() } else { chosen };
     Keys::Of(common.iter().copied().chain(kinds).collect())
 }

@@ -7,7 +7,7 @@ use crate::syntax::{self, Map, Node, NodeKind, Scalar};
 
 /// What is looked for.
 #[derive(Debug, Clone, Copy)]
-pub enum Target<'a> {
+pub enum SpotTarget<'a> {
     /// What covers this byte.
     Byte(u32),
     /// The first key or text with these letters in it.
@@ -18,7 +18,7 @@ pub enum Target<'a> {
 #[derive(Debug)]
 pub struct Spot<'t> {
     /// Which of the two.
-    pub part: Part<'t>,
+    pub part: SpotPart<'t>,
     /// The keys on the way from the top, the innermost last.
     pub way: Vec<&'t str>,
     /// The ids of the steps and cases around, the outermost first.
@@ -29,11 +29,11 @@ pub struct Spot<'t> {
 
 /// A key or a value.
 #[derive(Debug)]
-pub enum Part<'t> {
+pub enum SpotPart<'t> {
     /// A key.
     Key {
         /// The key.
-        key: &'t syntax::Key,
+        key: &'t syntax::MapKey,
         /// Those that may stand beside it.
         keys: Keys,
         /// Those that do.
@@ -49,14 +49,14 @@ pub enum Part<'t> {
 }
 
 /// Finds what stands somewhere in a file.
-pub fn find<'t>(tree: &'t Node, target: Target<'_>) -> Option<Spot<'t>> {
+pub fn find<'t>(tree: &'t Node, target: SpotTarget<'_>) -> Option<Spot<'t>> {
     let mut finder = Finder { target, way: vec![], ids: vec![], siblings: vec![] };
     let part = finder.node(tree, Some(Slot::File(kind_of(tree))))?;
     Some(Spot { part, way: finder.way, ids: finder.ids, siblings: finder.siblings })
 }
 
 struct Finder<'t, 'a> {
-    target: Target<'a>,
+    target: SpotTarget<'a>,
     way: Vec<&'t str>,
     ids: Vec<&'t str>,
     siblings: Vec<&'t str>,
@@ -65,21 +65,21 @@ struct Finder<'t, 'a> {
 impl<'t> Finder<'t, '_> {
     fn is_here(&self, text: &str, span: crate::source::Span) -> bool {
         match self.target {
-            Target::Byte(at) => (span.start..=span.end).contains(&at),
-            Target::Letters(letters) => text.contains(letters),
+            SpotTarget::Byte(at) => (span.start..=span.end).contains(&at),
+            SpotTarget::Letters(letters) => text.contains(letters),
         }
     }
 
     fn may_be_in(&self, node: &Node) -> bool {
         match self.target {
-            Target::Byte(at) => (node.span.start..=node.span.end).contains(&at),
-            Target::Letters(_) => true,
+            SpotTarget::Byte(at) => (node.span.start..=node.span.end).contains(&at),
+            SpotTarget::Letters(_) => true,
         }
     }
 
-    fn node(&mut self, node: &'t Node, slot: Option<Slot>) -> Option<Part<'t>> {
+    fn node(&mut self, node: &'t Node, slot: Option<Slot>) -> Option<SpotPart<'t>> {
         match &node.kind {
-            NodeKind::Scalar(scalar) => self.is_here(&scalar.text, node.span).then_some(Part::Value { slot, scalar }),
+            NodeKind::Scalar(scalar) => self.is_here(&scalar.text, node.span).then_some(SpotPart::Value { slot, scalar }),
             NodeKind::List(list) => {
                 let element = slot.and_then(Slot::element);
                 let before = self.siblings.len();
@@ -97,7 +97,7 @@ impl<'t> Finder<'t, '_> {
         }
     }
 
-    fn map(&mut self, map: &'t Map, slot: Option<Slot>) -> Option<Part<'t>> {
+    fn map(&mut self, map: &'t Map, slot: Option<Slot>) -> Option<SpotPart<'t>> {
         let known = std::cell::OnceCell::new();
         let keys = || known.get_or_init(|| slot.map_or(Keys::Unknown, |slot| slot.keys(map)));
         let depth = self.ids.len();
@@ -109,7 +109,7 @@ impl<'t> Finder<'t, '_> {
         }
         for (key, node) in &map.entries {
             if self.is_here(&key.text, key.span) {
-                return Some(Part::Key { key, keys: keys().clone(), map });
+                return Some(SpotPart::Key { key, keys: keys().clone(), map });
             }
             if self.may_be_in(node) {
                 self.way.push(&key.text);

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use serde_json::{Value, json};
 
-use super::Server;
+use super::LanguageServer;
 use crate::port::MemoryFiles;
 
 const PIPELINE: &str = r#"flow: 1
@@ -36,7 +36,7 @@ const TEAM: &str = "flow: 1\nagents:\n  planner: { instructions: You plan the an
 /// An editor with one project.
 struct Editor {
     root: PathBuf,
-    server: Server<'static>,
+    server: LanguageServer<'static>,
     ids: i64,
 }
 
@@ -50,7 +50,7 @@ static DISK: LazyLock<MemoryFiles> = LazyLock::new(|| {
 
 impl Editor {
     fn new(encoding: &str) -> Editor {
-        let mut editor = Editor { server: Server::new(&*DISK, Path::new("/work")), root: "/work".into(), ids: 0 };
+        let mut editor = Editor { server: LanguageServer::new(&*DISK, Path::new("/work")), root: "/work".into(), ids: 0 };
         let params = json!({
             "rootUri": editor.uri(""),
             "capabilities": { "general": { "positionEncodings": [encoding] } },
@@ -418,7 +418,7 @@ fn strange_messages_change_nothing() {
 
 #[test]
 fn requests_before_the_first_and_after_the_last_are_refused() {
-    let mut server = Server::new(&*DISK, Path::new("/"));
+    let mut server = LanguageServer::new(&*DISK, Path::new("/"));
     assert_eq!(server.handle(&json!({ "id": 1, "method": "textDocument/hover" }))[0]["error"]["code"], -32002);
     server.handle(&json!({ "id": 2, "method": "initialize", "params": {} }));
     assert_eq!(server.handle(&json!({ "id": 3, "method": "shutdown" }))[0]["result"], Value::Null);

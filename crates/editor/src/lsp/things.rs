@@ -48,7 +48,7 @@ pub fn of_section(section: &str) -> Option<Thing> {
 }
 
 /// Where a file looks for others.
-pub struct Around<'a> {
+pub struct FileContext<'a> {
     /// The files, open ones over those on disk.
     pub files: &'a dyn Files,
     /// The folder of the file.
@@ -57,7 +57,7 @@ pub struct Around<'a> {
     pub project: &'a Path,
 }
 
-impl Around<'_> {
+impl FileContext<'_> {
     /// The file of a channel or a style guide.
     pub fn named_file(&self, thing: Thing, name: &str) -> Option<PathBuf> {
         let paths = [self.folder, self.project].map(|folder| folder.join(section(thing)).join(format!("{name}.yaml")));

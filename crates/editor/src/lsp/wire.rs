@@ -12,7 +12,7 @@ const MOST_HEADER: u64 = 4096;
 
 /// What stood on the stream.
 #[derive(Debug, PartialEq)]
-pub enum Incoming {
+pub enum EditorMessage {
     /// A message.
     Message(Value),
     /// Something else; reading goes on behind it.
@@ -20,7 +20,7 @@ pub enum Incoming {
 }
 
 /// Reads the next message; `None` at the end of the stream.
-pub fn read(stream: &mut impl BufRead) -> io::Result<Option<Incoming>> {
+pub fn read(stream: &mut impl BufRead) -> io::Result<Option<EditorMessage>> {
     let mut length = None;
     loop {
         let mut line = vec![];
@@ -34,25 +34,25 @@ pub fn read(stream: &mut impl BufRead) -> io::Result<Option<Incoming>> {
             (header, _) => match header.split_once(':') {
                 Some((name, value)) if name.trim().eq_ignore_ascii_case("content-length") => match value.trim().parse::<u64>() {
                     Ok(bytes) => length = Some(bytes),
-                    Err(_) => return Ok(Some(Incoming::Garbage("Content-Length is no number".to_owned()))),
+                    Err(_) => return Ok(Some(EditorMessage::Garbage("Content-Length is no number".to_owned()))),
                 },
                 Some(_) => {}
-                None => return Ok(Some(Incoming::Garbage("a line that is no header".to_owned()))),
+                None => return Ok(Some(EditorMessage::Garbage("a line that is no header".to_owned()))),
             },
         }
     }
 }
 
-fn body(stream: &mut impl BufRead, length: u64) -> io::Result<Incoming> {
+fn body(stream: &mut impl BufRead, length: u64) -> io::Result<EditorMessage> {
     if length > MOST_BYTES as u64 {
         io::copy(&mut stream.by_ref().take(length), &mut io::sink())?;
-        return Ok(Incoming::Garbage("the message is larger than 16 MiB".to_owned()));
+        return Ok(EditorMessage::Garbage("the message is larger than 16 MiB".to_owned()));
     }
     let mut bytes = vec![];
     stream.by_ref().take(length).read_to_end(&mut bytes)?;
     Ok(match serde_json::from_slice(&bytes) {
-        Ok(message) => Incoming::Message(message),
-        Err(_) => Incoming::Garbage("the message is not JSON".to_owned()),
+        Ok(message) => EditorMessage::Message(message),
+        Err(_) => EditorMessage::Garbage("the message is not JSON".to_owned()),
     })
 }
 
@@ -72,7 +72,7 @@ pub fn parse_error(why: &str) -> Value {
 mod tests {
     use super::*;
 
-    fn all(bytes: &[u8]) -> Vec<Incoming> {
+    fn all(bytes: &[u8]) -> Vec<EditorMessage> {
         let mut stream = bytes;
         std::iter::from_fn(|| read(&mut stream).unwrap()).collect()
     }
@@ -82,7 +82,7 @@ mod tests {
         let mut bytes = vec![];
         let messages = [json!({ "id": 1, "text": "ä😀" }), json!([])];
         messages.iter().for_each(|message| write(&mut bytes, message).unwrap());
-        assert_eq!(all(&bytes), messages.map(Incoming::Message));
+        assert_eq!(all(&bytes), messages.map(EditorMessage::Message));
     }
 
     #[test]
@@ -90,8 +90,8 @@ mod tests {
         let good = "content-length: 4\r\nContent-Type: x\r\n\r\ntrue";
         for bad in ["hello\n", "Content-Length: many\r\n", "Content-Length: 3\r\n\r\n{{{", "\r\n\u{0}\u{1}\n"] {
             let found = all(format!("{bad}{good}").as_bytes());
-            assert_eq!(found.last(), Some(&Incoming::Message(json!(true))), "{bad:?}");
-            assert!(matches!(found.first(), Some(Incoming::Garbage(_))), "{bad:?}");
+            assert_eq!(found.last(), Some(&EditorMessage::Message(json!(true))), "{bad:?}");
+            assert!(matches!(found.first(), Some(EditorMessage::Garbage(_))), "{bad:?}");
         }
     }
 

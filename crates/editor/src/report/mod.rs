@@ -42,7 +42,7 @@ pub struct Findings<'a> {
 
 /// How many findings there are of each kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Counts {
+pub struct FindingCounts {
     /// Files checked.
     pub files: usize,
     /// Errors, those by `deny` too.
@@ -60,9 +60,9 @@ impl<'a> Findings<'a> {
     }
 
     /// Counts the findings shown.
-    pub fn counts(&self) -> Counts {
+    pub fn counts(&self) -> FindingCounts {
         let of = |severity| self.shown.iter().filter(|d| d.severity() == severity).count();
-        Counts {
+        FindingCounts {
             files: self.sources.files().count(),
             errors: of(Severity::Error),
             warnings: of(Severity::Warning),

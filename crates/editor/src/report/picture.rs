@@ -22,12 +22,12 @@ pub(super) struct Excerpt {
     /// The line of `text`'s start, from 1.
     pub(super) first_line: usize,
     pub(super) text: String,
-    pub(super) marks: Vec<Mark>,
+    pub(super) marks: Vec<ExcerptMark>,
 }
 
 /// A mark in an excerpt.
 #[derive(Debug)]
-pub(super) struct Mark {
+pub(super) struct ExcerptMark {
     /// Bytes of the excerpt's text.
     pub(super) place: Range<usize>,
     pub(super) label: Option<String>,
@@ -39,7 +39,7 @@ pub(super) struct Mark {
 }
 
 /// One span that is to be marked, cut to its first line.
-struct Wanted<'a> {
+struct WantedMark<'a> {
     line: usize,
     /// Bytes of that line.
     place: Range<usize>,
@@ -68,17 +68,17 @@ pub(super) fn excerpts(sources: &Sources, span: Span, related: &[(Span, String)]
     all
 }
 
-fn wanted<'a>(file: &SourceFile, span: Span, label: Option<&'a str>, is_primary: bool) -> Wanted<'a> {
+fn wanted<'a>(file: &SourceFile, span: Span, label: Option<&'a str>, is_primary: bool) -> WantedMark<'a> {
     let line = file.position(span.start).line;
     let line_start = file.line_start(line);
     let length = file.line(line).len();
     let start = (span.start as usize).saturating_sub(line_start).min(length);
     let end = (span.end as usize).saturating_sub(line_start).clamp(start, length);
-    Wanted { line, place: start..end, label, is_primary }
+    WantedMark { line, place: start..end, label, is_primary }
 }
 
-fn excerpt(file: &SourceFile, wanted: Vec<Wanted<'_>>) -> Excerpt {
-    let mut by_line: BTreeMap<usize, Vec<Wanted<'_>>> = BTreeMap::new();
+fn excerpt(file: &SourceFile, wanted: Vec<WantedMark<'_>>) -> Excerpt {
+    let mut by_line: BTreeMap<usize, Vec<WantedMark<'_>>> = BTreeMap::new();
     for one in wanted {
         by_line.entry(one.line).or_default().push(one);
     }
@@ -98,7 +98,7 @@ fn excerpt(file: &SourceFile, wanted: Vec<Wanted<'_>>) -> Excerpt {
         let shown = Shown::new(file, line, focus);
         for one in wanted {
             let place = shown.place(one.place.start)..shown.place(one.place.end);
-            marks.push(Mark {
+            marks.push(ExcerptMark {
                 shown_column: shown.text.get(..place.start).map_or(0, |t| t.chars().count()) + 1,
                 column: file.position((file.line_start(line) + one.place.start) as u32).column,
                 place: text.len() + place.start..text.len() + place.end,

@@ -5,11 +5,11 @@ use serde_json::Value;
 
 use super::graph::words::{many, number, time};
 use crate::diagnostic::{visible, visible_lines};
-use crate::plan::{Cost, Part, Tokens};
+use crate::plan::{AgentPart, Cost, Tokens};
 
 /// A run before it begins.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Planned {
+pub struct PlannedRun {
     /// The pipeline.
     pub pipeline: String,
     /// What it would be given; no value: not known yet.
@@ -20,7 +20,7 @@ pub struct Planned {
     /// Its clock.
     pub now: String,
     /// Its lists of steps.
-    pub stages: Vec<Stage>,
+    pub stages: Vec<PlannedStage>,
     /// What is asked of models.
     pub asks: Vec<Ask>,
     /// Steps that run pipelines, as their work or as tools: the names, and all calls that come of it.
@@ -43,18 +43,18 @@ pub struct Planned {
 
 /// A list of steps.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Stage {
+pub struct PlannedStage {
     /// `steps`, `on_failure`, `finally`; of a case its id.
     pub name: String,
     /// When it runs, for people; empty: always.
     pub when: String,
     /// Steps that may start together, in order.
-    pub waves: Vec<Vec<Start>>,
+    pub waves: Vec<Vec<PlanEntry>>,
 }
 
 /// A step in the order.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Start {
+pub struct PlanEntry {
     /// Its path.
     pub step: String,
     /// What it does.
@@ -64,7 +64,7 @@ pub struct Start {
     pub only_if: Vec<String>,
     /// The cases of a route: one of them runs.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub cases: Vec<Stage>,
+    pub cases: Vec<PlannedStage>,
 }
 
 /// What one step asks of models.
@@ -87,7 +87,7 @@ pub struct Ask {
     pub turns: u64,
     /// What it is asked for, in a `plan` step.
     #[serde(skip_serializing_if = "is_own", serialize_with = "part_word")]
-    pub part: Part,
+    pub part: AgentPart,
     /// Of a `plan` step: plans, or the steps of all plans.
     #[serde(skip_serializing_if = "is_one")]
     pub times: u64,
@@ -114,25 +114,25 @@ fn as_object<S: serde::Serializer>(pairs: &[(String, Option<Value>)], serializer
     serializer.collect_map(pairs.iter().map(|(name, value)| (name, value)))
 }
 
-fn is_own(part: &Part) -> bool {
-    *part == Part::Own
+fn is_own(part: &AgentPart) -> bool {
+    *part == AgentPart::Own
 }
 
 fn is_one(times: &u64) -> bool {
     *times == 1
 }
 
-fn part_word<S: serde::Serializer>(part: &Part, serializer: S) -> Result<S::Ok, S::Error> {
+fn part_word<S: serde::Serializer>(part: &AgentPart, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(match part {
-        Part::Own => "own",
-        Part::Plans => "plans",
-        Part::Checks => "checks",
-        Part::Planned => "planned",
+        AgentPart::Own => "own",
+        AgentPart::Plans => "plans",
+        AgentPart::Checks => "checks",
+        AgentPart::Planned => "planned",
     })
 }
 
 /// The plan for people.
-pub fn planned(plan: &Planned) -> String {
+pub fn planned(plan: &PlannedRun) -> String {
     let mut out = format!("{}: nothing is started, and no model is asked.\n", visible(&plan.pipeline));
     out.push_str("What stands between ⟨ and ⟩ is known only while it runs.\n\nGiven\n");
     for (name, value) in &plan.inputs {
@@ -156,7 +156,7 @@ pub fn planned(plan: &Planned) -> String {
     out
 }
 
-fn waves(out: &mut String, waves: &[Vec<Start>], depth: usize) {
+fn waves(out: &mut String, waves: &[Vec<PlanEntry>], depth: usize) {
     let indent = "  ".repeat(depth);
     for (wave, starts) in waves.iter().enumerate() {
         for start in starts {
@@ -175,14 +175,14 @@ fn waves(out: &mut String, waves: &[Vec<Start>], depth: usize) {
     }
 }
 
-fn asks(out: &mut String, plan: &Planned) {
+fn asks(out: &mut String, plan: &PlannedRun) {
     for ask in &plan.asks {
         let role = match ask.part {
             _ if ask.judges => "judge",
-            Part::Own => "agent",
-            Part::Plans => "plans by agent",
-            Part::Checks => "asks whether it is done, agent",
-            Part::Planned => "in its plans, agent",
+            AgentPart::Own => "agent",
+            AgentPart::Plans => "plans by agent",
+            AgentPart::Checks => "asks whether it is done, agent",
+            AgentPart::Planned => "in its plans, agent",
         };
         let models: Vec<&str> = ask.models.iter().map(|(name, _)| name.as_str()).collect();
         let per = ask.for_each.as_ref().map(|list| format!(" for each element of {}", visible(list))).unwrap_or_default();
@@ -249,8 +249,8 @@ fn factors(ask: &Ask) -> String {
         }
     }
     match ask.part {
-        Part::Plans | Part::Checks if ask.times > 1 => factors.push(many(ask.times, "plan", "plans")),
-        Part::Planned => factors.push(many(ask.times, "step of a plan", "steps of plans")),
+        AgentPart::Plans | AgentPart::Checks if ask.times > 1 => factors.push(many(ask.times, "plan", "plans")),
+        AgentPart::Planned => factors.push(many(ask.times, "step of a plan", "steps of plans")),
         _ => {}
     }
     if let Some(count) = ask.elements {
@@ -287,7 +287,7 @@ pub(super) fn cost(cost: &Cost) -> String {
     }
 }
 
-fn time_of(plan: &Planned) -> String {
+fn time_of(plan: &PlannedRun) -> String {
     let of = |ms: u64| time(std::time::Duration::from_millis(ms));
     let more = if plan.more_ms > 0 { format!(", and {} for what comes after the steps", of(plan.more_ms)) } else { String::new() };
     match plan.deadline_ms {
@@ -297,7 +297,7 @@ fn time_of(plan: &Planned) -> String {
     }
 }
 
-fn prompts(out: &mut String, plan: &Planned) {
+fn prompts(out: &mut String, plan: &PlannedRun) {
     for ask in plan.asks.iter().filter(|ask| ask.prompt.is_some() || ask.instructions.is_some()) {
         for (what, text) in [("instructions", &ask.instructions), ("prompt", &ask.prompt)] {
             if let Some(text) = text {

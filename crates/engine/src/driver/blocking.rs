@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::{Answer, FoundPerson, PersonError, Ports, Runtime, carry_out, find_person};
-use crate::engine::Request;
+use super::{CallResult, FoundPerson, PersonError, Ports, Runtime, carry_out, find_person};
+use crate::engine::CallRequest;
 use crate::model::Pipeline;
 use crate::port::Tape;
 
@@ -25,7 +25,7 @@ impl Blocking {
     }
 
     /// Carries one request out, the call of that number; past this tape, if there is one.
-    pub fn carry_out(&self, call: u64, request: Request, tape: Option<&Arc<dyn Tape>>) -> Answer {
+    pub fn carry_out(&self, call: u64, request: CallRequest, tape: Option<&Arc<dyn Tape>>) -> CallResult {
         let ports = Ports { tape: tape.cloned(), ..self.ports.clone() };
         self.runtime.block_on(carry_out(call, request, &ports))
     }
@@ -40,7 +40,7 @@ impl Blocking {
 
     /// The answer, if it comes in time.
     #[cfg(test)]
-    pub(super) fn give_up_after(&self, time: std::time::Duration, request: Request) -> Option<Answer> {
+    pub(super) fn give_up_after(&self, time: std::time::Duration, request: CallRequest) -> Option<CallResult> {
         let answer = async { tokio::time::timeout(time, carry_out(1, request, &self.ports)).await.ok() };
         self.runtime.block_on(answer)
     }

@@ -7,16 +7,16 @@ use std::sync::Arc;
 use futures_util::FutureExt;
 use serde_json::Value;
 
-use super::{Answer, Door};
-use crate::engine::{Reply, Request};
+use super::{CallResult, Door};
+use crate::engine::{CallReply, CallRequest};
 use crate::event::{Failure, FailureKind};
 use crate::port::{
-    Cache, Clock, Folder, HttpClient, Listener, MailSender, ModelClient, ModelRequest, Pending, Printer, Reader, SqlDatabase, Tape,
+    Cache, Clock, FileReader, Folder, HttpClient, Listener, MailSender, ModelClient, ModelRequest, Pending, Printer, SqlDatabase, Tape,
     ToolServers,
 };
 
 /// Hears answers of models while they come.
-pub type Heard = Arc<dyn Fn(u64, &str) + Send + Sync>;
+pub type AnswerListener = Arc<dyn Fn(u64, &str) + Send + Sync>;
 
 /// The world of a run.
 #[derive(Clone)]
@@ -28,7 +28,7 @@ pub struct Ports {
     /// Queries.
     pub database: Arc<dyn SqlDatabase>,
     /// Files to read.
-    pub reader: Arc<dyn Reader>,
+    pub reader: Arc<dyn FileReader>,
     /// Requests.
     pub http: Arc<dyn HttpClient>,
     /// Mail.
@@ -42,7 +42,7 @@ pub struct Ports {
     /// Standard output.
     pub printer: Arc<dyn Printer>,
     /// Hears answers of models while they come: the number of the call, and the end of the text so far.
-    pub heard: Option<Heard>,
+    pub heard: Option<AnswerListener>,
     /// Keeps or answers the traffic of one run; `None`: everything goes straight out.
     pub tape: Option<Arc<dyn Tape>>,
     /// What all that comes in passes.
@@ -50,77 +50,77 @@ pub struct Ports {
 }
 
 /// Carries one request out, the call of that number. A panic of a port is a failure of that call alone.
-pub fn carry_out(call: u64, request: Request, ports: &Ports) -> impl Future<Output = Answer> + use<> {
+pub fn carry_out(call: u64, request: CallRequest, ports: &Ports) -> impl Future<Output = CallResult> + use<> {
     let ports = ports.clone();
     AssertUnwindSafe(async move { ask(call, request, &ports).await }).catch_unwind().map(|answer| answer.unwrap_or_else(|_| Err(fault())))
 }
 
-async fn ask(call: u64, request: Request, ports: &Ports) -> Answer {
+async fn ask(call: u64, request: CallRequest, ports: &Ports) -> CallResult {
     match request {
-        Request::Model(request) => {
+        CallRequest::Model(request) => {
             let listener = ports.heard.clone().map(|heard| {
                 let door = ports.door.clone();
                 Listener::new(move |so_far| heard(call, &door.so_far(so_far)))
             });
             let request = ModelRequest { listener, ..request };
             match &ports.tape {
-                Some(tape) => tape.model(call, request, &ports.models).await.map(Reply::Model),
-                None => ports.models.call(request).await.map(Reply::Model),
+                Some(tape) => tape.model(call, request, &ports.models).await.map(CallReply::Model),
+                None => ports.models.call(request).await.map(CallReply::Model),
             }
         }
-        Request::Scripted(reply) => reply.map(Reply::Model),
-        Request::Recall { key, now } => ports.cache.recall(key, now).await.map(|kept| Reply::Value(kept.unwrap_or_default())),
-        Request::Query(request) => ports.database.query(request).await.map(Reply::Rows),
-        Request::Read(requests) => {
+        CallRequest::Scripted(reply) => reply.map(CallReply::Model),
+        CallRequest::Recall { key, now } => ports.cache.recall(key, now).await.map(|kept| CallReply::Value(kept.unwrap_or_default())),
+        CallRequest::Query(request) => ports.database.query(request).await.map(CallReply::Rows),
+        CallRequest::Read(requests) => {
             let mut files = vec![];
             for request in requests {
                 files.push(ports.reader.read(request).await?);
             }
-            Ok(Reply::Files(files))
+            Ok(CallReply::Files(files))
         }
-        Request::Http(request) => match &ports.tape {
-            Some(tape) => tape.http(call, request, &ports.http).await.map(Reply::Http),
-            None => ports.http.send(request).await.map(Reply::Http),
+        CallRequest::Http(request) => match &ports.tape {
+            Some(tape) => tape.http(call, request, &ports.http).await.map(CallReply::Http),
+            None => ports.http.send(request).await.map(CallReply::Http),
         },
-        Request::Mail(mail) => match &ports.tape {
-            Some(tape) => tape.mail(call, mail, &ports.mail).await.map(Reply::Sent),
-            None => ports.mail.send(mail).await.map(Reply::Sent),
+        CallRequest::Mail(mail) => match &ports.tape {
+            Some(tape) => tape.mail(call, mail, &ports.mail).await.map(CallReply::Sent),
+            None => ports.mail.send(mail).await.map(CallReply::Sent),
         },
-        Request::Tools(server) => match &ports.tape {
-            Some(tape) => tape.tools(call, server, &ports.servers).await.map(Reply::Tools),
-            None => ports.servers.list(server).await.map(Reply::Tools),
+        CallRequest::Tools(server) => match &ports.tape {
+            Some(tape) => tape.tools(call, server, &ports.servers).await.map(CallReply::Tools),
+            None => ports.servers.list(server).await.map(CallReply::Tools),
         },
-        Request::Tool(request) => match &ports.tape {
-            Some(tape) => tape.tool(call, request, &ports.servers).await.map(Reply::Tool),
-            None => ports.servers.call(request).await.map(Reply::Tool),
+        CallRequest::Tool(request) => match &ports.tape {
+            Some(tape) => tape.tool(call, request, &ports.servers).await.map(CallReply::Tool),
+            None => ports.servers.call(request).await.map(CallReply::Tool),
         },
-        Request::Print(parts) => {
+        CallRequest::Print(parts) => {
             let printer = ports.printer.clone();
             let print = move || {
                 let printed = printer.print(&parts).map_err(|error| Failure::new(FailureKind::Unavailable, error.to_string()));
                 Box::pin(std::future::ready(printed)) as Pending<()>
             };
-            aside(print).await.map(|()| Reply::Sent(String::new()))
+            aside(print).await.map(|()| CallReply::Sent(String::new()))
         }
-        Request::Write { folder, name, text } => {
+        CallRequest::Write { folder, name, text } => {
             let port = ports.folder.clone();
-            aside(move || port.write(&folder, &name, &text)).await.map(Reply::Sent)
+            aside(move || port.write(&folder, &name, &text)).await.map(CallReply::Sent)
         }
-        Request::List { folder } => {
+        CallRequest::List { folder } => {
             let port = ports.folder.clone();
             let names = aside(move || port.list(&folder)).await?;
-            Ok(Reply::Value(names.into_iter().map(Value::from).collect()))
+            Ok(CallReply::Value(names.into_iter().map(Value::from).collect()))
         }
-        Request::Held { project, files, within, request } => {
+        CallRequest::Held { project, files, within, request } => {
             for (path, told) in files {
                 let (port, project) = (ports.folder.clone(), project.clone());
                 aside(move || port.held(&project, &path, &told, within)).await?;
             }
             Box::pin(ask(call, *request, ports)).await
         }
-        Request::Open { folder, name } => {
+        CallRequest::Open { folder, name } => {
             let port = ports.folder.clone();
-            aside(move || port.read(&folder, &name)).await.map(|text| Reply::Value(Value::from(text)))
+            aside(move || port.read(&folder, &name)).await.map(|text| CallReply::Value(Value::from(text)))
         }
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::engine::{Input, Reply};
+use crate::engine::{CallReply, Input};
 use crate::event::{Failure, RunStart, ServerTool};
 use crate::port::{
     ColumnSummary, FileContent, HttpReply, ModelReply, PageText, Rows, ServerReply, TableSource, TableSummary, ToolCall, ToolList,
@@ -67,9 +67,9 @@ impl Door {
         failure.message = self.secrets.hide_cut(&failure.message);
     }
 
-    fn reply(&self, reply: &mut Reply) {
+    fn reply(&self, reply: &mut CallReply) {
         match reply {
-            Reply::Model(ModelReply { text, calls, usage: _, model }) => {
+            CallReply::Model(ModelReply { text, calls, usage: _, model }) => {
                 self.text(text);
                 self.texts(model);
                 for ToolCall { id, tool, arguments } in calls {
@@ -77,19 +77,19 @@ impl Door {
                     self.value(arguments);
                 }
             }
-            Reply::Rows(Rows { rows, columns, is_cut: _, personal }) => {
+            CallReply::Rows(Rows { rows, columns, is_cut: _, personal }) => {
                 rows.iter_mut().for_each(|row| self.secrets.hide_in_map(row));
                 self.texts(columns.iter_mut().map(|(name, _)| name).chain(personal));
             }
-            Reply::Files(files) => files.iter_mut().for_each(|(content, tables)| {
+            CallReply::Files(files) => files.iter_mut().for_each(|(content, tables)| {
                 self.file(content);
                 tables.iter_mut().for_each(|table| self.table(table));
             }),
-            Reply::Http(HttpReply { status: _, headers, body }) => {
+            CallReply::Http(HttpReply { status: _, headers, body }) => {
                 self.texts(headers.iter_mut().flat_map(|(name, value)| [name, value]));
                 self.value(body);
             }
-            Reply::Tools(ToolList { version, hash: _, tools, changed, unpinned, notes }) => {
+            CallReply::Tools(ToolList { version, hash: _, tools, changed, unpinned, notes }) => {
                 self.text(version);
                 for ServerTool { name, description, input, output, hash: _ } in tools {
                     self.texts([name, description]);
@@ -102,12 +102,12 @@ impl Door {
                 }
                 self.texts(notes.iter_mut().chain(unpinned));
             }
-            Reply::Tool(ServerReply { value, is_structured: _, is_error: _, notes }) => {
+            CallReply::Tool(ServerReply { value, is_structured: _, is_error: _, notes }) => {
                 self.value(value);
                 self.texts(notes);
             }
-            Reply::Sent(id) => self.text(id),
-            Reply::Value(value) => self.value(value),
+            CallReply::Sent(id) => self.text(id),
+            CallReply::Value(value) => self.value(value),
         }
     }
 
@@ -164,7 +164,7 @@ mod tests {
         FileContent { path: text(), text: text(), tables: vec![table], pages: vec![page], summary: text(), ..FileContent::default() }
     }
 
-    fn replies() -> Vec<Reply> {
+    fn replies() -> Vec<CallReply> {
         let text = || format!("a {CANARY} b {ENCODED}");
         let value = || json!({ text(): [{ "deep": text() }], "plain": 1 });
         let row = || Map::from_iter([(text(), value())]);
@@ -180,16 +180,16 @@ mod tests {
         let tool = ServerTool { name: text(), description: text(), input: value(), output: Some(value()), hash: String::new() };
         let changed = [(text(), text())].into();
         vec![
-            Reply::Model(ModelReply {
+            CallReply::Model(ModelReply {
                 text: text(),
                 calls: vec![ToolCall { id: text(), tool: text(), arguments: value() }],
                 usage: None,
                 model: Some(text()),
             }),
-            Reply::Rows(Rows { rows: vec![row()], columns: vec![(text(), "text".into())], is_cut: false, personal: vec![text()] }),
-            Reply::Files(vec![(content(), vec![source])]),
-            Reply::Http(HttpReply { status: 200, headers: vec![(text(), text())], body: value() }),
-            Reply::Tools(ToolList {
+            CallReply::Rows(Rows { rows: vec![row()], columns: vec![(text(), "text".into())], is_cut: false, personal: vec![text()] }),
+            CallReply::Files(vec![(content(), vec![source])]),
+            CallReply::Http(HttpReply { status: 200, headers: vec![(text(), text())], body: value() }),
+            CallReply::Tools(ToolList {
                 version: text(),
                 hash: String::new(),
                 tools: vec![tool],
@@ -197,9 +197,9 @@ mod tests {
                 unpinned: vec![text()],
                 notes: vec![text()],
             }),
-            Reply::Tool(ServerReply { value: value(), notes: vec![text()], ..ServerReply::default() }),
-            Reply::Sent(text()),
-            Reply::Value(value()),
+            CallReply::Tool(ServerReply { value: value(), notes: vec![text()], ..ServerReply::default() }),
+            CallReply::Sent(text()),
+            CallReply::Value(value()),
         ]
     }
 
@@ -222,8 +222,8 @@ mod tests {
     fn what_is_no_known_secret_stays() {
         let door = Door::new([CANARY]);
         let session = json!({ "session_token": "sk-other-canary-8Z", "n": 12.50 });
-        let Input::Reply { result: Ok(Reply::Value(after)), .. } =
-            door.pass(Input::Reply { call: 1, result: Ok(Reply::Value(session.clone())) })
+        let Input::Reply { result: Ok(CallReply::Value(after)), .. } =
+            door.pass(Input::Reply { call: 1, result: Ok(CallReply::Value(session.clone())) })
         else {
             unreachable!("a reply stays what it is")
         };

@@ -18,12 +18,12 @@ use futures_util::stream::{FuturesUnordered, StreamExt};
 use tracing::Instrument;
 
 pub use blocking::Blocking;
-pub use carry::{Heard, Ports, carry_out};
+pub use carry::{AnswerListener, Ports, carry_out};
 pub use door::Door;
 pub use person::{FoundPerson, PersonError, find_person};
 pub use runtime::Runtime;
 
-use crate::engine::{Command, Input, Moment, Reply, Request, Run};
+use crate::engine::{CallReply, CallRequest, Command, Input, Moment, Run};
 use crate::event::{Canceller, Event, Failure, RunEnd, RunStart, RunStatus};
 use crate::journal::Journal;
 use crate::port::{Clock, StoreError};
@@ -38,7 +38,7 @@ const LET_GO: Duration = Duration::from_secs(5);
 const LET_GO_SOON: Duration = Duration::from_millis(300);
 
 /// Somebody who wants the run to end.
-pub type Stop = tokio::sync::mpsc::UnboundedReceiver<Canceller>;
+pub type StopReceiver = tokio::sync::mpsc::UnboundedReceiver<Canceller>;
 
 /// The time since a moment of a clock, and the date.
 pub fn moment(clock: &dyn Clock, began: Duration) -> Moment {
@@ -69,7 +69,7 @@ pub async fn drive(
     begin: Begin,
     ports: &Ports,
     journal: &mut Journal,
-    stop: &mut Stop,
+    stop: &mut StopReceiver,
     watch: &mut dyn FnMut(&Event),
 ) -> Result<Option<RunEnd>, StoreError> {
     let (began, before) = (ports.clock.elapsed(), run.state().last_ms());
@@ -164,18 +164,23 @@ pub async fn drive(
 }
 
 /// Whether a request costs or changes something outside, so that what came before must be on disk.
-fn acts_outside(request: &Request) -> bool {
-    if let Request::Held { request, .. } = request {
+fn acts_outside(request: &CallRequest) -> bool {
+    if let CallRequest::Held { request, .. } = request {
         return acts_outside(request);
     }
     !matches!(
         request,
-        Request::Scripted(_) | Request::Recall { .. } | Request::Query(_) | Request::Read(_) | Request::List { .. } | Request::Open { .. }
+        CallRequest::Scripted(_)
+            | CallRequest::Recall { .. }
+            | CallRequest::Query(_)
+            | CallRequest::Read(_)
+            | CallRequest::List { .. }
+            | CallRequest::Open { .. }
     )
 }
 
 /// What a call gave.
-pub type Answer = Result<Reply, Failure>;
+pub type CallResult = Result<CallReply, Failure>;
 
 #[cfg(test)]
 mod tests;

@@ -7,8 +7,8 @@ use std::collections::HashMap;
 use tracing::field::Empty;
 use tracing::{Span, info_span};
 
-use super::Answer;
-use crate::engine::{Reply, Request, Run};
+use super::CallResult;
+use crate::engine::{CallReply, CallRequest, Run};
 use crate::event::{Event, Happening, StepPath, StepStatus};
 use crate::model::FailureKind;
 use crate::port::ModelReply;
@@ -69,7 +69,7 @@ impl Spans {
     }
 
     /// The span of a call, inside that of its step.
-    pub(super) fn call(&mut self, call: u64, request: &Request) -> Span {
+    pub(super) fn call(&mut self, call: u64, request: &CallRequest) -> Span {
         let caller = self.callers.remove(&call);
         let around = caller.as_deref().and_then(|step| self.steps.get(step)).map_or(&self.run, |(span, _)| span);
         info_span!(
@@ -112,29 +112,29 @@ impl Spans {
 }
 
 /// Adds to the span of a call how it ended.
-pub(super) fn answered(span: &Span, answer: &Answer) {
+pub(super) fn answered(span: &Span, answer: &CallResult) {
     match answer {
         Err(failure) => {
             span.record("failure", failure.kind.word());
         }
-        Ok(Reply::Model(ModelReply { usage: Some(usage), .. })) => {
+        Ok(CallReply::Model(ModelReply { usage: Some(usage), .. })) => {
             span.record("input_tokens", usage.input_tokens).record("output_tokens", usage.output_tokens);
         }
         Ok(_) => {}
     }
 }
 
-fn kind(request: &Request) -> &'static str {
+fn kind(request: &CallRequest) -> &'static str {
     match request {
-        Request::Model(_) | Request::Scripted(_) => "model",
-        Request::Recall { .. } => "cache",
-        Request::Query(_) => "sql",
-        Request::Read(_) => "read",
-        Request::Http(_) => "http",
-        Request::Tools(_) | Request::Tool(_) => "mcp",
-        Request::Mail(_) => "mail",
-        Request::Print(_) => "print",
-        Request::Write { .. } | Request::List { .. } | Request::Open { .. } => "file",
-        Request::Held { request, .. } => kind(request),
+        CallRequest::Model(_) | CallRequest::Scripted(_) => "model",
+        CallRequest::Recall { .. } => "cache",
+        CallRequest::Query(_) => "sql",
+        CallRequest::Read(_) => "read",
+        CallRequest::Http(_) => "http",
+        CallRequest::Tools(_) | CallRequest::Tool(_) => "mcp",
+        CallRequest::Mail(_) => "mail",
+        CallRequest::Print(_) => "print",
+        CallRequest::Write { .. } | CallRequest::List { .. } | CallRequest::Open { .. } => "file",
+        CallRequest::Held { request, .. } => kind(request),
     }
 }

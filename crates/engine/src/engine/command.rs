@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use crate::event::{Canceller, Failure, RunStart};
 use crate::port::{
-    FileContent, HttpReply, HttpRequest, Mail, ModelReply, ModelRequest, QueryRequest, ReadRequest, Rows, Server, ServerCall, ServerReply,
-    TableSource, ToolList,
+    FileContent, HttpReply, HttpRequest, Mail, ModelReply, ModelRequest, QueryRequest, ReadRequest, Rows, ServerCall, ServerReply,
+    TableSource, ToolList, ToolServer,
 };
 
 /// Something that reaches a run.
@@ -21,7 +21,7 @@ pub enum Input {
         /// The call.
         call: u64,
         /// What came.
-        result: Result<Reply, Failure>,
+        result: Result<CallReply, Failure>,
     },
     /// Go on after the process that ran it has ended; see [`Run::resumed`](crate::engine::Run::resumed).
     Resume {
@@ -54,7 +54,7 @@ pub enum Command {
         /// Number of the call.
         call: u64,
         /// What to do.
-        request: Box<Request>,
+        request: Box<CallRequest>,
     },
     /// Keep the result of a step; nothing is awaited.
     Keep {
@@ -74,7 +74,7 @@ pub enum Command {
 
 /// What to do outside.
 #[derive(Debug)]
-pub enum Request {
+pub enum CallRequest {
     /// Ask a model.
     Model(ModelRequest),
     /// Hand a scripted reply back.
@@ -93,7 +93,7 @@ pub enum Request {
     /// Send a request.
     Http(HttpRequest),
     /// Ask an MCP server for its tools.
-    Tools(Server),
+    Tools(ToolServer),
     /// Call a tool of an MCP server.
     Tool(ServerCall),
     /// Send a mail.
@@ -130,13 +130,13 @@ pub enum Request {
         /// Links inside the project are fine.
         within: bool,
         /// What to do.
-        request: Box<Request>,
+        request: Box<CallRequest>,
     },
 }
 
 /// What came back.
 #[derive(Debug)]
-pub enum Reply {
+pub enum CallReply {
     /// Of a model.
     Model(ModelReply),
     /// Of a query.

@@ -4,7 +4,7 @@ use std::cell::Cell;
 
 /// Where it happens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum FaultPlace {
     /// In the work that makes the event.
     Work,
     /// Before the event is applied.
@@ -14,11 +14,11 @@ pub(crate) enum Place {
 }
 
 thread_local! {
-    static FAULT: Cell<Option<(u64, Place)>> = const { Cell::new(None) };
+    static FAULT: Cell<Option<(u64, FaultPlace)>> = const { Cell::new(None) };
 }
 
 /// The next event of this number brings a panic, once.
-pub(crate) fn set(seq: u64, place: Place) {
+pub(crate) fn set(seq: u64, place: FaultPlace) {
     FAULT.set(Some((seq, place)));
 }
 
@@ -27,7 +27,7 @@ pub(crate) fn clear() {
 }
 
 /// Panics where it was asked for.
-pub(crate) fn at(seq: u64, place: Place) {
+pub(crate) fn at(seq: u64, place: FaultPlace) {
     if FAULT.get() == Some((seq, place)) {
         clear();
         panic!("a fault that the test wants");

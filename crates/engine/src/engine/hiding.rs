@@ -7,17 +7,17 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::engine::Run;
-use crate::engine::command::{Command, Request};
+use crate::engine::command::{CallRequest, Command};
 use crate::engine::state::NodeRef;
 use crate::engine::tools::servers::reads;
-use crate::event::{Failure, Happening, Note, RunEnd, Shared, Verdict};
+use crate::event::{Failure, Happening, Note, RunEnd, SharedValue, Verdict};
 use crate::model::{StepKind, Text};
 use crate::port::{HttpRequest, Mail, QueryRequest, Secret, ServerCall};
 use crate::redact::Secrets;
 
 impl Run {
     /// Sends a request out, of a tool if it has that name.
-    pub(crate) fn send_out(&mut self, at: NodeRef, tool: &str, call: u64, mut request: Request) {
+    pub(crate) fn send_out(&mut self, at: NodeRef, tool: &str, call: u64, mut request: CallRequest) {
         hide_in_request(&self.unwritten(at, tool), &mut request);
         self.commands.push_back(Command::Call { call, request: Box::new(request) });
     }
@@ -74,7 +74,7 @@ impl Run {
     /// An event before it is applied. What the driver's door or the engine has looked at already is not looked at again.
     pub(crate) fn hide_in_event(&self, happening: &mut Happening) {
         let hidden = &self.hidden;
-        let shared = |value: &mut Shared| {
+        let shared = |value: &mut SharedValue| {
             if hidden.are_in(value) {
                 hidden.hide_in_value(Arc::make_mut(value));
             }
@@ -151,14 +151,14 @@ impl Run {
     }
 }
 
-fn hide_in_request(secrets: &Secrets, request: &mut Request) {
+fn hide_in_request(secrets: &Secrets, request: &mut CallRequest) {
     let texts = |texts: &mut dyn Iterator<Item = &mut String>| texts.for_each(|text| secrets.hide_in(text));
     match request {
-        Request::Query(QueryRequest { query, with, .. }) => {
+        CallRequest::Query(QueryRequest { query, with, .. }) => {
             secrets.hide_in(query);
             with.values_mut().for_each(|value| secrets.hide_in_value(value));
         }
-        Request::Http(HttpRequest { method: _, url, host_from: _, headers, body, timeout: _, connect_timeout: _ }) => {
+        CallRequest::Http(HttpRequest { method: _, url, host_from: _, headers, body, timeout: _, connect_timeout: _ }) => {
             secrets.hide_in(url);
             for (_, value) in headers {
                 if let Cow::Owned(hidden) = secrets.hide(value.reveal()) {
@@ -172,15 +172,19 @@ fn hide_in_request(secrets: &Secrets, request: &mut Request) {
                 *bytes = hidden.into_bytes();
             }
         }
-        Request::Tool(ServerCall { arguments, .. }) => secrets.hide_in_map(arguments),
-        Request::Mail(Mail { to, subject, text, html, key, .. }) => texts(&mut [to, subject, text, key].into_iter().chain(html)),
-        Request::Print(parts) => texts(&mut parts.iter_mut()),
-        Request::Write { folder: _, name, text } => texts(&mut [name, text].into_iter()),
-        Request::Open { folder: _, name } => secrets.hide_in(name),
-        Request::Held { request, .. } => hide_in_request(secrets, request),
+        CallRequest::Tool(ServerCall { arguments, .. }) => secrets.hide_in_map(arguments),
+        CallRequest::Mail(Mail { to, subject, text, html, key, .. }) => texts(&mut [to, subject, text, key].into_iter().chain(html)),
+        CallRequest::Print(parts) => texts(&mut parts.iter_mut()),
+        CallRequest::Write { folder: _, name, text } => texts(&mut [name, text].into_iter()),
+        CallRequest::Open { folder: _, name } => secrets.hide_in(name),
+        CallRequest::Held { request, .. } => hide_in_request(secrets, request),
         // Messages were looked at when they were added; paths and servers are the author's, or were decided on as they are; a scripted
         // reply passes the driver's door.
-        Request::Model(_) | Request::Scripted(_) | Request::Recall { .. } | Request::Read(_) | Request::Tools(_) | Request::List { .. } => {
-        }
+        CallRequest::Model(_)
+        | CallRequest::Scripted(_)
+        | CallRequest::Recall { .. }
+        | CallRequest::Read(_)
+        | CallRequest::Tools(_)
+        | CallRequest::List { .. } => {}
     }
 }

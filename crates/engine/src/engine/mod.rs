@@ -41,12 +41,12 @@ mod words;
 #[cfg(test)]
 mod tests;
 
-pub use command::{Command, Input, Reply, Request};
+pub use command::{CallReply, CallRequest, Command, Input};
 pub use gates::rejudged::PassedGate;
 pub use inputs::{PersonFrom, check_inputs, inputs_schema, person, person_fields, zone_problem};
 pub use marks::marks;
-pub use preview::{Given, known_names};
-pub use run::{CannotResume, Mocks, Moment, Noted, Options, Run, Unscripted};
+pub use preview::{PreviewInputs, known_names};
+pub use run::{CannotResume, Mocks, Moment, Noted, Run, RunSettings, Unscripted};
 pub use secrets::secret_values;
-pub use state::State;
+pub use state::RunState;
 pub use tools::servers::servers;

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use crate::engine::Run;
 use crate::engine::state::{CachedValue, Instance, NodeRef};
-use crate::event::{Failure, FailureKind, Shared, StepStatus};
+use crate::event::{Failure, FailureKind, SharedValue, StepStatus};
 use crate::model::{Channel, Filling, Form, Phrase, Read, StyleGuide, Text};
 use crate::template::{self, Scope, Value as Named};
 
@@ -233,7 +233,7 @@ impl Run {
                 _ => None,
             };
             let json =
-                |value: &Option<Shared>| value.as_ref().map_or_else(|| template::from_json(&Value::Null), |v| template::from_json(v));
+                |value: &Option<SharedValue>| value.as_ref().map_or_else(|| template::from_json(&Value::Null), |v| template::from_json(v));
             template::step_value(&self.own_plan(at).step(node.step).id, node.status.word(), output, json(&node.error), json(&node.details))
         })
     }

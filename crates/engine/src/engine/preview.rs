@@ -5,11 +5,11 @@ use serde_json::{Map, Value};
 
 use crate::engine::names::{channel_names, no_conversation, run_names, style_names};
 use crate::model::Pipeline;
-use crate::template::{self, Known};
+use crate::template::{self, KnownNames};
 
 /// What a run would be given, as far as that is known.
 #[derive(Debug, Clone, Default)]
-pub struct Given {
+pub struct PreviewInputs {
     /// Inputs by name; `None`: none is known.
     pub inputs: Option<Map<String, Value>>,
     /// Inputs of these that nobody gave.
@@ -23,8 +23,8 @@ pub struct Given {
 }
 
 /// The names of a pipeline's texts with their values, as in the first round of a run. Steps, secrets and `env` are not known.
-pub fn known_names(pipeline: &Pipeline, given: &Given) -> Known {
-    let mut known = Known::default();
+pub fn known_names(pipeline: &Pipeline, given: &PreviewInputs) -> KnownNames {
+    let mut known = KnownNames::default();
     if let Some(inputs) = &given.inputs {
         known.set("inputs", template::from_json(&Value::Object(inputs.clone())));
         given.missing.iter().for_each(|name| known.forget(&["inputs", name]));

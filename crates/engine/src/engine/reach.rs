@@ -9,24 +9,24 @@ use crate::engine::Run;
 use crate::engine::names::Extra;
 use crate::engine::secrets::named_by;
 use crate::engine::state::talk::AskedStage;
-use crate::engine::state::{NodeRef, Work};
+use crate::engine::state::{NodeRef, StepWork};
 use crate::event::{Failure, FailureKind};
 use crate::model::{Filling, Form, HostSource, StepKind, Text};
 use crate::plan::PipelinePlan;
 use crate::policy::Origin;
 use crate::source::Spanned;
-use crate::template::{self, FillError, FilledAddress, Known, address_text};
+use crate::template::{self, FillError, FilledAddress, KnownNames, address_text};
 
 /// Names and values as a file writes them.
-type Written = [(Spanned<String>, Filling)];
+type WrittenNames = [(Spanned<String>, Filling)];
 
 /// Who gives the arguments of a tool.
 #[derive(Clone, Copy)]
 pub(crate) struct Giver<'a> {
     /// What the author fixed in the tool.
-    fixed: &'a Written,
+    fixed: &'a WrittenNames,
     /// What the step gives; `None`: a model gives it.
-    given: Option<&'a Written>,
+    given: Option<&'a WrittenNames>,
     /// Names that hold what is sent.
     sent: &'static [&'static str],
 }
@@ -36,7 +36,7 @@ impl<'a> Giver<'a> {
     pub(crate) const NOBODY: Giver<'static> = Giver { fixed: &[], given: None, sent: &[] };
 
     /// Of a `send` step.
-    pub(crate) fn of_send(given: &'a Written) -> Giver<'a> {
+    pub(crate) fn of_send(given: &'a WrittenNames) -> Giver<'a> {
         Giver { fixed: &[], given: Some(given), sent: &["content", "text"] }
     }
 
@@ -44,7 +44,7 @@ impl<'a> Giver<'a> {
     fn reads(&self, names: &BTreeSet<String>) -> Option<Vec<Vec<String>>> {
         let mut reads = vec![];
         for name in names {
-            let of = |list: &'a Written| list.iter().find(|(own, _)| own.value == *name).map(|(_, value)| value);
+            let of = |list: &'a WrittenNames| list.iter().find(|(own, _)| own.value == *name).map(|(_, value)| value);
             let value = match of(self.fixed) {
                 Some(value) => Some(value),
                 None if self.sent.contains(&name.as_str()) => return None,
@@ -115,7 +115,7 @@ impl Run {
             return if is_served && !is_default { HostSource::Data } else { HostSource::Input };
         };
         let step = self.step(parent);
-        let giver = if let Work::Asking(asking) = &self.state.node(parent).work {
+        let giver = if let StepWork::Asking(asking) = &self.state.node(parent).work {
             let asked = asking.asked().iter().find(|asked| asked.stage == AskedStage::Inside(instance));
             asked.map_or(Giver::NOBODY, |asked| self.giver(parent, &asked.asked.tool, &step.kind))
         } else if let StepKind::Tool(tool) = &step.kind {
@@ -131,10 +131,10 @@ impl Run {
     /// Whether an address of the files of this run, filled in with the environment, or with inputs that a person gave, has this scheme, host
     /// and port.
     pub(crate) fn knows(&self, at: NodeRef, origin: &Origin) -> bool {
-        let mut known = Known::default();
+        let mut known = KnownNames::default();
         let addresses = self.plan.pipelines.iter().flat_map(|planned| planned.addresses().chain(planned.mail_servers()));
         known.set("env", named_by("env", &self.options.env, addresses.flat_map(|text| &text.reads)));
-        let is_there = |planned: &PipelinePlan, known: &Known, may_read: &dyn Fn(&[String]) -> bool| {
+        let is_there = |planned: &PipelinePlan, known: &KnownNames, may_read: &dyn Fn(&[String]) -> bool| {
             let web = planned.addresses().any(|text| hosts(text, known, may_read).any(|text| Origin::of(&text).as_ref() == Some(origin)));
             let mail = |text| hosts(text, known, may_read).any(|text| Origin::of_mail(&text).as_ref() == Some(origin));
             web || origin.scheme == "smtp" && planned.mail_servers().any(mail)
@@ -159,7 +159,7 @@ fn is_named(path: &[String], root: &str) -> bool {
 }
 
 /// The addresses a text has a host for: those that are written out, and the one that is filled in where the host reads nothing else.
-fn hosts(text: &Text, known: &Known, may_read: &dyn Fn(&[String]) -> bool) -> impl Iterator<Item = String> {
+fn hosts(text: &Text, known: &KnownNames, may_read: &dyn Fn(&[String]) -> bool) -> impl Iterator<Item = String> {
     let address = address_text(text);
     let is_known = !address.host_reads.is_empty() && address.host_reads.iter().all(|path| may_read(path));
     let filled = is_known.then(|| template::fill_known(text, known).ok()).flatten().map(|(text, _)| text);

@@ -8,12 +8,12 @@ use std::sync::Arc;
 use chrono::{DateTime, Utc};
 use serde_json::Value;
 
-use crate::engine::command::{Command, Input, Reply};
+use crate::engine::command::{CallReply, Command, Input};
 #[cfg(test)]
 use crate::engine::faults;
 use crate::engine::state::live::Live;
-use crate::engine::state::plans::Planned;
-use crate::engine::state::{NodeRef, ReadyKey, State, Timer};
+use crate::engine::state::plans::FrameGraph;
+use crate::engine::state::{NodeRef, ReadyKey, RunState, Timer};
 use crate::event::{Bound, Event, Failure, FailureKind, Happening, Limit, StepPath, VERSION};
 use crate::model::{Mock, Replies, Step};
 use crate::plan::{PipelinePlan, Plan};
@@ -30,7 +30,7 @@ pub struct Moment {
 }
 
 /// What a run is given besides its plan and inputs; none of it is recorded.
-pub struct Options {
+pub struct RunSettings {
     /// Values of declared secrets.
     pub secrets: BTreeMap<String, Secret>,
     /// Values that no event and no request may hold, but where the author wrote them; see [`secret_values`](crate::engine::secret_values).
@@ -104,7 +104,7 @@ pub enum CannotResume {
 pub struct Run {
     pub(crate) id: Arc<str>,
     pub(crate) plan: Arc<Plan>,
-    pub(crate) options: Options,
+    pub(crate) options: RunSettings,
     /// Its `hidden`, as they are found in texts.
     pub(crate) hidden: Secrets,
     pub(crate) state: Live,
@@ -120,7 +120,7 @@ pub struct Run {
     /// Frames whose rest has been blocked, skipped or cancelled, by how.
     pub(crate) swept: HashMap<u32, crate::engine::state::Mood>,
     /// Lists of tools that have come before those they go behind, each with the moment.
-    pub(crate) early_lists: BTreeMap<u64, (Result<Reply, Failure>, u64)>,
+    pub(crate) early_lists: BTreeMap<u64, (Result<CallReply, Failure>, u64)>,
     /// Only a person's answer is missing.
     pub(crate) is_paused: bool,
     pub(crate) noted: RefCell<Noted>,
@@ -128,7 +128,7 @@ pub struct Run {
 
 impl Run {
     /// A run that has not begun.
-    pub fn new(id: impl Into<Arc<str>>, plan: Arc<Plan>, options: Options, now: Moment) -> Run {
+    pub fn new(id: impl Into<Arc<str>>, plan: Arc<Plan>, options: RunSettings, now: Moment) -> Run {
         Run {
             id: id.into(),
             plan,
@@ -152,7 +152,13 @@ impl Run {
     ///
     /// # Errors
     /// The run is over, or the pipeline is not the one it began with.
-    pub fn resumed(id: impl Into<Arc<str>>, plan: Arc<Plan>, options: Options, now: Moment, events: &[Event]) -> Result<Run, CannotResume> {
+    pub fn resumed(
+        id: impl Into<Arc<str>>,
+        plan: Arc<Plan>,
+        options: RunSettings,
+        now: Moment,
+        events: &[Event],
+    ) -> Result<Run, CannotResume> {
         let start = events.first().and_then(|event| match &event.happening {
             Happening::RunStarted(start) => Some(start),
             _ => None,
@@ -208,7 +214,7 @@ impl Run {
     }
 
     /// The state.
-    pub fn state(&self) -> &State {
+    pub fn state(&self) -> &RunState {
         &self.state
     }
 
@@ -241,13 +247,13 @@ impl Run {
         self.hide_in_event(&mut happening);
         let event = self.event(happening);
         #[cfg(test)]
-        faults::at(event.seq, faults::Place::Work);
+        faults::at(event.seq, faults::FaultPlace::Work);
         self.is_torn = true;
         #[cfg(test)]
-        faults::at(event.seq, faults::Place::Before);
+        faults::at(event.seq, faults::FaultPlace::Before);
         self.state.apply(&self.plan, &event);
         #[cfg(test)]
-        faults::at(event.seq, faults::Place::After);
+        faults::at(event.seq, faults::FaultPlace::After);
         self.is_torn = false;
         self.events.push_back(event);
     }
@@ -290,7 +296,7 @@ impl Run {
     }
 
     fn step_timed_out(&mut self, at: NodeRef, bound: Bound) {
-        use crate::engine::state::Work;
+        use crate::engine::state::StepWork;
         let node = self.state.node(at);
         let step = self.step(at);
         let allowed = if bound == Bound::Timeout {
@@ -305,7 +311,7 @@ impl Run {
             self.emit(Happening::LimitReached { step, limit: Limit { bound, of_called: false }, message });
             return;
         }
-        let may_have_acted = matches!(node.work, Work::Call(call) if self.call_acts(call));
+        let may_have_acted = matches!(node.work, StepWork::Call(call) if self.call_acts(call));
         let kind = if may_have_acted { FailureKind::UnknownOutcome } else { FailureKind::Timeout };
         let failure = Failure::new(kind, message);
         if bound == Bound::Timeout { self.fail_attempt(at, failure) } else { self.fail(at, failure, None) }
@@ -325,7 +331,7 @@ impl Run {
     }
 
     /// The graph that a step belongs to: of its pipeline, or of a plan that an agent wrote.
-    pub(crate) fn own_plan(&self, at: NodeRef) -> Planned<'_> {
+    pub(crate) fn own_plan(&self, at: NodeRef) -> FrameGraph<'_> {
         self.state.planned(&self.plan, at.frame)
     }
 }

@@ -5,7 +5,7 @@ use std::sync::{Arc, LazyLock};
 use regex::Regex;
 
 use super::clean::{clean, shows};
-use super::document::{Run, push};
+use super::document::{StyledRun, push};
 
 /// The address a link may lead to: `http`, `https`, `mailto` and `tel`, without white space and control characters. All else
 /// (scripts, data, places relative to nothing) is no link.
@@ -19,7 +19,7 @@ pub(super) fn target(address: &str) -> Option<Arc<str>> {
 }
 
 /// Where a link or an image leads.
-pub(super) enum Target {
+pub(super) enum LinkTarget {
     /// An address that a link may have.
     Link(Arc<str>),
     /// Any other address, such as that of a file: it stands after the text.
@@ -30,17 +30,17 @@ pub(super) enum Target {
     Nothing,
 }
 
-impl Target {
-    pub fn of(address: &str) -> Target {
+impl LinkTarget {
+    pub fn of(address: &str) -> LinkTarget {
         if let Some(address) = target(address) {
-            return Target::Link(address);
+            return LinkTarget::Link(address);
         }
         let address: String = clean(address.trim()).0.chars().filter(|c| !matches!(c, '\n' | '\t')).collect();
         let scheme = address.split_once(':').map(|(scheme, _)| scheme.trim().to_ascii_lowercase());
         match scheme.as_deref() {
-            Some("javascript" | "vbscript" | "data") => Target::Nothing,
-            _ if !shows(&address) => Target::Nothing,
-            _ => Target::Shown(address),
+            Some("javascript" | "vbscript" | "data") => LinkTarget::Nothing,
+            _ if !shows(&address) => LinkTarget::Nothing,
+            _ => LinkTarget::Shown(address),
         }
     }
 }
@@ -55,7 +55,7 @@ fn is_picture(character: char) -> bool {
 }
 
 /// Bare addresses in the text are never cut, and links where links are allowed.
-pub(super) fn mark_addresses(runs: &mut Vec<Run>) {
+pub(super) fn mark_addresses(runs: &mut Vec<StyledRun>) {
     static ADDRESS: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r#"(?i)\b(?:https?://|www\.)[^\s<>"`]+"#).ok());
     let Some(pattern) = ADDRESS.as_ref() else { return };
     if !runs.iter().any(|run| run.link.is_none() && pattern.is_match(&run.text)) {
@@ -71,12 +71,12 @@ pub(super) fn mark_addresses(runs: &mut Vec<Run>) {
         for found in pattern.find_iter(&run.text) {
             let address = found.as_str().split(is_picture).next().unwrap_or_default();
             let address = without_closing(address);
-            push(&mut made, Run { text: run.text[at..found.start()].to_owned(), ..run.clone() });
+            push(&mut made, StyledRun { text: run.text[at..found.start()].to_owned(), ..run.clone() });
             let link = if run.style.code { None } else { target(address) };
-            push(&mut made, Run { text: address.to_owned(), link, whole: true, style: run.style });
+            push(&mut made, StyledRun { text: address.to_owned(), link, whole: true, style: run.style });
             at = found.start() + address.len();
         }
-        push(&mut made, Run { text: run.text[at..].to_owned(), ..run });
+        push(&mut made, StyledRun { text: run.text[at..].to_owned(), ..run });
     }
     *runs = made;
 }

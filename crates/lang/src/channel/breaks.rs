@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use unicode_segmentation::UnicodeSegmentation;
 
-use super::document::{Block, Kind, Position, Run, plain};
+use super::document::{BlockKind, DocumentBlock, DocumentPosition, StyledRun, plain};
 use super::sentence::sentence_ends;
 use crate::model::SplitAt;
 
@@ -29,15 +29,15 @@ impl From<SplitAt> for Level {
 /// A place between two words, sentences or paragraphs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Break {
-    pub at: Position,
+    pub at: DocumentPosition,
     pub level: Level,
 }
 
 /// All breaks of a document in order, its end included. Between the lines of a list or table one may be cut like between
 /// sentences; a heading or greeting stays with what follows it as long as that is possible.
-pub(super) fn breaks(blocks: &[Block]) -> Vec<Break> {
+pub(super) fn breaks(blocks: &[DocumentBlock]) -> Vec<Break> {
     let mut found = vec![];
-    let mut before: Option<&Block> = None;
+    let mut before: Option<&DocumentBlock> = None;
     for (index, block) in blocks.iter().enumerate() {
         if let Some(before) = before {
             let level = match (before.keep, block.tight) {
@@ -45,17 +45,17 @@ pub(super) fn breaks(blocks: &[Block]) -> Vec<Break> {
                 (false, true) => Level::Sentence,
                 (false, false) => Level::Paragraph,
             };
-            found.push(Break { at: Position { block: index, offset: 0 }, level });
+            found.push(Break { at: DocumentPosition { block: index, offset: 0 }, level });
         }
         inside(block, index, &mut found);
         before = Some(block);
     }
-    found.push(Break { at: Position { block: blocks.len(), offset: 0 }, level: Level::Paragraph });
+    found.push(Break { at: DocumentPosition { block: blocks.len(), offset: 0 }, level: Level::Paragraph });
     found
 }
 
-fn inside(block: &Block, index: usize, found: &mut Vec<Break>) {
-    if matches!(block.kind, Kind::Rule | Kind::Row(_)) {
+fn inside(block: &DocumentBlock, index: usize, found: &mut Vec<Break>) {
+    if matches!(block.kind, BlockKind::Rule | BlockKind::Row(_)) {
         return;
     }
     let text = plain(&block.runs);
@@ -78,9 +78,9 @@ fn inside(block: &Block, index: usize, found: &mut Vec<Break>) {
         if offset == 0 || !(here || is_end) || blocked.peek().is_some_and(|whole| whole.bytes.start < offset) {
             continue;
         }
-        let is_line = matches!(block.kind, Kind::Code(_)) && text[..offset].ends_with('\n');
-        let level = if is_end && !matches!(block.kind, Kind::Code(_)) || is_line { Level::Sentence } else { Level::Word };
-        found.push(Break { at: Position { block: index, offset }, level });
+        let is_line = matches!(block.kind, BlockKind::Code(_)) && text[..offset].ends_with('\n');
+        let level = if is_end && !matches!(block.kind, BlockKind::Code(_)) || is_line { Level::Sentence } else { Level::Word };
+        found.push(Break { at: DocumentPosition { block: index, offset }, level });
     }
 }
 
@@ -88,11 +88,11 @@ fn inside(block: &Block, index: usize, found: &mut Vec<Break>) {
 pub(super) struct Whole<'a> {
     /// Its bytes in the text of the block.
     pub bytes: Range<usize>,
-    pub runs: &'a [Run],
+    pub runs: &'a [StyledRun],
 }
 
 /// All that is never cut in a block, in order. A link of several styles is one.
-pub(super) fn whole(block: &Block) -> Vec<Whole<'_>> {
+pub(super) fn whole(block: &DocumentBlock) -> Vec<Whole<'_>> {
     let mut found = vec![];
     let mut at = 0;
     for runs in block.runs.chunk_by(|a, b| a.whole && b.whole && a.link.is_some() && a.link == b.link) {

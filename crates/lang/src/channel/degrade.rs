@@ -4,28 +4,28 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::address::target;
-use super::document::{Block, Item, Kind, Row, Run, Style, plain, push};
+use super::document::{BlockKind, DocumentBlock, DocumentRow, ListItem, RunStyle, StyledRun, plain, push};
 use crate::model::Features;
 
 /// Turns everything but the allowed features into plain text; true if there was anything.
-pub(super) fn degrade(blocks: &mut [Block], allowed: Features) -> bool {
+pub(super) fn degrade(blocks: &mut [DocumentBlock], allowed: Features) -> bool {
     let mut removed = false;
     let mut begun = HashSet::new();
     for block in blocks.iter_mut() {
-        if matches!(block.kind, Kind::Row(_)) && !allowed.tables {
+        if matches!(block.kind, BlockKind::Row(_)) && !allowed.tables {
             removed = true;
             row_to_line(block);
         }
         match &mut block.kind {
-            Kind::Heading(_) if !allowed.headers => {
+            BlockKind::Heading(_) if !allowed.headers => {
                 removed = true;
-                block.kind = Kind::Paragraph;
+                block.kind = BlockKind::Paragraph;
             }
-            Kind::Code(_) if !allowed.code => {
+            BlockKind::Code(_) if !allowed.code => {
                 removed = true;
-                block.kind = Kind::Paragraph;
+                block.kind = BlockKind::Paragraph;
             }
-            Kind::Row(row) => {
+            BlockKind::Row(row) => {
                 let mut header = (*row.header).clone();
                 for cell in row.cells.iter_mut().chain(header.iter_mut()) {
                     removed |= runs(cell, allowed);
@@ -43,11 +43,11 @@ pub(super) fn degrade(blocks: &mut [Block], allowed: Features) -> bool {
     removed
 }
 
-fn runs(list: &mut Vec<Run>, allowed: Features) -> bool {
+fn runs(list: &mut Vec<StyledRun>, allowed: Features) -> bool {
     let mut removed = false;
     for run in list.iter_mut() {
-        let Style { bold, italic, strike, code } = run.style;
-        let style = Style {
+        let RunStyle { bold, italic, strike, code } = run.style;
+        let style = RunStyle {
             bold: bold && allowed.bold,
             italic: italic && allowed.italic,
             strike: strike && allowed.strike,
@@ -64,8 +64,8 @@ fn runs(list: &mut Vec<Run>, allowed: Features) -> bool {
 }
 
 /// `text (url)`, and the address alone where it is the text.
-fn links_to_text(list: Vec<Run>) -> Vec<Run> {
-    let mut made: Vec<Run> = vec![];
+fn links_to_text(list: Vec<StyledRun>) -> Vec<StyledRun> {
+    let mut made: Vec<StyledRun> = vec![];
     let mut rest = list.into_iter().peekable();
     while let Some(run) = rest.next() {
         let Some(link) = run.link.clone() else {
@@ -77,11 +77,11 @@ fn links_to_text(list: Vec<Run>) -> Vec<Run> {
             group.push(next);
         }
         let is_address = is_same_address(&plain(&group), &link);
-        group.into_iter().for_each(|run| push(&mut made, Run { link: None, whole: is_address, ..run }));
+        group.into_iter().for_each(|run| push(&mut made, StyledRun { link: None, whole: is_address, ..run }));
         if !is_address {
-            push(&mut made, Run::plain(" ("));
-            push(&mut made, Run { text: shown(&link).to_owned(), whole: true, ..Run::default() });
-            push(&mut made, Run::plain(")"));
+            push(&mut made, StyledRun::plain(" ("));
+            push(&mut made, StyledRun { text: shown(&link).to_owned(), whole: true, ..StyledRun::default() });
+            push(&mut made, StyledRun::plain(")"));
         }
     }
     made
@@ -99,17 +99,17 @@ pub(super) fn shown(link: &str) -> &str {
 }
 
 /// A row of a table as a line, `Day: Mon, Hours: 8`; a table without rows as its header.
-pub(super) fn row_to_line(block: &mut Block) {
-    let Kind::Row(row) = &block.kind else { return };
+pub(super) fn row_to_line(block: &mut DocumentBlock) {
+    let BlockKind::Row(row) = &block.kind else { return };
     let runs = line_of(row);
-    block.kind = Kind::Paragraph;
+    block.kind = BlockKind::Paragraph;
     block.runs = runs;
     if block.runs.is_empty() {
-        block.runs.push(Run::plain("–"));
+        block.runs.push(StyledRun::plain("–"));
     }
 }
 
-fn line_of(row: &Row) -> Vec<Run> {
+fn line_of(row: &DocumentRow) -> Vec<StyledRun> {
     let mut runs = vec![];
     let cells = if row.cells.is_empty() { &row.header } else { &row.cells };
     for (index, cell) in cells.iter().enumerate() {
@@ -118,11 +118,11 @@ fn line_of(row: &Row) -> Vec<Run> {
             continue;
         }
         if !runs.is_empty() {
-            push(&mut runs, Run::plain(", "));
+            push(&mut runs, StyledRun::plain(", "));
         }
         if let Some(name) = name {
             name.iter().cloned().for_each(|run| push(&mut runs, run));
-            push(&mut runs, Run::plain(if cell.is_empty() { ":" } else { ": " }));
+            push(&mut runs, StyledRun::plain(if cell.is_empty() { ":" } else { ": " }));
         }
         cell.iter().cloned().for_each(|run| push(&mut runs, run));
     }
@@ -130,24 +130,24 @@ fn line_of(row: &Row) -> Vec<Run> {
 }
 
 /// An element of a list as a line of its own: `- text`, `2. text`; deeper ones are moved in.
-fn item_to_line(block: &mut Block, begun: &mut HashSet<u32>) {
+fn item_to_line(block: &mut DocumentBlock, begun: &mut HashSet<u32>) {
     let Some(item) = block.items.last() else { return };
     let mark = if begun.insert(item.id) { mark(item) } else { "  ".to_owned() };
     let line = format!("{}{mark}", "  ".repeat(block.items.len() - 1));
     match &mut block.kind {
-        Kind::Row(row) => {
+        BlockKind::Row(row) => {
             if let Some(cell) = row.cells.first_mut() {
-                cell.insert(0, Run::plain(mark));
+                cell.insert(0, StyledRun::plain(mark));
             }
         }
-        Kind::Rule | Kind::Code(_) => {}
-        _ => block.runs.insert(0, Run::plain(line)),
+        BlockKind::Rule | BlockKind::Code(_) => {}
+        _ => block.runs.insert(0, StyledRun::plain(line)),
     }
     block.items.clear();
 }
 
 /// What an element begins with in plain text.
-pub(super) fn mark(item: &Item) -> String {
+pub(super) fn mark(item: &ListItem) -> String {
     match item.number {
         Some(number) => format!("{number}. "),
         None => "- ".to_owned(),

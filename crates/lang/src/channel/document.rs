@@ -10,42 +10,42 @@ use super::clean::shows;
 
 /// A paragraph, heading, block of code, rule or table row.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Block {
+pub(super) struct DocumentBlock {
     /// How many quotes it stands in.
     pub quote: u8,
     /// The elements of lists it stands in, outermost first.
-    pub items: Vec<Item>,
+    pub items: Vec<ListItem>,
     /// Joined to the block before it by one line break, not by an empty line.
     pub tight: bool,
     /// Stays with the block after it: a heading, a greeting.
     pub keep: bool,
-    pub kind: Kind,
+    pub kind: BlockKind,
     /// Its text; empty for a rule and a row.
-    pub runs: Vec<Run>,
+    pub runs: Vec<StyledRun>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum BlockKind {
     Paragraph,
     /// Level 1 to 6.
     Heading(u8),
     /// A block of code and its language.
     Code(String),
     Rule,
-    Row(Row),
+    Row(DocumentRow),
 }
 
 /// A row of a table. A table without rows is one row without cells.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Row {
+pub(super) struct DocumentRow {
     pub table: u32,
-    pub header: Arc<Vec<Vec<Run>>>,
-    pub cells: Vec<Vec<Run>>,
+    pub header: Arc<Vec<Vec<StyledRun>>>,
+    pub cells: Vec<Vec<StyledRun>>,
 }
 
 /// An element of a list; the ids tell lists and elements apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Item {
+pub(super) struct ListItem {
     pub list: u32,
     pub id: u32,
     /// Its number in an ordered list.
@@ -54,9 +54,9 @@ pub(super) struct Item {
 
 /// Text of one style.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Run {
+pub(super) struct StyledRun {
     pub text: String,
-    pub style: Style,
+    pub style: RunStyle,
     /// Where it leads: an address with one of the schemes of `address::target`.
     pub link: Option<Arc<str>>,
     /// Never cut: a link, an address.
@@ -64,7 +64,7 @@ pub(super) struct Run {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Style {
+pub(super) struct RunStyle {
     pub bold: bool,
     pub italic: bool,
     pub strike: bool,
@@ -73,50 +73,50 @@ pub(super) struct Style {
 
 /// A place in a document: block and byte of its text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Position {
+pub(super) struct DocumentPosition {
     pub block: usize,
     pub offset: usize,
 }
 
-impl Run {
-    pub fn plain(text: impl Into<String>) -> Run {
-        Run { text: text.into(), ..Run::default() }
+impl StyledRun {
+    pub fn plain(text: impl Into<String>) -> StyledRun {
+        StyledRun { text: text.into(), ..StyledRun::default() }
     }
 
-    fn is_like(&self, other: &Run) -> bool {
+    fn is_like(&self, other: &StyledRun) -> bool {
         self.style == other.style && self.link == other.link && self.whole == other.whole && (!self.whole || self.link.is_some())
     }
 
-    fn with_text(&self, text: &str) -> Run {
-        Run { text: text.to_owned(), ..self.clone() }
+    fn with_text(&self, text: &str) -> StyledRun {
+        StyledRun { text: text.to_owned(), ..self.clone() }
     }
 }
 
-impl Block {
-    pub fn paragraph(runs: Vec<Run>) -> Block {
-        Block { quote: 0, items: vec![], tight: false, keep: false, kind: Kind::Paragraph, runs }
+impl DocumentBlock {
+    pub fn paragraph(runs: Vec<StyledRun>) -> DocumentBlock {
+        DocumentBlock { quote: 0, items: vec![], tight: false, keep: false, kind: BlockKind::Paragraph, runs }
     }
 
     /// Whether a text in it shows something.
     pub fn shows(&self, shows: impl Fn(&str) -> bool) -> bool {
-        let any = |runs: &[Run]| runs.iter().any(|run| shows(&run.text));
+        let any = |runs: &[StyledRun]| runs.iter().any(|run| shows(&run.text));
         match &self.kind {
-            Kind::Row(row) => row.cells.iter().chain(row.header.iter()).any(|cell| any(cell)),
-            Kind::Paragraph | Kind::Heading(_) | Kind::Code(_) | Kind::Rule => any(&self.runs),
+            BlockKind::Row(row) => row.cells.iter().chain(row.header.iter()).any(|cell| any(cell)),
+            BlockKind::Paragraph | BlockKind::Heading(_) | BlockKind::Code(_) | BlockKind::Rule => any(&self.runs),
         }
     }
 
     /// Bytes of its text; 1 for what is never cut.
     pub fn len(&self) -> usize {
         match self.kind {
-            Kind::Rule | Kind::Row(_) => 1,
+            BlockKind::Rule | BlockKind::Row(_) => 1,
             _ => self.runs.iter().map(|run| run.text.len()).sum(),
         }
     }
 }
 
 /// Adds a run, joined to the one before it if it looks the same.
-pub(super) fn push(runs: &mut Vec<Run>, run: Run) {
+pub(super) fn push(runs: &mut Vec<StyledRun>, run: StyledRun) {
     if run.text.is_empty() {
         return;
     }
@@ -127,12 +127,12 @@ pub(super) fn push(runs: &mut Vec<Run>, run: Run) {
 }
 
 /// The text without its styles.
-pub(super) fn plain(runs: &[Run]) -> String {
+pub(super) fn plain(runs: &[StyledRun]) -> String {
     runs.iter().map(|run| run.text.as_str()).collect()
 }
 
 /// The runs of the bytes `range`, which must lie on characters.
-pub(super) fn cut(runs: &[Run], range: Range<usize>) -> Vec<Run> {
+pub(super) fn cut(runs: &[StyledRun], range: Range<usize>) -> Vec<StyledRun> {
     let mut found = vec![];
     let mut at = 0;
     for run in runs {
@@ -149,7 +149,7 @@ pub(super) fn cut(runs: &[Run], range: Range<usize>) -> Vec<Run> {
 }
 
 /// Puts other text in place of byte ranges, which are in order and apart. New text has the style of what it replaces.
-pub(super) fn replace(runs: &mut Vec<Run>, changes: &[(Range<usize>, String)]) {
+pub(super) fn replace(runs: &mut Vec<StyledRun>, changes: &[(Range<usize>, String)]) {
     let changes = changes.iter().map(|(range, text)| {
         let style = cut(runs, range.clone()).into_iter().next().unwrap_or_default();
         (range.clone(), vec![style.with_text(text)])
@@ -159,7 +159,7 @@ pub(super) fn replace(runs: &mut Vec<Run>, changes: &[(Range<usize>, String)]) {
 }
 
 /// Puts other runs in place of byte ranges, which are in order and apart.
-pub(super) fn put(runs: &mut Vec<Run>, changes: Vec<(Range<usize>, Vec<Run>)>) {
+pub(super) fn put(runs: &mut Vec<StyledRun>, changes: Vec<(Range<usize>, Vec<StyledRun>)>) {
     if changes.is_empty() {
         return;
     }
@@ -174,12 +174,12 @@ pub(super) fn put(runs: &mut Vec<Run>, changes: Vec<(Range<usize>, Vec<Run>)>) {
 }
 
 /// Calls `edit` with each text: of blocks, cells and headers, each header once; of blocks of code only if `code` says so.
-pub(super) fn each_text(blocks: &mut [Block], code: bool, mut edit: impl FnMut(&mut Vec<Run>)) {
-    let mut edited: Option<(u32, Arc<Vec<Vec<Run>>>)> = None;
+pub(super) fn each_text(blocks: &mut [DocumentBlock], code: bool, mut edit: impl FnMut(&mut Vec<StyledRun>)) {
+    let mut edited: Option<(u32, Arc<Vec<Vec<StyledRun>>>)> = None;
     for block in blocks {
         match &mut block.kind {
-            Kind::Code(_) if !code => {}
-            Kind::Row(row) => {
+            BlockKind::Code(_) if !code => {}
+            BlockKind::Row(row) => {
                 row.cells.iter_mut().for_each(&mut edit);
                 if edited.as_ref().is_none_or(|(table, _)| *table != row.table) {
                     let mut header = (*row.header).clone();
@@ -196,19 +196,19 @@ pub(super) fn each_text(blocks: &mut [Block], code: bool, mut edit: impl FnMut(&
 }
 
 /// Takes out blocks that show no text.
-pub(super) fn drop_empty(blocks: &mut Vec<Block>) {
-    blocks.retain(|block| matches!(block.kind, Kind::Rule) || block.shows(shows));
+pub(super) fn drop_empty(blocks: &mut Vec<DocumentBlock>) {
+    blocks.retain(|block| matches!(block.kind, BlockKind::Rule) || block.shows(shows));
 }
 
 /// The place after the last block.
-pub(super) fn end(blocks: &[Block]) -> Position {
-    Position { block: blocks.len(), offset: 0 }
+pub(super) fn end(blocks: &[DocumentBlock]) -> DocumentPosition {
+    DocumentPosition { block: blocks.len(), offset: 0 }
 }
 
 /// The document between two places, without the white space at the cuts. An element of a list that began before `from` goes on
 /// without its mark.
-pub(super) fn slice(blocks: &[Block], from: Position, to: Position) -> Vec<Block> {
-    let mut made: Vec<Block> = vec![];
+pub(super) fn slice(blocks: &[DocumentBlock], from: DocumentPosition, to: DocumentPosition) -> Vec<DocumentBlock> {
+    let mut made: Vec<DocumentBlock> = vec![];
     let begun: Vec<u32> = match (from.block, from.offset) {
         (block, 0) => block.checked_sub(1).and_then(|before| blocks.get(before)).map(ids).unwrap_or_default(),
         (block, _) => blocks.get(block).map(ids).unwrap_or_default(),
@@ -225,7 +225,7 @@ pub(super) fn slice(blocks: &[Block], from: Position, to: Position) -> Vec<Block
             }
         }
         let items = block.items.iter().filter(|item| !begun.contains(&item.id)).copied().collect();
-        let mut block = Block { items, runs, quote: block.quote, tight: block.tight, keep: block.keep, kind: block.kind.clone() };
+        let mut block = DocumentBlock { items, runs, quote: block.quote, tight: block.tight, keep: block.keep, kind: block.kind.clone() };
         if made.is_empty() {
             block.tight = false;
         }
@@ -234,12 +234,12 @@ pub(super) fn slice(blocks: &[Block], from: Position, to: Position) -> Vec<Block
     made
 }
 
-fn ids(block: &Block) -> Vec<u32> {
+fn ids(block: &DocumentBlock) -> Vec<u32> {
     block.items.iter().map(|item| item.id).collect()
 }
 
 /// Takes white space off the ends, whole graphemes at a time.
-pub(super) fn trim(runs: &mut Vec<Run>, at_start: bool, at_end: bool) {
+pub(super) fn trim(runs: &mut Vec<StyledRun>, at_start: bool, at_end: bool) {
     let text = plain(runs);
     let blank = |grapheme: &&str| grapheme.chars().all(char::is_whitespace);
     let before: usize = if at_start { text.graphemes(true).take_while(blank).map(str::len).sum() } else { 0 };

@@ -9,7 +9,7 @@ use unicode_segmentation::UnicodeSegmentation;
 use super::body::{as_sent, features, render};
 use super::clean::{clean, shows};
 use super::degrade::degrade;
-use super::document::{Run, drop_empty, each_text, plain, replace};
+use super::document::{StyledRun, drop_empty, each_text, plain, replace};
 use super::emoji::{count_emojis, emojis_of, is_emoji, without_emojis};
 use super::greeting;
 use super::lookalike::lookalike;
@@ -28,7 +28,7 @@ pub struct Formatted {
     /// All parts as one text, without indicators. For HTML and cards: their plain text.
     pub text: String,
     /// What is sent, in order; at least one.
-    pub parts: Vec<Part>,
+    pub parts: Vec<MessagePart>,
     /// There is more than one part.
     pub is_split: bool,
     /// Something was left out because it did not fit.
@@ -45,7 +45,7 @@ pub struct Formatted {
 /// One message.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Part {
+pub struct MessagePart {
     /// Its number, from 1.
     pub number: u64,
     /// Its text with the indicator. For HTML and cards: their plain text.
@@ -95,14 +95,14 @@ pub fn format_without(
         greeting::add(&mut blocks, style, person_name);
     }
     if !with_emojis {
-        each_text(&mut blocks, true, |runs: &mut Vec<Run>| {
+        each_text(&mut blocks, true, |runs: &mut Vec<StyledRun>| {
             let changes: Vec<_> = without_emojis(&plain(runs)).into_iter().map(|range| (range, String::new())).collect();
             replace(runs, &changes);
         });
         drop_empty(&mut blocks);
     }
     let markdown_removed = degrade(&mut blocks, features(channel));
-    each_text(&mut blocks, true, |runs: &mut Vec<Run>| {
+    each_text(&mut blocks, true, |runs: &mut Vec<StyledRun>| {
         let changes: Vec<_> = hidden_in(&plain(runs)).into_iter().map(|range| (range, "***".to_owned())).collect();
         replace(runs, &changes);
     });
@@ -111,16 +111,16 @@ pub fn format_without(
     }
     let parts = split(blocks, channel)?;
     let text = render(&parts.sent, channel).text;
-    let parts_made: Vec<Part> = parts
+    let parts_made: Vec<MessagePart> = parts
         .parts
         .into_iter()
         .zip(1..)
         .map(|((mut blocks, indicator), number)| {
             if !indicator.is_empty() {
-                add_end(&mut blocks, vec![Run::plain(indicator.as_str())]);
+                add_end(&mut blocks, vec![StyledRun::plain(indicator.as_str())]);
             }
             let rendered = render(&blocks, channel);
-            Part { number, text: rendered.text, indicator, content: rendered.content }
+            MessagePart { number, text: rendered.text, indicator, content: rendered.content }
         })
         .collect();
     let formatted = Formatted {
@@ -133,7 +133,7 @@ pub fn format_without(
         markdown_removed,
         hidden_removed: hidden + hidden_inside,
     };
-    let is_empty = |part: &Part| !shows(part.text.strip_suffix(&part.indicator).unwrap_or(&part.text));
+    let is_empty = |part: &MessagePart| !shows(part.text.strip_suffix(&part.indicator).unwrap_or(&part.text));
     if let Some(part) = formatted.parts.iter().find(|part| is_empty(part)) {
         return Err(FormatError::NoRoom(format!("part {} of the text for channel \"{}\" would be empty", part.number, channel.name)));
     }

@@ -3,7 +3,7 @@
 use unicode_segmentation::UnicodeSegmentation;
 
 use super::clean::clean;
-use super::document::{Block, Kind, Run, plain};
+use super::document::{BlockKind, DocumentBlock, StyledRun, plain};
 use super::parse::parse;
 use crate::model::{Phrase, StyleGuide};
 
@@ -71,7 +71,7 @@ pub fn is_signed(text: &str, sign_off: &str) -> bool {
 }
 
 /// Adds greeting and sign-off to a document that is not empty, unless they are there.
-pub(super) fn add(blocks: &mut Vec<Block>, style: &StyleGuide, person_name: Option<&str>) {
+pub(super) fn add(blocks: &mut Vec<DocumentBlock>, style: &StyleGuide, person_name: Option<&str>) {
     let text: Vec<String> = blocks.iter().map(|block| plain(&block.runs)).filter(|text| !text.trim().is_empty()).collect();
     let (Some(first), Some(last)) = (text.first(), text.last()) else { return };
     if let Some(sign_off) = sign_off(style).filter(|sign_off| !is_signed(last, sign_off)) {
@@ -90,20 +90,20 @@ pub(super) fn add(blocks: &mut Vec<Block>, style: &StyleGuide, person_name: Opti
 }
 
 /// The blocks of a greeting or sign-off. The author's text may have Markdown; a name is only a name.
-fn own(text: &str, is_markdown: bool) -> Vec<Block> {
+fn own(text: &str, is_markdown: bool) -> Vec<DocumentBlock> {
     if is_markdown {
         // Ids of lists and tables do not matter: what an author greets with stands apart from the text.
         let mut blocks = parse(text).0;
         blocks.iter_mut().for_each(|block| {
             block.items.clear();
-            if let Kind::Heading(_) = block.kind {
-                block.kind = Kind::Paragraph;
+            if let BlockKind::Heading(_) = block.kind {
+                block.kind = BlockKind::Paragraph;
             }
         });
-        blocks.retain(|block| !matches!(block.kind, Kind::Row(_) | Kind::Rule));
+        blocks.retain(|block| !matches!(block.kind, BlockKind::Row(_) | BlockKind::Rule));
         blocks
     } else {
-        vec![Block::paragraph(vec![Run::plain(text)])]
+        vec![DocumentBlock::paragraph(vec![StyledRun::plain(text)])]
     }
 }
 

@@ -1,16 +1,16 @@
 //! Signs in the place of characters that a channel would read as marks, and that it has no way to escape.
 
 use super::degrade::is_same_address;
-use super::document::{Block, Run, each_text};
+use super::document::{DocumentBlock, StyledRun, each_text};
 use crate::model::Markup;
 
 /// Puts the lookalikes of a channel in place, wherever a character could begin or end a mark: not inside a word (`client_id`), not
 /// between two blanks (`2 * 3`), never in an address. In code only its own mark means something.
-pub(super) fn lookalike(blocks: &mut [Block], markup: &Markup) {
+pub(super) fn lookalike(blocks: &mut [DocumentBlock], markup: &Markup) {
     if markup.lookalike.is_empty() {
         return;
     }
-    each_text(blocks, true, |runs: &mut Vec<Run>| {
+    each_text(blocks, true, |runs: &mut Vec<StyledRun>| {
         for run in runs.iter_mut().filter(|run| !is_address(run)) {
             run.text = replaced(&run.text, |character| {
                 let is_code_mark = markup.code.as_deref().is_some_and(|mark| mark.contains(character));
@@ -21,7 +21,7 @@ pub(super) fn lookalike(blocks: &mut [Block], markup: &Markup) {
     });
 }
 
-fn is_address(run: &Run) -> bool {
+fn is_address(run: &StyledRun) -> bool {
     run.whole && run.link.as_deref().is_none_or(|link| is_same_address(&run.text, link))
 }
 

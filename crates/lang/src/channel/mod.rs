@@ -30,7 +30,7 @@ mod words;
 pub use clean::clean;
 pub use emoji::{count_emojis, emojis_of, is_emoji};
 pub use escape::{escape_cell, escape_markdown};
-pub use format::{FormatError, Formatted, MisfitError, Part, fits, format, format_without};
+pub use format::{FormatError, Formatted, MessagePart, MisfitError, fits, format, format_without};
 pub use greeting::{greeting, greets, is_greeted, is_signed, sign_off};
 pub use measure::measure;
 pub use output::Output;

@@ -6,12 +6,14 @@ use std::sync::Arc;
 
 use pulldown_cmark::{CodeBlockKind, Event, LinkType, Options, Tag, TagEnd};
 
-use super::address::{Target, mark_addresses};
+use super::address::{LinkTarget, mark_addresses};
 use super::clean::{clean, shows};
 use super::definitions::{events, is_footnote};
 use super::degrade::shown;
-use super::document::{Block, Item, Kind, Row, Run, Style, cut, drop_empty, each_text, plain, push, put, trim};
-use super::tags::{self, Pairs, Piece};
+use super::document::{
+    BlockKind, DocumentBlock, DocumentRow, ListItem, RunStyle, StyledRun, cut, drop_empty, each_text, plain, push, put, trim,
+};
+use super::tags::{self, HtmlPiece, Pairs};
 
 /// Deeper quotes and lists are joined to their parents: a text cannot make the room work without bound.
 const DEEPEST: usize = 8;
@@ -25,8 +27,8 @@ pub fn markdown_options() -> Options {
 /// styles and drawings go with their content; an image leaves its description and address. What only looks like a tag (`Vec<Item>`, a
 /// lone `<script>`, `a <b and c> d`) stays text. All that is left out is listed in `docs/language.md`, section 10.
 /// Returns the document and how many hostile characters it would have brought in by character references.
-pub(super) fn parse(text: &str) -> (Vec<Block>, usize) {
-    let mut reader = Reader { pairs: Pairs::of(text), ..Reader::default() };
+pub(super) fn parse(text: &str) -> (Vec<DocumentBlock>, usize) {
+    let mut reader = MarkdownReader { pairs: Pairs::of(text), ..MarkdownReader::default() };
     let (events, unused) = events(text);
     let mut unused = unused.into_iter().peekable();
     for (event, range) in events {
@@ -40,7 +42,7 @@ pub(super) fn parse(text: &str) -> (Vec<Block>, usize) {
             None => reader.event(event),
         }
     }
-    reader.flush(Kind::Paragraph);
+    reader.flush(BlockKind::Paragraph);
     unused.for_each(|(_, definition)| reader.definition(&definition));
     let (mut blocks, loose) = (reader.blocks, reader.loose);
     let mut removed = 0;
@@ -82,10 +84,10 @@ fn sign<'t>(event: &Event<'_>, range: &Range<usize>, text: &'t str) -> Option<&'
 }
 
 /// Which blocks follow the one before without an empty line: in a tight list, and in a table.
-fn join(blocks: &mut [Block], loose: &HashSet<u32>) {
+fn join(blocks: &mut [DocumentBlock], loose: &HashSet<u32>) {
     for index in 1..blocks.len() {
         let [before, block] = &mut blocks[index - 1..=index] else { continue };
-        let same_table = matches!((&before.kind, &block.kind), (Kind::Row(a), Kind::Row(b)) if a.table == b.table);
+        let same_table = matches!((&before.kind, &block.kind), (BlockKind::Row(a), BlockKind::Row(b)) if a.table == b.table);
         let shared = before.items.iter().zip(&block.items).take_while(|(a, b)| a.list == b.list).last();
         block.tight = same_table || shared.is_some_and(|(item, _)| !loose.contains(&item.list));
     }
@@ -93,7 +95,7 @@ fn join(blocks: &mut [Block], loose: &HashSet<u32>) {
 
 /// A link or an image that is being read.
 struct OpenLink {
-    to: Target,
+    to: LinkTarget,
     /// How many bytes of text stand before its own.
     from: usize,
 }
@@ -108,17 +110,17 @@ struct OpenList {
 }
 
 #[derive(Default)]
-struct Reader {
+struct MarkdownReader {
     pairs: Pairs,
     /// Something was just left out: the space before it and the one after it are one.
     is_gap: bool,
-    blocks: Vec<Block>,
-    runs: Vec<Run>,
+    blocks: Vec<DocumentBlock>,
+    runs: Vec<StyledRun>,
     bold: u32,
     italic: u32,
     strike: u32,
     /// Styles by HTML tags; they end with their block.
-    html: Style,
+    html: RunStyle,
     links: Vec<OpenLink>,
     /// Where text began that stands higher or lower, and the sign for it: `10<sup>3</sup>` is not 103.
     raised: Option<(&'static str, usize)>,
@@ -126,22 +128,22 @@ struct Reader {
     cell_end: usize,
     /// The open tag whose content is left out.
     hidden: Option<String>,
-    items: Vec<Item>,
+    items: Vec<ListItem>,
     lists: Vec<OpenList>,
     quote: u8,
     /// What stood open around each quote: a quote inside a list stands by itself.
-    outer: Vec<(Vec<Item>, Vec<OpenList>)>,
+    outer: Vec<(Vec<ListItem>, Vec<OpenList>)>,
     loose: HashSet<u32>,
     next_id: u32,
     code: Option<String>,
     html_block: Option<String>,
     table: u32,
-    header: Arc<Vec<Vec<Run>>>,
-    cells: Vec<Vec<Run>>,
+    header: Arc<Vec<Vec<StyledRun>>>,
+    cells: Vec<Vec<StyledRun>>,
     has_rows: bool,
 }
 
-impl Reader {
+impl MarkdownReader {
     fn event(&mut self, event: Event<'_>) {
         match event {
             Event::Start(tag) => self.start(tag),
@@ -160,8 +162,8 @@ impl Reader {
             Event::SoftBreak | Event::HardBreak if self.runs.last().is_some_and(|run| run.text.ends_with('\n')) => {}
             Event::SoftBreak | Event::HardBreak => self.text("\n", false),
             Event::Rule => {
-                self.flush(Kind::Paragraph);
-                self.add(Kind::Rule, vec![]);
+                self.flush(BlockKind::Paragraph);
+                self.add(BlockKind::Rule, vec![]);
             }
             // Extensions that are not switched on.
             Event::InlineMath(text) | Event::DisplayMath(text) | Event::FootnoteReference(text) => self.text(&text, false),
@@ -172,42 +174,42 @@ impl Reader {
     fn start(&mut self, tag: Tag<'_>) {
         match tag {
             Tag::Paragraph => {
-                self.flush(Kind::Paragraph);
+                self.flush(BlockKind::Paragraph);
                 if let Some(list) = self.lists.last() {
                     self.loose.insert(list.id);
                 }
             }
-            Tag::Heading { .. } => self.flush(Kind::Paragraph),
+            Tag::Heading { .. } => self.flush(BlockKind::Paragraph),
             Tag::BlockQuote(_) => {
-                self.flush(Kind::Paragraph);
+                self.flush(BlockKind::Paragraph);
                 self.outer.push((std::mem::take(&mut self.items), std::mem::take(&mut self.lists)));
                 self.quote = self.outer.len().min(DEEPEST) as u8;
             }
             Tag::CodeBlock(kind) => {
-                self.flush(Kind::Paragraph);
+                self.flush(BlockKind::Paragraph);
                 self.code = Some(match kind {
                     CodeBlockKind::Fenced(language) => language.trim().to_owned(),
                     CodeBlockKind::Indented => String::new(),
                 });
             }
             Tag::HtmlBlock => {
-                self.flush(Kind::Paragraph);
+                self.flush(BlockKind::Paragraph);
                 self.html_block = Some(String::new());
             }
             Tag::List(number) => {
-                self.flush(Kind::Paragraph);
+                self.flush(BlockKind::Paragraph);
                 self.next_id += 1;
                 self.lists.push(OpenList { id: self.next_id, next: number, too_deep: self.items.len() >= DEEPEST });
             }
             Tag::Item => {
-                self.flush(Kind::Paragraph);
+                self.flush(BlockKind::Paragraph);
                 self.next_id += 1;
                 if let Some(list) = self.lists.last_mut().filter(|list| !list.too_deep) {
-                    self.items.push(Item { list: list.id, id: self.next_id, number: list.next });
+                    self.items.push(ListItem { list: list.id, id: self.next_id, number: list.next });
                 }
             }
             Tag::Table(_) => {
-                self.flush(Kind::Paragraph);
+                self.flush(BlockKind::Paragraph);
                 self.next_id += 1;
                 (self.table, self.has_rows) = (self.next_id, false);
             }
@@ -217,20 +219,20 @@ impl Reader {
             Tag::Strikethrough => self.strike += 1,
             Tag::Link { link_type, id, .. } | Tag::Image { link_type, id, .. } if is_footnote(link_type, &id) => {
                 self.text("[", false);
-                self.open_link(Target::Footnote);
+                self.open_link(LinkTarget::Footnote);
             }
-            Tag::Link { dest_url, link_type: LinkType::Email, .. } => self.open_link(Target::of(&format!("mailto:{dest_url}"))),
-            Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. } => self.open_link(Target::of(&dest_url)),
+            Tag::Link { dest_url, link_type: LinkType::Email, .. } => self.open_link(LinkTarget::of(&format!("mailto:{dest_url}"))),
+            Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. } => self.open_link(LinkTarget::of(&dest_url)),
             _ => {}
         }
     }
 
     fn end(&mut self, tag: TagEnd) {
         match tag {
-            TagEnd::Paragraph => self.flush(Kind::Paragraph),
-            TagEnd::Heading(level) => self.flush(Kind::Heading(level as u8)),
+            TagEnd::Paragraph => self.flush(BlockKind::Paragraph),
+            TagEnd::Heading(level) => self.flush(BlockKind::Heading(level as u8)),
             TagEnd::BlockQuote(_) => {
-                self.flush(Kind::Paragraph);
+                self.flush(BlockKind::Paragraph);
                 (self.items, self.lists) = self.outer.pop().unwrap_or_default();
                 self.quote = self.outer.len().min(DEEPEST) as u8;
             }
@@ -239,24 +241,24 @@ impl Reader {
                 let mut runs = std::mem::take(&mut self.runs);
                 // What says more than the language of code that follows is text.
                 if language.contains(char::is_whitespace) || !shows(&plain(&runs)) {
-                    runs.insert(0, Run::plain(format!("{}\n", std::mem::take(&mut language))));
+                    runs.insert(0, StyledRun::plain(format!("{}\n", std::mem::take(&mut language))));
                 }
                 if let Some(last) = runs.last_mut() {
                     last.text.truncate(last.text.trim_end_matches('\n').len());
                 }
-                self.add(Kind::Code(language), runs);
+                self.add(BlockKind::Code(language), runs);
             }
             TagEnd::HtmlBlock => {
                 let html = self.html_block.take().unwrap_or_default();
                 self.html(&html);
-                self.flush(Kind::Paragraph);
+                self.flush(BlockKind::Paragraph);
             }
             TagEnd::List(_) => {
-                self.flush(Kind::Paragraph);
+                self.flush(BlockKind::Paragraph);
                 self.lists.pop();
             }
             TagEnd::Item => {
-                self.flush(Kind::Paragraph);
+                self.flush(BlockKind::Paragraph);
                 if let Some(list) = self.lists.last_mut().filter(|list| !list.too_deep) {
                     // An element without text is left out, and the others are counted without it.
                     let item = self.items.pop();
@@ -287,33 +289,33 @@ impl Reader {
     }
 
     fn row(&mut self) {
-        let row = Row { table: self.table, header: Arc::clone(&self.header), cells: std::mem::take(&mut self.cells) };
-        self.add(Kind::Row(row), vec![]);
+        let row = DocumentRow { table: self.table, header: Arc::clone(&self.header), cells: std::mem::take(&mut self.cells) };
+        self.add(BlockKind::Row(row), vec![]);
     }
 
     fn text(&mut self, text: &str, code: bool) {
         if self.hidden.is_some() {
             return;
         }
-        let style = Style {
+        let style = RunStyle {
             bold: self.bold > 0 || self.html.bold,
             italic: self.italic > 0 || self.html.italic,
             strike: self.strike > 0 || self.html.strike,
             code: code || self.html.code,
         };
-        let style = if self.code.is_some() { Style::default() } else { style };
+        let style = if self.code.is_some() { RunStyle::default() } else { style };
         let is_gap = std::mem::take(&mut self.is_gap) && self.runs.last().is_some_and(|run| run.text.ends_with(' '));
         let text = if is_gap { text.trim_start_matches(' ') } else { text };
         let link = self.link();
         let whole = link.is_some();
-        push(&mut self.runs, Run { text: text.to_owned(), style, link, whole });
+        push(&mut self.runs, StyledRun { text: text.to_owned(), style, link, whole });
     }
 
     /// The address of the text that is being read.
     fn link(&self) -> Option<Arc<str>> {
         self.links.iter().find_map(|link| match &link.to {
-            Target::Link(address) => Some(Arc::clone(address)),
-            Target::Shown(_) | Target::Footnote | Target::Nothing => None,
+            LinkTarget::Link(address) => Some(Arc::clone(address)),
+            LinkTarget::Shown(_) | LinkTarget::Footnote | LinkTarget::Nothing => None,
         })
     }
 
@@ -322,9 +324,9 @@ impl Reader {
     }
 
     /// A link inside a link leads where the outer one does; its own address stands after its text.
-    fn open_link(&mut self, to: Target) {
+    fn open_link(&mut self, to: LinkTarget) {
         let to = match to {
-            Target::Link(address) if self.link().is_some() => Target::Shown(shown(&address).to_owned()),
+            LinkTarget::Link(address) if self.link().is_some() => LinkTarget::Shown(shown(&address).to_owned()),
             to => to,
         };
         self.links.push(OpenLink { to, from: self.length() });
@@ -337,19 +339,23 @@ impl Reader {
         }
         let text = plain(&cut(&self.runs, from..usize::MAX));
         let around = self.link();
-        let address =
-            |text: &str, link: &Option<Arc<str>>| Run { text: text.to_owned(), link: link.clone(), whole: true, ..Run::default() };
+        let address = |text: &str, link: &Option<Arc<str>>| StyledRun {
+            text: text.to_owned(),
+            link: link.clone(),
+            whole: true,
+            ..StyledRun::default()
+        };
         match to {
-            Target::Link(_) if shows(&text) => {}
-            Target::Link(link) => push(&mut self.runs, address(shown(&link), &Some(Arc::clone(&link)))),
-            Target::Shown(place) if text.trim() == place => {}
-            Target::Shown(place) if shows(&text) => {
-                let bracket = |text: &str| Run { link: around.clone(), whole: around.is_some(), ..Run::plain(text) };
+            LinkTarget::Link(_) if shows(&text) => {}
+            LinkTarget::Link(link) => push(&mut self.runs, address(shown(&link), &Some(Arc::clone(&link)))),
+            LinkTarget::Shown(place) if text.trim() == place => {}
+            LinkTarget::Shown(place) if shows(&text) => {
+                let bracket = |text: &str| StyledRun { link: around.clone(), whole: around.is_some(), ..StyledRun::plain(text) };
                 [bracket(" ("), address(&place, &around), bracket(")")].into_iter().for_each(|run| push(&mut self.runs, run));
             }
-            Target::Shown(place) => push(&mut self.runs, address(&place, &around)),
-            Target::Footnote => self.text("]", false),
-            Target::Nothing => {}
+            LinkTarget::Shown(place) => push(&mut self.runs, address(&place, &around)),
+            LinkTarget::Footnote => self.text("]", false),
+            LinkTarget::Nothing => {}
         }
     }
 
@@ -366,17 +372,18 @@ impl Reader {
         let to = from + text.len();
         let is_word = text.chars().all(char::is_alphanumeric);
         let (before, after) = if is_word { (sign.to_owned(), "") } else { (format!("{sign}("), ")") };
-        let like =
-            |text: &str| cut(&self.runs, from..to).first().map(|run| Run { text: text.to_owned(), ..run.clone() }).unwrap_or_default();
+        let like = |text: &str| {
+            cut(&self.runs, from..to).first().map(|run| StyledRun { text: text.to_owned(), ..run.clone() }).unwrap_or_default()
+        };
         let changes = vec![(from..from, vec![like(&before)]), (to..to, vec![like(after)])];
         put(&mut self.runs, changes);
     }
 
     /// A definition that no link uses is a paragraph.
     fn definition(&mut self, text: &str) {
-        self.flush(Kind::Paragraph);
+        self.flush(BlockKind::Paragraph);
         self.text(text, false);
-        self.flush(Kind::Paragraph);
+        self.flush(BlockKind::Paragraph);
     }
 
     /// A row with more cells than its table has columns: Markdown passes over them; they stand in its last cell.
@@ -386,7 +393,7 @@ impl Reader {
             Event::End(TagEnd::TableRow) => {
                 let rest = text.get(self.cell_end..range.end).unwrap_or_default().trim().trim_matches('|').trim();
                 if let Some(last) = self.cells.last_mut().filter(|_| shows(rest)) {
-                    push(last, Run::plain(format!(" | {rest}")));
+                    push(last, StyledRun::plain(format!(" | {rest}")));
                 }
             }
             _ => {}
@@ -396,9 +403,9 @@ impl Reader {
     fn html(&mut self, html: &str) {
         for piece in tags::scan(html, &self.pairs) {
             match piece {
-                Piece::Text(text) => self.text(&text, false),
-                Piece::Nothing => self.is_gap = true,
-                Piece::Tag { name, is_end, href, src, alt } => {
+                HtmlPiece::Text(text) => self.text(&text, false),
+                HtmlPiece::Nothing => self.is_gap = true,
+                HtmlPiece::Tag { name, is_end, href, src, alt } => {
                     if let Some(hidden) = &self.hidden {
                         if is_end && *hidden == name {
                             self.hidden = None;
@@ -412,9 +419,9 @@ impl Reader {
                         "s" | "del" | "strike" => self.html.strike = !is_end,
                         "code" | "kbd" | "tt" => self.html.code = !is_end,
                         "a" if is_end => self.close_link(),
-                        "a" => self.open_link(href.as_deref().map_or(Target::Nothing, Target::of)),
+                        "a" => self.open_link(href.as_deref().map_or(LinkTarget::Nothing, LinkTarget::of)),
                         "img" => {
-                            self.open_link(src.as_deref().map_or(Target::Nothing, Target::of));
+                            self.open_link(src.as_deref().map_or(LinkTarget::Nothing, LinkTarget::of));
                             self.text(&alt.unwrap_or_default(), false);
                             self.close_link();
                         }
@@ -440,11 +447,11 @@ impl Reader {
     }
 
     /// Ends the block of text that is being read, if there is one.
-    fn flush(&mut self, kind: Kind) {
+    fn flush(&mut self, kind: BlockKind) {
         self.end_block();
         let mut runs = std::mem::take(&mut self.runs);
         trim(&mut runs, true, true);
-        if matches!(kind, Kind::Heading(_)) {
+        if matches!(kind, BlockKind::Heading(_)) {
             runs.iter_mut().for_each(|run| run.text = run.text.replace('\n', " "));
         }
         if !runs.is_empty() {
@@ -458,14 +465,14 @@ impl Reader {
             self.close_link();
         }
         self.raised = None;
-        self.html = Style::default();
+        self.html = RunStyle::default();
         self.hidden = None;
         self.is_gap = false;
         self.links.clear();
     }
 
-    fn add(&mut self, kind: Kind, runs: Vec<Run>) {
-        let keep = matches!(kind, Kind::Heading(_));
-        self.blocks.push(Block { quote: self.quote, items: self.items.clone(), tight: false, keep, kind, runs });
+    fn add(&mut self, kind: BlockKind, runs: Vec<StyledRun>) {
+        let keep = matches!(kind, BlockKind::Heading(_));
+        self.blocks.push(DocumentBlock { quote: self.quote, items: self.items.clone(), tight: false, keep, kind, runs });
     }
 }

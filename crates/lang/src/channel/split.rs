@@ -6,7 +6,7 @@ use super::body::{as_sent, render};
 use super::breaks::{Break, Level, breaks, whole};
 use super::clean::shows;
 use super::degrade::row_to_line;
-use super::document::{Block, Kind, Position, Run, end, plain, push, put, slice};
+use super::document::{BlockKind, DocumentBlock, DocumentPosition, StyledRun, end, plain, push, put, slice};
 use super::format::FormatError;
 use super::measure::measure;
 use super::parse::parse;
@@ -14,11 +14,11 @@ use super::prompt::unit_name;
 use crate::model::{Channel, LengthUnit, Split, SplitAt};
 
 /// A document in parts.
-pub(super) struct Parts {
+pub(super) struct SplitParts {
     /// Each part without its indicator, and the indicator.
-    pub parts: Vec<(Vec<Block>, String)>,
+    pub parts: Vec<(Vec<DocumentBlock>, String)>,
     /// All that is sent, as one document without indicators.
-    pub sent: Vec<Block>,
+    pub sent: Vec<DocumentBlock>,
     /// Something was left out.
     pub shortened: bool,
 }
@@ -27,9 +27,9 @@ pub(super) struct Parts {
 ///
 /// # Errors
 /// What cannot be cut is longer than a part, or there is no room for the channel's own words.
-pub(super) fn split(mut blocks: Vec<Block>, channel: &Channel) -> Result<Parts, FormatError> {
+pub(super) fn split(mut blocks: Vec<DocumentBlock>, channel: &Channel) -> Result<SplitParts, FormatError> {
     let Some(most) = channel.max_length else { return Ok(one(blocks, false)) };
-    let length = |blocks: &[Block]| measure(&as_sent(&render(blocks, channel).content), channel.length_unit);
+    let length = |blocks: &[DocumentBlock]| measure(&as_sent(&render(blocks, channel).content), channel.length_unit);
     if length(&blocks) <= most {
         return Ok(one(blocks, false));
     }
@@ -54,30 +54,30 @@ pub(super) fn split(mut blocks: Vec<Block>, channel: &Channel) -> Result<Parts, 
             let label =
                 |number: usize| if cutter.indicator && total > 1 { cutter.label(number as u64, total as u64) } else { String::new() };
             let parts: Vec<_> = made.parts.into_iter().enumerate().map(|(index, part)| (part, label(index + 1))).collect();
-            return Ok(Parts { parts, sent: made.sent, shortened: made.shortened || shortened });
+            return Ok(SplitParts { parts, sent: made.sent, shortened: made.shortened || shortened });
         }
     }
     Ok(one(blocks, shortened))
 }
 
-fn one(blocks: Vec<Block>, shortened: bool) -> Parts {
-    Parts { parts: vec![(blocks.clone(), String::new())], sent: blocks, shortened }
+fn one(blocks: Vec<DocumentBlock>, shortened: bool) -> SplitParts {
+    SplitParts { parts: vec![(blocks.clone(), String::new())], sent: blocks, shortened }
 }
 
 /// Adds runs to the end of a document: to its last paragraph, else as one of its own.
-pub(super) fn add_end(blocks: &mut Vec<Block>, runs: Vec<Run>) {
+pub(super) fn add_end(blocks: &mut Vec<DocumentBlock>, runs: Vec<StyledRun>) {
     match blocks.last_mut() {
-        Some(last) if last.kind == Kind::Paragraph => {
-            push(&mut last.runs, Run::plain(" "));
+        Some(last) if last.kind == BlockKind::Paragraph => {
+            push(&mut last.runs, StyledRun::plain(" "));
             runs.into_iter().for_each(|run| push(&mut last.runs, run));
         }
-        _ => blocks.push(Block::paragraph(runs)),
+        _ => blocks.push(DocumentBlock::paragraph(runs)),
     }
 }
 
 struct Cut {
-    parts: Vec<Vec<Block>>,
-    sent: Vec<Block>,
+    parts: Vec<Vec<DocumentBlock>>,
+    sent: Vec<DocumentBlock>,
     shortened: bool,
 }
 
@@ -86,7 +86,7 @@ struct Cutter<'a> {
     split: &'a Split,
     most: u64,
     total: u64,
-    blocks: &'a [Block],
+    blocks: &'a [DocumentBlock],
     breaks: Vec<Break>,
     /// Whether there is room for the indicator at all.
     indicator: bool,
@@ -104,29 +104,29 @@ impl Cutter<'_> {
         if self.channel.length_unit == LengthUnit::SmsSegments { self.most.saturating_mul(160) } else { self.most }
     }
 
-    fn fits(&self, mut blocks: Vec<Block>, number: u64) -> bool {
+    fn fits(&self, mut blocks: Vec<DocumentBlock>, number: u64) -> bool {
         let mut characters = blocks.iter().flat_map(|block| &block.runs).flat_map(|run| run.text.chars()).filter(|c| !c.is_whitespace());
         let most = usize::try_from(self.most_characters()).unwrap_or(usize::MAX);
         if characters.nth(most).is_some() {
             return false;
         }
         if self.indicator {
-            add_end(&mut blocks, vec![Run::plain(self.label(number, self.total))]);
+            add_end(&mut blocks, vec![StyledRun::plain(self.label(number, self.total))]);
         }
         measure(&as_sent(&render(&blocks, self.channel).content), self.channel.length_unit) <= self.most
     }
 
     /// What is never cut but does not fit into a part alone gives way: a row becomes a line, a link its text and the host, an address its host.
     /// True if something was left out.
-    fn make_room(&self, blocks: &mut [Block]) -> bool {
+    fn make_room(&self, blocks: &mut [DocumentBlock]) -> bool {
         let mut shortened = false;
         for block in blocks.iter_mut() {
-            if matches!(block.kind, Kind::Row(_)) && !self.fits(vec![Block { items: vec![], ..block.clone() }], self.total) {
+            if matches!(block.kind, BlockKind::Row(_)) && !self.fits(vec![DocumentBlock { items: vec![], ..block.clone() }], self.total) {
                 row_to_line(block);
             }
             let mut changes = vec![];
             for whole in whole(block) {
-                let alone = Block { items: block.items.clone(), kind: block.kind.clone(), runs: whole.runs.to_vec(), ..*block };
+                let alone = DocumentBlock { items: block.items.clone(), kind: block.kind.clone(), runs: whole.runs.to_vec(), ..*block };
                 if !self.fits(vec![alone], self.total) {
                     changes.push((whole.bytes, only_host(whole.runs)));
                 }
@@ -142,7 +142,7 @@ impl Cutter<'_> {
     fn cut(&self) -> Result<Cut, FormatError> {
         let end = end(self.blocks);
         let mut parts = vec![];
-        let mut start = Position { block: 0, offset: 0 };
+        let mut start = DocumentPosition { block: 0, offset: 0 };
         while start < end {
             let number = parts.len() as u64 + 1;
             let reach = self.reach(start, number);
@@ -178,16 +178,16 @@ impl Cutter<'_> {
     }
 
     /// The index of the first break after a place.
-    fn after(&self, start: Position) -> usize {
+    fn after(&self, start: DocumentPosition) -> usize {
         self.breaks.partition_point(|found| found.at <= start)
     }
 
     /// The last break that a part from `start` can reach; `None`: not even the first.
-    fn reach(&self, start: Position, number: u64) -> Option<usize> {
+    fn reach(&self, start: DocumentPosition, number: u64) -> Option<usize> {
         self.reach_with(start, &|part| self.fits(part, number))
     }
 
-    fn reach_with(&self, start: Position, fits: &dyn Fn(Vec<Block>) -> bool) -> Option<usize> {
+    fn reach_with(&self, start: DocumentPosition, fits: &dyn Fn(Vec<DocumentBlock>) -> bool) -> Option<usize> {
         let first = self.after(start);
         let ok = |index: usize| self.breaks.get(index).is_some_and(|found| fits(slice(self.blocks, start, found.at)));
         if !ok(first) {
@@ -207,7 +207,7 @@ impl Cutter<'_> {
     }
 
     /// Where the part that starts here and can reach that break stops.
-    fn stop(&self, start: Position, reach: usize, number: u64) -> Position {
+    fn stop(&self, start: DocumentPosition, reach: usize, number: u64) -> DocumentPosition {
         let first = self.after(start);
         let mut level = Level::from(self.split.at);
         loop {
@@ -234,20 +234,20 @@ impl Cutter<'_> {
     ///
     /// # Errors
     /// Not even its first piece fits: that piece.
-    fn inside_word(&self, start: Position, fits: &dyn Fn(Vec<Block>) -> bool) -> Result<Position, String> {
+    fn inside_word(&self, start: DocumentPosition, fits: &dyn Fn(Vec<DocumentBlock>) -> bool) -> Result<DocumentPosition, String> {
         let limit = self.breaks.get(self.after(start)).map_or(end(self.blocks), |found| found.at);
         let Some(block) = self.blocks.get(start.block) else { return Ok(limit) };
         let stop = if limit.block == start.block { limit.offset } else { block.len() };
         let text = plain(&block.runs);
         let kept = whole(block);
-        let places: Vec<Position> = text
+        let places: Vec<DocumentPosition> = text
             .get(start.offset..stop)
             .unwrap_or_default()
             .grapheme_indices(true)
             .take(usize::try_from(self.most_characters()).unwrap_or(usize::MAX))
             .map(|(at, grapheme)| start.offset + at + grapheme.len())
             .filter(|at| !kept.iter().any(|whole| whole.bytes.start < *at && *at < whole.bytes.end))
-            .map(|offset| Position { block: start.block, offset })
+            .map(|offset| DocumentPosition { block: start.block, offset })
             .collect();
         let good = places.partition_point(|place| fits(slice(self.blocks, start, *place)));
         if let Some(place) = good.checked_sub(1).and_then(|last| places.get(last)) {
@@ -274,11 +274,11 @@ impl Cutter<'_> {
     ///
     /// # Errors
     /// Those words do not fit, or no text has room beside them in the only part.
-    fn shorten(&self, start: Position, number: u64) -> Result<(Vec<Block>, Vec<Block>), FormatError> {
+    fn shorten(&self, start: DocumentPosition, number: u64) -> Result<(Vec<DocumentBlock>, Vec<DocumentBlock>), FormatError> {
         let too_long = || parse(&self.channel.too_long).0.into_iter().next().map(|block| block.runs).unwrap_or_default();
-        let with_end = |mut part: Vec<Block>, dots: bool| {
-            if dots && let Some(last) = part.last_mut().filter(|last| last.kind == Kind::Paragraph) {
-                push(&mut last.runs, Run::plain("..."));
+        let with_end = |mut part: Vec<DocumentBlock>, dots: bool| {
+            if dots && let Some(last) = part.last_mut().filter(|last| last.kind == BlockKind::Paragraph) {
+                push(&mut last.runs, StyledRun::plain("..."));
             }
             let said = too_long();
             if !said.is_empty() {
@@ -286,7 +286,7 @@ impl Cutter<'_> {
             }
             part
         };
-        let sent = |stop: Position, dots: bool| with_end(slice(self.blocks, Position { block: 0, offset: 0 }, stop), dots);
+        let sent = |stop: DocumentPosition, dots: bool| with_end(slice(self.blocks, DocumentPosition { block: 0, offset: 0 }, stop), dots);
         let first = self.after(start);
         if let Some(reach) = self.reach_with(start, &|part| self.fits(with_end(part, false), number)) {
             let sentence = (first..=reach).rev().filter_map(|index| self.breaks.get(index)).find(|found| found.level >= Level::Sentence);
@@ -304,13 +304,13 @@ impl Cutter<'_> {
         }
         // No room for text and words: the words alone, after the parts before them.
         let words = too_long();
-        let part = vec![Block::paragraph(words)];
-        let is_first = start == Position { block: 0, offset: 0 };
+        let part = vec![DocumentBlock::paragraph(words)];
+        let is_first = start == DocumentPosition { block: 0, offset: 0 };
         if is_first || plain(&too_long()).trim().is_empty() || !self.fits(part.clone(), number) {
             let what = format!("the end of a text that is longer than {} and too_long \"{}\"", self.room(), self.channel.too_long);
             return Err(self.no_room(&what));
         }
-        let mut all = slice(self.blocks, Position { block: 0, offset: 0 }, start);
+        let mut all = slice(self.blocks, DocumentPosition { block: 0, offset: 0 }, start);
         all.extend(part.clone());
         Ok((part, all))
     }
@@ -324,18 +324,18 @@ impl Cutter<'_> {
 }
 
 /// A rule alone is no part: most channels cannot show it.
-fn is_seen(part: &[Block]) -> bool {
+fn is_seen(part: &[DocumentBlock]) -> bool {
     part.iter().any(|block| block.shows(shows))
 }
 
 /// A link that is too long for a part: its text, and the host of its address.
-fn only_host(link: &[Run]) -> Vec<Run> {
+fn only_host(link: &[StyledRun]) -> Vec<StyledRun> {
     if let Some(host) = host(&plain(link)) {
-        return vec![Run::plain(format!("{host}..."))];
+        return vec![StyledRun::plain(format!("{host}..."))];
     }
     let address = link.first().and_then(|run| run.link.clone());
-    let host = address.as_deref().and_then(host).map(|host| Run::plain(format!(" ({host}...)")));
-    let text = link.iter().map(|run| Run { link: None, whole: false, ..run.clone() });
+    let host = address.as_deref().and_then(host).map(|host| StyledRun::plain(format!(" ({host}...)")));
+    let text = link.iter().map(|run| StyledRun { link: None, whole: false, ..run.clone() });
     text.chain(host).collect()
 }
 

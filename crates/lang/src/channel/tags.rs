@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 /// A piece of HTML.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Piece {
+pub(super) enum HtmlPiece {
     /// Text, with its character references read.
     Text(String),
     /// A comment or declaration.
@@ -82,7 +82,7 @@ pub(super) fn breaks(name: &str) -> bool {
 }
 
 /// Reads HTML into text and tags; what is no tag stays text. `pairs` is of the text that the HTML stands in.
-pub(super) fn scan(html: &str, pairs: &Pairs) -> Vec<Piece> {
+pub(super) fn scan(html: &str, pairs: &Pairs) -> Vec<HtmlPiece> {
     let mut pieces = vec![];
     let mut text = String::new();
     let mut rest = html;
@@ -106,24 +106,24 @@ pub(super) fn scan(html: &str, pairs: &Pairs) -> Vec<Piece> {
     pieces
 }
 
-fn flush(text: &mut String, pieces: &mut Vec<Piece>) {
+fn flush(text: &mut String, pieces: &mut Vec<HtmlPiece>) {
     if !text.is_empty() {
-        pieces.push(Piece::Text(read_references(text)));
+        pieces.push(HtmlPiece::Text(read_references(text)));
         text.clear();
     }
 }
 
 /// The tag at the start of `html` and its length.
-fn tag(html: &str, pairs: &Pairs) -> Option<(Piece, usize)> {
+fn tag(html: &str, pairs: &Pairs) -> Option<(HtmlPiece, usize)> {
     if html.starts_with("<!--") {
-        return Some((Piece::Nothing, html.find("-->")? + 3));
+        return Some((HtmlPiece::Nothing, html.find("-->")? + 3));
     }
     if let Some(inside) = html.strip_prefix("<![CDATA[") {
         let length = inside.find("]]>")?;
-        return Some((Piece::Text(inside[..length].to_owned()), "<![CDATA[]]>".len() + length));
+        return Some((HtmlPiece::Text(inside[..length].to_owned()), "<![CDATA[]]>".len() + length));
     }
     if ["<!doctype", "<?xml"].iter().any(|start| html.get(..start.len()).is_some_and(|found| found.eq_ignore_ascii_case(start))) {
-        return Some((Piece::Nothing, html.find('>')? + 1));
+        return Some((HtmlPiece::Nothing, html.find('>')? + 1));
     }
     let is_end = html.starts_with("</");
     let from = if is_end { 2 } else { 1 };
@@ -175,7 +175,7 @@ fn tag(html: &str, pairs: &Pairs) -> Option<(Piece, usize)> {
         }
     }
     let is_bare = html.get(from + length..at).is_some_and(|inside| inside.chars().all(|c| c.is_whitespace() || matches!(c, '/' | '>')));
-    (!is_bare || pairs.has_both(&name)).then_some((Piece::Tag { name, is_end, href, src, alt }, at))
+    (!is_bare || pairs.has_both(&name)).then_some((HtmlPiece::Tag { name, is_end, href, src, alt }, at))
 }
 
 fn is_attribute(key: &str) -> bool {
@@ -230,23 +230,23 @@ fn character(name: &str) -> Option<char> {
 mod tests {
     use super::*;
 
-    fn alone(html: &str) -> Vec<Piece> {
+    fn alone(html: &str) -> Vec<HtmlPiece> {
         scan(html, &Pairs::of(html))
     }
 
     #[test]
     fn known_elements_are_tags_and_all_else_is_text() {
         let pieces = alone("a <b class='x'>c</b> Vec<Item> 1 < 2 &amp; &#33;<!-- x -->");
-        let tag = |is_end| Piece::Tag { name: "b".into(), is_end, href: None, src: None, alt: None };
+        let tag = |is_end| HtmlPiece::Tag { name: "b".into(), is_end, href: None, src: None, alt: None };
         assert_eq!(
             pieces,
             [
-                Piece::Text("a ".into()),
+                HtmlPiece::Text("a ".into()),
                 tag(false),
-                Piece::Text("c".into()),
+                HtmlPiece::Text("c".into()),
                 tag(true),
-                Piece::Text(" Vec<Item> 1 < 2 & !".into()),
-                Piece::Nothing,
+                HtmlPiece::Text(" Vec<Item> 1 < 2 & !".into()),
+                HtmlPiece::Nothing,
             ]
         );
     }
@@ -256,9 +256,12 @@ mod tests {
         let pieces = alone("<a title=\"<x>\" HREF=https://a.example/x?a=1&amp;b=2>t<img/alt='é>'src=y>");
         assert_eq!(
             pieces[0],
-            Piece::Tag { name: "a".into(), is_end: false, href: Some("https://a.example/x?a=1&b=2".into()), src: None, alt: None }
+            HtmlPiece::Tag { name: "a".into(), is_end: false, href: Some("https://a.example/x?a=1&b=2".into()), src: None, alt: None }
         );
-        assert_eq!(pieces[2], Piece::Tag { name: "img".into(), is_end: false, href: None, src: Some("y".into()), alt: Some("é>".into()) });
+        assert_eq!(
+            pieces[2],
+            HtmlPiece::Tag { name: "img".into(), is_end: false, href: None, src: Some("y".into()), alt: Some("é>".into()) }
+        );
     }
 
     #[test]
@@ -275,14 +278,14 @@ mod tests {
             "<!b c>",
             "<?b>",
         ] {
-            assert_eq!(alone(text), [Piece::Text(text.into())], "{text}");
+            assert_eq!(alone(text), [HtmlPiece::Text(text.into())], "{text}");
         }
-        assert_eq!(alone("<![CDATA[a > b]]>"), [Piece::Text("a > b".into())]);
+        assert_eq!(alone("<![CDATA[a > b]]>"), [HtmlPiece::Text("a > b".into())]);
         for text in ["<!DOCTYPE html>", "<?xml version=\"1.0\"?>", "<!-- a <b> -->"] {
-            assert_eq!(alone(text), [Piece::Nothing], "{text}");
+            assert_eq!(alone(text), [HtmlPiece::Nothing], "{text}");
         }
         for text in ["<input checked disabled>", "<svg onload=alert(1)>", "<p data-x=1 aria-label='a b'>", "<br/>", "<details open>"] {
-            assert!(matches!(alone(text)[..], [Piece::Tag { .. }]), "{text}");
+            assert!(matches!(alone(text)[..], [HtmlPiece::Tag { .. }]), "{text}");
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use super::document::{Block, Run, each_text, plain, replace};
+use super::document::{DocumentBlock, StyledRun, each_text, plain, replace};
 
 /// Words and phrases to look for: whole words, in any case, with any white space between them. The longest counts where several
 /// fit. Made anew for each text, so it costs no more than the list is long.
@@ -115,7 +115,7 @@ impl<'a> Preferred<'a> {
     }
 
     /// Puts the words in place: in text, not in code and addresses; again as long as new words stand beside old ones.
-    pub fn apply(&self, blocks: &mut [Block]) {
+    pub fn apply(&self, blocks: &mut [DocumentBlock]) {
         each_text(blocks, false, |runs| {
             for _ in 0..4 {
                 let text = plain(runs);
@@ -156,7 +156,7 @@ fn normal(phrase: &str) -> String {
 }
 
 /// The bytes of code and addresses.
-fn fixed(runs: &[Run]) -> Vec<Range<usize>> {
+fn fixed(runs: &[StyledRun]) -> Vec<Range<usize>> {
     let mut at = 0;
     let mut ranges = vec![];
     for run in runs {
@@ -193,7 +193,7 @@ mod tests {
 
     fn apply(list: &[(&str, &str)], text: &str) -> String {
         let list: Vec<(String, String)> = list.iter().map(|(from, to)| ((*from).to_owned(), (*to).to_owned())).collect();
-        let mut blocks = vec![Block::paragraph(vec![Run::plain(text)])];
+        let mut blocks = vec![DocumentBlock::paragraph(vec![StyledRun::plain(text)])];
         Preferred::new(&list).expect("a list").apply(&mut blocks);
         plain(&blocks[0].runs)
     }

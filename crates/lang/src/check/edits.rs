@@ -23,7 +23,7 @@ pub type Edit = (Span, String);
 
 /// One check, from which edits are tried.
 #[derive(Clone, Copy)]
-pub struct Trial<'a> {
+pub struct EditTrial<'a> {
     /// What was found.
     pub checked: &'a Checked,
     /// The file that was checked.
@@ -43,7 +43,7 @@ pub fn check_with_edits(path: &Path, project: &Path, files: &dyn Files) -> Check
 
 /// Tries the edits of a check that is to be shown.
 pub fn add_edits(checked: &mut Checked, path: &Path, project: &Path, files: &dyn Files) {
-    let trial = Trial { checked, path, project, files };
+    let trial = EditTrial { checked, path, project, files };
     let size: usize = checked.loaded.sources.files().map(|(_, file)| file.text.len()).sum();
     let tried = checked.diagnostics.iter().filter_map(|found| found.candidate.as_ref().map(|fix| (found, fix)));
     let held: Vec<bool> = tried.take(MOST_BYTES / size.max(1)).map(|(found, fix)| trial.allows(found, fix)).collect();
@@ -53,14 +53,14 @@ pub fn add_edits(checked: &mut Checked, path: &Path, project: &Path, files: &dyn
     }
 }
 
-impl Trial<'_> {
+impl EditTrial<'_> {
     /// Whether an edit may be offered for a finding.
     pub fn allows(&self, found: &Diagnostic, fix: &Fix) -> bool {
         self.after(&[(found, fix)]).is_some()
     }
 
     /// Whether the check of another file that reads the edited one allows an edit that this one allows.
-    pub fn is_allowed_by(&self, other: &Trial, fix: &Fix) -> bool {
+    pub fn is_allowed_by(&self, other: &EditTrial, fix: &Fix) -> bool {
         let Some(file) = fix.edits.first().map(|(span, _)| self.checked.loaded.sources.file(span.file)) else { return false };
         let place = self.real(&file.name);
         let same = other.checked.loaded.sources.files().find(|(_, read)| other.real(&read.name) == place && read.text == file.text);
@@ -90,7 +90,7 @@ impl Trial<'_> {
             true => source.position(moved(found.span.start, edits)).line,
             false => sources.start(found.span).line,
         };
-        let mut known: BTreeMap<Key, isize> = BTreeMap::new();
+        let mut known: BTreeMap<FindingKey, isize> = BTreeMap::new();
         for found in self.checked.diagnostics.iter().chain(&self.checked.held_back) {
             *known.entry(key(&sources.file(found.span.file).name, found, moved(found))).or_default() += 1;
         }
@@ -120,9 +120,9 @@ impl Trial<'_> {
 }
 
 /// What makes two findings the same one before and after an edit: file, code, message without the places in it, and line.
-type Key = (String, &'static str, String, usize);
+type FindingKey = (String, &'static str, String, usize);
 
-fn key(file: &str, found: &Diagnostic, line: usize) -> Key {
+fn key(file: &str, found: &Diagnostic, line: usize) -> FindingKey {
     (file.to_owned(), found.code.id(), found.message.chars().filter(|c| !c.is_ascii_digit()).collect(), line)
 }
 

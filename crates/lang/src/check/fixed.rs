@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::edits::{Edit, Trial};
+use super::edits::{Edit, EditTrial};
 use super::{Checked, check_file};
 use crate::diagnostic::{Diagnostic, Fix};
 use crate::port::{FileProblem, Files, Overlay};
@@ -56,14 +56,14 @@ pub fn fix_file(path: &Path, project: &Path, files: &dyn Files, readers: &dyn Fn
         let others: &Vec<PathBuf> = others.get_or_insert_with(readers);
         let others: Vec<(&Path, Checked)> = others.iter().map(|other| (other.as_path(), check_file(other, project, &now))).collect();
         let round = Round {
-            own: Trial { checked: &checked, path, project, files: &now },
-            others: others.iter().map(|(path, checked)| Trial { checked, path, project, files: &now }).collect(),
+            own: EditTrial { checked: &checked, path, project, files: &now },
+            others: others.iter().map(|(path, checked)| EditTrial { checked, path, project, files: &now }).collect(),
         };
         let (mut taken, first) = (vec![], apart(&safe, &[]));
         round.take(&mut taken, &first);
         // Of two edits of one place the second may hold where the first does not.
-        let is_second = |(_, fix): &&Proposal| !first.iter().any(|(_, other)| std::ptr::eq(*fix, *other));
-        let second: Vec<Proposal> = safe.iter().filter(is_second).copied().collect();
+        let is_second = |(_, fix): &&ProposedEdit| !first.iter().any(|(_, other)| std::ptr::eq(*fix, *other));
+        let second: Vec<ProposedEdit> = safe.iter().filter(is_second).copied().collect();
         let second = apart(&second, &taken);
         round.take(&mut taken, &second);
         let Some((text, _)) = round.own.after(&taken) else { return Ok(fixed) };
@@ -74,19 +74,19 @@ pub fn fix_file(path: &Path, project: &Path, files: &dyn Files, readers: &dyn Fn
 }
 
 /// A finding and its edit.
-type Proposal<'a> = (&'a Diagnostic, &'a Fix);
+type ProposedEdit<'a> = (&'a Diagnostic, &'a Fix);
 
 /// The safe edits of a file's own findings, those of errors first: what takes an error away often takes a warning with it.
-fn safe(checked: &Checked) -> Vec<Proposal<'_>> {
+fn safe(checked: &Checked) -> Vec<ProposedEdit<'_>> {
     let is_own = |fix: &&Fix| fix.safe && fix.edits.iter().all(|(span, _)| span.file == FileId(0));
-    let mut safe: Vec<Proposal> =
+    let mut safe: Vec<ProposedEdit> =
         checked.diagnostics.iter().filter_map(|found| Some((found, found.candidate.as_ref().filter(is_own)?))).collect();
     safe.sort_by_key(|(found, _)| found.severity());
     safe
 }
 
 /// Those that touch neither each other nor the ones that are taken.
-fn apart<'a>(all: &[Proposal<'a>], taken: &[Proposal<'a>]) -> Vec<Proposal<'a>> {
+fn apart<'a>(all: &[ProposedEdit<'a>], taken: &[ProposedEdit<'a>]) -> Vec<ProposedEdit<'a>> {
     let mut places: Vec<&Edit> = taken.iter().flat_map(|(_, fix)| &fix.edits).collect();
     let mut apart = vec![];
     for (found, fix) in all {
@@ -101,13 +101,13 @@ fn apart<'a>(all: &[Proposal<'a>], taken: &[Proposal<'a>]) -> Vec<Proposal<'a>> 
 
 /// One state of the file and of those that read it.
 struct Round<'a> {
-    own: Trial<'a>,
-    others: Vec<Trial<'a>>,
+    own: EditTrial<'a>,
+    others: Vec<EditTrial<'a>>,
 }
 
 impl Round<'_> {
     /// Adds those of `group` that may be offered together with `taken`: all at once, else each half by itself.
-    fn take<'f>(&self, taken: &mut Vec<Proposal<'f>>, group: &[Proposal<'f>]) {
+    fn take<'f>(&self, taken: &mut Vec<ProposedEdit<'f>>, group: &[ProposedEdit<'f>]) {
         if group.is_empty() {
             return;
         }
@@ -121,7 +121,7 @@ impl Round<'_> {
         }
     }
 
-    fn is_sound(&self, fixes: &[Proposal<'_>]) -> bool {
+    fn is_sound(&self, fixes: &[ProposedEdit<'_>]) -> bool {
         let all = Fix { edits: fixes.iter().flat_map(|(_, fix)| fix.edits.clone()).collect(), safe: true };
         self.own.after(fixes).is_some() && self.others.iter().all(|other| self.own.is_allowed_by(other, &all))
     }

@@ -13,7 +13,7 @@ mod several;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use crate::diagnostic::{self, About, Code, Diagnostic, Judged, Severity, Suppressed};
+use crate::diagnostic::{self, About, Code, Diagnostic, Severity, Suppressed, SuppressionResult};
 use crate::load::{self, Loaded, SettingsOf};
 use crate::model::Lint;
 use crate::plan::{self, Plan};
@@ -21,7 +21,7 @@ use crate::port::Files;
 use crate::rules;
 use crate::source::{FileId, Sources, Spanned};
 use crate::syntax;
-pub use edits::{Edit, Trial, add_edits, check_with_edits, edited};
+pub use edits::{Edit, EditTrial, add_edits, check_with_edits, edited};
 pub use fixed::{Fixed, NotFixed, fix_file};
 pub use goldens::goldens_of;
 pub use several::Several;
@@ -123,7 +123,7 @@ fn untested(loaded: &Loaded) -> Option<Diagnostic> {
 }
 
 /// Judges findings as the project wants it: `lint.paths` hides, `lint.deny` makes errors.
-fn apply(lint: &Lint, judged: &mut Judged, sources: &Sources, project: &Path, files: &dyn Files) {
+fn apply(lint: &Lint, judged: &mut SuppressionResult, sources: &Sources, project: &Path, files: &dyn Files) {
     let project = load::real(project, files);
     // A folder's name means all that is in it.
     let patterns = lint.paths.iter().filter_map(|path| {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::{CheckResult, FilledCheck, Judged, check};
+use super::{CheckResult, FilledCheck, JudgedText, check};
 use crate::channel::{Phrases, escape_markdown, format};
 use crate::model::{Phrase, StyleGuide};
 
@@ -12,15 +12,15 @@ use crate::model::{Phrase, StyleGuide};
 const MOST: usize = 10_000;
 
 /// Does a check; a text that does not pass is looked at once more without what it quotes from the value.
-pub fn check_apart_from(filled: &FilledCheck, judged: &Judged, quoted: Option<&Value>) -> CheckResult {
+pub fn check_apart_from(filled: &FilledCheck, judged: &JudgedText, quoted: Option<&Value>) -> CheckResult {
     let result = check(filled, judged);
     let Some(quoted) = quoted.filter(|_| !result.passed) else { return result };
     let text = own_words(quoted, judged);
-    check(filled, &Judged { text: &text, ..*judged })
+    check(filled, &JudgedText { text: &text, ..*judged })
 }
 
 /// The text without the texts of a value, as they stand in it: as whole words, in any case, in the form that the channel gives them.
-fn own_words(quoted: &Value, judged: &Judged) -> String {
+fn own_words(quoted: &Value, judged: &JudgedText) -> String {
     let mut texts = BTreeSet::new();
     texts_of(quoted, &mut texts);
     let silent = judged.style.map(|style| {
@@ -68,8 +68,12 @@ mod tests {
 
     fn passes(filled: &FilledCheck, text: &str, quoted: Option<&Value>) -> bool {
         let value = json!(text);
-        check_apart_from(filled, &Judged { value: &value, text, formatted: None, channel: None, style: None, person_name: None }, quoted)
-            .passed
+        check_apart_from(
+            filled,
+            &JudgedText { value: &value, text, formatted: None, channel: None, style: None, person_name: None },
+            quoted,
+        )
+        .passed
     }
 
     #[test]

@@ -1,11 +1,11 @@
 //! Which file does which check.
 
 use super::fill::FilledCheck;
-use super::verdict::{CheckResult, Judged};
+use super::verdict::{CheckResult, JudgedText};
 use super::{language, links, manner, markdown, numbers, personal_data, readability, schema, words};
 
 /// Does a check.
-pub fn check(check: &FilledCheck, judged: &Judged) -> CheckResult {
+pub fn check(check: &FilledCheck, judged: &JudgedText) -> CheckResult {
     let text = judged.text;
     match check {
         FilledCheck::Contains(wanted) => words::contains(wanted, text),

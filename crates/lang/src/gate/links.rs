@@ -39,7 +39,7 @@ pub(super) fn without_links(text: &str) -> Cow<'_, str> {
     }
 }
 
-struct Link {
+struct TextLink {
     address: String,
     range: Range<usize>,
 }
@@ -58,12 +58,12 @@ static ADDRESS: LazyLock<Option<Regex>> = LazyLock::new(|| {
 });
 
 /// All links: those of Markdown first, then the addresses in the text.
-fn found(text: &str) -> Vec<Link> {
+fn found(text: &str) -> Vec<TextLink> {
     let mut found = vec![];
     for (event, range) in Parser::new_ext(text, markdown_options()).into_offset_iter() {
         if let Event::Start(Tag::Link { dest_url, link_type, .. } | Tag::Image { dest_url, link_type, .. }) = event {
             let address = if link_type == LinkType::Email { format!("mailto:{dest_url}") } else { dest_url.to_string() };
-            found.push(Link { address, range });
+            found.push(TextLink { address, range });
         }
     }
     let addresses = ADDRESS.as_ref().map(|pattern| pattern.find_iter(text)).into_iter().flatten();
@@ -73,7 +73,7 @@ fn found(text: &str) -> Vec<Link> {
         if !is_mail || address.as_str().contains("//") {
             let range = address.range();
             let shown = address.as_str().trim_end_matches(|c: char| ".,;:!?'*_~)]}”’".contains(c));
-            found.push(Link { address: shown.to_owned(), range });
+            found.push(TextLink { address: shown.to_owned(), range });
         }
     }
     found

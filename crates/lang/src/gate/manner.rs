@@ -1,12 +1,12 @@
 //! Lengths, emojis, and whether a text keeps to its channel and its style guide.
 
-use super::verdict::{CheckResult, Judged, are, beginning, counted, end, place, quoted};
+use super::verdict::{CheckResult, JudgedText, are, beginning, counted, end, place, quoted};
 use crate::channel::{Phrases, count_emojis, fits, greeting, greets, is_emoji, is_greeted, is_signed, measure, sign_off, unit_name};
 use crate::model::{Channel, LengthUnit, StyleGuide};
 use unicode_segmentation::UnicodeSegmentation;
 
 /// No longer than `most`, in the channel's unit; without a channel in characters.
-pub(super) fn max_length(most: u64, judged: &Judged) -> CheckResult {
+pub(super) fn max_length(most: u64, judged: &JudgedText) -> CheckResult {
     let (length, unit) = length(judged);
     if length <= most {
         return CheckResult::passed();
@@ -15,7 +15,7 @@ pub(super) fn max_length(most: u64, judged: &Judged) -> CheckResult {
 }
 
 /// No shorter than `least`, in the channel's unit; without a channel in characters.
-pub(super) fn min_length(least: u64, judged: &Judged) -> CheckResult {
+pub(super) fn min_length(least: u64, judged: &JudgedText) -> CheckResult {
     let (length, unit) = length(judged);
     if length >= least {
         return CheckResult::passed();
@@ -23,13 +23,13 @@ pub(super) fn min_length(least: u64, judged: &Judged) -> CheckResult {
     CheckResult::failed(format!("The text has {length} {unit}; at least {} needed.", are(least)), beginning(judged.text))
 }
 
-fn length(judged: &Judged) -> (u64, &'static str) {
+fn length(judged: &JudgedText) -> (u64, &'static str) {
     let unit = judged.channel.map_or(LengthUnit::Characters, |channel| channel.length_unit);
     (measure(judged.text, unit), unit_name(unit))
 }
 
 /// What is sent fits the channel: of a formatted value each part as it is sent; a text that was not formatted as one message.
-pub(super) fn fits_channel(judged: &Judged) -> CheckResult {
+pub(super) fn fits_channel(judged: &JudgedText) -> CheckResult {
     let Some(channel) = judged.channel else {
         return CheckResult::failed("There is no channel that the text could fit.", "");
     };
@@ -69,7 +69,7 @@ fn first_emoji(text: &str) -> Option<usize> {
 
 /// No banned word; emojis, greeting and sign-off as the style guide sets them. Without a greeting set, the text must not greet. A text
 /// that was cut to fit its channel may have lost its sign-off.
-pub(super) fn style_guide(judged: &Judged) -> CheckResult {
+pub(super) fn style_guide(judged: &JudgedText) -> CheckResult {
     let Some(style) = judged.style else {
         return CheckResult::failed("There is no style guide that the text could keep to.", "");
     };
@@ -93,7 +93,7 @@ pub(super) fn style_guide(judged: &Judged) -> CheckResult {
     }
 }
 
-fn signed(style: &StyleGuide, judged: &Judged) -> CheckResult {
+fn signed(style: &StyleGuide, judged: &JudgedText) -> CheckResult {
     let was_cut = judged.value.get("shortened").is_some_and(|cut| cut == true);
     match sign_off(style).filter(|sign_off| !was_cut && !is_signed(judged.text, sign_off)) {
         Some(sign_off) => CheckResult::failed(format!("The text does not end with the sign-off {}.", quoted(&sign_off)), end(judged.text)),

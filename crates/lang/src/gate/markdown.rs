@@ -4,14 +4,14 @@ use std::ops::Range;
 
 use pulldown_cmark::{CodeBlockKind, Event, Parser, Tag, TagEnd};
 
-use super::verdict::{CheckResult, Judged, place};
+use super::verdict::{CheckResult, JudgedText, place};
 use crate::channel::markdown_options;
 use crate::model::{Body, Channel, Features, Markup};
 
 /// Uses no Markdown but what is allowed. Judged is the readable text, as CommonMark with tables and strike reads it: a single `*` or
 /// `_`, an indented line or a line that begins with `16.` is no mark. In a formatted text of a channel with its own marks, those count
 /// (`*x*` may be bold); and where a formatted text shows lists as plain lines, lines are no mark either.
-pub(super) fn markdown(allowed: Features, judged: &Judged) -> CheckResult {
+pub(super) fn markdown(allowed: Features, judged: &JudgedText) -> CheckResult {
     let allowed = allowed.words();
     let channel = judged.channel.filter(|_| judged.formatted.is_some());
     let used = used(judged.text, channel);

@@ -27,7 +27,7 @@ pub use apart::check_apart_from;
 pub use fill::{Fill, FilledCheck, fill_apart_from, fill_check};
 pub use judge::check;
 pub use schema::schema_problems;
-pub use verdict::{CheckResult, Judged};
+pub use verdict::{CheckResult, JudgedText};
 
 #[cfg(test)]
 mod tests;

@@ -9,7 +9,7 @@ const LONG_SENTENCES: f64 = 14.0;
 
 /// At most this school grade.
 pub(super) fn readability(highest: f64, text: &str) -> CheckResult {
-    let reading = Reading::of(text);
+    let reading = ReadingScore::of(text);
     let grade = reading.grade();
     if grade <= highest {
         return CheckResult::passed();
@@ -24,7 +24,7 @@ pub(super) fn readability(highest: f64, text: &str) -> CheckResult {
     CheckResult::failed(feedback, reading.longest)
 }
 
-struct Reading {
+struct ReadingScore {
     sentences: f64,
     words: f64,
     syllables: f64,
@@ -32,11 +32,11 @@ struct Reading {
     longest: String,
 }
 
-impl Reading {
+impl ReadingScore {
     /// Counts a text without its links. A word is a run of letters, with apostrophes and hyphens inside; figures are no words.
-    fn of(text: &str) -> Reading {
+    fn of(text: &str) -> ReadingScore {
         let text = without_links(text);
-        let mut reading = Reading { sentences: 0.0, words: 0.0, syllables: 0.0, longest: String::new() };
+        let mut reading = ReadingScore { sentences: 0.0, words: 0.0, syllables: 0.0, longest: String::new() };
         let (mut start, mut most) = (0, 0);
         for end in sentence_ends(&text).into_iter().chain([text.len()]) {
             let sentence = text.get(start..end).unwrap_or_default();
@@ -117,8 +117,8 @@ mod tests {
     #[test]
     fn the_grade_is_that_of_the_formula() {
         // 6 words, 1 sentence, 6 syllables.
-        let grade = Reading::of("The cat sat on the mat.").grade();
+        let grade = ReadingScore::of("The cat sat on the mat.").grade();
         assert!((grade - (0.39 * 6.0 + 11.8 - 15.59)).abs() < 1e-9, "{grade}");
-        assert_eq!(Reading::of("42!").grade(), 0.0);
+        assert_eq!(ReadingScore::of("42!").grade(), 0.0);
     }
 }

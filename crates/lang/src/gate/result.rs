@@ -12,7 +12,7 @@ const WANTED_REPLY: &str = "an http step gives { status, headers, body }";
 
 /// What a step's result is held to besides what the step itself says.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Around<'a> {
+pub struct ResultContext<'a> {
     /// The agent it asks.
     pub agent: Option<&'a Agent>,
     /// The outputs of the pipeline it calls.
@@ -23,7 +23,7 @@ pub struct Around<'a> {
 ///
 /// # Errors
 /// It does not fit; in sentences, all of them.
-pub fn result(step: &Step, around: Around, value: Value) -> Result<Value, Vec<String>> {
+pub fn result(step: &Step, around: ResultContext, value: Value) -> Result<Value, Vec<String>> {
     match &step.kind {
         StepKind::Agent(asked) => answer(asked.output.as_ref().or(around.agent.and_then(|agent| agent.output.as_ref())), value),
         StepKind::Http(http) => reply(http.output.as_ref(), value),
@@ -47,7 +47,7 @@ pub fn result(step: &Step, around: Around, value: Value) -> Result<Value, Vec<St
 ///
 /// # Errors
 /// It does not fit.
-pub fn results(step: &Step, around: Around, value: Value) -> Result<Value, Vec<String>> {
+pub fn results(step: &Step, around: ResultContext, value: Value) -> Result<Value, Vec<String>> {
     let Value::Array(list) = value else { return Err(vec!["a step with for_each gives a list".to_owned()]) };
     let one = |(place, value): (usize, Value)| {
         let fit = |value| result(step, around, value).map_err(|problems| problems.into_iter().map(|p| format!("{place}: {p}")).collect());

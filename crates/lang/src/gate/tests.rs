@@ -7,7 +7,7 @@ mod numbers;
 
 use serde_json::{Value, json};
 
-use super::{CheckResult, FilledCheck, Judged, check};
+use super::{CheckResult, FilledCheck, JudgedText, check};
 use crate::model::{
     Body, Channel, Emojis, Features, Formatting, Humor, LengthUnit, Markup, Phrase, Split, SplitAt, StyleGuide, Tone, Words,
 };
@@ -51,7 +51,7 @@ fn style() -> StyleGuide {
 
 /// Judges a text that is its own value, without channel and style guide.
 fn of_text(checked: &FilledCheck, text: &str) -> CheckResult {
-    check(checked, &Judged { value: &json!(text), text, formatted: None, channel: None, style: None, person_name: None })
+    check(checked, &JudgedText { value: &json!(text), text, formatted: None, channel: None, style: None, person_name: None })
 }
 
 /// Judges what a format step made of a text.
@@ -66,7 +66,7 @@ fn of_formatted(
     let value: Value = serde_json::to_value(&formatted).unwrap();
     check(
         checked,
-        &Judged { value: &value, text: &formatted.text, formatted: Some(&formatted), channel: Some(channel), style, person_name },
+        &JudgedText { value: &value, text: &formatted.text, formatted: Some(&formatted), channel: Some(channel), style, person_name },
     )
 }
 

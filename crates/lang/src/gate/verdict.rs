@@ -16,7 +16,7 @@ const LONGEST_QUOTE: usize = 60;
 
 /// What is judged, and for whom it was made.
 #[derive(Debug, Clone, Copy)]
-pub struct Judged<'a> {
+pub struct JudgedText<'a> {
     /// The value.
     pub value: &'a Value,
     /// Its readable text, see [`crate::channel::Output::text`].

@@ -3,7 +3,7 @@
 use regex::Regex;
 use serde_json::Value;
 
-use super::verdict::{CheckResult, Judged, beginning, listed, place, quoted};
+use super::verdict::{CheckResult, JudgedText, beginning, listed, place, quoted};
 
 /// Said when a check looks for an empty text: that would always or never be found.
 const NOTHING: &str = "There is nothing to look for: the text of the check is empty.";
@@ -44,7 +44,7 @@ pub(super) fn regex(pattern: &Regex, text: &str) -> CheckResult {
 }
 
 /// The value is the same (`32` is `32.0`, the order of names does not matter), or the text is, where a text is expected.
-pub(super) fn equals(expected: &Value, judged: &Judged) -> CheckResult {
+pub(super) fn equals(expected: &Value, judged: &JudgedText) -> CheckResult {
     if is_same(expected, judged.value) || expected.as_str() == Some(judged.text) {
         return CheckResult::passed();
     }

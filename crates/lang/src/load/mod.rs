@@ -183,9 +183,9 @@ impl Loader<'_> {
         let Err(problem) = self.request_pipeline(pipeline.span.file, &pipeline.value) else { return self.load_called() };
         let shown = paths::shown(&pipeline.value);
         let message = match problem {
-            lower::Unreadable::Reported => return,
-            lower::Unreadable::WrongKind(kind) => format!("\"{shown}\" is {}, not a pipeline", kind.words()),
-            lower::Unreadable::Because(why, _) => format!("cannot read pipeline \"{shown}\": {why}"),
+            lower::OtherFileError::Reported => return,
+            lower::OtherFileError::WrongKind(kind) => format!("\"{shown}\" is {}, not a pipeline", kind.words()),
+            lower::OtherFileError::Because(why, _) => format!("cannot read pipeline \"{shown}\": {why}"),
             _ => format!("pipeline \"{shown}\" does not exist"),
         };
         self.diagnostics.push(Diagnostic::missing_file(pipeline.span, message).help("name the pipeline under test"));

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::hash::{hash, texts};
 use super::paths::{normalised, real, shown};
 use crate::diagnostic::{Code, Diagnostic};
-use crate::lower::{self, Definitions, FileKind, Unreadable, World, kind_of};
+use crate::lower::{self, Definitions, FileKind, OtherFileError, World, kind_of};
 use crate::model::{Channel, Data, Pipeline, PipelineId, Program, Replies, StyleGuide, Touch, own_by_name};
 use crate::port::{FileProblem, Files, TableSource};
 use crate::source::{FileId, Sources, Span};
@@ -198,46 +198,46 @@ impl<'f> Loader<'f> {
     }
 
     /// A file that another one names.
-    fn bring(&mut self, from: FileId, path: &Path) -> Result<FileId, Unreadable> {
+    fn bring(&mut self, from: FileId, path: &Path) -> Result<FileId, OtherFileError> {
         let file = self.read(path).map_err(|problem| match problem {
-            FileProblem::Missing => Unreadable::Missing(self.neighbours(from, path)),
-            other => Unreadable::Because(other.to_string(), other.help()),
+            FileProblem::Missing => OtherFileError::Missing(self.neighbours(from, path)),
+            other => OtherFileError::Because(other.to_string(), other.help()),
         })?;
         self.brings.entry(from).or_default().insert(file);
         Ok(file)
     }
 
     /// The same, if it is a file of this kind.
-    fn bring_kind(&mut self, from: FileId, path: &Path, kind: FileKind) -> Result<FileId, Unreadable> {
+    fn bring_kind(&mut self, from: FileId, path: &Path, kind: FileKind) -> Result<FileId, OtherFileError> {
         let file = self.bring(from, path)?;
         let tree = self.tree(file);
         match kind_of(&tree) {
             found if found == kind => Ok(file),
-            _ if tree.kind == NodeKind::Broken || self.cut_off.contains(&file) => Err(Unreadable::Reported),
+            _ if tree.kind == NodeKind::Broken || self.cut_off.contains(&file) => Err(OtherFileError::Reported),
             // What is no list of keys is no file of any kind: the reading says so, once.
             _ if tree.as_map().is_none() => Ok(file),
-            found => Err(Unreadable::WrongKind(found)),
+            found => Err(OtherFileError::WrongKind(found)),
         }
     }
 
     /// A pipeline by its path, to be read later.
-    pub fn request_pipeline(&mut self, from: FileId, path: &Path) -> Result<PipelineId, Unreadable> {
+    pub fn request_pipeline(&mut self, from: FileId, path: &Path) -> Result<PipelineId, OtherFileError> {
         let file = self.bring_kind(from, path, FileKind::Pipeline)?;
         Ok(self.add_pipeline(file))
     }
 
     /// A file that is called by name: `FOLDER/NAME.yaml` beside the file that names it, else in the project.
-    fn bring_named(&mut self, from: FileId, folder: &str, name: &str, kind: FileKind) -> Result<FileId, Unreadable> {
+    fn bring_named(&mut self, from: FileId, folder: &str, name: &str, kind: FileKind) -> Result<FileId, OtherFileError> {
         let folders = [self.folder(from).join(folder), self.project.join(folder)];
         if name.contains(['/', '\\']) || name.starts_with('.') {
-            return Err(Unreadable::Missing(vec![]));
+            return Err(OtherFileError::Missing(vec![]));
         }
         match folders.iter().map(|folder| folder.join(format!("{name}.yaml"))).find(|path| self.files.exists(path)) {
-            Some(path) if !self.is_inside(&path) => Err(Unreadable::Outside),
+            Some(path) if !self.is_inside(&path) => Err(OtherFileError::Outside),
             Some(path) => self.bring_kind(from, &path, kind),
             None => {
                 let names = folders.iter().flat_map(|folder| self.list(folder));
-                Err(Unreadable::Missing(names.filter_map(|name| name.strip_suffix(".yaml").map(str::to_owned)).collect()))
+                Err(OtherFileError::Missing(names.filter_map(|name| name.strip_suffix(".yaml").map(str::to_owned)).collect()))
             }
         }
     }
@@ -280,18 +280,18 @@ impl World for Loader<'_> {
         self.project.clone()
     }
 
-    fn path(&self, from: FileId, path: &str) -> Result<PathBuf, Unreadable> {
+    fn path(&self, from: FileId, path: &str) -> Result<PathBuf, OtherFileError> {
         let path = normalised(&self.folder(from).join(path));
         let place = real(&path, self.files);
         match self.roots.iter().find_map(|root| place.strip_prefix(root).ok()) {
-            None => Err(Unreadable::Outside),
-            Some(inside) => own_by_name(inside, Touch::Read).map_or(Ok(path), |why| Err(Unreadable::Own(why))),
+            None => Err(OtherFileError::Outside),
+            Some(inside) => own_by_name(inside, Touch::Read).map_or(Ok(path), |why| Err(OtherFileError::Own(why))),
         }
     }
 
-    fn existing(&self, from: FileId, path: &str) -> Result<PathBuf, Unreadable> {
+    fn existing(&self, from: FileId, path: &str) -> Result<PathBuf, OtherFileError> {
         let path = self.path(from, path)?;
-        if self.files.exists(&path) { Ok(path) } else { Err(Unreadable::Missing(self.neighbours(from, &path))) }
+        if self.files.exists(&path) { Ok(path) } else { Err(OtherFileError::Missing(self.neighbours(from, &path))) }
     }
 
     fn columns(&self, data: &Data) -> Option<Vec<String>> {
@@ -306,31 +306,31 @@ impl World for Loader<'_> {
         })
     }
 
-    fn existing_folder(&self, from: FileId, path: &str) -> Result<PathBuf, Unreadable> {
+    fn existing_folder(&self, from: FileId, path: &str) -> Result<PathBuf, OtherFileError> {
         let path = self.path(from, path)?;
         match self.files.real_path(&path) {
-            Some(_) if self.files.exists(&path) => Err(Unreadable::Because("it is a file, not a folder".to_owned(), "name a folder")),
+            Some(_) if self.files.exists(&path) => Err(OtherFileError::Because("it is a file, not a folder".to_owned(), "name a folder")),
             Some(_) => Ok(path),
-            None => Err(Unreadable::Missing(vec![])),
+            None => Err(OtherFileError::Missing(vec![])),
         }
     }
 
-    fn import(&mut self, from: Span, path: &str) -> Result<Arc<Definitions>, Unreadable> {
+    fn import(&mut self, from: Span, path: &str) -> Result<Arc<Definitions>, OtherFileError> {
         let path = self.path(from.file, path)?;
         let file = self.bring_kind(from.file, &path, FileKind::Definitions)?;
         if let Some(start) = self.importing.iter().position(|open| *open == file) {
             let circle = self.importing.iter().skip(start).chain([&file]).map(|file| self.sources.file(*file).name.clone());
-            return Err(Unreadable::Circle(circle.collect()));
+            return Err(OtherFileError::Circle(circle.collect()));
         }
         if self.importing.len() >= DEEPEST_IMPORT {
             let reason = format!("imports go more than {DEEPEST_IMPORT} files deep");
-            return Err(Unreadable::Because(reason, "put definitions together in fewer files"));
+            return Err(OtherFileError::Because(reason, "put definitions together in fewer files"));
         }
         self.imported_at.entry(file).or_insert(from);
         Ok(self.load_definitions(file))
     }
 
-    fn channel(&mut self, from: FileId, name: &str) -> Result<Arc<Channel>, Unreadable> {
+    fn channel(&mut self, from: FileId, name: &str) -> Result<Arc<Channel>, OtherFileError> {
         let file = self.bring_named(from, "channels", name, FileKind::Channel)?;
         if !self.channels.contains_key(&file) {
             let channel = self.lowering(file, |tree, world, found| lower::channel(tree, file, world, found)).map(Arc::new);
@@ -339,10 +339,10 @@ impl World for Loader<'_> {
             }
             self.channels.insert(file, channel);
         }
-        self.channels.get(&file).cloned().flatten().ok_or(Unreadable::Reported)
+        self.channels.get(&file).cloned().flatten().ok_or(OtherFileError::Reported)
     }
 
-    fn style_guide(&mut self, from: FileId, name: &str) -> Result<Arc<StyleGuide>, Unreadable> {
+    fn style_guide(&mut self, from: FileId, name: &str) -> Result<Arc<StyleGuide>, OtherFileError> {
         let file = self.bring_named(from, "style_guides", name, FileKind::StyleGuide)?;
         if !self.style_guides.contains_key(&file) {
             let guide = self.lowering(file, |tree, world, found| lower::style_guide(tree, file, world, found)).map(Arc::new);
@@ -351,16 +351,16 @@ impl World for Loader<'_> {
             }
             self.style_guides.insert(file, guide);
         }
-        self.style_guides.get(&file).cloned().flatten().ok_or(Unreadable::Reported)
+        self.style_guides.get(&file).cloned().flatten().ok_or(OtherFileError::Reported)
     }
 
-    fn text(&mut self, from: FileId, path: &str) -> Result<(FileId, Arc<str>), Unreadable> {
+    fn text(&mut self, from: FileId, path: &str) -> Result<(FileId, Arc<str>), OtherFileError> {
         let path = self.path(from, path)?;
         let file = self.bring(from, &path)?;
         Ok((file, self.sources.file(file).text.clone()))
     }
 
-    fn replies(&mut self, from: FileId, path: &str) -> Result<Arc<Replies>, Unreadable> {
+    fn replies(&mut self, from: FileId, path: &str) -> Result<Arc<Replies>, OtherFileError> {
         let path = self.path(from, path)?;
         let file = self.bring_kind(from, &path, FileKind::Replies)?;
         if let Some(replies) = self.replies.get(&file) {
@@ -371,7 +371,7 @@ impl World for Loader<'_> {
         Ok(replies)
     }
 
-    fn pipeline(&mut self, from: Span, path: &str) -> Result<PipelineId, Unreadable> {
+    fn pipeline(&mut self, from: Span, path: &str) -> Result<PipelineId, OtherFileError> {
         let path = self.path(from.file, path)?;
         self.request_pipeline(from.file, &path)
     }

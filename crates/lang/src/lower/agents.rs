@@ -2,7 +2,7 @@
 
 use super::context::Lower;
 use super::keys;
-use super::reader::Reader;
+use super::reader::KeyReader;
 use crate::model::{Agent, Limits, StyleGuide};
 use crate::source::{Span, Spanned};
 use crate::syntax::Node;
@@ -21,7 +21,7 @@ pub fn agent(lower: &Lower, owner: &str, span: Span, node: &Node) -> Agent {
         policy: None,
         style_guide: None,
     };
-    let Some(keys) = Reader::new(lower, owner, &[&keys::AGENT], node) else { return agent };
+    let Some(keys) = KeyReader::new(lower, owner, &[&keys::AGENT], node) else { return agent };
     agent.model = keys.name("model");
     agent.instructions = keys.get("instructions").and_then(|node| lower.text_or_file("instructions", owner, node));
     agent.tools = keys.names("tools").unwrap_or_default();
@@ -34,7 +34,7 @@ pub fn agent(lower: &Lower, owner: &str, span: Span, node: &Node) -> Agent {
 }
 
 /// The section `limits` of what `keys` are of.
-pub fn limits(keys: &Reader) -> Limits {
+pub fn limits(keys: &KeyReader) -> Limits {
     let Some(limits) = keys.section("limits", &keys::LIMITS) else { return Limits::default() };
     Limits {
         deadline: limits.duration("deadline"),

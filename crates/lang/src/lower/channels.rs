@@ -2,7 +2,7 @@
 
 use super::context::{Lower, quoted};
 use super::keys;
-use super::reader::Reader;
+use super::reader::KeyReader;
 use super::world::World;
 use crate::diagnostic::{Diagnostic, nearest};
 use crate::model::{Body, Channel, Features, LengthUnit, MOST_PARTS, Markup, Split, SplitAt};
@@ -35,7 +35,7 @@ pub fn channel(tree: &Node, file: FileId, world: &mut dyn World, diagnostics: &m
     name.map(|name| Channel { name: name.value, span: name.span, ..channel })
 }
 
-fn split(keys: &Reader) -> Option<Split> {
+fn split(keys: &KeyReader) -> Option<Split> {
     let split = keys.section("split", &keys::SPLIT)?;
     let at = split.choice("at").unwrap_or(SplitAt::Sentence);
     let indicator = slots(&split, "indicator", &["part", "parts"]);
@@ -51,7 +51,7 @@ fn split(keys: &Reader) -> Option<Split> {
     })
 }
 
-fn markup(keys: &Reader) -> Markup {
+fn markup(keys: &KeyReader) -> Markup {
     let Some(markup) = keys.section("markup", &keys::MARKUP) else { return Markup::default() };
     let mark = |key| slots(&markup, key, &["text"]);
     Markup {
@@ -69,7 +69,7 @@ fn markup(keys: &Reader) -> Markup {
 }
 
 /// Characters, and what is sent for each.
-fn characters(markup: &Reader, name: &str) -> Vec<(String, String)> {
+fn characters(markup: &KeyReader, name: &str) -> Vec<(String, String)> {
     let read = markup.entries(name).filter_map(|(key, node)| {
         if key.text.chars().count() != 1 {
             let message = format!("{name} {} is not one character", quoted(&key.text));
@@ -82,7 +82,7 @@ fn characters(markup: &Reader, name: &str) -> Vec<(String, String)> {
 }
 
 /// A text that is sent as it stands: what looks like a place for a value is a finding.
-pub(super) fn as_it_stands(keys: &Reader, key: &str, text: &str, help: &str) {
+pub(super) fn as_it_stands(keys: &KeyReader, key: &str, text: &str, help: &str) {
     let has_place = |(_, rest): (usize, &str)| {
         let inside = rest.trim_start_matches('{').split('}').next().unwrap_or_default().trim();
         let is_closed = rest.contains('}');
@@ -96,7 +96,7 @@ pub(super) fn as_it_stands(keys: &Reader, key: &str, text: &str, help: &str) {
 }
 
 /// A text with fixed places in single braces; any other name in braces is a finding.
-fn slots(keys: &Reader, key: &str, allowed: &[&str]) -> Option<String> {
+fn slots(keys: &KeyReader, key: &str, allowed: &[&str]) -> Option<String> {
     let text = keys.sentence(key)?;
     let span = keys.get(key).map_or(keys.span, |node| node.span);
     let names = text.split('{').skip(1).filter_map(|rest| rest.split_once('}')).map(|(name, _)| name);

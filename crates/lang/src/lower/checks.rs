@@ -3,7 +3,7 @@
 use super::context::{Lower, quoted};
 use super::ids::Ids;
 use super::keys;
-use super::reader::Reader;
+use super::reader::KeyReader;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::model::{Check, Criterion, Features, Judging, OnJudgeError, Scorecard, Text};
 use crate::source::{Span, Spanned};
@@ -15,7 +15,7 @@ const SHORTEST_DESCRIPTION: usize = 10;
 /// One scorecard; criteria that cannot be read are left out.
 pub fn scorecard(lower: &Lower, owner: &str, span: Span, node: &Node) -> Scorecard {
     let mut scorecard = Scorecard { span, judge: None, on_judge_error: OnJudgeError::Fail, criteria: vec![] };
-    let Some(keys) = Reader::new(lower, owner, &[&keys::SCORECARD], node) else { return scorecard };
+    let Some(keys) = KeyReader::new(lower, owner, &[&keys::SCORECARD], node) else { return scorecard };
     scorecard.judge = keys.name("judge");
     scorecard.on_judge_error = keys.choice("on_judge_error").unwrap_or_default();
     scorecard.criteria = criteria(&keys);
@@ -23,7 +23,7 @@ pub fn scorecard(lower: &Lower, owner: &str, span: Span, node: &Node) -> Scoreca
 }
 
 /// The section `criteria`.
-pub fn criteria(keys: &Reader) -> Vec<Criterion> {
+pub fn criteria(keys: &KeyReader) -> Vec<Criterion> {
     let (mut criteria, mut ids) = (vec![], Ids::default());
     for (index, node) in keys.list("criteria").unwrap_or_default().iter().enumerate() {
         if let Some(criterion) = criterion(keys.lower, node, index + 1) {
@@ -37,7 +37,7 @@ pub fn criteria(keys: &Reader) -> Vec<Criterion> {
 fn criterion(lower: &Lower, node: &Node, number: usize) -> Option<Criterion> {
     let written = node.as_map().and_then(|map| map.get("id")).and_then(Node::as_scalar).map(|scalar| scalar.text.clone());
     let owner = written.map_or_else(|| format!("criterion {number}"), |id| format!("criterion {}", quoted(&id)));
-    let keys = Reader::new(lower, owner.clone(), &[&keys::CRITERION], node)?;
+    let keys = KeyReader::new(lower, owner.clone(), &[&keys::CRITERION], node)?;
     let id = keys.get("id").and_then(|node| lower.new_id("criterion id", node));
     let description = keys.sentence("description");
     let expected = keys.sentence("expected");
@@ -54,7 +54,7 @@ fn criterion(lower: &Lower, node: &Node, number: usize) -> Option<Criterion> {
 }
 
 /// `check` or `judge: true`: exactly one (F404, F006).
-fn judging(keys: &Reader) -> Judging {
+fn judging(keys: &KeyReader) -> Judging {
     let judge = keys.boolean("judge");
     if let Some(node) = keys.get("check") {
         if judge == Some(true) {
@@ -91,7 +91,7 @@ pub fn expected(lower: &Lower, owner: &str, node: &Node) -> Vec<Spanned<Check>> 
 
 /// The checks of a list of keys, in file order.
 pub fn checks(lower: &Lower, owner: &str, node: &Node) -> Vec<Spanned<Check>> {
-    let Some(keys) = Reader::new(lower, format!("the check of {owner}"), &[&keys::CHECKS], node) else { return vec![] };
+    let Some(keys) = KeyReader::new(lower, format!("the check of {owner}"), &[&keys::CHECKS], node) else { return vec![] };
     if node.as_map().is_some_and(|map| map.entries.is_empty()) {
         lower.empty("check", node.span);
     }
@@ -110,7 +110,7 @@ pub fn checks(lower: &Lower, owner: &str, node: &Node) -> Vec<Spanned<Check>> {
     checks
 }
 
-fn check(keys: &Reader, name: &str, node: &Node) -> Option<Check> {
+fn check(keys: &KeyReader, name: &str, node: &Node) -> Option<Check> {
     let lower = keys.lower;
     match name {
         "contains" => Some(Check::Contains(texts(lower, name, node))),

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use super::FileKind;
 use super::patterns::Room;
-use super::world::{Unreadable, World};
+use super::world::{OtherFileError, World};
 use crate::diagnostic::{Code, Diagnostic, Hints, LONGEST_QUOTE, cut};
 pub use crate::diagnostic::{LONGEST_MESSAGE, quoted};
 use crate::source::{FileId, Span, Spanned};
@@ -68,16 +68,16 @@ impl<'w> Lower<'w> {
     }
 
     /// What `answer` holds; else one finding (F025) at `place`, about the `thing` of this name (`channel "sms"`, `instructions file "a.md"`).
-    pub fn found<T>(&self, thing: &str, name: &str, place: Span, answer: Result<T, Unreadable>) -> Option<T> {
+    pub fn found<T>(&self, thing: &str, name: &str, place: Span, answer: Result<T, OtherFileError>) -> Option<T> {
         self.taken_in(Some(thing), name, place, answer)
     }
 
     /// The same, for a file that `imports` names (F016).
-    pub fn imported<T>(&self, name: &str, place: Span, answer: Result<T, Unreadable>) -> Option<T> {
+    pub fn imported<T>(&self, name: &str, place: Span, answer: Result<T, OtherFileError>) -> Option<T> {
         self.taken_in(None, name, place, answer)
     }
 
-    fn taken_in<T>(&self, thing: Option<&str>, name: &str, place: Span, answer: Result<T, Unreadable>) -> Option<T> {
+    fn taken_in<T>(&self, thing: Option<&str>, name: &str, place: Span, answer: Result<T, OtherFileError>) -> Option<T> {
         let is_import = thing.is_none();
         let what = thing.map_or_else(|| quoted(name), |thing| format!("{thing} {}", quoted(name)));
         let missing = |message: String| match is_import {
@@ -86,8 +86,8 @@ impl<'w> Lower<'w> {
         };
         let diagnostic = match answer {
             Ok(value) => return Some(value),
-            Err(Unreadable::Reported) => return None,
-            Err(Unreadable::Missing(names)) => {
+            Err(OtherFileError::Reported) => return None,
+            Err(OtherFileError::Missing(names)) => {
                 let near = self.hints.did_you_mean(name, names.iter().map(String::as_str));
                 let message = match is_import {
                     true => format!("cannot read {what}, imported here: no such file"),
@@ -96,15 +96,15 @@ impl<'w> Lower<'w> {
                 let help = if near.is_empty() { "make the file, or correct the path" } else { "correct the name" };
                 missing(format!("{message}{near}")).near(near).help(help)
             }
-            Err(Unreadable::Outside) => Diagnostic::new(Code::PathEscape, place, format!("{what} leaves the project folder"))
+            Err(OtherFileError::Outside) => Diagnostic::new(Code::PathEscape, place, format!("{what} leaves the project folder"))
                 .help("move the file into the project, or name the project with --project"),
-            Err(Unreadable::Own(why)) => Diagnostic::own_file(place, format!("{what} is not read by any step: it {why}"))
+            Err(OtherFileError::Own(why)) => Diagnostic::own_file(place, format!("{what} is not read by any step: it {why}"))
                 .help("name another file; a step gets a secret by secrets, and earlier runs are shown by flow runs"),
-            Err(Unreadable::Circle(files)) => {
+            Err(OtherFileError::Circle(files)) => {
                 Diagnostic::new(Code::ImportCircle, place, format!("imports go in a circle: {}", files.join(" -> ")))
                     .help("remove one of these imports")
             }
-            Err(Unreadable::WrongKind(kind)) => {
+            Err(OtherFileError::WrongKind(kind)) => {
                 let message = match is_import {
                     true => format!("cannot import {what}: it is {}, not one of shared definitions", kind.words()),
                     false => format!("{what} is {}", kind.words()),
@@ -117,7 +117,7 @@ impl<'w> Lower<'w> {
                     None => "name a file of the right kind, or correct the path".to_owned(),
                 })
             }
-            Err(Unreadable::Because(reason, help)) => missing(format!("cannot read {what}: {reason}")).help(help),
+            Err(OtherFileError::Because(reason, help)) => missing(format!("cannot read {what}: {reason}")).help(help),
         };
         self.report(diagnostic);
         None

@@ -7,7 +7,7 @@ use strum::VariantNames;
 use super::context::{Lower, found, quoted};
 use super::fields::kind_of;
 use super::keys;
-use super::reader::Reader;
+use super::reader::KeyReader;
 use super::values::wrong_type;
 use crate::diagnostic::{Diagnostic, did_you_mean_zone};
 use crate::model::{Data, DataKind, FieldKind, Filling, Form, Person, PersonSource};
@@ -28,7 +28,7 @@ pub fn data(lower: &Lower, owner: &str, span: Span, node: &Node) -> Data {
         engine: None,
         header: None,
     };
-    let Some(keys) = Reader::new(lower, owner, &[&keys::DATA], node) else { return data };
+    let Some(keys) = KeyReader::new(lower, owner, &[&keys::DATA], node) else { return data };
     let written = keys.name("file");
     let kind = written.as_ref().and_then(|file| data_kind(lower, file));
     if let (Some(file), Some(kind)) = (written, kind) {
@@ -85,7 +85,7 @@ fn data_kind(lower: &Lower, file: &Spanned<String>) -> Option<DataKind> {
 }
 
 /// `sheet` is for Excel files, `table` for database files.
-fn check_part(keys: &Reader, kind: DataKind) {
+fn check_part(keys: &KeyReader, kind: DataKind) {
     keys.check_one_of(&["sheet", "table"]);
     if keys.has("sheet") && keys.has("table") {
         return;
@@ -101,7 +101,7 @@ fn check_part(keys: &Reader, kind: DataKind) {
 }
 
 /// `person`.
-pub fn person(keys: &Reader) -> Option<Person> {
+pub fn person(keys: &KeyReader) -> Option<Person> {
     const FIELDS: [&str; 5] = ["language", "time_zone", "name", "email", "phone"];
     let person = keys.section("person", &keys::PERSON)?;
     for key in ["id"].iter().chain(&FIELDS) {

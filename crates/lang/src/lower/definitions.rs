@@ -6,7 +6,7 @@ use super::context::{Lower, quoted};
 use super::data::data;
 use super::ids::Ids;
 use super::keys;
-use super::reader::Reader;
+use super::reader::KeyReader;
 use super::world::{Definitions, Section, World};
 use super::{agents, checks, models, policies, tools};
 use crate::diagnostic::{Code, Diagnostic};
@@ -25,7 +25,7 @@ pub fn definitions(tree: &Node, file: FileId, world: &mut dyn World, diagnostics
 }
 
 /// The sections of a file.
-pub fn read(keys: &Reader) -> Definitions {
+pub fn read(keys: &KeyReader) -> Definitions {
     Definitions {
         models: section(keys, "models", "model", models::model),
         agents: section(keys, "agents", "agent", agents::agent),
@@ -38,7 +38,7 @@ pub fn read(keys: &Reader) -> Definitions {
 }
 
 /// One section: names of the author's choice. `read` gets the file, whose it is, the place of the name, and the value.
-fn section<T>(keys: &Reader, key: &str, what: &str, read: impl Fn(&Lower, &str, Span, &Node) -> T) -> Section<T> {
+fn section<T>(keys: &KeyReader, key: &str, what: &str, read: impl Fn(&Lower, &str, Span, &Node) -> T) -> Section<T> {
     keys.entries(key)
         .map(|(name, node)| {
             keys.lower.check_id(&format!("{what} name"), &name.text, name.span);
@@ -48,7 +48,7 @@ fn section<T>(keys: &Reader, key: &str, what: &str, read: impl Fn(&Lower, &str, 
         .collect()
 }
 
-fn secrets(keys: &Reader) -> Section<Spanned<String>> {
+fn secrets(keys: &KeyReader) -> Section<Spanned<String>> {
     keys.entries("secrets")
         .map(|(name, node)| {
             keys.lower.check_secret_name(&name.text, name.span);
@@ -59,7 +59,7 @@ fn secrets(keys: &Reader) -> Section<Spanned<String>> {
 }
 
 /// Adds the definitions of all `imports` (F016, F017, F018).
-pub fn import_all(keys: &Reader, mut own: Definitions) -> Definitions {
+pub fn import_all(keys: &KeyReader, mut own: Definitions) -> Definitions {
     let lower = keys.lower;
     let mut files: Vec<(FileId, String)> = vec![(lower.file, "this file".to_owned())];
     let mut paths = Ids::default();

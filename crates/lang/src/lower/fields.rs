@@ -10,12 +10,12 @@ use strum::VariantNames;
 use super::aliases::{GROUPS, type_alias};
 use super::context::{Lower, quoted};
 use super::keys;
-use super::reader::Reader;
+use super::reader::KeyReader;
 use super::values::truth;
 use crate::diagnostic::{Code, Diagnostic, Near, nearest};
 use crate::model::{Field, FieldKind, Shape};
 use crate::source::Span;
-use crate::syntax::{Key, Node, NodeKind, quoted as in_quotes};
+use crate::syntax::{MapKey, Node, NodeKind, quoted as in_quotes};
 
 /// Where fields stand, which decides whether one must be given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub enum FieldRole {
     Output,
 }
 
-impl<'a> Reader<'a, '_> {
+impl<'a> KeyReader<'a, '_> {
     /// `output`, or `output_schema` instead.
     pub fn output(&self) -> Option<Shape> {
         self.check_one_of(&["output", "output_schema"]);
@@ -46,7 +46,7 @@ impl<'a> Reader<'a, '_> {
 }
 
 /// One field: its type alone, or its rules.
-pub fn field(lower: &Lower, what: &str, name: &Key, node: &Node, role: FieldRole) -> Field {
+pub fn field(lower: &Lower, what: &str, name: &MapKey, node: &Node, role: FieldRole) -> Field {
     let owner = format!("{what} {}", quoted(&name.text));
     let mut field = empty_field(&name.text, name.span, role == FieldRole::Output);
     if node.as_map().is_none() {
@@ -54,7 +54,7 @@ pub fn field(lower: &Lower, what: &str, name: &Key, node: &Node, role: FieldRole
         field.kind = kind(lower, &owner, node).unwrap_or(FieldKind::Any);
         return field;
     }
-    let Some(keys) = Reader::new(lower, owner.clone(), &[&keys::FIELD], node) else { return field };
+    let Some(keys) = KeyReader::new(lower, owner.clone(), &[&keys::FIELD], node) else { return field };
     field.kind = keys.get("type").and_then(|node| kind(lower, &owner, node)).unwrap_or(FieldKind::Any);
     let default = keys.get("default");
     let by_role = role == FieldRole::Output || default.is_none();
@@ -70,7 +70,7 @@ pub fn field(lower: &Lower, what: &str, name: &Key, node: &Node, role: FieldRole
     field.example = keys.get("example").map(Node::to_value);
     field.is_pii = keys.boolean("pii").unwrap_or(false);
     field.items = keys.get("items").map(|node| {
-        let name = Key { text: name.text.clone(), span: keys.key_span("items") };
+        let name = MapKey { text: name.text.clone(), span: keys.key_span("items") };
         Box::new(self::field(lower, "items of", &name, node, role))
     });
     field.fields = keys.fields("fields", "field", role);
@@ -123,7 +123,7 @@ pub fn kind_of(lower: &Lower, owner: &str, node: &Node, words: &[&'static str]) 
 }
 
 /// F020: rules that contradict each other or do not go with the type.
-fn check_rules(keys: &Reader, field: &Field) {
+fn check_rules(keys: &KeyReader, field: &Field) {
     let owner = &keys.owner;
     for (names, kinds, words) in GROUPS {
         for name in names.iter().filter(|name| keys.get(name).is_some()) {

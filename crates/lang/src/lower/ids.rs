@@ -26,11 +26,11 @@ impl Ids {
 
 /// The ids of the lists of steps around a list. Lists inside one another share those around them.
 #[derive(Debug, Clone, Default)]
-pub struct Around(Option<Rc<(Around, Ids)>>);
+pub struct OuterIds(Option<Rc<(OuterIds, Ids)>>);
 
-impl Around {
+impl OuterIds {
     /// These lists, and inside them one more, whose ids count as far as they can be read.
-    pub fn and(&self, list: &[Node]) -> Around {
+    pub fn and(&self, list: &[Node]) -> OuterIds {
         let mut ids = Ids::default();
         for node in list {
             let id = node.as_map().and_then(|map| map.get("id"));
@@ -38,7 +38,7 @@ impl Around {
                 ids.take(&Spanned::new(scalar.text.clone(), id.span));
             }
         }
-        Around(Some(Rc::new((self.clone(), ids))))
+        OuterIds(Some(Rc::new((self.clone(), ids))))
     }
 
     /// Where an id was used first, in the outermost list that has it.
@@ -52,17 +52,17 @@ impl Around {
 mod tests {
     use super::*;
     use crate::source::FileId;
-    use crate::syntax::{Scalar, Style};
+    use crate::syntax::{QuoteStyle, Scalar};
 
     fn at(id: &str, start: usize) -> Spanned<String> {
         Spanned::new(id.to_owned(), Span::new(FileId(0), start, start + 1))
     }
 
     fn step(id: &str, start: usize) -> Node {
-        use crate::syntax::{Key, Map, NodeKind};
+        use crate::syntax::{Map, MapKey, NodeKind};
         let span = Span::new(FileId(0), start, start + 1);
-        let scalar = Scalar { text: id.to_owned(), style: Style::Plain, value: id.into(), offsets: vec![], header: None };
-        let entries = vec![(Key { text: "id".to_owned(), span }, Node { span, kind: NodeKind::Scalar(scalar) })];
+        let scalar = Scalar { text: id.to_owned(), style: QuoteStyle::Plain, value: id.into(), offsets: vec![], header: None };
+        let entries = vec![(MapKey { text: "id".to_owned(), span }, Node { span, kind: NodeKind::Scalar(scalar) })];
         Node { span, kind: NodeKind::Map(Map { entries, is_cut: false }) }
     }
 
@@ -76,7 +76,7 @@ mod tests {
 
     #[test]
     fn the_outermost_list_that_has_an_id_is_named_first() {
-        let outer = Around::default().and(&[step("a", 1), step("b", 3), step("b", 5)]);
+        let outer = OuterIds::default().and(&[step("a", 1), step("b", 3), step("b", 5)]);
         let inner = outer.and(&[step("b", 7), step("c", 9)]);
         let starts = ["a", "b", "c", "d"].map(|id| inner.first(id).map(|span| span.start));
         assert_eq!(starts, [Some(1), Some(3), Some(9), None]);

@@ -3,7 +3,7 @@
 
 use super::agents::{channel, style_guide};
 use super::context::{Lower, quoted};
-use super::reader::Reader;
+use super::reader::KeyReader;
 use super::texts::{place, plain};
 use super::tools::{called, headers, request};
 use super::units::parse_duration;
@@ -15,7 +15,7 @@ use crate::model::{
 use crate::syntax::Node;
 
 /// Reads the keys of a kind but `route`, which holds steps. `None`: it cannot be read (reported), or is not yet available (reported too).
-pub fn read(keys: &Reader, kind: &str) -> Option<StepKind> {
+pub fn read(keys: &KeyReader, kind: &str) -> Option<StepKind> {
     match kind {
         "agent" => agent(keys).map(StepKind::Agent),
         "tool" => tool(keys).map(StepKind::Tool),
@@ -34,19 +34,19 @@ pub fn read(keys: &Reader, kind: &str) -> Option<StepKind> {
     }
 }
 
-fn agent(keys: &Reader) -> Option<AgentStep> {
+fn agent(keys: &KeyReader) -> Option<AgentStep> {
     let (agent, prompt, model) = (keys.name("agent"), keys.text("prompt"), keys.text("model"));
     let output = keys.output();
     let attach = keys.get("attach").and_then(|node| keys.lower.expressions("attach", node));
     Some(AgentStep { agent: agent?, prompt: prompt?, model, output, attach })
 }
 
-fn tool(keys: &Reader) -> Option<ToolStep> {
+fn tool(keys: &KeyReader) -> Option<ToolStep> {
     let (with, output, idempotency_key) = (keys.pairs("with"), keys.output(), keys.text("idempotency_key"));
     Some(ToolStep { tool: keys.name("tool")?, with, output, idempotency_key })
 }
 
-fn http(keys: &Reader) -> Option<HttpStep> {
+fn http(keys: &KeyReader) -> Option<HttpStep> {
     let headers = headers(keys);
     let query = keys.pairs("query").into_iter().map(|(name, value)| (name.value, value)).collect();
     let (body, output, idempotency_key) = (keys.filling("body"), keys.output(), keys.text("idempotency_key"));
@@ -54,7 +54,7 @@ fn http(keys: &Reader) -> Option<HttpStep> {
     Some(HttpStep { method, url, headers, query, body, output, idempotency_key })
 }
 
-fn sql(keys: &Reader) -> Option<SqlStep> {
+fn sql(keys: &KeyReader) -> Option<SqlStep> {
     let with = keys.pairs("with");
     let (one, max_rows) = (keys.boolean("one").unwrap_or(false), keys.limit("max_rows"));
     Some(SqlStep { query: query(keys.lower, keys.get("sql")?)?, with, one, max_rows })
@@ -72,7 +72,7 @@ fn query(lower: &Lower, node: &Node) -> Option<Text> {
     Some(if text.contains("{{") { lower.template(&text, place) } else { plain(&text, place) })
 }
 
-fn files(keys: &Reader) -> Option<ReadStep> {
+fn files(keys: &KeyReader) -> Option<ReadStep> {
     let kind = keys.word("type").and(keys.fixed("type"));
     let node = keys.get("read")?;
     if node.as_map().is_some() {
@@ -92,7 +92,7 @@ fn stays_inside(lower: &Lower, node: &Node) {
     lower.found("file", &scalar.text, node.span, answer);
 }
 
-fn plan(keys: &Reader) -> Option<PlanStep> {
+fn plan(keys: &KeyReader) -> Option<PlanStep> {
     let (agent, prompt, check) = (keys.name("plan"), keys.text("prompt"), keys.name("check"));
     let may_use = match keys.get("may_use").and_then(Node::as_list) {
         Some(_) => keys.filled_list("may_use").unwrap_or_default().iter().filter_map(|node| keys.lower.name("may_use", node)).collect(),
@@ -106,20 +106,20 @@ fn plan(keys: &Reader) -> Option<PlanStep> {
     Some(PlanStep { agent: agent?, prompt: prompt?, may_use, attach, max_steps, max_parallel, rounds, check })
 }
 
-fn call(keys: &Reader) -> Option<CallStep> {
+fn call(keys: &KeyReader) -> Option<CallStep> {
     let (with, channel) = (keys.pairs("with"), keys.name("channel"));
     let file = keys.name("call")?;
     let pipeline = called(keys.lower, &file);
     Some(CallStep { file, pipeline, with, channel })
 }
 
-fn format_step(keys: &Reader) -> Option<FormatStep> {
+fn format_step(keys: &KeyReader) -> Option<FormatStep> {
     let channel = keys.name("channel").and_then(|name| channel(keys.lower, &name));
     let style_guide = keys.name("style_guide").and_then(|name| style_guide(keys.lower, &name));
     Some(FormatStep { text: keys.text("format")?, channel, style_guide })
 }
 
-fn gate(keys: &Reader) -> Option<GateStep> {
+fn gate(keys: &KeyReader) -> Option<GateStep> {
     let lower = keys.lower;
     let scorecards = keys.get("gate").map(|node| lower.one_or_many("gate", node)).unwrap_or_default();
     let scorecards: Vec<ScorecardRef> = scorecards.into_iter().filter_map(|node| scorecard_ref(lower, node)).collect();
@@ -137,13 +137,13 @@ fn scorecard_ref(lower: &Lower, node: &Node) -> Option<ScorecardRef> {
     }
 }
 
-fn send(keys: &Reader) -> Option<SendStep> {
+fn send(keys: &KeyReader) -> Option<SendStep> {
     let (of, with, idempotency_key) = (keys.expression("of"), keys.pairs("with"), keys.text("idempotency_key"));
     Some(SendStep { to: keys.name("send")?, of: of?, with, idempotency_key })
 }
 
 /// `5m`, or a time; what holds `{{ }}` is known only in the run.
-fn wait(keys: &Reader) -> Option<Filling> {
+fn wait(keys: &KeyReader) -> Option<Filling> {
     let node = keys.get("wait")?;
     let filling = keys.lower.filling(node);
     if let Filling::Text(_) = filling {
@@ -166,7 +166,7 @@ fn wait(keys: &Reader) -> Option<Filling> {
     None
 }
 
-fn stop(keys: &Reader) -> Option<StopStep> {
+fn stop(keys: &KeyReader) -> Option<StopStep> {
     let reason = keys.text("reason");
     Some(StopStep { succeeds: keys.word("stop")? == "succeeded", reason })
 }

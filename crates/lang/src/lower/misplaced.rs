@@ -1,20 +1,20 @@
 //! Sections of a file that slid into the section above them: a line, or several, indented by accident.
 
-use super::keys::{KINDS, Key, PROVIDERS, Place, TOOL_KINDS, Takes};
+use super::keys::{KINDS, KeyRule, KeyTable, PROVIDERS, TOOL_KINDS, Takes};
 use crate::syntax::{self, Map, Node, NodeKind};
 
 /// A section that stands inside another one.
 pub(super) struct Misplaced<'a> {
     /// The section it stands in.
-    pub(super) section: &'a syntax::Key,
+    pub(super) section: &'a syntax::MapKey,
     /// Its own key.
-    pub(super) key: &'a syntax::Key,
+    pub(super) key: &'a syntax::MapKey,
     /// What it is.
-    pub(super) rule: &'static Key,
+    pub(super) rule: &'static KeyRule,
 }
 
 /// The first of each section of a file with such a head.
-pub(super) fn misplaced<'a>(head: &'static Place, map: &'a Map) -> Vec<Misplaced<'a>> {
+pub(super) fn misplaced<'a>(head: &'static KeyTable, map: &'a Map) -> Vec<Misplaced<'a>> {
     let sections = map.entries.iter().filter_map(|(section, node)| {
         let each = each_of(&head.key(&section.text)?.takes)?;
         let slid = node.as_map()?.entries.iter().find_map(|(key, node)| {
@@ -52,7 +52,7 @@ fn may_be(each: &'static Takes, node: &Node) -> bool {
         NodeKind::List(_) => false,
         NodeKind::Scalar(scalar) => !scalar.value.is_null(),
         NodeKind::Map(map) => {
-            let own: &[&Place] = match each {
+            let own: &[&KeyTable] = match each {
                 Takes::Keys(place) => &[*place],
                 Takes::Field => &[&super::keys::FIELD],
                 _ => return true,

@@ -48,7 +48,7 @@ pub use settings::{project_settings, user_settings};
 pub use style_guides::style_guide;
 pub use testing::test_file;
 pub use units::{parse_duration, parse_size};
-pub use world::{Definitions, Section, Unreadable, World};
+pub use world::{Definitions, OtherFileError, Section, World};
 pub use written::written_scorecard;
 pub use written_plan::written_plan;
 
@@ -92,7 +92,7 @@ pub fn kind_of(tree: &Node) -> FileKind {
     if let Some((_, kind)) = ROOT_KEYS.iter().find(|(key, _)| map.get(key).is_some()) {
         return *kind;
     }
-    let known = |place: &keys::Place| map.entries.iter().filter(|(key, _)| place.key(&key.text).is_some()).count();
+    let known = |place: &keys::KeyTable| map.entries.iter().filter(|(key, _)| place.key(&key.text).is_some()).count();
     let mut best = (FileKind::Definitions, known(&keys::DEFINITIONS));
     let others = [
         (FileKind::Pipeline, &keys::PIPELINE),

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use strum::VariantNames;
 
 use super::context::{Lower, quoted};
-use super::keys::{self, Place};
-use super::reader::Reader;
+use super::keys::{self, KeyTable};
+use super::reader::KeyReader;
 use crate::diagnostic::Diagnostic;
 use crate::model::{Backoff, FailureKind, Model, Price, Provider, Replies, Retry, ToolCalls};
 use crate::source::Span;
@@ -19,10 +19,10 @@ pub fn model(lower: &Lower, owner: &str, span: Span, node: &Node) -> Model {
     let written = node.as_map().and_then(|map| map.get("provider")).and_then(Node::as_scalar).map(|scalar| scalar.text.as_str());
     let own = keys::PROVIDERS.iter().find(|place| Some(place.name) == written);
     let keys = match own {
-        Some(own) => Reader::new(lower, owner, &[&keys::MODEL, own], node),
+        Some(own) => KeyReader::new(lower, owner, &[&keys::MODEL, own], node),
         None => {
-            let places: Vec<&'static Place> = [&keys::MODEL].into_iter().chain(keys::PROVIDERS.iter().copied()).collect();
-            Reader::lenient(lower, owner, &places, node).inspect(|keys| keys.report_missing(&[&keys::MODEL]))
+            let places: Vec<&'static KeyTable> = [&keys::MODEL].into_iter().chain(keys::PROVIDERS.iter().copied()).collect();
+            KeyReader::lenient(lower, owner, &places, node).inspect(|keys| keys.report_missing(&[&keys::MODEL]))
         }
     };
     let Some(keys) = keys else { return model };
@@ -45,11 +45,11 @@ pub fn model(lower: &Lower, owner: &str, span: Span, node: &Node) -> Model {
     model
 }
 
-fn tool_calls(keys: &Reader) -> ToolCalls {
+fn tool_calls(keys: &KeyReader) -> ToolCalls {
     keys.choice("tool_calls").unwrap_or_default()
 }
 
-fn provider(keys: &Reader) -> Option<Provider> {
+fn provider(keys: &KeyReader) -> Option<Provider> {
     match keys.word("provider")? {
         "openai" => Some(Provider::OpenAi),
         "ollama" => Some(Provider::Ollama),
@@ -64,19 +64,19 @@ fn provider(keys: &Reader) -> Option<Provider> {
     }
 }
 
-fn scripted(keys: &Reader) -> Option<Arc<Replies>> {
+fn scripted(keys: &KeyReader) -> Option<Arc<Replies>> {
     let path = keys.name("replies")?;
     let answer = keys.lower.world().replies(keys.lower.file, &path.value);
     keys.lower.found("replies file", &path.value, path.span, answer)
 }
 
-fn replay(keys: &Reader) -> Option<PathBuf> {
+fn replay(keys: &KeyReader) -> Option<PathBuf> {
     let folder = keys.name("folder")?;
     let answer = keys.lower.world().existing_folder(keys.lower.file, &folder.value);
     keys.lower.found("folder of recordings", &folder.value, folder.span, answer)
 }
 
-fn amount(price: &Reader, key: &str) -> Option<f64> {
+fn amount(price: &KeyReader, key: &str) -> Option<f64> {
     let amount = price.number(key)?;
     if amount < 0.0 {
         let span = price.get(key).map_or(price.span, |node| node.span);
@@ -87,7 +87,7 @@ fn amount(price: &Reader, key: &str) -> Option<f64> {
 }
 
 /// The section `retry` of what `keys` are of, with the defaults of section 13.
-pub fn retry(keys: &Reader) -> Option<Retry> {
+pub fn retry(keys: &KeyReader) -> Option<Retry> {
     let retry = keys.section("retry", &keys::RETRY)?;
     let backoff = retry.choice("backoff").unwrap_or(Backoff::Exponential);
     let delay = |key| retry.get(key).and_then(|node| retry.lower.duration_or_zero(key, node));

@@ -7,10 +7,10 @@ use super::context::{Lower, quoted};
 use super::data::person;
 use super::definitions;
 use super::fields::FieldRole;
-use super::ids::{Around, Ids};
+use super::ids::{Ids, OuterIds};
 use super::keys;
-use super::reader::Reader;
-use super::steps::{Scope, check_reserved, steps};
+use super::reader::KeyReader;
+use super::steps::{StepScope, check_reserved, steps};
 use super::testing;
 use super::world::{Section, World};
 use crate::diagnostic::Diagnostic;
@@ -43,10 +43,10 @@ pub fn pipeline(tree: &Node, file: FileId, world: &mut dyn World, diagnostics: &
     pipeline.style_guide = keys.name("style_guide").and_then(|name| style_guide(&lower, &name));
     pipeline.policy = keys.name("policy");
     pipeline.limits = limits(&keys);
-    let mut around = Around::default();
+    let mut around = OuterIds::default();
     for (key, list) in [("steps", &mut pipeline.steps), ("on_failure", &mut pipeline.on_failure), ("finally", &mut pipeline.finally)] {
         let nodes = keys.filled_list(key).unwrap_or_default();
-        *list = steps(&lower, nodes, &Scope { around: around.clone(), ..Scope::default() });
+        *list = steps(&lower, nodes, &StepScope { around: around.clone(), ..StepScope::default() });
         around = around.and(nodes);
     }
     pipeline.outputs = outputs(&keys);
@@ -57,7 +57,7 @@ pub fn pipeline(tree: &Node, file: FileId, world: &mut dyn World, diagnostics: &
 pub fn inline_tests(tree: &Node, file: FileId, world: &mut dyn World, diagnostics: &mut Vec<Diagnostic>) -> Vec<TestCase> {
     let lower = Lower::new(file, world, diagnostics);
     let Some(node) = tree.as_map().and_then(|map| map.get("tests")) else { return vec![] };
-    testing::cases(&lower, lower.filled_list("tests", node).unwrap_or_default(), &testing::Shared::default())
+    testing::cases(&lower, lower.filled_list("tests", node).unwrap_or_default(), &testing::SharedCases::default())
 }
 
 fn empty(lower: &Lower, tree: &Node) -> Pipeline {
@@ -93,10 +93,10 @@ fn values<T>(section: Section<T>) -> IndexMap<String, T> {
 }
 
 /// Fields, or `{ schema_file }` instead of them.
-fn inputs(keys: &Reader) -> Shape {
+fn inputs(keys: &KeyReader) -> Shape {
     let schema = keys.get("inputs").filter(|node| node.as_map().is_some_and(|map| map.get("schema_file").is_some()));
     if let Some(node) = schema {
-        let schema = Reader::of_key(keys.lower, ("inputs", "\"inputs\" with a schema_file".to_owned()), &[&keys::SCHEMA_INPUTS], node)
+        let schema = KeyReader::of_key(keys.lower, ("inputs", "\"inputs\" with a schema_file".to_owned()), &[&keys::SCHEMA_INPUTS], node)
             .and_then(|keys| keys.name("schema_file"))
             .and_then(|path| keys.lower.schema_file(&path.value, path.span));
         return schema.map_or(Shape::Fields(vec![]), Shape::Schema);
@@ -110,7 +110,7 @@ fn inputs(keys: &Reader) -> Shape {
     Shape::Fields(fields)
 }
 
-fn channels(keys: &Reader) -> Vec<Arc<Channel>> {
+fn channels(keys: &KeyReader) -> Vec<Arc<Channel>> {
     let (mut channels, mut seen) = (vec![], Ids::default());
     for name in keys.filled_list("channels").unwrap_or_default().iter().filter_map(|node| keys.lower.name("channels", node)) {
         if let Some(first) = seen.take(&name) {
@@ -124,7 +124,7 @@ fn channels(keys: &Reader) -> Vec<Arc<Channel>> {
     channels
 }
 
-fn outputs(keys: &Reader) -> Outputs {
+fn outputs(keys: &KeyReader) -> Outputs {
     let Some(node) = keys.get("outputs") else { return Outputs::None };
     if node.as_map().is_some() {
         let pairs: Vec<(Spanned<String>, Filling)> = keys.pairs("outputs");

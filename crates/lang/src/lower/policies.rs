@@ -2,7 +2,7 @@
 
 use super::context::Lower;
 use super::keys;
-use super::reader::Reader;
+use super::reader::KeyReader;
 use crate::model::{PermissionMode, Policy};
 use crate::source::Span;
 use crate::syntax::Node;
@@ -10,7 +10,7 @@ use crate::syntax::Node;
 /// One policy; what could not be read is left out.
 pub fn policy(lower: &Lower, owner: &str, span: Span, node: &Node) -> Policy {
     let mut policy = Policy { span, ..Policy::default() };
-    let Some(keys) = Reader::new(lower, owner, &[&keys::POLICY], node) else { return policy };
+    let Some(keys) = KeyReader::new(lower, owner, &[&keys::POLICY], node) else { return policy };
     policy.description = keys.sentence("description");
     policy.allowed_tools = keys.names("allowed_tools");
     policy.disallowed_tools = keys.names("disallowed_tools").unwrap_or_default();

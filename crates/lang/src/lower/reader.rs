@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::aliases::{Alias, PROGRAM_STEPS, alias, rules_for};
 use super::context::{Lower, found, quoted};
-use super::keys::{DEFINITIONS, FIELD, KINDS, Key, PIPELINE, Place, Takes};
+use super::keys::{DEFINITIONS, FIELD, KINDS, KeyRule, KeyTable, PIPELINE, Takes};
 use super::misplaced::{Misplaced, misplaced};
 use super::values::{empty_section, value_of, wrong_type};
 use crate::diagnostic::{About, Code, Diagnostic, Near, nearest};
@@ -14,7 +14,7 @@ use crate::source::{Span, Spanned};
 use crate::syntax::{self, Map, Node, NodeKind};
 
 /// The keys of one place in a file.
-pub struct Reader<'a, 'w> {
+pub struct KeyReader<'a, 'w> {
     /// The file.
     pub lower: &'a Lower<'w>,
     /// Whose keys they are: `step "draft"`.
@@ -22,34 +22,49 @@ pub struct Reader<'a, 'w> {
     /// Where findings about the whole stand: its first key.
     pub span: Span,
     map: &'a Map,
-    places: Vec<&'static Place>,
+    places: Vec<&'static KeyTable>,
     /// Misspelt keys: what was meant, and the value if it can be read as such.
     meant: Vec<(&'static str, Option<&'a Node>)>,
     /// Keys of this place that stand inside a section of it.
     misplaced: Vec<Misplaced<'a>>,
 }
 
-impl<'a, 'w> Reader<'a, 'w> {
+impl<'a, 'w> KeyReader<'a, 'w> {
     /// Reads a list of keys whose keys are those of `places`; reports every unknown, missing or not yet available one.
-    pub fn new(lower: &'a Lower<'w>, owner: impl Into<String>, places: &[&'static Place], node: &'a Node) -> Option<Reader<'a, 'w>> {
-        let reader = Reader::lenient(lower, owner, places, node)?;
+    pub fn new(lower: &'a Lower<'w>, owner: impl Into<String>, places: &[&'static KeyTable], node: &'a Node) -> Option<KeyReader<'a, 'w>> {
+        let reader = KeyReader::lenient(lower, owner, places, node)?;
         reader.report_missing(places);
         Some(reader)
     }
 
     /// The same, of the value of a key. `whole`: that value in words.
-    pub fn of_key(lower: &'a Lower<'w>, (key, whole): (&str, String), places: &[&'static Place], node: &'a Node) -> Option<Reader<'a, 'w>> {
-        let reader = Reader::opened(lower, (value_of(key), whole), places, node)?;
+    pub fn of_key(
+        lower: &'a Lower<'w>,
+        (key, whole): (&str, String),
+        places: &[&'static KeyTable],
+        node: &'a Node,
+    ) -> Option<KeyReader<'a, 'w>> {
+        let reader = KeyReader::opened(lower, (value_of(key), whole), places, node)?;
         reader.report_missing(places);
         Some(reader)
     }
 
     /// The same, silent about what is missing.
-    pub fn lenient(lower: &'a Lower<'w>, owner: impl Into<String>, places: &[&'static Place], node: &'a Node) -> Option<Reader<'a, 'w>> {
-        Reader::opened(lower, (About::Other, owner.into()), places, node)
+    pub fn lenient(
+        lower: &'a Lower<'w>,
+        owner: impl Into<String>,
+        places: &[&'static KeyTable],
+        node: &'a Node,
+    ) -> Option<KeyReader<'a, 'w>> {
+        KeyReader::opened(lower, (About::Other, owner.into()), places, node)
     }
 
-    fn opened(lower: &'a Lower<'w>, (about, owner): (About, String), places: &[&'static Place], node: &'a Node) -> Option<Reader<'a, 'w>> {
+    fn opened(
+        lower: &'a Lower<'w>,
+        (about, owner): (About, String),
+        places: &[&'static KeyTable],
+        node: &'a Node,
+    ) -> Option<KeyReader<'a, 'w>> {
         let map = match &node.kind {
             NodeKind::Map(map) => map,
             NodeKind::Broken => return None,
@@ -65,7 +80,7 @@ impl<'a, 'w> Reader<'a, 'w> {
             }
         };
         let span = map.entries.first().map_or(node.span, |(key, _)| key.span);
-        let mut reader = Reader { lower, owner, span, map, places: places.to_vec(), meant: vec![], misplaced: vec![] };
+        let mut reader = KeyReader { lower, owner, span, map, places: places.to_vec(), meant: vec![], misplaced: vec![] };
         for (key, value) in &map.entries {
             match reader.rule(&key.text) {
                 Some(rule) => reader.check_available(rule, key, value),
@@ -217,7 +232,7 @@ impl<'a, 'w> Reader<'a, 'w> {
     }
 
     /// Names of the author's choice with their values.
-    pub fn entries(&self, key: &str) -> impl Iterator<Item = (&'a syntax::Key, &'a Node)> + use<'a> {
+    pub fn entries(&self, key: &str) -> impl Iterator<Item = (&'a syntax::MapKey, &'a Node)> + use<'a> {
         let map = self.get(key).and_then(|node| self.lower.entries(key, node));
         let entries = map.map(|map| map.entries.as_slice()).unwrap_or_default();
         // What stands below a section that slid in here belongs to that one.
@@ -227,8 +242,8 @@ impl<'a, 'w> Reader<'a, 'w> {
     }
 
     /// The keys of a section.
-    pub fn section(&self, key: &str, place: &'static Place) -> Option<Reader<'a, 'w>> {
-        Reader::of_key(self.lower, (key, format!("{} of {}", quoted(key), self.owner)), &[place], self.get(key)?)
+    pub fn section(&self, key: &str, place: &'static KeyTable) -> Option<KeyReader<'a, 'w>> {
+        KeyReader::of_key(self.lower, (key, format!("{} of {}", quoted(key), self.owner)), &[place], self.get(key)?)
     }
 
     /// The keys that were probably meant by misspelt ones.
@@ -237,19 +252,19 @@ impl<'a, 'w> Reader<'a, 'w> {
     }
 
     /// The rule of a key that is allowed here.
-    fn rule(&self, name: &str) -> Option<&'static Key> {
+    fn rule(&self, name: &str) -> Option<&'static KeyRule> {
         self.places.iter().find_map(|place| place.key(name))
     }
 
     /// F910.
-    fn check_available(&self, rule: &Key, key: &syntax::Key, value: &Node) {
+    fn check_available(&self, rule: &KeyRule, key: &syntax::MapKey, value: &Node) {
         if rule.is_later && value.to_value() != false {
             self.lower.not_yet(&quoted(&key.text), key.span);
         }
     }
 
     /// F002, with what was probably meant.
-    fn report_unknown(&mut self, key: &syntax::Key, value: &'a Node) {
+    fn report_unknown(&mut self, key: &syntax::MapKey, value: &'a Node) {
         let place_names: Vec<&str> = self.places.iter().map(|place| place.name).collect();
         let alias = alias(&key.text, &place_names, |name| self.rule(name).is_some());
         let alias = alias.map(|alias| (alias, self.keys_for(alias))).filter(|(_, keys)| !keys.is_empty());
@@ -343,9 +358,9 @@ impl<'a, 'w> Reader<'a, 'w> {
 
     /// The keys that may stand here, for a help line. Of a step that has no kind yet they are those of every step.
     fn allowed(&self) -> String {
-        let (kinds, common): (Vec<&'static Place>, Vec<&'static Place>) =
+        let (kinds, common): (Vec<&'static KeyTable>, Vec<&'static KeyTable>) =
             self.places.iter().partition(|place| KINDS.iter().any(|kind| std::ptr::eq(*kind, **place)));
-        let listed = |places: &[&'static Place], without: Option<&str>| {
+        let listed = |places: &[&'static KeyTable], without: Option<&str>| {
             let mut listed: Vec<&str> = vec![];
             for key in places.iter().flat_map(|place| place.keys).filter(|key| !key.is_later && Some(key.name) != without) {
                 if !listed.contains(&key.name) {
@@ -363,7 +378,7 @@ impl<'a, 'w> Reader<'a, 'w> {
     }
 
     /// F004 for every required key that is not there.
-    pub fn report_missing(&self, places: &[&'static Place]) {
+    pub fn report_missing(&self, places: &[&'static KeyTable]) {
         for rule in places.iter().flat_map(|place| place.keys).filter(|rule| rule.is_required && !self.has(rule.name)) {
             let found = self.lacks(&format!("has no {}", quoted(rule.name))).about(About::Missing(rule.name));
             self.lower.report(found.help(format!("add {}: {}", rule.name, rule.about)));
@@ -379,7 +394,7 @@ impl Lower<'_> {
     }
 }
 
-fn names(places: &[&'static Place]) -> impl Iterator<Item = &'static str> {
+fn names(places: &[&'static KeyTable]) -> impl Iterator<Item = &'static str> {
     places.iter().flat_map(|place| place.keys).map(|key| key.name)
 }
 

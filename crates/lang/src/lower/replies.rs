@@ -2,12 +2,12 @@
 
 use super::context::{Lower, quoted};
 use super::keys;
-use super::reader::Reader;
+use super::reader::KeyReader;
 use super::world::World;
 use crate::diagnostic::Diagnostic;
-use crate::model::{Replies, Reply, ReplyBody, ReplySet};
+use crate::model::{Replies, ReplyBody, ReplySet, ScriptedReply};
 use crate::source::{FileId, Spanned};
-use crate::syntax::{Key, Node};
+use crate::syntax::{MapKey, Node};
 
 /// What a reply says: one of these keys.
 pub(super) const BODIES: [&str; 6] = ["text", "data", "calls", "error", "passed", "failed"];
@@ -21,34 +21,34 @@ pub fn replies(tree: &Node, file: FileId, world: &mut dyn World, diagnostics: &m
 }
 
 /// The section `replies`.
-pub fn by_step(keys: &Reader) -> Replies {
+pub fn by_step(keys: &KeyReader) -> Replies {
     let sets = keys.entries("replies").filter_map(|(step, node)| Some((step.text.clone(), reply_set(keys.lower, step, node)?)));
     Replies { by_step: sets.collect() }
 }
 
-fn reply_set(lower: &Lower, step: &Key, node: &Node) -> Option<ReplySet> {
+fn reply_set(lower: &Lower, step: &MapKey, node: &Node) -> Option<ReplySet> {
     let Some(list) = node.as_list() else { return reply(lower, step, node).map(ReplySet::Every) };
     if list.is_empty() {
         lower.empty(&format!("replies of {}", step.text), node.span);
         return None;
     }
-    let replies: Vec<Reply> = list.iter().filter_map(|node| reply(lower, step, node)).collect();
+    let replies: Vec<ScriptedReply> = list.iter().filter_map(|node| reply(lower, step, node)).collect();
     Some(match replies.iter().any(|reply| reply.when.is_some()) {
         true => ReplySet::Matching(replies),
         false => ReplySet::InTurn(replies),
     })
 }
 
-fn reply(lower: &Lower, step: &Key, node: &Node) -> Option<Reply> {
+fn reply(lower: &Lower, step: &MapKey, node: &Node) -> Option<ScriptedReply> {
     let owner = format!("the reply of {}", quoted(&step.text));
     if node.as_map().is_none() {
         let body = match node.as_scalar().is_some_and(|scalar| scalar.text == "passed") {
             true => ReplyBody::Passed,
             false => ReplyBody::Text(lower.text(&format!("reply of {}", step.text), node)?),
         };
-        return Some(Reply { span: step.span, when: None, body, usage: None });
+        return Some(ScriptedReply { span: step.span, when: None, body, usage: None });
     }
-    let keys = Reader::new(lower, owner, &[&keys::REPLY], node)?;
+    let keys = KeyReader::new(lower, owner, &[&keys::REPLY], node)?;
     let (when, usage) = (keys.expression("when"), usage(&keys));
     keys.check_one_of(&BODIES);
     let bodies: Vec<ReplyBody> = BODIES.iter().filter(|key| keys.get(key).is_some()).filter_map(|key| body(&keys, key)).collect();
@@ -56,17 +56,17 @@ fn reply(lower: &Lower, step: &Key, node: &Node) -> Option<Reply> {
         let help = format!("add one of: {}", BODIES.join(", "));
         keys.missing("says nothing", &help);
     }
-    bodies.into_iter().next().map(|body| Reply { span: step.span, when, body, usage })
+    bodies.into_iter().next().map(|body| ScriptedReply { span: step.span, when, body, usage })
 }
 
-fn body(keys: &Reader, key: &str) -> Option<ReplyBody> {
+fn body(keys: &KeyReader, key: &str) -> Option<ReplyBody> {
     let lower = keys.lower;
     match key {
         "text" => keys.text("text").map(ReplyBody::Text),
         "data" => keys.filling("data").map(ReplyBody::Data),
         "calls" => {
             let calls = keys.filled_list("calls")?.iter().filter_map(|node| {
-                let call = Reader::new(lower, "a call", &[&keys::REPLY_CALL], node)?;
+                let call = KeyReader::new(lower, "a call", &[&keys::REPLY_CALL], node)?;
                 let with = call.filling("with").unwrap_or_else(|| crate::model::Filling::Constant(serde_json::json!({})));
                 Some((call.name("tool")?, with))
             });
@@ -91,7 +91,7 @@ fn body(keys: &Reader, key: &str) -> Option<ReplyBody> {
     }
 }
 
-fn usage(keys: &Reader) -> Option<(u64, u64)> {
+fn usage(keys: &KeyReader) -> Option<(u64, u64)> {
     let usage = keys.section("usage", &keys::REPLY_USAGE)?;
     Some((usage.whole("input_tokens").unwrap_or(0), usage.whole("output_tokens").unwrap_or(0)))
 }

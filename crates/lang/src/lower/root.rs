@@ -1,18 +1,18 @@
 //! The keys of a whole file, which begin with its version.
 
 use super::context::{Lower, found};
-use super::keys::Place;
-use super::reader::Reader;
+use super::keys::KeyTable;
+use super::reader::KeyReader;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::source::Span;
 use crate::syntax::{Node, NodeKind};
 
 impl<'w> Lower<'w> {
     /// The keys of a whole file: `flow: 1` first, then those of `place`.
-    pub fn root<'a>(&'a self, tree: &'a Node, place: &'static Place, owner: &str) -> Option<Reader<'a, 'w>> {
+    pub fn root<'a>(&'a self, tree: &'a Node, place: &'static KeyTable, owner: &str) -> Option<KeyReader<'a, 'w>> {
         self.check_version(tree);
         match &tree.kind {
-            NodeKind::Map(_) => Reader::new(self, owner, &[place], tree),
+            NodeKind::Map(_) => KeyReader::new(self, owner, &[place], tree),
             _ => None,
         }
     }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::context::{Lower, quoted};
 use super::ids::Ids;
 use super::keys;
-use super::reader::Reader;
-use super::steps::{Scope, check_reserved, step, steps};
+use super::reader::KeyReader;
+use super::steps::{StepScope, check_reserved, step, steps};
 use super::tools::one_kind;
 use crate::diagnostic::Diagnostic;
 use crate::model::{Case, RouteStep, Step, StepKind, Text, step_path};
@@ -17,7 +17,7 @@ use crate::syntax::Node;
 const OTHERWISE: &str = "otherwise";
 
 /// Reads a route; `inside` is where its cases stand (`facts`).
-pub fn route(keys: &Reader, inside: &Scope) -> Option<RouteStep> {
+pub fn route(keys: &KeyReader, inside: &StepScope) -> Option<RouteStep> {
     let subject = keys.expression("route");
     let (mut cases, mut ids) = (vec![], Ids::default());
     for (index, node) in keys.filled_list("cases").unwrap_or_default().iter().enumerate() {
@@ -30,7 +30,7 @@ pub fn route(keys: &Reader, inside: &Scope) -> Option<RouteStep> {
     Some(RouteStep { subject: subject?, cases, otherwise })
 }
 
-fn case(lower: &Lower, node: &Node, number: usize, inside: &Scope) -> Option<Case> {
+fn case(lower: &Lower, node: &Node, number: usize, inside: &StepScope) -> Option<Case> {
     let written = node.as_map().and_then(|map| map.get("id")).and_then(Node::as_scalar).map(|scalar| scalar.text.clone());
     let owner = match &written {
         Some(id) => format!("case {}", quoted(&step_path::inside(&inside.path, id))),
@@ -38,7 +38,7 @@ fn case(lower: &Lower, node: &Node, number: usize, inside: &Scope) -> Option<Cas
     };
     let unknown = Spanned::new(format!("case {number}"), node.span);
     if node.as_map().is_some_and(|map| map.get("steps").is_some()) {
-        let keys = Reader::new(lower, owner, &[&keys::CASE_STEPS], node)?;
+        let keys = KeyReader::new(lower, owner, &[&keys::CASE_STEPS], node)?;
         let id = case_id(&keys).unwrap_or(unknown);
         return Some(with_steps(&keys, id, inside));
     }
@@ -56,15 +56,15 @@ fn case(lower: &Lower, node: &Node, number: usize, inside: &Scope) -> Option<Cas
     Some(case)
 }
 
-fn with_steps(keys: &Reader, id: Spanned<String>, inside: &Scope) -> Case {
+fn with_steps(keys: &KeyReader, id: Spanned<String>, inside: &StepScope) -> Case {
     let (phrases, when) = condition(keys);
-    let scope = Scope { path: step_path::inside(&inside.path, &id.value), ..inside.clone() };
+    let scope = StepScope { path: step_path::inside(&inside.path, &id.value), ..inside.clone() };
     let list = keys.filled_list("steps").unwrap_or_default();
     Case { id, phrases, when, steps: steps(keys.lower, list, &scope), has_steps: true }
 }
 
 /// `phrases` and `when`; a case needs one of them.
-fn condition(keys: &Reader) -> (Vec<Spanned<String>>, Option<Text>) {
+fn condition(keys: &KeyReader) -> (Vec<Spanned<String>>, Option<Text>) {
     if !keys.allows("phrases") {
         return (vec![], None);
     }
@@ -76,23 +76,23 @@ fn condition(keys: &Reader) -> (Vec<Spanned<String>>, Option<Text>) {
     (phrases, keys.expression("when"))
 }
 
-fn case_id(keys: &Reader) -> Option<Spanned<String>> {
+fn case_id(keys: &KeyReader) -> Option<Spanned<String>> {
     let id = keys.lower.new_id("case id", keys.get("id")?)?;
     check_id(keys, &id);
     Some(id)
 }
 
-fn check_id(keys: &Reader, id: &Spanned<String>) {
+fn check_id(keys: &KeyReader, id: &Spanned<String>) {
     check_reserved(keys.lower, "a case id", id, &[OTHERWISE], "it means what is done when no case fits");
 }
 
 /// `otherwise`: a step without id, or steps.
-fn otherwise(route: &Reader, node: &Node, inside: &Scope) -> Option<Case> {
+fn otherwise(route: &KeyReader, node: &Node, inside: &StepScope) -> Option<Case> {
     let lower = route.lower;
     let owner = quoted(&step_path::inside(&inside.path, OTHERWISE));
     let id = Spanned::new(OTHERWISE.to_owned(), route.key_span(OTHERWISE));
     if node.as_map().is_some_and(|map| map.get("steps").is_some()) {
-        let keys = Reader::new(lower, owner, &[&keys::OTHERWISE_STEPS], node)?;
+        let keys = KeyReader::new(lower, owner, &[&keys::OTHERWISE_STEPS], node)?;
         return Some(with_steps(&keys, id, inside));
     }
     let (keys, kind) = one_kind(lower, &owner, &[&keys::EVERY_STEP], keys::KINDS, Some(&keys::OTHERWISE_STEPS), node);

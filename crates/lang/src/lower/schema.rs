@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::context::{Lower, quoted};
 use super::keys;
 use super::patterns::Room;
-use super::reader::Reader;
+use super::reader::KeyReader;
 use crate::diagnostic::{Code, Diagnostic, Near, nearest};
 use crate::model::read_json;
 use crate::source::Span;
@@ -45,7 +45,7 @@ impl Lower<'_> {
     pub fn schema(&self, label: &str, owner: &str, node: &Node) -> Option<Arc<Value>> {
         let map = self.entries(label, node)?;
         if map.entries.len() == 1 && map.get("file").is_some() {
-            let keys = Reader::new(self, format!("{label} of {owner}"), &[&keys::FILE], node)?;
+            let keys = KeyReader::new(self, format!("{label} of {owner}"), &[&keys::FILE], node)?;
             let path = keys.name("file")?;
             return self.schema_file(&path.value, path.span);
         }
@@ -62,7 +62,8 @@ impl Lower<'_> {
         let what = format!("schema file {}", quoted(path));
         match read_json(&text) {
             Ok(value) => {
-                let way = |fault: &Fault| if fault.path.is_empty() { what.clone() } else { format!("{what} at {}", fault.path.join(".")) };
+                let way =
+                    |fault: &SchemaFault| if fault.path.is_empty() { what.clone() } else { format!("{what} at {}", fault.path.join(".")) };
                 self.checked(&way, value, &|_| span)
             }
             Err(error) => {
@@ -73,7 +74,7 @@ impl Lower<'_> {
         }
     }
 
-    fn checked(&self, what: &dyn Fn(&Fault) -> String, schema: Value, span: &dyn Fn(&[String]) -> Span) -> Option<Arc<Value>> {
+    fn checked(&self, what: &dyn Fn(&SchemaFault) -> String, schema: Value, span: &dyn Fn(&[String]) -> Span) -> Option<Arc<Value>> {
         match check(&schema, &self.room) {
             Ok(()) => Some(Arc::new(schema)),
             Err(fault) => {
@@ -85,32 +86,32 @@ impl Lower<'_> {
     }
 }
 
-struct Fault {
+struct SchemaFault {
     path: Vec<String>,
     message: String,
     near: Near,
     help: String,
 }
 
-impl Fault {
-    fn new(path: &[String], message: impl Into<String>, help: impl Into<String>) -> Fault {
-        Fault { path: path.to_vec(), message: message.into(), near: Near::default(), help: help.into() }
+impl SchemaFault {
+    fn new(path: &[String], message: impl Into<String>, help: impl Into<String>) -> SchemaFault {
+        SchemaFault { path: path.to_vec(), message: message.into(), near: Near::default(), help: help.into() }
     }
 }
 
-fn check(schema: &Value, room: &Room) -> Result<(), Fault> {
+fn check(schema: &Value, room: &Room) -> Result<(), SchemaFault> {
     let size = serde_json::to_string(schema).map_or(usize::MAX, |text| text.len());
     if size > LARGEST {
-        return Err(Fault::new(&[], format!("the schema has {size} bytes; at most {LARGEST} are read"), "make it smaller"));
+        return Err(SchemaFault::new(&[], format!("the schema has {size} bytes; at most {LARGEST} are read"), "make it smaller"));
     }
     if depth(schema) > DEEPEST {
-        return Err(Fault::new(&[], format!("the schema is nested more than {DEEPEST} levels deep"), "make it flatter"));
+        return Err(SchemaFault::new(&[], format!("the schema is nested more than {DEEPEST} levels deep"), "make it flatter"));
     }
     check_words(schema, &mut vec![])?;
     let mut paths = Paths { root: schema, left: MOST_PATHS, open: vec![] };
     if paths.walk(schema, 0).is_none() {
         let message = format!("following its references gives more than {MOST_PATHS} ways through the schema");
-        return Err(Fault::new(&[], message, "remove references to the same part"));
+        return Err(SchemaFault::new(&[], message, "remove references to the same part"));
     }
     check_patterns(schema, room, &mut vec![])?;
     let options = jsonschema::PatternOptions::regex().size_limit(4 * 1024 * 1024);
@@ -118,7 +119,7 @@ fn check(schema: &Value, room: &Room) -> Result<(), Fault> {
     let path: Vec<String> =
         error.instance_path().to_string().split('/').skip(1).map(|part| part.replace("~1", "/").replace("~0", "~")).collect();
     let part = quoted(path.last().map_or("the schema", String::as_str));
-    Err(Fault::new(&path, error.masked_with(part).to_string().replace('\n', " "), "correct this part of the schema"))
+    Err(SchemaFault::new(&path, error.masked_with(part).to_string().replace('\n', " "), "correct this part of the schema"))
 }
 
 fn depth(value: &Value) -> usize {
@@ -166,7 +167,7 @@ fn inner(schema: &Map<String, Value>) -> impl Iterator<Item = (Vec<String>, &Val
 }
 
 /// Types and references, which deserve better words than the schema of schemas has for them.
-fn check_words(schema: &Value, path: &mut Vec<String>) -> Result<(), Fault> {
+fn check_words(schema: &Value, path: &mut Vec<String>) -> Result<(), SchemaFault> {
     let Some(map) = schema.as_object() else { return Ok(()) };
     let types = match map.get("type") {
         Some(Value::Array(list)) => list.iter().collect(),
@@ -177,20 +178,21 @@ fn check_words(schema: &Value, path: &mut Vec<String>) -> Result<(), Fault> {
         let alias = TYPE_ALIASES.iter().find(|(other, _)| other.eq_ignore_ascii_case(word)).map(|(_, ours)| *ours);
         let near = Near::new(word, alias.map_or_else(|| nearest(word, TYPES), |word| vec![word]));
         path.push("type".to_owned());
-        let fault = Fault::new(path, format!("type {} is not known{near}", quoted(word)), format!("write one of: {}", TYPES.join(", ")));
-        return Err(Fault { near, ..fault });
+        let fault =
+            SchemaFault::new(path, format!("type {} is not known{near}", quoted(word)), format!("write one of: {}", TYPES.join(", ")));
+        return Err(SchemaFault { near, ..fault });
     }
     for key in ["$ref", "$dynamicRef", "$recursiveRef"] {
         if let Some(target) = map.get(key).and_then(Value::as_str).filter(|target| !target.starts_with('#')) {
             path.push(key.to_owned());
             let message = format!("the reference {} leads out of the schema", quoted(target));
-            return Err(Fault::new(path, message, "write a reference that begins with # and put what it names into $defs"));
+            return Err(SchemaFault::new(path, message, "write a reference that begins with # and put what it names into $defs"));
         }
     }
     if map.contains_key("pii") {
         path.push("pii".to_owned());
         let help = "write the fields in this language (output: { name: { type: text, pii: true } }), or pii: true on the step";
-        return Err(Fault::new(path, "a JSON Schema cannot mark personal data", help));
+        return Err(SchemaFault::new(path, "a JSON Schema cannot mark personal data", help));
     }
     for (way, value) in inner(map) {
         let before = path.len();
@@ -202,7 +204,7 @@ fn check_words(schema: &Value, path: &mut Vec<String>) -> Result<(), Fault> {
 }
 
 /// Patterns, before the library compiles all of them at once.
-fn check_patterns(schema: &Value, room: &Room, path: &mut Vec<String>) -> Result<(), Fault> {
+fn check_patterns(schema: &Value, room: &Room, path: &mut Vec<String>) -> Result<(), SchemaFault> {
     let Some(map) = schema.as_object() else { return Ok(()) };
     let own = map.get("pattern").and_then(Value::as_str).map(|pattern| (pattern, "pattern"));
     let named = map.get("patternProperties").and_then(Value::as_object);
@@ -210,7 +212,7 @@ fn check_patterns(schema: &Value, room: &Room, path: &mut Vec<String>) -> Result
     for (pattern, key) in own.into_iter().chain(named) {
         if let Err(why) = room.compile(pattern) {
             path.push(key.to_owned());
-            return Err(Fault::new(path, format!("the pattern {why}"), "correct the pattern"));
+            return Err(SchemaFault::new(path, format!("the pattern {why}"), "correct the pattern"));
         }
     }
     for (way, value) in inner(map) {

@@ -2,8 +2,8 @@
 
 use super::agents;
 use super::context::{Lower, quoted};
-use super::keys::{self, Place};
-use super::reader::Reader;
+use super::keys::{self, KeyTable};
+use super::reader::KeyReader;
 use super::world::World;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::model::{JournalSettings, Lint, LintPath, Settings};
@@ -25,11 +25,11 @@ fn settings(
     file: FileId,
     world: &mut dyn World,
     diagnostics: &mut Vec<Diagnostic>,
-    place: &'static Place,
+    place: &'static KeyTable,
     owner: &str,
 ) -> Settings {
     let lower = Lower::new(file, world, diagnostics);
-    let Some(keys) = Reader::new(&lower, owner, &[place], tree) else { return Settings::default() };
+    let Some(keys) = KeyReader::new(&lower, owner, &[place], tree) else { return Settings::default() };
     let default_model = keys.section("models", &keys::SETTINGS_MODELS).and_then(|models| {
         let node = models.get("default")?;
         Some(super::models::model(&lower, "model \"default\"", models.key_span("default"), node))
@@ -49,7 +49,7 @@ fn settings(
     Settings { default_model, limits: agents::limits(&keys), policy, private_hosts, state_dir, lint, journal: journal.unwrap_or_default() }
 }
 
-fn read_lint(lower: &Lower, keys: &Reader) -> Lint {
+fn read_lint(lower: &Lower, keys: &KeyReader) -> Lint {
     let deny = codes(lower, keys, "deny", |code| code.severity() != crate::diagnostic::Severity::Error);
     let mut paths = vec![];
     for (pattern, node) in keys.get("paths").and_then(Node::as_map).into_iter().flat_map(|map| &map.entries) {
@@ -59,7 +59,7 @@ fn read_lint(lower: &Lower, keys: &Reader) -> Lint {
             continue;
         }
         let owner = format!("paths {}", quoted(&pattern.text));
-        let Some(keys) = Reader::new(lower, owner, &[&keys::LINT_PATH], node) else { continue };
+        let Some(keys) = KeyReader::new(lower, owner, &[&keys::LINT_PATH], node) else { continue };
         let ignore = codes(lower, &keys, "ignore", Code::is_suppressible);
         paths.push(LintPath { pattern: Spanned::new(pattern.text.clone(), pattern.span), ignore });
     }
@@ -88,7 +88,7 @@ fn readable(pattern: &str) -> Result<(), GlobError> {
 }
 
 /// Codes that `fits`; others are reported (F901).
-fn codes(lower: &Lower, keys: &Reader, key: &str, fits: impl Fn(Code) -> bool) -> Vec<Spanned<String>> {
+fn codes(lower: &Lower, keys: &KeyReader, key: &str, fits: impl Fn(Code) -> bool) -> Vec<Spanned<String>> {
     let mut kept = vec![];
     for written in keys.names(key).unwrap_or_default() {
         let what = quoted(&written.value);

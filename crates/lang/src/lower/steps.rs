@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use super::context::{Lower, quoted};
-use super::ids::{Around, Ids};
-use super::keys::{self, Place};
+use super::ids::{Ids, OuterIds};
+use super::keys::{self, KeyTable};
 use super::kinds;
 use super::models::retry;
-use super::reader::Reader;
+use super::reader::KeyReader;
 use super::routes::route;
 use super::tools::one_kind;
 use crate::diagnostic::{Code, Diagnostic};
@@ -49,18 +49,18 @@ const TAKEN_IDS: [&str; 2] = ["stop", "continue"];
 
 /// Where a list of steps stands.
 #[derive(Debug, Clone, Default)]
-pub struct Scope {
+pub struct StepScope {
     /// The path of what the list stands in: `facts/report`; empty for those of the pipeline.
     pub path: String,
     /// Ids that may not be used again, because a step in this list can read them: those of the lists around.
-    pub around: Around,
+    pub around: OuterIds,
     /// The `for_each` step it stands in.
     pub looped_by: Option<String>,
 }
 
 /// The steps of a list. Each becomes a step, however broken it is.
-pub fn steps(lower: &Lower, list: &[Node], scope: &Scope) -> Vec<Arc<Step>> {
-    let inner = Scope { around: scope.around.and(list), ..scope.clone() };
+pub fn steps(lower: &Lower, list: &[Node], scope: &StepScope) -> Vec<Arc<Step>> {
+    let inner = StepScope { around: scope.around.and(list), ..scope.clone() };
     let (mut steps, mut ids) = (vec![], Ids::default());
     for (index, node) in list.iter().enumerate() {
         let written = node.as_map().and_then(|map| map.get("id")).and_then(Node::as_scalar).map(|scalar| scalar.text.clone());
@@ -81,7 +81,7 @@ pub fn steps(lower: &Lower, list: &[Node], scope: &Scope) -> Vec<Arc<Step>> {
 }
 
 /// One step from its keys and its kind, as far as they could be told. Without an id of its own the id stays empty.
-pub fn step(keys: Option<&Reader>, kind: Option<&'static Place>, node: &Node, scope: &Scope) -> Step {
+pub fn step(keys: Option<&KeyReader>, kind: Option<&'static KeyTable>, node: &Node, scope: &StepScope) -> Step {
     let mut step = Step {
         id: Spanned::new(String::new(), node.span),
         span: node.span,
@@ -125,7 +125,7 @@ pub fn step(keys: Option<&Reader>, kind: Option<&'static Place>, node: &Node, sc
         let key = keys.key_span(kind.name);
         step.kind_span = keys.get(kind.name).map_or(key, |node| key.to(node.span));
         let looped_by = step.for_each.as_ref().map(|_| step.id.value.clone()).or(scope.looped_by.clone());
-        let inside = Scope { path: step_path::inside(&scope.path, &step.id.value), looped_by, ..scope.clone() };
+        let inside = StepScope { path: step_path::inside(&scope.path, &step.id.value), looped_by, ..scope.clone() };
         let read = match kind.name {
             "route" => route(keys, &inside).map(StepKind::Route),
             name => kinds::read(keys, name),
@@ -135,7 +135,7 @@ pub fn step(keys: Option<&Reader>, kind: Option<&'static Place>, node: &Node, sc
     step
 }
 
-fn for_each(keys: &Reader, scope: &Scope) -> Option<ForEach> {
+fn for_each(keys: &KeyReader, scope: &StepScope) -> Option<ForEach> {
     let lower = keys.lower;
     let Some(node) = keys.get("for_each") else {
         let dependent = ["as", "max_parallel", "fail_fast"].into_iter().find(|key| keys.get(key).is_some() && !is_of_kind(keys, key));
@@ -168,11 +168,11 @@ fn for_each(keys: &Reader, scope: &Scope) -> Option<ForEach> {
 }
 
 /// Whether a key stands there for the step's kind: a `plan` has `max_parallel` too.
-fn is_of_kind(keys: &Reader, key: &str) -> bool {
+fn is_of_kind(keys: &KeyReader, key: &str) -> bool {
     keys::KINDS.iter().any(|kind| kind.key(key).is_some() && keys.allows(kind.name))
 }
 
-fn on_failure(keys: &Reader) -> OnFailure {
+fn on_failure(keys: &KeyReader) -> OnFailure {
     match keys.name("on_failure") {
         None => OnFailure::Stop,
         Some(word) if word.value == "stop" => OnFailure::Stop,

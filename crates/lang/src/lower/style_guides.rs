@@ -3,7 +3,7 @@
 use super::channels::as_it_stands;
 use super::context::{Lower, quoted};
 use super::keys;
-use super::reader::Reader;
+use super::reader::KeyReader;
 use super::world::World;
 use crate::diagnostic::Diagnostic;
 use crate::model::{Emojis, Formatting, Humor, Phrase, StyleGuide, Tone, Words};
@@ -30,12 +30,12 @@ pub fn style_guide(tree: &Node, file: FileId, world: &mut dyn World, diagnostics
     name.map(|name| StyleGuide { name: name.value, span: name.span, ..guide })
 }
 
-fn tone(keys: &Reader) -> Tone {
+fn tone(keys: &KeyReader) -> Tone {
     let Some(tone) = keys.section("tone", &keys::TONE) else { return Tone::default() };
     Tone { default: tone.sentence("default"), error: tone.sentence("error"), success: tone.sentence("success") }
 }
 
-fn emojis(keys: &Reader) -> Emojis {
+fn emojis(keys: &KeyReader) -> Emojis {
     let section = keys.section("emojis", &keys::EMOJIS);
     let emoji = |key| section.as_ref().and_then(|emojis| emojis.sentence(key));
     Emojis {
@@ -47,12 +47,12 @@ fn emojis(keys: &Reader) -> Emojis {
     }
 }
 
-fn humor(keys: &Reader) -> Humor {
+fn humor(keys: &KeyReader) -> Humor {
     let Some(humor) = keys.section("humor", &keys::HUMOR) else { return Humor::default() };
     Humor { enabled: humor.boolean("enabled").unwrap_or(false), style: humor.sentence("style"), frequency: humor.sentence("frequency") }
 }
 
-fn formatting(keys: &Reader) -> Formatting {
+fn formatting(keys: &KeyReader) -> Formatting {
     let Some(section) = keys.section("formatting", &keys::FORMATTING) else { return Formatting::default() };
     Formatting {
         greeting: phrase(&section, "greeting"),
@@ -61,7 +61,7 @@ fn formatting(keys: &Reader) -> Formatting {
     }
 }
 
-fn phrase(keys: &Reader, key: &str) -> Phrase {
+fn phrase(keys: &KeyReader, key: &str) -> Phrase {
     let Some(node) = keys.get(key) else { return Phrase::Off };
     match node.as_scalar().map(|scalar| &scalar.value) {
         Some(serde_json::Value::Bool(true)) => Phrase::On,
@@ -81,7 +81,7 @@ fn phrase(keys: &Reader, key: &str) -> Phrase {
     }
 }
 
-fn words(keys: &Reader) -> Words {
+fn words(keys: &KeyReader) -> Words {
     let Some(words) = keys.section("words", &keys::WORDS) else { return Words::default() };
     let list = |key| {
         let one = words.get(key).filter(|node| node.as_list().is_none());

@@ -8,7 +8,7 @@ use super::checks::expected;
 use super::context::{Lower, quoted};
 use super::ids::Ids;
 use super::keys;
-use super::reader::Reader;
+use super::reader::KeyReader;
 use super::replies::by_step;
 use super::world::World;
 use crate::diagnostic::Diagnostic;
@@ -18,7 +18,7 @@ use crate::syntax::Node;
 
 /// What stands in a test file for all cases; a case's own replaces it step by step.
 #[derive(Debug, Default)]
-pub struct Shared {
+pub struct SharedCases {
     now: Option<Spanned<String>>,
     mocks: Arc<IndexMap<String, Spanned<Mock>>>,
     replies: Arc<IndexMap<String, ReplySet>>,
@@ -29,7 +29,7 @@ pub fn test_file(tree: &Node, file: FileId, world: &mut dyn World, diagnostics: 
     let lower = Lower::new(file, world, diagnostics);
     let keys = lower.root(tree, &keys::TEST, "this test")?;
     keys.sentence("description");
-    let shared = Shared { now: now(&keys), mocks: Arc::new(mocks(&keys)), replies: Arc::new(by_step(&keys).by_step) };
+    let shared = SharedCases { now: now(&keys), mocks: Arc::new(mocks(&keys)), replies: Arc::new(by_step(&keys).by_step) };
     let cases = cases(&lower, keys.filled_list("cases").unwrap_or_default(), &shared);
     let written = keys.name("test")?;
     let answer = lower.world().existing(file, &written.value);
@@ -38,7 +38,7 @@ pub fn test_file(tree: &Node, file: FileId, world: &mut dyn World, diagnostics: 
 }
 
 /// The cases of a list.
-pub fn cases(lower: &Lower, list: &[Node], shared: &Shared) -> Vec<TestCase> {
+pub fn cases(lower: &Lower, list: &[Node], shared: &SharedCases) -> Vec<TestCase> {
     let (mut cases, mut ids) = (vec![], Ids::default());
     for (index, node) in list.iter().enumerate() {
         if let Some(case) = case(lower, node, index + 1, shared) {
@@ -49,10 +49,10 @@ pub fn cases(lower: &Lower, list: &[Node], shared: &Shared) -> Vec<TestCase> {
     cases
 }
 
-fn case(lower: &Lower, node: &Node, number: usize, shared: &Shared) -> Option<TestCase> {
+fn case(lower: &Lower, node: &Node, number: usize, shared: &SharedCases) -> Option<TestCase> {
     let written = node.as_map().and_then(|map| map.get("id")).and_then(Node::as_scalar).map(|scalar| scalar.text.clone());
     let owner = written.map_or_else(|| format!("case {number}"), |id| format!("case {}", quoted(&id)));
-    let keys = Reader::new(lower, owner, &[&keys::TEST_CASE], node)?;
+    let keys = KeyReader::new(lower, owner, &[&keys::TEST_CASE], node)?;
     keys.sentence("description");
     let id = keys.get("id").and_then(|node| lower.new_id("case id", node));
     let own_mocks = mocks(&keys);
@@ -71,7 +71,7 @@ fn case(lower: &Lower, node: &Node, number: usize, shared: &Shared) -> Option<Te
     })
 }
 
-fn now(keys: &Reader) -> Option<Spanned<String>> {
+fn now(keys: &KeyReader) -> Option<Spanned<String>> {
     let now = keys.fixed("now")?;
     if chrono::DateTime::parse_from_rfc3339(&now.value).is_err() {
         let message = format!("now {} is no date and time with a time zone", quoted(&now.value));
@@ -81,13 +81,13 @@ fn now(keys: &Reader) -> Option<Spanned<String>> {
     Some(now)
 }
 
-fn mocks(keys: &Reader) -> IndexMap<String, Spanned<Mock>> {
+fn mocks(keys: &KeyReader) -> IndexMap<String, Spanned<Mock>> {
     let mocks = keys.entries("mocks").filter_map(|(step, node)| {
         let is_error =
             node.as_map().is_some_and(|map| map.entries.len() == 1 && map.get("error").is_some_and(|node| node.as_scalar().is_some()));
         let mock = match is_error {
             true => {
-                let keys = Reader::new(keys.lower, format!("the mock of {}", quoted(&step.text)), &[&keys::MOCK_ERROR], node)?;
+                let keys = KeyReader::new(keys.lower, format!("the mock of {}", quoted(&step.text)), &[&keys::MOCK_ERROR], node)?;
                 Mock::Error(keys.choice("error")?)
             }
             false => Mock::Output(node.to_value()),
@@ -97,7 +97,7 @@ fn mocks(keys: &Reader) -> IndexMap<String, Spanned<Mock>> {
     mocks.collect()
 }
 
-fn expect(keys: &Reader) -> Option<Expect> {
+fn expect(keys: &KeyReader) -> Option<Expect> {
     let expect = keys.section("expect", &keys::EXPECT)?;
     let place = |key: &str| expect.get(key).map_or(expect.span, |node| node.span);
     Some(Expect {

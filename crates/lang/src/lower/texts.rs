@@ -4,9 +4,9 @@ use serde_json::Value;
 
 use super::context::{Lower, quoted};
 use super::keys;
-use super::reader::Reader;
+use super::reader::KeyReader;
 use crate::diagnostic::Diagnostic;
-use crate::model::{Filling, Form, Place, Text};
+use crate::model::{Filling, Form, Text, TextPlace};
 use crate::source::Span;
 use crate::syntax::{Node, Scalar};
 use crate::template;
@@ -32,7 +32,7 @@ impl Lower<'_> {
     }
 
     /// A template from its text.
-    pub fn template(&self, source: &str, place: Place) -> Text {
+    pub fn template(&self, source: &str, place: TextPlace) -> Text {
         if self.is_data {
             return plain(source, place);
         }
@@ -52,7 +52,7 @@ impl Lower<'_> {
         }
     }
 
-    fn bare(&self, source: &str, place: Place) -> Text {
+    fn bare(&self, source: &str, place: TextPlace) -> Text {
         let text = template::expression(source, place, &mut self.diagnostics());
         self.check_shared(&text);
         text
@@ -112,7 +112,7 @@ impl Lower<'_> {
         if node.as_map().is_none() {
             return self.text(label, node);
         }
-        let keys = Reader::of_key(self, (label, format!("{} of {owner}", quoted(label))), &[&keys::FILE], node)?;
+        let keys = KeyReader::of_key(self, (label, format!("{} of {owner}", quoted(label))), &[&keys::FILE], node)?;
         let path = keys.name("file")?;
         let answer = self.world().text(self.file, &path.value);
         let (file, text) = self.found(&format!("{label} file"), &path.value, path.span, answer)?;
@@ -120,7 +120,7 @@ impl Lower<'_> {
             return None;
         }
         let text = text.strip_prefix('\u{feff}').unwrap_or(&text).trim_end();
-        Some(self.template(text, Place { span: Span::new(file, 0, text.len()), offsets: vec![(0, 0)] }))
+        Some(self.template(text, TextPlace { span: Span::new(file, 0, text.len()), offsets: vec![(0, 0)] }))
     }
 
     /// F208: what other files use cannot read the steps of one of them.
@@ -136,12 +136,12 @@ impl Lower<'_> {
 }
 
 /// A text that is taken as it is.
-pub fn plain(source: &str, place: Place) -> Text {
+pub fn plain(source: &str, place: TextPlace) -> Text {
     Text { place, ..Text::plain(source) }
 }
 
 /// The place of the text of a scalar from byte `start` on.
-pub fn place(scalar: &Scalar, span: Span, start: usize) -> Place {
+pub fn place(scalar: &Scalar, span: Span, start: usize) -> TextPlace {
     let start = start as u32;
     let offsets = match scalar.offsets.partition_point(|(text, _)| *text <= start).checked_sub(1) {
         None => vec![],
@@ -149,7 +149,7 @@ pub fn place(scalar: &Scalar, span: Span, start: usize) -> Place {
             scalar.offsets[first..].iter().map(|(text, file)| (text.saturating_sub(start), file + start.saturating_sub(*text))).collect()
         }
     };
-    Place { span, offsets }
+    TextPlace { span, offsets }
 }
 
 fn is_constant(filling: &Filling) -> bool {

@@ -6,8 +6,8 @@ use strum::VariantArray;
 
 use super::context::{Lower, quoted};
 use super::fields::FieldRole;
-use super::keys::{self, Place};
-use super::reader::Reader;
+use super::keys::{self, KeyTable};
+use super::reader::KeyReader;
 use super::texts::place;
 use crate::diagnostic::Diagnostic;
 use crate::model::{Approve, Method, PipelineId, ServerKind, Text, Tool, ToolKind};
@@ -55,20 +55,20 @@ pub fn tool(lower: &Lower, owner: &str, span: Span, node: &Node) -> Tool {
 pub fn one_kind<'a, 'w>(
     lower: &'a Lower<'w>,
     owner: &str,
-    common: &[&'static Place],
-    kinds: &'static [&'static Place],
-    instead: Option<&'static Place>,
+    common: &[&'static KeyTable],
+    kinds: &'static [&'static KeyTable],
+    instead: Option<&'static KeyTable>,
     node: &'a Node,
-) -> (Option<Reader<'a, 'w>>, Option<&'static Place>) {
-    let given: Vec<&'static Place> =
+) -> (Option<KeyReader<'a, 'w>>, Option<&'static KeyTable>) {
+    let given: Vec<&'static KeyTable> =
         kinds.iter().copied().filter(|kind| node.as_map().is_some_and(|map| map.get(kind.name).is_some())).collect();
     if let [kind] = given.as_slice() {
-        let places: Vec<&'static Place> = common.iter().copied().chain([*kind]).collect();
-        return (Reader::new(lower, owner, &places, node), Some(kind));
+        let places: Vec<&'static KeyTable> = common.iter().copied().chain([*kind]).collect();
+        return (KeyReader::new(lower, owner, &places, node), Some(kind));
     }
     let possible = if given.is_empty() { kinds } else { given.as_slice() };
-    let places: Vec<&'static Place> = common.iter().copied().chain(possible.iter().copied()).chain(instead).collect();
-    let Some(keys) = Reader::lenient(lower, owner, &places, node) else { return (None, None) };
+    let places: Vec<&'static KeyTable> = common.iter().copied().chain(possible.iter().copied()).chain(instead).collect();
+    let Some(keys) = KeyReader::lenient(lower, owner, &places, node) else { return (None, None) };
     keys.report_missing(common);
     if !given.is_empty() {
         keys.check_one_of(&given.iter().map(|kind| kind.name).collect::<Vec<_>>());
@@ -76,7 +76,7 @@ pub fn one_kind<'a, 'w>(
         let own: Vec<&str> = node.as_map().into_iter().flat_map(|map| &map.entries).map(|(key, _)| key.text.as_str()).collect();
         let own: Vec<&str> = own.into_iter().filter(|key| common.iter().all(|place| place.key(key).is_none())).collect();
         let fits =
-            |kind: &&&'static Place| !kind.keys.first().is_some_and(|key| key.is_later) && own.iter().all(|key| kind.key(key).is_some());
+            |kind: &&&'static KeyTable| !kind.keys.first().is_some_and(|key| key.is_later) && own.iter().all(|key| kind.key(key).is_some());
         let fitting: Vec<&str> = kinds.iter().filter(fits).map(|kind| kind.name).collect();
         let help = match (own.first(), fitting.as_slice()) {
             (Some(key), [kind]) => format!("add {kind}: and its value; {} belongs to that kind", quoted(key)),
@@ -89,7 +89,7 @@ pub fn one_kind<'a, 'w>(
     (Some(keys), None)
 }
 
-fn read_kind(keys: &Reader, kind: &str) -> Option<ToolKind> {
+fn read_kind(keys: &KeyReader, kind: &str) -> Option<ToolKind> {
     match kind {
         "http" => {
             let headers = headers(keys);
@@ -126,7 +126,7 @@ fn read_kind(keys: &Reader, kind: &str) -> Option<ToolKind> {
 }
 
 /// The program of an MCP server: a name, or an absolute path. One from the folder of the file would run whatever lies there.
-fn program(keys: &Reader) -> Option<Spanned<String>> {
+fn program(keys: &KeyReader) -> Option<Spanned<String>> {
     let command = keys.name("command")?;
     let wrong = |message: String, help: &str| {
         keys.lower.report(Diagnostic::bad_value(command.span, message).help(help));
@@ -146,7 +146,7 @@ fn program(keys: &Reader) -> Option<Spanned<String>> {
     Some(command)
 }
 
-fn args(keys: &Reader) -> Vec<Text> {
+fn args(keys: &KeyReader) -> Vec<Text> {
     if keys.get("args").is_none() {
         return vec![];
     }
@@ -154,7 +154,7 @@ fn args(keys: &Reader) -> Vec<Text> {
 }
 
 /// `env`: names that a program's environment can have, and texts.
-fn environment(keys: &Reader) -> Vec<(Spanned<String>, Text)> {
+fn environment(keys: &KeyReader) -> Vec<(Spanned<String>, Text)> {
     let mut list = vec![];
     for (name, node) in keys.entries("env") {
         let is_name = name.text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
@@ -178,14 +178,14 @@ pub fn called(lower: &Lower, file: &Spanned<String>) -> Option<PipelineId> {
 }
 
 /// A path inside the project, joined to the folder of the file (F604).
-fn path(keys: &Reader, key: &str, what: &str) -> Option<PathBuf> {
+fn path(keys: &KeyReader, key: &str, what: &str) -> Option<PathBuf> {
     let written = keys.name(key)?;
     let answer = keys.lower.world().path(keys.lower.file, &written.value);
     keys.lower.found(what, &written.value, written.span, answer)
 }
 
 /// `POST https://…`: method and address.
-pub fn request(keys: &Reader) -> Option<(Method, Text)> {
+pub fn request(keys: &KeyReader) -> Option<(Method, Text)> {
     let node = keys.get("http")?;
     let text = keys.lower.sentence("http", node)?;
     let scalar = node.as_scalar()?;
@@ -205,6 +205,6 @@ pub fn request(keys: &Reader) -> Option<(Method, Text)> {
 }
 
 /// `headers`: names and texts.
-pub fn headers(keys: &Reader) -> Vec<(String, Text)> {
+pub fn headers(keys: &KeyReader) -> Vec<(String, Text)> {
     keys.entries("headers").filter_map(|(name, node)| Some((name.text.clone(), keys.lower.loose_text(&name.text, node)?))).collect()
 }

@@ -17,27 +17,27 @@ pub trait World {
     /// The folder of the project.
     fn project(&self) -> PathBuf;
     /// The place a path names.
-    fn path(&self, from: FileId, path: &str) -> Result<PathBuf, Unreadable>;
+    fn path(&self, from: FileId, path: &str) -> Result<PathBuf, OtherFileError>;
     /// The place of a file that must be there but is not read.
-    fn existing(&self, from: FileId, path: &str) -> Result<PathBuf, Unreadable>;
+    fn existing(&self, from: FileId, path: &str) -> Result<PathBuf, OtherFileError>;
     /// The columns of the file of a table; `None`: they cannot be read.
     fn columns(&self, _: &Data) -> Option<Vec<String>> {
         None
     }
     /// The place of a folder that must be there.
-    fn existing_folder(&self, from: FileId, path: &str) -> Result<PathBuf, Unreadable>;
+    fn existing_folder(&self, from: FileId, path: &str) -> Result<PathBuf, OtherFileError>;
     /// The definitions of a file; `from` is the place of the import.
-    fn import(&mut self, from: Span, path: &str) -> Result<Arc<Definitions>, Unreadable>;
+    fn import(&mut self, from: Span, path: &str) -> Result<Arc<Definitions>, OtherFileError>;
     /// A channel by name.
-    fn channel(&mut self, from: FileId, name: &str) -> Result<Arc<Channel>, Unreadable>;
+    fn channel(&mut self, from: FileId, name: &str) -> Result<Arc<Channel>, OtherFileError>;
     /// A style guide by name.
-    fn style_guide(&mut self, from: FileId, name: &str) -> Result<Arc<StyleGuide>, Unreadable>;
+    fn style_guide(&mut self, from: FileId, name: &str) -> Result<Arc<StyleGuide>, OtherFileError>;
     /// The text of a file of instructions or of a schema.
-    fn text(&mut self, from: FileId, path: &str) -> Result<(FileId, Arc<str>), Unreadable>;
+    fn text(&mut self, from: FileId, path: &str) -> Result<(FileId, Arc<str>), OtherFileError>;
     /// Scripted replies.
-    fn replies(&mut self, from: FileId, path: &str) -> Result<Arc<Replies>, Unreadable>;
+    fn replies(&mut self, from: FileId, path: &str) -> Result<Arc<Replies>, OtherFileError>;
     /// A pipeline that is called; `from` is the place of the call.
-    fn pipeline(&mut self, from: Span, path: &str) -> Result<PipelineId, Unreadable>;
+    fn pipeline(&mut self, from: Span, path: &str) -> Result<PipelineId, OtherFileError>;
 }
 
 /// Things by name, each with the place of its name.
@@ -58,7 +58,7 @@ pub struct Definitions {
 
 /// Why another file cannot be had.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Unreadable {
+pub enum OtherFileError {
     /// There is none. Names of those there are, for "did you mean".
     Missing(Vec<String>),
     /// It lies outside the project.

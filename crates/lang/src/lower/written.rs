@@ -10,12 +10,12 @@ use super::Definitions;
 use super::checks;
 use super::context::Lower;
 use super::keys;
-use super::reader::Reader;
-use super::world::{Unreadable, World};
+use super::reader::KeyReader;
+use super::world::{OtherFileError, World};
 use crate::diagnostic::Diagnostic;
 use crate::model::{Channel, OnJudgeError, PipelineId, Replies, Scorecard, StyleGuide};
 use crate::source::{FileId, Span};
-use crate::syntax::{Key, Map, Node, NodeKind, Scalar, Style};
+use crate::syntax::{Map, MapKey, Node, NodeKind, QuoteStyle, Scalar};
 
 /// Reads a scorecard that a step gave: `criteria` only, without the check `expression` (section 9 of the language page). There
 /// is no file, so the findings have no place; their messages name the criterion.
@@ -25,7 +25,7 @@ pub fn written_scorecard(value: &Value, diagnostics: &mut Vec<Diagnostic>) -> Sc
     let mut lower = Lower::new(FileId::default(), &mut world, diagnostics);
     lower.is_data = true;
     let empty = Scorecard { span: tree.span, judge: None, on_judge_error: OnJudgeError::Fail, criteria: vec![] };
-    match Reader::new(&lower, "the scorecard", &[&keys::WRITTEN_SCORECARD], &tree) {
+    match KeyReader::new(&lower, "the scorecard", &[&keys::WRITTEN_SCORECARD], &tree) {
         Some(keys) => Scorecard { criteria: checks::criteria(&keys), ..empty },
         None => empty,
     }
@@ -35,12 +35,12 @@ pub(super) fn node(value: &Value) -> Node {
     let kind = match value {
         Value::Array(list) => NodeKind::List(list.iter().map(node).collect()),
         Value::Object(map) => {
-            let key = |text: &String| Key { text: text.clone(), span: Span::default() };
+            let key = |text: &String| MapKey { text: text.clone(), span: Span::default() };
             NodeKind::Map(Map { entries: map.iter().map(|(text, value)| (key(text), node(value))).collect(), is_cut: false })
         }
         scalar => {
             let text = scalar.as_str().map_or_else(|| scalar.to_string(), str::to_owned);
-            NodeKind::Scalar(Scalar { text, style: Style::Double, value: scalar.clone(), offsets: vec![], header: None })
+            NodeKind::Scalar(Scalar { text, style: QuoteStyle::Double, value: scalar.clone(), offsets: vec![], header: None })
         }
     };
     Node { span: Span::default(), kind }
@@ -50,8 +50,8 @@ pub(super) fn node(value: &Value) -> Node {
 pub(super) struct Nowhere;
 
 impl Nowhere {
-    fn no<T>() -> Result<T, Unreadable> {
-        Err(Unreadable::Because("what a step writes can name no file".to_owned(), "write it out"))
+    fn no<T>() -> Result<T, OtherFileError> {
+        Err(OtherFileError::Because("what a step writes can name no file".to_owned(), "write it out"))
     }
 }
 
@@ -62,31 +62,31 @@ impl World for Nowhere {
     fn project(&self) -> PathBuf {
         PathBuf::new()
     }
-    fn path(&self, _: FileId, _: &str) -> Result<PathBuf, Unreadable> {
+    fn path(&self, _: FileId, _: &str) -> Result<PathBuf, OtherFileError> {
         Nowhere::no()
     }
-    fn existing(&self, _: FileId, _: &str) -> Result<PathBuf, Unreadable> {
+    fn existing(&self, _: FileId, _: &str) -> Result<PathBuf, OtherFileError> {
         Nowhere::no()
     }
-    fn existing_folder(&self, _: FileId, _: &str) -> Result<PathBuf, Unreadable> {
+    fn existing_folder(&self, _: FileId, _: &str) -> Result<PathBuf, OtherFileError> {
         Nowhere::no()
     }
-    fn import(&mut self, _: Span, _: &str) -> Result<Arc<Definitions>, Unreadable> {
+    fn import(&mut self, _: Span, _: &str) -> Result<Arc<Definitions>, OtherFileError> {
         Nowhere::no()
     }
-    fn channel(&mut self, _: FileId, _: &str) -> Result<Arc<Channel>, Unreadable> {
+    fn channel(&mut self, _: FileId, _: &str) -> Result<Arc<Channel>, OtherFileError> {
         Nowhere::no()
     }
-    fn style_guide(&mut self, _: FileId, _: &str) -> Result<Arc<StyleGuide>, Unreadable> {
+    fn style_guide(&mut self, _: FileId, _: &str) -> Result<Arc<StyleGuide>, OtherFileError> {
         Nowhere::no()
     }
-    fn text(&mut self, _: FileId, _: &str) -> Result<(FileId, Arc<str>), Unreadable> {
+    fn text(&mut self, _: FileId, _: &str) -> Result<(FileId, Arc<str>), OtherFileError> {
         Nowhere::no()
     }
-    fn replies(&mut self, _: FileId, _: &str) -> Result<Arc<Replies>, Unreadable> {
+    fn replies(&mut self, _: FileId, _: &str) -> Result<Arc<Replies>, OtherFileError> {
         Nowhere::no()
     }
-    fn pipeline(&mut self, _: Span, _: &str) -> Result<PipelineId, Unreadable> {
+    fn pipeline(&mut self, _: Span, _: &str) -> Result<PipelineId, OtherFileError> {
         Nowhere::no()
     }
 }

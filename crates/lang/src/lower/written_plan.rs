@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::context::{Lower, quoted};
 use super::ids::Ids;
 use super::keys;
-use super::reader::Reader;
+use super::reader::KeyReader;
 use super::written::{Nowhere, node};
 use crate::diagnostic::Diagnostic;
 use crate::model::{WrittenPlan, WrittenStep};
@@ -27,7 +27,7 @@ pub fn written_plan(value: &Value, most_steps: u64, diagnostics: &mut Vec<Diagno
     let mut world = Nowhere;
     let mut lower = Lower::new(FileId::default(), &mut world, diagnostics);
     lower.is_data = true;
-    let keys = Reader::new(&lower, "the plan", &[&keys::WRITTEN_PLAN], &tree)?;
+    let keys = KeyReader::new(&lower, "the plan", &[&keys::WRITTEN_PLAN], &tree)?;
     let strategy = keys.choice("strategy");
     let reasoning = keys.sentence("reasoning").filter(|text| is_short(&lower, "reasoning of the plan", text, LONGEST_REASONING));
     let list = keys.filled_list("steps")?;
@@ -44,7 +44,7 @@ pub fn written_plan(value: &Value, most_steps: u64, diagnostics: &mut Vec<Diagno
 fn step(lower: &Lower, place: usize, node: &Node, ids: &mut Ids) -> Option<WrittenStep> {
     let written = node.as_map().and_then(|map| map.get("id")).and_then(Node::as_scalar).map(|scalar| quoted(&scalar.text));
     let owner = format!("plan step {}", written.unwrap_or_else(|| (place + 1).to_string()));
-    let keys = Reader::new(lower, owner.clone(), &[&keys::WRITTEN_STEP], node)?;
+    let keys = KeyReader::new(lower, owner.clone(), &[&keys::WRITTEN_STEP], node)?;
     let id = keys.get("id").and_then(|node| lower.new_id("plan step id", node));
     if let Some(id) = &id {
         lower.check_unique("plan steps", id, ids.take(id));

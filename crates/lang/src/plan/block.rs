@@ -8,7 +8,7 @@ use petgraph::graph::{DiGraph, NodeIndex};
 use petgraph::visit::EdgeRef;
 use serde::{Deserialize, Serialize};
 
-use super::reach::{Counts, Reach};
+use super::reach::{EdgeFilter, Reach};
 use super::{StepIx, cycle};
 use crate::diagnostic::{Code, Diagnostic, Hints};
 use crate::model::{OnFailure, Step};
@@ -235,8 +235,8 @@ impl Block {
         for place in &order {
             self.is_uncertain[*place] |= self.incoming[*place].iter().any(|(above, _)| self.is_uncertain[*above]);
         }
-        self.all = Reach::new(order.clone(), &self.incoming, Counts::All);
-        self.blocking = Reach::new(order, &self.incoming, Counts::Blocking);
+        self.all = Reach::new(order.clone(), &self.incoming, EdgeFilter::All);
+        self.blocking = Reach::new(order, &self.incoming, EdgeFilter::Blocking);
     }
 }
 

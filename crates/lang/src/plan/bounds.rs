@@ -25,7 +25,7 @@ pub enum Elements {
 
 /// One agent that a step asks, as its work or as a judge.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Asking {
+pub struct AgentUse {
     /// The agent.
     pub agent: String,
     /// Whether it judges.
@@ -37,14 +37,14 @@ pub struct Asking {
     /// Rounds of tool calls.
     pub turns: u64,
     /// What it is asked for.
-    pub part: Part,
+    pub part: AgentPart,
     /// How often: of a `plan` step, plans, and steps of all plans.
     pub times: u64,
 }
 
 /// What an agent is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Part {
+pub enum AgentPart {
     /// The work of its step, or a judgement.
     Own,
     /// A plan.
@@ -55,7 +55,7 @@ pub enum Part {
     Planned,
 }
 
-impl Asking {
+impl AgentUse {
     /// Answers: the first, repaired ones, and one a round of tool calls.
     pub fn answers(&self) -> u64 {
         1 + self.repairs + self.turns
@@ -78,12 +78,12 @@ pub struct Calls {
     /// Most tokens of their answers; `None`: a model has no `max_output_tokens`.
     pub answer_tokens: Option<u64>,
     /// Those that come on top.
-    pub open: Vec<Open>,
+    pub open: Vec<OpenCalls>,
 }
 
 /// Calls whose number is not known before the run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Open {
+pub struct OpenCalls {
     /// So many…
     pub calls: u64,
     /// …for each of these.
@@ -105,7 +105,7 @@ impl Calls {
     }
 
     /// What is open on top; equal ones are one.
-    fn adds(&mut self, open: Vec<Open>) {
+    fn adds(&mut self, open: Vec<OpenCalls>) {
         for one in open {
             match self.open.iter_mut().find(|known| known.of == one.of) {
                 Some(known) => known.calls = known.calls.saturating_add(one.calls),
@@ -131,9 +131,9 @@ impl Calls {
 
     /// So many for each of something whose number is not known.
     fn each(self, of: &str) -> Calls {
-        let own = (self.calls > 0).then(|| Open { calls: self.calls, of: vec![] });
-        let open = own.into_iter().chain(self.open).map(|open| Open { of: [vec![of.to_string()], open.of].concat(), ..open });
-        let open: Vec<Open> = open.collect();
+        let own = (self.calls > 0).then(|| OpenCalls { calls: self.calls, of: vec![] });
+        let open = own.into_iter().chain(self.open).map(|open| OpenCalls { of: [vec![of.to_string()], open.of].concat(), ..open });
+        let open: Vec<OpenCalls> = open.collect();
         Calls { calls: 0, answer_tokens: if open.is_empty() { Some(0) } else { None }, open }
     }
 }
@@ -144,7 +144,7 @@ pub struct StepBounds {
     /// The step.
     pub step: StepIx,
     /// The agents it asks itself.
-    pub askings: Vec<Asking>,
+    pub askings: Vec<AgentUse>,
     /// The pipelines it may run, as its work or as tools of its agent.
     pub called: Vec<PipelineId>,
     /// 2 where the refinement may run it again.
@@ -253,7 +253,7 @@ impl Counter<'_> {
     }
 
     /// What a step asks itself, once.
-    fn own(&mut self, planned: &PipelinePlan, step: &Step) -> (Vec<Asking>, Vec<PipelineId>, Calls) {
+    fn own(&mut self, planned: &PipelinePlan, step: &Step) -> (Vec<AgentUse>, Vec<PipelineId>, Calls) {
         match &step.kind {
             StepKind::Plan(plan) => self.plan(planned, step, plan),
             StepKind::Agent(asked) => {
@@ -286,10 +286,10 @@ impl Counter<'_> {
     }
 
     /// Plans, each with its steps, and the answers to whether the work is done. Each step may be the dearest.
-    fn plan(&mut self, planned: &PipelinePlan, step: &Step, plan: &PlanStep) -> (Vec<Asking>, Vec<PipelineId>, Calls) {
+    fn plan(&mut self, planned: &PipelinePlan, step: &Step, plan: &PlanStep) -> (Vec<AgentUse>, Vec<PipelineId>, Calls) {
         let plans = plan.most_plans();
         let steps = plan.most_steps().saturating_mul(plans);
-        let own = |agent: &str, repairs: u32, part: Part| Asking {
+        let own = |agent: &str, repairs: u32, part: AgentPart| AgentUse {
             agent: agent.to_string(),
             judges: false,
             models: self.models(planned, step, model_of(planned.pipeline.agents.get(agent))),
@@ -298,8 +298,8 @@ impl Counter<'_> {
             part,
             times: plans,
         };
-        let mut askings = vec![own(&plan.agent.value, MOST_PLAN_REPAIRS, Part::Plans)];
-        askings.extend(plan.check.iter().map(|check| own(&check.value, MOST_REPAIRS, Part::Checks)));
+        let mut askings = vec![own(&plan.agent.value, MOST_PLAN_REPAIRS, AgentPart::Plans)];
+        askings.extend(plan.check.iter().map(|check| own(&check.value, MOST_REPAIRS, AgentPart::Checks)));
         let mut calls = askings.iter().fold(Calls::none(), |all, asking| all.and(self.asked(planned, asking)));
         let mut called = vec![];
         for agent in std::iter::once(&plan.agent).chain(&plan.check) {
@@ -313,7 +313,7 @@ impl Counter<'_> {
                 let asked = AgentStep { agent: name.clone(), prompt: Text::plain(""), model: None, output: None, attach: None };
                 let inner = Step { retry: None, timeout: None, kind: StepKind::Agent(asked), ..step.clone() };
                 let (inner, pipelines, of_agent) = self.own(planned, &inner);
-                askings.extend(inner.into_iter().map(|asking| Asking { part: Part::Planned, times: steps, ..asking }));
+                askings.extend(inner.into_iter().map(|asking| AgentUse { part: AgentPart::Planned, times: steps, ..asking }));
                 called.extend(pipelines);
                 dearest = dearest.or(of_agent);
             } else if let Some(id) = planned.called_tool(&name.value) {
@@ -325,14 +325,14 @@ impl Counter<'_> {
         (askings, called, calls)
     }
 
-    fn asked(&self, planned: &PipelinePlan, asking: &Asking) -> Calls {
+    fn asked(&self, planned: &PipelinePlan, asking: &AgentUse) -> Calls {
         let most = |(name, _): &(String, u64)| self.model(planned, name).and_then(|model| model.max_output_tokens);
         let tokens = asking.models.iter().map(most).collect::<Option<Vec<u64>>>();
         let tokens = tokens.map(|tokens| tokens.into_iter().max().unwrap_or(0).saturating_mul(asking.calls()));
         Calls { calls: asking.calls(), answer_tokens: tokens, open: vec![] }
     }
 
-    fn agent(&self, planned: &PipelinePlan, step: &Step, asked: &AgentStep) -> Asking {
+    fn agent(&self, planned: &PipelinePlan, step: &Step, asked: &AgentStep) -> AgentUse {
         let agent = planned.pipeline.agents.get(&asked.agent.value);
         let has_shape = asked.output.is_some() || agent.is_some_and(|agent| agent.output.is_some());
         let models = match &asked.model {
@@ -343,7 +343,7 @@ impl Counter<'_> {
         };
         let repairs = if has_shape { u64::from(MOST_REPAIRS) } else { 0 };
         let turns = turns(planned, &asked.agent.value);
-        Asking { agent: asked.agent.value.clone(), judges: false, models, repairs, turns, part: Part::Own, times: 1 }
+        AgentUse { agent: asked.agent.value.clone(), judges: false, models, repairs, turns, part: AgentPart::Own, times: 1 }
     }
 
     /// The pipelines among the tools of an agent, and what they may ask in one step.
@@ -362,14 +362,14 @@ impl Counter<'_> {
     }
 
     /// The judges of a gate: as the engine finds them, for every scorecard that may ask one.
-    fn judges(&self, planned: &PipelinePlan, step: &Step, gate: &GateStep) -> Vec<Asking> {
-        let asking = |name: &Spanned<String>| Asking {
+    fn judges(&self, planned: &PipelinePlan, step: &Step, gate: &GateStep) -> Vec<AgentUse> {
+        let asking = |name: &Spanned<String>| AgentUse {
             agent: name.value.clone(),
             judges: true,
             models: self.models(planned, step, model_of(planned.pipeline.agents.get(&name.value))),
             repairs: u64::from(MOST_REPAIRS),
             turns: 0,
-            part: Part::Own,
+            part: AgentPart::Own,
             times: 1,
         };
         gate.judges(&planned.pipeline.scorecards).into_iter().map(asking).collect()

@@ -19,11 +19,11 @@ mod written;
 use std::sync::Arc;
 
 pub use block::{Block, BlockIx, Edge};
-pub use bounds::{Asking, Calls, Elements, Lengths, Open, Part, PipelineBounds, StepBounds, bounds};
+pub use bounds::{AgentPart, AgentUse, Calls, Elements, Lengths, OpenCalls, PipelineBounds, StepBounds, bounds};
 pub use least::{Least, SureCall, SureStarts, least};
 pub use money::{Cost, Tokens, cost, tokens};
 pub use refinement::Refinement;
-pub use sources::Sources;
+pub use sources::ValueSources;
 pub use wishes::{Wish, Wishes, asks_default, known_address, takes_given, users};
 pub use written::written;
 
@@ -140,7 +140,7 @@ pub fn plan(program: &Program, diagnostics: &mut Vec<Diagnostic>) -> Plan {
 }
 
 fn plan_pipeline(pipeline: &Arc<Pipeline>, diagnostics: &mut Vec<Diagnostic>) -> PipelinePlan {
-    let mut builder = Builder { steps: vec![], blocks: vec![] };
+    let mut builder = PlanBuilder { steps: vec![], blocks: vec![] };
     let main = builder.add(&pipeline.steps, None, diagnostics);
     let on_failure = (!pipeline.on_failure.is_empty()).then(|| builder.add(&pipeline.on_failure, None, diagnostics));
     let finally = (!pipeline.finally.is_empty()).then(|| builder.add(&pipeline.finally, None, diagnostics));
@@ -166,12 +166,12 @@ fn plan_pipeline(pipeline: &Arc<Pipeline>, diagnostics: &mut Vec<Diagnostic>) ->
 }
 
 /// Numbers steps and blocks, inner ones after the step that holds them.
-struct Builder {
+struct PlanBuilder {
     steps: Vec<PlannedStep>,
     blocks: Vec<Block>,
 }
 
-impl Builder {
+impl PlanBuilder {
     fn add(&mut self, steps: &[Arc<Step>], owner: Option<StepIx>, diagnostics: &mut Vec<Diagnostic>) -> BlockIx {
         let ix = BlockIx(self.blocks.len() as u32);
         let first = StepIx(self.steps.len() as u32);

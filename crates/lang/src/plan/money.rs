@@ -1,6 +1,6 @@
 //! The most tokens and money that a run can use, as far as its limits and prices bound them.
 
-use super::{Asking, Calls, PipelineBounds, Plan};
+use super::{AgentUse, Calls, PipelineBounds, Plan};
 use crate::model::{DEFAULT_MODEL, Limits, Model, Price};
 
 /// Most money of a run, and what bounds it.
@@ -78,7 +78,7 @@ pub fn cost(plan: &Plan, bounds: &[PipelineBounds], default_model: Option<&Model
     let mut prices: Vec<Price> = vec![];
     let mut asks = false;
     for (planned, bounds) in plan.pipelines.iter().zip(bounds) {
-        for (name, _) in bounds.steps.iter().flat_map(|step| &step.askings).flat_map(|asking: &Asking| &asking.models) {
+        for (name, _) in bounds.steps.iter().flat_map(|step| &step.askings).flat_map(|asking: &AgentUse| &asking.models) {
             asks = true;
             let replaced = default_model.filter(|_| name == DEFAULT_MODEL);
             let model = replaced.or_else(|| planned.pipeline.models.get(name));

@@ -21,12 +21,12 @@ pub(super) struct Reach {
     /// For 64 places at a time: one bit for each of them that comes before a place.
     columns: Vec<OnceLock<Box<[u64]>>>,
     /// The edges that count.
-    counts: Counts,
+    counts: EdgeFilter,
 }
 
 /// Which edges count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) enum Counts {
+pub(super) enum EdgeFilter {
     /// All.
     #[default]
     All,
@@ -34,16 +34,16 @@ pub(super) enum Counts {
     Blocking,
 }
 
-impl Counts {
+impl EdgeFilter {
     fn has(self, edge: Edge) -> bool {
-        self == Counts::All || matches!(edge, Edge::Need | Edge::Above)
+        self == EdgeFilter::All || matches!(edge, Edge::Need | Edge::Above)
     }
 }
 
 impl Reach {
     /// `order` is a topological order of the places; `incoming` what each place waits for. Without an order, because circles are
     /// left, every place counts as above every other: the circles are reported, and nothing follows from them.
-    pub(super) fn new(order: Vec<usize>, incoming: &[Vec<(usize, Edge)>], counts: Counts) -> Reach {
+    pub(super) fn new(order: Vec<usize>, incoming: &[Vec<(usize, Edge)>], counts: EdgeFilter) -> Reach {
         let mut row: Vec<usize> = Vec::with_capacity(incoming.len());
         for (place, edges) in incoming.iter().enumerate() {
             let follows = edges.iter().any(|(above, edge)| above + 1 == place && counts.has(*edge));
@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     /// All places above one, by following every edge.
-    fn all_above(incoming: &[Vec<(usize, Edge)>], counts: Counts, below: usize) -> Vec<usize> {
+    fn all_above(incoming: &[Vec<(usize, Edge)>], counts: EdgeFilter, below: usize) -> Vec<usize> {
         let mut found = vec![];
         let mut open = vec![below];
         while let Some(place) = open.pop() {
@@ -119,7 +119,7 @@ mod tests {
                     incoming[one.max(other)].push((one.min(other), edge));
                 }
             }
-            for counts in [Counts::All, Counts::Blocking] {
+            for counts in [EdgeFilter::All, EdgeFilter::Blocking] {
                 let reach = Reach::new((0..70).collect(), &incoming, counts);
                 for below in 0..70 {
                     let expected = all_above(&incoming, counts, below);

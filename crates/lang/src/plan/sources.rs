@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 
 use super::{PipelinePlan, StepIx};
-use crate::model::{Address, Filling, StepKind, Text};
+use crate::model::{Filling, RequestAddress, StepKind, Text};
 
 /// What values are made of. What is in none of these is the author's own.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Sources {
+pub struct ValueSources {
     /// The environment.
     pub environment: bool,
     /// Inputs of the pipeline, by name.
@@ -21,20 +21,20 @@ pub struct Sources {
 }
 
 /// A place in a pipeline: a step, and whether the element of its own `for_each` is known there.
-type Seat = Option<(StepIx, bool)>;
+type StepSeat = Option<(StepIx, bool)>;
 
 impl PipelinePlan {
     /// What paths of names hold, read by a step; `None`: by something that belongs to no step. The value of a `set` step is what its texts
     /// read, an element what its list reads.
-    pub fn sources(&self, at: Option<StepIx>, reads: impl IntoIterator<Item = Vec<String>>) -> Sources {
-        let mut found = Sources::default();
+    pub fn sources(&self, at: Option<StepIx>, reads: impl IntoIterator<Item = Vec<String>>) -> ValueSources {
+        let mut found = ValueSources::default();
         let mut seen = BTreeSet::new();
-        let mut open: Vec<(Seat, Vec<String>)> = reads.into_iter().map(|path| (at.map(|ix| (ix, true)), path)).collect();
+        let mut open: Vec<(StepSeat, Vec<String>)> = reads.into_iter().map(|path| (at.map(|ix| (ix, true)), path)).collect();
         while let Some((seat, path)) = open.pop() {
             if !seen.insert((seat, path.clone())) {
                 continue;
             }
-            let mut follow = |seat: Seat, filling: &Filling| {
+            let mut follow = |seat: StepSeat, filling: &Filling| {
                 let reads = filling.texts().into_iter().flat_map(|text| &text.reads);
                 open.extend(reads.map(|read| (seat, read.path.clone())));
             };
@@ -67,8 +67,8 @@ impl PipelinePlan {
     pub fn addresses(&self) -> impl Iterator<Item = &Text> {
         let of_models = self.pipeline.models.values().filter_map(|model| model.base_url.as_ref());
         let of_tools = self.pipeline.tools.values().filter_map(|tool| match tool.kind.address()? {
-            Address::Web(url) => Some(url),
-            Address::Mail(_) => None,
+            RequestAddress::Web(url) => Some(url),
+            RequestAddress::Mail(_) => None,
         });
         let of_steps = self.steps.iter().filter_map(|planned| planned.step.kind.address());
         of_models.chain(of_tools).chain(of_steps)
@@ -77,13 +77,13 @@ impl PipelinePlan {
     /// All mail servers, `host:port`.
     pub fn mail_servers(&self) -> impl Iterator<Item = &Text> {
         self.pipeline.tools.values().filter_map(|tool| match tool.kind.address()? {
-            Address::Mail(server) => Some(server),
-            Address::Web(_) => None,
+            RequestAddress::Mail(server) => Some(server),
+            RequestAddress::Web(_) => None,
         })
     }
 
     /// The list whose element has this name, and the step it belongs to.
-    fn element(&self, seat: Seat, name: &str) -> Option<(StepIx, &Filling)> {
+    fn element(&self, seat: StepSeat, name: &str) -> Option<(StepIx, &Filling)> {
         let (ix, own) = seat?;
         let lists = self.around(ix).skip(usize::from(!own)).filter_map(|ix| Some((ix, self.step(ix).step.for_each.as_ref()?)));
         let is_named = |own: Option<&str>| name == "item" || own == Some(name);

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::names::Names;
+use super::names::PipelineNames;
 use super::seat::{Seat, Texts};
 use super::types::{Type, of_field};
 use super::wording::listed;
@@ -14,13 +14,13 @@ use crate::source::{Span, Spanned};
 /// Most missing values that are told one by one at one place.
 const MOST_MISSING: usize = 12;
 
-pub(super) fn check(names: &Names, _texts: &Texts, out: &mut Vec<Diagnostic>) {
-    let mut asked: HashMap<PipelineId, Asked> = HashMap::new();
+pub(super) fn check(names: &PipelineNames, _texts: &Texts, out: &mut Vec<Diagnostic>) {
+    let mut asked: HashMap<PipelineId, AskedFields> = HashMap::new();
     for (index, planned) in names.pipeline.steps.iter().enumerate() {
         let StepKind::Call(call) = &planned.step.kind else { continue };
         let Some((id, called)) = call.pipeline.map(|id| (id, &names.plan.pipeline(id).pipeline)) else { continue };
         let Shape::Fields(fields) = &called.inputs else { continue };
-        let given = Given {
+        let given = GivenValues {
             found: |span, message| Diagnostic::new(Code::CallInputs, span, message),
             owner: format!("call \"{}\"", called.name.value),
             what: "input",
@@ -29,23 +29,23 @@ pub(super) fn check(names: &Names, _texts: &Texts, out: &mut Vec<Diagnostic>) {
             fixed: &[],
             others_are_wrong: true,
         };
-        let asked = asked.entry(id).or_insert_with(|| Asked::of(fields));
+        let asked = asked.entry(id).or_insert_with(|| AskedFields::of(fields));
         given.check(names, &names.seat(StepIx(index as u32)), asked, out);
     }
 }
 
 /// The fields that something asks for, by name: made once for all who give them.
-pub(super) struct Asked<'a> {
+pub(super) struct AskedFields<'a> {
     fields: &'a [Field],
     by_name: HashMap<&'a str, &'a Field>,
     /// Those that must be given.
     needed: Vec<&'a str>,
 }
 
-impl<'a> Asked<'a> {
-    pub(super) fn of(fields: &'a [Field]) -> Asked<'a> {
+impl<'a> AskedFields<'a> {
+    pub(super) fn of(fields: &'a [Field]) -> AskedFields<'a> {
         let needed = fields.iter().filter(|field| field.is_required && field.default.is_none());
-        Asked {
+        AskedFields {
             fields,
             by_name: fields.iter().map(|field| (field.name.as_str(), field)).collect(),
             needed: needed.map(|field| field.name.as_str()).collect(),
@@ -54,7 +54,7 @@ impl<'a> Asked<'a> {
 }
 
 /// Values given by name.
-pub(super) struct Given<'a> {
+pub(super) struct GivenValues<'a> {
     /// The finding of whatever is wrong.
     pub(super) found: fn(Span, String) -> Diagnostic,
     /// Who is given them, in words.
@@ -70,9 +70,9 @@ pub(super) struct Given<'a> {
     pub(super) others_are_wrong: bool,
 }
 
-impl Given<'_> {
+impl GivenValues<'_> {
     /// Compares them with the fields that are asked for.
-    pub(super) fn check(&self, names: &Names, seat: &Seat, asked: &Asked, out: &mut Vec<Diagnostic>) {
+    pub(super) fn check(&self, names: &PipelineNames, seat: &Seat, asked: &AskedFields, out: &mut Vec<Diagnostic>) {
         let (owner, what, fields) = (&self.owner, self.what, asked.fields);
         let given: HashSet<&str> = self.with.iter().chain(self.fixed).map(|(name, _)| name.value.as_str()).collect();
         let mut meant = HashSet::new();
@@ -110,7 +110,7 @@ impl Given<'_> {
     }
 }
 
-fn misfit(names: &Names, seat: &Seat, field: &Field, value: &Filling) -> Option<String> {
+fn misfit(names: &PipelineNames, seat: &Seat, field: &Field, value: &Filling) -> Option<String> {
     let kind = names.filling(seat, value);
     let asked = of_field(field);
     if !kind.fits(&asked) {

@@ -23,14 +23,14 @@ pub(super) fn check(tests: &TestFile, plan: &Plan, out: &mut Vec<Diagnostic>) {
 /// F700: a name of the test that its pipeline does not have.
 fn unknown_names(tests: &TestFile, pipeline: &PipelinePlan, plan: &Plan, out: &mut Vec<Diagnostic>) {
     let file = &pipeline.pipeline;
-    let known = Known::of(pipeline);
+    let known = NamableThings::of(pipeline);
     let hints = Hints::default();
     let mut report = |about: About, case: &TestCase, span: Span, what: &str, names: &[&[&str]], name: &str| {
         let hint = hints.did_you_mean(name, names.iter().flat_map(|names| names.iter().copied()));
         let message = format!("test {} {what} {}, which does not exist{hint}", quoted(&case.id.value), quoted(name));
         out.push(unknown_test_name::report(span, &message).near(hint).about(about));
     };
-    let is_step = |path: &str| !matches!(way(plan, pipeline, path), Way::Nowhere);
+    let is_step = |path: &str| !matches!(way(plan, pipeline, path), PathEnd::Nowhere);
     // A mock stands for a tool wherever it is used, in called pipelines too.
     let tools: Vec<&str> = plan.pipelines.iter().flat_map(|planned| planned.pipeline.tools.keys()).map(String::as_str).collect();
     for (number, case) in tests.cases.iter().enumerate() {
@@ -77,29 +77,29 @@ fn unknown_names(tests: &TestFile, pipeline: &PipelinePlan, plan: &Plan, out: &m
 }
 
 /// What a test can name in a pipeline.
-struct Known<'p> {
+struct NamableThings<'p> {
     steps: Vec<&'p str>,
     /// `person`, if the pipeline has one: its table may be mocked.
     person: Vec<&'p str>,
-    channels: Listed<'p>,
+    channels: SortedNames<'p>,
     /// `None`: any name may be given.
-    inputs: Option<Listed<'p>>,
-    outputs: Option<Listed<'p>>,
+    inputs: Option<SortedNames<'p>>,
+    outputs: Option<SortedNames<'p>>,
 }
 
-impl<'p> Known<'p> {
-    fn of(pipeline: &'p PipelinePlan) -> Known<'p> {
+impl<'p> NamableThings<'p> {
+    fn of(pipeline: &'p PipelinePlan) -> NamableThings<'p> {
         let file = &pipeline.pipeline;
-        Known {
+        NamableThings {
             steps: pipeline.steps.iter().map(|planned| planned.step.id.as_str()).collect(),
             person: file.person.iter().map(|_| "person").collect(),
-            channels: Listed::of(file.channels.iter().map(|channel| channel.name.as_str())),
+            channels: SortedNames::of(file.channels.iter().map(|channel| channel.name.as_str())),
             inputs: match &file.inputs {
-                Shape::Fields(fields) => Some(Listed::of(fields.iter().map(|field| field.name.as_str()))),
+                Shape::Fields(fields) => Some(SortedNames::of(fields.iter().map(|field| field.name.as_str()))),
                 Shape::Schema(_) => None,
             },
             outputs: match &file.outputs {
-                Outputs::Named(outputs) => Some(Listed::of(outputs.iter().map(|(name, _)| name.value.as_str()))),
+                Outputs::Named(outputs) => Some(SortedNames::of(outputs.iter().map(|(name, _)| name.value.as_str()))),
                 Outputs::None | Outputs::Whole(_) => None,
             },
         }
@@ -107,15 +107,15 @@ impl<'p> Known<'p> {
 }
 
 /// Names in order, quick to look up.
-struct Listed<'p> {
+struct SortedNames<'p> {
     list: Vec<&'p str>,
     all: HashSet<&'p str>,
 }
 
-impl<'p> Listed<'p> {
-    fn of(names: impl Iterator<Item = &'p str>) -> Listed<'p> {
+impl<'p> SortedNames<'p> {
+    fn of(names: impl Iterator<Item = &'p str>) -> SortedNames<'p> {
         let list: Vec<&str> = names.collect();
-        Listed { all: list.iter().copied().collect(), list }
+        SortedNames { all: list.iter().copied().collect(), list }
     }
 
     fn has(&self, name: &str) -> bool {
@@ -124,7 +124,7 @@ impl<'p> Listed<'p> {
 }
 
 /// Where the path of a step leads.
-pub(super) enum Way<'p> {
+pub(super) enum PathEnd<'p> {
     Nowhere,
     /// To a step of a pipeline.
     Step(&'p PipelinePlan, StepIx),
@@ -133,31 +133,31 @@ pub(super) enum Way<'p> {
 }
 
 /// Where a path such as `facts/report/text` or `each[2]` leads.
-pub(super) fn way<'p>(plan: &'p Plan, pipeline: &'p PipelinePlan, path: &str) -> Way<'p> {
+pub(super) fn way<'p>(plan: &'p Plan, pipeline: &'p PipelinePlan, path: &str) -> PathEnd<'p> {
     let parts: Vec<&str> = step_path::ids(path).collect();
     let blocks = [Some(pipeline.main), pipeline.on_failure, pipeline.finally];
     let mut ways = blocks.into_iter().flatten().map(|block| way_from(plan, pipeline, block, &parts));
-    ways.find(|way| !matches!(way, Way::Nowhere)).unwrap_or(Way::Nowhere)
+    ways.find(|way| !matches!(way, PathEnd::Nowhere)).unwrap_or(PathEnd::Nowhere)
 }
 
-fn way_from<'p>(plan: &'p Plan, mut pipeline: &'p PipelinePlan, mut block: BlockIx, mut parts: &[&str]) -> Way<'p> {
+fn way_from<'p>(plan: &'p Plan, mut pipeline: &'p PipelinePlan, mut block: BlockIx, mut parts: &[&str]) -> PathEnd<'p> {
     loop {
-        let [id, rest @ ..] = parts else { return Way::Nowhere };
+        let [id, rest @ ..] = parts else { return PathEnd::Nowhere };
         let list = pipeline.block(block);
-        let Some(place) = list.place(id) else { return Way::Nowhere };
+        let Some(place) = list.place(id) else { return PathEnd::Nowhere };
         let ix = StepIx(list.first.0 + place as u32);
         let planned = pipeline.step(ix);
-        let [first, below @ ..] = rest else { return Way::Step(pipeline, ix) };
+        let [first, below @ ..] = rest else { return PathEnd::Step(pipeline, ix) };
         match &planned.step.kind {
             StepKind::Route(route) => {
                 let mut cases = route.cases.iter().chain(&route.otherwise).zip(&planned.cases);
-                let Some((case, inner)) = cases.find(|(case, _)| case.id.value == *first) else { return Way::Nowhere };
+                let Some((case, inner)) = cases.find(|(case, _)| case.id.value == *first) else { return PathEnd::Nowhere };
                 if below.is_empty() {
-                    return Way::Inside;
+                    return PathEnd::Inside;
                 }
                 if !case.has_steps {
                     let has_none = matches!(case.steps.first().map(|step| &step.kind), Some(StepKind::Set(_) | StepKind::Sql(_)));
-                    return if has_none { Way::Nowhere } else { Way::Inside };
+                    return if has_none { PathEnd::Nowhere } else { PathEnd::Inside };
                 }
                 (block, parts) = (*inner, below);
             }
@@ -166,10 +166,10 @@ fn way_from<'p>(plan: &'p Plan, mut pipeline: &'p PipelinePlan, mut block: Block
                     pipeline = plan.pipeline(called);
                     (block, parts) = (pipeline.main, rest);
                 }
-                None => return Way::Inside,
+                None => return PathEnd::Inside,
             },
             // What a tool, an agent or a plan runs is known only in the run.
-            StepKind::Tool(_) | StepKind::Plan(_) | StepKind::Agent(_) | StepKind::Gate(_) | StepKind::Broken => return Way::Inside,
+            StepKind::Tool(_) | StepKind::Plan(_) | StepKind::Agent(_) | StepKind::Gate(_) | StepKind::Broken => return PathEnd::Inside,
             StepKind::Set(_)
             | StepKind::Http(_)
             | StepKind::Sql(_)
@@ -177,7 +177,7 @@ fn way_from<'p>(plan: &'p Plan, mut pipeline: &'p PipelinePlan, mut block: Block
             | StepKind::Format(_)
             | StepKind::Send(_)
             | StepKind::Wait(_)
-            | StepKind::Stop(_) => return Way::Nowhere,
+            | StepKind::Stop(_) => return PathEnd::Nowhere,
         }
     }
 }

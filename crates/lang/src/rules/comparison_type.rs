@@ -1,6 +1,6 @@
 //! F206: values of different types are compared, so they are never equal.
 
-use super::names::Names;
+use super::names::PipelineNames;
 use super::seat::{Seat, Texts};
 use super::types::Type;
 use crate::diagnostic::{Code, Diagnostic};
@@ -9,7 +9,7 @@ use crate::template::{Side, comparisons};
 /// Longest text of an author that a message repeats, in characters.
 const LONGEST_QUOTE: usize = 40;
 
-pub(super) fn check(names: &Names, texts: &Texts, out: &mut Vec<Diagnostic>) {
+pub(super) fn check(names: &PipelineNames, texts: &Texts, out: &mut Vec<Diagnostic>) {
     for placed in texts.all.iter().filter(|placed| !placed.text.reads.is_empty()) {
         let seat = &texts.seats[placed.seat];
         for (left, right) in comparisons(placed.text) {
@@ -37,7 +37,7 @@ pub(super) fn check(names: &Names, texts: &Texts, out: &mut Vec<Diagnostic>) {
     }
 }
 
-fn kind(names: &Names, seat: &Seat, side: &Side) -> Type {
+fn kind(names: &PipelineNames, seat: &Seat, side: &Side) -> Type {
     match side {
         Side::Path(path) => names.path(seat, path).unwrap_or(Type::Any),
         Side::Literal(value) => Type::of_value(value),

@@ -1,21 +1,21 @@
 //! F106: a condition that reads nothing. What it gives must be true or false (F205).
 
-use super::names::Names;
-use super::seat::{At, Part, Role, Texts};
+use super::names::PipelineNames;
+use super::seat::{StepPart, TextRole, Texts, Viewpoint};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::model::{Form, StepKind, Text};
 use crate::template::{self, Scope};
 
-pub(super) fn check(names: &Names, texts: &Texts, out: &mut Vec<Diagnostic>) {
-    for placed in texts.all.iter().filter(|placed| placed.role == Role::Condition) {
+pub(super) fn check(names: &PipelineNames, texts: &Texts, out: &mut Vec<Diagnostic>) {
+    for placed in texts.all.iter().filter(|placed| placed.role == TextRole::Condition) {
         let Some(value) = constant(placed.text) else { continue };
-        let At::Step(ix, part) = &texts.seats[placed.seat].at else { continue };
+        let Viewpoint::Step(ix, part) = &texts.seats[placed.seat].at else { continue };
         let source = placed.text.source.trim();
         let (what, never) = match part {
-            Part::When => ("when", format!("step \"{}\" never runs", names.step(*ix).id.value)),
+            StepPart::When => ("when", format!("step \"{}\" never runs", names.step(*ix).id.value)),
             _ => ("when", "the case is never chosen by it".to_owned()),
         };
-        let case = *part != Part::When && matches!(names.step(*ix).kind, StepKind::Route(_));
+        let case = *part != StepPart::When && matches!(names.step(*ix).kind, StepKind::Route(_));
         let message = match value {
             true => format!("{what}: \"{source}\" is always true"),
             false => format!("{what}: \"{source}\" is never true: {never}"),

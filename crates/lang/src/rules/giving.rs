@@ -91,10 +91,10 @@ fn gives_here(before: &str, after: &str) -> Gives {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::Place;
+    use crate::model::TextPlace;
 
     fn judged(source: &str) -> Gives {
-        let text = crate::template::text(source, Place::default(), &mut vec![]);
+        let text = crate::template::text(source, TextPlace::default(), &mut vec![]);
         gives(&text, text.reads.iter().find(|read| read.path[0] == "inputs").unwrap())
     }
 

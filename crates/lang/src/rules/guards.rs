@@ -1,22 +1,22 @@
 //! F204 in detail: why an output may not be there, and which conditions rule that out.
 
-use super::names::{Names, needs_output};
-use super::seat::{At, Part, Seat};
+use super::names::{PipelineNames, needs_output};
+use super::seat::{Seat, StepPart, Viewpoint};
 use crate::model::{OnFailure, Read, Step, StepKind, Text};
 use crate::plan::{Edge, StepIx};
 
-impl<'a> Names<'a> {
+impl<'a> PipelineNames<'a> {
     /// Why what `reader` reads of `read` may not be there. `beside` is the step of `read`'s own list that is, or holds, the reader.
     pub(super) fn may_be_missing(
         &self,
         read: StepIx,
         beside: StepIx,
         reader: StepIx,
-        part: Part,
+        part: StepPart,
         seat: &Seat,
         rest: &[String],
     ) -> Option<String> {
-        if !needs_output(rest) || matches!(seat.at, At::Outputs) {
+        if !needs_output(rest) || matches!(seat.at, Viewpoint::Outputs) {
             return None;
         }
         let planned = self.pipeline.step(read);
@@ -54,11 +54,11 @@ impl<'a> Names<'a> {
     }
 
     /// The conditions under which a step's text is filled: its own `when` and those of what it stands in.
-    pub(super) fn whens_of(&self, ix: StepIx, part: Part) -> Vec<&'a Text> {
+    pub(super) fn whens_of(&self, ix: StepIx, part: StepPart) -> Vec<&'a Text> {
         let mut whens = vec![];
         for around in self.pipeline.around(ix) {
             let planned = self.pipeline.step(around);
-            whens.extend(planned.step.when.as_ref().filter(|_| around != ix || part != Part::When));
+            whens.extend(planned.step.when.as_ref().filter(|_| around != ix || part != StepPart::When));
             whens.extend(self.case_whens.get(planned.block.0 as usize).copied().flatten());
         }
         whens

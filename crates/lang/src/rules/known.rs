@@ -1,7 +1,7 @@
 //! What the names of the language hold, and what each kind of step gives: sections 6 and 8 of the language page.
 
-use super::names::Names;
-use super::seat::{At, Part, Seat};
+use super::names::PipelineNames;
+use super::seat::{Seat, StepPart, Viewpoint};
 use super::types::{Member, Object, Type};
 use crate::model::PERSONAL;
 use crate::model::{Filling, Outputs, PlanStep, Shape, Step, StepKind, ToolKind};
@@ -121,8 +121,8 @@ pub(super) fn details(step: &Step) -> Type {
 }
 
 /// The output of one run of a step.
-pub(super) fn output(names: &Names, ix: StepIx, step: &Step) -> Type {
-    let seat = Seat { at: At::Step(ix, Part::Work), more: Default::default() };
+pub(super) fn output(names: &PipelineNames, ix: StepIx, step: &Step) -> Type {
+    let seat = Seat { at: Viewpoint::Step(ix, StepPart::Work), more: Default::default() };
     match &step.kind {
         StepKind::Agent(agent) => match (&agent.output, names.pipeline.pipeline.agents.get(&agent.agent.value)) {
             (Some(shape), _) => of_shape(shape),
@@ -176,7 +176,7 @@ pub(super) fn output(names: &Names, ix: StepIx, step: &Step) -> Type {
 }
 
 /// The output of `plan`. What a name of `may_use` gave last may be missing: a plan need not use it.
-fn planned(names: &Names, plan: &PlanStep) -> Type {
+fn planned(names: &PipelineNames, plan: &PlanStep) -> Type {
     let step = ["id", "use", "with", "depends_on", "status", "output", "error"].map(|name| (name, Type::Any));
     let perhaps = |name: &Spanned<String>| (name.value.clone(), Member { kind: Type::Any, is_optional: true });
     let tools = &names.pipeline.pipeline.tools;

@@ -2,10 +2,10 @@
 
 use std::collections::HashSet;
 
-use super::cases::{Way, way};
+use super::cases::{PathEnd, way};
 use super::tell::{finding, quoted};
 use crate::diagnostic::{Code, Diagnostic};
-use crate::gate::result::{Around, result, results};
+use crate::gate::result::{ResultContext, result, results};
 use crate::model::{Mock, Shape, Step, StepKind, TestCase, TestFile, step_path};
 use crate::plan::{PipelinePlan, Plan};
 
@@ -19,7 +19,7 @@ pub(super) fn in_tests(tests: &TestFile, pipeline: &PipelinePlan, plan: &Plan, o
                 let asked = if let StepKind::Agent(asked) = &mocked.step.kind { Some(asked) } else { None };
                 let agent = asked.and_then(|asked| mocked.pipeline.pipeline.agents.get(&asked.agent.value));
                 let called = mocked.pipeline.called(mocked.step).map(|id| &plan.pipeline(id).pipeline.outputs);
-                let around = Around { agent, called };
+                let around = ResultContext { agent, called };
                 let held = if mocked.is_whole { results } else { result };
                 let is_known = !is_lost(mocked.step, around);
                 held(mocked.step, around, value.clone()).err().filter(|_| is_known).map(|problems| (mocked.step, problems))
@@ -52,15 +52,15 @@ struct Mocked<'p> {
 fn mocked<'p>(name: &str, case: &TestCase, pipeline: &'p PipelinePlan, plan: &'p Plan) -> Vec<Mocked<'p>> {
     let whole = |pipeline, step: &'p Step| Mocked { pipeline, step, is_whole: step.for_each.is_some() && !name.ends_with(']') };
     match way(plan, pipeline, name) {
-        Way::Step(pipeline, ix) => return vec![whole(pipeline, &pipeline.step(ix).step)],
-        Way::Inside => {
+        PathEnd::Step(pipeline, ix) => return vec![whole(pipeline, &pipeline.step(ix).step)],
+        PathEnd::Inside => {
             // A case that is a step.
             let Some((above, id)) = step_path::split(name) else { return vec![] };
-            let Way::Step(pipeline, ix) = way(plan, pipeline, above) else { return vec![] };
+            let PathEnd::Step(pipeline, ix) = way(plan, pipeline, above) else { return vec![] };
             let case = pipeline.step(ix).step.kind.cases().find(|case| case.id.value == id && !case.has_steps);
             return case.and_then(|case| case.steps.first()).map(|step| whole(pipeline, step)).into_iter().collect();
         }
-        Way::Nowhere => {}
+        PathEnd::Nowhere => {}
     }
     let own: HashSet<&str> = case.mocks.iter().map(|(path, _)| step_path::id(path)).collect();
     let uses = |step: &Step| matches!(&step.kind, StepKind::Tool(tool) if tool.tool.value == name) && !own.contains(step.id.as_str());
@@ -69,7 +69,7 @@ fn mocked<'p>(name: &str, case: &TestCase, pipeline: &'p PipelinePlan, plan: &'p
 }
 
 /// Whether the shape of a step could not be read: a shape without fields is one of those.
-fn is_lost(step: &Step, around: Around) -> bool {
+fn is_lost(step: &Step, around: ResultContext) -> bool {
     let shape = step.kind.output().or(around.agent.and_then(|agent| agent.output.as_ref()));
     matches!(shape, Some(Shape::Fields(fields)) if fields.is_empty())
 }

@@ -7,15 +7,15 @@ use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 
 use super::known;
-use super::problem::{Found, Known, Owner, Problem};
-use super::seat::{At, More, Part, Seat};
+use super::problem::{KnownFields, Owner, ReadOutcome, ReadProblem};
+use super::seat::{More, Seat, StepPart, Viewpoint};
 use super::types::Type;
 use crate::diagnostic::Hints;
 use crate::model::{Filling, ForEach, Form, PipelineId, Read, Step, StepKind, Text, is_own_variable};
 use crate::plan::{BlockIx, PipelinePlan, Plan, StepIx};
 
 /// The names of one pipeline.
-pub struct Names<'a> {
+pub struct PipelineNames<'a> {
     pub(super) plan: &'a Plan,
     pub(super) pipeline: &'a PipelinePlan,
     /// Where ids stand, in all lists.
@@ -36,11 +36,11 @@ pub struct Names<'a> {
     pub(super) hints: Hints,
 }
 
-pub(super) type Looked = Result<Type, Problem>;
+pub(super) type Looked = Result<Type, ReadProblem>;
 
-impl<'a> Names<'a> {
+impl<'a> PipelineNames<'a> {
     /// Builds the table; outputs are worked out when they are asked for.
-    pub fn new(pipeline: &'a PipelinePlan, plan: &'a Plan) -> Names<'a> {
+    pub fn new(pipeline: &'a PipelinePlan, plan: &'a Plan) -> PipelineNames<'a> {
         let mut steps: HashMap<&str, Vec<StepIx>> = HashMap::new();
         let mut loop_names = HashMap::new();
         let mut case_whens = vec![None; pipeline.blocks.len()];
@@ -58,7 +58,7 @@ impl<'a> Names<'a> {
         }
         let inputs = Type::of_inputs(&pipeline.pipeline.inputs);
         let outputs = RefCell::new(vec![None; pipeline.steps.len()]);
-        Names {
+        PipelineNames {
             plan,
             pipeline,
             steps,
@@ -75,12 +75,12 @@ impl<'a> Names<'a> {
     }
 
     /// What a read of a text gives.
-    pub fn read(&self, seat: &Seat, read: &Read) -> Found {
+    pub fn read(&self, seat: &Seat, read: &Read) -> ReadOutcome {
         let found = self.path(seat, &read.path);
         match found {
-            Ok(kind) => Found { kind, problem: None },
-            Err(problem) if read.is_guarded && problem.is_caught_by_guard() => Found { kind: Type::Any, problem: None },
-            Err(problem) => Found { kind: Type::Any, problem: Some(problem) },
+            Ok(kind) => ReadOutcome { kind, problem: None },
+            Err(problem) if read.is_guarded && problem.is_caught_by_guard() => ReadOutcome { kind: Type::Any, problem: None },
+            Err(problem) => ReadOutcome { kind: Type::Any, problem: Some(problem) },
         }
     }
 
@@ -111,12 +111,12 @@ impl<'a> Names<'a> {
     /// The names that may begin a path here, in the order of the manual.
     pub fn known(&self, seat: &Seat) -> Vec<&'a str> {
         let mut known = vec!["inputs", "steps", "channel", "style", "person", "conversation", "run", "refinement"];
-        if matches!(seat.at, At::Person) {
+        if matches!(seat.at, Viewpoint::Person) {
             known.retain(|name| !matches!(*name, "steps" | "person"));
         }
         let more = ["failure", "value", "text", "with", "secrets", "env"];
         known.extend(more.into_iter().filter(|name| (*name != "secrets" || seat.more.secrets) && self.root(seat, name).is_ok()));
-        if let At::Step(ix, part) = seat.at {
+        if let Viewpoint::Step(ix, part) = seat.at {
             let loops: Vec<&'a ForEach> = self.loops_around(ix, part).map(|(_, for_each)| for_each).collect();
             known.extend(loops.first().map(|_| "item"));
             known.extend(loops.iter().filter_map(|for_each| for_each.name.as_ref()).map(|name| name.value.as_str()));
@@ -148,7 +148,7 @@ impl<'a> Names<'a> {
         }
         let kind = self.below(self.root(seat, root)?, root, rest)?;
         if root == "failure" && !rest.is_empty() && self.may_lack_failure(seat) {
-            return Err(Problem::MaybeMissing("\"failure\" is empty when nothing failed".to_owned()));
+            return Err(ReadProblem::MaybeMissing("\"failure\" is empty when nothing failed".to_owned()));
         }
         Ok(kind)
     }
@@ -156,7 +156,7 @@ impl<'a> Names<'a> {
     /// The name a path begins with.
     fn root(&self, seat: &Seat, name: &str) -> Looked {
         let pipeline = &self.pipeline.pipeline;
-        let wrong = |message: &str, help: &str| Err(Problem::WrongPlace(message.to_owned(), help.to_owned()));
+        let wrong = |message: &str, help: &str| Err(ReadProblem::WrongPlace(message.to_owned(), help.to_owned()));
         Ok(match name {
             "inputs" => self.inputs.clone(),
             "channel" if pipeline.channels.is_empty() => Type::Any,
@@ -195,18 +195,18 @@ impl<'a> Names<'a> {
     /// `item`, or the name in `as`, of the step itself or of one around it.
     fn element(&self, seat: &Seat, name: &str) -> Looked {
         let unknown = || match self.loop_names.get(name) {
-            _ if name == "item" => Err(Problem::WrongPlace(
+            _ if name == "item" => Err(ReadProblem::WrongPlace(
                 "\"item\" exists only in a step with for_each".to_owned(),
                 "add for_each to the step, or name what is meant".to_owned(),
             )),
-            Some(step) => Err(Problem::WrongPlace(
+            Some(step) => Err(ReadProblem::WrongPlace(
                 format!("\"{name}\" is the element of step \"{}\" and exists only there", self.step(*step).id.value),
                 "read the step's output instead".to_owned(),
             )),
-            None => Err(Problem::UnknownName(name.to_owned())),
+            None => Err(ReadProblem::UnknownName(name.to_owned())),
         };
         match &seat.at {
-            At::Step(ix, part) => {
+            Viewpoint::Step(ix, part) => {
                 let is_named = |for_each: &ForEach| name == "item" || for_each.name.as_ref().is_some_and(|own| own.value == name);
                 match self.loops_around(*ix, *part).find(|(_, for_each)| is_named(for_each)) {
                     Some((ix, for_each)) => Ok(self.element_of(ix, for_each)),
@@ -214,22 +214,22 @@ impl<'a> Names<'a> {
                 }
             }
             // One of the steps that use it has the name; which one asks is known only in the run.
-            At::Shared { users, .. } => {
+            Viewpoint::Shared { users, .. } => {
                 let is_known = |ix: &StepIx| {
-                    let seat = Seat { at: At::Step(*ix, Part::Work), more: Default::default() };
+                    let seat = Seat { at: Viewpoint::Step(*ix, StepPart::Work), more: Default::default() };
                     self.element(&seat, name).is_ok()
                 };
                 if users.iter().any(is_known) { Ok(Type::Any) } else { unknown() }
             }
-            At::Outputs | At::Person => unknown(),
+            Viewpoint::Outputs | Viewpoint::Person => unknown(),
         }
     }
 
     /// The `for_each` of a step and of those around it, from the inside; its own does not count in its list.
-    fn loops_around(&self, ix: StepIx, part: Part) -> impl Iterator<Item = (StepIx, &'a ForEach)> {
+    fn loops_around(&self, ix: StepIx, part: StepPart) -> impl Iterator<Item = (StepIx, &'a ForEach)> {
         let pipeline = self.pipeline;
         let of = move |ix: StepIx| pipeline.step(ix).step.for_each.as_ref().map(|for_each| (ix, for_each));
-        pipeline.around(ix).skip(usize::from(part == Part::List)).filter_map(of)
+        pipeline.around(ix).skip(usize::from(part == StepPart::List)).filter_map(of)
     }
 
     /// What the elements of a list are.
@@ -237,7 +237,7 @@ impl<'a> Names<'a> {
         if let Some(kind) = self.elements.borrow().get(&ix) {
             return kind.clone();
         }
-        let list = Seat { at: At::Step(ix, Part::List), more: More::default() };
+        let list = Seat { at: Viewpoint::Step(ix, StepPart::List), more: More::default() };
         let kind = match self.filling(&list, &for_each.list) {
             Type::List(element) => (*element).clone(),
             _ => Type::Any,
@@ -262,20 +262,20 @@ impl<'a> Names<'a> {
     fn failure(&self, seat: &Seat) -> Looked {
         let is_after = |ix: StepIx| self.root_of(ix).1 != self.pipeline.main;
         let is_known = match &seat.at {
-            At::Step(ix, _) => is_after(*ix),
-            At::Shared { users, .. } => users.iter().any(|ix| is_after(*ix)),
-            At::Outputs | At::Person => false,
+            Viewpoint::Step(ix, _) => is_after(*ix),
+            Viewpoint::Shared { users, .. } => users.iter().any(|ix| is_after(*ix)),
+            Viewpoint::Outputs | Viewpoint::Person => false,
         };
         if is_known {
             return Ok(known::failure());
         }
         let message = "\"failure\" exists only in on_failure and finally".to_owned();
-        Err(Problem::WrongPlace(message, "read steps.ID.error of the step that may fail".to_owned()))
+        Err(ReadProblem::WrongPlace(message, "read steps.ID.error of the step that may fail".to_owned()))
     }
 
     /// In `finally` there is no failure when nothing failed; in `on_failure` something did.
     fn may_lack_failure(&self, seat: &Seat) -> bool {
-        let At::Step(ix, part) = seat.at else { return false };
+        let Viewpoint::Step(ix, part) = seat.at else { return false };
         let asks = |when: &Text| when.reads.iter().any(|read| read.path.first().is_some_and(|name| name == "failure"));
         Some(self.root_of(ix).1) == self.pipeline.finally && !self.whens_of(ix, part).into_iter().any(asks)
     }
@@ -293,20 +293,20 @@ impl<'a> Names<'a> {
                 Type::Object(object) => match object.fields.get(part) {
                     Some(member) => {
                         if member.is_optional {
-                            maybe.get_or_insert_with(|| Problem::MaybeMissing(format!("\"{owner}\" may come without \"{part}\"")));
+                            maybe.get_or_insert_with(|| ReadProblem::MaybeMissing(format!("\"{owner}\" may come without \"{part}\"")));
                         }
                         member.kind.clone()
                     }
                     None if object.is_open => Type::Any,
                     None => {
-                        let known = Known::Of(object.clone());
+                        let known = KnownFields::Of(object.clone());
                         let owner = if owner == "inputs" { Owner::Inputs } else { Owner::Value(owner) };
-                        return Err(Problem::UnknownField { owner, field: part.clone(), known });
+                        return Err(ReadProblem::UnknownField { owner, field: part.clone(), known });
                     }
                 },
                 other => {
                     let owner = Owner::Plain(owner, other.clone());
-                    return Err(Problem::UnknownField { owner, field: part.clone(), known: Known::None });
+                    return Err(ReadProblem::UnknownField { owner, field: part.clone(), known: KnownFields::None });
                 }
             };
             owner = if is_place(part) { format!("{owner}[{part}]") } else { format!("{owner}.{part}") };
@@ -323,7 +323,7 @@ impl<'a> Names<'a> {
     /// The seat of a step's own work.
     pub fn seat(&self, ix: StepIx) -> Seat {
         let secrets = matches!(self.step(ix).kind, StepKind::Http(_));
-        Seat { at: At::Step(ix, Part::Work), more: More { secrets, ..More::default() } }
+        Seat { at: Viewpoint::Step(ix, StepPart::Work), more: More { secrets, ..More::default() } }
     }
 
     /// A step by its number.
@@ -365,13 +365,13 @@ pub(super) fn needs_output(rest: &[String]) -> bool {
 }
 
 /// Secrets and variables are read one by one, each by its name, so that a person who looks at the file sees which leave it.
-pub(super) fn by_name(root: &str, name: Option<&String>) -> Result<(), Problem> {
+pub(super) fn by_name(root: &str, name: Option<&String>) -> Result<(), ReadProblem> {
     match name {
-        None => Err(Problem::WrongPlace(
+        None => Err(ReadProblem::WrongPlace(
             format!("\"{root}\" is read by name only, so that everybody sees what a file uses"),
             format!("write {root}.NAME, once for each that is meant"),
         )),
-        Some(own) if is_own_variable(own) => Err(Problem::WrongPlace(
+        Some(own) if is_own_variable(own) => Err(ReadProblem::WrongPlace(
             format!("{own} is flow's own, and no file reads it"),
             "give the value in a variable of another name".to_owned(),
         )),

@@ -1,11 +1,11 @@
 //! F211: a field of an output that is plain text.
 
-use super::names::Names;
+use super::names::PipelineNames;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::model::Read;
 use crate::plan::StepIx;
 
-pub(super) fn report(names: &Names, read: &Read, step: StepIx) -> Diagnostic {
+pub(super) fn report(names: &PipelineNames, read: &Read, step: StepIx) -> Diagnostic {
     let id = &names.step(step).id;
     let field = read.path.get(3).map_or("", String::as_str);
     let message = format!("steps.{}.output.{field} is read, but \"{}\" has no output: it gives plain text", id.value, id.value);

@@ -1,6 +1,6 @@
 //! F103: a step reads another that may not be over.
 
-use super::names::Names;
+use super::names::PipelineNames;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::model::Read;
 use crate::plan::StepIx;
@@ -8,7 +8,7 @@ use crate::plan::StepIx;
 /// Most needs that are written out in a proposal.
 const MOST_NEEDS: usize = 12;
 
-pub(super) fn report(names: &Names, read: &Read, step: StepIx, reader: StepIx) -> Diagnostic {
+pub(super) fn report(names: &PipelineNames, read: &Read, step: StepIx, reader: StepIx) -> Diagnostic {
     let (read_id, reader_id) = (&names.step(step).id, names.pipeline.path(reader));
     let path = read.path.iter().take(3).cloned().collect::<Vec<_>>().join(".");
     // The reader may stand inside a route; what waits is the step of the same list.
@@ -43,7 +43,7 @@ pub(super) fn report(names: &Names, read: &Read, step: StepIx, reader: StepIx) -
 }
 
 /// The step above, which a step without `needs` waits for.
-fn above<'a>(names: &Names<'a>, ix: StepIx) -> Option<&'a str> {
+fn above<'a>(names: &PipelineNames<'a>, ix: StepIx) -> Option<&'a str> {
     let place = names.pipeline.step(ix).place;
     (place > 0).then(|| names.step(StepIx(ix.0 - 1)).id.as_str())
 }

@@ -6,7 +6,7 @@ use super::giving::sole_output;
 use super::tell::{finding, quoted};
 use crate::channel::{self, FormatError, Formatted};
 use crate::diagnostic::{Code, Diagnostic};
-use crate::gate::{self, FilledCheck, Judged};
+use crate::gate::{self, FilledCheck, JudgedText};
 use crate::model::{Channel, Check, Form, FormatStep, GateStep, Judging, Scorecard, ScorecardRef, StepKind, StyleGuide, Text};
 use crate::plan::{PipelinePlan, Plan, PlannedStep};
 
@@ -41,7 +41,7 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
 }
 
 /// What a person would get, as the gate would see it.
-struct Sent<'p> {
+struct SentOtherwise<'p> {
     channel: Option<&'p Channel>,
     style: Option<&'p StyleGuide>,
     value: Value,
@@ -103,11 +103,11 @@ fn formatted<'p>(
 }
 
 /// Once for each channel the text may be sent on.
-fn sent<'p>(pipeline: &'p PipelinePlan, planned: &PlannedStep, gate: &'p GateStep, text: &str) -> Vec<Sent<'p>> {
+fn sent<'p>(pipeline: &'p PipelinePlan, planned: &PlannedStep, gate: &'p GateStep, text: &str) -> Vec<SentOtherwise<'p>> {
     let file = &pipeline.pipeline;
     let Some(format) = judged(pipeline, planned, gate) else {
         let style = file.style_guide.as_deref();
-        let plain = |channel| Sent { channel, style, value: text.into(), text: text.to_owned(), formatted: None };
+        let plain = |channel| SentOtherwise { channel, style, value: text.into(), text: text.to_owned(), formatted: None };
         return match file.channels.as_slice() {
             [] => vec![plain(None)],
             channels => channels.iter().map(|channel| plain(Some(&**channel))).collect(),
@@ -116,7 +116,7 @@ fn sent<'p>(pipeline: &'p PipelinePlan, planned: &PlannedStep, gate: &'p GateSte
     let sent = formatted(pipeline, format, text).filter_map(|(channel, style, formatted)| {
         let formatted = formatted.ok()?;
         let value = serde_json::to_value(&formatted).ok()?;
-        Some(Sent { channel: Some(channel), style, value, text: formatted.text.clone(), formatted: Some(formatted) })
+        Some(SentOtherwise { channel: Some(channel), style, value, text: formatted.text.clone(), formatted: Some(formatted) })
     });
     sent.collect()
 }
@@ -129,8 +129,8 @@ fn scorecards<'p>(pipeline: &'p PipelinePlan, gate: &'p GateStep) -> impl Iterat
 }
 
 /// The first criterion that what is sent does not meet.
-fn broken<'p>(card: &'p Scorecard, sent: &Sent, left: &mut usize) -> Option<&'p crate::source::Spanned<String>> {
-    let judged = Judged {
+fn broken<'p>(card: &'p Scorecard, sent: &SentOtherwise, left: &mut usize) -> Option<&'p crate::source::Spanned<String>> {
+    let judged = JudgedText {
         value: &sent.value,
         text: &sent.text,
         formatted: sent.formatted.as_ref(),

@@ -8,7 +8,7 @@ use crate::model::Data;
 
 /// A column with personal data in what a query gives.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Column {
+pub(super) struct PersonalColumn {
     /// `table.column`.
     pub name: String,
     /// Where it stands in the query.
@@ -17,7 +17,7 @@ pub(super) struct Column {
 
 /// Which part of a query a word stands in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Part {
+enum QueryPart {
     /// Between `select` and `from`.
     Columns,
     /// After `from`.
@@ -33,24 +33,24 @@ struct Word<'q> {
 }
 
 /// The personal columns of tables, each with the name to tell it by.
-type Personal = HashMap<String, Vec<(String, String)>>;
+type PersonalTables = HashMap<String, Vec<(String, String)>>;
 
 /// The first personal column that the query gives.
-pub(super) fn given(query: &str, data: &IndexMap<String, Data>) -> Option<Column> {
+pub(super) fn given(query: &str, data: &IndexMap<String, Data>) -> Option<PersonalColumn> {
     let words = words(query);
     let of_table = |(name, data): (&String, &Data)| {
         let columns = data.pii.iter().map(|column| (column.value.clone(), format!("{name}.{}", column.value)));
         (name.to_ascii_lowercase(), columns.collect())
     };
-    let mut personal: Personal = data.iter().map(of_table).collect();
+    let mut personal: PersonalTables = data.iter().map(of_table).collect();
     let main = with_tables(&words, &mut personal);
     let (at, name) = all_given(main, &personal).into_iter().next()?;
     let word = main.get(at)?;
-    Some(Column { name, bytes: (word.start, word.start + word.text.len()) })
+    Some(PersonalColumn { name, bytes: (word.start, word.start + word.text.len()) })
 }
 
 /// Takes the tables of `with x as (…)` in, and gives the words behind them.
-fn with_tables<'w, 'q>(words: &'w [Word<'q>], personal: &mut Personal) -> &'w [Word<'q>] {
+fn with_tables<'w, 'q>(words: &'w [Word<'q>], personal: &mut PersonalTables) -> &'w [Word<'q>] {
     let is = |at: usize, text: &str| words.get(at).is_some_and(|word| word.text.eq_ignore_ascii_case(text));
     if !is(0, "with") {
         return words;
@@ -93,7 +93,7 @@ fn closing(words: &[Word], open: usize) -> usize {
 }
 
 /// The personal columns of what a query inside another makes: by the names that are written for them, else by its own.
-fn made(words: &[Word], columns: &[&str], personal: &Personal) -> Vec<(String, String)> {
+fn made(words: &[Word], columns: &[&str], personal: &PersonalTables) -> Vec<(String, String)> {
     let given = all_given(words, personal);
     let (mut depth, mut start, mut place, mut is_open) = (0usize, 0, 0, false);
     let mut names: Vec<String> = vec![];
@@ -121,22 +121,22 @@ fn made(words: &[Word], columns: &[&str], personal: &Personal) -> Vec<(String, S
 }
 
 /// The personal columns that these words give: the place of the word, and the name.
-fn all_given(words: &[Word], personal: &Personal) -> Vec<(usize, String)> {
+fn all_given(words: &[Word], personal: &PersonalTables) -> Vec<(usize, String)> {
     let tables = tables(words, personal);
     let mut found = vec![];
     if !tables.values().any(|table| personal.get(*table).is_some_and(|columns| !columns.is_empty())) {
         return found;
     }
-    let mut parts = vec![Part::Other];
+    let mut parts = vec![QueryPart::Other];
     let mut counted = 0usize;
     for (at, word) in words.iter().enumerate() {
         let before = at.checked_sub(1).and_then(|before| words.get(before)).map(|word| word.text.to_ascii_lowercase());
-        let part = parts.last().copied().unwrap_or(Part::Other);
+        let part = parts.last().copied().unwrap_or(QueryPart::Other);
         match word.text.to_ascii_lowercase().as_str() {
             "(" => {
-                let inherited = if part == Part::Columns { Part::Columns } else { Part::Other };
+                let inherited = if part == QueryPart::Columns { QueryPart::Columns } else { QueryPart::Other };
                 counted += usize::from(counted > 0 || before.as_deref() == Some("count"));
-                parts.push(if part == Part::Tables { Part::Tables } else { inherited });
+                parts.push(if part == QueryPart::Tables { QueryPart::Tables } else { inherited });
             }
             ")" => {
                 counted = counted.saturating_sub(1);
@@ -146,14 +146,14 @@ fn all_given(words: &[Word], personal: &Personal) -> Vec<(usize, String)> {
             }
             "select" | "values" => {
                 let outer = parts.len().checked_sub(2).and_then(|outer| parts.get(outer)).copied();
-                let is_given = !matches!(outer, Some(Part::Other)) || parts.len() == 1;
-                set(&mut parts, if is_given { Part::Columns } else { Part::Other });
+                let is_given = !matches!(outer, Some(QueryPart::Other)) || parts.len() == 1;
+                set(&mut parts, if is_given { QueryPart::Columns } else { QueryPart::Other });
             }
-            "from" if part == Part::Columns || part == Part::Other => set(&mut parts, Part::Tables),
-            "where" | "group" | "having" | "order" | "limit" | "on" | "using" | "window" => set(&mut parts, Part::Other),
-            "join" | "union" | "intersect" | "except" if part != Part::Columns => set(&mut parts, Part::Tables),
+            "from" if part == QueryPart::Columns || part == QueryPart::Other => set(&mut parts, QueryPart::Tables),
+            "where" | "group" | "having" | "order" | "limit" | "on" | "using" | "window" => set(&mut parts, QueryPart::Other),
+            "join" | "union" | "intersect" | "except" if part != QueryPart::Columns => set(&mut parts, QueryPart::Tables),
             // What follows `as` is a new name.
-            _ if part == Part::Columns && counted == 0 && before.as_deref() != Some("as") => {
+            _ if part == QueryPart::Columns && counted == 0 && before.as_deref() != Some("as") => {
                 found.extend(named(words, at, &tables, personal).map(|name| (at, name)))
             }
             _ => {}
@@ -162,7 +162,7 @@ fn all_given(words: &[Word], personal: &Personal) -> Vec<(usize, String)> {
     found
 }
 
-fn set(parts: &mut [Part], part: Part) {
+fn set(parts: &mut [QueryPart], part: QueryPart) {
     if let Some(last) = parts.last_mut() {
         *last = part;
     }
@@ -170,7 +170,7 @@ fn set(parts: &mut [Part], part: Part) {
 
 /// The tables that the query reads, by the names it gives them. One that is not among `data` (read before, or named by the
 /// query itself) stands for itself.
-fn tables<'q>(words: &[Word<'q>], personal: &'q Personal) -> HashMap<String, &'q str> {
+fn tables<'q>(words: &[Word<'q>], personal: &'q PersonalTables) -> HashMap<String, &'q str> {
     let mut tables = HashMap::new();
     for (at, word) in words.iter().enumerate() {
         let before = at.checked_sub(1).and_then(|before| words.get(before)).map(|word| word.text.to_ascii_lowercase());
@@ -193,7 +193,7 @@ fn tables<'q>(words: &[Word<'q>], personal: &'q Personal) -> HashMap<String, &'q
 }
 
 /// The personal column that a word names.
-fn named(words: &[Word], at: usize, tables: &HashMap<String, &str>, personal: &Personal) -> Option<String> {
+fn named(words: &[Word], at: usize, tables: &HashMap<String, &str>, personal: &PersonalTables) -> Option<String> {
     let word = words.get(at)?.text;
     let text = |at: Option<usize>| at.and_then(|at| words.get(at)).map_or("", |word| word.text);
     // `x.name`: what stands before a dot is no column.

@@ -6,13 +6,13 @@
 use std::collections::HashSet;
 
 use super::giving::{Gives, gives};
-use super::personal_sources::{Element, Sources};
+use super::personal_sources::{Element, PersonalSources};
 use crate::model::{Filling, Read, Text};
 use crate::plan::PlannedStep;
 use crate::source::Spanned;
 
 /// The first read of these texts whose personal data ends up in what they give, and its name.
-pub(super) fn first<'p>(sources: &Sources, planned: &PlannedStep, texts: &[&'p Text], least: Gives) -> Option<(&'p Read, String)> {
+pub(super) fn first<'p>(sources: &PersonalSources, planned: &PlannedStep, texts: &[&'p Text], least: Gives) -> Option<(&'p Read, String)> {
     let element = Element::of(planned);
     for text in texts {
         let mut asked = HashSet::new();

@@ -2,7 +2,7 @@
 
 use super::giving::{Gives, output_of};
 use super::personal_flow::first;
-use super::personal_sources::Sources;
+use super::personal_sources::PersonalSources;
 use super::tell::{finding, quoted};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::model::StepKind;
@@ -10,7 +10,7 @@ use crate::plan::{PipelinePlan, Plan};
 
 /// F606: personal data in what is logged as it is.
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
-    let sources = Sources::of(pipeline);
+    let sources = PersonalSources::of(pipeline);
     for planned in &pipeline.steps {
         let step = &planned.step;
         let key = step.kind.idempotency_key();

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::giving::{Gives, gives};
 use super::personal_flow::{all, first};
-use super::personal_sources::Sources;
+use super::personal_sources::PersonalSources;
 use super::tell::{finding, quoted};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::model::{Filling, Outputs, Read, StepKind, Text, ToolKind};
@@ -13,7 +13,7 @@ use crate::plan::{PipelinePlan, Plan};
 /// F607: personal data that leaves for a web service, a file or the result.
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
     let file = &pipeline.pipeline;
-    let sources = Sources::of(pipeline);
+    let sources = PersonalSources::of(pipeline);
     for planned in &pipeline.steps {
         let receiver = |tool: &str| match file.tool(tool).map(|(tool, _)| &tool.kind) {
             Some(ToolKind::Http { .. }) => Some("an http tool"),

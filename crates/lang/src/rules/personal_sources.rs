@@ -8,7 +8,7 @@ use crate::model::{Check, Field, GateStep, Judging, PERSONAL, PersonSource, Pipe
 use crate::plan::{PipelinePlan, PlannedStep};
 
 /// What is personal in a pipeline.
-pub(super) struct Sources<'p> {
+pub(super) struct PersonalSources<'p> {
     pipeline: &'p PipelinePlan,
     inputs: Fields<'p>,
     /// For each step, whether its output is known to hold personal data.
@@ -43,12 +43,12 @@ impl<'p> Element<'p> {
     }
 }
 
-impl<'p> Sources<'p> {
-    pub(super) fn of(pipeline: &'p PipelinePlan) -> Sources<'p> {
+impl<'p> PersonalSources<'p> {
+    pub(super) fn of(pipeline: &'p PipelinePlan) -> PersonalSources<'p> {
         let cards = pipeline.pipeline.scorecards.iter().filter(|(_, card)| asks_for_none(card));
         let removing = cards.map(|(name, _)| name.as_str()).collect();
         let inputs = Fields::of(pipeline.pipeline.input_fields());
-        let mut sources = Sources { pipeline, inputs, marked: vec![], removing };
+        let mut sources = PersonalSources { pipeline, inputs, marked: vec![], removing };
         sources.marked = pipeline.steps.iter().map(|planned| sources.is_marked(planned)).collect();
         sources
     }

@@ -3,14 +3,14 @@
 use super::giving::Gives;
 use super::personal_columns;
 use super::personal_flow::{all, first};
-use super::personal_sources::Sources;
+use super::personal_sources::PersonalSources;
 use super::tell::{finding, quoted};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::model::{Filling, Pipeline, StepKind, Text};
 use crate::plan::{PipelinePlan, Plan, PlannedStep};
 
 /// The texts of a step whose values may be part of its output.
-fn inflow<'p>(sources: &Sources, pipeline: &'p Pipeline, planned: &'p PlannedStep) -> Vec<&'p Text> {
+fn inflow<'p>(sources: &PersonalSources, pipeline: &'p Pipeline, planned: &'p PlannedStep) -> Vec<&'p Text> {
     match &planned.step.kind {
         StepKind::Agent(step) => {
             let attached = step.attach.iter().flat_map(Filling::texts);
@@ -42,7 +42,7 @@ fn inflow<'p>(sources: &Sources, pipeline: &'p Pipeline, planned: &'p PlannedSte
 
 /// F605: a step whose output holds personal data, and which is not marked.
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
-    let sources = Sources::of(pipeline);
+    let sources = PersonalSources::of(pipeline);
     for planned in pipeline.steps.iter().filter(|planned| !planned.step.is_pii) {
         let id = quoted(&planned.step.id.value);
         let found = if let StepKind::Sql(step) = &planned.step.kind {

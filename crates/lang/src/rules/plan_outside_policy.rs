@@ -38,29 +38,29 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
 }
 
 /// What a name of `may_use` opens.
-enum Opened {
+enum OpenedBy {
     /// A tool that goes by this name.
     Tool(String),
     /// A tool of a server, or a pattern of them.
     OfServer { server: String, part: String },
 }
 
-impl Opened {
+impl OpenedBy {
     fn may_be_used(&self, policy: &Policy) -> bool {
         match self {
-            Opened::Tool(name) => decide(&[("", policy)], &Act::Tool { name, arguments: None }).allowed,
-            Opened::OfServer { server, part } => may_allow(&[("", policy)], server, part),
+            OpenedBy::Tool(name) => decide(&[("", policy)], &Act::Tool { name, arguments: None }).allowed,
+            OpenedBy::OfServer { server, part } => may_allow(&[("", policy)], server, part),
         }
     }
 }
 
 /// Of a folder or a server that is named whole, each part is a tool of its own.
-fn parts(name: &str, own: &str, tool: &Tool) -> Vec<Opened> {
+fn parts(name: &str, own: &str, tool: &Tool) -> Vec<OpenedBy> {
     let is_whole = name == own;
     match &tool.kind {
-        ToolKind::File(_) if is_whole => tool.parts().iter().map(|part| Opened::Tool(format!("{own}.{part}"))).collect(),
+        ToolKind::File(_) if is_whole => tool.parts().iter().map(|part| OpenedBy::Tool(format!("{own}.{part}"))).collect(),
         ToolKind::Server(_) if is_whole => {
-            tool.allowed_names().map(|part| Opened::OfServer { server: own.to_owned(), part: part.to_owned() }).collect()
+            tool.allowed_names().map(|part| OpenedBy::OfServer { server: own.to_owned(), part: part.to_owned() }).collect()
         }
         ToolKind::Http { .. }
         | ToolKind::Sql(_)
@@ -68,6 +68,6 @@ fn parts(name: &str, own: &str, tool: &Tool) -> Vec<Opened> {
         | ToolKind::Pipeline { .. }
         | ToolKind::Smtp { .. }
         | ToolKind::Server(_)
-        | ToolKind::Broken => vec![Opened::Tool(name.to_owned())],
+        | ToolKind::Broken => vec![OpenedBy::Tool(name.to_owned())],
     }
 }

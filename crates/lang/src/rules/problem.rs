@@ -7,11 +7,11 @@ use crate::plan::StepIx;
 
 /// What a read gives, and what is wrong with it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Found {
+pub struct ReadOutcome {
     /// What it is.
     pub kind: Type,
     /// What is wrong.
-    pub problem: Option<Problem>,
+    pub problem: Option<ReadProblem>,
 }
 
 /// What lacks a field.
@@ -29,7 +29,7 @@ pub enum Owner {
 
 /// What is wrong with a read. Each is one code.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Problem {
+pub enum ReadProblem {
     /// F201: nothing has this name.
     UnknownName(String),
     /// F201: no step has this id.
@@ -50,7 +50,7 @@ pub enum Problem {
         /// What is missing.
         field: String,
         /// What there is.
-        known: Known,
+        known: KnownFields,
     },
     /// F211: the step's output is a plain text.
     NoOutputFields(StepIx),
@@ -60,7 +60,7 @@ pub enum Problem {
 
 /// The fields there are.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Known {
+pub enum KnownFields {
     /// None.
     None,
     /// These.
@@ -69,24 +69,24 @@ pub enum Known {
     Of(Arc<Object>),
 }
 
-impl Known {
+impl KnownFields {
     /// Their names, in order.
     pub fn names(&self) -> Box<dyn Iterator<Item = &str> + '_> {
         match self {
-            Known::None => Box::new(std::iter::empty()),
-            Known::Names(names) => Box::new(names.iter().copied()),
-            Known::Of(object) => Box::new(object.fields.keys().map(String::as_str)),
+            KnownFields::None => Box::new(std::iter::empty()),
+            KnownFields::Names(names) => Box::new(names.iter().copied()),
+            KnownFields::Of(object) => Box::new(object.fields.keys().map(String::as_str)),
         }
     }
 }
 
-impl Problem {
+impl ReadProblem {
     /// Whether `default(…)` or another guard makes it harmless. Where there are fields, and all of them are known, one that can never be
     /// there is a slip of the finger that the guard only hides. That a text has no fields at all may be just what the guard is for.
     pub(super) fn is_caught_by_guard(&self) -> bool {
         match self {
-            Problem::UnknownField { known, .. } => matches!(known, Known::None),
-            Problem::NoOutputFields(_) | Problem::MaybeMissing(_) => true,
+            ReadProblem::UnknownField { known, .. } => matches!(known, KnownFields::None),
+            ReadProblem::NoOutputFields(_) | ReadProblem::MaybeMissing(_) => true,
             _ => false,
         }
     }

@@ -3,8 +3,8 @@
 
 use std::collections::HashMap;
 
-use super::names::Names;
-use super::problem::Problem;
+use super::names::PipelineNames;
+use super::problem::ReadProblem;
 use super::seat::{Seat, Texts};
 use super::{call_inputs, comparison_type, constant_condition, same_file_written, tool_arguments, type_mismatch, unused};
 use super::{maybe_missing, no_output_fields, not_upstream, unknown_field, unknown_name, wrong_place};
@@ -16,7 +16,7 @@ use crate::plan::{PipelinePlan, Plan, StepIx};
 const MOST_PLACES: usize = 4;
 
 /// A rule that asks the symbol table.
-type AskingRule = fn(&Names, &Texts, &mut Vec<Diagnostic>);
+type AskingRule = fn(&PipelineNames, &Texts, &mut Vec<Diagnostic>);
 
 /// All of them.
 const ASKING: &[AskingRule] = &[
@@ -31,7 +31,7 @@ const ASKING: &[AskingRule] = &[
 ];
 
 pub(super) fn check(pipeline: &PipelinePlan, plan: &Plan, out: &mut Vec<Diagnostic>) {
-    let names = Names::new(pipeline, plan);
+    let names = PipelineNames::new(pipeline, plan);
     let texts = Texts::of(pipeline);
     for rule in ASKING {
         rule(&names, &texts, out);
@@ -39,14 +39,14 @@ pub(super) fn check(pipeline: &PipelinePlan, plan: &Plan, out: &mut Vec<Diagnost
 }
 
 /// F103, F201, F202, F204, F208, F211.
-fn each_read(names: &Names, texts: &Texts, out: &mut Vec<Diagnostic>) {
+fn each_read(names: &PipelineNames, texts: &Texts, out: &mut Vec<Diagnostic>) {
     let mut waiting: HashMap<(StepIx, StepIx), usize> = HashMap::new();
     for placed in &texts.all {
         let Some(seat) = texts.seats.get(placed.seat) else { continue };
         for read in &placed.text.reads {
             let Some(problem) = names.read(seat, read).problem else { continue };
             // A step that reads another in many places stands at the wrong place once.
-            if let Problem::NotUpstream { read: step, reader } = problem {
+            if let ReadProblem::NotUpstream { read: step, reader } = problem {
                 if let Some(first) = waiting.get(&(step, reader)).and_then(|index| out.get_mut(*index)) {
                     if first.related.len() < MOST_PLACES {
                         first.related.push((read.span, "and here".to_owned()));
@@ -56,7 +56,7 @@ fn each_read(names: &Names, texts: &Texts, out: &mut Vec<Diagnostic>) {
                 waiting.insert((step, reader), out.len());
             }
             // Where all steps are lost, that is told, and not what read them.
-            if names.pipeline.steps.is_empty() && matches!(problem, Problem::UnknownStep(_)) {
+            if names.pipeline.steps.is_empty() && matches!(problem, ReadProblem::UnknownStep(_)) {
                 continue;
             }
             out.push(report(names, seat, read, problem));
@@ -65,14 +65,14 @@ fn each_read(names: &Names, texts: &Texts, out: &mut Vec<Diagnostic>) {
 }
 
 /// The finding of a problem that a text has with a name.
-pub(super) fn report(names: &Names, seat: &Seat, read: &Read, problem: Problem) -> Diagnostic {
+pub(super) fn report(names: &PipelineNames, seat: &Seat, read: &Read, problem: ReadProblem) -> Diagnostic {
     match problem {
-        Problem::UnknownName(name) => unknown_name::name(names, seat, read, &name),
-        Problem::UnknownStep(id) => unknown_name::step(names, read, &id),
-        Problem::WrongPlace(message, help) => wrong_place::report(read, message, help),
-        Problem::NotUpstream { read: step, reader } => not_upstream::report(names, read, step, reader),
-        Problem::UnknownField { owner, field, known } => unknown_field::report(names, read, &owner, &field, &known),
-        Problem::NoOutputFields(step) => no_output_fields::report(names, read, step),
-        Problem::MaybeMissing(why) => maybe_missing::report(read, why),
+        ReadProblem::UnknownName(name) => unknown_name::name(names, seat, read, &name),
+        ReadProblem::UnknownStep(id) => unknown_name::step(names, read, &id),
+        ReadProblem::WrongPlace(message, help) => wrong_place::report(read, message, help),
+        ReadProblem::NotUpstream { read: step, reader } => not_upstream::report(names, read, step, reader),
+        ReadProblem::UnknownField { owner, field, known } => unknown_field::report(names, read, &owner, &field, &known),
+        ReadProblem::NoOutputFields(step) => no_output_fields::report(names, read, step),
+        ReadProblem::MaybeMissing(why) => maybe_missing::report(read, why),
     }
 }

@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 
-use super::cases::{Way, way};
-use super::names::Names;
-use super::problem::Problem;
+use super::cases::{PathEnd, way};
+use super::names::PipelineNames;
+use super::problem::ReadProblem;
 use super::reads;
 use crate::diagnostic::Diagnostic;
 use crate::model::{Provider, Read, ReplySet, StepKind, TestFile, step_path};
@@ -12,7 +12,7 @@ use crate::plan::{PipelinePlan, Plan, StepIx};
 
 /// F103, F201, F202, F208, for the replies of tests. What a route leaves out is its author's affair: a case says which way it goes.
 pub(super) fn in_tests(tests: &TestFile, pipeline: &PipelinePlan, plan: &Plan, out: &mut Vec<Diagnostic>) {
-    let mut tables = Tables::default();
+    let mut tables = ReplyTables::default();
     for (number, case) in tests.cases.iter().enumerate() {
         // What stands in the file for all cases is looked at once.
         let shared = case.replies.shared.iter().filter(|_| number == 0);
@@ -24,7 +24,7 @@ pub(super) fn in_tests(tests: &TestFile, pipeline: &PipelinePlan, plan: &Plan, o
 
 /// The same, for the replies of scripted models. Their file may serve other pipelines too, so only what is nearly a name is a mistake.
 pub(super) fn in_models(pipeline: &PipelinePlan, plan: &Plan, out: &mut Vec<Diagnostic>) {
-    let (mut tables, mut found) = (Tables::default(), vec![]);
+    let (mut tables, mut found) = (ReplyTables::default(), vec![]);
     for model in pipeline.pipeline.models.values() {
         let Provider::Scripted(replies) = &model.provider else { continue };
         for (path, set) in &replies.by_step {
@@ -35,11 +35,18 @@ pub(super) fn in_models(pipeline: &PipelinePlan, plan: &Plan, out: &mut Vec<Diag
 }
 
 /// The names of pipelines that replies speak of.
-type Tables<'p> = HashMap<*const PipelinePlan, Names<'p>>;
+type ReplyTables<'p> = HashMap<*const PipelinePlan, PipelineNames<'p>>;
 
-fn look<'p>(path: &str, set: &ReplySet, pipeline: &'p PipelinePlan, plan: &'p Plan, tables: &mut Tables<'p>, out: &mut Vec<Diagnostic>) {
+fn look<'p>(
+    path: &str,
+    set: &ReplySet,
+    pipeline: &'p PipelinePlan,
+    plan: &'p Plan,
+    tables: &mut ReplyTables<'p>,
+    out: &mut Vec<Diagnostic>,
+) {
     let Some((pipeline, ix)) = step_of(path, pipeline, plan) else { return };
-    let names = tables.entry(pipeline).or_insert_with(|| Names::new(pipeline, plan));
+    let names = tables.entry(pipeline).or_insert_with(|| PipelineNames::new(pipeline, plan));
     let seat = names.seat(ix);
     let mut reads: Vec<&Read> = vec![];
     set.all()
@@ -47,7 +54,7 @@ fn look<'p>(path: &str, set: &ReplySet, pipeline: &'p PipelinePlan, plan: &'p Pl
         .for_each(|reply| reply.each_text(&mut |authored| reads.extend(authored.text().into_iter().flat_map(|text| &text.reads))));
     for read in reads {
         match names.read(&seat, read).problem {
-            None | Some(Problem::MaybeMissing(_) | Problem::NoOutputFields(_)) => {}
+            None | Some(ReadProblem::MaybeMissing(_) | ReadProblem::NoOutputFields(_)) => {}
             Some(problem) => out.push(reads::report(names, &seat, read, problem)),
         }
     }
@@ -56,10 +63,10 @@ fn look<'p>(path: &str, set: &ReplySet, pipeline: &'p PipelinePlan, plan: &'p Pl
 /// The step a path leads to; of a case that is a step itself, its route, which reads the same names.
 fn step_of<'p>(path: &str, pipeline: &'p PipelinePlan, plan: &'p Plan) -> Option<(&'p PipelinePlan, StepIx)> {
     match way(plan, pipeline, path) {
-        Way::Step(pipeline, ix) => Some((pipeline, ix)),
-        Way::Nowhere => None,
-        Way::Inside => match way(plan, pipeline, step_path::split(path)?.0) {
-            Way::Step(pipeline, ix) if matches!(pipeline.step(ix).step.kind, StepKind::Route(_)) => Some((pipeline, ix)),
+        PathEnd::Step(pipeline, ix) => Some((pipeline, ix)),
+        PathEnd::Nowhere => None,
+        PathEnd::Inside => match way(plan, pipeline, step_path::split(path)?.0) {
+            PathEnd::Step(pipeline, ix) if matches!(pipeline.step(ix).step.kind, StepKind::Route(_)) => Some((pipeline, ix)),
             _ => None,
         },
     }

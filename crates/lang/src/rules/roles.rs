@@ -4,7 +4,7 @@ use crate::model::{Authored, Pipeline, Text, TextKey};
 
 /// Where what a text gives ends up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Role {
+pub(super) enum SinkRole {
     /// In what a model reads.
     Prompt,
     /// In the address of a request.
@@ -25,31 +25,33 @@ pub(super) enum Role {
     CommandLine,
 }
 
-impl Role {
+impl SinkRole {
     /// Of what stands under a key; `None`: in no run, but in a reply that stands for a model's.
-    fn of(key: TextKey) -> Option<Role> {
+    fn of(key: TextKey) -> Option<SinkRole> {
         use TextKey::*;
         Some(match key {
-            Instructions | Prompt | Attach | GateValue => Role::Prompt,
-            BaseUrl | Url | Query | MailServer => Role::Address,
-            ModelName | ApiKey | Header | Body | Fixed | Sender | User | Password | Env => Role::Sealed,
-            Check | CheckExpression | When | Route | CaseWhen | WrittenScorecard => Role::Condition,
-            Name | IdempotencyKey | StopReason => Role::Log,
-            Format | Gate | Otherwise | Send | SendValue | Output => Role::Output,
-            FixedInput | PersonId | PersonField | ForEach | StepModel | Argument | Set | Wait | SqlValue | Read | CallInput => Role::Record,
-            Sql => Role::Code,
-            ProgramArgument => Role::CommandLine,
+            Instructions | Prompt | Attach | GateValue => SinkRole::Prompt,
+            BaseUrl | Url | Query | MailServer => SinkRole::Address,
+            ModelName | ApiKey | Header | Body | Fixed | Sender | User | Password | Env => SinkRole::Sealed,
+            Check | CheckExpression | When | Route | CaseWhen | WrittenScorecard => SinkRole::Condition,
+            Name | IdempotencyKey | StopReason => SinkRole::Log,
+            Format | Gate | Otherwise | Send | SendValue | Output => SinkRole::Output,
+            FixedInput | PersonId | PersonField | ForEach | StepModel | Argument | Set | Wait | SqlValue | Read | CallInput => {
+                SinkRole::Record
+            }
+            Sql => SinkRole::Code,
+            ProgramArgument => SinkRole::CommandLine,
             Reply => return None,
         })
     }
 }
 
 /// Calls `visit` for every text and value of a pipeline, section by section.
-pub(super) fn parts<'p>(pipeline: &'p Pipeline, visit: &mut dyn FnMut(Role, Authored<'p>)) {
-    pipeline.each_text(&mut |authored| Role::of(authored.key).into_iter().for_each(|role| visit(role, authored)));
+pub(super) fn parts<'p>(pipeline: &'p Pipeline, visit: &mut dyn FnMut(SinkRole, Authored<'p>)) {
+    pipeline.each_text(&mut |authored| SinkRole::of(authored.key).into_iter().for_each(|role| visit(role, authored)));
 }
 
 /// Calls `visit` for every text of a pipeline.
-pub(super) fn texts<'p>(pipeline: &'p Pipeline, visit: &mut dyn FnMut(Role, &'p Text)) {
+pub(super) fn texts<'p>(pipeline: &'p Pipeline, visit: &mut dyn FnMut(SinkRole, &'p Text)) {
     parts(pipeline, &mut |role, authored| authored.text().into_iter().for_each(|text| visit(role, text)));
 }

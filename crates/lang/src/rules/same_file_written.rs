@@ -3,13 +3,13 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use super::names::Names;
+use super::names::PipelineNames;
 use super::seat::Texts;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::model::{Filling, StepKind, ToolKind};
 use crate::plan::{PipelinePlan, StepIx};
 
-pub(super) fn check(names: &Names, _texts: &Texts, out: &mut Vec<Diagnostic>) {
+pub(super) fn check(names: &PipelineNames, _texts: &Texts, out: &mut Vec<Diagnostic>) {
     let mut by_file: HashMap<(&Path, &str), Vec<StepIx>> = HashMap::new();
     let mut order = vec![];
     for index in 0..names.pipeline.steps.len() {
@@ -42,7 +42,7 @@ pub(super) fn check(names: &Names, _texts: &Texts, out: &mut Vec<Diagnostic>) {
 }
 
 /// Folder and name of the file a step writes, if the name is written out.
-fn written<'a>(names: &Names<'a>, ix: StepIx) -> Option<(&'a Path, &'a str)> {
+fn written<'a>(names: &PipelineNames<'a>, ix: StepIx) -> Option<(&'a Path, &'a str)> {
     let kind = &names.step(ix).kind;
     let (tool, with) = (kind.receiver()?, kind.with());
     // What is sent to a folder is written there.
@@ -62,7 +62,7 @@ fn below(pipeline: &PipelinePlan, ix: StepIx) -> u32 {
 }
 
 /// Whether neither of two steps waits for the other.
-fn may_meet(names: &Names, one: StepIx, other: StepIx) -> bool {
+fn may_meet(names: &PipelineNames, one: StepIx, other: StepIx) -> bool {
     let pipeline = names.pipeline;
     let way = |ix: StepIx| pipeline.around(ix).collect::<Vec<StepIx>>();
     // The steps that hold both, or are them, and stand in one list.

@@ -14,7 +14,7 @@ const MOST_USERS: usize = 256;
 #[derive(Debug, Clone)]
 pub struct Seat {
     /// From where steps are seen.
-    pub at: At,
+    pub at: Viewpoint,
     /// Names besides those of the place.
     pub more: More,
 }
@@ -22,15 +22,15 @@ pub struct Seat {
 impl Seat {
     /// Whether it is offered by another file and nobody takes it: then it is written for other pipelines, and not judged here.
     pub fn is_for_others(&self) -> bool {
-        matches!(&self.at, At::Shared { users, is_imported: true } if users.is_empty())
+        matches!(&self.at, Viewpoint::Shared { users, is_imported: true } if users.is_empty())
     }
 }
 
 /// From where steps are seen.
 #[derive(Debug, Clone)]
-pub enum At {
+pub enum Viewpoint {
     /// In a step.
-    Step(StepIx, Part),
+    Step(StepIx, StepPart),
     /// In `outputs`.
     Outputs,
     /// In `person`, before the first step.
@@ -46,7 +46,7 @@ pub enum At {
 
 /// Which part of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Part {
+pub enum StepPart {
     /// Its own work.
     Work,
     /// Its `when`.
@@ -68,7 +68,7 @@ pub struct More {
 
 /// What a text must give.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Role {
+pub enum TextRole {
     /// True or false.
     Condition,
     /// A list.
@@ -83,13 +83,13 @@ pub enum Role {
 
 /// A text of a pipeline.
 #[derive(Debug, Clone)]
-pub struct Placed<'a> {
+pub struct PlacedText<'a> {
     /// The text.
     pub text: &'a Text,
     /// Which of [`Texts::seats`] it has.
     pub seat: usize,
     /// What it must give.
-    pub role: Role,
+    pub role: TextRole,
 }
 
 /// All texts of a pipeline.
@@ -98,7 +98,7 @@ pub struct Texts<'a> {
     /// Where texts stand.
     pub seats: Vec<Seat>,
     /// The texts, steps first.
-    pub all: Vec<Placed<'a>>,
+    pub all: Vec<PlacedText<'a>>,
 }
 
 impl<'a> Texts<'a> {
@@ -130,38 +130,38 @@ impl<'a> Texts<'a> {
             scorecard.each_text(&mut |authored| texts.add(authored, seat));
         }
         if let Some(person) = &model.person {
-            let seat = texts.seat(At::Person, More { secrets: true, ..More::default() });
+            let seat = texts.seat(Viewpoint::Person, More { secrets: true, ..More::default() });
             person.each_text(model.name.span, &mut |authored| texts.add(authored, seat));
         }
-        let seat = texts.seat(At::Outputs, More::default());
+        let seat = texts.seat(Viewpoint::Outputs, More::default());
         model.outputs.each_text(&mut |authored| texts.add(authored, seat));
         texts
     }
 
-    fn seat(&mut self, at: At, more: More) -> usize {
+    fn seat(&mut self, at: Viewpoint, more: More) -> usize {
         self.seats.push(Seat { at, more });
         self.seats.len() - 1
     }
 
     fn add(&mut self, authored: Authored<'a>, seat: usize) {
         let role = match authored.key {
-            TextKey::When | TextKey::CaseWhen | TextKey::CheckExpression => Role::Condition,
-            TextKey::ForEach if authored.is_whole => Role::List,
-            TextKey::WrittenScorecard => Role::Scorecard,
-            TextKey::Wait => Role::Time,
+            TextKey::When | TextKey::CaseWhen | TextKey::CheckExpression => TextRole::Condition,
+            TextKey::ForEach if authored.is_whole => TextRole::List,
+            TextKey::WrittenScorecard => TextRole::Scorecard,
+            TextKey::Wait => TextRole::Time,
             // Replies read what the step reads that they are for: see `replies`.
             TextKey::Reply => return,
-            _ => Role::Value,
+            _ => TextRole::Value,
         };
-        self.all.extend(authored.text().map(|text| Placed { text, seat, role }));
+        self.all.extend(authored.text().map(|text| PlacedText { text, seat, role }));
     }
 
     fn step(&mut self, pipeline: &'a PipelinePlan, ix: StepIx) {
         let step = &pipeline.step(ix).step;
         let secrets = matches!(step.kind, StepKind::Http(_));
-        let when = self.seat(At::Step(ix, Part::When), More::default());
-        let list = self.seat(At::Step(ix, Part::List), More::default());
-        let work = self.seat(At::Step(ix, Part::Work), More { secrets, ..More::default() });
+        let when = self.seat(Viewpoint::Step(ix, StepPart::When), More::default());
+        let list = self.seat(Viewpoint::Step(ix, StepPart::List), More::default());
+        let work = self.seat(Viewpoint::Step(ix, StepPart::Work), More { secrets, ..More::default() });
         step.each_text(&mut |authored| {
             let seat = match authored.key {
                 TextKey::When => when,
@@ -188,8 +188,11 @@ impl<'a> Texts<'a> {
     }
 }
 
-fn shared(users: Option<&Vec<StepIx>>, own: FileId, file: FileId) -> At {
-    At::Shared { users: users.map(|users| users.iter().take(MOST_USERS).copied().collect()).unwrap_or_default(), is_imported: file != own }
+fn shared(users: Option<&Vec<StepIx>>, own: FileId, file: FileId) -> Viewpoint {
+    Viewpoint::Shared {
+        users: users.map(|users| users.iter().take(MOST_USERS).copied().collect()).unwrap_or_default(),
+        is_imported: file != own,
+    }
 }
 
 /// What `with` holds in a check of a scorecard: what all its gates give.

@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 use serde_json::Value;
 
-use super::roles::{self, Role};
+use super::roles::{self, SinkRole};
 use super::tell::{finding, quoted};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::model::{Form, Leaf, Model, Pipeline, Text};
@@ -42,7 +42,7 @@ fn may_hold_key(text: &str) -> bool {
 }
 
 /// What is wrong with a text that should be a secret.
-enum Wrong {
+enum SecretFault {
     /// It is a key: this part of the text.
     Key(Range<usize>),
     /// It names a secret (`$NAME`, `${NAME}`, `secrets.NAME`), and is sent as it is.
@@ -50,7 +50,7 @@ enum Wrong {
 }
 
 /// A text that lets somebody in: its name, and whether it does so whatever it looks like.
-struct Seat<'p> {
+struct SecretSeat<'p> {
     name: &'p str,
     is_password: bool,
 }
@@ -82,18 +82,18 @@ pub fn keys_of(model: Option<&Model>) -> BTreeSet<String> {
     text.and_then(|text| key(text, sealed(&API_KEY, text).or_else(|| shaped(text))?)).into_iter().collect()
 }
 
-fn key(text: &Text, wrong: Wrong) -> Option<String> {
+fn key(text: &Text, wrong: SecretFault) -> Option<String> {
     match wrong {
-        Wrong::Key(range) => text.source.get(range).map(str::to_owned),
-        Wrong::Name(_) => None,
+        SecretFault::Key(range) => text.source.get(range).map(str::to_owned),
+        SecretFault::Name(_) => None,
     }
 }
 
-const API_KEY: Seat = Seat { name: "api_key", is_password: false };
+const API_KEY: SecretSeat = SecretSeat { name: "api_key", is_password: false };
 
-fn found(seat: Option<&Seat>, text: &Text, wrong: Wrong) -> Diagnostic {
+fn found(seat: Option<&SecretSeat>, text: &Text, wrong: SecretFault) -> Diagnostic {
     let (message, span, help) = match wrong {
-        Wrong::Key(range) => {
+        SecretFault::Key(range) => {
             let start: String = text.source[range.clone()].chars().take(3).collect();
             let what = match seat {
                 Some(seat) if seat.is_password => "the password is in the file".to_owned(),
@@ -105,7 +105,7 @@ fn found(seat: Option<&Seat>, text: &Text, wrong: Wrong) -> Diagnostic {
             let message = format!("{what}; put it into a secret and write secrets.NAME");
             (message, text.place.inside(range.start, range.end), help.to_owned())
         }
-        Wrong::Name(secret) => (
+        SecretFault::Name(secret) => (
             format!("{} is sent as it is written; write \"{{{{ secrets.{secret} }}}}\"", quoted(&text.source)),
             text.place.span,
             format!("declare {secret} under secrets, with a sentence for people; its value comes from the environment"),
@@ -133,17 +133,17 @@ fn is_bare_key(path: &str) -> bool {
 }
 
 /// Calls `visit` for each text of a pipeline that is a key or names one.
-fn each(pipeline: &Pipeline, visit: &mut dyn FnMut(Option<&Seat>, &Text, Wrong)) {
+fn each(pipeline: &Pipeline, visit: &mut dyn FnMut(Option<&SecretSeat>, &Text, SecretFault)) {
     let mut seen: Vec<(Span, usize)> = vec![];
-    let mut once = |seat: Option<&Seat>, text: &Text, wrong: Wrong| {
-        let place = (text.place.span, if let Wrong::Key(range) = &wrong { range.start } else { 0 });
+    let mut once = |seat: Option<&SecretSeat>, text: &Text, wrong: SecretFault| {
+        let place = (text.place.span, if let SecretFault::Key(range) = &wrong { range.start } else { 0 });
         if !seen.contains(&place) {
             seen.push(place);
             visit(seat, text, wrong);
         }
     };
     each_seat(pipeline, &mut |name, is_password, text| {
-        let seat = Seat { name, is_password };
+        let seat = SecretSeat { name, is_password };
         if let Some(wrong) = sealed(&seat, text) {
             once(Some(&seat), text, wrong);
         }
@@ -161,28 +161,28 @@ fn each(pipeline: &Pipeline, visit: &mut dyn FnMut(Option<&Seat>, &Text, Wrong))
 }
 
 /// A key in a text of any kind, by its shape.
-fn shaped(text: &Text) -> Option<Wrong> {
+fn shaped(text: &Text) -> Option<SecretFault> {
     if !may_hold_key(&text.source) {
         return None;
     }
     let found = KEYS.iter().flat_map(|keys| keys.find_iter(&text.source)).find(|found| looks_random(found.as_str()));
-    found.map(|found| Wrong::Key(found.range()))
+    found.map(|found| SecretFault::Key(found.range()))
 }
 
 /// A user and password, or a token, in a web address; in what others are given, where an address may be part of a longer text, the former.
-fn log_in(role: Role, text: &Text) -> Option<Wrong> {
+fn log_in(role: SinkRole, text: &Text) -> Option<SecretFault> {
     let source = &text.source;
     let is_log_in = |range: &Range<usize>| source[range.end..].starts_with('@') && source[range.clone()].contains(':');
     let counts = |range: &Range<usize>| match role {
-        Role::Address => true,
-        Role::Sealed | Role::CommandLine => is_log_in(range),
-        Role::Prompt | Role::Condition | Role::Log | Role::Output | Role::Record | Role::Code => false,
+        SinkRole::Address => true,
+        SinkRole::Sealed | SinkRole::CommandLine => is_log_in(range),
+        SinkRole::Prompt | SinkRole::Condition | SinkRole::Log | SinkRole::Output | SinkRole::Record | SinkRole::Code => false,
     };
-    keys_in(source).into_iter().find(|range| !source[range.clone()].contains("{{") && counts(range)).map(Wrong::Key)
+    keys_in(source).into_iter().find(|range| !source[range.clone()].contains("{{") && counts(range)).map(SecretFault::Key)
 }
 
 /// What stands where a key does.
-fn sealed(seat: &Seat, text: &Text) -> Option<Wrong> {
+fn sealed(seat: &SecretSeat, text: &Text) -> Option<SecretFault> {
     let written = text.source.trim();
     if text.form != Form::Plain {
         return None;
@@ -195,11 +195,11 @@ fn sealed(seat: &Seat, text: &Text) -> Option<Wrong> {
         .or_else(|| bare.strip_prefix("secrets."));
     let is_name = |name: &&str| !name.is_empty() && name.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_');
     if let Some(secret) = secret.filter(is_name) {
-        return Some(Wrong::Name(secret.to_owned()));
+        return Some(SecretFault::Name(secret.to_owned()));
     }
     let start = text.source.len() - text.source.trim_start().len();
     let is_key = seat.is_password && !written.is_empty() || looks_like_key(written) && !is_place(written);
-    is_key.then(|| Wrong::Key(start..start + written.len()))
+    is_key.then(|| SecretFault::Key(start..start + written.len()))
 }
 
 /// Whether a text names a file or an address, where a key may be fetched (`/run/secrets/db_pw1`): keys are not written in small letters and
@@ -242,7 +242,7 @@ mod tests {
             "F600 3:59 \"sk-…\" looks like an API key; put it into a secret and write secrets.NAME\n\
              F600 4:15 \"sk-…\" looks like an API key; put it into a secret and write secrets.NAME\n"
         );
-        let seat = Seat { name: "PASSWORD_FILE", is_password: false };
+        let seat = SecretSeat { name: "PASSWORD_FILE", is_password: false };
         for place in ["/run/secrets/db_pw1", "secrets/pw1.txt", "https://login.example.com/v2/token", "~/.keys/key2"] {
             assert!(sealed(&seat, &placed(place, Span::default())).is_none(), "{place}");
         }

@@ -1,6 +1,6 @@
 //! F601: a secret where people, models or the record would see it.
 
-use super::roles::Role;
+use super::roles::SinkRole;
 use super::secret_reads::secret_reads;
 use super::tell::finding;
 use crate::diagnostic::{Code, Diagnostic};
@@ -10,13 +10,13 @@ use crate::plan::{PipelinePlan, Plan};
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
     for (role, read) in secret_reads(pipeline) {
         let whereto = match role {
-            Role::Sealed | Role::Address | Role::Code => continue,
-            Role::Prompt => "reach a model",
-            Role::Condition => "stand in a condition",
-            Role::Log => "stand in a log",
-            Role::Output => "stand in a text that goes out",
-            Role::Record => "stand in the record of the run",
-            Role::CommandLine => "stand on a command line, where every program of this machine can read it",
+            SinkRole::Sealed | SinkRole::Address | SinkRole::Code => continue,
+            SinkRole::Prompt => "reach a model",
+            SinkRole::Condition => "stand in a condition",
+            SinkRole::Log => "stand in a log",
+            SinkRole::Output => "stand in a text that goes out",
+            SinkRole::Record => "stand in the record of the run",
+            SinkRole::CommandLine => "stand on a command line, where every program of this machine can read it",
         };
         let message = format!("{} would {whereto}", read.path.join("."));
         out.push(

@@ -1,9 +1,9 @@
 //! Paths below `steps`: which step is seen from where, and what its output is.
 
 use super::known;
-use super::names::{Looked, Names, is_place, needs_output};
-use super::problem::{Known, Owner, Problem};
-use super::seat::{At, Part, Seat};
+use super::names::{Looked, PipelineNames, is_place, needs_output};
+use super::problem::{KnownFields, Owner, ReadProblem};
+use super::seat::{Seat, StepPart, Viewpoint};
 use super::types::Type;
 use crate::model::{OnFailure, StepKind};
 use crate::plan::StepIx;
@@ -13,31 +13,31 @@ const DEEPEST: usize = 64;
 /// Most fields and lists of an output that are kept in mind; of a larger one nothing is known.
 const LARGEST: usize = 2_000;
 
-impl Names<'_> {
+impl PipelineNames<'_> {
     /// A path below `steps`.
     pub(super) fn step_path(&self, seat: &Seat, rest: &[String]) -> Looked {
         let Some((id, rest)) = rest.split_first() else { return Ok(Type::Any) };
         match &seat.at {
-            At::Step(reader, part) => self.step_from(*reader, *part, seat, id, rest),
-            At::Outputs => {
+            Viewpoint::Step(reader, part) => self.step_from(*reader, *part, seat, id, rest),
+            Viewpoint::Outputs => {
                 let main = self.pipeline.block(self.pipeline.main);
                 match main.place(id) {
                     Some(place) => self.member(self.at(self.pipeline.main, place), rest),
                     None => Err(self.elsewhere(id, "outputs")),
                 }
             }
-            At::Person => Err(Problem::WrongPlace(
+            Viewpoint::Person => Err(ReadProblem::WrongPlace(
                 "\"steps\" cannot be read in person: no step has run when the person is looked up".to_owned(),
                 "use inputs here".to_owned(),
             )),
-            At::Shared { is_imported: true, .. } => Ok(Type::Any),
-            At::Shared { users, .. } => {
+            Viewpoint::Shared { is_imported: true, .. } => Ok(Type::Any),
+            Viewpoint::Shared { users, .. } => {
                 if !self.steps.contains_key(id.as_str()) {
-                    return Err(Problem::UnknownStep(id.clone()));
+                    return Err(ReadProblem::UnknownStep(id.clone()));
                 }
                 let mut kind = Type::Any;
                 for user in users {
-                    kind = self.step_from(*user, Part::Work, seat, id, rest)?;
+                    kind = self.step_from(*user, StepPart::Work, seat, id, rest)?;
                 }
                 Ok(kind)
             }
@@ -45,18 +45,18 @@ impl Names<'_> {
     }
 
     /// A path below one step, read from another.
-    fn step_from(&self, reader: StepIx, part: Part, seat: &Seat, id: &str, rest: &[String]) -> Looked {
+    fn step_from(&self, reader: StepIx, part: StepPart, seat: &Seat, id: &str, rest: &[String]) -> Looked {
         for ix in self.pipeline.around(reader) {
             let planned = self.pipeline.step(ix);
             let block = self.pipeline.block(planned.block);
             let Some(place) = block.place(id) else { continue };
             let read = self.at(planned.block, place);
             if !block.is_upstream(place, planned.place) {
-                return Err(Problem::NotUpstream { read, reader });
+                return Err(ReadProblem::NotUpstream { read, reader });
             }
             let kind = self.member(read, rest)?;
             return match self.may_be_missing(read, ix, reader, part, seat, rest) {
-                Some(why) => Err(Problem::MaybeMissing(why)),
+                Some(why) => Err(ReadProblem::MaybeMissing(why)),
                 None => Ok(kind),
             };
         }
@@ -67,7 +67,7 @@ impl Names<'_> {
                 let kind = self.member(read, rest)?;
                 let is_read = needs_output(rest);
                 if is_read && !self.is_tested(read, self.whens_of(reader, part)) {
-                    return Err(Problem::MaybeMissing(format!("\"{id}\" may not have run when this is read")));
+                    return Err(ReadProblem::MaybeMissing(format!("\"{id}\" may not have run when this is read")));
                 }
                 Ok(kind)
             }
@@ -76,8 +76,8 @@ impl Names<'_> {
     }
 
     /// An id that is none of a step that can be read here.
-    fn elsewhere(&self, id: &str, reader: &str) -> Problem {
-        let Some(ix) = self.steps.get(id).and_then(|steps| steps.first()) else { return Problem::UnknownStep(id.to_owned()) };
+    fn elsewhere(&self, id: &str, reader: &str) -> ReadProblem {
+        let Some(ix) = self.steps.get(id).and_then(|steps| steps.first()) else { return ReadProblem::UnknownStep(id.to_owned()) };
         let (top, root) = self.root_of(*ix);
         let (message, help) = if top != *ix {
             let route = &self.step(top).id.value;
@@ -89,7 +89,7 @@ impl Names<'_> {
             let list = if Some(root) == self.pipeline.finally { "finally" } else { "on_failure" };
             (format!("\"{id}\" stands in {list}, which {reader} cannot read"), "read a step of the pipeline's own list".to_owned())
         };
-        Problem::WrongPlace(message, help)
+        ReadProblem::WrongPlace(message, help)
     }
 
     /// `output`, `status`, `error`, `details` of a step, and what is below.
@@ -102,7 +102,7 @@ impl Names<'_> {
                 if let (StepKind::Agent(_), None, Type::Text, Some(field)) = (&step.kind, &step.for_each, self.output(ix), rest.first())
                     && !is_place(field)
                 {
-                    return Err(Problem::NoOutputFields(ix));
+                    return Err(ReadProblem::NoOutputFields(ix));
                 }
                 let kind = self.output(ix);
                 self.below(kind, &format!("steps.{id}.output"), rest).map_err(|problem| of_output(problem, id, step.for_each.is_some()))
@@ -111,8 +111,8 @@ impl Names<'_> {
             "error" => self.below(known::error(), &format!("steps.{id}.error"), rest),
             "details" => self.below(known::details(step), &format!("steps.{id}.details"), rest),
             _ => {
-                let known = Known::Names(&["output", "status", "error", "details"]);
-                Err(Problem::UnknownField { owner: Owner::Step(id.clone()), field: member.clone(), known })
+                let known = KnownFields::Names(&["output", "status", "error", "details"]);
+                Err(ReadProblem::UnknownField { owner: Owner::Step(id.clone()), field: member.clone(), known })
             }
         }
     }
@@ -153,10 +153,10 @@ impl Names<'_> {
 }
 
 /// A finding about the output itself names the step.
-fn of_output(problem: Problem, id: &str, is_list: bool) -> Problem {
+fn of_output(problem: ReadProblem, id: &str, is_list: bool) -> ReadProblem {
     match problem {
-        Problem::UnknownField { owner, field, known } if owner == Owner::Value(format!("steps.{id}.output")) && !is_list => {
-            Problem::UnknownField { owner: Owner::Step(id.to_owned()), field, known }
+        ReadProblem::UnknownField { owner, field, known } if owner == Owner::Value(format!("steps.{id}.output")) && !is_list => {
+            ReadProblem::UnknownField { owner: Owner::Step(id.to_owned()), field, known }
         }
         other => other,
     }

@@ -1,6 +1,6 @@
 //! F603: texts of others that would be read as code.
 
-use super::roles::{self, Role};
+use super::roles::{self, SinkRole};
 use super::tell::{finding, quoted};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::model::{Form, ServerKind, Text, ToolKind, loads_code};
@@ -16,7 +16,7 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
 /// A template inside a query, whose values would be read as SQL.
 fn in_queries(pipeline: &PipelinePlan, out: &mut Vec<Diagnostic>) {
     roles::texts(&pipeline.pipeline, &mut |role, text| {
-        let Some(at) = text.source.find("{{").filter(|_| role == Role::Code) else { return };
+        let Some(at) = text.source.find("{{").filter(|_| role == SinkRole::Code) else { return };
         let (span, what, name) = match text.reads.first() {
             Some(read) => (read.span, read.path.join("."), read.path.last().cloned().unwrap_or_default()),
             None => (text.place.inside(at, at + 2), quoted(text.source.get(at..).unwrap_or_default()), "value".to_owned()),

@@ -11,7 +11,7 @@ use crate::plan::{BlockIx, PipelinePlan, StepIx};
 const NO_TEXT: [&str; 5] = ["channel", "is_split", "shortened", "emojis_used", "markdown_removed"];
 
 /// What a gate judges: the gate's number, and the path below the judged step's `output`.
-pub(super) struct Judged<'p> {
+pub(super) struct GatedPath<'p> {
     gate: StepIx,
     path: &'p [String],
 }
@@ -26,15 +26,15 @@ pub(super) struct Leaving<'p> {
 }
 
 /// The one gate of each judged step. Two gates for one step, or a gate with a condition: nothing is certain.
-pub(super) fn judged(pipeline: &PipelinePlan) -> HashMap<StepIx, Judged<'_>> {
-    let mut found: HashMap<StepIx, Option<Judged>> = HashMap::new();
+pub(super) fn judged(pipeline: &PipelinePlan) -> HashMap<StepIx, GatedPath<'_>> {
+    let mut found: HashMap<StepIx, Option<GatedPath>> = HashMap::new();
     for (ix, planned) in pipeline.steps.iter().enumerate() {
         let StepKind::Gate(gate) = &planned.step.kind else { continue };
         let Some((step, path)) = sole_output(&gate.of).and_then(|(id, path)| Some((pipeline.seen_from(planned.block, id)?, path))) else {
             continue;
         };
         let sure = planned.step.when.is_none() && planned.step.for_each.is_none() && !found.contains_key(&step);
-        found.insert(step, sure.then_some(Judged { gate: StepIx(ix as u32), path }));
+        found.insert(step, sure.then_some(GatedPath { gate: StepIx(ix as u32), path }));
     }
     found.into_iter().filter_map(|(step, judged)| Some((step, judged?))).collect()
 }
@@ -72,7 +72,7 @@ pub(super) fn outgoing<'p>(pipeline: &PipelinePlan, leaving: &Leaving<'p>) -> Ve
 }
 
 /// Whether a read shows text that the gate judges.
-pub(super) fn shows(pipeline: &PipelinePlan, step: StepIx, path: &[String], judged: &Judged) -> bool {
+pub(super) fn shows(pipeline: &PipelinePlan, step: StepIx, path: &[String], judged: &GatedPath) -> bool {
     if let StepKind::Format(_) = pipeline.step(step).step.kind {
         return path.first().is_none_or(|field| !NO_TEXT.contains(&field.as_str()));
     }
@@ -88,7 +88,7 @@ pub(super) fn minds(leaving: &Leaving, sender: Option<&Step>, gate: &Step, judgi
 }
 
 /// Each text that shows what a gate judges: what leaves, the read, the judged step, its gate.
-fn beside(pipeline: &PipelinePlan) -> Beside<'_> {
+fn beside(pipeline: &PipelinePlan) -> UngatedRead<'_> {
     let judged = judged(pipeline);
     let mut list = vec![];
     for leaving in leaving(pipeline) {
@@ -107,10 +107,10 @@ fn beside(pipeline: &PipelinePlan) -> Beside<'_> {
 }
 
 /// What leaves, the read, the judged step, its gate.
-pub(super) type Beside<'p> = Vec<(Leaving<'p>, &'p Read, &'p Step, StepIx)>;
+pub(super) type UngatedRead<'p> = Vec<(Leaving<'p>, &'p Read, &'p Step, StepIx)>;
 
 /// What leaves when the gate is over, and what is sent earlier.
-pub(super) fn split_by_time(pipeline: &PipelinePlan) -> (Beside<'_>, Beside<'_>) {
+pub(super) fn split_by_time(pipeline: &PipelinePlan) -> (UngatedRead<'_>, UngatedRead<'_>) {
     beside(pipeline).into_iter().partition(|(leaving, _, _, gate)| {
         let Some(sender) = leaving.sender.map(|ix| pipeline.step(ix)) else { return true };
         let gate = pipeline.step(*gate);

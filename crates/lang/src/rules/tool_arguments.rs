@@ -2,18 +2,18 @@
 
 use std::collections::HashMap;
 
-use super::call_inputs::{Asked, Given};
-use super::names::Names;
+use super::call_inputs::{AskedFields, GivenValues};
+use super::names::PipelineNames;
 use super::seat::Texts;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::model::{Field, FieldKind, Filling, SendStep, Shape, Step, StepKind, Tool, ToolKind};
 use crate::plan::{Plan, StepIx};
 use crate::source::{Span, Spanned};
 
-pub(super) fn check(names: &Names, _texts: &Texts, out: &mut Vec<Diagnostic>) {
+pub(super) fn check(names: &PipelineNames, _texts: &Texts, out: &mut Vec<Diagnostic>) {
     let file = &names.pipeline.pipeline;
-    let parts = Parts::default();
-    let mut asked: HashMap<&str, Option<(Asked, &str)>> = HashMap::new();
+    let parts = FixedParts::default();
+    let mut asked: HashMap<&str, Option<(AskedFields, &str)>> = HashMap::new();
     for (index, planned) in names.pipeline.steps.iter().enumerate() {
         let step: &Step = &planned.step;
         match &step.kind {
@@ -22,10 +22,10 @@ pub(super) fn check(names: &Names, _texts: &Texts, out: &mut Vec<Diagnostic>) {
                 let part = part.unwrap_or_default();
                 let wanted = asked.entry(&call.tool.value).or_insert_with(|| {
                     let (fields, what) = arguments(names.plan, &parts, tool, part)?;
-                    Some((Asked::of(fields), what))
+                    Some((AskedFields::of(fields), what))
                 });
                 let Some((wanted, what)) = wanted else { continue };
-                let given = Given {
+                let given = GivenValues {
                     found,
                     owner: format!("tool \"{}\"", call.tool.value),
                     what,
@@ -64,21 +64,21 @@ pub(super) fn found(span: Span, message: String) -> Diagnostic {
 }
 
 /// What the parts of tools take that take the same in every file.
-struct Parts {
+struct FixedParts {
     query: Vec<Field>,
     read: Vec<Field>,
     write: Vec<Field>,
 }
 
-impl Default for Parts {
-    fn default() -> Parts {
+impl Default for FixedParts {
+    fn default() -> FixedParts {
         let fields = |names: &[&str]| names.iter().map(|name| text_field(name)).collect();
-        Parts { query: fields(&["query"]), read: fields(&["name"]), write: fields(&["name", "text"]) }
+        FixedParts { query: fields(&["query"]), read: fields(&["name"]), write: fields(&["name", "text"]) }
     }
 }
 
 /// What a tool takes; `None`: not known.
-fn arguments<'a>(plan: &'a Plan, parts: &'a Parts, tool: &'a Tool, part: &str) -> Option<(&'a [Field], &'static str)> {
+fn arguments<'a>(plan: &'a Plan, parts: &'a FixedParts, tool: &'a Tool, part: &str) -> Option<(&'a [Field], &'static str)> {
     match (&tool.kind, part) {
         // Without `arguments` whatever is given is used.
         (ToolKind::Http { arguments, .. }, _) if arguments.is_empty() => None,

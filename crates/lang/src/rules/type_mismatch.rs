@@ -1,20 +1,20 @@
 //! F205: a value of another type than the place asks for.
 
-use super::names::{Names, sole_path};
-use super::seat::{Role, Texts};
+use super::names::{PipelineNames, sole_path};
+use super::seat::{TextRole, Texts};
 use super::types::Type;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::model::{Form, Text};
 use crate::template::{self, Scope};
 
-pub(super) fn check(names: &Names, texts: &Texts, out: &mut Vec<Diagnostic>) {
+pub(super) fn check(names: &PipelineNames, texts: &Texts, out: &mut Vec<Diagnostic>) {
     for placed in &texts.all {
         let (needs, fits): (&str, fn(&Type) -> bool) = match placed.role {
-            Role::Value => continue,
-            Role::Condition => ("a condition must be true or false", |kind| matches!(kind, Type::Boolean)),
-            Role::List => ("for_each needs a list", |kind| matches!(kind, Type::List(_))),
-            Role::Scorecard => ("gate needs a scorecard", |kind| matches!(kind, Type::Object(_))),
-            Role::Time => ("wait needs a text such as 5m", |kind| matches!(kind, Type::Text)),
+            TextRole::Value => continue,
+            TextRole::Condition => ("a condition must be true or false", |kind| matches!(kind, Type::Boolean)),
+            TextRole::List => ("for_each needs a list", |kind| matches!(kind, Type::List(_))),
+            TextRole::Scorecard => ("gate needs a scorecard", |kind| matches!(kind, Type::Object(_))),
+            TextRole::Time => ("wait needs a text such as 5m", |kind| matches!(kind, Type::Text)),
         };
         let (kind, path) = match sole_path(placed.text) {
             Some(read) => (names.text(&texts.seats[placed.seat], placed.text), read.path.join(".")),
@@ -27,12 +27,12 @@ pub(super) fn check(names: &Names, texts: &Texts, out: &mut Vec<Diagnostic>) {
             continue;
         }
         let help = match (placed.role, &kind) {
-            (Role::Condition, Type::Text) => format!("compare it, as in: {path} == \"yes\""),
-            (Role::Condition, Type::Number) => format!("compare it, as in: {path} > 0"),
-            (Role::Condition, Type::List(_)) => format!("ask how long it is, as in: {path} | length > 0"),
-            (Role::List, Type::Text) => format!("split it, as in: {path} | split(\",\")"),
-            (Role::List, Type::Object(_)) => format!("take its pairs, as in: {path} | items"),
-            (Role::Time, _) => "write a text with a unit".to_owned(),
+            (TextRole::Condition, Type::Text) => format!("compare it, as in: {path} == \"yes\""),
+            (TextRole::Condition, Type::Number) => format!("compare it, as in: {path} > 0"),
+            (TextRole::Condition, Type::List(_)) => format!("ask how long it is, as in: {path} | length > 0"),
+            (TextRole::List, Type::Text) => format!("split it, as in: {path} | split(\",\")"),
+            (TextRole::List, Type::Object(_)) => format!("take its pairs, as in: {path} | items"),
+            (TextRole::Time, _) => "write a text with a unit".to_owned(),
             _ => "name another value".to_owned(),
         };
         let message = format!("{needs}; {path} is {}", kind.words());

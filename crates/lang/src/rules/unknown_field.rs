@@ -1,7 +1,7 @@
 //! F202: a field that a value does not have.
 
-use super::names::Names;
-use super::problem::{Known, Owner};
+use super::names::PipelineNames;
+use super::problem::{KnownFields, Owner};
 use super::types::Type;
 use super::wording::listed;
 use crate::diagnostic::{Code, Diagnostic};
@@ -10,11 +10,11 @@ use crate::model::Read;
 /// Longest message, in characters.
 const LONGEST: usize = 160;
 
-pub(super) fn report(names: &Names, read: &Read, owner: &Owner, field: &str, known: &Known) -> Diagnostic {
+pub(super) fn report(names: &PipelineNames, read: &Read, owner: &Owner, field: &str, known: &KnownFields) -> Diagnostic {
     let near = names.hints.did_you_mean(field, known.names());
     let what = match owner {
         Owner::Inputs => format!("there is no input \"{field}\""),
-        Owner::Step(id) if matches!(known, Known::Names(_)) => format!("step \"{id}\" has no \"{field}\""),
+        Owner::Step(id) if matches!(known, KnownFields::Names(_)) => format!("step \"{id}\" has no \"{field}\""),
         Owner::Step(id) => format!("step \"{id}\" gives no \"{field}\""),
         Owner::Value(path) => format!("\"{path}\" has no \"{field}\""),
         Owner::Plain(path, kind) => format!("\"{path}\" is {} and has no \"{field}\"", kind.words()),

@@ -1,6 +1,6 @@
 //! F201: a name that nothing has.
 
-use super::names::Names;
+use super::names::PipelineNames;
 use super::seat::Seat;
 use super::wording::listed;
 use crate::diagnostic::{Code, Diagnostic, Near};
@@ -10,7 +10,7 @@ use crate::model::Read;
 const LONGEST_PATH: usize = 60;
 
 /// The name a path begins with.
-pub(super) fn name(names: &Names, seat: &Seat, read: &Read, name: &str) -> Diagnostic {
+pub(super) fn name(names: &PipelineNames, seat: &Seat, read: &Read, name: &str) -> Diagnostic {
     let known = names.known(seat);
     let path: String = read.path.join(".").chars().take(LONGEST_PATH).collect();
     let rest = path.strip_prefix(name).unwrap_or_default();
@@ -20,7 +20,7 @@ pub(super) fn name(names: &Names, seat: &Seat, read: &Read, name: &str) -> Diagn
 }
 
 /// The id of a step.
-pub(super) fn step(names: &Names, read: &Read, id: &str) -> Diagnostic {
+pub(super) fn step(names: &PipelineNames, read: &Read, id: &str) -> Diagnostic {
     let near = names.hints.did_you_mean(id, names.ids());
     found(read, format!("there is no step \"{id}\"{near}"), near).help(format!("name one of the steps: {}", listed(names.ids())))
 }

@@ -10,7 +10,7 @@ use crate::source::{Span, Spanned};
 
 pub(super) fn check(pipeline: &PipelinePlan, plan: &Plan, out: &mut Vec<Diagnostic>) {
     let file = &pipeline.pipeline;
-    let mut look = Look { out, hints: Hints::default() };
+    let mut look = ReferenceLook { out, hints: Hints::default() };
     for (name, agent) in &file.agents {
         let owner = format!("agent \"{name}\" uses");
         if let Some(model) = agent.model.as_ref().filter(|model| model.value != DEFAULT_MODEL) {
@@ -92,12 +92,12 @@ pub(super) fn found(span: Span, message: String) -> Diagnostic {
     Diagnostic::new(Code::UnknownReference, span, message)
 }
 
-struct Look<'o> {
+struct ReferenceLook<'o> {
     out: &'o mut Vec<Diagnostic>,
     hints: Hints,
 }
 
-impl Look<'_> {
+impl ReferenceLook<'_> {
     fn up<T>(&mut self, what: &str, owner: &str, name: &Spanned<String>, known: &IndexMap<String, T>) {
         if known.contains_key(&name.value) {
             return;

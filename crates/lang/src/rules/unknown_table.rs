@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::wording::listed;
 use crate::diagnostic::{Code, Diagnostic, Hints};
-use crate::model::{Filling, Form, Place, StepKind, ToolKind};
+use crate::model::{Filling, Form, StepKind, TextPlace, ToolKind};
 use crate::plan::{PipelinePlan, Plan};
 
 pub(super) fn check(pipeline: &PipelinePlan, _plan: &Plan, out: &mut Vec<Diagnostic>) {
@@ -16,8 +16,8 @@ pub(super) fn check(pipeline: &PipelinePlan, _plan: &Plan, out: &mut Vec<Diagnos
         return;
     }
     let hints = Hints::default();
-    let all = Tables::of(file.data.keys());
-    let mut of_tools: HashMap<&str, Tables> = HashMap::new();
+    let all = QueryTables::of(file.data.keys());
+    let mut of_tools: HashMap<&str, QueryTables> = HashMap::new();
     for planned in &pipeline.steps {
         match &planned.step.kind {
             StepKind::Sql(sql) if sql.query.form == Form::Plain => {
@@ -25,10 +25,10 @@ pub(super) fn check(pipeline: &PipelinePlan, _plan: &Plan, out: &mut Vec<Diagnos
             }
             StepKind::Tool(step) => {
                 let Some(ToolKind::Sql(open)) = file.tools.get(&step.tool.value).map(|tool| &tool.kind) else { continue };
-                let open = &*of_tools.entry(&step.tool.value).or_insert_with(|| Tables::of(open.iter().map(|table| &table.value)));
+                let open = &*of_tools.entry(&step.tool.value).or_insert_with(|| QueryTables::of(open.iter().map(|table| &table.value)));
                 for (name, value) in step.with.iter().filter(|(name, _)| name.value == "query") {
                     if let Filling::Constant(serde_json::Value::String(text)) = value {
-                        query(text, None, &Place { span: name.span, offsets: vec![] }, open, &hints, out);
+                        query(text, None, &TextPlace { span: name.span, offsets: vec![] }, open, &hints, out);
                     }
                 }
             }
@@ -51,19 +51,19 @@ pub(super) fn check(pipeline: &PipelinePlan, _plan: &Plan, out: &mut Vec<Diagnos
 }
 
 /// The tables a query can read: their names in order, and in small letters.
-struct Tables<'p> {
+struct QueryTables<'p> {
     names: Vec<&'p str>,
     lower: HashSet<String>,
 }
 
-impl<'p> Tables<'p> {
-    fn of(names: impl Iterator<Item = &'p String>) -> Tables<'p> {
+impl<'p> QueryTables<'p> {
+    fn of(names: impl Iterator<Item = &'p String>) -> QueryTables<'p> {
         let names: Vec<&str> = names.map(String::as_str).collect();
-        Tables { lower: names.iter().map(|name| name.to_lowercase()).collect(), names }
+        QueryTables { lower: names.iter().map(|name| name.to_lowercase()).collect(), names }
     }
 }
 
-fn query(text: &str, inside: Option<&Place>, place: &Place, known: &Tables, hints: &Hints, out: &mut Vec<Diagnostic>) {
+fn query(text: &str, inside: Option<&TextPlace>, place: &TextPlace, known: &QueryTables, hints: &Hints, out: &mut Vec<Diagnostic>) {
     for (start, end) in unknown(text, &known.lower) {
         let (name, known) = (&text[start..end], &known.names);
         let near = hints.did_you_mean(name, known.iter().copied());

@@ -2,14 +2,14 @@
 
 use std::collections::HashSet;
 
-use super::names::Names;
+use super::names::PipelineNames;
 use super::seat::Texts;
 use super::{unused_definition, unused_input, unused_output};
 use crate::diagnostic::Diagnostic;
 use crate::model::{StepKind, ToolKind};
 
 /// F105, F210 and F301.
-pub(super) fn check(names: &Names, texts: &Texts, out: &mut Vec<Diagnostic>) {
+pub(super) fn check(names: &PipelineNames, texts: &Texts, out: &mut Vec<Diagnostic>) {
     let file = &names.pipeline.pipeline;
     let is_broken = names.pipeline.steps.is_empty()
         || names.pipeline.steps.iter().any(|planned| planned.step.kind == StepKind::Broken)

@@ -2,13 +2,13 @@
 
 use std::collections::HashSet;
 
-use super::names::Names;
+use super::names::PipelineNames;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::model::{DEFAULT_MODEL, Form, STDOUT, ScorecardRef, StepKind, ToolName};
 use crate::plan::StepIx;
 use crate::source::{Span, Spanned};
 
-pub(super) fn check(names: &Names, out: &mut Vec<Diagnostic>) {
+pub(super) fn check(names: &PipelineNames, out: &mut Vec<Diagnostic>) {
     let file = &names.pipeline.pipeline;
     let own = file.name.span.file;
     let mut used = Used::default();

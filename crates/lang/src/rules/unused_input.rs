@@ -2,13 +2,13 @@
 
 use std::collections::HashSet;
 
-use super::names::Names;
+use super::names::PipelineNames;
 use super::seat::Texts;
 use super::unused::{read_below, reads_unknown};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::model::Shape;
 
-pub(super) fn check(names: &Names, texts: &Texts, out: &mut Vec<Diagnostic>) {
+pub(super) fn check(names: &PipelineNames, texts: &Texts, out: &mut Vec<Diagnostic>) {
     let Shape::Fields(fields) = &names.pipeline.pipeline.inputs else { return };
     let Some(read) = read_below(texts, "inputs") else { return };
     let known: HashSet<&str> = fields.iter().map(|field| field.name.as_str()).collect();

@@ -1,13 +1,13 @@
 //! F105: an output that nothing reads.
 
-use super::names::Names;
+use super::names::PipelineNames;
 use super::seat::Texts;
 use super::unused::{read_below, reads_unknown};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::model::{Provider, StepKind};
 use crate::plan::Edge;
 
-pub(super) fn check(names: &Names, texts: &Texts, out: &mut Vec<Diagnostic>) {
+pub(super) fn check(names: &PipelineNames, texts: &Texts, out: &mut Vec<Diagnostic>) {
     let Some(read) = read_below(texts, "steps") else { return };
     if reads_unknown(texts, "steps", |id| names.has_step(id)) {
         return;
@@ -44,7 +44,7 @@ pub(super) fn check(names: &Names, texts: &Texts, out: &mut Vec<Diagnostic>) {
 }
 
 /// Whether an agent does nothing but answer: no tools, and no program behind it.
-fn only_answers(names: &Names, agent: &str) -> bool {
+fn only_answers(names: &PipelineNames, agent: &str) -> bool {
     let file = &names.pipeline.pipeline;
     let Some(agent) = file.agents.get(agent) else { return false };
     let model = agent.model_name();

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::cases::{Way, way};
+use super::cases::{PathEnd, way};
 use super::tell::quoted;
 use super::unknown_test_name;
 use crate::diagnostic::{Diagnostic, did_you_mean, nearest};
@@ -61,7 +61,7 @@ fn unknown<'p>(
 
 /// The criteria of the gate that a path leads to; `None`: it is no gate, or a step writes some of them in the run.
 fn criteria<'p>(path: &str, pipeline: &'p PipelinePlan, plan: &'p Plan) -> Option<Vec<&'p str>> {
-    let Way::Step(pipeline, ix) = way(plan, pipeline, path) else { return None };
+    let PathEnd::Step(pipeline, ix) = way(plan, pipeline, path) else { return None };
     let StepKind::Gate(gate) = &pipeline.step(ix).step.kind else { return None };
     let mut ids = vec![];
     for reference in &gate.scorecards {

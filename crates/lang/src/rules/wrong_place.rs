@@ -1,7 +1,7 @@
 //! F208: a name that exists, but not here.
 
 use super::names::by_name;
-use super::problem::Problem;
+use super::problem::ReadProblem;
 use super::tell::quoted;
 use crate::diagnostic::{Diagnostic, LONGEST_MESSAGE, cut};
 use crate::model::{Model, Read, TextKey};
@@ -18,7 +18,7 @@ pub(super) fn report(read: &Read, message: String, help: String) -> Diagnostic {
 pub(super) fn in_settings(model: Option<&Model>, out: &mut Vec<Diagnostic>) {
     for read in model.into_iter().flat_map(Model::texts).flat_map(|text| &text.reads) {
         let Some((root, rest)) = read.path.split_first().filter(|(root, _)| matches!(root.as_str(), "secrets" | "env")) else { continue };
-        if let Err(Problem::WrongPlace(message, help)) = by_name(root, rest.first()) {
+        if let Err(ReadProblem::WrongPlace(message, help)) = by_name(root, rest.first()) {
             out.push(report(read, message, help));
         }
     }

@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use super::findings;
-use super::frames::{Open, ParseError};
-use super::tree::{Node, NodeKind, Scalar, Style};
+use super::frames::{OpenFrame, ParseError};
+use super::tree::{Node, NodeKind, QuoteStyle, Scalar};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::source::{FileId, Span};
 
@@ -80,7 +80,7 @@ enum Brackets {
 fn culprit(text: &str, failure: &ParseError) -> Option<(usize, Option<Brackets>)> {
     let starts = |at: usize| begins(text.get(at..).unwrap_or(""));
     let open = &failure.open;
-    let kind = |open: &Open| open.in_brackets.then_some(if open.is_list { Brackets::List } else { Brackets::Map });
+    let kind = |open: &OpenFrame| open.in_brackets.then_some(if open.is_list { Brackets::List } else { Brackets::Map });
     if let Some(i) = open.iter().position(|o| o.in_brackets && starts(o.start)) {
         return Some((open.get(i)?.start, i.checked_sub(1).and_then(|above| kind(open.get(above)?))));
     }
@@ -244,7 +244,10 @@ pub(super) fn node(file: FileId, text: &str, start: usize, end: usize) -> Node {
     let text: String = if is_one_line { written.to_owned() } else { written.split_whitespace().collect::<Vec<_>>().join(" ") };
     let offsets = if is_one_line { vec![(0, start as u32)] } else { vec![] };
     let value = text.as_str().into();
-    Node { span: Span::new(file, start, end), kind: NodeKind::Scalar(Scalar { text, style: Style::Plain, value, offsets, header: None }) }
+    Node {
+        span: Span::new(file, start, end),
+        kind: NodeKind::Scalar(Scalar { text, style: QuoteStyle::Plain, value, offsets, header: None }),
+    }
 }
 
 /// F212 with the quotes as its fix.

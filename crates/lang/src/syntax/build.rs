@@ -7,18 +7,18 @@ use granit_parser::{ErrorKind, Event, Parser, ScalarStyle, StructureStyle, Tag};
 
 use super::braces::{self, Braces};
 use super::findings;
-use super::frames::{Anchored, Frame, Inside, Open, ParseError, Pending, Reading, Size};
-use super::tree::{Map, Node, NodeKind, Scalar, Style};
+use super::frames::{Anchored, CollectionContent, OpenCollection, OpenFrame, ParseError, ParsedFile, PendingKey, Size};
+use super::tree::{Map, Node, NodeKind, QuoteStyle, Scalar};
 use super::{keys, limits, offsets, scalar, traps};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::source::{FileId, SourceFile, Span};
 
-pub(super) struct Builder<'a> {
+pub(super) struct TreeBuilder<'a> {
     pub(super) file: FileId,
     pub(super) source: &'a SourceFile,
     pub(super) text: &'a str,
     quoted: &'a Braces,
-    pub(super) stack: Vec<Frame>,
+    pub(super) stack: Vec<OpenCollection>,
     root: Option<Node>,
     pub(super) findings: Vec<Diagnostic>,
     anchors: HashMap<usize, Anchored>,
@@ -26,10 +26,10 @@ pub(super) struct Builder<'a> {
     has_alias: bool,
     /// Depth of the list of keys that is really a value beginning with `{{`.
     braces: Option<usize>,
-    last_braces: Option<(Open, usize)>,
+    last_braces: Option<(OpenFrame, usize)>,
     seen: usize,
     last: usize,
-    closed: Vec<Open>,
+    closed: Vec<OpenFrame>,
     after_block_text: bool,
     documents: usize,
 }
@@ -39,13 +39,13 @@ const GO_ON: Flow = ControlFlow::Continue(());
 const STOP: Flow = ControlFlow::Break(());
 
 /// Reads `text`, which is `source`'s with [`Braces`] and unreadable characters replaced, each by as many bytes.
-pub(super) fn read(file: FileId, source: &SourceFile, text: &str, quoted: &Braces) -> Reading {
+pub(super) fn read(file: FileId, source: &SourceFile, text: &str, quoted: &Braces) -> ParsedFile {
     let mut options = granit_parser::Options::default();
     options.emit_unresolved_aliases = true;
     options.set_emit_comments(false);
     options.flow_nesting_limit = limits::DEPTH;
     options.block_nesting_limit = limits::DEPTH;
-    let mut builder = Builder {
+    let mut builder = TreeBuilder {
         file,
         source,
         text,
@@ -87,7 +87,7 @@ pub(super) fn read(file: FileId, source: &SourceFile, text: &str, quoted: &Brace
     builder.finish(is_cut, kind)
 }
 
-impl Builder<'_> {
+impl TreeBuilder<'_> {
     fn clamp(&self, offset: Option<usize>) -> usize {
         let mut offset = offset.unwrap_or(0).min(self.text.len());
         while !self.text.is_char_boundary(offset) {
@@ -141,11 +141,11 @@ impl Builder<'_> {
             }
             Event::SequenceStart(style, anchor, has_tag) => {
                 self.tag(has_tag.as_deref(), tag, &place);
-                self.open(Inside::List(vec![]), style, anchor, place)
+                self.open(CollectionContent::List(vec![]), style, anchor, place)
             }
             Event::MappingStart(style, anchor, has_tag) => {
                 self.tag(has_tag.as_deref(), tag, &place);
-                let inside = Inside::Map { map: Map::default(), places: HashMap::new(), pending: Pending::Nothing };
+                let inside = CollectionContent::Map { map: Map::default(), places: HashMap::new(), pending: PendingKey::Nothing };
                 self.open(inside, style, anchor, place)
             }
             Event::SequenceEnd | Event::MappingEnd => self.close(place),
@@ -188,7 +188,7 @@ impl Builder<'_> {
     }
 
     pub(super) fn expects_key(&self) -> bool {
-        matches!(self.stack.last(), Some(Frame { inside: Inside::Map { pending: Pending::Nothing, .. }, .. }))
+        matches!(self.stack.last(), Some(OpenCollection { inside: CollectionContent::Map { pending: PendingKey::Nothing, .. }, .. }))
     }
 
     fn scalar(&mut self, text: &str, style: ScalarStyle, anchor: usize, place: Range<usize>) -> Flow {
@@ -203,11 +203,11 @@ impl Builder<'_> {
             return self.add(node, place.end, anchor, 1, size);
         }
         let style = match style {
-            ScalarStyle::Plain => Style::Plain,
-            ScalarStyle::SingleQuoted => Style::Single,
-            ScalarStyle::DoubleQuoted => Style::Double,
-            ScalarStyle::Literal => Style::Literal,
-            ScalarStyle::Folded => Style::Folded,
+            ScalarStyle::Plain => QuoteStyle::Plain,
+            ScalarStyle::SingleQuoted => QuoteStyle::Single,
+            ScalarStyle::DoubleQuoted => QuoteStyle::Double,
+            ScalarStyle::Literal => QuoteStyle::Literal,
+            ScalarStyle::Folded => QuoteStyle::Folded,
         };
         let mut place = place;
         if self.after_block_text {
@@ -217,8 +217,8 @@ impl Builder<'_> {
             place = place.start + 1..place.start + 1;
         }
         let text = if is_empty { "" } else { text };
-        let mut value = if style == Style::Plain { scalar::value(text) } else { text.into() };
-        if style == Style::Plain && !self.expects_key() && self.trap(text, &place) {
+        let mut value = if style == QuoteStyle::Plain { scalar::value(text) } else { text.into() };
+        if style == QuoteStyle::Plain && !self.expects_key() && self.trap(text, &place) {
             value = text.into();
         }
         let offsets = offsets::offsets(text, style, self.text, place.start, place.end);
@@ -231,7 +231,7 @@ impl Builder<'_> {
     /// Reports a value that means something else elsewhere; true for a phone number, which must stay text.
     fn trap(&mut self, text: &str, place: &Range<usize>) -> bool {
         let keys = self.stack.iter().filter_map(|frame| match &frame.inside {
-            Inside::Map { pending: Pending::Key(key), .. } => Some(key.text.as_str()),
+            CollectionContent::Map { pending: PendingKey::Key(key), .. } => Some(key.text.as_str()),
             _ => None,
         });
         let Some(trap) = traps::find(text, keys) else { return false };
@@ -243,10 +243,10 @@ impl Builder<'_> {
         trap.is_phone
     }
 
-    fn open(&mut self, inside: Inside, style: StructureStyle, anchor: usize, place: Range<usize>) -> Flow {
+    fn open(&mut self, inside: CollectionContent, style: StructureStyle, anchor: usize, place: Range<usize>) -> Flow {
         let in_brackets = style == StructureStyle::Flow;
-        let is_list = matches!(inside, Inside::List(_));
-        let mut open = Open { start: place.start, is_list, in_brackets };
+        let is_list = matches!(inside, CollectionContent::List(_));
+        let mut open = OpenFrame { start: place.start, is_list, in_brackets };
         if is_list && !in_brackets && self.text.as_bytes().get(open.start) != Some(&b'-') {
             // A list at its key's own indentation begins, for the parser, behind its first "-".
             let before = self.text.get(..open.start).unwrap_or("").trim_end();
@@ -263,13 +263,13 @@ impl Builder<'_> {
             self.braces = Some(self.stack.len());
         }
         self.closed.clear();
-        self.stack.push(Frame { open, anchor, size_before, deepest: 0, end: place.end, is_broken: false, inside });
+        self.stack.push(OpenCollection { open, anchor, size_before, deepest: 0, end: place.end, is_broken: false, inside });
         GO_ON
     }
 
     fn close(&mut self, place: Range<usize>) -> Flow {
         let Some(frame) = self.stack.pop() else { return GO_ON };
-        let Frame { open, anchor, size_before, deepest, mut end, is_broken, inside } = frame;
+        let OpenCollection { open, anchor, size_before, deepest, mut end, is_broken, inside } = frame;
         if open.in_brackets && !place.is_empty() {
             end = place.end;
         }
@@ -292,8 +292,8 @@ impl Builder<'_> {
         }
         let kind = match inside {
             _ if is_broken => NodeKind::Broken,
-            Inside::List(list) => NodeKind::List(list),
-            Inside::Map { map, .. } => NodeKind::Map(map),
+            CollectionContent::List(list) => NodeKind::List(list),
+            CollectionContent::Map { map, .. } => NodeKind::Map(map),
         };
         self.add(Node { span: self.span(&place), kind }, end, anchor, deepest + 1, size)
     }
@@ -336,9 +336,9 @@ impl Builder<'_> {
         }
         match self.stack.last_mut().map(|frame| &mut frame.inside) {
             None => self.root = self.root.take().or(Some(node)),
-            Some(Inside::List(list)) => list.push(node),
-            Some(Inside::Map { map, pending, .. }) => {
-                if let Pending::Key(key) = std::mem::replace(pending, Pending::Nothing) {
+            Some(CollectionContent::List(list)) => list.push(node),
+            Some(CollectionContent::Map { map, pending, .. }) => {
+                if let PendingKey::Key(key) = std::mem::replace(pending, PendingKey::Nothing) {
                     map.entries.push((key, node));
                 }
             }
@@ -353,9 +353,9 @@ impl Builder<'_> {
         }
         let node = match self.stack.last_mut().map(|frame| &mut frame.inside) {
             None => self.root.as_mut(),
-            Some(Inside::List(list)) => list.last_mut(),
-            Some(Inside::Map { map, pending: Pending::Nothing, .. }) => map.entries.last_mut().map(|(_, node)| node),
-            Some(Inside::Map { .. }) => None,
+            Some(CollectionContent::List(list)) => list.last_mut(),
+            Some(CollectionContent::Map { map, pending: PendingKey::Nothing, .. }) => map.entries.last_mut().map(|(_, node)| node),
+            Some(CollectionContent::Map { .. }) => None,
         };
         if let Some(node) = node {
             node.kind = NodeKind::Broken;
@@ -364,7 +364,7 @@ impl Builder<'_> {
         }
     }
 
-    fn finish(mut self, is_cut: bool, kind: Option<(ErrorKind, usize)>) -> Reading {
+    fn finish(mut self, is_cut: bool, kind: Option<(ErrorKind, usize)>) -> ParsedFile {
         if let Some((ErrorKind::MappingValueNotAllowed | ErrorKind::ExpectedFlowMappingSeparator, at)) = kind {
             self.break_last(at);
         }
@@ -383,9 +383,9 @@ impl Builder<'_> {
         let told = self.findings.len();
         while let Some(frame) = self.stack.last_mut() {
             let end = frame.end;
-            if let Inside::Map { map, pending, .. } = &mut frame.inside {
+            if let CollectionContent::Map { map, pending, .. } = &mut frame.inside {
                 map.is_cut = is_cut;
-                if let Pending::Key(key) = std::mem::replace(pending, Pending::Nothing) {
+                if let PendingKey::Key(key) = std::mem::replace(pending, PendingKey::Nothing) {
                     let span = Span { start: key.span.end, ..key.span };
                     map.entries.push((key, Node { span, kind: NodeKind::Broken }));
                 }
@@ -397,12 +397,12 @@ impl Builder<'_> {
         let start = Span::file_start(self.file);
         let nothing = NodeKind::Scalar(Scalar {
             text: String::new(),
-            style: Style::Plain,
+            style: QuoteStyle::Plain,
             value: serde_json::Value::Null,
             offsets: vec![],
             header: None,
         });
         let kind = if is_cut { NodeKind::Broken } else { nothing };
-        Reading { root: self.root.unwrap_or(Node { span: start, kind }), findings: self.findings, failure }
+        ParsedFile { root: self.root.unwrap_or(Node { span: start, kind }), findings: self.findings, failure }
     }
 }

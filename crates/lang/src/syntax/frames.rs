@@ -4,12 +4,12 @@ use std::collections::HashMap;
 
 use granit_parser::ErrorKind;
 
-use super::tree::{Key, Map, Node};
+use super::tree::{Map, MapKey, Node};
 use crate::diagnostic::Diagnostic;
 use crate::source::Span;
 
 /// What one reading gave.
-pub(super) struct Reading {
+pub(super) struct ParsedFile {
     pub(super) root: Node,
     pub(super) findings: Vec<Diagnostic>,
     pub(super) failure: Option<ParseError>,
@@ -26,18 +26,18 @@ pub(super) struct ParseError {
     /// Where the last scalar it could read begins.
     pub(super) last: usize,
     /// The lists and lists of keys that were open, outermost first.
-    pub(super) open: Vec<Open>,
+    pub(super) open: Vec<OpenFrame>,
     /// Those that ended after the last key or value.
-    pub(super) closed: Vec<Open>,
+    pub(super) closed: Vec<OpenFrame>,
     /// Whether the last value was a block text (`|`, `>`).
     pub(super) after_block_text: bool,
     /// The last value that began with `{{` and its end, if the parser had got past it.
-    pub(super) braces: Option<(Open, usize)>,
+    pub(super) braces: Option<(OpenFrame, usize)>,
 }
 
 /// A list or a list of keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Open {
+pub(super) struct OpenFrame {
     /// Where it begins: its first key, "-" or bracket.
     pub(super) start: usize,
     pub(super) is_list: bool,
@@ -46,8 +46,8 @@ pub(super) struct Open {
 }
 
 /// A list or a list of keys that is being read.
-pub(super) struct Frame {
-    pub(super) open: Open,
+pub(super) struct OpenCollection {
+    pub(super) open: OpenFrame,
     /// The number of its anchor, 0 without one.
     pub(super) anchor: usize,
     /// What had been counted before it.
@@ -58,21 +58,21 @@ pub(super) struct Frame {
     pub(super) end: usize,
     /// Something in it was so wrong that the whole cannot be judged.
     pub(super) is_broken: bool,
-    pub(super) inside: Inside,
+    pub(super) inside: CollectionContent,
 }
 
 /// What it holds so far.
-pub(super) enum Inside {
+pub(super) enum CollectionContent {
     List(Vec<Node>),
-    Map { map: Map, places: HashMap<String, Span>, pending: Pending },
+    Map { map: Map, places: HashMap<String, Span>, pending: PendingKey },
 }
 
 /// The key whose value comes next.
-pub(super) enum Pending {
+pub(super) enum PendingKey {
     /// A key comes next.
     Nothing,
     /// Its value comes next.
-    Key(Key),
+    Key(MapKey),
     /// The value belongs to a key that was reported and left out.
     Dropped,
 }

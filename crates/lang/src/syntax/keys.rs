@@ -1,27 +1,27 @@
 //! What may be a key, and that none comes twice.
 
-use super::build::Builder;
+use super::build::TreeBuilder;
 use super::findings;
-use super::frames::{Inside, Pending};
-use super::tree::{Key, Node, NodeKind, Style};
+use super::frames::{CollectionContent, PendingKey};
+use super::tree::{MapKey, Node, NodeKind, QuoteStyle};
 use crate::diagnostic::{About, Code, Diagnostic};
 use crate::source::Span;
 
 /// Takes `node` as the next key of the innermost list of keys.
-pub(super) fn add(builder: &mut Builder<'_>, node: Node) {
+pub(super) fn add(builder: &mut TreeBuilder<'_>, node: Node) {
     let key = accepted(builder, node);
-    if let Some(Inside::Map { places, pending, .. }) = builder.stack.last_mut().map(|frame| &mut frame.inside) {
+    if let Some(CollectionContent::Map { places, pending, .. }) = builder.stack.last_mut().map(|frame| &mut frame.inside) {
         *pending = match key {
             Some(key) => {
                 places.insert(key.text.clone(), key.span);
-                Pending::Key(key)
+                PendingKey::Key(key)
             }
-            None => Pending::Dropped,
+            None => PendingKey::Dropped,
         };
     }
 }
 
-fn accepted(builder: &mut Builder<'_>, node: Node) -> Option<Key> {
+fn accepted(builder: &mut TreeBuilder<'_>, node: Node) -> Option<MapKey> {
     let span = node.span;
     let scalar = match node.kind {
         NodeKind::Scalar(scalar) => scalar,
@@ -32,7 +32,7 @@ fn accepted(builder: &mut Builder<'_>, node: Node) -> Option<Key> {
         }
     };
     let is_block = builder.stack.last().is_some_and(|frame| !frame.open.in_brackets);
-    if scalar.style == Style::Plain {
+    if scalar.style == QuoteStyle::Plain {
         if scalar.text == "<<" {
             builder.report(
                 findings::unsupported(span, "\"<<\" is not allowed").help("write out the keys it would bring, or use \"*name\" as a value"),
@@ -86,7 +86,7 @@ fn accepted(builder: &mut Builder<'_>, node: Node) -> Option<Key> {
         );
         return None;
     }
-    Some(Key { text: scalar.text, span })
+    Some(MapKey { text: scalar.text, span })
 }
 
 /// `-id`: a list item whose space is missing.
@@ -96,35 +96,35 @@ fn looks_glued(text: &str) -> bool {
 }
 
 /// The last key so far, if its value is a block text (`|`, `>`) without a line.
-fn empty_block_text(builder: &Builder<'_>) -> Option<(String, Span)> {
-    let Inside::Map { map, .. } = &builder.stack.last()?.inside else { return None };
+fn empty_block_text(builder: &TreeBuilder<'_>) -> Option<(String, Span)> {
+    let CollectionContent::Map { map, .. } = &builder.stack.last()?.inside else { return None };
     let (key, node) = map.entries.last()?;
-    let is_empty = node.as_scalar().is_some_and(|s| s.text.is_empty() && matches!(s.style, Style::Literal | Style::Folded));
+    let is_empty = node.as_scalar().is_some_and(|s| s.text.is_empty() && matches!(s.style, QuoteStyle::Literal | QuoteStyle::Folded));
     is_empty.then(|| (super::short(&key.text), key.span))
 }
 
-fn break_map(builder: &mut Builder<'_>) {
+fn break_map(builder: &mut TreeBuilder<'_>) {
     if let Some(frame) = builder.stack.last_mut() {
         frame.is_broken = true;
     }
 }
 
-fn first_place(builder: &Builder<'_>, text: &str) -> Option<Span> {
+fn first_place(builder: &TreeBuilder<'_>, text: &str) -> Option<Span> {
     match builder.stack.last().map(|frame| &frame.inside) {
-        Some(Inside::Map { places, .. }) => places.get(text).copied(),
+        Some(CollectionContent::Map { places, .. }) => places.get(text).copied(),
         _ => None,
     }
 }
 
 /// ` in "writer"`: the `id` of the innermost list of keys, or else the key above it; empty at the top of the file.
-fn owner(builder: &Builder<'_>) -> String {
+fn owner(builder: &TreeBuilder<'_>) -> String {
     let id = match builder.stack.last().map(|frame| &frame.inside) {
-        Some(Inside::Map { map, .. }) => map.get("id").and_then(Node::as_scalar).map(|id| id.text.as_str()),
+        Some(CollectionContent::Map { map, .. }) => map.get("id").and_then(Node::as_scalar).map(|id| id.text.as_str()),
         _ => None,
     };
     let above = || {
         builder.stack.iter().rev().skip(1).find_map(|frame| match &frame.inside {
-            Inside::Map { pending: Pending::Key(key), .. } => Some(key.text.as_str()),
+            CollectionContent::Map { pending: PendingKey::Key(key), .. } => Some(key.text.as_str()),
             _ => None,
         })
     };

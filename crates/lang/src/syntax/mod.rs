@@ -25,7 +25,7 @@ mod tree;
 
 pub use comments::suppressions;
 pub use toml::parse_toml;
-pub use tree::{Key, Map, Node, NodeKind, Scalar, Style};
+pub use tree::{Map, MapKey, Node, NodeKind, QuoteStyle, Scalar};
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::source::{FileId, SourceFile, Span};

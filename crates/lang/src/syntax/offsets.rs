@@ -1,19 +1,19 @@
 //! Where the characters of a scalar's text stand in the file.
 
-use super::tree::Style;
+use super::tree::QuoteStyle;
 
 /// The pairs of [`super::Scalar::offsets`]. `start..end` is the scalar's place in `source`, quotes included; `text` is what
 /// was read there. Empty when it cannot be followed.
-pub(super) fn offsets(text: &str, style: Style, source: &str, start: usize, end: usize) -> Vec<(u32, u32)> {
+pub(super) fn offsets(text: &str, style: QuoteStyle, source: &str, start: usize, end: usize) -> Vec<(u32, u32)> {
     let Some(raw) = source.get(start..end) else { return vec![] };
     let pairs = match style {
-        Style::Plain if raw == text => Some(vec![(0, start)]),
-        Style::Plain | Style::Folded => Follower::new(text, style, raw, start).follow(),
-        Style::Single | Style::Double => {
+        QuoteStyle::Plain if raw == text => Some(vec![(0, start)]),
+        QuoteStyle::Plain | QuoteStyle::Folded => Follower::new(text, style, raw, start).follow(),
+        QuoteStyle::Single | QuoteStyle::Double => {
             let inner = raw.get(1..raw.len().saturating_sub(1));
             inner.and_then(|inner| Follower::new(text, style, inner, start + 1).follow())
         }
-        Style::Literal => literal(text, source, start),
+        QuoteStyle::Literal => literal(text, source, start),
     };
     pairs.unwrap_or_default().into_iter().map(|(text, file)| (text as u32, file as u32)).collect()
 }
@@ -21,7 +21,7 @@ pub(super) fn offsets(text: &str, style: Style, source: &str, start: usize, end:
 /// Follows a text through what is written: a pair at the start, behind each escape, and where each folded line goes on.
 struct Follower<'a> {
     text: &'a str,
-    style: Style,
+    style: QuoteStyle,
     raw: &'a str,
     start: usize,
     in_text: usize,
@@ -33,12 +33,12 @@ struct Follower<'a> {
 const BLANKS: [char; 4] = [' ', '\t', '\r', '\n'];
 
 impl<'a> Follower<'a> {
-    fn new(text: &'a str, style: Style, raw: &'a str, start: usize) -> Follower<'a> {
+    fn new(text: &'a str, style: QuoteStyle, raw: &'a str, start: usize) -> Follower<'a> {
         Follower { text, style, raw, start, in_text: 0, in_raw: 0, pairs: vec![] }
     }
 
     fn follow(mut self) -> Option<Vec<(usize, usize)>> {
-        if self.style == Style::Folded {
+        if self.style == QuoteStyle::Folded {
             self.fold(self.raw.len() - self.raw.trim_start_matches(BLANKS).len())?;
         } else {
             self.pair();
@@ -51,8 +51,8 @@ impl<'a> Follower<'a> {
                 continue;
             }
             let is_escape = match self.style {
-                Style::Single => first == '\'',
-                Style::Double => first == '\\',
+                QuoteStyle::Single => first == '\'',
+                QuoteStyle::Double => first == '\\',
                 _ => false,
             };
             if is_escape && rest.get(1..)?.trim_start_matches([' ', '\t']).starts_with(['\r', '\n']) {
@@ -68,7 +68,7 @@ impl<'a> Follower<'a> {
             }
             self.in_raw += match (is_escape, self.style) {
                 (false, _) => first.len_utf8(),
-                (true, Style::Single) => 2,
+                (true, QuoteStyle::Single) => 2,
                 (true, _) => escape_length(rest),
             };
             self.in_text += meant.len_utf8();
@@ -78,7 +78,7 @@ impl<'a> Follower<'a> {
         }
         let rest = self.text.get(self.in_text..)?;
         // The last line ends of a block text belong to it, but not to its place.
-        (rest.is_empty() || self.style == Style::Folded && rest.trim_matches('\n').is_empty()).then_some(self.pairs)
+        (rest.is_empty() || self.style == QuoteStyle::Folded && rest.trim_matches('\n').is_empty()).then_some(self.pairs)
     }
 
     /// Line ends and indentation, which became a space, line ends, or nothing.

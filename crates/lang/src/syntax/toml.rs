@@ -4,7 +4,7 @@ use serde_json::Value as Json;
 use toml_edit::{Document, Item, Key as TomlKey, TableLike, Value};
 
 use super::findings;
-use super::{Key, Map, Node, NodeKind, Scalar, Style, limits};
+use super::{Map, MapKey, Node, NodeKind, QuoteStyle, Scalar, limits};
 use crate::diagnostic::{Diagnostic, LONGEST_MESSAGE, cut, visible};
 use crate::source::{FileId, SourceFile, Span};
 
@@ -30,20 +30,20 @@ pub fn parse_toml(file: FileId, source: &SourceFile, diagnostics: &mut Vec<Diagn
 }
 
 /// Where something stands; the whole file, if that is not known.
-type Place<'p> = &'p dyn Fn(Option<std::ops::Range<usize>>) -> Span;
+type TomlPlace<'p> = &'p dyn Fn(Option<std::ops::Range<usize>>) -> Span;
 
-fn map(table: &dyn TableLike, place: Place) -> Map {
+fn map(table: &dyn TableLike, place: TomlPlace) -> Map {
     let keys: Vec<&str> = table.iter().map(|(key, _)| key).collect();
     let entry = |name: &str| {
         let (key, item) = table.get_key_value(name)?;
         let span = place(TomlKey::span(key));
         let node = node(item, span, place)?;
-        Some((Key { text: name.to_owned(), span }, node))
+        Some((MapKey { text: name.to_owned(), span }, node))
     };
     Map { entries: keys.into_iter().filter_map(entry).collect(), is_cut: false }
 }
 
-fn node(item: &Item, of_key: Span, place: Place) -> Option<Node> {
+fn node(item: &Item, of_key: Span, place: TomlPlace) -> Option<Node> {
     // A table that only stands in a longer heading (`[models.default]`) has no place of its own.
     let span = item.span().map_or(of_key, |range| place(Some(range)));
     let kind = match item {
@@ -57,14 +57,14 @@ fn node(item: &Item, of_key: Span, place: Place) -> Option<Node> {
     Some(Node { span, kind })
 }
 
-fn of_value(value: &Value, span: Span, place: Place) -> Node {
+fn of_value(value: &Value, span: Span, place: TomlPlace) -> Node {
     let scalar = |value: Json, text: String, style| NodeKind::Scalar(Scalar { text, style, value, offsets: vec![], header: None });
     let kind = match value {
-        Value::String(text) => scalar(Json::from(text.value().as_str()), text.value().clone(), Style::Double),
-        Value::Integer(number) => scalar(Json::from(*number.value()), number.value().to_string(), Style::Plain),
-        Value::Float(number) => scalar(Json::from(*number.value()), number.value().to_string(), Style::Plain),
-        Value::Boolean(truth) => scalar(Json::from(*truth.value()), truth.value().to_string(), Style::Plain),
-        Value::Datetime(time) => scalar(Json::from(time.value().to_string()), time.value().to_string(), Style::Double),
+        Value::String(text) => scalar(Json::from(text.value().as_str()), text.value().clone(), QuoteStyle::Double),
+        Value::Integer(number) => scalar(Json::from(*number.value()), number.value().to_string(), QuoteStyle::Plain),
+        Value::Float(number) => scalar(Json::from(*number.value()), number.value().to_string(), QuoteStyle::Plain),
+        Value::Boolean(truth) => scalar(Json::from(*truth.value()), truth.value().to_string(), QuoteStyle::Plain),
+        Value::Datetime(time) => scalar(Json::from(time.value().to_string()), time.value().to_string(), QuoteStyle::Double),
         Value::Array(list) => NodeKind::List(list.iter().map(|value| of_value(value, place(value.span()), place)).collect()),
         Value::InlineTable(table) => NodeKind::Map(map(table, place)),
     };

@@ -28,14 +28,14 @@ pub enum NodeKind {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Map {
     /// Keys and values in file order.
-    pub entries: Vec<(Key, Node)>,
+    pub entries: Vec<(MapKey, Node)>,
     /// The reading of the file ended in here (reported): what is missing may stand below.
     pub is_cut: bool,
 }
 
 /// A key and its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Key {
+pub struct MapKey {
     /// The key without quotes.
     pub text: String,
     /// Where it stands.
@@ -44,7 +44,7 @@ pub struct Key {
 
 /// How a scalar was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Style {
+pub enum QuoteStyle {
     /// Without quotes.
     Plain,
     /// In single quotes.
@@ -63,7 +63,7 @@ pub struct Scalar {
     /// The text after quotes, escapes, folding and indentation are gone.
     pub text: String,
     /// How it was written.
-    pub style: Style,
+    pub style: QuoteStyle,
     /// Its value: `Null`, `Bool`, `Number` only for plain scalars (core schema: `null ~ true false 12 0x1f 0o17 1.5e3`), else `String`.
     pub value: serde_json::Value,
     /// Pairs (offset in `text`, offset in the file), ascending in the first: between two pairs both run in step. Empty when
@@ -122,7 +122,7 @@ impl Map {
     }
 
     /// A key with its place, and its value.
-    pub fn entry(&self, key: &str) -> Option<(&Key, &Node)> {
+    pub fn entry(&self, key: &str) -> Option<(&MapKey, &Node)> {
         self.entries.iter().find(|(k, _)| k.text == key).map(|(k, n)| (k, n))
     }
 }

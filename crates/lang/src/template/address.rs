@@ -1,9 +1,9 @@
 //! What a web address comes from, as far as its text tells before a run.
 
 use super::fill::compile;
-use super::filled_address::{Part, next_part};
+use super::filled_address::{AddressPart, next_part};
 use super::ready::CompiledForm;
-use super::tree::{Expr, Node};
+use super::tree::{Expr, Statement};
 use crate::model::Text;
 
 /// Ways through the `if`s of an address that are looked at before a run.
@@ -23,7 +23,7 @@ pub struct AddressText {
 /// What the text of an address tells of its host before a run. What is not clear counts as a part of the host.
 pub fn address_text(text: &Text) -> AddressText {
     let Ok(compiled) = compile(text) else { return AddressText::default() };
-    let mut reader = Reader { ways: vec![String::new()], reads: vec![] };
+    let mut reader = AddressReader { ways: vec![String::new()], reads: vec![] };
     match compiled.form() {
         CompiledForm::Plain(_) => reader.push(&text.source),
         CompiledForm::Expression(expression) => reader.hole(expression),
@@ -31,7 +31,7 @@ pub fn address_text(text: &Text) -> AddressText {
     }
     let written = |way: &String| {
         let known = way.split(HOLE).next().unwrap_or_default();
-        (known.len() == way.len() || next_part(known) != Part::Host).then(|| known.to_owned())
+        (known.len() == way.len() || next_part(known) != AddressPart::Host).then(|| known.to_owned())
     };
     let mut written: Vec<String> = reader.ways.iter().filter_map(written).collect();
     written.sort();
@@ -40,12 +40,12 @@ pub fn address_text(text: &Text) -> AddressText {
 }
 
 /// Follows all ways through an address.
-struct Reader {
+struct AddressReader {
     ways: Vec<String>,
     reads: Vec<Vec<String>>,
 }
 
-impl Reader {
+impl AddressReader {
     fn push(&mut self, text: &str) {
         self.ways.iter_mut().for_each(|way| way.push_str(text));
     }
@@ -54,8 +54,8 @@ impl Reader {
     fn has_host(&self) -> bool {
         self.ways.iter().all(|way| match next_part(way) {
             // Where a value begins the address, it holds the host unless `//` follows.
-            Part::Host => way.starts_with(HOLE) && !way.contains("//") && way.contains(['/', '?', '#']),
-            Part::Path | Part::Query => true,
+            AddressPart::Host => way.starts_with(HOLE) && !way.contains("//") && way.contains(['/', '?', '#']),
+            AddressPart::Path | AddressPart::Query => true,
         })
     }
 
@@ -66,12 +66,12 @@ impl Reader {
         self.push(HOLE.encode_utf8(&mut [0; 4]));
     }
 
-    fn statements(&mut self, nodes: &[Node]) {
+    fn statements(&mut self, nodes: &[Statement]) {
         for node in nodes {
             match node {
-                Node::Raw(text) => self.push(text),
-                Node::Print(expression, _) => self.hole(expression),
-                Node::If(branches, otherwise) => {
+                Statement::Raw(text) => self.push(text),
+                Statement::Print(expression, _) => self.hole(expression),
+                Statement::If(branches, otherwise) => {
                     let before = self.ways.clone();
                     let mut after = vec![];
                     for body in branches.iter().map(|branch| &branch.body).chain([otherwise]) {
@@ -82,7 +82,7 @@ impl Reader {
                     // With too many ways nothing is certain: as if the address had not begun.
                     self.ways = if after.len() > MOST_WAYS { vec![HOLE.to_string(), String::new()] } else { after };
                 }
-                Node::For(repeat) => {
+                Statement::For(repeat) => {
                     if !self.has_host() {
                         repeat.list.add_reads(&mut self.reads);
                     }

@@ -2,7 +2,7 @@
 //!
 //! A thread cannot be stopped from outside, so every operation asks here first (reliability P2, P5, P9).
 
-use super::stop::Stop;
+use super::stop::FillStop;
 
 /// Longest template, in bytes.
 pub(super) const TEMPLATE_BYTES: usize = 64 * 1024;
@@ -41,36 +41,36 @@ impl Budget {
     }
 
     /// Pays for one part of an expression or one statement.
-    pub(super) fn step(&mut self) -> Result<(), Stop> {
+    pub(super) fn step(&mut self) -> Result<(), FillStop> {
         self.fuel =
-            self.fuel.checked_sub(1).ok_or_else(|| Stop::failed("this takes more than 100,000 small steps; do less in one text"))?;
+            self.fuel.checked_sub(1).ok_or_else(|| FillStop::failed("this takes more than 100,000 small steps; do less in one text"))?;
         Ok(())
     }
 
     /// Pays for reading or making this many bytes of text.
-    pub(super) fn bytes(&mut self, count: usize) -> Result<(), Stop> {
+    pub(super) fn bytes(&mut self, count: usize) -> Result<(), FillStop> {
         self.work =
-            self.work.checked_sub(count).ok_or_else(|| Stop::failed("this works on more than 16 MiB in all; do less in one text"))?;
+            self.work.checked_sub(count).ok_or_else(|| FillStop::failed("this works on more than 16 MiB in all; do less in one text"))?;
         Ok(())
     }
 
     /// Pays for reading or making this many elements of lists.
-    pub(super) fn elements(&mut self, count: usize) -> Result<(), Stop> {
+    pub(super) fn elements(&mut self, count: usize) -> Result<(), FillStop> {
         self.bytes(count.saturating_mul(ELEMENT_BYTES))
     }
 
     /// Pays for a list of `count` elements about to be made; refuses one above the limit.
-    pub(super) fn list(&mut self, count: usize) -> Result<(), Stop> {
+    pub(super) fn list(&mut self, count: usize) -> Result<(), FillStop> {
         if count > ELEMENTS {
-            return Err(Stop::failed("this makes a list of more than 100,000 elements"));
+            return Err(FillStop::failed("this makes a list of more than 100,000 elements"));
         }
         self.elements(count)
     }
 
     /// Pays for a text of `count` bytes about to be made; refuses one above the limit.
-    pub(super) fn text(&mut self, count: usize) -> Result<(), Stop> {
+    pub(super) fn text(&mut self, count: usize) -> Result<(), FillStop> {
         if count > TEXT_BYTES {
-            return Err(Stop::failed("this makes a text of more than 1 MiB"));
+            return Err(FillStop::failed("this makes a text of more than 1 MiB"));
         }
         self.bytes(count)
     }

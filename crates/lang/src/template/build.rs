@@ -9,15 +9,15 @@ use minijinja::machinery::{ast, parse, parse_expr};
 
 use crate::diagnostic::did_you_mean;
 
-use super::problem::{Problem, excerpt};
+use super::problem::{TemplateProblem, excerpt};
 use super::scan;
-use super::tree::{At, Branch, Expr, For, Node};
+use super::tree::{Branch, Expr, For, SourceRange, Statement};
 
 /// A name path that a text reads.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct PathRead {
     pub(super) path: Vec<String>,
-    pub(super) at: At,
+    pub(super) at: SourceRange,
     pub(super) is_guarded: bool,
 }
 
@@ -26,14 +26,14 @@ pub(super) struct PathRead {
 pub(super) struct Built<T> {
     pub(super) tree: T,
     pub(super) reads: Vec<PathRead>,
-    pub(super) problems: Vec<Problem>,
+    pub(super) problems: Vec<TemplateProblem>,
 }
 
 /// Reads a template.
-pub(super) fn template(source: &str) -> Result<Built<Vec<Node>>, Problem> {
+pub(super) fn template(source: &str) -> Result<Built<Vec<Statement>>, TemplateProblem> {
     scan::template(source)?;
     let parsed = parse(source, "text", scan::syntax()).map_err(|error| unread(source, &error))?;
-    let mut builder = Builder::new(source);
+    let mut builder = TemplateBuilder::new(source);
     let tree = match &parsed {
         ast::Stmt::Template(template) => builder.statements(&template.children),
         _ => vec![],
@@ -42,71 +42,71 @@ pub(super) fn template(source: &str) -> Result<Built<Vec<Node>>, Problem> {
 }
 
 /// Reads a bare expression.
-pub(super) fn expression(source: &str) -> Result<Built<Expr>, Problem> {
+pub(super) fn expression(source: &str) -> Result<Built<Expr>, TemplateProblem> {
     scan::expression(source)?;
     let parsed = parse_expr(source).map_err(|error| unread(source, &error))?;
-    let mut builder = Builder::new(source);
+    let mut builder = TemplateBuilder::new(source);
     let tree = builder.expression(&parsed);
     Ok(Built { tree, reads: builder.reads, problems: builder.problems })
 }
 
 /// What the parser could not read, in plain words.
-fn unread(source: &str, error: &minijinja::Error) -> Problem {
+fn unread(source: &str, error: &minijinja::Error) -> TemplateProblem {
     let detail = error.detail().unwrap_or_default();
     let range = error.range().unwrap_or(0..source.len());
     let at = (range.start.min(source.len()), range.end.min(source.len()));
     let token = excerpt(source, at);
     if detail.starts_with("unexpected end of input") || at.0 == at.1 {
-        return Problem::syntax(at, "something is missing at the end of this expression");
+        return TemplateProblem::syntax(at, "something is missing at the end of this expression");
     }
     if matches!(token.trim_matches(['-', '+']), "}}" | "%}") {
-        return Problem::syntax(at, format!("something is missing before \"{token}\""));
+        return TemplateProblem::syntax(at, format!("something is missing before \"{token}\""));
     }
     if detail.contains("reserved variable name") {
-        return Problem::syntax(at, format!("\"{token}\" cannot be the name of a loop's element"));
+        return TemplateProblem::syntax(at, format!("\"{token}\" cannot be the name of a loop's element"));
     }
     if detail.contains("non-keyword arg") {
-        return Problem::syntax(at, "a value without a name stands after one with a name; put it first");
+        return TemplateProblem::syntax(at, "a value without a name stands after one with a name; put it first");
     }
     if token == "=" {
-        return Problem::syntax(at, "\"=\" does not compare; write \"==\"");
+        return TemplateProblem::syntax(at, "\"=\" does not compare; write \"==\"");
     }
-    Problem::syntax(at, format!("\"{token}\" does not belong here"))
+    TemplateProblem::syntax(at, format!("\"{token}\" does not belong here"))
         .help("check whether an operator, a \"|\", a comma or a quote is missing before it")
 }
 
 /// What is known while a text is read.
-struct Builder<'s> {
+struct TemplateBuilder<'s> {
     source: &'s str,
     /// The names of the loops around, from the outermost.
     locals: Vec<&'s str>,
     /// For each loop around, how many names stood in `locals` before it.
     loops: usize,
     reads: Vec<PathRead>,
-    problems: Vec<Problem>,
+    problems: Vec<TemplateProblem>,
     /// Paths that a condition around has tested.
     tested: Vec<Vec<String>>,
 }
 
-impl<'s> Builder<'s> {
-    fn new(source: &'s str) -> Builder<'s> {
-        Builder { source, locals: vec![], loops: 0, reads: vec![], problems: vec![], tested: vec![] }
+impl<'s> TemplateBuilder<'s> {
+    fn new(source: &'s str) -> TemplateBuilder<'s> {
+        TemplateBuilder { source, locals: vec![], loops: 0, reads: vec![], problems: vec![], tested: vec![] }
     }
 
     /// Notes a mistake; what it stands in counts as empty.
-    fn wrong(&mut self, problem: Problem) -> Expr {
+    fn wrong(&mut self, problem: TemplateProblem) -> Expr {
         self.problems.push(problem);
         Expr::Constant(().into())
     }
 
-    fn statements(&mut self, statements: &[ast::Stmt<'s>]) -> Vec<Node> {
+    fn statements(&mut self, statements: &[ast::Stmt<'s>]) -> Vec<Statement> {
         let mut nodes = Vec::with_capacity(statements.len());
         for statement in statements {
             match statement {
-                ast::Stmt::EmitRaw(raw) => nodes.push(Node::Raw(raw.raw.into())),
+                ast::Stmt::EmitRaw(raw) => nodes.push(Statement::Raw(raw.raw.into())),
                 ast::Stmt::EmitExpr(print) => {
                     let at = within_braces(self.source, place(print.span()));
-                    nodes.push(Node::Print(self.expression(&print.expr), at));
+                    nodes.push(Statement::Print(self.expression(&print.expr), at));
                 }
                 ast::Stmt::IfCond(condition) => nodes.push(self.condition(condition)),
                 ast::Stmt::ForLoop(repeat) => {
@@ -120,7 +120,7 @@ impl<'s> Builder<'s> {
     }
 
     /// `if` and its `elif`s; minijinja nests each `elif` in the one before, here they lie side by side.
-    fn condition(&mut self, first: &ast::IfCond<'s>) -> Node {
+    fn condition(&mut self, first: &ast::IfCond<'s>) -> Statement {
         let tested = self.tested.len();
         let mut branches = vec![];
         let mut current = first;
@@ -134,13 +134,13 @@ impl<'s> Builder<'s> {
             }
         };
         self.tested.truncate(tested);
-        Node::If(branches, otherwise)
+        Statement::If(branches, otherwise)
     }
 
-    fn repeat(&mut self, repeat: &ast::ForLoop<'s>) -> Node {
+    fn repeat(&mut self, repeat: &ast::ForLoop<'s>) -> Statement {
         let at = self.span(&repeat.iter);
         if repeat.recursive {
-            self.problems.push(Problem::syntax(at, "a loop here cannot be \"recursive\""));
+            self.problems.push(TemplateProblem::syntax(at, "a loop here cannot be \"recursive\""));
         }
         let list = self.expression(&repeat.iter);
         let before = self.locals.len();
@@ -154,7 +154,7 @@ impl<'s> Builder<'s> {
         self.tested.truncate(tested);
         self.locals.truncate(before);
         let otherwise = self.statements(&repeat.else_body);
-        Node::For(Box::new(For { names, list, at, condition, body, otherwise }))
+        Statement::For(Box::new(For { names, list, at, condition, body, otherwise }))
     }
 
     fn loop_names(&mut self, target: &ast::Expr<'s>) {
@@ -165,29 +165,31 @@ impl<'s> Builder<'s> {
             }
             other => {
                 let at = self.span(other);
-                self.problems.push(Problem::syntax(at, "a loop gives its elements one name, or names with commas between them"));
+                self.problems.push(TemplateProblem::syntax(at, "a loop gives its elements one name, or names with commas between them"));
             }
         }
     }
 
-    fn span(&self, expression: &ast::Expr<'s>) -> At {
+    fn span(&self, expression: &ast::Expr<'s>) -> SourceRange {
         place(expression.span())
     }
 
     /// A mistake about a name that is none of the known ones.
-    fn unknown(&mut self, at: At, what: &str, name: &str, known: &[&'static str]) -> Problem {
+    fn unknown(&mut self, at: SourceRange, what: &str, name: &str, known: &[&'static str]) -> TemplateProblem {
         let near = did_you_mean(name, known.iter().copied());
         let shown = excerpt(name, (0, name.len()));
-        Problem::unknown(at, format!("there is no {what} \"{shown}\"{near}")).near(near).help(format!("use one of: {}", known.join(", ")))
+        TemplateProblem::unknown(at, format!("there is no {what} \"{shown}\"{near}"))
+            .near(near)
+            .help(format!("use one of: {}", known.join(", ")))
     }
 }
 
-fn place(span: minijinja::machinery::Span) -> At {
+fn place(span: minijinja::machinery::Span) -> SourceRange {
     (span.start_offset as usize, span.end_offset as usize)
 }
 
 /// The expression between the braces of a `{{ … }}`; `span` begins at the braces.
-fn within_braces(source: &str, (start, end): At) -> At {
+fn within_braces(source: &str, (start, end): SourceRange) -> SourceRange {
     let text = source.get(start..end).unwrap_or_default();
     let inner = text.trim_start_matches("{{").trim_start_matches(['-', '+']);
     let from = start + (text.len() - inner.trim_start().len());

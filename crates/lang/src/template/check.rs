@@ -1,19 +1,19 @@
 //! Checking what an author wrote: a scalar becomes a [`Text`], mistakes become diagnostics.
 
 use crate::diagnostic::{Code, Diagnostic};
-use crate::model::{Form, Place, Read, Text};
+use crate::model::{Form, Read, Text, TextPlace};
 use crate::source::Span;
 
 use super::build::{self, PathRead};
-use super::problem::{Problem, excerpt};
+use super::problem::{TemplateProblem, excerpt};
 use super::ready::{self, CompiledForm};
 use super::single;
 use super::stray::{Stray, has_template};
-use super::tree::{At, Node};
+use super::tree::{SourceRange, Statement};
 
 /// A text that may hold templates: plain, a template, or one `{{ … }}` alone (line ends after it do not count, since YAML
 /// adds one to every block text).
-pub fn text(source: &str, place: Place, diagnostics: &mut Vec<Diagnostic>) -> Text {
+pub fn text(source: &str, place: TextPlace, diagnostics: &mut Vec<Diagnostic>) -> Text {
     if !has_template(source) {
         match Stray::default().look(source, (0, source.len()), false) {
             Ok(()) => single::look(source, &place, diagnostics),
@@ -24,8 +24,8 @@ pub fn text(source: &str, place: Place, diagnostics: &mut Vec<Diagnostic>) -> Te
     match build::template(source) {
         Ok(built) => {
             let form = match built.tree.as_slice() {
-                [Node::Print(..)] => Form::Sole,
-                [Node::Print(..), Node::Raw(rest)] if rest.chars().all(|c| matches!(c, '\n' | '\r')) => Form::Sole,
+                [Statement::Print(..)] => Form::Sole,
+                [Statement::Print(..), Statement::Raw(rest)] if rest.chars().all(|c| matches!(c, '\n' | '\r')) => Form::Sole,
                 _ => Form::Template,
             };
             let (is_sound, tree) = (built.problems.is_empty(), built.tree);
@@ -42,7 +42,7 @@ pub fn text(source: &str, place: Place, diagnostics: &mut Vec<Diagnostic>) -> Te
 
 /// A bare expression, as `when` and `of` take it. Braces are F207; where they hold the whole value, what they hold is read,
 /// and the finding mends it.
-pub fn expression(source: &str, place: Place, diagnostics: &mut Vec<Diagnostic>) -> Text {
+pub fn expression(source: &str, place: TextPlace, diagnostics: &mut Vec<Diagnostic>) -> Text {
     if let Some(inner) = braced(source) {
         let (start, end) = inner;
         let bare = source.get(start..end).unwrap_or_default();
@@ -57,7 +57,8 @@ pub fn expression(source: &str, place: Place, diagnostics: &mut Vec<Diagnostic>)
         return bare_expression(bare, shifted(&place, start), diagnostics);
     }
     if let Some(at) = first_braces(source) {
-        let problem = Problem { found: braces_in_condition, ..Problem::syntax(at, "an expression stands here without {{ }}") };
+        let problem =
+            TemplateProblem { found: braces_in_condition, ..TemplateProblem::syntax(at, "an expression stands here without {{ }}") };
         diagnostics.push(problem.help("write names and operators without braces, as in: steps.score.output > 7").at(&place));
         return Text { form: Form::Bare, place, ..Text::plain(source) };
     }
@@ -69,7 +70,7 @@ fn braces_in_condition(span: Span, message: String) -> Diagnostic {
     Diagnostic::new(Code::BracesInCondition, span, message)
 }
 
-fn bare_expression(source: &str, place: Place, diagnostics: &mut Vec<Diagnostic>) -> Text {
+fn bare_expression(source: &str, place: TextPlace, diagnostics: &mut Vec<Diagnostic>) -> Text {
     match build::expression(source) {
         Ok(built) => {
             let is_sound = built.problems.is_empty();
@@ -83,7 +84,14 @@ fn bare_expression(source: &str, place: Place, diagnostics: &mut Vec<Diagnostic>
     }
 }
 
-fn finish(source: &str, form: Form, place: Place, reads: Vec<PathRead>, problems: Vec<Problem>, diagnostics: &mut Vec<Diagnostic>) -> Text {
+fn finish(
+    source: &str,
+    form: Form,
+    place: TextPlace,
+    reads: Vec<PathRead>,
+    problems: Vec<TemplateProblem>,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Text {
     diagnostics.extend(problems.into_iter().map(|problem| problem.at(&place)));
     let reads =
         reads.into_iter().map(|read| Read { path: read.path, span: place.inside(read.at.0, read.at.1), is_guarded: read.is_guarded });
@@ -91,11 +99,11 @@ fn finish(source: &str, form: Form, place: Place, reads: Vec<PathRead>, problems
 }
 
 /// What stands between the braces, if one `{{ … }}` is the whole value.
-fn braced(source: &str) -> Option<At> {
+fn braced(source: &str) -> Option<SourceRange> {
     let trimmed = source.trim();
     let inner = trimmed.strip_prefix("{{")?.strip_suffix("}}")?;
     let built = build::template(trimmed).ok()?;
-    if !matches!(built.tree.as_slice(), [Node::Print(..)]) {
+    if !matches!(built.tree.as_slice(), [Statement::Print(..)]) {
         return None;
     }
     let is_edge = |c: char| c == '-' || c.is_whitespace();
@@ -106,7 +114,7 @@ fn braced(source: &str) -> Option<At> {
 }
 
 /// The first `{{` or `{%` outside of quotes.
-fn first_braces(source: &str) -> Option<At> {
+fn first_braces(source: &str) -> Option<SourceRange> {
     let mut quote = None;
     let mut before = ' ';
     for (index, character) in source.char_indices() {
@@ -122,9 +130,9 @@ fn first_braces(source: &str) -> Option<At> {
 }
 
 /// The place of a text that begins `start` bytes into the one this is the place of.
-fn shifted(place: &Place, start: usize) -> Place {
+fn shifted(place: &TextPlace, start: usize) -> TextPlace {
     let start = start as u32;
     let first = place.offsets.iter().rev().find(|(text, _)| *text <= start).map(|(text, file)| (0, file + (start - text)));
     let later = place.offsets.iter().filter(|(text, _)| *text > start).map(|(text, file)| (text - start, *file));
-    Place { span: place.span, offsets: first.into_iter().chain(later).collect() }
+    TextPlace { span: place.span, offsets: first.into_iter().chain(later).collect() }
 }

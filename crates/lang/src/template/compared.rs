@@ -3,7 +3,7 @@
 use crate::model::{Form, Text};
 
 use super::build;
-use super::tree::{Comparison, Expr, Node};
+use super::tree::{ComparisonKind, Expr, Statement};
 use super::value::to_json;
 
 /// One side of a comparison.
@@ -37,18 +37,18 @@ pub fn comparisons(text: &Text) -> Vec<(Side, Side)> {
     found
 }
 
-fn statement(node: &Node, found: &mut Vec<(Side, Side)>) {
+fn statement(node: &Statement, found: &mut Vec<(Side, Side)>) {
     match node {
-        Node::Raw(_) => {}
-        Node::Print(printed, _) => expression(printed, found),
-        Node::If(branches, otherwise) => {
+        Statement::Raw(_) => {}
+        Statement::Print(printed, _) => expression(printed, found),
+        Statement::If(branches, otherwise) => {
             for branch in branches {
                 expression(&branch.condition, found);
                 branch.body.iter().for_each(|node| statement(node, found));
             }
             otherwise.iter().for_each(|node| statement(node, found));
         }
-        Node::For(repeat) => {
+        Statement::For(repeat) => {
             expression(&repeat.list, found);
             repeat.condition.iter().for_each(|condition| expression(condition, found));
             repeat.body.iter().chain(&repeat.otherwise).for_each(|node| statement(node, found));
@@ -71,7 +71,7 @@ fn expression(tree: &Expr, found: &mut Vec<(Side, Side)>) {
         Expr::Compare(first, rest) => {
             let mut left = &**first;
             for (comparison, right) in rest {
-                if !matches!(comparison, Comparison::In | Comparison::NotIn)
+                if !matches!(comparison, ComparisonKind::In | ComparisonKind::NotIn)
                     && let (Some(one), Some(other)) = (side(left), side(right))
                 {
                     found.push((one, other));
@@ -111,13 +111,13 @@ fn path(tree: &Expr) -> Option<Vec<String>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::Place;
+    use crate::model::TextPlace;
 
     #[test]
     fn comparisons_are_found_wherever_conditions_stand() {
         let text = crate::template::text(
             "{% if steps.a.output[0].n == \"8\" and not x < 3 %}{{ 1 if y != none else 2 }}{% endif %}",
-            Place::default(),
+            TextPlace::default(),
             &mut vec![],
         );
         let path = |parts: &[&str]| Side::Path(parts.iter().map(|p| p.to_string()).collect());

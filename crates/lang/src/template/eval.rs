@@ -11,23 +11,23 @@ use super::Value;
 use super::budget::Budget;
 use super::filters::{self, field, list_of};
 use super::operators::{calculate, concatenate, contains, holds, negative, passes, range, slice};
-use super::print::{Output, key_text, kind, kind_and_value, too_deep};
+use super::print::{PrintedText, key_text, kind, kind_and_value, too_deep};
 use super::scope::Scope;
-use super::stop::Stop;
-use super::tree::{Arguments, At, Comparison, Expr, For, LoopField, Node, Test};
+use super::stop::FillStop;
+use super::tree::{ComparisonKind, Expr, FilterArguments, For, LoopField, SourceRange, Statement, Test};
 use super::value::{StepValue, is_nothing};
 
 /// How many keys of an object are looked at for a name an author may have meant.
 const KEYS_LOOKED_AT: usize = 100;
 
 /// One filling.
-pub(super) struct Filling<'a> {
+pub(super) struct Evaluation<'a> {
     scope: &'a Scope,
     locals: Vec<Value>,
     loops: Vec<Loop>,
     budget: Budget,
     /// The expression at work, for the place of an error.
-    pub(super) at: At,
+    pub(super) at: SourceRange,
 }
 
 /// A loop at work.
@@ -39,41 +39,41 @@ struct Loop {
 /// What statements are filled into.
 pub(super) trait Sink {
     /// Adds a piece of the author's text.
-    fn push(&mut self, piece: &str) -> Result<(), Stop>;
+    fn push(&mut self, piece: &str) -> Result<(), FillStop>;
 
     /// Notes an expression whose value comes next, or decides how often what comes next is repeated.
     fn comes_from(&mut self, _: &Expr) {}
 
     /// Adds a value.
-    fn print(&mut self, value: &Value) -> Result<(), Stop>;
+    fn print(&mut self, value: &Value) -> Result<(), FillStop>;
 }
 
-impl Sink for Output {
-    fn push(&mut self, piece: &str) -> Result<(), Stop> {
-        Output::push(self, piece)
+impl Sink for PrintedText {
+    fn push(&mut self, piece: &str) -> Result<(), FillStop> {
+        PrintedText::push(self, piece)
     }
 
-    fn print(&mut self, value: &Value) -> Result<(), Stop> {
-        Output::print(self, value)
+    fn print(&mut self, value: &Value) -> Result<(), FillStop> {
+        PrintedText::print(self, value)
     }
 }
 
-impl<'a> Filling<'a> {
-    pub(super) fn new(scope: &'a Scope) -> Filling<'a> {
-        Filling { scope, locals: vec![], loops: vec![], budget: Budget::new(), at: (0, 0) }
+impl<'a> Evaluation<'a> {
+    pub(super) fn new(scope: &'a Scope) -> Evaluation<'a> {
+        Evaluation { scope, locals: vec![], loops: vec![], budget: Budget::new(), at: (0, 0) }
     }
 
     /// Fills statements into a text.
-    pub(super) fn statements(&mut self, nodes: &[Node], output: &mut dyn Sink) -> Result<(), Stop> {
+    pub(super) fn statements(&mut self, nodes: &[Statement], output: &mut dyn Sink) -> Result<(), FillStop> {
         for node in nodes {
             self.budget.step()?;
             match node {
-                Node::Raw(text) => output.push(text)?,
-                Node::Print(expression, at) => {
+                Statement::Raw(text) => output.push(text)?,
+                Statement::Print(expression, at) => {
                     self.at = *at;
                     self.print(expression, output)?;
                 }
-                Node::If(branches, otherwise) => {
+                Statement::If(branches, otherwise) => {
                     let mut body = otherwise;
                     for branch in branches {
                         self.at = branch.at;
@@ -84,25 +84,25 @@ impl<'a> Filling<'a> {
                     }
                     self.statements(body, output)?;
                 }
-                Node::For(repeat) => self.repeat(repeat, output)?,
+                Statement::For(repeat) => self.repeat(repeat, output)?,
             }
         }
         Ok(())
     }
 
     /// Fills in what an expression gives.
-    pub(super) fn print(&mut self, expression: &Expr, output: &mut dyn Sink) -> Result<(), Stop> {
+    pub(super) fn print(&mut self, expression: &Expr, output: &mut dyn Sink) -> Result<(), FillStop> {
         let value = self.value(expression)?;
         output.comes_from(expression);
         output.print(&value)
     }
 
-    fn repeat(&mut self, repeat: &For, output: &mut dyn Sink) -> Result<(), Stop> {
+    fn repeat(&mut self, repeat: &For, output: &mut dyn Sink) -> Result<(), FillStop> {
         self.at = repeat.at;
         let list = self.value(&repeat.list)?;
         output.comes_from(&repeat.list);
         let Some(mut elements) = list_of(&list, &mut self.budget)? else {
-            return Err(Stop::failed(format!("for goes through a list; this is {}", kind_and_value(&list))));
+            return Err(FillStop::failed(format!("for goes through a list; this is {}", kind_and_value(&list))));
         };
         let before = self.locals.len();
         if let Some(condition) = &repeat.condition {
@@ -135,7 +135,7 @@ impl<'a> Filling<'a> {
     }
 
     /// Gives an element to the names of its loop.
-    fn spread(&mut self, repeat: &For, element: &Value) -> Result<(), Stop> {
+    fn spread(&mut self, repeat: &For, element: &Value) -> Result<(), FillStop> {
         if repeat.names == 1 {
             self.locals.push(element.clone());
             return Ok(());
@@ -145,19 +145,21 @@ impl<'a> Filling<'a> {
                 self.locals.extend(element.try_iter().into_iter().flatten());
                 Ok(())
             }
-            _ => {
-                Err(Stop::failed(format!("an element of this list cannot be spread over {} names; it is {}", repeat.names, kind(element))))
-            }
+            _ => Err(FillStop::failed(format!(
+                "an element of this list cannot be spread over {} names; it is {}",
+                repeat.names,
+                kind(element)
+            ))),
         }
     }
 
     /// A value that must be there.
-    pub(super) fn value(&mut self, expression: &Expr) -> Result<Value, Stop> {
-        self.expression(expression).map_err(Stop::harden)
+    pub(super) fn value(&mut self, expression: &Expr) -> Result<Value, FillStop> {
+        self.expression(expression).map_err(FillStop::harden)
     }
 
     /// A value, or nothing where something on its path is missing.
-    fn perhaps(&mut self, expression: &Expr) -> Result<Option<Value>, Stop> {
+    fn perhaps(&mut self, expression: &Expr) -> Result<Option<Value>, FillStop> {
         match self.expression(expression) {
             Ok(value) => Ok(Some(value)),
             Err(stop) if stop.is_missing => Ok(None),
@@ -165,7 +167,7 @@ impl<'a> Filling<'a> {
         }
     }
 
-    fn expression(&mut self, expression: &Expr) -> Result<Value, Stop> {
+    fn expression(&mut self, expression: &Expr) -> Result<Value, FillStop> {
         self.budget.step()?;
         match expression {
             Expr::Constant(value) => Ok(value.clone()),
@@ -212,7 +214,7 @@ impl<'a> Filling<'a> {
                     (false, None) => Ok(Value::from(())),
                 }
             }
-            Expr::Missing => Err(Stop::missing("there is no else here")),
+            Expr::Missing => Err(FillStop::missing("there is no else here")),
             Expr::List(items) => {
                 self.budget.list(items.len())?;
                 Ok(items.iter().map(|item| self.value(item)).collect::<Result<Vec<_>, _>>()?.into())
@@ -220,7 +222,7 @@ impl<'a> Filling<'a> {
             Expr::Map(entries) => {
                 self.budget.list(entries.len())?;
                 let pairs = entries.iter().map(|(key, value)| Ok((self.value(key)?, self.value(value)?)));
-                Ok(Value::from_pairs(pairs.collect::<Result<Vec<(Value, Value)>, Stop>>()?))
+                Ok(Value::from_pairs(pairs.collect::<Result<Vec<(Value, Value)>, FillStop>>()?))
             }
             Expr::Range(arguments) => {
                 let arguments = self.arguments(arguments)?;
@@ -242,7 +244,7 @@ impl<'a> Filling<'a> {
                 let list = self.list(list, "map")?;
                 self.budget.list(list.len())?;
                 let mapped =
-                    list.into_iter().map(|element| filter.run(element, &arguments, &mut self.budget, self.scope).map_err(Stop::harden));
+                    list.into_iter().map(|element| filter.run(element, &arguments, &mut self.budget, self.scope).map_err(FillStop::harden));
                 Ok(mapped.collect::<Result<Vec<_>, _>>()?.into())
             }
             Expr::MapAttribute(list, attribute, default) => {
@@ -259,7 +261,7 @@ impl<'a> Filling<'a> {
         }
     }
 
-    fn compare(&mut self, first: &Expr, rest: &[(Comparison, Expr)]) -> Result<Value, Stop> {
+    fn compare(&mut self, first: &Expr, rest: &[(ComparisonKind, Expr)]) -> Result<Value, FillStop> {
         let mut left = self.value(first)?;
         for (comparison, right) in rest {
             let right = self.value(right)?;
@@ -271,7 +273,7 @@ impl<'a> Filling<'a> {
         Ok(Value::from(true))
     }
 
-    fn default(&mut self, value: &Expr, arguments: &Arguments) -> Result<Value, Stop> {
+    fn default(&mut self, value: &Expr, arguments: &FilterArguments) -> Result<Value, FillStop> {
         let other = |index: usize| arguments.get(index).and_then(Option::as_ref);
         let found = self.perhaps(value)?;
         let also_empty = match other(1) {
@@ -284,22 +286,22 @@ impl<'a> Filling<'a> {
         }
     }
 
-    fn filter(&mut self, filter: &'static filters::Filter, value: Value, arguments: &Arguments) -> Result<Value, Stop> {
+    fn filter(&mut self, filter: &'static filters::Filter, value: Value, arguments: &FilterArguments) -> Result<Value, FillStop> {
         let arguments = self.arguments(arguments)?;
         filter.run(value, &arguments, &mut self.budget, self.scope)
     }
 
-    fn arguments(&mut self, arguments: &Arguments) -> Result<Vec<Option<Value>>, Stop> {
+    fn arguments(&mut self, arguments: &FilterArguments) -> Result<Vec<Option<Value>>, FillStop> {
         arguments.iter().map(|given| given.as_ref().map(|given| self.value(given)).transpose()).collect()
     }
 
-    fn list(&mut self, list: &Expr, filter: &str) -> Result<Vec<Value>, Stop> {
+    fn list(&mut self, list: &Expr, filter: &str) -> Result<Vec<Value>, FillStop> {
         let list = self.value(list)?;
         list_of(&list, &mut self.budget)?
-            .ok_or_else(|| Stop::failed(format!("the filter {filter} takes a list; this is {}", kind_and_value(&list))))
+            .ok_or_else(|| FillStop::failed(format!("the filter {filter} takes a list; this is {}", kind_and_value(&list))))
     }
 
-    fn select(&mut self, keep: bool, list: &Expr, attribute: &Expr, test: Option<&(Test, Option<Box<Expr>>)>) -> Result<Value, Stop> {
+    fn select(&mut self, keep: bool, list: &Expr, attribute: &Expr, test: Option<&(Test, Option<Box<Expr>>)>) -> Result<Value, FillStop> {
         let list = self.list(list, if keep { "selectattr" } else { "rejectattr" })?;
         let attribute = self.value(attribute)?;
         let other = match test {
@@ -326,10 +328,10 @@ impl<'a> Filling<'a> {
     }
 
     /// Goes down a path. What it gives may still be the empty refinement, below which everything is empty.
-    fn path(&mut self, expression: &Expr) -> Result<Value, Stop> {
+    fn path(&mut self, expression: &Expr) -> Result<Value, FillStop> {
         match expression {
-            Expr::Global(name) => self.scope.value(name).cloned().ok_or_else(|| Stop::missing(format!("\"{name}\" is not known here"))),
-            Expr::Local(index) => self.locals.get(*index).cloned().ok_or_else(|| Stop::failed("a loop's element is not known here")),
+            Expr::Global(name) => self.scope.value(name).cloned().ok_or_else(|| FillStop::missing(format!("\"{name}\" is not known here"))),
+            Expr::Local(index) => self.locals.get(*index).cloned().ok_or_else(|| FillStop::failed("a loop's element is not known here")),
             Expr::Loop(index, loop_field) => self.loop_field(*index, *loop_field),
             Expr::Attribute(base, name) => {
                 let below = self.path(base)?;
@@ -347,8 +349,8 @@ impl<'a> Filling<'a> {
         }
     }
 
-    fn loop_field(&self, index: usize, field: LoopField) -> Result<Value, Stop> {
-        let unknown = || Stop::missing("there is no element there in this loop");
+    fn loop_field(&self, index: usize, field: LoopField) -> Result<Value, FillStop> {
+        let unknown = || FillStop::missing("there is no element there in this loop");
         let current = self.loops.get(index).ok_or_else(unknown)?;
         let (at, length) = (current.index, current.elements.len());
         Ok(match field {
@@ -382,7 +384,7 @@ fn item(value: &Value, key: &Value) -> Option<Value> {
 }
 
 /// Says what is missing below `base`, and what to do.
-fn missing(base: &Expr, below: &Value, name: &str) -> Stop {
+fn missing(base: &Expr, below: &Value, name: &str) -> FillStop {
     let path = base.path();
     if let Some(step) = below.downcast_object_ref::<StepValue>() {
         if name == "output" {
@@ -391,9 +393,9 @@ fn missing(base: &Expr, below: &Value, name: &str) -> Stop {
                 "failed" => "failed".to_owned(),
                 status => format!("is {status}"),
             };
-            return Stop::missing(format!("step \"{}\" {how} and has no output; add | default(\"\")", step.id));
+            return FillStop::missing(format!("step \"{}\" {how} and has no output; add | default(\"\")", step.id));
         }
-        return Stop::missing(format!("a step has no \"{name}\"; it has output, status, error and details"));
+        return FillStop::missing(format!("a step has no \"{name}\"; it has output, status, error and details"));
     }
     let owner = path.map_or_else(|| "this value".to_owned(), |path| format!("\"{path}\""));
     match below.kind() {
@@ -401,10 +403,10 @@ fn missing(base: &Expr, below: &Value, name: &str) -> Stop {
             let keys: Vec<String> = below.try_iter().into_iter().flatten().take(KEYS_LOOKED_AT).map(|key| key_text(&key)).collect();
             let near = did_you_mean(name, keys.iter().map(String::as_str));
             let advice = near.or("; where it may be missing, add | default(…)");
-            Stop::missing(format!("{owner} has no \"{name}\"{advice}"))
+            FillStop::missing(format!("{owner} has no \"{name}\"{advice}"))
         }
         ValueKind::Invalid => too_deep(),
-        ValueKind::Seq => Stop::missing(format!("{owner} is a list of {} and has no [{name}]", below.len().unwrap_or(0))),
-        _ => Stop::missing(format!("{owner} is {} and has no \"{name}\"", kind(below))),
+        ValueKind::Seq => FillStop::missing(format!("{owner} is a list of {} and has no [{name}]", below.len().unwrap_or(0))),
+        _ => FillStop::missing(format!("{owner} is {} and has no \"{name}\"", kind(below))),
     }
 }

@@ -2,24 +2,24 @@
 
 use std::sync::Arc;
 
-use crate::model::{Form, Place, Text};
+use crate::model::{Form, Text, TextPlace};
 
 use super::Value;
 use super::build;
-use super::eval::{Filling, Sink};
+use super::eval::{Evaluation, Sink};
 use super::filled_address::{AddressOutput, FilledAddress};
-use super::print::{Output, kind_and_value, printed};
-use super::problem::Problem;
+use super::print::{PrintedText, kind_and_value, printed};
+use super::problem::TemplateProblem;
 use super::ready::{self, CompiledForm};
 use super::scope::Scope;
-use super::stop::{FillError, Stop};
-use super::tree::Node;
+use super::stop::{FillError, FillStop};
+use super::tree::Statement;
 
 /// A text that is ready to be filled, as often as wanted.
 #[derive(Debug, Clone)]
 pub struct Compiled<'t> {
     form: Arc<CompiledForm>,
-    place: &'t Place,
+    place: &'t TextPlace,
 }
 
 /// Makes a text ready to be filled: once per text, since this is dear and filling is cheap. What [`super::text`] and
@@ -31,20 +31,20 @@ pub fn compile(text: &Text) -> Result<Compiled<'_>, FillError> {
     if let Some(form) = ready::get(text) {
         return Ok(Compiled { form, place: &text.place });
     }
-    let failed = |problem: Problem| problem.stops(&text.place);
+    let failed = |problem: TemplateProblem| problem.stops(&text.place);
     let form = match text.form {
         Form::Plain => CompiledForm::Plain(Value::from(text.source.clone())),
         Form::Bare => CompiledForm::Expression(sound(build::expression(&text.source).map_err(failed)?, &text.place)?),
         Form::Template | Form::Sole => {
             let nodes = sound(build::template(&text.source).map_err(failed)?, &text.place)?;
-            let not_one = || failed(Problem::syntax((0, text.source.len()), "this text is not one {{ … }}"));
+            let not_one = || failed(TemplateProblem::syntax((0, text.source.len()), "this text is not one {{ … }}"));
             CompiledForm::of(text.form, nodes).ok_or_else(not_one)?
         }
     };
     Ok(Compiled { form: ready::keep(text, form), place: &text.place })
 }
 
-fn sound<T>(built: build::Built<T>, place: &Place) -> Result<T, FillError> {
+fn sound<T>(built: build::Built<T>, place: &TextPlace) -> Result<T, FillError> {
     match built.problems.into_iter().next() {
         Some(problem) => Err(problem.stops(place)),
         None => Ok(built.tree),
@@ -62,7 +62,7 @@ impl Compiled<'_> {
             CompiledForm::Plain(text) => Ok(text.clone()),
             CompiledForm::Template(nodes) => self.template(nodes, scope).map(Value::from),
             CompiledForm::Expression(expression) => {
-                Filling::new(scope).value(expression).map_err(|stop| FillError::new(stop, Some(self.place.span)))
+                Evaluation::new(scope).value(expression).map_err(|stop| FillError::new(stop, Some(self.place.span)))
             }
         }
     }
@@ -86,7 +86,7 @@ impl Compiled<'_> {
     /// # Errors
     /// As [`Compiled::fill`]; and when a value would lead to another path than the one that is written.
     pub fn fill_address(&self, scope: &Scope) -> Result<FilledAddress, FillError> {
-        let mut filling = Filling::new(scope);
+        let mut filling = Evaluation::new(scope);
         let mut output = AddressOutput::default();
         let filled = match &*self.form {
             CompiledForm::Plain(text) => output.push(text.as_str().unwrap_or_default()),
@@ -107,7 +107,7 @@ impl Compiled<'_> {
         let value = self.fill(scope)?;
         bool::try_from(value.clone()).map_err(|_| {
             let message = format!("a condition must give true or false; this gave {}", kind_and_value(&value));
-            FillError::new(Stop::failed(message), Some(self.place.span))
+            FillError::new(FillStop::failed(message), Some(self.place.span))
         })
     }
 
@@ -116,8 +116,8 @@ impl Compiled<'_> {
         &self.form
     }
 
-    fn template(&self, nodes: &[Node], scope: &Scope) -> Result<String, FillError> {
-        let (mut filling, mut output) = (Filling::new(scope), Output::default());
+    fn template(&self, nodes: &[Statement], scope: &Scope) -> Result<String, FillError> {
+        let (mut filling, mut output) = (Evaluation::new(scope), PrintedText::default());
         match filling.statements(nodes, &mut output) {
             Ok(()) => Ok(output.into_text()),
             Err(stop) => Err(FillError::new(stop, Some(self.place.inside(filling.at.0, filling.at.1)))),
@@ -134,9 +134,9 @@ mod tests {
     fn a_sound_text_is_read_once_and_every_copy_of_it_shares_what_was_read() {
         let mut found = vec![];
         for text in [
-            template::text("{{ inputs.a }}", Place::default(), &mut found),
-            template::text("Hi {{ inputs.a }}\n", Place::default(), &mut found),
-            template::expression("inputs.a > 1", Place::default(), &mut found),
+            template::text("{{ inputs.a }}", TextPlace::default(), &mut found),
+            template::text("Hi {{ inputs.a }}\n", TextPlace::default(), &mut found),
+            template::expression("inputs.a > 1", TextPlace::default(), &mut found),
         ] {
             let (Some(kept), copy) = (ready::get(&text), text.clone()) else { panic!("{text:?}") };
             let (Ok(one), Ok(other)) = (compile(&text), compile(&copy)) else { panic!("{text:?}") };
@@ -148,7 +148,7 @@ mod tests {
     #[test]
     fn of_a_text_with_a_mistake_nothing_is_kept() {
         for source in ["{{ a | nope }}", "{{ a", "{% set a = 1 %}"] {
-            let text = template::text(source, Place::default(), &mut vec![]);
+            let text = template::text(source, TextPlace::default(), &mut vec![]);
             assert!(ready::get(&text).is_none() && compile(&text).is_err(), "{source}");
         }
     }

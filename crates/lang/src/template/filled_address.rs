@@ -8,8 +8,8 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_perc
 
 use super::Value;
 use super::eval::Sink;
-use super::print::{Output, kind, printed, shortened};
-use super::stop::Stop;
+use super::print::{PrintedText, kind, printed, shortened};
+use super::stop::FillStop;
 use super::tree::Expr;
 
 /// All but unreserved characters (RFC 3986, section 2.3).
@@ -31,7 +31,7 @@ pub struct FilledAddress {
 
 /// Where the next piece of an address lies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum AddressPart {
     /// Scheme, host and port.
     Host,
     Path,
@@ -39,19 +39,19 @@ pub(super) enum Part {
     Query,
 }
 
-pub(super) fn next_part(so_far: &str) -> Part {
-    let Some((_, rest)) = so_far.split_once("://") else { return Part::Host };
+pub(super) fn next_part(so_far: &str) -> AddressPart {
+    let Some((_, rest)) = so_far.split_once("://") else { return AddressPart::Host };
     match rest.find(['/', '\\', '?', '#']) {
-        None => Part::Host,
-        Some(end) if rest[end..].contains(['?', '#']) => Part::Query,
-        Some(_) => Part::Path,
+        None => AddressPart::Host,
+        Some(end) if rest[end..].contains(['?', '#']) => AddressPart::Query,
+        Some(_) => AddressPart::Path,
     }
 }
 
 /// An address while it is filled in.
 #[derive(Debug, Default)]
 pub(super) struct AddressOutput {
-    text: Output,
+    text: PrintedText,
     host_reads: Vec<Vec<String>>,
     /// Where the value ends that the address begins with.
     first_value: Option<usize>,
@@ -60,18 +60,18 @@ pub(super) struct AddressOutput {
 }
 
 impl Sink for AddressOutput {
-    fn push(&mut self, piece: &str) -> Result<(), Stop> {
+    fn push(&mut self, piece: &str) -> Result<(), FillStop> {
         self.text.push(piece)
     }
 
-    fn print(&mut self, value: &Value) -> Result<(), Stop> {
+    fn print(&mut self, value: &Value) -> Result<(), FillStop> {
         let piece = self.piece(value)?;
         self.text.push(&piece)
     }
 
     fn comes_from(&mut self, expression: &Expr) {
         self.last = expression.path().unwrap_or_else(|| "a value".to_owned());
-        if next_part(self.text.text()) == Part::Host {
+        if next_part(self.text.text()) == AddressPart::Host {
             expression.add_reads(&mut self.host_reads);
         }
     }
@@ -79,18 +79,18 @@ impl Sink for AddressOutput {
 
 impl AddressOutput {
     /// A value as it stands in the address.
-    fn piece(&mut self, value: &Value) -> Result<String, Stop> {
+    fn piece(&mut self, value: &Value) -> Result<String, FillStop> {
         let so_far = self.text.text();
         let text = if value.is_none() || value.is_undefined() { String::new() } else { printed(value)? };
         let wrong = |what: &str| {
             let rule = "a value in the path of an address is one part of it, not empty and without /, \\ or ..";
-            Err(Stop::failed(format!("{} {what}; {rule}", self.last)))
+            Err(FillStop::failed(format!("{} {what}; {rule}", self.last)))
         };
         if so_far.is_empty() {
             self.first_value = Some(text.len());
             return Ok(text);
         }
-        if next_part(so_far) == Part::Path {
+        if next_part(so_far) == AddressPart::Path {
             let read = decoded(&text);
             let shown = shortened(&text);
             if matches!(value.kind(), ValueKind::Seq | ValueKind::Iterable | ValueKind::Map) {
@@ -106,24 +106,27 @@ impl AddressOutput {
             }
         }
         // A value may be a host with its port.
-        match text.rsplit_once(':').filter(|(_, port)| next_part(so_far) == Part::Host && port.bytes().all(|byte| byte.is_ascii_digit())) {
+        match text
+            .rsplit_once(':')
+            .filter(|(_, port)| next_part(so_far) == AddressPart::Host && port.bytes().all(|byte| byte.is_ascii_digit()))
+        {
             Some((host, port)) => Ok(format!("{}:{port}", percent(host))),
             None => Ok(percent(&text)),
         }
     }
 
     /// The whole address, and the names that its host came from.
-    pub(super) fn into_address(self) -> Result<FilledAddress, Stop> {
+    pub(super) fn into_address(self) -> Result<FilledAddress, FillStop> {
         let text = self.text.into_text();
         let is_filled = !self.last.is_empty();
         // As a server may read it: `x%2f..` has two parts.
         let path = path(&text);
         let read = decoded(path);
         if is_filled && read.split(['/', '\\']).any(is_dots) {
-            return Err(Stop::failed(format!("the address leads to another path: \"{}\" holds . or .. as a part", shortened(path))));
+            return Err(FillStop::failed(format!("the address leads to another path: \"{}\" holds . or .. as a part", shortened(path))));
         }
         if is_filled && read.chars().any(char::is_control) {
-            return Err(Stop::failed(format!("the path of the address holds a control character: \"{}\"", shortened(path))));
+            return Err(FillStop::failed(format!("the path of the address holds a control character: \"{}\"", shortened(path))));
         }
         if let Some((first, rest)) = self.first_value.and_then(|end| text.split_at_checked(end))
             && rest.starts_with('/')
@@ -131,7 +134,7 @@ impl AddressOutput {
         {
             let message =
                 format!("the address begins with \"{}\", which ends its path with ? or #, and more path follows", shortened(first));
-            return Err(Stop::failed(message));
+            return Err(FillStop::failed(message));
         }
         Ok(FilledAddress { text, host_reads: self.host_reads })
     }

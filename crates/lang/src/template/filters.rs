@@ -16,14 +16,14 @@ pub(super) use order::{compare, equal};
 use super::Value;
 use super::number::Number;
 use super::print::kind;
-use super::stop::Stop;
-use call::Call;
+use super::stop::FillStop;
+use call::FilterCall;
 
 const fn filter(
     name: &'static str,
     parameters: &'static [&'static str],
     required: usize,
-    run: fn(Call<'_>) -> Result<Value, Stop>,
+    run: fn(FilterCall<'_>) -> Result<Value, FillStop>,
 ) -> Filter {
     Filter { name, parameters, required, run }
 }
@@ -83,11 +83,11 @@ pub(super) fn names() -> Vec<&'static str> {
 }
 
 /// `default(other, true)`; the missing value itself is caught before a filter runs.
-fn default(call: Call<'_>) -> Result<Value, Stop> {
+fn default(call: FilterCall<'_>) -> Result<Value, FillStop> {
     if call.flag(1) && !call.value.is_true() { Ok(call.argument(0).cloned().unwrap_or_else(|| Value::from(""))) } else { Ok(call.value) }
 }
 
-fn round(call: Call<'_>) -> Result<Value, Stop> {
+fn round(call: FilterCall<'_>) -> Result<Value, FillStop> {
     let places = call.whole_argument(0)?.unwrap_or(0).clamp(-300, 300) as i32;
     let method = call.text_argument(1)?.unwrap_or("common");
     let number = match Number::of(&call.value) {
@@ -101,7 +101,7 @@ fn round(call: Call<'_>) -> Result<Value, Stop> {
         "common" => scaled.round(),
         "ceil" => scaled.ceil(),
         "floor" => scaled.floor(),
-        _ => return Err(Stop::failed("method of the filter round is one of: common, ceil, floor")),
+        _ => return Err(FillStop::failed("method of the filter round is one of: common, ceil, floor")),
     };
     match rounded / factor {
         whole if places <= 0 && whole.abs() < 9e15 => Ok(Value::from(whole as i64)),
@@ -111,7 +111,7 @@ fn round(call: Call<'_>) -> Result<Value, Stop> {
     }
 }
 
-fn int(call: Call<'_>) -> Result<Value, Stop> {
+fn int(call: FilterCall<'_>) -> Result<Value, FillStop> {
     let number = match number_in(&call.value) {
         Some(Number::Float(float)) if float.abs() < 1e30 => Some(Number::Whole(float.trunc() as i128)),
         Some(Number::Float(_)) => None,
@@ -124,7 +124,7 @@ fn int(call: Call<'_>) -> Result<Value, Stop> {
     }
 }
 
-fn float(call: Call<'_>) -> Result<Value, Stop> {
+fn float(call: FilterCall<'_>) -> Result<Value, FillStop> {
     match (number_in(&call.value), call.argument(0)) {
         (Some(number), _) => Number::Float(number.float()).into_value(),
         (None, Some(default)) => Ok(default.clone()),

@@ -5,22 +5,22 @@ use std::collections::BTreeSet;
 use crate::model::Text;
 
 use super::Value;
-use super::eval::Filling;
+use super::eval::Evaluation;
 use super::fill::compile;
-use super::print::Output;
+use super::print::PrintedText;
 use super::ready::CompiledForm;
 use super::scope::Scope;
-use super::stop::{FillError, Stop};
-use super::tree::{At, Expr, For, Node};
+use super::stop::{FillError, FillStop};
+use super::tree::{Expr, For, SourceRange, Statement};
 
 /// Names whose values are known, and paths below them that are not.
 #[derive(Debug, Clone, Default)]
-pub struct Known {
+pub struct KnownNames {
     scope: Scope,
     unknown: BTreeSet<Vec<String>>,
 }
 
-impl Known {
+impl KnownNames {
     /// Gives a name its value.
     pub fn set(&mut self, name: &str, value: Value) {
         self.scope.set(name, value);
@@ -44,9 +44,9 @@ impl Known {
 ///
 /// # Errors
 /// The text is none that could be checked without findings.
-pub fn fill_known(text: &Text, known: &Known) -> Result<(String, Option<Value>), FillError> {
+pub fn fill_known(text: &Text, known: &KnownNames) -> Result<(String, Option<Value>), FillError> {
     let compiled = compile(text)?;
-    let mut filler = Filler { source: &text.source, known, filling: Filling::new(&known.scope), locals: vec![], loops: vec![] };
+    let mut filler = KnownFiller { source: &text.source, known, filling: Evaluation::new(&known.scope), locals: vec![], loops: vec![] };
     match compiled.form() {
         CompiledForm::Plain(value) => Ok((text.source.to_string(), Some(value.clone()))),
         CompiledForm::Expression(expression) => {
@@ -59,7 +59,7 @@ pub fn fill_known(text: &Text, known: &Known) -> Result<(String, Option<Value>),
             }
         }
         CompiledForm::Template(nodes) => {
-            let mut output = Output::default();
+            let mut output = PrintedText::default();
             let mut is_whole = true;
             filler.statements(nodes, &mut output, &mut is_whole).map_err(|stop| FillError::new(stop, Some(text.place.span)))?;
             let filled = output.into_text();
@@ -74,39 +74,39 @@ fn placeholder(source: &str) -> String {
     format!("⟨{}⟩", source.trim_matches('-').trim())
 }
 
-struct Filler<'a> {
+struct KnownFiller<'a> {
     source: &'a str,
-    known: &'a Known,
-    filling: Filling<'a>,
+    known: &'a KnownNames,
+    filling: Evaluation<'a>,
     /// For each loop variable from the outermost loop on, whether it is known.
     locals: Vec<bool>,
     /// The same for each loop around.
     loops: Vec<bool>,
 }
 
-impl Filler<'_> {
-    fn written(&self, at: At) -> String {
+impl KnownFiller<'_> {
+    fn written(&self, at: SourceRange) -> String {
         let text = self.source.get(at.0..at.1).unwrap_or_default();
         placeholder(text.trim().trim_end_matches("}}").trim_end_matches("%}"))
     }
 
     /// The statement around an expression. The place of an expression may begin after its first name, so it is looked for.
-    fn statement(&self, at: At) -> String {
+    fn statement(&self, at: SourceRange) -> String {
         let start = self.source.get(..at.0).and_then(|before| before.rfind("{%")).map_or(at.0, |start| start + 2);
         let end = self.source.get(at.1..).and_then(|after| after.find("%}")).map_or(at.1, |end| at.1 + end);
         let text = self.source.get(start..end).unwrap_or_default().trim_matches(['-', '+']);
         text.split_whitespace().collect::<Vec<_>>().join(" ")
     }
 
-    fn statements(&mut self, nodes: &[Node], output: &mut Output, is_whole: &mut bool) -> Result<(), Stop> {
+    fn statements(&mut self, nodes: &[Statement], output: &mut PrintedText, is_whole: &mut bool) -> Result<(), FillStop> {
         for node in nodes {
             match node {
-                Node::Raw(text) => output.push(text)?,
-                Node::Print(expression, at) if self.is_unknown(expression) => {
+                Statement::Raw(text) => output.push(text)?,
+                Statement::Print(expression, at) if self.is_unknown(expression) => {
                     *is_whole = false;
                     output.push(&self.written(*at))?;
                 }
-                Node::If(branches, otherwise) => {
+                Statement::If(branches, otherwise) => {
                     // What the branches before the first unknown one decide is decided.
                     let mut open = vec![];
                     let mut body = Some(otherwise);
@@ -143,7 +143,7 @@ impl Filler<'_> {
                     }
                 }
                 // In a loop that is not gone through, the places of other loops' variables are not those of a run.
-                Node::For(repeat) if !self.loops.is_empty() || self.is_unknown_loop(repeat) => {
+                Statement::For(repeat) if !self.loops.is_empty() || self.is_unknown_loop(repeat) => {
                     *is_whole = false;
                     output.push(&format!("⟨{}⟩", self.statement(repeat.at)))?;
                     self.locals.extend(std::iter::repeat_n(false, repeat.names));
@@ -155,7 +155,7 @@ impl Filler<'_> {
                 }
                 // All that it reads is known: it is filled in as a run does it.
                 known => {
-                    let mut own = Output::default();
+                    let mut own = PrintedText::default();
                     match self.filling.statements(std::slice::from_ref(known), &mut own) {
                         Ok(()) => output.push(&own.into_text())?,
                         Err(stop) => {
@@ -184,15 +184,15 @@ impl Filler<'_> {
         found
     }
 
-    fn any_unknown(&mut self, nodes: &[Node]) -> bool {
+    fn any_unknown(&mut self, nodes: &[Statement]) -> bool {
         nodes.iter().any(|node| match node {
-            Node::Raw(_) => false,
-            Node::Print(expression, _) => self.is_unknown(expression),
-            Node::If(branches, otherwise) => {
+            Statement::Raw(_) => false,
+            Statement::Print(expression, _) => self.is_unknown(expression),
+            Statement::If(branches, otherwise) => {
                 branches.iter().any(|branch| self.is_unknown(&branch.condition) || self.any_unknown(&branch.body))
                     || self.any_unknown(otherwise)
             }
-            Node::For(repeat) => self.is_unknown_loop(repeat),
+            Statement::For(repeat) => self.is_unknown_loop(repeat),
         })
     }
 
@@ -213,18 +213,18 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::model::Place;
+    use crate::model::TextPlace;
     use crate::template::{empty_name, from_json, text};
 
     fn filled(source: &str) -> String {
-        let mut known = Known::default();
+        let mut known = KnownNames::default();
         known.set("inputs", from_json(&json!({ "message": "Hi", "list": [1, 2], "person": null })));
         known.set("person", from_json(&json!({ "id": "p7", "name": null })));
         known.set("refinement", empty_name());
         known.forget(&["inputs", "person"]);
         known.forget(&["person", "name"]);
         let mut found = vec![];
-        let text = text(source, Place::default(), &mut found);
+        let text = text(source, TextPlace::default(), &mut found);
         assert!(found.is_empty(), "{found:?}");
         fill_known(&text, &known).unwrap().0
     }
@@ -256,9 +256,9 @@ mod tests {
 
     #[test]
     fn values_are_never_read_as_templates() {
-        let mut known = Known::default();
+        let mut known = KnownNames::default();
         known.set("inputs", from_json(&json!({ "message": "{{ 7*7 }} ⟨x⟩" })));
-        let text = text("{{ inputs.message }}!", Place::default(), &mut vec![]);
+        let text = text("{{ inputs.message }}!", TextPlace::default(), &mut vec![]);
         assert_eq!(fill_known(&text, &known).unwrap().0, "{{ 7*7 }} ⟨x⟩!");
     }
 

@@ -43,7 +43,7 @@ pub use compared::{Side, comparisons};
 pub use fill::{Compiled, compile};
 pub use filled_address::{FilledAddress, percent};
 pub use filters::listed as filters;
-pub use known::{Known, fill_known};
+pub use known::{KnownNames, fill_known};
 pub use scope::Scope;
 pub use single::in_brackets;
 pub use stop::FillError;

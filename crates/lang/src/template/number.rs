@@ -5,7 +5,7 @@ use std::fmt;
 
 use minijinja::Value;
 
-use super::stop::Stop;
+use super::stop::FillStop;
 
 /// Floats up to here print without an exponent.
 const EXACT: f64 = 9_007_199_254_740_992.0;
@@ -62,8 +62,8 @@ impl Number {
     }
 
     /// A value, unless the number is too large for JSON readers.
-    pub(super) fn into_value(self) -> Result<Value, Stop> {
-        let too_large = || Stop::failed("a number grows too large here");
+    pub(super) fn into_value(self) -> Result<Value, FillStop> {
+        let too_large = || FillStop::failed("a number grows too large here");
         match self {
             Number::Whole(whole) => match (i64::try_from(whole), u64::try_from(whole)) {
                 (Ok(small), _) => Ok(Value::from(small)),
@@ -77,10 +77,10 @@ impl Number {
     }
 
     /// Calculates; two whole numbers give a whole one, but for `/` and negative powers.
-    pub(super) fn calculate(self, operator: Arithmetic, other: Number) -> Result<Value, Stop> {
+    pub(super) fn calculate(self, operator: Arithmetic, other: Number) -> Result<Value, FillStop> {
         use Arithmetic::{Add, Divide, FloorDivide, Multiply, Power, Remainder, Subtract};
         if matches!(operator, Divide | FloorDivide | Remainder) && other.float() == 0.0 {
-            return Err(Stop::failed("a number cannot be divided by 0"));
+            return Err(FillStop::failed("a number cannot be divided by 0"));
         }
         if let (Number::Whole(a), Number::Whole(b)) = (self, other) {
             let whole = match operator {

@@ -7,11 +7,11 @@ use super::budget::Budget;
 use super::filters::{compare, equal};
 use super::number::{Arithmetic, Number};
 use super::print::{kind, kind_and_value, printed};
-use super::stop::Stop;
-use super::tree::{Comparison, Test};
+use super::stop::FillStop;
+use super::tree::{ComparisonKind, Test};
 
 /// `+ - * / // % **`.
-pub(super) fn calculate(operator: Arithmetic, a: &Value, b: &Value, budget: &mut Budget) -> Result<Value, Stop> {
+pub(super) fn calculate(operator: Arithmetic, a: &Value, b: &Value, budget: &mut Budget) -> Result<Value, FillStop> {
     if let (Some(a), Some(b)) = (Number::of(a), Number::of(b)) {
         return a.calculate(operator, b);
     }
@@ -30,20 +30,20 @@ pub(super) fn calculate(operator: Arithmetic, a: &Value, b: &Value, budget: &mut
     }
 }
 
-fn unfit(sign: &str, a: &Value, b: &Value) -> Stop {
+fn unfit(sign: &str, a: &Value, b: &Value) -> FillStop {
     let wanted = match sign {
         "+" => "two numbers, two texts or two lists",
         "*" => "two numbers, or a text or list and a whole number",
         _ => "two numbers",
     };
-    Stop::failed(format!("\"{sign}\" takes {wanted}; here are {} and {}", kind(a), kind(b)))
+    FillStop::failed(format!("\"{sign}\" takes {wanted}; here are {} and {}", kind(a), kind(b)))
 }
 
 fn is_list(value: &Value) -> bool {
     matches!(value.kind(), ValueKind::Seq | ValueKind::Iterable)
 }
 
-fn add(a: &Value, b: &Value, budget: &mut Budget) -> Result<Value, Stop> {
+fn add(a: &Value, b: &Value, budget: &mut Budget) -> Result<Value, FillStop> {
     if let (Some(a), Some(b)) = (a.as_str(), b.as_str()) {
         budget.text(a.len() + b.len())?;
         return Ok(Value::from([a, b].concat()));
@@ -56,7 +56,7 @@ fn add(a: &Value, b: &Value, budget: &mut Budget) -> Result<Value, Stop> {
     Err(unfit("+", a, b))
 }
 
-fn repeat(value: &Value, times: i128, budget: &mut Budget) -> Result<Value, Stop> {
+fn repeat(value: &Value, times: i128, budget: &mut Budget) -> Result<Value, FillStop> {
     let times = usize::try_from(times.max(0)).unwrap_or(usize::MAX);
     if let Some(text) = value.as_str() {
         budget.text(text.len().saturating_mul(times))?;
@@ -72,41 +72,41 @@ fn repeat(value: &Value, times: i128, budget: &mut Budget) -> Result<Value, Stop
 }
 
 /// `~`: both as they print, one after the other.
-pub(super) fn concatenate(a: &Value, b: &Value, budget: &mut Budget) -> Result<Value, Stop> {
+pub(super) fn concatenate(a: &Value, b: &Value, budget: &mut Budget) -> Result<Value, FillStop> {
     let (a, b) = (printed(a)?, printed(b)?);
     budget.text(a.len() + b.len())?;
     Ok(Value::from(a + &b))
 }
 
 /// `-x`.
-pub(super) fn negative(value: &Value) -> Result<Value, Stop> {
+pub(super) fn negative(value: &Value) -> Result<Value, FillStop> {
     match Number::of(value) {
         Some(number) => Number::Whole(0).calculate(Arithmetic::Subtract, number),
-        None => Err(Stop::failed(format!("\"-\" takes a number; this is {}", kind(value)))),
+        None => Err(FillStop::failed(format!("\"-\" takes a number; this is {}", kind(value)))),
     }
 }
 
 /// `== != < <= > >= in not in`.
-pub(super) fn holds(comparison: Comparison, a: &Value, b: &Value, budget: &mut Budget) -> Result<bool, Stop> {
+pub(super) fn holds(comparison: ComparisonKind, a: &Value, b: &Value, budget: &mut Budget) -> Result<bool, FillStop> {
     match comparison {
-        Comparison::Equal => equal(a, b, budget),
-        Comparison::Unequal => Ok(!equal(a, b, budget)?),
-        Comparison::Less => Ok(compare(a, b)?.is_lt()),
-        Comparison::LessOrEqual => Ok(compare(a, b)?.is_le()),
-        Comparison::Greater => Ok(compare(a, b)?.is_gt()),
-        Comparison::GreaterOrEqual => Ok(compare(a, b)?.is_ge()),
-        Comparison::In => contains(b, a, budget),
-        Comparison::NotIn => Ok(!contains(b, a, budget)?),
+        ComparisonKind::Equal => equal(a, b, budget),
+        ComparisonKind::Unequal => Ok(!equal(a, b, budget)?),
+        ComparisonKind::Less => Ok(compare(a, b)?.is_lt()),
+        ComparisonKind::LessOrEqual => Ok(compare(a, b)?.is_le()),
+        ComparisonKind::Greater => Ok(compare(a, b)?.is_gt()),
+        ComparisonKind::GreaterOrEqual => Ok(compare(a, b)?.is_ge()),
+        ComparisonKind::In => contains(b, a, budget),
+        ComparisonKind::NotIn => Ok(!contains(b, a, budget)?),
     }
 }
 
 /// Whether a text holds a text, a list an element, an object a key.
-pub(super) fn contains(whole: &Value, part: &Value, budget: &mut Budget) -> Result<bool, Stop> {
+pub(super) fn contains(whole: &Value, part: &Value, budget: &mut Budget) -> Result<bool, FillStop> {
     if let Some(text) = whole.as_str() {
         budget.bytes(text.len() / 16)?;
         return match part.as_str() {
             Some(part) => Ok(text.contains(part)),
-            None => Err(Stop::failed(format!("a text can only hold a text; this is {}", kind(part)))),
+            None => Err(FillStop::failed(format!("a text can only hold a text; this is {}", kind(part)))),
         };
     }
     match whole.kind() {
@@ -121,12 +121,12 @@ pub(super) fn contains(whole: &Value, part: &Value, budget: &mut Budget) -> Resu
             }
             Ok(false)
         }
-        _ => Err(Stop::failed(format!("\"in\" takes a list, a text or an object; this is {}", kind(whole)))),
+        _ => Err(FillStop::failed(format!("\"in\" takes a list, a text or an object; this is {}", kind(whole)))),
     }
 }
 
 /// `is …`, but for `defined` and `undefined`, which look at paths.
-pub(super) fn passes(test: Test, value: &Value, other: Option<&Value>, budget: &mut Budget) -> Result<bool, Stop> {
+pub(super) fn passes(test: Test, value: &Value, other: Option<&Value>, budget: &mut Budget) -> Result<bool, FillStop> {
     Ok(match test {
         Test::Defined => true,
         Test::Undefined => false,
@@ -141,18 +141,18 @@ pub(super) fn passes(test: Test, value: &Value, other: Option<&Value>, budget: &
 }
 
 /// `range(stop)`, `range(start, stop, step)`.
-pub(super) fn range(arguments: &[Option<Value>], budget: &mut Budget) -> Result<Value, Stop> {
+pub(super) fn range(arguments: &[Option<Value>], budget: &mut Budget) -> Result<Value, FillStop> {
     let whole = |index: usize| match arguments.get(index).and_then(Option::as_ref) {
         Some(value) => match value.as_i64().filter(|_| value.is_integer()) {
             Some(whole) => Ok(Some(i128::from(whole))),
-            None => Err(Stop::failed(format!("range takes whole numbers; this is {}", kind_and_value(value)))),
+            None => Err(FillStop::failed(format!("range takes whole numbers; this is {}", kind_and_value(value)))),
         },
         None => Ok(None),
     };
     let (first, second, step) = (whole(0)?.unwrap_or(0), whole(1)?, whole(2)?.unwrap_or(1));
     let (start, stop) = second.map_or((0, first), |stop| (first, stop));
     if step == 0 {
-        return Err(Stop::failed("range cannot count in steps of 0"));
+        return Err(FillStop::failed("range cannot count in steps of 0"));
     }
     let distance = if step > 0 { stop - start } else { start - stop };
     let count = if distance <= 0 { 0 } else { (distance - 1) / step.abs() + 1 };
@@ -161,7 +161,7 @@ pub(super) fn range(arguments: &[Option<Value>], budget: &mut Budget) -> Result<
 }
 
 /// `x[start:stop:step]` of a list or a text, counted as in Python.
-pub(super) fn slice(value: &Value, bounds: &[Option<Value>; 3], budget: &mut Budget) -> Result<Value, Stop> {
+pub(super) fn slice(value: &Value, bounds: &[Option<Value>; 3], budget: &mut Budget) -> Result<Value, FillStop> {
     let mut numbers = [None; 3];
     for (number, bound) in numbers.iter_mut().zip(bounds) {
         *number = match bound.as_ref().filter(|bound| !bound.is_none()) {
@@ -169,7 +169,7 @@ pub(super) fn slice(value: &Value, bounds: &[Option<Value>; 3], budget: &mut Bud
                 bound
                     .as_i64()
                     .filter(|_| bound.is_integer())
-                    .ok_or_else(|| Stop::failed(format!("[from:to] takes whole numbers; this is {}", kind(bound))))?,
+                    .ok_or_else(|| FillStop::failed(format!("[from:to] takes whole numbers; this is {}", kind(bound))))?,
             ),
             None => None,
         };
@@ -183,7 +183,7 @@ pub(super) fn slice(value: &Value, bounds: &[Option<Value>; 3], budget: &mut Bud
         return Ok(value.clone());
     }
     if !is_list(value) {
-        return Err(Stop::failed(format!("[from:to] takes a part of a list or a text; this is {}", kind(value))));
+        return Err(FillStop::failed(format!("[from:to] takes a part of a list or a text; this is {}", kind(value))));
     }
     budget.elements(value.len().unwrap_or(0))?;
     let items: Vec<Value> = value.try_iter().into_iter().flatten().collect();
@@ -192,11 +192,11 @@ pub(super) fn slice(value: &Value, bounds: &[Option<Value>; 3], budget: &mut Bud
     Ok(kept.into())
 }
 
-fn picked<T: Clone>(items: &[T], [start, stop, step]: [Option<i64>; 3]) -> Result<Vec<T>, Stop> {
+fn picked<T: Clone>(items: &[T], [start, stop, step]: [Option<i64>; 3]) -> Result<Vec<T>, FillStop> {
     let length = items.len() as i64;
     let step = step.unwrap_or(1);
     if step == 0 {
-        return Err(Stop::failed("[from:to:step] cannot count in steps of 0"));
+        return Err(FillStop::failed("[from:to:step] cannot count in steps of 0"));
     }
     let (lowest, highest) = if step > 0 { (0, length) } else { (-1, length - 1) };
     let place = |at: i64| (if at < 0 { at.saturating_add(length) } else { at }).clamp(lowest, highest);

@@ -5,26 +5,26 @@ use minijinja::value::ValueKind;
 
 use super::budget::{TEXT_BYTES, VALUE_DEPTH};
 use super::number::Number;
-use super::stop::Stop;
+use super::stop::FillStop;
 
 /// A text that grows to at most 1 MiB.
 #[derive(Debug, Default)]
-pub(super) struct Output {
+pub(super) struct PrintedText {
     text: String,
 }
 
-impl Output {
+impl PrintedText {
     /// Adds a piece of text.
-    pub(super) fn push(&mut self, piece: &str) -> Result<(), Stop> {
+    pub(super) fn push(&mut self, piece: &str) -> Result<(), FillStop> {
         if self.text.len() + piece.len() > TEXT_BYTES {
-            return Err(Stop::failed("the text grows past 1 MiB"));
+            return Err(FillStop::failed("the text grows past 1 MiB"));
         }
         self.text.push_str(piece);
         Ok(())
     }
 
     /// Adds a value as it prints.
-    pub(super) fn print(&mut self, value: &Value) -> Result<(), Stop> {
+    pub(super) fn print(&mut self, value: &Value) -> Result<(), FillStop> {
         match value.as_str() {
             Some(text) => self.push(text),
             None if value.is_none() || value.is_undefined() => Ok(()),
@@ -33,7 +33,7 @@ impl Output {
     }
 
     /// Adds a value as JSON; `indent`: on lines of their own, so many spaces deeper each.
-    pub(super) fn json(&mut self, value: &Value, indent: Option<usize>) -> Result<(), Stop> {
+    pub(super) fn json(&mut self, value: &Value, indent: Option<usize>) -> Result<(), FillStop> {
         self.json_at(value, indent, 0)
     }
 
@@ -52,7 +52,7 @@ impl Output {
         self.text
     }
 
-    fn json_at(&mut self, value: &Value, indent: Option<usize>, depth: usize) -> Result<(), Stop> {
+    fn json_at(&mut self, value: &Value, indent: Option<usize>, depth: usize) -> Result<(), FillStop> {
         if depth > VALUE_DEPTH {
             return Err(too_deep());
         }
@@ -90,21 +90,21 @@ impl Output {
         }
     }
 
-    fn separate(&mut self, is_first: &mut bool, indent: Option<usize>, depth: usize) -> Result<(), Stop> {
+    fn separate(&mut self, is_first: &mut bool, indent: Option<usize>, depth: usize) -> Result<(), FillStop> {
         if !std::mem::take(is_first) {
             self.push(",")?;
         }
         self.new_line(indent, depth + 1)
     }
 
-    fn close(&mut self, end: &str, is_empty: bool, indent: Option<usize>, depth: usize) -> Result<(), Stop> {
+    fn close(&mut self, end: &str, is_empty: bool, indent: Option<usize>, depth: usize) -> Result<(), FillStop> {
         if !is_empty {
             self.new_line(indent, depth)?;
         }
         self.push(end)
     }
 
-    fn new_line(&mut self, indent: Option<usize>, depth: usize) -> Result<(), Stop> {
+    fn new_line(&mut self, indent: Option<usize>, depth: usize) -> Result<(), FillStop> {
         match indent {
             Some(width) => {
                 self.push("\n")?;
@@ -115,17 +115,17 @@ impl Output {
     }
 
     /// A text as JSON writes it: quotes, backslash and control characters escaped, all else as it is (RFC 8259, section 7).
-    fn quoted(&mut self, text: &str) -> Result<(), Stop> {
+    fn quoted(&mut self, text: &str) -> Result<(), FillStop> {
         if text.len() > TEXT_BYTES {
-            return Err(Stop::failed("the text grows past 1 MiB"));
+            return Err(FillStop::failed("the text grows past 1 MiB"));
         }
         self.push(&serde_json::Value::from(text).to_string())
     }
 }
 
 /// A value as it prints.
-pub(super) fn printed(value: &Value) -> Result<String, Stop> {
-    let mut output = Output::default();
+pub(super) fn printed(value: &Value) -> Result<String, FillStop> {
+    let mut output = PrintedText::default();
     output.print(value)?;
     Ok(output.into_text())
 }
@@ -174,10 +174,10 @@ pub(super) fn shortened(text: &str) -> String {
 }
 
 /// The reason for values above the limit of depth.
-pub(super) fn too_deep() -> Stop {
-    Stop::failed("a value is nested more than 128 levels deep")
+pub(super) fn too_deep() -> FillStop {
+    FillStop::failed("a value is nested more than 128 levels deep")
 }
 
-fn unprintable() -> Stop {
-    Stop::failed("a value here cannot be printed")
+fn unprintable() -> FillStop {
+    FillStop::failed("a value here cannot be printed")
 }

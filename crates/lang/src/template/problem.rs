@@ -1,68 +1,68 @@
 //! A mistake in a text, before it has a place in a file.
 
 use crate::diagnostic::{Code, Diagnostic, Near};
-use crate::model::Place;
+use crate::model::TextPlace;
 use crate::source::Span;
 
-use super::stop::{FillError, Stop};
-use super::tree::At;
+use super::stop::{FillError, FillStop};
+use super::tree::SourceRange;
 
 /// A finding with its place in the text.
 #[derive(Debug, Clone)]
-pub(super) struct Problem {
+pub(super) struct TemplateProblem {
     /// The finding of its code.
     pub(super) found: fn(Span, String) -> Diagnostic,
     pub(super) message: String,
     pub(super) help: Vec<String>,
     pub(super) near: Near,
-    pub(super) at: At,
+    pub(super) at: SourceRange,
 }
 
-impl Problem {
+impl TemplateProblem {
     /// F200: the text cannot be read.
-    pub(super) fn syntax(at: At, message: impl Into<String>) -> Problem {
+    pub(super) fn syntax(at: SourceRange, message: impl Into<String>) -> TemplateProblem {
         let found = |span, message| Diagnostic::new(Code::TemplateSyntax, span, message);
-        Problem { found, message: message.into(), help: vec![], near: Near::default(), at }
+        TemplateProblem { found, message: message.into(), help: vec![], near: Near::default(), at }
     }
 
     /// F203: a filter, function or test that does not exist.
-    pub(super) fn unknown(at: At, message: impl Into<String>) -> Problem {
+    pub(super) fn unknown(at: SourceRange, message: impl Into<String>) -> TemplateProblem {
         let found = |span, message| Diagnostic::new(Code::UnknownFilter, span, message);
-        Problem { found, ..Problem::syntax(at, message) }
+        TemplateProblem { found, ..TemplateProblem::syntax(at, message) }
     }
 
     /// F022: above a limit.
-    pub(super) fn too_large(at: At, message: impl Into<String>) -> Problem {
-        Problem { found: |span, message| Diagnostic::too_large(span, message), ..Problem::syntax(at, message) }
+    pub(super) fn too_large(at: SourceRange, message: impl Into<String>) -> TemplateProblem {
+        TemplateProblem { found: |span, message| Diagnostic::too_large(span, message), ..TemplateProblem::syntax(at, message) }
     }
 
     /// Adds a line of help.
-    pub(super) fn help(mut self, line: impl Into<String>) -> Problem {
+    pub(super) fn help(mut self, line: impl Into<String>) -> TemplateProblem {
         self.help.push(line.into());
         self
     }
 
     /// Keeps the names that its message proposes.
-    pub(super) fn near(mut self, near: Near) -> Problem {
+    pub(super) fn near(mut self, near: Near) -> TemplateProblem {
         self.near = near;
         self
     }
 
     /// As the reason why the text is not filled.
-    pub(super) fn stops(self, place: &Place) -> FillError {
+    pub(super) fn stops(self, place: &TextPlace) -> FillError {
         let span = place.inside(self.at.0, self.at.1);
-        FillError::new(Stop::failed(self.message), Some(span))
+        FillError::new(FillStop::failed(self.message), Some(span))
     }
 
     /// With its place in the file.
-    pub(super) fn at(self, place: &Place) -> Diagnostic {
+    pub(super) fn at(self, place: &TextPlace) -> Diagnostic {
         let found = (self.found)(place.inside(self.at.0, self.at.1), self.message).near(self.near);
         self.help.into_iter().fold(found, Diagnostic::help)
     }
 }
 
 /// A stretch of the source for messages: one line, at most 60 characters, no control characters.
-pub(super) fn excerpt(source: &str, (start, end): At) -> String {
+pub(super) fn excerpt(source: &str, (start, end): SourceRange) -> String {
     let text = source.get(start..end).unwrap_or_default();
     let line = text.lines().next().unwrap_or_default().trim_end();
     let mut short: String = line.chars().take(60).map(|c| if c.is_control() { ' ' } else { c }).collect();

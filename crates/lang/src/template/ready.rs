@@ -6,7 +6,7 @@ use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 use crate::model::{Form, Text};
 
 use super::Value;
-use super::tree::{Expr, Node};
+use super::tree::{Expr, Statement};
 
 /// Most texts that are kept, and most bytes of their sources; when there are more, all are let go, and made again when they are used.
 const MOST: usize = 14_000;
@@ -16,16 +16,16 @@ const MOST_BYTES: usize = 8 << 20;
 #[derive(Debug)]
 pub(super) enum CompiledForm {
     Plain(Value),
-    Template(Vec<Node>),
+    Template(Vec<Statement>),
     Expression(Expr),
 }
 
 impl CompiledForm {
     /// Of the statements of a text with braces; `None`: they are not one `{{ … }}` though the form says so.
-    pub(super) fn of(form: Form, nodes: Vec<Node>) -> Option<CompiledForm> {
+    pub(super) fn of(form: Form, nodes: Vec<Statement>) -> Option<CompiledForm> {
         match form {
             Form::Sole => match nodes.into_iter().next() {
-                Some(Node::Print(expression, _)) => Some(CompiledForm::Expression(expression)),
+                Some(Statement::Print(expression, _)) => Some(CompiledForm::Expression(expression)),
                 _ => None,
             },
             _ => Some(CompiledForm::Template(nodes)),
@@ -33,15 +33,16 @@ impl CompiledForm {
     }
 }
 
-struct Kept {
+struct CompiledTexts {
     /// By the address of a source, which nothing else can have while the source is held here. Copies of a text share it.
     forms: HashMap<(usize, Form), (Arc<str>, Arc<CompiledForm>)>,
     bytes: usize,
 }
 
 /// With room for all from the start: what a file costs does not depend on those before it.
-fn kept() -> MutexGuard<'static, Kept> {
-    static KEPT: LazyLock<Mutex<Kept>> = LazyLock::new(|| Mutex::new(Kept { forms: HashMap::with_capacity(MOST), bytes: 0 }));
+fn kept() -> MutexGuard<'static, CompiledTexts> {
+    static KEPT: LazyLock<Mutex<CompiledTexts>> =
+        LazyLock::new(|| Mutex::new(CompiledTexts { forms: HashMap::with_capacity(MOST), bytes: 0 }));
     KEPT.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -9,9 +9,9 @@ use crate::diagnostic::did_you_mean;
 use super::budget::{ELIFS, EXPRESSION_BYTES, NESTING, OPERATORS, TEMPLATE_BYTES};
 
 use super::filters;
-use super::problem::{Problem, excerpt};
+use super::problem::{TemplateProblem, excerpt};
 use super::stray::Stray;
-use super::tree::At;
+use super::tree::SourceRange;
 
 /// Statements that make names or load other files; a step does that here.
 const FORBIDDEN: &[&str] = &[
@@ -41,18 +41,21 @@ pub(super) fn syntax() -> SyntaxConfig {
 }
 
 /// The mistake in the structure or size of a template, if there is one.
-pub(super) fn template(source: &str) -> Result<(), Problem> {
+pub(super) fn template(source: &str) -> Result<(), TemplateProblem> {
     if source.len() > TEMPLATE_BYTES {
-        return Err(Problem::too_large((0, source.len()), format!("this text has {} bytes; a template has at most 64 KiB", source.len())));
+        return Err(TemplateProblem::too_large(
+            (0, source.len()),
+            format!("this text has {} bytes; a template has at most 64 KiB", source.len()),
+        ));
     }
     let mut scan = Scan::new(source);
     scan.run(false).map_err(|problem| scan.blame(problem))
 }
 
 /// The mistake in the structure or size of a bare expression, if there is one.
-pub(super) fn expression(source: &str) -> Result<(), Problem> {
+pub(super) fn expression(source: &str) -> Result<(), TemplateProblem> {
     if source.trim().is_empty() {
-        return Err(Problem::syntax((0, source.len()), "an expression is missing here"));
+        return Err(TemplateProblem::syntax((0, source.len()), "an expression is missing here"));
     }
     let mut scan = Scan::new(source);
     scan.check_length((0, source.len()))?;
@@ -60,24 +63,24 @@ pub(super) fn expression(source: &str) -> Result<(), Problem> {
 }
 
 /// Whether the text at a place, behind the token at `before`, stands in `{% raw %}`.
-pub(super) fn is_raw(source: &str, before: At, at: At) -> bool {
+pub(super) fn is_raw(source: &str, before: SourceRange, at: SourceRange) -> bool {
     source.get(before.1..at.0).is_some_and(|skipped| skipped.contains("raw"))
 }
 
 /// The help for everything that would make a name inside a template.
-pub(super) fn forbidden(word: &str, at: At) -> Problem {
-    Problem::syntax(at, format!("\"{word}\" cannot stand in a template; its statements are if, for and raw"))
+pub(super) fn forbidden(word: &str, at: SourceRange) -> TemplateProblem {
+    TemplateProblem::syntax(at, format!("\"{word}\" cannot stand in a template; its statements are if, for and raw"))
         .help("make the value in a \"set\" step of its own, and read it here as steps.<id>.output")
 }
 
 struct Scan<'s> {
     source: &'s str,
     /// Where the `{{` or `{%` that is open now begins.
-    open: Option<(usize, Opened)>,
+    open: Option<(usize, OpenTag)>,
     /// Brackets open now, with their places.
     brackets: Vec<(char, usize)>,
     /// Statements open now, with their places.
-    blocks: Vec<(&'s str, At)>,
+    blocks: Vec<(&'s str, SourceRange)>,
     operators: usize,
     elifs: usize,
     stray: Stray,
@@ -86,16 +89,16 @@ struct Scan<'s> {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Opened {
+enum OpenTag {
     Print,
     Statement,
 }
 
-impl Opened {
+impl OpenTag {
     fn end(self) -> &'static str {
         match self {
-            Opened::Print => "}}",
-            Opened::Statement => "%}",
+            OpenTag::Print => "}}",
+            OpenTag::Statement => "%}",
         }
     }
 }
@@ -105,7 +108,7 @@ impl<'s> Scan<'s> {
         Scan { source, open: None, brackets: vec![], blocks: vec![], operators: 0, elifs: 0, stray: Stray::default(), runs_over: None }
     }
 
-    fn run(&mut self, is_expression: bool) -> Result<(), Problem> {
+    fn run(&mut self, is_expression: bool) -> Result<(), TemplateProblem> {
         let mut before = (0, 0);
         let mut word_is_next = false;
         for token in tokenize(self.source, is_expression, syntax()) {
@@ -116,15 +119,15 @@ impl<'s> Scan<'s> {
             if std::mem::take(&mut word_is_next) {
                 match token {
                     Token::Ident(word) => self.statement(word, at)?,
-                    _ => return Err(Problem::syntax(at, "a statement begins with if, elif, else, endif, for, endfor or raw")),
+                    _ => return Err(TemplateProblem::syntax(at, "a statement begins with if, elif, else, endif, for, endfor or raw")),
                 }
             }
             match token {
                 Token::TemplateData(_) if !is_expression => self.data(at, before)?,
                 Token::Str(_) | Token::String(_) => self.text_in_quotes(at),
-                Token::VariableStart => self.begin(at, Opened::Print),
+                Token::VariableStart => self.begin(at, OpenTag::Print),
                 Token::BlockStart => {
-                    self.begin(at, Opened::Statement);
+                    self.begin(at, OpenTag::Statement);
                     word_is_next = true;
                 }
                 Token::VariableEnd | Token::BlockEnd => self.end(at)?,
@@ -143,12 +146,12 @@ impl<'s> Scan<'s> {
     }
 
     /// What stands between templates, or in `{% raw %}`.
-    fn data(&mut self, at: At, before: At) -> Result<(), Problem> {
+    fn data(&mut self, at: SourceRange, before: SourceRange) -> Result<(), TemplateProblem> {
         let is_behind = before.1 == at.0 && at.0 > 0;
         if is_raw(self.source, before, at) { Ok(()) } else { self.stray.look(self.source, at, is_behind) }
     }
 
-    fn text_in_quotes(&mut self, at: At) {
+    fn text_in_quotes(&mut self, at: SourceRange) {
         let is_over = |text: &str| text.contains("}}") || text.contains("%}");
         if let Some((start, _)) = self.open.filter(|_| self.source.get(at.0..at.1).is_some_and(is_over)) {
             self.runs_over.get_or_insert(start);
@@ -156,57 +159,60 @@ impl<'s> Scan<'s> {
     }
 
     /// Where a quote is missing, the parser notices it only at the next quotes, which may stand far below.
-    fn blame(&self, problem: Problem) -> Problem {
+    fn blame(&self, problem: TemplateProblem) -> TemplateProblem {
         let Some(start) = self.runs_over.filter(|start| *start < problem.at.0) else { return problem };
         let rest = self.source.get(start..).unwrap_or_default();
         let end = rest.find("}}").or_else(|| rest.find("%}")).map_or(rest.len(), |end| end + 2);
         let at = (start, start + rest.find('\n').map_or(end, |line| line.min(end)));
-        Problem::syntax(at, format!("a quote is missing in \"{}\"", excerpt(self.source, at)))
+        TemplateProblem::syntax(at, format!("a quote is missing in \"{}\"", excerpt(self.source, at)))
             .help("write the same quote before and behind each text in quotes")
     }
 
-    fn begin(&mut self, at: At, opened: Opened) {
+    fn begin(&mut self, at: SourceRange, opened: OpenTag) {
         self.open = Some((at.0, opened));
         self.operators = 0;
     }
 
-    fn end(&mut self, at: At) -> Result<(), Problem> {
+    fn end(&mut self, at: SourceRange) -> Result<(), TemplateProblem> {
         match self.open.take() {
             Some((start, _)) => self.check_length((start, at.1)),
-            None => Err(Problem::syntax(at, "\"}}\" closes nothing; an expression stands here without {{ }}")),
+            None => Err(TemplateProblem::syntax(at, "\"}}\" closes nothing; an expression stands here without {{ }}")),
         }
     }
 
-    fn check_length(&self, (start, end): At) -> Result<(), Problem> {
+    fn check_length(&self, (start, end): SourceRange) -> Result<(), TemplateProblem> {
         if end - start > EXPRESSION_BYTES {
-            return Err(Problem::too_large((start, end), format!("this expression has {} bytes; at most 4 KiB are allowed", end - start)));
+            return Err(TemplateProblem::too_large(
+                (start, end),
+                format!("this expression has {} bytes; at most 4 KiB are allowed", end - start),
+            ));
         }
         Ok(())
     }
 
-    fn operator(&mut self, at: At) -> Result<(), Problem> {
+    fn operator(&mut self, at: SourceRange) -> Result<(), TemplateProblem> {
         self.operators += 1;
         if self.operators > OPERATORS {
-            return Err(Problem::too_large(at, "this expression has more than 256 operators, filters and look-ups")
+            return Err(TemplateProblem::too_large(at, "this expression has more than 256 operators, filters and look-ups")
                 .help("split it: make parts of it in \"set\" steps"));
         }
         Ok(())
     }
 
-    fn bracket(&mut self, bracket: char, at: At) -> Result<(), Problem> {
+    fn bracket(&mut self, bracket: char, at: SourceRange) -> Result<(), TemplateProblem> {
         self.brackets.push((bracket, at.0));
         self.check_nesting(at)?;
         self.operator(at)
     }
 
-    fn check_nesting(&self, at: At) -> Result<(), Problem> {
+    fn check_nesting(&self, at: SourceRange) -> Result<(), TemplateProblem> {
         if self.brackets.len() + self.blocks.len() > NESTING {
-            return Err(Problem::too_large(at, "brackets and statements are nested more than 64 levels deep"));
+            return Err(TemplateProblem::too_large(at, "brackets and statements are nested more than 64 levels deep"));
         }
         Ok(())
     }
 
-    fn closed(&mut self, expected: char, at: At, before: At) -> Result<(), Problem> {
+    fn closed(&mut self, expected: char, at: SourceRange, before: SourceRange) -> Result<(), TemplateProblem> {
         match self.brackets.pop() {
             Some((open, _)) if open == expected => Ok(()),
             Some((open, start)) => {
@@ -219,9 +225,9 @@ impl<'s> Scan<'s> {
     }
 
     /// A `)` or `]` where nothing is open. Most often it is the bracket behind the name of a filter that was lost.
-    fn never_opened(&self, expected: char, at: At) -> Problem {
+    fn never_opened(&self, expected: char, at: SourceRange) -> TemplateProblem {
         let close = excerpt(self.source, at);
-        let problem = Problem::syntax(at, format!("\"{close}\" closes nothing here"));
+        let problem = TemplateProblem::syntax(at, format!("\"{close}\" closes nothing here"));
         let inner = self.source.get(self.open.map_or(0, |(start, _)| start)..at.0).unwrap_or_default();
         let piped = inner.rsplit_once('|').map(|(_, filter)| filter.trim_start()).filter(|_| expected == '(');
         // The longest name, since some filters begin like others.
@@ -237,20 +243,21 @@ impl<'s> Scan<'s> {
     }
 
     /// A single `}` where `}}` or `%}` is due.
-    fn half_closed(&self, at: At, before: At) -> Problem {
+    fn half_closed(&self, at: SourceRange, before: SourceRange) -> TemplateProblem {
         let Some((start, opened)) = self.open else {
-            return Problem::syntax(at, "\"}\" closes nothing here");
+            return TemplateProblem::syntax(at, "\"}\" closes nothing here");
         };
         let shown = excerpt(self.source, (start, at.1));
         let after_percent = before.1 == at.0 && self.source.get(before.0..before.1) == Some("%");
         let advice = match opened {
-            Opened::Print if !after_percent => "add \"}\"".to_owned(),
+            OpenTag::Print if !after_percent => "add \"}\"".to_owned(),
             _ => format!("end it with \"{}\"", opened.end()),
         };
-        Problem::syntax((start, at.1), format!("\"{shown}\" is not closed; {advice}")).help(format!("write {} at its end", opened.end()))
+        TemplateProblem::syntax((start, at.1), format!("\"{shown}\" is not closed; {advice}"))
+            .help(format!("write {} at its end", opened.end()))
     }
 
-    fn statement(&mut self, word: &'s str, at: At) -> Result<(), Problem> {
+    fn statement(&mut self, word: &'s str, at: SourceRange) -> Result<(), TemplateProblem> {
         let whole = (self.open.map_or(at.0, |(start, _)| start), at.1);
         match word {
             "if" | "for" => {
@@ -260,44 +267,44 @@ impl<'s> Scan<'s> {
             "elif" => {
                 self.elifs += 1;
                 if self.elifs > ELIFS {
-                    return Err(Problem::too_large(at, "this text has more than 128 elif"));
+                    return Err(TemplateProblem::too_large(at, "this text has more than 128 elif"));
                 }
                 self.inside(word, &["if"], at)
             }
             "else" => self.inside(word, &["if", "for"], at),
             "endif" => self.ended(word, "if", at),
             "endfor" => self.ended(word, "for", at),
-            "endraw" => Err(Problem::syntax(at, "endraw ends nothing; there is no {% raw %} before it")),
-            "raw" => Err(Problem::syntax(at, "{% raw %} takes nothing else; write {% raw %} … {% endraw %}")),
+            "endraw" => Err(TemplateProblem::syntax(at, "endraw ends nothing; there is no {% raw %} before it")),
+            "raw" => Err(TemplateProblem::syntax(at, "{% raw %} takes nothing else; write {% raw %} … {% endraw %}")),
             _ => {
                 let plain = word.strip_prefix("end").unwrap_or(word);
                 if FORBIDDEN.contains(&plain) {
                     return Err(forbidden(word, at));
                 }
                 let near = did_you_mean(word, STATEMENTS.iter().copied());
-                Err(Problem::syntax(at, format!("there is no statement \"{}\"{near}", excerpt(self.source, at)))
+                Err(TemplateProblem::syntax(at, format!("there is no statement \"{}\"{near}", excerpt(self.source, at)))
                     .near(near)
                     .help("use if, elif, else, endif, for, endfor or raw; to print a value, write {{ … }}"))
             }
         }
     }
 
-    fn inside(&self, word: &str, allowed: &[&str], at: At) -> Result<(), Problem> {
+    fn inside(&self, word: &str, allowed: &[&str], at: SourceRange) -> Result<(), TemplateProblem> {
         match self.blocks.last() {
             Some((open, _)) if allowed.contains(open) => Ok(()),
-            _ => Err(Problem::syntax(at, format!("{word} stands outside of {{% {} … %}}", allowed.join(" … %} or {% ")))),
+            _ => Err(TemplateProblem::syntax(at, format!("{word} stands outside of {{% {} … %}}", allowed.join(" … %} or {% ")))),
         }
     }
 
-    fn ended(&mut self, word: &str, opener: &str, at: At) -> Result<(), Problem> {
+    fn ended(&mut self, word: &str, opener: &str, at: SourceRange) -> Result<(), TemplateProblem> {
         match self.blocks.pop() {
             Some((open, _)) if open == opener => Ok(()),
-            Some((open, _)) => Err(Problem::syntax(at, format!("{word} stands where end{open} is due"))),
-            None => Err(Problem::syntax(at, format!("{word} ends nothing; there is no {{% {opener} … %}} before it"))),
+            Some((open, _)) => Err(TemplateProblem::syntax(at, format!("{word} stands where end{open} is due"))),
+            None => Err(TemplateProblem::syntax(at, format!("{word} ends nothing; there is no {{% {opener} … %}} before it"))),
         }
     }
 
-    fn finish(&self) -> Result<(), Problem> {
+    fn finish(&self) -> Result<(), TemplateProblem> {
         if let Some((bracket, start)) = self.brackets.last().filter(|(bracket, _)| self.open.is_none() || *bracket != '{') {
             return Err(not_closed(*bracket, (*start, start + 1)));
         }
@@ -305,51 +312,54 @@ impl<'s> Scan<'s> {
             return Err(self.never_closed(start, opened));
         }
         match self.blocks.last() {
-            Some((word, at)) => Err(Problem::syntax(*at, format!("this {word} is never ended; add {{% end{word} %}}"))),
+            Some((word, at)) => Err(TemplateProblem::syntax(*at, format!("this {word} is never ended; add {{% end{word} %}}"))),
             None => Ok(()),
         }
     }
 
     /// A `{{` or `{%` without an end: it is shown up to the next one, or to the end of its line.
-    fn never_closed(&self, start: usize, opened: Opened) -> Problem {
+    fn never_closed(&self, start: usize, opened: OpenTag) -> TemplateProblem {
         let rest = self.source.get(start..).unwrap_or_default();
         let until = rest.get(2..).and_then(|inner| inner.find(['{', '\n'])).map_or(rest.len(), |found| found + 2);
         let at = (start, start + until);
-        Problem::syntax(at, format!("\"{}\" is not closed; add \"{}\"", excerpt(self.source, at), opened.end()))
+        TemplateProblem::syntax(at, format!("\"{}\" is not closed; add \"{}\"", excerpt(self.source, at), opened.end()))
             .help(format!("write {} at its end", opened.end()))
     }
 
     /// Whether what was opened there ends nowhere before the next template.
-    fn has_no_end(&self, open: usize, opened: Opened) -> bool {
+    fn has_no_end(&self, open: usize, opened: OpenTag) -> bool {
         let rest = self.source.get(open + 2..).unwrap_or_default();
         let until = rest.find("{{").into_iter().chain(rest.find("{%")).min().unwrap_or(rest.len());
         !rest.get(..until).unwrap_or_default().contains(opened.end())
     }
 
     /// What the tokenizer could not read.
-    fn unreadable(&self, detail: &str, range: Option<std::ops::Range<usize>>, before: usize) -> Problem {
+    fn unreadable(&self, detail: &str, range: Option<std::ops::Range<usize>>, before: usize) -> TemplateProblem {
         let start = range.map_or(before, |range| range.start);
         let rest = self.source.get(start..).unwrap_or_default();
         let at = (start, start + rest.chars().next().map_or(0, char::len_utf8));
         match detail {
-            "unexpected end of comment" => return Problem::syntax((before, start), "a comment {# … is not closed; add \"#}\""),
-            "unexpected end of raw block" => return Problem::syntax((before, start), "{% raw %} is never ended; add {% endraw %}"),
+            "unexpected end of comment" => return TemplateProblem::syntax((before, start), "a comment {# … is not closed; add \"#}\""),
+            "unexpected end of raw block" => return TemplateProblem::syntax((before, start), "{% raw %} is never ended; add {% endraw %}"),
             // Without an end of the expression, quotes of the text around it look like quotes inside.
             "unexpected end of string" if let Some((open, opened)) = self.open.filter(|(open, opened)| self.has_no_end(*open, *opened)) => {
                 return self.never_closed(open, opened);
             }
             "unexpected end of string" => {
-                return Problem::syntax((before, start), "a text in quotes is not closed here; add the same quote at its end");
+                return TemplateProblem::syntax((before, start), "a text in quotes is not closed here; add the same quote at its end");
             }
             "unexpected character" => {}
             "unexpected input after end of variable block" => {
-                return Problem::syntax(at, "\"}}\" closes nothing; an expression stands here without {{ }}");
+                return TemplateProblem::syntax(at, "\"}}\" closes nothing; an expression stands here without {{ }}");
             }
             detail if detail.contains("integer") || detail.contains("float") || detail.contains('_') => {
-                return Problem::syntax((before, start), "a number here cannot be read, or is too large");
+                return TemplateProblem::syntax((before, start), "a number here cannot be read, or is too large");
             }
             _ => {
-                return Problem::syntax((before, start), "a \"\\\" in a text in quotes is not followed by something known; write \"\\\\\"");
+                return TemplateProblem::syntax(
+                    (before, start),
+                    "a \"\\\" in a text in quotes is not followed by something known; write \"\\\\\"",
+                );
             }
         }
         if let Some((open, opened)) = self.open
@@ -366,20 +376,20 @@ impl<'s> Scan<'s> {
             _ if character.is_alphanumeric() => "; a name with such letters is read like this: inputs[\"größe\"]",
             _ => "",
         };
-        Problem::syntax(at, format!("\"{}\" cannot stand in an expression{advice}", excerpt(self.source, at)))
+        TemplateProblem::syntax(at, format!("\"{}\" cannot stand in an expression{advice}", excerpt(self.source, at)))
     }
 }
 
-fn not_closed(bracket: char, at: At) -> Problem {
+fn not_closed(bracket: char, at: SourceRange) -> TemplateProblem {
     let close = match bracket {
         '(' => ')',
         '[' => ']',
         _ => '}',
     };
-    Problem::syntax((at.0, at.0 + 1), format!("this \"{bracket}\" is not closed; add \"{close}\""))
+    TemplateProblem::syntax((at.0, at.0 + 1), format!("this \"{bracket}\" is not closed; add \"{close}\""))
 }
 
-pub(super) fn place(span: Span) -> At {
+pub(super) fn place(span: Span) -> SourceRange {
     (span.start_offset as usize, span.end_offset as usize)
 }
 

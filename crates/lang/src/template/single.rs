@@ -11,13 +11,13 @@ use regex::Regex;
 use super::problem::excerpt;
 use super::scan::{is_raw, place, syntax};
 use super::stray::{ROOTS, has_template};
-use super::tree::At;
+use super::tree::SourceRange;
 use crate::diagnostic::{Code, Diagnostic};
-use crate::model::Place;
+use crate::model::TextPlace;
 use crate::source::Span;
 
 /// F214, for a text that can be read.
-pub(super) fn look(source: &str, at: &Place, diagnostics: &mut Vec<Diagnostic>) {
+pub(super) fn look(source: &str, at: &TextPlace, diagnostics: &mut Vec<Diagnostic>) {
     if !source.contains('{') {
         return;
     }
@@ -65,7 +65,7 @@ fn told(span: Span, message: String, help: String) -> Diagnostic {
 }
 
 /// What stands between the templates of a text, and not in `{% raw %}`.
-fn parts(source: &str) -> Vec<At> {
+fn parts(source: &str) -> Vec<SourceRange> {
     if !has_template(source) {
         return vec![(0, source.len())];
     }
@@ -82,7 +82,7 @@ fn parts(source: &str) -> Vec<At> {
 }
 
 /// Single braces around a name: where they stand, and where the name with its filters does.
-fn named(part: &str) -> Vec<(At, At)> {
+fn named(part: &str) -> Vec<(SourceRange, SourceRange)> {
     static NAMED: LazyLock<Option<Regex>> = LazyLock::new(|| {
         let roots: Vec<String> = ROOTS.iter().map(|root| regex::escape(root)).collect();
         let roots = roots.join("|");
@@ -97,11 +97,11 @@ fn named(part: &str) -> Vec<(At, At)> {
 #[cfg(test)]
 mod tests {
     use crate::diagnostic::Diagnostic;
-    use crate::model::Place;
+    use crate::model::TextPlace;
 
     fn found(text: &str) -> Vec<String> {
         let mut found: Vec<Diagnostic> = vec![];
-        let place = Place { offsets: vec![(0, 0)], ..Place::default() };
+        let place = TextPlace { offsets: vec![(0, 0)], ..TextPlace::default() };
         super::super::text(text, place, &mut found);
         found.into_iter().map(|found| found.message).collect()
     }
@@ -126,7 +126,7 @@ mod tests {
     fn an_edit_is_only_proposed_and_none_loses_a_dollar_sign() {
         let edits = |text: &str| {
             let mut found: Vec<Diagnostic> = vec![];
-            super::super::text(text, Place { offsets: vec![(0, 0)], ..Place::default() }, &mut found);
+            super::super::text(text, TextPlace { offsets: vec![(0, 0)], ..TextPlace::default() }, &mut found);
             found.into_iter().map(|found| (found.candidate.map(|fix| fix.safe), found.help.concat())).collect::<Vec<_>>()
         };
         assert!(matches!(&edits("{inputs.price}")[..], [(Some(false), _)]));

@@ -4,26 +4,26 @@ use crate::source::Span;
 
 /// The reason, in plain words.
 #[derive(Debug)]
-pub(super) struct Stop {
+pub(super) struct FillStop {
     /// What people read.
     pub(super) message: String,
     /// Something is not there, which `default(…)` and `is defined` may catch; false for every other mistake.
     pub(super) is_missing: bool,
 }
 
-impl Stop {
+impl FillStop {
     /// A mistake nothing catches.
-    pub(super) fn failed(message: impl Into<String>) -> Stop {
-        Stop { message: message.into(), is_missing: false }
+    pub(super) fn failed(message: impl Into<String>) -> FillStop {
+        FillStop { message: message.into(), is_missing: false }
     }
 
     /// Something that is not there.
-    pub(super) fn missing(message: impl Into<String>) -> Stop {
-        Stop { message: message.into(), is_missing: true }
+    pub(super) fn missing(message: impl Into<String>) -> FillStop {
+        FillStop { message: message.into(), is_missing: true }
     }
 
     /// The same reason, no longer to be caught: the missing thing was used.
-    pub(super) fn harden(mut self) -> Stop {
+    pub(super) fn harden(mut self) -> FillStop {
         self.is_missing = false;
         self
     }
@@ -43,7 +43,7 @@ pub struct FillError {
 }
 
 impl FillError {
-    pub(super) fn new(stop: Stop, span: Option<Span>) -> FillError {
+    pub(super) fn new(stop: FillStop, span: Option<Span>) -> FillError {
         let mut message = stop.message;
         if message.len() > MESSAGE_BYTES {
             let mut end = MESSAGE_BYTES - '…'.len_utf8();

@@ -3,7 +3,7 @@
 //! Braces are ordinary characters of a text, as in JSON. So an end is a mistake only where more are closed than opened, and only in a text
 //! that has templates, or behind something that reads like one.
 
-use super::problem::Problem;
+use super::problem::TemplateProblem;
 
 /// What expressions begin with.
 pub(super) const ROOTS: [&str; 12] =
@@ -22,11 +22,11 @@ pub(super) struct Stray {
 
 impl Stray {
     /// Looks at the part of `source` from `start` to `end`, which stands between templates. `is_behind`: it stands directly behind the end of one.
-    pub(super) fn look(&mut self, source: &str, (start, end): (usize, usize), is_behind: bool) -> Result<(), Problem> {
+    pub(super) fn look(&mut self, source: &str, (start, end): (usize, usize), is_behind: bool) -> Result<(), TemplateProblem> {
         let part = source.get(start..end).unwrap_or_default();
         let uses_templates = has_template(source);
         if is_behind && self.open == 0 && part.starts_with('}') {
-            let found = Problem::syntax((start, start + 1), "this \"}\" is one too many; an expression ends with \"}}\"");
+            let found = TemplateProblem::syntax((start, start + 1), "this \"}\" is one too many; an expression ends with \"}}\"");
             return Err(found.help("remove one \"}\""));
         }
         let bytes = part.as_bytes();
@@ -52,7 +52,7 @@ impl Stray {
             let is_expression = line.trim_end().ends_with(|c: char| c.is_alphanumeric() || matches!(c, '_' | ')' | ']' | '"' | '\''));
             if is_expression && (uses_templates || reads(line)) {
                 let begin = if mark == "}}" { "{{" } else { "{%" };
-                let found = Problem::syntax(
+                let found = TemplateProblem::syntax(
                     (start + first, start + first + 2),
                     format!("\"{mark}\" closes nothing; is a \"{begin}\" missing before it?"),
                 );
@@ -75,11 +75,11 @@ fn reads(line: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use crate::diagnostic::Diagnostic;
-    use crate::model::Place;
+    use crate::model::TextPlace;
 
     fn found(text: &str) -> Vec<String> {
         let mut found: Vec<Diagnostic> = vec![];
-        super::super::text(text, Place::default(), &mut found);
+        super::super::text(text, TextPlace::default(), &mut found);
         found.into_iter().map(|found| found.message).collect()
     }
 

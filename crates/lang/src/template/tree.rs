@@ -5,17 +5,17 @@ use super::filters::Filter;
 use super::number::Arithmetic;
 
 /// A stretch of the source, in bytes.
-pub(super) type At = (usize, usize);
+pub(super) type SourceRange = (usize, usize);
 
 /// A statement.
 #[derive(Debug)]
-pub(super) enum Node {
+pub(super) enum Statement {
     /// Text as it stands.
     Raw(Box<str>),
     /// `{{ … }}`.
-    Print(Expr, At),
+    Print(Expr, SourceRange),
     /// `if` with its `elif`s, and what `else` holds.
-    If(Vec<Branch>, Vec<Node>),
+    If(Vec<Branch>, Vec<Statement>),
     /// `for`.
     For(Box<For>),
 }
@@ -24,8 +24,8 @@ pub(super) enum Node {
 #[derive(Debug)]
 pub(super) struct Branch {
     pub(super) condition: Expr,
-    pub(super) at: At,
-    pub(super) body: Vec<Node>,
+    pub(super) at: SourceRange,
+    pub(super) body: Vec<Statement>,
 }
 
 /// A loop.
@@ -34,11 +34,11 @@ pub(super) struct For {
     /// How many names each element is spread over; 1 takes it whole.
     pub(super) names: usize,
     pub(super) list: Expr,
-    pub(super) at: At,
+    pub(super) at: SourceRange,
     /// Elements for which this is not true are passed over.
     pub(super) condition: Option<Expr>,
-    pub(super) body: Vec<Node>,
-    pub(super) otherwise: Vec<Node>,
+    pub(super) body: Vec<Statement>,
+    pub(super) otherwise: Vec<Statement>,
 }
 
 /// An expression.
@@ -61,22 +61,22 @@ pub(super) enum Expr {
     Arithmetic(Arithmetic, Box<Expr>, Box<Expr>),
     Concatenate(Box<Expr>, Box<Expr>),
     /// `a < b < c`: true when every pair is.
-    Compare(Box<Expr>, Vec<(Comparison, Expr)>),
+    Compare(Box<Expr>, Vec<(ComparisonKind, Expr)>),
     /// `a if condition else b`.
     If(Box<[Expr; 2]>, Option<Box<Expr>>),
     /// What a guarded `a if condition` gives without `else`.
     Missing,
     List(Vec<Expr>),
     Map(Vec<(Expr, Expr)>),
-    Range(Arguments),
-    Filter(&'static Filter, Box<Expr>, Arguments),
+    Range(FilterArguments),
+    Filter(&'static Filter, Box<Expr>, FilterArguments),
     /// `default(other, also_empty)`.
-    Default(Box<Expr>, Arguments),
+    Default(Box<Expr>, FilterArguments),
     /// `is defined`.
     Defined(Box<Expr>),
     Test(Test, Box<Expr>, Option<Box<Expr>>),
     /// `map("filter", …)`.
-    MapFilter(&'static Filter, Box<Expr>, Arguments),
+    MapFilter(&'static Filter, Box<Expr>, FilterArguments),
     /// `map(attribute=…, default=…)`.
     MapAttribute(Box<Expr>, Box<Expr>, Option<Box<Expr>>),
     /// `selectattr` (keep: true) and `rejectattr`, with the name of the field, a test, and what the test compares with.
@@ -89,11 +89,11 @@ pub(super) enum Expr {
 }
 
 /// The values given to a filter, in the order of its parameters; what was left out is `None`.
-pub(super) type Arguments = Vec<Option<Expr>>;
+pub(super) type FilterArguments = Vec<Option<Expr>>;
 
 /// How two values are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Comparison {
+pub(super) enum ComparisonKind {
     Equal,
     Unequal,
     Less,
@@ -184,7 +184,7 @@ impl Expr {
 
     /// The expressions it is made of, one level down.
     pub(super) fn parts(&self) -> Vec<&Expr> {
-        fn given(arguments: &Arguments) -> impl Iterator<Item = &Expr> {
+        fn given(arguments: &FilterArguments) -> impl Iterator<Item = &Expr> {
             arguments.iter().flatten()
         }
         match self {

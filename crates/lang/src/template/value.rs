@@ -8,7 +8,7 @@ use minijinja::value::{Enumerator, Object, ValueKind};
 use super::budget::VALUE_DEPTH;
 use super::number::Number;
 use super::print::{key_text, pairs, too_deep};
-use super::stop::{FillError, Stop};
+use super::stop::{FillError, FillStop};
 
 /// A value of a filling. Clones are cheap.
 pub type Value = minijinja::Value;
@@ -49,7 +49,7 @@ pub fn to_json(value: &Value) -> Result<serde_json::Value, FillError> {
     to_json_at(value, 0).map_err(|stop| FillError::new(stop, None))
 }
 
-fn to_json_at(value: &Value, depth: usize) -> Result<serde_json::Value, Stop> {
+fn to_json_at(value: &Value, depth: usize) -> Result<serde_json::Value, FillStop> {
     if depth > VALUE_DEPTH {
         return Err(too_deep());
     }
@@ -61,21 +61,21 @@ fn to_json_at(value: &Value, depth: usize) -> Result<serde_json::Value, Stop> {
         ValueKind::Bool => serde_json::Value::from(value.is_true()),
         ValueKind::Number => number_json(value)?,
         ValueKind::Seq | ValueKind::Iterable => {
-            let items = value.try_iter().map_err(|_| Stop::failed("a list here cannot be read"))?;
+            let items = value.try_iter().map_err(|_| FillStop::failed("a list here cannot be read"))?;
             items.map(|item| to_json_at(&item, depth + 1)).collect::<Result<Vec<_>, _>>()?.into()
         }
         ValueKind::Map if is_nothing(value) => serde_json::Value::Null,
         ValueKind::Map => {
             let entries = pairs(value).map(|(key, item)| Ok((key_text(&key), to_json_at(&item, depth + 1)?)));
-            serde_json::Value::Object(entries.collect::<Result<_, Stop>>()?)
+            serde_json::Value::Object(entries.collect::<Result<_, FillStop>>()?)
         }
         ValueKind::Invalid => return Err(too_deep()),
-        _ => return Err(Stop::failed("a value here has no form in JSON")),
+        _ => return Err(FillStop::failed("a value here has no form in JSON")),
     })
 }
 
-fn number_json(value: &Value) -> Result<serde_json::Value, Stop> {
-    let too_large = || Stop::failed("a number is too large here");
+fn number_json(value: &Value) -> Result<serde_json::Value, FillStop> {
+    let too_large = || FillStop::failed("a number is too large here");
     match Number::of(value) {
         Some(Number::Whole(whole)) => match (i64::try_from(whole), u64::try_from(whole)) {
             (Ok(small), _) => Ok(small.into()),

@@ -4,7 +4,9 @@ use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
-use crate::port::{HttpReply, HttpRequest, Mail, Message, ModelReply, ModelRequest, Server, ServerCall, ServerReply, ToolList, WireFormat};
+use crate::port::{
+    HttpReply, HttpRequest, Mail, Message, ModelReply, ModelRequest, ServerCall, ServerReply, ToolList, ToolServer, WireFormat,
+};
 
 /// Most bytes of a picture; what models take is less.
 const MOST_PICTURE: u64 = 32 * 1024 * 1024;
@@ -107,7 +109,7 @@ pub fn http(request: &HttpRequest) -> Value {
 }
 
 /// Which tools a server has. Where it is and what it is started with are the surroundings' affair.
-pub fn tools(server: &Server) -> Value {
+pub fn tools(server: &ToolServer) -> Value {
     json!({ "to": "tool server", "server": server.name })
 }
 
@@ -127,14 +129,14 @@ pub fn mail(mail: &Mail) -> Value {
 }
 
 /// An answer as a plain value, and from one.
-pub trait Kept: Sized {
+pub trait Recordable: Sized {
     /// As it is kept.
     fn kept(&self) -> Value;
     /// From what was kept; `None`: it is no such answer.
     fn from_kept(value: Value) -> Option<Self>;
 }
 
-impl Kept for ModelReply {
+impl Recordable for ModelReply {
     fn kept(&self) -> Value {
         json!(self)
     }
@@ -144,7 +146,7 @@ impl Kept for ModelReply {
     }
 }
 
-impl Kept for HttpReply {
+impl Recordable for HttpReply {
     fn kept(&self) -> Value {
         let mut headers: Vec<&(String, String)> = self.headers.iter().filter(|(name, _)| !is_passing(name)).collect();
         headers.sort();
@@ -158,7 +160,7 @@ impl Kept for HttpReply {
     }
 }
 
-impl Kept for ToolList {
+impl Recordable for ToolList {
     fn kept(&self) -> Value {
         json!(self)
     }
@@ -168,7 +170,7 @@ impl Kept for ToolList {
     }
 }
 
-impl Kept for ServerReply {
+impl Recordable for ServerReply {
     fn kept(&self) -> Value {
         json!(self)
     }
@@ -183,7 +185,7 @@ fn is_passing(header: &str) -> bool {
 }
 
 /// The id of a mail.
-impl Kept for String {
+impl Recordable for String {
     fn kept(&self) -> Value {
         json!({ "id": self })
     }

@@ -20,14 +20,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Map, Value};
 
-use self::asked::Kept;
+use self::asked::Recordable;
 use self::folder::{Recording, Steps};
 use self::placeholder::{Bindings, Masker, Placeholder};
 use crate::event::{Event, Failure, FailureKind, Happening, StepPath};
-use crate::journal::Mask;
+use crate::journal::PersonalMask;
 use crate::port::{
-    Cache, HttpClient, HttpReply, HttpRequest, Mail, MailSender, ModelClient, ModelReply, ModelRequest, Pending, Server, ServerCall,
-    ServerReply, Tape, ToolList, ToolServers, WireFormat,
+    Cache, HttpClient, HttpReply, HttpRequest, Mail, MailSender, ModelClient, ModelReply, ModelRequest, Pending, ServerCall, ServerReply,
+    Tape, ToolList, ToolServer, ToolServers, WireFormat,
 };
 
 use crate::redact::Redactor;
@@ -49,12 +49,12 @@ pub enum Mode {
 #[derive(Clone)]
 pub struct Cassette {
     mode: Mode,
-    inner: Arc<Mutex<Inner>>,
+    inner: Arc<Mutex<CassetteState>>,
 }
 
 /// What is known of the run so far, and what was kept.
-struct Inner {
-    mask: Mask,
+struct CassetteState {
+    mask: PersonalMask,
     run: String,
     /// Texts that the run was started with, by where they stand: `person.name`, `inputs.phone`.
     given: BTreeMap<String, String>,
@@ -65,7 +65,7 @@ struct Inner {
     out: BTreeSet<u64>,
     /// Numbers of calls that were out when the run was interrupted: they are made again.
     again: HashMap<StepPath, BTreeSet<u64>>,
-    kept: Vec<Taken>,
+    kept: Vec<TakenCall>,
     /// Folders that were read.
     folders: HashMap<PathBuf, Arc<Result<Steps, CassetteError>>>,
     misses: Vec<String>,
@@ -73,7 +73,7 @@ struct Inner {
 }
 
 /// A call that was kept, as it was.
-struct Taken {
+struct TakenCall {
     step: StepPath,
     call: u64,
     asked: Value,
@@ -86,8 +86,8 @@ struct Taken {
 impl Cassette {
     /// With the secrets that must not be kept.
     pub fn new<'a>(mode: Mode, secrets: impl IntoIterator<Item = &'a str>) -> Cassette {
-        let inner = Inner {
-            mask: Mask::new(secrets),
+        let inner = CassetteState {
+            mask: PersonalMask::new(secrets),
             run: String::new(),
             given: BTreeMap::new(),
             calls: HashMap::new(),
@@ -107,7 +107,7 @@ impl Cassette {
         &self.mode
     }
 
-    fn inner(&self) -> MutexGuard<'_, Inner> {
+    fn inner(&self) -> MutexGuard<'_, CassetteState> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -136,7 +136,7 @@ impl Cassette {
     /// A file or folder cannot be made.
     pub fn write(&self, folder: &Path, head: &Head) -> std::io::Result<Vec<String>> {
         let inner = self.inner();
-        let mut by_step: BTreeMap<&str, Vec<&Taken>> = BTreeMap::new();
+        let mut by_step: BTreeMap<&str, Vec<&TakenCall>> = BTreeMap::new();
         for taken in &inner.kept {
             by_step.entry(&taken.step).or_default().push(taken);
         }
@@ -152,23 +152,24 @@ impl Cassette {
     }
 
     /// Lets a call out and keeps it.
-    fn keep<T: Kept + Send + 'static>(&self, call: u64, asked: Value, live: Pending<T>) -> Pending<T> {
+    fn keep<T: Recordable + Send + 'static>(&self, call: u64, asked: Value, live: Pending<T>) -> Pending<T> {
         let mut inner = self.inner();
         let Some((step, number)) = inner.calls.get(&call).cloned() else { return live };
         let (then, place) = (inner.mask.redactor().clone(), inner.kept.len());
-        inner.kept.push(Taken { step, call: number, asked, then, answer: None });
+        inner.kept.push(TakenCall { step, call: number, asked, then, answer: None });
         let own = self.clone();
         Box::pin(async move {
             let answer = live.await;
             if let Some(taken) = own.inner().kept.get_mut(place) {
-                taken.answer = Some(answer.as_ref().map(Kept::kept).map_err(|failure| Failure { retry_after_ms: None, ..failure.clone() }));
+                taken.answer =
+                    Some(answer.as_ref().map(Recordable::kept).map_err(|failure| Failure { retry_after_ms: None, ..failure.clone() }));
             }
             answer
         })
     }
 
     /// Answers a call from a folder.
-    fn answer<T: Kept + Send + 'static>(&self, folder: &Path, call: u64, asked: &Value) -> Pending<T> {
+    fn answer<T: Recordable + Send + 'static>(&self, folder: &Path, call: u64, asked: &Value) -> Pending<T> {
         let answer = self.inner().answer(folder, call, asked);
         Box::pin(std::future::ready(answer.and_then(|reply| {
             let broken = || Failure::new(FailureKind::Unavailable, "a recording holds an answer of another kind; record it again");
@@ -177,7 +178,7 @@ impl Cassette {
     }
 }
 
-impl Taken {
+impl TakenCall {
     /// The recording of the call, and what of it a replay cannot give back.
     fn recording(&self, redactor: &Redactor, run: &str, given: &BTreeMap<String, String>) -> (Recording, Option<String>) {
         let mut masker = Masker::new(redactor, run).since(&self.then);
@@ -257,7 +258,7 @@ fn with_counts(mut masked: Value, plain: &Value) -> Value {
     masked
 }
 
-impl Inner {
+impl CassetteState {
     /// The number of the next call of a step.
     fn number(&mut self, step: &StepPath) -> u64 {
         if let Some(number) = self.again.get_mut(step).and_then(BTreeSet::pop_first) {
@@ -371,7 +372,7 @@ impl Tape for Cassette {
         }
     }
 
-    fn tools(&self, call: u64, server: Server, live: &Arc<dyn ToolServers>) -> Pending<ToolList> {
+    fn tools(&self, call: u64, server: ToolServer, live: &Arc<dyn ToolServers>) -> Pending<ToolList> {
         match &self.mode {
             Mode::Replay(folder) => self.answer(folder, call, &asked::tools(&server)),
             Mode::Record => self.keep(call, asked::tools(&server), live.list(server)),

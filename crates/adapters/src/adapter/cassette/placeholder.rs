@@ -11,7 +11,7 @@ use std::ops::Range;
 
 use serde_json::{Map, Value};
 
-use crate::redact::{Kind, Place, Redactor};
+use crate::redact::{PersonalPlace, PiiKind, Redactor};
 
 /// What a secret looks like.
 const SECRET: &str = "***";
@@ -23,8 +23,19 @@ const ESCAPE: char = '\\';
 const LONGEST: usize = 40;
 
 /// Kinds by their words.
-const KINDS: [Kind; 11] =
-    [Kind::Person, Kind::Phone, Kind::Ip, Kind::Email, Kind::Ssn, Kind::Card, Kind::Iban, Kind::Url, Kind::Key, Kind::Jwt, Kind::Pem];
+const KINDS: [PiiKind; 11] = [
+    PiiKind::Person,
+    PiiKind::Phone,
+    PiiKind::Ip,
+    PiiKind::Email,
+    PiiKind::Ssn,
+    PiiKind::Card,
+    PiiKind::Iban,
+    PiiKind::Url,
+    PiiKind::Key,
+    PiiKind::Jwt,
+    PiiKind::Pem,
+];
 
 /// A placeholder for a personal value.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -191,8 +202,8 @@ impl<'a> Masker<'a> {
                 let text = number.to_string();
                 match whole_number(self.redactor, &text) {
                     None => value.clone(),
-                    Some(Place { kind: None, .. }) => Value::String(SECRET.to_owned()),
-                    Some(Place { kind: Some(kind), number, whole, .. }) => {
+                    Some(PersonalPlace { kind: None, .. }) => Value::String(SECRET.to_owned()),
+                    Some(PersonalPlace { kind: Some(kind), number, whole, .. }) => {
                         let is_late = self.then.is_some_and(|then| whole_number(then, &text).is_none_or(|place| place.whole != whole));
                         let placeholder = self.placeholder(kind.word(), number, &text, whole);
                         if is_late {
@@ -210,9 +221,9 @@ impl<'a> Masker<'a> {
 }
 
 /// A number in which something is to be masked, as one place.
-fn whole_number(redactor: &Redactor, text: &str) -> Option<Place> {
+fn whole_number(redactor: &Redactor, text: &str) -> Option<PersonalPlace> {
     let first = redactor.places(text).into_iter().next()?;
-    Some(Place { range: 0..text.len(), ..first })
+    Some(PersonalPlace { range: 0..text.len(), ..first })
 }
 
 /// A value with nothing but its secrets masked: what a replay can give back at best.
@@ -227,7 +238,7 @@ pub fn without_secrets(value: &Value, redactor: &Redactor) -> Value {
     match value {
         Value::String(old) => Value::String(text(old)),
         Value::Number(number) => match whole_number(redactor, &number.to_string()) {
-            Some(Place { kind: None, .. }) => Value::String(SECRET.to_owned()),
+            Some(PersonalPlace { kind: None, .. }) => Value::String(SECRET.to_owned()),
             _ => value.clone(),
         },
         Value::Array(list) => Value::Array(list.iter().map(|value| without_secrets(value, redactor)).collect()),
@@ -278,7 +289,7 @@ pub struct Bindings {
 }
 
 /// A piece of a recorded text.
-enum Piece<'t> {
+enum RecordedPiece<'t> {
     Plain(&'t str),
     Secret,
     Value(Placeholder),
@@ -286,7 +297,7 @@ enum Piece<'t> {
     Escaped,
 }
 
-fn pieces(text: &str) -> Vec<(Range<usize>, Piece<'_>)> {
+fn pieces(text: &str) -> Vec<(Range<usize>, RecordedPiece<'_>)> {
     let mut pieces = vec![];
     let (mut from, mut at) = (0, 0);
     while let Some(offset) = text.get(at..).and_then(|rest| rest.find(['<', '*'])) {
@@ -294,23 +305,25 @@ fn pieces(text: &str) -> Vec<(Range<usize>, Piece<'_>)> {
         let rest = text.get(at..).unwrap_or_default();
         let stars = rest.bytes().take_while(|byte| *byte == b'*').count();
         let found = match Placeholder::at_start(rest) {
-            Some((placeholder, length)) => Some((Piece::Value(placeholder), length)),
-            None if rest.starts_with("<\\") && looks_like(rest, |text| text == RUN || is_placeholder(text)) => Some((Piece::Escaped, 2)),
-            None => (stars >= SECRET.len()).then_some((Piece::Secret, stars)),
+            Some((placeholder, length)) => Some((RecordedPiece::Value(placeholder), length)),
+            None if rest.starts_with("<\\") && looks_like(rest, |text| text == RUN || is_placeholder(text)) => {
+                Some((RecordedPiece::Escaped, 2))
+            }
+            None => (stars >= SECRET.len()).then_some((RecordedPiece::Secret, stars)),
         };
         let Some((piece, length)) = found else {
             at += stars.max(1);
             continue;
         };
         if from < at {
-            pieces.push((from..at, Piece::Plain(text.get(from..at).unwrap_or_default())));
+            pieces.push((from..at, RecordedPiece::Plain(text.get(from..at).unwrap_or_default())));
         }
         pieces.push((at..at + length, piece));
         at += length;
         from = at;
     }
     if from < text.len() {
-        pieces.push((from..text.len(), Piece::Plain(text.get(from..).unwrap_or_default())));
+        pieces.push((from..text.len(), RecordedPiece::Plain(text.get(from..).unwrap_or_default())));
     }
     pieces
 }
@@ -330,11 +343,11 @@ impl Bindings {
                 let asked = asked.to_string();
                 let place = whole_number(redactor, &asked);
                 match pieces(recorded).as_slice() {
-                    [(_, Piece::Value(placeholder))] if placeholder.is_number => {
+                    [(_, RecordedPiece::Value(placeholder))] if placeholder.is_number => {
                         let plain = Placeholder { is_number: false, ..placeholder.clone() };
                         self.fit_value(&plain, &asked, place.as_ref(), lengths) == Some(asked.len())
                     }
-                    [(_, Piece::Secret)] => place.is_some_and(|place| place.kind.is_none()),
+                    [(_, RecordedPiece::Secret)] => place.is_some_and(|place| place.kind.is_none()),
                     _ => false,
                 }
             }
@@ -359,15 +372,15 @@ impl Bindings {
             let Some(rest) = asked.get(at..) else { return false };
             let place = places.iter().find(|place| place.range.start == at);
             at += match (&piece, place) {
-                (Piece::Plain(text), _) if rest.starts_with(text) => text.len(),
-                (Piece::Plain(_), _) => return false,
-                (Piece::Escaped, _) if rest.starts_with('<') => 1,
-                (Piece::Escaped, _) => return false,
-                (Piece::Secret, _) => match secret_length(asked, at, &places) {
+                (RecordedPiece::Plain(text), _) if rest.starts_with(text) => text.len(),
+                (RecordedPiece::Plain(_), _) => return false,
+                (RecordedPiece::Escaped, _) if rest.starts_with('<') => 1,
+                (RecordedPiece::Escaped, _) => return false,
+                (RecordedPiece::Secret, _) => match secret_length(asked, at, &places) {
                     Some(length) => length,
                     None => return false,
                 },
-                (Piece::Value(placeholder), place) => match self.fit_value(placeholder, rest, place, lengths) {
+                (RecordedPiece::Value(placeholder), place) => match self.fit_value(placeholder, rest, place, lengths) {
                     Some(length) => length,
                     None => return false,
                 },
@@ -377,10 +390,16 @@ impl Bindings {
     }
 
     /// The length of what stands for a placeholder at the beginning of a text. `place`: what is known to be personal there.
-    fn fit_value(&mut self, placeholder: &Placeholder, rest: &str, place: Option<&Place>, lengths: &Map<String, Value>) -> Option<usize> {
+    fn fit_value(
+        &mut self,
+        placeholder: &Placeholder,
+        rest: &str,
+        place: Option<&PersonalPlace>,
+        lengths: &Map<String, Value>,
+    ) -> Option<usize> {
         let key = (placeholder.kind, placeholder.number);
         let late = lengths.get(&placeholder.shown()).and_then(Value::as_u64);
-        let of_kind = place.filter(|place| place.kind.map(Kind::word) == Some(placeholder.kind));
+        let of_kind = place.filter(|place| place.kind.map(PiiKind::word) == Some(placeholder.kind));
         // What was known only later may begin with something that is known now.
         let known = of_kind.filter(|place| {
             let raw = rest.get(..place.range.len()).unwrap_or_default();
@@ -453,15 +472,15 @@ impl Bindings {
         for (range, piece) in pieces(text) {
             let written = text.get(range).unwrap_or_default();
             match piece {
-                Piece::Value(placeholder) => {
+                RecordedPiece::Value(placeholder) => {
                     let plain = Placeholder { is_number: false, ..placeholder };
                     let whole = || self.whole.get(&(plain.kind, plain.number)).and_then(|whole| plain.text_of(whole));
                     out.push_str(&self.exact.get(&plain).cloned().or_else(whole).unwrap_or_else(|| written.to_owned()));
                 }
-                Piece::Plain(text) if self.run.is_empty() => out.push_str(text),
-                Piece::Plain(text) => out.push_str(&text.replace(RUN, &self.run)),
-                Piece::Secret => out.push_str(written),
-                Piece::Escaped => out.push('<'),
+                RecordedPiece::Plain(text) if self.run.is_empty() => out.push_str(text),
+                RecordedPiece::Plain(text) => out.push_str(&text.replace(RUN, &self.run)),
+                RecordedPiece::Secret => out.push_str(written),
+                RecordedPiece::Escaped => out.push('<'),
             }
         }
         out
@@ -469,7 +488,7 @@ impl Bindings {
 }
 
 /// The length of a secret, with the stars around it, which stand together in a recording.
-fn secret_length(asked: &str, from: usize, places: &[Place]) -> Option<usize> {
+fn secret_length(asked: &str, from: usize, places: &[PersonalPlace]) -> Option<usize> {
     let (mut at, mut has_secret) = (from, false);
     while let Some(rest) = asked.get(at..) {
         let secret = places.iter().find(|place| place.range.start == at && place.kind.is_none());
@@ -484,10 +503,10 @@ fn secret_length(asked: &str, from: usize, places: &[Place]) -> Option<usize> {
 
 /// A text with all placeholders of a kind alike, to show how two texts differ.
 pub fn unnumbered(text: &str) -> String {
-    let shown = |(range, piece): (Range<usize>, Piece)| match piece {
-        Piece::Value(placeholder) => format!("<{}>", placeholder.kind),
-        Piece::Escaped => "<".to_owned(),
-        Piece::Plain(_) | Piece::Secret => text.get(range).unwrap_or_default().to_owned(),
+    let shown = |(range, piece): (Range<usize>, RecordedPiece)| match piece {
+        RecordedPiece::Value(placeholder) => format!("<{}>", placeholder.kind),
+        RecordedPiece::Escaped => "<".to_owned(),
+        RecordedPiece::Plain(_) | RecordedPiece::Secret => text.get(range).unwrap_or_default().to_owned(),
     };
     pieces(text).into_iter().map(shown).collect()
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::*;
-use crate::event::{Marks, Purpose, Role, RunStart};
+use crate::event::{Marks, MessageRole, Purpose, RunStart};
 use crate::model::{Method, ToolCalls};
 use crate::port::Message;
 
@@ -44,7 +44,7 @@ pub(super) fn request(text: &str) -> ModelRequest {
         host_from: Default::default(),
         model: "m".into(),
         api_key: None,
-        messages: vec![Message { role: Role::User, text: text.into(), pictures: vec![], calls: vec![], call_id: None }],
+        messages: vec![Message { role: MessageRole::User, text: text.into(), pictures: vec![], calls: vec![], call_id: None }],
         schema: None,
         tools: vec![],
         tool_calls: ToolCalls::Native,
@@ -236,7 +236,7 @@ fn calls_that_were_out_when_a_replay_was_interrupted_have_their_number_again() {
     let home = recorded("Ana", &echo(vec![]), &["One.", "Two.", "Three.", "Four."]);
     let tape = replay(home.path(), "r_2", "Ana");
     let replied = |call: u64| {
-        let reply = crate::event::Answer::Said { text: String::new(), calls: vec![], model: None };
+        let reply = crate::event::ModelAnswer::Said { text: String::new(), calls: vec![], model: None };
         event("r_1", Happening::ModelReplied { step: "a".into(), call, reply, duration_ms: 0, usage: Default::default() })
     };
     assert!(asked(&tape, 1, "One.").is_ok());

@@ -5,7 +5,7 @@
 use std::io::{Cursor, Read};
 use std::path::Path;
 
-use super::blocking::Cancel;
+use super::blocking::CancelFlag;
 use super::sentence::{failure, file_name};
 use crate::event::Failure;
 use crate::model::FailureKind;
@@ -23,7 +23,7 @@ const RATIO_COUNTS_FROM: u64 = 1 << 20;
 pub(super) type Archive<'a> = zip::ZipArchive<Cursor<&'a [u8]>>;
 
 /// Refuses an archive that is damaged, encrypted or a bomb.
-pub(super) fn checked<'a>(path: &Path, bytes: &'a [u8], cancel: &Cancel) -> Result<Archive<'a>, Failure> {
+pub(super) fn checked<'a>(path: &Path, bytes: &'a [u8], cancel: &CancelFlag) -> Result<Archive<'a>, Failure> {
     let name = file_name(path);
     let damaged = |error: &dyn std::fmt::Display| {
         failure(FailureKind::WrongType, format!("{name} is damaged or packed in an unknown way ({error}). Save it again in its program."))
@@ -64,13 +64,13 @@ mod tests {
     use super::*;
 
     fn refusal(bytes: &[u8]) -> Failure {
-        checked(Path::new("book.xlsx"), bytes, &Cancel::default()).map(|_| ()).unwrap_err()
+        checked(Path::new("book.xlsx"), bytes, &CancelFlag::default()).map(|_| ()).unwrap_err()
     }
 
     #[test]
     fn an_ordinary_archive_passes() {
         let bytes = zip_of(&[("a.xml", b"<a/>"), ("b/c.xml", b"<c/>")]);
-        assert_eq!(checked(Path::new("book.xlsx"), &bytes, &Cancel::default()).unwrap().len(), 2);
+        assert_eq!(checked(Path::new("book.xlsx"), &bytes, &CancelFlag::default()).unwrap().len(), 2);
     }
 
     #[test]

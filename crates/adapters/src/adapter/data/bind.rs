@@ -11,15 +11,15 @@ use crate::event::Failure;
 use crate::model::FailureKind;
 
 /// The values of `with`, and which of them no place has asked for yet.
-pub(super) struct Values<'a> {
+pub(super) struct BoundValues<'a> {
     with: &'a BTreeMap<String, Value>,
     unused: BTreeSet<&'a str>,
 }
 
-impl<'a> Values<'a> {
+impl<'a> BoundValues<'a> {
     /// Of a request.
-    pub(super) fn new(with: &'a BTreeMap<String, Value>) -> Values<'a> {
-        Values { with, unused: with.keys().map(String::as_str).collect() }
+    pub(super) fn new(with: &'a BTreeMap<String, Value>) -> BoundValues<'a> {
+        BoundValues { with, unused: with.keys().map(String::as_str).collect() }
     }
 
     /// The value of a place as it is written. A place without a value and other kinds of places (`?`, `:name`) are `bad_request`.
@@ -52,7 +52,7 @@ impl<'a> Values<'a> {
 
 /// Binds every place of a query of SQLite.
 pub(super) fn bind(statement: &mut Statement<'_>, with: &BTreeMap<String, Value>) -> Result<(), Failure> {
-    let mut values = Values::new(with);
+    let mut values = BoundValues::new(with);
     for place in 1..=statement.parameter_count() {
         let written = statement.parameter_name(place).unwrap_or("?").to_owned();
         let (name, value) = values.of(&written)?;

@@ -13,9 +13,9 @@ use crate::port::Pending;
 
 /// Says whether the work is still wanted. Clones share the answer.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Cancel(Arc<AtomicBool>);
+pub(super) struct CancelFlag(Arc<AtomicBool>);
 
-impl Cancel {
+impl CancelFlag {
     /// Whether the caller has gone or the time is up.
     pub(super) fn is_cancelled(&self) -> bool {
         self.0.load(Ordering::Relaxed)
@@ -33,7 +33,7 @@ impl Cancel {
 }
 
 /// Cancels when it is dropped: at the end, at the timeout, or when the caller drops the future.
-struct CancelOnDrop(Cancel);
+struct CancelOnDrop(CancelFlag);
 
 impl Drop for CancelOnDrop {
     fn drop(&mut self) {
@@ -46,11 +46,11 @@ pub(super) fn on_thread<T: Send + 'static>(
     permits: &Arc<Semaphore>,
     timeout: Duration,
     what: &'static str,
-    work: impl FnOnce(&Cancel) -> Result<T, Failure> + Send + 'static,
+    work: impl FnOnce(&CancelFlag) -> Result<T, Failure> + Send + 'static,
 ) -> Pending<T> {
     let permits = Arc::clone(permits);
     Box::pin(async move {
-        let cancel = Cancel::default();
+        let cancel = CancelFlag::default();
         let guard = CancelOnDrop(cancel.clone());
         let job = async move {
             let permit = permits.acquire_owned().await;

@@ -11,7 +11,7 @@ use rusqlite::config::DbConfig;
 use rusqlite::limits::Limit;
 use rusqlite::{Connection, OpenFlags};
 
-use super::blocking::Cancel;
+use super::blocking::CancelFlag;
 use super::content::Content;
 use super::engines::misfit;
 use super::guard::Guard;
@@ -33,12 +33,12 @@ const BUSY: Duration = Duration::from_secs(1);
 pub(super) struct Database {
     connection: Connection,
     shape: Connection,
-    loaded: Vec<Loaded>,
+    loaded: Vec<LoadedTable>,
     attached: u64,
 }
 
 /// A table that queries can use.
-struct Loaded {
+struct LoadedTable {
     source: TableSource,
     stamp: Stamp,
     /// The name of the attached file behind it; `None`: a table in memory.
@@ -65,7 +65,7 @@ impl Database {
     }
 
     /// One try: either rows, or a table of the request that must be loaded first. Every table is asked for at most once.
-    fn attempt<'a>(&mut self, query: &str, request: &'a QueryRequest, cancel: &Cancel) -> Result<Attempt<'a>, Failure> {
+    fn attempt<'a>(&mut self, query: &str, request: &'a QueryRequest, cancel: &CancelFlag) -> Result<Attempt<'a>, Failure> {
         let guard = Guard::watch(&mut self.shape, request.tables.iter().map(|table| table.name.as_str()), cancel).map_err(not_guarded)?;
         // Where each column of the result comes from.
         let compiled = self.shape.prepare(query).map(|statement| {
@@ -139,7 +139,7 @@ impl Database {
     }
 
     /// Makes a table of the request visible, and loads it if an earlier request has not.
-    fn show(&mut self, table: &TableSource, cancel: &Cancel) -> Result<(), Failure> {
+    fn show(&mut self, table: &TableSource, cancel: &CancelFlag) -> Result<(), Failure> {
         if !self.loaded.iter().any(|loaded| loaded.source == *table) {
             self.load(table, cancel)?;
         }
@@ -161,7 +161,7 @@ impl Database {
         Ok(())
     }
 
-    fn load(&mut self, table: &TableSource, cancel: &Cancel) -> Result<(), Failure> {
+    fn load(&mut self, table: &TableSource, cancel: &CancelFlag) -> Result<(), Failure> {
         if let Some(misfit) = misfit(table) {
             return Err(misfit);
         }
@@ -172,7 +172,7 @@ impl Database {
             }
             _ => (load::load(&mut self.connection, table, cancel)?, None),
         };
-        self.loaded.push(Loaded { source: table.clone(), stamp, attached, is_visible: false });
+        self.loaded.push(LoadedTable { source: table.clone(), stamp, attached, is_visible: false });
         Ok(())
     }
 
@@ -202,7 +202,7 @@ impl Database {
 
 impl Answers for Database {
     /// Tables are loaded when SQLite asks for them.
-    fn query(&mut self, request: &QueryRequest, cancel: &Cancel) -> Result<Rows, Failure> {
+    fn query(&mut self, request: &QueryRequest, cancel: &CancelFlag) -> Result<Rows, Failure> {
         check(request)?;
         // A run of semicolons would make rusqlite call itself once for each.
         let query = request.query.trim_end_matches(|character: char| character == ';' || character.is_whitespace());

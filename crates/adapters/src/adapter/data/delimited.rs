@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use csv::{ByteRecord, ReaderBuilder, StringRecord};
 
-use super::blocking::Cancel;
-use super::rows::{Cell, Row, RowSource};
+use super::blocking::CancelFlag;
+use super::rows::{Cell, RowSource, SourceRow};
 use super::sentence::{counted, failure, file_name};
 use super::source::decode;
 use crate::event::Failure;
@@ -58,7 +58,7 @@ impl Delimited {
 }
 
 impl RowSource for Delimited {
-    fn each_row(&mut self, cancel: &Cancel, show: &mut dyn FnMut(&Row<'_>) -> Result<(), Failure>) -> Result<(), Failure> {
+    fn each_row(&mut self, cancel: &CancelFlag, show: &mut dyn FnMut(&SourceRow<'_>) -> Result<(), Failure>) -> Result<(), Failure> {
         let mut reader = ReaderBuilder::new().has_headers(false).flexible(true).delimiter(self.delimiter).from_reader(self.text.as_bytes());
         let mut bytes = ByteRecord::new();
         let mut width = None;
@@ -86,7 +86,7 @@ impl RowSource for Delimited {
                 }
                 let cells: Vec<Cell<'_>> =
                     record.iter().map(|text| if text.trim().is_empty() { Cell::Empty } else { Cell::Guess(text) }).collect();
-                show(&Row { number, cells: &cells })?;
+                show(&SourceRow { number, cells: &cells })?;
             }
             bytes = record.into_byte_record();
         }
@@ -146,11 +146,11 @@ mod tests {
     fn rows(text: &str) -> Result<Vec<(u64, Vec<String>)>, String> {
         let mut file = Delimited::csv(Path::new("data/x.csv"), text.as_bytes().to_vec()).map_err(|failure| failure.message)?;
         let mut rows = Vec::new();
-        let mut show = |row: &Row<'_>| {
+        let mut show = |row: &SourceRow<'_>| {
             rows.push((row.number, row.cells.iter().map(|cell| cell.text().into_owned()).collect()));
             Ok(())
         };
-        file.each_row(&Cancel::default(), &mut show).map_err(|failure| failure.message)?;
+        file.each_row(&CancelFlag::default(), &mut show).map_err(|failure| failure.message)?;
         Ok(rows)
     }
 

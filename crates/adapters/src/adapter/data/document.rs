@@ -7,7 +7,7 @@ use quick_xml::Reader;
 use quick_xml::events::Event;
 
 use super::archive;
-use super::blocking::Cancel;
+use super::blocking::CancelFlag;
 use super::content::Content;
 use super::sentence::{failure, file_name};
 use crate::event::Failure;
@@ -15,7 +15,7 @@ use crate::model::FailureKind;
 use crate::port::PageText;
 
 /// The document as one page: Word files do not say where pages end. Cells of a table are parted by tabs.
-pub(super) fn word(path: &Path, bytes: &[u8], most_text: usize, cancel: &Cancel) -> Result<PageText, Failure> {
+pub(super) fn word(path: &Path, bytes: &[u8], most_text: usize, cancel: &CancelFlag) -> Result<PageText, Failure> {
     let name = file_name(path);
     let wrong = |why: &dyn std::fmt::Display| {
         failure(FailureKind::WrongType, format!("{name} cannot be read as a Word file: {why}. Save it as \"Word document (.docx)\"."))
@@ -72,7 +72,7 @@ pub(super) fn word(path: &Path, bytes: &[u8], most_text: usize, cancel: &Cancel)
 }
 
 /// Which Office file a zip archive is, by what it holds.
-pub(super) fn holds(path: &Path, bytes: &[u8], entry: &str, cancel: &Cancel) -> bool {
+pub(super) fn holds(path: &Path, bytes: &[u8], entry: &str, cancel: &CancelFlag) -> bool {
     archive::checked(path, bytes, cancel)
         .is_ok_and(|mut archive| archive.by_name(entry).is_ok_and(|mut entry| entry.read(&mut [0; 1]).is_ok()))
 }
@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     fn read(bytes: &[u8]) -> Result<PageText, String> {
-        word(Path::new("data/offer.docx"), bytes, 8 << 20, &Cancel::default()).map_err(|failure| failure.message)
+        word(Path::new("data/offer.docx"), bytes, 8 << 20, &CancelFlag::default()).map_err(|failure| failure.message)
     }
 
     #[test]

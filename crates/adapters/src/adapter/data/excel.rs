@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 use calamine::{Data, DataRef, ExcelDateTime, Reader, SheetType, Xlsx};
 
 use super::archive;
-use super::blocking::Cancel;
+use super::blocking::CancelFlag;
 use super::content::Content;
-use super::rows::{Cell, Row, RowSource};
+use super::rows::{Cell, RowSource, SourceRow};
 use super::sentence::{failure, file_name, listed};
 use crate::event::Failure;
 use crate::model::FailureKind;
@@ -27,7 +27,7 @@ pub(super) struct Workbook {
 
 impl Workbook {
     /// Checks the archive (zip bombs), then opens it.
-    pub(super) fn open(path: &Path, bytes: Vec<u8>, cancel: &Cancel) -> Result<Workbook, Failure> {
+    pub(super) fn open(path: &Path, bytes: Vec<u8>, cancel: &CancelFlag) -> Result<Workbook, Failure> {
         let name = file_name(path);
         match Content::of(&bytes) {
             Content::Zip => {}
@@ -91,7 +91,7 @@ pub(super) struct Sheet {
 }
 
 impl RowSource for Sheet {
-    fn each_row(&mut self, cancel: &Cancel, show: &mut dyn FnMut(&Row<'_>) -> Result<(), Failure>) -> Result<(), Failure> {
+    fn each_row(&mut self, cancel: &CancelFlag, show: &mut dyn FnMut(&SourceRow<'_>) -> Result<(), Failure>) -> Result<(), Failure> {
         let file = file_name(&self.workbook.path);
         let wrong = |error: calamine::XlsxError| unreadable(&file, &error);
         let mut cells = self.workbook.xlsx.worksheet_cells_reader(&self.name).map_err(wrong)?;
@@ -109,7 +109,7 @@ impl RowSource for Sheet {
                 && at.is_none_or(|(row, _)| row != number)
             {
                 if row.iter().any(|cell| *cell != Cell::Empty) {
-                    show(&Row { number: u64::from(number) + 1, cells: &row })?;
+                    show(&SourceRow { number: u64::from(number) + 1, cells: &row })?;
                 }
                 row.clear();
             }
@@ -168,13 +168,13 @@ mod tests {
     use super::*;
 
     fn opened(sheets: &[(&str, &str)]) -> Workbook {
-        Workbook::open(Path::new("data/book.xlsx"), workbook(sheets), &Cancel::default()).unwrap()
+        Workbook::open(Path::new("data/book.xlsx"), workbook(sheets), &CancelFlag::default()).unwrap()
     }
 
     fn rows(xml: &str) -> Result<Vec<(u64, Vec<String>)>, Failure> {
         let mut sheet = opened(&[("Hours", xml)]).sheet(None)?;
         let mut rows = Vec::new();
-        sheet.each_row(&Cancel::default(), &mut |row| {
+        sheet.each_row(&CancelFlag::default(), &mut |row| {
             rows.push((row.number, row.cells.iter().map(|cell| cell.text().into_owned()).collect()));
             Ok(())
         })?;
@@ -223,7 +223,7 @@ mod tests {
     #[test]
     fn old_files_damaged_files_and_other_files_say_what_to_do() {
         let open =
-            |bytes: &[u8]| Workbook::open(Path::new("book.xlsx"), bytes.to_vec(), &Cancel::default()).map(|_| ()).unwrap_err().message;
+            |bytes: &[u8]| Workbook::open(Path::new("book.xlsx"), bytes.to_vec(), &CancelFlag::default()).map(|_| ()).unwrap_err().message;
         assert!(open(b"\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1....").contains("without a password"));
         assert!(open(b"id,name\n").starts_with("book.xlsx is no Excel file."));
         let good = workbook(&[("Hours", "<worksheet><sheetData/></worksheet>")]);

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
 use rusqlite::{Connection, ErrorCode};
 
-use super::blocking::Cancel;
+use super::blocking::CancelFlag;
 use super::functions;
 use super::query::only_reads;
 use super::sentence::{failure, listed};
@@ -24,22 +24,22 @@ pub(super) const MOST_GROWTH: u64 = 512 << 20;
 
 /// Watches one query.
 pub(super) struct Guard {
-    state: Arc<State>,
+    state: Arc<GuardState>,
 }
 
-struct State {
+struct GuardState {
     /// Names of the request's tables in lower case: nothing else may be read. `None`: that was decided before.
     tables: Option<HashSet<String>>,
     /// Tables and columns that the query reads, in lower case.
     reads: Mutex<HashSet<(String, String)>>,
     /// The first thing that was refused.
-    refusal: Mutex<Option<Refusal>>,
+    refusal: Mutex<Option<StatementRefusal>>,
     grew_too_much: AtomicBool,
 }
 
 /// Why a statement was refused.
 #[derive(Clone)]
-enum Refusal {
+enum StatementRefusal {
     /// A sentence for people.
     Act(String),
     /// A table that is not in the request.
@@ -51,18 +51,24 @@ impl Guard {
     pub(super) fn watch<'a>(
         connection: &mut Connection,
         tables: impl Iterator<Item = &'a str>,
-        cancel: &Cancel,
+        cancel: &CancelFlag,
     ) -> rusqlite::Result<Guard> {
         Guard::put_on(connection, Some(tables.map(str::to_lowercase).collect()), MOST_GROWTH, cancel)
     }
 
     /// Puts the guard on a connection for a query whose tables were looked at before.
-    pub(super) fn watch_acts(connection: &mut Connection, cancel: &Cancel) -> rusqlite::Result<Guard> {
+    pub(super) fn watch_acts(connection: &mut Connection, cancel: &CancelFlag) -> rusqlite::Result<Guard> {
         Guard::put_on(connection, None, MOST_GROWTH, cancel)
     }
 
-    fn put_on(connection: &mut Connection, tables: Option<HashSet<String>>, most_growth: u64, cancel: &Cancel) -> rusqlite::Result<Guard> {
-        let state = Arc::new(State { tables, reads: Mutex::default(), refusal: Mutex::new(None), grew_too_much: AtomicBool::new(false) });
+    fn put_on(
+        connection: &mut Connection,
+        tables: Option<HashSet<String>>,
+        most_growth: u64,
+        cancel: &CancelFlag,
+    ) -> rusqlite::Result<Guard> {
+        let state =
+            Arc::new(GuardState { tables, reads: Mutex::default(), refusal: Mutex::new(None), grew_too_much: AtomicBool::new(false) });
         let asked = Arc::clone(&state);
         connection.authorizer(Some(move |context: AuthContext<'_>| asked.decide(&context)))?;
         let (watched, cancel, at_start) = (Arc::clone(&state), cancel.clone(), resident_bytes());
@@ -90,8 +96,8 @@ impl Guard {
             return Some(if self.state.grew_too_much.load(Ordering::Relaxed) { too_much_memory() } else { stopped() });
         }
         match self.refusal()? {
-            Refusal::Act(sentence) => Some(failure(FailureKind::Denied, sentence)),
-            Refusal::Table(table) => Some(may_not_read(&table, self.state.tables.iter().flatten().map(String::as_str))),
+            StatementRefusal::Act(sentence) => Some(failure(FailureKind::Denied, sentence)),
+            StatementRefusal::Table(table) => Some(may_not_read(&table, self.state.tables.iter().flatten().map(String::as_str))),
         }
     }
 
@@ -101,12 +107,12 @@ impl Guard {
         reads.contains(&(table.to_lowercase(), column.to_lowercase()))
     }
 
-    fn refusal(&self) -> Option<Refusal> {
+    fn refusal(&self) -> Option<StatementRefusal> {
         self.state.refusal.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
-impl State {
+impl GuardState {
     fn decide(&self, context: &AuthContext<'_>) -> Authorization {
         let refusal = match context.action {
             AuthAction::Select | AuthAction::Recursive => return Authorization::Allow,
@@ -115,14 +121,14 @@ impl State {
                 self.reads.lock().unwrap_or_else(PoisonError::into_inner).insert(read);
                 return Authorization::Allow;
             }
-            AuthAction::Read { table_name, .. } => Refusal::Table(table_name.to_owned()),
+            AuthAction::Read { table_name, .. } => StatementRefusal::Table(table_name.to_owned()),
             AuthAction::Function { function_name } if functions::is_allowed(function_name) => return Authorization::Allow,
-            AuthAction::Function { function_name } => Refusal::Act(format!("A query may not call the function {function_name}.")),
+            AuthAction::Function { function_name } => StatementRefusal::Act(format!("A query may not call the function {function_name}.")),
             AuthAction::Attach { .. } | AuthAction::Detach { .. } => {
-                Refusal::Act("A query may not open other files: it sees the tables of `data` only.".to_owned())
+                StatementRefusal::Act("A query may not open other files: it sees the tables of `data` only.".to_owned())
             }
-            AuthAction::Pragma { pragma_name, .. } => Refusal::Act(format!("A query may not use PRAGMA {pragma_name}.")),
-            _ => Refusal::Act(only_reads().message),
+            AuthAction::Pragma { pragma_name, .. } => StatementRefusal::Act(format!("A query may not use PRAGMA {pragma_name}.")),
+            _ => StatementRefusal::Act(only_reads().message),
         };
         self.refusal.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(refusal);
         Authorization::Deny
@@ -171,7 +177,7 @@ mod tests {
     fn a_query_that_needs_too_much_memory_is_stopped() {
         let mut connection = Connection::open_in_memory().unwrap();
         connection.execute_batch("PRAGMA temp_store = MEMORY").unwrap();
-        let guard = Guard::put_on(&mut connection, None, 16 << 20, &Cancel::default()).unwrap();
+        let guard = Guard::put_on(&mut connection, None, 16 << 20, &CancelFlag::default()).unwrap();
         let query = "with recursive n(i) as (select 1 union all select i + 1 from n) \
                      select count(*) from (select printf('%100000d', i) as wide from n limit 100000) group by wide";
         let error = connection.query_row(query, [], |row| row.get::<_, i64>(0)).unwrap_err();

@@ -5,7 +5,7 @@ use std::io::Read;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use rusqlite::{Connection, OpenFlags};
 
-use super::blocking::Cancel;
+use super::blocking::CancelFlag;
 use super::database::{columns_of, tables_in, wanted_table};
 use super::delimited::Delimited;
 use super::excel::Workbook;
@@ -30,14 +30,14 @@ pub fn header(table: &TableSource) -> Option<Vec<String>> {
         DataKind::Tsv => Box::new(Delimited::tsv(&table.file, beginning(table)?).ok()?),
         DataKind::Excel => {
             let (bytes, _) = read_all(&table.file, MOST_WORKBOOK).ok()?;
-            Box::new(Workbook::open(&table.file, bytes, &Cancel::default()).ok()?.sheet(table.table.as_deref()).ok()?)
+            Box::new(Workbook::open(&table.file, bytes, &CancelFlag::default()).ok()?.sheet(table.table.as_deref()).ok()?)
         }
         DataKind::Sqlite => return of_sqlite(table),
         DataKind::Parquet | DataKind::DuckDb => return None,
     };
     let mut header = None;
     // The first row is enough: what ends the rest is no failure.
-    let _ = rows.each_row(&Cancel::default(), &mut |row| {
+    let _ = rows.each_row(&CancelFlag::default(), &mut |row| {
         header.get_or_insert_with(|| row.cells.iter().map(|cell| cell.text().into_owned()).collect::<Vec<String>>());
         Err(failure(FailureKind::Internal, ""))
     });

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use rusqlite::types::{ToSql, ToSqlOutput, ValueRef};
 use rusqlite::{Connection, params_from_iter};
 
-use super::blocking::Cancel;
+use super::blocking::CancelFlag;
 use super::columns::{ColumnType, Datum, Guess};
 use super::delimited::Delimited;
 use super::excel::{MOST_COLUMNS, Workbook};
@@ -22,7 +22,7 @@ use crate::port::TableSource;
 const MOST_FILE_BYTES: u64 = 256 << 20;
 
 /// A CSV, TSV or Excel file whose columns are known, ready to be gone through once more.
-pub(super) struct Opened<'a> {
+pub(super) struct OpenTable<'a> {
     table: &'a TableSource,
     rows: Box<dyn RowSource>,
     /// Names and types, in the file's order.
@@ -31,9 +31,9 @@ pub(super) struct Opened<'a> {
     pub(super) stamp: Stamp,
 }
 
-impl<'a> Opened<'a> {
+impl<'a> OpenTable<'a> {
     /// Reads the file and goes through its rows for the types of the columns.
-    pub(super) fn new(table: &'a TableSource, cancel: &Cancel) -> Result<Opened<'a>, Failure> {
+    pub(super) fn new(table: &'a TableSource, cancel: &CancelFlag) -> Result<OpenTable<'a>, Failure> {
         let (bytes, stamp) = read_all(&table.file, MOST_FILE_BYTES)?;
         let mut rows: Box<dyn RowSource> = match table.kind {
             DataKind::Tsv => Box::new(Delimited::tsv(&table.file, bytes)?),
@@ -41,11 +41,11 @@ impl<'a> Opened<'a> {
             _ => Box::new(Delimited::csv(&table.file, bytes)?),
         };
         let columns = columns(rows.as_mut(), table, cancel)?;
-        Ok(Opened { table, rows, columns, stamp })
+        Ok(OpenTable { table, rows, columns, stamp })
     }
 
     /// Shows the values of every row after the header, one for each column.
-    pub(super) fn each(&mut self, cancel: &Cancel, show: &mut dyn FnMut(&[Datum<'_>]) -> Result<(), Failure>) -> Result<(), Failure> {
+    pub(super) fn each(&mut self, cancel: &CancelFlag, show: &mut dyn FnMut(&[Datum<'_>]) -> Result<(), Failure>) -> Result<(), Failure> {
         let columns = &self.columns;
         let mut is_header = true;
         // Sentences are made after the loop's borrow of `rows` ends.
@@ -84,7 +84,7 @@ impl<'a> Opened<'a> {
 }
 
 /// First time through the rows: names and types.
-fn columns(rows: &mut dyn RowSource, table: &TableSource, cancel: &Cancel) -> Result<Vec<(String, ColumnType)>, Failure> {
+fn columns(rows: &mut dyn RowSource, table: &TableSource, cancel: &CancelFlag) -> Result<Vec<(String, ColumnType)>, Failure> {
     let may_use_comma = rows.may_use_decimal_comma();
     let mut header: Option<Vec<String>> = None;
     let mut guesses: Vec<Guess> = Vec::new();
@@ -134,8 +134,8 @@ pub(super) fn declared(table: &TableSource, names: &[String]) -> Result<HashMap<
 }
 
 /// Reads the file and makes it a table of its name in SQLite. Returns the stamp of what was read.
-pub(super) fn load(connection: &mut Connection, table: &TableSource, cancel: &Cancel) -> Result<Stamp, Failure> {
-    let mut opened = Opened::new(table, cancel)?;
+pub(super) fn load(connection: &mut Connection, table: &TableSource, cancel: &CancelFlag) -> Result<Stamp, Failure> {
+    let mut opened = OpenTable::new(table, cancel)?;
     let file = file_name(&table.file);
     let too_large = opened.too_large();
     let wrong = |error: rusqlite::Error| not_loaded(&file, &too_large, &error);

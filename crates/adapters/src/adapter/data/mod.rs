@@ -47,11 +47,11 @@ use tokio::sync::Semaphore;
 
 use crate::event::Failure;
 use crate::model::SqlEngine;
-use crate::port::{FileContent, Pending, QueryRequest, ReadRequest, Reader, Rows, SqlDatabase, TableSource};
+use crate::port::{FileContent, FileReader, Pending, QueryRequest, ReadRequest, Rows, SqlDatabase, TableSource};
 
 use super::own::OwnFiles;
-use blocking::{Cancel, on_thread};
-use pool::Pool;
+use blocking::{CancelFlag, on_thread};
+use pool::DatabasePool;
 use query::Answers;
 
 pub use engines::check_engines;
@@ -63,7 +63,7 @@ const AT_ONCE: usize = 4;
 /// Both data ports on local files. Cheap to clone; clones share the loaded tables.
 #[derive(Clone)]
 pub struct DataFiles {
-    pool: Arc<Pool>,
+    pool: Arc<DatabasePool>,
     permits: Arc<Semaphore>,
     own: Arc<OwnFiles>,
 }
@@ -76,7 +76,7 @@ impl DataFiles {
 
     /// The same, where these places are not read.
     pub fn keeping(own: Arc<OwnFiles>) -> DataFiles {
-        DataFiles { pool: Arc::new(Pool::default()), permits: Arc::new(Semaphore::new(AT_ONCE)), own }
+        DataFiles { pool: Arc::new(DatabasePool::default()), permits: Arc::new(Semaphore::new(AT_ONCE)), own }
     }
 }
 
@@ -104,7 +104,7 @@ impl SqlDatabase for DataFiles {
     }
 }
 
-impl Reader for DataFiles {
+impl FileReader for DataFiles {
     fn read(&self, request: ReadRequest) -> Pending<(FileContent, Vec<TableSource>)> {
         let (pool, own) = (Arc::clone(&self.pool), Arc::clone(&self.own));
         on_thread(&self.permits, request.timeout, "Reading the file", move |cancel| {
@@ -116,12 +116,12 @@ impl Reader for DataFiles {
 
 /// The answer of DuckDB; `None` when the query reads SQLite's tables only.
 #[cfg(feature = "duckdb")]
-fn with_duckdb(request: &QueryRequest, cancel: &Cancel) -> Result<Option<Rows>, Failure> {
+fn with_duckdb(request: &QueryRequest, cancel: &CancelFlag) -> Result<Option<Rows>, Failure> {
     duck::query(request, cancel)
 }
 
 /// This build has no DuckDB.
 #[cfg(not(feature = "duckdb"))]
-fn with_duckdb(_request: &QueryRequest, _cancel: &Cancel) -> Result<Option<Rows>, Failure> {
+fn with_duckdb(_request: &QueryRequest, _cancel: &CancelFlag) -> Result<Option<Rows>, Failure> {
     Err(engines::no_duckdb())
 }

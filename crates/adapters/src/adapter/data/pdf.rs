@@ -6,7 +6,7 @@ use std::path::Path;
 
 use lopdf::{Document, LoadOptions, Object};
 
-use super::blocking::Cancel;
+use super::blocking::CancelFlag;
 use super::content::Content;
 use super::sentence::{failure, file_name};
 use crate::event::Failure;
@@ -26,7 +26,7 @@ thread_local! {
 }
 
 /// The pages of a document.
-pub(super) fn pages(path: &Path, bytes: &[u8], most_text: usize, cancel: &Cancel) -> Result<Vec<PageText>, Failure> {
+pub(super) fn pages(path: &Path, bytes: &[u8], most_text: usize, cancel: &CancelFlag) -> Result<Vec<PageText>, Failure> {
     let name = file_name(path);
     if Content::of(bytes) != Content::Pdf {
         return Err(failure(FailureKind::WrongType, format!("{name} is not a PDF document. Give it its right ending.")));
@@ -36,7 +36,7 @@ pub(super) fn pages(path: &Path, bytes: &[u8], most_text: usize, cancel: &Cancel
         .unwrap_or_else(|_| Err(failure(FailureKind::WrongType, format!("{name} is damaged. Open it in its program and save it again."))))
 }
 
-fn read(name: &str, bytes: &[u8], most_text: usize, most_unpacked: usize, cancel: &Cancel) -> Result<Vec<PageText>, Failure> {
+fn read(name: &str, bytes: &[u8], most_text: usize, most_unpacked: usize, cancel: &CancelFlag) -> Result<Vec<PageText>, Failure> {
     LEFT.set(most_unpacked);
     let options = LoadOptions { filter: Some(within_budget), max_decompressed_size: Some(most_unpacked), ..LoadOptions::default() };
     let loaded = Document::load_mem_with_options(bytes, options);
@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     fn read_pages(bytes: &[u8]) -> Result<Vec<PageText>, Failure> {
-        pages(Path::new("data/report.pdf"), bytes, 8 << 20, &Cancel::default())
+        pages(Path::new("data/report.pdf"), bytes, 8 << 20, &CancelFlag::default())
     }
 
     #[test]
@@ -135,7 +135,8 @@ mod tests {
             bytes[at..at + 6].copy_from_slice(b"ObjStm");
         }
         assert!(bytes.len() < 10 << 10, "the bomb is small: {}", bytes.len());
-        let within = |most_unpacked| read("report.pdf", &bytes, 8 << 20, most_unpacked, &Cancel::default()).map_err(|failure| failure.kind);
+        let within =
+            |most_unpacked| read("report.pdf", &bytes, 8 << 20, most_unpacked, &CancelFlag::default()).map_err(|failure| failure.kind);
         assert_eq!(within(500 << 10), Err(FailureKind::TooLarge));
         assert_eq!(within(700 << 10).map(|pages| pages.len()), Ok(1));
     }

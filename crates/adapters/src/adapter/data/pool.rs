@@ -13,11 +13,11 @@ const MOST_IDLE_BYTES: u64 = 512 << 20;
 
 /// Idle databases, the longest unused first.
 #[derive(Default)]
-pub(super) struct Pool {
+pub(super) struct DatabasePool {
     idle: Mutex<Vec<Database>>,
 }
 
-impl Pool {
+impl DatabasePool {
     /// The idle database that holds most of these tables, else an empty one.
     pub(super) fn take(&self, tables: &[TableSource]) -> Result<Database, Failure> {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);

@@ -7,7 +7,7 @@ use rusqlite::{ErrorCode, Statement};
 use serde_json::{Map, Number, Value};
 
 use super::bind::bind;
-use super::blocking::Cancel;
+use super::blocking::CancelFlag;
 use super::guard::Guard;
 use super::names::unique;
 use super::sentence::{counted, failure, listed};
@@ -78,7 +78,7 @@ pub(super) fn place(query: &str, offset: usize) -> String {
 /// Something that answers queries on the tables it was given.
 pub(super) trait Answers {
     /// Answers one query.
-    fn query(&mut self, request: &QueryRequest, cancel: &Cancel) -> Result<Rows, Failure>;
+    fn query(&mut self, request: &QueryRequest, cancel: &CancelFlag) -> Result<Rows, Failure>;
 }
 
 /// A failure with the tables there are.
@@ -94,16 +94,16 @@ pub(super) fn with_columns(wrong: Failure, table: &TableSource, columns: &[Strin
 }
 
 /// Rows as they come, up to the limits.
-pub(super) struct Taken {
+pub(super) struct TakenRows {
     rows: Rows,
     bytes: usize,
     most_rows: u64,
 }
 
-impl Taken {
+impl TakenRows {
     /// Nothing yet.
-    pub(super) fn new(most_rows: u64) -> Taken {
-        Taken { rows: Rows::default(), bytes: 0, most_rows }
+    pub(super) fn new(most_rows: u64) -> TakenRows {
+        TakenRows { rows: Rows::default(), bytes: 0, most_rows }
     }
 
     /// Whether one more row would be too many; the result then counts as cut.
@@ -142,8 +142,8 @@ pub(super) fn run(statement: &mut Statement<'_>, request: &QueryRequest, guard: 
         return Err(empty());
     }
     bind(statement, &request.with)?;
-    let mut columns: Vec<Column> = columns_of(statement);
-    let mut taken = Taken::new(request.max_rows);
+    let mut columns: Vec<ResultColumn> = columns_of(statement);
+    let mut taken = TakenRows::new(request.max_rows);
     let mut rows = statement.raw_query();
     loop {
         let row = match rows.next() {
@@ -167,9 +167,9 @@ pub(super) fn run(statement: &mut Statement<'_>, request: &QueryRequest, guard: 
 }
 
 /// A column of a result.
-struct Column {
+struct ResultColumn {
     name: String,
-    kind: Kind,
+    kind: ColumnKind,
     /// Declared as true or false: SQLite has only 1 and 0.
     is_boolean: bool,
     has_values: bool,
@@ -177,7 +177,7 @@ struct Column {
 
 /// The type of a column, as narrow as its values allow.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum ColumnKind {
     Unknown,
     Text,
     Integer,
@@ -185,60 +185,60 @@ pub(super) enum Kind {
     Boolean,
 }
 
-impl Kind {
+impl ColumnKind {
     /// As a result says it; empty when unknown.
     pub(super) fn word(self) -> &'static str {
         match self {
-            Kind::Unknown => "",
-            Kind::Text => "text",
-            Kind::Integer => "integer",
-            Kind::Number => "number",
-            Kind::Boolean => "boolean",
+            ColumnKind::Unknown => "",
+            ColumnKind::Text => "text",
+            ColumnKind::Integer => "integer",
+            ColumnKind::Number => "number",
+            ColumnKind::Boolean => "boolean",
         }
     }
 
     /// From a declared type, by SQLite's rules of affinity (sqlite.org/datatype3.html, section 3.1).
-    fn declared(declared: &str) -> Kind {
+    fn declared(declared: &str) -> ColumnKind {
         let declared = declared.to_ascii_uppercase();
         let has = |words: &[&str]| words.iter().any(|word| declared.contains(word));
         match () {
-            () if has(&["BOOL"]) => Kind::Boolean,
-            () if has(&["INT"]) => Kind::Integer,
-            () if has(&["CHAR", "CLOB", "TEXT", "DATE", "TIME"]) => Kind::Text,
-            () if has(&["REAL", "FLOA", "DOUB", "NUM", "DEC"]) => Kind::Number,
-            () => Kind::Unknown,
+            () if has(&["BOOL"]) => ColumnKind::Boolean,
+            () if has(&["INT"]) => ColumnKind::Integer,
+            () if has(&["CHAR", "CLOB", "TEXT", "DATE", "TIME"]) => ColumnKind::Text,
+            () if has(&["REAL", "FLOA", "DOUB", "NUM", "DEC"]) => ColumnKind::Number,
+            () => ColumnKind::Unknown,
         }
     }
 }
 
-impl Column {
+impl ResultColumn {
     /// The value, and what it tells about the column's type.
     fn value(&mut self, value: ValueRef<'_>) -> Value {
         let (value, kind) = match value {
             ValueRef::Null => return Value::Null,
-            ValueRef::Integer(0 | 1) if self.is_boolean => (Value::Bool(value == ValueRef::Integer(1)), Kind::Boolean),
-            ValueRef::Integer(whole) => (Value::from(whole), Kind::Integer),
-            ValueRef::Real(number) => (Number::from_f64(number).map_or(Value::Null, Value::Number), Kind::Number),
-            ValueRef::Text(text) => (Value::from(String::from_utf8_lossy(text)), Kind::Text),
+            ValueRef::Integer(0 | 1) if self.is_boolean => (Value::Bool(value == ValueRef::Integer(1)), ColumnKind::Boolean),
+            ValueRef::Integer(whole) => (Value::from(whole), ColumnKind::Integer),
+            ValueRef::Real(number) => (Number::from_f64(number).map_or(Value::Null, Value::Number), ColumnKind::Number),
+            ValueRef::Text(text) => (Value::from(String::from_utf8_lossy(text)), ColumnKind::Text),
             // Bytes have no place in JSON: they come as hexadecimal digits.
-            ValueRef::Blob(bytes) => (Value::from(hex::encode(bytes)), Kind::Text),
+            ValueRef::Blob(bytes) => (Value::from(hex::encode(bytes)), ColumnKind::Text),
         };
         self.kind = match (self.has_values, self.kind, kind) {
             (false, _, new) => new,
             (true, old, new) if old == new => old,
-            (true, Kind::Integer | Kind::Number, Kind::Integer | Kind::Number) => Kind::Number,
-            _ => Kind::Unknown,
+            (true, ColumnKind::Integer | ColumnKind::Number, ColumnKind::Integer | ColumnKind::Number) => ColumnKind::Number,
+            _ => ColumnKind::Unknown,
         };
         self.has_values = true;
         value
     }
 }
 
-fn columns_of(statement: &Statement<'_>) -> Vec<Column> {
+fn columns_of(statement: &Statement<'_>) -> Vec<ResultColumn> {
     let mut taken = HashSet::new();
     let column = |column: rusqlite::Column<'_>| {
-        let kind = column.decl_type().map_or(Kind::Unknown, Kind::declared);
-        Column { name: unique(column.name(), &mut taken), kind, is_boolean: kind == Kind::Boolean, has_values: false }
+        let kind = column.decl_type().map_or(ColumnKind::Unknown, ColumnKind::declared);
+        ResultColumn { name: unique(column.name(), &mut taken), kind, is_boolean: kind == ColumnKind::Boolean, has_values: false }
     };
     statement.columns().map(column).collect()
 }

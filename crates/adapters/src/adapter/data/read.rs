@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 
-use super::blocking::Cancel;
+use super::blocking::CancelFlag;
 use super::content::Content;
 use super::database::tables_of;
 use super::excel::Workbook;
 use super::names::{file_id, sheet_id, unique};
-use super::pool::Pool;
+use super::pool::DatabasePool;
 use super::query::Answers;
 use super::sentence::{counted, failure, file_name, listed};
 use super::source::{decode, read_all};
@@ -29,7 +29,7 @@ const MOST_TABLES: usize = 100;
 const KINDS: [&str; 4] = ["text", "table", "document", "image"];
 
 /// Reads a file. Without `type`, a file that cannot be read is `unreadable` and its summary says why; with it, that is a failure.
-pub(super) fn read(pool: &Pool, request: &ReadRequest, cancel: &Cancel) -> Result<(FileContent, Vec<TableSource>), Failure> {
+pub(super) fn read(pool: &DatabasePool, request: &ReadRequest, cancel: &CancelFlag) -> Result<(FileContent, Vec<TableSource>), Failure> {
     let path = request.path.as_path();
     let outcome = match request.kind.as_deref() {
         Some(kind) if !KINDS.contains(&kind) => {
@@ -50,7 +50,7 @@ pub(super) fn read(pool: &Pool, request: &ReadRequest, cancel: &Cancel) -> Resul
 
 /// How a file is read.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Kind {
+enum ReadKind {
     Text,
     Table(DataKind),
     Pdf,
@@ -59,55 +59,55 @@ enum Kind {
 }
 
 /// By ending; without a known one by content.
-fn kind_of(path: &Path, cancel: &Cancel) -> Result<Kind, Failure> {
+fn kind_of(path: &Path, cancel: &CancelFlag) -> Result<ReadKind, Failure> {
     let ending = path.extension().map(|ending| ending.to_string_lossy().to_lowercase()).unwrap_or_default();
     Ok(match ending.as_str() {
-        "csv" => Kind::Table(DataKind::Csv),
-        "tsv" | "tab" => Kind::Table(DataKind::Tsv),
-        "xlsx" | "xlsm" | "xls" => Kind::Table(DataKind::Excel),
-        "sqlite" | "sqlite3" | "db" => Kind::Table(DataKind::Sqlite),
-        "parquet" => Kind::Table(DataKind::Parquet),
-        "duckdb" => Kind::Table(DataKind::DuckDb),
-        "pdf" => Kind::Pdf,
-        "docx" => Kind::Word,
-        "png" | "jpg" | "jpeg" | "gif" | "webp" | "bmp" | "tif" | "tiff" => Kind::Picture,
+        "csv" => ReadKind::Table(DataKind::Csv),
+        "tsv" | "tab" => ReadKind::Table(DataKind::Tsv),
+        "xlsx" | "xlsm" | "xls" => ReadKind::Table(DataKind::Excel),
+        "sqlite" | "sqlite3" | "db" => ReadKind::Table(DataKind::Sqlite),
+        "parquet" => ReadKind::Table(DataKind::Parquet),
+        "duckdb" => ReadKind::Table(DataKind::DuckDb),
+        "pdf" => ReadKind::Pdf,
+        "docx" => ReadKind::Word,
+        "png" | "jpg" | "jpeg" | "gif" | "webp" | "bmp" | "tif" | "tiff" => ReadKind::Picture,
         _ => by_content(path, cancel)?,
     })
 }
 
-fn by_content(path: &Path, cancel: &Cancel) -> Result<Kind, Failure> {
+fn by_content(path: &Path, cancel: &CancelFlag) -> Result<ReadKind, Failure> {
     let (bytes, _) = read_all(path, MOST_FILE)?;
     Ok(match Content::of(&bytes) {
-        Content::Sqlite => Kind::Table(DataKind::Sqlite),
-        Content::Parquet => Kind::Table(DataKind::Parquet),
-        Content::DuckDb => Kind::Table(DataKind::DuckDb),
-        Content::Pdf => Kind::Pdf,
-        Content::Image => Kind::Picture,
-        Content::Zip if document::holds(path, &bytes, "xl/workbook.xml", cancel) => Kind::Table(DataKind::Excel),
-        Content::Zip if document::holds(path, &bytes, "word/document.xml", cancel) => Kind::Word,
-        Content::Zip | Content::OldOffice | Content::Other => Kind::Text,
+        Content::Sqlite => ReadKind::Table(DataKind::Sqlite),
+        Content::Parquet => ReadKind::Table(DataKind::Parquet),
+        Content::DuckDb => ReadKind::Table(DataKind::DuckDb),
+        Content::Pdf => ReadKind::Pdf,
+        Content::Image => ReadKind::Picture,
+        Content::Zip if document::holds(path, &bytes, "xl/workbook.xml", cancel) => ReadKind::Table(DataKind::Excel),
+        Content::Zip if document::holds(path, &bytes, "word/document.xml", cancel) => ReadKind::Word,
+        Content::Zip | Content::OldOffice | Content::Other => ReadKind::Text,
     })
 }
 
 /// The kind that `type` asks for; the ending still tells a table from a table.
-fn asked(kind: &str, path: &Path, cancel: &Cancel) -> Result<Kind, Failure> {
+fn asked(kind: &str, path: &Path, cancel: &CancelFlag) -> Result<ReadKind, Failure> {
     Ok(match (kind, kind_of(path, cancel)?) {
-        ("table", table @ Kind::Table(_)) => table,
-        ("table", _) => Kind::Table(DataKind::Csv),
-        ("document", Kind::Word) => Kind::Word,
-        ("document", _) => Kind::Pdf,
-        ("image", _) => Kind::Picture,
-        _ => Kind::Text,
+        ("table", table @ ReadKind::Table(_)) => table,
+        ("table", _) => ReadKind::Table(DataKind::Csv),
+        ("document", ReadKind::Word) => ReadKind::Word,
+        ("document", _) => ReadKind::Pdf,
+        ("image", _) => ReadKind::Picture,
+        _ => ReadKind::Text,
     })
 }
 
-fn read_as(pool: &Pool, path: &Path, kind: Kind, cancel: &Cancel) -> Result<(FileContent, Vec<TableSource>), Failure> {
+fn read_as(pool: &DatabasePool, path: &Path, kind: ReadKind, cancel: &CancelFlag) -> Result<(FileContent, Vec<TableSource>), Failure> {
     let content = match kind {
-        Kind::Text => text(path)?,
-        Kind::Table(kind) => return tables(pool, path, kind, cancel),
-        Kind::Pdf => pages("PDF document", pdf::pages(path, &read_all(path, MOST_FILE)?.0, MOST_TEXT, cancel)?),
-        Kind::Word => pages("Word document", vec![document::word(path, &read_all(path, MOST_FILE)?.0, MOST_TEXT, cancel)?]),
-        Kind::Picture => {
+        ReadKind::Text => text(path)?,
+        ReadKind::Table(kind) => return tables(pool, path, kind, cancel),
+        ReadKind::Pdf => pages("PDF document", pdf::pages(path, &read_all(path, MOST_FILE)?.0, MOST_TEXT, cancel)?),
+        ReadKind::Word => pages("Word document", vec![document::word(path, &read_all(path, MOST_FILE)?.0, MOST_TEXT, cancel)?]),
+        ReadKind::Picture => {
             let (kind, width, height) = picture::size(path, &read_all(path, MOST_FILE)?.0)?;
             let summary = format!("{kind} picture, {width} × {height} pixels.");
             FileContent { kind: "image".to_owned(), width: Some(width), height: Some(height), summary, ..FileContent::default() }
@@ -135,7 +135,7 @@ fn pages(what: &str, pages: Vec<PageText>) -> FileContent {
 }
 
 /// Loads every table of the file, describes it, and keeps it for the queries that follow.
-fn tables(pool: &Pool, path: &Path, kind: DataKind, cancel: &Cancel) -> Result<(FileContent, Vec<TableSource>), Failure> {
+fn tables(pool: &DatabasePool, path: &Path, kind: DataKind, cancel: &CancelFlag) -> Result<(FileContent, Vec<TableSource>), Failure> {
     let sources = sources(path, kind, cancel)?;
     if sources.len() > MOST_TABLES {
         let sentence = format!("{} holds {} tables, more than {MOST_TABLES}. Split it.", file_name(path), sources.len());
@@ -159,7 +159,11 @@ fn tables(pool: &Pool, path: &Path, kind: DataKind, cancel: &Cancel) -> Result<(
 }
 
 /// What the tables hold, and which of them can be queried.
-fn described(database: &mut dyn Answers, sources: Vec<TableSource>, cancel: &Cancel) -> Result<(FileContent, Vec<TableSource>), Failure> {
+fn described(
+    database: &mut dyn Answers,
+    sources: Vec<TableSource>,
+    cancel: &CancelFlag,
+) -> Result<(FileContent, Vec<TableSource>), Failure> {
     let is_single = sources.len() == 1;
     let mut content = FileContent { kind: "table".to_owned(), ..FileContent::default() };
     let mut left_out = Vec::new();
@@ -199,7 +203,7 @@ fn unreadable_here() -> Failure {
 }
 
 /// The tables of a file under the names that later `sql` steps use: `us_cities`, of several `book_sheet`.
-fn sources(path: &Path, kind: DataKind, cancel: &Cancel) -> Result<Vec<TableSource>, Failure> {
+fn sources(path: &Path, kind: DataKind, cancel: &CancelFlag) -> Result<Vec<TableSource>, Failure> {
     let source = |name: String, table: Option<String>| TableSource {
         name,
         file: path.to_owned(),

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::blocking::Cancel;
+use super::blocking::CancelFlag;
 use crate::event::Failure;
 
 /// One cell.
@@ -33,7 +33,7 @@ impl Cell<'_> {
 
 /// A row with its place in the file. Cells missing at the end are empty.
 #[derive(Debug)]
-pub(super) struct Row<'a> {
+pub(super) struct SourceRow<'a> {
     /// Line (CSV) or row (Excel) of the file, from 1.
     pub(super) number: u64,
     pub(super) cells: &'a [Cell<'a>],
@@ -42,7 +42,7 @@ pub(super) struct Row<'a> {
 /// A table in a file. It is gone through twice: to guess the types, then to load.
 pub(super) trait RowSource {
     /// Shows every row with anything in it, the header first.
-    fn each_row(&mut self, cancel: &Cancel, show: &mut dyn FnMut(&Row<'_>) -> Result<(), Failure>) -> Result<(), Failure>;
+    fn each_row(&mut self, cancel: &CancelFlag, show: &mut dyn FnMut(&SourceRow<'_>) -> Result<(), Failure>) -> Result<(), Failure>;
 
     /// How a row is called in a sentence: `entries.csv, line 3`.
     fn place(&self, number: u64) -> String;

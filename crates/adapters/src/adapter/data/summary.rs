@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
-use super::blocking::Cancel;
+use super::blocking::CancelFlag;
 use super::query::{Answers, quoted};
 use super::sentence::shown;
 use crate::event::Failure;
@@ -17,8 +17,8 @@ const SAMPLE_ROWS: u64 = 5;
 const MOST_SHOWN: usize = 200;
 
 /// Counts rows and looks at every column.
-pub(super) fn summary(database: &mut dyn Answers, table: &TableSource, cancel: &Cancel) -> Result<TableSummary, Failure> {
-    let mut asked = Asked { database, table, cancel };
+pub(super) fn summary(database: &mut dyn Answers, table: &TableSource, cancel: &CancelFlag) -> Result<TableSummary, Failure> {
+    let mut asked = SummaryQueries { database, table, cancel };
     let name = quoted(&table.name);
     let sample = asked.rows(format!("SELECT * FROM {name} LIMIT {SAMPLE_ROWS}"))?;
     let row_count = asked.first_row(format!("SELECT count(*) AS rows FROM {name}"))?.get("rows").and_then(Value::as_u64).unwrap_or(0);
@@ -30,13 +30,13 @@ pub(super) fn summary(database: &mut dyn Answers, table: &TableSource, cancel: &
 }
 
 /// Queries about one table.
-struct Asked<'a> {
+struct SummaryQueries<'a> {
     database: &'a mut dyn Answers,
     table: &'a TableSource,
-    cancel: &'a Cancel,
+    cancel: &'a CancelFlag,
 }
 
-impl Asked<'_> {
+impl SummaryQueries<'_> {
     fn rows(&mut self, query: String) -> Result<Rows, Failure> {
         let tables = vec![self.table.clone()];
         // The caller's time limit covers all of these queries.
@@ -50,7 +50,7 @@ impl Asked<'_> {
     }
 }
 
-fn column_summary(asked: &mut Asked<'_>, table: &str, column: &str) -> Result<ColumnSummary, Failure> {
+fn column_summary(asked: &mut SummaryQueries<'_>, table: &str, column: &str) -> Result<ColumnSummary, Failure> {
     let quoted = quoted(column);
     let mut figures =
         asked.first_row(format!("SELECT count({quoted}) AS used, count(DISTINCT {quoted}) AS distinct_values, min({quoted}) AS least, max({quoted}) AS most FROM {table}"))?;
@@ -109,7 +109,7 @@ mod tests {
     #[test]
     fn a_table_is_summed_up_by_column() {
         let (_folder, table) = table_of("hours.csv", "person,hours,note\np7,8,a|b\np7,7.5,\np1,8,\"two\nlines\"\n");
-        let summary = summary(&mut Database::new().unwrap(), &table, &Cancel::default()).unwrap();
+        let summary = summary(&mut Database::new().unwrap(), &table, &CancelFlag::default()).unwrap();
         assert_eq!(summary.row_count, 3);
         assert_eq!(
             summary.sample_markdown,
@@ -125,7 +125,7 @@ mod tests {
     #[test]
     fn a_table_without_rows_has_columns_without_values() {
         let (_folder, table) = table_of("empty.csv", "a,b\n");
-        let summary = summary(&mut Database::new().unwrap(), &table, &Cancel::default()).unwrap();
+        let summary = summary(&mut Database::new().unwrap(), &table, &CancelFlag::default()).unwrap();
         assert_eq!(summary.row_count, 0);
         assert_eq!(summary.columns[1], ColumnSummary { name: "b".into(), ..ColumnSummary::default() });
     }

@@ -9,7 +9,7 @@ use reqwest::Url;
 
 /// What kind of place an IP address is (registries of special-purpose addresses, RFC 6890 and its updates).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum IpScope {
     /// Reached over the internet.
     Public,
     /// This machine.
@@ -21,36 +21,36 @@ pub(crate) enum Place {
 }
 
 /// What kind of place an address is. IPv6 addresses that carry an IPv4 address are judged by that one.
-pub(crate) fn place(address: IpAddr) -> Place {
+pub(crate) fn place(address: IpAddr) -> IpScope {
     match address {
         IpAddr::V4(v4) => place_v4(v4),
         IpAddr::V6(v6) => place_v6(v6),
     }
 }
 
-fn place_v4(address: Ipv4Addr) -> Place {
+fn place_v4(address: Ipv4Addr) -> IpScope {
     match address.octets() {
-        [127, ..] => Place::Loopback,
-        [10, ..] | [172, 16..=31, ..] | [192, 168, ..] | [100, 64..=127, ..] => Place::Private,
-        [0, ..] | [169, 254, ..] | [224..=255, ..] => Place::Never,
-        [192, 0, 0 | 2, _] | [192, 88, 99, _] | [198, 18..=19, ..] | [198, 51, 100, _] | [203, 0, 113, _] => Place::Never,
-        _ => Place::Public,
+        [127, ..] => IpScope::Loopback,
+        [10, ..] | [172, 16..=31, ..] | [192, 168, ..] | [100, 64..=127, ..] => IpScope::Private,
+        [0, ..] | [169, 254, ..] | [224..=255, ..] => IpScope::Never,
+        [192, 0, 0 | 2, _] | [192, 88, 99, _] | [198, 18..=19, ..] | [198, 51, 100, _] | [203, 0, 113, _] => IpScope::Never,
+        _ => IpScope::Public,
     }
 }
 
-fn place_v6(address: Ipv6Addr) -> Place {
+fn place_v6(address: Ipv6Addr) -> IpScope {
     let carried = |high: u16, low: u16| {
         let place = place_v4(Ipv4Addr::from((u32::from(high) << 16) | u32::from(low)));
-        if place == Place::Loopback { Place::Never } else { place }
+        if place == IpScope::Loopback { IpScope::Never } else { place }
     };
     match address.segments() {
-        [0, 0, 0, 0, 0, 0, 0, 1] => Place::Loopback,
+        [0, 0, 0, 0, 0, 0, 0, 1] => IpScope::Loopback,
         [0, 0, 0, 0, 0, 0 | 0xffff, high, low] | [0x64, 0xff9b, 0, 0, 0, 0, high, low] => carried(high, low),
         [0x2002, high, low, ..] => carried(high, low),
-        [0xfc00..=0xfdff, ..] => Place::Private,
-        [0x2001, 0 | 0xdb8, ..] | [0x3fff, 0..=0x0fff, ..] => Place::Never,
-        [0x2000..=0x3fff, ..] => Place::Public,
-        _ => Place::Never,
+        [0xfc00..=0xfdff, ..] => IpScope::Private,
+        [0x2001, 0 | 0xdb8, ..] | [0x3fff, 0..=0x0fff, ..] => IpScope::Never,
+        [0x2000..=0x3fff, ..] => IpScope::Public,
+        _ => IpScope::Never,
     }
 }
 
@@ -63,23 +63,25 @@ pub(crate) struct AddressRefusedError(pub(crate) &'static str);
 pub(crate) fn allowed(host: &str, address: IpAddr, private_hosts: &[String]) -> Result<(), AddressRefusedError> {
     let is_listed = || private_hosts.iter().any(|listed| listed.eq_ignore_ascii_case(host));
     match place(address) {
-        Place::Public if !is_local_name(host) => Ok(()),
-        Place::Public | Place::Private if is_local_name(host) => Err(AddressRefusedError("the name of this machine leads to another one")),
-        Place::Loopback if is_loopback_host(host) || is_listed() => Ok(()),
-        Place::Private if is_listed() => Ok(()),
-        Place::Loopback => Err(AddressRefusedError("the name leads to this machine")),
-        Place::Private | Place::Public => {
+        IpScope::Public if !is_local_name(host) => Ok(()),
+        IpScope::Public | IpScope::Private if is_local_name(host) => {
+            Err(AddressRefusedError("the name of this machine leads to another one"))
+        }
+        IpScope::Loopback if is_loopback_host(host) || is_listed() => Ok(()),
+        IpScope::Private if is_listed() => Ok(()),
+        IpScope::Loopback => Err(AddressRefusedError("the name leads to this machine")),
+        IpScope::Private | IpScope::Public => {
             Err(AddressRefusedError("the address is in a private network; your own settings can allow it with private_hosts"))
         }
-        Place::Never => Err(AddressRefusedError("the address is reserved (link-local, multicast or the like)")),
+        IpScope::Never => Err(AddressRefusedError("the address is reserved (link-local, multicast or the like)")),
     }
 }
 
 /// Whether what is sent to an address may be without encryption: it stays on this machine or in a private network.
 pub(crate) fn may_be_plain(address: IpAddr) -> Result<(), AddressRefusedError> {
     match place(address) {
-        Place::Loopback | Place::Private => Ok(()),
-        Place::Public | Place::Never => {
+        IpScope::Loopback | IpScope::Private => Ok(()),
+        IpScope::Public | IpScope::Never => {
             Err(AddressRefusedError("the name leads to the internet, where nothing is sent without encryption; write https://"))
         }
     }
@@ -92,7 +94,7 @@ fn is_local_name(host: &str) -> bool {
 
 /// Whether a host, as written, is this machine: `localhost` or a loopback address.
 pub(crate) fn is_loopback_host(host: &str) -> bool {
-    is_local_name(host) || literal(host).is_some_and(|address| place(address) == Place::Loopback)
+    is_local_name(host) || literal(host).is_some_and(|address| place(address) == IpScope::Loopback)
 }
 
 /// The address a host is, when it is not a name.
@@ -307,9 +309,9 @@ mod tests {
         #[test]
         fn an_ipv4_address_inside_an_ipv6_address_is_never_more_open(bytes: [u8; 4]) {
             let v4 = Ipv4Addr::from(bytes);
-            if place_v4(v4) != Place::Public {
-                prop_assert_ne!(place(IpAddr::V6(v4.to_ipv6_mapped())), Place::Public);
-                prop_assert_ne!(place(IpAddr::V6(v4.to_ipv6_compatible())), Place::Public);
+            if place_v4(v4) != IpScope::Public {
+                prop_assert_ne!(place(IpAddr::V6(v4.to_ipv6_mapped())), IpScope::Public);
+                prop_assert_ne!(place(IpAddr::V6(v4.to_ipv6_compatible())), IpScope::Public);
             }
         }
     }

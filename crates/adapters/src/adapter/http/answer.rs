@@ -9,7 +9,7 @@ use serde_json::Value;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::HttpSettings;
-use super::fault::{Fault, class_of_body, in_words, last_cause, status_class};
+use super::fault::{HttpFault, class_of_body, in_words, last_cause, status_class};
 use super::json::{JsonBodyError, read_json};
 use super::retry_after::retry_after_ms;
 use super::sse::{SseDecoder, SseError, SseEvent, SseMarks};
@@ -28,7 +28,7 @@ const FILTERED: [&str; 2] = ["content_filter", "content_policy_violation"];
 const EMPTY_PIECE: usize = 64;
 
 /// An answer. Dropping it closes its connection unless it was read to its end.
-pub(crate) struct Answer {
+pub(crate) struct HttpAnswer {
     response: reqwest::Response,
     /// `https://host:port`, for messages.
     pub(crate) origin: String,
@@ -39,7 +39,7 @@ pub(crate) struct Answer {
 
 /// What a reader of events wants next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Progress {
+pub(crate) enum ReadProgress {
     /// The event said nothing new: the idle clock goes on.
     Nothing,
     /// More is to come.
@@ -48,9 +48,9 @@ pub(crate) enum Progress {
     Done,
 }
 
-impl Answer {
-    pub(super) fn new(response: reqwest::Response, origin: String, settings: Arc<HttpSettings>, scrub: Scrub) -> Answer {
-        Answer { response, origin, settings, scrub, received: 0 }
+impl HttpAnswer {
+    pub(super) fn new(response: reqwest::Response, origin: String, settings: Arc<HttpSettings>, scrub: Scrub) -> HttpAnswer {
+        HttpAnswer { response, origin, settings, scrub, received: 0 }
     }
 
     /// The status.
@@ -74,12 +74,12 @@ impl Answer {
         self.scrub.failure(kind, format!("{} {}", self.origin, what.as_ref()))
     }
 
-    fn cut(&self, kind: FailureKind, what: impl AsRef<str>) -> Fault {
-        Fault::after_sending(self.failure(kind, what))
+    fn cut(&self, kind: FailureKind, what: impl AsRef<str>) -> HttpFault {
+        HttpFault::after_sending(self.failure(kind, what))
     }
 
     /// The answer itself, unless its headers are too large or its status is a redirect.
-    pub(super) fn bounded(self) -> Result<Answer, Fault> {
+    pub(super) fn bounded(self) -> Result<HttpAnswer, HttpFault> {
         let size: usize = self.headers().iter().map(|(name, value)| name.as_str().len() + value.len() + 4).sum();
         if size > self.settings.max_headers {
             return Err(self.cut(FailureKind::TooLarge, format!("sent more than {} bytes of headers", self.settings.max_headers)));
@@ -88,13 +88,13 @@ impl Answer {
         if matches!(status, 301 | 302 | 303 | 307 | 308) {
             let to = self.headers().get(LOCATION).and_then(|value| value.to_str().ok()).unwrap_or("nowhere");
             let message = format!("answered with a redirect ({status}) to {}, which is never followed", self.scrub.quote(to, false));
-            return Err(Fault::before_sending(self.failure(FailureKind::Blocked, message)));
+            return Err(HttpFault::before_sending(self.failure(FailureKind::Blocked, message)));
         }
         Ok(self)
     }
 
     /// The answer itself, unless its status is 400 or above.
-    pub(crate) async fn checked(mut self, now: DateTime<Utc>) -> Result<Answer, Fault> {
+    pub(crate) async fn checked(mut self, now: DateTime<Utc>) -> Result<HttpAnswer, HttpFault> {
         let status = self.status();
         if (200..400).contains(&status) {
             return Ok(self);
@@ -109,7 +109,7 @@ impl Answer {
         let mut failure = self.failure(kind, format!("answered {status} ({reason}){colon}{said}{asks}"));
         failure.retry_after_ms = wait;
         // Other statuses of 400 and above are refusals: nothing was done. 408: the request was not read to its end.
-        Err(Fault { failure, may_have_acted: !(200..500).contains(&status) })
+        Err(HttpFault { failure, may_have_acted: !(200..500).contains(&status) })
     }
 
     /// What an error's body says, ready to be shown, and whether a content filter says it. Never fails: the status is the news.
@@ -140,7 +140,7 @@ impl Answer {
     }
 
     /// The next piece of the body, decompressed; `None`: its end.
-    async fn piece(&mut self) -> Result<Option<impl AsRef<[u8]> + use<>>, Fault> {
+    async fn piece(&mut self) -> Result<Option<impl AsRef<[u8]> + use<>>, HttpFault> {
         let piece = match self.response.chunk().await {
             Ok(piece) => piece,
             Err(error) => {
@@ -163,12 +163,12 @@ impl Answer {
         let _ = timeout(LAST_BYTES, rest).await;
     }
 
-    fn idle(&self) -> Fault {
+    fn idle(&self) -> HttpFault {
         self.cut(FailureKind::Timeout, format!("sent nothing new for {}", in_words(self.settings.idle)))
     }
 
     /// The whole body.
-    pub(crate) async fn bytes(&mut self) -> Result<Vec<u8>, Fault> {
+    pub(crate) async fn bytes(&mut self) -> Result<Vec<u8>, HttpFault> {
         let mut bytes = Vec::new();
         loop {
             match timeout(self.settings.idle, self.piece()).await {
@@ -182,7 +182,7 @@ impl Answer {
     }
 
     /// The whole body as JSON; `None`: there is no body.
-    pub(crate) async fn json(&mut self) -> Result<Option<Value>, Fault> {
+    pub(crate) async fn json(&mut self) -> Result<Option<Value>, HttpFault> {
         let bytes = self.bytes().await?;
         if bytes.is_empty() {
             return Ok(None);
@@ -194,7 +194,7 @@ impl Answer {
     }
 
     /// Reads a stream event by event until `read` says that it is done. The end of the stream before that is `bad_response`.
-    pub(crate) async fn events(&mut self, read: impl FnMut(&SseEvent) -> Result<Progress, Failure>) -> Result<(), Fault> {
+    pub(crate) async fn events(&mut self, read: impl FnMut(&SseEvent) -> Result<ReadProgress, Failure>) -> Result<(), HttpFault> {
         self.marked_events(&mut SseMarks::default(), read).await
     }
 
@@ -202,8 +202,8 @@ impl Answer {
     pub(crate) async fn marked_events(
         &mut self,
         marks: &mut SseMarks,
-        mut read: impl FnMut(&SseEvent) -> Result<Progress, Failure>,
-    ) -> Result<(), Fault> {
+        mut read: impl FnMut(&SseEvent) -> Result<ReadProgress, Failure>,
+    ) -> Result<(), HttpFault> {
         let mut decoder = SseDecoder::new(self.settings.max_line);
         let mut events = Vec::new();
         let mut deadline = Instant::now() + self.settings.idle;
@@ -217,10 +217,10 @@ impl Answer {
                 marks.clone_from(&decoder.marks);
             }
             for event in events.drain(..) {
-                match read(&event).map_err(Fault::after_sending)? {
-                    Progress::Nothing => {}
-                    Progress::More => deadline = Instant::now() + self.settings.idle,
-                    Progress::Done => {
+                match read(&event).map_err(HttpFault::after_sending)? {
+                    ReadProgress::Nothing => {}
+                    ReadProgress::More => deadline = Instant::now() + self.settings.idle,
+                    ReadProgress::Done => {
                         self.finish().await;
                         return Ok(());
                     }

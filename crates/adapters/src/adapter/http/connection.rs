@@ -63,12 +63,12 @@ pub(crate) enum ClientError {
 pub(crate) struct Connections {
     settings: Arc<HttpSettings>,
     lookup: Arc<dyn HostLookup>,
-    open: Mutex<Open>,
+    open: Mutex<OpenConnections>,
 }
 
 /// What is there so far.
 #[derive(Default)]
-struct Open {
+struct OpenConnections {
     /// By whether they speak TLS, and connect time-out.
     clients: HashMap<(bool, Duration), reqwest::Client>,
     /// The root certificates of the machine, once they were needed.

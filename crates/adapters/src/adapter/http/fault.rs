@@ -10,27 +10,27 @@ use crate::model::FailureKind;
 
 /// A failed attempt, and whether the other side may have acted on it.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Fault {
+pub(crate) struct HttpFault {
     /// What is told.
     pub(crate) failure: Failure,
     /// The request may have reached the other side, and nothing it said rules out that it acted.
     pub(crate) may_have_acted: bool,
 }
 
-impl Fault {
+impl HttpFault {
     /// Nothing was sent, or the answer says that nothing was done.
-    pub(crate) fn before_sending(failure: Failure) -> Fault {
-        Fault { failure, may_have_acted: false }
+    pub(crate) fn before_sending(failure: Failure) -> HttpFault {
+        HttpFault { failure, may_have_acted: false }
     }
 
     /// The request was on its way.
-    pub(crate) fn after_sending(failure: Failure) -> Fault {
-        Fault { failure, may_have_acted: true }
+    pub(crate) fn after_sending(failure: Failure) -> HttpFault {
+        HttpFault { failure, may_have_acted: true }
     }
 }
 
-impl From<Fault> for Failure {
-    fn from(fault: Fault) -> Failure {
+impl From<HttpFault> for Failure {
+    fn from(fault: HttpFault) -> Failure {
         fault.failure
     }
 }
@@ -48,24 +48,26 @@ pub(crate) fn status_class(status: u16) -> FailureKind {
 }
 
 /// A request that got no status.
-pub(crate) fn of_request(error: &reqwest::Error, origin: &str, connect_timeout: Duration, scrub: &Scrub) -> Fault {
+pub(crate) fn of_request(error: &reqwest::Error, origin: &str, connect_timeout: Duration, scrub: &Scrub) -> HttpFault {
     let causes = causes(error);
     if let Some(refused) = causes.iter().find_map(|cause| cause.downcast_ref::<AddressRefusedError>()) {
-        return Fault::before_sending(scrub.failure(FailureKind::Blocked, format!("{origin} was not called: {refused}")));
+        return HttpFault::before_sending(scrub.failure(FailureKind::Blocked, format!("{origin} was not called: {refused}")));
     }
     if let Some(reason) = certificate_fault(error) {
         let message = format!("the certificate of {origin} was not accepted: {reason}");
-        return Fault::before_sending(scrub.failure(FailureKind::Blocked, message));
+        return HttpFault::before_sending(scrub.failure(FailureKind::Blocked, message));
     }
     if error.is_connect() {
-        return Fault::before_sending(if error.is_timeout() {
+        return HttpFault::before_sending(if error.is_timeout() {
             scrub.failure(FailureKind::Timeout, format!("no connection to {origin} within {}", in_words(connect_timeout)))
         } else {
             scrub.failure(FailureKind::Connection, format!("no connection to {origin}: {}", last_cause(error)))
         });
     }
     if error.is_builder() {
-        return Fault::before_sending(scrub.failure(FailureKind::BadRequest, format!("the request cannot be sent: {}", last_cause(error))));
+        return HttpFault::before_sending(
+            scrub.failure(FailureKind::BadRequest, format!("the request cannot be sent: {}", last_cause(error))),
+        );
     }
     let (kind, what) = match causes.iter().find_map(|cause| cause.downcast_ref::<hyper::Error>()) {
         // hyper has a method for this in servers only; a test holds the words.
@@ -73,7 +75,7 @@ pub(crate) fn of_request(error: &reqwest::Error, origin: &str, connect_timeout: 
         Some(fault) if fault.is_parse() => (FailureKind::BadResponse, format!("sent something that is not HTTP: {}", last_cause(error))),
         _ => (FailureKind::Connection, format!("closed the connection without an answer: {}", last_cause(error))),
     };
-    Fault::after_sending(scrub.failure(kind, format!("{origin} {what}")))
+    HttpFault::after_sending(scrub.failure(kind, format!("{origin} {what}")))
 }
 
 /// The class of a body that could not be read to its end.

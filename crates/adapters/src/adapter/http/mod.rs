@@ -28,8 +28,8 @@ pub use step::StepHttpClient;
 pub(crate) use step::honest;
 
 pub(crate) use address::{allowed, is_loopback_host, literal};
-pub(crate) use answer::{Answer, Progress, error_sentence};
-pub(crate) use fault::{Fault, certificate_fault, in_words, status_class};
+pub(crate) use answer::{HttpAnswer, ReadProgress, error_sentence};
+pub(crate) use fault::{HttpFault, certificate_fault, in_words, status_class};
 pub(crate) use json::{JsonBodyError, read_json};
 pub(crate) use sse::{SseEvent, SseMarks};
 
@@ -82,7 +82,7 @@ pub struct Http {
 }
 
 /// One request.
-pub(crate) struct Call<'a> {
+pub(crate) struct HttpCall<'a> {
     /// Upper-case method.
     pub(crate) method: &'a str,
     /// The whole address.
@@ -125,13 +125,13 @@ impl Http {
     }
 
     /// Sends a call and waits for the status and headers. Redirects and statuses of 400 and above are faults.
-    pub(crate) async fn send(&self, call: Call<'_>) -> Result<Answer, Fault> {
+    pub(crate) async fn send(&self, call: HttpCall<'_>) -> Result<HttpAnswer, HttpFault> {
         self.send_any(call).await?.checked(self.clock.now()).await
     }
 
     /// As [`Http::send`], for those who read errors themselves: statuses of 400 and above are answers too.
-    pub(crate) async fn send_any(&self, call: Call<'_>) -> Result<Answer, Fault> {
-        let before = |kind, message: String| Fault::before_sending(call.scrub.failure(kind, message));
+    pub(crate) async fn send_any(&self, call: HttpCall<'_>) -> Result<HttpAnswer, HttpFault> {
+        let before = |kind, message: String| HttpFault::before_sending(call.scrub.failure(kind, message));
         let url = address::checked(call.url, &self.settings.private_hosts)
             .map_err(|reason| before(FailureKind::Blocked, format!("the address {} cannot be called: {reason}", origin_of(call.url))))?;
         let origin = url.origin().ascii_serialization();
@@ -151,15 +151,15 @@ impl Http {
             Ok(Err(error)) => return Err(fault::of_request(&error, &origin, call.connect_timeout, call.scrub)),
             Err(_) => {
                 let message = format!("{origin} gave no answer within {}", in_words(self.settings.first_byte));
-                return Err(Fault::after_sending(call.scrub.failure(FailureKind::Timeout, message)));
+                return Err(HttpFault::after_sending(call.scrub.failure(FailureKind::Timeout, message)));
             }
         };
-        Answer::new(response, origin, Arc::clone(&self.settings), call.scrub.clone()).bounded()
+        HttpAnswer::new(response, origin, Arc::clone(&self.settings), call.scrub.clone()).bounded()
     }
 
-    fn headers(&self, call: &Call<'_>) -> Result<reqwest::header::HeaderMap, Fault> {
+    fn headers(&self, call: &HttpCall<'_>) -> Result<reqwest::header::HeaderMap, HttpFault> {
         use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
-        let refuse = |message: String| Fault::before_sending(call.scrub.failure(FailureKind::BadRequest, message));
+        let refuse = |message: String| HttpFault::before_sending(call.scrub.failure(FailureKind::BadRequest, message));
         let mut headers = HeaderMap::with_capacity(call.headers.len() + 1);
         for (name, value) in &call.headers {
             let header = HeaderName::from_bytes(name.as_bytes()).map_err(|_| refuse(format!("{name:?} cannot be the name of a header")))?;

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use super::fault::{Fault, in_words};
-use super::{Answer, Call, Http, connect_time};
+use super::fault::{HttpFault, in_words};
+use super::{Http, HttpAnswer, HttpCall, connect_time};
 use crate::adapter::wording::Scrub;
 use crate::event::Failure;
 use crate::model::FailureKind;
@@ -41,7 +41,9 @@ impl HttpClient for StepHttpClient {
             let fault = match tokio::time::timeout(time, attempt(&http, request, &scrub)).await {
                 Ok(Ok(reply)) => return Ok(reply),
                 Ok(Err(fault)) => fault,
-                Err(_) => Fault::after_sending(scrub.failure(FailureKind::Timeout, format!("no whole answer within {}", in_words(time)))),
+                Err(_) => {
+                    HttpFault::after_sending(scrub.failure(FailureKind::Timeout, format!("no whole answer within {}", in_words(time))))
+                }
             };
             Err(if is_safe { fault.failure } else { honest(fault) })
         })
@@ -49,7 +51,7 @@ impl HttpClient for StepHttpClient {
 }
 
 /// The failure of a request that may change something: if it may have acted and nobody can say, it is `unknown_outcome`.
-pub(crate) fn honest(fault: Fault) -> Failure {
+pub(crate) fn honest(fault: HttpFault) -> Failure {
     let is_retryable = matches!(
         fault.failure.kind,
         FailureKind::Timeout | FailureKind::Connection | FailureKind::ServerError | FailureKind::BadResponse | FailureKind::RateLimited
@@ -64,8 +66,8 @@ pub(crate) fn honest(fault: Fault) -> Failure {
     fault.failure
 }
 
-async fn attempt(http: &Http, request: HttpRequest, scrub: &Scrub) -> Result<HttpReply, Fault> {
-    let call = Call {
+async fn attempt(http: &Http, request: HttpRequest, scrub: &Scrub) -> Result<HttpReply, HttpFault> {
+    let call = HttpCall {
         method: request.method.as_str(),
         url: &request.url,
         headers: request.headers,
@@ -84,7 +86,7 @@ async fn attempt(http: &Http, request: HttpRequest, scrub: &Scrub) -> Result<Htt
     Ok(HttpReply { status, headers, body })
 }
 
-async fn body(answer: &mut Answer) -> Result<Value, Fault> {
+async fn body(answer: &mut HttpAnswer) -> Result<Value, HttpFault> {
     let content_type = answer.content_type();
     let is_json = content_type == "application/json" || content_type == "text/json" || content_type.ends_with("+json");
     if is_json {
@@ -92,7 +94,7 @@ async fn body(answer: &mut Answer) -> Result<Value, Fault> {
     }
     let charset = charset(answer);
     let bytes = answer.bytes().await?;
-    let broken = |kind, what: String| Fault::after_sending(answer.failure(kind, what));
+    let broken = |kind, what: String| HttpFault::after_sending(answer.failure(kind, what));
     let encoding = match &charset {
         None => encoding_rs::UTF_8,
         Some(label) => encoding_rs::Encoding::for_label_no_replacement(label.as_bytes())
@@ -108,7 +110,7 @@ async fn body(answer: &mut Answer) -> Result<Value, Fault> {
 }
 
 /// The encoding a content type names.
-fn charset(answer: &Answer) -> Option<String> {
+fn charset(answer: &HttpAnswer) -> Option<String> {
     let value = answer.headers().get(reqwest::header::CONTENT_TYPE)?.to_str().ok()?;
     value.split(';').skip(1).find_map(|parameter| {
         let (name, value) = parameter.split_once('=')?;

@@ -7,7 +7,7 @@ use rmcp::model::{ErrorCode, ErrorData};
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
-use crate::adapter::http::Fault;
+use crate::adapter::http::HttpFault;
 use crate::adapter::wording::{Scrub, visible};
 use crate::event::Failure;
 use crate::model::FailureKind;
@@ -28,13 +28,13 @@ pub(super) type Said = Result<Value, ErrorData>;
 
 /// Who waits, and what was seen besides answers.
 pub(super) struct Inbox {
-    inner: Mutex<Inner>,
+    inner: Mutex<InboxState>,
     pub(super) scrub: Scrub,
 }
 
 #[derive(Default)]
-struct Inner {
-    waiting: HashMap<u64, oneshot::Sender<Result<Said, Fault>>>,
+struct InboxState {
+    waiting: HashMap<u64, oneshot::Sender<Result<Said, HttpFault>>>,
     last_id: u64,
     /// Notes that not every run has heard, with their numbers.
     notes: VecDeque<(u64, String)>,
@@ -56,12 +56,12 @@ impl Inbox {
         Inbox { inner: Mutex::default(), scrub }
     }
 
-    fn inner(&self) -> MutexGuard<'_, Inner> {
+    fn inner(&self) -> MutexGuard<'_, InboxState> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A number for a new request, and where its answer will come.
-    pub(super) fn expect(&self) -> Result<(u64, oneshot::Receiver<Result<Said, Fault>>), Failure> {
+    pub(super) fn expect(&self) -> Result<(u64, oneshot::Receiver<Result<Said, HttpFault>>), Failure> {
         let mut inner = self.inner();
         if let Some(failure) = &inner.closed {
             return Err(failure.clone());
@@ -134,7 +134,7 @@ impl Inbox {
             let number = id.as_ref().and_then(Value::as_u64);
             let Some(sender) = number.and_then(|number| inner.waiting.remove(&number)) else {
                 // An answer to nobody, or twice, or too late.
-                return Inner::unasked(&mut inner, "answers that nobody waits for").map(|()| None);
+                return InboxState::unasked(&mut inner, "answers that nobody waits for").map(|()| None);
             };
             (inner.unasked, inner.progressed) = (0, 0);
             if let Some(number) = number {
@@ -157,7 +157,7 @@ impl Inbox {
             inner.progress.insert(id, self.scrub.quote(&told, false));
             return Ok(None);
         }
-        Inner::unasked(&mut inner, "messages that nobody asked for")?;
+        InboxState::unasked(&mut inner, "messages that nobody asked for")?;
         match (id, method.as_str()) {
             (Some(id), "ping") => Ok(Some(json!({ "jsonrpc": "2.0", "id": id, "result": {} }))),
             (Some(id), method) => {
@@ -180,7 +180,7 @@ impl Inbox {
             return;
         }
         for (_, sender) in inner.waiting.drain() {
-            let _ = sender.send(Err(Fault::after_sending(failure.clone())));
+            let _ = sender.send(Err(HttpFault::after_sending(failure.clone())));
         }
         inner.closed = Some(failure);
     }
@@ -236,7 +236,7 @@ impl Inbox {
     }
 }
 
-impl Inner {
+impl InboxState {
     fn note(&mut self, what: String) {
         let told = self.told;
         if self.notes.iter().any(|(number, known)| *number > told && *known == what) {
@@ -255,7 +255,7 @@ impl Inner {
         self.notes.retain(|(number, _)| *number > all);
     }
 
-    fn unasked(inner: &mut MutexGuard<'_, Inner>, what: &str) -> Result<(), Failure> {
+    fn unasked(inner: &mut MutexGuard<'_, InboxState>, what: &str) -> Result<(), Failure> {
         inner.unasked += 1;
         if inner.unasked > MOST_UNASKED {
             return Err(Failure::new(FailureKind::TooLarge, format!("sent more than {MOST_UNASKED} {what}")));

@@ -38,18 +38,18 @@ use std::time::Duration;
 use tokio::time::{Instant, timeout_at};
 
 use self::pins::{Difference, Pins};
-use self::pool::{Entry, Pool};
-use self::program::{Program, Start};
-use self::session::{Link, Session};
+use self::pool::{PooledServer, ServerPool};
+use self::program::{ProgramStart, ServerProgram};
+use self::session::{ServerLink, ServerSession};
 pub use self::shared::{Lent, SharedServers};
-use self::tools::Listed;
-use self::web::{Address, Web};
-use super::http::{Fault, Http, honest};
+use self::tools::ListedTools;
+use self::web::{ServerAddress, Web};
+use super::http::{Http, HttpFault, honest};
 use super::started::{Agreed, Started};
 use super::wording::visible;
 use crate::event::Failure;
 use crate::model::FailureKind;
-use crate::port::{Clock, Pending, Secret, Server, ServerCall, ServerReply, ServerTransport, ToolList, ToolServers};
+use crate::port::{Clock, Pending, Secret, ServerCall, ServerReply, ServerTransport, ToolList, ToolServer, ToolServers};
 use crate::redact::Secrets;
 
 /// How often a server is started again in one run, and how long is waited before the first time; then twice as long each time.
@@ -64,7 +64,7 @@ const LONGEST_END: Duration = Duration::from_secs(10);
 pub struct McpServers {
     http: Http,
     clock: Arc<dyn Clock>,
-    pool: Arc<Pool>,
+    pool: Arc<ServerPool>,
     /// What programs may be; without it, all may be started.
     agreed: Option<Arc<Agreed>>,
     /// Pins are read and written by one at a time.
@@ -73,7 +73,7 @@ pub struct McpServers {
 
 /// What a server looked like when it was asked, for people.
 #[derive(Debug, Clone)]
-pub struct Look {
+pub struct ServerLook {
     /// The protocol that is spoken.
     pub version: String,
     /// The names of its tools, each with what it says of it.
@@ -85,7 +85,7 @@ pub struct Look {
 }
 
 /// What a server said of its tools, as it may stand in a file.
-fn without_secrets(server: &Server, listed: &Listed) -> BTreeMap<String, serde_json::Value> {
+fn without_secrets(server: &ToolServer, listed: &ListedTools) -> BTreeMap<String, serde_json::Value> {
     let secrets = Secrets::new(server.secrets.iter().map(Secret::reveal));
     let hidden = |(name, said): (&String, &serde_json::Value)| {
         let mut said = said.clone();
@@ -106,12 +106,12 @@ impl McpServers {
         McpServers { agreed: Some(agreed), ..self }
     }
 
-    fn entry(&self, server: &Server) -> Arc<Entry> {
+    fn entry(&self, server: &ToolServer) -> Arc<PooledServer> {
         self.pool.entry(server, self.http.private_hosts())
     }
 
     /// The server, started if it does not run. True: another run had started it.
-    async fn session(&self, server: &Server) -> Result<(Arc<Session>, bool), Fault> {
+    async fn session(&self, server: &ToolServer) -> Result<(Arc<ServerSession>, bool), HttpFault> {
         let until = Instant::now() + server.connect_timeout;
         let late = || {
             let message = format!(
@@ -119,7 +119,7 @@ impl McpServers {
                 server.name,
                 super::http::in_words(server.connect_timeout)
             );
-            Fault::before_sending(Failure::new(FailureKind::Timeout, message))
+            HttpFault::before_sending(Failure::new(FailureKind::Timeout, message))
         };
         let entry = self.entry(server);
         let mut open = timeout_at(until, Arc::clone(&entry.session).lock_owned()).await.map_err(|_| late())?;
@@ -137,7 +137,7 @@ impl McpServers {
         let begun = entry.begins_for(&server.run);
         if begun > MOST_RESTARTS {
             let message = format!("server \"{}\" has ended {begun} times in this run, and is not started again", server.name);
-            return Err(Fault::before_sending(Failure::new(FailureKind::Unavailable, message)));
+            return Err(HttpFault::before_sending(Failure::new(FailureKind::Unavailable, message)));
         }
         if begun > 0 {
             tokio::time::sleep(RESTART_AFTER * 2u32.pow(begun - 1)).await;
@@ -147,7 +147,7 @@ impl McpServers {
         let link = self.link(server)?;
         // It goes on when this run stops waiting: another one may wait, too.
         let opening = tokio::spawn(async move {
-            let session = Arc::new(Session::open(link, until).await?);
+            let session = Arc::new(ServerSession::open(link, until).await?);
             *open = Some(Arc::clone(&session));
             Ok(session)
         });
@@ -158,7 +158,7 @@ impl McpServers {
     }
 
     /// Whether what a program would run is what somebody agreed to. It is looked at just before the start, each time.
-    async fn is_agreed(&self, server: &Server) -> Result<(), Fault> {
+    async fn is_agreed(&self, server: &ToolServer) -> Result<(), HttpFault> {
         let (Some(agreed), ServerTransport::Program { command, args, env, folder }) = (self.agreed.clone(), &server.transport) else {
             return Ok(());
         };
@@ -173,20 +173,20 @@ impl McpServers {
         let started = started.with_env(env.iter().map(|(name, value)| (name.clone(), value.reveal().to_owned())));
         let looked = tokio::task::spawn_blocking(move || agreed.check(&started)).await;
         let ends = |_| Err(Failure::new(FailureKind::Unavailable, "flow ends"));
-        looked.unwrap_or_else(ends).map_err(Fault::before_sending)
+        looked.unwrap_or_else(ends).map_err(HttpFault::before_sending)
     }
 
-    fn link(&self, server: &Server) -> Result<Link, Fault> {
+    fn link(&self, server: &ToolServer) -> Result<ServerLink, HttpFault> {
         Ok(match &server.transport {
             ServerTransport::Program { command, args, env, folder } => {
-                let start = Start { name: &server.name, command, args, env, folder, secrets: &server.secrets };
-                let program = Program::start(&start).map_err(Fault::before_sending)?;
+                let start = ProgramStart { name: &server.name, command, args, env, folder, secrets: &server.secrets };
+                let program = ServerProgram::start(&start).map_err(HttpFault::before_sending)?;
                 self.pool.started(program.ended());
-                Link::Program(program)
+                ServerLink::Program(program)
             }
             ServerTransport::Http { url, headers, .. } => {
-                let address = Address { url, headers, secrets: &server.secrets, connect_timeout: server.connect_timeout };
-                Link::Web(Arc::new(Web::new(self.http.clone(), Arc::clone(&self.clock), &address)))
+                let address = ServerAddress { url, headers, secrets: &server.secrets, connect_timeout: server.connect_timeout };
+                ServerLink::Web(Arc::new(Web::new(self.http.clone(), Arc::clone(&self.clock), &address)))
             }
         })
     }
@@ -195,14 +195,14 @@ impl McpServers {
     ///
     /// # Errors
     /// It cannot be reached, or the pins cannot be read.
-    pub async fn look(&self, server: &Server) -> Result<Look, Failure> {
+    pub async fn look(&self, server: &ToolServer) -> Result<ServerLook, Failure> {
         let (session, _) = self.session(server).await?;
         let listed = tokio::time::timeout(server.connect_timeout, session.list()).await;
         let late = || Failure::new(FailureKind::Timeout, format!("server \"{}\" did not tell its tools in time", server.name));
         let listed = listed.map_err(|_| late())?.map_err(|fault| named(server, fault))?;
         let _alone = self.pinning.lock().unwrap_or_else(PoisonError::into_inner);
         let pins = Pins::read(&server.project).map_err(|problem| Failure::new(FailureKind::Unavailable, problem))?;
-        Ok(Look {
+        Ok(ServerLook {
             version: session.version().to_string(),
             tools: listed.tools.iter().map(|tool| (visible(&tool.name), visible(&tool.description))).collect(),
             difference: pins.difference(&server.identity, &without_secrets(server, &listed)),
@@ -210,7 +210,7 @@ impl McpServers {
         })
     }
 
-    async fn listed(&self, server: &Server) -> Result<ToolList, Failure> {
+    async fn listed(&self, server: &ToolServer) -> Result<ToolList, Failure> {
         let (mut session, is_found) = self.session(server).await?;
         let mut listed = self.told(server, &session).await;
         // One that an earlier run has left may have fallen ill since.
@@ -235,7 +235,7 @@ impl McpServers {
         })
     }
 
-    async fn told(&self, server: &Server, session: &Arc<Session>) -> Result<Arc<Listed>, Fault> {
+    async fn told(&self, server: &ToolServer, session: &Arc<ServerSession>) -> Result<Arc<ListedTools>, HttpFault> {
         let mut doubt = Doubt::of(self.entry(server), session);
         let listed = session.list().await;
         doubt.is_settled = true;
@@ -243,7 +243,7 @@ impl McpServers {
     }
 
     /// How the tools differ from what was pinned; those that are seen for the first time are pinned.
-    async fn compared(&self, server: &Server, listed: &Arc<Listed>) -> Result<Difference, Failure> {
+    async fn compared(&self, server: &ToolServer, listed: &Arc<ListedTools>) -> Result<Difference, Failure> {
         let (pinning, said) = (Arc::clone(&self.pinning), without_secrets(server, listed));
         let (project, identity) = (server.project.clone(), server.identity.clone());
         // The disk must not hold up what others say with their servers.
@@ -289,13 +289,13 @@ impl McpServers {
 /// A request whose answer was not awaited to its end. A server that does not even say that it lives is then left to those that still
 /// wait for it, each for its own time, and whoever comes next begins another one.
 struct Doubt {
-    entry: Arc<Entry>,
-    session: Weak<Session>,
+    entry: Arc<PooledServer>,
+    session: Weak<ServerSession>,
     is_settled: bool,
 }
 
 impl Doubt {
-    fn of(entry: Arc<Entry>, session: &Arc<Session>) -> Doubt {
+    fn of(entry: Arc<PooledServer>, session: &Arc<ServerSession>) -> Doubt {
         Doubt { entry, session: Arc::downgrade(session), is_settled: false }
     }
 }
@@ -314,18 +314,18 @@ impl Drop for Doubt {
 }
 
 /// A fault that says whose it is.
-fn named(server: &Server, fault: Fault) -> Fault {
+fn named(server: &ToolServer, fault: HttpFault) -> HttpFault {
     let shown = format!("server \"{}\"", server.name);
     let message = match fault.failure.message.strip_prefix("the server ") {
         _ if fault.failure.message.contains(&shown) => fault.failure.message.clone(),
         Some(rest) => format!("{shown} {rest}"),
         None => format!("{shown}: {}", fault.failure.message),
     };
-    Fault { failure: Failure { message, ..fault.failure }, ..fault }
+    HttpFault { failure: Failure { message, ..fault.failure }, ..fault }
 }
 
 impl ToolServers for McpServers {
-    fn list(&self, server: Server) -> Pending<ToolList> {
+    fn list(&self, server: ToolServer) -> Pending<ToolList> {
         let own = self.clone();
         Box::pin(async move { own.listed(&server).await })
     }

@@ -13,7 +13,7 @@ use tokio::time::Instant;
 
 use super::inbox::Inbox;
 use super::web::{LONGEST_ID, LONGEST_WAIT, RESUME_AFTER, Web};
-use crate::adapter::http::{Answer, Call, Fault, Http, Progress, SseMarks};
+use crate::adapter::http::{Http, HttpAnswer, HttpCall, HttpFault, ReadProgress, SseMarks};
 use crate::adapter::wording::Scrub;
 use crate::event::Failure;
 use crate::port::Secret;
@@ -28,7 +28,7 @@ const SHORTEST_WAIT: Duration = Duration::from_millis(100);
 const LONG_ENOUGH: Duration = Duration::from_secs(10);
 
 /// Listens to one server.
-struct Listener {
+struct ServerListener {
     /// Whoever lets go of the server ends the listening, too.
     web: Weak<Web>,
     inbox: Arc<Inbox>,
@@ -54,7 +54,7 @@ enum Ended {
 impl Web {
     /// Listens from now on, in place of before. `request` asks for the stream; without it, a GET does.
     pub(super) fn listen(self: &Arc<Web>, request: Option<Value>) {
-        let listener = Listener {
+        let listener = ServerListener {
             web: Arc::downgrade(self),
             inbox: Arc::clone(&self.inbox),
             http: self.http.with_idle(LONGEST_SILENCE),
@@ -75,7 +75,7 @@ impl Web {
     }
 }
 
-impl Listener {
+impl ServerListener {
     async fn listen(self) {
         let mut marks = SseMarks::default();
         let mut failed = 0;
@@ -105,25 +105,25 @@ impl Listener {
         let _ = answer
             .marked_events(marks, |event| {
                 if !event.event.is_empty() && event.event != "message" {
-                    return Ok(Progress::Nothing);
+                    return Ok(ReadProgress::Nothing);
                 }
                 let back = self.inbox.take(event.data.as_bytes()).inspect_err(|failure| flood = Some(failure.clone()))?;
                 if let Some(web) = self.web.upgrade() {
                     back.into_iter().for_each(|message| web.notify_soon(message));
                 }
-                Ok(Progress::More)
+                Ok(ReadProgress::More)
             })
             .await;
         let is_useful = self.inbox.changes() > before || began.elapsed() >= LONG_ENOUGH;
         flood.map_or(Ended::After { is_useful }, Ended::Flood)
     }
 
-    async fn ask(&self, marks: &SseMarks) -> Result<Answer, Fault> {
+    async fn ask(&self, marks: &SseMarks) -> Result<HttpAnswer, HttpFault> {
         let mut headers = self.headers.clone();
         if let Some(last) = marks.last_id.as_ref().filter(|last| self.request.is_none() && !last.is_empty() && last.len() <= LONGEST_ID) {
             headers.push(("Last-Event-ID".to_owned(), Secret::new(last)));
         }
-        let call = Call {
+        let call = HttpCall {
             method: if self.request.is_some() { "POST" } else { "GET" },
             url: &self.url,
             headers,

@@ -10,25 +10,25 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
 
-use super::session::Session;
-use crate::port::{Secret, Server, ServerTransport};
+use super::session::ServerSession;
+use crate::port::{Secret, ServerTransport, ToolServer};
 
 /// Servers that are kept though no run uses them.
 pub(super) const MOST_IDLE: usize = 8;
 
 /// What makes two servers the same.
 #[derive(Clone, PartialEq, Eq, Hash)]
-struct Key(Vec<String>);
+struct ServerKey(Vec<String>);
 
 /// All servers that were started and not ended.
 #[derive(Default)]
-pub(super) struct Pool {
-    inner: Mutex<Inner>,
+pub(super) struct ServerPool {
+    inner: Mutex<PoolState>,
 }
 
 #[derive(Default)]
-struct Inner {
-    servers: HashMap<Key, Arc<Entry>>,
+struct PoolState {
+    servers: HashMap<ServerKey, Arc<PooledServer>>,
     /// Programs that were started; each becomes true when nothing of it is left.
     programs: Vec<watch::Receiver<bool>>,
     /// How often a run has left.
@@ -37,8 +37,8 @@ struct Inner {
 
 /// One server.
 #[derive(Default)]
-pub(super) struct Entry {
-    pub(super) session: Arc<tokio::sync::Mutex<Option<Arc<Session>>>>,
+pub(super) struct PooledServer {
+    pub(super) session: Arc<tokio::sync::Mutex<Option<Arc<ServerSession>>>>,
     uses: Mutex<Uses>,
 }
 
@@ -53,13 +53,13 @@ struct Uses {
     left: u64,
 }
 
-impl Pool {
-    fn inner(&self) -> MutexGuard<'_, Inner> {
+impl ServerPool {
+    fn inner(&self) -> MutexGuard<'_, PoolState> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The place of a server; from now on its run is one of those that use it.
-    pub(super) fn entry(&self, server: &Server, private_hosts: &[String]) -> Arc<Entry> {
+    pub(super) fn entry(&self, server: &ToolServer, private_hosts: &[String]) -> Arc<PooledServer> {
         let mut inner = self.inner();
         let entry = Arc::clone(inner.servers.entry(key(server, private_hosts)).or_default());
         entry.uses().runs.entry(Arc::clone(&server.run)).or_default();
@@ -74,13 +74,14 @@ impl Pool {
     }
 
     /// A run needs its servers no more: those that it has used and that are kept, and those that are too many now.
-    pub(super) fn leave(&self, run: &str) -> (Vec<Arc<Entry>>, Vec<Arc<Entry>>) {
+    pub(super) fn leave(&self, run: &str) -> (Vec<Arc<PooledServer>>, Vec<Arc<PooledServer>>) {
         let mut inner = self.inner();
         inner.left += 1;
         let now = inner.left;
         let used = inner.servers.values().filter(|entry| entry.leave(run, now)).cloned().collect();
         inner.servers.retain(|_, entry| !entry.is_empty());
-        let mut idle: Vec<(u64, Key)> = inner.servers.iter().filter_map(|(key, entry)| Some((entry.idle_since()?, key.clone()))).collect();
+        let mut idle: Vec<(u64, ServerKey)> =
+            inner.servers.iter().filter_map(|(key, entry)| Some((entry.idle_since()?, key.clone()))).collect();
         idle.sort_by_key(|(since, _)| *since);
         let surplus = idle.len().saturating_sub(MOST_IDLE);
         let surplus = idle.into_iter().take(surplus).filter_map(|(_, key)| inner.servers.remove(&key)).collect();
@@ -88,15 +89,15 @@ impl Pool {
     }
 
     /// Everything, to be ended.
-    pub(super) fn drain(&self) -> (Vec<Arc<Entry>>, Vec<watch::Receiver<bool>>) {
+    pub(super) fn drain(&self) -> (Vec<Arc<PooledServer>>, Vec<watch::Receiver<bool>>) {
         let mut inner = self.inner();
-        let entries: Vec<Arc<Entry>> = inner.servers.drain().map(|(_, entry)| entry).collect();
+        let entries: Vec<Arc<PooledServer>> = inner.servers.drain().map(|(_, entry)| entry).collect();
         entries.iter().for_each(|entry| entry.stop_opening());
         (entries, std::mem::take(&mut inner.programs))
     }
 }
 
-impl Entry {
+impl PooledServer {
     fn uses(&self) -> MutexGuard<'_, Uses> {
         self.uses.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -153,7 +154,7 @@ impl Entry {
     }
 
     /// Leaves a session to those that still wait in it; whoever comes next begins another one.
-    pub(super) async fn forget(&self, session: &Weak<Session>) {
+    pub(super) async fn forget(&self, session: &Weak<ServerSession>) {
         let mut open = self.session.lock().await;
         if open.as_ref().is_some_and(|open| std::ptr::eq(Arc::as_ptr(open), session.as_ptr())) {
             *open = None;
@@ -169,7 +170,7 @@ impl Entry {
     }
 }
 
-fn key(server: &Server, private_hosts: &[String]) -> Key {
+fn key(server: &ToolServer, private_hosts: &[String]) -> ServerKey {
     let mut parts = vec![server.project.display().to_string(), server.secrets.len().to_string()];
     parts.extend(server.secrets.iter().map(|secret| secret.reveal().to_owned()));
     let named = |values: &[(String, Secret)]| -> Vec<String> {
@@ -187,5 +188,5 @@ fn key(server: &Server, private_hosts: &[String]) -> Key {
             parts.extend(named(headers));
         }
     }
-    Key(parts)
+    ServerKey(parts)
 }

@@ -43,7 +43,7 @@ const WATCH: &str =
     "read -r word; [ \"$word\" = done ] && exit 0; kill -s TERM -- \"-$1\" 2>/dev/null; sleep 3; kill -s KILL -- \"-$1\" 2>/dev/null";
 
 /// A program that runs.
-pub(super) struct Program {
+pub(super) struct ServerProgram {
     pub(super) inbox: Arc<Inbox>,
     lines: mpsc::Sender<Vec<u8>>,
     end: Arc<Notify>,
@@ -60,7 +60,7 @@ struct Tail {
 }
 
 /// What a program is started with.
-pub(super) struct Start<'a> {
+pub(super) struct ProgramStart<'a> {
     pub(super) name: &'a str,
     pub(super) command: &'a str,
     pub(super) args: &'a [String],
@@ -70,12 +70,12 @@ pub(super) struct Start<'a> {
     pub(super) secrets: &'a [Secret],
 }
 
-impl Program {
+impl ServerProgram {
     /// Starts a program.
     ///
     /// # Errors
     /// It is not there, or cannot be started.
-    pub(super) fn start(start: &Start) -> Result<Program, Failure> {
+    pub(super) fn start(start: &ProgramStart) -> Result<ServerProgram, Failure> {
         let unavailable = |message: String| Failure::new(FailureKind::Unavailable, message);
         let program = find(start.command).ok_or_else(|| {
             unavailable(format!(
@@ -115,7 +115,7 @@ impl Program {
             keeper.keep(&wanted).await;
             let _ = told.send(true);
         });
-        Ok(Program { inbox, lines, end, ended, tail })
+        Ok(ServerProgram { inbox, lines, end, ended, tail })
     }
 
     /// Hands a message to the program's input. Waits only while many others wait.
@@ -162,7 +162,7 @@ impl Program {
     }
 }
 
-impl Drop for Program {
+impl Drop for ServerProgram {
     /// Whoever started it may be given up in the middle of the first words.
     fn drop(&mut self) {
         self.give_up();

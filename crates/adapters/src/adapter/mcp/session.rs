@@ -9,39 +9,39 @@ use serde_json::{Map, Value, json};
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::inbox::{Inbox, Said};
-use super::program::Program;
+use super::program::ServerProgram;
 use super::protocol::{self, STATELESS};
-use super::tools::Listed;
+use super::tools::ListedTools;
 use super::web::{Trouble, Web};
-use crate::adapter::http::Fault;
+use crate::adapter::http::HttpFault;
 use crate::event::{Failure, FailureKind};
 
 /// How long a program that missed a call's time has to show that it still reads and answers.
 const PROOF_OF_LIFE: Duration = Duration::from_secs(2);
 
 /// The way to a server.
-pub(super) enum Link {
-    Program(Program),
+pub(super) enum ServerLink {
+    Program(ServerProgram),
     Web(Arc<Web>),
 }
 
 /// A server that was reached.
-pub(super) struct Session {
-    pub(super) link: Link,
+pub(super) struct ServerSession {
+    pub(super) link: ServerLink,
     version: Mutex<ProtocolVersion>,
-    pub(super) listed: Mutex<Option<Arc<Listed>>>,
+    pub(super) listed: Mutex<Option<Arc<ListedTools>>>,
     /// A handshake is made again by one alone.
     pub(super) again: tokio::sync::Mutex<()>,
 }
 
-impl Session {
+impl ServerSession {
     /// Agrees on a version with a server.
     ///
     /// # Errors
     /// It cannot be reached, speaks another protocol, gives no tools, or does not answer until then.
-    pub(super) async fn open(link: Link, until: Instant) -> Result<Session, Fault> {
+    pub(super) async fn open(link: ServerLink, until: Instant) -> Result<ServerSession, HttpFault> {
         let version = Mutex::new(STATELESS);
-        let session = Session { link, version, listed: Mutex::default(), again: tokio::sync::Mutex::default() };
+        let session = ServerSession { link, version, listed: Mutex::default(), again: tokio::sync::Mutex::default() };
         match timeout_at(until, session.agree(until)).await {
             Ok(Ok(())) => Ok(session),
             Ok(Err(fault)) => {
@@ -50,15 +50,15 @@ impl Session {
             }
             Err(_) => {
                 session.give_up();
-                Err(Fault::before_sending(Failure::new(FailureKind::Timeout, "it did not say hello in time (connect_timeout)")))
+                Err(HttpFault::before_sending(Failure::new(FailureKind::Timeout, "it did not say hello in time (connect_timeout)")))
             }
         }
     }
 
     pub(super) fn inbox(&self) -> &Inbox {
         match &self.link {
-            Link::Program(program) => &program.inbox,
-            Link::Web(web) => &web.inbox,
+            ServerLink::Program(program) => &program.inbox,
+            ServerLink::Web(web) => &web.inbox,
         }
     }
 
@@ -78,13 +78,13 @@ impl Session {
 
     /// A run begins to use it, alone or beside others.
     pub(super) fn joined(&self, is_shared: bool) {
-        if let Link::Program(program) = &self.link {
+        if let ServerLink::Program(program) = &self.link {
             program.joined(is_shared);
         }
     }
 
     pub(super) fn give_up(&self) {
-        if let Link::Program(program) = &self.link {
+        if let ServerLink::Program(program) = &self.link {
             program.give_up();
         }
     }
@@ -92,14 +92,14 @@ impl Session {
     /// Ends it.
     pub(super) async fn end(&self) {
         match &self.link {
-            Link::Program(program) => program.end().await,
-            Link::Web(web) => web.end().await,
+            ServerLink::Program(program) => program.end().await,
+            ServerLink::Web(web) => web.end().await,
         }
     }
 
     /// The first words: the new version, or a handshake.
-    async fn agree(&self, until: Instant) -> Result<(), Fault> {
-        if let Link::Web(web) = &self.link {
+    async fn agree(&self, until: Instant) -> Result<(), HttpFault> {
+        if let ServerLink::Web(web) = &self.link {
             web.agree(STATELESS.as_str(), true);
         }
         // An old server may leave a word it does not know unanswered.
@@ -136,8 +136,8 @@ impl Session {
     pub(super) async fn shake_hands(&self) -> Result<(), Trouble> {
         self.speak(protocol::WITH_HANDSHAKE);
         let result = self.request("initialize", protocol::initialize()).await?.map_err(|error| self.refused("initialize", &error))?;
-        let version = protocol::agreed(&result).map_err(Fault::before_sending)?;
-        if let Link::Web(web) = &self.link {
+        let version = protocol::agreed(&result).map_err(HttpFault::before_sending)?;
+        if let ServerLink::Web(web) = &self.link {
             web.agree(version.as_str(), false);
         }
         self.speak(version);
@@ -146,7 +146,7 @@ impl Session {
     }
 
     /// A version is agreed on. A server that tells when its tools change is listened to.
-    fn begins(&self, result: &Value) -> Result<(), Fault> {
+    fn begins(&self, result: &Value) -> Result<(), HttpFault> {
         if !protocol::has_tools(result) {
             return Err(self.fault(FailureKind::BadResponse, "it gives no tools"));
         }
@@ -158,31 +158,31 @@ impl Session {
             None
         } else {
             // Its answer is the end of what it tells, which nobody waits for.
-            let (id, _) = self.inbox().expect().map_err(Fault::before_sending)?;
+            let (id, _) = self.inbox().expect().map_err(HttpFault::before_sending)?;
             Some(protocol::listen(&version, id))
         };
         match (&self.link, request) {
-            (Link::Program(program), Some(request)) => program.send_soon(&request),
+            (ServerLink::Program(program), Some(request)) => program.send_soon(&request),
             // Older programs tell it unasked.
-            (Link::Program(_), None) => {}
-            (Link::Web(web), request) => web.listen(request),
+            (ServerLink::Program(_), None) => {}
+            (ServerLink::Web(web), request) => web.listen(request),
         }
         Ok(())
     }
 
-    pub(super) fn fault(&self, kind: FailureKind, what: &str) -> Fault {
-        Fault::before_sending(self.inbox().scrub.failure(kind, what))
+    pub(super) fn fault(&self, kind: FailureKind, what: &str) -> HttpFault {
+        HttpFault::before_sending(self.inbox().scrub.failure(kind, what))
     }
 
-    pub(super) fn refused(&self, what: &str, error: &rmcp::model::ErrorData) -> Fault {
+    pub(super) fn refused(&self, what: &str, error: &rmcp::model::ErrorData) -> HttpFault {
         let message = format!("it answered {what} with an error ({}): {}", error.code.0, error.message);
         self.fault(protocol::class(error), &message)
     }
 
-    async fn notify(&self, message: Value) -> Result<(), Fault> {
+    async fn notify(&self, message: Value) -> Result<(), HttpFault> {
         match &self.link {
-            Link::Program(program) => program.send(&message).await.map_err(Fault::before_sending),
-            Link::Web(web) => web.notify(&message).await,
+            ServerLink::Program(program) => program.send(&message).await.map_err(HttpFault::before_sending),
+            ServerLink::Web(web) => web.notify(&message).await,
         }
     }
 
@@ -192,7 +192,7 @@ impl Session {
 
     /// Sends a request and waits for its answer. Whoever stops waiting has cancelled it.
     pub(super) async fn request_with(&self, method: &str, params: Value, more: &BTreeMap<String, String>) -> Result<Said, Trouble> {
-        let (id, answer) = self.inbox().expect().map_err(Fault::before_sending)?;
+        let (id, answer) = self.inbox().expect().map_err(HttpFault::before_sending)?;
         let mut params = if let Value::Object(params) = params { params } else { Map::new() };
         let version = self.version();
         let mut meta = if version.has_initialize() { Map::new() } else { protocol::meta(&version) };
@@ -203,16 +203,16 @@ impl Session {
             params.insert("_meta".into(), Value::Object(meta));
         }
         let message = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
-        let cancel = Cancel { session: self, id, tells: method == "tools/call" };
+        let cancel = CancelNotice { session: self, id, tells: method == "tools/call" };
         let said = match &self.link {
-            Link::Program(program) => {
-                program.send(&message).await.map_err(Fault::before_sending)?;
-                let gone = || Fault::after_sending(Failure::new(FailureKind::Connection, "the server has ended"));
+            ServerLink::Program(program) => {
+                program.send(&message).await.map_err(HttpFault::before_sending)?;
+                let gone = || HttpFault::after_sending(Failure::new(FailureKind::Connection, "the server has ended"));
                 answer.await.map_err(|_| Trouble::from(gone())).and_then(|said| said.map_err(Trouble::from))
             }
-            Link::Web(web) => web.request(id, &message, more).await,
+            ServerLink::Web(web) => web.request(id, &message, more).await,
         };
-        if !matches!(self.link, Link::Program(_)) {
+        if !matches!(self.link, ServerLink::Program(_)) {
             self.inbox().forget(id);
         }
         drop(cancel);
@@ -221,7 +221,7 @@ impl Session {
 
     /// Asks a program whether it still reads and answers; `None`: it is none.
     pub(super) fn proof_of_life(&self) -> Option<impl Future<Output = bool> + Send + use<>> {
-        let Link::Program(program) = &self.link else { return None };
+        let ServerLink::Program(program) = &self.link else { return None };
         let (id, answer) = program.inbox.expect().ok()?;
         program.send_soon(&json!({ "jsonrpc": "2.0", "id": id, "method": "ping" }));
         let inbox = Arc::clone(&program.inbox);
@@ -234,13 +234,13 @@ impl Session {
 }
 
 /// Tells the server that nobody waits any more, unless the answer has come.
-struct Cancel<'a> {
-    session: &'a Session,
+struct CancelNotice<'a> {
+    session: &'a ServerSession,
     id: u64,
     tells: bool,
 }
 
-impl Drop for Cancel<'_> {
+impl Drop for CancelNotice<'_> {
     fn drop(&mut self) {
         if !self.session.inbox().awaits(self.id) {
             return;
@@ -251,20 +251,20 @@ impl Drop for Cancel<'_> {
         }
         let message = json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": self.id, "reason": "no longer wanted" } });
         match &self.session.link {
-            Link::Program(program) => program.send_soon(&message),
+            ServerLink::Program(program) => program.send_soon(&message),
             // Without a session the end of the request itself says so.
-            Link::Web(web) if self.session.version().has_initialize() => web.notify_soon(message),
-            Link::Web(_) => {}
+            ServerLink::Web(web) if self.session.version().has_initialize() => web.notify_soon(message),
+            ServerLink::Web(_) => {}
         }
     }
 }
 
 /// Whether a fault of the first word says that no other word helps.
-fn is_final(fault: &Fault, link: &Link) -> bool {
+fn is_final(fault: &HttpFault, link: &ServerLink) -> bool {
     match link {
         // A program that has ended is not there to be greeted.
-        Link::Program(_) => true,
-        Link::Web(_) => !matches!(
+        ServerLink::Program(_) => true,
+        ServerLink::Web(_) => !matches!(
             fault.failure.kind,
             FailureKind::BadRequest | FailureKind::ServerError | FailureKind::WrongType | FailureKind::BadResponse
         ),

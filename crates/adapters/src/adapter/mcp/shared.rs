@@ -12,7 +12,7 @@ use crate::adapter::http::{Http, HttpSettings};
 use crate::adapter::started::Agreed;
 use crate::event::Failure;
 use crate::model::FailureKind;
-use crate::port::{Clock, Pending, Server, ServerCall, ServerReply, ToolList, ToolServers};
+use crate::port::{Clock, Pending, ServerCall, ServerReply, ToolList, ToolServer, ToolServers};
 
 /// The servers of a process.
 pub struct SharedServers {
@@ -79,7 +79,7 @@ impl Lent {
 }
 
 impl ToolServers for Lent {
-    fn list(&self, server: Server) -> Pending<ToolList> {
+    fn list(&self, server: ToolServer) -> Pending<ToolList> {
         let own = self.servers.clone();
         self.there(async move { own.listed(&server).await })
     }

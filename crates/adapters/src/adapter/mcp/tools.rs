@@ -10,9 +10,9 @@ use tokio::time::{Instant, timeout_at};
 use super::inbox::Said;
 use super::program::LONGEST_LINE;
 use super::protocol;
-use super::session::{Link, Session};
+use super::session::{ServerLink, ServerSession};
 use super::web::{Trouble, repeated};
-use crate::adapter::http::{Fault, in_words};
+use crate::adapter::http::{HttpFault, in_words};
 use crate::event::{Failure, FailureKind, ServerTool};
 use crate::port::ServerReply;
 
@@ -22,7 +22,7 @@ const MOST_PAGES: usize = 100;
 /// Most bytes of a whole list.
 const LARGEST_LIST: usize = 8 << 20;
 /// The tools of a server as it last told them.
-pub(super) struct Listed {
+pub(super) struct ListedTools {
     pub(super) tools: Vec<ServerTool>,
     /// What it said of each, as far as it is pinned.
     pub(super) said: BTreeMap<String, Value>,
@@ -31,12 +31,12 @@ pub(super) struct Listed {
     changes: u64,
 }
 
-impl Session {
+impl ServerSession {
     /// Its tools, asked for anew.
     ///
     /// # Errors
     /// It gives no list, or one beyond bounds.
-    pub(super) async fn list(&self) -> Result<Arc<Listed>, Fault> {
+    pub(super) async fn list(&self) -> Result<Arc<ListedTools>, HttpFault> {
         let changes = self.inbox().changes();
         let (mut items, mut size) = (vec![], 0);
         let mut cursor: Option<String> = None;
@@ -80,7 +80,7 @@ impl Session {
             self.inbox()
                 .note(format!("{} of its tools cannot be called: a name or a schema is missing or broken", items.len() - tools.len()));
         }
-        let listed = Arc::new(Listed { hash: protocol::hash(&json!(said)), said, tools, changes });
+        let listed = Arc::new(ListedTools { hash: protocol::hash(&json!(said)), said, tools, changes });
         let mut last = self.listed.lock().unwrap_or_else(PoisonError::into_inner);
         if last.as_ref().is_none_or(|last| last.changes <= changes) {
             *last = Some(Arc::clone(&listed));
@@ -89,7 +89,7 @@ impl Session {
     }
 
     /// Its tools as it last told them; asked for anew if it said that they changed.
-    async fn known(&self) -> Result<Arc<Listed>, Fault> {
+    async fn known(&self) -> Result<Arc<ListedTools>, HttpFault> {
         let listed = self.listed.lock().unwrap_or_else(PoisonError::into_inner).clone();
         match listed {
             Some(listed) if listed.changes == self.inbox().changes() => Ok(listed),
@@ -101,10 +101,16 @@ impl Session {
     ///
     /// # Errors
     /// It is another one now, the call failed, or the answer is none.
-    pub(super) async fn call(&self, tool: &str, hash: &str, arguments: &Map<String, Value>, time: Duration) -> Result<ServerReply, Fault> {
+    pub(super) async fn call(
+        &self,
+        tool: &str,
+        hash: &str,
+        arguments: &Map<String, Value>,
+        time: Duration,
+    ) -> Result<ServerReply, HttpFault> {
         let until = Instant::now() + time;
         let in_time = |what: &str| {
-            Fault::before_sending(self.inbox().scrub.failure(FailureKind::Timeout, format!("{what} within {}", in_words(time))))
+            HttpFault::before_sending(self.inbox().scrub.failure(FailureKind::Timeout, format!("{what} within {}", in_words(time))))
         };
         let listed = timeout_at(until, self.known()).await.map_err(|_| in_time("it did not tell its tools"))??;
         match timeout_at(until, self.call_listed(listed, tool, hash, arguments)).await {
@@ -112,20 +118,27 @@ impl Session {
                 let told = self.inbox().take_progress();
                 let progress = told.map(|told| format!("; it had last told its progress: {told}")).unwrap_or_default();
                 let message = format!("no answer within {}{progress}", in_words(time));
-                Err(Fault::after_sending(self.inbox().scrub.failure(FailureKind::Timeout, message)))
+                Err(HttpFault::after_sending(self.inbox().scrub.failure(FailureKind::Timeout, message)))
             }
             Ok(said) => match said? {
-                Ok(result) if result.to_string().len() > LONGEST_LINE => {
-                    Err(Fault::after_sending(Failure::new(FailureKind::TooLarge, format!("its result has more than {LONGEST_LINE} bytes"))))
-                }
-                Ok(result) => protocol::reply(result).map_err(Fault::before_sending),
+                Ok(result) if result.to_string().len() > LONGEST_LINE => Err(HttpFault::after_sending(Failure::new(
+                    FailureKind::TooLarge,
+                    format!("its result has more than {LONGEST_LINE} bytes"),
+                ))),
+                Ok(result) => protocol::reply(result).map_err(HttpFault::before_sending),
                 Err(error) => Err(self.refused("tools/call", &error)),
             },
         }
     }
 
     /// Sends a call of a tool that is as it was. If the session is gone, the tool is looked at again in the new one.
-    async fn call_listed(&self, listed: Arc<Listed>, tool: &str, hash: &str, arguments: &Map<String, Value>) -> Result<Said, Fault> {
+    async fn call_listed(
+        &self,
+        listed: Arc<ListedTools>,
+        tool: &str,
+        hash: &str,
+        arguments: &Map<String, Value>,
+    ) -> Result<Said, HttpFault> {
         let params = json!({ "name": tool, "arguments": arguments });
         let before = self.web_session();
         let more = headers_of(&listed, tool, hash, &params)?;
@@ -140,7 +153,7 @@ impl Session {
     }
 
     /// A request. If the session is gone, there is one new handshake.
-    async fn again_if_gone(&self, method: &str, params: Value, more: &BTreeMap<String, String>) -> Result<Said, Fault> {
+    async fn again_if_gone(&self, method: &str, params: Value, more: &BTreeMap<String, String>) -> Result<Said, HttpFault> {
         let before = self.web_session();
         match self.request_with(method, params.clone(), more).await {
             Ok(said) => Ok(said),
@@ -154,13 +167,13 @@ impl Session {
 
     fn web_session(&self) -> Option<String> {
         match &self.link {
-            Link::Web(web) => web.session(),
-            Link::Program(_) => None,
+            ServerLink::Web(web) => web.session(),
+            ServerLink::Program(_) => None,
         }
     }
 
     /// A new handshake in place of a session that is gone, unless somebody else has made it meanwhile.
-    async fn begin_again(&self, gone: Option<String>) -> Result<(), Fault> {
+    async fn begin_again(&self, gone: Option<String>) -> Result<(), HttpFault> {
         let _alone = self.again.lock().await;
         if self.web_session() != gone {
             return Ok(());
@@ -175,12 +188,12 @@ impl Session {
         Ok(())
     }
 
-    async fn request_in_new_session(&self, method: &str, params: Value, more: &BTreeMap<String, String>) -> Result<Said, Fault> {
+    async fn request_in_new_session(&self, method: &str, params: Value, more: &BTreeMap<String, String>) -> Result<Said, HttpFault> {
         // A server that does not know the session has not read the request.
         match self.request_with(method, params, more).await {
             Ok(said) => Ok(said),
             Err(Trouble::Fault(fault)) => Err(fault),
-            Err(Trouble::SessionGone) => Err(Fault::before_sending(Failure::new(
+            Err(Trouble::SessionGone) => Err(HttpFault::before_sending(Failure::new(
                 FailureKind::BadResponse,
                 "its session is gone again, right after a new one was begun",
             ))),
@@ -192,14 +205,14 @@ impl Session {
 ///
 /// # Errors
 /// The tool is another one than that with this hash.
-fn headers_of(listed: &Listed, tool: &str, hash: &str, params: &Value) -> Result<BTreeMap<String, String>, Fault> {
+fn headers_of(listed: &ListedTools, tool: &str, hash: &str, params: &Value) -> Result<BTreeMap<String, String>, HttpFault> {
     let found = listed.tools.iter().find(|found| found.name == tool);
     let Some(found) = found.filter(|found| found.hash == hash) else {
         let what = if found.is_some() { "has changed" } else { "is gone" };
         let message = format!(
             "the tool \"{tool}\" {what} since its server told its tools; it is not called. Look at it with: flow tools pin --check"
         );
-        return Err(Fault::before_sending(Failure::new(FailureKind::Denied, message)));
+        return Err(HttpFault::before_sending(Failure::new(FailureKind::Denied, message)));
     };
     let mut more = BTreeMap::new();
     repeated(&found.input, &params["arguments"], &mut more);

@@ -13,7 +13,7 @@ use serde_json::Value;
 use tokio::task::AbortHandle;
 
 use super::inbox::{Inbox, Said, error_of};
-use crate::adapter::http::{Answer, Call, Fault, Http, Progress, SseMarks};
+use crate::adapter::http::{Http, HttpAnswer, HttpCall, HttpFault, ReadProgress, SseMarks};
 use crate::adapter::wording::Scrub;
 use crate::event::Failure;
 use crate::model::FailureKind;
@@ -40,13 +40,13 @@ pub(super) struct Web {
     headers: Vec<(String, Secret)>,
     pub(super) scrub: Scrub,
     pub(super) connect_timeout: Duration,
-    agreed: Mutex<Agreed>,
+    agreed: Mutex<Handshake>,
     /// The task that listens to what the server tells of its own accord.
     pub(super) listening: Mutex<Option<AbortHandle>>,
 }
 
 /// What a web server is asked with.
-pub(super) struct Address<'a> {
+pub(super) struct ServerAddress<'a> {
     pub(super) url: &'a str,
     pub(super) headers: &'a [(String, Secret)],
     /// Further values that it may repeat and nobody may see.
@@ -56,7 +56,7 @@ pub(super) struct Address<'a> {
 
 /// What was agreed on with the server.
 #[derive(Default, Clone)]
-struct Agreed {
+struct Handshake {
     version: Option<String>,
     is_stateless: bool,
     session: Option<String>,
@@ -67,17 +67,17 @@ pub(super) enum Trouble {
     /// The server does not know the session any more.
     SessionGone,
     /// Anything else.
-    Fault(Fault),
+    Fault(HttpFault),
 }
 
-impl From<Fault> for Trouble {
-    fn from(fault: Fault) -> Trouble {
+impl From<HttpFault> for Trouble {
+    fn from(fault: HttpFault) -> Trouble {
         Trouble::Fault(fault)
     }
 }
 
 impl Web {
-    pub(super) fn new(http: Http, clock: Arc<dyn crate::port::Clock>, address: &Address) -> Web {
+    pub(super) fn new(http: Http, clock: Arc<dyn crate::port::Clock>, address: &ServerAddress) -> Web {
         let headers = address.headers.iter().filter(|(name, _)| !OWN.contains(&name.to_ascii_lowercase().as_str()));
         let headers: Vec<(String, Secret)> = headers.cloned().collect();
         let scrub = Scrub::new(headers.iter().map(|(_, value)| value).chain(address.secrets));
@@ -86,7 +86,7 @@ impl Web {
         Web { inbox, http, clock, url, headers, scrub, connect_timeout, agreed: Mutex::default(), listening: Mutex::default() }
     }
 
-    fn agreed(&self) -> Agreed {
+    fn agreed(&self) -> Handshake {
         self.agreed.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
@@ -105,7 +105,7 @@ impl Web {
     /// Headers of a message. `more` are those that repeat its parameters.
     pub(super) fn headers(&self, message: Option<&Value>, more: &BTreeMap<String, String>) -> Vec<(String, Secret)> {
         // Whoever greets begins anew.
-        let agreed = if message.is_some_and(greets) { Agreed::default() } else { self.agreed() };
+        let agreed = if message.is_some_and(greets) { Handshake::default() } else { self.agreed() };
         let mut headers = self.headers.clone();
         let mut add = |name: &str, value: &str| headers.push((name.to_owned(), Secret::new(value)));
         add("Accept", if message.is_some() { "application/json, text/event-stream" } else { "text/event-stream" });
@@ -119,8 +119,8 @@ impl Web {
         headers
     }
 
-    async fn post(&self, message: &Value, more: &BTreeMap<String, String>) -> Result<Answer, Fault> {
-        let call = Call {
+    async fn post(&self, message: &Value, more: &BTreeMap<String, String>) -> Result<HttpAnswer, HttpFault> {
+        let call = HttpCall {
             method: "POST",
             url: &self.url,
             headers: self.headers(Some(message), more),
@@ -132,7 +132,7 @@ impl Web {
     }
 
     /// Sends a message that has no answer.
-    pub(super) async fn notify(&self, message: &Value) -> Result<(), Fault> {
+    pub(super) async fn notify(&self, message: &Value) -> Result<(), HttpFault> {
         let answer = self.post(message, &BTreeMap::new()).await?;
         answer.checked(self.clock.now()).await.map(|_| ())
     }
@@ -166,18 +166,19 @@ impl Web {
             "application/json" => {
                 let bytes = answer.bytes().await?;
                 let (_, said) =
-                    self.taken(id, &bytes).map_err(|failure| Fault::after_sending(answer.failure(failure.kind, failure.message)))?;
-                Ok(said.ok_or_else(|| Fault::after_sending(answer.failure(FailureKind::BadResponse, "sent no answer to the request")))?)
+                    self.taken(id, &bytes).map_err(|failure| HttpFault::after_sending(answer.failure(failure.kind, failure.message)))?;
+                Ok(said
+                    .ok_or_else(|| HttpFault::after_sending(answer.failure(FailureKind::BadResponse, "sent no answer to the request")))?)
             }
             other => {
                 let message = format!("sent {}, which is no answer of an MCP server", if other.is_empty() { "nothing" } else { other });
-                Err(Fault::after_sending(answer.failure(FailureKind::WrongType, message)).into())
+                Err(HttpFault::after_sending(answer.failure(FailureKind::WrongType, message)).into())
             }
         }
     }
 
     /// A status of 400 or above: an error object, if its body is one.
-    async fn error(&self, mut answer: Answer, status: u16) -> Result<Said, Trouble> {
+    async fn error(&self, mut answer: HttpAnswer, status: u16) -> Result<Said, Trouble> {
         if answer.content_type() == "application/json" && !matches!(status, 401 | 403 | 407 | 429) {
             let bytes = answer.bytes().await?;
             let error =
@@ -187,11 +188,11 @@ impl Web {
             }
             let message = format!("answered {status}: {}", self.scrub.quote(&String::from_utf8_lossy(&bytes), false));
             let failure = answer.failure(crate::adapter::http::status_class(status), message);
-            return Err(Fault { failure, may_have_acted: status >= 500 }.into());
+            return Err(HttpFault { failure, may_have_acted: status >= 500 }.into());
         }
         match answer.checked(self.clock.now()).await {
             Err(fault) => Err(fault.into()),
-            Ok(answer) => Err(Fault::after_sending(answer.failure(FailureKind::BadResponse, "sent no answer")).into()),
+            Ok(answer) => Err(HttpFault::after_sending(answer.failure(FailureKind::BadResponse, "sent no answer")).into()),
         }
     }
 
@@ -221,22 +222,22 @@ impl Web {
     }
 
     /// Reads a stream until the answer has come; one that breaks off is taken up again.
-    async fn stream(self: &Arc<Web>, id: u64, mut answer: Answer) -> Result<Said, Trouble> {
+    async fn stream(self: &Arc<Web>, id: u64, mut answer: HttpAnswer) -> Result<Said, Trouble> {
         let mut marks = SseMarks::default();
         for _ in 0..=MOST_RESUMED {
             let mut said = None;
             let read = answer.marked_events(&mut marks, |event| {
                 if !event.event.is_empty() && event.event != "message" {
-                    return Ok(Progress::Nothing);
+                    return Ok(ReadProgress::Nothing);
                 }
                 let (back, answer) = self.taken(id, event.data.as_bytes())?;
                 back.into_iter().for_each(|message| self.notify_soon(message));
                 said = answer;
-                Ok(if said.is_some() { Progress::Done } else { Progress::More })
+                Ok(if said.is_some() { ReadProgress::Done } else { ReadProgress::More })
             });
             let fault = match read.await {
                 Ok(()) => {
-                    return said.ok_or_else(|| Fault::after_sending(answer.failure(FailureKind::BadResponse, "sent no answer")).into());
+                    return said.ok_or_else(|| HttpFault::after_sending(answer.failure(FailureKind::BadResponse, "sent no answer")).into());
                 }
                 Err(fault) => fault,
             };
@@ -249,12 +250,12 @@ impl Web {
             let mut headers = self.headers(None, &BTreeMap::new());
             headers.push(("Last-Event-ID".to_owned(), Secret::new(last_id)));
             let call =
-                Call { method: "GET", url: &self.url, headers, body: None, connect_timeout: self.connect_timeout, scrub: &self.scrub };
+                HttpCall { method: "GET", url: &self.url, headers, body: None, connect_timeout: self.connect_timeout, scrub: &self.scrub };
             // What was asked may have been done, whatever becomes of the stream.
-            let acted = |fault: Fault| Fault { may_have_acted: true, ..fault };
+            let acted = |fault: HttpFault| HttpFault { may_have_acted: true, ..fault };
             answer = self.http.send(call).await.map_err(acted)?;
         }
-        Err(Fault::after_sending(answer.failure(FailureKind::BadResponse, format!("broke its answer off {MOST_RESUMED} times"))).into())
+        Err(HttpFault::after_sending(answer.failure(FailureKind::BadResponse, format!("broke its answer off {MOST_RESUMED} times"))).into())
     }
 
     /// Ends the session, if there is one.
@@ -265,7 +266,7 @@ impl Web {
         }
         let headers = self.headers(None, &BTreeMap::new());
         let call =
-            Call { method: "DELETE", url: &self.url, headers, body: None, connect_timeout: self.connect_timeout, scrub: &self.scrub };
+            HttpCall { method: "DELETE", url: &self.url, headers, body: None, connect_timeout: self.connect_timeout, scrub: &self.scrub };
         let _ = tokio::time::timeout(NOTICE_TIME, self.http.send_any(call)).await;
     }
 }

@@ -11,9 +11,9 @@ use serde_json::{Value, json};
 
 use super::draft::{Draft, DraftCall, bad, error_complaint, event_json, text, tokens};
 use super::pictures::Pictures;
-use super::{Complaint, Progress, Reader, is_at, joined};
+use super::{AnswerFault, AnswerReader, ReadProgress, is_at, joined};
 use crate::adapter::http::SseEvent;
-use crate::event::{Role, Usage};
+use crate::event::{MessageRole, Usage};
 use crate::model::FailureKind;
 use crate::port::{Message, ModelReply, ModelRequest};
 
@@ -30,7 +30,7 @@ pub(super) fn url(base_url: &str) -> String {
 /// The body of a request and the reader of its answer.
 pub(super) fn body(request: &ModelRequest, pictures: &Pictures) -> (Value, MessageReader) {
     let mut system: Vec<String> =
-        request.messages.iter().filter(|message| message.role == Role::System).map(|message| message.text.clone()).collect();
+        request.messages.iter().filter(|message| message.role == MessageRole::System).map(|message| message.text.clone()).collect();
     let mut body = json!({
         "model": request.model,
         "max_tokens": request.max_output_tokens.unwrap_or(DEFAULT_MAX_TOKENS),
@@ -73,24 +73,24 @@ pub(super) fn body(request: &ModelRequest, pictures: &Pictures) -> (Value, Messa
 
 /// All but the system messages. Results of tools belong to the user's side, all of a round in one message.
 fn messages(messages: &[Message], pictures: &Pictures) -> Vec<Value> {
-    let mut turns: Vec<(Role, Vec<Value>)> = Vec::new();
-    for message in messages.iter().filter(|message| message.role != Role::System) {
+    let mut turns: Vec<(MessageRole, Vec<Value>)> = Vec::new();
+    for message in messages.iter().filter(|message| message.role != MessageRole::System) {
         let blocks = blocks(message, pictures);
         match turns.last_mut() {
-            Some((Role::Tool, found)) if message.role == Role::Tool => found.extend(blocks),
+            Some((MessageRole::Tool, found)) if message.role == MessageRole::Tool => found.extend(blocks),
             _ if blocks.is_empty() => {}
             _ => turns.push((message.role, blocks)),
         }
     }
     turns
         .into_iter()
-        .map(|(role, blocks)| json!({ "role": if role == Role::Assistant { "assistant" } else { "user" }, "content": blocks }))
+        .map(|(role, blocks)| json!({ "role": if role == MessageRole::Assistant { "assistant" } else { "user" }, "content": blocks }))
         .collect()
 }
 
 /// The blocks of a message. An empty text is refused by the format, so it has none.
 fn blocks(message: &Message, pictures: &Pictures) -> Vec<Value> {
-    if message.role == Role::Tool {
+    if message.role == MessageRole::Tool {
         return vec![json!({ "type": "tool_result", "tool_use_id": message.call_id, "content": message.text })];
     }
     let text = (!message.text.trim().is_empty()).then(|| json!({ "type": "text", "text": message.text }));
@@ -107,7 +107,7 @@ fn blocks(message: &Message, pictures: &Pictures) -> Vec<Value> {
 
 /// What stands open in a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Block {
+enum StreamBlock {
     Text,
     /// Arguments of the call at this place.
     Call(usize),
@@ -121,7 +121,7 @@ pub(super) struct MessageReader {
     answer_tool: Option<String>,
     draft: Draft,
     /// The open block and its index.
-    open: Option<(u64, Block)>,
+    open: Option<(u64, StreamBlock)>,
     has_begun: bool,
     stop_reason: Option<String>,
     input_tokens: Option<u64>,
@@ -129,12 +129,12 @@ pub(super) struct MessageReader {
     is_done: bool,
 }
 
-impl Reader for MessageReader {
-    fn event(&mut self, event: &SseEvent) -> Result<Progress, Complaint> {
+impl AnswerReader for MessageReader {
+    fn event(&mut self, event: &SseEvent) -> Result<ReadProgress, AnswerFault> {
         let value = event_json(&event.data)?;
         let kind = value.get("type").and_then(Value::as_str).unwrap_or(&event.event);
         match kind {
-            "ping" => return Ok(Progress::Nothing),
+            "ping" => return Ok(ReadProgress::Nothing),
             "error" => return Err(error_complaint(&value, !self.draft.text.is_empty() || !self.draft.calls.is_empty())),
             "message_start" if !self.has_begun => {
                 let message = value.get("message").ok_or_else(|| bad("began its answer without a message"))?;
@@ -162,16 +162,16 @@ impl Reader for MessageReader {
             }
             "message_stop" if self.has_begun && self.open.is_none() => {
                 self.is_done = true;
-                return Ok(Progress::Done);
+                return Ok(ReadProgress::Done);
             }
             "message_start" | "content_block_start" | "message_delta" | "message_stop" => return Err(out_of_order()),
             // The format may grow new kinds of events; those are passed over.
-            _ => return Ok(Progress::Nothing),
+            _ => return Ok(ReadProgress::Nothing),
         }
-        Ok(Progress::More)
+        Ok(ReadProgress::More)
     }
 
-    fn whole(&mut self, answer: &Value) -> Result<(), Complaint> {
+    fn whole(&mut self, answer: &Value) -> Result<(), AnswerFault> {
         if answer.get("error").is_some_and(|error| !error.is_null()) {
             return Err(error_complaint(answer, false));
         }
@@ -189,7 +189,7 @@ impl Reader for MessageReader {
         &self.draft.text
     }
 
-    fn reply(mut self) -> Result<ModelReply, Complaint> {
+    fn reply(mut self) -> Result<ModelReply, AnswerFault> {
         if !self.is_done {
             return Err(bad("ended its answer before the end mark"));
         }
@@ -244,12 +244,12 @@ impl MessageReader {
     }
 
     /// A block: its beginning in a stream, or the whole of it.
-    fn begin(&mut self, block: &Value, is_stream: bool) -> Result<Block, Complaint> {
+    fn begin(&mut self, block: &Value, is_stream: bool) -> Result<StreamBlock, AnswerFault> {
         match text(block, "type")? {
             "" => Err(bad("sent a block without type")),
             "text" => {
                 self.draft.text.push_str(text(block, "text")?);
-                Ok(Block::Text)
+                Ok(StreamBlock::Text)
             }
             "tool_use" => {
                 // In a stream the input of the beginning is an empty object, and the arguments follow as text.
@@ -259,31 +259,31 @@ impl MessageReader {
                     tool: text(block, "name")?.to_owned(),
                     arguments: input.map_or_else(String::new, Value::to_string),
                 };
-                Ok(Block::Call(self.draft.add_call(call)?))
+                Ok(StreamBlock::Call(self.draft.add_call(call)?))
             }
-            _ => Ok(Block::Other),
+            _ => Ok(StreamBlock::Other),
         }
     }
 
-    fn delta(&mut self, block: Block, delta: &Value) -> Result<(), Complaint> {
+    fn delta(&mut self, block: StreamBlock, delta: &Value) -> Result<(), AnswerFault> {
         match (block, text(delta, "type")?) {
-            (Block::Text, "text_delta") => self.draft.text.push_str(text(delta, "text")?),
-            (Block::Call(place), "input_json_delta") => {
+            (StreamBlock::Text, "text_delta") => self.draft.text.push_str(text(delta, "text")?),
+            (StreamBlock::Call(place), "input_json_delta") => {
                 let call = self.draft.calls.get_mut(place).ok_or_else(out_of_order)?;
                 call.arguments.push_str(text(delta, "partial_json")?);
             }
             (_, "") => return Err(bad("sent a piece without type")),
-            (Block::Text, "input_json_delta") | (Block::Call(_), "text_delta") => return Err(out_of_order()),
+            (StreamBlock::Text, "input_json_delta") | (StreamBlock::Call(_), "text_delta") => return Err(out_of_order()),
             _ => {}
         }
         Ok(())
     }
 }
 
-fn place(event: &Value) -> Result<u64, Complaint> {
+fn place(event: &Value) -> Result<u64, AnswerFault> {
     event.get("index").and_then(Value::as_u64).ok_or_else(|| bad("sent a block without index"))
 }
 
-fn out_of_order() -> Complaint {
+fn out_of_order() -> AnswerFault {
     bad("sent the parts of its answer out of order")
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::Complaint;
+use super::AnswerFault;
 use crate::adapter::http::{JsonBodyError, error_sentence, read_json};
 use crate::event::Usage;
 use crate::model::FailureKind;
@@ -14,12 +14,12 @@ const MOST_CALLS: usize = 64;
 const MOST_TOKENS: u64 = 1 << 27;
 
 /// A complaint that is tried again.
-pub(super) fn bad(what: impl Into<String>) -> Complaint {
+pub(super) fn bad(what: impl Into<String>) -> AnswerFault {
     (FailureKind::BadResponse, what.into())
 }
 
 /// The JSON of an event.
-pub(super) fn event_json(data: &str) -> Result<Value, Complaint> {
+pub(super) fn event_json(data: &str) -> Result<Value, AnswerFault> {
     read_json(data.as_bytes()).map_err(|fault| match fault {
         JsonBodyError::TooMany => (FailureKind::TooLarge, format!("sent {fault}")),
         JsonBodyError::Broken(_) => bad(format!("sent {fault}")),
@@ -46,7 +46,7 @@ pub(super) struct DraftCall {
 
 impl Draft {
     /// Adds a tool call and gives its place.
-    pub(super) fn add_call(&mut self, call: DraftCall) -> Result<usize, Complaint> {
+    pub(super) fn add_call(&mut self, call: DraftCall) -> Result<usize, AnswerFault> {
         if self.calls.len() == MOST_CALLS {
             return Err(bad(format!("asked for more than {MOST_CALLS} tool calls")));
         }
@@ -55,7 +55,7 @@ impl Draft {
     }
 
     /// The reply.
-    pub(super) fn reply(self) -> Result<ModelReply, Complaint> {
+    pub(super) fn reply(self) -> Result<ModelReply, AnswerFault> {
         if self.text.contains('\0') {
             return Err(bad("sent a NUL character"));
         }
@@ -89,7 +89,7 @@ pub(super) fn tokens(value: &Value, key: &str) -> Option<u64> {
 }
 
 /// A text, where null and missing are empty.
-pub(super) fn text<'a>(value: &'a Value, key: &str) -> Result<&'a str, Complaint> {
+pub(super) fn text<'a>(value: &'a Value, key: &str) -> Result<&'a str, AnswerFault> {
     match value.get(key) {
         None | Some(Value::Null) => Ok(""),
         Some(Value::String(text)) => Ok(text),
@@ -98,7 +98,7 @@ pub(super) fn text<'a>(value: &'a Value, key: &str) -> Result<&'a str, Complaint
 }
 
 /// An error object inside a 200: its own class while nothing of the answer is there, afterwards the answer is a broken one.
-pub(super) fn error_complaint(value: &Value, has_begun: bool) -> Complaint {
+pub(super) fn error_complaint(value: &Value, has_begun: bool) -> AnswerFault {
     let sentence = error_sentence(value).unwrap_or("no reason given");
     if has_begun {
         return bad(format!("broke its answer off with an error: {sentence}"));

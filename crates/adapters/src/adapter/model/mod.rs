@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::http::{Answer, Call, Fault, Http, Progress, SseEvent, connect_time, in_words as time_in_words};
+use super::http::{Http, HttpAnswer, HttpCall, HttpFault, ReadProgress, SseEvent, connect_time, in_words as time_in_words};
 use super::own::OwnFiles;
 use super::wording::Scrub;
 use crate::event::Failure;
@@ -65,32 +65,32 @@ impl ModelClient for HttpModelClient {
 }
 
 /// What is wrong with an answer: a class and the words after `https://host`.
-type Complaint = (FailureKind, String);
+type AnswerFault = (FailureKind, String);
 
 /// Puts an answer together. Each method fails with what is wrong.
-trait Reader {
+trait AnswerReader {
     /// Takes the next event of a stream.
-    fn event(&mut self, event: &SseEvent) -> Result<Progress, Complaint>;
+    fn event(&mut self, event: &SseEvent) -> Result<ReadProgress, AnswerFault>;
     /// Takes an answer that was not streamed.
-    fn whole(&mut self, answer: &Value) -> Result<(), Complaint>;
+    fn whole(&mut self, answer: &Value) -> Result<(), AnswerFault>;
     /// The text so far.
     fn heard(&self) -> &str;
     /// The reply, once an end was read.
-    fn reply(self) -> Result<ModelReply, Complaint>;
+    fn reply(self) -> Result<ModelReply, AnswerFault>;
 }
 
-async fn attempt(client: &HttpModelClient, request: &ModelRequest, scrub: &Scrub) -> Result<ModelReply, Fault> {
+async fn attempt(client: &HttpModelClient, request: &ModelRequest, scrub: &Scrub) -> Result<ModelReply, HttpFault> {
     if request.wire == WireFormat::Recorded {
         let message = "this model answers from recordings, and none are open here";
-        return Err(Fault::before_sending(Failure::new(FailureKind::Unavailable, message)));
+        return Err(HttpFault::before_sending(Failure::new(FailureKind::Unavailable, message)));
     }
     let Some(told) = in_words::told(request) else { return ask(client, request, scrub).await };
     let reply = ask(client, &told, scrub).await?;
-    let complain = |(kind, what): Complaint| scrub.failure(kind, format!("model {:?} {}", request.model, scrub.quote(&what, false)));
-    in_words::read(request, reply).map_err(|complaint| Fault::after_sending(complain(complaint)))
+    let complain = |(kind, what): AnswerFault| scrub.failure(kind, format!("model {:?} {}", request.model, scrub.quote(&what, false)));
+    in_words::read(request, reply).map_err(|complaint| HttpFault::after_sending(complain(complaint)))
 }
 
-async fn ask(HttpModelClient { http, own }: &HttpModelClient, request: &ModelRequest, scrub: &Scrub) -> Result<ModelReply, Fault> {
+async fn ask(HttpModelClient { http, own }: &HttpModelClient, request: &ModelRequest, scrub: &Scrub) -> Result<ModelReply, HttpFault> {
     let pictures = pictures::load(request, own).await?;
     let bearer =
         || request.api_key.iter().map(|key| ("authorization".to_owned(), Secret::new(format!("Bearer {}", key.reveal())))).collect();
@@ -114,15 +114,15 @@ async fn ask(HttpModelClient { http, own }: &HttpModelClient, request: &ModelReq
     }
 }
 
-async fn exchange<R: Reader>(
+async fn exchange<R: AnswerReader>(
     http: &Http,
     request: &ModelRequest,
     scrub: &Scrub,
     (url, mut headers, body): (&str, Vec<(String, Secret)>, Value),
     mut reader: R,
-) -> Result<ModelReply, Fault> {
+) -> Result<ModelReply, HttpFault> {
     headers.push(("accept".to_owned(), Secret::new("text/event-stream, application/json")));
-    let call = Call {
+    let call = HttpCall {
         method: "POST",
         url,
         headers,
@@ -132,15 +132,15 @@ async fn exchange<R: Reader>(
     };
     let mut answer = http.send(call).await?;
     read(&mut answer, &mut reader, request.listener.as_ref()).await?;
-    reader.reply().map_err(|complaint| Fault::after_sending(complain(&answer.origin, scrub, complaint)))
+    reader.reply().map_err(|complaint| HttpFault::after_sending(complain(&answer.origin, scrub, complaint)))
 }
 
-async fn read<R: Reader>(answer: &mut Answer, reader: &mut R, listener: Option<&Listener>) -> Result<(), Fault> {
+async fn read<R: AnswerReader>(answer: &mut HttpAnswer, reader: &mut R, listener: Option<&Listener>) -> Result<(), HttpFault> {
     let (origin, scrub) = (answer.origin.clone(), answer.scrub.clone());
     let content_type = answer.content_type();
     if answer.status() >= 300 {
         let message = format!("answered {}, which is no answer of a model; check base_url", answer.status());
-        return Err(Fault::after_sending(answer.failure(FailureKind::BadResponse, message)));
+        return Err(HttpFault::after_sending(answer.failure(FailureKind::BadResponse, message)));
     }
     match content_type.as_str() {
         "text/event-stream" => {
@@ -156,19 +156,19 @@ async fn read<R: Reader>(answer: &mut Answer, reader: &mut R, listener: Option<&
         }
         "application/json" => {
             let Some(value) = answer.json().await? else {
-                return Err(Fault::after_sending(answer.failure(FailureKind::BadResponse, "sent an empty answer")));
+                return Err(HttpFault::after_sending(answer.failure(FailureKind::BadResponse, "sent an empty answer")));
             };
-            reader.whole(&value).map_err(|complaint| Fault::after_sending(complain(&origin, &scrub, complaint)))
+            reader.whole(&value).map_err(|complaint| HttpFault::after_sending(complain(&origin, &scrub, complaint)))
         }
         other => {
             let sent = if other.is_empty() { "an answer without content type".to_owned() } else { scrub.quote(other, false) };
             let message = format!("sent {sent} where a model's answer was expected; check base_url");
-            Err(Fault::after_sending(answer.failure(FailureKind::WrongType, message)))
+            Err(HttpFault::after_sending(answer.failure(FailureKind::WrongType, message)))
         }
     }
 }
 
-fn complain(origin: &str, scrub: &Scrub, (kind, what): Complaint) -> Failure {
+fn complain(origin: &str, scrub: &Scrub, (kind, what): AnswerFault) -> Failure {
     scrub.failure(kind, format!("{origin} {}", scrub.quote(&what, false)))
 }
 

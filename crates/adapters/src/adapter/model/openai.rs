@@ -4,9 +4,9 @@ use serde_json::{Map, Value, json};
 
 use super::draft::{Draft, DraftCall, bad, error_complaint, event_json, text, tokens};
 use super::pictures::{Picture, Pictures};
-use super::{Complaint, Progress, Reader, is_at, joined};
+use super::{AnswerFault, AnswerReader, ReadProgress, is_at, joined};
 use crate::adapter::http::SseEvent;
-use crate::event::{Role, Usage};
+use crate::event::{MessageRole, Usage};
 use crate::model::FailureKind;
 use crate::port::{Message, ModelReply, ModelRequest};
 
@@ -54,9 +54,9 @@ pub(super) fn body(request: &ModelRequest, pictures: &Pictures) -> Value {
 
 fn message(message: &Message, pictures: &Pictures) -> Value {
     match message.role {
-        Role::System => json!({ "role": "system", "content": message.text }),
-        Role::User if message.pictures.is_empty() => json!({ "role": "user", "content": message.text }),
-        Role::User => {
+        MessageRole::System => json!({ "role": "system", "content": message.text }),
+        MessageRole::User if message.pictures.is_empty() => json!({ "role": "user", "content": message.text }),
+        MessageRole::User => {
             let text = json!({ "type": "text", "text": message.text });
             let picture = |p: &Picture| {
                 let url = format!("data:{};base64,{}", p.media_type, p.base64);
@@ -65,9 +65,9 @@ fn message(message: &Message, pictures: &Pictures) -> Value {
             let content = pictures.of(message).map(picture).chain([text]);
             json!({ "role": "user", "content": content.collect::<Value>() })
         }
-        Role::Tool => json!({ "role": "tool", "tool_call_id": message.call_id, "content": message.text }),
-        Role::Assistant if message.calls.is_empty() => json!({ "role": "assistant", "content": message.text }),
-        Role::Assistant => {
+        MessageRole::Tool => json!({ "role": "tool", "tool_call_id": message.call_id, "content": message.text }),
+        MessageRole::Assistant if message.calls.is_empty() => json!({ "role": "assistant", "content": message.text }),
+        MessageRole::Assistant => {
             let calls = message.calls.iter().map(|call| {
                 // Arguments that were not an object are kept as the text they came as.
                 let arguments = call.arguments.as_str().map_or_else(|| call.arguments.to_string(), str::to_owned);
@@ -132,15 +132,15 @@ pub(super) struct ChatReader {
     is_done: bool,
 }
 
-impl Reader for ChatReader {
-    fn event(&mut self, event: &SseEvent) -> Result<Progress, Complaint> {
+impl AnswerReader for ChatReader {
+    fn event(&mut self, event: &SseEvent) -> Result<ReadProgress, AnswerFault> {
         if event.data.trim() == "[DONE]" {
             self.is_done = true;
-            return Ok(Progress::Done);
+            return Ok(ReadProgress::Done);
         }
         let chunk = event_json(&event.data)?;
         self.head(&chunk)?;
-        let Some(choice) = self.choice(&chunk)? else { return Ok(Progress::More) };
+        let Some(choice) = self.choice(&chunk)? else { return Ok(ReadProgress::More) };
         let none = Value::Null;
         let delta = choice.get("delta").unwrap_or(&none);
         let was_finished = self.finish.is_some();
@@ -151,10 +151,10 @@ impl Reader for ChatReader {
         if let Some(reason) = choice.get("finish_reason").filter(|reason| !reason.is_null()) {
             self.finish = Some(reason.as_str().ok_or_else(|| bad("sent a finish_reason that is not text"))?.to_owned());
         }
-        Ok(Progress::More)
+        Ok(ReadProgress::More)
     }
 
-    fn whole(&mut self, answer: &Value) -> Result<(), Complaint> {
+    fn whole(&mut self, answer: &Value) -> Result<(), AnswerFault> {
         self.head(answer)?;
         let choice = self.choice(answer)?.ok_or_else(|| bad("sent an answer without choices"))?;
         let message = choice.get("message").ok_or_else(|| bad("sent an answer without message"))?;
@@ -168,7 +168,7 @@ impl Reader for ChatReader {
         &self.draft.text
     }
 
-    fn reply(self) -> Result<ModelReply, Complaint> {
+    fn reply(self) -> Result<ModelReply, AnswerFault> {
         if !self.is_done {
             return Err(bad("ended its answer before the end mark"));
         }
@@ -186,7 +186,7 @@ impl Reader for ChatReader {
 
 impl ChatReader {
     /// Errors, usage and the model's name.
-    fn head(&mut self, chunk: &Value) -> Result<(), Complaint> {
+    fn head(&mut self, chunk: &Value) -> Result<(), AnswerFault> {
         if !chunk.is_object() {
             return Err(bad("sent JSON that is not an answer of a model"));
         }
@@ -206,7 +206,7 @@ impl ChatReader {
     }
 
     /// The one choice; the last chunk of a stream has none.
-    fn choice<'a>(&self, chunk: &'a Value) -> Result<Option<&'a Value>, Complaint> {
+    fn choice<'a>(&self, chunk: &'a Value) -> Result<Option<&'a Value>, AnswerFault> {
         match chunk.get("choices").and_then(Value::as_array).map(Vec::as_slice) {
             None if chunk.get("usage").is_none_or(Value::is_null) => Err(bad("sent an answer without choices")),
             None | Some([]) => Ok(None),
@@ -216,7 +216,7 @@ impl ChatReader {
     }
 
     /// A delta of a stream, or a whole message. Gives whether it held anything.
-    fn part(&mut self, part: &Value, is_delta: bool) -> Result<bool, Complaint> {
+    fn part(&mut self, part: &Value, is_delta: bool) -> Result<bool, AnswerFault> {
         let (content, refusal) = (text(part, "content")?, text(part, "refusal")?);
         self.draft.text.push_str(content);
         self.refusal.push_str(refusal);
@@ -229,7 +229,7 @@ impl ChatReader {
         Ok(is_new)
     }
 
-    fn call(&mut self, call: &Value, is_delta: bool) -> Result<(), Complaint> {
+    fn call(&mut self, call: &Value, is_delta: bool) -> Result<(), AnswerFault> {
         let none = Value::Null;
         let function = call.get("function").unwrap_or(&none);
         let (id, tool) = (text(call, "id")?, text(function, "name")?);

@@ -9,7 +9,7 @@ use base64::Engine as _;
 use imagesize::ImageType;
 
 use super::super::files;
-use super::super::http::Fault;
+use super::super::http::HttpFault;
 use super::super::own::OwnFiles;
 use crate::event::Failure;
 use crate::model::FailureKind;
@@ -37,7 +37,7 @@ impl Pictures {
 }
 
 /// Reads the pictures of a request; nothing is sent when one cannot be read.
-pub(super) async fn load(request: &ModelRequest, own: &Arc<OwnFiles>) -> Result<Pictures, Fault> {
+pub(super) async fn load(request: &ModelRequest, own: &Arc<OwnFiles>) -> Result<Pictures, HttpFault> {
     let mut paths: Vec<PathBuf> = request.messages.iter().flat_map(|message| message.pictures.clone()).collect();
     if paths.is_empty() {
         return Ok(Pictures::default());
@@ -48,7 +48,7 @@ pub(super) async fn load(request: &ModelRequest, own: &Arc<OwnFiles>) -> Result<
     let read = move || paths.into_iter().map(|path| read(&path, &own).map(|picture| (path, picture))).collect::<Result<_, _>>();
     let pictures = tokio::task::spawn_blocking(read).await;
     let broken = |_| Failure::new(FailureKind::Internal, "reading a picture hit a fault of flow itself");
-    pictures.map_err(broken).and_then(|pictures| pictures).map(Pictures).map_err(Fault::before_sending)
+    pictures.map_err(broken).and_then(|pictures| pictures).map(Pictures).map_err(HttpFault::before_sending)
 }
 
 fn read(path: &Path, own: &OwnFiles) -> Result<Picture, Failure> {

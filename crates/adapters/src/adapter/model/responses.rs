@@ -12,9 +12,9 @@ use serde_json::{Value, json};
 use super::draft::{Draft, DraftCall, bad, error_complaint, event_json, text, tokens};
 use super::openai::is_strict;
 use super::pictures::{Picture, Pictures};
-use super::{Complaint, Progress, Reader, joined};
+use super::{AnswerFault, AnswerReader, ReadProgress, joined};
 use crate::adapter::http::SseEvent;
-use crate::event::{Role, Usage};
+use crate::event::{MessageRole, Usage};
 use crate::model::FailureKind;
 use crate::port::{Message, ModelReply, ModelRequest};
 
@@ -25,7 +25,7 @@ pub(super) fn url(base_url: &str) -> String {
 
 /// The body of a request.
 pub(super) fn body(request: &ModelRequest, pictures: &Pictures) -> Value {
-    let is_system = |message: &&Message| message.role == Role::System;
+    let is_system = |message: &&Message| message.role == MessageRole::System;
     let instructions: Vec<&str> =
         request.messages.iter().filter(is_system).map(|m| m.text.as_str()).filter(|text| !text.is_empty()).collect();
     let input = request.messages.iter().filter(|message| !is_system(message)).flat_map(|message| items(message, pictures));
@@ -57,8 +57,8 @@ pub(super) fn body(request: &ModelRequest, pictures: &Pictures) -> Value {
 /// What a message is here: a message, calls of tools, or the result of one.
 fn items(message: &Message, pictures: &Pictures) -> Vec<Value> {
     match message.role {
-        Role::Tool => vec![json!({ "type": "function_call_output", "call_id": message.call_id, "output": message.text })],
-        Role::Assistant => {
+        MessageRole::Tool => vec![json!({ "type": "function_call_output", "call_id": message.call_id, "output": message.text })],
+        MessageRole::Assistant => {
             let said = (!message.text.is_empty()).then(|| json!({ "role": "assistant", "content": message.text }));
             let calls = message.calls.iter().map(|call| {
                 // Arguments that were not an object are kept as the text they came as.
@@ -67,8 +67,8 @@ fn items(message: &Message, pictures: &Pictures) -> Vec<Value> {
             });
             said.into_iter().chain(calls).collect()
         }
-        Role::System | Role::User if message.pictures.is_empty() => vec![json!({ "role": "user", "content": message.text })],
-        Role::System | Role::User => {
+        MessageRole::System | MessageRole::User if message.pictures.is_empty() => vec![json!({ "role": "user", "content": message.text })],
+        MessageRole::System | MessageRole::User => {
             let picture = |p: &Picture| json!({ "type": "input_image", "image_url": format!("data:{};base64,{}", p.media_type, p.base64) });
             let words = json!({ "type": "input_text", "text": message.text });
             vec![json!({ "role": "user", "content": pictures.of(message).map(picture).chain([words]).collect::<Value>() })]
@@ -76,7 +76,7 @@ fn items(message: &Message, pictures: &Pictures) -> Vec<Value> {
     }
 }
 
-fn cut() -> Complaint {
+fn cut() -> AnswerFault {
     (FailureKind::Truncated, "cut the answer at its length limit; raise max_output_tokens".to_owned())
 }
 
@@ -98,8 +98,8 @@ impl ResponseReader {
     }
 }
 
-impl Reader for ResponseReader {
-    fn event(&mut self, event: &SseEvent) -> Result<Progress, Complaint> {
+impl AnswerReader for ResponseReader {
+    fn event(&mut self, event: &SseEvent) -> Result<ReadProgress, AnswerFault> {
         let value = event_json(&event.data)?;
         match value.get("type").and_then(Value::as_str).unwrap_or(&event.event) {
             "response.output_text.delta" => {
@@ -109,17 +109,17 @@ impl Reader for ResponseReader {
             "response.function_call_arguments.delta" | "response.refusal.delta" => self.has_begun = true,
             "response.completed" | "response.incomplete" | "response.failed" => {
                 self.response = Some(value.get("response").cloned().ok_or_else(|| bad("ended its answer without a response"))?);
-                return Ok(Progress::Done);
+                return Ok(ReadProgress::Done);
             }
             "error" => return Err(error_complaint(&value, self.has_begun)),
             kind if kind.starts_with("response.") => {}
             // The format may grow new kinds of events; those are passed over.
-            _ => return Ok(Progress::Nothing),
+            _ => return Ok(ReadProgress::Nothing),
         }
-        Ok(Progress::More)
+        Ok(ReadProgress::More)
     }
 
-    fn whole(&mut self, answer: &Value) -> Result<(), Complaint> {
+    fn whole(&mut self, answer: &Value) -> Result<(), AnswerFault> {
         if answer.get("error").is_some_and(|error| !error.is_null()) {
             return Err(error_complaint(answer, false));
         }
@@ -131,7 +131,7 @@ impl Reader for ResponseReader {
         &self.heard
     }
 
-    fn reply(self) -> Result<ModelReply, Complaint> {
+    fn reply(self) -> Result<ModelReply, AnswerFault> {
         let response = self.response.ok_or_else(|| bad("ended its answer before the end mark"))?;
         let reason = response.pointer("/incomplete_details/reason").and_then(Value::as_str);
         match (text(&response, "status")?, reason) {

@@ -55,7 +55,7 @@ impl MailSender for SmtpMailSender {
             let secrets = mail.login.iter().map(|(_, password)| password);
             let scrub = Scrub::new(secrets);
             let is_on_its_way = AtomicBool::new(false);
-            let session = Session { sender: &sender, mail: &mail, scrub: &scrub, is_on_its_way: &is_on_its_way };
+            let session = SmtpAttempt { sender: &sender, mail: &mail, scrub: &scrub, is_on_its_way: &is_on_its_way };
             match tokio::time::timeout(mail.timeout, session.run()).await {
                 Ok(outcome) => outcome,
                 Err(_) => Err(session.lost(FailureKind::Timeout, format!("did not take the mail within {}", in_words(mail.timeout)))),
@@ -65,7 +65,7 @@ impl MailSender for SmtpMailSender {
 }
 
 /// One attempt.
-struct Session<'a> {
+struct SmtpAttempt<'a> {
     sender: &'a SmtpMailSender,
     mail: &'a Mail,
     scrub: &'a Scrub,
@@ -73,7 +73,7 @@ struct Session<'a> {
     is_on_its_way: &'a AtomicBool,
 }
 
-impl Session<'_> {
+impl SmtpAttempt<'_> {
     async fn run(&self) -> Result<String, Failure> {
         let id = message_id(self.mail);
         let message = self.message(&id)?;

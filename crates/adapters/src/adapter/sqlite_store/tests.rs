@@ -81,7 +81,7 @@ fn what_a_newer_program_wrote_is_refused_as_that_and_stays() {
     let file = folder.path().join("runs.db");
     let mut store = SqliteStore::open(&file).unwrap();
     let write = |store: &SqliteStore, seq: u64, body: &str| {
-        put(&store.connection, 1, &Block::of_texts("r_1", seq, &[body.to_owned()]).unwrap()).unwrap();
+        put(&store.connection, 1, &EventBlock::of_texts("r_1", seq, &[body.to_owned()]).unwrap()).unwrap();
     };
     store.append(&[event(1)]).unwrap();
     store.sync().unwrap();

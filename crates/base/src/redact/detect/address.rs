@@ -2,7 +2,7 @@
 
 use std::net::Ipv6Addr;
 
-use super::super::{Found, Kind};
+use super::super::{Detection, PiiKind};
 use super::{add, before};
 
 /// Names of query fields that hold a token.
@@ -38,7 +38,7 @@ const FIELDS: &[&str] = &[
     "subscription-key",
 ];
 
-pub(in super::super) fn find(text: &str, found: &mut Vec<Found>) {
+pub(in super::super) fn find(text: &str, found: &mut Vec<Detection>) {
     for (at, _) in text.match_indices("://") {
         in_url(text, at + 3, found);
     }
@@ -46,7 +46,7 @@ pub(in super::super) fn find(text: &str, found: &mut Vec<Found>) {
 }
 
 /// The user before the host, and the values of fields that hold a token.
-fn in_url(text: &str, start: usize, found: &mut Vec<Found>) {
+fn in_url(text: &str, start: usize, found: &mut Vec<Detection>) {
     let rest = text.get(start..).unwrap_or_default();
     let length = rest.find(|c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '<' | '>' | '`' | '\\')).unwrap_or(rest.len());
     // A placeholder in the user part (`https://<token>@host`) is no secret; it ends the address.
@@ -57,7 +57,7 @@ fn in_url(text: &str, start: usize, found: &mut Vec<Found>) {
         && user != "git"
         && !is_placeholder(user)
     {
-        add(found, Kind::Url, start, start + user.len());
+        add(found, PiiKind::Url, start, start + user.len());
     }
     let fields = url.find(['?', '#']).map(|at| at + 1).unwrap_or(url.len());
     let mut at = fields;
@@ -68,7 +68,7 @@ fn in_url(text: &str, start: usize, found: &mut Vec<Found>) {
             let least = if matches!(name_small.as_str(), "key" | "code" | "auth" | "session" | "sid") { 10 } else { 6 };
             if FIELDS.contains(&name_small.as_str()) && value.len() >= least && !is_placeholder(value) {
                 let from = start + at + name.len() + 1;
-                add(found, Kind::Url, from, from + value.len());
+                add(found, PiiKind::Url, from, from + value.len());
             }
         }
         at += field.len() + 1;
@@ -89,7 +89,7 @@ fn is_placeholder(text: &str) -> bool {
         || text.chars().all(|c| c == 'x' || c == 'X')
 }
 
-fn ipv6(text: &str, found: &mut Vec<Found>) {
+fn ipv6(text: &str, found: &mut Vec<Detection>) {
     let bytes = text.as_bytes();
     let is_part = |byte: &u8| byte.is_ascii_hexdigit() || matches!(byte, b':' | b'.');
     let mut floor = 0;
@@ -119,7 +119,7 @@ fn ipv6(text: &str, found: &mut Vec<Found>) {
         // `a::b` is more often a path in code.
         let is_long = groups >= 3 || token.split(':').next().is_some_and(|first| first.len() >= 3);
         if has_digit && is_long && !address.is_loopback() && !address.is_unspecified() {
-            add(found, Kind::Ip, start, start + token.len());
+            add(found, PiiKind::Ip, start, start + token.len());
         }
     }
 }

@@ -1,16 +1,16 @@
 //! E-mail addresses (the forms of RFC 5322 that people use; letters of any script).
 
-use super::super::{Found, Kind};
+use super::super::{Detection, PiiKind};
 use super::add;
 
-pub(super) fn find(text: &str, found: &mut Vec<Found>) {
+pub(super) fn find(text: &str, found: &mut Vec<Detection>) {
     let mut floor = 0;
     for (at, _) in text.match_indices('@') {
         if at < floor {
             continue;
         }
         if let Some((start, end)) = address(text, floor, at) {
-            add(found, Kind::Email, start, end);
+            add(found, PiiKind::Email, start, end);
             floor = end;
         }
     }

@@ -6,7 +6,7 @@ use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
-use super::super::{Found, Kind};
+use super::super::{Detection, PiiKind};
 use super::{add, before};
 
 /// What a key begins with, and how many characters of `A–Z a–z 0–9 _ -` follow at least. From the documentation of the services.
@@ -116,13 +116,13 @@ static SHAPES: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
     AhoCorasick::builder().ascii_case_insensitive(true).kind(Some(AhoCorasickKind::DFA)).build(shapes).ok()
 });
 
-pub(in super::super) fn find(text: &str, found: &mut Vec<Found>) {
+pub(in super::super) fn find(text: &str, found: &mut Vec<Detection>) {
     let mut floor = 0;
     for shape in SHAPES.iter().flat_map(|shapes| shapes.find_overlapping_iter(text)) {
         let (start, index) = (shape.start(), shape.pattern().as_usize());
         if index > PREFIXES.len() + 1 {
             if let Some((start, end)) = named(text, shape.end()) {
-                add(found, Kind::Key, start, end);
+                add(found, PiiKind::Key, start, end);
             }
             continue;
         }
@@ -131,9 +131,9 @@ pub(in super::super) fn find(text: &str, found: &mut Vec<Found>) {
         }
         let written = text.get(start..shape.end()).unwrap_or_default();
         let hit = match PREFIXES.get(index) {
-            Some((prefix, least)) if *prefix == written => key(text, start, prefix, *least).map(|end| (Kind::Key, end)),
-            None if written == JWT => jwt(text, start).map(|end| (Kind::Jwt, end)),
-            None if written == PEM => pem(text, start).map(|end| (Kind::Pem, end)),
+            Some((prefix, least)) if *prefix == written => key(text, start, prefix, *least).map(|end| (PiiKind::Key, end)),
+            None if written == JWT => jwt(text, start).map(|end| (PiiKind::Jwt, end)),
+            None if written == PEM => pem(text, start).map(|end| (PiiKind::Pem, end)),
             _ => None,
         };
         if let Some((kind, end)) = hit {

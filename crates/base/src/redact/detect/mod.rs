@@ -9,11 +9,11 @@ mod phone;
 
 pub(super) use keys::begins_as_key;
 
-use super::{Found, Kind};
+use super::{Detection, PiiKind};
 
 /// Everything in a text that has the shape of personal data or of a secret, in order; places that overlap are one, of the graver
 /// kind. Shapes with a checksum are checked.
-pub fn find_pii(text: &str) -> Vec<Found> {
+pub fn find_pii(text: &str) -> Vec<Detection> {
     let mut found = vec![];
     keys::find(text, &mut found);
     address::find(text, &mut found);
@@ -23,9 +23,9 @@ pub fn find_pii(text: &str) -> Vec<Found> {
 }
 
 /// Joins places that overlap.
-fn merge(mut found: Vec<Found>) -> Vec<Found> {
+fn merge(mut found: Vec<Detection>) -> Vec<Detection> {
     found.sort_by_key(|found| (found.range.start, std::cmp::Reverse(found.range.end)));
-    let mut merged: Vec<Found> = Vec::with_capacity(found.len());
+    let mut merged: Vec<Detection> = Vec::with_capacity(found.len());
     for next in found {
         match merged.last_mut() {
             Some(last) if next.range.start < last.range.end => {
@@ -38,8 +38,8 @@ fn merge(mut found: Vec<Found>) -> Vec<Found> {
     merged
 }
 
-fn add(found: &mut Vec<Found>, kind: Kind, start: usize, end: usize) {
-    found.push(Found { kind, range: start..end });
+fn add(found: &mut Vec<Detection>, kind: PiiKind, start: usize, end: usize) {
+    found.push(Detection { kind, range: start..end });
 }
 
 /// The byte before a place, and the one at it; 0 outside the text.

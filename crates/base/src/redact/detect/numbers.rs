@@ -1,6 +1,6 @@
 //! Everything made of digits: cards, social security numbers, bank accounts, IPv4 addresses, phone numbers.
 
-use super::super::{Found, Kind};
+use super::super::{Detection, PiiKind};
 use super::{add, before, byte, has_word, iban, phone, words_before};
 
 /// Digits, and what stands between them and the group before.
@@ -26,7 +26,7 @@ impl Group {
 /// More groups than this are data, not a number someone has.
 const LONGEST_CHAIN: usize = 64;
 
-pub(super) fn find(text: &str, found: &mut Vec<Found>) {
+pub(super) fn find(text: &str, found: &mut Vec<Detection>) {
     let bytes = text.as_bytes();
     let mut chain = vec![];
     let mut at = 0;
@@ -62,16 +62,16 @@ fn read_chain(text: &[u8], start: usize, groups: &mut Vec<Group>) {
     }
 }
 
-fn in_chain(text: &[u8], chain: &[Group], found: &mut Vec<Found>) {
+fn in_chain(text: &[u8], chain: &[Group], found: &mut Vec<Detection>) {
     let mut rest = chain;
     while let Some(first) = rest.first() {
         let is_joined = rest.len() < chain.len();
         let hit = iban_at(text, rest)
-            .or_else(|| card(text, rest).map(|(end, used)| (Kind::Card, first.start, end, used)))
-            .or_else(|| ipv4(text, rest, is_joined).map(|(end, used)| (Kind::Ip, first.start, end, used)))
-            .or_else(|| ssn(text, rest, is_joined).map(|(end, used)| (Kind::Ssn, first.start, end, used)))
-            .or_else(|| bot_token(text, first).map(|end| (Kind::Key, first.start, end, 1)))
-            .or_else(|| phone::find(text, rest, is_joined).map(|(start, end, used)| (Kind::Phone, start, end, used)));
+            .or_else(|| card(text, rest).map(|(end, used)| (PiiKind::Card, first.start, end, used)))
+            .or_else(|| ipv4(text, rest, is_joined).map(|(end, used)| (PiiKind::Ip, first.start, end, used)))
+            .or_else(|| ssn(text, rest, is_joined).map(|(end, used)| (PiiKind::Ssn, first.start, end, used)))
+            .or_else(|| bot_token(text, first).map(|end| (PiiKind::Key, first.start, end, 1)))
+            .or_else(|| phone::find(text, rest, is_joined).map(|(start, end, used)| (PiiKind::Phone, start, end, used)));
         match hit {
             Some((kind, start, end, used)) => {
                 add(found, kind, start, end);
@@ -83,7 +83,7 @@ fn in_chain(text: &[u8], chain: &[Group], found: &mut Vec<Found>) {
 }
 
 /// `DE89 3704…`: the digits stand behind two letters.
-fn iban_at(text: &[u8], groups: &[Group]) -> Option<(Kind, usize, usize, usize)> {
+fn iban_at(text: &[u8], groups: &[Group]) -> Option<(PiiKind, usize, usize, usize)> {
     let first = groups.first()?;
     let start = first.start.checked_sub(2)?;
     let letters = text.get(start..first.start)?.iter().all(u8::is_ascii_alphabetic);
@@ -91,7 +91,7 @@ fn iban_at(text: &[u8], groups: &[Group]) -> Option<(Kind, usize, usize, usize)>
         return None;
     }
     let end = iban::end(text, start)?;
-    Some((Kind::Iban, start, end, groups.iter().take_while(|group| group.start < end).count()))
+    Some((PiiKind::Iban, start, end, groups.iter().take_while(|group| group.start < end).count()))
 }
 
 /// 13 to 19 digits with the prefix and length of a card network and the right check digit (ISO/IEC 7812), in one piece or in the

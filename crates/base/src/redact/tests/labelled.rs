@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 
-use super::super::{Kind, find_pii};
+use super::super::{PiiKind, find_pii};
 
 /// A fixed sequence of numbers (the generator of Knuth's MMIX).
 struct Numbers(u64);
@@ -237,21 +237,32 @@ const AROUND: &[(&str, &str)] = &[
 ];
 
 /// Kind, line, and the value in it.
-fn positives() -> Vec<(Kind, String, String)> {
+fn positives() -> Vec<(PiiKind, String, String)> {
     let mut numbers = Numbers(42);
     let mut lines = vec![];
     for _ in 0..60 {
-        for kind in [Kind::Card, Kind::Iban, Kind::Email, Kind::Ssn, Kind::Key, Kind::Jwt, Kind::Pem, Kind::Ip, Kind::Url, Kind::Phone] {
+        for kind in [
+            PiiKind::Card,
+            PiiKind::Iban,
+            PiiKind::Email,
+            PiiKind::Ssn,
+            PiiKind::Key,
+            PiiKind::Jwt,
+            PiiKind::Pem,
+            PiiKind::Ip,
+            PiiKind::Url,
+            PiiKind::Phone,
+        ] {
             let (text, value) = match kind {
-                Kind::Card => (card(&mut numbers), None),
-                Kind::Iban => (iban(&mut numbers), None),
-                Kind::Email => (email(&mut numbers), None),
-                Kind::Ssn => (ssn(&mut numbers), None),
-                Kind::Key => (key(&mut numbers), None),
-                Kind::Jwt => (jwt(&mut numbers), None),
-                Kind::Pem => (pem(&mut numbers), None),
-                Kind::Ip => (ip(&mut numbers), None),
-                Kind::Url => {
+                PiiKind::Card => (card(&mut numbers), None),
+                PiiKind::Iban => (iban(&mut numbers), None),
+                PiiKind::Email => (email(&mut numbers), None),
+                PiiKind::Ssn => (ssn(&mut numbers), None),
+                PiiKind::Key => (key(&mut numbers), None),
+                PiiKind::Jwt => (jwt(&mut numbers), None),
+                PiiKind::Pem => (pem(&mut numbers), None),
+                PiiKind::Ip => (ip(&mut numbers), None),
+                PiiKind::Url => {
                     let (text, value) = url(&mut numbers);
                     (text, Some(value))
                 }
@@ -266,15 +277,15 @@ fn positives() -> Vec<(Kind, String, String)> {
     }
     // Values that need the words around them.
     for (kind, line, value) in [
-        (Kind::Ssn, "SSN: 219099999 on file", "219099999"),
-        (Kind::Ssn, "social security number 219 09 9999", "219 09 9999"),
-        (Kind::Phone, "Call me at 5551234567 please", "5551234567"),
-        (Kind::Phone, "Tel.: 555 1234", "555 1234"),
-        (Kind::Phone, "mobile 9876543210", "9876543210"),
-        (Kind::Phone, "Telefon: 0301234567", "0301234567"),
-        (Kind::Key, "api_key = \"a8F3kQ92mZx7Lp04TbVe\"", "a8F3kQ92mZx7Lp04TbVe"),
-        (Kind::Key, "Authorization: Bearer a8F3kQ92mZx7Lp04TbVe", "a8F3kQ92mZx7Lp04TbVe"),
-        (Kind::Key, "SECRET_TOKEN=9f86d081884c7d659a2feaa0c55ad015", "9f86d081884c7d659a2feaa0c55ad015"),
+        (PiiKind::Ssn, "SSN: 219099999 on file", "219099999"),
+        (PiiKind::Ssn, "social security number 219 09 9999", "219 09 9999"),
+        (PiiKind::Phone, "Call me at 5551234567 please", "5551234567"),
+        (PiiKind::Phone, "Tel.: 555 1234", "555 1234"),
+        (PiiKind::Phone, "mobile 9876543210", "9876543210"),
+        (PiiKind::Phone, "Telefon: 0301234567", "0301234567"),
+        (PiiKind::Key, "api_key = \"a8F3kQ92mZx7Lp04TbVe\"", "a8F3kQ92mZx7Lp04TbVe"),
+        (PiiKind::Key, "Authorization: Bearer a8F3kQ92mZx7Lp04TbVe", "a8F3kQ92mZx7Lp04TbVe"),
+        (PiiKind::Key, "SECRET_TOKEN=9f86d081884c7d659a2feaa0c55ad015", "9f86d081884c7d659a2feaa0c55ad015"),
     ] {
         lines.push((kind, line.to_owned(), value.to_owned()));
     }
@@ -329,9 +340,9 @@ page 12 of 345, lines 1200-1250, 555 items, 1234 5678
 
 #[test]
 fn shapes_are_found_at_the_rates_that_are_asked_for() {
-    let mut wanted: BTreeMap<Kind, usize> = BTreeMap::new();
-    let mut found: BTreeMap<Kind, usize> = BTreeMap::new();
-    let mut wrong: BTreeMap<Kind, Vec<String>> = BTreeMap::new();
+    let mut wanted: BTreeMap<PiiKind, usize> = BTreeMap::new();
+    let mut found: BTreeMap<PiiKind, usize> = BTreeMap::new();
+    let mut wrong: BTreeMap<PiiKind, Vec<String>> = BTreeMap::new();
     let mut missed = vec![];
     let positives = positives();
     assert!(positives.len() + NEGATIVES.lines().count() >= 150);
@@ -364,8 +375,8 @@ fn shapes_are_found_at_the_rates_that_are_asked_for() {
         let precision = found as f64 / (found + wrong).max(1) as f64;
         println!("{kind:?}: recall {recall:.3}, precision {precision:.3}");
         let (least_recall, least_precision) = match kind {
-            Kind::Ip | Kind::Url => (0.98, 0.98),
-            Kind::Phone => (0.95, 0.95),
+            PiiKind::Ip | PiiKind::Url => (0.98, 0.98),
+            PiiKind::Phone => (0.95, 0.95),
             _ => (0.99, 0.98),
         };
         assert!(recall >= least_recall, "{kind:?}: recall {recall}; missed: {missed:#?}");

@@ -8,10 +8,10 @@ use std::sync::LazyLock;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::{Found, Kind, Redactor, Stream, find_pii};
+use super::{Detection, PiiKind, Redactor, Stream, find_pii};
 
-fn kinds(text: &str) -> Vec<(Kind, &str)> {
-    find_pii(text).into_iter().map(|Found { kind, range }| (kind, &text[range])).collect()
+fn kinds(text: &str) -> Vec<(PiiKind, &str)> {
+    find_pii(text).into_iter().map(|Detection { kind, range }| (kind, &text[range])).collect()
 }
 
 fn redactor() -> Redactor {
@@ -188,7 +188,7 @@ fn overlapping_finds_are_one() {
         assert_eq!(found, [&*user]);
     }
     assert_eq!(kinds("https://a.example:8080/x@y https://a.example/a:b@c http://[::1]:80/x@y"), []);
-    assert_eq!(kinds("https://a.example/?token=abcdef@b.example"), [(Kind::Url, "abcdef@b.example")]);
+    assert_eq!(kinds("https://a.example/?token=abcdef@b.example"), [(PiiKind::Url, "abcdef@b.example")]);
 }
 
 #[test]

@@ -62,7 +62,7 @@ pub(super) fn reads(plan: &Plan) -> Vec<String> {
 
 /// What an agent is asked for.
 #[derive(Default)]
-struct Asked {
+struct AgentTask {
     /// The models that may answer.
     models: Vec<String>,
     /// In which steps, and as what.
@@ -74,11 +74,11 @@ pub(super) fn models(plan: &Plan, bounds: &[PipelineBounds]) -> Vec<String> {
     let mut said = vec![];
     for (at, (planned, bounds)) in plan.pipelines.iter().zip(bounds).enumerate() {
         let pipeline = &planned.pipeline;
-        let mut asked: BTreeMap<(usize, &str), Asked> = BTreeMap::new();
+        let mut asked: BTreeMap<(usize, &str), AgentTask> = BTreeMap::new();
         for step in &bounds.steps {
             for asking in &step.askings {
                 let place = pipeline.agents.get_index_of(&asking.agent).unwrap_or(usize::MAX);
-                let Asked { models, places } = asked.entry((place, &asking.agent)).or_default();
+                let AgentTask { models, places } = asked.entry((place, &asking.agent)).or_default();
                 let what = if asking.judges { "judges in" } else { "answers in" };
                 places.push(format!("{what} {}", planned.path(step.step)));
                 for (name, _) in &asking.models {
@@ -88,7 +88,7 @@ pub(super) fn models(plan: &Plan, bounds: &[PipelineBounds]) -> Vec<String> {
                 }
             }
         }
-        for ((_, agent), Asked { models, places }) in &asked {
+        for ((_, agent), AgentTask { models, places }) in &asked {
             let about = pipeline.agents.get(*agent).and_then(|agent| agent.instructions.as_ref()).map(first_sentence);
             let about = about.map(|about| format!(" It is told: “{about}”")).unwrap_or_default();
             let tools: Vec<&str> =

@@ -1,6 +1,6 @@
 //! From the plan of a pipeline to what is drawn.
 
-use super::{Edge, EdgeKind, Graph, List, Node, Section, VERSION, words};
+use super::{EdgeKind, Graph, GraphArrow, GraphNode, GraphSection, List, VERSION, words};
 use crate::model::{Pipeline, Step, StepKind};
 use crate::plan::{self, BlockIx, PipelinePlan, Plan, StepIx};
 
@@ -8,13 +8,13 @@ use crate::plan::{self, BlockIx, PipelinePlan, Plan, StepIx};
 pub fn graph(plan: &Plan) -> Option<Graph> {
     let planned = plan.pipelines.first()?;
     let pipeline = &planned.pipeline;
-    let builder = Builder { plan, planned };
+    let builder = GraphBuilder { plan, planned };
     let own = [
         Some(("steps", "", planned.main)),
         planned.on_failure.map(|block| ("on_failure", "If the run fails", block)),
         planned.finally.map(|block| ("finally", "At the end, however the run ended", block)),
     ];
-    let section = |(name, title, block)| Section { name, title, list: builder.list(block) };
+    let section = |(name, title, block)| GraphSection { name, title, list: builder.list(block) };
     Some(Graph {
         v: VERSION,
         name: pipeline.name.value.clone(),
@@ -31,12 +31,12 @@ fn notes(pipeline: &Pipeline) -> Vec<String> {
     said.into_iter().filter(|(_, names)| !names.is_empty()).map(|(what, names)| format!("{what}: {names}")).collect()
 }
 
-struct Builder<'a> {
+struct GraphBuilder<'a> {
     plan: &'a Plan,
     planned: &'a PipelinePlan,
 }
 
-impl Builder<'_> {
+impl GraphBuilder<'_> {
     /// One list of steps.
     fn list(&self, block_ix: BlockIx) -> List {
         let block = self.planned.block(block_ix);
@@ -49,23 +49,23 @@ impl Builder<'_> {
                     plan::Edge::Failure => EdgeKind::StandIn,
                     plan::Edge::Wait => EdgeKind::Wait,
                 };
-                edges.push(Edge { from: *from, to, kind });
+                edges.push(GraphArrow { from: *from, to, kind });
             }
         }
         if let Some(refinement) = self.planned.refinement.as_ref().filter(|_| block_ix == self.planned.main) {
             let (from, to) = (self.planned.step(refinement.gate).place, self.planned.step(refinement.target).place);
-            edges.push(Edge { from, to, kind: EdgeKind::Refinement });
+            edges.push(GraphArrow { from, to, kind: EdgeKind::Refinement });
         }
         List { nodes, edges, is_choice: false }
     }
 
-    fn node(&self, ix: StepIx) -> Node {
+    fn node(&self, ix: StepIx) -> GraphNode {
         let step = &self.planned.step(ix).step;
         let path = self.planned.path(ix);
         let Some(each) = &step.for_each else { return self.one(ix, step, path) };
         // `when` of a repeated step is judged once, unless it reads the element; it stands where its author put it: at the step.
-        let inner = Node { title: title(step, "each element"), when: None, ..self.one(ix, step, path.clone()) };
-        Node {
+        let inner = GraphNode { title: title(step, "each element"), when: None, ..self.one(ix, step, path.clone()) };
+        GraphNode {
             path,
             title: step.id.value.clone(),
             kind: "for_each",
@@ -76,13 +76,13 @@ impl Builder<'_> {
         }
     }
 
-    fn one(&self, ix: StepIx, step: &Step, path: String) -> Node {
+    fn one(&self, ix: StepIx, step: &Step, path: String) -> GraphNode {
         let mut lines = words::what(self.plan, self.planned, step);
         let title = title(step, &step.id.value);
         if title != step.id.value && step.for_each.is_none() {
             lines.insert(0, step.id.value.clone());
         }
-        Node {
+        GraphNode {
             inner: self.cases(ix, step, &path),
             path,
             title,
@@ -102,7 +102,7 @@ impl Builder<'_> {
             let condition = words::condition(case, place >= count);
             if case.has_steps {
                 let inner = self.list(*block);
-                return Node {
+                return GraphNode {
                     path: case.path_in(path),
                     title: case.id.value.clone(),
                     kind: "case",

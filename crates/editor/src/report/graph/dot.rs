@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::label::wrap;
-use super::{EdgeKind, Graph, List, Node};
+use super::{EdgeKind, Graph, GraphNode, List};
 
 /// Columns of a label's line, and most lines of one text.
 const COLUMNS: usize = 36;
@@ -11,7 +11,7 @@ const LINES: usize = 3;
 
 /// The graph in the DOT language.
 pub fn dot(graph: &Graph) -> String {
-    let mut writer = Writer { out: String::new(), next: 0 };
+    let mut writer = DotWriter { out: String::new(), next: 0 };
     let title: Vec<String> =
         std::iter::once(&graph.name).chain(&graph.description).chain(&graph.notes).flat_map(|line| wrap(line, 90, LINES)).collect();
     let _ = write!(
@@ -34,7 +34,7 @@ pub fn dot(graph: &Graph) -> String {
     writer.out
 }
 
-struct Writer {
+struct DotWriter {
     out: String,
     next: usize,
 }
@@ -48,7 +48,7 @@ struct Ends {
     group: Option<String>,
 }
 
-impl Writer {
+impl DotWriter {
     fn list(&mut self, list: &List, depth: usize) -> Vec<Ends> {
         let indent = "  ".repeat(depth);
         let ends: Vec<Ends> = list.nodes.iter().map(|node| self.node(node, depth)).collect();
@@ -71,7 +71,7 @@ impl Writer {
         ends
     }
 
-    fn node(&mut self, node: &Node, depth: usize) -> Ends {
+    fn node(&mut self, node: &GraphNode, depth: usize) -> Ends {
         let indent = "  ".repeat(depth);
         self.next += 1;
         let number = self.next;

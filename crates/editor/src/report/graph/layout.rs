@@ -1,8 +1,8 @@
 //! Where everything of a picture stands. Lists lie in lists: what stands in a node is laid out first, and the node is as large as that.
 
 use super::label::{width, wrap};
-use super::order::{Layers, Spot, layers};
-use super::{Edge, EdgeKind, List, Node};
+use super::order::{LayerSpot, Layers, layers};
+use super::{EdgeKind, GraphArrow, GraphNode, List};
 
 /// Columns of a title, and its lines.
 const TITLE: (usize, usize) = (26, 2);
@@ -28,7 +28,7 @@ const PULLS: usize = 24;
 
 /// A list with a place for everything, from its own upper left corner.
 #[derive(Debug)]
-pub(super) struct Placed<'a> {
+pub(super) struct PlacedList<'a> {
     pub(super) width: f64,
     pub(super) height: f64,
     pub(super) nodes: Vec<PlacedNode<'a>>,
@@ -38,7 +38,7 @@ pub(super) struct Placed<'a> {
 /// A node with its place and texts.
 #[derive(Debug)]
 pub(super) struct PlacedNode<'a> {
-    pub(super) node: &'a Node,
+    pub(super) node: &'a GraphNode,
     pub(super) x: f64,
     pub(super) y: f64,
     pub(super) width: f64,
@@ -46,7 +46,7 @@ pub(super) struct PlacedNode<'a> {
     pub(super) title: Vec<String>,
     pub(super) lines: Vec<String>,
     /// What stands in it, and where.
-    pub(super) inner: Option<(f64, f64, Placed<'a>)>,
+    pub(super) inner: Option<(f64, f64, PlacedList<'a>)>,
 }
 
 /// An arrow.
@@ -58,12 +58,12 @@ pub(super) struct PlacedEdge {
 }
 
 /// Lays a list out.
-pub(super) fn place(list: &List) -> Placed<'_> {
+pub(super) fn place(list: &List) -> PlacedList<'_> {
     let mut nodes: Vec<PlacedNode> = list.nodes.iter().map(sized).collect();
     if list.is_choice {
         return in_rows(nodes);
     }
-    let forward: Vec<&Edge> = list.edges.iter().filter(|edge| edge.kind != EdgeKind::Refinement).collect();
+    let forward: Vec<&GraphArrow> = list.edges.iter().filter(|edge| edge.kind != EdgeKind::Refinement).collect();
     let arrows: Vec<(usize, usize)> = forward.iter().map(|edge| (edge.from, edge.to)).collect();
     let widths: Vec<f64> = nodes.iter().map(|node| node.width + BESIDE).collect();
     let layers = layers(nodes.len(), &arrows, &widths, MOST_WIDE);
@@ -85,9 +85,9 @@ pub(super) fn place(list: &List) -> Placed<'_> {
         let mut points = vec![];
         for spot in way {
             match layers.spots[*spot] {
-                Spot::Bend => points.extend([(centres[*spot], span[*spot].0), (centres[*spot], span[*spot].1)]),
-                Spot::Node(place) if place == edge.from => points.push((centres[*spot], nodes[place].y + nodes[place].height)),
-                Spot::Node(place) => points.push((centres[*spot], nodes[place].y)),
+                LayerSpot::Bend => points.extend([(centres[*spot], span[*spot].0), (centres[*spot], span[*spot].1)]),
+                LayerSpot::Node(place) if place == edge.from => points.push((centres[*spot], nodes[place].y + nodes[place].height)),
+                LayerSpot::Node(place) => points.push((centres[*spot], nodes[place].y)),
             }
         }
         edges.push(PlacedEdge { kind: edge.kind, points });
@@ -106,7 +106,7 @@ pub(super) fn place(list: &List) -> Placed<'_> {
         });
         width = width.max(aside + width_of(edge.kind.label()) + PAD);
     }
-    Placed { width, height: (y - BELOW).max(0.0), nodes, edges }
+    PlacedList { width, height: (y - BELOW).max(0.0), nodes, edges }
 }
 
 /// Pixels of a line of text.
@@ -115,7 +115,7 @@ pub(super) fn width_of(line: &str) -> f64 {
 }
 
 /// A node with its texts and size, and what stands in it.
-fn sized(node: &Node) -> PlacedNode<'_> {
+fn sized(node: &GraphNode) -> PlacedNode<'_> {
     let inner = node.inner.as_ref().map(place);
     // A group has room for longer lines.
     let room = inner.as_ref().map_or(0, |inner| (inner.width / LINE_COLUMN) as usize);
@@ -138,7 +138,7 @@ fn sized(node: &Node) -> PlacedNode<'_> {
 }
 
 /// Nodes beside each other, on several rows of about the same width where one would get too wide.
-fn in_rows(mut nodes: Vec<PlacedNode<'_>>) -> Placed<'_> {
+fn in_rows(mut nodes: Vec<PlacedNode<'_>>) -> PlacedList<'_> {
     let all: f64 = nodes.iter().map(|node| node.width + INSIDE).sum();
     let most = (all / (all / MOST_WIDE).ceil()).max(1.0) + INSIDE;
     let (mut x, mut y, mut tallest, mut width) = (0.0, 0.0, 0.0_f64, 0.0_f64);
@@ -151,7 +151,7 @@ fn in_rows(mut nodes: Vec<PlacedNode<'_>>) -> Placed<'_> {
         width = width.max(x - INSIDE);
         tallest = tallest.max(node.height);
     }
-    Placed { width, height: y + tallest, nodes, edges: vec![] }
+    PlacedList { width, height: y + tallest, nodes, edges: vec![] }
 }
 
 /// The middle of each spot: as near as the layer's order and the nodes' widths allow to what it hangs on.
@@ -221,14 +221,14 @@ mod tests {
         assert!(packed.windows(2).all(|pair| (pair[1] - pair[0] - 10.0).abs() < 1e-9), "{packed:?}");
     }
 
-    fn node(title: &str) -> Node {
-        Node { path: title.into(), title: title.into(), kind: "set", lines: vec![], when: None, inner: None, state: None }
+    fn node(title: &str) -> GraphNode {
+        GraphNode { path: title.into(), title: title.into(), kind: "set", lines: vec![], when: None, inner: None, state: None }
     }
 
     #[test]
     fn nodes_never_lie_on_each_other() {
-        let nodes: Vec<Node> = (0..30).map(|at| node(&format!("step number {at}"))).collect();
-        let order = |from, to| Edge { from, to, kind: EdgeKind::Order };
+        let nodes: Vec<GraphNode> = (0..30).map(|at| node(&format!("step number {at}"))).collect();
+        let order = |from, to| GraphArrow { from, to, kind: EdgeKind::Order };
         let edges = (1..30).map(|to| order((to * 7) % to.max(1), to)).chain((10..30).map(|to| order(to - 10, to))).collect();
         let list = List { nodes, edges, is_choice: false };
         let placed = place(&list);

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fmt::Write;
 
 use super::label::{short, wrap};
-use super::{EdgeKind, Graph, List, Node};
+use super::{EdgeKind, Graph, GraphNode, List};
 
 /// Columns of a label's line, and most lines of one text.
 const COLUMNS: usize = 28;
@@ -14,7 +14,7 @@ const GROUP_COLUMNS: usize = 60;
 
 /// The graph as a Mermaid flowchart.
 pub fn mermaid(graph: &Graph) -> String {
-    let mut writer = Writer { out: String::from("flowchart TD\n"), ids: HashMap::new(), classes: vec![] };
+    let mut writer = MermaidWriter { out: String::from("flowchart TD\n"), ids: HashMap::new(), classes: vec![] };
     let _ = writeln!(writer.out, "  accTitle: {}", plain(&short(&graph.name, 80)));
     if let Some(description) = &graph.description {
         let _ = writeln!(writer.out, "  accDescr: {}", plain(&short(description, 160)));
@@ -47,14 +47,14 @@ const CLASSES: [(&str, &str); 6] = [
     ("aside", "stroke-dasharray:4 3,opacity:0.6"),
 ];
 
-struct Writer {
+struct MermaidWriter {
     out: String,
     /// Numbers given so far: of nodes by their place in memory, since two lists may have a step of one id.
     ids: HashMap<usize, String>,
     classes: Vec<(String, &'static str)>,
 }
 
-impl Writer {
+impl MermaidWriter {
     fn id<T>(&mut self, of: &T) -> String {
         let next = format!("n{}", self.ids.len() + 1);
         self.ids.entry(std::ptr::from_ref(of).addr()).or_insert(next).clone()
@@ -77,7 +77,7 @@ impl Writer {
     }
 
     /// `skipped`: lines that stand elsewhere.
-    fn node(&mut self, node: &Node, skipped: usize, depth: usize) {
+    fn node(&mut self, node: &GraphNode, skipped: usize, depth: usize) {
         let indent = "  ".repeat(depth);
         let id = self.id(node);
         if let Some(class) = class(node) {
@@ -118,7 +118,7 @@ fn wrapped(lines: &[String], columns: usize) -> Vec<String> {
     lines.iter().flat_map(|line| wrap(line, columns, LINES)).map(|line| escaped(&line)).collect()
 }
 
-fn class(node: &Node) -> Option<&'static str> {
+fn class(node: &GraphNode) -> Option<&'static str> {
     match (node.state.as_ref().map(|state| state.status.as_str()), node.kind) {
         (Some("succeeded"), _) => Some("good"),
         (Some("failed" | "mixed"), _) => Some("bad"),

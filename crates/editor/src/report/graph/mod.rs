@@ -38,12 +38,12 @@ pub struct Graph {
     /// Sentences about the whole: what it is given and gives, or how the run ended.
     pub notes: Vec<String>,
     /// Its own steps, then `on_failure` and `finally` where it has them.
-    pub sections: Vec<Section>,
+    pub sections: Vec<GraphSection>,
 }
 
 /// One of a pipeline's own lists of steps.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Section {
+pub struct GraphSection {
     /// `steps`, `on_failure` or `finally`.
     pub name: &'static str,
     /// What people read; empty for `steps`.
@@ -57,9 +57,9 @@ pub struct Section {
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct List {
     /// The steps, in file order.
-    pub nodes: Vec<Node>,
+    pub nodes: Vec<GraphNode>,
     /// What waits for what.
-    pub edges: Vec<Edge>,
+    pub edges: Vec<GraphArrow>,
     /// One of them is done, and no other: the cases of a route.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_choice: bool,
@@ -67,7 +67,7 @@ pub struct List {
 
 /// A step, or a case of a route that has steps of its own.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Node {
+pub struct GraphNode {
     /// Its path, as in events and tests.
     pub path: String,
     /// Its title for people, else its id.
@@ -107,7 +107,7 @@ pub struct NodeState {
 
 /// One arrow.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Edge {
+pub struct GraphArrow {
     /// Place of the node it leaves.
     pub from: usize,
     /// Place of the node it leads to.
@@ -153,7 +153,7 @@ impl NodeState {
     }
 }
 
-impl Node {
+impl GraphNode {
     /// All lines under the title, the condition and the state too.
     fn all_lines(&self) -> impl Iterator<Item = String> + '_ {
         let when = self.when.iter().map(|when| format!("only if {when}"));

@@ -9,7 +9,7 @@ const SWEEPS: usize = 12;
 
 /// A place on a layer: a node, or where an arrow passes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Spot {
+pub(super) enum LayerSpot {
     /// A node of the list.
     Node(usize),
     /// A bend of an arrow.
@@ -20,7 +20,7 @@ pub(super) enum Spot {
 #[derive(Debug)]
 pub(super) struct Layers {
     /// All spots; the nodes come first, so that a node's place is its number here.
-    pub(super) spots: Vec<Spot>,
+    pub(super) spots: Vec<LayerSpot>,
     /// Spots from left to right, from top to bottom.
     pub(super) rows: Vec<Vec<usize>>,
     /// What each spot hangs on, one layer up.
@@ -56,14 +56,14 @@ pub(super) fn layers(count: usize, arrows: &[(usize, usize)], widths: &[f64], mo
     }
     let bends: usize = arrows.iter().map(|(from, to)| layer_of[*to].saturating_sub(layer_of[*from] + 1)).sum();
     let mut layers =
-        Layers { spots: (0..count).map(Spot::Node).collect(), rows, up: vec![vec![]; count], down: vec![vec![]; count], ways: vec![] };
+        Layers { spots: (0..count).map(LayerSpot::Node).collect(), rows, up: vec![vec![]; count], down: vec![vec![]; count], ways: vec![] };
     for (from, to) in arrows {
         let mut way = vec![*from];
         if bends <= MOST_BENDS {
             for layer in layer_of[*from] + 1..layer_of[*to] {
                 way.push(layers.spots.len());
                 layers.rows[layer].push(layers.spots.len());
-                layers.spots.push(Spot::Bend);
+                layers.spots.push(LayerSpot::Bend);
                 layers.up.push(vec![]);
                 layers.down.push(vec![]);
             }

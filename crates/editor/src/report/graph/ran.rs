@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, HashMap};
 
 use serde_json::Value;
 
-use super::{Edge, EdgeKind, Graph, List, Node, NodeState, Section, VERSION, words};
+use super::{EdgeKind, Graph, GraphArrow, GraphNode, GraphSection, List, NodeState, VERSION, words};
 use crate::journal::{Record, StepRecord};
 use crate::model::{PlanStrategy, step_path};
 
 /// Puts what became of each step onto the graph of the pipeline that ran.
 pub fn ran(graph: &mut Graph, record: &Record) {
-    let known = Known::new(record);
+    let known = RecordedSteps::new(record);
     graph.notes = notes(record);
     for section in &mut graph.sections {
         for node in &mut section.list.nodes {
@@ -23,11 +23,11 @@ pub fn ran(graph: &mut Graph, record: &Record) {
 
 /// The steps of a record, in the order in which they began: for a run whose file has changed since or cannot be read.
 pub fn ran_alone(record: &Record) -> Graph {
-    let known = Known::new(record);
-    let nodes: Vec<Node> = record
+    let known = RecordedSteps::new(record);
+    let nodes: Vec<GraphNode> = record
         .steps
         .iter()
-        .map(|step| Node {
+        .map(|step| GraphNode {
             path: step.step.clone(),
             title: step.step.clone(),
             kind: "step",
@@ -37,9 +37,9 @@ pub fn ran_alone(record: &Record) -> Graph {
             state: Some(known.state(&step.step)),
         })
         .collect();
-    let edges = (1..nodes.len()).map(|to| Edge { from: to - 1, to, kind: EdgeKind::Order }).collect();
+    let edges = (1..nodes.len()).map(|to| GraphArrow { from: to - 1, to, kind: EdgeKind::Order }).collect();
     let list = List { nodes, edges, is_choice: false };
-    let sections = vec![Section { name: "steps", title: "", list }];
+    let sections = vec![GraphSection { name: "steps", title: "", list }];
     Graph { v: VERSION, name: record.pipeline.clone(), description: None, notes: notes(record), sections }
 }
 
@@ -73,33 +73,33 @@ fn mark_second_round(list: &mut List, record: &Record) {
     }
 }
 
-fn is_not_run(node: &Node) -> bool {
+fn is_not_run(node: &GraphNode) -> bool {
     node.state.as_ref().is_none_or(|state| state.status == NOT_RUN)
 }
 
 const NOT_RUN: &str = "not run";
 
 /// The steps of a record by path.
-struct Known<'a> {
+struct RecordedSteps<'a> {
     record: &'a Record,
     steps: HashMap<&'a str, &'a StepRecord>,
     /// The elements of each `for_each`, by its path.
     elements: HashMap<&'a str, Vec<&'a StepRecord>>,
 }
 
-impl<'a> Known<'a> {
-    fn new(record: &'a Record) -> Known<'a> {
+impl<'a> RecordedSteps<'a> {
+    fn new(record: &'a Record) -> RecordedSteps<'a> {
         let mut elements: HashMap<&str, Vec<&StepRecord>> = HashMap::new();
         for step in &record.steps {
             if let Some(list) = step_path::element_of(&step.step) {
                 elements.entry(list).or_default().push(step);
             }
         }
-        Known { record, steps: record.steps.iter().map(|step| (step.step.as_str(), step)).collect(), elements }
+        RecordedSteps { record, steps: record.steps.iter().map(|step| (step.step.as_str(), step)).collect(), elements }
     }
 
     /// `chosen`: of a case, whether its route took it.
-    fn put(&self, node: &mut Node, chosen: Option<bool>) {
+    fn put(&self, node: &mut GraphNode, chosen: Option<bool>) {
         let mut state = match (node.kind, chosen) {
             ("case", Some(true)) => NodeState { status: "chosen".into(), ..empty() },
             ("case", _) => empty(),
@@ -169,7 +169,7 @@ fn planned(record: &Record, path: &str) -> Option<List> {
     let mut list = List::default();
     for plan in record.plans.iter().filter(|plan| plan.step == path) {
         let first = list.nodes.len();
-        list.nodes.extend(plan.steps.iter().map(|step| Node {
+        list.nodes.extend(plan.steps.iter().map(|step| GraphNode {
             path: step.step.clone(),
             title: step_path::last(&step.step).to_string(),
             kind: "planned",
@@ -193,7 +193,7 @@ fn planned(record: &Record, path: &str) -> Option<List> {
                 ways.extend(from.into_iter().map(|from| (from, first + to)));
             }
         }
-        list.edges.extend(ways.into_iter().map(|(from, to)| Edge { from, to, kind: EdgeKind::Order }));
+        list.edges.extend(ways.into_iter().map(|(from, to)| GraphArrow { from, to, kind: EdgeKind::Order }));
     }
     (!list.nodes.is_empty()).then_some(list)
 }

@@ -3,9 +3,9 @@
 use std::fmt::Write;
 
 use super::label::{short, wrap};
-use super::layout::{LINE_HEIGHT, PAD, Placed, PlacedEdge, PlacedNode, TITLE_HEIGHT, place, width_of};
+use super::layout::{LINE_HEIGHT, PAD, PlacedEdge, PlacedList, PlacedNode, TITLE_HEIGHT, place, width_of};
 use super::style::sheet;
-use super::{EdgeKind, Graph, Node, words};
+use super::{EdgeKind, Graph, GraphNode, words};
 use crate::report::escape::xml;
 
 /// Space around the picture.
@@ -80,7 +80,7 @@ fn told(graph: &Graph) -> String {
         let title = if section.title.is_empty() { "Steps" } else { section.title };
         said.push(format!("{title}: {}", steps.join("; ")));
         for edge in section.list.edges.iter().filter(|edge| !matches!(edge.kind, EdgeKind::Order | EdgeKind::Wait)) {
-            let title = |place: usize| section.list.nodes.get(place).map_or("", |node: &Node| &node.title);
+            let title = |place: usize| section.list.nodes.get(place).map_or("", |node: &GraphNode| &node.title);
             said.push(match edge.kind {
                 EdgeKind::Refinement => format!("If {} is not met, {} runs once more", title(edge.from), title(edge.to)),
                 _ => format!("If {} fails, {} runs", title(edge.from), title(edge.to)),
@@ -90,7 +90,7 @@ fn told(graph: &Graph) -> String {
     said.iter().map(|sentence| format!("{sentence}.")).collect::<Vec<_>>().join(" ")
 }
 
-fn sentence(node: &Node) -> String {
+fn sentence(node: &GraphNode) -> String {
     let lines: Vec<String> = node.all_lines().collect();
     let inner = node.inner.as_ref().map(|list| {
         let inner: Vec<String> = list.nodes.iter().map(|node| node.title.clone()).collect();
@@ -100,7 +100,7 @@ fn sentence(node: &Node) -> String {
     format!("{}{lines}{}", node.title, inner.unwrap_or_default())
 }
 
-fn draw(out: &mut String, placed: &Placed, x: f64, y: f64) {
+fn draw(out: &mut String, placed: &PlacedList, x: f64, y: f64) {
     for edge in &placed.edges {
         arrow(out, edge, x, y);
     }

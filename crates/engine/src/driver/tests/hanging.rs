@@ -9,7 +9,7 @@ use chrono::{DateTime, Utc};
 
 use super::world::{Disk, Log, Outside, planned, ports, run, start};
 use crate::driver::{Begin, Blocking, Ports, Runtime, drive};
-use crate::engine::Request;
+use crate::engine::CallRequest;
 use crate::event::{Canceller, Happening, RunStatus};
 use crate::journal::Journal;
 use crate::port::{Clock, Folder, Pending, PrintError, Printer};
@@ -124,7 +124,7 @@ fn a_run_whose_port_hangs_ends_when_somebody_wants_it() {
 fn who_carries_calls_out_one_by_one_is_left_though_one_hangs() {
     in_time(|| {
         let blocking = Blocking::new(hanging()).unwrap();
-        let request = Request::List { folder: ".".into() };
+        let request = CallRequest::List { folder: ".".into() };
         let late = blocking.give_up_after(Duration::from_millis(50), request);
         assert!(late.is_none());
         drop(blocking);

@@ -46,7 +46,7 @@ impl Tape for Noting {
         live.send(request)
     }
 
-    fn tools(&self, _: u64, server: Server, live: &Arc<dyn ToolServers>) -> Pending<ToolList> {
+    fn tools(&self, _: u64, server: ToolServer, live: &Arc<dyn ToolServers>) -> Pending<ToolList> {
         live.list(server)
     }
 

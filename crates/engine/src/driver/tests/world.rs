@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::check::check_file;
 use crate::driver::{Door, Ports};
-use crate::engine::{Mocks, Moment, Options, Run, Unscripted};
+use crate::engine::{Mocks, Moment, Run, RunSettings, Unscripted};
 use crate::event::{Event, Failure, FailureKind, Marks, RunStart};
 use crate::load::WrittenRules;
 use crate::model::Limits;
@@ -71,7 +71,7 @@ impl HttpClient for Outside {
     }
 }
 
-impl Reader for Outside {
+impl FileReader for Outside {
     fn read(&self, _: ReadRequest) -> Pending<(FileContent, Vec<TableSource>)> {
         self.later(none())
     }
@@ -96,7 +96,7 @@ impl MailSender for Outside {
 }
 
 impl ToolServers for Outside {
-    fn list(&self, _: Server) -> Pending<ToolList> {
+    fn list(&self, _: ToolServer) -> Pending<ToolList> {
         self.later(none())
     }
     fn call(&self, _: ServerCall) -> Pending<ServerReply> {
@@ -205,7 +205,7 @@ pub(super) fn planned(pipeline: &str) -> Arc<Plan> {
 }
 
 pub(super) fn run(plan: Arc<Plan>) -> Run {
-    let options = Options {
+    let options = RunSettings {
         secrets: Default::default(),
         hidden: vec![],
         env: Default::default(),

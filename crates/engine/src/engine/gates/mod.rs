@@ -5,14 +5,14 @@ pub(crate) mod rejudged;
 use serde_json::{Map, Value, json};
 
 use crate::channel::Output;
-use crate::engine::model_calls::conversation::Heard;
-use crate::engine::model_calls::{Brief, Turn};
+use crate::engine::model_calls::conversation::CallOutcome;
+use crate::engine::model_calls::{Brief, TalkTurn};
 use crate::engine::names::{Extra, named};
 use crate::engine::state::talk::TalkStage;
-use crate::engine::state::{Mood, NodeRef, Work};
+use crate::engine::state::{Mood, NodeRef, StepWork};
 use crate::engine::{Run, shape};
-use crate::event::{Failure, FailureKind, Happening, Purpose, Shared, StepStatus, Verdict};
-use crate::gate::{self, Fill, Judged};
+use crate::event::{Failure, FailureKind, Happening, Purpose, SharedValue, StepStatus, Verdict};
+use crate::gate::{self, Fill, JudgedText};
 use crate::model::{Channel, Criterion, Filling, GateStep, Judging, OnJudgeError, ScorecardRef, StepKind, StyleGuide, Text};
 
 /// A gate's question, worked out anew from the state whenever it is needed.
@@ -22,11 +22,11 @@ pub(crate) struct Question {
     /// The same as people read it.
     pub(crate) text: String,
     pub(crate) with: Value,
-    pub(crate) criteria: Vec<Asked>,
+    pub(crate) criteria: Vec<JudgeQuestion>,
     judges: Vec<String>,
 }
 
-pub(crate) struct Asked {
+pub(crate) struct JudgeQuestion {
     pub(crate) criterion: Criterion,
     /// Place in `judges`, for criteria a judge is asked about.
     judge: Option<usize>,
@@ -36,13 +36,13 @@ pub(crate) struct Asked {
 }
 
 /// Fills in checks with the names of a gate and of what it judges.
-struct Filler<'a> {
+struct CheckFiller<'a> {
     run: &'a Run,
     at: NodeRef,
     extra: Extra<'a>,
 }
 
-impl Fill for Filler<'_> {
+impl Fill for CheckFiller<'_> {
     type Error = Failure;
 
     fn text(&self, text: &Text) -> Result<Value, Failure> {
@@ -100,7 +100,7 @@ impl Run {
         for (name, filling) in &gate.with {
             with.insert(name.value.clone(), self.filling(at, filling)?);
         }
-        let mut criteria: Vec<Asked> = vec![];
+        let mut criteria: Vec<JudgeQuestion> = vec![];
         let mut judges: Vec<String> = vec![];
         let first_judge = self.first_judge(at, gate);
         for reference in &gate.scorecards {
@@ -131,7 +131,7 @@ impl Run {
                     }
                     _ => None,
                 };
-                let asked = Asked { criterion, judge, on_judge_error, scorecard: scorecard.clone() };
+                let asked = JudgeQuestion { criterion, judge, on_judge_error, scorecard: scorecard.clone() };
                 match known {
                     Some(known) => criteria[known] = asked,
                     None => criteria.push(asked),
@@ -175,9 +175,9 @@ impl Run {
         if self.waits_for_permit(at) {
             return Ok(None);
         }
-        let Work::Asking(asking) = &self.state.node(at).work else {
+        let StepWork::Asking(asking) = &self.state.node(at).work else {
             let brief = self.judge_brief(at, question, 0)?;
-            self.send(at, &brief, Turn::First)?;
+            self.send(at, &brief, TalkTurn::First)?;
             return Ok(None);
         };
         let place = asking.heard.len();
@@ -185,15 +185,15 @@ impl Run {
             asking.heard.iter().enumerate().map(|(i, ended)| read_verdicts(ended, &question.ids(i))).collect();
         let brief = self.judge_brief(at, question, place)?;
         let answer = match self.hear(at, &|run| run.judge_brief(at, question, place))? {
-            Heard::Waiting => return Ok(None),
-            Heard::Failed(failure) => Err(failure.message),
-            Heard::Said(_) => {
-                let Work::Asking(asking) = &self.state.node(at).work else { return Ok(None) };
+            CallOutcome::Waiting => return Ok(None),
+            CallOutcome::Failed(failure) => Err(failure.message),
+            CallOutcome::Said(_) => {
+                let StepWork::Asking(asking) = &self.state.node(at).work else { return Ok(None) };
                 read_verdicts(asking.stage(), &question.ids(place))
             }
         };
         if let Err(problem) = &answer {
-            let said_something = matches!(&self.state.node(at).work, Work::Asking(a) if a.stage().said().is_some());
+            let said_something = matches!(&self.state.node(at).work, StepWork::Asking(a) if a.stage().said().is_some());
             if said_something && self.repair(at, &brief, std::slice::from_ref(problem)).is_ok() {
                 return Ok(None);
             }
@@ -201,7 +201,7 @@ impl Run {
         said.push(answer);
         if place + 1 < question.judges.len() {
             let brief = self.judge_brief(at, question, place + 1)?;
-            self.send(at, &brief, Turn::First)?;
+            self.send(at, &brief, TalkTurn::First)?;
             return Ok(None);
         }
         Ok(Some(said))
@@ -239,7 +239,7 @@ impl Run {
     ) -> Result<Vec<Verdict>, Failure> {
         let (channel, style) = self.judged_for(at, gate, Some(&question.output));
         let instance = self.state.instance(self.state.instance_of(at));
-        let judged = Judged {
+        let judged = JudgedText {
             value: question.output.value(),
             text: &question.text,
             formatted: question.output.made(),
@@ -263,7 +263,7 @@ impl Run {
             };
             match (&criterion.judging, asked.judge) {
                 (Judging::Checks(checks), _) => {
-                    let filler = Filler { run: self, at, extra: &extra };
+                    let filler = CheckFiller { run: self, at, extra: &extra };
                     let quoted = gate::fill_apart_from(checks.iter().map(|check| &check.value), &filler);
                     for check in checks {
                         let filled = gate::fill_check(&check.value, Some(&criterion.description), &filler);
@@ -344,7 +344,7 @@ impl Run {
         };
         let failed: Vec<Verdict> = verdicts.into_iter().filter(|v| !v.passed).collect();
         let feedback: Vec<String> = failed.iter().map(feedback_line).collect();
-        let original: Shared = self.state.node(target).output.clone().unwrap_or_default();
+        let original: SharedValue = self.state.node(target).output.clone().unwrap_or_default();
         let target = self.state.node(target).path.clone();
         self.emit(Happening::RefinementStarted { step, target, original, failed, feedback: feedback.join("\n") });
         Ok(())
@@ -418,7 +418,7 @@ impl Run {
             "used_otherwise": used_otherwise,
             "verdicts": verdicts,
         });
-        if let (Work::Asking(_), Value::Object(own), Value::Object(model)) =
+        if let (StepWork::Asking(_), Value::Object(own), Value::Object(model)) =
             (&self.state.node(at).work, &mut details, self.model_details(at))
         {
             own.extend(model);

@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::channel::Output;
 use crate::engine::Run;
 use crate::engine::state::NodeRef;
-use crate::event::{Shared, StepPath, StepStatus};
+use crate::event::{SharedValue, StepPath, StepStatus};
 use crate::model::{Channel, GateStep, Judging, StepKind, StyleGuide};
 
 /// A gate that let its value through.
@@ -26,7 +26,7 @@ pub struct PassedGate {
     /// The style guide it was made with.
     pub style: Option<StyleGuide>,
     /// Who it is for.
-    pub person: Shared,
+    pub person: SharedValue,
     /// Whether any of its criteria has a check that asks no model.
     pub has_checks: bool,
 }

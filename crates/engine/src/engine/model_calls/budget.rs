@@ -3,7 +3,7 @@
 use crate::engine::Run;
 use crate::engine::model_calls::Brief;
 use crate::engine::state::tally::SetAside;
-use crate::engine::state::{NodeRef, Work};
+use crate::engine::state::{NodeRef, StepWork};
 use crate::event::{Bound, Limit, StepPath, Usage};
 use crate::model::{Limits, Model};
 use crate::port::{Message, ModelRequest};
@@ -44,7 +44,7 @@ impl Run {
     /// The bound a call would pass if it used all that is set aside for it: of its agent, of its pipeline or of one around it.
     pub(crate) fn over_budget(&self, at: NodeRef, brief: &Brief, fresh: bool, reserved: u64, price: Option<f64>) -> Option<Over> {
         let (mut spent, mut aside, _) = self.spent_before(at, &brief.agent);
-        if let Work::Asking(asking) = &self.state.node(at).work
+        if let StepWork::Asking(asking) = &self.state.node(at).work
             && !fresh
         {
             spent.add(&asking.usage);
@@ -80,7 +80,7 @@ impl Run {
 
     /// What a call cost, if its model has a price.
     pub(crate) fn priced(&self, at: NodeRef, usage: Usage) -> Usage {
-        let Work::Asking(asking) = &self.state.node(at).work else { return usage };
+        let StepWork::Asking(asking) = &self.state.node(at).work else { return usage };
         let cost = self
             .model(at, &asking.model)
             .and_then(|m| m.price)

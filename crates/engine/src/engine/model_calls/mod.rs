@@ -9,14 +9,14 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-use crate::engine::command::Request;
+use crate::engine::command::CallRequest;
 use crate::engine::model_calls::budget::{Over, worst_case, worst_price};
 use crate::engine::model_calls::scripted::replies_of;
 use crate::engine::reach::Giver;
-use crate::engine::state::{NodeRef, Work};
+use crate::engine::state::{NodeRef, StepWork};
 use crate::engine::tools::Offered;
 use crate::engine::{Run, Unscripted, shape};
-use crate::event::{Answer, AskedCall, Failure, FailureKind, Happening, Note, Purpose, Role, Usage};
+use crate::event::{AskedCall, Failure, FailureKind, Happening, MessageRole, ModelAnswer, Note, Purpose, Usage};
 use crate::gate::result;
 use crate::model::{Agent, AgentStep, Api, CONNECT_TIMEOUT, HostSource, Limits, MODEL_TIMEOUT, Model, OnFailure, Provider, Shape, Text};
 use crate::port::{Message, ModelReply, ModelRequest, ToolCall, WireFormat};
@@ -41,7 +41,7 @@ pub(crate) struct Brief {
 }
 
 /// What to send.
-pub(crate) enum Turn {
+pub(crate) enum TalkTurn {
     /// The prompt, in a new conversation.
     First,
     /// The same request again.
@@ -210,7 +210,7 @@ impl Run {
         chain
     }
 
-    pub(crate) fn send(&mut self, at: NodeRef, brief: &Brief, turn: Turn) -> Result<(), Failure> {
+    pub(crate) fn send(&mut self, at: NodeRef, brief: &Brief, turn: TalkTurn) -> Result<(), Failure> {
         if self.state.stopping.is_some() {
             // What it would send follows from the state; a resumed run does.
             self.woken.insert(self.state.key(at));
@@ -218,10 +218,10 @@ impl Run {
         }
         let chain = self.models(at, brief);
         let (attempt, fallback) = match turn {
-            Turn::Again { attempt, fallback } => (attempt, fallback),
-            Turn::First => (1, 0),
-            Turn::Repair(_) | Turn::Results(_) => {
-                let fallback = if let Work::Asking(asking) = &self.state.node(at).work { asking.fallbacks } else { 0 };
+            TalkTurn::Again { attempt, fallback } => (attempt, fallback),
+            TalkTurn::First => (1, 0),
+            TalkTurn::Repair(_) | TalkTurn::Results(_) => {
+                let fallback = if let StepWork::Asking(asking) = &self.state.node(at).work { asking.fallbacks } else { 0 };
                 (1, fallback)
             }
         };
@@ -242,35 +242,35 @@ impl Run {
             }
         };
         let (fresh, mut messages) = match &turn {
-            Turn::First => {
-                let system = brief.system.iter().map(|text| note(Role::System, text));
-                let prompt = Note { pictures: brief.pictures.clone(), ..note(Role::User, &brief.prompt) };
+            TalkTurn::First => {
+                let system = brief.system.iter().map(|text| note(MessageRole::System, text));
+                let prompt = Note { pictures: brief.pictures.clone(), ..note(MessageRole::User, &brief.prompt) };
                 (true, system.chain([prompt]).collect())
             }
-            Turn::Again { .. } => (false, vec![]),
-            Turn::Repair(text) => (false, vec![note(Role::User, text)]),
-            Turn::Results(results) => (false, results.clone()),
+            TalkTurn::Again { .. } => (false, vec![]),
+            TalkTurn::Repair(text) => (false, vec![note(MessageRole::User, text)]),
+            TalkTurn::Results(results) => (false, results.clone()),
         };
         self.hide_in_notes(&mut messages);
         let purpose = match &turn {
-            Turn::Repair(_) => Purpose::Repair,
+            TalkTurn::Repair(_) => Purpose::Repair,
             _ => brief.purpose,
         };
         let before = match &self.state.node(at).work {
-            Work::Asking(asking) if !fresh => asking.messages.clone(),
+            StepWork::Asking(asking) if !fresh => asking.messages.clone(),
             _ => vec![],
         };
         let all: Vec<Note> = before.into_iter().chain(messages.iter().cloned()).collect();
         let request = match &scripted {
-            Some(replies) => Request::Scripted(self.scripted_reply(at, replies, brief)?),
-            None => Request::Model(self.model_request(at, model.as_ref(), brief, &all)?),
+            Some(replies) => CallRequest::Scripted(self.scripted_reply(at, replies, brief)?),
+            None => CallRequest::Model(self.model_request(at, model.as_ref(), brief, &all)?),
         };
         self.permit_model(at, &brief.agent, &request)?;
-        if matches!(turn, Turn::First) && brief.purpose == Purpose::Turn && self.recalls(at, &request) {
+        if matches!(turn, TalkTurn::First) && brief.purpose == Purpose::Turn && self.recalls(at, &request) {
             return Ok(());
         }
         let reserved_tokens = match &request {
-            Request::Model(request) => worst_case(request),
+            CallRequest::Model(request) => worst_case(request),
             _ => 0,
         };
         let reserved_usd = worst_price(model.as_ref(), reserved_tokens);
@@ -287,7 +287,7 @@ impl Run {
             }
         }
         let timeout = match &request {
-            Request::Model(request) => request.timeout,
+            CallRequest::Model(request) => request.timeout,
             _ => MODEL_TIMEOUT,
         };
         let call = self.state.last_call + 1;
@@ -364,18 +364,18 @@ impl Run {
         };
         let reply = match result {
             Ok(reply) if reply.text.trim().is_empty() && reply.calls.is_empty() => {
-                Answer::Failed(Failure::new(FailureKind::BadResponse, "the answer is empty"))
+                ModelAnswer::Failed(Failure::new(FailureKind::BadResponse, "the answer is empty"))
             }
             Ok(reply) if !reply.calls.is_empty() && self.tools_of(at).is_empty() => {
-                Answer::Failed(Failure::new(FailureKind::BadResponse, "the answer asks for a tool, and no tool was offered"))
+                ModelAnswer::Failed(Failure::new(FailureKind::BadResponse, "the answer asks for a tool, and no tool was offered"))
             }
             Ok(reply) => {
                 let tools = self.tools_of(at);
                 let asked =
                     |c: ToolCall| AskedCall { id: c.id, tool: crate::engine::tools::known_name(&tools, &c.tool), arguments: c.arguments };
-                Answer::Said { text: reply.text, calls: reply.calls.into_iter().map(asked).collect(), model: reply.model }
+                ModelAnswer::Said { text: reply.text, calls: reply.calls.into_iter().map(asked).collect(), model: reply.model }
             }
-            Err(failure) => Answer::Failed(failure),
+            Err(failure) => ModelAnswer::Failed(failure),
         };
         let happening = Happening::ModelReplied {
             step: self.state.node(at).path.clone(),
@@ -390,7 +390,7 @@ impl Run {
 
     /// `details` of a step that asked a model.
     pub(crate) fn model_details(&self, at: NodeRef) -> Value {
-        let Work::Asking(asking) = &self.state.node(at).work else { return json!({}) };
+        let StepWork::Asking(asking) = &self.state.node(at).work else { return json!({}) };
         json!({
             "model": asking.answered_by.clone().unwrap_or_else(|| asking.model.clone()),
             "usage": {
@@ -404,6 +404,6 @@ impl Run {
     }
 }
 
-fn note(role: Role, text: &str) -> Note {
+fn note(role: MessageRole, text: &str) -> Note {
     Note { role, text: text.to_string(), ..Note::default() }
 }

@@ -6,12 +6,12 @@ pub(crate) mod texts;
 
 use serde_json::{Map, Value, json};
 
-use crate::engine::model_calls::Turn;
+use crate::engine::model_calls::TalkTurn;
 use crate::engine::plans::texts::check_schema;
 use crate::engine::state::tally::SetAside;
-use crate::engine::state::{Mood, NodeRef, OnePlan, Planning, Work};
+use crate::engine::state::{Mood, NodeRef, OnePlan, Planning, StepWork};
 use crate::engine::{Run, shape};
-use crate::event::{Failure, FailureKind, Happening, Shared, StepStatus, Usage};
+use crate::event::{Failure, FailureKind, Happening, SharedValue, StepStatus, Usage};
 use crate::model::{ActKind, MOST_PLAN_REPAIRS, OnFailure, PlanRules, PlanStep, PlanStrategy, Step, StepKind, WrittenPlan};
 use crate::policy::{Act, decide};
 
@@ -74,7 +74,7 @@ impl Run {
 
     /// Sends a plan that was refused back, once; then the step fails.
     fn send_back(&mut self, at: NodeRef, own: &PlanStep, findings: &[String]) -> Result<(), Failure> {
-        let Work::Asking(asking) = &self.state.node(at).work else { return Ok(()) };
+        let StepWork::Asking(asking) = &self.state.node(at).work else { return Ok(()) };
         if asking.repairs >= MOST_PLAN_REPAIRS {
             self.fail_asking(at, Failure::new(FailureKind::BadShape, format!("the plan was refused: {}", findings.join("; "))));
             return Ok(());
@@ -83,7 +83,7 @@ impl Run {
         let list: Vec<String> = findings.iter().map(|finding| format!("- {finding}")).collect();
         let text =
             format!("Your plan was refused:\n{}\nAnswer again with the whole plan as one JSON object, and nothing else.", list.join("\n"));
-        self.send(at, &brief, Turn::Repair(text))
+        self.send(at, &brief, TalkTurn::Repair(text))
     }
 
     /// A plan that passed its check, or what is wrong with it.
@@ -190,9 +190,9 @@ impl Run {
         let talks = node.planning.as_ref().map(|planning| planning.talks.as_slice()).unwrap_or_default();
         let mut usage = Usage::default();
         talks.iter().for_each(|talk| usage.add(&talk.usage));
-        let mut uses: Vec<&Shared> = talks.iter().flat_map(|talk| &talk.uses).collect();
+        let mut uses: Vec<&SharedValue> = talks.iter().flat_map(|talk| &talk.uses).collect();
         let mut model = node.planning.as_ref().and_then(|planning| planning.model.clone());
-        if let Work::Asking(asking) = &node.work {
+        if let StepWork::Asking(asking) = &node.work {
             usage.add(&asking.usage);
             uses.extend(&asking.uses);
             model = Some(asking.answered_by.clone().unwrap_or_else(|| asking.model.clone()));
@@ -230,8 +230,8 @@ impl Run {
     }
 }
 
-fn next(step: &Step, own: &PlanStep, planning: Option<&Planning>, work: &Work) -> Next {
-    if matches!(work, Work::Inner { .. }) {
+fn next(step: &Step, own: &PlanStep, planning: Option<&Planning>, work: &StepWork) -> Next {
+    if matches!(work, StepWork::Inner { .. }) {
         return Next::Wait;
     }
     let Some(planning) = planning else { return Next::Plan };

@@ -8,7 +8,7 @@ use crate::engine::Run;
 use crate::engine::model_calls::Brief;
 use crate::engine::state::{NodeRef, Planning};
 use crate::event::{Failure, Purpose};
-use crate::model::{Arguments, FieldKind, PipelineId, PlanStep, PlanStrategy, Shape, Usable};
+use crate::model::{FieldKind, PipelineId, PlanStep, PlanStrategy, Shape, ToolParameters, Usable};
 
 /// The input of a pipeline that gets the outputs of the steps it depends on.
 const PREVIOUS: &str = "previous";
@@ -60,7 +60,7 @@ impl Run {
             for tool in self.offered_as(at, std::slice::from_ref(name)) {
                 let mut schema = tool.description.parameters;
                 let needs_previous = self.previous_of(planned.called_tool(&tool.name)).is_some() && without_previous(&mut schema);
-                let takes = Some(Arguments { schema, needs_previous });
+                let takes = Some(ToolParameters { schema, needs_previous });
                 usable.push(Usable { name: tool.name, about: tool.description.description, takes });
             }
         }

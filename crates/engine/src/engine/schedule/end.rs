@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use crate::engine::Run;
 use crate::engine::state::talk::AskedStage;
-use crate::engine::state::{Ending, FrameKind, Instance, Mood, NodeRef, Work};
+use crate::engine::state::{Ending, FrameKind, Instance, Mood, NodeRef, StepWork};
 use crate::event::{Bound, Failure, FailureKind, Happening, RunEnd, RunStatus, Stage, StepFailure, StepStatus};
 use crate::model::{OnFailure, Outputs, StepKind};
 
@@ -96,7 +96,7 @@ impl Run {
 
     fn case_over(&mut self, at: NodeRef, ix: u32) {
         let frame = self.state.frame(ix);
-        let Work::Inner { case, .. } = &self.state.node(at).work else { return };
+        let StepWork::Inner { case, .. } = &self.state.node(at).work else { return };
         let details = json!({ "case": case });
         let quality = frame
             .nodes
@@ -164,7 +164,7 @@ impl Run {
     fn call_over(&mut self, ix: u32, status: RunStatus, failure: Option<StepFailure>) {
         let instance = self.state.instance(ix);
         let Some(at) = instance.parent else { return };
-        if let Work::Asking(_) = &self.state.node(at).work {
+        if let StepWork::Asking(_) = &self.state.node(at).work {
             return self.asked_call_over(at, ix, status, failure);
         }
         if self.state.node(at).ended_by.is_some() {
@@ -196,7 +196,7 @@ impl Run {
 
     /// A pipeline that an agent called as a tool is over.
     fn asked_call_over(&mut self, at: NodeRef, ix: u32, status: RunStatus, failure: Option<StepFailure>) {
-        let Work::Asking(asking) = &self.state.node(at).work else { return };
+        let StepWork::Asking(asking) = &self.state.node(at).work else { return };
         let Some(place) = asking.asked().iter().position(|asked| asked.stage == AskedStage::Inside(ix)) else { return };
         let name = &self.planned(ix).pipeline.name.value;
         let nothing = self.state.instance(ix).ending.nothing_let_through.are_any();

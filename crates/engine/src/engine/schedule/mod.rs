@@ -11,13 +11,13 @@ use serde_json::Value;
 
 use crate::engine::Run;
 use crate::engine::state::apply::blocks;
-use crate::engine::state::{FrameKind, Mood, NodeRef, ReadyKey, Work};
+use crate::engine::state::{FrameKind, Mood, NodeRef, ReadyKey, StepWork};
 use crate::event::{Bound, Failure, FailureKind, Happening, Limit, StepPath, StepStatus};
 use crate::model::{CallTime, MOST_PARALLEL, OnFailure, Step, StepKind};
 use crate::plan::Edge;
 
 /// Whether a step whose waits are over may start.
-enum Verdict {
+enum StartVerdict {
     Start,
     Skip,
     Block(StepPath),
@@ -90,7 +90,7 @@ impl Run {
                 FrameKind::Block(_) => true,
             };
             let step = &self.step(key.at);
-            let calls = step.kind.calls_when() != CallTime::Never || matches!(node.work, Work::Asking(_));
+            let calls = step.kind.calls_when() != CallTime::Never || matches!(node.work, StepWork::Asking(_));
             has_place && (!calls || any_permit && self.has_permit(key.at))
         };
         let key = self.woken.iter().find(fits).copied()?;
@@ -113,7 +113,7 @@ impl Run {
 
     /// Lets a step go on that waited for its next try or for a permit.
     fn go_on(&mut self, at: NodeRef) {
-        if matches!(self.state.node(at).work, Work::Asking(_)) {
+        if matches!(self.state.node(at).work, StepWork::Asking(_)) {
             self.ask_on(at);
         } else if self.state.node(at).status == StepStatus::Pending {
             self.begin(at);
@@ -128,30 +128,30 @@ impl Run {
 
     fn begin(&mut self, at: NodeRef) {
         match self.may_start(at) {
-            Verdict::Start if self.state.ready_calls.contains(&self.state.key(at)) && !self.has_permit(at) => {
+            StartVerdict::Start if self.state.ready_calls.contains(&self.state.key(at)) && !self.has_permit(at) => {
                 self.woken.insert(self.state.key(at));
             }
-            Verdict::Start => self.start(at),
-            Verdict::Skip => {
+            StartVerdict::Start => self.start(at),
+            StartVerdict::Skip => {
                 let step = self.state.node(at).path.clone();
                 self.emit(Happening::StepSkipped { step });
             }
-            Verdict::Block(by) => {
+            StartVerdict::Block(by) => {
                 let step = self.state.node(at).path.clone();
                 self.emit(Happening::StepBlocked { step, by });
             }
-            Verdict::Fail(failure) => self.fail(at, failure, None),
-            Verdict::Unmet => self.second_round_unfinished(at, None),
+            StartVerdict::Fail(failure) => self.fail(at, failure, None),
+            StartVerdict::Unmet => self.second_round_unfinished(at, None),
         }
     }
 
-    fn may_start(&self, at: NodeRef) -> Verdict {
+    fn may_start(&self, at: NodeRef) -> StartVerdict {
         let frame = self.state.frame(at.frame);
         match frame.mood {
             Mood::Going => {}
-            Mood::Skipping => return Verdict::Skip,
+            Mood::Skipping => return StartVerdict::Skip,
             Mood::Stopping | Mood::Cancelling => {
-                return Verdict::Block(frame.failure.as_ref().map_or_else(|| "".into(), |f| f.step.clone()));
+                return StartVerdict::Block(frame.failure.as_ref().map_or_else(|| "".into(), |f| f.step.clone()));
             }
         }
         let step = self.step(at);
@@ -171,32 +171,32 @@ impl Run {
                 } else if blocks(*edge) && !lets_through(needed.status, its_step) {
                     let is_gate = planned.refinement.as_ref().is_some_and(|r| planned.step(r.gate).place == at.node as usize);
                     if is_gate && self.state.is_second_round(&planned, at) {
-                        return Verdict::Unmet;
+                        return StartVerdict::Unmet;
                     }
-                    return Verdict::Block(needed.path.clone());
+                    return StartVerdict::Block(needed.path.clone());
                 }
             }
             if stands_in == Some(false) {
-                return Verdict::Skip;
+                return StartVerdict::Skip;
             }
         }
         self.judge_when(at, &step)
     }
 
     /// `when`: once for the step; for each element if it reads the element.
-    fn judge_when(&self, at: NodeRef, step: &Step) -> Verdict {
-        let Some(when) = &step.when else { return Verdict::Start };
+    fn judge_when(&self, at: NodeRef, step: &Step) -> StartVerdict {
+        let Some(when) = &step.when else { return StartVerdict::Start };
         if let Some(for_each) = &step.for_each {
             let name = for_each.name.as_ref().map(|n| n.value.as_str());
             let reads_item = when.reads.iter().any(|r| r.path.first().is_some_and(|p| p == "item" || Some(p.as_str()) == name));
             if reads_item != self.state.is_element(at) {
-                return Verdict::Start;
+                return StartVerdict::Start;
             }
         }
         match self.condition(at, when) {
-            Ok(true) => Verdict::Start,
-            Ok(false) => Verdict::Skip,
-            Err(failure) => Verdict::Fail(failure),
+            Ok(true) => StartVerdict::Start,
+            Ok(false) => StartVerdict::Skip,
+            Err(failure) => StartVerdict::Fail(failure),
         }
     }
 
@@ -288,7 +288,7 @@ impl Run {
     fn details(&self, at: NodeRef, own: Option<Value>) -> Value {
         let node = self.state.node(at);
         let mut details = serde_json::Map::new();
-        let attempts = if let Work::Asking(asking) = &node.work { asking.attempts.max(1) } else { node.attempt.max(1) };
+        let attempts = if let StepWork::Asking(asking) = &node.work { asking.attempts.max(1) } else { node.attempt.max(1) };
         details.insert("attempts".into(), attempts.into());
         details.insert("duration_ms".into(), self.now.ms.saturating_sub(node.started_ms).into());
         if let Some(Value::Object(own)) = own {

@@ -5,8 +5,8 @@
 use serde_json::{Value, json};
 
 use crate::engine::Run;
-use crate::engine::state::consents::Decision;
-use crate::engine::state::{NodeRef, Work};
+use crate::engine::state::consents::ConsentDecision;
+use crate::engine::state::{NodeRef, StepWork};
 use crate::engine::tools::consent::not_again;
 use crate::event::{Happening, StepPath, StepStatus};
 
@@ -31,11 +31,11 @@ impl Run {
     }
 
     /// Does what a person decided about a step in doubt.
-    pub(crate) fn follow(&mut self, at: NodeRef, decision: Decision) {
+    pub(crate) fn follow(&mut self, at: NodeRef, decision: ConsentDecision) {
         match decision {
-            Decision::Again => drop(self.woken.insert(self.state.key(at))),
-            Decision::Never => self.fail(at, not_again(), None),
-            Decision::Happened(output) => self.give(at, (*output).clone(), Some(json!({ "decided": true }))),
+            ConsentDecision::Again => drop(self.woken.insert(self.state.key(at))),
+            ConsentDecision::Never => self.fail(at, not_again(), None),
+            ConsentDecision::Happened(output) => self.give(at, (*output).clone(), Some(json!({ "decided": true }))),
         }
     }
 
@@ -56,7 +56,7 @@ impl Run {
             for (node, found) in nodes.iter().enumerate() {
                 let at = NodeRef { frame: frame as u32, node: node as u32 };
                 let is_asked = self.state.doubts.get(&found.path).is_some_and(|decided| decided.is_none());
-                let is_running = found.status == StepStatus::Running && !matches!(found.work, Work::Inner { .. } | Work::Called(_));
+                let is_running = found.status == StepStatus::Running && !matches!(found.work, StepWork::Inner { .. } | StepWork::Called(_));
                 let consents = self.state.consents.contains_key(&found.path) && found.work.calls().is_empty();
                 let is_once = self.is_once(at);
                 if is_asked || is_running && is_once && !consents && !found.work.waits_inside() {

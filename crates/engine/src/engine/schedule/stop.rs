@@ -7,7 +7,7 @@
 use crate::engine::Run;
 use crate::engine::command::Command;
 use crate::engine::state::talk::AskedStage;
-use crate::engine::state::{CacheStage, NodeRef, Work};
+use crate::engine::state::{CacheStage, NodeRef, StepWork};
 use crate::event::{Canceller, Happening};
 
 /// How long a run that is asked to end waits for answers, in milliseconds. What is left of the 5 s is for its end.
@@ -39,7 +39,7 @@ impl Run {
 
     /// Whether a call is out that may act, or that a model is paid for.
     fn awaits_answers(&self) -> bool {
-        let asks_model = |at: NodeRef, call| matches!(&self.state.node(at).work, Work::Asking(asking) if asking.call() == Some(call));
+        let asks_model = |at: NodeRef, call| matches!(&self.state.node(at).work, StepWork::Asking(asking) if asking.call() == Some(call));
         self.state.calls.iter().any(|(call, open)| asks_model(open.node, *call) || self.call_acts(*call))
     }
 
@@ -48,13 +48,13 @@ impl Run {
         let Some(open) = self.state.calls.get(&call) else { return false };
         let (node, pipeline) = (self.state.node(open.node), &self.planned_of(open.node).pipeline);
         match &node.work {
-            Work::Asking(asking) => {
+            StepWork::Asking(asking) => {
                 let asked = asking.asked().iter().find(|asked| asked.stage == AskedStage::Out(call));
                 let tool = asked.and_then(|asked| pipeline.tool(&asked.asked.tool));
                 tool.is_some_and(|(tool, part)| tool.effects(Some(part.unwrap_or_default())).repeat())
             }
-            Work::Call(_) => !matches!(node.cache, CacheStage::Looking(_)) && self.step(open.node).kind.effects(pipeline).repeat(),
-            Work::None | Work::Listing(_) | Work::Inner { .. } | Work::Called(_) | Work::Paused(_) => false,
+            StepWork::Call(_) => !matches!(node.cache, CacheStage::Looking(_)) && self.step(open.node).kind.effects(pipeline).repeat(),
+            StepWork::None | StepWork::Listing(_) | StepWork::Inner { .. } | StepWork::Called(_) | StepWork::Paused(_) => false,
         }
     }
 

@@ -5,15 +5,15 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::engine::state::consents::Decision;
+use crate::engine::state::consents::ConsentDecision;
 use crate::engine::state::talk::AskedStage;
 use crate::engine::state::tally::SetAside;
-use crate::engine::state::{CacheStage, CachedValue, Node, NodeRef, OpenCall, RefinementRound, State, Timer, Work};
-use crate::event::{Answer, Event, Failure, FailureKind, Happening, Purpose, Shared, StepPath, StepStatus, Usage};
+use crate::engine::state::{CacheStage, CachedValue, NodeRef, OpenCall, RefinementRound, RunState, StepNode, StepWork, Timer};
+use crate::event::{Event, Failure, FailureKind, Happening, ModelAnswer, Purpose, SharedValue, StepPath, StepStatus, Usage};
 use crate::model::{Pipeline, PipelineId, Step, step_path};
 use crate::plan::{Edge, Plan, StepIx};
 
-impl State {
+impl RunState {
     /// Takes one event in. Events of another plan than the one the run was made with are ignored where they name unknown steps.
     pub fn apply(&mut self, plan: &Plan, event: &Event) {
         self.seq = event.seq;
@@ -36,7 +36,7 @@ impl State {
                 let Some(at) = self.find(step) else { return };
                 let node = self.node_mut(at);
                 node.status = StepStatus::Waiting;
-                node.work = Work::Paused(*until_ms);
+                node.work = StepWork::Paused(*until_ms);
                 self.timers.insert((*until_ms, Timer::Pause(at)));
             }
             Happening::StepSucceeded { step, output, details } => {
@@ -61,13 +61,13 @@ impl State {
                 let Some(at) = self.find(step) else { return };
                 self.open_call(*call, at, now, *timeout_at_ms, SetAside::default());
                 let node = self.node_mut(at);
-                node.work = Work::Call(*call);
+                node.work = StepWork::Call(*call);
                 node.cache = CacheStage::Looking(key.clone());
             }
             Happening::CacheMissed { call, .. } => {
                 let Some(at) = self.close_call(*call) else { return };
                 let node = self.node_mut(at);
-                node.work = Work::None;
+                node.work = StepWork::None;
                 if let CacheStage::Looking(key) = &mut node.cache {
                     node.cache = CacheStage::Missed(std::mem::take(key));
                 }
@@ -78,8 +78,8 @@ impl State {
                 self.listings.insert(*call, server.clone());
                 self.open_call(*call, at, now, *timeout_at_ms, SetAside::default());
                 match &mut self.node_mut(at).work {
-                    Work::Listing(calls) => drop(calls.insert(*call)),
-                    work => *work = Work::Listing([*call].into()),
+                    StepWork::Listing(calls) => drop(calls.insert(*call)),
+                    work => *work = StepWork::Listing([*call].into()),
                 }
             }
             Happening::ToolsListed { call, server, tools, unpinned, .. } => {
@@ -105,7 +105,7 @@ impl State {
                 for ix in around {
                     self.instance_mut(ix).usage.add(usage);
                 }
-                if let Work::Asking(asking) = &mut self.node_mut(at).work {
+                if let StepWork::Asking(asking) = &mut self.node_mut(at).work {
                     asking.usage.add(usage);
                     asking.hears(reply, now);
                 }
@@ -116,8 +116,8 @@ impl State {
                 self.goes_on(at);
                 self.open_call(*call, at, now, *timeout_at_ms, SetAside::default());
                 match (*asked, &mut self.node_mut(at).work) {
-                    (Some(place), Work::Asking(asking)) => asking.uses(place, *call, now),
-                    (_, work) => *work = Work::Call(*call),
+                    (Some(place), StepWork::Asking(asking)) => asking.uses(place, *call, now),
+                    (_, work) => *work = StepWork::Call(*call),
                 }
             }
             Happening::ToolReplied { step, call, failure, duration_ms, result, asked, .. } => match asked {
@@ -180,7 +180,7 @@ impl State {
                     return self.consent_given(step, *approved, comment, now);
                 }
                 let Some(at) = self.find(step).filter(|_| self.doubts.get(step) == Some(&None)) else { return };
-                self.doubts.insert(step.clone(), Some(Decision::new(*approved, output.clone())));
+                self.doubts.insert(step.clone(), Some(ConsentDecision::new(*approved, output.clone())));
                 self.node_mut(at).status = StepStatus::Running;
             }
             Happening::RunPaused => {}
@@ -196,7 +196,7 @@ impl State {
         self.paths.get(path).copied()
     }
 
-    fn step_started(&mut self, plan: &Plan, path: &str, attempt: u32, items: Option<&[Shared]>, now: u64) {
+    fn step_started(&mut self, plan: &Plan, path: &str, attempt: u32, items: Option<&[SharedValue]>, now: u64) {
         let Some(at) = self.find(path) else { return };
         self.not_ready(at);
         self.steps_started += 1;
@@ -213,7 +213,7 @@ impl State {
         node.status = StepStatus::Running;
         node.attempt = attempt;
         node.retry_at = None;
-        node.work = Work::None;
+        node.work = StepWork::None;
         if let Some(planning) = &mut node.planning {
             // Another try plans anew; what was done and spent stays told.
             planning.plans.clear();
@@ -247,9 +247,9 @@ impl State {
         plan: &Plan,
         path: &str,
         place: Option<usize>,
-        inputs: &Shared,
+        inputs: &SharedValue,
         channel: Option<String>,
-        person: &Shared,
+        person: &SharedValue,
         now: u64,
     ) {
         let Some(at) = self.find(path) else { return };
@@ -261,17 +261,17 @@ impl State {
             let Some(called) = planned.called(&step) else { return };
             let prefix = Arc::from(format!("{}/", self.node(at).path));
             let inner = self.open_instance(plan, called, Some(at), prefix, inputs, channel, person, now);
-            self.node_mut(at).work = Work::Called(inner);
+            self.node_mut(at).work = StepWork::Called(inner);
             return;
         };
-        let Work::Asking(asking) = &self.node(at).work else { return };
+        let StepWork::Asking(asking) = &self.node(at).work else { return };
         let Some(asked) = asking.asked().get(place) else { return };
         let AskedStage::Out(call) = asked.stage else { return };
         let Some(called) = planned.called_tool(&asked.asked.tool) else { return };
         let prefix = Arc::from(format!("{}/", step_path::element(&step_path::inside(&self.node(at).path, &asked.asked.tool), call)));
         self.close_call(call);
         let inner = self.open_instance(plan, called, Some(at), prefix, inputs, channel, person, now);
-        if let Work::Asking(asking) = &mut self.node_mut(at).work {
+        if let StepWork::Asking(asking) = &mut self.node_mut(at).work {
             asking.goes_inside(place, inner);
         }
     }
@@ -281,7 +281,7 @@ impl State {
         self.close_call(call);
         self.last_call = self.last_call.max(call);
         let Some(at) = self.find(path) else { return };
-        let Work::Asking(asking) = &self.node(at).work else { return };
+        let StepWork::Asking(asking) = &self.node(at).work else { return };
         let Some(asked) = asking.asked().get(place) else { return };
         let used = json!({
             "tool": asked.asked.tool,
@@ -300,7 +300,7 @@ impl State {
             self.inherit(at, inner);
             self.drop_instance(inner);
         }
-        if let Work::Asking(asking) = &mut self.node_mut(at).work {
+        if let StepWork::Asking(asking) = &mut self.node_mut(at).work {
             asking.used(place, used, told);
         }
     }
@@ -333,8 +333,8 @@ impl State {
         node.retry_at = Some(retry_at);
         node.ended_by = None;
         match &mut node.work {
-            Work::Asking(asking) => asking.fails(),
-            work => *work = Work::None,
+            StepWork::Asking(asking) => asking.fails(),
+            work => *work = StepWork::None,
         }
         self.timers.insert((retry_at, Timer::Backoff(at)));
         self.free_place(plan, at);
@@ -365,10 +365,10 @@ impl State {
         }
         self.goes_on(at);
         let node = self.node_mut(at);
-        if !matches!(node.work, Work::Asking(_)) {
-            node.work = Work::Asking(Box::default());
+        if !matches!(node.work, StepWork::Asking(_)) {
+            node.work = StepWork::Asking(Box::default());
         }
-        if let Work::Asking(asking) = &mut node.work {
+        if let StepWork::Asking(asking) = &mut node.work {
             asking.sends(*call, *fresh);
             asking.agent.clone_from(agent);
             asking.model.clone_from(model);
@@ -410,7 +410,7 @@ impl State {
         for ix in around {
             self.instance_mut(ix).untold.add(reserved);
         }
-        if let Work::Asking(asking) = &mut self.node_mut(at).work {
+        if let StepWork::Asking(asking) = &mut self.node_mut(at).work {
             asking.untold.add(reserved);
         }
     }
@@ -452,7 +452,7 @@ impl State {
             let until_now = until.saturating_sub(away_ms);
             self.timers.remove(&(until, timer));
             self.timers.insert((until_now, timer));
-            self.node_mut(at).work = Work::Paused(until_now);
+            self.node_mut(at).work = StepWork::Paused(until_now);
         }
     }
 
@@ -471,15 +471,15 @@ pub(crate) fn allowed_time(pipeline: &Pipeline, step: &Step) -> Option<Duration>
 }
 
 /// Whether a call that told no usage may have cost something: it had reached the model, and the answer was lost or of no use.
-fn may_have_cost(reply: &Answer, usage: &Usage) -> bool {
+fn may_have_cost(reply: &ModelAnswer, usage: &Usage) -> bool {
     use FailureKind::*;
-    let Answer::Failed(failure) = reply else { return false };
+    let ModelAnswer::Failed(failure) = reply else { return false };
     *usage == Usage::default() && matches!(failure.kind, Timeout | BadResponse | TooLarge | WrongType | Truncated | Refused)
 }
 
-impl Node {
-    pub(crate) fn new(step: StepIx, path: StepPath, waits_for: u32, priority: u32) -> Node {
-        Node {
+impl StepNode {
+    pub(crate) fn new(step: StepIx, path: StepPath, waits_for: u32, priority: u32) -> StepNode {
+        StepNode {
             step,
             path,
             status: StepStatus::Pending,
@@ -500,7 +500,7 @@ impl Node {
             cache: CacheStage::None,
             ended_by: None,
             planning: None,
-            work: Work::None,
+            work: StepWork::None,
             cached: CachedValue::default(),
         }
     }

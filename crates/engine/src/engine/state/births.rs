@@ -5,13 +5,13 @@ use std::sync::Arc;
 use crate::engine::state::ends::STAGE_MS;
 use crate::engine::state::tally::SetAside;
 use crate::engine::state::{
-    CachedNames, Ending, Frame, FrameKind, Instance, Mood, Node, NodeRef, ReadyKey, RefinementRound, State, Timer, Work,
+    CachedNames, Ending, Frame, FrameKind, Instance, Mood, NodeRef, ReadyKey, RefinementRound, RunState, StepNode, StepWork, Timer,
 };
-use crate::event::{Shared, Stage, StepFailure, StepPath, StepStatus, Usage};
+use crate::event::{SharedValue, Stage, StepFailure, StepPath, StepStatus, Usage};
 use crate::model::{CallTime, MOST_PARALLEL, PipelineId, step_path};
 use crate::plan::{BlockIx, PipelinePlan, Plan, StepIx};
 
-impl State {
+impl RunState {
     /// Opens the run's own pipeline, or a called one. If the run lacks what it needs to start, its steps are blocked at once.
     #[expect(clippy::too_many_arguments, reason = "the parts of one instance, named at the only two calls")]
     pub(super) fn open_instance(
@@ -20,9 +20,9 @@ impl State {
         pipeline: PipelineId,
         parent: Option<NodeRef>,
         prefix: StepPath,
-        inputs: &Shared,
+        inputs: &SharedValue,
         channel: Option<String>,
-        person: &Shared,
+        person: &SharedValue,
         now: u64,
     ) -> u32 {
         let ix = self.instances.len() as u32;
@@ -135,7 +135,7 @@ impl State {
         self.frames.push(Some(Box::new(frame)));
     }
 
-    pub(super) fn open_items(&mut self, plan: &Plan, at: NodeRef, pipeline: PipelineId, items: &[Shared]) {
+    pub(super) fn open_items(&mut self, plan: &Plan, at: NodeRef, pipeline: PipelineId, items: &[SharedValue]) {
         let planned = plan.pipeline(pipeline);
         let holder = self.node(at);
         let (step, base, path, round) = (holder.step, holder.priority, holder.path.clone(), holder.round);
@@ -144,7 +144,11 @@ impl State {
         let nodes = items
             .iter()
             .enumerate()
-            .map(|(i, item)| Node { item: Some(item.clone()), round, ..Node::new(step, step_path::element(&path, i).into(), 1, base) })
+            .map(|(i, item)| StepNode {
+                item: Some(item.clone()),
+                round,
+                ..StepNode::new(step, step_path::element(&path, i).into(), 1, base)
+            })
             .collect();
         let frame = self.frames.len() as u32;
         self.add_frame(Frame {
@@ -156,7 +160,7 @@ impl State {
             mood: Mood::Going,
             failure: None,
         });
-        self.node_mut(at).work = Work::Inner { frame, case: None };
+        self.node_mut(at).work = StepWork::Inner { frame, case: None };
         self.give_places(plan, frame);
     }
 
@@ -228,7 +232,7 @@ impl State {
         let prefix = format!("{}/", chosen.path_in(&node.path));
         let base = node.priority;
         let frame = self.open_block(planned, instance, step.cases[place], Some(at), &prefix, base);
-        self.node_mut(at).work = Work::Inner { frame, case: Some(case.to_string()) };
+        self.node_mut(at).work = StepWork::Inner { frame, case: Some(case.to_string()) };
     }
 
     pub(super) fn refinement_started(&mut self, plan: &Plan, gate: NodeRef, round: RefinementRound) {
@@ -248,7 +252,7 @@ impl State {
             let node = self.node_mut(at);
             let was_over = node.status.is_final();
             let (step, path, priority) = (node.step, node.path.clone(), node.priority);
-            *node = Node { round: 2, ..Node::new(step, path, waits_for, priority) };
+            *node = StepNode { round: 2, ..StepNode::new(step, path, waits_for, priority) };
             if was_over {
                 self.frame_mut(at.frame).open += 1;
             }
@@ -289,14 +293,14 @@ impl State {
 }
 
 /// The steps of a list, none of them begun.
-pub(crate) fn nodes(planned: &PipelinePlan, block_ix: BlockIx, prefix: &str, base: u32, round: u32) -> Vec<Node> {
+pub(crate) fn nodes(planned: &PipelinePlan, block_ix: BlockIx, prefix: &str, base: u32, round: u32) -> Vec<StepNode> {
     let block = planned.block(block_ix);
     let node = |place: usize| {
         let step = StepIx(block.first.0 + place as u32);
         let id = &planned.step(step).id;
         let path = if prefix.is_empty() { id.clone() } else { Arc::from(format!("{prefix}{id}")) };
         let priority = base + block.longest.get(place).copied().unwrap_or(1);
-        Node { round, ..Node::new(step, path, block.needs(place).len() as u32, priority) }
+        StepNode { round, ..StepNode::new(step, path, block.needs(place).len() as u32, priority) }
     };
     (0..block.len()).map(node).collect()
 }

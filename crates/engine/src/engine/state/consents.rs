@@ -2,39 +2,39 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Consent, State, Timer};
-use crate::event::{Shared, StepStatus};
+use super::{PendingConsent, RunState, Timer};
+use crate::event::{SharedValue, StepStatus};
 
 /// What a person decided about a step in doubt.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub enum Decision {
+pub enum ConsentDecision {
     /// It is run again.
     Again,
     /// It is not, and fails.
     Never,
     /// It has happened, and this is its output.
-    Happened(Shared),
+    Happened(SharedValue),
 }
 
-impl Decision {
+impl ConsentDecision {
     /// As the event tells it.
-    pub(crate) fn new(approved: bool, output: Option<Shared>) -> Decision {
+    pub(crate) fn new(approved: bool, output: Option<SharedValue>) -> ConsentDecision {
         match output {
-            Some(output) => Decision::Happened(output),
-            None if approved => Decision::Again,
-            None => Decision::Never,
+            Some(output) => ConsentDecision::Happened(output),
+            None if approved => ConsentDecision::Again,
+            None => ConsentDecision::Never,
         }
     }
 }
 
-impl State {
+impl RunState {
     pub(super) fn consent_asked(&mut self, step: &str, act: &str, now: u64) {
         let Some(at) = self.find(step) else { return };
         let node = self.node(at);
         let left = |end: Option<u64>| end.map(|end| end.saturating_sub(now));
         let (deadline_left, attempt_left) = (left(node.deadline), left(node.attempt_ends));
         self.clear_timers(at, true);
-        let consent = Consent { act: act.to_string(), decided: None, comment: String::new(), deadline_left, attempt_left };
+        let consent = PendingConsent { act: act.to_string(), decided: None, comment: String::new(), deadline_left, attempt_left };
         self.consents.insert(self.node(at).path.clone(), consent);
         if self.node(at).work.calls().is_empty() {
             self.node_mut(at).status = StepStatus::Waiting;

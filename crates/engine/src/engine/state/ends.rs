@@ -4,15 +4,15 @@ use std::sync::Arc;
 
 use serde_json::json;
 
-use crate::engine::state::{CachedValue, FrameKind, Mood, NodeRef, State, Timer, Work};
-use crate::event::{Bound, Failure, FailureKind, Limit, Shared, Stage, StepFailure, StepPath, StepStatus};
+use crate::engine::state::{CachedValue, FrameKind, Mood, NodeRef, RunState, StepWork, Timer};
+use crate::event::{Bound, Failure, FailureKind, Limit, SharedValue, Stage, StepFailure, StepPath, StepStatus};
 use crate::model::{OnFailure, StepKind};
 use crate::plan::{BlockIx, PipelinePlan, Plan};
 
 /// Time of their own that `on_failure` and `finally` have, in milliseconds.
 pub(crate) const STAGE_MS: u64 = crate::model::STAGE_TIME.as_millis() as u64;
 
-impl State {
+impl RunState {
     /// Ends a step: its timers, calls and inner work go, what waits for it waits for one less.
     pub(super) fn step_over(&mut self, plan: &Plan, at: NodeRef, status: StepStatus) {
         self.not_ready(at);
@@ -28,7 +28,7 @@ impl State {
         let node = self.node_mut(at);
         let was_open = !node.status.is_final();
         node.status = status;
-        node.work = Work::None;
+        node.work = StepWork::None;
         node.retry_at = None;
         if status != StepStatus::Succeeded {
             node.output = None;
@@ -83,7 +83,7 @@ impl State {
         let node = self.node_mut(at);
         let (retry, attempt) = (node.retry_at, node.attempt_ends.take());
         let deadline = if all { node.deadline.take() } else { None };
-        let paused = if let Work::Paused(until) = node.work { Some(until) } else { None };
+        let paused = if let StepWork::Paused(until) = node.work { Some(until) } else { None };
         for (time, timer) in
             [(retry, Timer::Backoff(at)), (attempt, Timer::Attempt(at)), (deadline, Timer::StepDeadline(at)), (paused, Timer::Pause(at))]
         {
@@ -95,7 +95,7 @@ impl State {
 
     /// Forgets the inner steps of a step that is over.
     pub(super) fn drop_inner(&mut self, at: NodeRef) {
-        if let Work::Inner { frame, .. } = self.node(at).work {
+        if let StepWork::Inner { frame, .. } = self.node(at).work {
             self.drop_frame(frame);
         }
         for instance in self.node(at).work.pipelines() {
@@ -140,7 +140,7 @@ impl State {
         }
     }
 
-    pub(super) fn step_failed(&mut self, plan: &Plan, path: &StepPath, failure: &Failure, attempts: u32, details: Option<&Shared>) {
+    pub(super) fn step_failed(&mut self, plan: &Plan, path: &StepPath, failure: &Failure, attempts: u32, details: Option<&SharedValue>) {
         let Some(at) = self.find(path) else { return };
         self.inherit_from_call(at);
         let error = json!({ "kind": failure.kind.word(), "message": failure.message, "attempts": attempts });
@@ -206,7 +206,7 @@ impl State {
 
     /// What a called pipeline's ending means for the one that called it.
     pub(super) fn inherit_from_call(&mut self, at: NodeRef) {
-        let Work::Called(inner) = self.node(at).work else { return };
+        let StepWork::Called(inner) = self.node(at).work else { return };
         self.inherit(at, inner);
     }
 
@@ -259,7 +259,7 @@ impl State {
         let mut inner = vec![];
         let mut called = vec![];
         for node in &self.frame(ix).nodes {
-            if let Work::Inner { frame, .. } = node.work {
+            if let StepWork::Inner { frame, .. } = node.work {
                 inner.push(frame);
             }
             called.extend(node.work.pipelines());
@@ -289,7 +289,7 @@ impl State {
         let work = self.node(at).work.clone();
         self.clear_timers(at, limit.bound == Bound::Deadline);
         self.node_mut(at).ended_by = Some(failure);
-        if let Work::Inner { frame, .. } = work {
+        if let StepWork::Inner { frame, .. } = work {
             self.set_mood(frame, Mood::Cancelling);
         }
         for inner in work.pipelines() {

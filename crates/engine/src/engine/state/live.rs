@@ -2,18 +2,18 @@
 
 use std::ops::Deref;
 
-use super::State;
+use super::RunState;
 use crate::event::Event;
 use crate::plan::Plan;
 
 /// A state that all of the engine reads, and that only events change.
 #[derive(Debug, Default)]
-pub struct Live(State);
+pub struct Live(RunState);
 
 impl Deref for Live {
-    type Target = State;
+    type Target = RunState;
 
-    fn deref(&self) -> &State {
+    fn deref(&self) -> &RunState {
         &self.0
     }
 }
@@ -31,7 +31,7 @@ impl Live {
 
     /// For tests of what happens when our own code is wrong.
     #[cfg(test)]
-    pub(crate) fn broken(&mut self) -> &mut State {
+    pub(crate) fn broken(&mut self) -> &mut RunState {
         &mut self.0
     }
 }

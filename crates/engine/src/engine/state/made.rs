@@ -3,11 +3,11 @@
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use super::{NodeRef, State};
+use super::{NodeRef, RunState};
 use crate::model::StepKind;
 use crate::plan::Plan;
 
-impl State {
+impl RunState {
     /// A step gave what was formatted: a `format` step, or a gate whose `otherwise` took the place of such a text.
     pub(super) fn note_made(&mut self, plan: &Plan, at: NodeRef, output: &Value, details: &Value) {
         let is_made = match &self.planned(plan, at.frame).step(self.node(at).step).step.kind {

@@ -17,18 +17,18 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use talk::{Asked, AskedStage, Asking};
+use talk::{AskedStage, ModelTalk, RequestedCall};
 
-use crate::engine::state::consents::Decision;
+use crate::engine::state::consents::ConsentDecision;
 use crate::engine::state::stop::Stopping;
 use crate::engine::state::tally::{Places, SetAside};
-use crate::event::{Bound, Failure, RunEnd, RunStart, ServerTool, Shared, Stage, StepFailure, StepPath, StepStatus, Usage, Verdict};
+use crate::event::{Bound, Failure, RunEnd, RunStart, ServerTool, SharedValue, Stage, StepFailure, StepPath, StepStatus, Usage, Verdict};
 use crate::model::{PipelineId, WrittenPlan};
 use crate::plan::{BlockIx, PipelinePlan, StepIx};
 
 /// Everything a run knows.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct State {
+pub struct RunState {
     /// What it started with; `None` before the first event.
     pub start: Option<RunStart>,
     /// The run's own pipeline first, then called ones; ended ones are dropped.
@@ -64,13 +64,13 @@ pub struct State {
     /// Scripted replies used, by step.
     pub replies_used: BTreeMap<String, u64>,
     /// Steps in doubt after a crash, each with what a person decided.
-    pub(crate) doubts: BTreeMap<StepPath, Option<Decision>>,
+    pub(crate) doubts: BTreeMap<StepPath, Option<ConsentDecision>>,
     /// Somebody asked the run to end, and calls that may act are still awaited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) stopping: Option<Stopping>,
     /// Calls of tools that a person decides about, by the step that makes them; one at a time.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub(crate) consents: BTreeMap<StepPath, Consent>,
+    pub(crate) consents: BTreeMap<StepPath, PendingConsent>,
     /// Marks of what `format` steps made.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub(crate) made: BTreeSet<[u8; 32]>,
@@ -78,7 +78,7 @@ pub struct State {
     pub finished: Option<RunEnd>,
     /// What it was before a signal ended it; a run goes on from there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) interrupted: Option<Box<State>>,
+    pub(crate) interrupted: Option<Box<RunState>>,
     /// Number of the last event.
     pub seq: u64,
     /// Its time.
@@ -87,7 +87,7 @@ pub struct State {
 
 /// A call that a person decides about.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Consent {
+pub struct PendingConsent {
     /// What it is about: see [`Happening::ApprovalRequested`](crate::event::Happening).
     pub(crate) act: String,
     /// `None`: not yet.
@@ -150,9 +150,9 @@ pub struct Instance {
     pub(crate) parent: Option<NodeRef>,
     /// Path of the call and `/`; empty for the run's own.
     pub(crate) prefix: StepPath,
-    pub(crate) inputs: Shared,
+    pub(crate) inputs: SharedValue,
     pub(crate) channel: Option<String>,
-    pub(crate) person: Shared,
+    pub(crate) person: SharedValue,
     /// Tokens and money of its calls, those of the pipelines it calls among them.
     pub(crate) usage: Usage,
     /// Of its calls that never told what they cost.
@@ -197,7 +197,7 @@ pub struct Ending {
 /// The one refinement, once it has begun.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RefinementRound {
-    pub(crate) original: Shared,
+    pub(crate) original: SharedValue,
     pub(crate) failed: Vec<Verdict>,
     pub(crate) feedback: String,
 }
@@ -209,7 +209,7 @@ pub struct Frame {
     pub(crate) kind: FrameKind,
     /// The step that holds it; `None` for the lists of a pipeline itself.
     pub(crate) parent: Option<NodeRef>,
-    pub(crate) nodes: Vec<Node>,
+    pub(crate) nodes: Vec<StepNode>,
     /// Steps that are not over.
     pub(crate) open: u32,
     pub(crate) mood: Mood,
@@ -288,7 +288,7 @@ pub struct Talk {
     pub(crate) usage: Usage,
     #[serde(default, skip_serializing_if = "SetAside::is_nothing")]
     pub(crate) untold: SetAside,
-    pub(crate) uses: Vec<Shared>,
+    pub(crate) uses: Vec<SharedValue>,
 }
 
 /// One plan of a `plan` step.
@@ -296,14 +296,14 @@ pub struct Talk {
 pub struct OnePlan {
     pub(crate) plan: Arc<WrittenPlan>,
     /// One a step, once all are over: as in the output.
-    pub(crate) results: Option<Vec<Shared>>,
+    pub(crate) results: Option<Vec<SharedValue>>,
     /// What the `check` agent said: whether the work is done, and how far it is.
     pub(crate) check: Option<(bool, String)>,
 }
 
 /// A step that runs, ran or will run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Node {
+pub struct StepNode {
     pub(crate) step: StepIx,
     pub(crate) path: StepPath,
     pub(crate) status: StepStatus,
@@ -314,13 +314,13 @@ pub struct Node {
     pub(crate) waits_for: u32,
     pub(crate) priority: u32,
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
-    pub(crate) output: Option<Shared>,
-    pub(crate) error: Option<Shared>,
+    pub(crate) output: Option<SharedValue>,
+    pub(crate) error: Option<SharedValue>,
     pub(crate) failure: Option<Failure>,
-    pub(crate) details: Option<Shared>,
+    pub(crate) details: Option<SharedValue>,
     /// The element, for elements of a `for_each`.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
-    pub(crate) item: Option<Shared>,
+    pub(crate) item: Option<SharedValue>,
     pub(crate) started_ms: u64,
     /// When it may try again.
     pub(crate) retry_at: Option<u64>,
@@ -328,7 +328,7 @@ pub struct Node {
     pub(crate) attempt_ends: Option<u64>,
     pub(crate) deadline: Option<u64>,
     /// Parts a `send` has delivered.
-    pub(crate) delivered: Vec<Shared>,
+    pub(crate) delivered: Vec<SharedValue>,
     /// How far the look for a kept result has come.
     pub(crate) cache: CacheStage,
     /// Why a step that holds others is being ended.
@@ -336,7 +336,7 @@ pub struct Node {
     /// Of a `plan` step: its plans so far.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) planning: Option<Box<Planning>>,
-    pub(crate) work: Work,
+    pub(crate) work: StepWork,
     #[serde(skip)]
     pub(crate) cached: CachedValue,
 }
@@ -354,13 +354,13 @@ pub enum CacheStage {
 }
 
 /// A value that is given, though it may be empty.
-fn given<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Shared>, D::Error> {
-    Shared::deserialize(deserializer).map(Some)
+fn given<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<SharedValue>, D::Error> {
+    SharedValue::deserialize(deserializer).map(Some)
 }
 
 /// What a running step is at.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub enum Work {
+pub enum StepWork {
     /// Nothing between two events.
     #[default]
     None,
@@ -369,7 +369,7 @@ pub enum Work {
     /// MCP servers are asked for their tools.
     Listing(BTreeSet<u64>),
     /// Talking with a model; for a gate, with its judges.
-    Asking(Box<Asking>),
+    Asking(Box<ModelTalk>),
     /// Inner steps: a case or elements.
     Inner { frame: u32, case: Option<String> },
     /// A called pipeline.
@@ -378,13 +378,13 @@ pub enum Work {
     Paused(u64),
 }
 
-impl Work {
+impl StepWork {
     /// Calls that are out.
     pub(crate) fn calls(&self) -> Vec<u64> {
         match self {
-            Work::Call(call) => vec![*call],
-            Work::Listing(calls) => calls.iter().copied().collect(),
-            Work::Asking(asking) => {
+            StepWork::Call(call) => vec![*call],
+            StepWork::Listing(calls) => calls.iter().copied().collect(),
+            StepWork::Asking(asking) => {
                 let tools =
                     asking.asked().iter().filter_map(|asked| if let AskedStage::Out(call) = asked.stage { Some(call) } else { None });
                 asking.call().into_iter().chain(tools).collect()
@@ -395,20 +395,20 @@ impl Work {
 
     /// A call of a step that asks no model is over.
     fn ends(&mut self, call: u64) {
-        if let Work::Listing(calls) = self {
+        if let StepWork::Listing(calls) = self {
             calls.remove(&call);
             if !calls.is_empty() {
                 return;
             }
         }
-        *self = Work::None;
+        *self = StepWork::None;
     }
 
     /// Pipelines that run for it.
     pub(crate) fn pipelines(&self) -> Vec<u32> {
         match self {
-            Work::Called(inner) => vec![*inner],
-            Work::Asking(asking) => asking
+            StepWork::Called(inner) => vec![*inner],
+            StepWork::Asking(asking) => asking
                 .asked()
                 .iter()
                 .filter_map(|asked| if let AskedStage::Inside(inner) = asked.stage { Some(inner) } else { None })
@@ -419,14 +419,14 @@ impl Work {
 
     /// Whether pipelines that run for it are all that it waits for.
     pub(crate) fn waits_inside(&self) -> bool {
-        let is_open = |asked: &Asked| matches!(asked.stage, AskedStage::Open | AskedStage::Out(_));
-        let Work::Asking(asking) = self else { return false };
+        let is_open = |asked: &RequestedCall| matches!(asked.stage, AskedStage::Open | AskedStage::Out(_));
+        let StepWork::Asking(asking) = self else { return false };
         !self.pipelines().is_empty() && !asking.asked().iter().any(is_open)
     }
 
     /// Whether other steps run for it: it ends when they have ended.
     pub(crate) fn holds_steps(&self) -> bool {
-        matches!(self, Work::Inner { .. }) || !self.pipelines().is_empty()
+        matches!(self, StepWork::Inner { .. }) || !self.pipelines().is_empty()
     }
 }
 
@@ -450,12 +450,12 @@ pub struct CachedNames {
     pub(crate) run: CachedValue,
 }
 
-impl State {
-    pub(crate) fn node(&self, at: NodeRef) -> &Node {
+impl RunState {
+    pub(crate) fn node(&self, at: NodeRef) -> &StepNode {
         &self.frame(at.frame).nodes[at.node as usize]
     }
 
-    fn node_mut(&mut self, at: NodeRef) -> &mut Node {
+    fn node_mut(&mut self, at: NodeRef) -> &mut StepNode {
         &mut self.frame_mut(at.frame).nodes[at.node as usize]
     }
 

@@ -6,36 +6,38 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use crate::engine::state::births::nodes;
-use crate::engine::state::{CachedPlan, Frame, FrameKind, Mood, Node, NodeRef, OnePlan, Planning, State, Talk, Work, WrittenFrame};
-use crate::event::{Shared, StepStatus};
+use crate::engine::state::{
+    CachedPlan, Frame, FrameKind, Mood, NodeRef, OnePlan, Planning, RunState, StepNode, StepWork, Talk, WrittenFrame,
+};
+use crate::event::{SharedValue, StepStatus};
 use crate::model::{MOST_PARALLEL, Step, StepKind, WrittenPlan, WrittenStep, step_path};
 use crate::plan::{PipelinePlan, Plan};
 
 /// The graph that the steps of a frame belong to.
-pub(crate) enum Planned<'p> {
+pub(crate) enum FrameGraph<'p> {
     /// Of a file.
     File(&'p PipelinePlan),
     /// Of a plan that an agent wrote.
     Written(Arc<PipelinePlan>),
 }
 
-impl Deref for Planned<'_> {
+impl Deref for FrameGraph<'_> {
     type Target = PipelinePlan;
 
     fn deref(&self) -> &PipelinePlan {
         match self {
-            Planned::File(planned) => planned,
-            Planned::Written(planned) => planned,
+            FrameGraph::File(planned) => planned,
+            FrameGraph::Written(planned) => planned,
         }
     }
 }
 
-impl State {
+impl RunState {
     /// The graph that the steps of a frame belong to.
-    pub(crate) fn planned<'p>(&self, plan: &'p Plan, ix: u32) -> Planned<'p> {
+    pub(crate) fn planned<'p>(&self, plan: &'p Plan, ix: u32) -> FrameGraph<'p> {
         let frame = self.frame(ix);
         let of_file = || plan.pipeline(self.instance(frame.instance).pipeline);
-        let (FrameKind::Written(written), Some(parent)) = (&frame.kind, frame.parent) else { return Planned::File(of_file()) };
+        let (FrameKind::Written(written), Some(parent)) = (&frame.kind, frame.parent) else { return FrameGraph::File(of_file()) };
         let make = || {
             let holder = &self.planned(plan, parent.frame).step(self.node(parent).step).step.clone();
             let last = self.node(parent).planning.as_ref().and_then(|planning| planning.plans.last());
@@ -43,7 +45,7 @@ impl State {
             let written = last.map_or(&nothing, |one| &*one.plan);
             Arc::new(crate::plan::written(&of_file().pipeline, holder, written, &mut vec![]))
         };
-        Planned::Written(written.planned.0.get_or_init(make).clone())
+        FrameGraph::Written(written.planned.0.get_or_init(make).clone())
     }
 
     /// The `plan` step whose plan a step belongs to.
@@ -82,7 +84,7 @@ impl State {
             mood: Mood::Going,
             failure: None,
         });
-        self.node_mut(at).work = Work::Inner { frame, case: None };
+        self.node_mut(at).work = StepWork::Inner { frame, case: None };
         for node in 0..open {
             let inner = NodeRef { frame, node };
             if self.node(inner).waits_for == 0 {
@@ -101,11 +103,11 @@ impl State {
 
     pub(super) fn plan_ended(&mut self, path: &str) {
         let Some(at) = self.find(path) else { return };
-        let Work::Inner { frame, .. } = self.node(at).work else { return };
+        let StepWork::Inner { frame, .. } = self.node(at).work else { return };
         let results = self.results(at, frame);
         self.drop_frame(frame);
         let node = self.node_mut(at);
-        node.work = Work::None;
+        node.work = StepWork::None;
         if let Some(last) = node.planning.as_mut().and_then(|planning| planning.plans.last_mut()) {
             last.results = Some(results);
         }
@@ -129,7 +131,7 @@ impl State {
     /// Keeps what a conversation cost; the next thing is begun anew.
     fn end_conversation(&mut self, at: NodeRef) {
         let node = self.node_mut(at);
-        if let Work::Asking(asking) = std::mem::take(&mut node.work) {
+        if let StepWork::Asking(asking) = std::mem::take(&mut node.work) {
             let planning = node.planning.get_or_insert_default();
             planning.talks.push(Talk { agent: asking.agent, usage: asking.usage, untold: asking.untold, uses: asking.uses });
             planning.attempts += asking.attempts;
@@ -138,10 +140,10 @@ impl State {
     }
 
     /// What became of the steps of the present plan, as in the output.
-    fn results(&self, at: NodeRef, frame: u32) -> Vec<Shared> {
+    fn results(&self, at: NodeRef, frame: u32) -> Vec<SharedValue> {
         let last = self.node(at).planning.as_ref().and_then(|planning| planning.plans.last());
         let steps = last.map(|one| one.plan.steps.as_slice()).unwrap_or_default();
-        let result = |(step, node): (&WrittenStep, &Node)| {
+        let result = |(step, node): (&WrittenStep, &StepNode)| {
             let with = match &step.prompt {
                 Some(prompt) => json!({ "prompt": prompt }),
                 None => Value::Object(step.with.clone()),

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Mood, State, Timer, Work};
+use super::{Mood, RunState, StepWork, Timer};
 use crate::event::Canceller;
 
 /// The end of a run that somebody asked for, while answers are awaited.
@@ -14,7 +14,7 @@ pub struct Stopping {
     pub(crate) until_ms: u64,
 }
 
-impl State {
+impl RunState {
     /// The run is to end when what is out has answered, or then.
     pub(super) fn stop_at(&mut self, by: Canceller, until_ms: u64) {
         self.stopping = Some(Stopping { by, until_ms });
@@ -44,8 +44,8 @@ impl State {
     pub(super) fn lose_call(&mut self, call: u64) {
         let Some(at) = self.close_call(call) else { return };
         match &mut self.node_mut(at).work {
-            Work::Asking(asking) => asking.loses(call),
-            work => *work = Work::None,
+            StepWork::Asking(asking) => asking.loses(call),
+            work => *work = StepWork::None,
         }
     }
 }

@@ -6,11 +6,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::tally::SetAside;
-use crate::event::{Answer, AskedCall, Failure, Note, Role, Shared, Usage};
+use crate::event::{AskedCall, Failure, MessageRole, ModelAnswer, Note, SharedValue, Usage};
 
 /// A conversation with a model, from the first prompt to an answer of the right shape.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Asking {
+pub struct ModelTalk {
     pub(crate) agent: String,
     /// Name of the model in the file.
     pub(crate) model: String,
@@ -33,7 +33,7 @@ pub struct Asking {
     /// Answers that asked for tools.
     pub(crate) turns: u64,
     /// Tool calls of this conversation that are over: `details.tool_calls`.
-    pub(crate) uses: Vec<Shared>,
+    pub(crate) uses: Vec<SharedValue>,
 }
 
 /// Where a conversation stands.
@@ -49,12 +49,12 @@ pub enum TalkStage {
     /// An answer.
     Said(String),
     /// An answer that asks for tools.
-    Using { text: String, asked: Vec<Asked> },
+    Using { text: String, asked: Vec<RequestedCall> },
 }
 
 /// A tool call that a model asked for.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Asked {
+pub struct RequestedCall {
     pub(crate) asked: AskedCall,
     pub(crate) stage: AskedStage,
     pub(crate) started_ms: u64,
@@ -83,7 +83,7 @@ impl TalkStage {
     }
 }
 
-impl Asking {
+impl ModelTalk {
     /// Where it stands.
     pub(crate) fn stage(&self) -> &TalkStage {
         &self.stage
@@ -95,11 +95,11 @@ impl Asking {
     }
 
     /// Tool calls of the last answer.
-    pub(crate) fn asked(&self) -> &[Asked] {
+    pub(crate) fn asked(&self) -> &[RequestedCall] {
         if let TalkStage::Using { asked, .. } = &self.stage { asked } else { &[] }
     }
 
-    fn asked_mut(&mut self) -> &mut [Asked] {
+    fn asked_mut(&mut self) -> &mut [RequestedCall] {
         if let TalkStage::Using { asked, .. } = &mut self.stage { asked } else { &mut [] }
     }
 
@@ -108,22 +108,22 @@ impl Asking {
         if is_fresh && !self.messages.is_empty() {
             let mut heard = std::mem::take(&mut self.heard);
             heard.push(std::mem::take(&mut self.stage));
-            *self = Asking { heard, usage: self.usage, untold: self.untold, attempts: self.attempts, ..Asking::default() };
+            *self = ModelTalk { heard, usage: self.usage, untold: self.untold, attempts: self.attempts, ..ModelTalk::default() };
         }
         self.stage = TalkStage::Out(call);
     }
 
     /// The request that was out has ended.
-    pub(super) fn hears(&mut self, reply: &Answer, now: u64) {
+    pub(super) fn hears(&mut self, reply: &ModelAnswer, now: u64) {
         self.stage = match reply {
-            Answer::Failed(failure) => TalkStage::Failed(failure.clone()),
-            Answer::Said { text, calls, model } => {
-                self.messages.push(Note { role: Role::Assistant, text: text.clone(), calls: calls.clone(), ..Note::default() });
+            ModelAnswer::Failed(failure) => TalkStage::Failed(failure.clone()),
+            ModelAnswer::Said { text, calls, model } => {
+                self.messages.push(Note { role: MessageRole::Assistant, text: text.clone(), calls: calls.clone(), ..Note::default() });
                 self.answered_by.clone_from(model);
-                let open = |asked: &_| Asked { asked: AskedCall::clone(asked), stage: AskedStage::Open, started_ms: now };
+                let open = |asked: &_| RequestedCall { asked: AskedCall::clone(asked), stage: AskedStage::Open, started_ms: now };
                 let (text, asked) = (text.clone(), calls.iter().map(open).collect::<Vec<_>>());
                 self.turns += u64::from(!asked.is_empty());
-                self.uses.extend(asked.iter().map(|_| Shared::default()));
+                self.uses.extend(asked.iter().map(|_| SharedValue::default()));
                 if asked.is_empty() { TalkStage::Said(text) } else { TalkStage::Using { text, asked } }
             }
         };

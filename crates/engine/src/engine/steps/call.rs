@@ -6,20 +6,20 @@ use serde_json::{Map, Value, json};
 
 use super::Kind;
 use crate::engine::Run;
-use crate::engine::command::Request;
+use crate::engine::command::CallRequest;
 use crate::engine::inputs::{PersonFrom, check_inputs, person, person_fields};
 use crate::engine::state::NodeRef;
-use crate::event::{Failure, FailureKind, Happening, Shared};
+use crate::event::{Failure, FailureKind, Happening, SharedValue};
 use crate::model::{CallStep, PipelineId, Step, StepKind};
 use crate::port::{QueryRequest, Rows};
 use crate::source::Spanned;
 
 /// What a called pipeline starts with.
 pub(crate) struct Opening {
-    pub(crate) inputs: Shared,
+    pub(crate) inputs: SharedValue,
     pub(crate) channel: Option<String>,
     /// Who it is for, or the query that finds that out.
-    pub(crate) person: Result<Shared, QueryRequest>,
+    pub(crate) person: Result<SharedValue, QueryRequest>,
 }
 
 impl Kind for CallStep {
@@ -37,7 +37,7 @@ impl Run {
             if !self.agreed(at, planner.as_deref(), &tool.tool.value, &opening.inputs)? {
                 return Ok(());
             }
-            self.permit(at, planner.as_deref(), Some((&tool.tool.value, &opening.inputs)), &Request::Print(vec![]))?;
+            self.permit(at, planner.as_deref(), Some((&tool.tool.value, &opening.inputs)), &CallRequest::Print(vec![]))?;
         }
         match opening.person {
             Ok(person) => self.open_call(at, None, opening.inputs, opening.channel, person),
@@ -47,7 +47,7 @@ impl Run {
             Err(query) => {
                 let timeout = query.timeout.as_millis() as u64;
                 let shown = json!({ "query": query.query, "with": query.with });
-                let request = Request::Query(query);
+                let request = CallRequest::Query(query);
                 let planner = self.planner_of(at);
                 self.permit(at, planner.as_deref(), None, &request)?;
                 self.call_out(at, "person", shown, request, timeout);
@@ -65,14 +65,21 @@ impl Run {
     }
 
     /// The fields of a person from the row that was found.
-    pub(crate) fn person_found(&self, called: PipelineId, rows: Rows) -> Result<Shared, Failure> {
+    pub(crate) fn person_found(&self, called: PipelineId, rows: Rows) -> Result<SharedValue, Failure> {
         let name = &self.plan.pipeline(called).pipeline.name.value;
         let missing = || Failure::new(FailureKind::BadRequest, format!("pipeline \"{name}\": its table of people has no such person"));
         let row = rows.rows.first().ok_or_else(missing)?;
         Ok(Arc::new(Value::Object(person_fields(row))))
     }
 
-    pub(crate) fn open_call(&mut self, at: NodeRef, asked: Option<usize>, inputs: Shared, channel: Option<String>, person: Shared) {
+    pub(crate) fn open_call(
+        &mut self,
+        at: NodeRef,
+        asked: Option<usize>,
+        inputs: SharedValue,
+        channel: Option<String>,
+        person: SharedValue,
+    ) {
         let step = self.state.node(at).path.clone();
         self.emit(Happening::CallOpened { step, asked, inputs, channel, person });
     }

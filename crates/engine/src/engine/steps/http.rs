@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use super::requests::add_key;
 use super::{Kind, Taken, other};
 use crate::engine::Run;
-use crate::engine::command::{Reply, Request};
+use crate::engine::command::{CallReply, CallRequest};
 use crate::engine::reach::Giver;
 use crate::engine::state::NodeRef;
 use crate::engine::words::{ms, plain};
@@ -24,14 +24,14 @@ impl Kind for HttpStep {
         let key = run.idempotency_key(at, self.idempotency_key.as_ref(), 0)?;
         add_key(&mut request, key.filter(|_| self.idempotency_key.is_some() || !self.method.is_safe()));
         let shown = json!({ "method": request.method.as_str(), "url": shown_url(&request.url) });
-        let request = Request::Http(request);
+        let request = CallRequest::Http(request);
         run.permit(at, None, None, &request)?;
         run.call_out(at, "http", shown, request, ms(timeout));
         Ok(())
     }
 
-    fn take(&self, _run: &mut Run, _at: NodeRef, reply: Reply) -> Taken {
-        let Reply::Http(reply) = reply else { return other() };
+    fn take(&self, _run: &mut Run, _at: NodeRef, reply: CallReply) -> Taken {
+        let CallReply::Http(reply) = reply else { return other() };
         let headers: Map<String, Value> = reply.headers.into_iter().map(|(n, v)| (n, Value::String(v))).collect();
         Ok(Some((json!({ "status": reply.status, "headers": headers, "body": reply.body }), None)))
     }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use crate::engine::Run;
-use crate::engine::command::{Command, Reply, Request};
+use crate::engine::command::{CallReply, CallRequest, Command};
 use crate::engine::state::{CacheStage, NodeRef};
 use crate::event::{Failure, Happening};
 use crate::port::{Message, ModelRequest};
@@ -16,7 +16,7 @@ const RECALL_MS: u64 = 5_000;
 
 impl Run {
     /// Looks for a kept result before a step's own request goes out. False: there is nothing to look for.
-    pub(crate) fn recalls(&mut self, at: NodeRef, request: &Request) -> bool {
+    pub(crate) fn recalls(&mut self, at: NodeRef, request: &CallRequest) -> bool {
         let is_new = !matches!(self.state.node(at).cache, CacheStage::Missed(_));
         if !is_new || self.step(at).cache.is_none() || self.options.mocks.refuses_effects {
             return false;
@@ -24,7 +24,7 @@ impl Run {
         let form = format!("{:?} {:?}", self.form(at), self.policies(at, None));
         let Some(key) = key(request, &form) else { return false };
         let call = self.state.last_call + 1;
-        let recall = Request::Recall { key: key.clone(), now: self.now.wall };
+        let recall = CallRequest::Recall { key: key.clone(), now: self.now.wall };
         let step = self.state.node(at).path.clone();
         self.emit(Happening::CacheAsked { step, call, key, timeout_at_ms: self.now.ms + RECALL_MS });
         self.send_out(at, "", call, recall);
@@ -39,9 +39,9 @@ impl Run {
     }
 
     /// What the look brought: the step is over, or does its work. A cache that cannot be read has nothing.
-    pub(crate) fn recalled(&mut self, at: NodeRef, call: u64, result: Result<Reply, Failure>) {
+    pub(crate) fn recalled(&mut self, at: NodeRef, call: u64, result: Result<CallReply, Failure>) {
         match result {
-            Ok(Reply::Value(Value::Object(mut kept))) => {
+            Ok(CallReply::Value(Value::Object(mut kept))) => {
                 let output = kept.remove("output").unwrap_or_default();
                 let mut details = kept.remove("details").and_then(|d| d.as_object().cloned()).unwrap_or_default();
                 details.retain(|name, _| name != "attempts" && name != "duration_ms");
@@ -67,7 +67,7 @@ impl Run {
 }
 
 /// What the result of a request is kept under: a hash of all it says. `None`: it is none whose result may be kept.
-fn key(request: &Request, form: &str) -> Option<String> {
+fn key(request: &CallRequest, form: &str) -> Option<String> {
     let mut hash = Sha256::new();
     let mut add = |part: &str| {
         hash.update((part.len() as u64).to_le_bytes());
@@ -75,8 +75,8 @@ fn key(request: &Request, form: &str) -> Option<String> {
     };
     add(form);
     match request {
-        Request::Model(request) => add_model(request, &mut add),
-        Request::Query(query) => {
+        CallRequest::Model(request) => add_model(request, &mut add),
+        CallRequest::Query(query) => {
             add("query");
             add(&format!("{:?}", query.engine));
             add(&query.query);
@@ -84,11 +84,11 @@ fn key(request: &Request, form: &str) -> Option<String> {
             add(&query.max_rows.to_string());
             query.tables.iter().for_each(|table| add(&format!("{table:?}")));
         }
-        Request::Read(files) => {
+        CallRequest::Read(files) => {
             add("read");
             files.iter().for_each(|file| add(&format!("{:?} {:?}", file.path, file.kind)));
         }
-        Request::Http(request) => {
+        CallRequest::Http(request) => {
             add("http");
             add(request.method.as_str());
             add(&request.url);
@@ -98,16 +98,16 @@ fn key(request: &Request, form: &str) -> Option<String> {
             }
             add(&format!("{:?}", request.body));
         }
-        Request::List { folder } => add(&format!("list {folder:?}")),
-        Request::Open { folder, name } => add(&format!("open {folder:?} {name:?}")),
-        Request::Scripted(_)
-        | Request::Recall { .. }
-        | Request::Tools(_)
-        | Request::Tool(_)
-        | Request::Mail(_)
-        | Request::Print(_)
-        | Request::Held { .. }
-        | Request::Write { .. } => return None,
+        CallRequest::List { folder } => add(&format!("list {folder:?}")),
+        CallRequest::Open { folder, name } => add(&format!("open {folder:?} {name:?}")),
+        CallRequest::Scripted(_)
+        | CallRequest::Recall { .. }
+        | CallRequest::Tools(_)
+        | CallRequest::Tool(_)
+        | CallRequest::Mail(_)
+        | CallRequest::Print(_)
+        | CallRequest::Held { .. }
+        | CallRequest::Write { .. } => return None,
     }
     Some(hex::encode(hash.finalize()))
 }

@@ -24,10 +24,10 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use crate::engine::Run;
-use crate::engine::command::{Reply, Request};
+use crate::engine::command::{CallReply, CallRequest};
 use crate::engine::state::NodeRef;
 use crate::engine::words::kind_of;
-use crate::event::{Bound, Failure, FailureKind, Happening, Limit, Shared};
+use crate::event::{Bound, Failure, FailureKind, Happening, Limit, SharedValue};
 use crate::model::{MOST_CALLED, MOST_STEP_RUNS, Mock, Step, StepKind, ToolKind};
 
 /// Output and details of a step, or `None` when it goes on.
@@ -44,7 +44,7 @@ pub(crate) trait Kind {
     }
 
     /// What it makes of the answer to its call.
-    fn take(&self, _run: &mut Run, _at: NodeRef, _reply: Reply) -> Taken {
+    fn take(&self, _run: &mut Run, _at: NodeRef, _reply: CallReply) -> Taken {
         other()
     }
 
@@ -175,7 +175,7 @@ impl Run {
         Ok(())
     }
 
-    fn begin_attempt(&mut self, at: NodeRef, step: &Step, items: Option<Vec<Shared>>) {
+    fn begin_attempt(&mut self, at: NodeRef, step: &Step, items: Option<Vec<SharedValue>>) {
         let node = self.state.node(at);
         let happening = Happening::StepStarted {
             step: node.path.clone(),
@@ -195,7 +195,7 @@ impl Run {
     }
 
     /// Sends a request of a step out.
-    pub(crate) fn call_out(&mut self, at: NodeRef, tool: &str, with: Value, request: Request, timeout_ms: u64) {
+    pub(crate) fn call_out(&mut self, at: NodeRef, tool: &str, with: Value, request: CallRequest, timeout_ms: u64) {
         if self.recalls(at, &request) {
             return;
         }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{Kind, Taken, other};
 use crate::engine::Run;
-use crate::engine::command::{Reply, Request};
+use crate::engine::command::{CallReply, CallRequest};
 use crate::engine::reach::Giver;
 use crate::engine::state::NodeRef;
 use crate::engine::words::ms;
@@ -44,14 +44,14 @@ impl Kind for ReadStep {
             }
             requests.push(ReadRequest { path, kind: self.kind.as_ref().map(|k| k.value.clone()), timeout });
         }
-        let request = Request::Read(requests);
+        let request = CallRequest::Read(requests);
         run.permit(at, None, None, &request)?;
         run.call_out(at, "read", json!({ "paths": paths }), request, ms(timeout));
         Ok(())
     }
 
-    fn take(&self, run: &mut Run, at: NodeRef, reply: Reply) -> Taken {
-        let Reply::Files(files) = reply else { return other() };
+    fn take(&self, run: &mut Run, at: NodeRef, reply: CallReply) -> Taken {
+        let CallReply::Files(files) = reply else { return other() };
         let tables: Vec<Value> =
             files.iter().flat_map(|(_, tables)| tables).map(|t| json!({ "name": t.name, "file": t.file, "table": t.table })).collect();
         let mut contents = vec![];

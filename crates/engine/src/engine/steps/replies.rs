@@ -3,15 +3,15 @@
 use serde_json::Value;
 
 use crate::engine::Run;
-use crate::engine::command::{Command, Reply};
-use crate::engine::state::{CacheStage, NodeRef, Work};
+use crate::engine::command::{CallReply, Command};
+use crate::engine::state::{CacheStage, NodeRef, StepWork};
 use crate::event::{Failure, FailureKind, Happening};
-use crate::gate::result::{self, Around};
+use crate::gate::result::{self, ResultContext};
 use crate::model::StepKind;
 
 impl Run {
     /// Takes an answer in; one for a call that is over is noted and left aside.
-    pub(crate) fn replied(&mut self, call: u64, result: Result<Reply, Failure>) {
+    pub(crate) fn replied(&mut self, call: u64, result: Result<CallReply, Failure>) {
         let Some(open) = self.state.calls.get(&call) else {
             self.emit(Happening::ReplyIgnored { call });
             return;
@@ -24,9 +24,9 @@ impl Run {
         if self.state.listing(call).is_some() {
             return self.tools_listed(at, call, result);
         }
-        if matches!(self.state.node(at).work, Work::Asking(_)) {
+        if matches!(self.state.node(at).work, StepWork::Asking(_)) {
             let result = result.and_then(|reply| match reply {
-                Reply::Model(reply) => Ok(reply),
+                CallReply::Model(reply) => Ok(reply),
                 _ => Err(Failure::new(FailureKind::Internal, "an answer of another kind came")),
             });
             return self.model_replied(at, call, result);
@@ -36,8 +36,8 @@ impl Run {
         }
         let step = self.state.node(at).path.clone();
         let result = match result {
-            Ok(Reply::Tool(reply)) if let StepKind::Tool(step) = &self.step(at).kind => {
-                self.server_replied(at, call, &step.tool.value, reply).map(Reply::Value)
+            Ok(CallReply::Tool(reply)) if let StepKind::Tool(step) = &self.step(at).kind => {
+                self.server_replied(at, call, &step.tool.value, reply).map(CallReply::Value)
             }
             result => result,
         };
@@ -68,11 +68,11 @@ impl Run {
         let asked = if let StepKind::Agent(asked) = &step.kind { Some(asked) } else { None };
         if step.for_each.is_some() && !self.state.is_element(at) {
             let agent = asked.and_then(|asked| planned.pipeline.agents.get(&asked.agent.value));
-            return result::results(&step, Around { agent, called }, value);
+            return result::results(&step, ResultContext { agent, called }, value);
         }
         match asked {
             Some(asked) => self.read_answer(self.output_shape(at, asked).as_ref(), value),
-            None => result::result(&step, Around { agent: None, called }, value),
+            None => result::result(&step, ResultContext { agent: None, called }, value),
         }
     }
 
@@ -86,10 +86,10 @@ impl Run {
     }
 
     /// Output and details of a step, or `None` when it goes on.
-    fn take_reply(&mut self, at: NodeRef, reply: Reply) -> super::Taken {
+    fn take_reply(&mut self, at: NodeRef, reply: CallReply) -> super::Taken {
         let step = self.step(at);
         let reply = match (self.planned_of(at).called(&step), reply) {
-            (Some(called), Reply::Rows(rows)) => return self.person_came(at, &step, called, rows).map(|()| None),
+            (Some(called), CallReply::Rows(rows)) => return self.person_came(at, &step, called, rows).map(|()| None),
             (_, reply) => reply,
         };
         super::of(&step.kind, |kind| kind.take(self, at, reply))

@@ -5,9 +5,9 @@ use serde_json::{Value, json};
 use super::http::HttpParts;
 use super::requests::add_key;
 use super::{Kind, Taken, other};
-use crate::channel::{Output, Part};
+use crate::channel::{MessagePart, Output};
 use crate::engine::Run;
-use crate::engine::command::{Reply, Request};
+use crate::engine::command::{CallReply, CallRequest};
 use crate::engine::names::named;
 use crate::engine::reach::Giver;
 use crate::engine::state::NodeRef;
@@ -21,10 +21,10 @@ impl Kind for SendStep {
         run.start_send(at, step, self)
     }
 
-    fn take(&self, run: &mut Run, at: NodeRef, reply: Reply) -> Taken {
+    fn take(&self, run: &mut Run, at: NodeRef, reply: CallReply) -> Taken {
         let id = match reply {
-            Reply::Sent(id) => id,
-            Reply::Http(_) => String::new(),
+            CallReply::Sent(id) => id,
+            CallReply::Http(_) => String::new(),
             _ => return other(),
         };
         run.sent(at, self, id).map(|over| over.map(|output| (output, None)))
@@ -36,13 +36,13 @@ impl Run {
         let parts = parts_of(&self.output(self.fill(at, &send.of)?));
         if send.to.value == STDOUT {
             let texts: Vec<String> = parts.iter().map(content_text).collect();
-            self.call_out(at, STDOUT, json!({ "parts": texts.len() }), Request::Print(texts), ms(CALL_TIMEOUT));
+            self.call_out(at, STDOUT, json!({ "parts": texts.len() }), CallRequest::Print(texts), ms(CALL_TIMEOUT));
             return Ok(());
         }
         let with = self.arguments(at, &send.with)?;
         if self.options.mocks.refuses_effects {
             let texts: Vec<String> = parts.iter().map(content_text).collect();
-            self.call_out(at, &send.to.value, json!({ "parts": texts.len() }), Request::Print(texts), ms(CALL_TIMEOUT));
+            self.call_out(at, &send.to.value, json!({ "parts": texts.len() }), CallRequest::Print(texts), ms(CALL_TIMEOUT));
             return Ok(());
         }
         let tool = self.tool(at, &send.to.value)?.clone();
@@ -72,12 +72,12 @@ impl Run {
                     request.body = Some(("application/json".into(), own.to_string().into_bytes()));
                 }
                 add_key(&mut request, Some(key.clone().unwrap_or_default()).filter(|k| !k.is_empty()));
-                Request::Http(request)
+                CallRequest::Http(request)
             }
             ToolKind::File(folder) => {
                 let name = text("name").ok_or_else(|| Failure::new(FailureKind::BadRequest, "send to a file needs with: { name: … }"))?;
                 let all: Vec<String> = parts.iter().map(content_text).collect();
-                Request::Write { folder: folder.clone(), name, text: all.join("\n\n") }
+                CallRequest::Write { folder: folder.clone(), name, text: all.join("\n\n") }
             }
             ToolKind::Smtp { address, from, user, password } => {
                 let secrets = self.secret_names();
@@ -90,7 +90,7 @@ impl Run {
                     text(key).ok_or_else(|| Failure::new(FailureKind::BadRequest, format!("send by mail needs with: {{ {key}: … }}")))
                 };
                 let all: Vec<String> = parts.iter().map(content_text).collect();
-                Request::Mail(Mail {
+                CallRequest::Mail(Mail {
                     server: fill(address)?,
                     host_from: self.text_named_by(at, address, Giver::NOBODY),
                     login,
@@ -151,18 +151,18 @@ impl Run {
 }
 
 /// The parts to send: of a `format` output its parts, else the text as one part.
-fn parts_of(output: &Output) -> Vec<Part> {
+fn parts_of(output: &Output) -> Vec<MessagePart> {
     match output {
         Output::Formatted(_, made) => made.parts.clone(),
         Output::Plain(value) => {
             let text = plain(value);
-            vec![Part { number: 1, indicator: String::new(), content: Value::String(text.clone()), text }]
+            vec![MessagePart { number: 1, indicator: String::new(), content: Value::String(text.clone()), text }]
         }
     }
 }
 
 /// What is sent of a part, as text: a card as its JSON.
-fn content_text(part: &Part) -> String {
+fn content_text(part: &MessagePart) -> String {
     match &part.content {
         Value::String(text) => text.clone(),
         card => serde_json::to_string_pretty(card).unwrap_or_default(),

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::{Kind, Taken, other};
 use crate::engine::Run;
-use crate::engine::command::{Reply, Request};
+use crate::engine::command::{CallReply, CallRequest};
 use crate::engine::state::{FrameKind, NodeRef};
 use crate::engine::words::ms;
 use crate::event::{Failure, StepStatus};
@@ -20,15 +20,15 @@ impl Kind for SqlStep {
     fn start(&self, run: &mut Run, at: NodeRef, step: &Step) -> Result<(), Failure> {
         let with = run.arguments(at, &self.with)?;
         let timeout = step.timeout.unwrap_or(QUERY_TIMEOUT);
-        let request = Request::Query(run.query(at, None, self.query.source.to_string(), with.clone(), self.max_rows, timeout));
+        let request = CallRequest::Query(run.query(at, None, self.query.source.to_string(), with.clone(), self.max_rows, timeout));
         run.permit(at, None, None, &request)?;
         run.call_out(at, "sql", json!({ "query": *self.query.source, "with": with }), request, ms(timeout));
         Ok(())
     }
 
-    fn take(&self, _run: &mut Run, _at: NodeRef, reply: Reply) -> Taken {
+    fn take(&self, _run: &mut Run, _at: NodeRef, reply: CallReply) -> Taken {
         match reply {
-            Reply::Rows(rows) => Ok(Some(sql_output(rows, self.one))),
+            CallReply::Rows(rows) => Ok(Some(sql_output(rows, self.one))),
             _ => other(),
         }
     }

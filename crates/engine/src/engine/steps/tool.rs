@@ -9,7 +9,7 @@ use super::requests::add_key;
 use super::sql::sql_output;
 use super::{Kind, Taken, other};
 use crate::engine::Run;
-use crate::engine::command::{Reply, Request};
+use crate::engine::command::{CallReply, CallRequest};
 use crate::engine::names::named;
 use crate::engine::state::NodeRef;
 use crate::engine::words::{ms, plain};
@@ -37,12 +37,12 @@ impl Kind for ToolStep {
         Ok(())
     }
 
-    fn take(&self, _run: &mut Run, _at: NodeRef, reply: Reply) -> Taken {
+    fn take(&self, _run: &mut Run, _at: NodeRef, reply: CallReply) -> Taken {
         match reply {
-            Reply::Http(reply) => Ok(Some((reply.body, None))),
-            Reply::Value(value) => Ok(Some((value, None))),
-            Reply::Rows(rows) => Ok(Some(sql_output(rows, false))),
-            Reply::Sent(id) => Ok(Some((json!({ "written": id }), None))),
+            CallReply::Http(reply) => Ok(Some((reply.body, None))),
+            CallReply::Value(value) => Ok(Some((value, None))),
+            CallReply::Rows(rows) => Ok(Some(sql_output(rows, false))),
+            CallReply::Sent(id) => Ok(Some((json!({ "written": id }), None))),
             _ => other(),
         }
     }
@@ -62,7 +62,7 @@ impl Run {
         given: Map<String, Value>,
         (key, own_key): (Option<String>, bool),
         timeout: Duration,
-    ) -> Result<(Request, Value), Failure> {
+    ) -> Result<(CallRequest, Value), Failure> {
         let part = ToolName::of(name).part.unwrap_or_default();
         let tool = self.tool(at, name)?;
         let (mut with, mut shown) = (given.clone(), given);
@@ -82,12 +82,12 @@ impl Run {
                 let connect_timeout = tool.connect_timeout.unwrap_or(CONNECT_TIMEOUT);
                 let mut request = self.http_request(at, &parts, (giver, &extra), timeout, connect_timeout)?;
                 add_key(&mut request, key.filter(|_| own_key || !method.is_safe()));
-                Request::Http(request)
+                CallRequest::Http(request)
             }
             ToolKind::Sql(tables) => {
                 let query = with.get("query").and_then(Value::as_str).unwrap_or_default().to_string();
                 with.remove("query");
-                Request::Query(self.query(at, Some(tables), query, with, None, timeout))
+                CallRequest::Query(self.query(at, Some(tables), query, with, None, timeout))
             }
             ToolKind::File(folder) => {
                 let text = |key: &str| with.get(key).and_then(Value::as_str).unwrap_or_default().to_string();
@@ -96,9 +96,9 @@ impl Run {
                         let message = format!("tool \"{name}\" is not open: it allows {}", tool.parts().join(", "));
                         return Err(Failure::new(FailureKind::Denied, message));
                     }
-                    "list" => Request::List { folder: folder.clone() },
-                    "read" => Request::Open { folder: folder.clone(), name: text("name") },
-                    _ => Request::Write { folder: folder.clone(), name: text("name"), text: plain(&with["text"]) },
+                    "list" => CallRequest::List { folder: folder.clone() },
+                    "read" => CallRequest::Open { folder: folder.clone(), name: text("name") },
+                    _ => CallRequest::Write { folder: folder.clone(), name: text("name"), text: plain(&with["text"]) },
                 }
             }
             ToolKind::Smtp { .. } => return Err(Failure::new(FailureKind::BadRequest, format!("tool \"{name}\" is for send only"))),

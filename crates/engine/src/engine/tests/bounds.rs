@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::world::{World, options};
 use crate::check::check_file;
-use crate::engine::{Input, Reply};
+use crate::engine::{CallReply, Input};
 use crate::event::{Failure, FailureKind, Happening};
 use crate::load::WrittenRules;
 use crate::model::Filling;
@@ -52,11 +52,11 @@ fn length(_: StepIx, list: &Filling) -> Option<u64> {
 }
 
 /// Answers of a model from bad to good. Verdicts are those of the criteria that were asked for.
-fn answer(kind: u8, asked: &str) -> Result<Reply, Failure> {
-    let said = |text: String| Ok(Reply::Model(ModelReply { text, ..ModelReply::default() }));
+fn answer(kind: u8, asked: &str) -> Result<CallReply, Failure> {
+    let said = |text: String| Ok(CallReply::Model(ModelReply { text, ..ModelReply::default() }));
     let calls = |tool: &str| {
         let call = |id: &str| ToolCall { id: id.into(), tool: tool.into(), arguments: json!({ "text": "deep", "city": "Rome" }) };
-        Ok(Reply::Model(ModelReply { calls: vec![call("c1"), call("c2")], ..ModelReply::default() }))
+        Ok(CallReply::Model(ModelReply { calls: vec![call("c1"), call("c2")], ..ModelReply::default() }))
     };
     let verdicts = |passed: bool| {
         let ids: Vec<&str> = asked.split("\"id\":\"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
@@ -91,7 +91,8 @@ fn plan(asked: &str) -> String {
 
 /// Plays a run; `bytes` say what is answered, and when time passes instead. Gives the calls of models by step.
 fn play(plan: &Arc<Plan>, message: &str, bytes: &[u8]) -> BTreeMap<String, u64> {
-    let mut world = World::given(plan.clone(), crate::engine::Options { written: Box::new(WrittenRules), ..options() }, inputs(message));
+    let mut world =
+        World::given(plan.clone(), crate::engine::RunSettings { written: Box::new(WrittenRules), ..options() }, inputs(message));
     for turn in 0..5_000 {
         if world.is_over() {
             break;
@@ -109,7 +110,7 @@ fn play(plan: &Arc<Plan>, message: &str, bytes: &[u8]) -> BTreeMap<String, u64> 
         let result = match of_model {
             Some(messages) => answer(byte % 16, messages.last().map_or("", |message| &message.text)),
             None if byte.is_multiple_of(3) => Err(Failure::new(FailureKind::ServerError, "down")),
-            None => Ok(Reply::Rows(Rows::default())),
+            None => Ok(CallReply::Rows(Rows::default())),
         };
         world.handle(Input::Reply { call, result });
     }

@@ -16,14 +16,14 @@ pub(super) fn named(text: &str) -> Spanned<String> {
 
 pub(super) fn text(source: &str) -> Text {
     let mut diagnostics = vec![];
-    let text = crate::template::text(source, Place::default(), &mut diagnostics);
+    let text = crate::template::text(source, TextPlace::default(), &mut diagnostics);
     assert!(diagnostics.is_empty(), "{diagnostics:?}");
     text
 }
 
 pub(super) fn bare(source: &str) -> Text {
     let mut diagnostics = vec![];
-    let text = crate::template::expression(source, Place::default(), &mut diagnostics);
+    let text = crate::template::expression(source, TextPlace::default(), &mut diagnostics);
     assert!(diagnostics.is_empty(), "{diagnostics:?}");
     text
 }

@@ -5,8 +5,8 @@ use serde_json::json;
 use super::build::*;
 use super::tools::{asks, file, hook, says, with_tools, world, writer};
 use super::world::{World, options};
-use crate::engine::{Input, Moment, Reply, Run};
-use crate::event::{Happening, Role, RunStatus, StepStatus};
+use crate::engine::{CallReply, Input, Moment, Run};
+use crate::event::{Happening, MessageRole, RunStatus, StepStatus};
 use crate::model::{Approve, Filling, Policy, StepKind, Tool, ToolStep};
 
 fn asked(tool: Tool) -> Tool {
@@ -42,12 +42,12 @@ fn nothing_goes_out_before_a_person_has_said_yes_and_each_call_is_asked_about() 
     assert_eq!(world.run.state().step_status("a"), Some(StepStatus::Waiting));
     world.decide("a", true);
     assert_eq!(world.out.len(), 1);
-    world.reply_with(Ok(Reply::Value(json!("done"))));
+    world.reply_with(Ok(CallReply::Value(json!("done"))));
     // The same call once more is another act.
     world.reply_with(asks(&[("c2", "hook", json!({ "id": "7" }))]));
     assert!(world.run.is_paused() && world.questions().len() == 2);
     world.decide("a", true);
-    world.reply_with(Ok(Reply::Value(json!("done"))));
+    world.reply_with(Ok(CallReply::Value(json!("done"))));
     world.reply_with(says("All done."));
     assert_eq!((world.status(), world.output("a")), (RunStatus::Succeeded, Some(json!("All done."))));
     world.check();
@@ -58,7 +58,7 @@ fn a_no_is_told_to_the_model_and_fails_a_step() {
     let mut world = waiting();
     world.decide("a", false);
     let heard = "This did not work (rejected): a person did not allow this call of \"hook\": not today";
-    assert_eq!(world.told(), [(Role::Tool, heard.to_string())]);
+    assert_eq!(world.told(), [(MessageRole::Tool, heard.to_string())]);
     world.reply_with(says("Then not."));
     assert_eq!(world.status(), RunStatus::Succeeded);
     world.check();
@@ -88,7 +88,7 @@ fn other_calls_go_on_meanwhile() {
     });
     assert_eq!(world.out.len(), 2, "the query and the other call");
     assert!(!world.run.is_paused());
-    world.reply_with(Ok(Reply::Value(json!("Notes."))));
+    world.reply_with(Ok(CallReply::Value(json!("Notes."))));
     assert!(!world.run.is_paused());
     world.answer("b", super::world::Says::Yes);
     assert!(world.run.is_paused());

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::build::*;
 use super::world::{Says, World};
-use crate::engine::{Input, Reply};
+use crate::engine::{CallReply, Input};
 use crate::event::{FailureKind, Happening, RunStatus};
 use crate::model::{Filling, Outputs, ReadStep, Step, StepKind};
 use crate::port::{FileContent, PageText};
@@ -24,7 +24,7 @@ fn world(steps: Vec<Step>) -> World {
 /// Answers the look for a kept result.
 fn recall(world: &mut World, kept: Option<Value>) {
     let (call, _) = world.out.pop().expect("a look for a kept result");
-    world.handle(Input::Reply { call, result: Ok(Reply::Value(kept.unwrap_or_default())) });
+    world.handle(Input::Reply { call, result: Ok(CallReply::Value(kept.unwrap_or_default())) });
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn attached(attach: &str) -> Result<(String, Vec<String>), (FailureKind, String)
     let pages = vec![PageText { number: 1, text: "Page one.".into(), images: 0 }];
     let document = FileContent { path: "in/notes.pdf".into(), kind: "document".into(), pages, ..FileContent::default() };
     let (call, _) = world.out.pop().unwrap();
-    world.handle(Input::Reply { call, result: Ok(Reply::Files(vec![(picture, vec![]), (document, vec![])])) });
+    world.handle(Input::Reply { call, result: Ok(CallReply::Files(vec![(picture, vec![]), (document, vec![])])) });
     world.check();
     if world.is_over() {
         let failure = world.end().failure.clone().unwrap().failure;

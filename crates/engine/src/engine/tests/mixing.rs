@@ -8,7 +8,7 @@ use serde_json::json;
 use super::build::*;
 use super::tools::{asks, hook, tool, with_tools};
 use super::world::{Says, World};
-use crate::engine::{Input, State};
+use crate::engine::{Input, RunState};
 use crate::event::{Canceller, FailureKind, Happening, StepStatus};
 use crate::model::{CallStep, HttpStep, Method, OnFailure, Outputs, Pipeline, PipelineId, RouteStep, Step, StepKind, ToolKind};
 
@@ -117,7 +117,7 @@ impl World {
 
     /// Goes on for some answers, or to the end. At each point, what the events tell is the live state.
     fn play(&mut self, order: &[u8], luck: &[u8], most: usize) {
-        let (mut replayed, mut applied) = (State::default(), 0);
+        let (mut replayed, mut applied) = (RunState::default(), 0);
         for turn in 0..most {
             self.events[applied..].iter().for_each(|event| replayed.apply(&self.plan, event));
             applied = self.events.len();

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::build::*;
 use super::tools::{hook, tool};
 use super::world::{World, options};
-use crate::engine::{Input, Mocks, Options, Reply};
+use crate::engine::{CallReply, Input, Mocks, RunSettings};
 use crate::event::{Event, Failure, FailureKind, Happening, RunStatus, StepStatus};
 use crate::model::*;
 use crate::port::{HttpReply, ModelReply};
@@ -41,7 +41,7 @@ fn world(step: Step, mock: Option<Value>) -> World {
     let mut main = pipeline("p", vec![step, set("after", "{{ steps.a.status }}")]);
     main.tools.insert("hook".into(), hook("https://example.com/"));
     let by_name = mock.into_iter().map(|value| ("a".to_string(), Mock::Output(value))).collect();
-    World::with(planned(vec![main]), Options { mocks: Mocks { by_name, refuses_effects: false }, ..options() })
+    World::with(planned(vec![main]), RunSettings { mocks: Mocks { by_name, refuses_effects: false }, ..options() })
 }
 
 /// How step `a` ended: its output, or its failure; and how often it was tried.
@@ -54,7 +54,7 @@ fn end(world: &World) -> (Result<Value, Failure>, usize) {
     (found.unwrap_or_else(|| panic!("a is not over: {:#?}", world.lines())), world.count("attempt_failed"))
 }
 
-fn answered(step: Step, answer: impl Fn() -> Reply) -> World {
+fn answered(step: Step, answer: impl Fn() -> CallReply) -> World {
     let mut world = world(step, None);
     while let Some((call, _)) = world.out.pop() {
         world.handle(Input::Reply { call, result: Ok(answer()) });
@@ -78,13 +78,13 @@ fn a_mock_ends_its_step_as_the_real_result_would() {
     let mut failed = 0;
     for value in values {
         let http = || HttpReply { status: 200, headers: vec![], body: value.clone() };
-        let real = end(&answered(ask(), || Reply::Http(http())));
+        let real = end(&answered(ask(), || CallReply::Http(http())));
         assert_eq!(end(&world(ask(), Some(value.clone()))), real, "tool: {value}");
         failed += usize::from(real.0.is_err());
         let whole = json!({ "status": 200, "headers": {}, "body": value });
-        assert_eq!(end(&world(page(), Some(whole))), end(&answered(page(), || Reply::Http(http()))), "http: {value}");
+        assert_eq!(end(&world(page(), Some(whole))), end(&answered(page(), || CallReply::Http(http()))), "http: {value}");
         let said = value.as_str().map_or_else(|| value.to_string(), str::to_string);
-        let real = end(&answered(write(Some(shape())), || Reply::Model(ModelReply { text: said.clone(), ..ModelReply::default() })));
+        let real = end(&answered(write(Some(shape())), || CallReply::Model(ModelReply { text: said.clone(), ..ModelReply::default() })));
         let (mocked, _) = end(&world(write(Some(shape())), Some(value.clone())));
         let kind = |end: &Result<Value, Failure>| end.as_ref().map_err(|failure| failure.kind).cloned();
         assert_eq!(kind(&mocked), kind(&real.0), "agent: {value}");
@@ -151,7 +151,7 @@ fn a_mock_of_a_pipeline_gives_its_outputs() {
             main.tools.insert("fetch".into(), tool(ToolKind::Pipeline { file: named("fetch.yaml"), pipeline: Some(PipelineId(1)) }));
             let by_name = [("a".to_string(), Mock::Output(value.clone()))].into();
             let mocks = Mocks { by_name, refuses_effects: true };
-            let world = World::with(planned(vec![main, inner]), Options { mocks, ..options() });
+            let world = World::with(planned(vec![main, inner]), RunSettings { mocks, ..options() });
             let expected = if fits { RunStatus::Succeeded } else { RunStatus::Failed };
             assert_eq!(world.status(), expected, "{value}");
         }

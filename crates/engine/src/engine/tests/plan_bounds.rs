@@ -9,8 +9,8 @@ use super::build::*;
 use super::planning::{continues, fetch, get, graph, help, main, plan, with, work, world};
 use super::tools::tool;
 use super::world::{Says, World};
-use crate::engine::{Input, Reply};
-use crate::event::{Canceller, Happening, Role, RunStatus, StepStatus};
+use crate::engine::{CallReply, Input};
+use crate::event::{Canceller, Happening, MessageRole, RunStatus, StepStatus};
 use crate::model::{Filling, PipelineId, Step, StepKind, ToolKind};
 use crate::port::ModelReply;
 
@@ -48,7 +48,7 @@ fn plans_inside_plans_end_with_one_permit() {
         let (call, path) = world.out.remove(0);
         let result = match path.ends_with("get") {
             true => return_rows(),
-            false => Ok(Reply::Model(ModelReply { text: plan("parallel", json!([get("a", &[])])), ..ModelReply::default() })),
+            false => Ok(CallReply::Model(ModelReply { text: plan("parallel", json!([get("a", &[])])), ..ModelReply::default() })),
         };
         world.handle(Input::Reply { call, result });
         assert!(world.out.len() <= 1);
@@ -57,8 +57,11 @@ fn plans_inside_plans_end_with_one_permit() {
     world.check();
 }
 
-fn return_rows() -> Result<Reply, crate::event::Failure> {
-    Ok(Reply::Rows(crate::port::Rows { rows: vec![serde_json::Map::from_iter([("said".to_string(), json!("x"))])], ..Default::default() }))
+fn return_rows() -> Result<CallReply, crate::event::Failure> {
+    Ok(CallReply::Rows(crate::port::Rows {
+        rows: vec![serde_json::Map::from_iter([("said".to_string(), json!("x"))])],
+        ..Default::default()
+    }))
 }
 
 #[test]
@@ -144,7 +147,7 @@ fn a_step_of_a_plan_is_no_step_that_templates_can_read() {
     let mut world = World::new(planned(vec![main, fetch()]));
     world.say("work", &plan("parallel", json!([help("facts", "x", &[]), help("b", "y", &["facts"])])));
     world.say("work/facts", "model");
-    let system = world.told().into_iter().find(|(role, _)| *role == Role::System).unwrap().1;
+    let system = world.told().into_iter().find(|(role, _)| *role == MessageRole::System).unwrap().1;
     assert_eq!(system, "file");
     world.check();
 }
@@ -170,7 +173,7 @@ fn a_crash_between_the_steps_of_a_plan_repeats_nothing() {
             Some(crate::event::Purpose::Plan) => plan("sequential", json!([help("d", "y", &["c"]), get("e", &[])])),
             _ => "fine".to_string(),
         };
-        let result = if path.ends_with("get") { return_rows() } else { Ok(Reply::Model(ModelReply { text, ..ModelReply::default() })) };
+        let result = if path.ends_with("get") { return_rows() } else { Ok(CallReply::Model(ModelReply { text, ..ModelReply::default() })) };
         world.handle(Input::Reply { call, result });
     };
     let mut whole = World::new(graph.clone());

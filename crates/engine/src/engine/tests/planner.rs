@@ -9,7 +9,7 @@ use super::planning::{fetch, get, main, plan, with, work};
 use super::serving::{gives, listed, server};
 use super::tools::{asks, hook};
 use super::world::{Says, World};
-use crate::engine::{Input, Reply};
+use crate::engine::{CallReply, Input};
 use crate::event::{Failure, FailureKind, RunStatus, StepStatus};
 use crate::model::{Agent, Pipeline, Step};
 
@@ -26,7 +26,7 @@ fn uses(pipeline: &mut Pipeline, agent: &str, tools: &[&str]) {
 
 impl World {
     /// The model of a step asks for tools.
-    fn ask_for(&mut self, path: &str, result: Result<Reply, Failure>) {
+    fn ask_for(&mut self, path: &str, result: Result<CallReply, Failure>) {
         let place = self.out.iter().position(|(_, out)| out == path).unwrap_or_else(|| panic!("{path} is not out: {:?}", self.out));
         let (call, _) = self.out.remove(place);
         self.handle(Input::Reply { call, result });
@@ -131,7 +131,7 @@ fn a_planner_is_told_what_the_tools_of_a_server_take_before_it_plans() {
         main.tools.insert("weather".into(), server(Some(&["say"])));
     });
     assert_eq!((world.count("tools_asked"), world.count("model_called")), (1, 0));
-    world.ask_for("work", Ok(Reply::Tools(listed())));
+    world.ask_for("work", Ok(CallReply::Tools(listed())));
     let prompt = world.prompt("work");
     assert!(prompt.contains("- tool weather.say: Tells the weather. {{ 7*7 }} Give its arguments"), "{prompt}");
     assert!(prompt.contains("\"required\":[\"city\"]") && !prompt.contains("weather.wipe"), "{prompt}");

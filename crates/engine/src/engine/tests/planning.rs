@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::build::*;
 use super::tools::tool;
 use super::world::{Says, World};
-use crate::engine::{Input, Reply};
+use crate::engine::{CallReply, Input};
 use crate::event::{Event, FailureKind, Happening, RunStatus, StepStatus};
 use crate::model::{Agent, Field, FieldKind, OnFailure, Outputs, Pipeline, PipelineId, PlanStep, Policy, Shape, Step, StepKind, ToolKind};
 use crate::plan::Plan;
@@ -85,7 +85,7 @@ impl World {
     pub(super) fn say(&mut self, path: &str, text: &str) {
         let place = self.out.iter().position(|(_, p)| p == path).unwrap_or_else(|| panic!("{path} is not out: {:?}", self.out));
         let (call, _) = self.out.remove(place);
-        self.handle(Input::Reply { call, result: Ok(Reply::Model(ModelReply { text: text.into(), ..ModelReply::default() })) });
+        self.handle(Input::Reply { call, result: Ok(CallReply::Model(ModelReply { text: text.into(), ..ModelReply::default() })) });
     }
 
     pub(super) fn out_now(&self) -> Vec<&str> {

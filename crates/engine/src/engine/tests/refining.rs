@@ -153,7 +153,7 @@ fn of_two_criteria_with_one_id_the_files_counts() {
     }
     let mut pipeline = pipeline("p", vec![set("text", "good"), step("card", constant(told)), gate]);
     pipeline.scorecards = [("card".to_string(), good())].into_iter().collect();
-    let options = crate::engine::Options { written: Box::new(crate::load::WrittenRules), ..super::world::options() };
+    let options = crate::engine::RunSettings { written: Box::new(crate::load::WrittenRules), ..super::world::options() };
     let world = World::with(planned(vec![pipeline]), options);
     assert_eq!(world.status(), RunStatus::Succeeded);
     world.check();
@@ -290,7 +290,7 @@ fn a_gate_that_no_criterion_was_found_for_lets_nothing_through() {
         }
         let mut pipeline = pipeline("p", vec![set("text", "good"), step("card", constant(written)), gate]);
         pipeline.outputs = Outputs::Named(vec![output("reply", "{{ steps.check.output }}")]);
-        let options = crate::engine::Options { written: Box::new(crate::load::WrittenRules), ..super::world::options() };
+        let options = crate::engine::RunSettings { written: Box::new(crate::load::WrittenRules), ..super::world::options() };
         let world = World::with(planned(vec![pipeline]), options);
         assert_eq!((world.status(), &world.end().outputs["reply"]), (RunStatus::QualityNotMet, &json!("Sorry.")));
         assert_eq!((world.count("gate_failed"), world.count("gate_passed")), (1, 0));

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::build::*;
 use super::world::{Says, World, options};
-use crate::engine::faults::{self, Place};
+use crate::engine::faults::{self, FaultPlace};
 use crate::engine::{CannotResume, Input, Run};
 use crate::event::{Canceller, Event, Happening, RunStatus, StepStatus};
 use crate::model::{Outputs, Pipeline, Step, StepKind};
@@ -352,7 +352,7 @@ fn a_fault_at_any_event_leaves_a_journal_from_which_the_run_goes_on() {
     let mut uncut = World::new(mixed());
     uncut.finish();
     for seq in 1..=uncut.events.len() as u64 {
-        for place in [Place::Work, Place::Before, Place::After] {
+        for place in [FaultPlace::Work, FaultPlace::Before, FaultPlace::After] {
             faults::set(seq, place);
             let mut world = None;
             let whole = catch_unwind(AssertUnwindSafe(|| {
@@ -361,7 +361,7 @@ fn a_fault_at_any_event_leaves_a_journal_from_which_the_run_goes_on() {
             }));
             faults::clear();
             let what = format!("{place:?} {seq}");
-            assert!(whole.is_err() || place == Place::Work, "{what}: what tore the state was not swallowed");
+            assert!(whole.is_err() || place == FaultPlace::Work, "{what}: what tore the state was not swallowed");
             let Some(world) = world else { continue };
             if whole.is_ok() {
                 world.check();

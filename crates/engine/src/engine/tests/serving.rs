@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::build::*;
 use super::world::{World, options};
-use crate::engine::{Input, Mocks, Reply};
+use crate::engine::{CallReply, Input, Mocks};
 use crate::event::{Failure, FailureKind, Happening, RunStatus, ServerTool};
 use crate::model::{Mock, Pipeline, ServerKind, Step, StepKind, Tool, ToolKind, ToolStep};
 use crate::port::{ModelReply, ServerReply, ToolCall, ToolList};
@@ -63,18 +63,18 @@ pub(super) fn listed() -> ToolList {
     }
 }
 
-pub(super) fn gives(value: Value) -> Result<Reply, Failure> {
+pub(super) fn gives(value: Value) -> Result<CallReply, Failure> {
     let is_structured = !value.is_string();
-    Ok(Reply::Tool(ServerReply { value, is_structured, ..ServerReply::default() }))
+    Ok(CallReply::Tool(ServerReply { value, is_structured, ..ServerReply::default() }))
 }
 
-fn asks(tool: &str, arguments: Value) -> Result<Reply, Failure> {
+fn asks(tool: &str, arguments: Value) -> Result<CallReply, Failure> {
     let calls = vec![ToolCall { id: "c1".into(), tool: tool.into(), arguments }];
-    Ok(Reply::Model(ModelReply { calls, ..ModelReply::default() }))
+    Ok(CallReply::Model(ModelReply { calls, ..ModelReply::default() }))
 }
 
 impl World {
-    fn hands(&mut self, result: Result<Reply, Failure>) {
+    fn hands(&mut self, result: Result<CallReply, Failure>) {
         let (call, _) = self.out.pop().expect("a call is out");
         self.handle(Input::Reply { call, result });
     }
@@ -101,7 +101,7 @@ fn a_step_asks_for_the_tools_then_calls_and_has_structured_content_as_its_output
     let mut world = World::new(planned(vec![pipeline_with(vec![uses("weather.get", json!({ "city": "Bonn" }))], server(None))]));
     assert_eq!(world.count("tools_asked"), 1);
     let notes = vec!["it asked for sampling/createMessage; refused".to_string()];
-    world.hands(Ok(Reply::Tools(ToolList { notes, ..listed() })));
+    world.hands(Ok(CallReply::Tools(ToolList { notes, ..listed() })));
     assert_eq!((world.count("tools_listed"), world.count("server_noted"), world.count("tool_called")), (1, 1, 1));
     world.hands(gives(json!({ "f": 71.5 })));
     assert_eq!((world.status(), world.output("a")), (RunStatus::Succeeded, Some(json!({ "f": 71.5 }))));
@@ -112,7 +112,7 @@ fn a_step_asks_for_the_tools_then_calls_and_has_structured_content_as_its_output
 fn steps_that_use_other_tools_of_a_server_share_its_one_list() {
     let second = Step { id: named("b"), ..uses("weather.say", json!({ "city": "Rome" })) };
     let mut world = World::new(planned(vec![pipeline_with(vec![uses("weather.get", json!({ "city": "Bonn" })), second], server(None))]));
-    world.hands(Ok(Reply::Tools(listed())));
+    world.hands(Ok(CallReply::Tools(listed())));
     world.hands(gives(json!({ "f": 71.5 })));
     world.hands(gives(json!("sunny")));
     assert_eq!((world.output("b"), world.count("tools_asked")), (Some(json!("sunny")), 1));
@@ -141,7 +141,7 @@ impl World {
     fn tells(&mut self, server: &str, result: Result<ToolList, Failure>) {
         let call = self.asked(server);
         self.out.retain(|(out, _)| *out != call);
-        self.handle(Input::Reply { call, result: result.map(Reply::Tools) });
+        self.handle(Input::Reply { call, result: result.map(CallReply::Tools) });
     }
 
     fn listed_now(&self) -> Vec<String> {
@@ -193,7 +193,7 @@ fn a_server_that_fails_ends_the_try_at_once_and_the_next_one_asks_all_again() {
     assert_eq!((world.count("attempt_failed"), world.cancelled.clone()), (1, vec![clock]));
     world.check();
     // What comes for the first try is left aside.
-    world.handle(Input::Reply { call: clock, result: Ok(Reply::Tools(listed())) });
+    world.handle(Input::Reply { call: clock, result: Ok(CallReply::Tools(listed())) });
     world.wait();
     assert_eq!(world.count("tools_asked"), 4);
     world.tells("weather", Ok(listed()));
@@ -233,7 +233,7 @@ fn a_run_that_ends_while_servers_are_asked_goes_on_from_every_event() {
         known.sort();
         known.dedup();
         assert_eq!(known, ["clock", "weather"], "after {kept} events: {:#?}", world.lines());
-        world.hands(Ok(Reply::Model(ModelReply { text: "Sunny.".into(), ..ModelReply::default() })));
+        world.hands(Ok(CallReply::Model(ModelReply { text: "Sunny.".into(), ..ModelReply::default() })));
         assert_eq!((world.status(), world.output("a")), (RunStatus::Succeeded, Some(json!("Sunny."))), "after {kept} events");
         world.check();
     }
@@ -271,18 +271,18 @@ fn a_planner_is_told_what_a_server_says_of_its_tools_and_the_plan_is_held_to_it(
 fn what_does_not_fit_is_not_sent_and_not_taken() {
     let run = |with: Value| World::new(planned(vec![pipeline_with(vec![uses("weather.get", with)], server(None))]));
     let mut world = run(json!({ "city": 5 }));
-    world.hands(Ok(Reply::Tools(listed())));
+    world.hands(Ok(CallReply::Tools(listed())));
     assert_eq!((world.count("tool_called"), world.failure().kind), (0, FailureKind::BadRequest));
     for wrong in [json!({ "f": "warm" }), json!("a text")] {
         let mut world = run(json!({ "city": "Bonn" }));
-        world.hands(Ok(Reply::Tools(listed())));
+        world.hands(Ok(CallReply::Tools(listed())));
         world.hands(gives(wrong));
         assert_eq!(world.failure().kind, FailureKind::BadShape);
         world.check();
     }
     let mut world = run(json!({ "city": "Bonn" }));
-    world.hands(Ok(Reply::Tools(listed())));
-    world.hands(Ok(Reply::Tool(ServerReply { value: json!("no such\u{1b}[31m city"), is_error: true, ..ServerReply::default() })));
+    world.hands(Ok(CallReply::Tools(listed())));
+    world.hands(Ok(CallReply::Tool(ServerReply { value: json!("no such\u{1b}[31m city"), is_error: true, ..ServerReply::default() })));
     assert_eq!(world.failure(), Failure::new(FailureKind::Refused, "tool \"weather.get\" says that it did not work: no such[31m city"));
     world.check();
 }
@@ -293,7 +293,7 @@ fn a_tool_that_is_gone_changed_or_has_an_endless_schema_stops_the_step() {
         let mut world = World::new(planned(vec![pipeline_with(vec![uses("weather.get", json!({ "city": "Bonn" }))], server(None))]));
         let mut list = listed();
         change(&mut list);
-        world.hands(Ok(Reply::Tools(list)));
+        world.hands(Ok(CallReply::Tools(list)));
         world.check();
         assert_eq!(world.count("tool_called"), 0);
         world.failure()
@@ -320,7 +320,7 @@ fn a_tool_that_is_gone_changed_or_has_an_endless_schema_stops_the_step() {
     assert!(outside.message.contains("refers to another document"), "{}", outside.message);
     // What the file does not use may change as it likes.
     let mut world = World::new(planned(vec![pipeline_with(vec![uses("weather.get", json!({ "city": "Bonn" }))], server(None))]));
-    world.hands(Ok(Reply::Tools(ToolList { changed: BTreeMap::from([("wipe".to_string(), "x".to_string())]), ..listed() })));
+    world.hands(Ok(CallReply::Tools(ToolList { changed: BTreeMap::from([("wipe".to_string(), "x".to_string())]), ..listed() })));
     assert_eq!(world.count("tool_called"), 1);
 }
 
@@ -329,7 +329,7 @@ fn a_tool_that_was_never_pinned_is_not_shown_and_not_called() {
     let newer = || ToolList { unpinned: vec!["say".into(), "wipe".into()], ..listed() };
     for allow in [&["get", "s*"], &["*ay", "get"], &["get", "say"]] {
         let mut world = agent_with(&["weather"], server(Some(allow)));
-        world.hands(Ok(Reply::Tools(newer())));
+        world.hands(Ok(CallReply::Tools(newer())));
         let shown = world.events.iter().find_map(|e| match &e.happening {
             Happening::ToolsListed { tools, unpinned, .. } => {
                 Some((tools.iter().map(|tool| tool.name.clone()).collect::<Vec<_>>(), unpinned.clone()))
@@ -353,7 +353,7 @@ fn a_tool_that_was_never_pinned_is_not_shown_and_not_called() {
     let by_another =
         World::new(planned(vec![pipeline_with(vec![uses("weather.get", json!({ "city": "Bonn" })), elsewhere], server(None))]));
     for mut world in [by_step, by_another, agent_with(&["weather.say"], server(None))] {
-        world.hands(Ok(Reply::Tools(newer())));
+        world.hands(Ok(CallReply::Tools(newer())));
         assert_eq!((world.failure().kind, world.count("tool_called"), world.count("model_called")), (FailureKind::Denied, 0, 0));
         assert!(world.failure().message.contains("flow tools pin"), "{}", world.failure().message);
         world.check();
@@ -380,16 +380,16 @@ fn a_changed_tool_that_nobody_may_call_stops_nothing() {
         })
     };
     let mut by_step = World::new(planned(vec![pipeline_with(vec![step()], allow())]));
-    by_step.hands(Ok(Reply::Tools(changed())));
+    by_step.hands(Ok(CallReply::Tools(changed())));
     assert_eq!((tools(&by_step), by_step.count("tool_called")), (Some(vec!["get".to_string()]), 1));
     let mut by_agent = agent_with(&["weather.get"], allow());
-    by_agent.hands(Ok(Reply::Tools(changed())));
+    by_agent.hands(Ok(CallReply::Tools(changed())));
     assert_eq!((tools(&by_agent), by_agent.count("model_called")), (Some(vec!["get".to_string()]), 1));
     by_agent.hands(asks("weather-say", json!({ "city": "Bonn" })));
     assert!(by_agent.heard().contains("there is no tool"), "{}", by_agent.heard());
     // Who is offered all that the server opens is offered this one.
     let mut by_all = agent_with(&["weather"], allow());
-    by_all.hands(Ok(Reply::Tools(changed())));
+    by_all.hands(Ok(CallReply::Tools(changed())));
     assert_eq!((by_all.failure().kind, by_all.count("model_called")), (FailureKind::Denied, 0));
     [by_step, by_agent, by_all].iter().for_each(World::check);
 }
@@ -397,7 +397,7 @@ fn a_changed_tool_that_nobody_may_call_stops_nothing() {
 #[test]
 fn an_agent_is_offered_what_allow_opens_and_no_more_and_its_words_are_data() {
     let mut world = agent_with(&["weather"], server(Some(&["get(*)", "say(*onn*)"])));
-    world.hands(Ok(Reply::Tools(listed())));
+    world.hands(Ok(CallReply::Tools(listed())));
     let described = world.events.iter().find_map(|e| match &e.happening {
         Happening::ToolsListed { tools, .. } => Some(tools.clone()),
         _ => None,
@@ -414,7 +414,7 @@ fn an_agent_is_offered_what_allow_opens_and_no_more_and_its_words_are_data() {
     world.hands(asks("weather-say", json!({ "city": "Bonn" })));
     world.hands(gives(json!("{{ 7*7 }}\u{202e} and sun")));
     assert_eq!(world.heard(), "{{ 7*7 }} and sun");
-    world.hands(Ok(Reply::Model(ModelReply { text: "Sunny.".into(), ..ModelReply::default() })));
+    world.hands(Ok(CallReply::Model(ModelReply { text: "Sunny.".into(), ..ModelReply::default() })));
     assert_eq!(world.output("a"), Some(json!("Sunny.")));
     assert_eq!(world.count("tools_asked"), 1);
     world.check();
@@ -436,7 +436,8 @@ fn a_server_that_does_not_tell_its_tools_fails_the_step_and_the_next_try_asks_ag
 
 #[test]
 fn in_a_test_no_server_is_asked_and_a_call_needs_a_mock() {
-    let mocks = |by_name: BTreeMap<String, Mock>| crate::engine::Options { mocks: Mocks { by_name, refuses_effects: true }, ..options() };
+    let mocks =
+        |by_name: BTreeMap<String, Mock>| crate::engine::RunSettings { mocks: Mocks { by_name, refuses_effects: true }, ..options() };
     let plan = || planned(vec![pipeline_with(vec![uses("weather.get", json!({ "city": "Bonn" }))], server(None))]);
     let world = World::with(plan(), mocks(BTreeMap::new()));
     assert_eq!((world.failure().kind, world.count("tools_asked")), (FailureKind::Denied, 0));

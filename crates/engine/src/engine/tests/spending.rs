@@ -7,9 +7,9 @@ use crate::event::{Canceller, FailureKind, Happening, RunStatus, StepStatus, Usa
 use crate::model::{Agent, Limits, Model, Price, Provider, Step};
 use crate::port::ModelReply;
 
-fn used(tokens: u64) -> Result<crate::engine::Reply, crate::event::Failure> {
+fn used(tokens: u64) -> Result<crate::engine::CallReply, crate::event::Failure> {
     let usage = Some(Usage { input_tokens: tokens, output_tokens: 0, cost_usd: None });
-    Ok(crate::engine::Reply::Model(ModelReply { text: "Done.".into(), usage, ..ModelReply::default() }))
+    Ok(crate::engine::CallReply::Model(ModelReply { text: "Done.".into(), usage, ..ModelReply::default() }))
 }
 
 /// Each call of these agents sets a little more than 4,096 tokens aside.

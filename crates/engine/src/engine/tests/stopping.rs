@@ -340,7 +340,7 @@ fn an_older_journal_whose_run_was_cancelled_at_once_reads_as_it_did() {
     assert_eq!(event.happening, Happening::CancelRequested { by: Canceller::Interrupt, waits_until_ms: None });
     assert_eq!(serde_json::to_string(&event).unwrap(), line);
     let world = World::new(planned(vec![pipeline("p", vec![post("pay")])]));
-    let mut state = crate::engine::State::default();
+    let mut state = crate::engine::RunState::default();
     world.events.iter().for_each(|event| state.apply(&world.plan, event));
     state.apply(&world.plan, &crate::event::Event { seq: world.events.len() as u64 + 1, ..event });
     assert!(state.stopping.is_none() && state.interrupted.is_some());

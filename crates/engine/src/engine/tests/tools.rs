@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 
 use super::build::*;
 use super::world::{Says, World, options};
-use crate::engine::{Input, Mocks, Reply};
-use crate::event::{Canceller, Failure, FailureKind, Happening, Role, RunStatus, StepStatus};
+use crate::engine::{CallReply, Input, Mocks};
+use crate::event::{Canceller, Failure, FailureKind, Happening, MessageRole, RunStatus, StepStatus};
 use crate::model::{
     Agent, Field, FieldKind, Filling, Limits, Method, Mock, Outputs, Pipeline, PipelineId, Policy, Shape, Step, Tool, ToolKind,
 };
@@ -54,14 +54,14 @@ pub(super) fn world(pipeline: Pipeline) -> World {
     World::new(planned(vec![pipeline]))
 }
 
-pub(super) fn asks(calls: &[(&str, &str, Value)]) -> Result<Reply, Failure> {
+pub(super) fn asks(calls: &[(&str, &str, Value)]) -> Result<CallReply, Failure> {
     let calls =
         calls.iter().map(|(id, tool, arguments)| ToolCall { id: id.to_string(), tool: tool.to_string(), arguments: arguments.clone() });
-    Ok(Reply::Model(ModelReply { calls: calls.collect(), ..ModelReply::default() }))
+    Ok(CallReply::Model(ModelReply { calls: calls.collect(), ..ModelReply::default() }))
 }
 
-pub(super) fn says(text: &str) -> Result<Reply, Failure> {
-    Ok(Reply::Model(ModelReply { text: text.into(), ..ModelReply::default() }))
+pub(super) fn says(text: &str) -> Result<CallReply, Failure> {
+    Ok(CallReply::Model(ModelReply { text: text.into(), ..ModelReply::default() }))
 }
 
 impl World {
@@ -70,14 +70,14 @@ impl World {
     }
 
     /// Answers the newest call.
-    pub(super) fn reply_with(&mut self, result: Result<Reply, Failure>) {
+    pub(super) fn reply_with(&mut self, result: Result<CallReply, Failure>) {
         let call = self.call();
         self.out.retain(|(other, _)| *other != call);
         self.handle(Input::Reply { call, result });
     }
 
     /// The messages of the newest model call.
-    pub(super) fn told(&self) -> Vec<(Role, String)> {
+    pub(super) fn told(&self) -> Vec<(MessageRole, String)> {
         let messages = self.events.iter().rev().find_map(|e| match &e.happening {
             Happening::ModelCalled { messages, .. } => Some(messages.clone()),
             _ => None,
@@ -110,10 +110,10 @@ fn an_agent_is_shown_what_its_tools_gave_and_answers() {
     world.reply_with(asks(&[("c1", "docs-read", json!({ "name": "a.md" })), ("c2", "hook", json!({ "id": "7" }))]));
     assert_eq!(world.out.len(), 2);
     world.reply_with(Err(Failure::new(FailureKind::ServerError, "it is down")));
-    world.reply_with(Ok(Reply::Value(json!("Notes."))));
+    world.reply_with(Ok(CallReply::Value(json!("Notes."))));
     assert_eq!(
         world.told(),
-        [(Role::Tool, "Notes.".to_string()), (Role::Tool, "This did not work (server_error): it is down".to_string())]
+        [(MessageRole::Tool, "Notes.".to_string()), (MessageRole::Tool, "This did not work (server_error): it is down".to_string())]
     );
     world.reply_with(says("Done."));
     assert_eq!((world.status(), world.output("a")), (RunStatus::Succeeded, Some(json!("Done."))));
@@ -131,14 +131,14 @@ fn the_same_call_again_and_again_is_not_made() {
     let mut world = world(with_tools(vec![agent("a", "Go.")], vec![("docs", file())]));
     for _ in 0..3 {
         world.reply_with(asks(&[("c1", "docs-read", json!({ "name": "a.md" }))]));
-        world.reply_with(Ok(Reply::Value(json!("Notes."))));
+        world.reply_with(Ok(CallReply::Value(json!("Notes."))));
     }
     // Once more it stays in; another one goes out.
     world.reply_with(asks(&[("c1", "docs-read", json!({ "name": "a.md" })), ("c2", "docs-read", json!({ "name": "b.md" }))]));
     assert_eq!(world.out.len(), 1);
-    world.reply_with(Ok(Reply::Value(json!("More."))));
+    world.reply_with(Ok(CallReply::Value(json!("More."))));
     let heard = "This did not work (limit): this call was made 3 times with the same arguments; go on with what it gave, or answer";
-    assert_eq!(world.told(), [(Role::Tool, heard.to_string()), (Role::Tool, "More.".to_string())]);
+    assert_eq!(world.told(), [(MessageRole::Tool, heard.to_string()), (MessageRole::Tool, "More.".to_string())]);
     world.reply_with(says("Done."));
     assert_eq!(world.status(), RunStatus::Succeeded);
     world.check();
@@ -177,7 +177,7 @@ fn rounds_tool_calls_and_tokens_of_an_agent_have_bounds() {
             rounds += 1;
             world.reply_with(asks(&[("c", "docs-read", json!({ "name": format!("{rounds}.md") }))]));
             if !world.is_over() {
-                world.reply_with(Ok(Reply::Value(json!([]))));
+                world.reply_with(Ok(CallReply::Value(json!([]))));
             }
             assert!(rounds < 50);
         }
@@ -209,7 +209,7 @@ fn tool_calls_take_permits_and_a_list_of_their_own() {
         world.reply_with(asks(&calls));
         world.most_out = 0;
         for _ in 0..5 {
-            world.reply_with(Ok(Reply::Value(json!([]))));
+            world.reply_with(Ok(CallReply::Value(json!([]))));
         }
         assert_eq!(world.most_out, most);
         world.reply_with(says("Done."));
@@ -231,7 +231,7 @@ fn a_tool_that_is_a_pipeline_runs_inside_and_its_failure_is_told() {
     world.reply_with(asks(&[("c1", "look_up", json!({ "day": "Monday" }))]));
     assert_eq!(world.out.last().unwrap().1, "a/look_up[2]/rows");
     world.answer("a/look_up[2]/rows", Says::Text("8 hours"));
-    assert_eq!(world.told(), [(Role::Tool, "{\"said\":\"8 hours on Monday\"}".to_string())]);
+    assert_eq!(world.told(), [(MessageRole::Tool, "{\"said\":\"8 hours on Monday\"}".to_string())]);
     world.reply_with(says("Eight."));
     assert_eq!(world.status(), RunStatus::Succeeded);
     world.check();
@@ -285,7 +285,7 @@ fn a_hung_tool_is_cut_off_and_the_agent_goes_on() {
 fn a_mock_stands_in_for_a_tool_and_without_one_nothing_goes_out_in_a_test() {
     let start = |mocks: Vec<(&str, Mock)>| {
         let by_name = mocks.into_iter().map(|(name, mock)| (name.to_string(), mock)).collect();
-        let options = crate::engine::Options { mocks: Mocks { by_name, refuses_effects: true }, ..options() };
+        let options = crate::engine::RunSettings { mocks: Mocks { by_name, refuses_effects: true }, ..options() };
         let plan = planned(vec![with_tools(vec![agent("a", "Go.")], vec![("hook", hook("https://example.com/x"))])]);
         let mut world = World::with(plan, options);
         world.reply_with(asks(&[("c1", "hook", json!({ "id": "7" }))]));
@@ -416,7 +416,7 @@ fn a_called_pipeline_has_a_person_of_its_own_and_keeps_to_its_own_limits() {
     outer.outputs = Outputs::Named(vec![output("name", "{{ steps.c.output.name }}")]);
     let mut world = World::new(planned(vec![outer, inner]));
     let row = json!({ "id": "p9", "name": "Bo" }).as_object().cloned().unwrap();
-    world.reply_with(Ok(Reply::Rows(Rows { rows: vec![row], columns: vec![], personal: vec![], is_cut: false })));
+    world.reply_with(Ok(CallReply::Rows(Rows { rows: vec![row], columns: vec![], personal: vec![], is_cut: false })));
     assert_eq!(world.out.iter().map(|(_, path)| path.as_str()).collect::<Vec<_>>(), ["c/a", "c/b"]);
     for path in ["c/a", "c/b", "c/c"] {
         world.answer(path, Says::Yes);
@@ -463,7 +463,7 @@ fn steps_that_wait_for_the_budget_wait_for_those_that_are_out() {
     let mut world = world(pipeline);
     assert_eq!(world.out.len(), 1);
     let usage = Some(crate::event::Usage { input_tokens: 10, output_tokens: 10, cost_usd: None });
-    let answer = || Ok(Reply::Model(ModelReply { text: "Done.".into(), usage, ..ModelReply::default() }));
+    let answer = || Ok(CallReply::Model(ModelReply { text: "Done.".into(), usage, ..ModelReply::default() }));
     world.reply_with(answer());
     world.reply_with(answer());
     assert_eq!(world.status(), RunStatus::Succeeded);

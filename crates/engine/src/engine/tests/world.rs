@@ -6,7 +6,7 @@ use std::sync::Arc;
 use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::{Map, Value, json};
 
-use crate::engine::{Command, Input, Mocks, Moment, Options, Reply, Request, Run, State, Unscripted};
+use crate::engine::{CallReply, CallRequest, Command, Input, Mocks, Moment, Run, RunSettings, RunState, Unscripted};
 use crate::event::{Canceller, Event, Failure, FailureKind, Happening, RunEnd, RunStart, RunStatus, StepStatus};
 use crate::load::WrittenRules;
 use crate::model::Limits;
@@ -17,8 +17,8 @@ pub(super) fn start() -> DateTime<Utc> {
     DateTime::from_timestamp(1_800_000_000, 0).unwrap()
 }
 
-pub(super) fn options() -> Options {
-    Options {
+pub(super) fn options() -> RunSettings {
+    RunSettings {
         secrets: BTreeMap::new(),
         hidden: vec![],
         env: BTreeMap::new(),
@@ -62,12 +62,12 @@ impl World {
         World::with(plan, options())
     }
 
-    pub(super) fn with(plan: Arc<Plan>, options: Options) -> World {
+    pub(super) fn with(plan: Arc<Plan>, options: RunSettings) -> World {
         World::started(plan, options, None, json!({}))
     }
 
     /// A world whose run has inputs.
-    pub(super) fn given(plan: Arc<Plan>, options: Options, inputs: Value) -> World {
+    pub(super) fn given(plan: Arc<Plan>, options: RunSettings, inputs: Value) -> World {
         World::started(plan, options, None, inputs)
     }
 
@@ -76,7 +76,7 @@ impl World {
         World::started(plan, options(), Some(failure), json!({}))
     }
 
-    fn started(plan: Arc<Plan>, options: Options, failure: Option<Failure>, inputs: Value) -> World {
+    fn started(plan: Arc<Plan>, options: RunSettings, failure: Option<Failure>, inputs: Value) -> World {
         let moment = Moment { wall: start(), ms: 0 };
         let run = Run::new("r_test", plan.clone(), options, moment);
         let mut world = World {
@@ -142,15 +142,15 @@ impl World {
                     self.kept.insert(key, value);
                 }
                 Command::Call { call, request } => {
-                    if let Request::Held { files, within, .. } = &*request {
+                    if let CallRequest::Held { files, within, .. } = &*request {
                         self.held.extend(files.iter().map(|(_, told)| (told.clone(), *within)));
                     }
-                    if let Request::Recall { key, .. } = &*request {
+                    if let CallRequest::Recall { key, .. } = &*request {
                         self.recalls.push(key.clone());
                     }
                     let is_key = |(name, _): &&(String, Secret)| name == "Idempotency-Key";
                     let key = match &*request {
-                        Request::Http(request) => request.headers.iter().find(is_key).map(|(_, key)| key.reveal().to_string()),
+                        CallRequest::Http(request) => request.headers.iter().find(is_key).map(|(_, key)| key.reveal().to_string()),
                         _ => None,
                     };
                     let step = told.remove(&call).unwrap_or_else(|| panic!("a call without its event: {call}"));
@@ -174,12 +174,12 @@ impl World {
         let text = if let Says::Text(text) = says { text } else { "yes" };
         let result = match says {
             Says::Yes | Says::Text(_) if self.posted.iter().any(|(posted, ..)| *posted == call) => {
-                Ok(Reply::Http(HttpReply { status: 201, headers: vec![], body: Value::from(text) }))
+                Ok(CallReply::Http(HttpReply { status: 201, headers: vec![], body: Value::from(text) }))
             }
-            Says::Yes | Says::Text(_) if is_model => Ok(Reply::Model(ModelReply { text: text.into(), ..ModelReply::default() })),
+            Says::Yes | Says::Text(_) if is_model => Ok(CallReply::Model(ModelReply { text: text.into(), ..ModelReply::default() })),
             Says::Yes | Says::Text(_) => {
                 let row = Map::from_iter([("said".to_string(), Value::from(text))]);
-                Ok(Reply::Rows(Rows { rows: vec![row], columns: vec![], personal: vec![], is_cut: false }))
+                Ok(CallReply::Rows(Rows { rows: vec![row], columns: vec![], personal: vec![], is_cut: false }))
             }
             Says::No(kind) => Err(Failure::new(kind, "the test says no")),
         };
@@ -248,7 +248,7 @@ impl World {
 
     /// Every prefix of the events replays to a state that serialises; all of them to the live one. Every step ended once.
     pub(super) fn check(&self) {
-        let mut state = State::default();
+        let mut state = RunState::default();
         for (i, event) in self.events.iter().enumerate() {
             assert_eq!(event.seq, i as u64 + 1);
             let line = serde_json::to_string(event).unwrap();
@@ -256,7 +256,7 @@ impl World {
             assert_eq!(&read, event);
             state.apply(&self.plan, &read);
             let text = serde_json::to_string(&state).unwrap();
-            let back: State = serde_json::from_str(&text).unwrap();
+            let back: RunState = serde_json::from_str(&text).unwrap();
             assert_eq!(back, state);
         }
         assert_eq!(&state, self.run.state());

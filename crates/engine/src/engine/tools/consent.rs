@@ -7,8 +7,8 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use crate::engine::Run;
-use crate::engine::state::consents::Decision;
-use crate::engine::state::{Consent, NodeRef};
+use crate::engine::state::consents::ConsentDecision;
+use crate::engine::state::{NodeRef, PendingConsent};
 use crate::event::{Failure, FailureKind, Happening};
 use crate::model::{ActKind, Approve, ToolName};
 use crate::policy::{Act, decide, may_mean, needs_approval, opens_call};
@@ -29,9 +29,9 @@ impl Run {
         let act = act(tool, arguments);
         let step = self.state.node(at).path.clone();
         match self.state.consents.get(&step) {
-            Some(Consent { decided: None, .. }) => Ok(false),
-            Some(Consent { act: asked, decided: Some(true), .. }) if *asked == act => Ok(true),
-            Some(Consent { act: asked, decided: Some(false), comment, .. }) if *asked == act => {
+            Some(PendingConsent { decided: None, .. }) => Ok(false),
+            Some(PendingConsent { act: asked, decided: Some(true), .. }) if *asked == act => Ok(true),
+            Some(PendingConsent { act: asked, decided: Some(false), comment, .. }) if *asked == act => {
                 let why = if comment.is_empty() { String::new() } else { format!(": {comment}") };
                 Err(Failure::new(FailureKind::Rejected, format!("a person did not allow this call of \"{tool}\"{why}")))
             }
@@ -67,7 +67,7 @@ impl Run {
         let is_doubt = self.state.doubts.contains_key(step);
         self.emit(Happening::ApprovalAnswered { step: step.into(), approved, output: None, comment });
         if is_doubt {
-            self.follow(at, Decision::new(approved, None));
+            self.follow(at, ConsentDecision::new(approved, None));
         } else {
             self.woken.insert(self.state.key(at));
         }

@@ -7,12 +7,12 @@ pub(crate) mod servers;
 
 use serde_json::{Map, Value, json};
 
-use crate::engine::command::{Reply, Request};
+use crate::engine::command::{CallReply, CallRequest};
 use crate::engine::state::talk::AskedStage;
-use crate::engine::state::{NodeRef, Work};
+use crate::engine::state::{NodeRef, StepWork};
 use crate::engine::words::ms;
 use crate::engine::{Run, shape};
-use crate::event::{Failure, FailureKind, Happening, Note, Role};
+use crate::event::{Failure, FailureKind, Happening, MessageRole, Note};
 use crate::gate::result;
 use crate::model::{Agent, MOST_TURNS, Mock, PipelineId, Tool, ToolKind, ToolName};
 use crate::policy::may_allow;
@@ -152,7 +152,7 @@ impl Run {
     /// A bound of the agent is passed; the step fails.
     pub(crate) fn use_tools(&mut self, at: NodeRef, agent: &Agent) -> Result<Option<Vec<Note>>, Failure> {
         let bounds = self.planned_of(at).pipeline.bounds_of(agent);
-        let Work::Asking(asking) = &self.state.node(at).work else { return Ok(None) };
+        let StepWork::Asking(asking) = &self.state.node(at).work else { return Ok(None) };
         let most = agent.max_turns.unwrap_or(MOST_TURNS);
         if asking.turns > most {
             let message = format!("no answer after {most} rounds of tool calls (max_turns)");
@@ -163,7 +163,7 @@ impl Run {
             return Err(Failure::new(FailureKind::Limit, format!("the agent may make {most} tool calls (limits.max_steps)")));
         }
         // What ends the step ends it before anything of this answer has gone out.
-        let is_refused = |asked: &crate::engine::state::talk::Asked| {
+        let is_refused = |asked: &crate::engine::state::talk::RequestedCall| {
             let tool = &asked.asked.tool;
             self.options.mocks.refuses_effects && !self.options.mocks.by_name.contains_key(tool) && self.tool_goes_outside(at, tool)
         };
@@ -173,7 +173,7 @@ impl Run {
             return Err(Failure::new(FailureKind::Denied, message));
         }
         for place in 0..asking.asked().len() {
-            let Work::Asking(asking) = &self.state.node(at).work else { return Ok(None) };
+            let StepWork::Asking(asking) = &self.state.node(at).work else { return Ok(None) };
             if asking.asked()[place].stage != AskedStage::Open {
                 continue;
             }
@@ -189,10 +189,10 @@ impl Run {
                 self.asked_failed(at, place, failure);
             }
         }
-        let Work::Asking(asking) = &self.state.node(at).work else { return Ok(None) };
-        let told = |a: &crate::engine::state::talk::Asked| match &a.stage {
+        let StepWork::Asking(asking) = &self.state.node(at).work else { return Ok(None) };
+        let told = |a: &crate::engine::state::talk::RequestedCall| match &a.stage {
             AskedStage::Over(text) => {
-                Some(Note { role: Role::Tool, text: text.clone(), call_id: Some(a.asked.id.clone()), ..Note::default() })
+                Some(Note { role: MessageRole::Tool, text: text.clone(), call_id: Some(a.asked.id.clone()), ..Note::default() })
             }
             _ => None,
         };
@@ -201,14 +201,14 @@ impl Run {
 
     /// Makes one call. The inner failure is the model's to hear; the outer one ends the step.
     fn use_tool(&mut self, at: NodeRef, agent: &Agent, place: usize) -> Result<Result<(), Failure>, Failure> {
-        let Work::Asking(asking) = &self.state.node(at).work else { return Ok(Ok(())) };
+        let StepWork::Asking(asking) = &self.state.node(at).work else { return Ok(Ok(())) };
         let asked = asking.asked()[place].asked.clone();
         let (agent_name, turn) = (asking.agent.clone(), asking.turns);
         let heard = |kind, message: String| Ok(Err(Failure::new(kind, message)));
         if asking.asked()[..place].iter().any(|other| other.asked.id == asked.id) {
             return heard(FailureKind::BadRequest, format!("two calls have the id \"{}\"", asked.id));
         }
-        let is_same = |used: &&crate::event::Shared| used["tool"] == asked.tool.as_str() && used["with"] == asked.arguments;
+        let is_same = |used: &&crate::event::SharedValue| used["tool"] == asked.tool.as_str() && used["with"] == asked.arguments;
         if asking.uses.iter().filter(is_same).count() >= MOST_SAME {
             let message = format!("this call was made {MOST_SAME} times with the same arguments; go on with what it gave, or answer");
             return heard(FailureKind::Limit, message);
@@ -282,7 +282,7 @@ impl Run {
         agent: &str,
         timeout_ms: u64,
     ) -> Result<(), Failure> {
-        let Work::Asking(asking) = &self.state.node(at).work else { return Ok(()) };
+        let StepWork::Asking(asking) = &self.state.node(at).work else { return Ok(()) };
         let tool = asking.asked()[place].asked.tool.clone();
         let mut shown = given.clone();
         for (name, value) in &self.tool(at, &tool)?.with {
@@ -294,30 +294,30 @@ impl Run {
             return Ok(());
         }
         // No request goes out, so only the tool itself is decided on.
-        self.permit(at, Some(agent), Some((&tool, &shown)), &Request::Print(vec![]))?;
+        self.permit(at, Some(agent), Some((&tool, &shown)), &CallRequest::Print(vec![]))?;
         if let Err(query) = &opening.person {
-            self.permit(at, Some(agent), None, &Request::Query(query.clone()))?;
+            self.permit(at, Some(agent), None, &CallRequest::Query(query.clone()))?;
         }
         let call = self.asked_called(at, place, &tool, shown, timeout_ms);
         match opening.person {
             Ok(person) => self.open_call(at, Some(place), opening.inputs, opening.channel, person),
-            Err(query) => self.send_out(at, &tool, call, Request::Query(query)),
+            Err(query) => self.send_out(at, &tool, call, CallRequest::Query(query)),
         }
         Ok(())
     }
 
     /// The result of a call that an agent asked for has come.
-    pub(crate) fn asked_answered(&mut self, at: NodeRef, call: u64, place: usize, result: Result<Reply, Failure>) {
-        let Work::Asking(asking) = &self.state.node(at).work else { return };
+    pub(crate) fn asked_answered(&mut self, at: NodeRef, call: u64, place: usize, result: Result<CallReply, Failure>) {
+        let StepWork::Asking(asking) = &self.state.node(at).work else { return };
         let asked = asking.asked()[place].asked.clone();
         let called = self.planned_of(at).called_tool(&asked.tool);
         let result = match result {
-            Ok(Reply::Tool(reply)) => self.server_replied(at, call, &asked.tool, reply).map(Reply::Value),
+            Ok(CallReply::Tool(reply)) => self.server_replied(at, call, &asked.tool, reply).map(CallReply::Value),
             result => result,
         };
-        let personal = if let Ok(Reply::Rows(rows)) = &result { rows.personal.clone() } else { vec![] };
+        let personal = if let Ok(CallReply::Rows(rows)) = &result { rows.personal.clone() } else { vec![] };
         let result = match (result, called) {
-            (Ok(Reply::Rows(rows)), Some(called)) => match self.opening_with(at, called, &asked, rows) {
+            (Ok(CallReply::Rows(rows)), Some(called)) => match self.opening_with(at, called, &asked, rows) {
                 Ok((inputs, channel, person)) => return self.open_call(at, Some(place), inputs, channel, person),
                 Err(failure) => Err(failure),
             },
@@ -333,7 +333,7 @@ impl Run {
         called: PipelineId,
         asked: &crate::event::AskedCall,
         rows: crate::port::Rows,
-    ) -> Result<(crate::event::Shared, Option<String>, crate::event::Shared), Failure> {
+    ) -> Result<(crate::event::SharedValue, Option<String>, crate::event::SharedValue), Failure> {
         let mut given = asked.arguments.as_object().cloned().unwrap_or_default();
         for (name, value) in &self.tool(at, &asked.tool)?.with {
             given.insert(name.value.clone(), self.filling(at, value)?);
@@ -361,7 +361,7 @@ impl Run {
     /// `personal`: columns of the result that a query made of personal ones.
     pub(crate) fn asked_replied(&mut self, at: NodeRef, call: u64, place: usize, result: Result<Value, Failure>, personal: Vec<String>) {
         let started = match &self.state.node(at).work {
-            Work::Asking(asking) if !matches!(asking.asked()[place].stage, AskedStage::Open) => asking.asked()[place].started_ms,
+            StepWork::Asking(asking) if !matches!(asking.asked()[place].stage, AskedStage::Open) => asking.asked()[place].started_ms,
             _ => self.now.ms,
         };
         let (result, failure) = match result {
@@ -381,15 +381,15 @@ impl Run {
 
     /// The place of a call among those an agent asked for.
     pub(crate) fn asked_place(&self, at: NodeRef, call: u64) -> Option<usize> {
-        let Work::Asking(asking) = &self.state.node(at).work else { return None };
+        let StepWork::Asking(asking) = &self.state.node(at).work else { return None };
         asking.asked().iter().position(|asked| asked.stage == AskedStage::Out(call))
     }
 }
 
 /// What a model is shown of a reply.
-fn shown(reply: Reply) -> Value {
+fn shown(reply: CallReply) -> Value {
     match reply {
-        Reply::Rows(rows) => {
+        CallReply::Rows(rows) => {
             let (most, mut length) = (rows.rows.len(), 0);
             // Whole rows, so that those of personal columns can still be told apart.
             let fits = |(place, row): &(usize, Value)| {
@@ -404,12 +404,12 @@ fn shown(reply: Reply) -> Value {
             }
             shown
         }
-        Reply::Http(reply) => json!({ "status": reply.status, "body": reply.body }),
-        Reply::Sent(_) => json!("written"),
-        Reply::Value(value) | Reply::Tool(crate::port::ServerReply { value, .. }) => value,
-        Reply::Tools(_) => Value::Null,
-        Reply::Model(reply) => Value::String(reply.text),
-        Reply::Files(files) => files.into_iter().map(|(file, _)| serde_json::to_value(file).unwrap_or_default()).collect(),
+        CallReply::Http(reply) => json!({ "status": reply.status, "body": reply.body }),
+        CallReply::Sent(_) => json!("written"),
+        CallReply::Value(value) | CallReply::Tool(crate::port::ServerReply { value, .. }) => value,
+        CallReply::Tools(_) => Value::Null,
+        CallReply::Model(reply) => Value::String(reply.text),
+        CallReply::Files(files) => files.into_iter().map(|(file, _)| serde_json::to_value(file).unwrap_or_default()).collect(),
     }
 }
 

@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use crate::engine::Run;
-use crate::engine::command::Request;
-use crate::engine::state::{NodeRef, Work};
+use crate::engine::command::CallRequest;
+use crate::engine::state::{NodeRef, StepWork};
 use crate::event::{Failure, FailureKind, Happening};
 use crate::model::{ActKind, HostSource, Policy, StepKind};
 use crate::policy::{Act, Decision, Origin, decide, decide_host, from_project, may_reach};
-use crate::port::{ModelRequest, Server, ServerTransport};
+use crate::port::{ModelRequest, ServerTransport, ToolServer};
 
 /// What a request does, in the words of a policy.
 enum Deed {
@@ -29,7 +29,7 @@ impl Run {
         at: NodeRef,
         agent: Option<&str>,
         tool: Option<(&str, &Value)>,
-        request: &Request,
+        request: &CallRequest,
     ) -> Result<(), Failure> {
         let policies = self.policies(at, agent);
         let deeds = self.deeds(at, request)?;
@@ -61,8 +61,8 @@ impl Run {
     ///
     /// # Errors
     /// What the run's data names is no host of the file, or a list of hosts does not have what an input or the data names (`denied`).
-    pub(crate) fn permit_model(&mut self, at: NodeRef, agent: &str, request: &Request) -> Result<(), Failure> {
-        let Request::Model(ModelRequest { base_url, host_from, .. }) = request else { return Ok(()) };
+    pub(crate) fn permit_model(&mut self, at: NodeRef, agent: &str, request: &CallRequest) -> Result<(), Failure> {
+        let CallRequest::Model(ModelRequest { base_url, host_from, .. }) = request else { return Ok(()) };
         if *host_from < HostSource::Input {
             return Ok(());
         }
@@ -112,7 +112,7 @@ impl Run {
                 found.extend(pipeline.policies.get_key_value(&name.value).map(|(name, policy)| (name.as_str(), policy)));
             }
             agent = parent.and_then(|parent| match &self.state.node(parent).work {
-                Work::Asking(asking) => Some(asking.agent.clone()),
+                StepWork::Asking(asking) => Some(asking.agent.clone()),
                 _ => None,
             });
             here = parent;
@@ -127,35 +127,39 @@ impl Run {
         if let StepKind::Plan(plan) = &step.kind { Some(plan.agent.value.clone()) } else { None }
     }
 
-    fn deeds(&self, at: NodeRef, request: &Request) -> Result<Vec<Deed>, Failure> {
+    fn deeds(&self, at: NodeRef, request: &CallRequest) -> Result<Vec<Deed>, Failure> {
         let pipeline = &self.planned_of(at).pipeline;
         let inside = |path: &Path| from_project(&pipeline.project, path);
         Ok(match request {
-            Request::Http(request) => vec![Deed::Host(of_web(&request.url)?, request.host_from)],
-            Request::Tools(server) => of_server(server)?,
-            Request::Tool(call) => of_server(&call.server)?,
-            Request::Mail(mail) => {
+            CallRequest::Http(request) => vec![Deed::Host(of_web(&request.url)?, request.host_from)],
+            CallRequest::Tools(server) => of_server(server)?,
+            CallRequest::Tool(call) => of_server(&call.server)?,
+            CallRequest::Mail(mail) => {
                 let missing = || Failure::new(FailureKind::BadRequest, "the mail server has no host");
                 vec![Deed::Host(Origin::of_mail(&mail.server).ok_or_else(missing)?, mail.host_from)]
             }
-            Request::Query(query) => {
+            CallRequest::Query(query) => {
                 let used = query.tables.iter().filter(|table| mentions(&query.query, &table.name));
                 used.map(|table| Deed::Read(inside(&table.file))).collect()
             }
-            Request::Read(files) => files.iter().map(|file| Deed::Read(inside(&file.path))).collect(),
+            CallRequest::Read(files) => files.iter().map(|file| Deed::Read(inside(&file.path))).collect(),
             // A list tells all names of the folder, so it needs what reading all of them does.
-            Request::List { folder } => vec![Deed::Read(format!("{}/*", inside(folder)))],
-            Request::Open { folder, name } => vec![Deed::Read(inside(&folder.join(name)))],
-            Request::Write { folder, name, text } => vec![Deed::Write(inside(&folder.join(name)), text.len() as u64)],
-            Request::Model(_) | Request::Scripted(_) | Request::Recall { .. } | Request::Print(_) | Request::Held { .. } => vec![],
+            CallRequest::List { folder } => vec![Deed::Read(format!("{}/*", inside(folder)))],
+            CallRequest::Open { folder, name } => vec![Deed::Read(inside(&folder.join(name)))],
+            CallRequest::Write { folder, name, text } => vec![Deed::Write(inside(&folder.join(name)), text.len() as u64)],
+            CallRequest::Model(_)
+            | CallRequest::Scripted(_)
+            | CallRequest::Recall { .. }
+            | CallRequest::Print(_)
+            | CallRequest::Held { .. } => vec![],
         })
     }
 
     /// The request as it goes out: where a rule about paths let it through, its files must lie where their paths say.
-    pub(crate) fn bound_to_place(&self, at: NodeRef, agent: Option<&str>, request: Request) -> Request {
+    pub(crate) fn bound_to_place(&self, at: NodeRef, agent: Option<&str>, request: CallRequest) -> CallRequest {
         let policies = self.policies(at, agent);
         let by_policy = match request {
-            Request::Write { .. } => policies.iter().any(|(_, policy)| policy.write.is_some()),
+            CallRequest::Write { .. } => policies.iter().any(|(_, policy)| policy.write.is_some()),
             _ => policies.iter().any(|(_, policy)| policy.read.is_some()),
         };
         let told_by_data = matches!(&self.step(at).kind, StepKind::Read(read) if self.told_by_data(at, &self.step(at), read));
@@ -165,7 +169,7 @@ impl Run {
         }
         let project = self.planned_of(at).pipeline.project.clone();
         let files = paths.into_iter().map(|path| (path.clone(), from_project(&project, &path))).collect();
-        Request::Held { project, files, within: !by_policy, request: Box::new(request) }
+        CallRequest::Held { project, files, within: !by_policy, request: Box::new(request) }
     }
 
     /// Whether a path lies in the project, as its text says.
@@ -176,7 +180,7 @@ impl Run {
 }
 
 /// The host that a server is asked at; none for a program.
-fn of_server(server: &Server) -> Result<Vec<Deed>, Failure> {
+fn of_server(server: &ToolServer) -> Result<Vec<Deed>, Failure> {
     match &server.transport {
         ServerTransport::Http { url, host_from, .. } => Ok(vec![Deed::Host(of_web(url)?, *host_from)]),
         ServerTransport::Program { .. } => Ok(vec![]),
@@ -189,14 +193,14 @@ fn of_web(address: &str) -> Result<Origin, Failure> {
 }
 
 /// The files and folders that a request opens.
-fn touched(request: &Request) -> Vec<PathBuf> {
+fn touched(request: &CallRequest) -> Vec<PathBuf> {
     match request {
-        Request::Query(query) => {
+        CallRequest::Query(query) => {
             query.tables.iter().filter(|table| mentions(&query.query, &table.name)).map(|table| table.file.clone()).collect()
         }
-        Request::Read(files) => files.iter().map(|file| file.path.clone()).collect(),
-        Request::List { folder } => vec![folder.clone()],
-        Request::Open { folder, name } | Request::Write { folder, name, .. } => vec![folder.join(name)],
+        CallRequest::Read(files) => files.iter().map(|file| file.path.clone()).collect(),
+        CallRequest::List { folder } => vec![folder.clone()],
+        CallRequest::Open { folder, name } | CallRequest::Write { folder, name, .. } => vec![folder.join(name)],
         _ => vec![],
     }
 }

@@ -9,9 +9,9 @@ use serde_json::{Map, Value};
 
 use crate::channel::clean;
 use crate::diagnostic::did_you_mean;
-use crate::engine::command::{Reply, Request};
+use crate::engine::command::{CallReply, CallRequest};
 use crate::engine::reach::Giver;
-use crate::engine::state::{NodeRef, Work};
+use crate::engine::state::{NodeRef, StepWork};
 use crate::engine::tools::servers::of_file;
 use crate::engine::tools::wire_name;
 use crate::engine::words::ms;
@@ -19,7 +19,7 @@ use crate::engine::{Run, shape};
 use crate::event::{Failure, FailureKind, Happening, ServerTool};
 use crate::model::{Text, Tool, ToolName};
 use crate::policy::{may_allow, opens};
-use crate::port::{Server, ServerCall, ServerReply, ToolList};
+use crate::port::{ServerCall, ServerReply, ToolList, ToolServer};
 use crate::source::Spanned;
 
 /// Characters of a description that a model is shown.
@@ -55,7 +55,7 @@ impl Run {
     fn asks_for_tools(&mut self, at: NodeRef, name: &str) -> Result<(), Failure> {
         let server = self.server(at, name)?;
         let timeout_at_ms = self.now.ms + ms(server.connect_timeout);
-        let request = Request::Tools(server);
+        let request = CallRequest::Tools(server);
         self.permit(at, None, None, &request)?;
         let call = self.state.last_call + 1;
         let step = self.state.node(at).path.clone();
@@ -84,14 +84,14 @@ impl Run {
 
     /// A server told its tools, or could not. Lists are taken in the order in which they were asked for, so that the events do not depend
     /// on which server was quicker; a failure ends the try at once.
-    pub(crate) fn tools_listed(&mut self, at: NodeRef, call: u64, result: Result<Reply, Failure>) {
+    pub(crate) fn tools_listed(&mut self, at: NodeRef, call: u64, result: Result<CallReply, Failure>) {
         self.early_lists.insert(call, (result, self.now.ms));
         let next = |run: &Run| {
             let calls = run.state.node(at).work.calls();
             let failed = calls.iter().find(|call| run.early_lists.get(call).is_some_and(|(result, _)| result.is_err()));
             failed.or(calls.first()).copied().filter(|call| run.early_lists.contains_key(call))
         };
-        while matches!(self.state.node(at).work, Work::Listing(_))
+        while matches!(self.state.node(at).work, StepWork::Listing(_))
             && let Some(call) = next(self)
             && let Some((result, came_ms)) = self.early_lists.remove(&call)
         {
@@ -100,23 +100,23 @@ impl Run {
     }
 
     /// What the step needs of a list must be there, and as it was pinned.
-    fn list_taken(&mut self, at: NodeRef, call: u64, result: Result<Reply, Failure>, came_ms: u64) {
+    fn list_taken(&mut self, at: NodeRef, call: u64, result: Result<CallReply, Failure>, came_ms: u64) {
         let step = self.state.node(at).path.clone();
         let started = self.state.calls.get(&call).map_or(came_ms, |open| open.started_ms);
         let duration_ms = came_ms.saturating_sub(started);
         let Some(server) = self.state.listing(call) else { return };
         let taken = result.and_then(|reply| match reply {
-            Reply::Tools(list) => self.taken(at, &server, list),
+            CallReply::Tools(list) => self.taken(at, &server, list),
             _ => Err(Failure::new(FailureKind::Internal, "an answer of another kind came")),
         });
         match taken {
-            Ok(Taken { list, tools, unpinned }) => {
+            Ok(ToolListOutcome { list, tools, unpinned }) => {
                 self.note(at, call, &server, &list.notes);
                 let withheld: Vec<String> = unpinned.iter().map(|part| not_pinned(&format!("{server}.{part}"))).collect();
                 self.note(at, call, &server, &withheld);
                 let (version, hash) = (list.version, list.hash);
                 self.emit(Happening::ToolsListed { step, call, server, version, hash, tools, unpinned, duration_ms });
-                if self.state.node(at).work == Work::None {
+                if self.state.node(at).work == StepWork::None {
                     self.goes_on_with_permit(at);
                 }
             }
@@ -142,7 +142,7 @@ impl Run {
 
     /// The tools that the file may use, cleaned and bounded. One that was never pinned, of a server that was, is not among them; a file that
     /// names it waits until it is accepted.
-    fn taken(&self, at: NodeRef, name: &str, list: ToolList) -> Result<Taken, Failure> {
+    fn taken(&self, at: NodeRef, name: &str, list: ToolList) -> Result<ToolListOutcome, Failure> {
         let tool = self.tool(at, name)?;
         let named = self.named_tools(at, name);
         let all: Vec<String> = list.tools.iter().map(|tool| visible(&tool.name)).collect();
@@ -181,7 +181,7 @@ impl Run {
             tools.push(Arc::new(ServerTool { description, ..found.clone() }));
         }
         let unpinned = list.unpinned.iter().filter(|part| is_wanted(part)).cloned().collect();
-        Ok(Taken { list, tools, unpinned })
+        Ok(ToolListOutcome { list, tools, unpinned })
     }
 
     /// Why a tool by this name is not called, if it is one that waits to be pinned. A model may have made the name up from the usual form.
@@ -245,7 +245,7 @@ impl Run {
         ToolName { tool: server, part }: ToolName,
         with: Map<String, Value>,
         timeout: Duration,
-    ) -> Result<Request, Failure> {
+    ) -> Result<CallRequest, Failure> {
         let part = part.unwrap_or_default();
         let arguments = Value::Object(with);
         let decision = opens(self.tool(at, server)?, part, Some(&arguments));
@@ -263,7 +263,7 @@ impl Run {
         }
         let Value::Object(arguments) = arguments else { return Err(missing()) };
         let hash = found.hash.clone();
-        Ok(Request::Tool(ServerCall { server: self.server(at, server)?, tool: part.to_string(), hash, arguments, timeout }))
+        Ok(CallRequest::Tool(ServerCall { server: self.server(at, server)?, tool: part.to_string(), hash, arguments, timeout }))
     }
 
     /// What a tool of a server gave: its value, or that it did not work.
@@ -300,7 +300,7 @@ impl Run {
     }
 
     /// A server of the file, its texts filled in.
-    fn server(&self, at: NodeRef, name: &str) -> Result<Server, Failure> {
+    fn server(&self, at: NodeRef, name: &str) -> Result<ToolServer, Failure> {
         let secrets = self.secret_names();
         let fill = |text: &Text| self.fill_text_with(at, text, &secrets);
         let address = |text: &Text| self.address(at, text, Giver::NOBODY, &secrets);
@@ -315,7 +315,7 @@ fn of_server(name: &str, server: &str) -> Option<String> {
 }
 
 /// What a list of tools comes to.
-struct Taken {
+struct ToolListOutcome {
     list: ToolList,
     tools: Vec<Arc<ServerTool>>,
     /// Names of those that are withheld until they are pinned.

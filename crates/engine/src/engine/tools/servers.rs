@@ -8,10 +8,10 @@ use serde_json::{Map, Value};
 use crate::engine::secrets::named_by;
 use crate::event::{Failure, FailureKind};
 use crate::model::{CONNECT_TIMEOUT, Form, HostSource, Pipeline, ServerKind, Text, Tool, ToolKind};
-use crate::port::{Secret, Server, ServerTransport};
+use crate::port::{Secret, ServerTransport, ToolServer};
 use crate::template::{self, Scope};
 
-type Fill<'f> = &'f dyn Fn(&Text) -> Result<String, Failure>;
+type FillText<'f> = &'f dyn Fn(&Text) -> Result<String, Failure>;
 type FillAddress<'f> = &'f dyn Fn(&Text) -> Result<(String, HostSource), Failure>;
 
 /// The servers of a pipeline outside of a run, for those who look at them; `Err`: what they are started with is known only in a run.
@@ -20,7 +20,7 @@ pub fn servers(
     inputs: &Map<String, Value>,
     secrets: &BTreeMap<String, Secret>,
     env: &BTreeMap<String, Secret>,
-) -> Vec<(String, Result<Server, String>)> {
+) -> Vec<(String, Result<ToolServer, String>)> {
     let inputs = template::from_json(&Value::Object(inputs.clone()));
     let scope = |text: &Text| {
         let mut scope = Scope::new();
@@ -49,9 +49,9 @@ pub(crate) fn of_file(
     name: &str,
     run: Arc<str>,
     secrets: &BTreeMap<String, Secret>,
-    fill: Fill,
+    fill: FillText,
     address: FillAddress,
-) -> Result<Server, Failure> {
+) -> Result<ToolServer, Failure> {
     let missing = || Failure::new(FailureKind::Internal, format!("tool \"{name}\" is no server"));
     let tool = pipeline.tools.get(name).ok_or_else(missing)?;
     let ToolKind::Server(kind) = &tool.kind else { return Err(missing()) };
@@ -76,7 +76,7 @@ pub(crate) fn of_file(
     };
     let connect_timeout = tool.connect_timeout.unwrap_or(CONNECT_TIMEOUT);
     let secrets = secrets_in(tool, secrets);
-    Ok(Server { name: name.to_string(), identity, project: pipeline.project.clone(), transport, secrets, connect_timeout, run })
+    Ok(ToolServer { name: name.to_string(), identity, project: pipeline.project.clone(), transport, secrets, connect_timeout, run })
 }
 
 /// The secrets that a server is shown: in the file's own arguments for its tools, in its environment and its headers.
@@ -92,7 +92,7 @@ pub(crate) fn reads(texts: &[&Text], root: &str, name: &str) -> bool {
 }
 
 /// The arguments of a program. What is filled in cannot be an option, unless `--` stands before it.
-fn arguments(name: &str, args: &[Text], fill: Fill) -> Result<Vec<String>, Failure> {
+fn arguments(name: &str, args: &[Text], fill: FillText) -> Result<Vec<String>, Failure> {
     let mut filled = vec![];
     let mut only_values = false;
     for text in args {

@@ -4,13 +4,13 @@ use std::collections::HashSet;
 
 use serde_json::{Value, json};
 
-use super::inline::{Inline, Mark, write};
+use super::inline::{Inline, StyleMark, write};
 use crate::channel::degrade::mark;
-use crate::channel::document::{Block, Kind, Run, plain};
+use crate::channel::document::{BlockKind, DocumentBlock, StyledRun, plain};
 use crate::channel::escape::{before_link, inline, line_start};
 
 /// Writes a document as a card. Blocks that follow without an empty line share one `TextBlock`.
-pub(super) fn render(blocks: &[Block]) -> Value {
+pub(super) fn render(blocks: &[DocumentBlock]) -> Value {
     let mut body: Vec<Value> = vec![];
     let mut begun: HashSet<u32> = HashSet::new();
     let mut text = String::new();
@@ -18,7 +18,7 @@ pub(super) fn render(blocks: &[Block]) -> Value {
     while let Some(block) = rest.first() {
         rest = &rest[1..];
         match &block.kind {
-            Kind::Paragraph => {
+            BlockKind::Paragraph => {
                 if block.tight && !text.is_empty() {
                     text.push('\r');
                 } else {
@@ -31,21 +31,21 @@ pub(super) fn render(blocks: &[Block]) -> Value {
             _ => flush(&mut text, &mut body),
         }
         match &block.kind {
-            Kind::Heading(level) => {
+            BlockKind::Heading(level) => {
                 let size = if *level <= 2 { "Large" } else { "Medium" };
                 let mut runs = block.runs.clone();
                 runs.iter_mut().for_each(|run| run.style.bold = false);
                 body.push(json!({ "type": "TextBlock", "text": written(&runs), "wrap": true, "weight": "Bolder", "size": size }));
             }
-            Kind::Code(_) => body.push(
+            BlockKind::Code(_) => body.push(
                 json!({ "type": "TextBlock", "text": own_lines(&Card.text(&plain(&block.runs))), "wrap": true, "fontType": "Monospace" }),
             ),
-            Kind::Row(row) => {
+            BlockKind::Row(row) => {
                 let mut rows = vec![cells(&row.header)];
                 if !row.cells.is_empty() {
                     rows.push(cells(&row.cells));
                 }
-                while let Some(Kind::Row(next)) = rest.first().map(|block| &block.kind)
+                while let Some(BlockKind::Row(next)) = rest.first().map(|block| &block.kind)
                     && next.table == row.table
                 {
                     rows.push(cells(&next.cells));
@@ -54,7 +54,7 @@ pub(super) fn render(blocks: &[Block]) -> Value {
                 let columns: Vec<Value> = row.header.iter().map(|_| json!({ "width": 1 })).collect();
                 body.push(json!({ "type": "Table", "firstRowAsHeader": true, "columns": columns, "rows": rows }));
             }
-            Kind::Paragraph | Kind::Rule => {}
+            BlockKind::Paragraph | BlockKind::Rule => {}
         }
     }
     flush(&mut text, &mut body);
@@ -67,7 +67,7 @@ fn flush(text: &mut String, body: &mut Vec<Value>) {
     }
 }
 
-fn written(runs: &[Run]) -> String {
+fn written(runs: &[StyledRun]) -> String {
     own_lines(&write(runs, &Card))
 }
 
@@ -77,7 +77,7 @@ fn own_lines(text: &str) -> String {
 }
 
 /// What an element of a list begins with.
-fn edge(block: &Block, begun: &mut HashSet<u32>) -> String {
+fn edge(block: &DocumentBlock, begun: &mut HashSet<u32>) -> String {
     match block.items.last() {
         Some(item) => {
             let mark = if begun.insert(item.id) { mark(item) } else { "  ".into() };
@@ -87,7 +87,7 @@ fn edge(block: &Block, begun: &mut HashSet<u32>) -> String {
     }
 }
 
-fn cells(cells: &[Vec<Run>]) -> Value {
+fn cells(cells: &[Vec<StyledRun>]) -> Value {
     let cells: Vec<Value> = cells
         .iter()
         .map(|cell| json!({ "type": "TableCell", "items": [{ "type": "TextBlock", "text": written(cell), "wrap": true }] }))
@@ -99,17 +99,17 @@ fn cells(cells: &[Vec<Run>]) -> Value {
 struct Card;
 
 impl Inline for Card {
-    fn stands_in_words(&self, mark: Mark) -> bool {
-        mark != Mark::Italic
+    fn stands_in_words(&self, mark: StyleMark) -> bool {
+        mark != StyleMark::Italic
     }
-    fn open(&self, mark: Mark) -> String {
+    fn open(&self, mark: StyleMark) -> String {
         match mark {
-            Mark::Bold => "**".into(),
-            Mark::Italic => "_".into(),
-            Mark::Strike => String::new(),
+            StyleMark::Bold => "**".into(),
+            StyleMark::Italic => "_".into(),
+            StyleMark::Strike => String::new(),
         }
     }
-    fn close(&self, mark: Mark) -> String {
+    fn close(&self, mark: StyleMark) -> String {
         self.open(mark)
     }
     fn text(&self, text: &str) -> String {

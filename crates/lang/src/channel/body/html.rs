@@ -1,20 +1,20 @@
 //! HTML: a fragment without style, script, image or anything else that is fetched.
 
-use super::inline::{Inline, Mark, write};
-use crate::channel::document::{Block, Item, Kind, Run, plain};
+use super::inline::{Inline, StyleMark, write};
+use crate::channel::document::{BlockKind, DocumentBlock, ListItem, StyledRun, plain};
 
 /// Writes a document. Every text is escaped; lists, quotes and tables are opened and closed as the blocks ask for them.
-pub(super) fn render(blocks: &[Block]) -> String {
+pub(super) fn render(blocks: &[DocumentBlock]) -> String {
     let mut out = String::new();
-    let mut open = Open::default();
+    let mut open = OpenHtml::default();
     for (index, block) in blocks.iter().enumerate() {
         open.go_to(block, &mut out);
         let text = write(&block.runs, &Html);
         match &block.kind {
-            Kind::Rule => out.push_str("<hr>\n"),
-            Kind::Heading(level) => out.push_str(&format!("<h{level}>{text}</h{level}>\n")),
-            Kind::Code(_) => out.push_str(&format!("<pre><code>{}</code></pre>\n", escape(&plain(&block.runs)))),
-            Kind::Row(row) => {
+            BlockKind::Rule => out.push_str("<hr>\n"),
+            BlockKind::Heading(level) => out.push_str(&format!("<h{level}>{text}</h{level}>\n")),
+            BlockKind::Code(_) => out.push_str(&format!("<pre><code>{}</code></pre>\n", escape(&plain(&block.runs)))),
+            BlockKind::Row(row) => {
                 if !out.ends_with("<tbody>\n") && !out.ends_with("</tr>\n") {
                     out.push_str(&format!("<table>\n<thead>\n{}</thead>\n<tbody>\n", cells(&row.header, "th")));
                 }
@@ -22,7 +22,7 @@ pub(super) fn render(blocks: &[Block]) -> String {
                     out.push_str(&cells(&row.cells, "td"));
                 }
                 let goes_on = blocks.get(index + 1).is_some_and(|next| {
-                    matches!(&next.kind, Kind::Row(after) if after.table == row.table)
+                    matches!(&next.kind, BlockKind::Row(after) if after.table == row.table)
                         && next.items == block.items
                         && next.quote == block.quote
                 });
@@ -31,12 +31,12 @@ pub(super) fn render(blocks: &[Block]) -> String {
                 }
             }
             // The first paragraph of a list element stands in it bare.
-            Kind::Paragraph if out.ends_with("<li>") => out.push_str(&text),
-            Kind::Paragraph if block.tight && out.ends_with("</p>\n") => {
+            BlockKind::Paragraph if out.ends_with("<li>") => out.push_str(&text),
+            BlockKind::Paragraph if block.tight && out.ends_with("</p>\n") => {
                 out.truncate(out.len() - "</p>\n".len());
                 out.push_str(&format!("<br>\n{text}</p>\n"));
             }
-            Kind::Paragraph => out.push_str(&format!("<p>{text}</p>\n")),
+            BlockKind::Paragraph => out.push_str(&format!("<p>{text}</p>\n")),
         }
     }
     open.close(0, 0, &mut out);
@@ -46,13 +46,13 @@ pub(super) fn render(blocks: &[Block]) -> String {
 
 /// The quotes and list elements that are open.
 #[derive(Default)]
-struct Open {
+struct OpenHtml {
     quote: u8,
-    items: Vec<Item>,
+    items: Vec<ListItem>,
 }
 
-impl Open {
-    fn go_to(&mut self, block: &Block, out: &mut String) {
+impl OpenHtml {
+    fn go_to(&mut self, block: &DocumentBlock, out: &mut String) {
         let same =
             if self.quote == block.quote { self.items.iter().zip(&block.items).take_while(|(a, b)| a.id == b.id).count() } else { 0 };
         // The next element of the same list closes only its neighbour.
@@ -95,7 +95,7 @@ impl Open {
     }
 }
 
-fn cells(cells: &[Vec<Run>], element: &str) -> String {
+fn cells(cells: &[Vec<StyledRun>], element: &str) -> String {
     let written: String = cells.iter().map(|cell| format!("<{element}>{}</{element}>", write(cell, &Html))).collect();
     format!("<tr>{written}</tr>\n")
 }
@@ -118,10 +118,10 @@ fn escape(text: &str) -> String {
 struct Html;
 
 impl Inline for Html {
-    fn open(&self, mark: Mark) -> String {
+    fn open(&self, mark: StyleMark) -> String {
         format!("<{}>", element(mark))
     }
-    fn close(&self, mark: Mark) -> String {
+    fn close(&self, mark: StyleMark) -> String {
         format!("</{}>", element(mark))
     }
     fn text(&self, text: &str) -> String {
@@ -138,10 +138,10 @@ impl Inline for Html {
     }
 }
 
-fn element(mark: Mark) -> &'static str {
+fn element(mark: StyleMark) -> &'static str {
     match mark {
-        Mark::Bold => "strong",
-        Mark::Italic => "em",
-        Mark::Strike => "del",
+        StyleMark::Bold => "strong",
+        StyleMark::Italic => "em",
+        StyleMark::Strike => "del",
     }
 }

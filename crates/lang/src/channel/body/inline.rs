@@ -2,24 +2,24 @@
 
 use unicode_segmentation::UnicodeSegmentation;
 
-use crate::channel::document::{Run, Style, plain};
+use crate::channel::document::{RunStyle, StyledRun, plain};
 
 /// A style that is written with a mark before and one after.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Mark {
+pub(super) enum StyleMark {
     Bold,
     Italic,
     Strike,
 }
 
-const MARKS: [Mark; 3] = [Mark::Bold, Mark::Italic, Mark::Strike];
+const MARKS: [StyleMark; 3] = [StyleMark::Bold, StyleMark::Italic, StyleMark::Strike];
 
 /// How a body writes what is inside a line.
 pub(super) trait Inline {
-    fn open(&self, mark: Mark) -> String;
-    fn close(&self, mark: Mark) -> String;
+    fn open(&self, mark: StyleMark) -> String;
+    fn close(&self, mark: StyleMark) -> String;
     /// Whether the mark is one beside a letter or a digit, too: `un*x*y`.
-    fn stands_in_words(&self, _: Mark) -> bool {
+    fn stands_in_words(&self, _: StyleMark) -> bool {
         true
     }
     /// Text as it must be written to be read as itself.
@@ -36,7 +36,7 @@ pub(super) trait Inline {
 }
 
 /// Writes runs; a link's text is written as a whole, between its own marks.
-pub(super) fn write(runs: &[Run], inline: &dyn Inline) -> String {
+pub(super) fn write(runs: &[StyledRun], inline: &dyn Inline) -> String {
     let mut out = String::new();
     let mut rest = runs;
     while let Some(first) = rest.first() {
@@ -55,17 +55,17 @@ pub(super) fn write(runs: &[Run], inline: &dyn Inline) -> String {
     out
 }
 
-fn has(style: Style, mark: Mark) -> bool {
+fn has(style: RunStyle, mark: StyleMark) -> bool {
     match mark {
-        Mark::Bold => style.bold,
-        Mark::Italic => style.italic,
-        Mark::Strike => style.strike,
+        StyleMark::Bold => style.bold,
+        StyleMark::Italic => style.italic,
+        StyleMark::Strike => style.strike,
     }
 }
 
-fn marked(runs: &[Run], inline: &dyn Inline) -> String {
+fn marked(runs: &[StyledRun], inline: &dyn Inline) -> String {
     let mut out = String::new();
-    let mut open: Vec<Mark> = vec![];
+    let mut open: Vec<StyleMark> = vec![];
     let mut pieces = spaced(runs);
     for mark in MARKS.into_iter().filter(|mark| !inline.stands_in_words(*mark)) {
         take_out_of_words(&mut pieces, mark);
@@ -99,7 +99,7 @@ fn marked(runs: &[Run], inline: &dyn Inline) -> String {
 }
 
 /// Takes a style away where its marks would stand beside a letter or a digit and be read as themselves.
-fn take_out_of_words(pieces: &mut [(String, Style)], mark: Mark) {
+fn take_out_of_words(pieces: &mut [(String, RunStyle)], mark: StyleMark) {
     let mut start = 0;
     while start < pieces.len() {
         let length = pieces[start..].iter().take_while(|(_, style)| has(*style, mark)).count();
@@ -109,9 +109,9 @@ fn take_out_of_words(pieces: &mut [(String, Style)], mark: Mark) {
         if [before, after].into_iter().flatten().any(char::is_alphanumeric) {
             for (_, style) in &mut pieces[start..end] {
                 match mark {
-                    Mark::Bold => style.bold = false,
-                    Mark::Italic => style.italic = false,
-                    Mark::Strike => style.strike = false,
+                    StyleMark::Bold => style.bold = false,
+                    StyleMark::Italic => style.italic = false,
+                    StyleMark::Strike => style.strike = false,
                 }
             }
         }
@@ -121,10 +121,10 @@ fn take_out_of_words(pieces: &mut [(String, Style)], mark: Mark) {
 
 /// The runs with white space at their ends taken out of their style, unless both neighbours have it; and no style goes over the
 /// end of a line.
-fn spaced(runs: &[Run]) -> Vec<(String, Style)> {
-    let mut pieces: Vec<(String, Style, bool)> = vec![];
+fn spaced(runs: &[StyledRun]) -> Vec<(String, RunStyle)> {
+    let mut pieces: Vec<(String, RunStyle, bool)> = vec![];
     for run in runs {
-        if run.style.code || run.style == Style::default() {
+        if run.style.code || run.style == RunStyle::default() {
             match pieces.last_mut() {
                 // Code beside code is one piece: its marks would run into each other.
                 Some((text, style, _)) if run.style.code && *style == run.style => text.push_str(&run.text),
@@ -134,7 +134,7 @@ fn spaced(runs: &[Run]) -> Vec<(String, Style)> {
         }
         for (index, line) in run.text.split('\n').enumerate() {
             if index > 0 {
-                pieces.push(("\n".into(), Style::default(), false));
+                pieces.push(("\n".into(), RunStyle::default(), false));
             }
             let blank = |grapheme: &&str| grapheme.chars().all(char::is_whitespace);
             let before: usize = line.graphemes(true).take_while(blank).map(str::len).sum();
@@ -147,8 +147,8 @@ fn spaced(runs: &[Run]) -> Vec<(String, Style)> {
             }
         }
     }
-    let styles: Vec<(Style, bool)> = pieces.iter().map(|(_, style, is_blank)| (*style, *is_blank)).collect();
-    let around = |at: Option<usize>| at.and_then(|at| styles.get(at)).map_or(Style::default(), |(style, _)| *style);
+    let styles: Vec<(RunStyle, bool)> = pieces.iter().map(|(_, style, is_blank)| (*style, *is_blank)).collect();
+    let around = |at: Option<usize>| at.and_then(|at| styles.get(at)).map_or(RunStyle::default(), |(style, _)| *style);
     pieces
         .into_iter()
         .enumerate()
@@ -159,6 +159,6 @@ fn spaced(runs: &[Run]) -> Vec<(String, Style)> {
         .collect()
 }
 
-fn common(a: Style, b: Style) -> Style {
-    Style { bold: a.bold && b.bold, italic: a.italic && b.italic, strike: a.strike && b.strike, code: false }
+fn common(a: RunStyle, b: RunStyle) -> RunStyle {
+    RunStyle { bold: a.bold && b.bold, italic: a.italic && b.italic, strike: a.strike && b.strike, code: false }
 }

@@ -2,30 +2,30 @@
 
 use std::collections::HashSet;
 
-use super::inline::{Inline, Mark, write};
+use super::inline::{Inline, StyleMark, write};
 use crate::channel::degrade::{is_same_address, mark};
-use crate::channel::document::{Block, Item, Kind, Run};
+use crate::channel::document::{BlockKind, DocumentBlock, ListItem, StyledRun};
 use crate::model::Markup;
 
 /// What a body of lines writes besides what is inside a line.
 pub(super) trait Lines: Inline + Sized {
     /// What an element of a list begins with.
-    fn bullet(&self, item: &Item) -> String;
+    fn bullet(&self, item: &ListItem) -> String;
     /// A heading whose text is written.
     fn heading(&self, written: &str) -> String;
 }
 
 /// Writes a document line by line. Quotes begin with `> `, deeper lists are moved in, rules are left out.
-pub(super) fn render(blocks: &[Block], lines: &impl Lines) -> String {
+pub(super) fn render(blocks: &[DocumentBlock], lines: &impl Lines) -> String {
     let mut out = String::new();
     let mut begun: HashSet<u32> = HashSet::new();
     for block in blocks {
         let written = match &block.kind {
-            Kind::Rule => continue,
-            Kind::Heading(_) => lines.heading(&write(&without_bold(&block.runs), lines)),
-            Kind::Code(_) => code(block, lines),
-            Kind::Paragraph => write(&block.runs, lines),
-            Kind::Row(_) => {
+            BlockKind::Rule => continue,
+            BlockKind::Heading(_) => lines.heading(&write(&without_bold(&block.runs), lines)),
+            BlockKind::Code(_) => code(block, lines),
+            BlockKind::Paragraph => write(&block.runs, lines),
+            BlockKind::Row(_) => {
                 let mut row = block.clone();
                 crate::channel::degrade::row_to_line(&mut row);
                 write(&row.runs, lines)
@@ -47,7 +47,7 @@ pub(super) fn render(blocks: &[Block], lines: &impl Lines) -> String {
 }
 
 /// What the first line of a block begins with, and what the others do.
-fn edges(block: &Block, begun: &mut HashSet<u32>, lines: &impl Lines) -> (String, String) {
+fn edges(block: &DocumentBlock, begun: &mut HashSet<u32>, lines: &impl Lines) -> (String, String) {
     let quote = if block.quote > 0 { lines.text(&"> ".repeat(usize::from(block.quote))) } else { String::new() };
     let (mut first, mut rest) = (quote.clone(), quote);
     for item in &block.items {
@@ -60,14 +60,14 @@ fn edges(block: &Block, begun: &mut HashSet<u32>, lines: &impl Lines) -> (String
 }
 
 /// A block of code, each line between the marks of code: not every channel lets a mark go over the end of a line.
-fn code(block: &Block, lines: &impl Lines) -> String {
+fn code(block: &DocumentBlock, lines: &impl Lines) -> String {
     let text = crate::channel::document::plain(&block.runs);
     let written: Vec<String> = text.split('\n').map(|line| if line.trim().is_empty() { String::new() } else { lines.code(line) }).collect();
     written.join("\n")
 }
 
 /// A heading's mark is often that of bold, which does not stand inside itself.
-fn without_bold(runs: &[Run]) -> Vec<Run> {
+fn without_bold(runs: &[StyledRun]) -> Vec<StyledRun> {
     let mut runs = runs.to_vec();
     runs.iter_mut().for_each(|run| run.style.bold = false);
     runs
@@ -77,10 +77,10 @@ fn without_bold(runs: &[Run]) -> Vec<Run> {
 pub(super) struct Plain;
 
 impl Inline for Plain {
-    fn open(&self, _: Mark) -> String {
+    fn open(&self, _: StyleMark) -> String {
         String::new()
     }
-    fn close(&self, _: Mark) -> String {
+    fn close(&self, _: StyleMark) -> String {
         String::new()
     }
     fn text(&self, text: &str) -> String {
@@ -95,7 +95,7 @@ impl Inline for Plain {
 }
 
 impl Lines for Plain {
-    fn bullet(&self, item: &Item) -> String {
+    fn bullet(&self, item: &ListItem) -> String {
         mark(item)
     }
     fn heading(&self, written: &str) -> String {
@@ -118,11 +118,11 @@ impl<'a> Marked<'a> {
         Marked { markup, escape }
     }
 
-    fn sides(&self, mark: Mark) -> (&'a str, &'a str) {
+    fn sides(&self, mark: StyleMark) -> (&'a str, &'a str) {
         let written = match mark {
-            Mark::Bold => &self.markup.bold,
-            Mark::Italic => &self.markup.italic,
-            Mark::Strike => &self.markup.strike,
+            StyleMark::Bold => &self.markup.bold,
+            StyleMark::Italic => &self.markup.italic,
+            StyleMark::Strike => &self.markup.strike,
         };
         sides(written.as_deref().unwrap_or_default())
     }
@@ -134,13 +134,13 @@ fn sides(mark: &str) -> (&str, &str) {
 }
 
 impl Inline for Marked<'_> {
-    fn stands_in_words(&self, mark: Mark) -> bool {
+    fn stands_in_words(&self, mark: StyleMark) -> bool {
         self.sides(mark).0.ends_with('>')
     }
-    fn open(&self, mark: Mark) -> String {
+    fn open(&self, mark: StyleMark) -> String {
         self.sides(mark).0.to_owned()
     }
-    fn close(&self, mark: Mark) -> String {
+    fn close(&self, mark: StyleMark) -> String {
         self.sides(mark).1.to_owned()
     }
     fn text(&self, text: &str) -> String {
@@ -191,7 +191,7 @@ impl Inline for Marked<'_> {
 }
 
 impl Lines for Marked<'_> {
-    fn bullet(&self, item: &Item) -> String {
+    fn bullet(&self, item: &ListItem) -> String {
         match (item.number, &self.markup.bullet) {
             (None, Some(bullet)) => bullet.clone(),
             _ => self.text(&mark(item)),

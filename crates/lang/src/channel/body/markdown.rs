@@ -2,16 +2,16 @@
 
 use std::collections::HashSet;
 
-use super::inline::{Inline, Mark, write};
-use crate::channel::document::{Block, Item, Kind, Run, Style, plain};
+use super::inline::{Inline, StyleMark, write};
+use crate::channel::document::{BlockKind, DocumentBlock, ListItem, RunStyle, StyledRun, plain};
 use crate::channel::escape::{before_link, inline, is_reference, line_start};
 use crate::channel::parse;
 
 /// Writes a document.
-pub(super) fn render(blocks: &[Block]) -> String {
+pub(super) fn render(blocks: &[DocumentBlock]) -> String {
     let mut out = String::new();
     let mut begun: HashSet<u32> = HashSet::new();
-    let mut before: Option<&Block> = None;
+    let mut before: Option<&DocumentBlock> = None;
     // Two lists in a row would be read as one; the second uses the other mark.
     let mut other_mark: HashSet<u32> = HashSet::new();
     for block in blocks {
@@ -27,7 +27,7 @@ pub(super) fn render(blocks: &[Block]) -> String {
             }
         }
         let same_table =
-            matches!((before.map(|before| &before.kind), &block.kind), (Some(Kind::Row(a)), Kind::Row(b)) if a.table == b.table);
+            matches!((before.map(|before| &before.kind), &block.kind), (Some(BlockKind::Row(a)), BlockKind::Row(b)) if a.table == b.table);
         let is_line = block.tight && block.items.is_empty() && !same_table && is_paragraph(block) && before.is_some_and(is_paragraph);
         if let Some(before) = before {
             let quote = quotes(block.quote.min(before.quote));
@@ -53,8 +53,8 @@ pub(super) fn render(blocks: &[Block]) -> String {
     out
 }
 
-fn is_paragraph(block: &Block) -> bool {
-    block.kind == Kind::Paragraph
+fn is_paragraph(block: &DocumentBlock) -> bool {
+    block.kind == BlockKind::Paragraph
 }
 
 fn quotes(depth: u8) -> String {
@@ -62,7 +62,7 @@ fn quotes(depth: u8) -> String {
 }
 
 /// What the first line of a block begins with, and what the others do.
-fn edges(block: &Block, begun: &mut HashSet<u32>, other_mark: &HashSet<u32>) -> (String, String) {
+fn edges(block: &DocumentBlock, begun: &mut HashSet<u32>, other_mark: &HashSet<u32>) -> (String, String) {
     let (mut first, mut rest) = (quotes(block.quote), quotes(block.quote));
     for item in &block.items {
         let bullet = bullet(item, other_mark.contains(&item.list));
@@ -73,7 +73,7 @@ fn edges(block: &Block, begun: &mut HashSet<u32>, other_mark: &HashSet<u32>) -> 
     (first, rest)
 }
 
-fn bullet(item: &Item, other_mark: bool) -> String {
+fn bullet(item: &ListItem, other_mark: bool) -> String {
     match (item.number, other_mark) {
         (None, false) => "- ".into(),
         (None, true) => "* ".into(),
@@ -83,19 +83,19 @@ fn bullet(item: &Item, other_mark: bool) -> String {
     }
 }
 
-fn written(block: &Block, same_table: bool) -> String {
+fn written(block: &DocumentBlock, same_table: bool) -> String {
     match &block.kind {
         // Not `---`: that would be a rule of its own after the `- ` of a list.
-        Kind::Rule => "***".into(),
-        Kind::Heading(level) => format!("{} {}", "#".repeat(usize::from(*level)), line(&block.runs, Place::Heading)),
-        Kind::Paragraph => line(&block.runs, Place::Paragraph),
-        Kind::Code(language) => {
+        BlockKind::Rule => "***".into(),
+        BlockKind::Heading(level) => format!("{} {}", "#".repeat(usize::from(*level)), line(&block.runs, MarkdownPlace::Heading)),
+        BlockKind::Paragraph => line(&block.runs, MarkdownPlace::Paragraph),
+        BlockKind::Code(language) => {
             let text = plain(&block.runs);
             let fence = "`".repeat(longest_ticks(&text).max(2) + 1);
             let language: String = language.chars().filter(|c| !c.is_whitespace() && *c != '`').collect();
             format!("{fence}{language}\n{text}\n{fence}")
         }
-        Kind::Row(row) => {
+        BlockKind::Row(row) => {
             let mut lines = vec![];
             if !same_table {
                 lines.push(cells(&row.header));
@@ -109,14 +109,14 @@ fn written(block: &Block, same_table: bool) -> String {
     }
 }
 
-fn cells(cells: &[Vec<Run>]) -> String {
-    let written: String = cells.iter().map(|cell| format!(" {} |", line(cell, Place::Cell).replace('|', "\\|"))).collect();
+fn cells(cells: &[Vec<StyledRun>]) -> String {
+    let written: String = cells.iter().map(|cell| format!(" {} |", line(cell, MarkdownPlace::Cell).replace('|', "\\|"))).collect();
     format!("|{written}")
 }
 
 /// Where runs are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum MarkdownPlace {
     Paragraph,
     Heading,
     Cell,
@@ -124,39 +124,40 @@ enum Place {
 
 /// What is inside a block. If the marks would not be read as marks (they stand between letters, say), the text is written without
 /// them: the words count more than their looks.
-fn line(runs: &[Run], place: Place) -> String {
+fn line(runs: &[StyledRun], place: MarkdownPlace) -> String {
     let wanted = squeezed(&plain(runs));
     let written = write_line(runs, place);
     if reads_as(&written, place, &wanted) {
         return written;
     }
-    let bare: Vec<Run> = runs.iter().map(|run| Run { style: Style { code: run.style.code, ..Style::default() }, ..run.clone() }).collect();
+    let bare: Vec<StyledRun> =
+        runs.iter().map(|run| StyledRun { style: RunStyle { code: run.style.code, ..RunStyle::default() }, ..run.clone() }).collect();
     let written = write_line(&bare, place);
     if reads_as(&written, place, &wanted) {
         return written;
     }
-    write_line(&[Run::plain(plain(runs))], place)
+    write_line(&[StyledRun::plain(plain(runs))], place)
 }
 
-fn write_line(runs: &[Run], place: Place) -> String {
+fn write_line(runs: &[StyledRun], place: MarkdownPlace) -> String {
     let written = write(runs, &Markdown);
     let lines = written.split('\n').map(|line| line.trim_matches([' ', '\t'])).filter(|line| !line.is_empty());
-    if place == Place::Paragraph {
+    if place == MarkdownPlace::Paragraph {
         return lines.map(line_start).collect::<Vec<_>>().join("\n");
     }
     let mut written = lines.collect::<Vec<_>>().join(" ");
-    if place == Place::Heading && written.ends_with('#') {
+    if place == MarkdownPlace::Heading && written.ends_with('#') {
         written.insert(written.len() - 1, '\\');
     }
     written
 }
 
-fn reads_as(written: &str, place: Place, wanted: &str) -> bool {
+fn reads_as(written: &str, place: MarkdownPlace, wanted: &str) -> bool {
     let read = |text: &str| squeezed(&parse::parse(text).0.iter().map(|block| plain(&block.runs)).collect::<String>());
     match place {
-        Place::Paragraph => read(written) == wanted,
+        MarkdownPlace::Paragraph => read(written) == wanted,
         // What stands after something else on its line cannot begin a list, a heading or code.
-        Place::Heading | Place::Cell => read(&format!("x {written}")).strip_prefix('x') == Some(wanted),
+        MarkdownPlace::Heading | MarkdownPlace::Cell => read(&format!("x {written}")).strip_prefix('x') == Some(wanted),
     }
 }
 
@@ -191,15 +192,15 @@ pub(super) fn address(url: &str) -> String {
 struct Markdown;
 
 impl Inline for Markdown {
-    fn open(&self, mark: Mark) -> String {
+    fn open(&self, mark: StyleMark) -> String {
         match mark {
-            Mark::Bold => "**",
-            Mark::Italic => "*",
-            Mark::Strike => "~~",
+            StyleMark::Bold => "**",
+            StyleMark::Italic => "*",
+            StyleMark::Strike => "~~",
         }
         .into()
     }
-    fn close(&self, mark: Mark) -> String {
+    fn close(&self, mark: StyleMark) -> String {
         self.open(mark)
     }
     fn text(&self, text: &str) -> String {

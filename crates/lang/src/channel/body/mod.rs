@@ -10,7 +10,7 @@ mod markdown;
 
 use serde_json::Value;
 
-use super::document::Block;
+use super::document::DocumentBlock;
 use crate::model::{Body, Channel, Features};
 
 /// What is sent, and how it reads.
@@ -44,7 +44,7 @@ pub(super) fn features(channel: &Channel) -> Features {
 }
 
 /// Writes a document that has only the channel's features.
-pub(super) fn render(blocks: &[Block], channel: &Channel) -> Rendered {
+pub(super) fn render(blocks: &[DocumentBlock], channel: &Channel) -> Rendered {
     match channel.body {
         Body::Text => same(lines::render(blocks, &lines::Plain)),
         Body::Markup => same(lines::render(blocks, &lines::Marked::new(&channel.markup))),
@@ -66,7 +66,7 @@ fn same(text: String) -> Rendered {
     Rendered { content: Value::String(text.clone()), text }
 }
 
-fn plainly(blocks: &[Block]) -> Vec<Block> {
+fn plainly(blocks: &[DocumentBlock]) -> Vec<DocumentBlock> {
     let mut blocks = blocks.to_vec();
     super::degrade::degrade(&mut blocks, Features::NONE);
     blocks

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use unicode_segmentation::UnicodeSegmentation;
 
 use super::{channel, chat, plain, splitting, style, telegram, text_or_nothing};
-use crate::channel::{Formatted, Part, fits, format as may_format, measure};
+use crate::channel::{Formatted, MessagePart, fits, format as may_format, measure};
 use crate::model::{Body, Channel, Features, LengthUnit, SplitAt};
 
 /// Texts of words, marks, links, emojis and hostile pieces.
@@ -55,7 +55,7 @@ fn letters(text: &str) -> String {
 
 /// The parts without indicators, without white space.
 fn joined(formatted: &Formatted) -> String {
-    let part = |part: &Part| squeezed(part.text.strip_suffix(&part.indicator).unwrap_or(&part.text));
+    let part = |part: &MessagePart| squeezed(part.text.strip_suffix(&part.indicator).unwrap_or(&part.text));
     formatted.parts.iter().map(part).collect()
 }
 

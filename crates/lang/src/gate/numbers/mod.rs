@@ -26,14 +26,14 @@ use std::sync::LazyLock;
 use regex::Regex;
 use serde_json::Value;
 
-use self::key::Key;
+use self::key::FigureKey;
 use self::normal::normal;
 use self::scan::figures;
-use super::verdict::{CheckResult, Judged, beginning, listed, place, shortened};
+use super::verdict::{CheckResult, JudgedText, beginning, listed, place, shortened};
 use crate::channel::{Phrases, format, greeting, greets, sign_off};
 
 /// Every figure of the text occurs in the value.
-pub(super) fn numbers_from(value: &Value, judged: &Judged) -> CheckResult {
+pub(super) fn numbers_from(value: &Value, judged: &JudgedText) -> CheckResult {
     let text = normal(judged.text);
     let ignored = [added(&text, judged), list_numbers(&text)].concat();
     let mut figures = figures(&without(&text, &ignored));
@@ -66,7 +66,7 @@ pub(super) fn states_numbers(value: &Value, text: &str) -> CheckResult {
         match value {
             Value::Number(number) if number.as_f64() != Some(0.0) => {
                 let forms = decimal::of_json(number);
-                if !forms.iter().any(|form| said.contains(&Key::Number(form.clone()))) {
+                if !forms.iter().any(|form| said.contains(&FigureKey::Number(form.clone()))) {
                     missing.extend(forms.into_iter().last().filter(|form| !missing.contains(form)));
                 }
             }
@@ -83,7 +83,7 @@ pub(super) fn states_numbers(value: &Value, text: &str) -> CheckResult {
 }
 
 /// All that the figures of a value mean: its numbers, and the figures inside its texts and names.
-fn known(value: &Value) -> HashSet<Key> {
+fn known(value: &Value) -> HashSet<FigureKey> {
     let mut known = HashSet::new();
     let mut left = vec![value];
     while let Some(value) = left.pop() {
@@ -92,9 +92,9 @@ fn known(value: &Value) -> HashSet<Key> {
             Value::Number(number) => {
                 for form in decimal::of_json(number) {
                     if let Some(positive) = form.strip_prefix('-') {
-                        known.insert(Key::Number(positive.to_owned()));
+                        known.insert(FigureKey::Number(positive.to_owned()));
                     }
-                    known.insert(Key::Number(form));
+                    known.insert(FigureKey::Number(form));
                 }
             }
             Value::String(text) => read(text, &mut known),
@@ -108,14 +108,14 @@ fn known(value: &Value) -> HashSet<Key> {
     known
 }
 
-fn read(text: &str, known: &mut HashSet<Key>) {
+fn read(text: &str, known: &mut HashSet<FigureKey>) {
     if text.contains(char::is_numeric) {
         known.extend(figures(&normal(text)).into_iter().flat_map(|figure| figure.meaning.gives));
     }
 }
 
 /// What was added to the text, and is not from the data.
-fn added(text: &str, judged: &Judged) -> Vec<Range<usize>> {
+fn added(text: &str, judged: &JudgedText) -> Vec<Range<usize>> {
     let as_sent = |text: String| {
         normal(&judged.channel.and_then(|channel| format(&text, channel, None, None).ok()).map_or_else(|| text.clone(), |sent| sent.text))
     };

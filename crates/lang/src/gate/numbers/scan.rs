@@ -6,13 +6,13 @@ use std::sync::LazyLock;
 use regex::{Captures, Regex};
 
 use super::calendar::{WEEKDAYS, month, months};
-use super::key::Meaning;
+use super::key::FigureMeaning;
 
 /// A figure and where it stands.
 #[derive(Debug)]
 pub(super) struct Figure {
     pub range: Range<usize>,
-    pub meaning: Meaning,
+    pub meaning: FigureMeaning,
 }
 
 /// Everything; needed only for texts with the name of a month or weekday in them.
@@ -110,16 +110,16 @@ fn first_digit(text: &str, range: Range<usize>) -> Option<usize> {
     Some(range.start + text.get(range)?.find(|c: char| c.is_ascii_digit())?)
 }
 
-fn meaning(text: &str, range: &mut Range<usize>, found: &Captures) -> Meaning {
+fn meaning(text: &str, range: &mut Range<usize>, found: &Captures) -> FigureMeaning {
     let group = |name: &str| found.name(name).map(|group| group.as_str());
     if let Some(number) = group("number") {
         return number_at(text, range, number);
     }
     if let Some(written) = group("spaced") {
-        return signed(text, range, Meaning::spaced(written));
+        return signed(text, range, FigureMeaning::spaced(written));
     }
     if let Some(word) = group("word") {
-        return Meaning::word(word);
+        return FigureMeaning::word(word);
     }
     let named = [("month_after", "days_before", "year_after"), ("month_before", "days_after", "year_behind")];
     for (name, days, year) in named {
@@ -128,10 +128,10 @@ fn meaning(text: &str, range: &mut Range<usize>, found: &Captures) -> Meaning {
         }
     }
     if let (Some(month), Some(year)) = (group("month_alone").and_then(month), group("year_alone")) {
-        return Meaning::month(year, month);
+        return FigureMeaning::month(year, month);
     }
     if let Some(day) = group("weekday").and_then(whole) {
-        return Meaning::day(day);
+        return FigureMeaning::day(day);
     }
     let times = [
         ("hour", "minute", "second", "half"),
@@ -142,38 +142,38 @@ fn meaning(text: &str, range: &mut Range<usize>, found: &Captures) -> Meaning {
     for (hour, minute, second, half) in times {
         if let Some(hour) = group(hour).and_then(whole) {
             let half = group(half).and_then(|half| half.chars().next()).map(|half| half.to_ascii_lowercase());
-            return Meaning::time(hour, group(minute).and_then(whole), group(second).and_then(whole), half);
+            return FigureMeaning::time(hour, group(minute).and_then(whole), group(second).and_then(whole), half);
         }
     }
     numeric_date(found)
 }
 
-fn numeric_date(found: &Captures) -> Meaning {
+fn numeric_date(found: &Captures) -> FigureMeaning {
     let group = |name: &str| found.name(name).map(|group| group.as_str());
     let pieces = |written| -> Vec<&str> { str::split(written, ['-', '.', '/']).collect() };
     if let Some(date) = group("iso")
         && let [year, month, day] = pieces(date).as_slice()
     {
-        return Meaning::date(Some(year), &order(month, day), &[month, day]);
+        return FigureMeaning::date(Some(year), &order(month, day), &[month, day]);
     }
     if let Some(date) = group("dmy")
         && let [one, other, year] = pieces(date).as_slice()
     {
-        return Meaning::date(Some(year), &[order(one, other), order(other, one)].concat(), &[one, other]);
+        return FigureMeaning::date(Some(year), &[order(one, other), order(other, one)].concat(), &[one, other]);
     }
     if let Some((year, month)) = group("year_month").and_then(|written| written.split_once('-')) {
-        return whole(month).map(|month| Meaning::month(year, month)).unwrap_or_default();
+        return whole(month).map(|month| FigureMeaning::month(year, month)).unwrap_or_default();
     }
     // "8.5." may be the end of a sentence, and then is no date.
     if let Some(written) = group("day_month")
         && let Some((day, month)) = written.split_once('.')
     {
-        return Meaning::date(None, &order(month, day), &[written]);
+        return FigureMeaning::date(None, &order(month, day), &[written]);
     }
     if let Some((one, other)) = group("slash").and_then(|written| written.split_once('/')) {
-        return Meaning::date(None, &[order(one, other), order(other, one)].concat(), &[one, other]);
+        return FigureMeaning::date(None, &[order(one, other), order(other, one)].concat(), &[one, other]);
     }
-    Meaning::default()
+    FigureMeaning::default()
 }
 
 /// Month and day.
@@ -182,12 +182,12 @@ fn order(month: &str, day: &str) -> Vec<(u32, u32)> {
 }
 
 /// The days of one month. Those that stand apart from its name may be other figures: "8, 16 November".
-fn several(days: &str, month: u32, year: Option<&str>, name_comes_first: bool) -> Meaning {
+fn several(days: &str, month: u32, year: Option<&str>, name_comes_first: bool) -> FigureMeaning {
     let written: Vec<&str> = DIGITS.as_ref().map(|digits| digits.find_iter(days).map(|day| day.as_str()).collect()).unwrap_or_default();
     let beside = if name_comes_first { 0 } else { written.len().saturating_sub(1) };
-    let mut all = Meaning::default();
+    let mut all = FigureMeaning::default();
     for (index, day) in written.into_iter().enumerate() {
-        let meaning = Meaning::date(year, &whole(day).map(|day| (month, day)).into_iter().collect::<Vec<_>>(), &[day]);
+        let meaning = FigureMeaning::date(year, &whole(day).map(|day| (month, day)).into_iter().collect::<Vec<_>>(), &[day]);
         all.needs.extend(meaning.needs);
         all.gives.extend(meaning.gives);
         if index != beside {
@@ -198,21 +198,21 @@ fn several(days: &str, month: u32, year: Option<&str>, name_comes_first: bool) -
 }
 
 /// A number with what stands before it: a sign, or the point of `.5`.
-fn number_at(text: &str, range: &mut Range<usize>, number: &str) -> Meaning {
+fn number_at(text: &str, range: &mut Range<usize>, number: &str) -> FigureMeaning {
     let before = text.get(..range.start).unwrap_or_default();
     let is_part = |c: char| c.is_alphanumeric() || c == '.';
     let is_fraction = before.strip_suffix('.').is_some_and(|before| !before.ends_with(is_part)) && !number.contains('.');
     let meaning = if is_fraction {
         range.start -= 1;
-        Meaning::number(&format!("0.{number}"))
+        FigureMeaning::number(&format!("0.{number}"))
     } else {
-        Meaning::number(number)
+        FigureMeaning::number(number)
     };
     signed(text, range, meaning)
 }
 
 /// The meaning with the minus that stands before it, if there is one.
-fn signed(text: &str, range: &mut Range<usize>, meaning: Meaning) -> Meaning {
+fn signed(text: &str, range: &mut Range<usize>, meaning: FigureMeaning) -> FigureMeaning {
     if !sign(text, range.start) {
         return meaning;
     }

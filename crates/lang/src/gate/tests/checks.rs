@@ -28,7 +28,7 @@ fn all() -> Vec<(&'static str, FilledCheck)> {
 
 fn failing(value: &Value, text: &str) -> Vec<(&'static str, CheckResult)> {
     let (channel, style) = (plain(), style());
-    let judged = Judged { value, text, formatted: None, channel: Some(&channel), style: Some(&style), person_name: Some("Ana") };
+    let judged = JudgedText { value, text, formatted: None, channel: Some(&channel), style: Some(&style), person_name: Some("Ana") };
     let results = all().into_iter().map(|(name, checked)| (name, check(&checked, &judged)));
     results.filter(|(_, result)| !passes(result)).collect()
 }
@@ -96,7 +96,7 @@ fn a_formatted_text_is_measured_part_by_part_as_it_is_sent() {
     let formatted = crate::channel::format(&long, &plain(), None, None).unwrap();
     let value = serde_json::to_value(&formatted).unwrap();
     let narrow = Channel { max_length: Some(100), ..plain() };
-    let judged = Judged {
+    let judged = JudgedText {
         value: &value,
         text: &formatted.text,
         formatted: Some(&formatted),
@@ -106,7 +106,7 @@ fn a_formatted_text_is_measured_part_by_part_as_it_is_sent() {
     };
     assert_eq!(check(&FilledCheck::FitsChannel, &judged).feedback, "Part 1 has 131 characters; channel \"test\" allows 100.");
     let one = Channel { split: None, ..plain() };
-    let judged = Judged { channel: Some(&one), ..judged };
+    let judged = JudgedText { channel: Some(&one), ..judged };
     assert_eq!(check(&FilledCheck::FitsChannel, &judged).feedback, "The text has 3 parts; channel \"test\" allows 1.");
 }
 
@@ -123,7 +123,7 @@ fn a_text_that_was_not_formatted_must_fit_as_one_message() {
     let judge = |channel: &Channel, text: &str| {
         check(
             &FilledCheck::FitsChannel,
-            &Judged { value: &json!(text), text, formatted: None, channel: Some(channel), style: None, person_name: None },
+            &JudgedText { value: &json!(text), text, formatted: None, channel: Some(channel), style: None, person_name: None },
         )
     };
     assert!(passes(&judge(&narrow, "1234567890")));
@@ -138,7 +138,7 @@ fn a_text_that_was_not_formatted_must_fit_as_one_message() {
 fn lengths_count_in_the_unit_of_the_channel() {
     let channel = Channel { length_unit: LengthUnit::SmsSegments, ..plain() };
     let text = "a".repeat(161);
-    let judged = Judged { value: &json!(text), text: &text, formatted: None, channel: Some(&channel), style: None, person_name: None };
+    let judged = JudgedText { value: &json!(text), text: &text, formatted: None, channel: Some(&channel), style: None, person_name: None };
     assert_eq!(check(&FilledCheck::MaxLength(1), &judged).feedback, "The text has 2 SMS segments; at most 1 is allowed.");
     assert!(passes(&check(&FilledCheck::MinLength(2), &judged)));
     assert!(passes(&of_text(&FilledCheck::MaxLength(161), &text)), "without a channel in characters");
@@ -154,7 +154,7 @@ fn a_text_that_format_made_keeps_to_the_style_guide() {
     let raw = |guide: &StyleGuide, text: &str| {
         check(
             &FilledCheck::StyleGuide,
-            &Judged { value: &json!(text), text, formatted: None, channel: None, style: Some(guide), person_name: Some("Ana") },
+            &JudgedText { value: &json!(text), text, formatted: None, channel: None, style: Some(guide), person_name: Some("Ana") },
         )
         .feedback
     };
@@ -336,7 +336,7 @@ fn links_lead_only_where_they_may() {
 #[test]
 fn a_value_equals_by_what_it_means() {
     let equals = |expected: Value, value: Value, text: &str| {
-        let judged = Judged { value: &value, text, formatted: None, channel: None, style: None, person_name: None };
+        let judged = JudgedText { value: &value, text, formatted: None, channel: None, style: None, person_name: None };
         passes(&check(&FilledCheck::Equals(expected), &judged))
     };
     assert!(equals(json!(3), json!(3.0), "3.0"));
@@ -360,8 +360,9 @@ fn a_check_that_looks_for_nothing_is_not_passed() {
 #[test]
 fn a_schema_is_held_against_the_value() {
     let checked = FilledCheck::JsonSchema(Arc::new(json!({ "type": "object", "properties": { "n": { "type": "integer" } } })));
-    let judge =
-        |value: Value| check(&checked, &Judged { value: &value, text: "", formatted: None, channel: None, style: None, person_name: None });
+    let judge = |value: Value| {
+        check(&checked, &JudgedText { value: &value, text: "", formatted: None, channel: None, style: None, person_name: None })
+    };
     assert!(passes(&judge(json!({ "n": 1 }))));
     assert_eq!(judge(json!({ "n": "x" })).feedback, "The value does not have the right shape: n: \"x\" is not of type \"integer\".");
     assert!(!passes(&of_text(&FilledCheck::JsonSchema(Arc::new(json!({ "type": "nothing" }))), "x")), "a schema that cannot be used");

@@ -97,7 +97,7 @@ proptest! {
         let (channel, style) = (channel(Body::Markup, Features::FULL), style());
         let (channel, style) = (Some(&channel).filter(|_| is_for), Some(&style).filter(|_| is_for));
         for checked in all() {
-            let judged = Judged { value: &value, text: &text, formatted: None, channel, style, person_name: Some(&name) };
+            let judged = JudgedText { value: &value, text: &text, formatted: None, channel, style, person_name: Some(&name) };
             passes(&check(&checked, &judged));
         }
     }
@@ -127,7 +127,7 @@ fn a_large_text_is_judged_as_well() {
         let text = piece.repeat(2_000 / piece.len());
         let (channel, style) = (plain(), style());
         for checked in all() {
-            let judged = Judged {
+            let judged = JudgedText {
                 value: &json!(text),
                 text: &text,
                 formatted: None,

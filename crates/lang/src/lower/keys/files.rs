@@ -7,13 +7,13 @@ use super::Takes::{
 };
 use super::Takes::{Replies, Sentence, Template, True, Value, Version, Whole, Word};
 use super::Thing::{Channel, Tool};
-use super::{Key, Place, key, later, required};
+use super::{KeyRule, KeyTable, key, later, required};
 use crate::model::{Body, FailureKind, Features, LengthUnit, SplitAt};
 
-const FLOW: Key = key!("flow", Version, "version of the language: 1");
+const FLOW: KeyRule = key!("flow", Version, "version of the language: 1");
 
 /// A channel file.
-pub static CHANNEL: Place = Place {
+pub static CHANNEL: KeyTable = KeyTable {
     name: "channel",
     keys: &[
         FLOW,
@@ -31,7 +31,7 @@ pub static CHANNEL: Place = Place {
 };
 
 /// `split` of a channel.
-pub static SPLIT: Place = Place {
+pub static SPLIT: KeyTable = KeyTable {
     name: "split",
     keys: &[
         key!("at", Word(SplitAt::VARIANTS), "the largest unit kept whole"),
@@ -41,7 +41,7 @@ pub static SPLIT: Place = Place {
 };
 
 /// `markup` of a channel.
-pub static MARKUP: Place = Place {
+pub static MARKUP: KeyTable = KeyTable {
     name: "markup",
     keys: &[
         key!("bold", Sentence, "a mark on both sides, or a text with {text}"),
@@ -58,7 +58,7 @@ pub static MARKUP: Place = Place {
 };
 
 /// A style guide file.
-pub static STYLE_GUIDE: Place = Place {
+pub static STYLE_GUIDE: KeyTable = KeyTable {
     name: "style guide",
     keys: &[
         FLOW,
@@ -76,7 +76,7 @@ pub static STYLE_GUIDE: Place = Place {
 };
 
 /// `tone` of a style guide.
-pub static TONE: Place = Place {
+pub static TONE: KeyTable = KeyTable {
     name: "tone",
     keys: &[
         key!("default", Sentence, "mostly"),
@@ -86,7 +86,7 @@ pub static TONE: Place = Place {
 };
 
 /// `emojis` of a style guide.
-pub static EMOJIS: Place = Place {
+pub static EMOJIS: KeyTable = KeyTable {
     name: "emojis",
     keys: &[
         key!("enabled", Boolean, "whether any may be used"),
@@ -98,7 +98,7 @@ pub static EMOJIS: Place = Place {
 };
 
 /// `humor` of a style guide.
-pub static HUMOR: Place = Place {
+pub static HUMOR: KeyTable = KeyTable {
     name: "humor",
     keys: &[
         key!("enabled", Boolean, "whether there is any"),
@@ -108,7 +108,7 @@ pub static HUMOR: Place = Place {
 };
 
 /// `formatting` of a style guide.
-pub static FORMATTING: Place = Place {
+pub static FORMATTING: KeyTable = KeyTable {
     name: "formatting",
     keys: &[
         key!("greeting", Either(&[Boolean, Sentence]), "true, false, or your own"),
@@ -118,7 +118,7 @@ pub static FORMATTING: Place = Place {
 };
 
 /// `words` of a style guide.
-pub static WORDS: Place = Place {
+pub static WORDS: KeyTable = KeyTable {
     name: "words",
     keys: &[
         key!("prefer", Named(&Sentence), "instead of the left, the right"),
@@ -128,13 +128,13 @@ pub static WORDS: Place = Place {
 };
 
 /// A file of scripted replies.
-pub static REPLIES: Place = Place {
+pub static REPLIES: KeyTable = KeyTable {
     name: "scripted replies",
     keys: &[FLOW, key!("description", Sentence, "what they are for"), required!("replies", Named(&Replies), "replies by step")],
 };
 
 /// One scripted reply that is more than a text.
-pub static REPLY: Place = Place {
+pub static REPLY: KeyTable = KeyTable {
     name: "reply",
     keys: &[
         key!("when", Expression, "it answers only if this is true"),
@@ -149,15 +149,15 @@ pub static REPLY: Place = Place {
 };
 
 /// One tool call of a scripted reply.
-pub static REPLY_CALL: Place =
-    Place { name: "call", keys: &[required!("tool", Of(Tool), "the tool"), key!("with", Value, "its arguments")] };
+pub static REPLY_CALL: KeyTable =
+    KeyTable { name: "call", keys: &[required!("tool", Of(Tool), "the tool"), key!("with", Value, "its arguments")] };
 
 /// `usage` of a scripted reply.
-pub static REPLY_USAGE: Place =
-    Place { name: "usage", keys: &[key!("input_tokens", Whole, "tokens read"), key!("output_tokens", Whole, "tokens written")] };
+pub static REPLY_USAGE: KeyTable =
+    KeyTable { name: "usage", keys: &[key!("input_tokens", Whole, "tokens read"), key!("output_tokens", Whole, "tokens written")] };
 
 /// A test file.
-pub static TEST: Place = Place {
+pub static TEST: KeyTable = KeyTable {
     name: "test",
     keys: &[
         FLOW,
@@ -171,7 +171,7 @@ pub static TEST: Place = Place {
 };
 
 /// One case of a test.
-pub static TEST_CASE: Place = Place {
+pub static TEST_CASE: KeyTable = KeyTable {
     name: "test case",
     keys: &[
         required!("id", Id, "its id"),
@@ -187,10 +187,10 @@ pub static TEST_CASE: Place = Place {
 };
 
 /// A mock that fails.
-pub static MOCK_ERROR: Place = Place { name: "mock", keys: &[required!("error", Word(FailureKind::VARIANTS), "how it fails")] };
+pub static MOCK_ERROR: KeyTable = KeyTable { name: "mock", keys: &[required!("error", Word(FailureKind::VARIANTS), "how it fails")] };
 
 /// `expect` of a case.
-pub static EXPECT: Place = Place {
+pub static EXPECT: KeyTable = KeyTable {
     name: "expect",
     keys: &[
         key!(

@@ -8,21 +8,21 @@ use super::Thing::{Channel, Policy, StyleGuide, Table};
 use super::files::TEST_CASE;
 use super::shared::LIMITS;
 use super::work::{AGENT, MODEL, SCORECARD, TOOL};
-use super::{Key, Place, key, later, required};
+use super::{KeyRule, KeyTable, key, later, required};
 use crate::model::{FieldKind, PermissionMode, SqlEngine};
 
-const IMPORTS: Key = key!("imports", List(&Path), "files whose definitions this one may use");
-const DATA_KEY: Key = key!("data", Defined(&Keys(&DATA)), "tables by name");
-const SECRETS: Key = key!("secrets", Secrets, "names of secrets, each with one sentence for people");
-const AGENTS: Key = key!("agents", Defined(&Keys(&AGENT)), "agents by name: a model with instructions");
-const MODELS: Key = key!("models", Defined(&Keys(&MODEL)), "models by name; the one called default serves every agent without model");
-const TOOLS: Key = key!("tools", Defined(&Keys(&TOOL)), "tools by name");
-const SCORECARDS: Key = key!("scorecards", Defined(&Keys(&SCORECARD)), "scorecards by name: what a gate asks");
-const POLICIES: Key = key!("policies", Defined(&Keys(&POLICY)), "policies by name: what may be done");
-const FLOW: Key = key!("flow", Version, "version of the language: 1");
+const IMPORTS: KeyRule = key!("imports", List(&Path), "files whose definitions this one may use");
+const DATA_KEY: KeyRule = key!("data", Defined(&Keys(&DATA)), "tables by name");
+const SECRETS: KeyRule = key!("secrets", Secrets, "names of secrets, each with one sentence for people");
+const AGENTS: KeyRule = key!("agents", Defined(&Keys(&AGENT)), "agents by name: a model with instructions");
+const MODELS: KeyRule = key!("models", Defined(&Keys(&MODEL)), "models by name; the one called default serves every agent without model");
+const TOOLS: KeyRule = key!("tools", Defined(&Keys(&TOOL)), "tools by name");
+const SCORECARDS: KeyRule = key!("scorecards", Defined(&Keys(&SCORECARD)), "scorecards by name: what a gate asks");
+const POLICIES: KeyRule = key!("policies", Defined(&Keys(&POLICY)), "policies by name: what may be done");
+const FLOW: KeyRule = key!("flow", Version, "version of the language: 1");
 
 /// The head of a pipeline.
-pub static PIPELINE: Place = Place {
+pub static PIPELINE: KeyTable = KeyTable {
     name: "pipeline",
     keys: &[
         FLOW,
@@ -52,7 +52,7 @@ pub static PIPELINE: Place = Place {
 };
 
 /// A file of shared definitions.
-pub static DEFINITIONS: Place = Place {
+pub static DEFINITIONS: KeyTable = KeyTable {
     name: "shared definitions",
     keys: &[
         FLOW,
@@ -69,11 +69,11 @@ pub static DEFINITIONS: Place = Place {
 };
 
 /// `inputs` given by a JSON Schema.
-pub static SCHEMA_INPUTS: Place =
-    Place { name: "inputs", keys: &[required!("schema_file", Path, "a JSON Schema of all inputs, instead of fields")] };
+pub static SCHEMA_INPUTS: KeyTable =
+    KeyTable { name: "inputs", keys: &[required!("schema_file", Path, "a JSON Schema of all inputs, instead of fields")] };
 
 /// The rules of one field.
-pub static FIELD: Place = Place {
+pub static FIELD: KeyTable = KeyTable {
     name: "field",
     keys: &[
         required!("type", Word(FieldKind::VARIANTS), "what kind of value it is"),
@@ -95,7 +95,7 @@ pub static FIELD: Place = Place {
 };
 
 /// One table of `data`.
-pub static DATA: Place = Place {
+pub static DATA: KeyTable = KeyTable {
     name: "data",
     keys: &[
         required!("file", Path, "csv, tsv, xlsx, parquet, sqlite or duckdb"),
@@ -112,7 +112,7 @@ pub static DATA: Place = Place {
 };
 
 /// `person`.
-pub static PERSON: Place = Place {
+pub static PERSON: KeyTable = KeyTable {
     name: "person",
     keys: &[
         required!("id", Loose, "whose run it is"),
@@ -126,7 +126,7 @@ pub static PERSON: Place = Place {
 };
 
 /// One policy.
-pub static POLICY: Place = Place {
+pub static POLICY: KeyTable = KeyTable {
     name: "policy",
     keys: &[
         key!("description", Sentence, "what it is for"),
@@ -142,7 +142,7 @@ pub static POLICY: Place = Place {
 };
 
 /// `resource_limits` of a policy.
-pub static RESOURCE_LIMITS: Place = Place {
+pub static RESOURCE_LIMITS: KeyTable = KeyTable {
     name: "resource_limits",
     keys: &[
         key!("time", Duration, "longest time"),
@@ -154,7 +154,7 @@ pub static RESOURCE_LIMITS: Place = Place {
 };
 
 /// `file_access` of a policy.
-pub static FILE_ACCESS: Place = Place {
+pub static FILE_ACCESS: KeyTable = KeyTable {
     name: "file_access",
     keys: &[
         key!("read", Many(&Name), "patterns of files that may be read"),
@@ -163,4 +163,4 @@ pub static FILE_ACCESS: Place = Place {
 };
 
 /// `network_access` of a policy.
-pub static NETWORK_ACCESS: Place = Place { name: "network_access", keys: &[key!("hosts", Many(&Name), "hosts that may be reached")] };
+pub static NETWORK_ACCESS: KeyTable = KeyTable { name: "network_access", keys: &[key!("hosts", Many(&Name), "hosts that may be reached")] };

@@ -6,7 +6,7 @@
 use serde_json::{Map, Value, json};
 
 use super::{CASE, CASE_STEPS, CHANNEL, CHECKS, CRITERION, DATA, DEFINITIONS, EVERY_STEP, FIELD, KINDS, MARKUP, MOCK_ERROR, MODEL};
-use super::{Key, OTHERWISE_STEPS, PIPELINE, PROVIDERS, Place, REPLIES, REPLY, STEP, STYLE_GUIDE, TEST, TOOL, TOOL_KINDS, Takes};
+use super::{KeyRule, KeyTable, OTHERWISE_STEPS, PIPELINE, PROVIDERS, REPLIES, REPLY, STEP, STYLE_GUIDE, TEST, TOOL, TOOL_KINDS, Takes};
 use crate::lower::replies::BODIES;
 use crate::lower::{FileKind, ROOT_KEYS};
 use crate::model::Method;
@@ -31,7 +31,7 @@ const MOMENT: &str = r"\{[{%]|^\s*[0-9]+(?:ms|s|m|h|d)\s*$|^[0-9]{4}-[0-9]{2}-[0
 
 /// The schema of files of one kind, or of all kinds, told apart by their keys as `flow` does it.
 pub fn json_schema(kind: Option<FileKind>) -> Value {
-    let mut builder = Builder::default();
+    let mut builder = SchemaBuilder::default();
     let body = match kind {
         Some(kind) => builder.root(kind),
         None => builder.every_root(),
@@ -46,7 +46,7 @@ pub fn json_schema(kind: Option<FileKind>) -> Value {
 
 impl FileKind {
     /// The keys of such a file.
-    pub fn place(self) -> &'static Place {
+    pub fn place(self) -> &'static KeyTable {
         match self {
             FileKind::Pipeline => &PIPELINE,
             FileKind::Channel => &CHANNEL,
@@ -60,12 +60,12 @@ impl FileKind {
 
 /// Parts that several places use, each made once.
 #[derive(Default)]
-struct Builder {
+struct SchemaBuilder {
     /// By name; empty while it is being made, since a field holds fields and a step holds steps.
     parts: Map<String, Value>,
 }
 
-impl Builder {
+impl SchemaBuilder {
     fn finished(mut self) -> Map<String, Value> {
         self.parts.sort_keys();
         self.parts
@@ -88,7 +88,7 @@ impl Builder {
     }
 
     /// A reference to a part, which is made if it is not there yet.
-    fn part(&mut self, name: &str, make: impl FnOnce(&mut Builder) -> Value) -> Value {
+    fn part(&mut self, name: &str, make: impl FnOnce(&mut SchemaBuilder) -> Value) -> Value {
         let name = name.replace(' ', "_");
         if !self.parts.contains_key(&name) {
             self.parts.insert(name.clone(), Value::Null);
@@ -99,7 +99,7 @@ impl Builder {
     }
 
     /// A list of keys: those of `places`, and no other.
-    fn object(&mut self, places: &[&'static Place]) -> Map<String, Value> {
+    fn object(&mut self, places: &[&'static KeyTable]) -> Map<String, Value> {
         let keys = || places.iter().flat_map(|place| place.keys);
         let properties: Map<String, Value> = keys().map(|key| (key.name.to_owned(), self.property(key))).collect();
         let required: Vec<&str> = keys().filter(|key| key.is_required || matches!(key.takes, Takes::Version)).map(|key| key.name).collect();
@@ -122,7 +122,7 @@ impl Builder {
         object
     }
 
-    fn property(&mut self, key: &'static Key) -> Value {
+    fn property(&mut self, key: &'static KeyRule) -> Value {
         let mut property = Map::from_iter([("description".to_owned(), Value::from(key.about))]);
         if key.is_later {
             let words = "not yet available in this version";
@@ -168,7 +168,7 @@ impl Builder {
                 let field = self.takes(&Takes::Field);
                 json!({ "type": "object", "additionalProperties": field })
             }
-            Takes::Field => self.part("field", Builder::field),
+            Takes::Field => self.part("field", SchemaBuilder::field),
             Takes::Steps => {
                 let step = self.part("step", |builder| builder.one_kind(&[&STEP, &EVERY_STEP], KINDS));
                 json!({ "type": "array", "items": step, "minItems": 1 })
@@ -178,7 +178,7 @@ impl Builder {
                 builder.with_steps(&OTHERWISE_STEPS, step)
             }),
             Takes::Replies => {
-                let reply = self.part("reply", Builder::reply);
+                let reply = self.part("reply", SchemaBuilder::reply);
                 json!({ "anyOf": [reply, { "type": "array", "items": reply, "minItems": 1 }] })
             }
             Takes::Expected => {
@@ -227,8 +227,8 @@ impl Builder {
     }
 
     /// The keys of a section. Those that hold more than their keys say have a form of their own.
-    fn place(&mut self, place: &'static Place) -> Value {
-        let is = |other: &'static Place| std::ptr::eq(place, other);
+    fn place(&mut self, place: &'static KeyTable) -> Value {
+        let is = |other: &'static KeyTable| std::ptr::eq(place, other);
         self.part(place.name, |builder| {
             if is(&CASE) {
                 return builder.case();
@@ -270,7 +270,7 @@ impl Builder {
     }
 
     /// What has exactly one of several kinds: the keys of its kind decide what else may stand there.
-    fn one_kind(&mut self, common: &[&'static Place], kinds: &'static [&'static Place]) -> Value {
+    fn one_kind(&mut self, common: &[&'static KeyTable], kinds: &'static [&'static KeyTable]) -> Value {
         let any: Vec<Value> = kinds.iter().map(|kind| json!({ "required": [kind.name] })).collect();
         let mut object = self.by_kind(common, kinds, |kind| json!({ "required": [kind.name] }));
         object.insert("anyOf".into(), any.into());
@@ -278,7 +278,12 @@ impl Builder {
     }
 
     /// The keys of `common`, and besides those of the kind that `is_it` tells.
-    fn by_kind(&mut self, common: &[&'static Place], kinds: &'static [&'static Place], is_it: fn(&Place) -> Value) -> Map<String, Value> {
+    fn by_kind(
+        &mut self,
+        common: &[&'static KeyTable],
+        kinds: &'static [&'static KeyTable],
+        is_it: fn(&KeyTable) -> Value,
+    ) -> Map<String, Value> {
         let mut ways = vec![];
         for kind in kinds {
             let mut then = self.object(&[kind]);
@@ -299,7 +304,7 @@ impl Builder {
     }
 
     /// One of two forms: with `steps`, or the other.
-    fn with_steps(&mut self, place: &'static Place, other: Value) -> Value {
+    fn with_steps(&mut self, place: &'static KeyTable, other: Value) -> Value {
         let steps = self.object(&[place]);
         json!({ "if": { "required": ["steps"] }, "then": steps, "else": other })
     }
@@ -313,7 +318,7 @@ impl Builder {
     }
 
     fn model(&mut self) -> Value {
-        let is_it = |own: &Place| json!({ "required": ["provider"], "properties": { "provider": { "const": own.name } } });
+        let is_it = |own: &KeyTable| json!({ "required": ["provider"], "properties": { "provider": { "const": own.name } } });
         self.by_kind(&[&MODEL], PROVIDERS, is_it).into()
     }
 }
@@ -327,8 +332,8 @@ mod tests {
     use super::*;
 
     /// Every place that stands in a table, each once.
-    fn places() -> Vec<&'static Place> {
-        fn inside(takes: &'static Takes) -> Vec<&'static Place> {
+    fn places() -> Vec<&'static KeyTable> {
+        fn inside(takes: &'static Takes) -> Vec<&'static KeyTable> {
             match takes {
                 Takes::Keys(place) => vec![place],
                 Takes::Either(several) => several.iter().flat_map(inside).collect(),
@@ -336,8 +341,8 @@ mod tests {
             }
         }
         let roots = [&PIPELINE, &CHANNEL, &TEST, &REPLIES, &STYLE_GUIDE, &DEFINITIONS, &EVERY_STEP, &STEP, &CASE_STEPS, &REPLY];
-        let mut places: Vec<&'static Place> = roots.into_iter().chain([KINDS, TOOL_KINDS, PROVIDERS].concat()).collect();
-        let mut named: Vec<&'static Place> = vec![];
+        let mut places: Vec<&'static KeyTable> = roots.into_iter().chain([KINDS, TOOL_KINDS, PROVIDERS].concat()).collect();
+        let mut named: Vec<&'static KeyTable> = vec![];
         while let Some(place) = places.pop() {
             for inner in place.keys.iter().flat_map(|key| inside(&key.takes)) {
                 if !named.iter().any(|old| std::ptr::eq(*old, inner)) {

@@ -25,16 +25,16 @@ pub use work::{
 
 /// A place in a file that holds keys: the head, a step, a retry section.
 #[derive(Debug)]
-pub struct Place {
+pub struct KeyTable {
     /// What it is called: the key it stands under, or the kind.
     pub name: &'static str,
     /// The keys allowed there, in the order of the manual.
-    pub keys: &'static [Key],
+    pub keys: &'static [KeyRule],
 }
 
 /// One key of a place.
 #[derive(Debug)]
-pub struct Key {
+pub struct KeyRule {
     /// As it is written.
     pub name: &'static str,
     /// What it takes.
@@ -119,7 +119,7 @@ pub enum Takes {
     /// A value to compare with, or checks.
     Expected,
     /// The keys of a place.
-    Keys(&'static Place),
+    Keys(&'static KeyTable),
     /// Names of the author's choice, each with such a value.
     Named(&'static Takes),
     /// New ids of the author's choice, each with such a value.
@@ -161,9 +161,9 @@ pub enum Thing {
     Table,
 }
 
-impl Place {
+impl KeyTable {
     /// The key of a name.
-    pub fn key(&self, name: &str) -> Option<&'static Key> {
+    pub fn key(&self, name: &str) -> Option<&'static KeyRule> {
         self.keys.iter().find(|key| key.name == name)
     }
 }
@@ -180,7 +180,7 @@ impl Takes {
 
 macro_rules! entry {
     ($name:expr, $takes:expr, $about:expr, $required:expr, $later:expr) => {
-        $crate::lower::keys::Key { name: $name, takes: $takes, about: $about, is_required: $required, is_later: $later }
+        $crate::lower::keys::KeyRule { name: $name, takes: $takes, about: $about, is_required: $required, is_later: $later }
     };
 }
 use entry;

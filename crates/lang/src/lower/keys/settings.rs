@@ -1,13 +1,13 @@
 //! Keys of the project's `flow.toml` and of the user's own settings.
 
 use super::Takes::{Boolean, Fixed, Keys, List, Named, Path};
-use super::{Key, LIMITS, MODEL, POLICY, Place, key};
+use super::{KeyRule, KeyTable, LIMITS, MODEL, POLICY, key};
 
-const MODELS: Key = key!("models", Keys(&SETTINGS_MODELS), "the model called default, for files that have none");
-const SMALLEST: Key = key!("limits", Keys(&LIMITS), "bounds of every run; the smallest of flags, file and settings counts");
+const MODELS: KeyRule = key!("models", Keys(&SETTINGS_MODELS), "the model called default, for files that have none");
+const SMALLEST: KeyRule = key!("limits", Keys(&LIMITS), "bounds of every run; the smallest of flags, file and settings counts");
 
 /// The project's `flow.toml`.
-pub static PROJECT_SETTINGS: Place = Place {
+pub static PROJECT_SETTINGS: KeyTable = KeyTable {
     name: "flow.toml",
     keys: &[
         MODELS,
@@ -18,7 +18,7 @@ pub static PROJECT_SETTINGS: Place = Place {
 };
 
 /// The user's own file.
-pub static USER_SETTINGS: Place = Place {
+pub static USER_SETTINGS: KeyTable = KeyTable {
     name: "user settings",
     keys: &[
         MODELS,
@@ -30,20 +30,21 @@ pub static USER_SETTINGS: Place = Place {
     ],
 };
 
-const ENCRYPT: Key = key!("encrypt", Boolean, "whether what is kept of runs is encrypted, with the key in FLOW_JOURNAL_KEY");
+const ENCRYPT: KeyRule = key!("encrypt", Boolean, "whether what is kept of runs is encrypted, with the key in FLOW_JOURNAL_KEY");
 
 /// `journal` of a project.
-pub static PROJECT_JOURNAL: Place = Place { name: "journal", keys: &[ENCRYPT] };
+pub static PROJECT_JOURNAL: KeyTable = KeyTable { name: "journal", keys: &[ENCRYPT] };
 
 /// `journal` of a user.
-pub static USER_JOURNAL: Place =
-    Place { name: "journal", keys: &[ENCRYPT, key!("key_file", Fixed, "a file that holds the key, in place of FLOW_JOURNAL_KEY")] };
+pub static USER_JOURNAL: KeyTable =
+    KeyTable { name: "journal", keys: &[ENCRYPT, key!("key_file", Fixed, "a file that holds the key, in place of FLOW_JOURNAL_KEY")] };
 
 /// `models` in settings.
-pub static SETTINGS_MODELS: Place = Place { name: "models", keys: &[key!("default", Keys(&MODEL), "the model of agents that name none")] };
+pub static SETTINGS_MODELS: KeyTable =
+    KeyTable { name: "models", keys: &[key!("default", Keys(&MODEL), "the model of agents that name none")] };
 
 /// `lint`.
-pub static LINT: Place = Place {
+pub static LINT: KeyTable = KeyTable {
     name: "lint",
     keys: &[
         key!("deny", List(&Fixed), "codes of warnings and remarks that count as errors"),
@@ -52,4 +53,4 @@ pub static LINT: Place = Place {
 };
 
 /// One pattern of `lint.paths`.
-pub static LINT_PATH: Place = Place { name: "paths", keys: &[key!("ignore", List(&Fixed), "codes that are not told there")] };
+pub static LINT_PATH: KeyTable = KeyTable { name: "paths", keys: &[key!("ignore", List(&Fixed), "codes that are not told there")] };

@@ -3,14 +3,14 @@
 use strum::VariantNames;
 
 use super::Takes::{Boolean, Duration, Filled, Limit, Path, Positive, Word};
-use super::{Place, key, required};
+use super::{KeyTable, key, required};
 use crate::model::Backoff;
 
 /// `{ file: … }` where a text or a schema may stand.
-pub static FILE: Place = Place { name: "file", keys: &[required!("file", Path, "the file that holds it")] };
+pub static FILE: KeyTable = KeyTable { name: "file", keys: &[required!("file", Path, "the file that holds it")] };
 
 /// `limits` of a run or an agent.
-pub static LIMITS: Place = Place {
+pub static LIMITS: KeyTable = KeyTable {
     name: "limits",
     keys: &[
         key!("deadline", Duration, "time for the whole of it"),
@@ -22,7 +22,7 @@ pub static LIMITS: Place = Place {
 };
 
 /// `retry`.
-pub static RETRY: Place = Place {
+pub static RETRY: KeyTable = KeyTable {
     name: "retry",
     keys: &[
         key!("max_attempts", Limit, "all tries together"),

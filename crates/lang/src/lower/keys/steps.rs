@@ -7,10 +7,10 @@ use super::Takes::{Named, Of, Otherwise, Path, Request, Schema, Sentence, Steps,
 use super::Thing::{Agent, Channel, Policy, Scorecard, Step, StyleGuide, Tool};
 use super::shared::{FILE, LIMITS, RETRY};
 use super::work::CRITERION;
-use super::{Key, Place, key, later, required};
+use super::{KeyRule, KeyTable, key, later, required};
 
 /// What a step of a list has besides the keys of every step.
-pub static STEP: Place = Place {
+pub static STEP: KeyTable = KeyTable {
     name: "step",
     keys: &[
         required!("id", Id, "its id; others read its output as steps.ID.output"),
@@ -20,7 +20,7 @@ pub static STEP: Place = Place {
 };
 
 /// The keys of every step, in a route too.
-pub static EVERY_STEP: Place = Place {
+pub static EVERY_STEP: KeyTable = KeyTable {
     name: "step",
     keys: &[
         key!("name", Template, "a title for people"),
@@ -39,19 +39,19 @@ pub static EVERY_STEP: Place = Place {
     ],
 };
 
-const OUTPUT: Key = key!("output", Fields, "the fields of its output");
-const OUTPUT_SCHEMA: Key = key!("output_schema", Schema, "a JSON Schema of its output, instead of output");
-const IDEMPOTENCY_KEY: Key = key!("idempotency_key", Template, "a key by which the receiver knows a repeated call");
-const WITH: Key = key!("with", Named(&Value), "what it is given, by name");
-const ATTACH: Key = key!("attach", Many(&Expression), "files the model sees");
+const OUTPUT: KeyRule = key!("output", Fields, "the fields of its output");
+const OUTPUT_SCHEMA: KeyRule = key!("output_schema", Schema, "a JSON Schema of its output, instead of output");
+const IDEMPOTENCY_KEY: KeyRule = key!("idempotency_key", Template, "a key by which the receiver knows a repeated call");
+const WITH: KeyRule = key!("with", Named(&Value), "what it is given, by name");
+const ATTACH: KeyRule = key!("attach", Many(&Expression), "files the model sees");
 
 /// The kinds of steps. The first key of each is the kind itself.
-pub static KINDS: &[&Place] = &[
+pub static KINDS: &[&KeyTable] = &[
     &AGENT, &TOOL, &SET, &HTTP, &SQL, &PYTHON, &READ, &PLAN, &TASK, &DIALOGUE, &ROUTE, &CALL, &FORMAT, &GATE, &APPROVAL, &SEND, &WAIT,
     &STOP,
 ];
 
-static AGENT: Place = Place {
+static AGENT: KeyTable = KeyTable {
     name: "agent",
     keys: &[
         key!("agent", Of(Agent), "asks an agent"),
@@ -64,11 +64,12 @@ static AGENT: Place = Place {
     ],
 };
 
-static TOOL: Place = Place { name: "tool", keys: &[key!("tool", Of(Tool), "calls a tool"), WITH, OUTPUT, OUTPUT_SCHEMA, IDEMPOTENCY_KEY] };
+static TOOL: KeyTable =
+    KeyTable { name: "tool", keys: &[key!("tool", Of(Tool), "calls a tool"), WITH, OUTPUT, OUTPUT_SCHEMA, IDEMPOTENCY_KEY] };
 
-static SET: Place = Place { name: "set", keys: &[key!("set", Value, "gives a value")] };
+static SET: KeyTable = KeyTable { name: "set", keys: &[key!("set", Value, "gives a value")] };
 
-static HTTP: Place = Place {
+static HTTP: KeyTable = KeyTable {
     name: "http",
     keys: &[
         key!("http", Request, "sends a request: GET https://…"),
@@ -81,7 +82,7 @@ static HTTP: Place = Place {
     ],
 };
 
-static SQL: Place = Place {
+static SQL: KeyTable = KeyTable {
     name: "sql",
     keys: &[
         key!("sql", Sentence, "asks the tables"),
@@ -91,7 +92,7 @@ static SQL: Place = Place {
     ],
 };
 
-static PYTHON: Place = Place {
+static PYTHON: KeyTable = KeyTable {
     name: "python",
     keys: &[
         later!("python", Either(&[Fixed, Keys(&FILE)]), "runs code"),
@@ -100,7 +101,7 @@ static PYTHON: Place = Place {
     ],
 };
 
-static READ: Place = Place {
+static READ: KeyTable = KeyTable {
     name: "read",
     keys: &[
         key!("read", Many(&Template), "reads a file or a list of files"),
@@ -108,7 +109,7 @@ static READ: Place = Place {
     ],
 };
 
-static PLAN: Place = Place {
+static PLAN: KeyTable = KeyTable {
     name: "plan",
     keys: &[
         key!("plan", Of(Agent), "lets an agent plan steps and does them"),
@@ -122,7 +123,7 @@ static PLAN: Place = Place {
     ],
 };
 
-static TASK: Place = Place {
+static TASK: KeyTable = KeyTable {
     name: "task",
     keys: &[
         later!("task", Of(Agent), "lets an agent try until its work is accepted"),
@@ -136,7 +137,7 @@ static TASK: Place = Place {
     ],
 };
 
-static DIALOGUE: Place = Place {
+static DIALOGUE: KeyTable = KeyTable {
     name: "dialogue",
     keys: &[
         later!("dialogue", List(&Of(Agent)), "lets two or more agents talk"),
@@ -150,7 +151,7 @@ static DIALOGUE: Place = Place {
     ],
 };
 
-static ROUTE: Place = Place {
+static ROUTE: KeyTable = KeyTable {
     name: "route",
     keys: &[
         key!("route", Expression, "does the first case that fits"),
@@ -159,7 +160,7 @@ static ROUTE: Place = Place {
     ],
 };
 
-static CALL: Place = Place {
+static CALL: KeyTable = KeyTable {
     name: "call",
     keys: &[
         key!("call", Path, "runs another pipeline"),
@@ -168,7 +169,7 @@ static CALL: Place = Place {
     ],
 };
 
-static FORMAT: Place = Place {
+static FORMAT: KeyTable = KeyTable {
     name: "format",
     keys: &[
         key!("format", Template, "makes a text fit a channel"),
@@ -177,7 +178,7 @@ static FORMAT: Place = Place {
     ],
 };
 
-static GATE: Place = Place {
+static GATE: KeyTable = KeyTable {
     name: "gate",
     keys: &[
         key!("gate", Many(&Of(Scorecard)), "judges a value by scorecards"),
@@ -189,7 +190,7 @@ static GATE: Place = Place {
     ],
 };
 
-static APPROVAL: Place = Place {
+static APPROVAL: KeyTable = KeyTable {
     name: "approval",
     keys: &[
         later!("approval", Template, "asks a person"),
@@ -199,7 +200,7 @@ static APPROVAL: Place = Place {
     ],
 };
 
-static SEND: Place = Place {
+static SEND: KeyTable = KeyTable {
     name: "send",
     keys: &[
         key!("send", Of(Tool), "delivers to stdout or a tool"),
@@ -209,15 +210,15 @@ static SEND: Place = Place {
     ],
 };
 
-static WAIT: Place = Place { name: "wait", keys: &[key!("wait", Moment, "waits, or until a time")] };
+static WAIT: KeyTable = KeyTable { name: "wait", keys: &[key!("wait", Moment, "waits, or until a time")] };
 
-static STOP: Place = Place {
+static STOP: KeyTable = KeyTable {
     name: "stop",
     keys: &[key!("stop", Word(&["succeeded", "failed"]), "ends the run"), key!("reason", Template, "why; becomes the failure's message")],
 };
 
 /// What a case of a route has besides the keys of its step.
-pub static CASE: Place = Place {
+pub static CASE: KeyTable = KeyTable {
     name: "case",
     keys: &[
         required!("id", Id, "its id"),
@@ -227,7 +228,7 @@ pub static CASE: Place = Place {
 };
 
 /// A case that has steps of its own.
-pub static CASE_STEPS: Place = Place {
+pub static CASE_STEPS: KeyTable = KeyTable {
     name: "case",
     keys: &[
         required!("id", Id, "its id"),
@@ -238,4 +239,4 @@ pub static CASE_STEPS: Place = Place {
 };
 
 /// `otherwise` of a route with steps of its own.
-pub static OTHERWISE_STEPS: Place = Place { name: "otherwise", keys: &[required!("steps", Steps, "what is done")] };
+pub static OTHERWISE_STEPS: KeyTable = KeyTable { name: "otherwise", keys: &[required!("steps", Steps, "what is done")] };

@@ -9,11 +9,11 @@ use super::Takes::{
 use super::Takes::{Named, Number, Of, Path, Request, Schema, Sentence, Template, True, Value, Whole, Word};
 use super::Thing::{Agent, Model, Policy, StyleGuide, Table, Tool};
 use super::shared::{FILE, LIMITS, RETRY};
-use super::{Place, key, later, required};
+use super::{KeyTable, key, later, required};
 use crate::model::{Api, OnJudgeError, PlanStrategy, ToolCalls};
 
 /// One agent.
-pub static AGENT: Place = Place {
+pub static AGENT: KeyTable = KeyTable {
     name: "agent",
     keys: &[
         key!("model", Of(Model), "its model; left out: the one called default"),
@@ -29,7 +29,7 @@ pub static AGENT: Place = Place {
 };
 
 /// The keys of every model.
-pub static MODEL: Place = Place {
+pub static MODEL: KeyTable = KeyTable {
     name: "model",
     keys: &[
         required!("provider", Word(&["openai", "anthropic", "ollama", "cli", "acp", "scripted", "replay"]), "who answers"),
@@ -47,20 +47,20 @@ pub static MODEL: Place = Place {
 };
 
 /// What providers have besides the keys of [`MODEL`].
-pub static PROVIDERS: &[&Place] = &[
-    &Place { name: "openai", keys: &[key!("api", Word(Api::VARIANTS), "how the endpoint is spoken to"), TOOL_CALLS] },
-    &Place { name: "anthropic", keys: &[TOOL_CALLS] },
-    &Place { name: "ollama", keys: &[TOOL_CALLS] },
-    &Place { name: "cli", keys: PROGRAM },
-    &Place { name: "acp", keys: PROGRAM },
-    &Place { name: "scripted", keys: &[required!("replies", Path, "the file of scripted replies")] },
-    &Place { name: "replay", keys: &[required!("folder", Path, "the folder of recordings")] },
+pub static PROVIDERS: &[&KeyTable] = &[
+    &KeyTable { name: "openai", keys: &[key!("api", Word(Api::VARIANTS), "how the endpoint is spoken to"), TOOL_CALLS] },
+    &KeyTable { name: "anthropic", keys: &[TOOL_CALLS] },
+    &KeyTable { name: "ollama", keys: &[TOOL_CALLS] },
+    &KeyTable { name: "cli", keys: PROGRAM },
+    &KeyTable { name: "acp", keys: PROGRAM },
+    &KeyTable { name: "scripted", keys: &[required!("replies", Path, "the file of scripted replies")] },
+    &KeyTable { name: "replay", keys: &[required!("folder", Path, "the folder of recordings")] },
 ];
 
-const TOOL_CALLS: super::Key =
+const TOOL_CALLS: super::KeyRule =
     key!("tool_calls", Word(ToolCalls::VARIANTS), "schema: for endpoints that cannot call tools but keep to a JSON Schema");
 
-const PROGRAM: &[super::Key] = &[
+const PROGRAM: &[super::KeyRule] = &[
     key!("preset", Word(&["claude_code", "codex"]), "a program that is known"),
     key!("command", Fixed, "the program"),
     key!("args", List(&Template), "its arguments"),
@@ -68,11 +68,11 @@ const PROGRAM: &[super::Key] = &[
 ];
 
 /// `price` of a model.
-pub static PRICE: Place =
-    Place { name: "price", keys: &[required!("input", Number, "for what it reads"), required!("output", Number, "for what it writes")] };
+pub static PRICE: KeyTable =
+    KeyTable { name: "price", keys: &[required!("input", Number, "for what it reads"), required!("output", Number, "for what it writes")] };
 
 /// The keys of every tool.
-pub static TOOL: Place = Place {
+pub static TOOL: KeyTable = KeyTable {
     name: "tool",
     keys: &[
         key!("description", Sentence, "what it does, for models and people"),
@@ -86,8 +86,8 @@ pub static TOOL: Place = Place {
 };
 
 /// The kinds of tools. The first key of each is the kind itself.
-pub static TOOL_KINDS: &[&Place] = &[
-    &Place {
+pub static TOOL_KINDS: &[&KeyTable] = &[
+    &KeyTable {
         name: "command",
         keys: &[
             key!("command", Program, "a program that is an MCP server"),
@@ -95,8 +95,11 @@ pub static TOOL_KINDS: &[&Place] = &[
             key!("env", Environment, "its environment"),
         ],
     },
-    &Place { name: "url", keys: &[key!("url", Template, "address of an MCP server"), key!("headers", Named(&Loose), "headers by name")] },
-    &Place {
+    &KeyTable {
+        name: "url",
+        keys: &[key!("url", Template, "address of an MCP server"), key!("headers", Named(&Loose), "headers by name")],
+    },
+    &KeyTable {
         name: "http",
         keys: &[
             key!("http", Request, "a request: POST https://…"),
@@ -106,9 +109,9 @@ pub static TOOL_KINDS: &[&Place] = &[
             key!("arguments", Fields, "its arguments"),
         ],
     },
-    &Place { name: "sql", keys: &[key!("sql", Many(&Of(Table)), "tables of data that may be asked")] },
-    &Place { name: "file", keys: &[key!("file", Path, "a folder whose files may be read")] },
-    &Place {
+    &KeyTable { name: "sql", keys: &[key!("sql", Many(&Of(Table)), "tables of data that may be asked")] },
+    &KeyTable { name: "file", keys: &[key!("file", Path, "a folder whose files may be read")] },
+    &KeyTable {
         name: "python",
         keys: &[
             later!("python", Either(&[Fixed, Keys(&FILE)]), "runs code"),
@@ -116,8 +119,8 @@ pub static TOOL_KINDS: &[&Place] = &[
             key!("returns", List(&Fixed), "names of the variables it gives"),
         ],
     },
-    &Place { name: "pipeline", keys: &[key!("pipeline", Path, "another pipeline; its inputs are the arguments")] },
-    &Place {
+    &KeyTable { name: "pipeline", keys: &[key!("pipeline", Path, "another pipeline; its inputs are the arguments")] },
+    &KeyTable {
         name: "smtp",
         keys: &[
             key!("smtp", Template, "mail server: host:port"),
@@ -129,7 +132,7 @@ pub static TOOL_KINDS: &[&Place] = &[
 ];
 
 /// One scorecard.
-pub static SCORECARD: Place = Place {
+pub static SCORECARD: KeyTable = KeyTable {
     name: "scorecard",
     keys: &[
         key!("judge", Of(Agent), "the agent that judges"),
@@ -139,11 +142,11 @@ pub static SCORECARD: Place = Place {
 };
 
 /// A scorecard that a step wrote.
-pub static WRITTEN_SCORECARD: Place =
-    Place { name: "scorecard", keys: &[key!("criteria", List(&Keys(&CRITERION)), "the questions; all must pass")] };
+pub static WRITTEN_SCORECARD: KeyTable =
+    KeyTable { name: "scorecard", keys: &[key!("criteria", List(&Keys(&CRITERION)), "the questions; all must pass")] };
 
 /// A plan that a model writes.
-pub static WRITTEN_PLAN: Place = Place {
+pub static WRITTEN_PLAN: KeyTable = KeyTable {
     name: "written plan",
     keys: &[
         required!("strategy", Word(PlanStrategy::VARIANTS), "parallel or sequential"),
@@ -153,7 +156,7 @@ pub static WRITTEN_PLAN: Place = Place {
 };
 
 /// A step of a plan that a model writes.
-pub static WRITTEN_STEP: Place = Place {
+pub static WRITTEN_STEP: KeyTable = KeyTable {
     name: "written step",
     keys: &[
         required!("id", Id, "its id"),
@@ -165,7 +168,7 @@ pub static WRITTEN_STEP: Place = Place {
 };
 
 /// One criterion.
-pub static CRITERION: Place = Place {
+pub static CRITERION: KeyTable = KeyTable {
     name: "criterion",
     keys: &[
         required!("id", Id, "its id"),
@@ -177,7 +180,7 @@ pub static CRITERION: Place = Place {
 };
 
 /// The checks that need no model.
-pub static CHECKS: Place = Place {
+pub static CHECKS: KeyTable = KeyTable {
     name: "check",
     keys: &[
         key!("contains", Many(&Loose), "all of these texts occur"),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::super::keys::{self, Key, Place, Takes};
+use super::super::keys::{self, KeyRule, KeyTable, Takes};
 use super::*;
 
 const PIPELINE: &str = r#"flow: 1
@@ -238,8 +238,8 @@ fn correct_files_are_silent() {
 }
 
 /// All places, each once, with what is not in this version left out.
-fn places() -> Vec<&'static Place> {
-    let mut places: Vec<&'static Place> = vec![
+fn places() -> Vec<&'static KeyTable> {
+    let mut places: Vec<&'static KeyTable> = vec![
         &keys::PIPELINE,
         &keys::DEFINITIONS,
         &keys::CHANNEL,
@@ -261,14 +261,14 @@ fn places() -> Vec<&'static Place> {
     places.extend(kinds.filter(|kind| !kind.keys.first().is_some_and(|key| key.is_later) && !later.contains(&kind.name)));
     let mut at = 0;
     while let Some(place) = places.get(at) {
-        let inner: Vec<&'static Place> = place.keys.iter().filter(|key| !key.is_later).flat_map(|key| inside(&key.takes)).collect();
+        let inner: Vec<&'static KeyTable> = place.keys.iter().filter(|key| !key.is_later).flat_map(|key| inside(&key.takes)).collect();
         places.extend(inner.into_iter().filter(|new| !places.iter().any(|old| std::ptr::eq(*old, *new))).collect::<Vec<_>>());
         at += 1;
     }
     places
 }
 
-fn inside(takes: &'static Takes) -> Vec<&'static Place> {
+fn inside(takes: &'static Takes) -> Vec<&'static KeyTable> {
     match takes {
         Takes::Keys(place) => vec![place],
         Takes::Either(all) => all.iter().flat_map(inside).collect(),
@@ -279,7 +279,7 @@ fn inside(takes: &'static Takes) -> Vec<&'static Place> {
 #[test]
 fn the_correct_files_use_every_key_of_this_version() {
     let all = [PIPELINE, CHANNEL, STYLE_GUIDE, REPLIES, TEST, DEFINITIONS, "schema_file: x"].concat();
-    let is_used = |key: &Key| all.contains(&format!("{}:", key.name));
+    let is_used = |key: &KeyRule| all.contains(&format!("{}:", key.name));
     let unused: BTreeSet<&str> =
         places().iter().flat_map(|place| place.keys).filter(|key| !key.is_later && !is_used(key)).map(|key| key.name).collect();
     assert_eq!(unused, BTreeSet::new());

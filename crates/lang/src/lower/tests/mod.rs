@@ -17,9 +17,9 @@ use crate::source::{FileId, Sources, Span};
 /// A world in which every file is there and holds next to nothing, but for those whose name begins with `no`.
 struct Alone;
 
-fn there<T>(name: &str, value: T) -> Result<T, Unreadable> {
+fn there<T>(name: &str, value: T) -> Result<T, OtherFileError> {
     let is_missing = name.trim_start_matches("../").starts_with("no");
-    if is_missing { Err(Unreadable::Missing(vec!["note.md".to_owned()])) } else { Ok(value) }
+    if is_missing { Err(OtherFileError::Missing(vec!["note.md".to_owned()])) } else { Ok(value) }
 }
 
 impl World for Alone {
@@ -29,31 +29,31 @@ impl World for Alone {
     fn project(&self) -> PathBuf {
         PathBuf::from("home")
     }
-    fn path(&self, _: FileId, path: &str) -> Result<PathBuf, Unreadable> {
-        if path.starts_with("../") { Err(Unreadable::Outside) } else { Ok(PathBuf::from("home").join(path)) }
+    fn path(&self, _: FileId, path: &str) -> Result<PathBuf, OtherFileError> {
+        if path.starts_with("../") { Err(OtherFileError::Outside) } else { Ok(PathBuf::from("home").join(path)) }
     }
-    fn existing(&self, from: FileId, path: &str) -> Result<PathBuf, Unreadable> {
+    fn existing(&self, from: FileId, path: &str) -> Result<PathBuf, OtherFileError> {
         self.path(from, path).and_then(|file| there(path, file))
     }
-    fn existing_folder(&self, from: FileId, path: &str) -> Result<PathBuf, Unreadable> {
+    fn existing_folder(&self, from: FileId, path: &str) -> Result<PathBuf, OtherFileError> {
         self.existing(from, path)
     }
-    fn import(&mut self, _: Span, path: &str) -> Result<Arc<Definitions>, Unreadable> {
+    fn import(&mut self, _: Span, path: &str) -> Result<Arc<Definitions>, OtherFileError> {
         there(path, Arc::default())
     }
-    fn channel(&mut self, _: FileId, name: &str) -> Result<Arc<Channel>, Unreadable> {
+    fn channel(&mut self, _: FileId, name: &str) -> Result<Arc<Channel>, OtherFileError> {
         there(name, Arc::new(read("flow: 1\nchannel: sms\n", channel).0.unwrap()))
     }
-    fn style_guide(&mut self, _: FileId, name: &str) -> Result<Arc<StyleGuide>, Unreadable> {
+    fn style_guide(&mut self, _: FileId, name: &str) -> Result<Arc<StyleGuide>, OtherFileError> {
         there(name, Arc::new(read("flow: 1\nstyle_guide: acme\n", style_guide).0.unwrap()))
     }
-    fn text(&mut self, _: FileId, path: &str) -> Result<(FileId, Arc<str>), Unreadable> {
+    fn text(&mut self, _: FileId, path: &str) -> Result<(FileId, Arc<str>), OtherFileError> {
         there(path, (FileId(0), if path.ends_with("json") { "{\"type\": \"object\"}" } else { "Be brief." }.into()))
     }
-    fn replies(&mut self, _: FileId, path: &str) -> Result<Arc<Replies>, Unreadable> {
+    fn replies(&mut self, _: FileId, path: &str) -> Result<Arc<Replies>, OtherFileError> {
         there(path, Arc::default())
     }
-    fn pipeline(&mut self, _: Span, path: &str) -> Result<PipelineId, Unreadable> {
+    fn pipeline(&mut self, _: Span, path: &str) -> Result<PipelineId, OtherFileError> {
         there(path, PipelineId(0))
     }
 }

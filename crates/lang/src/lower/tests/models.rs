@@ -108,7 +108,7 @@ fn a_cases_own_mocks_and_replies_replace_those_of_all_cases() {
     let case = &test.unwrap().cases[0];
     assert_eq!(case.mocks.get("x").unwrap().value, Mock::Output(2.into()));
     assert_eq!(case.mocks.get("y").unwrap().value, Mock::Error(FailureKind::Timeout));
-    let own = |step: &str| matches!(case.replies.get(step).unwrap(), ReplySet::Every(Reply { body: ReplyBody::Text(text), .. }) if &*text.source == "own");
+    let own = |step: &str| matches!(case.replies.get(step).unwrap(), ReplySet::Every(ScriptedReply { body: ReplyBody::Text(text), .. }) if &*text.source == "own");
     assert!(own("q") && !own("p"));
     let expect = case.expect.as_ref().unwrap();
     assert!(matches!(expect.outputs[0].1[0].value, Check::Contains(_)));

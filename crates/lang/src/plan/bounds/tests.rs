@@ -1,7 +1,7 @@
 use super::*;
 
-fn open(calls: u64, of: &[&str]) -> Open {
-    Open { calls, of: of.iter().map(|name| name.to_string()).collect() }
+fn open(calls: u64, of: &[&str]) -> OpenCalls {
+    OpenCalls { calls, of: of.iter().map(|name| name.to_string()).collect() }
 }
 
 #[test]

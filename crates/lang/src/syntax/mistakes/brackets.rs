@@ -1,7 +1,7 @@
 //! `[ ]` and `{ }` that do not fit together, and what stands between them.
 
-use super::super::frames::Open;
-use super::{Place, key_of, short};
+use super::super::frames::OpenFrame;
+use super::{MistakePlace, key_of, short};
 use crate::diagnostic::Diagnostic;
 
 fn closer(open: char) -> char {
@@ -9,7 +9,7 @@ fn closer(open: char) -> char {
 }
 
 /// A closing bracket too many.
-pub(super) fn extra(place: &Place<'_>) -> Diagnostic {
+pub(super) fn extra(place: &MistakePlace<'_>) -> Diagnostic {
     let bracket = place.text.get(place.at..).and_then(|t| t.chars().next()).unwrap_or(']');
     place
         .found(place.span(place.at, place.at + 1), format!("this \"{bracket}\" closes nothing"))
@@ -17,11 +17,11 @@ pub(super) fn extra(place: &Place<'_>) -> Diagnostic {
 }
 
 /// An opening bracket at the place of the error that is never closed.
-pub(super) fn unclosed(place: &Place<'_>, open: char) -> Diagnostic {
+pub(super) fn unclosed(place: &MistakePlace<'_>, open: char) -> Diagnostic {
     never_closed(place, place.at, open, None)
 }
 
-fn never_closed(place: &Place<'_>, at: usize, open: char, before: Option<usize>) -> Diagnostic {
+fn never_closed(place: &MistakePlace<'_>, at: usize, open: char, before: Option<usize>) -> Diagnostic {
     let close = closer(open);
     let line = place.line_of(at);
     let message = match before {
@@ -34,7 +34,7 @@ fn never_closed(place: &Place<'_>, at: usize, open: char, before: Option<usize>)
 }
 
 /// `[ … }`.
-pub(super) fn mismatched(place: &Place<'_>, open: char, close: char) -> Diagnostic {
+pub(super) fn mismatched(place: &MistakePlace<'_>, open: char, close: char) -> Diagnostic {
     let right = closer(open);
     let line = place.line_of(place.at);
     place
@@ -43,13 +43,14 @@ pub(super) fn mismatched(place: &Place<'_>, open: char, close: char) -> Diagnost
 }
 
 /// The innermost bracket that is open.
-pub(super) fn innermost<'p>(place: &'p Place<'_>) -> Option<&'p Open> {
-    let is_bracket = |open: &&Open| open.in_brackets && !place.text.get(open.start..).unwrap_or("").starts_with(|c| c != '[' && c != '{');
+pub(super) fn innermost<'p>(place: &'p MistakePlace<'_>) -> Option<&'p OpenFrame> {
+    let is_bracket =
+        |open: &&OpenFrame| open.in_brackets && !place.text.get(open.start..).unwrap_or("").starts_with(|c| c != '[' && c != '{');
     place.failure.open.iter().rev().find(is_bracket)
 }
 
 /// The line below a bracket that was never closed.
-pub(super) fn left_open(place: &Place<'_>) -> Option<Diagnostic> {
+pub(super) fn left_open(place: &MistakePlace<'_>) -> Option<Diagnostic> {
     let (start, bracket) = match innermost(place) {
         Some(open) => (open.start, if open.is_list { '[' } else { '{' }),
         None => open_above(place)?,
@@ -62,7 +63,7 @@ pub(super) fn left_open(place: &Place<'_>) -> Option<Diagnostic> {
 }
 
 /// The first bracket of the line above that has more opening than closing ones; the parser may not have told of it yet.
-fn open_above(place: &Place<'_>) -> Option<(usize, char)> {
+fn open_above(place: &MistakePlace<'_>) -> Option<(usize, char)> {
     let (start, _) = place.line_at(place.line_above(place.line)?);
     let text = place.slice(place.rest_of_line(start));
     let (at, bracket) = text.char_indices().find(|(_, c)| matches!(c, '[' | '{'))?;
@@ -70,7 +71,7 @@ fn open_above(place: &Place<'_>) -> Option<(usize, char)> {
 }
 
 /// Something between brackets that is no entry, or the line below a bracket that was never closed.
-pub(super) fn entry(place: &Place<'_>) -> Option<Diagnostic> {
+pub(super) fn entry(place: &MistakePlace<'_>) -> Option<Diagnostic> {
     if let Some(found) = left_open(place) {
         return Some(found);
     }

@@ -2,13 +2,13 @@
 
 use std::cmp::Reverse;
 
-use super::super::frames::Open;
+use super::super::frames::OpenFrame;
 use super::super::quoted;
-use super::{Place, key_of, short, starts};
+use super::{MistakePlace, key_of, short, starts};
 use crate::diagnostic::Diagnostic;
 
 /// Tabs, and characters that only look like spaces, in the indentation of the lines where the parser stopped.
-pub(super) fn odd_indentation(place: &Place<'_>) -> Option<Diagnostic> {
+pub(super) fn odd_indentation(place: &MistakePlace<'_>) -> Option<Diagnostic> {
     let first = place.line_of(place.failure.seen);
     let (line, start, text, found) = (first.max(place.line.saturating_sub(20))..=place.line + 1).find_map(|line| {
         let (start, text) = place.line_at(line);
@@ -32,7 +32,7 @@ pub(super) fn odd_indentation(place: &Place<'_>) -> Option<Diagnostic> {
 }
 
 /// An empty line before a block text that is indented further than the text.
-pub(super) fn long_blank_line(place: &Place<'_>) -> Diagnostic {
+pub(super) fn long_blank_line(place: &MistakePlace<'_>) -> Diagnostic {
     let above = place.line.saturating_sub(1).max(1);
     let (start, text) = place.line_at(above);
     place
@@ -41,7 +41,7 @@ pub(super) fn long_blank_line(place: &Place<'_>) -> Diagnostic {
 }
 
 /// `key: - item`.
-pub(super) fn item_on_key_line(place: &Place<'_>) -> Diagnostic {
+pub(super) fn item_on_key_line(place: &MistakePlace<'_>) -> Diagnostic {
     let whole = place.rest_of_line(place.at);
     place
         .found(whole, "a list cannot begin on the line of its key")
@@ -49,7 +49,7 @@ pub(super) fn item_on_key_line(place: &Place<'_>) -> Diagnostic {
 }
 
 /// A `:` where no key can stand: a colon inside a text, a line that is indented too far, or a line above without its own.
-pub(super) fn second_colon(place: &Place<'_>) -> Option<Diagnostic> {
+pub(super) fn second_colon(place: &MistakePlace<'_>) -> Option<Diagnostic> {
     let (start, line) = place.line_at(place.line);
     let before = line.get(..place.at.checked_sub(start)?)?;
     if before.starts_with("---") {
@@ -93,7 +93,7 @@ pub(super) fn second_colon(place: &Place<'_>) -> Option<Diagnostic> {
 }
 
 /// A line that should be `key: value` and has no `:`.
-pub(super) fn missing_colon(place: &Place<'_>) -> Option<Diagnostic> {
+pub(super) fn missing_colon(place: &MistakePlace<'_>) -> Option<Diagnostic> {
     let line = place.line_of(place.at);
     let (start, text) = place.line_at(line);
     let above = place.line_above(line);
@@ -115,14 +115,14 @@ pub(super) fn missing_colon(place: &Place<'_>) -> Option<Diagnostic> {
     Some(no_colon(place, line, start, text))
 }
 
-fn below_block_header(place: &Place<'_>, line: usize, above: usize, key: &str) -> Diagnostic {
+fn below_block_header(place: &MistakePlace<'_>, line: usize, above: usize, key: &str) -> Diagnostic {
     let key = short(key);
     place
         .found(place.line_span(line), format!("the text of \"{key}\" must be indented further than \"{key}\" on line {above}"))
         .help("indent its lines by two spaces more")
 }
 
-fn no_colon(place: &Place<'_>, line: usize, start: usize, text: &str) -> Diagnostic {
+fn no_colon(place: &MistakePlace<'_>, line: usize, start: usize, text: &str) -> Diagnostic {
     let blanks = text.len() - text.trim_start().trim_start_matches("- ").len();
     let content = text.get(blanks..).unwrap_or("").trim_end();
     let glued = content.find(':').filter(|at| *at > 0 && !content.get(..*at).unwrap_or("").contains(' '));
@@ -147,7 +147,7 @@ fn no_colon(place: &Place<'_>, line: usize, start: usize, text: &str) -> Diagnos
 }
 
 /// A line whose indentation fits nothing above it, or that mixes keys and list items.
-pub(super) fn fits_nowhere(place: &Place<'_>) -> Option<Diagnostic> {
+pub(super) fn fits_nowhere(place: &MistakePlace<'_>) -> Option<Diagnostic> {
     let (start, line) = place.line_at(place.line);
     let content = line.trim_start();
     let indent = line.len() - content.len();
@@ -163,8 +163,8 @@ pub(super) fn fits_nowhere(place: &Place<'_>) -> Option<Diagnostic> {
     if let Some(found) = slid_out(place, above, indent) {
         return Some(found);
     }
-    let column = |open: &Open| open.start.saturating_sub(place.source.line_start(place.line_of(open.start)));
-    let levels: Vec<&Open> = place.failure.open.iter().chain(&place.failure.closed).filter(|open| !open.in_brackets).collect();
+    let column = |open: &OpenFrame| open.start.saturating_sub(place.source.line_start(place.line_of(open.start)));
+    let levels: Vec<&OpenFrame> = place.failure.open.iter().chain(&place.failure.closed).filter(|open| !open.in_brackets).collect();
     if let Some(open) = levels.iter().find(|open| column(open) == indent && open.is_list != is_item) {
         let first = place.line_of(open.start);
         let message = if is_item {
@@ -226,7 +226,7 @@ pub(super) fn fits_nowhere(place: &Place<'_>) -> Option<Diagnostic> {
 }
 
 /// A dash or a bullet of a word processor in place of "-".
-fn odd_bullet(place: &Place<'_>, at: usize, content: &str) -> Option<Diagnostic> {
+fn odd_bullet(place: &MistakePlace<'_>, at: usize, content: &str) -> Option<Diagnostic> {
     let first = content.chars().next().filter(|c| matches!(c, '–' | '—' | '−' | '‐' | '‑' | '•' | '·'))?;
     content.get(first.len_utf8()..)?.starts_with(' ').then_some(())?;
     let mark = place.span(at, at + first.len_utf8());
@@ -235,7 +235,7 @@ fn odd_bullet(place: &Place<'_>, at: usize, content: &str) -> Option<Diagnostic>
 }
 
 /// The text below `|` goes on here, but the line above slid out of it to the left.
-fn slid_out(place: &Place<'_>, above: usize, indent: usize) -> Option<Diagnostic> {
+fn slid_out(place: &MistakePlace<'_>, above: usize, indent: usize) -> Option<Diagnostic> {
     let slid = place.indent(above);
     let mut line = above;
     let header = loop {
@@ -262,7 +262,7 @@ fn spaces(count: usize) -> String {
 }
 
 /// Something stands behind a value that was complete.
-fn behind_value(place: &Place<'_>, start: usize, line: &str) -> Diagnostic {
+fn behind_value(place: &MistakePlace<'_>, start: usize, line: &str) -> Diagnostic {
     let blanks = line.len() - line.trim_start().trim_start_matches("- ").len();
     let value = key_of(line).map_or(blanks, |(_, value)| value);
     let reserved = line.get(value..).is_some_and(|v| v.starts_with(['*', '&', '[', '{', '!']));

@@ -16,7 +16,7 @@ use crate::diagnostic::Diagnostic;
 use crate::source::{FileId, SourceFile, Span};
 
 /// Everything a guess may look at.
-struct Place<'a> {
+struct MistakePlace<'a> {
     file: FileId,
     source: &'a SourceFile,
     /// What the parser read; as long as the file, byte for byte.
@@ -31,7 +31,7 @@ struct Place<'a> {
 /// The finding for the error that ended the reading.
 pub(super) fn explain(file: FileId, source: &SourceFile, text: &str, failure: &ParseError) -> Diagnostic {
     let at = failure.at;
-    let place = Place { file, source, text, failure, at, line: source.position(at as u32).line };
+    let place = MistakePlace { file, source, text, failure, at, line: source.position(at as u32).line };
     let guess = match &failure.kind {
         Kind::RecursionLimitExceeded => Some(super::too_deep(place.span(at, at))),
         Kind::UnsupportedYamlMajorVersion
@@ -65,7 +65,7 @@ pub(super) fn explain(file: FileId, source: &SourceFile, text: &str, failure: &P
     guess.unwrap_or_else(|| place.unknown())
 }
 
-fn syntax(place: &Place<'_>) -> Option<Diagnostic> {
+fn syntax(place: &MistakePlace<'_>) -> Option<Diagnostic> {
     match &place.failure.kind {
         Kind::InvalidQuotedScalarIndent | Kind::UnclosedQuotedScalar | Kind::DocumentIndicatorInQuotedScalar => quotes::unclosed(place),
         Kind::InvalidTrailingSingleQuotedScalar | Kind::InvalidTrailingDoubleQuotedScalar => quotes::trailing(place),
@@ -121,7 +121,7 @@ fn syntax(place: &Place<'_>) -> Option<Diagnostic> {
     }
 }
 
-impl<'a> Place<'a> {
+impl<'a> MistakePlace<'a> {
     fn span(&self, start: usize, end: usize) -> Span {
         let mut end = end.clamp(start, self.text.len().max(start));
         while !self.text.is_char_boundary(end) {

@@ -1,17 +1,17 @@
 //! Quotes that are missing, too many, or hold an escape nobody knows.
 
-use super::{Place, key_of, short};
+use super::{MistakePlace, key_of, short};
 use crate::diagnostic::Diagnostic;
 
 /// Where the quoted text begins that the parser was reading, and its quote.
-fn opening(place: &Place<'_>) -> Option<(usize, char)> {
+fn opening(place: &MistakePlace<'_>) -> Option<(usize, char)> {
     let is_quote = |at: usize| place.text.get(at..).and_then(|t| t.chars().next()).filter(|c| matches!(c, '"' | '\''));
     let piece = place.next_piece();
     is_quote(piece).map(|quote| (piece, quote)).or_else(|| is_quote(place.at).map(|quote| (place.at, quote)))
 }
 
 /// A text in quotes that does not end.
-pub(super) fn unclosed(place: &Place<'_>) -> Option<Diagnostic> {
+pub(super) fn unclosed(place: &MistakePlace<'_>) -> Option<Diagnostic> {
     let (start, quote) = opening(place)?;
     let first = place.line_of(start);
     let (_, here) = place.line_at(place.line);
@@ -30,7 +30,7 @@ pub(super) fn unclosed(place: &Place<'_>) -> Option<Diagnostic> {
 }
 
 /// A text in quotes that took the next quote below for its own end: what is wrong is noticed behind that.
-pub(super) fn swallowed(place: &Place<'_>) -> Option<Diagnostic> {
+pub(super) fn swallowed(place: &MistakePlace<'_>) -> Option<Diagnostic> {
     [Some(place.next_piece()), Some(place.failure.last), odd_quote(place)].into_iter().flatten().find_map(|start| {
         let quote = place.text.get(start..)?.chars().next().filter(|c| matches!(c, '"' | '\''))?;
         let inside = place.text.get(start + 1..place.at)?;
@@ -43,7 +43,7 @@ pub(super) fn swallowed(place: &Place<'_>) -> Option<Diagnostic> {
 }
 
 /// The last quote of the first line with an odd number of them, between what was read and what cannot be.
-fn odd_quote(place: &Place<'_>) -> Option<usize> {
+fn odd_quote(place: &MistakePlace<'_>) -> Option<usize> {
     (place.line_of(place.failure.seen)..place.line).take(20).find_map(|line| {
         let (start, text) = place.line_at(line);
         // A backslash behind a backslash is one itself.
@@ -53,7 +53,7 @@ fn odd_quote(place: &Place<'_>) -> Option<usize> {
     })
 }
 
-fn no_closing_quote(place: &Place<'_>, start: usize, quote: char) -> Diagnostic {
+fn no_closing_quote(place: &MistakePlace<'_>, start: usize, quote: char) -> Diagnostic {
     let line = place.rest_of_line(start);
     let first = place.line_of(start);
     let written = place.slice(line);
@@ -73,7 +73,7 @@ fn no_closing_quote(place: &Place<'_>, start: usize, quote: char) -> Diagnostic 
 }
 
 /// Something stands behind a closing quote.
-pub(super) fn trailing(place: &Place<'_>) -> Option<Diagnostic> {
+pub(super) fn trailing(place: &MistakePlace<'_>) -> Option<Diagnostic> {
     let (start, quote) = opening(place)?;
     if place.line_of(start) < place.line {
         return Some(no_closing_quote(place, start, quote));
@@ -125,7 +125,7 @@ pub(super) fn trailing(place: &Place<'_>) -> Option<Diagnostic> {
 }
 
 /// A backslash in double quotes before something that makes no escape (YAML 1.2, section 5.7, lists those that do).
-pub(super) fn escape(place: &Place<'_>) -> Option<Diagnostic> {
+pub(super) fn escape(place: &MistakePlace<'_>) -> Option<Diagnostic> {
     let (start, _) = opening(place)?;
     let rest = place.text.get(start..)?;
     let mut chars = rest.char_indices().skip(1);

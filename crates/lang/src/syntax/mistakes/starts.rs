@@ -2,12 +2,12 @@
 
 use super::super::findings;
 use super::super::quoted;
-use super::{Place, short};
+use super::{MistakePlace, short};
 use crate::diagnostic::Diagnostic;
 use crate::source::Span;
 
 /// `@`, `` ` ``, `%`, `*`, `&`, `?`: the text must stand in quotes.
-pub(super) fn reserved(place: &Place<'_>) -> Option<Diagnostic> {
+pub(super) fn reserved(place: &MistakePlace<'_>) -> Option<Diagnostic> {
     let first = place.text.get(place.at..)?.chars().next()?;
     if first.is_whitespace() || first == '_' {
         return None;
@@ -16,7 +16,7 @@ pub(super) fn reserved(place: &Place<'_>) -> Option<Diagnostic> {
 }
 
 /// A text at `at` that must stand in quotes because of its first character.
-pub(super) fn must_be_quoted(place: &Place<'_>, at: usize) -> Diagnostic {
+pub(super) fn must_be_quoted(place: &MistakePlace<'_>, at: usize) -> Diagnostic {
     let whole = value_at(place, at);
     let written = place.slice(whole);
     let first = written.chars().next().unwrap_or('@');
@@ -26,21 +26,21 @@ pub(super) fn must_be_quoted(place: &Place<'_>, at: usize) -> Diagnostic {
 }
 
 /// Whether a bracket is open here. Of those on this line the parser may not have heard yet.
-fn is_in_brackets(place: &Place<'_>, at: usize) -> bool {
+fn is_in_brackets(place: &MistakePlace<'_>, at: usize) -> bool {
     let (start, line) = place.line_at(place.line_of(at));
     let before = line.get(..at.saturating_sub(start)).unwrap_or("");
     super::brackets::innermost(place).is_some() || before.matches(['{', '[']).count() > before.matches(['}', ']']).count()
 }
 
 /// The text that begins here: to the end of its line, in brackets to the next "," or bracket.
-fn value_at(place: &Place<'_>, at: usize) -> Span {
+fn value_at(place: &MistakePlace<'_>, at: usize) -> Span {
     let line = place.slice(place.rest_of_line(at));
     let end = line.find([',', '}', ']']).filter(|_| is_in_brackets(place, at)).unwrap_or(line.len());
     place.span(at, at + line.get(..end).unwrap_or(line).trim_end().len())
 }
 
 /// `| text` on one line.
-pub(super) fn block_header(place: &Place<'_>) -> Option<Diagnostic> {
+pub(super) fn block_header(place: &MistakePlace<'_>) -> Option<Diagnostic> {
     let first = place.text.get(place.at..)?.chars().next().filter(|c| matches!(c, '|' | '>'))?;
     let whole = value_at(place, place.at);
     let written = place.slice(whole);
@@ -57,7 +57,7 @@ pub(super) fn block_header(place: &Place<'_>) -> Option<Diagnostic> {
 }
 
 /// A tag that cannot even be read.
-pub(super) fn tag(place: &Place<'_>) -> Option<Diagnostic> {
+pub(super) fn tag(place: &MistakePlace<'_>) -> Option<Diagnostic> {
     let line = place.line_at(place.line);
     let behind = place.at.checked_sub(line.0)?;
     let start = line.1.get(..=behind.min(line.1.len().saturating_sub(1))).and_then(|t| t.rfind('!')).map_or(place.at, |i| line.0 + i);

@@ -3,15 +3,15 @@
 use minijinja::machinery::ast;
 
 use super::super::filters::{self, Filter};
-use super::super::problem::Problem;
-use super::super::tree::{Arguments, At, Expr, Test};
-use super::Builder;
+use super::super::problem::TemplateProblem;
+use super::super::tree::{Expr, FilterArguments, SourceRange, Test};
+use super::TemplateBuilder;
 
-impl<'s> Builder<'s> {
+impl<'s> TemplateBuilder<'s> {
     pub(super) fn filter(&mut self, filter: &ast::Filter<'s>, whole: &ast::Expr<'s>) -> Expr {
         let Some(value) = &filter.expr else {
             let at = self.span(whole);
-            return self.wrong(Problem::syntax(at, "a filter stands after a value"));
+            return self.wrong(TemplateProblem::syntax(at, "a filter stands after a value"));
         };
         let at = (self.span(value).1, self.span(whole).1);
         match filter.name {
@@ -45,12 +45,12 @@ impl<'s> Builder<'s> {
         }
     }
 
-    fn map(&mut self, list: &ast::Expr<'s>, filter: &ast::Filter<'s>, at: At) -> Expr {
+    fn map(&mut self, list: &ast::Expr<'s>, filter: &ast::Filter<'s>, at: SourceRange) -> Expr {
         let list = self.boxed(list);
         match filter.args.split_first() {
             Some((ast::CallArg::Pos(name), rest)) => {
                 let Some(name) = constant_text(name) else {
-                    return self.wrong(Problem::syntax(at, "map takes the name of a filter in quotes, as in map(\"upper\")"));
+                    return self.wrong(TemplateProblem::syntax(at, "map takes the name of a filter in quotes, as in map(\"upper\")"));
                 };
                 let Some(known) = self.filter_named(&name, at) else { return *list };
                 if known.name == "date" {
@@ -71,11 +71,12 @@ impl<'s> Builder<'s> {
                     None => *list,
                 }
             }
-            _ => self.wrong(Problem::syntax(at, "map takes the name of a filter, map(\"upper\"), or a field, map(attribute=\"name\")")),
+            _ => self
+                .wrong(TemplateProblem::syntax(at, "map takes the name of a filter, map(\"upper\"), or a field, map(attribute=\"name\")")),
         }
     }
 
-    fn select(&mut self, list: &ast::Expr<'s>, filter: &ast::Filter<'s>, at: At) -> Expr {
+    fn select(&mut self, list: &ast::Expr<'s>, filter: &ast::Filter<'s>, at: SourceRange) -> Expr {
         let list = self.boxed(list);
         let keep = filter.name == "selectattr";
         let given: Option<Vec<&ast::Expr<'s>>> = filter.args.iter().map(positional).collect();
@@ -87,7 +88,7 @@ impl<'s> Builder<'s> {
                 Some(test)
             }
             _ => {
-                return self.wrong(Problem::syntax(
+                return self.wrong(TemplateProblem::syntax(
                     at,
                     format!("{} takes a field and a test in quotes: {}(\"status\", \"in\", [\"new\"])", filter.name, filter.name),
                 ));
@@ -98,12 +99,12 @@ impl<'s> Builder<'s> {
         let compared = others.get(1).map(|other| self.boxed(other));
         let expected = 1 + usize::from(test.is_some()) + usize::from(test == Some(Test::In));
         if others.len() + 1 != expected {
-            return self.wrong(Problem::syntax(at, format!("{} is given too many or too few values here", filter.name)));
+            return self.wrong(TemplateProblem::syntax(at, format!("{} is given too many or too few values here", filter.name)));
         }
         Expr::Select { keep, list, attribute, test: test.map(|test| (test, compared)) }
     }
 
-    fn filter_named(&mut self, name: &str, at: At) -> Option<&'static Filter> {
+    fn filter_named(&mut self, name: &str, at: SourceRange) -> Option<&'static Filter> {
         let found = filters::named(name);
         if found.is_none() {
             let known = filters::names();
@@ -113,14 +114,14 @@ impl<'s> Builder<'s> {
         found
     }
 
-    fn filter_arguments(&mut self, filter: &'static Filter, at: At, given: &[ast::CallArg<'s>]) -> Option<Arguments> {
+    fn filter_arguments(&mut self, filter: &'static Filter, at: SourceRange, given: &[ast::CallArg<'s>]) -> Option<FilterArguments> {
         let what = format!("the filter {}", filter.name);
         let arguments = self.arguments(&what, at, filter.parameters, filter.required, given)?;
         if filter.name == "date"
             && let Some(Some(Expr::Constant(format))) = arguments.first()
             && let Err(stop) = filters::check_date_format(format)
         {
-            self.problems.push(Problem::syntax(at, stop.message));
+            self.problems.push(TemplateProblem::syntax(at, stop.message));
         }
         Some(arguments)
     }
@@ -129,18 +130,18 @@ impl<'s> Builder<'s> {
     pub(super) fn arguments(
         &mut self,
         what: &str,
-        at: At,
+        at: SourceRange,
         parameters: &[&str],
         required: usize,
         given: &[ast::CallArg<'s>],
-    ) -> Option<Arguments> {
-        let mut arguments: Arguments = if given.is_empty() { vec![] } else { parameters.iter().map(|_| None).collect() };
+    ) -> Option<FilterArguments> {
+        let mut arguments: FilterArguments = if given.is_empty() { vec![] } else { parameters.iter().map(|_| None).collect() };
         for (index, argument) in given.iter().enumerate() {
             let (index, value) = match argument {
                 ast::CallArg::Pos(value) => (Some(index), value),
                 ast::CallArg::Kwarg(name, value) => (parameters.iter().position(|known| known == name), value),
                 ast::CallArg::PosSplat(_) | ast::CallArg::KwargSplat(_) => {
-                    self.problems.push(Problem::syntax(at, format!("give {what} its values one by one, without \"*\"")));
+                    self.problems.push(TemplateProblem::syntax(at, format!("give {what} its values one by one, without \"*\"")));
                     return None;
                 }
             };
@@ -149,23 +150,24 @@ impl<'s> Builder<'s> {
                 Some(place @ None) => *place = Some(value),
                 _ => {
                     let known = if parameters.is_empty() { "nothing".to_owned() } else { parameters.join(", ") };
-                    self.problems.push(Problem::syntax(at, format!("{what} is given something it does not take; it takes: {known}")));
+                    self.problems
+                        .push(TemplateProblem::syntax(at, format!("{what} is given something it does not take; it takes: {known}")));
                     return None;
                 }
             }
         }
         if let Some(name) = parameters.iter().take(required).zip(0..).find(|(_, index)| !matches!(arguments.get(*index), Some(Some(_)))) {
-            self.problems.push(Problem::syntax(at, format!("{what} needs its {}", name.0)));
+            self.problems.push(TemplateProblem::syntax(at, format!("{what} needs its {}", name.0)));
             return None;
         }
         Some(arguments)
     }
 
-    pub(super) fn plain_argument(&mut self, argument: &ast::CallArg<'s>, at: At) -> Option<Expr> {
+    pub(super) fn plain_argument(&mut self, argument: &ast::CallArg<'s>, at: SourceRange) -> Option<Expr> {
         match positional(argument) {
             Some(value) => Some(self.expression(value)),
             None => {
-                self.problems.push(Problem::syntax(at, "a test takes a value without a name"));
+                self.problems.push(TemplateProblem::syntax(at, "a test takes a value without a name"));
                 None
             }
         }

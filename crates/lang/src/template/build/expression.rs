@@ -3,15 +3,15 @@
 use minijinja::machinery::ast;
 
 use super::super::number::Arithmetic;
-use super::super::problem::Problem;
+use super::super::problem::TemplateProblem;
 use super::super::scan;
-use super::super::tree::{Comparison, Expr, Test};
-use super::Builder;
+use super::super::tree::{ComparisonKind, Expr, Test};
+use super::TemplateBuilder;
 
 /// Functions an expression may call.
 const FUNCTIONS: &[&str] = &["range"];
 
-impl<'s> Builder<'s> {
+impl<'s> TemplateBuilder<'s> {
     pub(super) fn expression(&mut self, expression: &ast::Expr<'s>) -> Expr {
         match expression {
             ast::Expr::Var(_) | ast::Expr::GetAttr(_) | ast::Expr::GetItem(_) => self.path(expression, false),
@@ -79,13 +79,13 @@ impl<'s> Builder<'s> {
             Kind::Rem => calculate(Arithmetic::Remainder, left, right),
             Kind::Pow => calculate(Arithmetic::Power, left, right),
             Kind::Concat => Expr::Concatenate(left, right),
-            Kind::Eq => Expr::Compare(left, vec![(Comparison::Equal, *right)]),
-            Kind::Ne => Expr::Compare(left, vec![(Comparison::Unequal, *right)]),
-            Kind::Lt => Expr::Compare(left, vec![(Comparison::Less, *right)]),
-            Kind::Lte => Expr::Compare(left, vec![(Comparison::LessOrEqual, *right)]),
-            Kind::Gt => Expr::Compare(left, vec![(Comparison::Greater, *right)]),
-            Kind::Gte => Expr::Compare(left, vec![(Comparison::GreaterOrEqual, *right)]),
-            Kind::In => Expr::Compare(left, vec![(Comparison::In, *right)]),
+            Kind::Eq => Expr::Compare(left, vec![(ComparisonKind::Equal, *right)]),
+            Kind::Ne => Expr::Compare(left, vec![(ComparisonKind::Unequal, *right)]),
+            Kind::Lt => Expr::Compare(left, vec![(ComparisonKind::Less, *right)]),
+            Kind::Lte => Expr::Compare(left, vec![(ComparisonKind::LessOrEqual, *right)]),
+            Kind::Gt => Expr::Compare(left, vec![(ComparisonKind::Greater, *right)]),
+            Kind::Gte => Expr::Compare(left, vec![(ComparisonKind::GreaterOrEqual, *right)]),
+            Kind::In => Expr::Compare(left, vec![(ComparisonKind::In, *right)]),
             Kind::ScAnd => Expr::And(left, right),
             Kind::ScOr => Expr::Or(left, right),
         }
@@ -114,7 +114,7 @@ impl<'s> Builder<'s> {
         let Some(mut arguments) = arguments else { return Expr::Constant(().into()) };
         if arguments.len() != most {
             let wanted = if most == 1 { "takes one list, as in: x is in [1, 2]" } else { "takes nothing after its name" };
-            return self.wrong(Problem::syntax(at, format!("the test \"{}\" {wanted}", test.name)));
+            return self.wrong(TemplateProblem::syntax(at, format!("the test \"{}\" {wanted}", test.name)));
         }
         match known {
             Test::Defined => Expr::Defined(Box::new(self.guarded(&test.expr))),
@@ -124,7 +124,7 @@ impl<'s> Builder<'s> {
     }
 
     /// The test of this name; a mistake is noted where there is none.
-    pub(super) fn test_named(&mut self, name: &str, at: super::At) -> Option<Test> {
+    pub(super) fn test_named(&mut self, name: &str, at: super::SourceRange) -> Option<Test> {
         let found = Test::named(name);
         if found.is_none() {
             let known: Vec<&'static str> = Test::ALL.iter().map(|(name, _)| *name).collect();
@@ -156,27 +156,27 @@ impl<'s> Builder<'s> {
                 let at = (end.saturating_sub(method.name.len()), end);
                 let mut problem = self.unknown(at, "function", method.name, FUNCTIONS);
                 if super::super::filters::is_known(method.name) {
-                    problem = Problem::unknown(at, problem.message).help(format!("write | {} after the value", method.name));
+                    problem = TemplateProblem::unknown(at, problem.message).help(format!("write | {} after the value", method.name));
                 }
                 self.wrong(problem)
             }
             other => {
                 let at = self.span(other);
-                self.wrong(Problem::unknown(at, "only a function can be called; the only one is range"))
+                self.wrong(TemplateProblem::unknown(at, "only a function can be called; the only one is range"))
             }
         }
     }
 }
 
-fn comparison(operator: ast::CompareOpKind) -> Comparison {
+fn comparison(operator: ast::CompareOpKind) -> ComparisonKind {
     match operator {
-        ast::CompareOpKind::Eq => Comparison::Equal,
-        ast::CompareOpKind::Ne => Comparison::Unequal,
-        ast::CompareOpKind::Lt => Comparison::Less,
-        ast::CompareOpKind::Lte => Comparison::LessOrEqual,
-        ast::CompareOpKind::Gt => Comparison::Greater,
-        ast::CompareOpKind::Gte => Comparison::GreaterOrEqual,
-        ast::CompareOpKind::In => Comparison::In,
-        ast::CompareOpKind::NotIn => Comparison::NotIn,
+        ast::CompareOpKind::Eq => ComparisonKind::Equal,
+        ast::CompareOpKind::Ne => ComparisonKind::Unequal,
+        ast::CompareOpKind::Lt => ComparisonKind::Less,
+        ast::CompareOpKind::Lte => ComparisonKind::LessOrEqual,
+        ast::CompareOpKind::Gt => ComparisonKind::Greater,
+        ast::CompareOpKind::Gte => ComparisonKind::GreaterOrEqual,
+        ast::CompareOpKind::In => ComparisonKind::In,
+        ast::CompareOpKind::NotIn => ComparisonKind::NotIn,
     }
 }

@@ -3,17 +3,17 @@
 use minijinja::machinery::ast;
 
 use super::super::Value;
-use super::super::problem::Problem;
-use super::super::tree::{At, Expr, LoopField};
-use super::{Builder, PathRead, place};
+use super::super::problem::TemplateProblem;
+use super::super::tree::{Expr, LoopField, SourceRange};
+use super::{PathRead, TemplateBuilder, place};
 
 /// A look-up that was written after a name: `.x` or `[x]`.
-enum Part<'a, 's> {
-    Attribute(&'s str, At),
-    Item(&'a ast::Expr<'s>, At),
+enum Lookup<'a, 's> {
+    Attribute(&'s str, SourceRange),
+    Item(&'a ast::Expr<'s>, SourceRange),
 }
 
-impl<'s> Builder<'s> {
+impl<'s> TemplateBuilder<'s> {
     /// A condition; what it tests counts as tested until the caller forgets it.
     pub(super) fn tested_by(&mut self, condition: &ast::Expr<'s>) -> Expr {
         let before = self.reads.len();
@@ -32,7 +32,7 @@ impl<'s> Builder<'s> {
     }
 
     /// Notes a read of the run's time zone, which the filter `date` does on its own.
-    pub(super) fn reads_time_zone(&mut self, at: At) {
+    pub(super) fn reads_time_zone(&mut self, at: SourceRange) {
         self.reads.push(PathRead { path: vec!["run".into(), "time_zone".into()], at, is_guarded: true });
     }
 
@@ -44,11 +44,11 @@ impl<'s> Builder<'s> {
             let end = self.span(root).1;
             match root {
                 ast::Expr::GetAttr(attribute) => {
-                    parts.push(Part::Attribute(attribute.name, (end, end)));
+                    parts.push(Lookup::Attribute(attribute.name, (end, end)));
                     root = &attribute.expr;
                 }
                 ast::Expr::GetItem(item) => {
-                    parts.push(Part::Item(&item.subscript_expr, (end, end)));
+                    parts.push(Lookup::Item(&item.subscript_expr, (end, end)));
                     root = &item.expr;
                 }
                 _ => break,
@@ -75,20 +75,20 @@ impl<'s> Builder<'s> {
         }
     }
 
-    fn look_up(&mut self, root: Expr, parts: Vec<Part<'_, 's>>) -> Expr {
+    fn look_up(&mut self, root: Expr, parts: Vec<Lookup<'_, 's>>) -> Expr {
         parts.into_iter().fold(root, |base, part| match part {
-            Part::Attribute(name, _) => Expr::Attribute(Box::new(base), name.into()),
-            Part::Item(key, _) => Expr::Item(Box::new(base), Box::new(self.expression(key))),
+            Lookup::Attribute(name, _) => Expr::Attribute(Box::new(base), name.into()),
+            Lookup::Item(key, _) => Expr::Item(Box::new(base), Box::new(self.expression(key))),
         })
     }
 
-    fn note(&mut self, name: &str, (start, mut end): At, parts: &[Part<'_, 's>], is_guarded: bool) {
+    fn note(&mut self, name: &str, (start, mut end): SourceRange, parts: &[Lookup<'_, 's>], is_guarded: bool) {
         let mut path = vec![name.to_owned()];
         for part in parts {
             let (text, at) = match part {
-                Part::Attribute(name, at) => (Some((*name).to_owned()), at),
-                Part::Item(ast::Expr::Const(key), at) => (written_out(&key.value), at),
-                Part::Item(_, at) => (None, at),
+                Lookup::Attribute(name, at) => (Some((*name).to_owned()), at),
+                Lookup::Item(ast::Expr::Const(key), at) => (written_out(&key.value), at),
+                Lookup::Item(_, at) => (None, at),
             };
             let Some(text) = text else { break };
             path.push(text);
@@ -98,12 +98,12 @@ impl<'s> Builder<'s> {
         self.reads.push(PathRead { path, at: (start, end), is_guarded });
     }
 
-    fn loop_field(&mut self, span: minijinja::machinery::Span, parts: Vec<Part<'_, 's>>) -> Expr {
+    fn loop_field(&mut self, span: minijinja::machinery::Span, parts: Vec<Lookup<'_, 's>>) -> Expr {
         let mut parts = parts.into_iter();
         let at = place(span);
         let known: Vec<&'static str> = LoopField::ALL.iter().map(|(name, _)| *name).collect();
         match parts.next() {
-            Some(Part::Attribute(name, part)) => match LoopField::ALL.iter().find(|(known, _)| *known == name) {
+            Some(Lookup::Attribute(name, part)) => match LoopField::ALL.iter().find(|(known, _)| *known == name) {
                 Some((_, field)) => self.look_up(Expr::Loop(self.loops - 1, *field), parts.collect()),
                 None => {
                     let problem = self.unknown((at.0, part.1), "field of loop", name, &known);
@@ -111,7 +111,8 @@ impl<'s> Builder<'s> {
                 }
             },
             _ => self.wrong(
-                Problem::syntax(at, "loop is read with a field, such as loop.index").help(format!("use one of: {}", known.join(", "))),
+                TemplateProblem::syntax(at, "loop is read with a field, such as loop.index")
+                    .help(format!("use one of: {}", known.join(", "))),
             ),
         }
     }

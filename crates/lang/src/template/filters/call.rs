@@ -5,7 +5,7 @@ use super::super::budget::Budget;
 use super::super::number::Number;
 use super::super::print::{kind, kind_and_value, printed};
 use super::super::scope::Scope;
-use super::super::stop::Stop;
+use super::super::stop::FillStop;
 use super::elements::list_of;
 
 /// A filter.
@@ -17,7 +17,7 @@ pub(in super::super) struct Filter {
     pub(in super::super) parameters: &'static [&'static str],
     /// How many of them must be given.
     pub(in super::super) required: usize,
-    pub(super) run: fn(Call<'_>) -> Result<Value, Stop>,
+    pub(super) run: fn(FilterCall<'_>) -> Result<Value, FillStop>,
 }
 
 impl Filter {
@@ -28,13 +28,13 @@ impl Filter {
         arguments: &[Option<Value>],
         budget: &mut Budget,
         scope: &Scope,
-    ) -> Result<Value, Stop> {
-        (self.run)(Call { filter: self, value, arguments, budget, scope })
+    ) -> Result<Value, FillStop> {
+        (self.run)(FilterCall { filter: self, value, arguments, budget, scope })
     }
 }
 
 /// One use of a filter.
-pub(super) struct Call<'a> {
+pub(super) struct FilterCall<'a> {
     pub(super) filter: &'static Filter,
     pub(super) value: Value,
     pub(super) arguments: &'a [Option<Value>],
@@ -42,12 +42,12 @@ pub(super) struct Call<'a> {
     pub(super) scope: &'a Scope,
 }
 
-impl Call<'_> {
+impl FilterCall<'_> {
     pub(super) fn argument(&self, index: usize) -> Option<&Value> {
         self.arguments.get(index)?.as_ref().filter(|value| !value.is_none())
     }
 
-    pub(super) fn text_argument(&self, index: usize) -> Result<Option<&str>, Stop> {
+    pub(super) fn text_argument(&self, index: usize) -> Result<Option<&str>, FillStop> {
         match self.argument(index) {
             Some(value) => match value.as_str() {
                 Some(text) => Ok(Some(text)),
@@ -57,7 +57,7 @@ impl Call<'_> {
         }
     }
 
-    pub(super) fn whole_argument(&self, index: usize) -> Result<Option<i64>, Stop> {
+    pub(super) fn whole_argument(&self, index: usize) -> Result<Option<i64>, FillStop> {
         match self.argument(index) {
             Some(value) => match Number::of(value) {
                 Some(Number::Whole(whole)) => {
@@ -73,13 +73,13 @@ impl Call<'_> {
         self.argument(index).is_some_and(Value::is_true)
     }
 
-    pub(super) fn wrong_argument(&self, index: usize, wanted: &str, found: &Value) -> Stop {
+    pub(super) fn wrong_argument(&self, index: usize, wanted: &str, found: &Value) -> FillStop {
         let name = self.filter.parameters.get(index).copied().unwrap_or_default();
-        Stop::failed(format!("{} of the filter {} must be {wanted}; it is {}", name, self.filter.name, kind_and_value(found)))
+        FillStop::failed(format!("{} of the filter {} must be {wanted}; it is {}", name, self.filter.name, kind_and_value(found)))
     }
 
     /// The value as a text: texts, numbers, true, false and empty have one.
-    pub(super) fn text(&mut self) -> Result<String, Stop> {
+    pub(super) fn text(&mut self) -> Result<String, FillStop> {
         let text = match self.value.as_str() {
             Some(text) => {
                 self.budget.text(text.len())?;
@@ -92,14 +92,14 @@ impl Call<'_> {
     }
 
     /// The value as a list; empty is a list of nothing.
-    pub(super) fn list(&mut self) -> Result<Vec<Value>, Stop> {
+    pub(super) fn list(&mut self) -> Result<Vec<Value>, FillStop> {
         match list_of(&self.value, self.budget)? {
             Some(list) => Ok(list),
             None => Err(self.wrong_value("a list")),
         }
     }
 
-    pub(super) fn wrong_value(&self, wanted: &str) -> Stop {
-        Stop::failed(format!("the filter {} takes {wanted}; this is {}", self.filter.name, kind_and_value(&self.value)))
+    pub(super) fn wrong_value(&self, wanted: &str) -> FillStop {
+        FillStop::failed(format!("the filter {} takes {wanted}; this is {}", self.filter.name, kind_and_value(&self.value)))
     }
 }

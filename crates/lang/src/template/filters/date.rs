@@ -8,22 +8,22 @@ use chrono_tz::Tz;
 
 use super::super::Value;
 use super::super::print::{kind_and_value, shortened};
-use super::super::stop::Stop;
-use super::call::Call;
+use super::super::stop::FillStop;
+use super::call::FilterCall;
 
 /// Longest format, in bytes.
 const LONGEST: usize = 256;
 
 /// Whether a format can be used; formats are those of strftime, as chrono knows them.
-pub(in super::super) fn check_date_format(format: &Value) -> Result<(), Stop> {
+pub(in super::super) fn check_date_format(format: &Value) -> Result<(), FillStop> {
     let Some(format) = format.as_str() else {
-        return Err(Stop::failed(format!("the format of date is a text such as \"%d %B %Y\", not {}", kind_and_value(format))));
+        return Err(FillStop::failed(format!("the format of date is a text such as \"%d %B %Y\", not {}", kind_and_value(format))));
     };
     if format.len() > LONGEST {
-        return Err(Stop::failed("the format of date has more than 256 bytes"));
+        return Err(FillStop::failed("the format of date has more than 256 bytes"));
     }
     if StrftimeItems::new(format).any(|item| matches!(item, Item::Error)) {
-        return Err(Stop::failed(format!(
+        return Err(FillStop::failed(format!(
             "the format \"{}\" of date has a \"%\" that means nothing; write \"%%\" for the sign itself",
             shortened(format)
         )));
@@ -32,8 +32,8 @@ pub(in super::super) fn check_date_format(format: &Value) -> Result<(), Stop> {
 }
 
 /// Takes date-times of RFC 3339 and dates such as `2026-11-18`.
-pub(super) fn date(call: Call<'_>) -> Result<Value, Stop> {
-    let Some(format) = call.argument(0) else { return Err(Stop::failed("the filter date needs its format")) };
+pub(super) fn date(call: FilterCall<'_>) -> Result<Value, FillStop> {
+    let Some(format) = call.argument(0) else { return Err(FillStop::failed("the filter date needs its format")) };
     check_date_format(format)?;
     let format = format.as_str().unwrap_or_default();
     let zone = time_zone(&call)?;
@@ -50,17 +50,17 @@ pub(super) fn date(call: Call<'_>) -> Result<Value, Stop> {
     };
     let mut shown = String::new();
     write!(shown, "{}", time.format(format))
-        .map_err(|_| Stop::failed(format!("the format \"{}\" cannot show this date", shortened(format))))?;
+        .map_err(|_| FillStop::failed(format!("the format \"{}\" cannot show this date", shortened(format))))?;
     call.budget.text(shown.len())?;
     Ok(Value::from(shown))
 }
 
-fn time_zone(call: &Call<'_>) -> Result<Tz, Stop> {
+fn time_zone(call: &FilterCall<'_>) -> Result<Tz, FillStop> {
     let zone = call.scope.value("run").and_then(|run| run.get_attr("time_zone").ok()).unwrap_or_default();
     match zone.as_str() {
-        Some(name) if !name.is_empty() => {
-            name.parse().map_err(|_| Stop::failed(format!("\"{}\" is not a time zone; write one such as Europe/Berlin", shortened(name))))
-        }
+        Some(name) if !name.is_empty() => name
+            .parse()
+            .map_err(|_| FillStop::failed(format!("\"{}\" is not a time zone; write one such as Europe/Berlin", shortened(name)))),
         _ => Ok(Tz::UTC),
     }
 }

@@ -5,10 +5,10 @@ use minijinja::value::ValueKind;
 use super::super::Value;
 use super::super::budget::Budget;
 use super::super::print::shortened;
-use super::super::stop::Stop;
+use super::super::stop::FillStop;
 
 /// The elements of a list, and the keys of an object; empty has none. `None` for what is neither.
-pub(in super::super) fn list_of(value: &Value, budget: &mut Budget) -> Result<Option<Vec<Value>>, Stop> {
+pub(in super::super) fn list_of(value: &Value, budget: &mut Budget) -> Result<Option<Vec<Value>>, FillStop> {
     match value.kind() {
         ValueKind::None => Ok(Some(vec![])),
         ValueKind::Seq | ValueKind::Iterable | ValueKind::Map => {
@@ -34,6 +34,6 @@ pub(in super::super) fn field(element: &Value, name: &Value) -> Option<Value> {
 }
 
 /// The reason when an element has no such field.
-pub(in super::super) fn no_field(index: usize, name: &Value) -> Stop {
-    Stop::failed(format!("element {} of the list has no \"{}\"", index + 1, shortened(&name.to_string())))
+pub(in super::super) fn no_field(index: usize, name: &Value) -> FillStop {
+    FillStop::failed(format!("element {} of the list has no \"{}\"", index + 1, shortened(&name.to_string())))
 }

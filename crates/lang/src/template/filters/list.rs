@@ -7,15 +7,15 @@ use minijinja::value::ValueKind;
 
 use super::super::Value;
 use super::super::number::{Arithmetic, Number};
-use super::super::print::{Output, kind, kind_and_value, pairs};
-use super::super::stop::Stop;
-use super::call::Call;
+use super::super::print::{PrintedText, kind, kind_and_value, pairs};
+use super::super::stop::FillStop;
+use super::call::FilterCall;
 use super::elements::{field, no_field};
-use super::order::{Key, compare};
+use super::order::{SortKey, compare};
 
-impl Call<'_> {
+impl FilterCall<'_> {
     /// The elements with what they are judged by: themselves, or the field that the argument at `index` names.
-    fn judged(&mut self, index: usize) -> Result<Vec<(Value, Value)>, Stop> {
+    fn judged(&mut self, index: usize) -> Result<Vec<(Value, Value)>, FillStop> {
         let list = self.list()?;
         let Some(name) = self.argument(index).cloned() else {
             return Ok(list.into_iter().map(|element| (element.clone(), element)).collect());
@@ -28,7 +28,7 @@ impl Call<'_> {
     }
 }
 
-pub(super) fn length(call: Call<'_>) -> Result<Value, Stop> {
+pub(super) fn length(call: FilterCall<'_>) -> Result<Value, FillStop> {
     if let Some(text) = call.value.as_str() {
         call.budget.bytes(text.len() / 16)?;
         return Ok(Value::from(text.chars().count()));
@@ -40,16 +40,16 @@ pub(super) fn length(call: Call<'_>) -> Result<Value, Stop> {
     }
 }
 
-pub(super) fn first(mut call: Call<'_>) -> Result<Value, Stop> {
+pub(super) fn first(mut call: FilterCall<'_>) -> Result<Value, FillStop> {
     end_of(&mut call, 0)
 }
 
-pub(super) fn last(mut call: Call<'_>) -> Result<Value, Stop> {
+pub(super) fn last(mut call: FilterCall<'_>) -> Result<Value, FillStop> {
     let index = call.value.len().unwrap_or(0).saturating_sub(1);
     end_of(&mut call, index)
 }
 
-fn end_of(call: &mut Call<'_>, index: usize) -> Result<Value, Stop> {
+fn end_of(call: &mut FilterCall<'_>, index: usize) -> Result<Value, FillStop> {
     let found = match call.value.as_str() {
         Some(text) if index == 0 => text.chars().next().map(Value::from),
         Some(text) => text.chars().next_back().map(Value::from),
@@ -59,13 +59,13 @@ fn end_of(call: &mut Call<'_>, index: usize) -> Result<Value, Stop> {
     found.ok_or_else(|| none_of(call))
 }
 
-fn none_of(call: &Call<'_>) -> Stop {
-    Stop::missing(format!("the list before the filter {} is empty; add | default(…) after it", call.filter.name))
+fn none_of(call: &FilterCall<'_>) -> FillStop {
+    FillStop::missing(format!("the list before the filter {} is empty; add | default(…) after it", call.filter.name))
 }
 
-pub(super) fn join(mut call: Call<'_>) -> Result<Value, Stop> {
+pub(super) fn join(mut call: FilterCall<'_>) -> Result<Value, FillStop> {
     let separator = call.text_argument(0)?.unwrap_or_default().to_owned();
-    let mut output = Output::default();
+    let mut output = PrintedText::default();
     for (index, (value, _)) in call.judged(1)?.iter().enumerate() {
         if index > 0 {
             output.push(&separator)?;
@@ -77,13 +77,13 @@ pub(super) fn join(mut call: Call<'_>) -> Result<Value, Stop> {
     Ok(Value::from(text))
 }
 
-pub(super) fn sort(mut call: Call<'_>) -> Result<Value, Stop> {
+pub(super) fn sort(mut call: FilterCall<'_>) -> Result<Value, FillStop> {
     let (reverse, case_sensitive) = (call.flag(0), call.flag(1));
     let judged = call.judged(2)?;
     call.budget.list(judged.len())?;
     let mut keyed = Vec::with_capacity(judged.len());
     for (value, element) in judged {
-        keyed.push((Key::of(&value, case_sensitive, call.budget)?, element));
+        keyed.push((SortKey::of(&value, case_sensitive, call.budget)?, element));
     }
     if reverse {
         keyed.sort_by(|(a, _), (b, _)| b.cmp(a));
@@ -93,12 +93,12 @@ pub(super) fn sort(mut call: Call<'_>) -> Result<Value, Stop> {
     Ok(keyed.into_iter().map(|(_, element)| element).collect::<Vec<_>>().into())
 }
 
-pub(super) fn unique(mut call: Call<'_>) -> Result<Value, Stop> {
+pub(super) fn unique(mut call: FilterCall<'_>) -> Result<Value, FillStop> {
     let case_sensitive = call.flag(0);
     let mut seen = BTreeSet::new();
     let mut kept = vec![];
     for (value, element) in call.judged(1)? {
-        if seen.insert(Key::of(&value, case_sensitive, call.budget)?) {
+        if seen.insert(SortKey::of(&value, case_sensitive, call.budget)?) {
             kept.push(element);
         }
     }
@@ -106,27 +106,27 @@ pub(super) fn unique(mut call: Call<'_>) -> Result<Value, Stop> {
     Ok(kept.into())
 }
 
-pub(super) fn sum(mut call: Call<'_>) -> Result<Value, Stop> {
+pub(super) fn sum(mut call: FilterCall<'_>) -> Result<Value, FillStop> {
     let mut total = Value::from(0);
     for (index, (value, _)) in call.judged(0)?.into_iter().enumerate() {
         let (Some(sum), Some(number)) = (Number::of(&total), Number::of(&value)) else {
-            return Err(Stop::failed(format!("the filter sum adds numbers; element {} is {}", index + 1, kind_and_value(&value))));
+            return Err(FillStop::failed(format!("the filter sum adds numbers; element {} is {}", index + 1, kind_and_value(&value))));
         };
         total = sum.calculate(Arithmetic::Add, number)?;
     }
     Ok(total)
 }
 
-pub(super) fn min(call: Call<'_>) -> Result<Value, Stop> {
+pub(super) fn min(call: FilterCall<'_>) -> Result<Value, FillStop> {
     extreme(call, Ordering::Less)
 }
 
-pub(super) fn max(call: Call<'_>) -> Result<Value, Stop> {
+pub(super) fn max(call: FilterCall<'_>) -> Result<Value, FillStop> {
     extreme(call, Ordering::Greater)
 }
 
 /// The first element whose value comes before (or after) all others.
-fn extreme(mut call: Call<'_>, wanted: Ordering) -> Result<Value, Stop> {
+fn extreme(mut call: FilterCall<'_>, wanted: Ordering) -> Result<Value, FillStop> {
     let mut judged = call.judged(0)?.into_iter();
     let Some(mut best) = judged.next() else { return Err(none_of(&call)) };
     for next in judged {
@@ -137,7 +137,7 @@ fn extreme(mut call: Call<'_>, wanted: Ordering) -> Result<Value, Stop> {
     Ok(best.1)
 }
 
-pub(super) fn items(call: Call<'_>) -> Result<Value, Stop> {
+pub(super) fn items(call: FilterCall<'_>) -> Result<Value, FillStop> {
     match call.value.kind() {
         ValueKind::None => Ok(Value::from(Vec::<Value>::new())),
         ValueKind::Map => {

@@ -6,13 +6,13 @@ use std::collections::HashSet;
 use minijinja::value::ValueKind;
 
 use super::super::Value;
-use super::super::print::{Output, key_text, pairs, printed};
-use super::super::stop::Stop;
-use super::call::Call;
+use super::super::print::{PrintedText, key_text, pairs, printed};
+use super::super::stop::FillStop;
+use super::call::FilterCall;
 use crate::channel::{escape_cell, escape_markdown as escape};
 
 /// Rows, each an object, as a table; its columns are the keys of all rows, in the order they first appear.
-pub(super) fn table(mut call: Call<'_>) -> Result<Value, Stop> {
+pub(super) fn table(mut call: FilterCall<'_>) -> Result<Value, FillStop> {
     if call.value.kind() == ValueKind::Map {
         return Err(call.wrong_value("a list of rows"));
     }
@@ -21,7 +21,7 @@ pub(super) fn table(mut call: Call<'_>) -> Result<Value, Stop> {
     let mut columns = vec![];
     for row in &rows {
         if row.kind() != ValueKind::Map {
-            return Err(Stop::failed("the filter table takes a list of rows; an element here is not an object"));
+            return Err(FillStop::failed("the filter table takes a list of rows; an element here is not an object"));
         }
         call.budget.elements(row.len().unwrap_or(0))?;
         for (key, _) in pairs(row) {
@@ -32,7 +32,7 @@ pub(super) fn table(mut call: Call<'_>) -> Result<Value, Stop> {
             }
         }
     }
-    let mut output = Output::default();
+    let mut output = PrintedText::default();
     if !columns.is_empty() {
         line(&mut output, columns.iter().map(|(name, _)| Ok(name.clone())))?;
         line(&mut output, columns.iter().map(|_| Ok("---".to_owned())))?;
@@ -43,7 +43,7 @@ pub(super) fn table(mut call: Call<'_>) -> Result<Value, Stop> {
     finished(call, output)
 }
 
-fn line(output: &mut Output, cells: impl Iterator<Item = Result<String, Stop>>) -> Result<(), Stop> {
+fn line(output: &mut PrintedText, cells: impl Iterator<Item = Result<String, FillStop>>) -> Result<(), FillStop> {
     output.push(if output.is_empty() { "|" } else { "\n|" })?;
     for cell in cells {
         output.push(" ")?;
@@ -54,8 +54,8 @@ fn line(output: &mut Output, cells: impl Iterator<Item = Result<String, Stop>>) 
 }
 
 /// One line with a `-` for each element; `key: value` for an object. Further lines of an element are indented below it.
-pub(super) fn bullets(mut call: Call<'_>) -> Result<Value, Stop> {
-    let mut output = Output::default();
+pub(super) fn bullets(mut call: FilterCall<'_>) -> Result<Value, FillStop> {
+    let mut output = PrintedText::default();
     if call.value.kind() == ValueKind::Map {
         call.budget.elements(call.value.len().unwrap_or(0))?;
         for (key, value) in pairs(&call.value) {
@@ -69,19 +69,19 @@ pub(super) fn bullets(mut call: Call<'_>) -> Result<Value, Stop> {
     finished(call, output)
 }
 
-fn bullet(output: &mut Output, text: &str) -> Result<(), Stop> {
+fn bullet(output: &mut PrintedText, text: &str) -> Result<(), FillStop> {
     output.push(if output.is_empty() { "- " } else { "\n- " })?;
     output.push(&text.replace('\n', "\n  "))
 }
 
 /// Markdown that reads as the value, wherever in a line it is put. Blanks around its lines, and empty lines, go.
-pub(super) fn escape_markdown(mut call: Call<'_>) -> Result<Value, Stop> {
+pub(super) fn escape_markdown(mut call: FilterCall<'_>) -> Result<Value, FillStop> {
     let text = escape(&call.text()?);
     call.budget.text(text.len())?;
     Ok(Value::from(text))
 }
 
-fn finished(call: Call<'_>, output: Output) -> Result<Value, Stop> {
+fn finished(call: FilterCall<'_>, output: PrintedText) -> Result<Value, FillStop> {
     let text = output.into_text();
     call.budget.text(text.len())?;
     Ok(Value::from(text))

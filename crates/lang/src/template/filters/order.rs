@@ -8,10 +8,10 @@ use super::super::Value;
 use super::super::budget::Budget;
 use super::super::number::Number;
 use super::super::print::{kind, pairs, printed};
-use super::super::stop::Stop;
+use super::super::stop::FillStop;
 
 /// Whether two values are the same; values of different kinds never are.
-pub(in super::super) fn equal(a: &Value, b: &Value, budget: &mut Budget) -> Result<bool, Stop> {
+pub(in super::super) fn equal(a: &Value, b: &Value, budget: &mut Budget) -> Result<bool, FillStop> {
     if let (Some(a), Some(b)) = (a.as_str(), b.as_str()) {
         budget.bytes(a.len().min(b.len()) / 16)?;
         return Ok(a == b);
@@ -52,19 +52,19 @@ pub(in super::super) fn equal(a: &Value, b: &Value, budget: &mut Budget) -> Resu
 }
 
 /// Which of two numbers or two texts comes first.
-pub(in super::super) fn compare(a: &Value, b: &Value) -> Result<Ordering, Stop> {
+pub(in super::super) fn compare(a: &Value, b: &Value) -> Result<Ordering, FillStop> {
     if let (Some(a), Some(b)) = (a.as_str(), b.as_str()) {
         return Ok(a.cmp(b));
     }
     match (Number::of(a), Number::of(b)) {
         (Some(a), Some(b)) => Ok(a.order(b)),
-        _ => Err(Stop::failed(format!("{} and {} cannot be put in order; compare two numbers or two texts", kind(a), kind(b)))),
+        _ => Err(FillStop::failed(format!("{} and {} cannot be put in order; compare two numbers or two texts", kind(a), kind(b)))),
     }
 }
 
 /// What a list is sorted by: empty first, then false and true, numbers, texts, and the rest by its JSON.
 #[derive(Debug)]
-pub(super) enum Key {
+pub(super) enum SortKey {
     Empty,
     Truth(bool),
     Number(Number),
@@ -72,19 +72,19 @@ pub(super) enum Key {
     Other(String),
 }
 
-impl Key {
+impl SortKey {
     /// The key of a value; texts in small letters unless `case_sensitive`.
-    pub(super) fn of(value: &Value, case_sensitive: bool, budget: &mut Budget) -> Result<Key, Stop> {
+    pub(super) fn of(value: &Value, case_sensitive: bool, budget: &mut Budget) -> Result<SortKey, FillStop> {
         let key = match value.kind() {
-            ValueKind::None | ValueKind::Undefined => Key::Empty,
-            ValueKind::Bool => Key::Truth(value.is_true()),
+            ValueKind::None | ValueKind::Undefined => SortKey::Empty,
+            ValueKind::Bool => SortKey::Truth(value.is_true()),
             _ => match (Number::of(value), value.as_str()) {
-                (Some(number), _) => Key::Number(number),
-                (_, Some(text)) => Key::Text(if case_sensitive { text.to_owned() } else { text.to_lowercase() }),
-                _ => Key::Other(printed(value)?),
+                (Some(number), _) => SortKey::Number(number),
+                (_, Some(text)) => SortKey::Text(if case_sensitive { text.to_owned() } else { text.to_lowercase() }),
+                _ => SortKey::Other(printed(value)?),
             },
         };
-        if let Key::Text(text) | Key::Other(text) = &key {
+        if let SortKey::Text(text) | SortKey::Other(text) = &key {
             budget.bytes(text.len())?;
         }
         Ok(key)
@@ -92,36 +92,36 @@ impl Key {
 
     fn rank(&self) -> u8 {
         match self {
-            Key::Empty => 0,
-            Key::Truth(_) => 1,
-            Key::Number(_) => 2,
-            Key::Text(_) => 3,
-            Key::Other(_) => 4,
+            SortKey::Empty => 0,
+            SortKey::Truth(_) => 1,
+            SortKey::Number(_) => 2,
+            SortKey::Text(_) => 3,
+            SortKey::Other(_) => 4,
         }
     }
 }
 
-impl Ord for Key {
-    fn cmp(&self, other: &Key) -> Ordering {
+impl Ord for SortKey {
+    fn cmp(&self, other: &SortKey) -> Ordering {
         match (self, other) {
-            (Key::Truth(a), Key::Truth(b)) => a.cmp(b),
-            (Key::Number(a), Key::Number(b)) => a.order(*b),
-            (Key::Text(a), Key::Text(b)) | (Key::Other(a), Key::Other(b)) => a.cmp(b),
+            (SortKey::Truth(a), SortKey::Truth(b)) => a.cmp(b),
+            (SortKey::Number(a), SortKey::Number(b)) => a.order(*b),
+            (SortKey::Text(a), SortKey::Text(b)) | (SortKey::Other(a), SortKey::Other(b)) => a.cmp(b),
             (a, b) => a.rank().cmp(&b.rank()),
         }
     }
 }
 
-impl PartialOrd for Key {
-    fn partial_cmp(&self, other: &Key) -> Option<Ordering> {
+impl PartialOrd for SortKey {
+    fn partial_cmp(&self, other: &SortKey) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl PartialEq for Key {
-    fn eq(&self, other: &Key) -> bool {
+impl PartialEq for SortKey {
+    fn eq(&self, other: &SortKey) -> bool {
         self.cmp(other).is_eq()
     }
 }
 
-impl Eq for Key {}
+impl Eq for SortKey {}

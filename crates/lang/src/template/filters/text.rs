@@ -1,22 +1,22 @@
 //! Filters that make texts.
 
 use super::super::Value;
-use super::super::print::Output;
-use super::super::stop::Stop;
-use super::call::Call;
+use super::super::print::PrintedText;
+use super::super::stop::FillStop;
+use super::call::FilterCall;
 
-pub(super) fn upper(mut call: Call<'_>) -> Result<Value, Stop> {
+pub(super) fn upper(mut call: FilterCall<'_>) -> Result<Value, FillStop> {
     let text = call.text()?;
     made(&mut call, text.to_uppercase())
 }
 
-pub(super) fn lower(mut call: Call<'_>) -> Result<Value, Stop> {
+pub(super) fn lower(mut call: FilterCall<'_>) -> Result<Value, FillStop> {
     let text = call.text()?;
     made(&mut call, text.to_lowercase())
 }
 
 /// Each word with a capital; words are parted as in Jinja, by blanks, hyphens and opening brackets.
-pub(super) fn title(mut call: Call<'_>) -> Result<Value, Stop> {
+pub(super) fn title(mut call: FilterCall<'_>) -> Result<Value, FillStop> {
     let text = call.text()?;
     let mut titled = String::with_capacity(text.len());
     let mut begins = true;
@@ -31,7 +31,7 @@ pub(super) fn title(mut call: Call<'_>) -> Result<Value, Stop> {
     made(&mut call, titled)
 }
 
-pub(super) fn trim(mut call: Call<'_>) -> Result<Value, Stop> {
+pub(super) fn trim(mut call: FilterCall<'_>) -> Result<Value, FillStop> {
     let text = call.text()?;
     let trimmed = match call.text_argument(0)? {
         Some(characters) => {
@@ -44,19 +44,19 @@ pub(super) fn trim(mut call: Call<'_>) -> Result<Value, Stop> {
     Ok(Value::from(trimmed))
 }
 
-pub(super) fn replace(mut call: Call<'_>) -> Result<Value, Stop> {
+pub(super) fn replace(mut call: FilterCall<'_>) -> Result<Value, FillStop> {
     let text = call.text()?;
     let old = call.text_argument(0)?.unwrap_or_default().to_owned();
     let new = call.text_argument(1)?.unwrap_or_default().to_owned();
     if old.is_empty() {
-        return Err(Stop::failed("the filter replace cannot look for an empty text"));
+        return Err(FillStop::failed("the filter replace cannot look for an empty text"));
     }
     let count = text.matches(&old).count();
     call.budget.text((text.len() - count * old.len()).saturating_add(count.saturating_mul(new.len())))?;
     Ok(Value::from(text.replace(&old, &new)))
 }
 
-pub(super) fn split(mut call: Call<'_>) -> Result<Value, Stop> {
+pub(super) fn split(mut call: FilterCall<'_>) -> Result<Value, FillStop> {
     let text = call.text()?;
     let separator = call.text_argument(0)?.map(str::to_owned);
     let most = match call.whole_argument(1)? {
@@ -64,7 +64,7 @@ pub(super) fn split(mut call: Call<'_>) -> Result<Value, Stop> {
         None => usize::MAX,
     };
     let parts: Vec<&str> = match separator.as_deref() {
-        Some("") => return Err(Stop::failed("the filter split cannot part a text at an empty text")),
+        Some("") => return Err(FillStop::failed("the filter split cannot part a text at an empty text")),
         Some(separator) => text.splitn(most, separator).collect(),
         None => split_at_blanks(&text, most),
     };
@@ -85,7 +85,7 @@ fn split_at_blanks(text: &str, most: usize) -> Vec<&str> {
 }
 
 /// At most `length` characters, `end` included; between words unless `killwords`.
-pub(super) fn truncate(mut call: Call<'_>) -> Result<Value, Stop> {
+pub(super) fn truncate(mut call: FilterCall<'_>) -> Result<Value, FillStop> {
     let text = call.text()?;
     let length = usize::try_from(call.whole_argument(0)?.unwrap_or(255)).unwrap_or(0);
     let end = call.text_argument(2)?.unwrap_or("...");
@@ -103,22 +103,22 @@ pub(super) fn truncate(mut call: Call<'_>) -> Result<Value, Stop> {
     Ok(Value::from(format!("{}{end}", kept.trim_end())))
 }
 
-pub(super) fn tojson(call: Call<'_>) -> Result<Value, Stop> {
+pub(super) fn tojson(call: FilterCall<'_>) -> Result<Value, FillStop> {
     let indent = call.whole_argument(0)?.map(|width| usize::try_from(width).unwrap_or(0));
-    let mut output = Output::default();
+    let mut output = PrintedText::default();
     output.json(&call.value, indent)?;
     let text = output.into_text();
     call.budget.text(text.len())?;
     Ok(Value::from(text))
 }
 
-fn made(call: &mut Call<'_>, text: String) -> Result<Value, Stop> {
+fn made(call: &mut FilterCall<'_>, text: String) -> Result<Value, FillStop> {
     call.budget.text(text.len())?;
     Ok(Value::from(text))
 }
 
-impl Call<'_> {
-    fn budget_for(&mut self, bytes: usize) -> Result<(), Stop> {
+impl FilterCall<'_> {
+    fn budget_for(&mut self, bytes: usize) -> Result<(), FillStop> {
         self.budget.bytes(bytes)
     }
 }

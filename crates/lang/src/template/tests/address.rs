@@ -4,12 +4,12 @@ use proptest::prelude::*;
 use serde_json::{Value as Json, json};
 use url::Url;
 
-use crate::model::Place;
+use crate::model::TextPlace;
 use crate::template::{FilledAddress, Scope, address_text, compile, from_json, text};
 
 fn filled(source: &str, names: &[(&str, Json)]) -> Result<FilledAddress, String> {
     let mut found = vec![];
-    let text = text(source, Place::default(), &mut found);
+    let text = text(source, TextPlace::default(), &mut found);
     assert!(found.is_empty(), "{found:?}");
     let mut scope = Scope::new();
     names.iter().for_each(|(name, value)| scope.set(name, from_json(value)));

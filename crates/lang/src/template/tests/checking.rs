@@ -75,7 +75,7 @@ fn a_bracket_that_was_lost_is_put_back_where_the_name_of_a_filter_ends() {
         ("{{ a | default(]) }}", "this \"(\" is not closed; add \")\"", "or write \"[\" where what \"]\" closes begins"),
     ] {
         let mut found = vec![];
-        text(source, Place::default(), &mut found);
+        text(source, TextPlace::default(), &mut found);
         let [found] = found.as_slice() else { panic!("{source}: {found:?}") };
         assert_eq!((found.message.as_str(), found.help.join("; ").as_str()), (message, help), "{source}");
     }
@@ -141,7 +141,7 @@ fn the_place_of_a_finding_is_the_smallest_thing_to_change() {
     let (_, found) = checked(source);
     assert_eq!(&source[found[0].span.start as usize - 100..found[0].span.end as usize - 100], " | truncat");
     let mut found = vec![];
-    let folded = Place { span: Span::new(FileId(0), 5, 50), offsets: vec![] };
+    let folded = TextPlace { span: Span::new(FileId(0), 5, 50), offsets: vec![] };
     text("{{ a }", folded, &mut found);
     assert_eq!(found[0].span, Span::new(FileId(0), 5, 50), "folded text: the whole value");
 }

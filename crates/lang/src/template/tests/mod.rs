@@ -8,14 +8,14 @@ mod filters;
 mod limits;
 
 use crate::diagnostic::{Code, Diagnostic};
-use crate::model::{Form, Place, Text};
+use crate::model::{Form, Text, TextPlace};
 use crate::source::{FileId, Span};
 
 use super::{Compiled, FillError, Scope, Value, compile, expression, from_json, text, to_json};
 
 /// The place of a text that stands at byte 100 of a file, all in one line.
-fn place(source: &str) -> Place {
-    Place { span: Span::new(FileId(0), 99, 101 + source.len()), offsets: vec![(0, 100)] }
+fn place(source: &str) -> TextPlace {
+    TextPlace { span: Span::new(FileId(0), 99, 101 + source.len()), offsets: vec![(0, 100)] }
 }
 
 fn checked(source: &str) -> (Text, Vec<Diagnostic>) {

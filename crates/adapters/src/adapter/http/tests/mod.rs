@@ -10,7 +10,7 @@ use chrono::{DateTime, TimeZone, Utc};
 use serde_json::{Value, json};
 
 use super::*;
-use crate::adapter::faultd::{Act, Faultd, answer};
+use crate::adapter::faultd::{FaultAct, Faultd, answer};
 use crate::event::Failure;
 use crate::model::Method;
 use crate::port::{HttpClient, HttpReply, HttpRequest};
@@ -62,7 +62,7 @@ async fn send_with(settings: HttpSettings, request: HttpRequest) -> Result<HttpR
     StepHttpClient::new(Http::new(settings, Arc::new(StoppedClock))).send(request).await
 }
 
-async fn kind(script: Vec<Act>, change: impl FnOnce(HttpRequest) -> HttpRequest) -> FailureKind {
+async fn kind(script: Vec<FaultAct>, change: impl FnOnce(HttpRequest) -> HttpRequest) -> FailureKind {
     let server = Faultd::start(script).await;
     send(change(get(&server.url()))).await.expect_err("the call went well").kind
 }
@@ -131,7 +131,7 @@ async fn each_status_has_its_class() {
         let server = Faultd::answering(status, "text/plain", "no").await;
         assert_eq!(send(get(&server.url())).await.unwrap_err().kind, expected, "{status}");
     }
-    let server = Faultd::start(vec![Act::Send(b"HTTP/1.1 304 Not Modified\r\n\r\n".to_vec())]).await;
+    let server = Faultd::start(vec![FaultAct::Send(b"HTTP/1.1 304 Not Modified\r\n\r\n".to_vec())]).await;
     assert_eq!(send(get(&server.url())).await.unwrap().status, 304);
 }
 
@@ -139,14 +139,14 @@ async fn each_status_has_its_class() {
 async fn a_request_that_may_have_acted_ends_as_unknown_outcome_but_get_and_head_do_not() {
     let half = b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\ncontent-type: text/plain\r\n\r\nhalf".to_vec();
     for script in [
-        vec![Act::Stall],
-        vec![Act::Close],
-        vec![Act::Reset],
-        vec![Act::Send(half.clone()), Act::Close],
-        vec![Act::Send(half), Act::Stall],
-        vec![Act::Send(answer("500 Oh", &[], ""))],
-        vec![Act::Send(answer("503 Busy", &[], "")), Act::Close],
-        vec![Act::Send(answer("200 OK", &[("content-type", "application/json")], "{"))],
+        vec![FaultAct::Stall],
+        vec![FaultAct::Close],
+        vec![FaultAct::Reset],
+        vec![FaultAct::Send(half.clone()), FaultAct::Close],
+        vec![FaultAct::Send(half), FaultAct::Stall],
+        vec![FaultAct::Send(answer("500 Oh", &[], ""))],
+        vec![FaultAct::Send(answer("503 Busy", &[], "")), FaultAct::Close],
+        vec![FaultAct::Send(answer("200 OK", &[("content-type", "application/json")], "{"))],
     ] {
         let server = Faultd::start(script).await;
         let failure = send_with(hasty(), post(&server.url())).await.unwrap_err();
@@ -161,7 +161,7 @@ async fn a_request_that_may_have_acted_ends_as_unknown_outcome_but_get_and_head_
 #[tokio::test]
 async fn a_refusal_is_no_unknown_outcome() {
     for (status, expected) in [("400 No", FailureKind::BadRequest), ("401 No", FailureKind::Auth), ("429 No", FailureKind::RateLimited)] {
-        assert_eq!(kind(vec![Act::Send(answer(status, &[], ""))], as_post).await, expected);
+        assert_eq!(kind(vec![FaultAct::Send(answer(status, &[], ""))], as_post).await, expected);
     }
     let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     assert_eq!(send(post(&format!("http://{closed}"))).await.unwrap_err().kind, FailureKind::Connection);
@@ -177,33 +177,33 @@ async fn slow_answers_end_at_the_clocks() {
         assert_eq!(failure.kind, FailureKind::Timeout, "{}", failure.message);
         failure.message
     };
-    assert!(in_time(vec![Act::Stall], 10_000).await.contains("no answer within 150 ms"));
-    let slow_head = Act::Forever(b"x".to_vec(), Duration::from_millis(20));
-    assert!(in_time(vec![Act::Send(head.clone()), slow_head.clone()], 10_000).await.contains("no answer within 150 ms"));
+    assert!(in_time(vec![FaultAct::Stall], 10_000).await.contains("no answer within 150 ms"));
+    let slow_head = FaultAct::Forever(b"x".to_vec(), Duration::from_millis(20));
+    assert!(in_time(vec![FaultAct::Send(head.clone()), slow_head.clone()], 10_000).await.contains("no answer within 150 ms"));
     let begun = [head, b"\r\nbegun".to_vec()].concat();
-    assert!(in_time(vec![Act::Send(begun.clone()), Act::Stall], 10_000).await.contains("nothing new for 150 ms"));
-    assert!(in_time(vec![Act::Send(begun), slow_head], 400).await.contains("no whole answer within 400 ms"));
+    assert!(in_time(vec![FaultAct::Send(begun.clone()), FaultAct::Stall], 10_000).await.contains("nothing new for 150 ms"));
+    assert!(in_time(vec![FaultAct::Send(begun), slow_head], 400).await.contains("no whole answer within 400 ms"));
 }
 
 #[tokio::test]
 async fn bodies_and_headers_stop_at_their_caps_after_decompression() {
     let big = vec![b'x'; (64 << 10) + 1];
-    assert_eq!(kind(vec![Act::Send(answer("200 OK", &[], &big))], |request| request).await, FailureKind::TooLarge);
-    let endless = vec![Act::Send(b"HTTP/1.1 200 OK\r\n\r\n".to_vec()), Act::Forever(vec![b'x'; 4096], Duration::ZERO)];
+    assert_eq!(kind(vec![FaultAct::Send(answer("200 OK", &[], &big))], |request| request).await, FailureKind::TooLarge);
+    let endless = vec![FaultAct::Send(b"HTTP/1.1 200 OK\r\n\r\n".to_vec()), FaultAct::Forever(vec![b'x'; 4096], Duration::ZERO)];
     assert_eq!(kind(endless, as_post).await, FailureKind::TooLarge);
 
     let mut bomb = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     bomb.write_all(&vec![0; 1 << 20]).unwrap();
     let bomb = bomb.finish().unwrap();
     assert!(bomb.len() < 16 << 10);
-    let server = Faultd::start(vec![Act::Send(answer("200 OK", &[("content-encoding", "gzip")], &bomb))]).await;
+    let server = Faultd::start(vec![FaultAct::Send(answer("200 OK", &[("content-encoding", "gzip")], &bomb))]).await;
     assert_eq!(send(get(&server.url())).await.unwrap_err().kind, FailureKind::TooLarge);
 
     for size in [80 << 10, 600 << 10] {
         let long = "y".repeat(size / 10);
         let headers: Vec<String> = (0..10).map(|number| format!("x-{number}")).collect();
         let headers: Vec<(&str, &str)> = headers.iter().map(|name| (name.as_str(), long.as_str())).collect();
-        assert_eq!(kind(vec![Act::Send(answer("200 OK", &headers, ""))], |request| request).await, FailureKind::TooLarge, "{size}");
+        assert_eq!(kind(vec![FaultAct::Send(answer("200 OK", &headers, ""))], |request| request).await, FailureKind::TooLarge, "{size}");
     }
 }
 
@@ -213,10 +213,10 @@ async fn compressed_answers_are_read_and_broken_ones_are_not() {
     gzip.write_all(b"{\"a\": 1}").unwrap();
     let gzip = gzip.finish().unwrap();
     let headers = [("content-type", "application/json"), ("content-encoding", "gzip")];
-    let server = Faultd::start(vec![Act::Send(answer("200 OK", &headers, &gzip))]).await;
+    let server = Faultd::start(vec![FaultAct::Send(answer("200 OK", &headers, &gzip))]).await;
     assert_eq!(send(get(&server.url())).await.unwrap().body, json!({ "a": 1 }));
     for cut in 0..gzip.len() {
-        let script = vec![Act::Send(answer("200 OK", &headers, &gzip[..cut]))];
+        let script = vec![FaultAct::Send(answer("200 OK", &headers, &gzip[..cut]))];
         let server = Faultd::start(script).await;
         let outcome = send(get(&server.url())).await;
         // An empty body decompresses to an empty body.
@@ -226,9 +226,12 @@ async fn compressed_answers_are_read_and_broken_ones_are_not() {
 
 #[tokio::test]
 async fn something_that_is_not_http_is_a_bad_response() {
-    assert_eq!(kind(vec![Act::Send(b"SSH-2.0-OpenSSH\r\n\r\n".to_vec()), Act::Close], |request| request).await, FailureKind::BadResponse);
+    assert_eq!(
+        kind(vec![FaultAct::Send(b"SSH-2.0-OpenSSH\r\n\r\n".to_vec()), FaultAct::Close], |request| request).await,
+        FailureKind::BadResponse
+    );
     let two_lengths = b"HTTP/1.1 200 OK\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\nab".to_vec();
-    assert_eq!(kind(vec![Act::Send(two_lengths), Act::Close], |request| request).await, FailureKind::BadResponse);
+    assert_eq!(kind(vec![FaultAct::Send(two_lengths), FaultAct::Close], |request| request).await, FailureKind::BadResponse);
 }
 
 #[tokio::test]
@@ -278,7 +281,7 @@ async fn a_wait_is_read_from_refusals_and_server_errors() {
         ("400 No", Some("7"), None),
     ] {
         let headers: Vec<(&str, &str)> = header.into_iter().map(|value| ("retry-after", value)).collect();
-        let server = Faultd::start(vec![Act::Send(answer(status, &headers, ""))]).await;
+        let server = Faultd::start(vec![FaultAct::Send(answer(status, &headers, ""))]).await;
         let failure = send(get(&server.url())).await.unwrap_err();
         assert_eq!(failure.retry_after_ms, expected, "{status} {header:?}");
         let told = expected.map(|wait| format!("; it asks to wait {} s", wait / 1000));

@@ -11,7 +11,7 @@ use super::*;
 async fn a_redirect_is_blocked_and_never_followed() {
     let target = Faultd::answering("200 OK", "text/plain", "stolen").await;
     for status in ["301 Moved", "302 Found", "303 See", "307 Temporary", "308 Permanent"] {
-        let server = Faultd::start(vec![Act::Send(answer(status, &[("location", &target.url())], ""))]).await;
+        let server = Faultd::start(vec![FaultAct::Send(answer(status, &[("location", &target.url())], ""))]).await;
         for request in [get(&server.url()), post(&server.url())] {
             let failure = send(request).await.unwrap_err();
             assert_eq!(failure.kind, FailureKind::Blocked);
@@ -159,7 +159,7 @@ fn proxy_variables_of_the_environment_are_not_used() {
 
 #[tokio::test]
 async fn a_dropped_call_closes_its_connection() {
-    let mut server = Faultd::start(vec![Act::Stall]).await;
+    let mut server = Faultd::start(vec![FaultAct::Stall]).await;
     let client = StepHttpClient::new(Http::new(HttpSettings::default(), Arc::new(StoppedClock)));
     let mut call = client.send(HttpRequest { timeout: Duration::from_secs(60), ..get(&server.url()) });
     while server.requests().is_empty() {

@@ -22,7 +22,7 @@ fn a_program_that_exits_at_once_fails_with_its_last_words_and_is_started_three_t
         assert_eq!(kind, FailureKind::Unavailable);
         assert!(message.contains("has ended 4 times in this run"), "{message}");
         // Another run begins anew.
-        let other = Server { run: "r_2".into(), ..world.program("exits") };
+        let other = ToolServer { run: "r_2".into(), ..world.program("exits") };
         assert_eq!(world.list(&other).await.unwrap_err().kind, FailureKind::Connection);
     });
 }
@@ -45,7 +45,7 @@ fn a_program_that_falls_over_in_a_call_may_have_acted_and_its_words_hold_no_secr
 fn a_program_that_never_answers_fails_at_the_limit_and_one_of_another_version_at_once() {
     run(async {
         let world = World::new();
-        let silent = Server { connect_timeout: SHORT, ..world.program("silent") };
+        let silent = ToolServer { connect_timeout: SHORT, ..world.program("silent") };
         let failure = world.list(&silent).await.unwrap_err();
         assert_eq!(failure.kind, FailureKind::Timeout);
         assert!(failure.message.contains("connect_timeout"), "{}", failure.message);
@@ -53,7 +53,7 @@ fn a_program_that_never_answers_fails_at_the_limit_and_one_of_another_version_at
         assert_eq!(kind, FailureKind::BadResponse);
         assert!(message.contains("speaks version \"1999-01-01\""), "{message}");
         // One that leaves a word it does not know unanswered is greeted in the old way.
-        let slow = Server { connect_timeout: Duration::from_secs(6), ..world.program("late_first_word") };
+        let slow = ToolServer { connect_timeout: Duration::from_secs(6), ..world.program("late_first_word") };
         assert_eq!(world.list(&slow).await.unwrap().version, "2025-11-25");
         world.close().await;
     });

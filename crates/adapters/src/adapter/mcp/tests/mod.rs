@@ -17,7 +17,7 @@ use super::McpServers;
 use crate::adapter::clock::SystemClock;
 use crate::adapter::http::{Http, HttpSettings};
 use crate::event::Failure;
-use crate::port::{Secret, Server, ServerCall, ServerReply, ServerTransport, ToolList, ToolServers};
+use crate::port::{Secret, ServerCall, ServerReply, ServerTransport, ToolList, ToolServer, ToolServers};
 
 /// Servers of a test, with a folder of their own.
 struct World {
@@ -42,7 +42,7 @@ impl World {
     }
 
     /// The stand-in in a mode.
-    fn program(&self, mode: &str) -> Server {
+    fn program(&self, mode: &str) -> ToolServer {
         let log = self.log();
         let env = [(stand_in::MODE, mode), (stand_in::LOG, log.to_str().unwrap()), ("CANARY", "canary-5150")];
         let transport = ServerTransport::Program {
@@ -54,8 +54,8 @@ impl World {
         self.server(mode, transport)
     }
 
-    fn server(&self, name: &str, transport: ServerTransport) -> Server {
-        Server {
+    fn server(&self, name: &str, transport: ServerTransport) -> ToolServer {
+        ToolServer {
             name: name.to_owned(),
             identity: name.to_owned(),
             project: self.home.path().to_path_buf(),
@@ -66,17 +66,17 @@ impl World {
         }
     }
 
-    async fn list(&self, server: &Server) -> Result<ToolList, Failure> {
+    async fn list(&self, server: &ToolServer) -> Result<ToolList, Failure> {
         self.servers.list(server.clone()).await
     }
 
     /// Lists, then calls `echo`.
-    async fn echo(&self, server: &Server, text: &str, time: Duration) -> Result<ServerReply, Failure> {
+    async fn echo(&self, server: &ToolServer, text: &str, time: Duration) -> Result<ServerReply, Failure> {
         let list = self.list(server).await?;
         self.call(server, &list, text, time).await
     }
 
-    async fn call(&self, server: &Server, list: &ToolList, text: &str, time: Duration) -> Result<ServerReply, Failure> {
+    async fn call(&self, server: &ToolServer, list: &ToolList, text: &str, time: Duration) -> Result<ServerReply, Failure> {
         self.servers.call(echo(server, list, text, time)).await
     }
 
@@ -86,7 +86,7 @@ impl World {
 }
 
 /// A call of `echo`.
-fn echo(server: &Server, list: &ToolList, text: &str, time: Duration) -> ServerCall {
+fn echo(server: &ToolServer, list: &ToolList, text: &str, time: Duration) -> ServerCall {
     let tool = list.tools.iter().find(|tool| tool.name == "echo").unwrap();
     let arguments = Map::from_iter([("text".to_owned(), Value::from(text))]);
     ServerCall { server: server.clone(), tool: "echo".to_owned(), hash: tool.hash.clone(), arguments, timeout: time }

@@ -63,7 +63,7 @@ async fn until(mut is_so: impl FnMut() -> bool) {
     }
 }
 
-async fn changes(world: &World, server: &Server) -> u64 {
+async fn changes(world: &World, server: &ToolServer) -> u64 {
     world.servers.session(server).await.map(|(session, _)| session.inbox().changes()).unwrap_or_else(|_| panic!("it is there"))
 }
 

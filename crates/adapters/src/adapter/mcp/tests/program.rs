@@ -24,7 +24,7 @@ fn the_new_version_is_spoken_and_old_servers_are_greeted_in_theirs() {
 fn a_server_is_started_once_for_all_and_again_after_it_was_closed() {
     run(async {
         let world = World::new();
-        let (one, other) = (world.program("fine"), Server { run: "r_2".into(), ..world.program("fine") });
+        let (one, other) = (world.program("fine"), ToolServer { run: "r_2".into(), ..world.program("fine") });
         let (a, b, c) = tokio::join!(world.echo(&one, "a", LONG), world.echo(&other, "b", LONG), world.echo(&one, "c", LONG));
         assert_eq!([a, b, c].map(|reply| reply.unwrap().value), ["a", "b", "c"].map(text));
         assert_eq!(world.heard().iter().filter(|line| line.contains("server/discover")).count(), 1);

@@ -25,15 +25,15 @@ fn in_process(test: impl FnOnce(&World, &SharedServers)) {
 }
 
 /// A run: what it does with its servers, on a runtime of its own.
-fn one_run<T>(shared: &SharedServers, run_id: &str, server: &Server, work: impl AsyncFnOnce(&Lent, Server) -> T) -> T {
+fn one_run<T>(shared: &SharedServers, run_id: &str, server: &ToolServer, work: impl AsyncFnOnce(&Lent, ToolServer) -> T) -> T {
     let lent = shared.lend(run_id, &[], None);
-    let server = Server { run: run_id.into(), ..server.clone() };
+    let server = ToolServer { run: run_id.into(), ..server.clone() };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(work(&lent, server))
 }
 
 /// Lists, then calls `echo`.
-fn echoes(shared: &SharedServers, run_id: &str, server: &Server, said: &str) -> Result<ServerReply, Failure> {
+fn echoes(shared: &SharedServers, run_id: &str, server: &ToolServer, said: &str) -> Result<ServerReply, Failure> {
     one_run(shared, run_id, server, async |lent, server| {
         let list = lent.list(server.clone()).await?;
         lent.call(echo(&server, &list, said, LONG)).await
@@ -97,7 +97,7 @@ fn one_that_fell_over_is_started_again_for_the_next_run() {
 fn what_a_program_wrote_for_one_run_is_not_told_to_another() {
     in_process(|world, shared| {
         let server = world.program("crashes_in_call");
-        let other = Server { run: "r_2".into(), ..server.clone() };
+        let other = ToolServer { run: "r_2".into(), ..server.clone() };
         let failure = one_run(shared, "r_1", &server, async |lent, server| {
             let beside = shared.lend("r_2", &[], None);
             beside.list(other).await.unwrap();

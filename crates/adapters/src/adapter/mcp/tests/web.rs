@@ -140,7 +140,7 @@ pub(super) fn told(text: &str) -> Value {
 }
 
 impl World {
-    pub(super) fn web(&self, url: &str) -> Server {
+    pub(super) fn web(&self, url: &str) -> ToolServer {
         let headers =
             vec![("Authorization".to_owned(), Secret::new("Bearer canary-5150")), ("Mcp-Session-Id".to_owned(), Secret::new("mine"))];
         self.server("web", ServerTransport::Http { url: url.to_owned(), host_from: Default::default(), headers })

@@ -9,7 +9,7 @@ async fn a_stream_is_read_however_it_is_cut_into_pieces() {
         let noisy = format!(": hello\r\n\r\n{}", good(wire).replace('\n', "\r\n").replace("\r\n\r\n", "\r\n: still here\r\n\r\n"));
         assert_eq!(streamed(wire, &noisy).await.unwrap(), good_reply());
         for size in [1, 2, 3, 7] {
-            assert_eq!(play(wire, vec![Act::Trickle(stream(&noisy), size), Act::Close]).await.unwrap(), good_reply());
+            assert_eq!(play(wire, vec![FaultAct::Trickle(stream(&noisy), size), FaultAct::Close]).await.unwrap(), good_reply());
         }
     }
 }
@@ -20,8 +20,9 @@ async fn an_answer_that_is_cut_at_any_byte_is_no_answer() {
     for wire in WIRES {
         let whole = stream(good(wire));
         for cut in 0..whole.len() {
-            let failure =
-                play_to(&client, wire, vec![Act::Send(whole[..cut].to_vec()), Act::Close]).await.expect_err("a part is not the whole");
+            let failure = play_to(&client, wire, vec![FaultAct::Send(whole[..cut].to_vec()), FaultAct::Close])
+                .await
+                .expect_err("a part is not the whole");
             assert!(
                 matches!(failure.kind, FailureKind::BadResponse | FailureKind::Connection | FailureKind::WrongType),
                 "{cut}: {failure:?}"
@@ -44,7 +45,7 @@ async fn one_json_object_is_read_where_the_stream_was_asked_for_and_cut_at_any_b
     let client = client(small());
     for (wire, object) in WIRES.into_iter().zip(objects) {
         let text = object.to_string();
-        let whole = |body: &[u8]| vec![Act::Send(answer("200 OK", &[("content-type", "application/json")], body))];
+        let whole = |body: &[u8]| vec![FaultAct::Send(answer("200 OK", &[("content-type", "application/json")], body))];
         assert_eq!(play(wire, whole(text.as_bytes())).await.unwrap(), good_reply());
         for cut in 0..text.len() {
             assert_eq!(play_to(&client, wire, whole(&text.as_bytes()[..cut])).await.unwrap_err().kind, FailureKind::BadResponse, "{cut}");
@@ -145,7 +146,7 @@ async fn an_error_before_the_first_word_keeps_its_class() {
         (WIRES[1], json!({ "type": "error", "error": { "type": "invalid_request_error", "message": "no" } }), FailureKind::BadRequest),
     ] {
         assert_eq!(streamed(wire, format!("data: {error}\n\n")).await.unwrap_err().kind, expected, "{error}");
-        let whole = vec![Act::Send(answer("200 OK", &[("content-type", "application/json")], error.to_string()))];
+        let whole = vec![FaultAct::Send(answer("200 OK", &[("content-type", "application/json")], error.to_string()))];
         assert_eq!(play(wire, whole).await.unwrap_err().kind, expected, "{error}");
     }
 }
@@ -163,20 +164,21 @@ async fn statuses_redirects_and_foreign_content_have_their_class() {
             ("429 Too Many Requests", FailureKind::RateLimited),
             ("529 Overloaded", FailureKind::ServerError),
         ] {
-            let script = vec![Act::Send(answer(status, &[("location", "http://127.0.0.1:1/"), ("retry-after", "3")], "")), Act::Close];
+            let script =
+                vec![FaultAct::Send(answer(status, &[("location", "http://127.0.0.1:1/"), ("retry-after", "3")], "")), FaultAct::Close];
             let failure = play(wire, script).await.unwrap_err();
             assert_eq!(failure.kind, expected, "{status}");
             let waits = matches!(expected, FailureKind::RateLimited | FailureKind::ServerError);
             assert_eq!(failure.retry_after_ms, waits.then_some(3_000), "{status}");
         }
         for content_type in ["text/html; charset=utf-8", "text/plain", "application/octet-stream"] {
-            let script = vec![Act::Send(answer("200 OK", &[("content-type", content_type)], "<html>"))];
+            let script = vec![FaultAct::Send(answer("200 OK", &[("content-type", content_type)], "<html>"))];
             let failure = play(wire, script).await.unwrap_err();
             assert_eq!(failure.kind, FailureKind::WrongType);
             assert!(failure.message.contains("base_url"), "{}", failure.message);
         }
-        assert_eq!(play(wire, vec![Act::Send(answer("200 OK", &[], ""))]).await.unwrap_err().kind, FailureKind::WrongType);
-        assert_eq!(play(wire, vec![Act::Reset]).await.unwrap_err().kind, FailureKind::Connection);
+        assert_eq!(play(wire, vec![FaultAct::Send(answer("200 OK", &[], ""))]).await.unwrap_err().kind, FailureKind::WrongType);
+        assert_eq!(play(wire, vec![FaultAct::Reset]).await.unwrap_err().kind, FailureKind::Connection);
     }
 }
 
@@ -184,7 +186,7 @@ async fn statuses_redirects_and_foreign_content_have_their_class() {
 async fn comments_pings_and_silence_do_not_keep_a_stream_alive() {
     let head = stream("");
     for (wire, noise) in [(WIRES[0], ": still here\n\n"), (WIRES[1], ": x\n"), (WIRES[1], "event: ping\ndata: {\"type\": \"ping\"}\n\n")] {
-        let script = vec![Act::Send(head.clone()), Act::Forever(noise.as_bytes().to_vec(), Duration::from_millis(10))];
+        let script = vec![FaultAct::Send(head.clone()), FaultAct::Forever(noise.as_bytes().to_vec(), Duration::from_millis(10))];
         let mut server = Faultd::start(script).await;
         let failure = client(hasty()).call(request(wire, server.url())).await.unwrap_err();
         assert_eq!(failure.kind, FailureKind::Timeout);
@@ -193,7 +195,7 @@ async fn comments_pings_and_silence_do_not_keep_a_stream_alive() {
     }
     for wire in WIRES {
         let half = good(wire).as_bytes()[..200].to_vec();
-        let failure = play_to(&client(hasty()), wire, vec![Act::Send(stream(half)), Act::Stall]).await.unwrap_err();
+        let failure = play_to(&client(hasty()), wire, vec![FaultAct::Send(stream(half)), FaultAct::Stall]).await.unwrap_err();
         assert_eq!(failure.kind, FailureKind::Timeout);
     }
 }
@@ -201,14 +203,14 @@ async fn comments_pings_and_silence_do_not_keep_a_stream_alive() {
 #[tokio::test]
 async fn an_answer_without_end_stops_at_the_timeout_or_the_cap() {
     let word = format!("data: {}\n\n", json!({ "choices": [{ "index": 0, "delta": { "content": "word " } }] }));
-    let slow = vec![Act::Send(stream("")), Act::Forever(word.clone().into_bytes(), Duration::from_millis(20))];
+    let slow = vec![FaultAct::Send(stream("")), FaultAct::Forever(word.clone().into_bytes(), Duration::from_millis(20))];
     let server = Faultd::start(slow).await;
     let failure = call(ModelRequest { timeout: Duration::from_millis(300), ..request(WIRES[0], server.url()) }).await.unwrap_err();
     assert_eq!(failure.kind, FailureKind::Timeout);
     assert!(failure.message.contains("did not finish"), "{}", failure.message);
 
     for noise in [word, ": x\n".to_owned(), "\n".to_owned(), "data: x".repeat(100)] {
-        let flood = vec![Act::Send(stream("")), Act::Forever(noise.repeat(1000).into_bytes(), Duration::ZERO)];
+        let flood = vec![FaultAct::Send(stream("")), FaultAct::Forever(noise.repeat(1000).into_bytes(), Duration::ZERO)];
         assert_eq!(play(WIRES[0], flood).await.unwrap_err().kind, FailureKind::TooLarge, "{noise}");
     }
 }
@@ -217,10 +219,10 @@ async fn an_answer_without_end_stops_at_the_timeout_or_the_cap() {
 async fn an_echoed_key_is_not_shown_wherever_it_comes_from() {
     let echo = json!({ "error": { "message": "key sk-canary-1 is wrong" } }).to_string();
     for wire in WIRES {
-        let refused = vec![Act::Send(answer("401 No", &[("content-type", "application/json")], &echo))];
-        let in_stream = vec![Act::Send(stream(format!("event: error\ndata: {echo}\n\n"))), Act::Close];
-        let to = vec![Act::Send(answer("302 Go", &[("location", "http://x/?k=sk-canary-1")], ""))];
-        let kind = vec![Act::Send(answer("200 OK", &[("content-type", "text/sk-canary-1")], ""))];
+        let refused = vec![FaultAct::Send(answer("401 No", &[("content-type", "application/json")], &echo))];
+        let in_stream = vec![FaultAct::Send(stream(format!("event: error\ndata: {echo}\n\n"))), FaultAct::Close];
+        let to = vec![FaultAct::Send(answer("302 Go", &[("location", "http://x/?k=sk-canary-1")], ""))];
+        let kind = vec![FaultAct::Send(answer("200 OK", &[("content-type", "text/sk-canary-1")], ""))];
         for script in [refused, in_stream, to, kind] {
             let message = play(wire, script).await.unwrap_err().message;
             assert!(message.contains("***") && !message.contains("canary"), "{message}");
@@ -242,7 +244,7 @@ async fn a_key_that_an_endpoint_puts_into_its_answer_stands_in_no_part_of_it() {
     }
     let reply = streamed(WireFormat::AnthropicMessages, good(WireFormat::AnthropicMessages).replace("Grün", key)).await.unwrap();
     assert_eq!(reply.text, "*** 🎈");
-    let server = Faultd::start(vec![Act::Send(stream(good(WireFormat::OpenAiChat)))]).await;
+    let server = Faultd::start(vec![FaultAct::Send(stream(good(WireFormat::OpenAiChat)))]).await;
     let no_key = ModelRequest { api_key: Some(Secret::new("Grün")), ..request(WireFormat::OpenAiChat, server.url()) };
     assert_eq!(call(no_key).await.unwrap().text, "Grün 🎈", "a word that stands in for a key hides nothing");
 }
@@ -267,7 +269,7 @@ async fn streams_use_their_connection_again() {
             "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n{:x}\r\n{body}\r\n",
             body.len()
         );
-        let server = Faultd::start(vec![Act::Send(chunked.into_bytes()), Act::Send(b"0\r\n\r\n".to_vec())]).await;
+        let server = Faultd::start(vec![FaultAct::Send(chunked.into_bytes()), FaultAct::Send(b"0\r\n\r\n".to_vec())]).await;
         let client = client(small());
         for _ in 0..5 {
             assert_eq!(client.call(request(wire, server.url())).await.unwrap(), good_reply());
@@ -286,7 +288,7 @@ async fn json_of_too_many_values_is_too_large() {
 
 #[tokio::test]
 async fn a_dropped_call_closes_its_connection() {
-    let mut server = Faultd::start(vec![Act::Send(stream(": x\n")), Act::Stall]).await;
+    let mut server = Faultd::start(vec![FaultAct::Send(stream(": x\n")), FaultAct::Stall]).await;
     let client = HttpModelClient::new(Http::new(HttpSettings::default(), Arc::new(StoppedClock)), Arc::default());
     let mut pending = client.call(request(WIRES[0], server.url()));
     while server.requests().is_empty() {

@@ -10,10 +10,10 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::*;
-use crate::adapter::faultd::{Act, Faultd, answer, stream};
+use crate::adapter::faultd::{FaultAct, Faultd, answer, stream};
 use crate::adapter::http::HttpSettings;
 use crate::adapter::http::tests::{StoppedClock, hasty, small};
-use crate::event::{Role, Usage};
+use crate::event::{MessageRole, Usage};
 use crate::model::ToolCalls;
 use crate::port::{Message, ToolCall, ToolDescription};
 
@@ -99,7 +99,7 @@ fn good_reply() -> ModelReply {
     }
 }
 
-fn message(role: Role, text: &str) -> Message {
+fn message(role: MessageRole, text: &str) -> Message {
     Message { role, text: text.to_owned(), pictures: Vec::new(), calls: Vec::new(), call_id: None }
 }
 
@@ -110,7 +110,7 @@ pub(super) fn request(wire: WireFormat, base_url: String) -> ModelRequest {
         host_from: Default::default(),
         model: "m".to_owned(),
         api_key: Some(Secret::new("sk-canary-1")),
-        messages: vec![message(Role::System, "Be brief."), message(Role::User, "Hello")],
+        messages: vec![message(MessageRole::System, "Be brief."), message(MessageRole::User, "Hello")],
         schema: None,
         tools: Vec::new(),
         tool_calls: ToolCalls::Native,
@@ -131,11 +131,11 @@ async fn call(request: ModelRequest) -> Result<ModelReply, Failure> {
     client(small()).call(request).await
 }
 
-async fn play(wire: WireFormat, script: Vec<Act>) -> Result<ModelReply, Failure> {
+async fn play(wire: WireFormat, script: Vec<FaultAct>) -> Result<ModelReply, Failure> {
     play_to(&client(small()), wire, script).await
 }
 
-async fn play_to(client: &HttpModelClient, wire: WireFormat, script: Vec<Act>) -> Result<ModelReply, Failure> {
+async fn play_to(client: &HttpModelClient, wire: WireFormat, script: Vec<FaultAct>) -> Result<ModelReply, Failure> {
     let server = Faultd::start(script).await;
     let outcome = client.call(request(wire, server.url())).await;
     assert_eq!(server.requests().len(), 1, "one attempt is one request");
@@ -143,11 +143,11 @@ async fn play_to(client: &HttpModelClient, wire: WireFormat, script: Vec<Act>) -
 }
 
 async fn streamed(wire: WireFormat, body: impl AsRef<[u8]>) -> Result<ModelReply, Failure> {
-    play(wire, vec![Act::Send(stream(body)), Act::Close]).await
+    play(wire, vec![FaultAct::Send(stream(body)), FaultAct::Close]).await
 }
 
 async fn sent(mut request: ModelRequest) -> (String, Value) {
-    let server = Faultd::start(vec![Act::Send(stream(good(request.wire))), Act::Close]).await;
+    let server = Faultd::start(vec![FaultAct::Send(stream(good(request.wire))), FaultAct::Close]).await;
     request.base_url = server.url() + &request.base_url;
     call(request).await.unwrap();
     let text = server.requests().remove(0);

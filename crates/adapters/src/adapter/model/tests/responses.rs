@@ -4,7 +4,7 @@ use std::sync::Mutex;
 
 use super::*;
 use crate::adapter::model::pictures::Pictures;
-use crate::event::Role;
+use crate::event::MessageRole;
 use crate::port::Listener;
 
 const RESPONSES: WireFormat = WireFormat::OpenAiResponses;
@@ -12,11 +12,14 @@ const RESPONSES: WireFormat = WireFormat::OpenAiResponses;
 #[tokio::test]
 async fn a_request_tells_the_whole_conversation_and_asks_to_keep_nothing() {
     let call = |id: &str, arguments: Value| ToolCall { id: id.to_owned(), tool: "time".to_owned(), arguments };
-    let result = Message { call_id: Some("a".to_owned()), ..message(Role::Tool, "noon") };
+    let result = Message { call_id: Some("a".to_owned()), ..message(MessageRole::Tool, "noon") };
     let messages = vec![
-        message(Role::System, "Be brief."),
-        message(Role::User, "When?"),
-        Message { calls: vec![call("a", json!({ "zone": "UTC" })), call("b", json!("[1]"))], ..message(Role::Assistant, "Let me see.") },
+        message(MessageRole::System, "Be brief."),
+        message(MessageRole::User, "When?"),
+        Message {
+            calls: vec![call("a", json!({ "zone": "UTC" })), call("b", json!("[1]"))],
+            ..message(MessageRole::Assistant, "Let me see.")
+        },
         result,
     ];
     let request = ModelRequest {
@@ -56,7 +59,7 @@ async fn a_request_tells_the_whole_conversation_and_asks_to_keep_nothing() {
 }
 
 fn request_without_system() -> ModelRequest {
-    ModelRequest { messages: vec![message(Role::User, "Hello")], ..request(RESPONSES, String::new()) }
+    ModelRequest { messages: vec![message(MessageRole::User, "Hello")], ..request(RESPONSES, String::new()) }
 }
 
 #[tokio::test]
@@ -96,7 +99,7 @@ async fn how_a_response_ended_decides_its_class() {
 
 #[tokio::test]
 async fn a_response_that_used_all_its_tokens_counts_as_cut() {
-    let server = Faultd::start(vec![Act::Send(stream(good(RESPONSES))), Act::Close]).await;
+    let server = Faultd::start(vec![FaultAct::Send(stream(good(RESPONSES))), FaultAct::Close]).await;
     let with = |most| ModelRequest { max_output_tokens: Some(most), ..request(RESPONSES, server.url()) };
     assert_eq!(call(with(3)).await.unwrap_err().kind, FailureKind::Truncated);
     assert_eq!(call(with(4)).await.unwrap(), good_reply());
@@ -107,7 +110,7 @@ async fn the_text_is_heard_while_it_comes_in_every_format() {
     for wire in WIRES {
         let heard = Arc::new(Mutex::new(vec![]));
         let kept = heard.clone();
-        let server = Faultd::start(vec![Act::Send(stream(good(wire))), Act::Close]).await;
+        let server = Faultd::start(vec![FaultAct::Send(stream(good(wire))), FaultAct::Close]).await;
         let listener = Some(Listener::new(move |so_far| kept.lock().unwrap().push(so_far.to_owned())));
         call(ModelRequest { listener, ..request(wire, server.url()) }).await.unwrap();
         let heard = heard.lock().unwrap().clone();
@@ -125,7 +128,7 @@ async fn an_endpoint_without_tools_is_given_words_and_a_schema_instead() {
             WireFormat::AnthropicMessages => messages(&[("", json!({ "type": "text", "text": said }), vec![])], json!("end_turn")),
             _ => response(json!([super::said(said)]), "completed"),
         };
-        let server = Faultd::start(vec![Act::Send(stream(body)), Act::Close]).await;
+        let server = Faultd::start(vec![FaultAct::Send(stream(body)), FaultAct::Close]).await;
         let with = ModelRequest { tools: vec![tool()], tool_calls: ToolCalls::Schema, ..request(wire, server.url()) };
         let reply = call(with).await.unwrap();
         assert_eq!((reply.text.as_str(), reply.calls[0].tool.as_str()), ("", "time"));
@@ -134,7 +137,7 @@ async fn an_endpoint_without_tools_is_given_words_and_a_schema_instead() {
         assert!(sent.contains("You may use these tools") && sent.contains("additionalProperties"), "{sent}");
         assert!(!sent.contains("\"tools\":") || wire == WireFormat::AnthropicMessages, "{sent}");
     }
-    let plain = Faultd::start(vec![Act::Send(stream(chat(&[json!({ "content": "It is noon." })], "stop"))), Act::Close]).await;
+    let plain = Faultd::start(vec![FaultAct::Send(stream(chat(&[json!({ "content": "It is noon." })], "stop"))), FaultAct::Close]).await;
     let with = ModelRequest { tools: vec![tool()], tool_calls: ToolCalls::Schema, ..request(WIRES[0], plain.url()) };
     assert_eq!(call(with).await.unwrap_err().kind, FailureKind::BadResponse);
 }
