@@ -1,6 +1,6 @@
 //! The command line: one file per command.
 //!
-//! How to add a command: a variant of [`Command`], a file here with `pub fn run(…) -> Exit`, a section in `docs/cli.md`.
+//! How to add a command: a variant of [`FlowCommand`], a file here with `pub fn run(…) -> Exit`, a section in `docs/cli.md`.
 
 #[macro_use]
 mod tell;

@@ -425,10 +425,12 @@ fn every_dependency_is_used() {
             found.iter().map(|file| std::fs::read_to_string(file).unwrap()).collect::<String>()
         };
         let (manifest, own, of_tests) = (manifest(&folder), code(&["src"]), code(&["src", "tests", "benches", "examples"]));
-        for (table, code) in [("dependencies", own), ("dev-dependencies", of_tests)] {
-            for (name, _) in manifest.get(table).and_then(|table| table.as_table()).into_iter().flatten() {
+        for (table, code) in [("dependencies", &own), ("dev-dependencies", &of_tests)] {
+            for (name, asked) in manifest.get(table).and_then(|table| table.as_table()).into_iter().flatten() {
                 all.insert(name.to_owned());
                 let name = name.replace('-', "_");
+                // What only tests need cannot be optional among the dev-dependencies.
+                let code = if asked.get("optional").is_some() { &of_tests } else { code };
                 if ![format!("{name}::"), format!("use {name} as ")].iter().any(|use_of| code.contains(use_of)) {
                     wrong.push(format!("{package}: no code names {name} of its {table}"));
                 }

@@ -40,5 +40,6 @@ mod store_tables;
 pub mod trusted;
 mod wording;
 
-#[cfg(all(test, feature = "http"))]
+#[cfg(test)]
+#[cfg(feature = "http")]
 mod faultd;

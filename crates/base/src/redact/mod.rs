@@ -5,7 +5,7 @@
 //! A personal value counts as a whole; if it is a name (`names`), each of its words counts too, a common word (`common`) only where it
 //! stands as a name.
 //!
-//! How to add a shape: a file in `detect` with `find`, a variant of [`Kind`], a line in `detect::find_pii`, and lines in
+//! How to add a shape: a file in `detect` with `find`, a variant of [`PiiKind`], a line in `detect::find_pii`, and lines in
 //! `tests/labelled.rs` that it must find and must not find.
 
 mod alike;

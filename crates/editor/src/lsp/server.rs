@@ -1,4 +1,4 @@
-//! The state of the server, and what it answers. Changes are only noted when they come; [`Server::idle`] checks what changed once the
+//! The state of the server, and what it answers. Changes are only noted when they come; [`LanguageServer::idle`] checks what changed once the
 //! editor has been silent for a moment, so that typing costs no check a letter.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -85,7 +85,7 @@ impl<'f> LanguageServer<'f> {
         self.was_shut_down
     }
 
-    /// Whether something waits for [`Server::idle`].
+    /// Whether something waits for [`LanguageServer::idle`].
     pub fn is_waiting(&self) -> bool {
         !self.changed.is_empty()
     }

@@ -28,7 +28,7 @@ pub enum Input {
         /// How long nothing ran.
         away_ms: u64,
     },
-    /// A person has decided about a step that waits for that; see [`State::undecided`](crate::engine::State::undecided).
+    /// A person has decided about a step that waits for that; see [`RunState::undecided`](crate::engine::RunState::undecided).
     Decided {
         /// The step.
         step: String,

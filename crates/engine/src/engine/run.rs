@@ -70,9 +70,9 @@ pub enum Unscripted {
 pub struct Mocks {
     /// The mocks.
     pub by_name: BTreeMap<String, Mock>,
-    /// Nothing goes outside: a step that would needs a mock, and whatever `send` would deliver comes out as [`Request::Print`].
+    /// Nothing goes outside: a step that would needs a mock, and whatever `send` would deliver comes out as [`CallRequest::Print`].
     ///
-    /// [`Request::Print`]: crate::engine::Request::Print
+    /// [`CallRequest::Print`]: crate::engine::CallRequest::Print
     pub refuses_effects: bool,
 }
 

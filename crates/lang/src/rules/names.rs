@@ -1,7 +1,7 @@
 //! The symbol table: which names are known at a place, and what they are as far as that is known before a run. The run's own
 //! names are made in `engine`; both follow section 8 of the language page.
 //!
-//! How to add a name: an arm in [`Names::root`], its type in `known.rs`, its value in `engine`.
+//! How to add a name: an arm in [`PipelineNames::root`], its type in `known.rs`, its value in `engine`.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;

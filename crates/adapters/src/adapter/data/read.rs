@@ -150,7 +150,7 @@ fn tables(pool: &DatabasePool, path: &Path, kind: DataKind, cancel: &CancelFlag)
         }
         #[cfg(feature = "duckdb")]
         SqlEngine::DuckDb => {
-            let mut database = super::duck::Session::open(&sources.iter().collect::<Vec<_>>(), cancel)?;
+            let mut database = super::duck::DuckSession::open(&sources.iter().collect::<Vec<_>>(), cancel)?;
             described(&mut database, sources, cancel)
         }
         #[cfg(not(feature = "duckdb"))]

@@ -48,14 +48,14 @@ pub(super) struct Inspected {
 
 /// An object of the JSON.
 #[derive(Default)]
-struct Node {
+struct JsonObject {
     parent: Option<u64>,
     /// Its name in the object around it.
     key: String,
     words: BTreeMap<String, String>,
 }
 
-impl Node {
+impl JsonObject {
     fn word(&self, key: &str) -> &str {
         self.words.get(key).map_or("", String::as_str)
     }
@@ -96,11 +96,11 @@ pub(super) fn inspect(connection: &Connection, query: &str) -> Result<Inspected,
 }
 
 /// The objects of the JSON, outer ones first. DuckDB takes the JSON apart too: it may be nested deeply.
-fn nodes(connection: &Connection, json: &str) -> duckdb::Result<BTreeMap<u64, Node>> {
+fn nodes(connection: &Connection, json: &str) -> duckdb::Result<BTreeMap<u64, JsonObject>> {
     const PARTS_AND_WORDS: &str = "SELECT id, parent, key, type = 'OBJECT', atom ->> '$' FROM json_tree($1::VARCHAR)
         WHERE type = 'OBJECT' OR key IN ('type', 'class', 'function_name', 'table_name', 'schema_name', 'catalog_name', 'schema', 'catalog',
         'identifier', 'key', 'cte_name')";
-    let mut nodes: BTreeMap<u64, Node> = BTreeMap::new();
+    let mut nodes: BTreeMap<u64, JsonObject> = BTreeMap::new();
     let mut statement = connection.prepare(PARTS_AND_WORDS)?;
     let mut rows = statement.query(params![json])?;
     while let Some(row) = rows.next()? {
@@ -117,7 +117,7 @@ fn nodes(connection: &Connection, json: &str) -> duckdb::Result<BTreeMap<u64, No
 }
 
 impl Inspected {
-    fn see(&mut self, node: &Node, nodes: &BTreeMap<u64, Node>) -> Result<(), Failure> {
+    fn see(&mut self, node: &JsonObject, nodes: &BTreeMap<u64, JsonObject>) -> Result<(), Failure> {
         let (class, kind) = (node.word("class"), node.word("type"));
         let is_known = match class {
             "" => kind.is_empty() || kind.ends_with("_TYPE_INFO") || PARTS.contains(&kind),

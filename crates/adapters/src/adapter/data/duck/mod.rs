@@ -17,12 +17,12 @@ use ::duckdb::types::Value as Sql;
 use ::duckdb::{Connection, Statement, params_from_iter};
 use serde_json::{Map, Value};
 
-use super::bind::{Values, bad_request, not_bound};
-use super::blocking::Cancel;
+use super::bind::{BoundValues, bad_request, not_bound};
+use super::blocking::CancelFlag;
 use super::engines::mixed;
 use super::names::unique;
 use super::personal::Touched;
-use super::query::{Answers, Taken, check, same_name};
+use super::query::{Answers, TakenRows, check, same_name};
 use crate::event::Failure;
 use crate::model::SqlEngine;
 use crate::port::{QueryRequest, Rows, TableSource};
@@ -33,7 +33,7 @@ use watch::watched;
 pub(super) use tables::tables_of as tables_of_file;
 
 /// The answer of DuckDB; `None` when the query reads tables of SQLite only and merely mentions another's name.
-pub(super) fn query(request: &QueryRequest, cancel: &Cancel) -> Result<Option<Rows>, Failure> {
+pub(super) fn query(request: &QueryRequest, cancel: &CancelFlag) -> Result<Option<Rows>, Failure> {
     check(request)?;
     let connection = tables::connect()?;
     let inspected = inspect(&connection, &request.query)?;
@@ -44,7 +44,7 @@ pub(super) fn query(request: &QueryRequest, cancel: &Cancel) -> Result<Option<Ro
     if let Some(mixed) = mixed(&used) {
         return Err(mixed);
     }
-    let mut session = Session::with(connection, &used, cancel)?;
+    let mut session = DuckSession::with(connection, &used, cancel)?;
     session.answer(&inspected, request, cancel).map(Some)
 }
 
@@ -55,22 +55,22 @@ pub(super) fn tables_of<'a>(query: &str, tables: &'a [TableSource]) -> Result<Ve
 }
 
 /// A locked database with the tables it was opened for.
-pub(super) struct Session {
+pub(super) struct DuckSession {
     connection: Connection,
 }
 
-impl Session {
+impl DuckSession {
     /// With these tables.
-    pub(super) fn open(tables: &[&TableSource], cancel: &Cancel) -> Result<Session, Failure> {
-        Session::with(tables::connect()?, tables, cancel)
+    pub(super) fn open(tables: &[&TableSource], cancel: &CancelFlag) -> Result<DuckSession, Failure> {
+        DuckSession::with(tables::connect()?, tables, cancel)
     }
 
-    fn with(connection: Connection, tables: &[&TableSource], cancel: &Cancel) -> Result<Session, Failure> {
+    fn with(connection: Connection, tables: &[&TableSource], cancel: &CancelFlag) -> Result<DuckSession, Failure> {
         watched(&connection, cancel, || tables::show(&connection, tables, cancel))?;
-        Ok(Session { connection })
+        Ok(DuckSession { connection })
     }
 
-    fn answer(&mut self, inspected: &Inspected, request: &QueryRequest, cancel: &Cancel) -> Result<Rows, Failure> {
+    fn answer(&mut self, inspected: &Inspected, request: &QueryRequest, cancel: &CancelFlag) -> Result<Rows, Failure> {
         let query = request.query.as_str();
         watched(&self.connection, cancel, || {
             let explained = |error: ::duckdb::Error| wording::explained(&self.connection, &error, request);
@@ -79,8 +79,8 @@ impl Session {
             // The iterator of arrow would panic on a failure; the rows below come from the same stream.
             drop(statement.stream_arrow(params_from_iter(values)).map_err(explained)?);
             let rows = rows(&statement, request).map_err(|problem| match problem {
-                Problem::Database(error) => explained(error),
-                Problem::Other(failure) => failure,
+                RowProblem::Database(error) => explained(error),
+                RowProblem::Other(failure) => failure,
             })?;
             // DuckDB does not say where a column comes from: of a table with personal columns all may be.
             let named = |name: &str, _: &str| request.tables.iter().any(|table| table.name == name && table.is_named_in(query));
@@ -91,8 +91,8 @@ impl Session {
     }
 }
 
-impl Answers for Session {
-    fn query(&mut self, request: &QueryRequest, cancel: &Cancel) -> Result<Rows, Failure> {
+impl Answers for DuckSession {
+    fn query(&mut self, request: &QueryRequest, cancel: &CancelFlag) -> Result<Rows, Failure> {
         let inspected = inspect(&self.connection, &request.query)?;
         inspected.tables(&self.connection, &request.tables)?;
         self.answer(&inspected, request, cancel)
@@ -101,7 +101,7 @@ impl Answers for Session {
 
 /// The values of the places, in DuckDB's order. DuckDB does not tell capitals of a place apart.
 fn bound(statement: &Statement<'_>, inspected: &Inspected, request: &QueryRequest) -> Result<Vec<Sql>, Failure> {
-    let mut values = Values::new(&request.with);
+    let mut values = BoundValues::new(&request.with);
     let mut named: Vec<(&str, &Value)> = Vec::new();
     for place in &inspected.places {
         if let Some((other, _)) = named.iter().find(|(other, _)| same_name(&format!("${other}"), place)) {
@@ -120,35 +120,35 @@ fn bound(statement: &Statement<'_>, inspected: &Inspected, request: &QueryReques
 }
 
 /// What can go wrong while rows come.
-enum Problem {
+enum RowProblem {
     Database(::duckdb::Error),
     Other(Failure),
 }
 
 /// The rows of a statement that was started.
-fn rows(statement: &Statement<'_>, request: &QueryRequest) -> Result<Rows, Problem> {
+fn rows(statement: &Statement<'_>, request: &QueryRequest) -> Result<Rows, RowProblem> {
     let schema = statement.schema();
     let mut taken_names = Default::default();
     let mut columns = Vec::with_capacity(schema.fields().len());
     for field in schema.fields() {
-        let kind = values::kind(field).map_err(Problem::Other)?;
+        let kind = values::kind(field).map_err(RowProblem::Other)?;
         columns.push((unique(field.name(), &mut taken_names), kind.word().to_owned()));
     }
-    let mut taken = Taken::new(request.max_rows);
+    let mut taken = TakenRows::new(request.max_rows);
     let mut rows = statement.raw_query();
-    while let Some(row) = rows.next().map_err(Problem::Database)? {
+    while let Some(row) = rows.next().map_err(RowProblem::Database)? {
         if taken.is_full() {
             break;
         }
         let mut map = Map::with_capacity(columns.len());
         let mut bytes = 0;
         for (index, ((name, _), field)) in columns.iter().zip(schema.fields()).enumerate() {
-            let value = row.get::<_, Sql>(index).map_err(Problem::Database)?;
+            let value = row.get::<_, Sql>(index).map_err(RowProblem::Database)?;
             let value = values::to_json(value, field.data_type());
-            bytes += values::checked_size(&value).map_err(Problem::Other)?;
+            bytes += values::checked_size(&value).map_err(RowProblem::Other)?;
             map.insert(name.clone(), value);
         }
-        taken.push(map, bytes).map_err(Problem::Other)?;
+        taken.push(map, bytes).map_err(RowProblem::Other)?;
     }
     Ok(taken.with_columns(columns))
 }

@@ -4,12 +4,12 @@ use std::collections::HashMap;
 
 use duckdb::{Config, Connection, appender_params_from_iter};
 
-use super::super::blocking::Cancel;
+use super::super::blocking::CancelFlag;
 use super::super::columns::ColumnType;
 use super::super::content::Content;
 use super::super::database::wanted_table;
 use super::super::engines::misfit;
-use super::super::load::{Opened, declared};
+use super::super::load::{OpenTable, declared};
 use super::super::personal::lacking;
 use super::super::query::quoted;
 use super::super::sentence::{failure, file_name};
@@ -67,7 +67,7 @@ pub(super) fn connect() -> Result<Connection, Failure> {
 
 /// Attaches the files, locks the database, then makes each table. What a file brings (a view over other files) is looked at after the
 /// lock.
-pub(super) fn show(connection: &Connection, tables: &[&TableSource], cancel: &Cancel) -> Result<(), Failure> {
+pub(super) fn show(connection: &Connection, tables: &[&TableSource], cancel: &CancelFlag) -> Result<(), Failure> {
     let mut paths = Vec::new();
     for (index, table) in tables.iter().enumerate() {
         if let Some(misfit) = misfit(table) {
@@ -159,8 +159,8 @@ fn view(connection: &Connection, table: &TableSource, from: &str, what: &str) ->
 }
 
 /// A table of the rows of a CSV, TSV or Excel file, with the types the file has under SQLite.
-fn fill(connection: &Connection, table: &TableSource, cancel: &Cancel) -> Result<(), Failure> {
-    let mut opened = Opened::new(table, cancel)?;
+fn fill(connection: &Connection, table: &TableSource, cancel: &CancelFlag) -> Result<(), Failure> {
+    let mut opened = OpenTable::new(table, cancel)?;
     let too_large = opened.too_large();
     let file = file_name(&table.file);
     let wrong = |error: duckdb::Error| match unreadable(&file, "a table", &error) {

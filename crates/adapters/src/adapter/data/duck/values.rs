@@ -8,7 +8,7 @@ use serde_json::{Map, Number, Value};
 
 use super::super::bind::bad_request;
 use super::super::columns::Datum;
-use super::super::query::{Kind, MOST_VALUE_BYTES, too_long};
+use super::super::query::{ColumnKind, MOST_VALUE_BYTES, too_long};
 use crate::event::Failure;
 
 /// Up to 2^53 every whole number has its own f64.
@@ -42,20 +42,20 @@ impl ToSql for Datum<'_> {
 }
 
 /// The type of a column; one whose values have no place in data is `bad_request`.
-pub(super) fn kind(field: &Field) -> Result<Kind, Failure> {
+pub(super) fn kind(field: &Field) -> Result<ColumnKind, Failure> {
     if !is_known(field.data_type()) {
         let sentence =
             format!("DuckDB: the column \"{0}\" has a type that has no place in data. Write cast({0} as text) for it.", field.name());
         return Err(bad_request(sentence));
     }
     Ok(match field.data_type() {
-        DataType::Boolean => Kind::Boolean,
-        DataType::Decimal128(_, 0) => Kind::Integer,
-        data_type if data_type.is_integer() => Kind::Integer,
-        data_type if data_type.is_floating() || data_type.is_decimal() => Kind::Number,
-        data_type if data_type.is_nested() && !matches!(data_type, DataType::Dictionary(..)) => Kind::Unknown,
-        DataType::Null => Kind::Unknown,
-        _ => Kind::Text,
+        DataType::Boolean => ColumnKind::Boolean,
+        DataType::Decimal128(_, 0) => ColumnKind::Integer,
+        data_type if data_type.is_integer() => ColumnKind::Integer,
+        data_type if data_type.is_floating() || data_type.is_decimal() => ColumnKind::Number,
+        data_type if data_type.is_nested() && !matches!(data_type, DataType::Dictionary(..)) => ColumnKind::Unknown,
+        DataType::Null => ColumnKind::Unknown,
+        _ => ColumnKind::Text,
     })
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use duckdb::Connection;
 
-use super::super::blocking::Cancel;
+use super::super::blocking::CancelFlag;
 use super::super::guard::{MOST_GROWTH, resident_bytes, stopped, too_much_memory};
 use crate::event::Failure;
 
@@ -16,12 +16,17 @@ const BETWEEN_LOOKS: Duration = Duration::from_millis(5);
 const MOST_GROWTH_OF_PROCESS: u64 = 2 * MOST_GROWTH;
 
 /// Does the work within the time and memory of a query.
-pub(super) fn watched<T>(connection: &Connection, cancel: &Cancel, work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
+pub(super) fn watched<T>(connection: &Connection, cancel: &CancelFlag, work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
     within(MOST_GROWTH_OF_PROCESS, connection, cancel, work)
 }
 
 /// Does the work; a failure of work that was stopped says why it was.
-fn within<T>(most_growth: u64, connection: &Connection, cancel: &Cancel, work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
+fn within<T>(
+    most_growth: u64,
+    connection: &Connection,
+    cancel: &CancelFlag,
+    work: impl FnOnce() -> Result<T, Failure>,
+) -> Result<T, Failure> {
     let interrupt = connection.interrupt_handle();
     let grew = AtomicBool::new(false);
     let at_start = resident_bytes();
@@ -60,7 +65,7 @@ mod tests {
     fn a_query_that_doubles_a_text_is_stopped_before_it_takes_all_memory() {
         let connection = Connection::open_in_memory().unwrap();
         let doubling = "WITH RECURSIVE t(x) AS (SELECT 'ab' UNION ALL SELECT x || x FROM t) SELECT max(length(x)) FROM t";
-        let failure = within(32 << 20, &connection, &Cancel::default(), || {
+        let failure = within(32 << 20, &connection, &CancelFlag::default(), || {
             connection.query_row(doubling, [], |row| row.get::<_, i64>(0)).map_err(|error| bad_request(error.to_string()))
         });
         assert_eq!(failure.unwrap_err().kind, FailureKind::TooLarge);
