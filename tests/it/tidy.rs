@@ -349,6 +349,24 @@ fn each_file_of_rules_makes_one_code() {
 }
 
 #[test]
+fn a_type_that_a_search_finds_is_the_only_one_of_its_name() {
+    let mut places: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for Source { path, code, .. } in sources() {
+        for line in code.lines().map(str::trim_start) {
+            let line = line.strip_prefix("pub").map_or(line, |rest| rest.split_once(' ').map_or(rest, |(_, rest)| rest));
+            let named = ["struct ", "enum ", "trait "].iter().find_map(|kind| line.strip_prefix(kind));
+            let name = named.map(|rest| rest.chars().take_while(char::is_ascii_alphanumeric).collect::<String>());
+            if let Some(name) = name.filter(|name| name.starts_with(|c: char| c.is_ascii_uppercase())) {
+                places.entry(name).or_default().push(path.display().to_string());
+            }
+        }
+    }
+    assert!(places.len() > 500, "{} types", places.len());
+    let shared: Vec<_> = places.iter().filter(|(_, places)| places.len() > 1).collect();
+    assert!(shared.is_empty(), "{shared:#?}");
+}
+
+#[test]
 fn files_stay_short_enough_to_read_in_a_sitting() {
     let mut found = vec![];
     packages().iter().for_each(|(_, folder)| files(&folder.join("src"), "rs", &mut found));

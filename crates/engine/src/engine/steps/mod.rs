@@ -71,14 +71,14 @@ pub(crate) fn of<R>(kind: &StepKind, then: impl FnOnce(&dyn Kind) -> R) -> R {
         StepKind::Send(step) => then(step),
         StepKind::Wait(filling) => then(&wait::Wait(filling)),
         StepKind::Stop(step) => then(step),
-        StepKind::Broken => then(&Broken),
+        StepKind::Broken => then(&BrokenStep),
     }
 }
 
 /// A step that could not be read.
-struct Broken;
+struct BrokenStep;
 
-impl Kind for Broken {
+impl Kind for BrokenStep {
     fn start(&self, _run: &mut Run, _at: NodeRef, _step: &Step) -> Result<(), Failure> {
         Err(Failure::new(FailureKind::Internal, format!("a step of kind \"{}\" cannot start here", StepKind::Broken.word())))
     }
