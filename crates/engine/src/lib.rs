@@ -7,7 +7,9 @@ pub mod driver;
 pub mod engine;
 
 // So that `crate::model` is the same path in each crate.
-use flow_base::{diagnostic, event, journal, model, policy, port, redact, source};
+#[cfg(feature = "driver")]
+use flow_base::journal;
+use flow_base::{diagnostic, event, model, policy, port, redact, source};
 use flow_lang::{channel, gate, plan, template};
 #[cfg(test)]
 use flow_lang::{check, load};
