@@ -3,33 +3,28 @@
 use std::path::Path;
 
 use super::arguments::SharedOptions;
-use super::refusal::{Refusal, told};
+use super::refusal::Refusal;
 use super::{Exit, checked, stdout};
 use crate::diagnostic::{Code, did_you_mean, visible};
 use crate::report;
+use crate::runtime::CheckError;
 
 /// Explains what is named: a file if there is one of that name, else a code.
-pub(super) fn run(what: &str, shared: &SharedOptions) -> Exit {
+pub(super) fn run(what: &str, shared: &SharedOptions) -> Result<Exit, Refusal> {
     let path = Path::new(what);
     if path.exists() {
-        return told(pipeline(path, shared));
+        let workflow = checked::pipeline(path, shared)?;
+        let text = report::explain::explain(&workflow.checked.plan);
+        return text.map(|text| stdout::print(&text)).ok_or_else(|| Refusal::usage(CheckError::NoPipeline(workflow.file)));
     }
     if let Some(found) = Code::find(what) {
-        return stdout::print(&page(found));
+        return Ok(stdout::print(&page(found)));
     }
-    if looks_like_a_path(what) {
-        tell!("no file found: {} does not exist", visible(what));
-        return Exit::NothingRan;
+    if what.contains(['/', '\\']) || what.ends_with(".yaml") || what.ends_with(".yml") {
+        return Err(Refusal::new(Exit::NothingRan, format!("no file found: {} does not exist", visible(what))));
     }
     let names = Code::ALL.iter().flat_map(|c| [c.id(), c.name()]);
-    tell!("there is no file and no code \"{}\"{}", visible(what), did_you_mean(what, names));
-    Exit::Usage
-}
-
-fn pipeline(path: &Path, shared: &SharedOptions) -> Result<Exit, Refusal> {
-    let checked = checked::pipeline(path, shared)?;
-    let text = report::explain::explain(&checked.plan).ok_or_else(|| checked::no_pipeline(path))?;
-    Ok(stdout::print(&text))
+    Err(Refusal::usage(format!("there is no file and no code \"{}\"{}", visible(what), did_you_mean(what, names))))
 }
 
 fn page(code: Code) -> String {
@@ -40,8 +35,4 @@ fn page(code: Code) -> String {
         }
         page => page.to_string(),
     }
-}
-
-fn looks_like_a_path(what: &str) -> bool {
-    what.contains(['/', '\\']) || what.ends_with(".yaml") || what.ends_with(".yml")
 }

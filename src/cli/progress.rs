@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+use crate::adapter::clock::SystemClock;
 use crate::adapter::environment;
 use crate::diagnostic::visible;
 use crate::driver::AnswerListener;
@@ -38,7 +39,7 @@ pub(super) struct ProgressDisplay {
 struct LiveLine {
     bar: ProgressBar,
     is_live: bool,
-    clock: Arc<dyn Clock>,
+    clock: SystemClock,
     awaited: Arc<Mutex<Awaited>>,
     end: Option<(Sender<()>, JoinHandle<()>)>,
 }
@@ -65,7 +66,8 @@ impl ProgressDisplay {
     }
 
     /// Shows the ends of steps and what is awaited; `is_verbose`, every event.
-    pub(super) fn on(is_verbose: bool, clock: Arc<dyn Clock>) -> ProgressDisplay {
+    pub(super) fn on(is_verbose: bool) -> ProgressDisplay {
+        let clock = SystemClock::new();
         let is_live = std::io::stderr().is_terminal() && !environment::is_set("CI") && environment::text("TERM").as_deref() != Some("dumb");
         let target = if is_live { ProgressDrawTarget::stderr_with_hz(10) } else { ProgressDrawTarget::hidden() };
         let bar = ProgressBar::with_draw_target(None, target);
@@ -74,9 +76,9 @@ impl ProgressDisplay {
         }
         let awaited = Arc::new(Mutex::new(Awaited { told: clock.elapsed(), ..Awaited::default() }));
         let (sender, ended) = channel::<()>();
-        let shared = (bar.clone(), clock.clone(), awaited.clone());
+        let shared = (bar.clone(), awaited.clone());
         let thread = std::thread::Builder::new().name("progress".into()).spawn(move || {
-            let (bar, clock, awaited) = shared;
+            let (bar, awaited) = shared;
             while ended.recv_timeout(REDRAW) == Err(RecvTimeoutError::Timeout) {
                 let mut awaited = held(&awaited);
                 let now = clock.elapsed();

@@ -8,28 +8,23 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use super::arguments::{RunsCommand, SharedOptions};
-use super::refusal::{Refusal, told};
-use super::{Exit, stdout};
+use super::refusal::Refusal;
+use super::{Exit, resume, stdout};
 use crate::adapter::run_lock::RunLock;
 use crate::adapter::sealing::Sealing;
 use crate::adapter::sqlite_store::SqliteStore;
 use crate::diagnostic::visible;
-use crate::event::{Event, Happening};
+use crate::event::Event;
 use crate::journal::{Record, masked, record};
 use crate::port::{RunSummary, Store, StoreError};
-use crate::runtime::kept;
-
-/// Lists, shows, writes out or removes runs.
-pub(super) fn run(command: &RunsCommand, shared: &SharedOptions) -> Exit {
-    told(answer(command, shared))
-}
+use crate::runtime::{kept, start_of};
 
 /// The store of the project's runs, and its file.
 ///
 /// # Errors
 /// There is none (exit 4), or it cannot be read.
 pub(super) fn open(shared: &SharedOptions) -> Result<(SqliteStore, PathBuf), Refusal> {
-    let project = shared.project_of(Path::new("./x"));
+    let project = shared.current_project();
     open_with(&project, &kept::of_kept_runs(&project)?)
 }
 
@@ -43,7 +38,7 @@ fn open_with(project: &Path, sealing: &Sealing) -> Result<(SqliteStore, PathBuf)
 }
 
 fn nothing(why: &str) -> Refusal {
-    Refusal(Exit::NothingRan, vec![format!("there are no runs yet{why}")])
+    Refusal::new(Exit::NothingRan, format!("there are no runs yet{why}"))
 }
 
 /// The record of a run, masked for others, and the file it ran if it says so.
@@ -54,15 +49,13 @@ pub(super) fn stored(wanted: &str, shared: &SharedOptions) -> Result<(Record, Op
     let (mut store, _) = open(shared)?;
     let found = find(&store.runs()?, Some(wanted))?.run.clone();
     let events = store.events(&found)?;
-    let file = events.first().and_then(|event| match &event.happening {
-        Happening::RunStarted(start) if !start.file.is_empty() => Some(start.file.clone()),
-        _ => None,
-    });
+    let file = start_of(&events).map(|start| start.file.clone()).filter(|file| !file.is_empty());
     Ok((of_events(&found, &events)?, file))
 }
 
-fn answer(command: &RunsCommand, shared: &SharedOptions) -> Result<Exit, Refusal> {
-    let project = shared.project_of(Path::new("./x"));
+/// Lists, shows, writes out, removes or goes on with runs.
+pub(super) fn run(command: &RunsCommand, shared: &SharedOptions) -> Result<Exit, Refusal> {
+    let project = shared.current_project();
     // What stands in the list needs no key.
     let keyless = || open_with(&project, &Sealing::default());
     match command {
@@ -88,7 +81,7 @@ fn answer(command: &RunsCommand, shared: &SharedOptions) -> Result<Exit, Refusal
             Ok(if *json { stdout::print_json(&record) } else { stdout::print(&crate::report::record(&record)) })
         }
         RunsCommand::Export { run } => Ok(stdout::print_json(&read(run.as_deref(), shared)?)),
-        RunsCommand::Resume { .. } => Err(Refusal(Exit::Internal, vec!["runs are gone on with elsewhere".to_string()])),
+        RunsCommand::Resume { run, printed, trust } => resume::resume(run, printed, trust.is_given, shared),
     }
 }
 
@@ -116,7 +109,7 @@ impl<'a> RunLine<'a> {
 fn list(runs: &[RunSummary], file: &Path, as_json: bool) -> Result<Exit, Refusal> {
     let lines: Vec<RunLine> = runs.iter().map(|run| RunLine::new(run, file)).collect();
     match (as_json, runs.is_empty()) {
-        (true, true) => Ok(stdout::print_json_then(&lines, Exit::NothingRan)),
+        (true, true) => Ok(stdout::print_json(&lines).or(Exit::NothingRan)),
         (false, true) => Err(nothing("")),
         (true, false) => Ok(stdout::print_json(&lines)),
         (false, false) => {
@@ -151,6 +144,6 @@ fn read(wanted: Option<&str>, shared: &SharedOptions) -> Result<Record, Refusal>
 }
 
 fn of_events(run: &str, events: &[Event]) -> Result<Record, Refusal> {
-    let record = record(events).ok_or_else(|| Refusal(Exit::Failed, vec![format!("run {run} has no beginning")]))?;
+    let record = record(events).ok_or_else(|| Refusal::new(Exit::Failed, format!("run {run} has no beginning")))?;
     Ok(masked(record, events))
 }

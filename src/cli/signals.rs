@@ -60,7 +60,8 @@ fn is_hangup_ignored() -> bool {
 }
 
 /// From now on a file that may not grow any more (`ulimit -f`) fails what writes to it, and does not end the process.
-pub(super) fn survive_full_files(runtime: &tokio::runtime::Runtime) {
+pub(super) fn survive_full_files() {
+    let Ok(runtime) = Runtime::new() else { return };
     let _inside = runtime.enter();
     // Once it was heard, its usual effect never comes back.
     let _ = signal(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw()));

@@ -153,7 +153,7 @@ fn find_person(
 
 fn options(suite: &Suite, case: &TestCase, taping: &TrialTape) -> RunSettings {
     RunSettings {
-        user_policy: taping.policy(),
+        user_policies: taping.policies(),
         secrets: taping.secrets(suite),
         hidden: taping.hidden.clone(),
         env: taping.env(),

@@ -92,8 +92,8 @@ impl<'a> TrialTape<'a> {
     }
 
     /// What the user allows where models are really asked.
-    pub(super) fn policy(&self) -> Option<Policy> {
-        self.live.and_then(|live| live.policy.clone())
+    pub(super) fn policies(&self) -> Vec<Policy> {
+        self.live.iter().flat_map(|live| live.policy.clone()).collect()
     }
 
     pub(super) fn env(&self) -> BTreeMap<String, Secret> {

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use chrono::{DateTime, Utc};
 
+use super::TapingError;
 use crate::diagnostic::visible;
 use crate::event::RunEnd;
 use crate::load::LoadedSettings;
@@ -19,6 +20,9 @@ pub enum RunError {
     /// What was given for this run does not fit: a channel, a person, a bound, a variable of the environment.
     #[error("{0}")]
     Usage(String),
+    /// Nothing can be recorded or replayed in the folder that was named.
+    #[error(transparent)]
+    Tape(#[from] TapingError),
     /// The inputs break the pipeline's rules; one line each.
     #[error("{}", .0.join("\n"))]
     Inputs(Vec<String>),

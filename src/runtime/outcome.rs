@@ -6,7 +6,9 @@ use serde_json::{Value, json};
 
 use super::RunError;
 use super::session::{PlayedRun, RunQuestion, question};
-use crate::event::{Event, Happening, RunEnd, RunStatus, StepFailure, Usage};
+use super::surroundings::start_of;
+use super::tape::Recorded;
+use crate::event::{Event, RunEnd, RunStatus, StepFailure, Usage};
 use crate::journal::record;
 use crate::port::StoreError;
 
@@ -34,6 +36,10 @@ pub struct RunOutcome {
     pub events: Vec<Event>,
     /// What became of the record while the run lasted; it is not kept then.
     pub loss: Option<StoreError>,
+    /// What [was recorded](super::Runner::record), or why it could not be written.
+    pub recorded: Result<Option<Recorded>, RunError>,
+    /// Calls that [a replay](super::Runner::replay) had no recording for, a sentence each.
+    pub misses: Vec<String>,
 }
 
 /// How a run ended.
@@ -47,12 +53,9 @@ pub enum RunEnding {
 }
 
 impl RunOutcome {
-    pub(super) fn of(played: PlayedRun, printed: Vec<String>, is_scripted: bool) -> Result<RunOutcome, RunError> {
-        let PlayedRun { run, end, loss, events, .. } = played;
-        let channel = events.first().and_then(|event| match &event.happening {
-            Happening::RunStarted(start) => start.channel.clone(),
-            _ => None,
-        });
+    pub(super) fn of(played: PlayedRun) -> Result<RunOutcome, RunError> {
+        let PlayedRun { run, end, loss, events, printed, scripted, misses, recorded, .. } = played;
+        let channel = start_of(&events).and_then(|start| start.channel.clone());
         let (ending, end) = match end? {
             Some(end) => (RunEnding::Over(end.status), end),
             None => {
@@ -66,12 +69,13 @@ impl RunOutcome {
             }
         };
         let RunEnd { outputs, failure, usage, .. } = end;
-        Ok(RunOutcome { run, ending, channel, outputs, printed, failure, usage, is_scripted, events, loss })
+        let recorded = recorded.map_err(RunError::system);
+        Ok(RunOutcome { run, ending, channel, outputs, printed, failure, usage, is_scripted: scripted, events, loss, recorded, misses })
     }
 
-    /// Whether it gave what it was run for: it succeeded, perhaps with a failure that its author allows.
+    /// Whether it gave what it was run for: it succeeded, perhaps with a failure that its author allows, and a replay had all its recordings.
     pub fn is_good(&self) -> bool {
-        matches!(self.ending, RunEnding::Over(RunStatus::Succeeded | RunStatus::Partial))
+        self.misses.is_empty() && matches!(self.ending, RunEnding::Over(RunStatus::Succeeded | RunStatus::Partial))
     }
 
     /// Of one output the text, of several a JSON object, as `flow run` prints it; `None`: there is nothing to show.

@@ -2,12 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use super::RunError;
 use crate::adapter::environment;
 use crate::adapter::files::{DiskFiles, open_if_there};
-use crate::check::Checked;
 use crate::load::{SettingsOf, load_settings};
 use crate::model::{Limits, Model, Policy, Settings};
 use crate::port::Secret;
@@ -91,9 +89,7 @@ fn of_files(files: Vec<(PathBuf, SettingsOf)>) -> Result<Settled, RunError> {
         settled.model = settled.model.or(settings.default_model);
         settled.limits = narrowest(&settled.limits, &settings.limits);
         if let Some(policy) = settings.policy {
-            let of_policy =
-                Limits { deadline: policy.max_time, max_cost_usd: policy.max_cost_usd, max_tokens: policy.max_tokens, ..Limits::default() };
-            settled.limits = narrowest(&settled.limits, &of_policy);
+            settled.limits = narrowest(&settled.limits, &bounds_of(&policy));
             settled.policy = Some(policy);
         }
     }
@@ -134,18 +130,9 @@ fn beside(settings: &Path, named: &str) -> PathBuf {
     settings.parent().unwrap_or(Path::new("")).join(named)
 }
 
-/// Gives the model of the settings to every file that has none called `default`; tells whether there was one.
-pub(crate) fn give_model(checked: &mut Checked, model: Option<&Model>) -> bool {
-    let Some(model) = model else { return false };
-    let mut is_given = false;
-    let of_plan = checked.plan.pipelines.iter_mut().map(|planned| &mut planned.pipeline);
-    let programs = [&mut checked.loaded.program, &mut checked.plan.program];
-    let all = programs.into_iter().flat_map(|program| &mut program.pipelines).chain(of_plan);
-    for pipeline in all.filter(|pipeline| !pipeline.models.contains_key("default")) {
-        Arc::make_mut(pipeline).models.insert("default".into(), model.clone());
-        is_given = true;
-    }
-    is_given
+/// The bounds that a policy sets.
+pub(crate) fn bounds_of(policy: &Policy) -> Limits {
+    Limits { deadline: policy.max_time, max_cost_usd: policy.max_cost_usd, max_tokens: policy.max_tokens, ..Limits::default() }
 }
 
 /// The host of an address, if it can be read.

@@ -125,6 +125,27 @@ pub struct McpOptions {
     pub max_cost_usd: Option<f64>,
 }
 
+/// Options of `flow approve`.
+#[derive(Debug, Args)]
+pub struct ApproveOptions {
+    /// The run's id, or the beginning of it
+    pub run: String,
+    /// The step
+    pub step: String,
+    /// Decides nothing: prints all of what is asked; nothing is masked but secrets
+    #[arg(long, conflicts_with_all = ["reject", "happened", "comment"])]
+    pub show: bool,
+    /// Says no: it is not done, and the step fails
+    #[arg(long, conflicts_with = "happened")]
+    pub reject: bool,
+    /// Of a `once` step in doubt: it has happened, and this is its output (JSON, or @FILE with JSON). It is not run again
+    #[arg(long, value_name = "OUTPUT")]
+    pub happened: Option<String>,
+    /// A sentence for the record
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    pub comment: String,
+}
+
 /// `flow runs …`
 #[derive(Debug, Subcommand)]
 pub enum RunsCommand {

@@ -53,12 +53,12 @@ pub(super) fn remove(
         }
     }
     // The results that are used again go first: without their run nobody knows whose they are.
-    let cache = SqliteCache::forget(&kept::cache_file(file), &runs).map_err(|error| Refusal(Exit::Failed, vec![error.to_string()]))?;
+    let cache = SqliteCache::forget(&kept::cache_file(file), &runs).map_err(|error| Refusal::new(Exit::Failed, error))?;
     store.remove(&runs)?;
     if !cache {
         let message =
             "the runs are removed, but another process is reading their kept results: flow runs prune erases them when it has ended";
-        return Err(Refusal(Exit::Failed, vec![message.to_owned()]));
+        return Err(Refusal::new(Exit::Failed, message));
     }
     if !shared.quiet && leaves {
         tell!("{} run{} removed", runs.len(), if runs.len() == 1 { "" } else { "s" });
