@@ -19,7 +19,7 @@ use crate::event::{Event, Happening, VERSION};
 use crate::journal::record;
 use crate::model::read_json;
 use crate::port::{Clock, EventLog, Secret, Store};
-use crate::runtime::{question, start_of};
+use crate::runtime::{RunQuestion, start_of};
 
 /// Most bytes of an output that a person gives.
 const LARGEST: u64 = 8 * 1024 * 1024;
@@ -45,8 +45,8 @@ pub(super) fn run(options: &ApproveOptions, shared: &SharedOptions) -> Result<Ex
     let door = door(&events, shared)?;
     if *show {
         // As its person must see it: all of it.
-        let question = question(&events, step).unwrap_or_default();
-        return Ok(stdout::print(&format!("{}\n", all_visible(&tell::without_secrets(&question)))));
+        let question = RunQuestion::of(&run, step.clone(), &events);
+        return Ok(stdout::print(&format!("{}\n", all_visible(&tell::without_secrets(&question.text)))));
     }
     let mut comment = comment.clone();
     door.text(&mut comment);

@@ -156,9 +156,7 @@ impl Examination {
     /// A file without errors.
     fn pipeline(&mut self, checked: &Checked, trusted: Result<Arc<Agreed>, Refusal>) {
         checked.missing_data().for_each(|found| self.fault(&*found.message));
-        if let Some(failure) = lacking(checked).and_then(|end| end.failure) {
-            self.fault(failure.failure.message);
-        }
+        lacking(checked).into_iter().for_each(|failure| self.fault(failure.message));
         let agreed = trusted.map_err(|Refusal(_, lines)| self.fault(lines.join("\n"))).ok();
         for pipeline in &checked.loaded.program.pipelines {
             for (name, about) in &pipeline.secrets {

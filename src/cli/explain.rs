@@ -1,11 +1,15 @@
-//! `flow explain`: a pipeline in plain words, or the page of a code.
+//! What flow knows of itself and of files: `flow explain` (a pipeline in plain words, the page of a code), `flow schema`, `flow completions`.
 
 use std::path::Path;
 
-use super::arguments::SharedOptions;
+use clap::CommandFactory;
+
+use super::arguments::{CommandLine, SchemaKind, SharedOptions, Shell};
 use super::refusal::Refusal;
 use super::{Exit, checked, stdout};
 use crate::diagnostic::{Code, did_you_mean, visible};
+use crate::lower::FileKind;
+use crate::lower::keys::json_schema;
 use crate::report;
 use crate::runtime::CheckError;
 
@@ -35,4 +39,30 @@ fn page(code: Code) -> String {
         }
         page => page.to_string(),
     }
+}
+
+/// Prints the JSON Schema of a kind of file, or of all.
+pub(super) fn schema(kind: Option<SchemaKind>) -> Exit {
+    let kind = kind.map(|kind| match kind {
+        SchemaKind::Pipeline => FileKind::Pipeline,
+        SchemaKind::Channel => FileKind::Channel,
+        SchemaKind::StyleGuide => FileKind::StyleGuide,
+        SchemaKind::Test => FileKind::Test,
+        SchemaKind::Replies => FileKind::Replies,
+        SchemaKind::Definitions => FileKind::Definitions,
+    });
+    stdout::print(&format!("{:#}\n", json_schema(kind)))
+}
+
+/// Prints what a shell has to read so that it completes the commands and options of `flow`.
+pub(super) fn completions(shell: Shell) -> Exit {
+    let shell = match shell {
+        Shell::Bash => clap_complete::Shell::Bash,
+        Shell::Zsh => clap_complete::Shell::Zsh,
+        Shell::Fish => clap_complete::Shell::Fish,
+        Shell::Powershell => clap_complete::Shell::PowerShell,
+    };
+    let mut text = vec![];
+    clap_complete::generate(shell, &mut CommandLine::command(), "flow", &mut text);
+    stdout::print(&String::from_utf8_lossy(&text))
 }

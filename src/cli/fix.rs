@@ -9,7 +9,7 @@ use similar::TextDiff;
 
 use super::arguments::{FixOptions, SharedOptions};
 use super::refusal::Refusal;
-use super::validate::{WithInput, files, is_input};
+use super::validate::{files, is_input, with_input};
 use super::{Exit, stdout};
 use crate::adapter::files::{DiskFiles, replace_if};
 use crate::check::{Fixed, check_file, fix_file};
@@ -21,7 +21,7 @@ use crate::runtime::find;
 /// Writes the safe edits of findings into the files, or shows them. Standard input (`-`) is printed with its edits.
 pub(super) fn run(options: &FixOptions, shared: &SharedOptions) -> Result<Exit, Refusal> {
     let paths = files(&options.paths, shared)?;
-    let input = WithInput::read_for(&paths)?;
+    let input = with_input(&paths)?;
     let mut counts = FixCounts::default();
     let mut exit = Exit::Ok;
     let readers = Readers::default();

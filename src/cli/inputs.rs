@@ -1,9 +1,10 @@
-//! Inputs from the command line.
+//! Inputs, bounds and the time from the command line.
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, IsTerminal, Read};
 use std::path::Path;
 
+use chrono::{DateTime, Utc};
 use serde_json::{Map, Value};
 
 use super::refusal::Refusal;
@@ -11,7 +12,7 @@ use super::signals::{Attended, at_question};
 use super::tell;
 use crate::adapter::{environment, files};
 use crate::diagnostic::{all_visible, visible};
-use crate::model::{Field, FieldKind, JsonError, Pipeline, Shape, read_json};
+use crate::model::{Field, FieldKind, JsonError, Limits, Pipeline, Shape, parse_duration, read_json};
 
 /// Most bytes of a file of inputs (JSON from outside).
 const MOST_GIVEN: u64 = 8 << 20;
@@ -205,6 +206,22 @@ fn is_meant_as_json(value: &str) -> bool {
 
 fn unread(error: &JsonError) -> String {
     format!("{error}; correct the JSON, or write a text in double quotes, as '\"text\"'")
+}
+
+/// Limits of flags.
+pub(super) fn limits(deadline: Option<&str>, max_cost_usd: Option<f64>) -> Result<Limits, Refusal> {
+    let deadline = deadline.map(parse_duration).transpose().map_err(|what| Refusal::usage(format!("--deadline {what}")))?;
+    if deadline.is_some_and(|time| time.is_zero()) {
+        return Err(Refusal::usage("--deadline must be above 0; write a time such as 30s"));
+    }
+    Ok(Limits { deadline, max_cost_usd, ..Limits::default() })
+}
+
+/// The time of `--now`.
+pub(super) fn time(text: &str) -> Result<DateTime<Utc>, Refusal> {
+    DateTime::parse_from_rfc3339(text)
+        .map(|t| t.with_timezone(&Utc))
+        .map_err(|_| Refusal::usage(format!("--now {}: write a time such as 2026-11-18T09:00:00Z", visible(text))))
 }
 
 #[cfg(test)]

@@ -13,19 +13,19 @@ use super::outcome::line_of_end;
 use super::refusal::Refusal;
 use super::run::{self, to_decide};
 use super::signals::{Attended, listen};
-use super::{Exit, checked, limits, progress, trust};
+use super::{Exit, checked, inputs, progress, trust};
 use crate::adapter::clock::SystemClock;
 use crate::adapter::environment;
 use crate::adapter::mcp::SharedServers;
 use crate::adapter::shared_store::SharedStores;
 use crate::diagnostic::visible;
 use crate::driver::Runtime;
-use crate::event::{Canceller, Event, RunEnd, RunStatus};
+use crate::event::{Canceller, Event, RunStatus};
 use crate::journal::PersonalMask;
 use crate::model::Limits;
 use crate::port::Secret;
 use crate::redact::Redactor;
-use crate::runtime::{Attend, RunError, RunSession, Runner, STACK, text_of};
+use crate::runtime::{Attend, RunEnding, RunError, RunOutcome, RunSession, Runner, STACK};
 use crate::serve::{
     Bounds, CallLine, Doors, InvalidArguments, PATIENCE, PipelineService, ServedOutcome, Tool, serve_http, serve_stdio, takes_channel, tool,
 };
@@ -39,7 +39,7 @@ const TOKEN: &str = "FLOW_MCP_TOKEN";
 
 /// Serves pipelines until the client goes away or a signal comes.
 pub(super) fn serve(options: &McpOptions, shared: &SharedOptions) -> Result<Exit, Refusal> {
-    let limits = limits::limits(options.deadline.as_deref(), options.max_cost_usd)?;
+    let limits = inputs::limits(options.deadline.as_deref(), options.max_cost_usd)?;
     let mut served: Vec<Arc<ServedPipeline>> = vec![];
     for file in &options.files {
         let one = ServedPipeline::new(file, &limits, options.trust.is_given, shared)?;
@@ -181,39 +181,44 @@ impl ServedPipeline {
     fn ran(&self, mut arguments: Map<String, Value>, mut line: CallLine, common: &Common) -> Result<ServedOutcome, Refusal> {
         // What was right when the server began is not the client's mistake.
         let mut on = run::ready(&self.runner).map_err(|Refusal(_, lines)| Refusal(Exit::Failed, lines))?;
-        let (scripted, private_hosts) = (on.scripted, on.private_hosts());
+        let private_hosts = on.private_hosts();
         on.runner.channel = match takes_channel(on.pipeline()).then(|| arguments.remove("channel")).flatten() {
             None | Some(Value::Null) => None,
             Some(Value::String(name)) => Some(name),
             Some(_) => return Err(Refusal::usage("channel is a text")),
         };
         let mut session = match RunSession::begin(on, arguments, |file, sealing| common.journals.log(file, sealing)) {
-            Err(RunError::Lacking(end)) => {
-                let why = line_of_end(&end, &[]).unwrap_or_default();
+            Err(RunError::Lacking(failure)) => {
+                let why = line_of_end(&RunOutcome::lacking(failure)).unwrap_or_default();
                 return Ok(ServedOutcome { texts: vec![why], is_error: true, ..ServedOutcome::default() });
             }
             begun => begun?,
         };
         session.on.ports.servers = Arc::new(common.servers.lend(&session.id, &private_hosts, self.runner.agreed.clone()));
         let played = session.play(&mut line.stop, &mut Called { signals: &common.signals, progress: &line.progress });
-        let mut given = match played.end.map_err(|error| Refusal::new(Exit::Failed, visible(&error.to_string())))? {
-            Some(end) => of_end(&end, &played.events, played.printed, played.mask.redactor()),
-            None => {
-                let texts = played.printed.into_iter().chain([to_decide(&played.events).join("\n")]).collect();
+        let outcome = played.outcome;
+        let mut given = match (&outcome.ending, &outcome.loss) {
+            (RunEnding::Lost, Some(loss)) => return Err(Refusal::new(Exit::Failed, visible(&loss.to_string()))),
+            (RunEnding::Over(status), _) => of_end(&outcome, *status, played.mask.redactor()),
+            _ => {
+                let texts = outcome.printed.iter().cloned().chain([to_decide(&outcome.events).join("\n")]).collect();
                 ServedOutcome { texts, is_error: true, meta: meta("waiting"), ..ServedOutcome::default() }
             }
         };
-        given = with_run(given, &played.run);
-        if let Some(loss) = played.loss {
+        given.meta.insert("run_id".into(), json!(outcome.run));
+        if let (true, Some(last)) = (given.is_error, given.texts.last_mut()) {
+            last.push_str(&format!("\nrun {}", outcome.run));
+        }
+        if let Some(loss) = &outcome.loss {
             tell!("{}: {}", self.tool.name, visible(&loss.to_string()));
             given.meta.insert("kept".into(), json!(false));
         }
-        if scripted {
+        if outcome.is_scripted {
             given.meta.insert("scripted".into(), json!(true));
         }
         if !self.is_quiet {
             let status = given.meta.get("status").and_then(Value::as_str).unwrap_or_default();
-            tell!("{}: {} {status}", self.tool.name, played.run);
+            tell!("{}: {} {status}", self.tool.name, outcome.run);
         }
         Ok(given)
     }
@@ -238,35 +243,26 @@ fn meta(status: &str) -> Map<String, Value> {
     Map::from_iter([("status".to_owned(), json!(status))])
 }
 
-fn with_run(mut given: ServedOutcome, id: &str) -> ServedOutcome {
-    given.meta.insert("run_id".into(), json!(id));
-    if given.is_error
-        && let Some(last) = given.texts.last_mut()
-    {
-        last.push_str(&format!("\nrun {id}"));
-    }
-    given
-}
-
 /// What a run gave: what it printed, its outputs, and why it did not succeed.
-fn of_end(end: &RunEnd, events: &[Event], printed: Vec<String>, redactor: &Redactor) -> ServedOutcome {
-    let is_error = match end.status {
+fn of_end(outcome: &RunOutcome, status: RunStatus, redactor: &Redactor) -> ServedOutcome {
+    let is_error = match status {
         RunStatus::Succeeded | RunStatus::Partial => false,
         RunStatus::QualityNotMet => {
-            let record = crate::journal::record(events);
+            let record = crate::journal::record(&outcome.events);
             record.iter().flat_map(|record| &record.failures).any(|failure| !failure.is_mended() && failure.sent.is_null())
         }
         RunStatus::Failed | RunStatus::TimedOut | RunStatus::OverBudget | RunStatus::Cancelled => true,
     };
-    let text = text_of(&end.outputs).filter(|text| *text != printed.join("\n\n") && !printed.contains(text));
-    let mut texts: Vec<String> = printed.into_iter().chain(text).collect();
-    let why = line_of_end(end, events).filter(|_| end.status != RunStatus::Succeeded);
+    let printed = &outcome.printed;
+    let text = outcome.text().filter(|text| *text != printed.join("\n\n") && !printed.contains(text));
+    let mut texts: Vec<String> = printed.iter().cloned().chain(text).collect();
+    let why = line_of_end(outcome).filter(|_| status != RunStatus::Succeeded);
     texts.extend(why.map(|why| visible(&redactor.redact(&why)).into_owned()));
-    let structured = match &*end.outputs {
+    let structured = match &*outcome.outputs {
         Value::Object(named) if named.is_empty() && is_error => None,
-        Value::Object(_) => Some((*end.outputs).clone()),
+        Value::Object(_) => Some((*outcome.outputs).clone()),
         Value::Null => (!is_error).then(|| json!({})),
         whole => Some(json!({ "output": whole })),
     };
-    ServedOutcome { texts, structured, is_error, meta: meta(end.status.word()) }
+    ServedOutcome { texts, structured, is_error, meta: meta(status.word()) }
 }

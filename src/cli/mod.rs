@@ -8,7 +8,6 @@ mod tell;
 mod approve;
 mod arguments;
 mod checked;
-mod completions;
 mod doctor;
 mod exit;
 mod explain;
@@ -16,7 +15,6 @@ mod fix;
 mod graph;
 mod init;
 mod inputs;
-mod limits;
 mod log;
 mod lsp;
 mod mcp;
@@ -27,7 +25,6 @@ mod refusal;
 mod resume;
 mod run;
 mod runs;
-mod schema;
 mod signals;
 mod stdout;
 mod test;
@@ -97,10 +94,10 @@ fn done(command: &FlowCommand, shared: &SharedOptions) -> Result<Exit, Refusal> 
         FlowCommand::Tools(ToolsCommand::Pin { paths, check, trust }) => tools::pin(paths, *check, trust.is_given, shared),
         FlowCommand::Fix(options) => fix::run(options, shared),
         FlowCommand::Explain { what } => explain::run(what, shared),
-        FlowCommand::Schema { kind } => Ok(schema::run(*kind)),
+        FlowCommand::Schema { kind } => Ok(explain::schema(*kind)),
         FlowCommand::Lsp => lsp::run(),
         FlowCommand::Mcp(options) => mcp::serve(options, shared),
-        FlowCommand::Completions { shell } => Ok(completions::run(*shell)),
+        FlowCommand::Completions { shell } => Ok(explain::completions(*shell)),
         FlowCommand::Runs(command) => runs::run(command, shared),
         FlowCommand::Approve(options) => approve::run(options, shared),
     }

@@ -11,12 +11,12 @@ use super::{Exit, stdout, tell};
 use crate::adapter::files;
 use crate::adapter::stdout::Stdout;
 use crate::diagnostic::visible;
-use crate::event::{Canceller, Event, Happening, RunEnd, RunStatus};
-use crate::journal::PersonalMask;
+use crate::event::{Canceller, Event, Happening, RunStatus};
+use crate::journal::{PersonalMask, StepRecord, record};
 use crate::port::Printer;
 use crate::redact::Redactor;
 use crate::report::escape::json_visible;
-use crate::runtime::text_of;
+use crate::runtime::RunOutcome;
 
 /// Where a run writes: its events, its outputs, standard output. Whether they can be written is known before it begins.
 pub(super) struct OutputTargets<'a> {
@@ -72,9 +72,9 @@ impl OutputTargets<'_> {
     }
 
     /// Prints and writes what a run gave, and gives the exit code.
-    pub(super) fn finish(self, shared: &SharedOptions, end: &RunEnd, events: &[Event], sends: bool, redactor: &Redactor) -> Exit {
+    pub(super) fn finish(self, shared: &SharedOptions, outcome: &RunOutcome, sends: bool, redactor: &Redactor) -> Exit {
         let (options, on_stdout) = (self.options, self.options.events_on_stdout());
-        let outputs = || serde_json::to_string_pretty(&*end.outputs).unwrap_or_default();
+        let outputs = || serde_json::to_string_pretty(&*outcome.outputs).unwrap_or_default();
         let mut is_lost = self.is_cut;
         let mut is_printed = !sends && !on_stdout;
         if let Some(path) = &options.output
@@ -88,21 +88,22 @@ impl OutputTargets<'_> {
             }
         }
         let text = match options.json {
-            true => Some(stdout::json(&summary(end, events, redactor)).trim_end().to_owned()),
-            false => text_of(&end.outputs).filter(|_| is_printed),
+            true => Some(stdout::json(&summary(outcome, redactor)).trim_end().to_owned()),
+            false => outcome.text().filter(|_| is_printed),
         };
         if let Some(Err(why)) = text.map(|text| Stdout::default().print(&[text])) {
             is_lost = true;
             tell!("{why}");
         }
         // With `--quiet` only why there is no result.
-        let is_good = matches!(end.status, RunStatus::Succeeded | RunStatus::Partial);
-        line_of_end(end, events).filter(|_| !(shared.quiet && is_good)).iter().for_each(|line| tell!("{line}"));
-        let by_whom = events.iter().rev().find_map(|e| match &e.happening {
+        let status = outcome.status().unwrap_or(RunStatus::Cancelled);
+        let is_good = matches!(status, RunStatus::Succeeded | RunStatus::Partial);
+        line_of_end(outcome).filter(|_| !(shared.quiet && is_good)).iter().for_each(|line| tell!("{line}"));
+        let by_whom = outcome.events.iter().rev().find_map(|e| match &e.happening {
             Happening::CancelRequested { by, .. } => Some(*by),
             _ => None,
         });
-        let exit = match end.status {
+        let exit = match status {
             RunStatus::Partial if options.fail_on_partial => Exit::Failed,
             status => Exit::of(status, by_whom == Some(Canceller::Terminate)),
         };
@@ -142,15 +143,16 @@ fn shown(path: &Path) -> String {
 }
 
 /// How a run ended, in one line; `None`: all went well.
-pub(super) fn line_of_end(end: &RunEnd, events: &[Event]) -> Option<String> {
-    Some(match (&end.failure, end.status) {
+pub(super) fn line_of_end(outcome: &RunOutcome) -> Option<String> {
+    let status = outcome.status()?;
+    Some(match (&outcome.failure, status) {
         (Some(failure), RunStatus::Failed | RunStatus::TimedOut | RunStatus::OverBudget) => {
             let step = if failure.step.is_empty() { String::new() } else { format!(" at \"{}\"", failure.step) };
-            format!("{}{step}: {} ({})", end.status.word(), visible(&failure.failure.message), failure.failure.kind.word())
+            format!("{}{step}: {} ({})", status.word(), visible(&failure.failure.message), failure.failure.kind.word())
         }
         (_, RunStatus::Partial) => "partial: a failure was allowed".to_string(),
         (_, RunStatus::QualityNotMet) => {
-            let record = crate::journal::record(events);
+            let record = record(&outcome.events);
             let gates = record.iter().flat_map(|record| &record.failures).filter(|failure| !failure.is_mended()).map(|failure| {
                 let criteria: Vec<&str> = failure.not_met().map(|verdict| verdict.id.as_str()).collect();
                 format!("gate \"{}\" was not met ({})", failure.gate, criteria.join(", "))
@@ -159,35 +161,25 @@ pub(super) fn line_of_end(end: &RunEnd, events: &[Event]) -> Option<String> {
             let told = if gates.is_empty() { "a gate was not met".to_string() } else { gates.join("; ") };
             format!("quality_not_met: {}; flow runs show tells why", visible(&told))
         }
-        (_, RunStatus::Cancelled) => match events.first() {
-            Some(first) => format!("cancelled; what is done is kept: flow runs resume {}", first.run),
-            None => "cancelled".to_string(),
-        },
+        (_, RunStatus::Cancelled) => format!("cancelled; what is done is kept: flow runs resume {}", outcome.run),
         _ => return None,
     })
 }
 
 /// The object of `--json`: the outputs as they are, and what is told of the way there as in a log, masked.
-fn summary(end: &RunEnd, events: &[Event], redactor: &Redactor) -> Value {
-    let record = crate::journal::record(events);
-    let steps: Map<String, Value> = record
-        .iter()
-        .flat_map(|r| &r.steps)
-        .map(|s| {
-            (
-                s.step.clone(),
-                json!({ "status": s.status, "details": masked(&s.details, redactor), "error": masked(&json!(s.error), redactor) }),
-            )
-        })
-        .collect();
+fn summary(outcome: &RunOutcome, redactor: &Redactor) -> Value {
+    let record = record(&outcome.events);
+    let step = |step: &StepRecord| json!({ "status": step.status, "details": masked(&step.details, redactor), "error": masked(&json!(step.error), redactor) });
+    let steps: Map<String, Value> = record.iter().flat_map(|record| &record.steps).map(|one| (one.step.clone(), step(one))).collect();
+    let usage = &outcome.usage;
     json!({
-        "run_id": events.first().map(|e| &*e.run),
-        "status": end.status.word(),
-        "outputs": *end.outputs,
+        "run_id": record.as_ref().map(|record| &record.run),
+        "status": outcome.status().map(RunStatus::word),
+        "outputs": *outcome.outputs,
         "steps": steps,
-        "usage": { "input_tokens": end.usage.input_tokens, "output_tokens": end.usage.output_tokens, "total_tokens": end.usage.total_tokens() },
-        "cost": end.usage.cost_usd,
-        "failure": masked(&json!(end.failure), redactor),
+        "usage": { "input_tokens": usage.input_tokens, "output_tokens": usage.output_tokens, "total_tokens": usage.total_tokens() },
+        "cost": usage.cost_usd,
+        "failure": masked(&json!(outcome.failure), redactor),
     })
 }
 

@@ -4,8 +4,8 @@
 use serde_json::{Map, Value};
 
 use super::arguments::{RunRequest, SharedOptions};
-use super::refusal::{Refusal, time};
-use super::{Exit, checked, inputs, limits, stdout, tell};
+use super::refusal::Refusal;
+use super::{Exit, checked, inputs, stdout, tell};
 use crate::adapter::clock::SystemClock;
 use crate::adapter::data::DataFiles;
 use crate::diagnostic::visible;
@@ -25,7 +25,7 @@ pub(super) fn run(wanted: &RunRequest, as_json: bool, shared: &SharedOptions) ->
     let env = shared.variables()?;
     tell::hide_secrets(&secret_values(&workflow.checked.loaded.program, &env));
     let default_model = world::default_model(&env)?;
-    let flags = limits::limits(wanted.deadline.as_deref(), wanted.max_cost_usd)?;
+    let flags = inputs::limits(wanted.deadline.as_deref(), wanted.max_cost_usd)?;
     let settled = settings::read(&workflow.project)?;
     let flags = settings::narrowest(&flags, &settled.limits);
     workflow.give_model(settled.model.as_ref());
@@ -33,8 +33,8 @@ pub(super) fn run(wanted: &RunRequest, as_json: bool, shared: &SharedOptions) ->
     let mut given = given(pipeline, wanted)?;
     know_prices(checked, default_model.as_ref(), &flags)?;
     given.person = person(pipeline, &given, shared)?;
-    if let Some(failure) = lacking(checked).and_then(|end| end.failure).filter(|_| !shared.quiet) {
-        tell!("a run would not start here: {}", visible(&failure.failure.message));
+    if let Some(failure) = lacking(checked).filter(|_| !shared.quiet) {
+        tell!("a run would not start here: {}", visible(&failure.message));
     }
     let plan = work_out(&checked.plan, &given, default_model.as_ref(), &flags);
     Ok(match as_json {
@@ -47,7 +47,7 @@ pub(super) fn run(wanted: &RunRequest, as_json: bool, shared: &SharedOptions) ->
 fn given(pipeline: &Pipeline, wanted: &RunRequest) -> Result<PreviewInputs, Refusal> {
     let (read, beside) = inputs::read(pipeline, wanted.inputs_file.as_deref(), &wanted.inputs)?;
     let channel = channel(pipeline, wanted.channel.as_deref().or(beside.as_deref()))?;
-    let now = wanted.now.as_deref().map(time).transpose()?.unwrap_or_else(|| SystemClock::new().now());
+    let now = wanted.now.as_deref().map(inputs::time).transpose()?.unwrap_or_else(|| SystemClock::new().now());
     let mut lenient = pipeline.clone();
     let mut missing = vec![];
     let inputs = match &mut lenient.inputs {

@@ -2,8 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use chrono::{DateTime, Utc};
-
 use super::arguments::SharedOptions;
 use super::{Exit, tell};
 use crate::adapter::environment;
@@ -86,10 +84,4 @@ pub(super) fn report_findings(checked: &Checked, shared: &SharedOptions) -> Resu
         tell!("{warnings} {noun}; see flow validate");
     }
     Ok(())
-}
-
-pub(super) fn time(text: &str) -> Result<DateTime<Utc>, Refusal> {
-    chrono::DateTime::parse_from_rfc3339(text)
-        .map(|t| t.with_timezone(&Utc))
-        .map_err(|_| Refusal::usage(format!("--now {}: write a time such as 2026-11-18T09:00:00Z", visible(text))))
 }

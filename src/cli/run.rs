@@ -6,9 +6,9 @@ use std::sync::Arc;
 use super::arguments::{OutputOptions, RunOptions, SharedOptions};
 use super::outcome::OutputTargets;
 use super::progress::ProgressDisplay;
-use super::refusal::{Refusal, time};
+use super::refusal::Refusal;
 use super::signals::{self, Attended, listen};
-use super::{Exit, checked, inputs, limits, tell, trust};
+use super::{Exit, checked, inputs, tell, trust};
 use crate::adapter::sqlite_store::SqliteStore;
 use crate::adapter::started::Agreed;
 use crate::adapter::stdout::{Silent, Stdout};
@@ -18,7 +18,8 @@ use crate::journal::{PersonalMask, masked, record};
 use crate::redact::Redactor;
 use crate::report::{how_to_decide, show_command};
 use crate::runtime::{
-    Attend, Decided, PlayedRun, RunError, RunQuestion, RunSession, Runner, Storage, Surroundings, Taping, Workflow, channel, settings,
+    Attend, Decided, PlayedRun, RunError, RunOutcome, RunQuestion, RunSession, Runner, Storage, Surroundings, Taping, Workflow, channel,
+    settings,
 };
 
 /// Runs a pipeline.
@@ -35,12 +36,13 @@ pub(super) fn run(options: &RunOptions, shared: &SharedOptions) -> Result<Exit, 
     on.runner.channel = channel(&pipeline, wanted.channel.as_deref().or(beside.as_deref()))?;
     let at_question = inputs::ask(&pipeline, &mut given);
     let has_all = inputs::missing(&pipeline, &given).is_empty();
-    on.runner.now = wanted.now.as_deref().map(time).transpose()?;
-    let flags = limits::limits(wanted.deadline.as_deref(), wanted.max_cost_usd)?;
+    on.runner.now = wanted.now.as_deref().map(inputs::time).transpose()?;
+    let flags = inputs::limits(wanted.deadline.as_deref(), wanted.max_cost_usd)?;
     on.runner.limits = settings::narrowest(&flags, &on.runner.limits);
     let session = match RunSession::begin(on, given, SqliteStore::open_sealed) {
-        Err(RunError::Lacking(end)) => {
-            return Ok(OutputTargets::open(&options.printed)?.finish(shared, &end, &[], true, &Redactor::default()));
+        Err(RunError::Lacking(failure)) => {
+            let outcome = RunOutcome::lacking(failure);
+            return Ok(OutputTargets::open(&options.printed)?.finish(shared, &outcome, true, &Redactor::default()));
         }
         Err(RunError::Inputs(mut problems)) => {
             problems.extend((!has_all).then(|| "give it with --input name=value, or in a file with --inputs FILE".to_string()));
@@ -147,31 +149,32 @@ pub(super) fn play(mut session: RunSession, printed: OutputTargets, shared: &Sha
 
 /// Tells what became of a run. `sends`: its steps print what it has to say.
 pub(super) fn told(played: PlayedRun, printed: OutputTargets, sends: bool, shared: &SharedOptions) -> Result<Exit, Refusal> {
-    if let (Ok(Some(recorded)), false) = (&played.recorded, shared.quiet) {
+    let mut outcome = played.outcome;
+    if let (Ok(Some(recorded)), false) = (&outcome.recorded, shared.quiet) {
         let calls = recorded.calls;
         tell!("recorded {calls} call{} in {}", if calls == 1 { "" } else { "s" }, recorded.folder.display());
         recorded.lost.iter().for_each(|lost| tell!("not word for word: {}", visible(lost)));
     }
-    let loss = played.loss.map(Refusal::from);
-    let Some(end) = played.end? else {
+    let loss = outcome.loss.take().map(Refusal::from);
+    if outcome.status().is_none() {
         return loss.map_or_else(
             || {
-                to_decide(&played.events).iter().for_each(|line| tell!("{line}"));
+                to_decide(&outcome.events).iter().for_each(|line| tell!("{line}"));
                 Ok(Exit::Waiting)
             },
             Err,
         );
-    };
-    let exit = printed.finish(shared, &end, &played.events, sends, played.mask.redactor());
+    }
+    let exit = printed.finish(shared, &outcome, sends, played.mask.redactor());
     let is_lost = loss.is_some();
     loss.iter().flat_map(|Refusal(_, lines)| lines).for_each(|line| tell!("{line}"));
-    played.recorded.map_err(|error| Refusal::new(Exit::Failed, error))?;
+    outcome.recorded?;
     // A step may get over a missing recording; whoever replays must not.
-    let told = end.failure.as_ref().filter(|_| !shared.quiet).map(|failure| failure.failure.message.as_str());
-    for miss in played.misses.iter().filter(|miss| Some(miss.as_str()) != told) {
+    let told = outcome.failure.as_ref().filter(|_| !shared.quiet).map(|failure| failure.failure.message.as_str());
+    for miss in outcome.misses.iter().filter(|miss| Some(miss.as_str()) != told) {
         tell!("not recorded: {}", visible(miss));
     }
-    Ok(if played.misses.is_empty() { exit.unless(is_lost) } else { Exit::Failed })
+    Ok(if outcome.misses.is_empty() { exit.unless(is_lost) } else { Exit::Failed })
 }
 
 /// What a person must decide about a run that waits, and how, for others.

@@ -33,7 +33,7 @@ pub(super) fn run(options: &TestOptions, shared: &SharedOptions) -> Result<Exit,
             return Err(Refusal::usage(why));
         }
         if options.update {
-            Baseline::may_write(file).map_err(|e| Refusal::usage(format!("cannot write {}: {e}", visible(&file.display().to_string()))))?;
+            golden::may_write(file).map_err(|e| Refusal::usage(format!("cannot write {}: {e}", visible(&file.display().to_string()))))?;
         }
     }
     let (live, private_hosts) = match options.record || options.live {

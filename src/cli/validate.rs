@@ -1,6 +1,6 @@
 //! `flow validate`.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{IsTerminal, Read};
 use std::path::{Path, PathBuf};
 
@@ -12,7 +12,7 @@ use crate::adapter::files::DiskFiles;
 use crate::check::{Several, check_with_edits};
 use crate::diagnostic::{Severity, visible};
 use crate::load::{SettingsOf, load_settings};
-use crate::port::{FileProblem, Files, TableSource};
+use crate::port::Overlay;
 use crate::report::{self, Findings};
 use crate::runtime::find;
 
@@ -20,7 +20,7 @@ use crate::runtime::find;
 pub(super) fn run(options: &ValidateOptions, shared: &SharedOptions) -> Result<Exit, Refusal> {
     let format = if options.json { Format::Json } else { options.format.unwrap_or_else(default_format) };
     let paths = files(&options.paths, shared)?;
-    let input = WithInput::read_for(&paths)?;
+    let input = with_input(&paths)?;
     let mut several = Several::default();
     let mut seen = BTreeSet::new();
     for path in &paths {
@@ -123,53 +123,19 @@ pub(super) fn files(paths: &[PathBuf], shared: &SharedOptions) -> Result<Vec<Pat
     Ok(found)
 }
 
-/// Standard input as the file `-`, beside the files on disk.
-pub(super) struct WithInput(Option<String>);
-
-impl WithInput {
-    /// Reads standard input, if it is among the paths.
-    ///
-    /// # Errors
-    /// It cannot be read.
-    pub(super) fn read_for(paths: &[PathBuf]) -> Result<WithInput, Refusal> {
+/// The files on disk, and standard input as the file `-`, if it is among the paths.
+///
+/// # Errors
+/// It cannot be read (exit 2).
+pub(super) fn with_input(paths: &[PathBuf]) -> Result<Overlay<'static>, Refusal> {
+    let mut files = Overlay { below: &DiskFiles, texts: BTreeMap::new() };
+    if let Some(path) = paths.iter().find(|path| is_input(path)) {
         let mut text = String::new();
-        if !paths.iter().any(|path| is_input(path)) {
-            return Ok(WithInput(None));
-        }
-        match std::io::stdin().take(MOST_INPUT).read_to_string(&mut text) {
-            Ok(_) => Ok(WithInput(Some(text))),
-            Err(error) => Err(Refusal::usage(format!("standard input cannot be read: {error}"))),
-        }
+        let read = std::io::stdin().take(MOST_INPUT).read_to_string(&mut text);
+        read.map_err(|error| Refusal::usage(format!("standard input cannot be read: {error}")))?;
+        files.texts.insert(path.clone(), text.into());
     }
-}
-
-impl Files for WithInput {
-    fn read_text(&self, path: &Path) -> Result<String, FileProblem> {
-        match &self.0 {
-            Some(text) if is_input(path) => Ok(text.clone()),
-            _ => DiskFiles.read_text(path),
-        }
-    }
-
-    fn exists(&self, path: &Path) -> bool {
-        is_input(path) && self.0.is_some() || DiskFiles.exists(path)
-    }
-
-    fn is_there(&self, path: &Path) -> bool {
-        self.exists(path) || DiskFiles.is_there(path)
-    }
-
-    fn names(&self, folder: &Path) -> Vec<String> {
-        DiskFiles.names(folder)
-    }
-
-    fn columns(&self, table: &TableSource) -> Option<Vec<String>> {
-        DiskFiles.columns(table)
-    }
-
-    fn real_path(&self, path: &Path) -> Option<PathBuf> {
-        if is_input(path) && self.0.is_some() { std::env::current_dir().ok().map(|c| c.join(path)) } else { DiskFiles.real_path(path) }
-    }
+    Ok(files)
 }
 
 pub(super) fn is_input(path: &Path) -> bool {

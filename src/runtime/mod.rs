@@ -8,18 +8,16 @@
 //! | `surroundings`, `session`, `stored` | what a run needs; from its beginning to its end, for all who run something; from its record |
 //! | `virtual_time` | a run whose clock jumps, for tests |
 //! | `world`, `own` | the adapters; what no step may touch |
-//! | `settings`, `models`, `lacking` | what the project and the user have set; bounds and models; what this machine lacks |
+//! | `settings`, `needs` | what the project and the user have set; what a run needs of models and of this machine |
 //! | `kept`, `tape` | the record of runs; recordings |
-//! | `project`, `find` | the project of a file; files of this language in a folder |
+//! | `project` | the project of a file; files of this language in a folder |
 //!
 //! How to add something that an embedder may choose: a method of [`Runner`], what it does in `surroundings.rs`, a test in `tests/it/library.rs`.
 
 pub mod consent;
 mod error;
-mod find;
 pub(crate) mod kept;
-mod lacking;
-mod models;
+mod needs;
 mod outcome;
 mod own;
 mod project;
@@ -37,18 +35,15 @@ pub(crate) mod world;
 pub use consent::Consent;
 pub(crate) use error::drawn;
 pub use error::{RunError, Untrusted};
-pub(crate) use find::find;
 pub use kept::Storage;
-pub(crate) use lacking::lacking;
-pub(crate) use models::know_prices;
-pub(crate) use outcome::text_of;
+pub(crate) use needs::{know_prices, lacking};
 pub use outcome::{RunEnding, RunOutcome};
 pub(crate) use own::own_files;
-pub(crate) use project::project;
+pub(crate) use project::{find, project};
 pub use runner::Runner;
 pub use running::{Control, RunHandle};
 pub use session::{Answer, RunQuestion};
-pub(crate) use session::{Attend, Decided, PlayedRun, RunSession, channel, first_event, question};
+pub(crate) use session::{Attend, Decided, PlayedRun, RunSession, channel, first_event};
 pub(crate) use stored::StoredRun;
 pub(crate) use surroundings::{Surroundings, declared, inputs_of_file, start_of, unrecognised};
 pub(crate) use tape::Taping;

@@ -177,7 +177,7 @@ impl Runner {
                 Value::Null => Map::new(),
                 _ => return Err(RunError::Inputs(vec!["inputs are an object: a value by each name".into()])),
             };
-            listening.outcome_of(RunSession::begin(runner.surroundings()?, inputs, SqliteStore::open_sealed)?)
+            Ok(listening.outcome_of(RunSession::begin(runner.surroundings()?, inputs, SqliteStore::open_sealed)?))
         })
     }
 
@@ -188,10 +188,10 @@ impl Runner {
         self.in_a_thread(move |runner, listening| {
             let stored = StoredRun::of(runner, &run)?;
             if stored.end().is_some() {
-                return RunOutcome::of(stored.played());
+                return Ok(stored.played().outcome);
             }
             let runner = Runner { taping: stored.taping()?, ..runner.clone() };
-            listening.outcome_of(RunSession::resume(runner.surroundings()?, stored)?)
+            Ok(listening.outcome_of(RunSession::resume(runner.surroundings()?, stored)?))
         })
     }
 

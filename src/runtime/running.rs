@@ -88,7 +88,7 @@ impl RunHandle {
     /// `Waiting`. When the future is dropped, the run is cancelled.
     ///
     /// # Errors
-    /// It did not begin, or its events could not be kept.
+    /// It did not begin.
     pub async fn outcome(mut self) -> Result<RunOutcome, RunError> {
         self.gives_no_answer();
         (&mut self.done).await.unwrap_or_else(|_| Err(fault()))
@@ -138,8 +138,8 @@ pub(super) struct Listening {
 
 impl Listening {
     /// Plays the run, and tells its handle of it.
-    pub(super) fn outcome_of(mut self, session: RunSession) -> Result<RunOutcome, RunError> {
-        RunOutcome::of(session.play(&mut self.stopped, &mut self.hearing))
+    pub(super) fn outcome_of(mut self, session: RunSession) -> RunOutcome {
+        session.play(&mut self.stopped, &mut self.hearing).outcome
     }
 }
 

@@ -10,16 +10,14 @@ use serde_json::{Map, Value};
 
 use super::stored::StoredRun;
 use super::surroundings::Surroundings;
-use super::tape::Recorded;
-use super::{RunError, Runner, Workflow, kept, lacking};
+use super::{RunEnding, RunError, RunOutcome, Runner, Workflow, kept, lacking};
 use crate::adapter::environment;
-use crate::adapter::files::FileError;
 use crate::adapter::run_lock::RunLock;
 use crate::adapter::sealing::Sealing;
 use crate::diagnostic::visible;
 use crate::driver::{Begin, FoundPerson, StopReceiver, drive, find_person, moment};
 use crate::engine::{Run, check_inputs, marks};
-use crate::event::{Event, Happening, RunEnd, RunStart, StyleUsed};
+use crate::event::{Event, Happening, RunStart, StyleUsed};
 use crate::journal::{Journal, PersonalMask};
 use crate::model::{Pipeline, Program};
 use crate::port::{EventLog, StoreError};
@@ -48,6 +46,17 @@ pub struct RunQuestion {
     pub step: String,
     /// What is asked, with all that the call would do; secrets are hidden, personal values are not.
     pub text: String,
+}
+
+impl RunQuestion {
+    /// What was asked about a step last.
+    pub(crate) fn of(run: &str, step: String, events: &[Event]) -> RunQuestion {
+        let text = events.iter().rev().find_map(|event| match &event.happening {
+            Happening::ApprovalRequested { step: asked, question, .. } if **asked == *step => Some(question.clone()),
+            _ => None,
+        });
+        RunQuestion { run: run.to_owned(), step, text: text.unwrap_or_default() }
+    }
 }
 
 /// A person's decision about a step that waits for it.
@@ -82,25 +91,11 @@ pub(crate) trait Attend {
     }
 }
 
-/// What became of a run.
+/// What became of a run, and what whoever tells it must know.
 pub(crate) struct PlayedRun {
-    /// Its id.
-    pub(crate) run: String,
-    /// How it ended; `None`: it waits for a person. An error: its events could not be kept, and it has no end.
-    pub(crate) end: Result<Option<RunEnd>, StoreError>,
-    /// What became of its record.
-    pub(crate) loss: Option<StoreError>,
-    /// All its events.
-    pub(crate) events: Vec<Event>,
+    pub(crate) outcome: RunOutcome,
     /// What must not be shown.
     pub(crate) mask: PersonalMask,
-    /// What was recorded of it.
-    pub(crate) recorded: Result<Option<Recorded>, FileError>,
-    /// Calls for which there was no recording.
-    pub(crate) misses: Vec<String>,
-    /// What a `send` to standard output printed, unless a port of its own did.
-    pub(crate) printed: Vec<String>,
-    pub(crate) scripted: bool,
     /// As long as this is kept, no other process goes on with it.
     pub(super) _lock: Option<RunLock>,
 }
@@ -118,8 +113,8 @@ impl RunSession {
         let Runner { workflow: Workflow { checked, pipeline, file, project }, limits, taping, storage, .. } = on.runner.clone();
         let channel = channel(&pipeline, on.runner.channel.as_deref())?;
         let inputs = check_inputs(&pipeline, inputs).map_err(RunError::Inputs)?;
-        if let Some(end) = lacking(&checked) {
-            return Err(RunError::Lacking(Box::new(end)));
+        if let Some(failure) = lacking(&checked) {
+            return Err(RunError::Lacking(failure));
         }
         let person = on.runtime.block_on(find_person(&pipeline, &inputs, &*on.ports.database));
         let person = person.map_err(|error| RunError::usage(visible(&error.to_string())))?;
@@ -187,14 +182,8 @@ impl RunSession {
                 };
                 let driven = drive(&mut run, begin, &on.ports, &mut journal, stop, &mut watch).await;
                 let asked = if matches!(driven, Ok(None)) { run.state().undecided().next() } else { None };
-                let Some(question) = asked.map(|step| RunQuestion {
-                    run: id.clone(),
-                    step: step.to_string(),
-                    text: question(&events, step).unwrap_or_default(),
-                }) else {
-                    break driven;
-                };
-                let step = question.step.clone();
+                let Some(step) = asked.map(ToString::to_string) else { break driven };
+                let question = RunQuestion::of(&id, step.clone(), &events);
                 let decided = tokio::select! {
                     decided = attend.decide(question) => decided,
                     Some(_) = stop.recv() => None,
@@ -210,26 +199,24 @@ impl RunSession {
         drop(ports);
         drop(runtime);
         // What was recorded, and what came out, is written whatever becomes of the other.
-        let recorded = runner.taping.finish(&tape, &head);
-        let (end, loss) = match (driven, run.state().finished.clone()) {
-            // Its end could not be kept; it is told all the same.
-            (Err(error), Some(end)) => {
-                events.extend(journal.unkept());
-                (Ok(Some(end)), Some(error))
+        let recorded = runner.taping.finish(&tape, &head).map_err(RunError::system);
+        let end = run.state().finished.clone();
+        let is_lost = driven.is_err() && end.is_none();
+        let loss = match driven {
+            Ok(_) => journal.into_loss(),
+            Err(error) => {
+                // An end that could not be kept is told all the same.
+                events.extend(journal.unkept().into_iter().filter(|_| end.is_some()));
+                Some(error)
             }
-            (driven, _) => (driven, journal.into_loss()),
         };
-        let (misses, printed) = (tape.misses(), printed.take());
-        PlayedRun { run: id, end, loss, events, mask, recorded, misses, printed, scripted, _lock: lock }
+        let mut outcome = RunOutcome { loss, recorded, misses: tape.misses(), printed: printed.take(), ..RunOutcome::of(&id, events, end) };
+        outcome.is_scripted = scripted;
+        if is_lost {
+            outcome.ending = RunEnding::Lost;
+        }
+        PlayedRun { outcome, mask, _lock: lock }
     }
-}
-
-/// What a person was asked about a step last.
-pub(crate) fn question(events: &[Event], step: &str) -> Option<String> {
-    events.iter().rev().find_map(|event| match &event.happening {
-        Happening::ApprovalRequested { step: asked, question, .. } if **asked == *step => Some(question.clone()),
-        _ => None,
-    })
 }
 
 /// The first event of a run, of a file that nobody names, on a machine that nobody knows.

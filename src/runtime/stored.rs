@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::surroundings::start_of;
-use super::{PlayedRun, RunError, Runner, Taping, kept};
+use super::{PlayedRun, RunError, RunOutcome, Runner, Taping, kept};
 use crate::adapter::run_lock::RunLock;
 use crate::adapter::sqlite_store::SqliteStore;
 use crate::diagnostic::visible;
@@ -91,17 +91,7 @@ impl StoredRun {
         for event in &self.events {
             mask.take(event);
         }
-        PlayedRun {
-            run: self.id.clone(),
-            end: Ok(self.end().cloned()),
-            loss: None,
-            mask,
-            recorded: Ok(None),
-            misses: vec![],
-            printed: vec![],
-            scripted: start_of(&self.events).is_some_and(|start| start.scripted),
-            events: self.events,
-            _lock: Some(self.lock),
-        }
+        let end = self.end().cloned();
+        PlayedRun { outcome: RunOutcome::of(&self.id, self.events, end), mask, _lock: Some(self.lock) }
     }
 }

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use super::consent::consent;
 use super::kept::{self, Storage};
-use super::models::{is_file, is_scripted, know_prices};
+use super::needs::{is_file, is_scripted, know_prices};
 use super::own::own_files;
 use super::settings::{self, Settled};
 use super::tape::reads_clock;
