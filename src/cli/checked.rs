@@ -12,9 +12,7 @@ use crate::lower::FileKind;
 use crate::runtime::{CheckError, Workflow};
 
 /// A pipeline that may be run or looked at: it has no errors. Nothing is started.
-///
-/// # Errors
-/// There is no such file (exit 4), it is no pipeline (exit 2), or it has errors (exit 1).
+/// Errors: there is no such file (exit 4), it is no pipeline (exit 2), or it has errors (exit 1).
 pub(super) fn pipeline(file: &Path, shared: &SharedOptions) -> Result<Workflow, Refusal> {
     let shown = visible(&file.display().to_string()).into_owned();
     if file.is_dir() || !file.exists() {

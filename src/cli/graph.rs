@@ -32,7 +32,7 @@ pub(super) fn run(options: &GraphOptions, shared: &SharedOptions) -> Result<Exit
 
 /// What really ran, on the graph of its pipeline if that is still the file that ran.
 fn of_run(id: &str, shared: &SharedOptions) -> Result<graph::Graph, Refusal> {
-    let (record, file) = runs::stored(id, shared)?;
+    let (record, file) = runs::stored(Some(id), shared)?;
     let Some(file) = file else { return Ok(alone(&record, shared, "it does not say which file it ran")) };
     let path = Path::new(&file);
     if !path.exists() {

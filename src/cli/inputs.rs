@@ -18,9 +18,7 @@ use crate::model::{Field, FieldKind, JsonError, Limits, Pipeline, Shape, parse_d
 const MOST_GIVEN: u64 = 8 << 20;
 
 /// Inputs of `--inputs FILE` and `--input name=value`; the latter win. Beside them the channel, if the file names one.
-///
-/// # Errors
-/// The file cannot be read or holds something else, or a pair is none (exit 2).
+/// Errors: the file cannot be read or holds something else, or a pair is none (exit 2).
 pub(super) fn read(pipeline: &Pipeline, file: Option<&Path>, pairs: &[String]) -> Result<(Map<String, Value>, Option<String>), Refusal> {
     let wrong = |line: String| Err(Refusal::usage(line));
     let mut given = file.map(of_file).transpose()?.unwrap_or_default();
@@ -143,10 +141,7 @@ pub(super) fn is_at_terminal() -> bool {
 /// Most bytes of one typed answer.
 const MOST_TYPED: u64 = 64 * 1024;
 
-/// A value as the input of that name wants it.
-///
-/// # Errors
-/// It is JSON that could mean several things.
+/// A value as the input of that name wants it. Errors: it is JSON that could mean several things.
 fn typed_for(inputs: &Shape, name: &str, value: &str) -> Result<Value, JsonError> {
     match inputs {
         Shape::Fields(fields) => typed(fields.iter().find(|field| field.name == name), value),
@@ -185,10 +180,7 @@ fn typed(field: Option<&Field>, value: &str) -> Result<Value, JsonError> {
     }
 }
 
-/// A value as JSON; `None`: it is no JSON, so it is a text.
-///
-/// # Errors
-/// It begins as only JSON does, or is a number, and has not one meaning.
+/// A value as JSON; `None`: it is no JSON, so it is a text. Errors: it begins as only JSON does, or is a number, and has not one meaning.
 fn json_or_text(value: &str) -> Result<Option<Value>, JsonError> {
     match read_json(value) {
         Ok(value) => Ok(Some(value)),

@@ -37,8 +37,7 @@ use clap::Parser;
 use crate::diagnostic;
 use crate::runtime::STACK;
 
-use arguments::ToolsCommand;
-pub use arguments::{CommandLine, FlowCommand, SharedOptions};
+use arguments::{CommandLine, FlowCommand, SharedOptions, ToolsCommand};
 pub use exit::Exit;
 pub use init::STARTER;
 use refusal::Refusal;

@@ -33,10 +33,7 @@ impl OutputOptions {
 }
 
 impl OutputTargets<'_> {
-    /// Opens the files. What stands in the one of the outputs stays until there are others.
-    ///
-    /// # Errors
-    /// One of them cannot be written.
+    /// Opens the files. What stands in the one of the outputs stays until there are others. Errors: one of them cannot be written.
     pub(super) fn open(options: &OutputOptions) -> Result<OutputTargets<'_>, Refusal> {
         if let Some(path) = &options.output {
             if options.events.as_ref() == Some(path) {
@@ -122,10 +119,7 @@ fn put(path: &Path, text: &str) -> std::io::Result<()> {
     }
 }
 
-/// Finds out whether a file can be written, before anything is done for it. What stands in it stays.
-///
-/// # Errors
-/// It cannot (exit 2).
+/// Finds out whether a file can be written, before anything is done for it. What stands in it stays. Errors: it cannot (exit 2).
 pub(super) fn may_write(path: &Path) -> Result<(), Refusal> {
     // Whoever reads a pipe would take its first closing for the end.
     if std::fs::metadata(path).is_ok_and(|what| std::os::unix::fs::FileTypeExt::is_fifo(&what.file_type())) {

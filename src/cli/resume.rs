@@ -8,14 +8,12 @@ use super::refusal::Refusal;
 use super::{Exit, run, runs, tell};
 use crate::diagnostic::visible;
 use crate::event::{Event, Happening};
-use crate::port::Store;
 use crate::runtime::{RunSession, StoredRun};
 
 /// Goes on with a run whose process has ended.
 pub(super) fn resume(id: &str, output: &OutputOptions, is_allowed: bool, shared: &SharedOptions) -> Result<Exit, Refusal> {
-    let (mut store, journal) = runs::open(shared)?;
-    let found = runs::find(&store.runs()?, Some(id))?.run.clone();
-    let stored = StoredRun::open(store, &journal, found)?;
+    let (store, journal, id) = runs::open_run(Some(id), shared)?;
+    let stored = StoredRun::open(store, journal, id)?;
     if stored.end().is_some() {
         // Its process ended before it could tell; whether its file is the same does not matter any more.
         let printed = OutputTargets::open(output)?;

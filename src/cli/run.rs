@@ -95,7 +95,7 @@ pub(super) fn ready(runner: &Runner) -> Result<Surroundings, Refusal> {
 /// A run that somebody looks at.
 struct AtTerminal<'a> {
     signals: Attended,
-    progress: ProgressDisplay,
+    progress: Option<ProgressDisplay>,
     printed: OutputTargets<'a>,
 }
 
@@ -106,15 +106,21 @@ impl Attend for AtTerminal<'_> {
 
     fn see(&mut self, event: &Event, mask: &PersonalMask) {
         self.signals.watch(event);
-        self.progress.show(event, mask);
+        self.progress.iter().for_each(|progress| progress.show(event, mask));
         self.printed.event(event, mask);
     }
 
     /// The question waits in a thread of its own, so that Ctrl-C still ends the run; it is saved and goes on later.
     fn decide(&mut self, RunQuestion { run, step, text }: RunQuestion) -> Decided<'_> {
         let show = show_command(&run, &step);
-        let asking = self.progress.aside(tokio::task::spawn_blocking(move || inputs::allow(&text, &show)));
-        Box::pin(async { asking.await.ok().flatten().map(Into::into) })
+        let asking = tokio::task::spawn_blocking(move || inputs::allow(&text, &show));
+        Box::pin(async {
+            let answer = match &self.progress {
+                Some(progress) => progress.aside(asking).await,
+                None => asking.await,
+            };
+            answer.ok().flatten().map(Into::into)
+        })
     }
 }
 
@@ -129,12 +135,12 @@ pub(super) fn play(mut session: RunSession, printed: OutputTargets, shared: &Sha
             _ => {}
         }
     }
-    let is_shown = !shared.quiet && !shared.no_progress;
-    let progress = if is_shown { ProgressDisplay::on(shared.verbose) } else { ProgressDisplay::off() };
-    on.ports.heard = progress.heard();
-    on.ports.printer = match printed.takes_stdout() {
-        true => Arc::new(Silent),
-        false => progress.beside(Arc::new(Stdout::default())),
+    let progress = (!shared.quiet && !shared.no_progress).then(|| ProgressDisplay::new(shared.verbose));
+    on.ports.heard = progress.as_ref().and_then(ProgressDisplay::heard);
+    on.ports.printer = match &progress {
+        _ if printed.takes_stdout() => Arc::new(Silent),
+        Some(progress) => progress.beside(Arc::new(Stdout::default())),
+        None => Arc::new(Stdout::default()),
     };
     let sends = on.pipeline().all_steps().into_iter().any(|step| step.kind.effects(on.pipeline()).prints);
     let (sender, mut stop) = tokio::sync::mpsc::unbounded_channel();

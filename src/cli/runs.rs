@@ -14,16 +14,12 @@ use crate::adapter::run_lock::RunLock;
 use crate::adapter::sealing::Sealing;
 use crate::adapter::sqlite_store::SqliteStore;
 use crate::diagnostic::visible;
-use crate::event::Event;
 use crate::journal::{Record, masked, record};
 use crate::port::{RunSummary, Store, StoreError};
 use crate::runtime::{kept, start_of};
 
-/// The store of the project's runs, and its file.
-///
-/// # Errors
-/// There is none (exit 4), or it cannot be read.
-pub(super) fn open(shared: &SharedOptions) -> Result<(SqliteStore, PathBuf), Refusal> {
+/// The store of the project's runs, and its file. Errors: there is none (exit 4), or it cannot be read.
+fn open(shared: &SharedOptions) -> Result<(SqliteStore, PathBuf), Refusal> {
     let project = shared.current_project();
     open_with(&project, &kept::of_kept_runs(&project)?)
 }
@@ -41,16 +37,20 @@ fn nothing(why: &str) -> Refusal {
     Refusal::new(Exit::NothingRan, format!("there are no runs yet{why}"))
 }
 
-/// The record of a run, masked for others, and the file it ran if it says so.
-///
-/// # Errors
-/// There is no such run, or it cannot be read.
-pub(super) fn stored(wanted: &str, shared: &SharedOptions) -> Result<(Record, Option<String>), Refusal> {
-    let (mut store, _) = open(shared)?;
-    let found = find(&store.runs()?, Some(wanted))?.run.clone();
-    let events = store.events(&found)?;
+/// The store, its file, and the id of the run that is wanted; without one the newest. Errors: as [`open`] and [`find`].
+pub(super) fn open_run(wanted: Option<&str>, shared: &SharedOptions) -> Result<(SqliteStore, PathBuf, String), Refusal> {
+    let (mut store, file) = open(shared)?;
+    let id = find(&store.runs()?, wanted)?.run.clone();
+    Ok((store, file, id))
+}
+
+/// The record of a run, masked for others, and the file it ran if it says so. Errors: there is no such run, or it cannot be read.
+pub(super) fn stored(wanted: Option<&str>, shared: &SharedOptions) -> Result<(Record, Option<String>), Refusal> {
+    let (mut store, _, run) = open_run(wanted, shared)?;
+    let events = store.events(&run)?;
     let file = start_of(&events).map(|start| start.file.clone()).filter(|file| !file.is_empty());
-    Ok((of_events(&found, &events)?, file))
+    let record = record(&events).ok_or_else(|| Refusal::new(Exit::Failed, format!("run {run} has no beginning")))?;
+    Ok((masked(record, &events), file))
 }
 
 /// Lists, shows, writes out, removes or goes on with runs.
@@ -77,10 +77,10 @@ pub(super) fn run(command: &RunsCommand, shared: &SharedOptions) -> Result<Exit,
             removal::remove(&mut store, &file, &wanted, true, shared)
         }
         RunsCommand::Show { run, json } => {
-            let record = read(run.as_deref(), shared)?;
+            let (record, _) = stored(run.as_deref(), shared)?;
             Ok(if *json { stdout::print_json(&record) } else { stdout::print(&crate::report::record(&record)) })
         }
-        RunsCommand::Export { run } => Ok(stdout::print_json(&read(run.as_deref(), shared)?)),
+        RunsCommand::Export { run } => Ok(stdout::print_json(&stored(run.as_deref(), shared)?.0)),
         RunsCommand::Resume { run, printed, trust } => resume::resume(run, printed, trust.is_given, shared),
     }
 }
@@ -122,11 +122,8 @@ fn list(runs: &[RunSummary], file: &Path, as_json: bool) -> Result<Exit, Refusal
     }
 }
 
-/// The run whose id begins so; without one the newest.
-///
-/// # Errors
-/// There is none at all (exit 4), none that begins so, or several do (exit 2).
-pub(super) fn find<'a>(runs: &'a [RunSummary], wanted: Option<&str>) -> Result<&'a RunSummary, Refusal> {
+/// The run whose id begins so; without one the newest. Errors: there is none at all (exit 4), none that begins so, or several do (exit 2).
+fn find<'a>(runs: &'a [RunSummary], wanted: Option<&str>) -> Result<&'a RunSummary, Refusal> {
     let newest = runs.first().ok_or_else(|| nothing(""))?;
     let Some(wanted) = wanted else { return Ok(newest) };
     let fitting: Vec<&RunSummary> = runs.iter().filter(|r| r.run.starts_with(wanted)).collect();
@@ -135,15 +132,4 @@ pub(super) fn find<'a>(runs: &'a [RunSummary], wanted: Option<&str>) -> Result<&
         [] => Err(Refusal::usage(format!("there is no run \"{}\"; see flow runs list", visible(wanted)))),
         several => Err(Refusal::usage(format!("{} runs begin with \"{}\"; write more of the id", several.len(), visible(wanted)))),
     }
-}
-
-fn read(wanted: Option<&str>, shared: &SharedOptions) -> Result<Record, Refusal> {
-    let (mut store, _) = open(shared)?;
-    let found = find(&store.runs()?, wanted)?.run.clone();
-    of_events(&found, &store.events(&found)?)
-}
-
-fn of_events(run: &str, events: &[Event]) -> Result<Record, Refusal> {
-    let record = record(events).ok_or_else(|| Refusal::new(Exit::Failed, format!("run {run} has no beginning")))?;
-    Ok(masked(record, events))
 }

@@ -61,10 +61,7 @@ pub(super) fn look(
     })
 }
 
-/// The pipelines to look at: those that are named, else all of the project. What is named must hold one.
-///
-/// # Errors
-/// It does not (exit 4).
+/// The pipelines to look at: those that are named, else all of the project. What is named must hold one. Errors: it does not (exit 4).
 pub(super) fn pipelines(paths: &[PathBuf], shared: &SharedOptions) -> Result<Vec<(PathBuf, Checked)>, Refusal> {
     let mut all = vec![];
     // Of several paths each must hold one.

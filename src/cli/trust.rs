@@ -44,9 +44,7 @@ fn ask(wanted: &ConsentRequest, standing: &Standing) -> Result<(), Refusal> {
 /// Whether what a file wants may be done: it wants nothing; it is allowed for this call (`--trust`); it was trusted before, and is the same
 /// to the byte; or a person at the terminal says so now, which is kept. Nothing may be started without it, and no program that would
 /// run something else of the project than what is returned.
-///
-/// # Errors
-/// Nobody has agreed, or the list of what is trusted cannot be read or written (exit 6); the settings have mistakes (exit 1).
+/// Errors: nobody has agreed, or the list of what is trusted cannot be read or written (exit 6); the settings have mistakes (exit 1).
 pub(super) fn consent(checked: &Checked, file: &Path, is_allowed: bool, shared: &SharedOptions) -> Result<Arc<Agreed>, Refusal> {
     if is_allowed {
         return Ok(allowed(checked, file, &shared.variables()?));

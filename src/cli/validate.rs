@@ -92,10 +92,7 @@ pub(super) fn colour_on_stderr(shared: &SharedOptions) -> bool {
     shared.color == When::Always || shared.color == When::Auto && !is_set("NO_COLOR") && std::io::stderr().is_terminal()
 }
 
-/// The files to check: as named; of a folder, all that look like ours.
-///
-/// # Errors
-/// There is none (exit 4).
+/// The files to check: as named; of a folder, all that look like ours. Errors: there is none (exit 4).
 pub(super) fn files(paths: &[PathBuf], shared: &SharedOptions) -> Result<Vec<PathBuf>, Refusal> {
     let none = |why: &str| Refusal::new(Exit::NothingRan, visible(&format!("no file found{why}")));
     let mut found = vec![];
@@ -123,10 +120,7 @@ pub(super) fn files(paths: &[PathBuf], shared: &SharedOptions) -> Result<Vec<Pat
     Ok(found)
 }
 
-/// The files on disk, and standard input as the file `-`, if it is among the paths.
-///
-/// # Errors
-/// It cannot be read (exit 2).
+/// The files on disk, and standard input as the file `-`, if it is among the paths. Errors: it cannot be read (exit 2).
 pub(super) fn with_input(paths: &[PathBuf]) -> Result<Overlay<'static>, Refusal> {
     let mut files = Overlay { below: &DiskFiles, texts: BTreeMap::new() };
     if let Some(path) = paths.iter().find(|path| is_input(path)) {

@@ -50,10 +50,7 @@ impl Suite {
         &self.plan.program.pipelines[0]
     }
 
-    /// Whether what is written there lies in the project, or at least beside the test file: no link leads out.
-    ///
-    /// # Errors
-    /// A link leads out.
+    /// Whether what is written there lies in the project, or at least beside the test file: no link leads out. Errors: a link leads out.
     pub(super) fn may_hold(&self, path: &Path) -> std::io::Result<()> {
         stays_in(&self.pipeline().project, path).or_else(|_| stays_in(self.path.parent().unwrap_or(Path::new("")), path))
     }

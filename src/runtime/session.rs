@@ -102,9 +102,7 @@ pub(crate) struct PlayedRun {
 
 impl RunSession {
     /// A new run. `open` opens its place in the file of the journal.
-    ///
-    /// # Errors
-    /// What is given does not fit, the machine lacks something, or the run cannot be kept.
+    /// Errors: what is given does not fit, the machine lacks something, or the run cannot be kept.
     pub(crate) fn begin<Log: EventLog + 'static>(
         mut on: Surroundings,
         inputs: Map<String, Value>,
@@ -146,10 +144,7 @@ impl RunSession {
         Ok(RunSession { id, on, run, begin: Begin::Start(Box::new(start)), before: vec![], log, lock })
     }
 
-    /// Goes on with a run from its record.
-    ///
-    /// # Errors
-    /// Its files have changed: which.
+    /// Goes on with a run from its record. Errors: its files have changed: which.
     pub(crate) fn resume(mut on: Surroundings, stored: StoredRun) -> Result<RunSession, RunError> {
         let StoredRun { id, events, store, file, lock } = stored;
         on.keep_results_of(&id, &file, store.sealing());
@@ -250,10 +245,7 @@ pub(crate) fn first_event(
     }
 }
 
-/// The channel of a run: the one that is wanted, else the first of the pipeline.
-///
-/// # Errors
-/// The pipeline has no such channel.
+/// The channel of a run: the one that is wanted, else the first of the pipeline. Errors: the pipeline has no such channel.
 pub(crate) fn channel(pipeline: &Pipeline, wanted: Option<&str>) -> Result<Option<String>, RunError> {
     let names: Vec<&str> = pipeline.channels.iter().map(|c| c.name.as_str()).collect();
     match wanted {

@@ -45,9 +45,7 @@ impl Settled {
 }
 
 /// The project's file of settings and the user's own; they need not be there.
-///
-/// # Errors
-/// `FLOW_CONFIG` names a file that is not there, or what stands there cannot be read: with it would go what it forbids.
+/// Errors: `FLOW_CONFIG` names a file that is not there, or what stands there cannot be read: with it would go what it forbids.
 pub(crate) fn files(project: &Path) -> Result<Vec<(PathBuf, SettingsOf)>, RunError> {
     let of_user = environment::user_settings().map_err(RunError::usage)?;
     let path = project.join("flow.toml");
@@ -56,18 +54,12 @@ pub(crate) fn files(project: &Path) -> Result<Vec<(PathBuf, SettingsOf)>, RunErr
     Ok(std::iter::once(of_project).chain(of_user.map(|path| (path, SettingsOf::User))).collect())
 }
 
-/// Reads the settings of the project and of the user.
-///
-/// # Errors
-/// They have mistakes, or the user's own file is not where a variable says.
+/// Reads the settings of the project and of the user. Errors: they have mistakes, or the user's own file is not where a variable says.
 pub(crate) fn read(project: &Path) -> Result<Settled, RunError> {
     of_files(files(project)?)
 }
 
-/// Reads the settings of the project alone.
-///
-/// # Errors
-/// They have mistakes.
+/// Reads the settings of the project alone. Errors: they have mistakes.
 pub(crate) fn of_project(project: &Path) -> Result<Settled, RunError> {
     of_files(vec![(project.join("flow.toml"), SettingsOf::Project)])
 }
@@ -96,18 +88,12 @@ fn of_files(files: Vec<(PathBuf, SettingsOf)>) -> Result<Settled, RunError> {
     Ok(settled)
 }
 
-/// The folder for the runs of all projects that the user's own file names.
-///
-/// # Errors
-/// As [`read`].
+/// The folder for the runs of all projects that the user's own file names. Errors: as [`read`].
 pub(crate) fn state_dir() -> Result<Option<PathBuf>, RunError> {
     Ok(of_user()?.and_then(|(_, settings)| settings.state_dir).map(|folder| PathBuf::from(folder.value)))
 }
 
-/// The file of the journal's key, which the user's own settings name.
-///
-/// # Errors
-/// As [`read`].
+/// The file of the journal's key, which the user's own settings name. Errors: as [`read`].
 pub(crate) fn key_file() -> Result<Option<PathBuf>, RunError> {
     Ok(of_user()?.and_then(|(path, settings)| Some(beside(&path, &settings.journal.key_file?.value))))
 }

@@ -1,6 +1,6 @@
 //! A run of which there is a record, to be gone on with.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use super::surroundings::start_of;
 use super::{PlayedRun, RunError, RunOutcome, Runner, Taping, kept};
@@ -24,36 +24,27 @@ pub(crate) struct StoredRun {
 }
 
 impl StoredRun {
-    /// The run of that id in the storage of a runner.
-    ///
-    /// # Errors
-    /// There is no record, or no such run in it.
+    /// The run of that id in the storage of a runner. Errors: there is no record, or no such run in it.
     pub(super) fn of(runner: &Runner, id: &str) -> Result<StoredRun, RunError> {
         let none = || RunError::CannotResume(vec![format!("there is no record of a run \"{}\"", visible(id))]);
         let file = runner.storage.journal(&runner.workflow.project)?.filter(|file| file.exists()).ok_or_else(none)?;
         let mut store = SqliteStore::existing(&file, &kept::of_new_runs(&runner.settled()?)?)?;
         match store.runs()?.iter().any(|run| run.run == id) {
-            true => Ok(StoredRun::open(store, &file, id.to_owned())?),
+            true => Ok(StoredRun::open(store, file, id.to_owned())?),
             false => Err(none()),
         }
     }
 
-    /// A run that the store has.
-    ///
-    /// # Errors
-    /// Another process goes on with it, or its record is damaged.
-    pub(crate) fn open(mut store: SqliteStore, file: &Path, id: String) -> Result<StoredRun, StoreError> {
+    /// A run that the store has. Errors: another process goes on with it, or its record is damaged.
+    pub(crate) fn open(mut store: SqliteStore, file: PathBuf, id: String) -> Result<StoredRun, StoreError> {
         // What was lost from the end of a run would be done again.
         store.check_pages()?;
-        let lock = RunLock::take(file, &id)?;
+        let lock = RunLock::take(&file, &id)?;
         let events = store.events(&id)?;
-        Ok(StoredRun { id, events, store, file: file.to_path_buf(), lock })
+        Ok(StoredRun { id, events, store, file, lock })
     }
 
-    /// How it began.
-    ///
-    /// # Errors
-    /// Its record does not say that.
+    /// How it began. Errors: its record does not say that.
     pub(crate) fn start(&self) -> Result<&RunStart, RunError> {
         let start = start_of(&self.events).filter(|start| !start.file.is_empty());
         start.ok_or_else(|| RunError::CannotResume(vec![format!("run {} does not say which file it runs", self.id)]))
@@ -70,10 +61,7 @@ impl StoredRun {
         (asked != Some(true)).then_some(end)
     }
 
-    /// The recordings that it goes on with.
-    ///
-    /// # Errors
-    /// It was being recorded.
+    /// The recordings that it goes on with. Errors: it was being recorded.
     pub(crate) fn taping(&self) -> Result<Taping, RunError> {
         match &self.start()?.tape {
             None => Ok(Taping::None),

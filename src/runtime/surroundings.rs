@@ -52,9 +52,7 @@ pub(crate) struct Surroundings {
 
 impl Runner {
     /// For the thread that makes them. Nothing is started.
-    ///
-    /// # Errors
-    /// The settings, the environment, the recordings or what was agreed to do not fit, or the system gives no threads.
+    /// Errors: the settings, the environment, the recordings or what was agreed to do not fit, or the system gives no threads.
     pub(crate) fn surroundings(&self) -> Result<Surroundings, RunError> {
         let mut runner = self.clone();
         let replayed = runner.taping.open()?;
@@ -108,10 +106,7 @@ impl Runner {
 }
 
 impl Surroundings {
-    /// A run as its events tell it, to be gone on with.
-    ///
-    /// # Errors
-    /// Which.
+    /// A run as its events tell it, to be gone on with. Errors: which.
     pub(crate) fn as_its_events_tell(&self, events: &[Event]) -> Result<Run, RunError> {
         let (Some(start), Some(first)) = (start_of(events), events.first()) else {
             return Err(RunError::CannotResume(vec!["the run has no beginning".to_string()]));
@@ -138,10 +133,7 @@ impl Surroundings {
         Arc::new(self.runner.workflow.checked.plan.clone())
     }
 
-    /// What `run.now` of a run is that begins now.
-    ///
-    /// # Errors
-    /// The recordings name no time.
+    /// What `run.now` of a run is that begins now. Errors: the recordings name no time.
     pub(super) fn now(&self) -> Result<DateTime<Utc>, RunError> {
         let recorded = self.replayed.as_ref().and_then(|head| head.now.as_deref());
         match (self.runner.now, recorded) {
@@ -166,10 +158,7 @@ impl Surroundings {
         }
     }
 
-    /// That a bound on money can be held; a replay asks nobody.
-    ///
-    /// # Errors
-    /// It cannot.
+    /// That a bound on money can be held; a replay asks nobody. Errors: it cannot.
     pub(crate) fn know_prices(&self) -> Result<(), RunError> {
         if self.runner.taping.is_replay() {
             return Ok(());

@@ -32,9 +32,7 @@ pub enum TapingError {
 
 impl Taping {
     /// Makes the folder to record into, or reads what the recordings say of their run.
-    ///
-    /// # Errors
-    /// The folder to record into is not empty, the one to replay from holds no recordings.
+    /// Errors: the folder to record into is not empty, the one to replay from holds no recordings.
     pub(crate) fn open(&self) -> Result<Option<Head>, TapingError> {
         match self {
             Taping::None => Ok(None),
@@ -84,10 +82,7 @@ impl Taping {
         if let Taping::Replay(folder) = self { Some(folder) } else { None }
     }
 
-    /// Writes what was recorded. `None`: nothing was to be recorded.
-    ///
-    /// # Errors
-    /// The recordings cannot be written.
+    /// Writes what was recorded. `None`: nothing was to be recorded. Errors: the recordings cannot be written.
     pub(crate) fn finish(&self, tape: &Cassette, head: &Head) -> Result<Option<Recorded>, FileError> {
         let Taping::Record(folder) = self else { return Ok(None) };
         let lost = tape.write(folder, head).map_err(cannot("write the recordings in", folder))?;

@@ -91,10 +91,7 @@ impl Workflow {
         Workflow::of(checked, file, project)
     }
 
-    /// A file that was checked and has no errors.
-    ///
-    /// # Errors
-    /// It is no pipeline.
+    /// A file that was checked and has no errors. Errors: it is no pipeline.
     pub(crate) fn of(checked: Checked, file: PathBuf, project: PathBuf) -> Result<Workflow, CheckError> {
         let is_pipeline = checked.loaded.kind == FileKind::Pipeline;
         match checked.loaded.program.pipelines.first().filter(|_| is_pipeline).cloned() {

@@ -16,10 +16,8 @@ pub use running::{ApproveOptions, McpOptions, OutputOptions, PlanOptions, RunOpt
 #[derive(Debug, Parser)]
 #[command(name = "flow", version, about, after_help = super::exit::table(), disable_help_subcommand = true)]
 pub struct CommandLine {
-    /// What to do.
     #[command(subcommand)]
     pub command: FlowCommand,
-    /// Options of every command.
     #[command(flatten)]
     pub shared: SharedOptions,
 }
@@ -59,7 +57,6 @@ impl SharedOptions {
     }
 }
 
-/// When to use colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum When {
     /// On a terminal, unless NO_COLOR is set.
@@ -70,7 +67,6 @@ pub enum When {
     Never,
 }
 
-/// The commands.
 #[derive(Debug, Subcommand)]
 pub enum FlowCommand {
     /// Runs a pipeline

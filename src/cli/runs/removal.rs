@@ -14,10 +14,7 @@ use crate::model::parse_duration;
 use crate::port::{Clock, RunSummary, Store, StoreError};
 use crate::runtime::kept;
 
-/// Ids of runs that began longer ago than a time; without one, none.
-///
-/// # Errors
-/// It is no time (exit 2).
+/// Ids of runs that began longer ago than a time; without one, none. Errors: it is no time (exit 2).
 pub(super) fn older<'a>(runs: &'a [RunSummary], than: Option<&str>) -> Result<BTreeSet<&'a String>, Refusal> {
     let Some(than) = than else { return Ok(BTreeSet::new()) };
     let time = parse_duration(than).map_err(|what| Refusal::usage(format!("--older-than {what}")))?;
@@ -31,9 +28,7 @@ pub(super) fn older<'a>(runs: &'a [RunSummary], than: Option<&str>) -> Result<BT
 }
 
 /// Removes runs that no process goes on with. `leaves`: the others are told and left; else one of them stops the removal.
-///
-/// # Errors
-/// One is being run (exit 2); or something is left of what was removed (exit 6).
+/// Errors: one is being run (exit 2); or something is left of what was removed (exit 6).
 pub(super) fn remove(
     store: &mut SqliteStore,
     file: &Path,
