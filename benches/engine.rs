@@ -117,7 +117,7 @@ fn begun(plan: &Arc<Plan>) -> Run {
         hidden: vec![],
         env: BTreeMap::new(),
         default_model: None,
-        user_policy: None,
+        user_policies: vec![],
         unscripted: Unscripted::Live,
         replies: None,
         mocks: Mocks::default(),

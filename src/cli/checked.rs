@@ -6,22 +6,21 @@ use super::Exit;
 use super::arguments::SharedOptions;
 use super::refusal::{Refusal, report_findings};
 use crate::adapter::files::DiskFiles;
-use crate::check::{Checked, add_edits, check_file};
+use crate::check::{add_edits, check_file};
 use crate::diagnostic::visible;
 use crate::lower::FileKind;
+use crate::runtime::{CheckError, Workflow};
 
 /// A pipeline that may be run or looked at: it has no errors. Nothing is started.
-///
-/// # Errors
-/// There is no such file (exit 4), it is no pipeline (exit 2), or it has errors (exit 1).
-pub(super) fn pipeline(file: &Path, shared: &SharedOptions) -> Result<Checked, Refusal> {
+/// Errors: there is no such file (exit 4), it is no pipeline (exit 2), or it has errors (exit 1).
+pub(super) fn pipeline(file: &Path, shared: &SharedOptions) -> Result<Workflow, Refusal> {
     let shown = visible(&file.display().to_string()).into_owned();
     if file.is_dir() || !file.exists() {
         let what = if file.is_dir() { "is a folder; name the file of a pipeline" } else { "does not exist" };
-        return Err(Refusal(Exit::NothingRan, vec![format!("no file found: {shown} {what}")]));
+        return Err(Refusal::new(Exit::NothingRan, format!("no file found: {shown} {what}")));
     }
     if file.extension().is_some_and(|ending| ending == "toml") {
-        return Err(no_pipeline(file));
+        return Err(Refusal::usage(CheckError::NoPipeline(file.to_path_buf())));
     }
     let project = shared.project_of(file);
     let mut checked = check_file(file, &project, &DiskFiles);
@@ -32,13 +31,5 @@ pub(super) fn pipeline(file: &Path, shared: &SharedOptions) -> Result<Checked, R
         add_edits(&mut checked, file, &project, &DiskFiles);
     }
     report_findings(&checked, shared)?;
-    match checked.loaded.program.pipelines.is_empty() {
-        true => Err(no_pipeline(file)),
-        false => Ok(checked),
-    }
-}
-
-/// The file is of another kind.
-pub(super) fn no_pipeline(file: &Path) -> Refusal {
-    Refusal::usage(format!("{} is no pipeline: a pipeline has name and steps", visible(&file.display().to_string())))
+    Workflow::of(checked, file.to_path_buf(), project).map_err(Refusal::usage)
 }

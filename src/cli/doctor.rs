@@ -1,30 +1,33 @@
 //! `flow doctor`: is everything here that the project needs? The only command that tests the surroundings.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Serialize;
 
 use super::arguments::{DoctorOptions, SharedOptions};
-use super::tools::Seen;
-use super::{Exit, refusal, stdout, tell, trust, validate};
+use super::refusal::Refusal;
+use super::tools::{Seen, look, pipelines};
+use super::{Exit, stdout, tell, trust};
 use crate::adapter::environment;
 use crate::adapter::files::DiskFiles;
 use crate::adapter::reach::{ReachError, reach};
+use crate::adapter::sealing::Sealing;
 use crate::adapter::sqlite_store::SqliteStore;
 use crate::adapter::started::Agreed;
-use crate::check::{Checked, check_file};
-use crate::diagnostic::visible;
+use crate::check::Checked;
+use crate::diagnostic::{has_errors, visible};
 use crate::engine::secret_values;
-use crate::lower::FileKind;
-use crate::model::{Model, Pipeline, Program, Provider, RequestAddress};
+use crate::load::{SettingsOf, load_settings};
+use crate::model::{Model, Pipeline, Program, Provider, RequestAddress, Settings, Tool};
 use crate::plan::{asks_default, known_address};
 use crate::policy::opens;
 use crate::port::Secret;
 use crate::redact::Secrets;
-use crate::runtime::{drawn, kept, lacking, settings, unrecognised, world};
+use crate::runtime::settings::{self, Settled};
+use crate::runtime::{drawn, kept, lacking, unrecognised, world};
 
 /// How long a host may take to answer.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -40,41 +43,48 @@ struct Sign {
     what: String,
 }
 
+/// All that was looked at, and what it takes to look.
+struct Examination {
+    /// Whose the next signs are.
+    of: String,
+    signs: Vec<Sign>,
+    env: BTreeMap<String, Secret>,
+    settled: Settled,
+    /// The hosts that were called.
+    hosts: BTreeMap<(String, u16), Result<(), ReachError>>,
+}
+
 /// Looks at the surroundings, or tells where each setting comes from.
-pub(super) fn run(options: &DoctorOptions, shared: &SharedOptions) -> Exit {
-    let env = match environment::variables(shared.env_file.as_deref()) {
-        Ok(env) => env,
-        Err(problem) => {
-            tell!("{problem}");
-            return Exit::Usage;
-        }
-    };
-    let project = shared.project_of(&Path::new(".").join("x"));
+pub(super) fn run(options: &DoctorOptions, shared: &SharedOptions) -> Result<Exit, Refusal> {
+    let env = shared.variables()?;
+    let project = shared.current_project();
     tell::hide_secrets(&secret_values(&Program::default(), &env));
     if options.config {
-        return refusal::told(origins(&project, &env, options.json));
+        return origins(&project, &env, options.json);
     }
-    let mut signs = vec![];
-    let settled = settings::read(&project).map_err(refusal::Refusal::from);
-    signs.extend(of_project(&project, settled.as_ref().err()));
-    let pipelines = match pipelines(&options.paths, shared) {
-        Ok(pipelines) => pipelines,
-        Err(problem) => {
-            tell!("{problem}");
-            return Exit::NothingRan;
-        }
+    let (settled, refused) = match settings::read(&project) {
+        Ok(settled) => (settled, None),
+        Err(error) => (Settled::default(), Some(Refusal::from(error))),
     };
+    let mut looked = Examination { of: "project".into(), signs: vec![], env, settled, hosts: BTreeMap::new() };
+    looked.project(&project, refused.as_ref());
+    let pipelines = pipelines(&options.paths, shared)?;
     let programs = pipelines.iter().map(|(_, checked)| &checked.loaded.program);
-    let secrets: Vec<Secret> = programs.chain([&Program::default()]).flat_map(|program| secret_values(program, &env)).collect();
+    let secrets: Vec<Secret> = programs.chain([&Program::default()]).flat_map(|program| secret_values(program, &looked.env)).collect();
     tell::hide_secrets(&secrets);
-    let mut hosts = BTreeMap::new();
-    let private_hosts = settled.as_ref().map(|settled| settled.private_hosts.clone()).unwrap_or_default();
-    let model = settled.ok().and_then(|settled| settled.model);
     for (path, checked) in &pipelines {
-        let is_sound = checked.errors().is_empty();
-        let trusted = if is_sound { trust::consent(checked, path, options.trust.is_given, shared) } else { Ok(Arc::default()) };
-        signs.extend(of_pipeline(path, checked, trusted, &env, model.as_ref(), &mut hosts, &private_hosts));
+        looked.of = path.display().to_string();
+        let before = looked.signs.len();
+        match checked.errors().len() {
+            0 => looked.pipeline(checked, trust::consent(checked, path, options.trust.is_given, shared)),
+            1 => looked.fault("it has an error; see flow validate"),
+            errors => looked.fault(format!("it has {errors} errors; see flow validate")),
+        }
+        if looked.signs.len() == before {
+            looked.ok("needs nothing that is not here");
+        }
     }
+    let mut signs = looked.signs;
     let hidden = Secrets::for_logs(secrets.iter().map(Secret::reveal));
     signs.iter_mut().for_each(|sign| sign.what = hidden.hide(&sign.what).into_owned());
     let printed = tell(&signs, options.json);
@@ -82,171 +92,129 @@ pub(super) fn run(options: &DoctorOptions, shared: &SharedOptions) -> Exit {
     if !shared.quiet {
         tell!("{}", if faults == 0 { "all is well".to_string() } else { format!("{faults} to mend") });
     }
-    if faults == 0 || printed != Exit::Ok { printed } else { Exit::Findings }
+    Ok(if faults == 0 { printed } else { printed.or(Exit::Findings) })
 }
 
-/// The pipelines to look at: those that are named, else all of the project. What is named must hold one.
-pub(super) fn pipelines(paths: &[PathBuf], shared: &SharedOptions) -> Result<Vec<(PathBuf, Checked)>, String> {
-    if paths.len() > 1 {
-        let each: Result<Vec<_>, String> = paths.iter().map(|path| pipelines(std::slice::from_ref(path), shared)).collect();
-        let mut all = each?.concat();
-        all.sort_by(|(path, _), (other, _)| path.cmp(other));
-        all.dedup_by(|(path, _), (other, _)| path == other);
-        return Ok(all);
+impl Examination {
+    fn sign(&mut self, is: &'static str, what: impl Into<String>) {
+        self.signs.push(Sign { of: self.of.clone(), is, what: what.into() });
     }
-    let mut found = vec![];
-    for path in validate::files(paths, shared)? {
-        let checked = check_file(&path, &shared.project_of(&path), &DiskFiles);
-        if checked.loaded.kind == FileKind::Pipeline {
-            found.push((path, checked));
+
+    fn ok(&mut self, what: impl Into<String>) {
+        self.sign("ok", what);
+    }
+
+    fn fault(&mut self, what: impl Into<String>) {
+        self.sign("fault", what);
+    }
+
+    /// The project, its settings, and whether runs can be kept. `refused`: why the settings cannot be used.
+    fn project(&mut self, project: &Path, refused: Option<&Refusal>) {
+        self.ok(format!("folder: {}", project.display()));
+        for (path, of) in settings::files(project).unwrap_or_default() {
+            let what = match of {
+                SettingsOf::Project => "settings of the project",
+                SettingsOf::User => "your own settings",
+            };
+            let there = if path.exists() { "" } else { " (not there)" };
+            self.ok(format!("{what}: {}{there}", path.display()));
+        }
+        if let Some(Refusal(_, lines)) = refused {
+            self.fault(format!("the settings have errors:\n{}", lines.join("\n")));
+        }
+        match kept::journal_file(project).map_err(Refusal::from) {
+            Ok(file) => self.runs(&file, project),
+            Err(Refusal(_, lines)) if refused.is_none() => self.fault(lines.join("\n")),
+            // What the settings would say is not known.
+            Err(_) => self.runs(&project.join(".flow/runs.db"), project),
+        }
+        let duckdb = if cfg!(feature = "duckdb") { "SQLite and DuckDB" } else { "SQLite (DuckDB is not in this build)" };
+        self.ok(format!("SQL engines: {duckdb}"));
+    }
+
+    /// The record of runs, and whether it can be written.
+    fn runs(&mut self, file: &Path, project: &Path) {
+        let sealing = kept::of_kept_runs(project).map_err(Refusal::from).unwrap_or_else(|Refusal(_, lines)| {
+            self.fault(lines.join("\n"));
+            Sealing::default()
+        });
+        match file.exists().then(|| SqliteStore::existing(file, &sealing).and_then(|mut store| store.check())) {
+            None => self.ok(format!("runs: none yet; they will be kept in {}", file.display())),
+            Some(Ok((count, 0))) => self.ok(format!("runs: {count}, all readable, in {}", file.display())),
+            Some(Ok((count, sealed))) => {
+                self.sign("note", format!("runs: {count} in {}, {sealed} of them encrypted with a key that is not here", file.display()));
+            }
+            Some(Err(problem)) => self.fault(format!("runs: {problem}")),
+        }
+        let folder = file.ancestors().skip(1).find(|folder| folder.exists()).unwrap_or(project);
+        if let Err(problem) = tempfile::tempfile_in(folder) {
+            let help = "set FLOW_STATE_DIR to a folder of yours, and runs are kept there";
+            self.fault(format!("nothing can be written in {}: {problem}; {help}", folder.display()));
         }
     }
-    match paths.first().filter(|_| found.is_empty()) {
-        Some(path) => Err(format!("{} holds no pipeline", path.display())),
-        None => Ok(found),
-    }
-}
 
-fn of_project(project: &Path, refused: Option<&refusal::Refusal>) -> Vec<Sign> {
-    let sign = |is, what: String| Sign { of: "project".into(), is, what };
-    let mut signs = vec![sign("ok", format!("folder: {}", project.display()))];
-    for (path, of) in settings::files(project).unwrap_or_default() {
-        let what = match of {
-            crate::load::SettingsOf::Project => "settings of the project",
-            crate::load::SettingsOf::User => "your own settings",
+    /// A file without errors.
+    fn pipeline(&mut self, checked: &Checked, trusted: Result<Arc<Agreed>, Refusal>) {
+        checked.missing_data().for_each(|found| self.fault(&*found.message));
+        lacking(checked).into_iter().for_each(|failure| self.fault(failure.message));
+        let agreed = trusted.map_err(|Refusal(_, lines)| self.fault(lines.join("\n"))).ok();
+        for pipeline in &checked.loaded.program.pipelines {
+            for (name, about) in &pipeline.secrets {
+                match (self.env.get(name).is_some_and(|value| !value.reveal().is_empty()), unrecognised(name, &self.env)) {
+                    (true, Some(line)) => self.sign("note", format!("secret {line}")),
+                    (true, None) => self.ok(format!("secret {name} is set")),
+                    (false, _) => {
+                        let about = &about.value;
+                        self.fault(format!("secret {name} is not set ({about}); set the variable, or name a file with --env-file"));
+                    }
+                }
+            }
+            if let Some((is, what)) = default_model(pipeline, &self.env, self.settled.model.is_some()) {
+                self.sign(is, what);
+            }
+            let Some(agreed) = &agreed else { continue };
+            for (name, seen) in look(pipeline, &self.env, &self.settled.private_hosts, agreed) {
+                self.server(&name, pipeline.tools.get(&name), seen);
+            }
+            for address in addresses(pipeline, &self.env, self.settled.model.as_ref()) {
+                match address {
+                    Ok((host, port)) => {
+                        let answer = self.hosts.entry((host.clone(), port)).or_insert_with(|| reach(&host, port, PATIENCE));
+                        match answer.as_ref().map_err(ToString::to_string) {
+                            Ok(()) => self.ok(format!("host {host}:{port} answers")),
+                            Err(problem) => self.fault(format!("host {host}:{port} does not answer: {problem}")),
+                        }
+                    }
+                    Err(text) => self.sign("note", format!("which host \"{text}\" leads to is known only in a run")),
+                }
+            }
+        }
+    }
+
+    fn server(&mut self, name: &str, tool: Option<&Tool>, seen: Seen) {
+        let look = match seen {
+            Seen::Is(_, look) => look,
+            Seen::Fails(problem) => return self.fault(format!("server {name} cannot be used: {problem}")),
+            Seen::OnlyInARun(why) => {
+                return self.sign("note", format!("what server {name} is started with is known only in a run ({why})"));
+            }
         };
-        let there = if path.exists() { "" } else { " (not there)" };
-        signs.push(sign("ok", format!("{what}: {}{there}", path.display())));
-    }
-    if let Some(refusal::Refusal(_, lines)) = refused {
-        signs.push(sign("fault", format!("the settings have errors:\n{}", lines.join("\n"))));
-    }
-    match kept::journal_file(project).map_err(refusal::Refusal::from) {
-        Ok(file) => signs.extend(of_runs(&file, project)),
-        Err(refusal::Refusal(_, lines)) if refused.is_none() => signs.push(sign("fault", lines.join("\n"))),
-        // What the settings would say is not known.
-        Err(_) => signs.extend(of_runs(&project.join(".flow/runs.db"), project)),
-    }
-    let duckdb = if cfg!(feature = "duckdb") { "SQLite and DuckDB" } else { "SQLite (DuckDB is not in this build)" };
-    signs.push(sign("ok", format!("SQL engines: {duckdb}")));
-    signs
-}
-
-/// The record of runs, and whether it can be written.
-fn of_runs(file: &Path, project: &Path) -> Vec<Sign> {
-    let sign = |is, what: String| Sign { of: "project".into(), is, what };
-    let mut signs = vec![];
-    let sealing = kept::of_kept_runs(project).map_err(refusal::Refusal::from);
-    if let Err(refusal::Refusal(_, lines)) = &sealing {
-        signs.push(sign("fault", lines.join("\n")));
-    }
-    let sealing = sealing.unwrap_or_default();
-    signs.push(match file.exists().then(|| SqliteStore::existing(file, &sealing).and_then(|mut store| store.check())) {
-        None => sign("ok", format!("runs: none yet; they will be kept in {}", file.display())),
-        Some(Ok((count, 0))) => sign("ok", format!("runs: {count}, all readable, in {}", file.display())),
-        Some(Ok((count, sealed))) => {
-            sign("note", format!("runs: {count} in {}, {sealed} of them encrypted with a key that is not here", file.display()))
+        let names: Vec<&str> = look.tools.iter().map(|(name, _)| name.as_str()).collect();
+        let names = if names.is_empty() { "no tools".into() } else { names.join(", ") };
+        self.ok(format!("server {name} answers (protocol {}); it has {names}", look.version));
+        let changed: Vec<&str> = look.difference.changed.keys().map(String::as_str).collect();
+        if !changed.is_empty() {
+            self.fault(format!("server {name}: {} not as pinned; look at it and accept it with flow tools pin", changed.join(", ")));
         }
-        Some(Err(problem)) => sign("fault", format!("runs: {problem}")),
-    });
-    let folder = file.ancestors().skip(1).find(|folder| folder.exists()).unwrap_or(project);
-    if let Err(problem) = tempfile::tempfile_in(folder) {
-        let help = "set FLOW_STATE_DIR to a folder of yours, and runs are kept there";
-        signs.push(sign("fault", format!("nothing can be written in {}: {problem}; {help}", folder.display())));
-    }
-    signs
-}
-
-fn of_pipeline(
-    path: &Path,
-    checked: &Checked,
-    trusted: Result<Arc<Agreed>, refusal::Refusal>,
-    env: &BTreeMap<String, Secret>,
-    of_settings: Option<&Model>,
-    hosts: &mut BTreeMap<(String, u16), Result<(), ReachError>>,
-    private_hosts: &[String],
-) -> Vec<Sign> {
-    let of = path.display().to_string();
-    let mut signs = vec![];
-    let mut sign = |is, what: String| signs.push(Sign { of: of.clone(), is, what });
-    let errors = checked.errors().len();
-    if errors > 0 {
-        sign("fault", format!("it has {}; see flow validate", if errors == 1 { "an error".into() } else { format!("{errors} errors") }));
-        return signs;
-    }
-    checked.missing_data().for_each(|found| sign("fault", found.message.clone()));
-    if let Some(end) = lacking(checked) {
-        let message = end.failure.map(|failure| failure.failure.message).unwrap_or_default();
-        sign("fault", message);
-    }
-    let agreed = trusted.as_ref().ok().cloned();
-    if let Err(refusal::Refusal(_, lines)) = trusted {
-        sign("fault", lines.join("\n"));
-    }
-    for pipeline in &checked.loaded.program.pipelines {
-        for (name, about) in &pipeline.secrets {
-            match env.get(name).is_some_and(|value| !value.reveal().is_empty()) {
-                true => match unrecognised(name, env) {
-                    Some(line) => sign("note", format!("secret {line}")),
-                    None => sign("ok", format!("secret {name} is set")),
-                },
-                false => {
-                    sign("fault", format!("secret {name} is not set ({}); set the variable, or name a file with --env-file", about.value))
-                }
-            }
-        }
-        if let Some((is, what)) = default_model(pipeline, env, of_settings.is_some()) {
-            sign(is, what);
-        }
-        let Some(agreed) = &agreed else { continue };
-        for (name, seen) in super::tools::look(pipeline, env, private_hosts, agreed) {
-            match seen {
-                Seen::Is(look) => {
-                    let names: Vec<&str> = look.tools.iter().map(|(name, _)| name.as_str()).collect();
-                    let names = if names.is_empty() { "no tools".into() } else { names.join(", ") };
-                    sign("ok", format!("server {name} answers (protocol {}); it has {names}", look.version));
-                    let changed: Vec<&str> = look.difference.changed.keys().map(String::as_str).collect();
-                    if !changed.is_empty() {
-                        sign(
-                            "fault",
-                            format!("server {name}: {} not as pinned; look at it and accept it with flow tools pin", changed.join(", ")),
-                        );
-                    }
-                    // Without `allow` the file names each tool that it uses, and a run says which of them is not pinned.
-                    let tool = pipeline.tools.get(&name);
-                    let is_open = |part: &&String| tool.is_some_and(|tool| tool.allow.is_none() || opens(tool, part, None).allowed);
-                    let new: Vec<&str> = look.difference.new.iter().filter(is_open).map(String::as_str).collect();
-                    if !new.is_empty() {
-                        let is = if tool.is_some_and(|tool| tool.allow.is_some()) { "fault" } else { "note" };
-                        let what = "new since it was pinned, and not used; look at it and accept it with flow tools pin";
-                        sign(is, format!("server {name}: {} {what}", new.join(", ")));
-                    }
-                }
-                Seen::Fails(problem) => sign("fault", format!("server {name} cannot be used: {problem}")),
-                Seen::OnlyInARun(why) => sign("note", format!("what server {name} is started with is known only in a run ({why})")),
-            }
-        }
-        for address in addresses(pipeline, env, of_settings) {
-            match address {
-                Ok((host, port)) => {
-                    let answer = hosts.entry((host.clone(), port)).or_insert_with(|| reach(&host, port, PATIENCE));
-                    match answer {
-                        Ok(()) => sign("ok", format!("host {host}:{port} answers")),
-                        Err(problem) => sign("fault", format!("host {host}:{port} does not answer: {problem}")),
-                    }
-                }
-                Err(text) => sign("note", format!("which host \"{text}\" leads to is known only in a run")),
-            }
+        // Without `allow` the file names each tool that it uses, and a run says which of them is not pinned.
+        let is_open = |part: &&String| tool.is_some_and(|tool| tool.allow.is_none() || opens(tool, part, None).allowed);
+        let new: Vec<&str> = look.difference.new.iter().filter(is_open).map(String::as_str).collect();
+        if !new.is_empty() {
+            let is = if tool.is_some_and(|tool| tool.allow.is_some()) { "fault" } else { "note" };
+            let what = "new since it was pinned, and not used; look at it and accept it with flow tools pin";
+            self.sign(is, format!("server {name}: {} {what}", new.join(", ")));
         }
     }
-    if signs.is_empty() {
-        sign_ok(&mut signs, &of);
-    }
-    signs
-}
-
-fn sign_ok(signs: &mut Vec<Sign>, of: &str) {
-    signs.push(Sign { of: of.to_string(), is: "ok", what: "needs nothing that is not here".into() });
 }
 
 /// Where the model called `default` comes from, if an agent may ask it.
@@ -291,7 +259,7 @@ fn host(text: &str) -> Result<(String, u16), String> {
 }
 
 /// Which value each setting has, and where it comes from. What a file of settings has as mistakes is told on standard error (exit 1).
-fn origins(project: &Path, env: &BTreeMap<String, Secret>, as_json: bool) -> Result<Exit, refusal::Refusal> {
+fn origins(project: &Path, env: &BTreeMap<String, Secret>, as_json: bool) -> Result<Exit, Refusal> {
     let mut exit = Exit::Ok;
     let mut lines: Vec<(String, String, String)> = vec![];
     let variables = [
@@ -319,19 +287,19 @@ fn origins(project: &Path, env: &BTreeMap<String, Secret>, as_json: bool) -> Res
     lines.iter_mut().for_each(|(_, shown, _)| *shown = hidden.hide(shown).into_owned());
     let mut has_model = lines.iter().any(|(name, ..)| name == "FLOW_MODEL" || name == "FLOW_MODEL_BASE_URL");
     for (path, of) in settings::files(project)? {
-        let Some(found) = crate::load::load_settings(&path, of, &DiskFiles) else { continue };
-        if crate::diagnostic::has_errors(&found.diagnostics) {
+        let Some(found) = load_settings(&path, of, &DiskFiles) else { continue };
+        if has_errors(&found.diagnostics) {
             tell::refused(&drawn(&found));
             exit = Exit::Findings;
         }
         let from = path.display().to_string();
-        if let Some(model) = &found.settings.default_model {
+        let Settings { default_model, limits, policy, private_hosts, state_dir, journal, lint, .. } = &found.settings;
+        if let Some(model) = default_model {
             let name = model.model.as_ref().map_or("its provider's own", |text| &*text.source);
             let shown = format!("{name}{}", if has_model { " (not used: something stronger names one)" } else { "" });
             lines.push(("models.default".into(), shown, from.clone()));
             has_model = true;
         }
-        let limits = &found.settings.limits;
         let bounds = [
             ("deadline", limits.deadline.map(|time| format!("{time:?}"))),
             ("max_parallel", limits.max_parallel.map(|n| n.to_string())),
@@ -341,29 +309,23 @@ fn origins(project: &Path, env: &BTreeMap<String, Secret>, as_json: bool) -> Res
         ];
         let of_several = format!("{from}; of several the smallest counts");
         lines.extend(bounds.into_iter().filter_map(|(name, value)| Some((format!("limits.{name}"), value?, of_several.clone()))));
-        if let Some(policy) = &found.settings.policy {
-            lines.push(("policy".into(), policy.description.clone().unwrap_or_else(|| "in force".into()), from.clone()));
+        let mut set = |name: &str, shown: String| lines.push((name.into(), shown, from.clone()));
+        if let Some(policy) = policy {
+            set("policy", policy.description.clone().unwrap_or_else(|| "in force".into()));
         }
-        for host in &found.settings.private_hosts {
-            lines.push(("private_hosts".into(), host.value.clone(), from.clone()));
-        }
-        if let Some(folder) = &found.settings.state_dir {
+        private_hosts.iter().for_each(|host| set("private_hosts", host.value.clone()));
+        if let Some(folder) = state_dir {
             let is_used = environment::state_folder().is_none();
-            let shown = format!("{}{}", folder.value, if is_used { "" } else { " (not used: FLOW_STATE_DIR is set)" });
-            lines.push(("state_dir".into(), shown, from.clone()));
+            set("state_dir", format!("{}{}", folder.value, if is_used { "" } else { " (not used: FLOW_STATE_DIR is set)" }));
         }
-        if found.settings.journal.encrypt {
-            lines.push(("journal.encrypt".into(), "true".into(), from.clone()));
+        if journal.encrypt {
+            set("journal.encrypt", "true".into());
         }
-        if let Some(file) = &found.settings.journal.key_file {
-            lines.push(("journal.key_file".into(), file.value.clone(), from.clone()));
-        }
-        for code in &found.settings.lint.deny {
-            lines.push(("lint.deny".into(), code.value.clone(), from.clone()));
-        }
-        for path in &found.settings.lint.paths {
+        journal.key_file.iter().for_each(|file| set("journal.key_file", file.value.clone()));
+        lint.deny.iter().for_each(|code| set("lint.deny", code.value.clone()));
+        for path in &lint.paths {
             let codes: Vec<&str> = path.ignore.iter().map(|code| code.value.as_str()).collect();
-            lines.push((format!("lint.paths.\"{}\"", path.pattern.value), format!("ignore {}", codes.join(", ")), from.clone()));
+            set(&format!("lint.paths.\"{}\"", path.pattern.value), format!("ignore {}", codes.join(", ")));
         }
     }
     if !has_model {
@@ -373,10 +335,10 @@ fn origins(project: &Path, env: &BTreeMap<String, Secret>, as_json: bool) -> Res
     if as_json {
         let list: Vec<_> =
             lines.iter().map(|(name, value, from)| serde_json::json!({ "name": name, "value": value, "from": from })).collect();
-        return Ok(stdout::print_json_then(&list, exit));
+        return Ok(stdout::print_json(&list).or(exit));
     }
     let drawn = lines.iter().map(|(name, value, from)| format!("{}\n", visible(&format!("{name} = {value}  ({from})"))));
-    Ok(stdout::print_then(&drawn.collect::<String>(), exit))
+    Ok(stdout::print(&drawn.collect::<String>()).or(exit))
 }
 
 fn tell(signs: &[Sign], as_json: bool) -> Exit {

@@ -5,6 +5,12 @@ use std::process::ExitCode;
 use crate::event::RunStatus;
 use crate::port::StoreError;
 
+/// All codes, for `--help`.
+pub(super) fn table() -> String {
+    let lines = Exit::TABLE.map(|(_, number, meaning)| format!("  {number:>3}  {meaning}"));
+    format!("Exit codes:\n{}", lines.join("\n"))
+}
+
 /// How the program ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Exit {
@@ -68,9 +74,14 @@ impl Exit {
         }
     }
 
+    /// This one; if all was well, the other.
+    pub fn or(self, other: Exit) -> Exit {
+        if self == Exit::Ok { other } else { self }
+    }
+
     /// This one, or failed if all was well and something could not be written.
     pub fn unless(self, is_lost: bool) -> Exit {
-        if is_lost && self == Exit::Ok { Exit::Failed } else { self }
+        if is_lost { self.or(Exit::Failed) } else { self }
     }
 
     /// What a run's status means; `terminated`: it was cancelled by SIGTERM.

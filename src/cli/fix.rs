@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use similar::TextDiff;
 
 use super::arguments::{FixOptions, SharedOptions};
-use super::validate::{WithInput, files, is_input, standard_input};
+use super::refusal::Refusal;
+use super::validate::{files, is_input, with_input};
 use super::{Exit, stdout};
 use crate::adapter::files::{DiskFiles, replace_if};
 use crate::check::{Fixed, check_file, fix_file};
@@ -18,21 +19,9 @@ use crate::redact::keys_in_source;
 use crate::runtime::find;
 
 /// Writes the safe edits of findings into the files, or shows them. Standard input (`-`) is printed with its edits.
-pub(super) fn run(options: &FixOptions, shared: &SharedOptions) -> Exit {
-    let paths = match files(&options.paths, shared) {
-        Ok(paths) => paths,
-        Err(problem) => {
-            tell!("{problem}");
-            return Exit::NothingRan;
-        }
-    };
-    let input = match paths.iter().any(|path| is_input(path)).then(standard_input).transpose() {
-        Ok(input) => WithInput(input),
-        Err(problem) => {
-            tell!("{problem}");
-            return Exit::Usage;
-        }
-    };
+pub(super) fn run(options: &FixOptions, shared: &SharedOptions) -> Result<Exit, Refusal> {
+    let paths = files(&options.paths, shared)?;
+    let input = with_input(&paths)?;
     let mut counts = FixCounts::default();
     let mut exit = Exit::Ok;
     let readers = Readers::default();
@@ -68,16 +57,16 @@ pub(super) fn run(options: &FixOptions, shared: &SharedOptions) -> Exit {
         counts.edits += fixed.findings.len();
         counts.files += 1;
         match done {
-            Exit::Ok if options.diff => exit = if exit == Exit::Ok { Exit::Findings } else { exit },
+            Exit::Ok if options.diff => exit = exit.or(Exit::Findings),
             Exit::Ok if shared.quiet => {}
             Exit::Ok => fixed.findings.iter().for_each(|(code, message)| tell_as_written!("{shown}: {code} {}", visible(message))),
-            lost => return lost,
+            lost => return Ok(lost),
         }
     }
     if !shared.quiet {
         tell!("{}", counts.summary(options.diff));
     }
-    exit
+    Ok(exit)
 }
 
 #[derive(Default)]

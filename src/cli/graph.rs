@@ -3,23 +3,20 @@
 use std::path::Path;
 
 use super::arguments::{GraphFormat, GraphOptions, SharedOptions};
-use super::refusal::{Refusal, told};
+use super::refusal::Refusal;
 use super::{Exit, checked, runs, stdout};
 use crate::adapter::files::DiskFiles;
 use crate::check::check_file;
 use crate::journal::Record;
 use crate::report::graph;
+use crate::runtime::CheckError;
 
 /// Draws a pipeline.
-pub(super) fn run(options: &GraphOptions, shared: &SharedOptions) -> Exit {
-    told(drawn(options, shared))
-}
-
-fn drawn(options: &GraphOptions, shared: &SharedOptions) -> Result<Exit, Refusal> {
+pub(super) fn run(options: &GraphOptions, shared: &SharedOptions) -> Result<Exit, Refusal> {
     let graph = match (&options.file, &options.run) {
         (Some(file), _) => {
-            let checked = checked::pipeline(file, shared)?;
-            graph::graph(&checked.plan).ok_or_else(|| checked::no_pipeline(file))?
+            let workflow = checked::pipeline(file, shared)?;
+            graph::graph(&workflow.checked.plan).ok_or_else(|| Refusal::usage(CheckError::NoPipeline(workflow.file)))?
         }
         (None, Some(id)) => of_run(id, shared)?,
         (None, None) => return Err(Refusal::usage("name a pipeline file, or a run with --run")),
@@ -35,7 +32,7 @@ fn drawn(options: &GraphOptions, shared: &SharedOptions) -> Result<Exit, Refusal
 
 /// What really ran, on the graph of its pipeline if that is still the file that ran.
 fn of_run(id: &str, shared: &SharedOptions) -> Result<graph::Graph, Refusal> {
-    let (record, file) = runs::stored(id, shared)?;
+    let (record, file) = runs::stored(Some(id), shared)?;
     let Some(file) = file else { return Ok(alone(&record, shared, "it does not say which file it ran")) };
     let path = Path::new(&file);
     if !path.exists() {

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::Exit;
 use super::arguments::SharedOptions;
+use super::refusal::Refusal;
 use crate::adapter::files::stays_in;
 use crate::diagnostic::visible;
 
@@ -29,22 +30,23 @@ pub const STARTER: &[(&str, &str)] = starter![
 ];
 
 /// Writes the files of a first project. Nothing is written if one of them is there already.
-pub(super) fn run(folder: &Path, shared: &SharedOptions) -> Exit {
+pub(super) fn run(folder: &Path, shared: &SharedOptions) -> Result<Exit, Refusal> {
     let folder = folder.strip_prefix(".").unwrap_or(folder);
     let place = |name: &str| folder.join(if name == "gitignore" { ".gitignore" } else { name });
     let there: Vec<_> = STARTER.iter().map(|(name, _)| place(name)).filter(|path| path.symlink_metadata().is_ok()).collect();
     if !there.is_empty() {
-        tell!("nothing was written, since these files are there already:");
-        there.iter().for_each(|path| tell!("  {}", visible(&path.display().to_string())));
-        return Exit::Usage;
+        let lines = there.iter().map(|path| format!("  {}", visible(&path.display().to_string())));
+        let head = "nothing was written, since these files are there already:".to_owned();
+        return Err(Refusal(Exit::Usage, std::iter::once(head).chain(lines).collect()));
     }
     let mut made = Made::default();
     for (name, text) in STARTER {
         let path = place(name);
         if let Err(problem) = stays_in(folder, &path).and_then(|()| made.write(&path, text)) {
-            tell!("{} cannot be written: {problem}; nothing is left of what was written before", visible(&path.display().to_string()));
             made.remove();
-            return Exit::Failed;
+            let shown = path.display().to_string();
+            let line = format!("{} cannot be written: {problem}; nothing is left of what was written before", visible(&shown));
+            return Err(Refusal::new(Exit::Failed, line));
         }
     }
     if !shared.quiet {
@@ -54,7 +56,7 @@ pub(super) fn run(folder: &Path, shared: &SharedOptions) -> Exit {
             "\nNow:\n{enter}  flow run pipelines/shop/pipeline.yaml --input message=\"When do you open on Saturday?\"\n  flow test\n  flow validate"
         );
     }
-    Exit::Ok
+    Ok(Exit::Ok)
 }
 
 /// What was written, to be taken away if the rest cannot be.

@@ -1,9 +1,10 @@
-//! Inputs from the command line.
+//! Inputs, bounds and the time from the command line.
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, IsTerminal, Read};
 use std::path::Path;
 
+use chrono::{DateTime, Utc};
 use serde_json::{Map, Value};
 
 use super::refusal::Refusal;
@@ -11,15 +12,13 @@ use super::signals::{Attended, at_question};
 use super::tell;
 use crate::adapter::{environment, files};
 use crate::diagnostic::{all_visible, visible};
-use crate::model::{Field, FieldKind, JsonError, Pipeline, Shape, read_json};
+use crate::model::{Field, FieldKind, JsonError, Limits, Pipeline, Shape, parse_duration, read_json};
 
 /// Most bytes of a file of inputs (JSON from outside).
 const MOST_GIVEN: u64 = 8 << 20;
 
 /// Inputs of `--inputs FILE` and `--input name=value`; the latter win. Beside them the channel, if the file names one.
-///
-/// # Errors
-/// The file cannot be read or holds something else, or a pair is none (exit 2).
+/// Errors: the file cannot be read or holds something else, or a pair is none (exit 2).
 pub(super) fn read(pipeline: &Pipeline, file: Option<&Path>, pairs: &[String]) -> Result<(Map<String, Value>, Option<String>), Refusal> {
     let wrong = |line: String| Err(Refusal::usage(line));
     let mut given = file.map(of_file).transpose()?.unwrap_or_default();
@@ -142,10 +141,7 @@ pub(super) fn is_at_terminal() -> bool {
 /// Most bytes of one typed answer.
 const MOST_TYPED: u64 = 64 * 1024;
 
-/// A value as the input of that name wants it.
-///
-/// # Errors
-/// It is JSON that could mean several things.
+/// A value as the input of that name wants it. Errors: it is JSON that could mean several things.
 fn typed_for(inputs: &Shape, name: &str, value: &str) -> Result<Value, JsonError> {
     match inputs {
         Shape::Fields(fields) => typed(fields.iter().find(|field| field.name == name), value),
@@ -184,10 +180,7 @@ fn typed(field: Option<&Field>, value: &str) -> Result<Value, JsonError> {
     }
 }
 
-/// A value as JSON; `None`: it is no JSON, so it is a text.
-///
-/// # Errors
-/// It begins as only JSON does, or is a number, and has not one meaning.
+/// A value as JSON; `None`: it is no JSON, so it is a text. Errors: it begins as only JSON does, or is a number, and has not one meaning.
 fn json_or_text(value: &str) -> Result<Option<Value>, JsonError> {
     match read_json(value) {
         Ok(value) => Ok(Some(value)),
@@ -205,6 +198,22 @@ fn is_meant_as_json(value: &str) -> bool {
 
 fn unread(error: &JsonError) -> String {
     format!("{error}; correct the JSON, or write a text in double quotes, as '\"text\"'")
+}
+
+/// Limits of flags.
+pub(super) fn limits(deadline: Option<&str>, max_cost_usd: Option<f64>) -> Result<Limits, Refusal> {
+    let deadline = deadline.map(parse_duration).transpose().map_err(|what| Refusal::usage(format!("--deadline {what}")))?;
+    if deadline.is_some_and(|time| time.is_zero()) {
+        return Err(Refusal::usage("--deadline must be above 0; write a time such as 30s"));
+    }
+    Ok(Limits { deadline, max_cost_usd, ..Limits::default() })
+}
+
+/// The time of `--now`.
+pub(super) fn time(text: &str) -> Result<DateTime<Utc>, Refusal> {
+    DateTime::parse_from_rfc3339(text)
+        .map(|t| t.with_timezone(&Utc))
+        .map_err(|_| Refusal::usage(format!("--now {}: write a time such as 2026-11-18T09:00:00Z", visible(text))))
 }
 
 #[cfg(test)]

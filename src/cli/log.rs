@@ -11,10 +11,7 @@ use super::refusal::Refusal;
 use crate::adapter::environment;
 use crate::diagnostic::visible;
 
-/// Shows spans from now on, if the variable says so.
-///
-/// # Errors
-/// It says something else.
+/// Shows spans from now on, if the variable says so. Errors: it says something else.
 pub(super) fn start() -> std::result::Result<(), Refusal> {
     match environment::text("FLOW_LOG").as_deref() {
         None | Some("") => Ok(()),

@@ -1,6 +1,6 @@
 //! `flow lsp`.
 
-use std::io::{BufReader, Write};
+use std::io::BufReader;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::time::Duration;
@@ -8,6 +8,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::Exit;
+use super::refusal::Refusal;
 use crate::adapter::files::DiskFiles;
 use crate::lsp::{EditorMessage, LanguageServer, parse_error, read, write};
 
@@ -17,7 +18,7 @@ const SILENCE: Duration = Duration::from_millis(150);
 const MOST_WAITING: usize = 256;
 
 /// Speaks with an editor over standard input and output until it says `exit` or goes away.
-pub(super) fn run() -> Exit {
+pub(super) fn run() -> Result<Exit, Refusal> {
     let root = std::env::current_dir().unwrap_or_default();
     let mut server = LanguageServer::new(&DiskFiles, &root);
     let (sender, receiver) = sync_channel(MOST_WAITING);
@@ -30,10 +31,7 @@ pub(super) fn run() -> Exit {
             }
         }
     });
-    if let Err(error) = reading {
-        tell!("cannot serve: {error}");
-        return Exit::Failed;
-    }
+    reading.map_err(|error| Refusal::new(Exit::Failed, format!("cannot serve: {error}")))?;
     let mut out = std::io::stdout().lock();
     let mut silence = SILENCE;
     loop {
@@ -47,19 +45,15 @@ pub(super) fn run() -> Exit {
             Ok(EditorMessage::Message(message)) => guarded(&message, || server.handle(&message)),
             Ok(EditorMessage::Garbage(why)) => vec![parse_error(&why)],
             Err(RecvTimeoutError::Timeout) => guarded(&Value::Null, || server.idle()),
-            Err(RecvTimeoutError::Disconnected) if server.is_new() || server.was_shut_down() => return Exit::Ok,
-            Err(RecvTimeoutError::Disconnected) => {
-                tell!("the editor ended without shutdown");
-                return Exit::Failed;
-            }
+            Err(RecvTimeoutError::Disconnected) if server.is_new() || server.was_shut_down() => return Ok(Exit::Ok),
+            Err(RecvTimeoutError::Disconnected) => return Err(Refusal::new(Exit::Failed, "the editor ended without shutdown")),
         };
         if server.has_ended() {
             // The protocol wants 1.
-            return if server.was_shut_down() { Exit::Ok } else { Exit::Findings };
+            return Ok(if server.was_shut_down() { Exit::Ok } else { Exit::Findings });
         }
-        if !send(&mut out, &answers) {
-            tell!("the editor reads no more");
-            return Exit::Failed;
+        if !answers.iter().all(|answer| write(&mut out, answer).is_ok()) {
+            return Err(Refusal::new(Exit::Failed, "the editor reads no more"));
         }
     }
 }
@@ -72,9 +66,4 @@ fn guarded(message: &Value, work: impl FnOnce() -> Vec<Value>) -> Vec<Value> {
         }
         None => vec![],
     })
-}
-
-/// Whether the editor still listens.
-fn send(out: &mut impl Write, answers: &[Value]) -> bool {
-    answers.iter().all(|answer| write(out, answer).is_ok())
 }

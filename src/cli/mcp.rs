@@ -2,7 +2,6 @@
 
 use std::io::BufReader;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
@@ -11,25 +10,22 @@ use tokio::sync::oneshot;
 
 use super::arguments::{McpOptions, SharedOptions};
 use super::outcome::line_of_end;
-use super::refusal::{Refusal, told};
+use super::refusal::Refusal;
 use super::run::{self, to_decide};
 use super::signals::{Attended, listen};
-use super::{Exit, checked, limits, progress, trust};
+use super::{Exit, checked, inputs, progress, trust};
 use crate::adapter::clock::SystemClock;
 use crate::adapter::environment;
 use crate::adapter::mcp::SharedServers;
 use crate::adapter::shared_store::SharedStores;
-use crate::adapter::started::Agreed;
-use crate::adapter::stdout::Silent;
-use crate::check::Checked;
 use crate::diagnostic::visible;
 use crate::driver::Runtime;
-use crate::event::{Canceller, Event, RunEnd, RunStatus};
+use crate::event::{Canceller, Event, RunStatus};
 use crate::journal::PersonalMask;
 use crate::model::Limits;
 use crate::port::Secret;
 use crate::redact::Redactor;
-use crate::runtime::{Attend, KeptPrinter, RunError, RunInputs, RunSession, STACK, Taping, settings, text_of};
+use crate::runtime::{Attend, RunEnding, RunError, RunOutcome, RunSession, Runner, STACK};
 use crate::serve::{
     Bounds, CallLine, Doors, InvalidArguments, PATIENCE, PipelineService, ServedOutcome, Tool, serve_http, serve_stdio, takes_channel, tool,
 };
@@ -42,12 +38,8 @@ const SHORTEST_TOKEN: usize = 22;
 const TOKEN: &str = "FLOW_MCP_TOKEN";
 
 /// Serves pipelines until the client goes away or a signal comes.
-pub(super) fn serve(options: &McpOptions, shared: &SharedOptions) -> Exit {
-    told(try_run(options, shared))
-}
-
-fn try_run(options: &McpOptions, shared: &SharedOptions) -> Result<Exit, Refusal> {
-    let limits = limits::limits(options.deadline.as_deref(), options.max_cost_usd)?;
+pub(super) fn serve(options: &McpOptions, shared: &SharedOptions) -> Result<Exit, Refusal> {
+    let limits = inputs::limits(options.deadline.as_deref(), options.max_cost_usd)?;
     let mut served: Vec<Arc<ServedPipeline>> = vec![];
     for file in &options.files {
         let one = ServedPipeline::new(file, &limits, options.trust.is_given, shared)?;
@@ -57,7 +49,7 @@ fn try_run(options: &McpOptions, shared: &SharedOptions) -> Result<Exit, Refusal
         served.push(Arc::new(one));
     }
     let bounds = Bounds { running: options.max_calls as usize, waiting: MOST_WAITING, patience: PATIENCE };
-    let cannot = |what: &str, error: std::io::Error| Refusal(Exit::Failed, vec![format!("{what}: {error}")]);
+    let cannot = |what: &str, error: std::io::Error| Refusal::new(Exit::Failed, format!("{what}: {error}"));
     let runtime = Runtime::new().map_err(|error| cannot("flow cannot start", error))?;
     let (sender, mut stop) = tokio::sync::mpsc::unbounded_channel();
     let signals = Arc::new(listen(sender));
@@ -130,13 +122,8 @@ struct Common {
 
 /// One pipeline, as it was when the server began.
 struct ServedPipeline {
-    file: PathBuf,
-    checked: Checked,
-    agreed: Arc<Agreed>,
+    runner: Runner,
     tool: Tool,
-    limits: Limits,
-    /// A call tells nothing by itself on standard error.
-    silent: SharedOptions,
     is_quiet: bool,
 }
 
@@ -166,28 +153,20 @@ impl PipelineService for Pipelines {
 impl ServedPipeline {
     /// Checks a file, that it is trusted, and whether its runs could begin.
     fn new(file: &std::path::Path, flags: &Limits, is_allowed: bool, shared: &SharedOptions) -> Result<ServedPipeline, Refusal> {
-        let checked = checked::pipeline(file, shared)?;
-        let agreed = trust::consent(&checked, file, is_allowed, shared)?;
-        let silent = SharedOptions {
-            quiet: true,
-            verbose: false,
-            color: shared.color,
-            no_progress: true,
-            project: shared.project.clone(),
-            env_file: shared.env_file.clone(),
-        };
-        let surroundings = run::surroundings(checked.clone(), Arc::clone(&agreed), file, Arc::new(Silent), &silent, Taping::None)?;
-        let limits = settings::narrowest(flags, &surroundings.settled.limits);
-        surroundings.know_prices(&limits)?;
-        let tool = tool(&checked.plan);
+        let workflow = checked::pipeline(file, shared)?;
+        let agreed = trust::consent(&workflow.checked, file, is_allowed, shared)?;
+        let mut runner = shared.runner(&workflow, Some(agreed)).limits(flags.clone());
+        runner.is_served = true;
+        let on = run::ready(&runner)?;
+        on.know_prices()?;
+        let tool = tool(&workflow.checked.plan);
         if !shared.quiet {
-            surroundings.unrecognised().iter().for_each(|line| tell!("{}: {line}", tool.name));
+            on.unrecognised().iter().for_each(|line| tell!("{}: {line}", tool.name));
         }
-        if surroundings.scripted && !shared.quiet {
+        if on.scripted && !shared.quiet {
             tell!("{}: models are scripted: replies come from a file, no model is asked", tool.name);
         }
-        drop(surroundings);
-        Ok(ServedPipeline { file: file.to_path_buf(), checked, agreed, tool, limits, silent, is_quiet: shared.quiet })
+        Ok(ServedPipeline { runner, tool, is_quiet: shared.quiet })
     }
 
     /// Runs the pipeline to its end.
@@ -200,46 +179,46 @@ impl ServedPipeline {
     }
 
     fn ran(&self, mut arguments: Map<String, Value>, mut line: CallLine, common: &Common) -> Result<ServedOutcome, Refusal> {
-        let kept = Arc::new(KeptPrinter::default());
-        let (checked, agreed) = (self.checked.clone(), Arc::clone(&self.agreed));
-        let surroundings = run::surroundings(checked, agreed, &self.file, kept.clone(), &self.silent, Taping::None);
         // What was right when the server began is not the client's mistake.
-        let surroundings = surroundings.map_err(|Refusal(_, lines)| Refusal(Exit::Failed, lines))?;
-        let (scripted, private_hosts) = (surroundings.scripted, surroundings.private_hosts());
-        let channel = match takes_channel(&surroundings.pipeline).then(|| arguments.remove("channel")).flatten() {
+        let mut on = run::ready(&self.runner).map_err(|Refusal(_, lines)| Refusal(Exit::Failed, lines))?;
+        let private_hosts = on.private_hosts();
+        on.runner.channel = match takes_channel(on.pipeline()).then(|| arguments.remove("channel")).flatten() {
             None | Some(Value::Null) => None,
             Some(Value::String(name)) => Some(name),
             Some(_) => return Err(Refusal::usage("channel is a text")),
         };
-        let given = RunInputs { inputs: arguments, channel, now: None, limits: self.limits.clone(), is_served: true };
-        let mut session = match RunSession::begin(surroundings, given, |file, sealing| common.journals.log(file, sealing)) {
-            Err(RunError::Lacking(end)) => {
-                let why = line_of_end(&end, &[]).unwrap_or_default();
+        let mut session = match RunSession::begin(on, arguments, |file, sealing| common.journals.log(file, sealing)) {
+            Err(RunError::Lacking(failure)) => {
+                let why = line_of_end(&RunOutcome::lacking(failure)).unwrap_or_default();
                 return Ok(ServedOutcome { texts: vec![why], is_error: true, ..ServedOutcome::default() });
             }
             begun => begun?,
         };
-        session.surroundings.ports.servers = Arc::new(common.servers.lend(&session.id, &private_hosts, Some(Arc::clone(&self.agreed))));
+        session.on.ports.servers = Arc::new(common.servers.lend(&session.id, &private_hosts, self.runner.agreed.clone()));
         let played = session.play(&mut line.stop, &mut Called { signals: &common.signals, progress: &line.progress });
-        let printed = kept.take();
-        let mut given = match played.end.map_err(|error| Refusal(Exit::Failed, vec![visible(&error.to_string()).into_owned()]))? {
-            Some(end) => of_end(&end, &played.events, printed, played.mask.redactor()),
-            None => {
-                let texts = printed.into_iter().chain([to_decide(&played.events).join("\n")]).collect();
+        let outcome = played.outcome;
+        let mut given = match (&outcome.ending, &outcome.loss) {
+            (RunEnding::Lost, Some(loss)) => return Err(Refusal::new(Exit::Failed, visible(&loss.to_string()))),
+            (RunEnding::Over(status), _) => of_end(&outcome, *status, played.mask.redactor()),
+            _ => {
+                let texts = outcome.printed.iter().cloned().chain([to_decide(&outcome.events).join("\n")]).collect();
                 ServedOutcome { texts, is_error: true, meta: meta("waiting"), ..ServedOutcome::default() }
             }
         };
-        given = with_run(given, &played.run);
-        if let Some(loss) = played.loss {
+        given.meta.insert("run_id".into(), json!(outcome.run));
+        if let (true, Some(last)) = (given.is_error, given.texts.last_mut()) {
+            last.push_str(&format!("\nrun {}", outcome.run));
+        }
+        if let Some(loss) = &outcome.loss {
             tell!("{}: {}", self.tool.name, visible(&loss.to_string()));
             given.meta.insert("kept".into(), json!(false));
         }
-        if scripted {
+        if outcome.is_scripted {
             given.meta.insert("scripted".into(), json!(true));
         }
         if !self.is_quiet {
             let status = given.meta.get("status").and_then(Value::as_str).unwrap_or_default();
-            tell!("{}: {} {status}", self.tool.name, played.run);
+            tell!("{}: {} {status}", self.tool.name, outcome.run);
         }
         Ok(given)
     }
@@ -264,35 +243,26 @@ fn meta(status: &str) -> Map<String, Value> {
     Map::from_iter([("status".to_owned(), json!(status))])
 }
 
-fn with_run(mut given: ServedOutcome, id: &str) -> ServedOutcome {
-    given.meta.insert("run_id".into(), json!(id));
-    if given.is_error
-        && let Some(last) = given.texts.last_mut()
-    {
-        last.push_str(&format!("\nrun {id}"));
-    }
-    given
-}
-
 /// What a run gave: what it printed, its outputs, and why it did not succeed.
-fn of_end(end: &RunEnd, events: &[Event], printed: Vec<String>, redactor: &Redactor) -> ServedOutcome {
-    let is_error = match end.status {
+fn of_end(outcome: &RunOutcome, status: RunStatus, redactor: &Redactor) -> ServedOutcome {
+    let is_error = match status {
         RunStatus::Succeeded | RunStatus::Partial => false,
         RunStatus::QualityNotMet => {
-            let record = crate::journal::record(events);
+            let record = crate::journal::record(&outcome.events);
             record.iter().flat_map(|record| &record.failures).any(|failure| !failure.is_mended() && failure.sent.is_null())
         }
         RunStatus::Failed | RunStatus::TimedOut | RunStatus::OverBudget | RunStatus::Cancelled => true,
     };
-    let text = text_of(&end.outputs).filter(|text| *text != printed.join("\n\n") && !printed.contains(text));
-    let mut texts: Vec<String> = printed.into_iter().chain(text).collect();
-    let why = line_of_end(end, events).filter(|_| end.status != RunStatus::Succeeded);
+    let printed = &outcome.printed;
+    let text = outcome.text().filter(|text| *text != printed.join("\n\n") && !printed.contains(text));
+    let mut texts: Vec<String> = printed.iter().cloned().chain(text).collect();
+    let why = line_of_end(outcome).filter(|_| status != RunStatus::Succeeded);
     texts.extend(why.map(|why| visible(&redactor.redact(&why)).into_owned()));
-    let structured = match &*end.outputs {
+    let structured = match &*outcome.outputs {
         Value::Object(named) if named.is_empty() && is_error => None,
-        Value::Object(_) => Some((*end.outputs).clone()),
+        Value::Object(_) => Some((*outcome.outputs).clone()),
         Value::Null => (!is_error).then(|| json!({})),
         whole => Some(json!({ "output": whole })),
     };
-    ServedOutcome { texts, structured, is_error, meta: meta(end.status.word()) }
+    ServedOutcome { texts, structured, is_error, meta: meta(status.word()) }
 }

@@ -1,6 +1,6 @@
 //! The command line: one file per command.
 //!
-//! How to add a command: a variant of [`FlowCommand`], a file here with `pub fn run(…) -> Exit`, a section in `docs/cli.md`.
+//! How to add a command: a variant of [`FlowCommand`], a file here with `fn run(…) -> Result<Exit, Refusal>`, a section in `docs/cli.md`.
 
 #[macro_use]
 mod tell;
@@ -8,7 +8,6 @@ mod tell;
 mod approve;
 mod arguments;
 mod checked;
-mod completions;
 mod doctor;
 mod exit;
 mod explain;
@@ -16,7 +15,6 @@ mod fix;
 mod graph;
 mod init;
 mod inputs;
-mod limits;
 mod log;
 mod lsp;
 mod mcp;
@@ -27,7 +25,6 @@ mod refusal;
 mod resume;
 mod run;
 mod runs;
-mod schema;
 mod signals;
 mod stdout;
 mod test;
@@ -40,10 +37,10 @@ use clap::Parser;
 use crate::diagnostic;
 use crate::runtime::STACK;
 
-pub use arguments::{CommandLine, FlowCommand, SharedOptions};
-use arguments::{RunsCommand, ToolsCommand};
+use arguments::{CommandLine, FlowCommand, SharedOptions, ToolsCommand};
 pub use exit::Exit;
 pub use init::STARTER;
+use refusal::Refusal;
 
 /// Reads the command line and does what it says.
 pub fn main() -> std::process::ExitCode {
@@ -75,15 +72,15 @@ fn command() -> Exit {
             return Exit::Usage;
         }
     };
-    if let Err(refusal) = log::start() {
-        return refusal::told(Err(refusal));
-    }
-    let shared = &arguments.shared;
+    done(&arguments.command, &arguments.shared).unwrap_or_else(refusal::told)
+}
+
+fn done(command: &FlowCommand, shared: &SharedOptions) -> Result<Exit, Refusal> {
+    log::start()?;
     if let Some(folder) = shared.project.as_ref().filter(|folder| !folder.is_dir()) {
-        tell!("--project {}: there is no such folder", diagnostic::visible(&folder.display().to_string()));
-        return Exit::Usage;
+        return Err(Refusal::usage(format!("--project {}: there is no such folder", diagnostic::visible(&folder.display().to_string()))));
     }
-    match &arguments.command {
+    match command {
         FlowCommand::Run(options) if options.dry_run => plan::run(&options.wanted, options.printed.json, shared),
         FlowCommand::Run(options) => run::run(options, shared),
         FlowCommand::Plan(options) => plan::run(&options.wanted, options.json, shared),
@@ -96,20 +93,11 @@ fn command() -> Exit {
         FlowCommand::Tools(ToolsCommand::Pin { paths, check, trust }) => tools::pin(paths, *check, trust.is_given, shared),
         FlowCommand::Fix(options) => fix::run(options, shared),
         FlowCommand::Explain { what } => explain::run(what, shared),
-        FlowCommand::Schema { kind } => schema::run(*kind),
+        FlowCommand::Schema { kind } => Ok(explain::schema(*kind)),
         FlowCommand::Lsp => lsp::run(),
         FlowCommand::Mcp(options) => mcp::serve(options, shared),
-        FlowCommand::Completions { shell } => completions::run(*shell),
-        FlowCommand::Runs(RunsCommand::Resume { run, printed, trust }) => resume::resume(run, printed, trust.is_given, shared),
+        FlowCommand::Completions { shell } => Ok(explain::completions(*shell)),
         FlowCommand::Runs(command) => runs::run(command, shared),
-        FlowCommand::Approve { run, step, show: true, .. } => approve::show(run, step, shared),
-        FlowCommand::Approve { run, step, reject, happened, comment, show: false } => {
-            let answer = match happened {
-                Some(output) => approve::ApprovalAnswer::Happened(output),
-                None if *reject => approve::ApprovalAnswer::No,
-                None => approve::ApprovalAnswer::Yes,
-            };
-            approve::answer(run, step, answer, comment, shared)
-        }
+        FlowCommand::Approve(options) => approve::run(options, shared),
     }
 }

@@ -1,7 +1,7 @@
 //! What a run prints and writes: its events, its outputs, how it ended.
 
 use std::io::{BufWriter, ErrorKind, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
@@ -11,58 +11,54 @@ use super::{Exit, stdout, tell};
 use crate::adapter::files;
 use crate::adapter::stdout::Stdout;
 use crate::diagnostic::visible;
-use crate::event::{Canceller, Event, Happening, RunEnd, RunStatus};
-use crate::journal::PersonalMask;
-use crate::port::{PrintError, Printer};
+use crate::event::{Canceller, Event, Happening, RunStatus};
+use crate::journal::{PersonalMask, StepRecord, record};
+use crate::port::Printer;
 use crate::redact::Redactor;
 use crate::report::escape::json_visible;
-use crate::runtime::text_of;
+use crate::runtime::RunOutcome;
 
 /// Where a run writes: its events, its outputs, standard output. Whether they can be written is known before it begins.
-pub(super) struct OutputTargets {
+pub(super) struct OutputTargets<'a> {
+    options: &'a OutputOptions,
     events: Option<Box<dyn Write>>,
-    with_content: bool,
     /// The events could not be written to their end.
     is_cut: bool,
-    output: Option<PathBuf>,
-    json: bool,
-    events_on_stdout: bool,
-    fail_on_partial: bool,
 }
 
-impl OutputTargets {
-    /// Opens the files. What stands in the one of the outputs stays until there are others.
-    ///
-    /// # Errors
-    /// One of them cannot be written.
-    pub(super) fn open(options: &OutputOptions) -> Result<OutputTargets, Refusal> {
+impl OutputOptions {
+    pub(super) fn events_on_stdout(&self) -> bool {
+        self.events.as_deref() == Some(Path::new("-"))
+    }
+}
+
+impl OutputTargets<'_> {
+    /// Opens the files. What stands in the one of the outputs stays until there are others. Errors: one of them cannot be written.
+    pub(super) fn open(options: &OutputOptions) -> Result<OutputTargets<'_>, Refusal> {
         if let Some(path) = &options.output {
             if options.events.as_ref() == Some(path) {
                 return Err(Refusal::usage(format!("--output and --events both name {}; name two files", shown(path))));
             }
             may_write(path)?;
         }
-        let events: Option<Box<dyn Write>> = match options.events.as_deref() {
+        let events: Option<Box<dyn Write>> = match &options.events {
             None => None,
-            Some(path) if path == Path::new("-") => Some(Box::new(std::io::stdout())),
+            Some(_) if options.events_on_stdout() => Some(Box::new(std::io::stdout())),
             Some(path) => Some(Box::new(BufWriter::new(files::open_to_write(path, true).map_err(|error| cannot(path, error))?))),
         };
-        Ok(OutputTargets {
-            events,
-            with_content: options.events_content,
-            is_cut: false,
-            output: options.output.clone(),
-            json: options.json,
-            events_on_stdout: options.events.as_deref() == Some(Path::new("-")),
-            fail_on_partial: options.fail_on_partial,
-        })
+        Ok(OutputTargets { options, events, is_cut: false })
+    }
+
+    /// Whether standard output belongs to something else than what `send` prints.
+    pub(super) fn takes_stdout(&self) -> bool {
+        self.options.json || self.options.events_on_stdout()
     }
 
     /// One JSON object a line; texts of prompts and replies are left out, or masked with `--events-content`. Once they cannot be written
     /// any more, that is told, and the run goes on.
     pub(super) fn event(&mut self, event: &Event, mask: &PersonalMask) {
         let Some(out) = &mut self.events else { return };
-        let line = json_visible(&crate::journal::public_line(event, mask, self.with_content));
+        let line = json_visible(&crate::journal::public_line(event, mask, self.options.events_content));
         if let Err(error) = writeln!(out, "{line}").and_then(|()| out.flush()) {
             self.events = None;
             if error.kind() != ErrorKind::BrokenPipe {
@@ -73,42 +69,42 @@ impl OutputTargets {
     }
 
     /// Prints and writes what a run gave, and gives the exit code.
-    pub(super) fn finish(self, shared: &SharedOptions, end: &RunEnd, events: &[Event], sends: bool, redactor: &Redactor) -> Exit {
-        let outputs = || serde_json::to_string_pretty(&*end.outputs).unwrap_or_default();
+    pub(super) fn finish(self, shared: &SharedOptions, outcome: &RunOutcome, sends: bool, redactor: &Redactor) -> Exit {
+        let (options, on_stdout) = (self.options, self.options.events_on_stdout());
+        let outputs = || serde_json::to_string_pretty(&*outcome.outputs).unwrap_or_default();
         let mut is_lost = self.is_cut;
-        let mut is_printed = !sends && !self.events_on_stdout;
-        if let Some(path) = &self.output
+        let mut is_printed = !sends && !on_stdout;
+        if let Some(path) = &options.output
             && let Err(error) = put(path, &(outputs() + "\n"))
         {
             is_lost = true;
-            is_printed |= !self.events_on_stdout;
+            is_printed |= !on_stdout;
             tell!("cannot write {}: {error}; the outputs stand below", shown(path));
-            if self.events_on_stdout {
+            if on_stdout {
                 tell::refused(&outputs());
             }
         }
-        let printed = match (self.json, is_printed) {
-            (true, _) => print_line(stdout::json(&summary(end, events, redactor)).trim_end()),
-            (false, true) => print_outputs(&end.outputs),
-            (false, false) => Ok(()),
+        let text = match options.json {
+            true => Some(stdout::json(&summary(outcome, redactor)).trim_end().to_owned()),
+            false => outcome.text().filter(|_| is_printed),
         };
-        if let Err(why) = printed {
+        if let Some(Err(why)) = text.map(|text| Stdout::default().print(&[text])) {
             is_lost = true;
             tell!("{why}");
         }
-        tell_end(shared, end, events);
-        self.exit(end, events).unless(is_lost)
-    }
-
-    fn exit(&self, end: &RunEnd, events: &[Event]) -> Exit {
-        if end.status == RunStatus::Partial && self.fail_on_partial {
-            return Exit::Failed;
-        }
-        let by_whom = events.iter().rev().find_map(|e| match &e.happening {
+        // With `--quiet` only why there is no result.
+        let status = outcome.status().unwrap_or(RunStatus::Cancelled);
+        let is_good = matches!(status, RunStatus::Succeeded | RunStatus::Partial);
+        line_of_end(outcome).filter(|_| !(shared.quiet && is_good)).iter().for_each(|line| tell!("{line}"));
+        let by_whom = outcome.events.iter().rev().find_map(|e| match &e.happening {
             Happening::CancelRequested { by, .. } => Some(*by),
             _ => None,
         });
-        Exit::of(end.status, by_whom == Some(Canceller::Terminate))
+        let exit = match status {
+            RunStatus::Partial if options.fail_on_partial => Exit::Failed,
+            status => Exit::of(status, by_whom == Some(Canceller::Terminate)),
+        };
+        exit.unless(is_lost)
     }
 }
 
@@ -123,10 +119,7 @@ fn put(path: &Path, text: &str) -> std::io::Result<()> {
     }
 }
 
-/// Finds out whether a file can be written, before anything is done for it. What stands in it stays.
-///
-/// # Errors
-/// It cannot (exit 2).
+/// Finds out whether a file can be written, before anything is done for it. What stands in it stays. Errors: it cannot (exit 2).
 pub(super) fn may_write(path: &Path) -> Result<(), Refusal> {
     // Whoever reads a pipe would take its first closing for the end.
     if std::fs::metadata(path).is_ok_and(|what| std::os::unix::fs::FileTypeExt::is_fifo(&what.file_type())) {
@@ -143,25 +136,17 @@ fn shown(path: &Path) -> String {
     visible(&path.display().to_string()).into_owned()
 }
 
-/// How it ended, on standard error, unless all went well. With `--quiet` only why there is no result.
-fn tell_end(shared: &SharedOptions, end: &RunEnd, events: &[Event]) {
-    if !(shared.quiet && matches!(end.status, RunStatus::Succeeded | RunStatus::Partial))
-        && let Some(line) = line_of_end(end, events)
-    {
-        tell!("{line}");
-    }
-}
-
 /// How a run ended, in one line; `None`: all went well.
-pub(super) fn line_of_end(end: &RunEnd, events: &[Event]) -> Option<String> {
-    Some(match (&end.failure, end.status) {
+pub(super) fn line_of_end(outcome: &RunOutcome) -> Option<String> {
+    let status = outcome.status()?;
+    Some(match (&outcome.failure, status) {
         (Some(failure), RunStatus::Failed | RunStatus::TimedOut | RunStatus::OverBudget) => {
             let step = if failure.step.is_empty() { String::new() } else { format!(" at \"{}\"", failure.step) };
-            format!("{}{step}: {} ({})", end.status.word(), visible(&failure.failure.message), failure.failure.kind.word())
+            format!("{}{step}: {} ({})", status.word(), visible(&failure.failure.message), failure.failure.kind.word())
         }
         (_, RunStatus::Partial) => "partial: a failure was allowed".to_string(),
         (_, RunStatus::QualityNotMet) => {
-            let record = crate::journal::record(events);
+            let record = record(&outcome.events);
             let gates = record.iter().flat_map(|record| &record.failures).filter(|failure| !failure.is_mended()).map(|failure| {
                 let criteria: Vec<&str> = failure.not_met().map(|verdict| verdict.id.as_str()).collect();
                 format!("gate \"{}\" was not met ({})", failure.gate, criteria.join(", "))
@@ -170,43 +155,25 @@ pub(super) fn line_of_end(end: &RunEnd, events: &[Event]) -> Option<String> {
             let told = if gates.is_empty() { "a gate was not met".to_string() } else { gates.join("; ") };
             format!("quality_not_met: {}; flow runs show tells why", visible(&told))
         }
-        (_, RunStatus::Cancelled) => match events.first() {
-            Some(first) => format!("cancelled; what is done is kept: flow runs resume {}", first.run),
-            None => "cancelled".to_string(),
-        },
+        (_, RunStatus::Cancelled) => format!("cancelled; what is done is kept: flow runs resume {}", outcome.run),
         _ => return None,
     })
 }
 
-fn print_outputs(outputs: &Value) -> Result<(), PrintError> {
-    text_of(outputs).map_or(Ok(()), |text| print_line(&text))
-}
-
-fn print_line(text: &str) -> Result<(), PrintError> {
-    Stdout::default().print(&[text.to_string()])
-}
-
 /// The object of `--json`: the outputs as they are, and what is told of the way there as in a log, masked.
-fn summary(end: &RunEnd, events: &[Event], redactor: &Redactor) -> Value {
-    let record = crate::journal::record(events);
-    let steps: Map<String, Value> = record
-        .iter()
-        .flat_map(|r| &r.steps)
-        .map(|s| {
-            (
-                s.step.clone(),
-                json!({ "status": s.status, "details": masked(&s.details, redactor), "error": masked(&json!(s.error), redactor) }),
-            )
-        })
-        .collect();
+fn summary(outcome: &RunOutcome, redactor: &Redactor) -> Value {
+    let record = record(&outcome.events);
+    let step = |step: &StepRecord| json!({ "status": step.status, "details": masked(&step.details, redactor), "error": masked(&json!(step.error), redactor) });
+    let steps: Map<String, Value> = record.iter().flat_map(|record| &record.steps).map(|one| (one.step.clone(), step(one))).collect();
+    let usage = &outcome.usage;
     json!({
-        "run_id": events.first().map(|e| &*e.run),
-        "status": end.status.word(),
-        "outputs": *end.outputs,
+        "run_id": record.as_ref().map(|record| &record.run),
+        "status": outcome.status().map(RunStatus::word),
+        "outputs": *outcome.outputs,
         "steps": steps,
-        "usage": { "input_tokens": end.usage.input_tokens, "output_tokens": end.usage.output_tokens, "total_tokens": end.usage.total_tokens() },
-        "cost": end.usage.cost_usd,
-        "failure": masked(&json!(end.failure), redactor),
+        "usage": { "input_tokens": usage.input_tokens, "output_tokens": usage.output_tokens, "total_tokens": usage.total_tokens() },
+        "cost": usage.cost_usd,
+        "failure": masked(&json!(outcome.failure), redactor),
     })
 }
 

@@ -4,11 +4,10 @@
 use serde_json::{Map, Value};
 
 use super::arguments::{RunRequest, SharedOptions};
-use super::refusal::{Refusal, time, told};
-use super::{Exit, checked, inputs, limits, stdout, tell};
+use super::refusal::Refusal;
+use super::{Exit, checked, inputs, stdout, tell};
 use crate::adapter::clock::SystemClock;
 use crate::adapter::data::DataFiles;
-use crate::check::Checked;
 use crate::diagnostic::visible;
 use crate::driver::{Runtime, find_person};
 use crate::engine::{PreviewInputs, check_inputs, known_names, secret_values};
@@ -17,31 +16,27 @@ use crate::plan::{self, AgentPart, AgentUse, BlockIx, Elements, PipelineBounds, 
 use crate::port::Clock;
 use crate::report::graph::words;
 use crate::report::planned::{Ask, PlanEntry, PlannedRun, PlannedStage, planned};
-use crate::runtime::{channel, know_prices, lacking, own_files, settings, world};
+use crate::runtime::{Workflow, channel, know_prices, lacking, own_files, settings, world};
 use crate::template::{self, KnownNames};
 
 /// Shows what would run.
-pub(super) fn run(wanted: &RunRequest, as_json: bool, shared: &SharedOptions) -> Exit {
-    told(shown(wanted, as_json, shared))
-}
-
-fn shown(wanted: &RunRequest, as_json: bool, shared: &SharedOptions) -> Result<Exit, Refusal> {
-    let mut checked = checked::pipeline(&wanted.file, shared)?;
+pub(super) fn run(wanted: &RunRequest, as_json: bool, shared: &SharedOptions) -> Result<Exit, Refusal> {
+    let mut workflow = checked::pipeline(&wanted.file, shared)?;
     let env = shared.variables()?;
-    tell::hide_secrets(&secret_values(&checked.loaded.program, &env));
+    tell::hide_secrets(&secret_values(&workflow.checked.loaded.program, &env));
     let default_model = world::default_model(&env)?;
-    let flags = limits::limits(wanted.deadline.as_deref(), wanted.max_cost_usd)?;
-    let settled = settings::read(&shared.project_of(&wanted.file))?;
+    let flags = inputs::limits(wanted.deadline.as_deref(), wanted.max_cost_usd)?;
+    let settled = settings::read(&workflow.project)?;
     let flags = settings::narrowest(&flags, &settled.limits);
-    settings::give_model(&mut checked, settled.model.as_ref());
-    let Some(root) = checked.plan.pipelines.first() else { return Err(checked::no_pipeline(&wanted.file)) };
-    let mut given = given(&root.pipeline, wanted)?;
-    know_prices(&checked, default_model.as_ref(), &flags)?;
-    given.person = person(&root.pipeline, &given, shared)?;
-    if let Some(failure) = lacking(&checked).and_then(|end| end.failure).filter(|_| !shared.quiet) {
-        tell!("a run would not start here: {}", visible(&failure.failure.message));
+    workflow.give_model(settled.model.as_ref());
+    let Workflow { checked, pipeline, .. } = &workflow;
+    let mut given = given(pipeline, wanted)?;
+    know_prices(checked, default_model.as_ref(), &flags)?;
+    given.person = person(pipeline, &given, shared)?;
+    if let Some(failure) = lacking(checked).filter(|_| !shared.quiet) {
+        tell!("a run would not start here: {}", visible(&failure.message));
     }
-    let plan = work_out(&checked, &given, default_model.as_ref(), &flags);
+    let plan = work_out(&checked.plan, &given, default_model.as_ref(), &flags);
     Ok(match as_json {
         true => stdout::print_json(&plan),
         false => stdout::print(&planned(&plan)),
@@ -52,7 +47,7 @@ fn shown(wanted: &RunRequest, as_json: bool, shared: &SharedOptions) -> Result<E
 fn given(pipeline: &Pipeline, wanted: &RunRequest) -> Result<PreviewInputs, Refusal> {
     let (read, beside) = inputs::read(pipeline, wanted.inputs_file.as_deref(), &wanted.inputs)?;
     let channel = channel(pipeline, wanted.channel.as_deref().or(beside.as_deref()))?;
-    let now = wanted.now.as_deref().map(time).transpose()?.unwrap_or_else(|| SystemClock::new().now());
+    let now = wanted.now.as_deref().map(inputs::time).transpose()?.unwrap_or_else(|| SystemClock::new().now());
     let mut lenient = pipeline.clone();
     let mut missing = vec![];
     let inputs = match &mut lenient.inputs {
@@ -83,7 +78,7 @@ fn person(pipeline: &Pipeline, given: &PreviewInputs, shared: &SharedOptions) ->
     if hangs {
         return Ok(None);
     }
-    let runtime = Runtime::new().map_err(|e| Refusal(Exit::Internal, vec![format!("flow cannot start: {e}")]))?;
+    let runtime = Runtime::new().map_err(|e| Refusal::new(Exit::Internal, format!("flow cannot start: {e}")))?;
     let data = DataFiles::keeping(own_files(&pipeline.project, None, shared.env_file.as_deref())?);
     let found = runtime.block_on(find_person(pipeline, inputs, &data)).map_err(|error| Refusal::usage(visible(&error.to_string())))?;
     match found.failure {
@@ -97,8 +92,7 @@ fn person(pipeline: &Pipeline, given: &PreviewInputs, shared: &SharedOptions) ->
     }
 }
 
-fn work_out(checked: &Checked, given: &PreviewInputs, default_model: Option<&Model>, flags: &Limits) -> PlannedRun {
-    let plan = &checked.plan;
+fn work_out(plan: &Plan, given: &PreviewInputs, default_model: Option<&Model>, flags: &Limits) -> PlannedRun {
     let root = &plan.pipelines[0];
     let known = known_names(&root.pipeline, given);
     let length = |_: StepIx, list: &Filling| match list {

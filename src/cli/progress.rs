@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+use crate::adapter::clock::SystemClock;
 use crate::adapter::environment;
 use crate::diagnostic::visible;
 use crate::driver::AnswerListener;
@@ -32,13 +33,9 @@ const MOST_HEARD: usize = 60;
 /// Shows how a run goes; what it shows ends with it.
 pub(super) struct ProgressDisplay {
     is_verbose: bool,
-    live: Option<LiveLine>,
-}
-
-struct LiveLine {
     bar: ProgressBar,
     is_live: bool,
-    clock: Arc<dyn Clock>,
+    clock: SystemClock,
     awaited: Arc<Mutex<Awaited>>,
     end: Option<(Sender<()>, JoinHandle<()>)>,
 }
@@ -59,13 +56,9 @@ struct Awaited {
 }
 
 impl ProgressDisplay {
-    /// Shows nothing.
-    pub(super) fn off() -> ProgressDisplay {
-        ProgressDisplay { is_verbose: false, live: None }
-    }
-
     /// Shows the ends of steps and what is awaited; `is_verbose`, every event.
-    pub(super) fn on(is_verbose: bool, clock: Arc<dyn Clock>) -> ProgressDisplay {
+    pub(super) fn new(is_verbose: bool) -> ProgressDisplay {
+        let clock = SystemClock::new();
         let is_live = std::io::stderr().is_terminal() && !environment::is_set("CI") && environment::text("TERM").as_deref() != Some("dumb");
         let target = if is_live { ProgressDrawTarget::stderr_with_hz(10) } else { ProgressDrawTarget::hidden() };
         let bar = ProgressBar::with_draw_target(None, target);
@@ -74,9 +67,9 @@ impl ProgressDisplay {
         }
         let awaited = Arc::new(Mutex::new(Awaited { told: clock.elapsed(), ..Awaited::default() }));
         let (sender, ended) = channel::<()>();
-        let shared = (bar.clone(), clock.clone(), awaited.clone());
+        let shared = (bar.clone(), awaited.clone());
         let thread = std::thread::Builder::new().name("progress".into()).spawn(move || {
-            let (bar, clock, awaited) = shared;
+            let (bar, awaited) = shared;
             while ended.recv_timeout(REDRAW) == Err(RecvTimeoutError::Timeout) {
                 let mut awaited = held(&awaited);
                 let now = clock.elapsed();
@@ -90,60 +83,50 @@ impl ProgressDisplay {
                 }
             }
         });
-        ProgressDisplay {
-            is_verbose,
-            live: Some(LiveLine { bar, is_live, clock, awaited, end: thread.ok().map(|thread| (sender, thread)) }),
-        }
+        ProgressDisplay { is_verbose, bar, is_live, clock, awaited, end: thread.ok().map(|thread| (sender, thread)) }
     }
 
     /// Hears answers while they come; only where there is a live line to show them in.
     pub(super) fn heard(&self) -> Option<AnswerListener> {
-        let live = self.live.as_ref().filter(|live| live.is_live)?;
-        let awaited = live.awaited.clone();
-        Some(Arc::new(move |call, so_far| held(&awaited).hear(call, so_far)))
+        let awaited = self.awaited.clone();
+        self.is_live.then(|| -> AnswerListener { Arc::new(move |call, so_far| held(&awaited).hear(call, so_far)) })
     }
 
     /// A printer that leaves the live line alone.
     pub(super) fn beside(&self, printer: Arc<dyn Printer>) -> Arc<dyn Printer> {
-        match &self.live {
-            Some(live) => Arc::new(PrinterBesideProgress { printer, bar: live.bar.clone(), awaited: live.awaited.clone() }),
-            None => printer,
-        }
+        Arc::new(PrinterBesideProgress { printer, bar: self.bar.clone(), awaited: self.awaited.clone() })
     }
 
     /// Does something that writes to the terminal itself, with the live line out of its way.
     pub(super) async fn aside<T>(&self, act: impl Future<Output = T>) -> T {
-        let Some(live) = &self.live else { return act.await };
-        held(&live.awaited).is_aside = true;
-        live.bar.suspend(|| ());
+        held(&self.awaited).is_aside = true;
+        self.bar.suspend(|| ());
         let done = act.await;
-        held(&live.awaited).is_aside = false;
+        held(&self.awaited).is_aside = false;
         done
     }
 
     /// Shows what an event means to people.
     pub(super) fn show(&self, event: &Event, mask: &PersonalMask) {
-        let Some(live) = &self.live else { return };
-        let mut awaited = held(&live.awaited);
-        let now = live.clock.elapsed();
+        let mut awaited = held(&self.awaited);
+        let now = self.clock.elapsed();
         awaited.take(event, now);
-        if live.is_live && matches!(event.happening, Happening::ModelCalled { .. }) {
+        if self.is_live && matches!(event.happening, Happening::ModelCalled { .. }) {
             awaited.redactor = mask.redactor().clone();
         }
         let Some(line) = line(event, self.is_verbose, mask.redactor()) else { return };
         awaited.told = now;
-        live.bar.suspend(|| tell_as_written!("{line}"));
+        self.bar.suspend(|| tell_as_written!("{line}"));
     }
 }
 
 impl Drop for ProgressDisplay {
     fn drop(&mut self) {
-        let Some(mut live) = self.live.take() else { return };
-        if let Some((sender, thread)) = live.end.take() {
+        if let Some((sender, thread)) = self.end.take() {
             drop(sender);
             let _ = thread.join();
         }
-        live.bar.finish_and_clear();
+        self.bar.finish_and_clear();
     }
 }
 

@@ -2,8 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use chrono::{DateTime, Utc};
-
 use super::arguments::SharedOptions;
 use super::{Exit, tell};
 use crate::adapter::environment;
@@ -17,14 +15,18 @@ use crate::runtime::{RunError, drawn};
 pub(super) struct Refusal(pub(super) Exit, pub(super) Vec<String>);
 
 impl Refusal {
+    pub(super) fn new(exit: Exit, line: impl ToString) -> Refusal {
+        Refusal(exit, vec![line.to_string()])
+    }
+
     pub(super) fn usage(line: impl ToString) -> Refusal {
-        Refusal(Exit::Usage, vec![line.to_string()])
+        Refusal::new(Exit::Usage, line)
     }
 }
 
 impl From<StoreError> for Refusal {
     fn from(error: StoreError) -> Refusal {
-        Refusal(Exit::of_store(&error), vec![visible(&error.to_string()).into_owned()])
+        Refusal::new(Exit::of_store(&error), visible(&error.to_string()))
     }
 }
 
@@ -34,14 +36,15 @@ impl From<RunError> for Refusal {
             RunError::Usage(line) => Refusal::usage(line),
             RunError::Inputs(lines) => Refusal(Exit::Usage, lines),
             RunError::CannotResume(lines) => Refusal(Exit::Failed, lines),
-            RunError::Settings(found) => Refusal(Exit::Findings, vec![drawn(&found)]),
+            RunError::Tape(error) => Refusal::usage(format!("--{error}")),
+            RunError::Settings(found) => Refusal::new(Exit::Findings, drawn(&found)),
             RunError::Store { error, help } => {
                 let Refusal(exit, mut lines) = error.into();
                 lines.extend(help.map(str::to_owned));
                 Refusal(exit, lines)
             }
-            RunError::System(line) => Refusal(Exit::Failed, vec![visible(&line).into_owned()]),
-            RunError::Untrusted(_) | RunError::Lacking(_) => Refusal(Exit::Failed, vec![error.to_string()]),
+            RunError::System(line) => Refusal::new(Exit::Failed, visible(&line)),
+            RunError::Untrusted(_) | RunError::Lacking(_) => Refusal::new(Exit::Failed, error),
         }
     }
 }
@@ -54,13 +57,9 @@ impl SharedOptions {
 }
 
 /// Tells a refusal, and gives the exit code.
-pub(super) fn told(result: Result<Exit, Refusal>) -> Exit {
-    result.unwrap_or_else(|Refusal(exit, lines)| {
-        for line in lines {
-            tell::refused(&line);
-        }
-        exit
-    })
+pub(super) fn told(Refusal(exit, lines): Refusal) -> Exit {
+    lines.iter().for_each(|line| tell::refused(line));
+    exit
 }
 
 /// Errors stop the run before it starts; warnings become one line.
@@ -71,7 +70,7 @@ pub(super) fn report_findings(checked: &Checked, shared: &SharedOptions) -> Resu
         let findings = Findings::new(&checked.loaded.sources, &errors);
         let text = report::human(&findings, super::validate::colour_on_stderr(shared));
         tell::drawn(&text);
-        return Err(Refusal(Exit::Findings, vec![format!("nothing was started: {}", report::summary(&findings))]));
+        return Err(Refusal::new(Exit::Findings, format!("nothing was started: {}", report::summary(&findings))));
     }
     if shared.quiet {
         return Ok(());
@@ -85,10 +84,4 @@ pub(super) fn report_findings(checked: &Checked, shared: &SharedOptions) -> Resu
         tell!("{warnings} {noun}; see flow validate");
     }
     Ok(())
-}
-
-pub(super) fn time(text: &str) -> Result<DateTime<Utc>, Refusal> {
-    chrono::DateTime::parse_from_rfc3339(text)
-        .map(|t| t.with_timezone(&Utc))
-        .map_err(|_| Refusal::usage(format!("--now {}: write a time such as 2026-11-18T09:00:00Z", visible(text))))
 }

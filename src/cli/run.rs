@@ -6,44 +6,43 @@ use std::sync::Arc;
 use super::arguments::{OutputOptions, RunOptions, SharedOptions};
 use super::outcome::OutputTargets;
 use super::progress::ProgressDisplay;
-use super::refusal::{Refusal, time, told};
+use super::refusal::Refusal;
 use super::signals::{self, Attended, listen};
-use super::{Exit, checked, inputs, limits, tell, trust};
+use super::{Exit, checked, inputs, tell, trust};
 use crate::adapter::sqlite_store::SqliteStore;
 use crate::adapter::started::Agreed;
 use crate::adapter::stdout::{Silent, Stdout};
-use crate::check::Checked;
 use crate::diagnostic::visible;
 use crate::event::Event;
 use crate::journal::{PersonalMask, masked, record};
-use crate::port::Printer;
 use crate::redact::Redactor;
 use crate::report::{how_to_decide, show_command};
 use crate::runtime::{
-    Attend, Decided, RunError, RunInputs, RunQuestion, RunSession, Setup, Storage, Surroundings, Taping, channel, settings,
+    Attend, Decided, PlayedRun, RunError, RunOutcome, RunQuestion, RunSession, Runner, Storage, Surroundings, Taping, Workflow, channel,
+    settings,
 };
 
 /// Runs a pipeline.
-pub(super) fn run(options: &RunOptions, shared: &SharedOptions) -> Exit {
-    told(try_run(options, shared))
-}
-
-fn try_run(options: &RunOptions, shared: &SharedOptions) -> Result<Exit, Refusal> {
-    let taping = Taping::new(options.record.as_deref(), options.replay.as_deref()).map_err(Refusal::usage)?;
+pub(super) fn run(options: &RunOptions, shared: &SharedOptions) -> Result<Exit, Refusal> {
+    let taping = match (&options.record, &options.replay) {
+        (Some(folder), _) => Taping::Record(folder.clone()),
+        (None, Some(folder)) => Taping::Replay(folder.clone()),
+        (None, None) => Taping::None,
+    };
     let wanted = &options.wanted;
-    let (surroundings, progress) = shown(&wanted.file, &options.printed, options.trust.is_given, shared, taping)?;
-    let pipeline = surroundings.pipeline.clone();
+    let mut on = shown(&wanted.file, &options.printed, options.trust.is_given, shared, taping)?;
+    let pipeline = on.pipeline().clone();
     let (mut given, beside) = inputs::read(&pipeline, wanted.inputs_file.as_deref(), &wanted.inputs)?;
-    let channel = channel(&pipeline, wanted.channel.as_deref().or(beside.as_deref()))?;
+    on.runner.channel = channel(&pipeline, wanted.channel.as_deref().or(beside.as_deref()))?;
     let at_question = inputs::ask(&pipeline, &mut given);
     let has_all = inputs::missing(&pipeline, &given).is_empty();
-    let now = wanted.now.as_deref().or(surroundings.taping.now()).map(time).transpose()?;
-    let flags = limits::limits(wanted.deadline.as_deref(), wanted.max_cost_usd)?;
-    let limits = settings::narrowest(&flags, &surroundings.settled.limits);
-    let given = RunInputs { inputs: given, channel, now, limits, is_served: false };
-    let session = match RunSession::begin(surroundings, given, SqliteStore::open_sealed) {
-        Err(RunError::Lacking(end)) => {
-            return Ok(OutputTargets::open(&options.printed)?.finish(shared, &end, &[], true, &Redactor::default()));
+    on.runner.now = wanted.now.as_deref().map(inputs::time).transpose()?;
+    let flags = inputs::limits(wanted.deadline.as_deref(), wanted.max_cost_usd)?;
+    on.runner.limits = settings::narrowest(&flags, &on.runner.limits);
+    let session = match RunSession::begin(on, given, SqliteStore::open_sealed) {
+        Err(RunError::Lacking(failure)) => {
+            let outcome = RunOutcome::lacking(failure);
+            return Ok(OutputTargets::open(&options.printed)?.finish(shared, &outcome, true, &Redactor::default()));
         }
         Err(RunError::Inputs(mut problems)) => {
             problems.extend((!has_all).then(|| "give it with --input name=value, or in a file with --inputs FILE".to_string()));
@@ -53,70 +52,51 @@ fn try_run(options: &RunOptions, shared: &SharedOptions) -> Result<Exit, Refusal
     };
     let printed = OutputTargets::open(&options.printed)?;
     drop(at_question);
-    carry_on(session, progress, printed, shared)
+    play(session, printed, shared)
 }
 
-/// Checks the file, sees that it is trusted, and gets everything ready for a run that is shown; nothing is started.
+/// Checks the file, sees that it is trusted, and gets everything ready for a run whose events are shown; nothing is started.
 pub(super) fn shown(
     file: &Path,
     printed: &OutputOptions,
     is_allowed: bool,
     shared: &SharedOptions,
     taping: Taping,
-) -> Result<(Surroundings, ProgressDisplay), Refusal> {
-    let events_on_stdout = printed.events.as_deref() == Some(Path::new("-"));
-    if printed.json && events_on_stdout {
+) -> Result<Surroundings, Refusal> {
+    if printed.json && printed.events_on_stdout() {
         return Err(Refusal::usage("--json and --events - both want standard output; leave one out"));
     }
-    let checked = checked::pipeline(file, shared)?;
+    let workflow = checked::pipeline(file, shared)?;
     // A replay asks nobody, starts nothing and needs no secret.
-    let agreed = if taping.is_replay() { Arc::default() } else { trust::consent(&checked, file, is_allowed, shared)? };
-    let printer: Arc<dyn Printer> = if printed.json || events_on_stdout { Arc::new(Silent) } else { Arc::new(Stdout::default()) };
-    let mut surroundings = surroundings(checked, agreed, file, printer, shared, taping)?;
-    let is_shown = !shared.quiet && !shared.no_progress;
-    let ports = &mut surroundings.ports;
-    let progress = if is_shown { ProgressDisplay::on(shared.verbose, ports.clock.clone()) } else { ProgressDisplay::off() };
-    ports.heard = progress.heard();
-    if !events_on_stdout {
-        ports.printer = progress.beside(ports.printer.clone());
-    }
-    Ok((surroundings, progress))
+    let agreed = if taping.is_replay() { None } else { Some(trust::consent(&workflow.checked, file, is_allowed, shared)?) };
+    let mut runner = shared.runner(&workflow, agreed);
+    runner.taping = taping;
+    ready(&runner)
 }
 
-/// The surroundings of a run of a file that was checked and agreed to.
-pub(super) fn surroundings(
-    checked: Checked,
-    agreed: Arc<Agreed>,
-    file: &Path,
-    printer: Arc<dyn Printer>,
-    shared: &SharedOptions,
-    taping: Taping,
-) -> Result<Surroundings, Refusal> {
-    let project = shared.project_of(file);
-    let setup = Setup {
-        file: file.to_path_buf(),
-        settled: settings::read(&project)?,
-        project,
-        env: shared.variables()?,
-        env_file: shared.env_file.clone(),
-        default_model: None,
-        storage: Storage::Project,
-        printer,
-        taping,
-        agreed,
-        change: None,
-    };
-    let surroundings = Surroundings::new(checked, setup)?;
-    signals::survive_full_files(&surroundings.runtime);
-    tell::hide_secrets(&surroundings.hidden);
-    Ok(surroundings)
+impl SharedOptions {
+    /// Makes runs as the settings, the environment and `--env-file` say, of a file that was agreed to.
+    pub(super) fn runner(&self, workflow: &Workflow, agreed: Option<Arc<Agreed>>) -> Runner {
+        let mut runner = workflow.runner().environment().user_settings().storage(Storage::Project);
+        runner.env_file.clone_from(&self.env_file);
+        runner.agreed = agreed;
+        runner
+    }
+}
+
+/// The surroundings of a run; what is secret in them is hidden from now on.
+pub(super) fn ready(runner: &Runner) -> Result<Surroundings, Refusal> {
+    let on = runner.surroundings()?;
+    signals::survive_full_files();
+    tell::hide_secrets(&on.hidden);
+    Ok(on)
 }
 
 /// A run that somebody looks at.
 struct AtTerminal<'a> {
-    signals: &'a Attended,
-    progress: &'a ProgressDisplay,
-    printed: &'a mut OutputTargets,
+    signals: Attended,
+    progress: Option<ProgressDisplay>,
+    printed: OutputTargets<'a>,
 }
 
 impl Attend for AtTerminal<'_> {
@@ -126,72 +106,81 @@ impl Attend for AtTerminal<'_> {
 
     fn see(&mut self, event: &Event, mask: &PersonalMask) {
         self.signals.watch(event);
-        self.progress.show(event, mask);
+        self.progress.iter().for_each(|progress| progress.show(event, mask));
         self.printed.event(event, mask);
     }
 
     /// The question waits in a thread of its own, so that Ctrl-C still ends the run; it is saved and goes on later.
     fn decide(&mut self, RunQuestion { run, step, text }: RunQuestion) -> Decided<'_> {
         let show = show_command(&run, &step);
-        let asking = self.progress.aside(tokio::task::spawn_blocking(move || inputs::allow(&text, &show)));
-        Box::pin(async { asking.await.ok().flatten() })
+        let asking = tokio::task::spawn_blocking(move || inputs::allow(&text, &show));
+        Box::pin(async {
+            let answer = match &self.progress {
+                Some(progress) => progress.aside(asking).await,
+                None => asking.await,
+            };
+            answer.ok().flatten().map(Into::into)
+        })
     }
 }
 
-/// Runs to the end, or until a person must decide.
-pub(super) fn carry_on(
-    session: RunSession,
-    progress: ProgressDisplay,
-    mut printed: OutputTargets,
-    shared: &SharedOptions,
-) -> Result<Exit, Refusal> {
-    let surroundings = &session.surroundings;
+/// Plays a run to its end, or until a person must decide.
+pub(super) fn play(mut session: RunSession, printed: OutputTargets, shared: &SharedOptions) -> Result<Exit, Refusal> {
+    let on = &mut session.on;
     if !shared.quiet {
-        surroundings.unrecognised().iter().for_each(|line| tell!("{line}"));
+        on.unrecognised().iter().for_each(|line| tell!("{line}"));
+        match &on.runner.taping {
+            Taping::Replay(folder) => tell!("replay: answers come from {}, nobody is asked", folder.display()),
+            _ if on.scripted => tell!("models are scripted: replies come from a file, no model is asked"),
+            _ => {}
+        }
     }
-    match &surroundings.taping {
-        _ if shared.quiet => {}
-        Taping::Replay(folder, _) => tell!("replay: answers come from {}, nobody is asked", folder.display()),
-        _ if surroundings.scripted => tell!("models are scripted: replies come from a file, no model is asked"),
-        _ => {}
-    }
-    let sends = surroundings.pipeline.all_steps().into_iter().any(|step| step.kind.effects(&surroundings.pipeline).prints);
+    let progress = (!shared.quiet && !shared.no_progress).then(|| ProgressDisplay::new(shared.verbose));
+    on.ports.heard = progress.as_ref().and_then(ProgressDisplay::heard);
+    on.ports.printer = match &progress {
+        _ if printed.takes_stdout() => Arc::new(Silent),
+        Some(progress) => progress.beside(Arc::new(Stdout::default())),
+        None => Arc::new(Stdout::default()),
+    };
+    let sends = on.pipeline().all_steps().into_iter().any(|step| step.kind.effects(on.pipeline()).prints);
     let (sender, mut stop) = tokio::sync::mpsc::unbounded_channel();
-    // Until all is written: what hangs then can be interrupted, too.
-    let signals = listen(sender);
-    let played = session.play(&mut stop, &mut AtTerminal { signals: &signals, progress: &progress, printed: &mut printed });
+    let mut terminal = AtTerminal { signals: listen(sender), progress, printed };
+    let played = session.play(&mut stop, &mut terminal);
+    // Signals are heard until all is written: what hangs then can be interrupted, too.
+    let AtTerminal { signals: _heard, progress, printed } = terminal;
     drop(stop);
     drop(progress);
-    let recorded = played.recorded.map_err(|error| Refusal(Exit::Failed, vec![error.to_string()]));
-    if let Ok(Some(recorded)) = recorded.as_ref().map(|recorded| recorded.as_ref().filter(|_| !shared.quiet)) {
+    told(played, printed, sends, shared)
+}
+
+/// Tells what became of a run. `sends`: its steps print what it has to say.
+pub(super) fn told(played: PlayedRun, printed: OutputTargets, sends: bool, shared: &SharedOptions) -> Result<Exit, Refusal> {
+    let mut outcome = played.outcome;
+    if let (Ok(Some(recorded)), false) = (&outcome.recorded, shared.quiet) {
         let calls = recorded.calls;
         tell!("recorded {calls} call{} in {}", if calls == 1 { "" } else { "s" }, recorded.folder.display());
         recorded.lost.iter().for_each(|lost| tell!("not word for word: {}", visible(lost)));
     }
-    let loss = played.loss.map(Refusal::from);
-    let is_lost = loss.is_some();
-    match played.end? {
-        Some(end) => {
-            let exit = printed.finish(shared, &end, &played.events, sends, played.mask.redactor());
-            if let Some(Refusal(_, lines)) = loss {
-                lines.iter().for_each(|line| tell!("{line}"));
-            }
-            recorded?;
-            // A step may get over a missing recording; whoever replays must not.
-            let told = end.failure.as_ref().filter(|_| !shared.quiet).map(|failure| failure.failure.message.as_str());
-            for miss in played.misses.iter().filter(|miss| Some(miss.as_str()) != told) {
-                tell!("not recorded: {}", visible(miss));
-            }
-            Ok(if played.misses.is_empty() { exit.unless(is_lost) } else { Exit::Failed })
-        }
-        None if is_lost => loss.map_or(Ok(Exit::Failed), Err),
-        None => {
-            for line in to_decide(&played.events) {
-                tell!("{line}");
-            }
-            Ok(Exit::Waiting)
-        }
+    let loss = outcome.loss.take().map(Refusal::from);
+    if outcome.status().is_none() {
+        return loss.map_or_else(
+            || {
+                to_decide(&outcome.events).iter().for_each(|line| tell!("{line}"));
+                Ok(Exit::Waiting)
+            },
+            Err,
+        );
     }
+    let exit = printed.finish(shared, &outcome, sends, played.mask.redactor());
+    let is_lost = loss.is_some();
+    loss.iter().flat_map(|Refusal(_, lines)| lines).for_each(|line| tell!("{line}"));
+    outcome.recorded?;
+    // A step may get over a missing recording; whoever replays must not.
+    let told = outcome.failure.as_ref().filter(|_| !shared.quiet).map(|failure| failure.failure.message.as_str());
+    for miss in outcome.misses.iter().filter(|miss| Some(miss.as_str()) != told) {
+        tell!("not recorded: {}", visible(miss));
+    }
+    Ok(if outcome.misses.is_empty() { exit.unless(is_lost) } else { Exit::Failed })
 }
 
 /// What a person must decide about a run that waits, and how, for others.

@@ -8,28 +8,19 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use super::arguments::{RunsCommand, SharedOptions};
-use super::refusal::{Refusal, told};
-use super::{Exit, stdout};
+use super::refusal::Refusal;
+use super::{Exit, resume, stdout};
 use crate::adapter::run_lock::RunLock;
 use crate::adapter::sealing::Sealing;
 use crate::adapter::sqlite_store::SqliteStore;
 use crate::diagnostic::visible;
-use crate::event::{Event, Happening};
 use crate::journal::{Record, masked, record};
 use crate::port::{RunSummary, Store, StoreError};
-use crate::runtime::kept;
+use crate::runtime::{kept, start_of};
 
-/// Lists, shows, writes out or removes runs.
-pub(super) fn run(command: &RunsCommand, shared: &SharedOptions) -> Exit {
-    told(answer(command, shared))
-}
-
-/// The store of the project's runs, and its file.
-///
-/// # Errors
-/// There is none (exit 4), or it cannot be read.
-pub(super) fn open(shared: &SharedOptions) -> Result<(SqliteStore, PathBuf), Refusal> {
-    let project = shared.project_of(Path::new("./x"));
+/// The store of the project's runs, and its file. Errors: there is none (exit 4), or it cannot be read.
+fn open(shared: &SharedOptions) -> Result<(SqliteStore, PathBuf), Refusal> {
+    let project = shared.current_project();
     open_with(&project, &kept::of_kept_runs(&project)?)
 }
 
@@ -43,26 +34,28 @@ fn open_with(project: &Path, sealing: &Sealing) -> Result<(SqliteStore, PathBuf)
 }
 
 fn nothing(why: &str) -> Refusal {
-    Refusal(Exit::NothingRan, vec![format!("there are no runs yet{why}")])
+    Refusal::new(Exit::NothingRan, format!("there are no runs yet{why}"))
 }
 
-/// The record of a run, masked for others, and the file it ran if it says so.
-///
-/// # Errors
-/// There is no such run, or it cannot be read.
-pub(super) fn stored(wanted: &str, shared: &SharedOptions) -> Result<(Record, Option<String>), Refusal> {
-    let (mut store, _) = open(shared)?;
-    let found = find(&store.runs()?, Some(wanted))?.run.clone();
-    let events = store.events(&found)?;
-    let file = events.first().and_then(|event| match &event.happening {
-        Happening::RunStarted(start) if !start.file.is_empty() => Some(start.file.clone()),
-        _ => None,
-    });
-    Ok((of_events(&found, &events)?, file))
+/// The store, its file, and the id of the run that is wanted; without one the newest. Errors: as [`open`] and [`find`].
+pub(super) fn open_run(wanted: Option<&str>, shared: &SharedOptions) -> Result<(SqliteStore, PathBuf, String), Refusal> {
+    let (mut store, file) = open(shared)?;
+    let id = find(&store.runs()?, wanted)?.run.clone();
+    Ok((store, file, id))
 }
 
-fn answer(command: &RunsCommand, shared: &SharedOptions) -> Result<Exit, Refusal> {
-    let project = shared.project_of(Path::new("./x"));
+/// The record of a run, masked for others, and the file it ran if it says so. Errors: there is no such run, or it cannot be read.
+pub(super) fn stored(wanted: Option<&str>, shared: &SharedOptions) -> Result<(Record, Option<String>), Refusal> {
+    let (mut store, _, run) = open_run(wanted, shared)?;
+    let events = store.events(&run)?;
+    let file = start_of(&events).map(|start| start.file.clone()).filter(|file| !file.is_empty());
+    let record = record(&events).ok_or_else(|| Refusal::new(Exit::Failed, format!("run {run} has no beginning")))?;
+    Ok((masked(record, &events), file))
+}
+
+/// Lists, shows, writes out, removes or goes on with runs.
+pub(super) fn run(command: &RunsCommand, shared: &SharedOptions) -> Result<Exit, Refusal> {
+    let project = shared.current_project();
     // What stands in the list needs no key.
     let keyless = || open_with(&project, &Sealing::default());
     match command {
@@ -84,11 +77,11 @@ fn answer(command: &RunsCommand, shared: &SharedOptions) -> Result<Exit, Refusal
             removal::remove(&mut store, &file, &wanted, true, shared)
         }
         RunsCommand::Show { run, json } => {
-            let record = read(run.as_deref(), shared)?;
+            let (record, _) = stored(run.as_deref(), shared)?;
             Ok(if *json { stdout::print_json(&record) } else { stdout::print(&crate::report::record(&record)) })
         }
-        RunsCommand::Export { run } => Ok(stdout::print_json(&read(run.as_deref(), shared)?)),
-        RunsCommand::Resume { .. } => Err(Refusal(Exit::Internal, vec!["runs are gone on with elsewhere".to_string()])),
+        RunsCommand::Export { run } => Ok(stdout::print_json(&stored(run.as_deref(), shared)?.0)),
+        RunsCommand::Resume { run, printed, trust } => resume::resume(run, printed, trust.is_given, shared),
     }
 }
 
@@ -116,7 +109,7 @@ impl<'a> RunLine<'a> {
 fn list(runs: &[RunSummary], file: &Path, as_json: bool) -> Result<Exit, Refusal> {
     let lines: Vec<RunLine> = runs.iter().map(|run| RunLine::new(run, file)).collect();
     match (as_json, runs.is_empty()) {
-        (true, true) => Ok(stdout::print_json_then(&lines, Exit::NothingRan)),
+        (true, true) => Ok(stdout::print_json(&lines).or(Exit::NothingRan)),
         (false, true) => Err(nothing("")),
         (true, false) => Ok(stdout::print_json(&lines)),
         (false, false) => {
@@ -129,11 +122,8 @@ fn list(runs: &[RunSummary], file: &Path, as_json: bool) -> Result<Exit, Refusal
     }
 }
 
-/// The run whose id begins so; without one the newest.
-///
-/// # Errors
-/// There is none at all (exit 4), none that begins so, or several do (exit 2).
-pub(super) fn find<'a>(runs: &'a [RunSummary], wanted: Option<&str>) -> Result<&'a RunSummary, Refusal> {
+/// The run whose id begins so; without one the newest. Errors: there is none at all (exit 4), none that begins so, or several do (exit 2).
+fn find<'a>(runs: &'a [RunSummary], wanted: Option<&str>) -> Result<&'a RunSummary, Refusal> {
     let newest = runs.first().ok_or_else(|| nothing(""))?;
     let Some(wanted) = wanted else { return Ok(newest) };
     let fitting: Vec<&RunSummary> = runs.iter().filter(|r| r.run.starts_with(wanted)).collect();
@@ -142,15 +132,4 @@ pub(super) fn find<'a>(runs: &'a [RunSummary], wanted: Option<&str>) -> Result<&
         [] => Err(Refusal::usage(format!("there is no run \"{}\"; see flow runs list", visible(wanted)))),
         several => Err(Refusal::usage(format!("{} runs begin with \"{}\"; write more of the id", several.len(), visible(wanted)))),
     }
-}
-
-fn read(wanted: Option<&str>, shared: &SharedOptions) -> Result<Record, Refusal> {
-    let (mut store, _) = open(shared)?;
-    let found = find(&store.runs()?, wanted)?.run.clone();
-    of_events(&found, &store.events(&found)?)
-}
-
-fn of_events(run: &str, events: &[Event]) -> Result<Record, Refusal> {
-    let record = record(events).ok_or_else(|| Refusal(Exit::Failed, vec![format!("run {run} has no beginning")]))?;
-    Ok(masked(record, events))
 }

@@ -11,11 +11,6 @@ pub(super) fn print_json(value: &impl serde::Serialize) -> Exit {
     write(&json(value))
 }
 
-/// Prints a value as JSON and gives the exit code, unless it cannot be printed.
-pub(super) fn print_json_then(value: &impl serde::Serialize, exit: Exit) -> Exit {
-    unless_lost(print_json(value), exit)
-}
-
 /// A value as JSON, as it is printed, with a line end.
 pub(super) fn json(value: &impl serde::Serialize) -> String {
     let value = serde_json::to_value(value).map(tell::without_secrets_in);
@@ -46,17 +41,5 @@ pub(super) fn told(printed: std::io::Result<()>) -> Exit {
             Exit::Failed
         }
         _ => Exit::Ok,
-    }
-}
-
-/// Prints a text and gives the exit code, unless it cannot be printed.
-pub(super) fn print_then(text: &str, exit: Exit) -> Exit {
-    unless_lost(print(text), exit)
-}
-
-fn unless_lost(printed: Exit, exit: Exit) -> Exit {
-    match printed {
-        Exit::Ok => exit,
-        lost => lost,
     }
 }

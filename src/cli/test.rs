@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::arguments::{NoTests, SharedOptions, TestFormat, TestOptions};
-use super::refusal::{Refusal, told};
+use super::refusal::Refusal;
 use super::{Exit, outcome, stdout, trust, validate};
 use crate::adapter::environment;
 use crate::adapter::files::DiskFiles;
@@ -16,11 +16,7 @@ use crate::report::Findings;
 use crate::runtime::{own_files, settings, world};
 
 /// Runs tests.
-pub(super) fn run(options: &TestOptions, shared: &SharedOptions) -> Exit {
-    told(try_run(options, shared))
-}
-
-fn try_run(options: &TestOptions, shared: &SharedOptions) -> Result<Exit, Refusal> {
+pub(super) fn run(options: &TestOptions, shared: &SharedOptions) -> Result<Exit, Refusal> {
     if options.update && environment::is_set("CI") {
         return Err(Refusal::usage("--update is refused where CI is set: goldens are written and looked at by a person"));
     }
@@ -37,7 +33,7 @@ fn try_run(options: &TestOptions, shared: &SharedOptions) -> Result<Exit, Refusa
             return Err(Refusal::usage(why));
         }
         if options.update {
-            Baseline::may_write(file).map_err(|e| Refusal::usage(format!("cannot write {}: {e}", visible(&file.display().to_string()))))?;
+            golden::may_write(file).map_err(|e| Refusal::usage(format!("cannot write {}: {e}", visible(&file.display().to_string()))))?;
         }
     }
     let (live, private_hosts) = match options.record || options.live {
@@ -87,7 +83,7 @@ fn try_run(options: &TestOptions, shared: &SharedOptions) -> Result<Exit, Refusa
     let printed = stdout::print(&text);
     if let Some(file) = &options.junit {
         std::fs::write(file, report::junit(&found))
-            .map_err(|e| Refusal(Exit::Failed, vec![format!("cannot write {}: {e}", file.display())]))?;
+            .map_err(|e| Refusal::new(Exit::Failed, format!("cannot write {}: {e}", file.display())))?;
     }
     let is_empty = found.outcomes.is_empty() && found.broken.is_empty();
     if !shared.quiet && !is_empty {
@@ -96,7 +92,7 @@ fn try_run(options: &TestOptions, shared: &SharedOptions) -> Result<Exit, Refusa
     let is_good = match (baseline, compared) {
         (Some((file, before)), _) if options.update => {
             let written = Baseline::of(&found, before.ok(), &is_gone).write(file);
-            written.map_err(|e| Refusal(Exit::Failed, vec![format!("cannot write {}: {e}", file.display())]))?;
+            written.map_err(|e| Refusal::new(Exit::Failed, format!("cannot write {}: {e}", file.display())))?;
             found.broken.is_empty()
         }
         (_, Some((_, compared))) => compared.worse() == 0 && found.orphans.is_empty(),
@@ -109,7 +105,7 @@ fn try_run(options: &TestOptions, shared: &SharedOptions) -> Result<Exit, Refusa
         return Ok(Exit::Findings);
     }
     if found.outcomes.is_empty() && options.no_tests == NoTests::Fail {
-        return Err(Refusal(Exit::NothingRan, vec![no_test(options)]));
+        return Err(Refusal::new(Exit::NothingRan, no_test(options)));
     }
     Ok(Exit::Ok)
 }
@@ -136,18 +132,18 @@ fn is_gone(name: &str, suites: &[Suite], found: &Report, options: &TestOptions) 
 fn live(options: &TestOptions, shared: &SharedOptions) -> Result<(LiveModels, Vec<String>), Refusal> {
     let env = shared.variables()?;
     let default_model = world::default_model(&env)?;
-    let settled = settings::read(&shared.project_of(&Path::new(".").join("x")))?;
+    let settled = settings::read(&shared.current_project())?;
     let hosts = settled.hosts_with(&env);
     Ok((LiveModels { env, default_model, policy: settled.policy, keeps: options.record }, hosts))
 }
 
 /// The files with tests: of the paths that are named, else of the project.
 fn files(options: &TestOptions, shared: &SharedOptions) -> Result<Vec<PathBuf>, Refusal> {
-    let nothing = |error: golden::DiscoverError| Refusal(Exit::NothingRan, vec![error.to_string()]);
+    let nothing = |error: golden::DiscoverError| Refusal::new(Exit::NothingRan, error);
     if !options.paths.is_empty() {
         return golden::discover(&options.paths).map_err(nothing);
     }
-    let project = shared.project_of(&Path::new(".").join("x"));
+    let project = shared.current_project();
     golden::discover(&[project]).map(validate::relative).map_err(nothing)
 }
 

@@ -5,16 +5,18 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::arguments::SharedOptions;
-use super::refusal::told;
-use super::{Exit, doctor, tell, trust};
-use crate::adapter::environment;
+use super::refusal::Refusal;
+use super::validate::files;
+use super::{Exit, tell, trust};
+use crate::adapter::files::DiskFiles;
 use crate::adapter::mcp::ServerLook;
 use crate::adapter::mcp::pins::{self, Pins};
 use crate::adapter::started::Agreed;
-use crate::check::Checked;
+use crate::check::{Checked, check_file};
 use crate::diagnostic::visible;
 use crate::driver::Runtime;
 use crate::engine::{secret_values, servers};
+use crate::lower::FileKind;
 use crate::model::{Pipeline, Tool};
 use crate::port::{Secret, ToolServer, ToolServers};
 use crate::runtime::{declared, inputs_of_file, settings, world};
@@ -22,7 +24,7 @@ use crate::runtime::{declared, inputs_of_file, settings, world};
 /// What a look at a server brought.
 pub(super) enum Seen {
     /// It answers.
-    Is(Box<ServerLook>),
+    Is(ToolServer, Box<ServerLook>),
     /// It does not, and why.
     Fails(String),
     /// What it is started with reads inputs that have no default.
@@ -36,32 +38,22 @@ pub(super) fn look(
     private_hosts: &[String],
     agreed: &Arc<Agreed>,
 ) -> Vec<(String, Seen)> {
-    looks(pipeline, env, private_hosts, agreed).into_iter().map(|(name, _, seen)| (name, seen)).collect()
-}
-
-fn looks(
-    pipeline: &Pipeline,
-    env: &BTreeMap<String, Secret>,
-    private_hosts: &[String],
-    agreed: &Arc<Agreed>,
-) -> Vec<(String, Option<ToolServer>, Seen)> {
     let found = servers(pipeline, &inputs_of_file(pipeline), &declared([pipeline], env), env);
     if found.is_empty() {
         return vec![];
     }
     let runtime = match Runtime::new() {
         Ok(runtime) => runtime,
-        Err(error) => return found.into_iter().map(|(name, _)| (name, None, Seen::Fails(error.to_string()))).collect(),
+        Err(error) => return found.into_iter().map(|(name, _)| (name, Seen::Fails(error.to_string()))).collect(),
     };
     let world = world::servers(private_hosts.to_vec(), Arc::clone(agreed));
     runtime.block_on(async {
         let one = async |(name, server)| match server {
-            Ok(server) => {
-                let looked = world.look(&server).await;
-                let what = looked.map_or_else(|failure| Seen::Fails(failure.message), |look| Seen::Is(Box::new(look)));
-                (name, Some(server), what)
-            }
-            Err(why) => (name, None, Seen::OnlyInARun(why)),
+            Ok(server) => match world.look(&server).await {
+                Ok(look) => (name, Seen::Is(server, Box::new(look))),
+                Err(failure) => (name, Seen::Fails(failure.message)),
+            },
+            Err(why) => (name, Seen::OnlyInARun(why)),
         };
         let seen = futures_util::future::join_all(found.into_iter().map(one)).await;
         let _ = world.close().await;
@@ -69,72 +61,72 @@ fn looks(
     })
 }
 
+/// The pipelines to look at: those that are named, else all of the project. What is named must hold one. Errors: it does not (exit 4).
+pub(super) fn pipelines(paths: &[PathBuf], shared: &SharedOptions) -> Result<Vec<(PathBuf, Checked)>, Refusal> {
+    let mut all = vec![];
+    // Of several paths each must hold one.
+    for paths in if paths.is_empty() { vec![paths] } else { paths.chunks(1).collect() } {
+        let before = all.len();
+        for path in files(paths, shared)? {
+            let checked = check_file(&path, &shared.project_of(&path), &DiskFiles);
+            if checked.loaded.kind == FileKind::Pipeline {
+                all.push((path, checked));
+            }
+        }
+        if let Some(path) = paths.first().filter(|_| all.len() == before) {
+            return Err(Refusal::new(Exit::NothingRan, visible(&format!("{} holds no pipeline", path.display()))));
+        }
+    }
+    all.sort_by(|(path, _), (other, _)| path.cmp(other));
+    all.dedup_by(|(path, _), (other, _)| path == other);
+    Ok(all)
+}
+
 /// Shows how the tools of servers differ from what was pinned, and accepts them.
-pub(super) fn pin(paths: &[PathBuf], only_check: bool, is_allowed: bool, shared: &SharedOptions) -> Exit {
-    let env = match environment::variables(shared.env_file.as_deref()) {
-        Ok(env) => env,
-        Err(problem) => {
-            tell!("{problem}");
-            return Exit::Usage;
-        }
-    };
-    let pipelines = match doctor::pipelines(paths, shared) {
-        Ok(pipelines) => pipelines,
-        Err(problem) => {
-            tell!("{problem}");
-            return Exit::NothingRan;
-        }
-    };
+pub(super) fn pin(paths: &[PathBuf], only_check: bool, is_allowed: bool, shared: &SharedOptions) -> Result<Exit, Refusal> {
+    let env = shared.variables()?;
+    let pipelines = pipelines(paths, shared)?;
     let programs = pipelines.iter().map(|(_, checked)| &checked.loaded.program);
     tell::hide_secrets(&programs.flat_map(|program| secret_values(program, &env)).collect::<Vec<_>>());
     // All are asked about before the first server starts.
-    let has_servers = |checked: &Checked| {
-        let mut tools = checked.loaded.program.pipelines.iter().flat_map(|pipeline| pipeline.tools.values());
-        tools.any(Tool::is_server)
-    };
     let mut all_agreed = vec![];
     for (path, checked) in &pipelines {
-        all_agreed.push(match has_servers(checked).then(|| trust::consent(checked, path, is_allowed, shared)).transpose() {
-            Ok(agreed) => agreed.unwrap_or_default(),
-            Err(refusal) => return told(Err(refusal)),
+        let mut tools = checked.loaded.program.pipelines.iter().flat_map(|pipeline| pipeline.tools.values());
+        all_agreed.push(match tools.any(Tool::is_server) {
+            true => trust::consent(checked, path, is_allowed, shared)?,
+            false => Arc::default(),
         });
     }
     let (mut faults, mut differences, mut count) = (0, 0, 0);
     for ((path, checked), agreed) in pipelines.iter().zip(&all_agreed) {
-        let root = shared.project_of(path);
-        let private_hosts = settings::read(&root).map(|settled| settled.private_hosts).unwrap_or_default();
-        for pipeline in &checked.loaded.program.pipelines {
-            for (name, server, seen) in looks(pipeline, &env, &private_hosts, agreed) {
-                count += 1;
-                let (server, look) = match (server, seen) {
-                    (Some(server), Seen::Is(look)) => (server, look),
-                    (_, Seen::Fails(problem)) => {
-                        tell!("{name}: {}", visible(&problem));
-                        faults += 1;
-                        continue;
-                    }
-                    (_, Seen::OnlyInARun(why)) => {
-                        tell!(
-                            "{name}: what it is started with is known only in a run ({}); its tools are pinned by the first one",
-                            visible(&why)
-                        );
-                        continue;
-                    }
-                    (None, Seen::Is(_)) => continue,
-                };
-                differences += tell_difference(&name, &look);
-                if only_check || look.difference.is_none() {
-                    continue;
+        let private_hosts = settings::read(&shared.project_of(path)).map(|settled| settled.private_hosts).unwrap_or_default();
+        let of_file = checked.loaded.program.pipelines.iter().flat_map(|pipeline| look(pipeline, &env, &private_hosts, agreed));
+        for (name, seen) in of_file {
+            count += 1;
+            match seen {
+                Seen::Fails(problem) => {
+                    tell!("{name}: {}", visible(&problem));
+                    faults += 1;
                 }
-                let kept = Pins::read(&server.project).and_then(|mut pins| {
-                    pins.pin(&server.identity, &look.said);
-                    pins.write(&server.project)
-                });
-                match kept {
-                    Ok(()) => tell!("{name}: pinned in {}", pins::file(&server.project).display()),
-                    Err(problem) => {
-                        tell!("{problem}");
-                        faults += 1;
+                Seen::OnlyInARun(why) => {
+                    let known = "what it is started with is known only in a run";
+                    tell!("{name}: {known} ({}); its tools are pinned by the first one", visible(&why));
+                }
+                Seen::Is(server, look) => {
+                    differences += tell_difference(&name, &look);
+                    if only_check || look.difference.is_none() {
+                        continue;
+                    }
+                    let kept = Pins::read(&server.project).and_then(|mut pins| {
+                        pins.pin(&server.identity, &look.said);
+                        pins.write(&server.project)
+                    });
+                    match kept {
+                        Ok(()) => tell!("{name}: pinned in {}", pins::file(&server.project).display()),
+                        Err(problem) => {
+                            tell!("{problem}");
+                            faults += 1;
+                        }
                     }
                 }
             }
@@ -145,7 +137,7 @@ pub(super) fn pin(paths: &[PathBuf], only_check: bool, is_allowed: bool, shared:
         _ if differences == 0 && faults == 0 => tell!("all tools are as they were pinned"),
         _ => {}
     }
-    if faults > 0 || only_check && differences > 0 { Exit::Findings } else { Exit::Ok }
+    Ok(if faults > 0 || only_check && differences > 0 { Exit::Findings } else { Exit::Ok })
 }
 
 /// Prints how a server's tools differ; how many do.

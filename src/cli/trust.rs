@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde_json::json;
 
 use super::arguments::{SharedOptions, TrustOptions};
-use super::refusal::{Refusal, told};
+use super::refusal::Refusal;
 use super::signals::at_question;
 use super::{Exit, checked, inputs, stdout};
 use crate::adapter::started::Agreed;
@@ -37,16 +37,14 @@ fn ask(wanted: &ConsentRequest, standing: &Standing) -> Result<(), Refusal> {
     drop(at_question);
     match answer {
         Some(true) => wanted.keep(standing).map_err(unusable),
-        _ => Err(Refusal(Exit::Failed, vec![format!("{} is not trusted; nothing was started", shown(wanted.file))])),
+        _ => Err(Refusal::new(Exit::Failed, format!("{} is not trusted; nothing was started", shown(wanted.file)))),
     }
 }
 
 /// Whether what a file wants may be done: it wants nothing; it is allowed for this call (`--trust`); it was trusted before, and is the same
 /// to the byte; or a person at the terminal says so now, which is kept. Nothing may be started without it, and no program that would
 /// run something else of the project than what is returned.
-///
-/// # Errors
-/// Nobody has agreed, or the list of what is trusted cannot be read or written (exit 6); the settings have mistakes (exit 1).
+/// Errors: nobody has agreed, or the list of what is trusted cannot be read or written (exit 6); the settings have mistakes (exit 1).
 pub(super) fn consent(checked: &Checked, file: &Path, is_allowed: bool, shared: &SharedOptions) -> Result<Arc<Agreed>, Refusal> {
     if is_allowed {
         return Ok(allowed(checked, file, &shared.variables()?));
@@ -71,20 +69,20 @@ pub(super) fn consent(checked: &Checked, file: &Path, is_allowed: bool, shared: 
 }
 
 /// `flow trust`.
-pub(super) fn run(options: &TrustOptions, shared: &SharedOptions) -> Exit {
-    told(match (options.list, options.remove) {
+pub(super) fn run(options: &TrustOptions, shared: &SharedOptions) -> Result<Exit, Refusal> {
+    match (options.list, options.remove) {
         (true, _) => show_all(options.json),
         (_, true) => remove(&options.files, shared),
         _ => trust(options, shared),
-    })
+    }
 }
 
 /// Shows what files want and trusts them: at a terminal after a question; elsewhere the command is the consent.
 fn trust(options: &TrustOptions, shared: &SharedOptions) -> Result<Exit, Refusal> {
     let mut all = vec![];
     for file in &options.files {
-        let checked = checked::pipeline(file, shared)?;
-        let wanted = wanted(&checked, file, shared)?;
+        let workflow = checked::pipeline(file, shared)?;
+        let wanted = wanted(&workflow.checked, file, shared)?;
         if wanted.wishes.is_empty() {
             all.push(json!({ "file": shown(file), "wants": wanted.wishes, "sha256": null }));
             if !options.json {
@@ -135,7 +133,7 @@ fn remove(files: &[PathBuf], shared: &SharedOptions) -> Result<Exit, Refusal> {
     for file in files {
         let named = shown(file);
         match list.remove(&place(file)).map_err(failed)? {
-            0 => return Err(Refusal(Exit::NothingRan, vec![format!("{named} was not trusted")])),
+            0 => return Err(Refusal::new(Exit::NothingRan, format!("{named} was not trusted"))),
             _ if shared.quiet => {}
             _ => tell!("{named} is no longer trusted"),
         }
@@ -151,7 +149,7 @@ fn say(text: &str) -> Result<(), Refusal> {
 }
 
 fn failed(why: impl ToString) -> Refusal {
-    Refusal(Exit::Failed, vec![visible(&why.to_string()).into_owned()])
+    Refusal::new(Exit::Failed, visible(&why.to_string()))
 }
 
 /// The list cannot be used; what else can be done.

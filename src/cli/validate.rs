@@ -1,36 +1,26 @@
 //! `flow validate`.
 
-use std::collections::BTreeSet;
-use std::io::Read;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{IsTerminal, Read};
 use std::path::{Path, PathBuf};
 
-use super::Exit;
-use super::arguments::{Format, SharedOptions, ValidateOptions};
+use super::arguments::{Format, SharedOptions, ValidateOptions, When};
+use super::refusal::Refusal;
+use super::{Exit, stdout};
+use crate::adapter::environment::is_set;
 use crate::adapter::files::DiskFiles;
 use crate::check::{Several, check_with_edits};
-use crate::diagnostic::Severity;
+use crate::diagnostic::{Severity, visible};
 use crate::load::{SettingsOf, load_settings};
-use crate::port::{FileProblem, Files, TableSource};
+use crate::port::Overlay;
 use crate::report::{self, Findings};
 use crate::runtime::find;
 
 /// Checks files.
-pub(super) fn run(options: &ValidateOptions, shared: &SharedOptions) -> Exit {
+pub(super) fn run(options: &ValidateOptions, shared: &SharedOptions) -> Result<Exit, Refusal> {
     let format = if options.json { Format::Json } else { options.format.unwrap_or_else(default_format) };
-    let paths = match files(&options.paths, shared) {
-        Ok(paths) => paths,
-        Err(problem) => {
-            tell!("{problem}");
-            return Exit::NothingRan;
-        }
-    };
-    let input = match paths.iter().any(|p| is_input(p)).then(standard_input).transpose() {
-        Ok(input) => WithInput(input),
-        Err(problem) => {
-            tell!("{problem}");
-            return Exit::Usage;
-        }
-    };
+    let paths = files(&options.paths, shared)?;
+    let input = with_input(&paths)?;
     let mut several = Several::default();
     let mut seen = BTreeSet::new();
     for path in &paths {
@@ -55,7 +45,7 @@ pub(super) fn run(options: &ValidateOptions, shared: &SharedOptions) -> Exit {
     }
     let findings = Findings { hidden: &several.hidden, ..Findings::new(&several.sources, &shown) };
     let counts = findings.counts();
-    let printed = super::stdout::print(&match format {
+    let printed = stdout::print(&match format {
         Format::Human => report::human(&findings, colour(shared)),
         Format::Json => report::json(&findings),
         Format::Jsonl => report::jsonl(&findings),
@@ -66,10 +56,8 @@ pub(super) fn run(options: &ValidateOptions, shared: &SharedOptions) -> Exit {
     if !shared.quiet {
         tell!("{}", report::summary(&findings));
     }
-    match counts.errors > 0 || (options.deny_warnings && counts.warnings > 0) {
-        true if printed == Exit::Ok => Exit::Findings,
-        _ => printed,
-    }
+    let is_bad = counts.errors > 0 || (options.deny_warnings && counts.warnings > 0);
+    Ok(if is_bad { printed.or(Exit::Findings) } else { printed })
 }
 
 /// Whose settings a path holds, if it is a file of settings.
@@ -90,47 +78,28 @@ fn add_settings(path: &Path, of: SettingsOf, several: &mut Several, seen: &mut B
 }
 
 fn default_format() -> Format {
-    let on_github = crate::adapter::environment::is_set("GITHUB_ACTIONS");
-    if on_github { Format::Github } else { Format::Human }
+    if is_set("GITHUB_ACTIONS") { Format::Github } else { Format::Human }
 }
 
 /// Whether to use colour on standard output.
 pub(super) fn colour(shared: &SharedOptions) -> bool {
-    use std::io::IsTerminal;
-    match shared.color {
-        super::arguments::When::Always => true,
-        super::arguments::When::Never => false,
-        super::arguments::When::Auto => {
-            let set = crate::adapter::environment::is_set;
-            !set("NO_COLOR") && (std::io::stdout().is_terminal() || set("CLICOLOR_FORCE"))
-        }
-    }
+    let is_wanted = || std::io::stdout().is_terminal() || is_set("CLICOLOR_FORCE");
+    shared.color == When::Always || shared.color == When::Auto && !is_set("NO_COLOR") && is_wanted()
 }
 
 /// Whether to use colour on standard error.
 pub(super) fn colour_on_stderr(shared: &SharedOptions) -> bool {
-    use std::io::IsTerminal;
-    match shared.color {
-        super::arguments::When::Always => true,
-        super::arguments::When::Never => false,
-        super::arguments::When::Auto => !crate::adapter::environment::is_set("NO_COLOR") && std::io::stderr().is_terminal(),
-    }
+    shared.color == When::Always || shared.color == When::Auto && !is_set("NO_COLOR") && std::io::stderr().is_terminal()
 }
 
-/// The files to check: as named; of a folder, all that look like ours.
-pub(super) fn files(paths: &[PathBuf], shared: &SharedOptions) -> Result<Vec<PathBuf>, String> {
-    if paths.is_empty() {
-        let current = Path::new(".");
-        let project = shared.project_of(&current.join("x"));
-        let mut found = vec![];
-        find(&project, &mut found);
-        return if found.is_empty() {
-            Err("no file found: there is no YAML file with flow: in this project".into())
-        } else {
-            Ok(relative(found))
-        };
-    }
+/// The files to check: as named; of a folder, all that look like ours. Errors: there is none (exit 4).
+pub(super) fn files(paths: &[PathBuf], shared: &SharedOptions) -> Result<Vec<PathBuf>, Refusal> {
+    let none = |why: &str| Refusal::new(Exit::NothingRan, visible(&format!("no file found{why}")));
     let mut found = vec![];
+    if paths.is_empty() {
+        find(&shared.current_project(), &mut found);
+        return if found.is_empty() { Err(none(": there is no YAML file with flow: in this project")) } else { Ok(relative(found)) };
+    }
     for path in paths {
         if is_input(path) {
             found.push(path.clone());
@@ -138,12 +107,12 @@ pub(super) fn files(paths: &[PathBuf], shared: &SharedOptions) -> Result<Vec<Pat
             let before = found.len();
             find(path, &mut found);
             if found.len() == before {
-                return Err(format!("no file found in {}", path.display()));
+                return Err(none(&format!(" in {}", path.display())));
             }
         } else if path.exists() {
             found.push(path.clone());
         } else {
-            return Err(format!("no file found: {} does not exist", path.display()));
+            return Err(none(&format!(": {} does not exist", path.display())));
         }
     }
     found.sort();
@@ -151,48 +120,20 @@ pub(super) fn files(paths: &[PathBuf], shared: &SharedOptions) -> Result<Vec<Pat
     Ok(found)
 }
 
-/// Standard input as the file `-`, beside the files on disk.
-pub(super) struct WithInput(pub(super) Option<String>);
-
-impl Files for WithInput {
-    fn read_text(&self, path: &Path) -> Result<String, FileProblem> {
-        match &self.0 {
-            Some(text) if is_input(path) => Ok(text.clone()),
-            _ => DiskFiles.read_text(path),
-        }
+/// The files on disk, and standard input as the file `-`, if it is among the paths. Errors: it cannot be read (exit 2).
+pub(super) fn with_input(paths: &[PathBuf]) -> Result<Overlay<'static>, Refusal> {
+    let mut files = Overlay { below: &DiskFiles, texts: BTreeMap::new() };
+    if let Some(path) = paths.iter().find(|path| is_input(path)) {
+        let mut text = String::new();
+        let read = std::io::stdin().take(MOST_INPUT).read_to_string(&mut text);
+        read.map_err(|error| Refusal::usage(format!("standard input cannot be read: {error}")))?;
+        files.texts.insert(path.clone(), text.into());
     }
-
-    fn exists(&self, path: &Path) -> bool {
-        is_input(path) && self.0.is_some() || DiskFiles.exists(path)
-    }
-
-    fn is_there(&self, path: &Path) -> bool {
-        self.exists(path) || DiskFiles.is_there(path)
-    }
-
-    fn names(&self, folder: &Path) -> Vec<String> {
-        DiskFiles.names(folder)
-    }
-
-    fn columns(&self, table: &TableSource) -> Option<Vec<String>> {
-        DiskFiles.columns(table)
-    }
-
-    fn real_path(&self, path: &Path) -> Option<PathBuf> {
-        if is_input(path) && self.0.is_some() { std::env::current_dir().ok().map(|c| c.join(path)) } else { DiskFiles.real_path(path) }
-    }
+    Ok(files)
 }
 
 pub(super) fn is_input(path: &Path) -> bool {
     path.as_os_str() == "-"
-}
-
-pub(super) fn standard_input() -> Result<String, String> {
-    let mut text = String::new();
-    match std::io::stdin().take(MOST_INPUT).read_to_string(&mut text) {
-        Ok(_) => Ok(text),
-        Err(error) => Err(format!("standard input cannot be read: {error}")),
-    }
 }
 
 pub(super) fn relative(paths: Vec<PathBuf>) -> Vec<PathBuf> {

@@ -105,14 +105,6 @@ impl Baseline {
         Baseline { flow: VERSION, cases }
     }
 
-    /// Looks whether a baseline could be written, before the tests run.
-    ///
-    /// # Errors
-    /// It could not.
-    pub fn may_write(file: &Path) -> std::io::Result<()> {
-        super::file::may_write(file)
-    }
-
     /// Writes it, sorted, whole or not at all.
     ///
     /// # Errors

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::diff::Diff;
 use super::file::one_text;
 use super::outcome::Complaint;
-use super::play::{Played, TrialEnding};
+use super::play::{NOT_STARTED, Played, TrialEnding};
 use super::suite::{Suite, Trial};
 use crate::channel::Output;
 use crate::diagnostic::{did_you_mean, visible};
@@ -26,9 +26,9 @@ pub(super) fn compare(suite: &Suite, trial: &Trial, played: &Played, exit_of: fn
             complaints.push(Complaint::new(why));
             return complaints;
         }
-        TrialEnding::NotStarted(exit, problems) => {
+        TrialEnding::NotStarted(problems) => {
             if !ended_as_expected(&expect, &played.ending) {
-                complaints.push(Complaint::new(format!("the run did not start (exit {exit}): {}", visible(&problems.join("; ")))));
+                complaints.push(Complaint::new(format!("the run did not start (exit {NOT_STARTED}): {}", visible(&problems.join("; ")))));
             }
             return complaints;
         }
@@ -47,8 +47,8 @@ pub(super) fn compare(suite: &Suite, trial: &Trial, played: &Played, exit_of: fn
 pub(super) fn ended_as_expected(expect: &Expect, ending: &TrialEnding) -> bool {
     match ending {
         TrialEnding::Over(end) => end.status.word() == wanted_status(expect),
-        TrialEnding::NotStarted(exit, _) => {
-            expect.status.is_none() && expect.exit.as_ref().is_some_and(|wanted| wanted.value == i64::from(*exit))
+        TrialEnding::NotStarted(_) => {
+            expect.status.is_none() && expect.exit.as_ref().is_some_and(|wanted| wanted.value == i64::from(NOT_STARTED))
         }
         TrialEnding::Endless(_) => false,
     }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::file::one_text;
 use super::outcome::{Complaint, Tally};
-use super::play::{Played, TrialEnding};
+use super::play::{NOT_STARTED, Played, TrialEnding};
 use crate::event::Usage;
 
 /// How many lines of one case tell what flickers.
@@ -31,7 +31,7 @@ impl Facts {
         let mut found = BTreeMap::new();
         let (status, usage) = match &played.ending {
             TrialEnding::Over(end) => (end.status.word().to_string(), end.usage),
-            TrialEnding::NotStarted(exit, _) => (format!("not started (exit {exit})"), Usage::default()),
+            TrialEnding::NotStarted(_) => (format!("not started (exit {NOT_STARTED})"), Usage::default()),
             TrialEnding::Endless(_) => ("without end".to_string(), Usage::default()),
         };
         found.insert(TrialFinding::Status, status);

@@ -65,14 +65,14 @@ pub fn name(channel: Option<&str>, extension: &str, has_sent: bool, several: boo
     }
 }
 
-/// Writes a golden, whole or not at all.
+/// Writes a golden, whole or not at all: a file like any other, which everybody may read as far as the user's mask lets them.
 ///
 /// # Errors
 /// The folder or file cannot be written.
 pub fn write(path: &Path, text: &str) -> std::io::Result<()> {
     let folder = path.parent().unwrap_or(Path::new("."));
     std::fs::create_dir_all(folder)?;
-    let mut file = tempfile::Builder::new().permissions(readable()).tempfile_in(folder)?;
+    let mut file = tempfile::Builder::new().make_in(folder, |path| std::fs::File::create_new(path))?;
     file.write_all(text.as_bytes())?;
     file.as_file().sync_all()?;
     file.persist(path)?;
@@ -90,11 +90,6 @@ pub fn may_write(path: &Path) -> std::io::Result<()> {
     let folders = path.parent().into_iter().flat_map(Path::ancestors);
     let folder = folders.map(|folder| if folder.as_os_str().is_empty() { Path::new(".") } else { folder }).find(|folder| folder.exists());
     tempfile::tempfile_in(folder.unwrap_or(Path::new("."))).map(drop)
-}
-
-/// A golden is a file of the project like any other: everybody may read it, as far as the user's mask lets them.
-fn readable() -> std::fs::Permissions {
-    std::os::unix::fs::PermissionsExt::from_mode(0o666)
 }
 
 /// Files under the goldens of these test files that no case owns, and folders of goldens whose test file is gone.

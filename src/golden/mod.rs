@@ -3,7 +3,7 @@
 //! | file | what |
 //! |---|---|
 //! | `discover` | which files hold tests |
-//! | `suite` | a checked test file, and its trials: one a case and channel |
+//! | `suite` | a checked test file, its trials (one a case and channel), and how they are run |
 //! | `play` | runs one trial: the engine, a clock of its own, nothing goes outside |
 //! | `expect`, `leftover` | what the author expects; replies and mocks nobody asked for |
 //! | `mutate` | outputs that are broken on purpose: does a gate notice? |
@@ -12,7 +12,7 @@
 //! | `taping` | recordings of cases |
 //! | `file`, `diff` | golden files; how two texts differ |
 //! | `run` | all trials, on several threads |
-//! | `options`, `outcome` | how they are run; what they gave |
+//! | `outcome` | what they gave |
 //! | `report` | drawing: for people, JSON, JUnit |
 //!
 //! How to add an expectation: its field in `model::Expect`, its comparison in `expect.rs`, a line in `docs/testing.md`.
@@ -25,7 +25,6 @@ mod facts;
 mod file;
 mod leftover;
 mod mutate;
-mod options;
 mod outcome;
 mod play;
 pub mod report;
@@ -35,7 +34,7 @@ mod taping;
 
 pub use baseline::{Baseline, Comparison};
 pub use discover::{DiscoverError, discover};
-pub use options::{LiveModels, TrialOptions};
+pub use file::may_write;
 pub use outcome::{Broken, Report};
 pub use run::run;
-pub use suite::Suite;
+pub use suite::{LiveModels, Suite, TrialOptions};

@@ -1,6 +1,6 @@
 //! Outputs that are broken on purpose, one way at a time: does a gate notice?
 //!
-//! How to add a way: a variant of [`Way`], its arm in `broken`, and what notices it in `hint`.
+//! How to add a way: a variant of [`OutputMutation`], its row in the table, in the same order, and its arm in `broken`.
 
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -22,78 +22,50 @@ const LONGEST: usize = 1 << 20;
 /// How an output is broken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum OutputMutation {
-    /// A message longer than its channel allows.
     TooLong,
-    /// So much text that some is left out.
     CutShort,
-    /// Markdown the channel cannot show.
+    /// That the channel cannot show.
     Markdown,
-    /// A word the style guide bans.
     BannedWord,
-    /// All figures are gone.
     DroppedFigure,
-    /// One figure is another.
     ChangedFigure,
     /// The person's full name.
     Name,
-    /// A mail address.
     MailAddress,
-    /// A link.
     Link,
-    /// An emoji where there are none.
+    /// Where there are none.
     Emoji,
-    /// Another language.
     Language,
 }
 
 impl OutputMutation {
-    /// All of them.
-    pub const ALL: [OutputMutation; 11] = [
-        OutputMutation::TooLong,
-        OutputMutation::CutShort,
-        OutputMutation::Markdown,
-        OutputMutation::BannedWord,
-        OutputMutation::DroppedFigure,
-        OutputMutation::ChangedFigure,
-        OutputMutation::Name,
-        OutputMutation::MailAddress,
-        OutputMutation::Link,
-        OutputMutation::Emoji,
-        OutputMutation::Language,
+    /// Each way with its words for people, and what would notice it.
+    const TABLE: [(OutputMutation, &'static str, &'static str); 11] = [
+        (OutputMutation::TooLong, "a message that is too long", "fits_channel: true"),
+        (OutputMutation::CutShort, "a text of which something is left out", "expression: not value.shortened"),
+        (
+            OutputMutation::Markdown,
+            "Markdown that the channel cannot show",
+            "expression: not value.markdown_removed, or of an unformatted text markdown: none",
+        ),
+        (OutputMutation::BannedWord, "a banned word", "style_guide: true"),
+        (OutputMutation::DroppedFigure, "a text without its figures", "an expression that a figure of the data is in text"),
+        (OutputMutation::ChangedFigure, "a changed figure", "numbers_from, with the data of the answer"),
+        (OutputMutation::Name, "the person's full name", "an expression that person.name is not in text"),
+        (OutputMutation::MailAddress, "a mail address", "pii: none"),
+        (OutputMutation::Link, "a link", "links: none, or a list of hosts"),
+        (OutputMutation::Emoji, "an emoji where there are none", "fits_channel: true, or emojis: 0"),
+        (OutputMutation::Language, "another language", "language, such as language: en"),
     ];
 
     /// For people.
     pub fn words(self) -> &'static str {
-        match self {
-            OutputMutation::TooLong => "a message that is too long",
-            OutputMutation::CutShort => "a text of which something is left out",
-            OutputMutation::Markdown => "Markdown that the channel cannot show",
-            OutputMutation::BannedWord => "a banned word",
-            OutputMutation::DroppedFigure => "a text without its figures",
-            OutputMutation::ChangedFigure => "a changed figure",
-            OutputMutation::Name => "the person's full name",
-            OutputMutation::MailAddress => "a mail address",
-            OutputMutation::Link => "a link",
-            OutputMutation::Emoji => "an emoji where there are none",
-            OutputMutation::Language => "another language",
-        }
+        OutputMutation::TABLE[self as usize].1
     }
 
     /// What would notice it.
     pub fn hint(self) -> &'static str {
-        match self {
-            OutputMutation::TooLong => "fits_channel: true",
-            OutputMutation::CutShort => "expression: not value.shortened",
-            OutputMutation::Markdown => "expression: not value.markdown_removed, or of an unformatted text markdown: none",
-            OutputMutation::BannedWord => "style_guide: true",
-            OutputMutation::DroppedFigure => "an expression that a figure of the data is in text",
-            OutputMutation::ChangedFigure => "numbers_from, with the data of the answer",
-            OutputMutation::Name => "an expression that person.name is not in text",
-            OutputMutation::MailAddress => "pii: none",
-            OutputMutation::Link => "links: none, or a list of hosts",
-            OutputMutation::Emoji => "fits_channel: true, or emojis: 0",
-            OutputMutation::Language => "language, such as language: en",
-        }
+        OutputMutation::TABLE[self as usize].2
     }
 }
 
@@ -122,7 +94,7 @@ pub struct Mutant {
 /// Breaks what each gate of a run let through, in every way.
 pub(super) fn mutants(run: &Run) -> Vec<Mutant> {
     let gates = run.passed_gates();
-    let each = gates.iter().flat_map(|gate| OutputMutation::ALL.map(|way| (gate, way)));
+    let each = gates.iter().flat_map(|gate| OutputMutation::TABLE.map(|(way, ..)| (gate, way)));
     each.map(|(gate, way)| {
         let noticed = match broken(run, gate, way) {
             Err(why) => Noticed::NotApplicable(why),
@@ -287,6 +259,13 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn each_way_stands_in_the_table_at_its_place() {
+        for (place, (way, ..)) in OutputMutation::TABLE.into_iter().enumerate() {
+            assert_eq!(way as usize, place);
+        }
+    }
 
     #[test]
     fn a_changed_figure_is_one_that_the_data_do_not_have() {

@@ -9,9 +9,8 @@ use serde_json::{Map, Value};
 
 use super::file::SentMessage;
 use super::mutate::{Mutant, mutants};
-use super::options::TrialOptions as Play;
 use super::outcome::Complaint;
-use super::suite::{Suite, Trial};
+use super::suite::{Suite, Trial, TrialOptions};
 use super::taping::TrialTape;
 use crate::driver::{Blocking, CallResult, FoundPerson};
 use crate::engine::{CallReply, CallRequest, Mocks, Noted, PersonFrom, RunSettings, check_inputs, person};
@@ -25,9 +24,10 @@ use crate::runtime::{VirtualRun, first_event};
 /// The time of a test that has no `now`: a Monday morning.
 const NOW: &str = "2026-01-05T09:00:00Z";
 /// The exit code of a run that cannot start: its inputs, channel or person are not what the pipeline asks for.
-const USAGE: u8 = 2;
+pub(super) const NOT_STARTED: u8 = 2;
 
 /// What became of a trial.
+#[derive(Default)]
 pub(super) struct Played {
     pub(super) ending: TrialEnding,
     pub(super) inputs: Value,
@@ -46,55 +46,37 @@ pub(super) struct Played {
 
 /// How it ended.
 pub(super) enum TrialEnding {
+    /// The channel, the inputs or the person are not what the pipeline asks for: why, a line each.
+    NotStarted(Vec<String>),
     Over(Box<RunEnd>),
-    /// It did not start: exit code and why.
-    NotStarted(u8, Vec<String>),
     /// It does not end.
     Endless(String),
 }
 
-impl Played {
-    fn not_started(exit: u8, problems: Vec<String>) -> Played {
-        Played {
-            ending: TrialEnding::NotStarted(exit, problems),
-            inputs: Value::Null,
-            person: Value::Null,
-            sent: vec![],
-            record: None,
-            is_refined: false,
-            noted: Noted::default(),
-            recorded: None,
-            untaped: vec![],
-            mutants: vec![],
-        }
-    }
-
-    /// The sentence of the run's failure; empty: it has none.
-    fn failure(ending: &TrialEnding) -> &str {
-        match ending {
-            TrialEnding::Over(end) => end.failure.as_ref().map_or("", |failure| &failure.failure.message),
-            TrialEnding::NotStarted(..) | TrialEnding::Endless(_) => "",
-        }
+impl Default for TrialEnding {
+    fn default() -> TrialEnding {
+        TrialEnding::NotStarted(vec![])
     }
 }
 
 /// Runs a trial to its end. `number` counts its plays: from the second on, waits and the order in which answers come are others.
-pub(super) fn play(suite: &Suite, trial: &Trial, world: &Blocking, how: &Play, number: u64) -> Played {
+pub(super) fn play(suite: &Suite, trial: &Trial, world: &Blocking, how: &TrialOptions, number: u64) -> Played {
     let pipeline = suite.pipeline();
     let case = &suite.test.cases[trial.case];
+    let not_started = |problems| Played { ending: TrialEnding::NotStarted(problems), ..Played::default() };
     if trial.channel.is_some() && suite.channel(trial.channel.as_deref()).is_none() {
         let name = trial.channel.as_deref().unwrap_or_default();
-        return Played::not_started(USAGE, vec![format!("the pipeline has no channel \"{name}\"")]);
+        return not_started(vec![format!("the pipeline has no channel \"{name}\"")]);
     }
     let home = suite.path.parent().unwrap_or(Path::new(""));
     let inputs = match check_inputs(pipeline, given(case, pipeline.input_fields(), home)) {
         Ok(inputs) => inputs,
-        Err(problems) => return Played::not_started(USAGE, problems),
+        Err(problems) => return not_started(problems),
     };
     let (found, mocks_used) = find_person(pipeline, case, &inputs, world);
     let found = match found {
         Ok(found) => found,
-        Err(problem) => return Played { noted: Noted { mocks_used, ..Noted::default() }, ..Played::not_started(USAGE, vec![problem]) },
+        Err(problem) => return Played { noted: Noted { mocks_used, ..Noted::default() }, ..not_started(vec![problem]) },
     };
     let now = case.now.as_ref().map_or(NOW, |now| now.as_str());
     let now = DateTime::parse_from_rfc3339(now).map(|now| now.with_timezone(&Utc)).unwrap_or_default();
@@ -111,7 +93,8 @@ pub(super) fn play(suite: &Suite, trial: &Trial, world: &Blocking, how: &Play, n
     };
     let mut noted = played.run.noted();
     noted.mocks_used.extend(mocks_used);
-    let (recorded, untaped) = taping.finish(suite, Played::failure(&ending));
+    let failure = if let TrialEnding::Over(end) = &ending { end.failure.as_ref() } else { None };
+    let (recorded, untaped) = taping.finish(suite, failure.map_or("", |failure| &failure.failure.message));
     let mutants = if how.mutate { mutants(&played.run) } else { vec![] };
     let is_refined = played.events.iter().any(|event| matches!(event.happening, Happening::RefinementStarted { .. }));
     Played {
@@ -153,7 +136,7 @@ fn find_person(
 
 fn options(suite: &Suite, case: &TestCase, taping: &TrialTape) -> RunSettings {
     RunSettings {
-        user_policy: taping.policy(),
+        user_policies: taping.policies(),
         secrets: taping.secrets(suite),
         hidden: taping.hidden.clone(),
         env: taping.env(),

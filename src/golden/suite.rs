@@ -1,12 +1,16 @@
-//! A checked test file and its trials.
+//! A checked test file, its trials, and how they are run.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::adapter::files::stays_in;
+use crate::driver::Ports;
+use crate::event::RunStatus;
 use crate::load::Loaded;
-use crate::model::{Channel, Channels, Pipeline, TestCase, TestFile};
+use crate::model::{Channel, Channels, Model, Pipeline, Policy, TestCase, TestFile};
 use crate::plan::Plan;
+use crate::port::Secret;
 use crate::source::{Sources, Span};
 
 /// A test file without errors, and what it tests.
@@ -46,10 +50,7 @@ impl Suite {
         &self.plan.program.pipelines[0]
     }
 
-    /// Whether what is written there lies in the project, or at least beside the test file: no link leads out.
-    ///
-    /// # Errors
-    /// A link leads out.
+    /// Whether what is written there lies in the project, or at least beside the test file: no link leads out. Errors: a link leads out.
     pub(super) fn may_hold(&self, path: &Path) -> std::io::Result<()> {
         stays_in(&self.pipeline().project, path).or_else(|_| stays_in(self.path.parent().unwrap_or(Path::new("")), path))
     }
@@ -84,4 +85,35 @@ impl Suite {
     pub(super) fn line(&self, span: Span) -> usize {
         self.sources.start(span).line
     }
+}
+
+/// How to run.
+pub struct TrialOptions<'a> {
+    /// Only trials with this text in `FILE/CASE/CHANNEL`.
+    pub filter: Option<&'a str>,
+    /// Write goldens instead of comparing with them.
+    pub update: bool,
+    /// The exit code of a status.
+    pub exit_of: fn(RunStatus) -> u8,
+    /// Tables and files, and models that are asked live.
+    pub ports: Ports,
+    /// How often each trial is played; 0 counts as 1.
+    pub repeat: usize,
+    /// Breaks what gates let through, and asks them again.
+    pub mutate: bool,
+    /// Asks models that have no scripted reply.
+    pub live: Option<LiveModels>,
+}
+
+/// Models that are really asked, and what that takes.
+#[derive(Default)]
+pub struct LiveModels {
+    /// The environment.
+    pub env: BTreeMap<String, Secret>,
+    /// What `FLOW_MODEL…` put in the place of the model called `default`.
+    pub default_model: Option<Model>,
+    /// What the user allows at most.
+    pub policy: Option<Policy>,
+    /// Whether what they answer is kept. Else recordings that are there are not looked at.
+    pub keeps: bool,
 }

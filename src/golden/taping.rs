@@ -7,15 +7,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::file::entries;
-use super::options::LiveModels;
 use super::outcome::Complaint;
-use super::suite::{Suite, Trial};
-use crate::adapter::cassette::{Cassette, Head, Mode, head, is_free};
+use super::suite::{LiveModels, Suite, Trial};
+use crate::adapter::cassette::{Cassette, Head, head, is_free};
+use crate::adapter::files::cannot;
 use crate::driver::Door;
 use crate::engine::{Unscripted, secret_values};
-use crate::model::{Model, Policy, Provider};
+use crate::model::{Model, Policy};
 use crate::port::{Secret, Tape};
-use crate::runtime::declared;
+use crate::runtime::{Taping, declared};
 
 /// The folder of a test file's recordings.
 fn home(test: &Path) -> PathBuf {
@@ -30,33 +30,26 @@ fn folder(suite: &Suite, trial: &Trial) -> PathBuf {
 
 /// The tape of one trial.
 pub(super) struct TrialTape<'a> {
-    folder: PathBuf,
-    pub(super) tape: Cassette,
+    taping: Taping,
+    tape: Cassette,
     pub(super) door: Door,
     /// What no event and no request holds.
     pub(super) hidden: Vec<Secret>,
     live: Option<&'a LiveModels>,
-    head: Option<Head>,
 }
 
 impl<'a> TrialTape<'a> {
     pub(super) fn of(suite: &Suite, trial: &Trial, live: Option<&'a LiveModels>) -> TrialTape<'a> {
         let folder = folder(suite, trial);
-        let is_replay = !is_free(&folder) && live.is_none_or(|live| live.keeps);
-        let live = live.filter(|_| !is_replay);
-        let mode = match live {
-            _ if is_replay => Mode::Replay(folder.clone()),
-            Some(live) if live.keeps => Mode::Record,
-            _ => Mode::Live,
+        let keeps = live.is_none_or(|live| live.keeps);
+        let (taping, live) = match live {
+            _ if keeps && !is_free(&folder) => (Taping::Replay(folder), None),
+            Some(live) if keeps => (Taping::Record(folder), Some(live)),
+            live => (Taping::None, live),
         };
-        let secrets = live.map(|live| secret_values(&suite.plan.program, &live.env)).unwrap_or_default();
-        let tape = Cassette::new(mode, secrets.iter().map(Secret::reveal));
-        let head = if is_replay { head(&folder).ok() } else { None };
-        TrialTape { folder, tape, door: Door::new(secrets.iter().map(Secret::reveal)), hidden: secrets, live, head }
-    }
-
-    fn is_replay(&self) -> bool {
-        matches!(self.tape.mode(), Mode::Replay(_))
+        let hidden = live.map(|live| secret_values(&suite.plan.program, &live.env)).unwrap_or_default();
+        let tape = Cassette::new(taping.mode(), hidden.iter().map(Secret::reveal));
+        TrialTape { taping, tape, door: Door::new(hidden.iter().map(Secret::reveal)), hidden, live }
     }
 
     pub(super) fn port(&self) -> Arc<dyn Tape> {
@@ -69,31 +62,28 @@ impl<'a> TrialTape<'a> {
     }
 
     pub(super) fn unscripted(&self) -> Unscripted {
-        match (self.is_replay(), self.live) {
-            (true, _) => Unscripted::Recorded(self.folder.clone()),
-            (false, Some(_)) => Unscripted::Live,
-            (false, None) => Unscripted::Nobody,
-        }
+        if self.goes_live() || self.taping.is_replay() { self.taping.unscripted() } else { Unscripted::Nobody }
     }
 
     pub(super) fn default_model(&self) -> Option<Model> {
-        let recorded = || Model::new(Provider::Replay(self.folder.clone()));
-        let replaced = self.head.as_ref().is_some_and(|head| head.default_model_replaced);
-        self.live.and_then(|live| live.default_model.clone()).or_else(|| replaced.then(recorded))
+        match &self.taping {
+            Taping::Replay(folder) if head(folder).is_ok_and(|head| head.default_model_replaced) => self.taping.model(),
+            _ => self.live.and_then(|live| live.default_model.clone()),
+        }
     }
 
     /// Values of the declared secrets; a replay needs none.
     pub(super) fn secrets(&self, suite: &Suite) -> BTreeMap<String, Secret> {
         match self.live {
             Some(live) => declared([suite.pipeline()], &live.env),
-            None if self.is_replay() => suite.pipeline().secrets.keys().map(|name| (name.clone(), Secret::new("***"))).collect(),
+            None if self.taping.is_replay() => suite.pipeline().secrets.keys().map(|name| (name.clone(), Secret::new("***"))).collect(),
             None => BTreeMap::new(),
         }
     }
 
     /// What the user allows where models are really asked.
-    pub(super) fn policy(&self) -> Option<Policy> {
-        self.live.and_then(|live| live.policy.clone())
+    pub(super) fn policies(&self) -> Vec<Policy> {
+        self.live.iter().flat_map(|live| live.policy.clone()).collect()
     }
 
     pub(super) fn env(&self) -> BTreeMap<String, Secret> {
@@ -102,25 +92,30 @@ impl<'a> TrialTape<'a> {
 
     /// Writes what was recorded; gives the folder if there was anything, and what is wrong.
     pub(super) fn finish(&self, suite: &Suite, told: &str) -> (Option<PathBuf>, Vec<Complaint>) {
-        let misses = self.tape.misses().into_iter().filter(|miss| miss != told);
-        let mut complaints: Vec<Complaint> = misses.map(|miss| Complaint::new(format!("not recorded: {miss}"))).collect();
-        if self.is_replay() && self.tape.misses().is_empty() {
-            let left = self.tape.left_over(&self.folder);
-            let told = |(step, call): (String, u64)| {
-                format!("the recording of call {call} of step \"{step}\" is left over: it was never asked for")
-            };
-            complaints.extend(left.into_iter().map(told).map(Complaint::new));
+        let misses = self.tape.misses();
+        let mut wrong: Vec<String> = misses.iter().filter(|miss| *miss != told).map(|miss| format!("not recorded: {miss}")).collect();
+        let mut recorded = None;
+        match &self.taping {
+            Taping::Replay(folder) if misses.is_empty() => {
+                let left = self.tape.left_over(folder).into_iter();
+                wrong.extend(
+                    left.map(|(step, call)| {
+                        format!("the recording of call {call} of step \"{step}\" is left over: it was never asked for")
+                    }),
+                );
+            }
+            Taping::Record(folder) if self.tape.count() > 0 => {
+                let replaced = self.live.is_some_and(|live| live.default_model.is_some());
+                let head = Head::new(&suite.pipeline().name.value, None, replaced);
+                let may = suite.may_hold(&folder.join("steps")).map_err(cannot("write the recordings in", folder));
+                match may.and_then(|()| self.taping.finish(&self.tape, &head)) {
+                    Ok(written) => recorded = written.map(|written| written.folder),
+                    Err(error) => wrong.push(error.to_string()),
+                }
+            }
+            Taping::None | Taping::Record(_) | Taping::Replay(_) => {}
         }
-        if *self.tape.mode() != Mode::Record || self.tape.count() == 0 {
-            return (None, complaints);
-        }
-        let replaced = self.live.is_some_and(|live| live.default_model.is_some());
-        let head = Head::new(&suite.pipeline().name.value, None, replaced);
-        if let Err(error) = suite.may_hold(&self.folder.join("steps")).and_then(|()| self.tape.write(&self.folder, &head).map(drop)) {
-            complaints.push(Complaint::new(format!("cannot write the recordings in {}: {error}", self.folder.display())));
-            return (None, complaints);
-        }
-        (Some(self.folder.clone()), complaints)
+        (recorded, wrong.into_iter().map(Complaint::new).collect())
     }
 }
 

@@ -5,20 +5,24 @@ use std::path::PathBuf;
 
 use chrono::{DateTime, Utc};
 
+use super::TapingError;
 use crate::diagnostic::visible;
-use crate::event::RunEnd;
+use crate::event::Failure;
 use crate::load::LoadedSettings;
 use crate::plan::Wishes;
 use crate::port::StoreError;
 use crate::report::{self, Findings, wish_lines};
 
-/// Why a run has no outcome. It did not begin, and nothing was started; but for [`RunError::Store`], which may also come while it goes on and ends it there.
+/// Why a run did not begin; nothing was started.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RunError {
     /// What was given for this run does not fit: a channel, a person, a bound, a variable of the environment.
     #[error("{0}")]
     Usage(String),
+    /// Nothing can be recorded or replayed in the folder that was named.
+    #[error(transparent)]
+    Tape(#[from] TapingError),
     /// The inputs break the pipeline's rules; one line each.
     #[error("{}", .0.join("\n"))]
     Inputs(Vec<String>),
@@ -38,8 +42,8 @@ pub enum RunError {
         help: Option<&'static str>,
     },
     /// This machine lacks something that the pipeline needs, such as an SQL engine; so a run would end.
-    #[error("{}", .0.failure.as_ref().map_or("", |failure| &failure.failure.message))]
-    Lacking(Box<RunEnd>),
+    #[error("{}", .0.message)]
+    Lacking(Failure),
     /// A run cannot go on: it is over, or its files have changed. One line each.
     #[error("{}", .0.join("\n"))]
     CannotResume(Vec<String>),

@@ -54,9 +54,7 @@ impl EventLog for Unkept {
 const HELP: &str = "nothing can be written in the project; set FLOW_STATE_DIR to a folder of yours, and runs are kept there";
 
 /// The folder of the project's runs: journal, cache, locks. In the user's folder each project has one, named by where the project really is.
-///
-/// # Errors
-/// The user's settings have mistakes, or name no whole path.
+/// Errors: the user's settings have mistakes, or name no whole path.
 pub(crate) fn folder(project: &Path) -> Result<PathBuf, RunError> {
     let Some(home) = home()? else {
         let own = project.join(".flow");
@@ -73,10 +71,7 @@ pub(crate) fn folder(project: &Path) -> Result<PathBuf, RunError> {
     Ok(home.join(format!("{name}-{hash}")))
 }
 
-/// The folder that the user named for the runs of all projects: `FLOW_STATE_DIR`, else `state_dir` of his own settings.
-///
-/// # Errors
-/// As [`folder`].
+/// The folder that the user named for the runs of all projects: `FLOW_STATE_DIR`, else `state_dir` of his own settings. Errors: as [`folder`].
 pub(crate) fn home() -> Result<Option<PathBuf>, RunError> {
     match environment::state_folder() {
         Some(named) => whole(named, "FLOW_STATE_DIR").map(Some),
@@ -92,10 +87,7 @@ fn whole(named: PathBuf, what: &str) -> Result<PathBuf, RunError> {
     }
 }
 
-/// The journal of a project.
-///
-/// # Errors
-/// As [`folder`].
+/// The journal of a project. Errors: as [`folder`].
 pub(crate) fn journal_file(project: &Path) -> Result<PathBuf, RunError> {
     Ok(folder(project)?.join("runs.db"))
 }
@@ -110,10 +102,7 @@ pub(crate) fn with_help(error: StoreError, project: &Path) -> RunError {
     RunError::Store { error, help: is_closed.then_some(HELP) }
 }
 
-/// How new runs are encrypted, and with which key others were.
-///
-/// # Errors
-/// They must be encrypted and there is no key, or the key is none.
+/// How new runs are encrypted, and with which key others were. Errors: they must be encrypted and there is no key, or the key is none.
 pub(crate) fn of_new_runs(settled: &Settled) -> Result<Sealing, RunError> {
     let key = key(settled.journal.key_file.as_deref())?;
     if settled.journal.encrypt && key.is_none() {
@@ -124,10 +113,7 @@ pub(crate) fn of_new_runs(settled: &Settled) -> Result<Sealing, RunError> {
     Ok(Sealing { key, is_on: settled.journal.encrypt })
 }
 
-/// The key at hand, for runs that are there. Settings with mistakes name none.
-///
-/// # Errors
-/// The key is none.
+/// The key at hand, for runs that are there. Settings with mistakes name none. Errors: the key is none.
 pub(crate) fn of_kept_runs(project: &Path) -> Result<Sealing, RunError> {
     let journal = settings::read(project).map(|settled| settled.journal).unwrap_or_default();
     Ok(Sealing { key: key(journal.key_file.as_deref())?, is_on: journal.encrypt })

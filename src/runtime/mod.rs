@@ -1,25 +1,23 @@
-//! RunHandle pipelines, for programs: what `flow run`, `flow test` and `flow mcp` do around a run, without a terminal.
+//! Runs pipelines, for programs: what `flow run`, `flow test` and `flow mcp` do around a run, without a terminal.
 //!
 //! | file | what |
 //! |---|---|
 //! | `workflow`, `runner` | a checked file; how its runs are made |
 //! | `running`, `outcome` | a run that goes on in a thread of its own; what it gave |
 //! | `consent` | what a file wants, and whether somebody has agreed to it |
-//! | `surroundings`, `session` | what a run needs; from its beginning to its end, for all who run something |
+//! | `surroundings`, `session`, `stored` | what a run needs; from its beginning to its end, for all who run something; from its record |
 //! | `virtual_time` | a run whose clock jumps, for tests |
 //! | `world`, `own` | the adapters; what no step may touch |
-//! | `settings`, `models`, `lacking` | what the project and the user have set; bounds and models; what this machine lacks |
+//! | `settings`, `needs` | what the project and the user have set; what a run needs of models and of this machine |
 //! | `kept`, `tape` | the record of runs; recordings |
-//! | `project`, `find` | the project of a file; files of this language in a folder |
+//! | `project` | the project of a file; files of this language in a folder |
 //!
-//! How to add something that an embedder may choose: a method of [`Runner`], its field in `Setup` (`surroundings.rs`), a test in `tests/it/library.rs`.
+//! How to add something that an embedder may choose: a method of [`Runner`], what it does in `surroundings.rs`, a test in `tests/it/library.rs`.
 
 pub mod consent;
 mod error;
-mod find;
 pub(crate) mod kept;
-mod lacking;
-mod models;
+mod needs;
 mod outcome;
 mod own;
 mod project;
@@ -27,6 +25,7 @@ mod runner;
 mod running;
 mod session;
 pub(crate) mod settings;
+mod stored;
 mod surroundings;
 mod tape;
 mod virtual_time;
@@ -36,27 +35,25 @@ pub(crate) mod world;
 pub use consent::Consent;
 pub(crate) use error::drawn;
 pub use error::{RunError, Untrusted};
-pub(crate) use find::find;
 pub use kept::Storage;
-pub(crate) use lacking::lacking;
-pub(crate) use models::know_prices;
-pub(crate) use outcome::text_of;
+pub(crate) use needs::{know_prices, lacking};
 pub use outcome::{RunEnding, RunOutcome};
 pub(crate) use own::own_files;
-pub(crate) use project::project;
-pub(crate) use runner::KeptPrinter;
+pub(crate) use project::{find, project};
 pub use runner::Runner;
 pub use running::{Control, RunHandle};
-pub use session::RunQuestion;
-pub(crate) use session::{Attend, Decided, RunInputs, RunSession, channel, first_event, question};
-pub(crate) use surroundings::{Setup, Surroundings, declared, inputs_of_file, unrecognised};
+pub use session::{Answer, RunQuestion};
+pub(crate) use session::{Attend, Decided, PlayedRun, RunSession, channel, first_event};
+pub(crate) use stored::StoredRun;
+pub(crate) use surroundings::{Surroundings, declared, inputs_of_file, start_of, unrecognised};
 pub(crate) use tape::Taping;
+pub use tape::{Recorded, TapingError};
 pub(crate) use virtual_time::VirtualRun;
 pub use workflow::{CheckError, Workflow};
 
 pub use crate::check::Checked;
 pub use crate::driver::Ports;
-pub use crate::model::Limits;
+pub use crate::model::{Limits, Policy};
 pub use crate::plan::{Wish, Wishes};
 
 /// Stack of a thread that holds the engine and all template work, in bytes.

@@ -5,8 +5,10 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::RunError;
-use super::session::{PlayedRun, RunQuestion, question};
-use crate::event::{Event, Happening, RunEnd, RunStatus, StepFailure, Usage};
+use super::session::RunQuestion;
+use super::surroundings::start_of;
+use super::tape::Recorded;
+use crate::event::{Event, Failure, RunEnd, RunStatus, StepFailure, StepPath, Usage};
 use crate::journal::record;
 use crate::port::StoreError;
 
@@ -34,6 +36,10 @@ pub struct RunOutcome {
     pub events: Vec<Event>,
     /// What became of the record while the run lasted; it is not kept then.
     pub loss: Option<StoreError>,
+    /// What [was recorded](super::Runner::record), or why it could not be written.
+    pub recorded: Result<Option<Recorded>, RunError>,
+    /// Calls that [a replay](super::Runner::replay) had no recording for, a sentence each.
+    pub misses: Vec<String>,
 }
 
 /// How a run ended.
@@ -44,51 +50,66 @@ pub enum RunEnding {
     Over(RunStatus),
     /// It waits for these decisions. One that is kept on disk goes on with `flow approve` and `flow runs resume`.
     Waiting(Vec<RunQuestion>),
+    /// It could not go on, since its events could not be kept: [`RunOutcome::loss`] says why.
+    Lost,
 }
 
 impl RunOutcome {
-    pub(super) fn of(played: PlayedRun, printed: Vec<String>, is_scripted: bool) -> Result<RunOutcome, RunError> {
-        let PlayedRun { run, end, loss, events, .. } = played;
-        let channel = events.first().and_then(|event| match &event.happening {
-            Happening::RunStarted(start) => start.channel.clone(),
-            _ => None,
-        });
-        let (ending, end) = match end? {
-            Some(end) => (RunEnding::Over(end.status), end),
+    /// What events tell; `end`: the run is over.
+    pub(super) fn of(run: &str, events: Vec<Event>, end: Option<RunEnd>) -> RunOutcome {
+        let start = start_of(&events);
+        let (channel, is_scripted) = (start.and_then(|start| start.channel.clone()), start.is_some_and(|start| start.scripted));
+        let ending = match &end {
+            Some(end) => RunEnding::Over(end.status),
             None => {
-                let asked = record(&events).map(|record| record.questions).unwrap_or_default();
-                let asked = asked.into_iter().map(|asked| {
-                    let text = question(&events, &asked.step).unwrap_or_default();
-                    RunQuestion { run: run.clone(), step: asked.step, text }
-                });
-                let nothing = RunEnd { status: RunStatus::Cancelled, outputs: Arc::new(json!({})), failure: None, usage: Usage::default() };
-                (RunEnding::Waiting(asked.collect()), nothing)
+                let asked = record(&events).map(|record| record.questions).unwrap_or_default().into_iter();
+                RunEnding::Waiting(asked.map(|asked| RunQuestion::of(run, asked.step, &events)).collect())
             }
         };
-        let RunEnd { outputs, failure, usage, .. } = end;
-        Ok(RunOutcome { run, ending, channel, outputs, printed, failure, usage, is_scripted, events, loss })
+        let nothing = || RunEnd { status: RunStatus::Cancelled, outputs: Arc::new(json!({})), failure: None, usage: Usage::default() };
+        let RunEnd { outputs, failure, usage, .. } = end.unwrap_or_else(nothing);
+        RunOutcome {
+            run: run.to_owned(),
+            ending,
+            channel,
+            outputs,
+            printed: vec![],
+            failure,
+            usage,
+            is_scripted,
+            events,
+            loss: None,
+            recorded: Ok(None),
+            misses: vec![],
+        }
     }
 
-    /// Whether it gave what it was run for: it succeeded, perhaps with a failure that its author allows.
+    /// Of a run that did not begin, since this machine lacks something.
+    pub(crate) fn lacking(failure: Failure) -> RunOutcome {
+        let failure = Some(StepFailure { step: StepPath::default(), failure });
+        RunOutcome { ending: RunEnding::Over(RunStatus::Failed), failure, ..RunOutcome::of("", vec![], None) }
+    }
+
+    /// Its status, if it is over.
+    pub fn status(&self) -> Option<RunStatus> {
+        if let RunEnding::Over(status) = self.ending { Some(status) } else { None }
+    }
+
+    /// Whether it gave what it was run for: it succeeded, perhaps with a failure that its author allows, and a replay had all its recordings.
     pub fn is_good(&self) -> bool {
-        matches!(self.ending, RunEnding::Over(RunStatus::Succeeded | RunStatus::Partial))
+        self.misses.is_empty() && matches!(self.status(), Some(RunStatus::Succeeded | RunStatus::Partial))
     }
 
     /// Of one output the text, of several a JSON object, as `flow run` prints it; `None`: there is nothing to show.
     pub fn text(&self) -> Option<String> {
-        text_of(&self.outputs)
-    }
-}
-
-/// One output: its text. Several: one JSON object. `None`: there is nothing to show.
-pub(crate) fn text_of(outputs: &Value) -> Option<String> {
-    let shown = match outputs {
-        Value::Object(named) if named.len() <= 1 => named.values().next()?,
-        other => other,
-    };
-    match shown {
-        Value::Null => None,
-        Value::String(text) => Some(text.clone()),
-        other => Some(serde_json::to_string_pretty(other).unwrap_or_default()),
+        let shown = match &*self.outputs {
+            Value::Object(named) if named.len() <= 1 => named.values().next()?,
+            other => other,
+        };
+        match shown {
+            Value::Null => None,
+            Value::String(text) => Some(text.clone()),
+            other => Some(serde_json::to_string_pretty(other).unwrap_or_default()),
+        }
     }
 }

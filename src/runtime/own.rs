@@ -19,9 +19,7 @@ use crate::source::{FileId, SourceFile};
 use crate::syntax;
 
 /// The places of a project and, if there is one, of the program that runs with this environment. `env_file`: where variables of it stand.
-///
-/// # Errors
-/// The user's settings have mistakes.
+/// Errors: the user's settings have mistakes.
 pub(crate) fn own_files(
     project: &Path,
     checked: Option<(&Checked, &BTreeMap<String, Secret>)>,

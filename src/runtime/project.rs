@@ -1,9 +1,10 @@
-//! The project of a file.
+//! The project of a file, and the files of this language in a folder.
 
 use std::path::{Path, PathBuf};
 
-use crate::adapter::files::DiskFiles;
-use crate::load::project_of;
+use crate::adapter::files::{DiskFiles, read, yaml_files};
+use crate::load::{in_our_folder, project_of, says_flow};
+use crate::port::Files;
 
 /// The project of a file: as named, else the nearest folder upwards with `flow.toml`, else the current one. Below the current folder it is named from
 /// there, as the files are, so that one file has one name.
@@ -15,4 +16,21 @@ pub(crate) fn project(path: &Path, named: Option<&Path>) -> PathBuf {
         Ok(rest) => rest.to_path_buf(),
         Err(_) => found,
     }
+}
+
+/// A file that cannot be read as one of this language is looked at up to so many bytes, whether it says that it is one.
+const MOST_LOOKED_AT: u64 = 16 << 20;
+
+/// The files in a folder that are ours.
+pub(crate) fn find(folder: &Path, found: &mut Vec<PathBuf>) {
+    // What cannot be read as text is told where it must be ours: a test, or in a folder of ours.
+    let is_test = |path: &Path| path.to_string_lossy().ends_with(".test.yaml");
+    let may_be_ours = |path: &Path| path.ancestors().any(in_our_folder);
+    let is_ours = |path: &Path| match DiskFiles.read_text(path) {
+        Ok(text) => in_our_folder(path) || is_test(path) || says_flow(&text),
+        Err(_) => {
+            is_test(path) || may_be_ours(path) || read(path, MOST_LOOKED_AT).is_ok_and(|bytes| says_flow(&String::from_utf8_lossy(&bytes)))
+        }
+    };
+    found.extend(yaml_files(folder).into_iter().filter(|path| is_ours(path)));
 }

@@ -2,52 +2,57 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::path::PathBuf;
+use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 use serde_json::{Map, Value};
 
-use super::consent::{Consent, consent};
+use super::consent::Consent;
 use super::running::{Listening, RunHandle};
-use super::session::{RunInputs, RunSession};
-use super::surroundings::{ChangePorts, Setup, Surroundings};
-use super::{RunError, RunOutcome, STACK, Storage, Taping, Workflow, settings};
-use crate::adapter::environment;
+use super::session::RunSession;
+use super::stored::StoredRun;
+use super::{RunError, RunOutcome, STACK, Storage, Taping, Workflow};
 use crate::adapter::sqlite_store::SqliteStore;
-use crate::check::Checked;
+use crate::adapter::started::Agreed;
 use crate::driver::Ports;
-use crate::model::{Limits, Model, Provider, Text};
-use crate::port::{ModelClient, PrintError, Printer, Secret};
+use crate::model::{Limits, Model, Policy, Provider, Text};
+use crate::port::{ModelClient, Secret};
 
 /// Makes runs of a workflow. Of what is not set here, nothing comes from outside but the project's `flow.toml`: no variable of the process, no
 /// settings of its user; and the record of a run stays in memory. (Where the user's own files stand is looked up all the same: no step touches them.)
 #[derive(Clone)]
 #[must_use]
 pub struct Runner {
-    workflow: Workflow,
-    env: BTreeMap<String, Secret>,
-    takes_environment: bool,
-    takes_user_settings: bool,
-    storage: Storage,
-    limits: Limits,
-    consent: Consent,
-    channel: Option<String>,
-    now: Option<DateTime<Utc>>,
-    default_model: Option<Model>,
-    changes: Vec<ChangePorts>,
+    pub(crate) workflow: Workflow,
+    pub(super) env: BTreeMap<String, Secret>,
+    pub(super) takes_environment: bool,
+    pub(crate) env_file: Option<PathBuf>,
+    pub(super) takes_user_settings: bool,
+    pub(super) storage: Storage,
+    pub(crate) limits: Limits,
+    pub(super) policies: Vec<Policy>,
+    pub(super) consent: Consent,
+    /// In place of what consent would find out.
+    pub(crate) agreed: Option<Arc<Agreed>>,
+    /// `None`: the first of the pipeline.
+    pub(crate) channel: Option<String>,
+    /// `None`: what the clock says, or said when it was recorded.
+    pub(crate) now: Option<DateTime<Utc>>,
+    /// In place of what the variables say.
+    pub(super) default_model: Option<Model>,
+    pub(crate) taping: Taping,
+    /// A client of `flow mcp` calls it.
+    pub(crate) is_served: bool,
+    pub(super) changes: Vec<ChangePorts>,
 }
+
+/// Puts own ports in the place of some.
+type ChangePorts = Arc<dyn Fn(&mut Ports) + Send + Sync>;
 
 impl fmt::Debug for Runner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Runner { workflow, env, storage, limits, consent, channel, .. } = self;
-        f.debug_struct("Runner")
-            .field("workflow", workflow)
-            .field("env", env)
-            .field("storage", storage)
-            .field("limits", limits)
-            .field("consent", consent)
-            .field("channel", channel)
-            .finish_non_exhaustive()
+        f.debug_struct("Runner").field("workflow", &self.workflow).finish_non_exhaustive()
     }
 }
 
@@ -58,13 +63,18 @@ impl Workflow {
             workflow: self.clone(),
             env: BTreeMap::new(),
             takes_environment: false,
+            env_file: None,
             takes_user_settings: false,
             storage: Storage::default(),
             limits: Limits::default(),
+            policies: vec![],
             consent: Consent::default(),
+            agreed: None,
             channel: None,
             now: None,
             default_model: None,
+            taping: Taping::None,
+            is_served: false,
             changes: vec![],
         }
     }
@@ -84,6 +94,12 @@ impl Runner {
         self
     }
 
+    /// Takes the variables of a file of `NAME=value` lines, as it is when a run begins. Those of the process win over them. No step may read it.
+    pub fn env_file(mut self, file: impl Into<PathBuf>) -> Runner {
+        self.env_file = Some(file.into());
+        self
+    }
+
     /// Also takes the own settings of the user of this machine (`~/.config/flow`), with what their policy forbids.
     pub fn user_settings(mut self) -> Runner {
         self.takes_user_settings = true;
@@ -99,6 +115,13 @@ impl Runner {
     /// Bounds beside those of the file and the settings; of each the smallest counts.
     pub fn limits(mut self, limits: Limits) -> Runner {
         self.limits = limits;
+        self
+    }
+
+    /// What runs may do at most, whatever the file says: a policy as `policies` of a file has it, beside that of the user's settings. What it forbids
+    /// fails with `denied`, and the record names it `user`.
+    pub fn policy(mut self, policy: Policy) -> Runner {
+        self.policies.push(policy);
         self
     }
 
@@ -132,76 +155,55 @@ impl Runner {
         self
     }
 
+    /// Keeps what models and web services are asked and answer in a new folder, when the run has ended: secrets and personal values are masked.
+    /// Each run needs a folder of its own.
+    pub fn record(mut self, folder: impl Into<PathBuf>) -> Runner {
+        self.taping = Taping::Record(folder.into());
+        self
+    }
+
+    /// Answers from such a folder: nobody is asked, nothing is started, and neither secrets nor consent are needed. A call that was not recorded so fails.
+    pub fn replay(mut self, folder: impl Into<PathBuf>) -> Runner {
+        self.taping = Taping::Replay(folder.into());
+        self
+    }
+
     /// Begins a run in a thread of its own, and does not wait. Inputs are an object, or null for none. What keeps it from beginning is its
     /// [outcome](RunHandle::outcome).
     pub fn run(&self, inputs: Value) -> RunHandle {
+        self.in_a_thread(move |runner, listening| {
+            let inputs = match inputs {
+                Value::Object(inputs) => inputs,
+                Value::Null => Map::new(),
+                _ => return Err(RunError::Inputs(vec!["inputs are an object: a value by each name".into()])),
+            };
+            Ok(listening.outcome_of(RunSession::begin(runner.surroundings()?, inputs, SqliteStore::open_sealed)?))
+        })
+    }
+
+    /// Goes on with a run of the same files that its [storage](Runner::storage) has: its process was killed, it was cancelled, or it waits for a
+    /// decision. Finished steps do not run again. One that has ended gives its outcome once more.
+    pub fn resume(&self, run: impl Into<String>) -> RunHandle {
+        let run = run.into();
+        self.in_a_thread(move |runner, listening| {
+            let stored = StoredRun::of(runner, &run)?;
+            if stored.end().is_some() {
+                return Ok(stored.played().outcome);
+            }
+            let runner = Runner { taping: stored.taping()?, ..runner.clone() };
+            Ok(listening.outcome_of(RunSession::resume(runner.surroundings()?, stored)?))
+        })
+    }
+
+    fn in_a_thread(&self, work: impl FnOnce(&Runner, Listening) -> Result<RunOutcome, RunError> + Send + 'static) -> RunHandle {
         let (running, listening, done) = RunHandle::new();
         let runner = self.clone();
         let work = move || {
-            let _ = done.send(runner.played(inputs, listening));
+            let _ = done.send(work(&runner, listening));
         };
         match std::thread::Builder::new().name("flow run".into()).stack_size(STACK).spawn(work) {
             Ok(_) => running,
             Err(error) => running.that_failed(RunError::System(format!("flow cannot start: {error}"))),
         }
-    }
-
-    fn played(&self, inputs: Value, mut listening: Listening) -> Result<RunOutcome, RunError> {
-        let Workflow { checked, file, project, .. } = &self.workflow;
-        let inputs = match inputs {
-            Value::Object(inputs) => inputs,
-            Value::Null => Map::new(),
-            _ => return Err(RunError::Inputs(vec!["inputs are an object: a value by each name".into()])),
-        };
-        let mut env = if self.takes_environment { environment::variables(None).map_err(RunError::usage)? } else { BTreeMap::new() };
-        env.extend(self.env.clone());
-        let settled = match self.takes_user_settings {
-            true => settings::read(project)?,
-            false => settings::of_project(project)?,
-        };
-        let agreed = consent(&self.consent, checked, file, settled.model_of_project.clone(), &env)?;
-        let (kept, changes) = (Arc::new(KeptPrinter::default()), self.changes.clone());
-        let given = RunInputs {
-            inputs,
-            channel: self.channel.clone(),
-            now: self.now,
-            limits: settings::narrowest(&self.limits, &settled.limits),
-            is_served: false,
-        };
-        let setup = Setup {
-            file: file.clone(),
-            project: project.clone(),
-            settled,
-            env,
-            env_file: None,
-            default_model: self.default_model.clone(),
-            storage: self.storage.clone(),
-            printer: kept.clone(),
-            taping: Taping::None,
-            agreed,
-            change: Some(Arc::new(move |ports| changes.iter().for_each(|change| change(ports)))),
-        };
-        let session = RunSession::begin(Surroundings::new(Checked::clone(checked), setup)?, given, SqliteStore::open_sealed)?;
-        let is_scripted = session.surroundings.scripted;
-        let (stop, attend) = listening.parts();
-        RunOutcome::of(session.play(stop, attend), kept.take(), is_scripted)
-    }
-}
-
-/// Keeps what a `send` to standard output prints.
-#[derive(Default)]
-pub(crate) struct KeptPrinter(Mutex<Vec<String>>);
-
-impl KeptPrinter {
-    /// What was printed so far.
-    pub(crate) fn take(&self) -> Vec<String> {
-        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-}
-
-impl Printer for KeptPrinter {
-    fn print(&self, parts: &[String]) -> Result<(), PrintError> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).extend(parts.iter().cloned());
-        Ok(())
     }
 }

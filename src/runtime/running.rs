@@ -8,7 +8,7 @@ use futures_util::Stream;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::oneshot;
 
-use super::session::{Attend, Decided, RunQuestion};
+use super::session::{Answer, Attend, Decided, RunQuestion, RunSession};
 use super::{RunError, RunOutcome};
 use crate::driver::StopReceiver;
 use crate::event::{Canceller, Event};
@@ -29,7 +29,7 @@ pub struct RunHandle {
 #[derive(Debug, Clone)]
 pub struct Control {
     stop: UnboundedSender<Canceller>,
-    answers: UnboundedSender<(String, bool)>,
+    answers: UnboundedSender<(String, Answer)>,
 }
 
 impl Control {
@@ -39,9 +39,10 @@ impl Control {
         let _ = self.stop.send(Canceller::Client);
     }
 
-    /// A person's decision about a step: of the event `approval_requested`, the step. It may come before the question does.
-    pub fn answer(&self, step: impl Into<String>, approved: bool) {
-        let _ = self.answers.send((step.into(), approved));
+    /// A person's decision about a step: of the event `approval_requested`, the step. It may come before the question does. `true` and `false` are
+    /// [answers](Answer) without a comment.
+    pub fn answer(&self, step: impl Into<String>, answer: impl Into<Answer>) {
+        let _ = self.answers.send((step.into(), answer.into()));
     }
 }
 
@@ -74,8 +75,8 @@ impl RunHandle {
     }
 
     /// As [`Control::answer`].
-    pub fn answer(&self, step: impl Into<String>, approved: bool) {
-        self.control.answer(step, approved);
+    pub fn answer(&self, step: impl Into<String>, answer: impl Into<Answer>) {
+        self.control.answer(step, answer);
     }
 
     /// To cancel and to answer from elsewhere.
@@ -87,7 +88,7 @@ impl RunHandle {
     /// `Waiting`. When the future is dropped, the run is cancelled.
     ///
     /// # Errors
-    /// It did not begin, or its events could not be kept.
+    /// It did not begin.
     pub async fn outcome(mut self) -> Result<RunOutcome, RunError> {
         self.gives_no_answer();
         (&mut self.done).await.unwrap_or_else(|_| Err(fault()))
@@ -136,16 +137,17 @@ pub(super) struct Listening {
 }
 
 impl Listening {
-    pub(super) fn parts(&mut self) -> (&mut StopReceiver, &mut dyn Attend) {
-        (&mut self.stopped, &mut self.hearing)
+    /// Plays the run, and tells its handle of it.
+    pub(super) fn outcome_of(mut self, session: RunSession) -> RunOutcome {
+        session.play(&mut self.stopped, &mut self.hearing).outcome
     }
 }
 
 struct Hearing {
     events: UnboundedSender<Event>,
-    answered: UnboundedReceiver<(String, bool)>,
+    answered: UnboundedReceiver<(String, Answer)>,
     /// Answers to what was not asked yet.
-    early: HashMap<String, bool>,
+    early: HashMap<String, Answer>,
 }
 
 impl Attend for Hearing {
@@ -156,11 +158,11 @@ impl Attend for Hearing {
     fn decide(&mut self, question: RunQuestion) -> Decided<'_> {
         Box::pin(async move {
             loop {
-                if let Some(approved) = self.early.remove(&question.step) {
-                    return Some(approved);
+                if let Some(answer) = self.early.remove(&question.step) {
+                    return Some(answer);
                 }
-                let (step, approved) = self.answered.recv().await?;
-                self.early.insert(step, approved);
+                let (step, answer) = self.answered.recv().await?;
+                self.early.insert(step, answer);
             }
         })
     }

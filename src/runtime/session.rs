@@ -8,39 +8,26 @@ use std::sync::Arc;
 use chrono::{DateTime, Utc};
 use serde_json::{Map, Value};
 
+use super::stored::StoredRun;
 use super::surroundings::Surroundings;
-use super::tape::Recorded;
-use super::{RunError, kept, lacking, settings};
+use super::{RunEnding, RunError, RunOutcome, Runner, Workflow, kept, lacking};
 use crate::adapter::environment;
-use crate::adapter::files::FileError;
 use crate::adapter::run_lock::RunLock;
 use crate::adapter::sealing::Sealing;
 use crate::diagnostic::visible;
 use crate::driver::{Begin, FoundPerson, StopReceiver, drive, find_person, moment};
 use crate::engine::{Run, check_inputs, marks};
-use crate::event::{Event, Happening, RunEnd, RunStart, StyleUsed};
+use crate::event::{Event, Happening, RunStart, StyleUsed};
 use crate::journal::{Journal, PersonalMask};
-use crate::model::{Limits, Pipeline, Program};
+use crate::model::{Pipeline, Program};
 use crate::port::{EventLog, StoreError};
 use crate::redact::Redactor;
-
-/// With what a run begins.
-pub(crate) struct RunInputs {
-    pub(crate) inputs: Map<String, Value>,
-    /// `None`: the first of the pipeline.
-    pub(crate) channel: Option<String>,
-    /// `None`: what the clock says.
-    pub(crate) now: Option<DateTime<Utc>>,
-    pub(crate) limits: Limits,
-    /// A client of `flow mcp` called it.
-    pub(crate) is_served: bool,
-}
 
 /// A run that has not begun, or that goes on.
 pub(crate) struct RunSession {
     /// Its id.
     pub(crate) id: String,
-    pub(crate) surroundings: Surroundings,
+    pub(crate) on: Surroundings,
     run: Run,
     begin: Begin,
     /// The events so far.
@@ -61,8 +48,34 @@ pub struct RunQuestion {
     pub text: String,
 }
 
+impl RunQuestion {
+    /// What was asked about a step last.
+    pub(crate) fn of(run: &str, step: String, events: &[Event]) -> RunQuestion {
+        let text = events.iter().rev().find_map(|event| match &event.happening {
+            Happening::ApprovalRequested { step: asked, question, .. } if **asked == *step => Some(question.clone()),
+            _ => None,
+        });
+        RunQuestion { run: run.to_owned(), step, text: text.unwrap_or_default() }
+    }
+}
+
+/// A person's decision about a step that waits for it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Answer {
+    /// Do it; else the step fails.
+    pub approved: bool,
+    /// A sentence for the record.
+    pub comment: String,
+}
+
+impl From<bool> for Answer {
+    fn from(approved: bool) -> Answer {
+        Answer { approved, comment: String::new() }
+    }
+}
+
 /// A decision, when it is there; `None`: nobody decides now.
-pub(crate) type Decided<'a> = Pin<Box<dyn Future<Output = Option<bool>> + 'a>>;
+pub(crate) type Decided<'a> = Pin<Box<dyn Future<Output = Option<Answer>> + 'a>>;
 
 /// Whoever attends a run.
 pub(crate) trait Attend {
@@ -78,101 +91,82 @@ pub(crate) trait Attend {
     }
 }
 
-/// What became of a run.
+/// What became of a run, and what whoever tells it must know.
 pub(crate) struct PlayedRun {
-    /// Its id.
-    pub(crate) run: String,
-    /// How it ended; `None`: it waits for a person. An error: its events could not be kept, and it has no end.
-    pub(crate) end: Result<Option<RunEnd>, StoreError>,
-    /// What became of its record.
-    pub(crate) loss: Option<StoreError>,
-    /// All its events.
-    pub(crate) events: Vec<Event>,
+    pub(crate) outcome: RunOutcome,
     /// What must not be shown.
     pub(crate) mask: PersonalMask,
-    /// What was recorded of it.
-    pub(crate) recorded: Result<Option<Recorded>, FileError>,
-    /// Calls for which there was no recording.
-    pub(crate) misses: Vec<String>,
     /// As long as this is kept, no other process goes on with it.
-    _lock: Option<RunLock>,
+    pub(super) _lock: Option<RunLock>,
 }
 
 impl RunSession {
     /// A new run. `open` opens its place in the file of the journal.
-    ///
-    /// # Errors
-    /// What is given does not fit, the machine lacks something, or the run cannot be kept.
+    /// Errors: what is given does not fit, the machine lacks something, or the run cannot be kept.
     pub(crate) fn begin<Log: EventLog + 'static>(
         mut on: Surroundings,
-        given: RunInputs,
+        inputs: Map<String, Value>,
         open: impl FnOnce(&Path, &Sealing) -> Result<Log, StoreError>,
     ) -> Result<RunSession, RunError> {
-        let channel = channel(&on.pipeline, given.channel.as_deref())?;
-        let inputs = check_inputs(&on.pipeline, given.inputs).map_err(RunError::Inputs)?;
-        if let Some(end) = lacking(&on.checked) {
-            return Err(RunError::Lacking(Box::new(end)));
+        let Runner { workflow: Workflow { checked, pipeline, file, project }, limits, taping, storage, .. } = on.runner.clone();
+        let channel = channel(&pipeline, on.runner.channel.as_deref())?;
+        let inputs = check_inputs(&pipeline, inputs).map_err(RunError::Inputs)?;
+        if let Some(failure) = lacking(&checked) {
+            return Err(RunError::Lacking(failure));
         }
-        let person = on.runtime.block_on(find_person(&on.pipeline, &inputs, &*on.ports.database));
+        let person = on.runtime.block_on(find_person(&pipeline, &inputs, &*on.ports.database));
         let person = person.map_err(|error| RunError::usage(visible(&error.to_string())))?;
-        on.know_prices(&given.limits)?;
+        on.know_prices()?;
         let id = environment::run_id();
-        let now = given.now.unwrap_or_else(|| on.ports.clock.now());
+        let now = on.now()?;
         let start = RunStart {
-            files: on.checked.loaded.prints.clone(),
-            tape: on.taping.told(),
-            file: std::path::absolute(&on.file).unwrap_or_else(|_| on.file.clone()).display().to_string(),
+            files: checked.loaded.prints.clone(),
+            tape: taping.told(),
+            file: std::path::absolute(&file).unwrap_or(file).display().to_string(),
             scripted: on.scripted,
-            served: given.is_served,
-            deadline_ms: given.limits.deadline.map(|time| time.as_millis() as u64),
-            max_cost_usd: given.limits.max_cost_usd,
-            ..first_event(&on.checked.loaded.program, &on.pipeline, inputs, channel, person, now, environment::seed())
+            served: on.runner.is_served,
+            deadline_ms: limits.deadline.map(|time| time.as_millis() as u64),
+            max_cost_usd: limits.max_cost_usd,
+            ..first_event(&checked.loaded.program, &pipeline, inputs, channel, person, now, environment::seed())
         };
-        let (log, lock): (Box<dyn EventLog>, _) = match on.storage.journal(&on.project)? {
+        let (log, lock): (Box<dyn EventLog>, _) = match storage.journal(&project)? {
             None => (Box::new(kept::Unkept), None),
             Some(file) => {
-                let opened = open(&file, &on.sealing).and_then(|log| Ok((log, RunLock::take(&file, &id)?)));
-                let (log, lock) = opened.map_err(|error| kept::with_help(error, &on.project))?;
-                on.keep_results_of(&id, &file, &on.sealing.clone());
+                let sealing = on.sealing().clone();
+                let opened = open(&file, &sealing).and_then(|log| Ok((log, RunLock::take(&file, &id)?)));
+                let (log, lock) = opened.map_err(|error| kept::with_help(error, &project))?;
+                on.keep_results_of(&id, &file, &sealing);
                 (Box::new(log), Some(lock))
             }
         };
         let now = moment(&*on.ports.clock, on.ports.clock.elapsed());
-        let run = Run::new(&*id, Arc::new(on.checked.plan.clone()), on.options(given.limits), now);
-        Ok(RunSession { id, surroundings: on, run, begin: Begin::Start(Box::new(start)), before: vec![], log, lock })
+        let run = Run::new(&*id, on.plan(), on.options(limits), now);
+        Ok(RunSession { id, on, run, begin: Begin::Start(Box::new(start)), before: vec![], log, lock })
     }
 
-    /// Goes on with a run from its events.
-    ///
-    /// # Errors
-    /// It is over, or its files have changed: which.
-    pub(crate) fn resume(on: Surroundings, events: Vec<Event>, log: Box<dyn EventLog>, lock: RunLock) -> Result<RunSession, RunError> {
-        let (first, last) = (events.first(), events.last());
-        let max_cost_usd = first.and_then(|event| match &event.happening {
-            Happening::RunStarted(start) => start.max_cost_usd,
-            _ => None,
-        });
-        let of_run = Limits { max_cost_usd, ..Limits::default() };
-        let run = on.as_its_events_tell(settings::narrowest(&of_run, &on.settled.limits), &events)?;
-        let away = last.map_or(0, |last| (on.ports.clock.now() - last.time).num_milliseconds().max(0) as u64);
-        let id = first.map(|event| event.run.to_string()).unwrap_or_default();
-        Ok(RunSession { id, surroundings: on, run, begin: Begin::Resume(away), before: events, log, lock: Some(lock) })
+    /// Goes on with a run from its record. Errors: its files have changed: which.
+    pub(crate) fn resume(mut on: Surroundings, stored: StoredRun) -> Result<RunSession, RunError> {
+        let StoredRun { id, events, store, file, lock } = stored;
+        on.keep_results_of(&id, &file, store.sealing());
+        let run = on.as_its_events_tell(&events)?;
+        let away = events.last().map_or(0, |last| (on.ports.clock.now() - last.time).num_milliseconds().max(0) as u64);
+        Ok(RunSession { id, on, run, begin: Begin::Resume(away), before: events, log: Box::new(store), lock: Some(lock) })
     }
 
     /// Runs on this thread, to the end or until nobody decides what must be decided. Whoever wants it to end says so through `stop`.
     pub(crate) fn play(self, stop: &mut StopReceiver, attend: &mut dyn Attend) -> PlayedRun {
-        let RunSession { id, surroundings, mut run, mut begin, before, log, lock } = self;
+        let RunSession { id, on, mut run, mut begin, before, log, lock } = self;
         let mut journal = Journal::new(log);
-        let mut mask = surroundings.mask();
+        let mut mask = on.mask();
         for event in &before {
             mask.take(event);
-            if let Some(tape) = &surroundings.ports.tape {
+            if let Some(tape) = &on.ports.tape {
                 tape.watch(event);
             }
         }
         attend.masks(mask.redactor());
         let mut events = before;
-        let driven = surroundings.runtime.block_on(async {
+        let driven = on.runtime.block_on(async {
             let driven = loop {
                 let mut watch = |event: &Event| {
                     if mask.take(event) {
@@ -181,50 +175,43 @@ impl RunSession {
                     attend.see(event, &mask);
                     events.push(event.clone());
                 };
-                let driven = drive(&mut run, begin, &surroundings.ports, &mut journal, stop, &mut watch).await;
+                let driven = drive(&mut run, begin, &on.ports, &mut journal, stop, &mut watch).await;
                 let asked = if matches!(driven, Ok(None)) { run.state().undecided().next() } else { None };
-                let Some(question) = asked.map(|step| RunQuestion {
-                    run: id.clone(),
-                    step: step.to_string(),
-                    text: question(&events, step).unwrap_or_default(),
-                }) else {
-                    break driven;
-                };
-                let step = question.step.clone();
+                let Some(step) = asked.map(ToString::to_string) else { break driven };
+                let question = RunQuestion::of(&id, step.clone(), &events);
                 let decided = tokio::select! {
                     decided = attend.decide(question) => decided,
                     Some(_) = stop.recv() => None,
                 };
-                let Some(approved) = decided else { break driven };
-                begin = Begin::Decided { step, approved };
+                let Some(Answer { approved, comment }) = decided else { break driven };
+                begin = Begin::Decided { step, approved, comment };
             };
-            let _ = surroundings.ports.servers.close().await;
+            let _ = on.ports.servers.close().await;
             driven
         });
-        let head = surroundings.head(&events);
-        let Surroundings { tape, taping, runtime, ports, .. } = surroundings;
+        let head = on.head(&events);
+        let Surroundings { runner, tape, scripted, printed, runtime, ports, .. } = on;
         drop(ports);
         drop(runtime);
         // What was recorded, and what came out, is written whatever becomes of the other.
-        let recorded = taping.finish(&tape, &head);
-        let (end, loss) = match (driven, run.state().finished.clone()) {
-            // Its end could not be kept; it is told all the same.
-            (Err(error), Some(end)) => {
-                events.extend(journal.unkept());
-                (Ok(Some(end)), Some(error))
+        let recorded = runner.taping.finish(&tape, &head).map_err(RunError::system);
+        let end = run.state().finished.clone();
+        let is_lost = driven.is_err() && end.is_none();
+        let loss = match driven {
+            Ok(_) => journal.into_loss(),
+            Err(error) => {
+                // An end that could not be kept is told all the same.
+                events.extend(journal.unkept().into_iter().filter(|_| end.is_some()));
+                Some(error)
             }
-            (driven, _) => (driven, journal.into_loss()),
         };
-        PlayedRun { run: id, end, loss, events, mask, recorded, misses: tape.misses(), _lock: lock }
+        let mut outcome = RunOutcome { loss, recorded, misses: tape.misses(), printed: printed.take(), ..RunOutcome::of(&id, events, end) };
+        outcome.is_scripted = scripted;
+        if is_lost {
+            outcome.ending = RunEnding::Lost;
+        }
+        PlayedRun { outcome, mask, _lock: lock }
     }
-}
-
-/// What a person was asked about a step last.
-pub(crate) fn question(events: &[Event], step: &str) -> Option<String> {
-    events.iter().rev().find_map(|event| match &event.happening {
-        Happening::ApprovalRequested { step: asked, question, .. } if **asked == *step => Some(question.clone()),
-        _ => None,
-    })
 }
 
 /// The first event of a run, of a file that nobody names, on a machine that nobody knows.
@@ -258,10 +245,7 @@ pub(crate) fn first_event(
     }
 }
 
-/// The channel of a run: the one that is wanted, else the first of the pipeline.
-///
-/// # Errors
-/// The pipeline has no such channel.
+/// The channel of a run: the one that is wanted, else the first of the pipeline. Errors: the pipeline has no such channel.
 pub(crate) fn channel(pipeline: &Pipeline, wanted: Option<&str>) -> Result<Option<String>, RunError> {
     let names: Vec<&str> = pipeline.channels.iter().map(|c| c.name.as_str()).collect();
     match wanted {

@@ -2,12 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use super::RunError;
 use crate::adapter::environment;
 use crate::adapter::files::{DiskFiles, open_if_there};
-use crate::check::Checked;
 use crate::load::{SettingsOf, load_settings};
 use crate::model::{Limits, Model, Policy, Settings};
 use crate::port::Secret;
@@ -47,9 +45,7 @@ impl Settled {
 }
 
 /// The project's file of settings and the user's own; they need not be there.
-///
-/// # Errors
-/// `FLOW_CONFIG` names a file that is not there, or what stands there cannot be read: with it would go what it forbids.
+/// Errors: `FLOW_CONFIG` names a file that is not there, or what stands there cannot be read: with it would go what it forbids.
 pub(crate) fn files(project: &Path) -> Result<Vec<(PathBuf, SettingsOf)>, RunError> {
     let of_user = environment::user_settings().map_err(RunError::usage)?;
     let path = project.join("flow.toml");
@@ -58,18 +54,12 @@ pub(crate) fn files(project: &Path) -> Result<Vec<(PathBuf, SettingsOf)>, RunErr
     Ok(std::iter::once(of_project).chain(of_user.map(|path| (path, SettingsOf::User))).collect())
 }
 
-/// Reads the settings of the project and of the user.
-///
-/// # Errors
-/// They have mistakes, or the user's own file is not where a variable says.
+/// Reads the settings of the project and of the user. Errors: they have mistakes, or the user's own file is not where a variable says.
 pub(crate) fn read(project: &Path) -> Result<Settled, RunError> {
     of_files(files(project)?)
 }
 
-/// Reads the settings of the project alone.
-///
-/// # Errors
-/// They have mistakes.
+/// Reads the settings of the project alone. Errors: they have mistakes.
 pub(crate) fn of_project(project: &Path) -> Result<Settled, RunError> {
     of_files(vec![(project.join("flow.toml"), SettingsOf::Project)])
 }
@@ -91,27 +81,19 @@ fn of_files(files: Vec<(PathBuf, SettingsOf)>) -> Result<Settled, RunError> {
         settled.model = settled.model.or(settings.default_model);
         settled.limits = narrowest(&settled.limits, &settings.limits);
         if let Some(policy) = settings.policy {
-            let of_policy =
-                Limits { deadline: policy.max_time, max_cost_usd: policy.max_cost_usd, max_tokens: policy.max_tokens, ..Limits::default() };
-            settled.limits = narrowest(&settled.limits, &of_policy);
+            settled.limits = narrowest(&settled.limits, &bounds_of(&policy));
             settled.policy = Some(policy);
         }
     }
     Ok(settled)
 }
 
-/// The folder for the runs of all projects that the user's own file names.
-///
-/// # Errors
-/// As [`read`].
+/// The folder for the runs of all projects that the user's own file names. Errors: as [`read`].
 pub(crate) fn state_dir() -> Result<Option<PathBuf>, RunError> {
     Ok(of_user()?.and_then(|(_, settings)| settings.state_dir).map(|folder| PathBuf::from(folder.value)))
 }
 
-/// The file of the journal's key, which the user's own settings name.
-///
-/// # Errors
-/// As [`read`].
+/// The file of the journal's key, which the user's own settings name. Errors: as [`read`].
 pub(crate) fn key_file() -> Result<Option<PathBuf>, RunError> {
     Ok(of_user()?.and_then(|(path, settings)| Some(beside(&path, &settings.journal.key_file?.value))))
 }
@@ -134,18 +116,9 @@ fn beside(settings: &Path, named: &str) -> PathBuf {
     settings.parent().unwrap_or(Path::new("")).join(named)
 }
 
-/// Gives the model of the settings to every file that has none called `default`; tells whether there was one.
-pub(crate) fn give_model(checked: &mut Checked, model: Option<&Model>) -> bool {
-    let Some(model) = model else { return false };
-    let mut is_given = false;
-    let of_plan = checked.plan.pipelines.iter_mut().map(|planned| &mut planned.pipeline);
-    let programs = [&mut checked.loaded.program, &mut checked.plan.program];
-    let all = programs.into_iter().flat_map(|program| &mut program.pipelines).chain(of_plan);
-    for pipeline in all.filter(|pipeline| !pipeline.models.contains_key("default")) {
-        Arc::make_mut(pipeline).models.insert("default".into(), model.clone());
-        is_given = true;
-    }
-    is_given
+/// The bounds that a policy sets.
+pub(crate) fn bounds_of(policy: &Policy) -> Limits {
+    Limits { deadline: policy.max_time, max_cost_usd: policy.max_cost_usd, max_tokens: policy.max_tokens, ..Limits::default() }
 }
 
 /// The host of an address, if it can be read.

@@ -1,166 +1,176 @@
-//! What a run needs besides its beginning: the checked file, the environment, settings, secrets, ports.
+//! What a run needs besides its beginning: the environment, settings, secrets, ports.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
 
+use chrono::{DateTime, Utc};
 use serde_json::{Map, Value};
 
+use super::consent::consent;
 use super::kept::{self, Storage};
-use super::models::{is_file, is_scripted, know_prices};
+use super::needs::{is_file, is_scripted, know_prices};
 use super::own::own_files;
 use super::settings::{self, Settled};
-use super::tape::{Taping, reads_clock};
-use super::{RunError, world};
+use super::tape::reads_clock;
+use super::{RunError, Runner, Taping, Workflow, world};
 use crate::adapter::cassette::{Cassette, Head};
+use crate::adapter::environment;
 use crate::adapter::sealing::Sealing;
 use crate::adapter::sqlite_cache::SqliteCache;
-use crate::adapter::started::Agreed;
-use crate::check::Checked;
 use crate::diagnostic::visible;
 use crate::driver::{Door, Ports, Runtime};
 use crate::engine::{CannotResume, Mocks, Moment, Run, RunSettings, secret_values};
-use crate::event::{Event, Happening};
+use crate::event::{Event, Happening, RunStart};
 use crate::journal::PersonalMask;
 use crate::load::WrittenRules;
-use crate::model::{Limits, Model, Pipeline};
-use crate::port::{Printer, Secret};
+use crate::model::{Limits, Pipeline};
+use crate::plan::Plan;
+use crate::port::{PrintError, Printer, Secret};
 use crate::redact::is_recognised;
-
-/// Puts own ports in the place of some.
-pub(crate) type ChangePorts = Arc<dyn Fn(&mut Ports) + Send + Sync>;
-
-/// From what surroundings are made.
-pub(crate) struct Setup {
-    pub(crate) file: PathBuf,
-    pub(crate) project: PathBuf,
-    pub(crate) settled: Settled,
-    pub(crate) env: BTreeMap<String, Secret>,
-    /// Where variables of it stand; no step may read it.
-    pub(crate) env_file: Option<PathBuf>,
-    /// In place of what the variables say.
-    pub(crate) default_model: Option<Model>,
-    pub(crate) storage: Storage,
-    pub(crate) printer: Arc<dyn Printer>,
-    pub(crate) taping: Taping,
-    /// What its servers may run.
-    pub(crate) agreed: Arc<Agreed>,
-    pub(crate) change: Option<ChangePorts>,
-}
 
 /// What a run needs besides its beginning.
 pub(crate) struct Surroundings {
-    pub(super) file: PathBuf,
-    pub(super) project: PathBuf,
-    pub(super) checked: Checked,
-    pub(crate) pipeline: Arc<Pipeline>,
-    env: BTreeMap<String, Secret>,
+    /// What was asked for, with the environment and the models filled in, and bounds as narrow as the settings make them.
+    pub(crate) runner: Runner,
     /// What no text that comes in or is printed may hold.
     pub(crate) hidden: Vec<Secret>,
-    default_model: Option<Model>,
     pub(crate) settled: Settled,
-    pub(super) storage: Storage,
-    pub(super) sealing: Sealing,
+    sealing: Sealing,
     /// Whether models are scripted.
     pub(crate) scripted: bool,
-    pub(crate) taping: Taping,
-    pub(crate) tape: Cassette,
+    pub(super) tape: Cassette,
+    /// What the recordings say of their run.
+    replayed: Option<Head>,
     /// Whether a file without a model called `default` has one of the settings, and it is a real one.
     is_given: bool,
+    /// What a `send` to standard output prints, where nobody changes the port.
+    pub(super) printed: Arc<KeptPrinter>,
     pub(crate) ports: Ports,
-    pub(crate) runtime: Runtime,
+    pub(super) runtime: Runtime,
+}
+
+impl Runner {
+    /// For the thread that makes them. Nothing is started.
+    /// Errors: the settings, the environment, the recordings or what was agreed to do not fit, or the system gives no threads.
+    pub(crate) fn surroundings(&self) -> Result<Surroundings, RunError> {
+        let mut runner = self.clone();
+        let replayed = runner.taping.open()?;
+        let settled = self.settled()?;
+        runner.limits = settings::narrowest(&self.limits, &settled.limits);
+        for policy in &self.policies {
+            runner.limits = settings::narrowest(&runner.limits, &settings::bounds_of(policy));
+        }
+        let env = match (self.takes_environment, &self.env_file) {
+            (true, file) => environment::variables(file.as_deref()),
+            (false, Some(file)) => environment::of_file(file),
+            (false, None) => Ok(BTreeMap::new()),
+        };
+        runner.env = env.map_err(RunError::usage)?;
+        runner.env.extend(self.env.clone());
+        let env = &runner.env;
+        let Workflow { checked, file, project, .. } = &runner.workflow;
+        let agreed = match &self.agreed {
+            Some(agreed) => agreed.clone(),
+            None if replayed.is_some() => Arc::default(),
+            None => consent(&self.consent, checked, file, settled.model_of_project.clone(), env)?,
+        };
+        let sealing = if self.storage == Storage::Memory { Sealing::default() } else { kept::of_new_runs(&settled)? };
+        // A replay asks the recordings, whatever the settings and the variables here say.
+        let recordings = |is: fn(&Head) -> bool| replayed.as_ref().filter(|head| is(head)).and_then(|_| self.taping.model());
+        let of_variables = world::default_model(env)?;
+        runner.default_model = runner.default_model.or(of_variables).or_else(|| recordings(|head| head.default_model_replaced));
+        let given = recordings(|head| head.default_model_given).or_else(|| settled.model.clone());
+        let own = own_files(project, Some((checked, env)), self.env_file.as_deref())?;
+        let is_given = runner.workflow.give_model(given.as_ref()) && !given.as_ref().is_some_and(is_file);
+        let program = &runner.workflow.checked.loaded.program;
+        let scripted = runner.taping.is_replay() || is_scripted(program, runner.default_model.is_some());
+        let runtime = Runtime::new().map_err(|e| RunError::System(format!("flow cannot start: {e}")))?;
+        let hidden = secret_values(program, env);
+        let tape = Cassette::new(runner.taping.mode(), hidden.iter().map(Secret::reveal));
+        let printed = Arc::new(KeptPrinter::default());
+        let mut ports = world::ports(printed.clone(), own, settled.hosts_with(env), agreed);
+        self.changes.iter().for_each(|change| change(&mut ports));
+        ports.tape = Some(Arc::new(tape.clone()));
+        ports.door = Door::new(hidden.iter().map(Secret::reveal));
+        Ok(Surroundings { runner, hidden, settled, sealing, scripted, tape, replayed, is_given, printed, ports, runtime })
+    }
+
+    /// What the project, and perhaps the user, have set.
+    pub(super) fn settled(&self) -> Result<Settled, RunError> {
+        match self.takes_user_settings {
+            true => settings::read(&self.workflow.project),
+            false => settings::of_project(&self.workflow.project),
+        }
+    }
 }
 
 impl Surroundings {
-    /// For the thread that makes them. Nothing is started.
-    ///
-    /// # Errors
-    /// The settings or the environment do not fit, or the system gives no threads.
-    pub(crate) fn new(mut checked: Checked, setup: Setup) -> Result<Surroundings, RunError> {
-        let Setup { file, project, settled, env, env_file, default_model, storage, printer, taping, agreed, change } = setup;
-        let sealing = if storage == Storage::Memory { Sealing::default() } else { kept::of_new_runs(&settled)? };
-        let given_model = taping.given_model().or_else(|| settled.model.clone());
-        let is_given = settings::give_model(&mut checked, given_model.as_ref()) && !given_model.as_ref().is_some_and(is_file);
-        let found = checked.loaded.program.pipelines.first().cloned();
-        let pipeline = found.ok_or_else(|| RunError::usage(format!("{} is no pipeline", visible(&file.display().to_string()))))?;
-        let of_variables = world::default_model(&env)?;
-        let default_model = taping.default_model(default_model.or(of_variables));
-        let scripted = taping.is_replay() || is_scripted(&checked.loaded.program, default_model.is_some());
-        let runtime = Runtime::new().map_err(|e| RunError::System(format!("flow cannot start: {e}")))?;
-        let hidden = secret_values(&checked.loaded.program, &env);
-        let tape = Cassette::new(taping.mode(), hidden.iter().map(Secret::reveal));
-        let own = own_files(&project, Some((&checked, &env)), env_file.as_deref())?;
-        let mut ports = world::ports(printer, own, settled.hosts_with(&env), agreed);
-        change.iter().for_each(|change| change(&mut ports));
-        ports.tape = Some(Arc::new(tape.clone()));
-        ports.door = Door::new(hidden.iter().map(Secret::reveal));
-        Ok(Surroundings {
-            file,
-            project,
-            checked,
-            pipeline,
-            env,
-            hidden,
-            default_model,
-            settled,
-            storage,
-            sealing,
-            scripted,
-            taping,
-            tape,
-            is_given,
-            ports,
-            runtime,
-        })
-    }
-
-    /// A run as its events tell it, to be gone on with.
-    ///
-    /// # Errors
-    /// Which.
-    pub(crate) fn as_its_events_tell(&self, limits: Limits, events: &[Event]) -> Result<Run, RunError> {
-        let Some((id, start)) = events.first().and_then(|event| match &event.happening {
-            Happening::RunStarted(start) => Some((event.run.clone(), start)),
-            _ => None,
-        }) else {
+    /// A run as its events tell it, to be gone on with. Errors: which.
+    pub(crate) fn as_its_events_tell(&self, events: &[Event]) -> Result<Run, RunError> {
+        let (Some(start), Some(first)) = (start_of(events), events.first()) else {
             return Err(RunError::CannotResume(vec!["the run has no beginning".to_string()]));
         };
+        let id = &first.run;
+        let of_run = Limits { max_cost_usd: start.max_cost_usd, ..Limits::default() };
+        let options = self.options(settings::narrowest(&of_run, &self.runner.limits));
         let now = Moment { wall: self.ports.clock.now(), ms: 0 };
-        let plan = Arc::new(self.checked.plan.clone());
-        Run::resumed(id.clone(), plan, self.options(limits), now, events).map_err(|why| {
+        Run::resumed(id.clone(), self.plan(), options, now, events).map_err(|why| {
             let mut lines = vec![format!("run {id} cannot go on: {why}")];
             if why == CannotResume::Changed {
-                lines.extend(changes(&start.files, &self.checked.loaded.prints));
+                lines.extend(changes(&start.files, &self.runner.workflow.checked.loaded.prints));
             }
             RunError::CannotResume(lines)
         })
     }
 
+    /// The pipeline, with the model that the settings give.
+    pub(crate) fn pipeline(&self) -> &Arc<Pipeline> {
+        &self.runner.workflow.pipeline
+    }
+
+    pub(super) fn plan(&self) -> Arc<Plan> {
+        Arc::new(self.runner.workflow.checked.plan.clone())
+    }
+
+    /// What `run.now` of a run is that begins now. Errors: the recordings name no time.
+    pub(super) fn now(&self) -> Result<DateTime<Utc>, RunError> {
+        let recorded = self.replayed.as_ref().and_then(|head| head.now.as_deref());
+        match (self.runner.now, recorded) {
+            (Some(now), _) => Ok(now),
+            (None, None) => Ok(self.ports.clock.now()),
+            (None, Some(text)) => match DateTime::parse_from_rfc3339(text) {
+                Ok(now) => Ok(now.with_timezone(&Utc)),
+                Err(_) => Err(RunError::usage(format!("replay: the recordings were made at {}, which is no time", visible(text)))),
+            },
+        }
+    }
+
     /// Hosts in private networks that the user named.
     pub(crate) fn private_hosts(&self) -> Vec<String> {
-        self.settled.hosts_with(&self.env)
+        self.settled.hosts_with(&self.runner.env)
     }
 
     /// Results that are used again are kept as those of this run, encrypted as it is; a run that is recorded or replayed keeps none.
-    pub(crate) fn keep_results_of(&mut self, run: &str, journal: &Path, sealing: &Sealing) {
-        if self.taping == Taping::None {
+    pub(super) fn keep_results_of(&mut self, run: &str, journal: &Path, sealing: &Sealing) {
+        if self.runner.taping == Taping::None {
             self.ports.cache = Arc::new(SqliteCache::new(kept::cache_file(journal), run, sealing.clone()));
         }
     }
 
-    /// That a bound on money can be held; a replay asks nobody.
-    pub(crate) fn know_prices(&self, limits: &Limits) -> Result<(), RunError> {
-        if self.taping.is_replay() {
+    /// That a bound on money can be held; a replay asks nobody. Errors: it cannot.
+    pub(crate) fn know_prices(&self) -> Result<(), RunError> {
+        if self.runner.taping.is_replay() {
             return Ok(());
         }
-        know_prices(&self.checked, self.default_model.as_ref(), limits)
+        know_prices(&self.runner.workflow.checked, self.runner.default_model.as_ref(), &self.runner.limits)
     }
 
     /// What to tell about declared secrets that cannot be told from ordinary text.
     pub(crate) fn unrecognised(&self) -> Vec<String> {
-        let declared = self.checked.loaded.program.pipelines.iter().flat_map(|pipeline| pipeline.secrets.keys());
+        let declared = self.runner.workflow.checked.loaded.program.pipelines.iter().flat_map(|pipeline| pipeline.secrets.keys());
         let unique: BTreeSet<&String> = declared.collect();
-        unique.into_iter().filter_map(|name| unrecognised(name, &self.env)).collect()
+        unique.into_iter().filter_map(|name| unrecognised(name, &self.runner.env)).collect()
     }
 
     /// Knows what must not be shown.
@@ -168,18 +178,24 @@ impl Surroundings {
         PersonalMask::new(self.hidden.iter().map(Secret::reveal))
     }
 
+    /// How new records are encrypted.
+    pub(super) fn sealing(&self) -> &Sealing {
+        &self.sealing
+    }
+
     pub(super) fn options(&self, limits: Limits) -> RunSettings {
-        let pipelines = &self.checked.loaded.program.pipelines;
+        let Runner { workflow, env, default_model, policies, taping, .. } = &self.runner;
+        let pipelines = &workflow.checked.loaded.program.pipelines;
         // A replay needs no secret, so that one that is not set is stars.
         let all = pipelines.iter().flat_map(|pipeline| pipeline.secrets.keys());
-        let stars = all.filter(|_| self.taping.is_replay()).map(|name| (name.clone(), Secret::new("***")));
+        let stars = all.filter(|_| taping.is_replay()).map(|name| (name.clone(), Secret::new("***")));
         RunSettings {
-            secrets: stars.chain(declared(pipelines.iter().map(|pipeline| &**pipeline), &self.env)).collect(),
+            secrets: stars.chain(declared(pipelines.iter().map(|pipeline| &**pipeline), env)).collect(),
             hidden: self.hidden.clone(),
-            env: self.env.clone(),
-            default_model: self.default_model.clone(),
-            user_policy: self.settled.policy.clone(),
-            unscripted: self.taping.unscripted(),
+            env: env.clone(),
+            default_model: default_model.clone(),
+            user_policies: self.settled.policy.iter().chain(policies).cloned().collect(),
+            unscripted: taping.unscripted(),
             replies: None,
             mocks: Mocks::default(),
             written: Box::new(WrittenRules),
@@ -189,12 +205,35 @@ impl Surroundings {
 
     /// What a cassette of this run says of it.
     pub(super) fn head(&self, events: &[Event]) -> Head {
-        let start = events.first().and_then(|event| match &event.happening {
-            Happening::RunStarted(start) => Some(start.now.to_rfc3339_opts(chrono::SecondsFormat::AutoSi, true)),
-            _ => None,
-        });
-        let now = start.filter(|_| reads_clock(&self.checked.loaded.program));
-        Head { default_model_given: self.is_given, ..Head::new(&self.pipeline.name.value, now, self.default_model.is_some()) }
+        let now = start_of(events).map(|start| start.now.to_rfc3339_opts(chrono::SecondsFormat::AutoSi, true));
+        let now = now.filter(|_| reads_clock(&self.runner.workflow.checked.loaded.program));
+        Head { default_model_given: self.is_given, ..Head::new(&self.pipeline().name.value, now, self.runner.default_model.is_some()) }
+    }
+}
+
+/// Keeps what a `send` to standard output prints.
+#[derive(Default)]
+pub(crate) struct KeptPrinter(Mutex<Vec<String>>);
+
+impl KeptPrinter {
+    /// What was printed so far.
+    pub(super) fn take(&self) -> Vec<String> {
+        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Printer for KeptPrinter {
+    fn print(&self, parts: &[String]) -> Result<(), PrintError> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).extend(parts.iter().cloned());
+        Ok(())
+    }
+}
+
+/// The first event of a run.
+pub(crate) fn start_of(events: &[Event]) -> Option<&RunStart> {
+    match &events.first()?.happening {
+        Happening::RunStarted(start) => Some(start),
+        _ => None,
     }
 }
 

@@ -1,4 +1,4 @@
-//! `--record` and `--replay`: the tape of a run.
+//! Recordings: where the traffic of a run is kept, or comes from.
 
 use std::path::{Path, PathBuf};
 
@@ -14,39 +14,38 @@ pub(crate) enum Taping {
     #[default]
     None,
     Record(PathBuf),
-    Replay(PathBuf, Head),
+    Replay(PathBuf),
 }
 
 /// Why nothing can be recorded or replayed.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum TapingError {
-    #[error("--record {}: {why}{source}", folder.display())]
+#[non_exhaustive]
+#[expect(missing_docs, reason = "each says what it is about")]
+pub enum TapingError {
+    #[error("record {}: {why}{source}", folder.display())]
     NoFolder { folder: PathBuf, why: &'static str, source: std::io::Error },
-    #[error("--record {}: there is something already; name a new folder, or remove it", .0.display())]
+    #[error("record {}: there is something already; name a new folder, or remove it", .0.display())]
     NotEmpty(PathBuf),
-    #[error("--replay: {0}")]
+    #[error("replay: {0}")]
     Replay(#[from] CassetteError),
 }
 
 impl Taping {
-    /// What the options say; nothing is written yet.
-    ///
-    /// # Errors
-    /// The folder to record into is not empty, the one to replay from holds no recordings.
-    pub(crate) fn new(record: Option<&Path>, replay: Option<&Path>) -> Result<Taping, TapingError> {
-        let no_folder =
-            |why: &'static str| move |source| TapingError::NoFolder { folder: record.unwrap_or(Path::new("")).to_path_buf(), why, source };
-        match (record, replay) {
-            (Some(folder), _) if is_free(folder) => {
+    /// Makes the folder to record into, or reads what the recordings say of their run.
+    /// Errors: the folder to record into is not empty, the one to replay from holds no recordings.
+    pub(crate) fn open(&self) -> Result<Option<Head>, TapingError> {
+        match self {
+            Taping::None => Ok(None),
+            Taping::Replay(folder) => Ok(Some(head(folder)?)),
+            Taping::Record(folder) if !is_free(folder) => Err(TapingError::NotEmpty(folder.clone())),
+            Taping::Record(folder) => {
+                let no_folder = |why| move |source| TapingError::NoFolder { folder: folder.clone(), why, source };
                 if folder.is_relative() {
                     files::stays_in(Path::new(""), folder).map_err(no_folder(""))?;
                 }
                 files::private_folder(folder).map_err(no_folder("it cannot be made: "))?;
-                Ok(Taping::Record(folder.to_path_buf()))
+                Ok(None)
             }
-            (Some(folder), _) => Err(TapingError::NotEmpty(folder.to_path_buf())),
-            (None, Some(folder)) => Ok(Taping::Replay(folder.to_path_buf(), head(folder)?)),
-            (None, None) => Ok(Taping::None),
         }
     }
 
@@ -54,63 +53,36 @@ impl Taping {
         match self {
             Taping::None => Mode::Live,
             Taping::Record(_) => Mode::Record,
-            Taping::Replay(folder, _) => Mode::Replay(folder.clone()),
-        }
-    }
-
-    pub(crate) fn unscripted(&self) -> Unscripted {
-        match self {
-            Taping::Replay(folder, _) => Unscripted::Recorded(folder.clone()),
-            _ => Unscripted::Live,
+            Taping::Replay(folder) => Mode::Replay(folder.clone()),
         }
     }
 
     /// What the first event of the run says about it.
     pub(crate) fn told(&self) -> Option<TapeOf> {
-        let (folder, is_replay) = match self {
-            Taping::None => return None,
-            Taping::Record(folder) => (folder, false),
-            Taping::Replay(folder, _) => (folder, true),
-        };
+        let (Taping::Record(folder) | Taping::Replay(folder)) = self else { return None };
         let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.clone()).display().to_string();
-        Some(TapeOf { folder, is_replay })
+        Some(TapeOf { folder, is_replay: self.is_replay() })
     }
 
     pub(crate) fn is_replay(&self) -> bool {
-        matches!(self, Taping::Replay(..))
+        matches!(self, Taping::Replay(_))
     }
 
-    /// The time of the recorded run, where its files read the clock.
-    pub(crate) fn now(&self) -> Option<&str> {
-        match self {
-            Taping::Replay(_, head) => head.now.as_deref(),
-            _ => None,
-        }
+    /// Who answers for a model that has no scripted reply.
+    pub(crate) fn unscripted(&self) -> Unscripted {
+        self.recordings().map_or(Unscripted::Live, |folder| Unscripted::Recorded(folder.clone()))
     }
 
-    /// The model called `default`: of the variables, else the recordings where a variable stood for it then.
-    pub(crate) fn default_model(&self, of_variables: Option<Model>) -> Option<Model> {
-        match self {
-            Taping::Replay(folder, head) if head.default_model_replaced => {
-                of_variables.or_else(|| Some(Model::new(Provider::Replay(folder.clone()))))
-            }
-            _ => of_variables,
-        }
+    /// The recordings in the place of a model.
+    pub(crate) fn model(&self) -> Option<Model> {
+        self.recordings().map(|folder| Model::new(Provider::Replay(folder.clone())))
     }
 
-    /// The model of files that have none, where one of the settings stood there when it was recorded: a replay asks the recordings, whatever
-    /// the settings here say.
-    pub(crate) fn given_model(&self) -> Option<Model> {
-        match self {
-            Taping::Replay(folder, head) if head.default_model_given => Some(Model::new(Provider::Replay(folder.clone()))),
-            _ => None,
-        }
+    fn recordings(&self) -> Option<&PathBuf> {
+        if let Taping::Replay(folder) = self { Some(folder) } else { None }
     }
 
-    /// Writes what was recorded. `None`: nothing was to be recorded.
-    ///
-    /// # Errors
-    /// The recordings cannot be written.
+    /// Writes what was recorded. `None`: nothing was to be recorded. Errors: the recordings cannot be written.
     pub(crate) fn finish(&self, tape: &Cassette, head: &Head) -> Result<Option<Recorded>, FileError> {
         let Taping::Record(folder) = self else { return Ok(None) };
         let lost = tape.write(folder, head).map_err(cannot("write the recordings in", folder))?;
@@ -119,13 +91,15 @@ impl Taping {
 }
 
 /// What was recorded of a run.
-pub(crate) struct Recorded {
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Recorded {
     /// Where.
-    pub(crate) folder: PathBuf,
+    pub folder: PathBuf,
     /// How many calls.
-    pub(crate) calls: usize,
-    /// What stands there in other words than were sent.
-    pub(crate) lost: Vec<String>,
+    pub calls: usize,
+    /// What stands there in other words than were sent, a sentence each.
+    pub lost: Vec<String>,
 }
 
 /// What `run` tells besides the clock.

@@ -42,10 +42,7 @@ impl VirtualRun {
         VirtualRun { run, events: vec![], now, ms: 0, out: VecDeque::new(), tape, door, order }
     }
 
-    /// Runs to the end. `answer` is given the events so far, and a request with the number of its call.
-    ///
-    /// # Errors
-    /// It does not end, and why.
+    /// Runs to the end. `answer` is given the events so far, and a request with the number of its call. Errors: it does not end, and why.
     pub(crate) fn play(
         &mut self,
         start: RunStart,

@@ -11,17 +11,17 @@ use crate::adapter::files::DiskFiles;
 use crate::check::{Checked, check_file};
 use crate::diagnostic::{Diagnostic, visible};
 use crate::lower::FileKind;
-use crate::model::Pipeline;
+use crate::model::{Model, Pipeline};
 use crate::plan::Wishes;
 use crate::report::{self, Findings};
 
 /// A pipeline without errors, and all that it brings in, as it stood on disk when it was checked. Cheap to clone.
 #[derive(Clone)]
 pub struct Workflow {
-    pub(super) checked: Arc<Checked>,
-    pub(super) pipeline: Arc<Pipeline>,
-    pub(super) file: PathBuf,
-    pub(super) project: PathBuf,
+    pub(crate) checked: Arc<Checked>,
+    pub(crate) pipeline: Arc<Pipeline>,
+    pub(crate) file: PathBuf,
+    pub(crate) project: PathBuf,
 }
 
 impl fmt::Debug for Workflow {
@@ -31,43 +31,24 @@ impl fmt::Debug for Workflow {
 }
 
 /// Why a file is no [`Workflow`].
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum CheckError {
     /// It has errors, or cannot be read; `Display` draws them as `flow validate` does.
+    #[error("{}", report::human(&Findings::new(&.0.loaded.sources, &.0.errors()), false).trim_end())]
     Findings(Box<Checked>),
     /// It is a file of another kind.
+    #[error("{} is no pipeline: a pipeline has name and steps", visible(&.0.display().to_string()))]
     NoPipeline(PathBuf),
     /// The system gives no thread.
-    System(std::io::Error),
-}
-
-impl fmt::Display for CheckError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            CheckError::Findings(checked) => {
-                f.write_str(report::human(&Findings::new(&checked.loaded.sources, &checked.errors()), false).trim_end())
-            }
-            CheckError::NoPipeline(file) => {
-                write!(f, "{} is no pipeline: a pipeline has name and steps", visible(&file.display().to_string()))
-            }
-            CheckError::System(error) => write!(f, "flow cannot start: {error}"),
-        }
-    }
+    #[error("flow cannot start: {0}")]
+    System(#[source] std::io::Error),
 }
 
 /// As `Display`: a checked file with all that it brings in is long.
 impl fmt::Debug for CheckError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
-    }
-}
-
-impl std::error::Error for CheckError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            CheckError::Findings(_) | CheckError::NoPipeline(_) => None,
-            CheckError::System(error) => Some(error),
-        }
     }
 }
 
@@ -107,11 +88,31 @@ impl Workflow {
         if !checked.errors().is_empty() {
             return Err(CheckError::Findings(Box::new(checked)));
         }
+        Workflow::of(checked, file, project)
+    }
+
+    /// A file that was checked and has no errors. Errors: it is no pipeline.
+    pub(crate) fn of(checked: Checked, file: PathBuf, project: PathBuf) -> Result<Workflow, CheckError> {
         let is_pipeline = checked.loaded.kind == FileKind::Pipeline;
         match checked.loaded.program.pipelines.first().filter(|_| is_pipeline).cloned() {
             Some(pipeline) => Ok(Workflow { checked: Arc::new(checked), pipeline, file, project }),
             None => Err(CheckError::NoPipeline(file)),
         }
+    }
+
+    /// Gives the model of the settings to every file that has none called `default`; tells whether there was one.
+    pub(crate) fn give_model(&mut self, model: Option<&Model>) -> bool {
+        let Some(model) = model else { return false };
+        let mut is_given = false;
+        let Checked { loaded, plan, .. } = Arc::make_mut(&mut self.checked);
+        let of_plan = plan.pipelines.iter_mut().map(|planned| &mut planned.pipeline);
+        let all = [&mut loaded.program, &mut plan.program].into_iter().flat_map(|program| &mut program.pipelines).chain(of_plan);
+        for pipeline in all.filter(|pipeline| !pipeline.models.contains_key("default")) {
+            Arc::make_mut(pipeline).models.insert("default".into(), model.clone());
+            is_given = true;
+        }
+        self.pipeline.clone_from(&loaded.program.pipelines[0]);
+        is_given
     }
 
     /// The pipeline's name.

@@ -6,8 +6,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use flow::event::{Happening, RunStatus};
+use flow::model::FailureKind;
 use flow::port::{ModelClient, ModelReply, ModelRequest, Pending};
-use flow::runtime::{CheckError, Consent, RunEnding, RunError, Runner, Storage, Workflow};
+use flow::runtime::{Answer, CheckError, Consent, Policy, RunEnding, RunError, Runner, Storage, Workflow};
+use flow::source::{Span, Spanned};
 use serde_json::json;
 use tempfile::TempDir;
 
@@ -213,5 +215,81 @@ async fn nothing_of_the_process_reaches_a_run_that_does_not_ask_for_it() {
     ] {
         let outcome = runner.run(json!({ "who": "Ana" })).outcome().await.unwrap();
         assert!(is_said(outcome.outputs["said"].as_str().unwrap()), "{:?}", outcome.outputs);
+    }
+}
+
+#[tokio::test]
+async fn what_is_recorded_is_replayed_without_model_and_without_consent() {
+    let (place, parrot) = (Place::with(ASKS), Arc::new(Parrot::default()));
+    let tape = place.0.path().join("tape");
+    let recorder = place.runner().consent(Consent::Given).model_client(parrot.clone()).record(&tape);
+    let live = recorder.run(json!({ "who": "Ana" })).outcome().await.unwrap();
+    let recorded = live.recorded.as_ref().unwrap().as_ref().unwrap();
+    assert_eq!((&recorded.folder, recorded.calls, recorded.lost.as_slice()), (&tape, 1, [].as_slice()));
+    let again = recorder.run(json!({ "who": "Ana" })).outcome().await.unwrap_err();
+    assert!(matches!(&again, RunError::Tape(_)) && again.to_string().ends_with("name a new folder, or remove it"), "{again}");
+
+    let replayer = place.runner().replay(&tape);
+    let replayed = replayer.run(json!({ "who": "Ana" })).outcome().await.unwrap();
+    assert_eq!((&replayed.outputs, replayed.is_good()), (&live.outputs, true));
+    let other = replayer.run(json!({ "who": "Ben" })).outcome().await.unwrap();
+    assert!(!other.is_good() && other.misses.len() == 1, "{:?}", other.misses);
+    assert_eq!(parrot.0.load(Ordering::Relaxed), 1);
+}
+
+#[tokio::test]
+async fn a_stored_run_goes_on_where_it_stopped() {
+    let place = Place::with(NOTES);
+    let runner = place.runner().storage(Storage::Folder(place.0.path().join("runs")));
+    let waiting = runner.run(json!(null)).outcome().await.unwrap();
+    assert!(matches!(waiting.ending, RunEnding::Waiting(_)));
+
+    let resumed = runner.resume(&waiting.run);
+    resumed.answer("keep", true);
+    let outcome = resumed.outcome().await.unwrap();
+    assert_eq!((&outcome.run, outcome.is_good()), (&waiting.run, true));
+    assert!(place.0.path().join("note.txt").exists());
+    assert_eq!(outcome.events[..waiting.events.len()], waiting.events);
+
+    let once_more = runner.resume(&waiting.run).outcome().await.unwrap();
+    assert_eq!((once_more.outputs, once_more.events), (outcome.outputs, outcome.events));
+    for (runner, run) in [(runner.clone(), "r_none".to_owned()), (runner.storage(Storage::Memory), waiting.run)] {
+        let error = runner.resume(run).outcome().await.unwrap_err();
+        assert!(matches!(error, RunError::CannotResume(_)), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn a_policy_of_the_program_holds_whatever_the_file_says() {
+    let place = Place::with(&NOTES.replace(", approve: true", ""));
+    let policy = Policy { disallowed_tools: vec![Spanned::new("notes.write".into(), Span::default())], ..Policy::default() };
+    let outcome = place.runner().policy(policy).run(json!(null)).outcome().await.unwrap();
+    assert_eq!(outcome.ending, RunEnding::Over(RunStatus::Failed));
+    assert_eq!(outcome.failure.unwrap().failure.kind, FailureKind::Denied);
+    assert!(!place.0.path().join("note.txt").exists());
+    let bound = Policy { max_time: Some(std::time::Duration::from_millis(20)), ..Policy::default() };
+    let outcome = Place::with(WAITS).runner().policy(bound).run(json!(null)).outcome().await.unwrap();
+    assert_eq!(outcome.ending, RunEnding::Over(RunStatus::TimedOut));
+}
+
+#[tokio::test]
+async fn the_sentence_of_an_answer_stands_in_the_record() {
+    let run = Place::with(NOTES).runner().run(json!(null));
+    run.answer("keep", Answer { approved: false, comment: "not today".into() });
+    let outcome = run.outcome().await.unwrap();
+    let said = |event: &flow::event::Event| match &event.happening {
+        Happening::ApprovalAnswered { approved, comment, .. } => Some((*approved, comment.clone())),
+        _ => None,
+    };
+    assert_eq!(outcome.events.iter().find_map(said), Some((false, "not today".to_owned())));
+}
+
+#[tokio::test]
+async fn variables_of_a_file_reach_a_run_and_its_own_win() {
+    let place = Place::with(&ASKS.replace("model: m", "model: \"{{ env.WHICH_MODEL }}\""));
+    std::fs::write(place.0.path().join("keys"), "WHICH_MODEL=of-file\n").unwrap();
+    let runner = place.runner().consent(Consent::Given).ports(|ports| ports.models = Arc::new(Named)).env_file(place.0.path().join("keys"));
+    for (runner, said) in [(runner.clone(), "of-file"), (runner.variable("WHICH_MODEL", "own"), "own")] {
+        assert_eq!(runner.run(json!({ "who": "Ana" })).outcome().await.unwrap().outputs["said"], said);
     }
 }

@@ -6,7 +6,6 @@ use clap::{Args, ValueEnum};
 
 use super::running::TrustOption;
 
-/// Options of `flow graph`.
 #[derive(Debug, Args)]
 pub struct GraphOptions {
     /// The pipeline file
@@ -23,7 +22,6 @@ pub struct GraphOptions {
     pub json: bool,
 }
 
-/// What a graph is written as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum GraphFormat {
     /// A Mermaid flowchart.
@@ -36,7 +34,6 @@ pub enum GraphFormat {
     Json,
 }
 
-/// Options of `flow validate`.
 #[derive(Debug, Args)]
 pub struct ValidateOptions {
     /// Files and folders; - reads standard input [default: all files of the project]
@@ -55,7 +52,6 @@ pub struct ValidateOptions {
     pub no_ignore: bool,
 }
 
-/// How findings are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Format {
     Human,
@@ -66,7 +62,6 @@ pub enum Format {
     Junit,
 }
 
-/// Options of `flow fix`.
 #[derive(Debug, Args)]
 pub struct FixOptions {
     /// Files and folders [default: all files of the project]
@@ -76,7 +71,6 @@ pub struct FixOptions {
     pub diff: bool,
 }
 
-/// What can be done with the tools of MCP servers.
 #[derive(Debug, Clone, clap::Subcommand)]
 pub enum ToolsCommand {
     /// Starts the MCP servers of pipelines, shows how their tools differ from the pinned ones, and accepts them as they are now
@@ -86,18 +80,15 @@ pub enum ToolsCommand {
         /// Only shows the differences; exit 1 if there are some
         #[arg(long)]
         check: bool,
-        /// Whether what they want is allowed
         #[command(flatten)]
         trust: TrustOption,
     },
 }
 
-/// Options of `flow doctor`.
 #[derive(Debug, Args)]
 pub struct DoctorOptions {
     /// Pipelines, and folders in which they are looked for [default: the project]
     pub paths: Vec<PathBuf>,
-    /// Whether what it wants is allowed
     #[command(flatten)]
     pub trust: TrustOption,
     /// Which value each setting has, and where it comes from; nothing is tested
@@ -108,7 +99,6 @@ pub struct DoctorOptions {
     pub json: bool,
 }
 
-/// Options of `flow test`.
 #[derive(Debug, Args)]
 pub struct TestOptions {
     /// Files with tests, and folders in which they are looked for [default: the project]
@@ -122,7 +112,6 @@ pub struct TestOptions {
     /// Asks models that have no scripted reply, whatever was recorded, and keeps nothing
     #[arg(long, conflicts_with = "record")]
     pub live: bool,
-    /// Whether what it wants is allowed
     #[command(flatten)]
     pub trust: TrustOption,
     /// Runs each test so often and fails those that do not come out the same each time, with counts
@@ -151,7 +140,6 @@ pub struct TestOptions {
     pub no_tests: NoTests,
 }
 
-/// How the report of tests is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum TestFormat {
     /// For people.
@@ -162,7 +150,6 @@ pub enum TestFormat {
     Junit,
 }
 
-/// What it means that there are no tests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum NoTests {
     /// Exit 4.

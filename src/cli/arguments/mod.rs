@@ -3,40 +3,24 @@
 mod checking;
 mod running;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub use checking::{
     DoctorOptions, FixOptions, Format, GraphFormat, GraphOptions, NoTests, TestFormat, TestOptions, ToolsCommand, ValidateOptions,
 };
-pub use running::{McpOptions, OutputOptions, PlanOptions, RunOptions, RunRequest, RunsCommand, TrustOptions};
+pub use running::{ApproveOptions, McpOptions, OutputOptions, PlanOptions, RunOptions, RunRequest, RunsCommand, TrustOptions};
 
 /// Multi-agent workflows from YAML: checked like a compiler, run as a graph.
 #[derive(Debug, Parser)]
-#[command(name = "flow", version, about, after_help = EXIT_CODES, disable_help_subcommand = true)]
+#[command(name = "flow", version, about, after_help = super::exit::table(), disable_help_subcommand = true)]
 pub struct CommandLine {
-    /// What to do.
     #[command(subcommand)]
     pub command: FlowCommand,
-    /// Options of every command.
     #[command(flatten)]
     pub shared: SharedOptions,
 }
-
-/// The table of exit codes in `--help`.
-const EXIT_CODES: &str = "Exit codes:
-    0  ok
-    1  errors in a file, failed test, golden differs
-    2  wrong command line, inputs or channel, no such person
-    3  internal error
-    4  nothing ran
-    5  quality gate not met
-    6  run failed
-    7  timeout or budget
-    8  waiting for an answer
-  130  interrupted (Ctrl-C)
-  143  interrupted (SIGTERM)";
 
 /// Options of every command.
 #[derive(Debug, Args)]
@@ -63,12 +47,16 @@ pub struct SharedOptions {
 
 impl SharedOptions {
     /// The project of a file.
-    pub(in crate::cli) fn project_of(&self, file: &std::path::Path) -> PathBuf {
+    pub(in crate::cli) fn project_of(&self, file: &Path) -> PathBuf {
         crate::runtime::project(file, self.project.as_deref())
+    }
+
+    /// The project in which the command was called.
+    pub(in crate::cli) fn current_project(&self) -> PathBuf {
+        self.project_of(Path::new("./x"))
     }
 }
 
-/// When to use colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum When {
     /// On a terminal, unless NO_COLOR is set.
@@ -79,7 +67,6 @@ pub enum When {
     Never,
 }
 
-/// The commands.
 #[derive(Debug, Subcommand)]
 pub enum FlowCommand {
     /// Runs a pipeline
@@ -132,24 +119,7 @@ pub enum FlowCommand {
     #[command(subcommand)]
     Runs(RunsCommand),
     /// Decides about a call that waits for a person, or a `once` step that had started before a crash
-    Approve {
-        /// The run's id, or the beginning of it
-        run: String,
-        /// The step
-        step: String,
-        /// Decides nothing: prints all of what is asked; nothing is masked but secrets
-        #[arg(long, conflicts_with_all = ["reject", "happened", "comment"])]
-        show: bool,
-        /// Says no: it is not done, and the step fails
-        #[arg(long, conflicts_with = "happened")]
-        reject: bool,
-        /// Of a `once` step in doubt: it has happened, and this is its output (JSON, or @FILE with JSON). It is not run again
-        #[arg(long, value_name = "OUTPUT")]
-        happened: Option<String>,
-        /// A sentence for the record
-        #[arg(long, value_name = "TEXT", default_value = "")]
-        comment: String,
-    },
+    Approve(ApproveOptions),
 }
 
 /// The kinds of files.

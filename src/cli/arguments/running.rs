@@ -34,19 +34,15 @@ fn money(text: &str) -> Result<f64, &'static str> {
     amount.ok_or("write an amount above 0, in US dollars, such as 0.50")
 }
 
-/// Options of `flow run`.
 #[derive(Debug, Args)]
 pub struct RunOptions {
-    /// What is run
     #[command(flatten)]
     pub wanted: RunRequest,
-    /// Whether what it wants is allowed
     #[command(flatten)]
     pub trust: TrustOption,
     /// Starts nothing and shows what would run: flow plan
     #[arg(long)]
     pub dry_run: bool,
-    /// What is printed and written
     #[command(flatten)]
     pub printed: OutputOptions,
     /// Keeps what models and web services are asked and answer in a new folder, secrets and personal data masked
@@ -85,7 +81,6 @@ pub struct OutputOptions {
     pub fail_on_partial: bool,
 }
 
-/// Options of `flow plan`.
 #[derive(Debug, Args)]
 pub struct PlanOptions {
     /// What would be run; an input that is not given is shown as ⟨inputs.name⟩
@@ -96,13 +91,11 @@ pub struct PlanOptions {
     pub json: bool,
 }
 
-/// Options of `flow mcp`.
 #[derive(Debug, Args)]
 pub struct McpOptions {
     /// Pipeline files; each becomes a tool
     #[arg(required = true)]
     pub files: Vec<PathBuf>,
-    /// Whether what it wants is allowed
     #[command(flatten)]
     pub trust: TrustOption,
     /// Serves over HTTP at this port of 127.0.0.1; 0 takes a free one [default: standard input and output]
@@ -125,7 +118,26 @@ pub struct McpOptions {
     pub max_cost_usd: Option<f64>,
 }
 
-/// `flow runs …`
+#[derive(Debug, Args)]
+pub struct ApproveOptions {
+    /// The run's id, or the beginning of it
+    pub run: String,
+    /// The step
+    pub step: String,
+    /// Decides nothing: prints all of what is asked; nothing is masked but secrets
+    #[arg(long, conflicts_with_all = ["reject", "happened", "comment"])]
+    pub show: bool,
+    /// Says no: it is not done, and the step fails
+    #[arg(long, conflicts_with = "happened")]
+    pub reject: bool,
+    /// Of a `once` step in doubt: it has happened, and this is its output (JSON, or @FILE with JSON). It is not run again
+    #[arg(long, value_name = "OUTPUT")]
+    pub happened: Option<String>,
+    /// A sentence for the record
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    pub comment: String,
+}
+
 #[derive(Debug, Subcommand)]
 pub enum RunsCommand {
     /// Lists runs, newest first
@@ -151,10 +163,8 @@ pub enum RunsCommand {
     Resume {
         /// Its id, or the beginning of it
         run: String,
-        /// What is printed and written
         #[command(flatten)]
         printed: OutputOptions,
-        /// Whether what it wants is allowed
         #[command(flatten)]
         trust: TrustOption,
     },
@@ -178,7 +188,6 @@ pub enum RunsCommand {
     },
 }
 
-/// Options of `flow trust`.
 #[derive(Debug, Args)]
 pub struct TrustOptions {
     /// Pipeline files

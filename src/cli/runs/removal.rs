@@ -14,10 +14,7 @@ use crate::model::parse_duration;
 use crate::port::{Clock, RunSummary, Store, StoreError};
 use crate::runtime::kept;
 
-/// Ids of runs that began longer ago than a time; without one, none.
-///
-/// # Errors
-/// It is no time (exit 2).
+/// Ids of runs that began longer ago than a time; without one, none. Errors: it is no time (exit 2).
 pub(super) fn older<'a>(runs: &'a [RunSummary], than: Option<&str>) -> Result<BTreeSet<&'a String>, Refusal> {
     let Some(than) = than else { return Ok(BTreeSet::new()) };
     let time = parse_duration(than).map_err(|what| Refusal::usage(format!("--older-than {what}")))?;
@@ -31,9 +28,7 @@ pub(super) fn older<'a>(runs: &'a [RunSummary], than: Option<&str>) -> Result<BT
 }
 
 /// Removes runs that no process goes on with. `leaves`: the others are told and left; else one of them stops the removal.
-///
-/// # Errors
-/// One is being run (exit 2); or something is left of what was removed (exit 6).
+/// Errors: one is being run (exit 2); or something is left of what was removed (exit 6).
 pub(super) fn remove(
     store: &mut SqliteStore,
     file: &Path,
@@ -53,12 +48,12 @@ pub(super) fn remove(
         }
     }
     // The results that are used again go first: without their run nobody knows whose they are.
-    let cache = SqliteCache::forget(&kept::cache_file(file), &runs).map_err(|error| Refusal(Exit::Failed, vec![error.to_string()]))?;
+    let cache = SqliteCache::forget(&kept::cache_file(file), &runs).map_err(|error| Refusal::new(Exit::Failed, error))?;
     store.remove(&runs)?;
     if !cache {
         let message =
             "the runs are removed, but another process is reading their kept results: flow runs prune erases them when it has ended";
-        return Err(Refusal(Exit::Failed, vec![message.to_owned()]));
+        return Err(Refusal::new(Exit::Failed, message));
     }
     if !shared.quiet && leaves {
         tell!("{} run{} removed", runs.len(), if runs.len() == 1 { "" } else { "s" });

@@ -1,5 +1,7 @@
 //! For people: a line a trial, then what failed.
 
+use std::path::PathBuf;
+
 use super::super::outcome::{Golden, Report};
 use super::told;
 use crate::diagnostic::visible;
@@ -29,31 +31,29 @@ pub fn human(report: &Report, colour: bool, only_bad: bool) -> String {
     for broken in &report.broken {
         out.push_str(&format!("\n{} {}\n{}", word("FAIL", "1;31"), visible(&broken.file), broken.drawn));
     }
-    if !report.orphans.is_empty() {
-        out.push_str("\nThese goldens or recordings belong to no case; remove them, or mend the case:\n");
-        out.extend(report.orphans.iter().map(|path| format!("  {}\n", visible(&path.display().to_string()))));
-    }
-    let written: Vec<_> = report
-        .outcomes
-        .iter()
-        .filter_map(|outcome| if let Some(Golden::Written(path)) = &outcome.golden { Some(path) } else { None })
-        .collect();
-    if !written.is_empty() && !only_bad {
-        out.push_str("\nWritten; look at the changes before you keep them:\n");
-        out.extend(written.iter().map(|path| format!("  {}\n", visible(&path.display().to_string()))));
-    }
-    let recorded: Vec<_> = report.outcomes.iter().filter_map(|outcome| outcome.recorded.as_ref()).collect();
-    if !recorded.is_empty() && !only_bad {
-        out.push_str("\nRecorded; read the answers before you keep them:\n");
-        out.extend(recorded.iter().map(|path| format!("  {}\n", visible(&path.display().to_string()))));
+    let mut list = |title: &str, paths: Vec<&PathBuf>| {
+        if !paths.is_empty() {
+            out.push_str(&format!("\n{title}:\n"));
+            out.extend(paths.iter().map(|path| format!("  {}\n", visible(&path.display().to_string()))));
+        }
+    };
+    list("These goldens or recordings belong to no case; remove them, or mend the case", report.orphans.iter().collect());
+    if !only_bad {
+        list("Written; look at the changes before you keep them", written(report).collect());
+        let recorded = report.outcomes.iter().filter_map(|outcome| outcome.recorded.as_ref());
+        list("Recorded; read the answers before you keep them", recorded.collect());
     }
     out
+}
+
+/// The goldens that were written.
+fn written(report: &Report) -> impl Iterator<Item = &PathBuf> {
+    report.outcomes.iter().filter_map(|outcome| if let Some(Golden::Written(path)) = &outcome.golden { Some(path) } else { None })
 }
 
 /// `12 passed, 1 failed`, and what else there is to count.
 pub fn summary(report: &Report) -> String {
     let (passed, failed) = report.counts();
-    let written = report.outcomes.iter().filter(|outcome| matches!(outcome.golden, Some(Golden::Written(_)))).count();
     let counted = |count: usize, one: &str, many: &str| match count {
         0 => String::new(),
         1 => format!(", 1 {one}"),
@@ -61,7 +61,7 @@ pub fn summary(report: &Report) -> String {
     };
     let broken = counted(report.broken.len(), "file with errors", "files with errors");
     let orphans = counted(report.orphans.len(), "unused golden", "unused goldens");
-    let written = counted(written, "golden written", "goldens written");
+    let written = counted(written(report).count(), "golden written", "goldens written");
     let survived = counted(super::survived(report), "broken output survived", "broken outputs survived");
     format!("{passed} passed, {failed} failed{survived}{broken}{orphans}{written}")
 }

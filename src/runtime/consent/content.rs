@@ -19,9 +19,7 @@ use crate::port::{Secret, ServerTransport};
 use crate::runtime::{declared, inputs_of_file};
 
 /// The hash of all of it, in hex. `given`: the model that the project's settings give; `prints`: what programs may run.
-///
-/// # Errors
-/// A folder cannot be read.
+/// Errors: a folder cannot be read.
 pub(super) fn content(program: &Program, given: Option<&Model>, prints: &Prints) -> Result<String, FileError> {
     let mut digest = Sha256::new();
     let mut put = |part: &[u8]| {

@@ -115,10 +115,7 @@ pub(crate) fn allowed(checked: &Checked, file: &Path, env: &BTreeMap<String, Sec
     Arc::new(Agreed { is_free: true, ..agreed(&checked.loaded.program, file, env).0 })
 }
 
-/// What an embedder's consent allows.
-///
-/// # Errors
-/// It does not allow what the file wants, or that cannot be looked up.
+/// What an embedder's consent allows. Errors: it does not allow what the file wants, or that cannot be looked up.
 pub(super) fn consent(
     consent: &Consent,
     checked: &Checked,

@@ -60,6 +60,8 @@ pub enum Begin {
         step: String,
         /// Yes.
         approved: bool,
+        /// What the person says about it.
+        comment: String,
     },
 }
 
@@ -91,7 +93,7 @@ pub async fn drive(
     let first = match begin {
         Begin::Start(start) => Input::Start(start),
         Begin::Resume(away_ms) => Input::Resume { away_ms },
-        Begin::Decided { step, approved } => Input::Decided { step, approved, comment: String::new() },
+        Begin::Decided { step, approved, comment } => Input::Decided { step, approved, comment },
     };
     let mut show = |kept: Vec<Event>| {
         for event in &kept {

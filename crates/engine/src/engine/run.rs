@@ -40,7 +40,7 @@ pub struct RunSettings {
     /// Replaces the model called `default` (`FLOW_MODEL…`).
     pub default_model: Option<crate::model::Model>,
     /// What the user allows at most, whatever files say.
-    pub user_policy: Option<crate::model::Policy>,
+    pub user_policies: Vec<crate::model::Policy>,
     /// Who answers for models that have no scripted reply.
     pub unscripted: Unscripted,
     /// Scripted replies that stand in for every model: of a test.

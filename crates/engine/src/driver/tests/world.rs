@@ -210,7 +210,7 @@ pub(super) fn run(plan: Arc<Plan>) -> Run {
         hidden: vec![],
         env: Default::default(),
         default_model: None,
-        user_policy: None,
+        user_policies: vec![],
         unscripted: Unscripted::Nobody,
         replies: None,
         mocks: Mocks::default(),

@@ -23,7 +23,7 @@ pub(super) fn options() -> RunSettings {
         hidden: vec![],
         env: BTreeMap::new(),
         default_model: None,
-        user_policy: None,
+        user_policies: vec![],
         unscripted: Unscripted::Nobody,
         replies: None,
         mocks: Mocks::default(),

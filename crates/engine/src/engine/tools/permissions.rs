@@ -117,7 +117,7 @@ impl Run {
             });
             here = parent;
         }
-        found.extend(self.options.user_policy.as_ref().map(|policy| ("user", policy)));
+        found.extend(self.options.user_policies.iter().map(|policy| ("user", policy)));
         found
     }
 

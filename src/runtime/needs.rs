@@ -1,8 +1,11 @@
-//! Models of a run: may they be asked within its bounds, and are they real?
+//! What a run needs of models and of this machine: known prices, an SQL engine; and whether models are real.
 
 use super::RunError;
+use crate::adapter::data::check_engines;
 use crate::check::Checked;
-use crate::model::{DEFAULT_MODEL, Limits, Model, Program, Provider};
+use crate::event::Failure;
+use crate::model::{DEFAULT_MODEL, Limits, Model, Program, Provider, StepKind};
+use crate::plan::PipelinePlan;
 
 /// A bound on money needs the price of every model that may be asked, also of the pipelines that are called.
 pub(crate) fn know_prices(checked: &Checked, default_model: Option<&Model>, limits: &Limits) -> Result<(), RunError> {
@@ -33,4 +36,16 @@ fn models(program: &Program, default_replaced: bool) -> impl Iterator<Item = (&s
 /// Answers come from a file: nothing is asked.
 pub(crate) fn is_file(model: &Model) -> bool {
     matches!(model.provider, Provider::Scripted(_) | Provider::Replay(_))
+}
+
+/// What this machine lacks for a run, which would end therefore.
+pub(crate) fn lacking(checked: &Checked) -> Option<Failure> {
+    let of_one = |plan: &PipelinePlan| {
+        let queries = plan.steps.iter().filter_map(|planned| {
+            let StepKind::Sql(sql) = &planned.step.kind else { return None };
+            Some(&*sql.query.source)
+        });
+        check_engines(&plan.pipeline.data, queries).err()
+    };
+    checked.plan.pipelines.iter().find_map(of_one)
 }
