@@ -5,7 +5,7 @@ use super::scorecard_checks::{checks, fixed};
 use super::tell::{finding, quoted};
 use crate::channel::count_emojis;
 use crate::diagnostic::{Code, Diagnostic};
-use crate::model::{Channel, Check, ScorecardRef, StepKind};
+use crate::model::{Channel, Check, PlainCheck, ScorecardRef, StepKind};
 use crate::plan::{PipelinePlan, Plan};
 
 /// F408: what a criterion asks for never gets through the channel that the judged text was made for.
@@ -48,7 +48,7 @@ fn refused(check: &Check, channel: &Channel) -> Option<String> {
     {
         return Some(format!("asks for an emoji (contains), but channel {name} has emojis: false"));
     }
-    let Check::MinLength(least) = check else { return None };
+    let Check::Plain(PlainCheck::MinLength(least)) = check else { return None };
     let most_parts = channel.split.as_ref().map_or(1, |split| split.most_parts);
     // What stands between two parts counts in the whole text, so one more a part may be.
     let most = channel.max_length?.saturating_add(1).saturating_mul(most_parts);

@@ -3,7 +3,7 @@
 use super::scorecard_checks::{checks, fixed};
 use super::tell::{finding, quoted};
 use crate::diagnostic::{Code, Diagnostic};
-use crate::model::{Check, Criterion, Scorecard};
+use crate::model::{Check, Criterion, PlainCheck, Scorecard};
 use crate::plan::{PipelinePlan, Plan};
 use crate::source::Span;
 
@@ -24,12 +24,12 @@ fn lengths(card: &Scorecard, out: &mut Vec<Diagnostic>) {
     let mut longest: Option<(&Criterion, Span, u64)> = None;
     let mut shortest: Option<(&Criterion, Span, u64)> = None;
     for (criterion, check) in checks(card) {
-        if let Check::MaxLength(most) = check.value
+        if let Check::Plain(PlainCheck::MaxLength(most)) = check.value
             && longest.is_none_or(|(_, _, other)| most < other)
         {
             longest = Some((criterion, check.span, most));
         }
-        if let Check::MinLength(least) = check.value
+        if let Check::Plain(PlainCheck::MinLength(least)) = check.value
             && shortest.is_none_or(|(_, _, other)| least > other)
         {
             shortest = Some((criterion, check.span, least));
