@@ -19,6 +19,7 @@ mod personal_data;
 mod readability;
 pub mod result;
 mod schema;
+mod schema_bounds;
 pub mod shape;
 mod verdict;
 mod words;
@@ -27,6 +28,7 @@ pub use apart::check_apart_from;
 pub use fill::{Fill, FilledCheck, fill_apart_from, fill_check};
 pub use judge::check;
 pub use schema::schema_problems;
+pub use schema_bounds::{ExceededBound, MOST_WAYS, SchemaBounds, inner_schemas};
 pub use verdict::{CheckResult, JudgedText};
 
 #[cfg(test)]

@@ -2,25 +2,19 @@
 
 use std::sync::Arc;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::context::{Lower, quoted};
 use super::keys;
 use super::patterns::Room;
 use super::reader::KeyReader;
 use crate::diagnostic::{Code, Diagnostic, Near, nearest};
+use crate::gate::{ExceededBound, MOST_WAYS, SchemaBounds, inner_schemas};
 use crate::model::read_json;
 use crate::source::Span;
 use crate::syntax::Node;
 
-/// Most bytes of a schema, as compact JSON.
-const LARGEST: usize = 256 * 1024;
-/// Deepest nesting of a schema.
-const DEEPEST: usize = 64;
-/// Most ways through a schema when its references are followed.
-const MOST_PATHS: usize = 10_000;
-/// Deepest nesting of these ways.
-const DEEPEST_PATH: usize = 256;
+const BOUNDS: SchemaBounds = SchemaBounds { bytes: 256 * 1024, levels: 64 };
 
 const TYPES: [&str; 7] = ["string", "number", "integer", "boolean", "array", "object", "null"];
 const TYPE_ALIASES: [(&str, &str); 9] = [
@@ -100,18 +94,21 @@ impl SchemaFault {
 }
 
 fn check(schema: &Value, room: &Room) -> Result<(), SchemaFault> {
-    let size = serde_json::to_string(schema).map_or(usize::MAX, |text| text.len());
-    if size > LARGEST {
-        return Err(SchemaFault::new(&[], format!("the schema has {size} bytes; at most {LARGEST} are read"), "make it smaller"));
-    }
-    if depth(schema) > DEEPEST {
-        return Err(SchemaFault::new(&[], format!("the schema is nested more than {DEEPEST} levels deep"), "make it flatter"));
-    }
     check_words(schema, &mut vec![])?;
-    let mut paths = Paths { root: schema, left: MOST_PATHS, open: vec![] };
-    if paths.walk(schema, 0).is_none() {
-        let message = format!("following its references gives more than {MOST_PATHS} ways through the schema");
-        return Err(SchemaFault::new(&[], message, "remove references to the same part"));
+    match BOUNDS.exceeded(schema) {
+        None => {}
+        Some(ExceededBound::Bytes(size)) => {
+            let message = format!("the schema has {size} bytes; at most {} are read", BOUNDS.bytes);
+            return Err(SchemaFault::new(&[], message, "make it smaller"));
+        }
+        Some(ExceededBound::Levels) => {
+            let message = format!("the schema is nested more than {} levels deep", BOUNDS.levels);
+            return Err(SchemaFault::new(&[], message, "make it flatter"));
+        }
+        Some(ExceededBound::Ways) => {
+            let message = format!("following its references gives more than {MOST_WAYS} ways through the schema");
+            return Err(SchemaFault::new(&[], message, "remove references to the same part"));
+        }
     }
     check_patterns(schema, room, &mut vec![])?;
     let options = jsonschema::PatternOptions::regex().size_limit(4 * 1024 * 1024);
@@ -120,50 +117,6 @@ fn check(schema: &Value, room: &Room) -> Result<(), SchemaFault> {
         error.instance_path().to_string().split('/').skip(1).map(|part| part.replace("~1", "/").replace("~0", "~")).collect();
     let part = quoted(path.last().map_or("the schema", String::as_str));
     Err(SchemaFault::new(&path, error.masked_with(part).to_string().replace('\n', " "), "correct this part of the schema"))
-}
-
-fn depth(value: &Value) -> usize {
-    match value {
-        Value::Array(list) => 1 + list.iter().map(depth).max().unwrap_or(0),
-        Value::Object(map) => 1 + map.values().map(depth).max().unwrap_or(0),
-        _ => 0,
-    }
-}
-
-/// The schemas directly inside a schema, each with the way to it.
-fn inner(schema: &Map<String, Value>) -> impl Iterator<Item = (Vec<String>, &Value)> {
-    const ONE: [&str; 14] = [
-        "not",
-        "if",
-        "then",
-        "else",
-        "items",
-        "additionalItems",
-        "additionalProperties",
-        "unevaluatedItems",
-        "unevaluatedProperties",
-        "contains",
-        "propertyNames",
-        "contentSchema",
-        "prefixItems",
-        "extends",
-    ];
-    const MANY: [&str; 5] = ["allOf", "anyOf", "oneOf", "prefixItems", "items"];
-    const NAMED: [&str; 6] = ["properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies"];
-    schema.iter().flat_map(|(key, value)| {
-        let name = key.as_str();
-        let found: Vec<(Vec<String>, &Value)> = match value {
-            Value::Array(list) if MANY.contains(&name) => {
-                list.iter().enumerate().map(|(i, value)| (vec![key.clone(), i.to_string()], value)).collect()
-            }
-            Value::Object(map) if NAMED.contains(&name) => {
-                map.iter().map(|(inner, value)| (vec![key.clone(), inner.clone()], value)).collect()
-            }
-            Value::Object(_) if ONE.contains(&name) => vec![(vec![key.clone()], value)],
-            _ => vec![],
-        };
-        found
-    })
 }
 
 /// Types and references, which deserve better words than the schema of schemas has for them.
@@ -194,7 +147,7 @@ fn check_words(schema: &Value, path: &mut Vec<String>) -> Result<(), SchemaFault
         let help = "write the fields in this language (output: { name: { type: text, pii: true } }), or pii: true on the step";
         return Err(SchemaFault::new(path, "a JSON Schema cannot mark personal data", help));
     }
-    for (way, value) in inner(map) {
+    for (way, value) in inner_schemas(map) {
         let before = path.len();
         path.extend(way);
         check_words(value, path)?;
@@ -215,42 +168,13 @@ fn check_patterns(schema: &Value, room: &Room, path: &mut Vec<String>) -> Result
             return Err(SchemaFault::new(path, format!("the pattern {why}"), "correct the pattern"));
         }
     }
-    for (way, value) in inner(map) {
+    for (way, value) in inner_schemas(map) {
         let before = path.len();
         path.extend(way);
         check_patterns(value, room, path)?;
         path.truncate(before);
     }
     Ok(())
-}
-
-/// Counts the ways through a schema, following references; a reference inside itself ends a way.
-struct Paths<'v> {
-    root: &'v Value,
-    left: usize,
-    open: Vec<&'v str>,
-}
-
-impl<'v> Paths<'v> {
-    fn walk(&mut self, schema: &'v Value, depth: usize) -> Option<()> {
-        let Some(map) = schema.as_object() else { return Some(()) };
-        self.left = self.left.checked_sub(1)?;
-        if depth > DEEPEST_PATH {
-            return None;
-        }
-        if let Some(target) = map.get("$ref").and_then(Value::as_str).filter(|target| !self.open.contains(target)) {
-            let found = target.strip_prefix('#').and_then(|pointer| self.root.pointer(pointer));
-            if let Some(found) = found {
-                self.open.push(target);
-                self.walk(found, depth + 1)?;
-                self.open.pop();
-            }
-        }
-        for (_, value) in inner(map) {
-            self.walk(value, depth + 1)?;
-        }
-        Some(())
-    }
 }
 
 /// The place of a part of a schema; of the nearest part around it that has one.
@@ -292,7 +216,7 @@ mod tests {
 
     #[test]
     fn a_schema_that_doubles_at_each_level_is_refused() {
-        let mut defs = Map::new();
+        let mut defs = serde_json::Map::new();
         for level in 0..40 {
             let next = format!("#/$defs/d{}", level + 1);
             defs.insert(format!("d{level}"), json!({"allOf": [{"$ref": next}, {"$ref": next}]}));

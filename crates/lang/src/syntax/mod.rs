@@ -27,7 +27,7 @@ pub use comments::suppressions;
 pub(crate) use toml::parse_toml;
 pub use tree::{Map, MapKey, Node, NodeKind, QuoteStyle, Scalar};
 
-use crate::diagnostic::{Code, Diagnostic};
+use crate::diagnostic::{Code, Diagnostic, LONGEST_QUOTE, cut};
 use crate::source::{FileId, SourceFile, Span};
 
 /// Reads a file. Whatever the text holds, the answer is a tree: what stands before a mistake that ends the reading (F001,
@@ -79,13 +79,9 @@ fn too_deep(span: Span) -> Diagnostic {
         .help("move an inner part into a file or a step of its own")
 }
 
-/// A piece of the file for a message: its first line, cut after 40 characters.
+/// A piece of the file for a message: its first line, cut where it is long.
 fn short(text: &str) -> String {
-    let line = text.lines().next().unwrap_or("").trim();
-    match line.char_indices().nth(40) {
-        Some((end, _)) => format!("{}…", line.get(..end).unwrap_or("")),
-        None => line.to_owned(),
-    }
+    cut(text.lines().next().unwrap_or("").trim(), LONGEST_QUOTE)
 }
 
 /// The text in quotes, as YAML: double ones if nothing needs an escape in them, else single ones.

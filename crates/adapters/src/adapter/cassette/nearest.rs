@@ -219,11 +219,7 @@ fn one_line(text: &str) -> String {
 }
 
 fn shortened(text: &str, most: usize) -> String {
-    let text = one_line(text);
-    match text.char_indices().nth(most) {
-        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
-        None => text,
-    }
+    crate::diagnostic::cut(&one_line(text), most)
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@ use similar::{ChangeTag, TextDiff};
 
 use super::super::files;
 use super::protocol::{hash, said_of};
+use crate::diagnostic::cut;
 use crate::model::read_json;
 
 /// The file's name.
@@ -203,11 +204,7 @@ fn difference(before: &Value, now: &Value) -> String {
         };
         Some(format!("{sign} {}", change.value().trim()))
     });
-    let told = changes.collect::<Vec<_>>().join("\n");
-    match told.char_indices().nth(LONGEST) {
-        Some((end, _)) => format!("{}…", &told[..end]),
-        None => told,
-    }
+    cut(&changes.collect::<Vec<_>>().join("\n"), LONGEST)
 }
 
 #[cfg(test)]

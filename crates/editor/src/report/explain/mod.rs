@@ -11,7 +11,7 @@ mod steps;
 use super::graph::words::{many, number, source, time};
 use super::planned::{cost, tokens};
 use super::wish_lines;
-use crate::diagnostic::visible;
+use crate::diagnostic::{cut, visible};
 use crate::model::{Pipeline, STAGE_TIME, Text};
 use crate::plan::{self, PipelineBounds, PipelinePlan, Plan, Wishes};
 
@@ -125,10 +125,7 @@ fn listed<S: AsRef<str>>(names: &[S]) -> String {
 
 /// A text in quotes, at most so long.
 fn quoted(text: &Text) -> String {
-    let whole = source(text);
-    let short: String = whole.chars().take(240).collect();
-    let more = if short.len() < whole.len() { "…" } else { "" };
-    format!("“{short}{more}”")
+    format!("“{}”", cut(&source(text), 240))
 }
 
 /// Where something stands, if it is not in the first pipeline.

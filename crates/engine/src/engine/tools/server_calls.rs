@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 
 use crate::channel::clean;
-use crate::diagnostic::did_you_mean;
+use crate::diagnostic::{cut, did_you_mean};
 use crate::engine::command::{CallReply, CallRequest};
 use crate::engine::reach::Giver;
 use crate::engine::state::{NodeRef, StepWork};
@@ -17,6 +17,7 @@ use crate::engine::tools::wire_name;
 use crate::engine::words::ms;
 use crate::engine::{Run, shape};
 use crate::event::{Failure, FailureKind, Happening, ServerTool};
+use crate::gate::{ExceededBound, SchemaBounds};
 use crate::model::{Text, Tool, ToolName};
 use crate::policy::{may_allow, opens};
 use crate::port::{ServerCall, ServerReply, ToolList, ToolServer};
@@ -24,11 +25,8 @@ use crate::source::Spanned;
 
 /// Characters of a description that a model is shown.
 const LONGEST_DESCRIPTION: usize = 4_000;
-/// Bytes and depth of a schema that is used.
-const LARGEST_SCHEMA: usize = 64 * 1024;
-const DEEPEST_SCHEMA: usize = 32;
-/// Ways through a schema when its references are followed.
-const MOST_PATHS: usize = 10_000;
+/// How large a schema may be that is used.
+const SCHEMA_BOUNDS: SchemaBounds = SchemaBounds { bytes: 64 * 1024, levels: 32 };
 
 impl Run {
     /// Asks the servers that a step needs for their tools, all at once, as far as those are not known. True: the step goes on when they
@@ -148,7 +146,7 @@ impl Run {
         let all: Vec<String> = list.tools.iter().map(|tool| visible(&tool.name)).collect();
         if let Some(wanted) = named.iter().find(|wanted| list.tools.iter().all(|tool| tool.name != **wanted)) {
             let near = did_you_mean(wanted, all.iter().map(String::as_str));
-            let has = if all.is_empty() { "it has none".to_string() } else { format!("it has: {}", shortened(&all.join(", "), 500)) };
+            let has = if all.is_empty() { "it has none".to_string() } else { format!("it has: {}", cut(&all.join(", "), 500)) };
             return Err(Failure::new(FailureKind::BadRequest, format!("server \"{name}\" has no tool \"{wanted}\"{near}; {has}")));
         }
         // The list holds for every step of the pipeline, so it has what any of them names.
@@ -161,7 +159,7 @@ impl Run {
             let message = format!(
                 "tool \"{name}.{}\" is not what was pinned: {}; look at it, and accept it with: flow tools pin",
                 visible(changed),
-                shortened(what, 1_200)
+                cut(what, 1_200)
             );
             return Err(Failure::new(FailureKind::Denied, message));
         }
@@ -171,7 +169,7 @@ impl Run {
         let mut tools = vec![];
         let is_pinned = |part: &String| !list.unpinned.contains(part) && !list.changed.contains_key(part);
         for found in list.tools.iter().filter(|found| is_wanted(&found.name) && is_pinned(&found.name)) {
-            let description = shortened(&clean(&found.description).0, LONGEST_DESCRIPTION);
+            let description = cut(&clean(&found.description).0, LONGEST_DESCRIPTION);
             for schema in [Some(&found.input), found.output.as_ref()].into_iter().flatten() {
                 check_schema(schema).map_err(|why| {
                     let message = format!("tool \"{name}.{}\" cannot be used: its schema {why}", visible(&found.name));
@@ -274,7 +272,7 @@ impl Run {
         let value = cleaned(reply.value);
         if reply.is_error {
             let said = value.as_str().map_or_else(|| value.to_string(), str::to_string);
-            let message = format!("tool \"{tool}\" says that it did not work: {}", shortened(&visible(&said), 1_500));
+            let message = format!("tool \"{tool}\" says that it did not work: {}", cut(&visible(&said), 1_500));
             return Err(Failure::new(FailureKind::Refused, message));
         }
         let output = self.server_tool(at, server, part).and_then(|found| found.output.clone());
@@ -295,7 +293,7 @@ impl Run {
     fn note(&mut self, at: NodeRef, call: u64, server: &str, notes: &[String]) {
         for what in notes {
             let step = self.state.node(at).path.clone();
-            self.emit(Happening::ServerNoted { step, call, server: server.to_string(), what: shortened(&visible(what), 500) });
+            self.emit(Happening::ServerNoted { step, call, server: server.to_string(), what: cut(&visible(what), 500) });
         }
     }
 
@@ -344,54 +342,24 @@ fn visible(text: &str) -> String {
     clean(text).0.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-fn shortened(text: &str, most: usize) -> String {
-    match text.char_indices().nth(most) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_string(),
-    }
-}
-
 /// Whether a schema of others can be used without growing beyond bounds.
 fn check_schema(schema: &Value) -> Result<(), String> {
-    let size = schema.to_string().len();
-    if size > LARGEST_SCHEMA {
-        return Err(format!("has {size} bytes, and {LARGEST_SCHEMA} are the most"));
+    match SCHEMA_BOUNDS.exceeded(schema) {
+        Some(ExceededBound::Bytes(size)) => Err(format!("has {size} bytes, and {} are the most", SCHEMA_BOUNDS.bytes)),
+        Some(ExceededBound::Levels) => Err(format!("is nested deeper than {}", SCHEMA_BOUNDS.levels)),
+        Some(ExceededBound::Ways) => Err("leads more ways than can be followed".to_owned()),
+        None if leads_out(schema) => Err("refers to another document".to_owned()),
+        None => Ok(()),
     }
-    if depth(schema) > DEEPEST_SCHEMA {
-        return Err(format!("is nested deeper than {DEEPEST_SCHEMA}"));
-    }
-    let mut paths = 0;
-    follow(schema, schema, 0, &mut paths)
 }
 
-fn depth(value: &Value) -> usize {
+fn leads_out(value: &Value) -> bool {
     match value {
-        Value::Array(list) => 1 + list.iter().map(depth).max().unwrap_or(0),
-        Value::Object(map) => 1 + map.values().map(depth).max().unwrap_or(0),
-        _ => 0,
-    }
-}
-
-/// Counts the ways through a schema; a reference must point into it.
-fn follow(root: &Value, here: &Value, deep: usize, paths: &mut usize) -> Result<(), String> {
-    *paths += 1;
-    if *paths > MOST_PATHS {
-        return Err("leads more ways than can be followed".to_string());
-    }
-    match here {
-        Value::Array(list) => list.iter().try_for_each(|inner| follow(root, inner, deep, paths)),
+        Value::Array(list) => list.iter().any(leads_out),
         Value::Object(map) => {
-            if let Some(Value::String(to)) = map.get("$ref") {
-                let Some(pointer) = to.strip_prefix('#') else { return Err("refers to another document".to_string()) };
-                // A circle is checked as deep as the value goes, which is bounded.
-                if deep < DEEPEST_SCHEMA
-                    && let Some(found) = root.pointer(pointer)
-                {
-                    follow(root, found, deep + 1, paths)?;
-                }
-            }
-            map.values().try_for_each(|inner| follow(root, inner, deep, paths))
+            let is_outside = |key| map.get(key).and_then(Value::as_str).is_some_and(|to| !to.starts_with('#'));
+            ["$ref", "$dynamicRef", "$recursiveRef"].into_iter().any(is_outside) || map.values().any(leads_out)
         }
-        _ => Ok(()),
+        _ => false,
     }
 }
