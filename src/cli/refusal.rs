@@ -9,7 +9,7 @@ use crate::check::Checked;
 use crate::diagnostic::{Severity, visible};
 use crate::port::{Secret, StoreError};
 use crate::report::{self, Findings};
-use crate::runtime::{RunError, drawn};
+use crate::runtime::{RunError, drawn, place};
 
 /// What stops a run before it starts: its exit code and what to say.
 pub(super) struct Refusal(pub(super) Exit, pub(super) Vec<String>);
@@ -76,8 +76,7 @@ pub(super) fn report_findings(checked: &Checked, shared: &SharedOptions) -> Resu
         return Ok(());
     }
     for found in checked.missing_data() {
-        let (file, at) = (checked.loaded.sources.file(found.span.file), checked.loaded.sources.start(found.span));
-        tell_as_written!("{}:{}:{}: {} (steps that read it will fail)", file.name, at.line, at.column, found.message);
+        tell_as_written!("{}: {} (steps that read it will fail)", place(&checked.loaded.sources, found), found.message);
     }
     if warnings > 0 {
         let noun = if warnings == 1 { "warning" } else { "warnings" };

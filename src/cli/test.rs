@@ -13,7 +13,7 @@ use crate::check::{add_edits, check_file};
 use crate::diagnostic::{Diagnostic, visible};
 use crate::golden::{self, Baseline, Broken, Comparison, LiveModels, Report, Suite, report};
 use crate::report::Findings;
-use crate::runtime::{own_files, settings, world};
+use crate::runtime::{own_files, place, settings, world};
 
 /// Runs tests.
 pub(super) fn run(options: &TestOptions, shared: &SharedOptions) -> Result<Exit, Refusal> {
@@ -148,10 +148,7 @@ fn files(options: &TestOptions, shared: &SharedOptions) -> Result<Vec<PathBuf>, 
 }
 
 fn mistakes(path: &Path, findings: &Findings, shared: &SharedOptions) -> Broken {
-    let line = |d: &Diagnostic| {
-        let at = findings.sources.start(d.span);
-        format!("{} {}:{}:{}: {}", d.code.id(), findings.sources.file(d.span.file).name, at.line, at.column, d.message)
-    };
+    let line = |found: &Diagnostic| format!("{} {}: {}", found.code.id(), place(findings.sources, found), found.message);
     Broken {
         file: path.display().to_string(),
         drawn: crate::report::human(findings, validate::colour(shared)),

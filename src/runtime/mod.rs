@@ -49,6 +49,7 @@ pub(crate) use surroundings::{Surroundings, declared, inputs_of_file, start_of, 
 pub(crate) use tape::Taping;
 pub use tape::{Recorded, TapingError};
 pub(crate) use virtual_time::VirtualRun;
+pub(crate) use workflow::place;
 pub use workflow::{CheckError, Workflow};
 
 pub use crate::check::Checked;
