@@ -118,8 +118,8 @@ impl Runner {
         self
     }
 
-    /// What runs may do at most, whatever the file says: a policy as `policies` of a file has it, beside that of the user's settings. What it forbids
-    /// fails with `denied`, and the record names it `user`.
+    /// What runs may do at most, whatever the file says: a policy as `policies` of a file has it, beside that of the user's settings. What it does not
+    /// allow fails with `denied`, and the record names it `user`.
     pub fn policy(mut self, policy: Policy) -> Runner {
         self.policies.push(policy);
         self
