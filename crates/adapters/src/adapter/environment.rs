@@ -163,7 +163,7 @@ pub fn trusted_folder() -> Result<PathBuf, EnvironmentError> {
 }
 
 /// Folders that programs are looked for in, as the value of `PATH`: those of the user's own, without relative ones.
-pub fn program_path() -> OsString {
+pub(crate) fn program_path() -> OsString {
     let own = std::env::var_os("PATH").unwrap_or_default();
     let folders = std::env::split_paths(&own).filter(|folder| folder.is_absolute());
     std::env::join_paths(folders).ok().filter(|path| !path.is_empty()).unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into())

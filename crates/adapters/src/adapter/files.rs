@@ -45,7 +45,7 @@ pub fn open(path: &Path) -> std::io::Result<File> {
 ///
 /// # Errors
 /// As [`open`].
-pub fn open_unlinked(path: &Path) -> std::io::Result<File> {
+pub(crate) fn open_unlinked(path: &Path) -> std::io::Result<File> {
     open_with(path, OFlags::NOFOLLOW)
 }
 
@@ -156,7 +156,7 @@ pub fn stays_in(base: &Path, path: &Path) -> std::io::Result<()> {
 ///
 /// # Errors
 /// It cannot be made, or what stands there is no regular file.
-pub fn open_private(path: &Path) -> std::io::Result<File> {
+pub(crate) fn open_private(path: &Path) -> std::io::Result<File> {
     let nonblock = OFlags::NONBLOCK.bits().cast_signed();
     let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).custom_flags(nonblock).open(path)?;
     regular(&file.metadata()?)?;
@@ -181,13 +181,13 @@ pub fn private_folder(folder: &Path) -> std::io::Result<()> {
 }
 
 /// Whether a file or folder belongs to neither this user nor root, as words that follow "it".
-pub fn is_anothers(what: &fs::Metadata) -> Option<&'static str> {
+pub(crate) fn is_anothers(what: &fs::Metadata) -> Option<&'static str> {
     let owners = [rustix::process::geteuid().as_raw(), 0];
     (!owners.contains(&what.uid())).then_some("belongs to another user")
 }
 
 /// Whether others than its owner may change a file or folder, as words that follow "it". A group with the number of the owner is his alone.
-pub fn open_to_others(what: &fs::Metadata) -> Option<&'static str> {
+pub(crate) fn open_to_others(what: &fs::Metadata) -> Option<&'static str> {
     let mode = what.permissions().mode();
     match () {
         () if mode & 0o002 != 0 => Some("can be changed by every user of this machine"),

@@ -4,14 +4,15 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
 
 use tokio::sync::oneshot;
 
 use super::sealing::Sealing;
 use super::sqlite_file::Identity;
 use super::sqlite_store::SqliteStore;
-use super::store_block::{EventBlock, Unwritten};
+use super::store_block::Unwritten;
 use crate::event::Event;
 use crate::port::{EventLog, StoreError, Synced};
 
@@ -20,17 +21,19 @@ const MOST: usize = 256;
 
 /// Journal files, each opened once.
 #[derive(Default)]
-pub struct SharedStores(Mutex<HashMap<PathBuf, StoreWriter>>);
+pub struct SharedStores(Mutex<HashMap<PathBuf, Arc<StoreWriter>>>);
 
-/// The thread that writes a file; it ends with the last who may send to it.
+/// The thread that writes a file. Whoever lets it go last waits until it has closed the file.
 struct StoreWriter {
     identity: Identity,
-    sender: Sender<WriteRequest>,
+    sender: Option<Sender<WriteRequest>>,
+    thread: Option<JoinHandle<()>>,
 }
 
-/// Blocks of one run that must be on disk, and who waits for it.
+/// Events of one run that must be on disk, and who waits for it.
 struct WriteRequest {
-    blocks: Vec<EventBlock>,
+    events: Unwritten,
+    sealing: Sealing,
     done: oneshot::Sender<Result<(), StoreError>>,
 }
 
@@ -41,16 +44,15 @@ impl SharedStores {
     /// The file cannot be opened, see [`SqliteStore::open_sealed`].
     pub fn log(&self, file: &Path, sealing: &Sealing) -> Result<SharedLog, StoreError> {
         let mut writers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let sender = match writers.get(file).filter(|writer| writer.identity.loss().is_none()) {
-            Some(writer) => writer.sender.clone(),
+        let writer = match writers.get(file).filter(|writer| writer.identity.loss().is_none()) {
+            Some(writer) => Arc::clone(writer),
             None => {
-                let writer = StoreWriter::start(file, sealing)?;
-                let sender = writer.sender.clone();
-                writers.insert(file.to_path_buf(), writer);
-                sender
+                let writer = Arc::new(StoreWriter::start(file, sealing)?);
+                writers.insert(file.to_path_buf(), Arc::clone(&writer));
+                writer
             }
         };
-        Ok(SharedLog { file: file.to_path_buf(), unwritten: Unwritten::default(), sealing: sealing.clone(), sender })
+        Ok(SharedLog { file: file.to_path_buf(), unwritten: Unwritten::default(), sealing: sealing.clone(), writer })
     }
 }
 
@@ -58,20 +60,39 @@ impl StoreWriter {
     fn start(file: &Path, sealing: &Sealing) -> Result<StoreWriter, StoreError> {
         let unusable = |error: std::io::Error| StoreError::Unusable { file: file.display().to_string(), message: error.to_string() };
         let store = SqliteStore::open_sealed(file, sealing)?;
+        let identity = Identity::of(file).map_err(unusable)?;
         let (sender, requests) = channel();
-        std::thread::Builder::new().name("journal".into()).spawn(move || write(store, &requests)).map_err(unusable)?;
-        Ok(StoreWriter { identity: Identity::of(file).map_err(unusable)?, sender })
+        let thread = std::thread::Builder::new().name("journal".into()).spawn(move || write(store, &requests)).map_err(unusable)?;
+        Ok(StoreWriter { identity, sender: Some(sender), thread: Some(thread) })
+    }
+}
+
+impl Drop for StoreWriter {
+    fn drop(&mut self) {
+        self.sender = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
     }
 }
 
 fn write(mut store: SqliteStore, requests: &Receiver<WriteRequest>) {
     while let Ok(first) = requests.recv() {
-        let mut batch = vec![first];
-        batch.extend(requests.try_iter().take(MOST - 1));
-        let is_shared = batch.len() > 1 && store.write(batch.iter().flat_map(|request| &request.blocks)).is_ok();
-        for WriteRequest { blocks, done } in batch {
-            // What one run's blocks spoil is not the others' loss: each is tried alone then. Who asked may be gone.
-            let _ = done.send(if is_shared { Ok(()) } else { store.write(&blocks) });
+        let (mut all, mut waiting) = (vec![], vec![]);
+        for WriteRequest { mut events, sealing, done } in std::iter::once(first).chain(requests.try_iter().take(MOST - 1)) {
+            match events.blocks(&sealing) {
+                Ok(blocks) => {
+                    waiting.push((all.len()..all.len() + blocks.len(), done));
+                    all.extend(blocks);
+                }
+                // Who asked may be gone.
+                Err(error) => drop(done.send(Err(error))),
+            }
+        }
+        let is_shared = waiting.len() > 1 && store.write(&all).is_ok();
+        for (blocks, done) in waiting {
+            // What one run's blocks spoil is not the others' loss: each is tried alone then.
+            let _ = done.send(if is_shared { Ok(()) } else { store.write(&all[blocks]) });
         }
     }
 }
@@ -81,7 +102,7 @@ pub struct SharedLog {
     file: PathBuf,
     unwritten: Unwritten,
     sealing: Sealing,
-    sender: Sender<WriteRequest>,
+    writer: Arc<StoreWriter>,
 }
 
 impl EventLog for SharedLog {
@@ -90,14 +111,10 @@ impl EventLog for SharedLog {
     }
 
     fn sync(&mut self) -> Synced {
-        let blocks = match self.unwritten.blocks(&self.sealing) {
-            Ok(blocks) if blocks.is_empty() => return Box::pin(std::future::ready(Ok(()))),
-            Ok(blocks) => blocks,
-            Err(error) => return Box::pin(std::future::ready(Err(error))),
-        };
         let (done, answer) = oneshot::channel();
+        let request = WriteRequest { events: std::mem::take(&mut self.unwritten), sealing: self.sealing.clone(), done };
         // When the thread has ended, the request is dropped and its answer with it.
-        let _ = self.sender.send(WriteRequest { blocks, done });
+        let _ = self.writer.sender.as_ref().map(|sender| sender.send(request));
         let file = self.file.display().to_string();
         Box::pin(async move {
             answer.await.unwrap_or_else(|_| Err(StoreError::Unusable { file, message: "the thread that writes it has ended".into() }))

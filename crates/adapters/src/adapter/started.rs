@@ -376,7 +376,7 @@ impl Agreed {
 }
 
 /// Whether a file that is there is code: by its name, else by its mode or its first two bytes.
-pub fn is_code_file(path: &Path) -> bool {
+pub(crate) fn is_code_file(path: &Path) -> bool {
     is_code(path).unwrap_or_else(|| {
         let is_executable = || fs::metadata(path).is_ok_and(|what| what.is_file() && what.permissions().mode() & 0o111 != 0);
         let begins = || {

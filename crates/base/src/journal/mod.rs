@@ -14,41 +14,59 @@ pub use record::{
 };
 
 use crate::event::Event;
-use crate::port::{EventLog, StoreError};
+use crate::port::{EventLog, StoreError, Synced};
 
-/// The journal of a run that goes on. What it has taken waits here for its commit; only what it returns may be shown to anybody.
+/// The journal of a run that goes on. What it has taken waits here for its commit; only what a commit returns may be shown to anybody.
 pub struct Journal {
     log: Box<dyn EventLog>,
     waiting: Vec<Event>,
+    /// What is under way, and how many of those that wait it makes durable.
+    commit: Option<(usize, Synced)>,
     loss: Option<StoreError>,
 }
 
 impl Journal {
     /// A journal in a log.
     pub fn new(log: Box<dyn EventLog>) -> Journal {
-        Journal { log, waiting: vec![], loss: None }
+        Journal { log, waiting: vec![], commit: None, loss: None }
     }
 
-    /// Takes events. `durable`: they, and all before them, are on disk when this is over. Returns the events that are on disk now and were
-    /// not before, in order. A log that is gone ([`Journal::into_loss`]) takes nothing more, and the run goes on: no later process can.
+    /// Takes events. A log that is gone ([`Journal::into_loss`]) takes nothing more, and the run goes on: no later process can.
     ///
     /// # Errors
-    /// The log cannot be written.
-    pub async fn take(&mut self, events: Vec<Event>, durable: bool) -> Result<Vec<Event>, StoreError> {
+    /// The log cannot take them.
+    pub fn take(&mut self, events: Vec<Event>) -> Result<(), StoreError> {
         if self.loss.is_none() && !events.is_empty() {
             self.log.append(&events)?;
         }
         self.waiting.extend(events);
-        if !durable || self.waiting.is_empty() {
-            return Ok(vec![]);
+        Ok(())
+    }
+
+    /// Begins to make durable what was taken so far; `false`: a commit is under way already, and what came after its begin must wait.
+    pub fn commit(&mut self) -> bool {
+        if self.commit.is_some() {
+            return false;
         }
-        if self.loss.is_none() {
-            match self.log.sync().await {
-                Err(error @ StoreError::Lost { .. }) => self.loss = Some(error),
-                done => done?,
-            }
+        let synced = if self.loss.is_none() && self.is_dirty() { self.log.sync() } else { Box::pin(std::future::ready(Ok(()))) };
+        self.commit = Some((self.waiting.len(), synced));
+        true
+    }
+
+    /// Waits for the commit that is under way, or for ever. Returns the events that are on disk now and were not before, in order. Nothing is lost
+    /// when it is given up and called again.
+    ///
+    /// # Errors
+    /// The log cannot be written.
+    pub async fn committed(&mut self) -> Result<Vec<Event>, StoreError> {
+        let Some((count, synced)) = &mut self.commit else { return std::future::pending().await };
+        let (done, count) = (synced.await, *count);
+        self.commit = None;
+        match done {
+            Err(error @ StoreError::Lost { .. }) => self.loss = Some(error),
+            done => done?,
         }
-        Ok(std::mem::take(&mut self.waiting))
+        Ok(self.waiting.drain(..count).collect())
     }
 
     /// What became of the log while the run lasted; the run is not kept then.

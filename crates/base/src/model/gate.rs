@@ -128,7 +128,7 @@ pub enum Check {
     /// Keeps to the style guide.
     StyleGuide,
     /// Which Markdown may occur.
-    Markdown(MarkdownRule),
+    Markdown(Features),
     /// Most emojis.
     Emojis(u64),
     /// The language of the text, two letters (ISO 639-1).
@@ -154,6 +154,3 @@ impl PartialEq for Check {
         format!("{self:?}") == format!("{other:?}")
     }
 }
-
-/// Which Markdown features a text may use.
-pub type MarkdownRule = Features;

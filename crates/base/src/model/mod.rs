@@ -27,14 +27,15 @@ mod work;
 pub use channel::{
     Body, Channel, Emojis, Features, Formatting, Humor, LengthUnit, Markup, Phrase, Split, SplitAt, StyleGuide, Tone, Words,
 };
+pub(crate) use defaults::MOST_PLANS;
 pub use defaults::{
     CALL_TIMEOUT, CONNECT_TIMEOUT, DEFAULT_MODEL, MODEL_TIMEOUT, MOST_CALLED, MOST_PARALLEL, MOST_PARTS, MOST_PLAN_REPAIRS,
-    MOST_PLAN_STEPS, MOST_PLANS, MOST_REPAIRS, MOST_ROWS, MOST_STEP_RUNS, MOST_TURNS, QUERY_TIMEOUT, STAGE_TIME,
+    MOST_PLAN_STEPS, MOST_REPAIRS, MOST_ROWS, MOST_STEP_RUNS, MOST_TURNS, QUERY_TIMEOUT, STAGE_TIME,
 };
 pub use duration::{UnitError, parse_duration, split_unit};
 pub use facts::{CallTime, Effects, RequestAddress, STDOUT, ToolName};
 pub use fields::{Field, FieldKind, Shape};
-pub use gate::{Check, Criterion, GateStep, Judging, MarkdownRule, OnJudgeError, Scorecard, ScorecardRef};
+pub use gate::{Check, Criterion, GateStep, Judging, OnJudgeError, Scorecard, ScorecardRef};
 pub use host_source::HostSource;
 pub use json::{JsonError, read_json, read_own};
 pub use method::Method;

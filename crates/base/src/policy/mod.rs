@@ -14,7 +14,6 @@ use crate::source::Spanned;
 
 pub use hosts::{Origin, decide_host, may_carry_secret, may_reach};
 pub use paths::from_project;
-pub use patterns::argument_text;
 use patterns::{host_fits, path_fits, tool_fits, tool_refused};
 
 /// Something that is about to be done.

@@ -44,7 +44,7 @@ pub(super) fn tool_refused(entry: &str, tool: &str, arguments: Option<&Value>) -
 }
 
 /// What a pattern for arguments is held against: the only argument when it is a text, else all of them as JSON.
-pub fn argument_text(arguments: &Value) -> String {
+fn argument_text(arguments: &Value) -> String {
     match arguments.as_object().map(|given| (given.len(), given.values().next())) {
         Some((1, Some(Value::String(text)))) => text.clone(),
         _ => sorted(arguments).to_string(),

@@ -102,7 +102,7 @@ impl KnownValues {
 
 /// A secret as it is, and as it looks in a web address, in JSON, in HTML, in hex and inside base64. None of one that is too short to be
 /// looked for.
-pub fn secret_forms(secret: &str) -> Vec<String> {
+pub(crate) fn secret_forms(secret: &str) -> Vec<String> {
     let secret = secret.trim();
     if secret.len() < SHORTEST_SECRET {
         return vec![];

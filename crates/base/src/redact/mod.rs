@@ -27,7 +27,8 @@ pub use redactor::Redactor;
 pub use seats::{each_seat, placed};
 pub use secrets::{Secrets, is_recognised};
 pub use stream::Stream;
-pub use written::{keys_in, keys_in_source, looks_like_key, names_a_secret, parts_of_key};
+pub(crate) use written::names_a_secret;
+pub use written::{keys_in, keys_in_source, looks_like_key, parts_of_key};
 
 use std::ops::Range;
 

@@ -56,7 +56,7 @@ impl Redactor {
 
     /// Adds personal values, such as those of a table that was read. Keys of objects that say `name` make their values names. Costs as
     /// much as all values are long: better many at once.
-    pub fn learn<'a>(&mut self, personal: impl IntoIterator<Item = &'a Value>) {
+    pub(crate) fn learn<'a>(&mut self, personal: impl IntoIterator<Item = &'a Value>) {
         let mut texts = vec![];
         personal.into_iter().for_each(|value| texts_of(value, false, &mut texts));
         let mut new = vec![];
@@ -88,14 +88,14 @@ impl Redactor {
     }
 
     /// Numbers what was learned, in that order. What is not numbered so gets its number where it is masked first.
-    pub fn number_learned(&self) {
+    pub(crate) fn number_learned(&self) {
         for value in self.values.iter() {
             self.numbers.of(value.kind, &value.text);
         }
     }
 
     /// Numbers a value that is masked as a whole at its place.
-    pub fn number_whole(&self, value: &str) {
+    pub(crate) fn number_whole(&self, value: &str) {
         self.numbers.of(PiiKind::Person, value.trim());
     }
 
@@ -119,7 +119,7 @@ impl Redactor {
     }
 
     /// The text of a place that is marked as personal: as a whole, however short and common it is.
-    pub fn redact_whole(&self, text: &str) -> String {
+    pub(crate) fn redact_whole(&self, text: &str) -> String {
         let redacted = self.redact(text);
         let value = text.trim();
         let is_masked = |text: &str| {
@@ -136,7 +136,7 @@ impl Redactor {
     }
 
     /// The value with all its texts and keys masked; a number that is a personal value or a secret becomes a text.
-    pub fn redact_value(&self, value: &Value) -> Value {
+    pub(crate) fn redact_value(&self, value: &Value) -> Value {
         match value {
             Value::String(text) => Value::String(self.redact(text)),
             Value::Number(number) => {

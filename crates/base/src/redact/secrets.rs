@@ -11,7 +11,7 @@ use super::known::KnownValues;
 use super::written::{looks_random, names_a_secret};
 
 /// What is put in the place of a secret.
-pub const STARS: &str = "***";
+pub(crate) const STARS: &str = "***";
 /// Fewest characters of a secret that is recognised.
 const SHORTEST: usize = 8;
 /// A text of letters alone that is shorter is taken for a word.

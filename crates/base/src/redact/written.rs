@@ -15,7 +15,7 @@ const WORDS: [&str; 9] = ["authorization", "api_key", "apikey", "token", "secret
 const ENDS: [&str; 8] = ["auth", "bearer", "dsn", "jwt", "pass", "passphrase", "pat", "pwd"];
 
 /// Whether a value of this name is a key, token or password.
-pub fn names_a_secret(name: &str) -> bool {
+pub(crate) fn names_a_secret(name: &str) -> bool {
     let name = name.to_ascii_lowercase().replace('-', "_");
     name == "key"
         || name.ends_with("_key")

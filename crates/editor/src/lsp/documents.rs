@@ -57,6 +57,6 @@ pub fn path_of(address: &str) -> Option<PathBuf> {
 }
 
 /// The address of a file.
-pub fn address_of(path: &Path) -> Option<String> {
+pub(crate) fn address_of(path: &Path) -> Option<String> {
     Url::from_file_path(path).ok().map(String::from)
 }

@@ -11,7 +11,7 @@ use crate::template;
 
 /// A name that may be written.
 #[derive(Debug, PartialEq, Eq)]
-pub struct NameProposal {
+pub(crate) struct NameProposal {
     /// The name.
     pub name: String,
     /// What it is.
@@ -19,14 +19,14 @@ pub struct NameProposal {
 }
 
 /// The expression that the end of a text is in, if `{{` is open there.
-pub fn open_expression(text: &str) -> Option<&str> {
+pub(crate) fn open_expression(text: &str) -> Option<&str> {
     let start = ["{{", "{%"].into_iter().filter_map(|open| text.rfind(open)).max()?;
     let inside = text.get(start + 2..)?;
     (!inside.contains("}}") && !inside.contains("%}")).then_some(inside)
 }
 
 /// What may follow an expression that ends where a name begins.
-pub fn proposals(expression: &str, spot: &Spot, last: Option<&Checked>) -> Vec<NameProposal> {
+pub(crate) fn proposals(expression: &str, spot: &Spot, last: Option<&Checked>) -> Vec<NameProposal> {
     let path_start = expression
         .rfind(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '.' | '[' | ']')))
         .map_or(0, |at| at + expression.get(at..).and_then(|rest| rest.chars().next()).map_or(1, char::len_utf8));
@@ -76,7 +76,7 @@ fn parts(path: &str) -> Vec<String> {
 }
 
 /// The path of names that covers a byte of a text, up to the part the byte lies in.
-pub fn path_at(text: &str, at: usize) -> Option<Vec<String>> {
+pub(crate) fn path_at(text: &str, at: usize) -> Option<Vec<String>> {
     let is_name = |c: char| c.is_alphanumeric() || c == '_';
     let is_path = |c: char| is_name(c) || matches!(c, '.' | '[' | ']');
     let (head, tail) = (text.get(..at)?, text.get(at..)?);

@@ -12,7 +12,7 @@ use crate::source::{Sources, Span, Unit};
 pub const MOST: usize = 1_000;
 
 /// Turns findings of one check into messages.
-pub struct Drawer<'a> {
+pub(crate) struct Drawer<'a> {
     /// The files of the check.
     pub sources: &'a Sources,
     /// What the editor counts columns in.

@@ -15,7 +15,7 @@ use crate::syntax::{self, Node, Scalar};
 
 /// Where something is defined.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Goal {
+pub(crate) enum Goal {
     /// In a file that was read by the last check.
     Span(Span),
     /// At the beginning of a file.

@@ -9,7 +9,7 @@ use crate::syntax::Map;
 
 /// A place that holds a value.
 #[derive(Debug, Clone, Copy)]
-pub enum Slot {
+pub(crate) enum Slot {
     /// The whole file.
     File(FileKind),
     /// The value of a key, or a part of it.

@@ -7,7 +7,7 @@ use crate::syntax::{self, Map, Node, NodeKind, Scalar};
 
 /// What is looked for.
 #[derive(Debug, Clone, Copy)]
-pub enum SpotTarget<'a> {
+pub(crate) enum SpotTarget<'a> {
     /// What covers this byte.
     Byte(u32),
     /// The first key or text with these letters in it.
@@ -16,7 +16,7 @@ pub enum SpotTarget<'a> {
 
 /// A key or a value.
 #[derive(Debug)]
-pub struct Spot<'t> {
+pub(crate) struct Spot<'t> {
     /// Which of the two.
     pub part: SpotPart<'t>,
     /// The keys on the way from the top, the innermost last.
@@ -24,12 +24,12 @@ pub struct Spot<'t> {
     /// The ids of the steps and cases around, the outermost first.
     pub ids: Vec<&'t str>,
     /// The ids of the list of steps it stands in.
-    pub siblings: Vec<&'t str>,
+    pub(crate) siblings: Vec<&'t str>,
 }
 
 /// A key or a value.
 #[derive(Debug)]
-pub enum SpotPart<'t> {
+pub(crate) enum SpotPart<'t> {
     /// A key.
     Key {
         /// The key.

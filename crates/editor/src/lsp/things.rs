@@ -41,14 +41,14 @@ pub fn word(thing: Thing) -> &'static str {
 }
 
 /// The things that a section defines.
-pub fn of_section(section: &str) -> Option<Thing> {
+pub(crate) fn of_section(section: &str) -> Option<Thing> {
     [Thing::Agent, Thing::Model, Thing::Tool, Thing::Scorecard, Thing::Policy, Thing::Table]
         .into_iter()
         .find(|t| self::section(*t) == section)
 }
 
 /// Where a file looks for others.
-pub struct FileContext<'a> {
+pub(crate) struct FileContext<'a> {
     /// The files, open ones over those on disk.
     pub files: &'a dyn Files,
     /// The folder of the file.
@@ -59,7 +59,7 @@ pub struct FileContext<'a> {
 
 impl FileContext<'_> {
     /// The file of a channel or a style guide.
-    pub fn named_file(&self, thing: Thing, name: &str) -> Option<PathBuf> {
+    pub(crate) fn named_file(&self, thing: Thing, name: &str) -> Option<PathBuf> {
         let paths = [self.folder, self.project].map(|folder| folder.join(section(thing)).join(format!("{name}.yaml")));
         paths.into_iter().find(|path| self.files.exists(path))
     }
@@ -145,7 +145,7 @@ pub fn about(thing: Thing, name: &str, pipeline: &Pipeline) -> Option<String> {
 }
 
 /// What a step is, in a line of Markdown.
-pub fn about_step(step: &Step) -> String {
+pub(crate) fn about_step(step: &Step) -> String {
     let needs = step.needs.as_ref().filter(|needs| !needs.is_empty());
     let needs = needs.map(|needs| needs.iter().map(|need| need.value.as_str()).collect::<Vec<_>>().join(", "));
     let title = step.name.as_ref().map(|name| format!(": {}", name.source)).unwrap_or_default();

@@ -13,7 +13,7 @@ mod spans;
 use std::collections::HashMap;
 use std::time::Duration;
 
-use futures_util::future::{AbortHandle, Abortable, FutureExt};
+use futures_util::future::{AbortHandle, Abortable, Aborted, FutureExt};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use tracing::Instrument;
 
@@ -36,6 +36,9 @@ const UNWRITTEN: Duration = Duration::from_millis(50);
 /// How long an ended run waits for its calls to let go, and for results to be kept for other runs; and one that somebody wants to end.
 const LET_GO: Duration = Duration::from_secs(5);
 const LET_GO_SOON: Duration = Duration::from_millis(300);
+
+/// Most replies that are taken in before a commit that calls wait for begins.
+const MOST_AT_ONCE: usize = 256;
 
 /// Somebody who wants the run to end.
 pub type StopReceiver = tokio::sync::mpsc::UnboundedReceiver<Canceller>;
@@ -84,6 +87,9 @@ pub async fn drive(
     let mut spans = Spans::of(run);
     let mut keeps = FuturesUnordered::new();
     let mut dirty_since: Option<Duration> = None;
+    // Calls that act outside wait for a commit with all that came before them: the next one, or the one that is under way. Others leave at once.
+    let (mut held, mut leaving, mut ready): (Vec<Outgoing>, Vec<Outgoing>, Vec<Outgoing>) = (vec![], vec![], vec![]);
+    let mut taken_in = 0;
     let first = match begin {
         Begin::Start(start) => Input::Start(start),
         Begin::Resume(away_ms) => Input::Resume { away_ms },
@@ -99,22 +105,28 @@ pub async fn drive(
     };
     run.handle(ports.door.pass(first), moment(&*ports.clock));
     loop {
-        let mut commands = vec![];
         while let Some(command) = run.next_command() {
             match command {
                 // A result that cannot be kept costs a call next time and nothing now.
                 Command::Keep { key, until, value } => keeps.push(ports.cache.keep(key, until, value)),
-                command => commands.push(command),
+                Command::Call { call, request } if acts_outside(&request) => held.push((call, request)),
+                Command::Call { call, request } => ready.push((call, request)),
+                Command::Cancel { call } => {
+                    held.retain(|(id, _)| *id != call);
+                    leaving.retain(|(id, _)| *id != call);
+                    if let Some(handle) = handles.remove(&call) {
+                        handle.abort();
+                    }
+                }
             }
         }
-        let acts = commands.iter().any(|c| matches!(c, Command::Call { request, .. } if acts_outside(request)));
+        journal.take(std::iter::from_fn(|| run.next_event()).inspect(|event| spans.follow(event)).collect())?;
         let end = run.state().finished.clone();
-        let over = end.is_some() || run.is_paused();
-        let has_waited = dirty_since.is_some_and(|since| ports.clock.elapsed().saturating_sub(since) >= UNWRITTEN);
-        let events: Vec<Event> = std::iter::from_fn(|| run.next_event()).inspect(|event| spans.follow(event)).collect();
-        show(journal.take(events, acts || over || has_waited).await?);
-        dirty_since = journal.is_dirty().then(|| dirty_since.filter(|_| !has_waited).unwrap_or_else(|| ports.clock.elapsed()));
-        if over {
+        if end.is_some() || run.is_paused() {
+            while journal.is_dirty() {
+                journal.commit();
+                show(journal.committed().await?);
+            }
             for handle in handles.values() {
                 handle.abort();
             }
@@ -126,43 +138,60 @@ pub async fn drive(
             .await;
             return Ok(end);
         }
-        for command in commands {
-            match command {
-                Command::Call { call, request } => {
-                    let (handle, registration) = AbortHandle::new_pair();
-                    handles.insert(call, handle);
-                    let span = spans.call(call, &request);
-                    let work = carry_out(call, *request, ports).instrument(span.clone());
-                    let work = work.inspect(move |answer| answered(&span, answer)).map(move |answer| (call, answer));
-                    calls.push(Abortable::new(work, registration));
-                }
-                Command::Keep { .. } => {}
-                Command::Cancel { call } => {
-                    if let Some(handle) = handles.remove(&call) {
-                        handle.abort();
-                    }
-                }
-            }
+        for (call, request) in ready.drain(..) {
+            let (handle, registration) = AbortHandle::new_pair();
+            handles.insert(call, handle);
+            let span = spans.call(call, &request);
+            let work = carry_out(call, *request, ports).instrument(span.clone());
+            let work = work.inspect(move |answer| answered(&span, answer)).map(move |answer| (call, answer));
+            calls.push(Abortable::new(work, registration));
         }
-        let input = loop {
+        // What has come already shares the commit.
+        let early = if !held.is_empty() && taken_in < MOST_AT_ONCE { calls.next().now_or_never().flatten() } else { None };
+        let input = if let Some(answer) = early {
+            taken_in += 1;
+            replied(answer)
+        } else {
+            dirty_since = journal.is_dirty().then(|| dirty_since.unwrap_or_else(|| ports.clock.elapsed()));
+            let has_waited = dirty_since.is_some_and(|since| ports.clock.elapsed().saturating_sub(since) >= UNWRITTEN);
+            if (!held.is_empty() || has_waited) && journal.commit() {
+                (taken_in, dirty_since) = (0, None);
+                leaving.append(&mut held);
+            }
             let now = moment(&*ports.clock);
             let sleep = run.next_timeout().map_or(IDLE, |at| Duration::from_millis(at.saturating_sub(now.ms)));
             tokio::select! {
                 biased;
-                Some(by) = stop.recv() => break Input::Cancel { by },
-                Some(answer) = calls.next(), if !calls.is_empty() => {
-                    if let Ok((call, result)) = answer {
-                        handles.remove(&call);
-                        break Input::Reply { call, result };
-                    }
+                Some(by) = stop.recv() => Some(Input::Cancel { by }),
+                kept = journal.committed() => {
+                    show(kept?);
+                    ready.append(&mut leaving);
+                    None
                 }
-                Some(_) = keeps.next(), if !keeps.is_empty() => {}
-                () = tokio::time::sleep(sleep) => break Input::Tick,
-                () = tokio::time::sleep(UNWRITTEN), if journal.is_dirty() => show(journal.take(vec![], true).await?),
+                Some(answer) = calls.next(), if !calls.is_empty() => replied(answer),
+                Some(_) = keeps.next(), if !keeps.is_empty() => None,
+                () = tokio::time::sleep(sleep) => Some(Input::Tick),
+                () = tokio::time::sleep(UNWRITTEN), if journal.is_dirty() => {
+                    journal.commit();
+                    None
+                }
             }
         };
-        run.handle(ports.door.pass(input), moment(&*ports.clock));
+        if let Some(Input::Reply { call, .. }) = &input {
+            handles.remove(call);
+        }
+        if let Some(input) = input {
+            run.handle(ports.door.pass(input), moment(&*ports.clock));
+        }
     }
+}
+
+/// A call that may leave when a commit allows it.
+type Outgoing = (u64, Box<CallRequest>);
+
+/// What came of a call; `None`: it was given up.
+fn replied(answer: Result<(u64, CallResult), Aborted>) -> Option<Input> {
+    answer.ok().map(|(call, result)| Input::Reply { call, result })
 }
 
 /// Whether a request costs or changes something outside, so that what came before must be on disk.

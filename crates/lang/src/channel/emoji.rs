@@ -6,7 +6,7 @@ use unicode_segmentation::UnicodeSegmentation;
 
 /// Whether a grapheme is shown as an emoji: it is one of Unicode's, or lies in a block made for them. Signs such as `©`, `™`
 /// and arrows count only with the emoji variation selector.
-pub fn is_emoji(grapheme: &str) -> bool {
+pub(crate) fn is_emoji(grapheme: &str) -> bool {
     let Some(first) = grapheme.chars().next() else { return false };
     if first < '\u{A9}' && grapheme.len() == 1 {
         return false;
@@ -20,7 +20,7 @@ pub fn is_emoji(grapheme: &str) -> bool {
 }
 
 /// The different emojis of a text, in the order of their first places.
-pub fn emojis_of(text: &str) -> Vec<String> {
+pub(crate) fn emojis_of(text: &str) -> Vec<String> {
     let mut found: Vec<String> = vec![];
     for grapheme in text.graphemes(true).filter(|grapheme| is_emoji(grapheme)) {
         if !found.iter().any(|known| known == grapheme) {

@@ -7,7 +7,7 @@ pub fn escape_markdown(value: &str) -> String {
 }
 
 /// The same for the cell of a table: one line, in which nothing can begin a block.
-pub fn escape_cell(value: &str) -> String {
+pub(crate) fn escape_cell(value: &str) -> String {
     lines(value).map(bars).collect::<Vec<_>>().join(" ")
 }
 

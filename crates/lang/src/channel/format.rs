@@ -39,7 +39,7 @@ pub struct Formatted {
     pub markdown_removed: bool,
     /// How many hostile characters were taken out of the text (see [`clean`]); counted for the record, no part of the output.
     #[serde(skip)]
-    pub hidden_removed: usize,
+    pub(crate) hidden_removed: usize,
 }
 
 /// One message.

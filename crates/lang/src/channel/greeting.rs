@@ -49,7 +49,7 @@ fn puts_family_first(character: char) -> bool {
 
 /// Whether a text already begins with the greeting, whatever its case and punctuation. With `greeting: true` any of `Hello`, `Hi`,
 /// `Hey` as the first word will do.
-pub fn is_greeted(text: &str, style: &StyleGuide, greeting: &str) -> bool {
+pub(crate) fn is_greeted(text: &str, style: &StyleGuide, greeting: &str) -> bool {
     let said = words(greeting);
     let begins = words_within(text, said.len());
     let usual = style.formatting.greeting == Phrase::On && GREETINGS.iter().any(|word| begins_with_word(text, word));
@@ -62,7 +62,7 @@ pub fn greets(text: &str) -> bool {
 }
 
 /// Whether a text already ends with the sign-off, whatever its case and punctuation.
-pub fn is_signed(text: &str, sign_off: &str) -> bool {
+pub(crate) fn is_signed(text: &str, sign_off: &str) -> bool {
     let said = words(sign_off);
     let mut ends: Vec<String> =
         text.split_word_bounds().rev().filter(|word| is_word(word)).take(said.len()).map(str::to_lowercase).collect();

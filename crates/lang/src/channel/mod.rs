@@ -28,15 +28,19 @@ mod tags;
 mod words;
 
 pub use clean::clean;
-pub use emoji::{count_emojis, emojis_of, is_emoji};
-pub use escape::{escape_cell, escape_markdown};
+pub use emoji::count_emojis;
+pub(crate) use emoji::is_emoji;
+pub(crate) use escape::escape_cell;
+pub use escape::escape_markdown;
 pub use format::{FormatError, Formatted, MessagePart, MisfitError, fits, format, format_without};
-pub use greeting::{greeting, greets, is_greeted, is_signed, sign_off};
+pub use greeting::{greeting, greets, sign_off};
+pub(crate) use greeting::{is_greeted, is_signed};
 pub use measure::measure;
 pub use output::Output;
-pub use parse::markdown_options;
-pub use prompt::{prompt, style_prompt, unit_name};
-pub use sentence::sentence_ends;
+pub(crate) use parse::markdown_options;
+pub(crate) use prompt::unit_name;
+pub use prompt::{prompt, style_prompt};
+pub(crate) use sentence::sentence_ends;
 pub use words::Phrases;
 
 #[cfg(test)]

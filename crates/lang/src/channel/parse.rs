@@ -19,7 +19,7 @@ use super::tags::{self, HtmlPiece, Pairs};
 const DEEPEST: usize = 8;
 
 /// The extensions that a text may use.
-pub fn markdown_options() -> Options {
+pub(crate) fn markdown_options() -> Options {
     Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH
 }
 

@@ -3,7 +3,7 @@
 use crate::model::{Channel, Features, LengthUnit, StyleGuide};
 
 /// What a length counts, as people say it.
-pub fn unit_name(unit: LengthUnit) -> &'static str {
+pub(crate) fn unit_name(unit: LengthUnit) -> &'static str {
     match unit {
         LengthUnit::Characters => "characters",
         LengthUnit::Utf16 => "UTF-16 units",

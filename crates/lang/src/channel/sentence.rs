@@ -12,7 +12,7 @@ tel tsd ua univ usf usw uvm uw v vgl viz vol vs wed zb zt zzgl ";
 /// The bytes at which a sentence of the text ends: each after the white space that follows it. The end of the text is not one.
 /// Follows Unicode (UAX 29), but not after abbreviations, initials and the number of a list or a day. The end of a line counts
 /// only after a sign that ends something or before one that begins something.
-pub fn sentence_ends(text: &str) -> Vec<usize> {
+pub(crate) fn sentence_ends(text: &str) -> Vec<usize> {
     let mut ends = vec![];
     for (start, sentence) in text.split_sentence_bound_indices() {
         let end = start + sentence.len();

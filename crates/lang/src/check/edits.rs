@@ -19,7 +19,7 @@ use crate::source::{FileId, SourceFile, Span};
 const MOST_BYTES: usize = 4 * 1024 * 1024;
 
 /// A place and the text to put there.
-pub type Edit = (Span, String);
+pub(crate) type Edit = (Span, String);
 
 /// One check, from which edits are tried.
 #[derive(Clone, Copy)]

@@ -21,7 +21,7 @@ use crate::port::Files;
 use crate::rules;
 use crate::source::{FileId, Sources, Spanned};
 use crate::syntax;
-pub use edits::{Edit, EditTrial, add_edits, check_with_edits, edited};
+pub use edits::{EditTrial, add_edits, check_with_edits, edited};
 pub use fixed::{Fixed, NotFixed, fix_file};
 pub use goldens::goldens_of;
 pub use several::Several;

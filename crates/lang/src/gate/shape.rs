@@ -124,7 +124,7 @@ pub fn json_in(text: &str) -> Result<Value, NotJsonError> {
 }
 
 /// Plans may call their `steps` `tasks`.
-pub fn accept_tasks(shape: &Shape, value: &mut Value) {
+pub(crate) fn accept_tasks(shape: &Shape, value: &mut Value) {
     let Shape::Fields(fields) = shape else { return };
     for field in fields.iter().filter(|f| f.kind == FieldKind::Plan) {
         if let Some(Value::Object(plan)) = value.get_mut(&field.name)

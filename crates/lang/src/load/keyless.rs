@@ -8,7 +8,7 @@ use crate::source::{FileId, Sources};
 
 /// Hides all that looks like a key in the files, and these texts of theirs, and takes them out of what was found. A fix that would write
 /// one is dropped.
-pub fn hide_keys<'a>(sources: &mut Sources, keys: &BTreeSet<String>, found: impl Iterator<Item = &'a mut Diagnostic>) {
+pub(crate) fn hide_keys<'a>(sources: &mut Sources, keys: &BTreeSet<String>, found: impl Iterator<Item = &'a mut Diagnostic>) {
     let mut texts = keys.clone();
     // As they are written, which may be with escapes.
     let written = Secrets::for_logs(keys.iter().map(String::as_str));

@@ -22,7 +22,7 @@ use crate::port::Files;
 use crate::source::{FileId, Sources, Span, Spanned};
 use world::Loader;
 
-pub use keyless::hide_keys;
+pub(crate) use keyless::hide_keys;
 pub use paths::{in_our_folder, normalised, project_of, real, says_flow};
 pub use written::WrittenRules;
 
@@ -44,7 +44,7 @@ pub struct Loaded {
     /// What is wrong, sorted.
     pub diagnostics: Vec<Diagnostic>,
     /// Where each imported file is imported; see [`Loaded::add_ways`].
-    pub imported_at: BTreeMap<FileId, Span>,
+    pub(crate) imported_at: BTreeMap<FileId, Span>,
     /// Files of which only the beginning could be read (F001, F022): what is missing in them is no finding.
     pub cut_off: Vec<FileId>,
     /// The beginning of the hash of each file's text, by its name from the project's folder.
@@ -54,7 +54,7 @@ pub struct Loaded {
 impl Loaded {
     /// Adds to each finding in an imported file the way of imports that leads there. `load` has done it for its own findings;
     /// later stages do it for theirs.
-    pub fn add_ways(&self, diagnostics: &mut [Diagnostic]) {
+    pub(crate) fn add_ways(&self, diagnostics: &mut [Diagnostic]) {
         add_ways(&self.imported_at, diagnostics);
     }
 }

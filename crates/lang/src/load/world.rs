@@ -25,7 +25,7 @@ const DEEPEST_IMPORT: usize = 16;
 const MOST_LISTINGS: usize = 200;
 
 /// One load in progress.
-pub struct Loader<'f> {
+pub(crate) struct Loader<'f> {
     files: &'f dyn Files,
     /// The project's folder as it was given.
     project: PathBuf,
@@ -33,7 +33,7 @@ pub struct Loader<'f> {
     roots: Vec<PathBuf>,
     pub sources: Sources,
     pub diagnostics: Vec<Diagnostic>,
-    pub imported_at: BTreeMap<FileId, Span>,
+    pub(crate) imported_at: BTreeMap<FileId, Span>,
     pub cut_off: Vec<FileId>,
     /// Folders that were listed for "did you mean".
     listings: Cell<usize>,
@@ -129,7 +129,7 @@ impl<'f> Loader<'f> {
     }
 
     /// Reads the tree of a file. Of a file that breaks off, nothing is said to be missing.
-    pub fn lowering<T>(&mut self, file: FileId, read: impl FnOnce(&Node, &mut dyn World, &mut Vec<Diagnostic>) -> T) -> T {
+    pub(crate) fn lowering<T>(&mut self, file: FileId, read: impl FnOnce(&Node, &mut dyn World, &mut Vec<Diagnostic>) -> T) -> T {
         let tree = self.tree(file);
         let mut found = vec![];
         let value = read(&tree, self, &mut found);
@@ -142,7 +142,7 @@ impl<'f> Loader<'f> {
     }
 
     /// The definitions of a file.
-    pub fn load_definitions(&mut self, file: FileId) -> Arc<Definitions> {
+    pub(crate) fn load_definitions(&mut self, file: FileId) -> Arc<Definitions> {
         if let Some(definitions) = self.definitions.get(&file) {
             return definitions.clone();
         }
@@ -154,7 +154,7 @@ impl<'f> Loader<'f> {
     }
 
     /// A pipeline that is to be read, once.
-    pub fn add_pipeline(&mut self, file: FileId) -> PipelineId {
+    pub(crate) fn add_pipeline(&mut self, file: FileId) -> PipelineId {
         let known = self.pipelines.iter().position(|(other, _)| *other == file);
         PipelineId(known.unwrap_or_else(|| {
             self.pipelines.push((file, None));
@@ -163,7 +163,7 @@ impl<'f> Loader<'f> {
     }
 
     /// Reads all pipelines that were added, and those that they call.
-    pub fn load_called(&mut self) {
+    pub(crate) fn load_called(&mut self) {
         let mut next = 0;
         while let Some((file, _)) = self.pipelines.get(next) {
             let file = *file;
@@ -176,7 +176,7 @@ impl<'f> Loader<'f> {
     }
 
     /// The files of the pipelines, by id.
-    pub fn pipeline_files(&self) -> Vec<FileId> {
+    pub(crate) fn pipeline_files(&self) -> Vec<FileId> {
         self.pipelines.iter().map(|(file, _)| *file).collect()
     }
 
@@ -221,7 +221,7 @@ impl<'f> Loader<'f> {
     }
 
     /// A pipeline by its path, to be read later.
-    pub fn request_pipeline(&mut self, from: FileId, path: &Path) -> Result<PipelineId, OtherFileError> {
+    pub(crate) fn request_pipeline(&mut self, from: FileId, path: &Path) -> Result<PipelineId, OtherFileError> {
         let file = self.bring_kind(from, path, FileKind::Pipeline)?;
         Ok(self.add_pipeline(file))
     }

@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::model::FieldKind;
 
 /// What another tool's key is called here.
-pub struct Alias {
+pub(crate) struct Alias {
     /// The other tools' keys: lower case, `_` for `-`.
     written: &'static [&'static str],
     /// The key here. The alias counts only where this key is allowed.
@@ -15,14 +15,14 @@ pub struct Alias {
     /// What the message proposes; `{n}` and `{n+1}` are the number that was written.
     meant: &'static str,
     /// Whether the value can stay as it is.
-    pub is_same_shape: bool,
+    pub(crate) is_same_shape: bool,
     /// The only place where it counts; empty: everywhere.
     place: &'static str,
 }
 
 impl Alias {
     /// What the message proposes where this value was written; `None`: the value says that nothing of it is wanted.
-    pub fn meant_for(&self, value: &Value) -> Option<String> {
+    pub(crate) fn meant_for(&self, value: &Value) -> Option<String> {
         let is_off = !self.is_same_shape && (*value == false || *value == 0);
         let number = |more: u64| value.as_u64().map_or(3, |number| number.saturating_add(more)).to_string();
         let meant = self.meant.replace("{n+1}", &number(1)).replace("{n}", &number(0));
@@ -93,10 +93,10 @@ static TYPES: &[(&str, &str)] = &[
 ];
 
 /// Kinds of steps elsewhere that have no counterpart here, and what comes nearest.
-pub const PROGRAM_STEPS: [&str; 3] = ["run", "script", "shell"];
+pub(crate) const PROGRAM_STEPS: [&str; 3] = ["run", "script", "shell"];
 
 /// The alias a key is, in places of these names, where `is_allowed` tells the keys.
-pub fn alias(written: &str, places: &[&str], is_allowed: impl Fn(&str) -> bool) -> Option<&'static Alias> {
+pub(crate) fn alias(written: &str, places: &[&str], is_allowed: impl Fn(&str) -> bool) -> Option<&'static Alias> {
     let written = written.to_lowercase().replace('-', "_");
     ALIASES
         .iter()
@@ -105,12 +105,12 @@ pub fn alias(written: &str, places: &[&str], is_allowed: impl Fn(&str) -> bool) 
 }
 
 /// The type of this language for a type of another one.
-pub fn type_alias(written: &str) -> Option<&'static str> {
+pub(crate) fn type_alias(written: &str) -> Option<&'static str> {
     TYPES.iter().find(|(other, _)| other.eq_ignore_ascii_case(written)).map(|(_, ours)| *ours)
 }
 
 /// Rules, the types they go with, and those in words.
-pub static GROUPS: [(&[&str], &[FieldKind], &str); 5] = [
+pub(crate) static GROUPS: [(&[&str], &[FieldKind], &str); 5] = [
     (&["min_length", "max_length"], &[FieldKind::Text, FieldKind::List], "text and list"),
     (&["pattern", "format"], &[FieldKind::Text], "text"),
     (&["minimum", "maximum"], &[FieldKind::Number, FieldKind::Integer], "number and integer"),
@@ -120,7 +120,7 @@ pub static GROUPS: [(&[&str], &[FieldKind], &str); 5] = [
 
 /// What a rule of a field is called for its type, as it is written: `max_length` for the `maximum` of a text. Empty: it has none; two names:
 /// the type does not tell which.
-pub fn rules_for(rule: &'static str, written: Option<&str>) -> Vec<&'static str> {
+pub(crate) fn rules_for(rule: &'static str, written: Option<&str>) -> Vec<&'static str> {
     let of_type = written.and_then(|written| {
         let word = type_alias(written).unwrap_or(written);
         word.parse::<FieldKind>().ok()

@@ -73,7 +73,7 @@ impl<'w> Lower<'w> {
     }
 
     /// The same, for a file that `imports` names (F016).
-    pub fn imported<T>(&self, name: &str, place: Span, answer: Result<T, OtherFileError>) -> Option<T> {
+    pub(crate) fn imported<T>(&self, name: &str, place: Span, answer: Result<T, OtherFileError>) -> Option<T> {
         self.taken_in(None, name, place, answer)
     }
 
@@ -135,7 +135,7 @@ impl<'w> Lower<'w> {
     }
 
     /// F013: two of one id in one place. `first` is where it was used before.
-    pub fn check_unique(&self, what: &str, id: &Spanned<String>, first: Option<Span>) {
+    pub(crate) fn check_unique(&self, what: &str, id: &Spanned<String>, first: Option<Span>) {
         if let Some(first) = first {
             self.report(
                 Diagnostic::duplicate_id(id.span, format!("two {what} are called {}", quoted(&id.value)))

@@ -59,7 +59,7 @@ fn secrets(keys: &KeyReader) -> Section<Spanned<String>> {
 }
 
 /// Adds the definitions of all `imports` (F016, F017, F018).
-pub fn import_all(keys: &KeyReader, mut own: Definitions) -> Definitions {
+pub(crate) fn import_all(keys: &KeyReader, mut own: Definitions) -> Definitions {
     let lower = keys.lower;
     let mut files: Vec<(FileId, String)> = vec![(lower.file, "this file".to_owned())];
     let mut paths = Ids::default();

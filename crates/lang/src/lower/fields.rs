@@ -19,7 +19,7 @@ use crate::syntax::{MapKey, Node, NodeKind, quoted as in_quotes};
 
 /// Where fields stand, which decides whether one must be given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FieldRole {
+pub(crate) enum FieldRole {
     /// Given unless it has a default or says otherwise.
     Input,
     /// Given unless it says otherwise.

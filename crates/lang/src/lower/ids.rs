@@ -26,7 +26,7 @@ impl Ids {
 
 /// The ids of the lists of steps around a list. Lists inside one another share those around them.
 #[derive(Debug, Clone, Default)]
-pub struct OuterIds(Option<Rc<(OuterIds, Ids)>>);
+pub(crate) struct OuterIds(Option<Rc<(OuterIds, Ids)>>);
 
 impl OuterIds {
     /// These lists, and inside them one more, whose ids count as far as they can be read.

@@ -44,13 +44,14 @@ pub use channels::channel;
 pub use definitions::definitions;
 pub use pipeline::{inline_tests, pipeline};
 pub use replies::replies;
-pub use settings::{project_settings, user_settings};
+pub(crate) use settings::project_settings;
+pub use settings::user_settings;
 pub use style_guides::style_guide;
 pub use testing::test_file;
-pub use units::{parse_duration, parse_size};
-pub use world::{Definitions, OtherFileError, Section, World};
-pub use written::written_scorecard;
-pub use written_plan::written_plan;
+pub use units::parse_duration;
+pub use world::{Definitions, OtherFileError, World};
+pub(crate) use written::written_scorecard;
+pub(crate) use written_plan::written_plan;
 
 use crate::syntax::Node;
 

@@ -21,7 +21,7 @@ impl Default for Room {
 
 /// Why a pattern cannot be used, as words that follow `the pattern …`.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
-pub enum PatternError {
+pub(crate) enum PatternError {
     /// Others have taken the room.
     #[error("is too large beside the others of this file")]
     NoRoom,

@@ -14,7 +14,7 @@ use crate::source::{Span, Spanned};
 use crate::syntax::{self, Map, Node, NodeKind};
 
 /// The keys of one place in a file.
-pub struct KeyReader<'a, 'w> {
+pub(crate) struct KeyReader<'a, 'w> {
     /// The file.
     pub lower: &'a Lower<'w>,
     /// Whose keys they are: `step "draft"`.
@@ -38,7 +38,7 @@ impl<'a, 'w> KeyReader<'a, 'w> {
     }
 
     /// The same, of the value of a key. `whole`: that value in words.
-    pub fn of_key(
+    pub(crate) fn of_key(
         lower: &'a Lower<'w>,
         (key, whole): (&str, String),
         places: &[&'static KeyTable],
@@ -114,12 +114,12 @@ impl<'a, 'w> KeyReader<'a, 'w> {
     }
 
     /// The place of a key; of the whole if it is not there.
-    pub fn key_span(&self, key: &str) -> Span {
+    pub(crate) fn key_span(&self, key: &str) -> Span {
         self.map.entry(key).map_or(self.span, |(key, _)| key.span)
     }
 
     /// F006: at most one of these may stand there.
-    pub fn check_one_of(&self, names: &[&str]) {
+    pub(crate) fn check_one_of(&self, names: &[&str]) {
         let given: Vec<&str> = names.iter().copied().filter(|name| self.map.get(name).is_some()).collect();
         if let [first, .., last] = given.as_slice() {
             let message = format!("{} has both {} and {}; keep one", self.owner, quoted(first), quoted(last));
@@ -176,7 +176,7 @@ impl<'a, 'w> KeyReader<'a, 'w> {
         self.lower.number(key, self.get(key)?)
     }
 
-    pub fn positive(&self, key: &str) -> Option<f64> {
+    pub(crate) fn positive(&self, key: &str) -> Option<f64> {
         self.lower.positive(key, self.get(key)?)
     }
 
@@ -227,7 +227,7 @@ impl<'a, 'w> KeyReader<'a, 'w> {
         self.lower.list(key, self.get(key)?)
     }
 
-    pub fn filled_list(&self, key: &str) -> Option<&'a [Node]> {
+    pub(crate) fn filled_list(&self, key: &str) -> Option<&'a [Node]> {
         self.lower.filled_list(key, self.get(key)?)
     }
 
@@ -378,7 +378,7 @@ impl<'a, 'w> KeyReader<'a, 'w> {
     }
 
     /// F004 for every required key that is not there.
-    pub fn report_missing(&self, places: &[&'static KeyTable]) {
+    pub(crate) fn report_missing(&self, places: &[&'static KeyTable]) {
         for rule in places.iter().flat_map(|place| place.keys).filter(|rule| rule.is_required && !self.has(rule.name)) {
             let found = self.lacks(&format!("has no {}", quoted(rule.name))).about(About::Missing(rule.name));
             self.lower.report(found.help(format!("add {}: {}", rule.name, rule.about)));

@@ -11,7 +11,7 @@ use crate::source::{FileId, Spanned};
 use crate::syntax::Node;
 
 /// Reads the project's `flow.toml`.
-pub fn project_settings(tree: &Node, file: FileId, world: &mut dyn World, diagnostics: &mut Vec<Diagnostic>) -> Settings {
+pub(crate) fn project_settings(tree: &Node, file: FileId, world: &mut dyn World, diagnostics: &mut Vec<Diagnostic>) -> Settings {
     settings(tree, file, world, diagnostics, &keys::PROJECT_SETTINGS, "flow.toml")
 }
 

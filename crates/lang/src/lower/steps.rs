@@ -49,13 +49,13 @@ const TAKEN_IDS: [&str; 2] = ["stop", "continue"];
 
 /// Where a list of steps stands.
 #[derive(Debug, Clone, Default)]
-pub struct StepScope {
+pub(crate) struct StepScope {
     /// The path of what the list stands in: `facts/report`; empty for those of the pipeline.
     pub path: String,
     /// Ids that may not be used again, because a step in this list can read them: those of the lists around.
     pub around: OuterIds,
     /// The `for_each` step it stands in.
-    pub looped_by: Option<String>,
+    pub(crate) looped_by: Option<String>,
 }
 
 /// The steps of a list. Each becomes a step, however broken it is.
@@ -182,7 +182,7 @@ fn on_failure(keys: &KeyReader) -> OnFailure {
 }
 
 /// F012.
-pub fn check_reserved(lower: &Lower, name: &str, id: &Spanned<String>, taken: &[&str], why: &str) {
+pub(crate) fn check_reserved(lower: &Lower, name: &str, id: &Spanned<String>, taken: &[&str], why: &str) {
     if taken.contains(&id.value.as_str()) {
         let message = format!("{} cannot be used as {name}; {why}", quoted(&id.value));
         lower.report(Diagnostic::new(Code::ReservedName, id.span, message).help("choose another name"));

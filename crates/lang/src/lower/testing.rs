@@ -18,7 +18,7 @@ use crate::syntax::Node;
 
 /// What stands in a test file for all cases; a case's own replaces it step by step.
 #[derive(Debug, Default)]
-pub struct SharedCases {
+pub(crate) struct SharedCases {
     now: Option<Spanned<String>>,
     mocks: Arc<IndexMap<String, Spanned<Mock>>>,
     replies: Arc<IndexMap<String, ReplySet>>,

@@ -24,7 +24,7 @@ impl Lower<'_> {
     }
 
     /// A text where numbers and true/false count as their text: headers, arguments of programs.
-    pub fn loose_text(&self, label: &str, node: &Node) -> Option<Text> {
+    pub(crate) fn loose_text(&self, label: &str, node: &Node) -> Option<Text> {
         match node.as_scalar() {
             Some(scalar) if scalar.value.is_number() || scalar.value.is_boolean() => Some(plain(&scalar.text, place(scalar, node.span, 0))),
             _ => self.text(label, node),
@@ -108,7 +108,7 @@ impl Lower<'_> {
     }
 
     /// A text that stands here, or in `{ file: … }`.
-    pub fn text_or_file(&self, label: &str, owner: &str, node: &Node) -> Option<Text> {
+    pub(crate) fn text_or_file(&self, label: &str, owner: &str, node: &Node) -> Option<Text> {
         if node.as_map().is_none() {
             return self.text(label, node);
         }

@@ -4,7 +4,7 @@ pub use crate::model::parse_duration;
 use crate::model::{UnitError, split_unit};
 
 /// `10MB`, `2GB` in bytes; a MB is a million bytes.
-pub fn parse_size(text: &str) -> Result<u64, UnitError> {
+pub(crate) fn parse_size(text: &str) -> Result<u64, UnitError> {
     let (number, unit) = split_unit(text);
     if number.is_empty() {
         return Err(UnitError::new("is not a size", "a whole number and a unit, such as 10MB"));

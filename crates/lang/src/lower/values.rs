@@ -17,17 +17,17 @@ pub fn wrong_type(node: &Node, message: String) -> Diagnostic {
 }
 
 /// F008: no time, or no size, that can be understood.
-pub fn bad_duration(span: Span, message: String) -> Diagnostic {
+pub(crate) fn bad_duration(span: Span, message: String) -> Diagnostic {
     Diagnostic::new(Code::BadDuration, span, message)
 }
 
 /// F015: a section with nothing in it.
-pub fn empty_section(span: Span, what: &str) -> Diagnostic {
+pub(crate) fn empty_section(span: Span, what: &str) -> Diagnostic {
     Diagnostic::new(Code::EmptySection, span, format!("{what} is empty"))
 }
 
 /// What a finding about the value of a key is about.
-pub fn value_of(label: &str) -> About {
+pub(crate) fn value_of(label: &str) -> About {
     About::Value(label.to_owned())
 }
 
@@ -54,7 +54,7 @@ impl Lower<'_> {
     }
 
     /// F005 about something that has no key: `input "tone"`.
-    pub fn wrong_thing(&self, what: &str, node: &Node, must_be: &str) {
+    pub(crate) fn wrong_thing(&self, what: &str, node: &Node, must_be: &str) {
         self.wrong_about(About::Other, what, node, must_be);
     }
 
@@ -122,20 +122,20 @@ impl Lower<'_> {
     }
 
     /// A new id. It is given back even when F011 was reported, so that nothing else stumbles over it.
-    pub fn new_id(&self, label: &str, node: &Node) -> Option<Spanned<String>> {
+    pub(crate) fn new_id(&self, label: &str, node: &Node) -> Option<Spanned<String>> {
         let id = self.fixed(label, node)?;
         self.check_id(label, &id.value, id.span);
         Some(id)
     }
 
     /// F011 for ids: small letters, digits and `_`, a letter first.
-    pub fn check_id(&self, label: &str, id: &str, span: Span) {
+    pub(crate) fn check_id(&self, label: &str, id: &str, span: Span) {
         let rule = "use small letters, digits and \"_\", a letter first";
         self.check_letters(label, id, span, rule, |c| c.is_ascii_lowercase(), str::to_lowercase);
     }
 
     /// F011 for names of secrets: capitals.
-    pub fn check_secret_name(&self, name: &str, span: Span) {
+    pub(crate) fn check_secret_name(&self, name: &str, span: Span) {
         let rule = "use capitals, digits and \"_\", a capital first";
         self.check_letters("secret name", name, span, rule, |c| c.is_ascii_uppercase(), str::to_uppercase);
     }
@@ -191,7 +191,7 @@ impl Lower<'_> {
     }
 
     /// A number above 0 (F505).
-    pub fn positive(&self, label: &str, node: &Node) -> Option<f64> {
+    pub(crate) fn positive(&self, label: &str, node: &Node) -> Option<f64> {
         let number = self.number(label, node)?;
         if number <= 0.0 {
             self.zero(node, &format!("{label} must be above 0"));
@@ -237,7 +237,7 @@ impl Lower<'_> {
     }
 
     /// A time with its unit, 0 too.
-    pub fn duration_or_zero(&self, label: &str, node: &Node) -> Option<Duration> {
+    pub(crate) fn duration_or_zero(&self, label: &str, node: &Node) -> Option<Duration> {
         self.with_unit(label, node, "a time such as 5s", parse_duration)
     }
 
@@ -287,7 +287,7 @@ impl Lower<'_> {
     }
 
     /// A list with something in it (F015).
-    pub fn filled_list<'a>(&self, label: &str, node: &'a Node) -> Option<&'a [Node]> {
+    pub(crate) fn filled_list<'a>(&self, label: &str, node: &'a Node) -> Option<&'a [Node]> {
         let list = self.list(label, node)?;
         if list.is_empty() {
             self.empty(label, node.span);
@@ -297,7 +297,7 @@ impl Lower<'_> {
     }
 
     /// A list, or one value in place of a list of one.
-    pub fn one_or_many<'a>(&self, label: &str, node: &'a Node) -> Vec<&'a Node> {
+    pub(crate) fn one_or_many<'a>(&self, label: &str, node: &'a Node) -> Vec<&'a Node> {
         match node.as_list() {
             Some([]) => {
                 self.empty(label, node.span);

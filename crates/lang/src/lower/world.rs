@@ -41,7 +41,7 @@ pub trait World {
 }
 
 /// Things by name, each with the place of its name.
-pub type Section<T> = IndexMap<String, Spanned<T>>;
+pub(crate) type Section<T> = IndexMap<String, Spanned<T>>;
 
 /// The definitions of one file, without those it imports.
 #[derive(Debug, Clone, PartialEq, Default)]

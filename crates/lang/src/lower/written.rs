@@ -19,7 +19,7 @@ use crate::syntax::{Map, MapKey, Node, NodeKind, QuoteStyle, Scalar};
 
 /// Reads a scorecard that a step gave: `criteria` only, without the check `expression` (section 9 of the language page). There
 /// is no file, so the findings have no place; their messages name the criterion.
-pub fn written_scorecard(value: &Value, diagnostics: &mut Vec<Diagnostic>) -> Scorecard {
+pub(crate) fn written_scorecard(value: &Value, diagnostics: &mut Vec<Diagnostic>) -> Scorecard {
     let tree = node(value);
     let mut world = Nowhere;
     let mut lower = Lower::new(FileId::default(), &mut world, diagnostics);

@@ -21,7 +21,7 @@ const LONGEST_TEXT: usize = 100_000;
 
 /// Reads a plan that a model wrote; `tasks` is taken for `steps`, and a key that is empty counts as left out. There is no file, so the
 /// findings have no place; their messages name the step. More than `most_steps` steps are not looked at.
-pub fn written_plan(value: &Value, most_steps: u64, diagnostics: &mut Vec<Diagnostic>) -> Option<WrittenPlan> {
+pub(crate) fn written_plan(value: &Value, most_steps: u64, diagnostics: &mut Vec<Diagnostic>) -> Option<WrittenPlan> {
     let value = tidied(value);
     let tree = node(&value);
     let mut world = Nowhere;

@@ -101,7 +101,7 @@ impl Block {
     }
 
     /// Whether what a place waits for is known: no mistake that was reported (F100, F101) is above it.
-    pub fn is_certain(&self, place: usize) -> bool {
+    pub(crate) fn is_certain(&self, place: usize) -> bool {
         self.is_uncertain.get(place) == Some(&false)
     }
 
@@ -116,7 +116,7 @@ impl Block {
 
     /// Whether `below` runs only if `above` ended well or was skipped: a failure of `above` blocks it, directly or through
     /// the steps between them.
-    pub fn is_held_back_by(&self, below: usize, above: usize) -> bool {
+    pub(crate) fn is_held_back_by(&self, below: usize, above: usize) -> bool {
         self.blocking.leads(&self.incoming, above, below)
     }
 

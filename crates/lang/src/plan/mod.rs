@@ -121,7 +121,7 @@ impl PipelinePlan {
     }
 
     /// A step as one in this list sees it: in the list, in those around it, else among the pipeline's steps.
-    pub fn seen_from(&self, block: BlockIx, id: &str) -> Option<StepIx> {
+    pub(crate) fn seen_from(&self, block: BlockIx, id: &str) -> Option<StepIx> {
         let around = self.owner(block).into_iter().flat_map(|owner| self.around(owner)).map(|ix| self.step(ix).block);
         let find = |block: BlockIx| self.block(block).place(id).map(|place| StepIx(self.block(block).first.0 + place as u32));
         std::iter::once(block).chain(around).chain([self.main]).find_map(find)

@@ -109,7 +109,7 @@ mod wording;
 mod written_plan;
 mod wrong_place;
 
-pub use written_plan::check_written_plan;
+pub(crate) use written_plan::check_written_plan;
 
 pub use effects::effects_of;
 pub use secret_in_file::{keys, keys_of};
@@ -192,24 +192,24 @@ pub fn check(plan: &Plan, out: &mut Vec<Diagnostic>) {
 }
 
 /// Checks the cases of a test file against its pipeline: the first of the plan.
-pub fn check_tests(tests: &TestFile, plan: &Plan, out: &mut Vec<Diagnostic>) {
+pub(crate) fn check_tests(tests: &TestFile, plan: &Plan, out: &mut Vec<Diagnostic>) {
     cases::check(tests, plan, out);
 }
 
 /// Checks the model that settings name.
-pub fn check_settings(settings: &Settings, out: &mut Vec<Diagnostic>) {
+pub(crate) fn check_settings(settings: &Settings, out: &mut Vec<Diagnostic>) {
     secret_in_file::in_settings(settings.default_model.as_ref(), out);
     wrong_place::in_settings(settings.default_model.as_ref(), out);
     secret_in_file::in_key_file(settings.journal.key_file.as_ref(), out);
 }
 
 /// Checks a channel file that is looked at alone.
-pub fn check_channel(channel: &Channel, out: &mut Vec<Diagnostic>) {
+pub(crate) fn check_channel(channel: &Channel, out: &mut Vec<Diagnostic>) {
     channel_impossible::no_room(channel, None, out);
     channel_conflict::conflict(channel, out);
 }
 
 /// Checks a style guide file that is looked at alone.
-pub fn check_style_guide(style: &StyleGuide, out: &mut Vec<Diagnostic>) {
+pub(crate) fn check_style_guide(style: &StyleGuide, out: &mut Vec<Diagnostic>) {
     style_conflict::conflict(style, out);
 }

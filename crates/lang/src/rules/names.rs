@@ -130,7 +130,7 @@ impl<'a> PipelineNames<'a> {
     }
 
     /// Whether any list has a step of this id.
-    pub fn has_step(&self, id: &str) -> bool {
+    pub(crate) fn has_step(&self, id: &str) -> bool {
         self.steps.contains_key(id)
     }
 
@@ -315,7 +315,7 @@ impl<'a> PipelineNames<'a> {
     }
 
     /// The step of one of the pipeline's own lists that a step is, or stands in, and that list.
-    pub fn root_of(&self, ix: StepIx) -> (StepIx, BlockIx) {
+    pub(crate) fn root_of(&self, ix: StepIx) -> (StepIx, BlockIx) {
         let root = self.pipeline.around(ix).last().unwrap_or(ix);
         (root, self.pipeline.step(root).block)
     }
@@ -337,7 +337,7 @@ impl<'a> PipelineNames<'a> {
 }
 
 /// The one read that a text consists of.
-pub fn sole_path(text: &Text) -> Option<&Read> {
+pub(crate) fn sole_path(text: &Text) -> Option<&Read> {
     let [read] = text.reads.as_slice() else { return None };
     let inner = text.source.trim();
     let inner = match text.form {

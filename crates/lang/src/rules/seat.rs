@@ -21,7 +21,7 @@ pub struct Seat {
 
 impl Seat {
     /// Whether it is offered by another file and nobody takes it: then it is written for other pipelines, and not judged here.
-    pub fn is_for_others(&self) -> bool {
+    pub(crate) fn is_for_others(&self) -> bool {
         matches!(&self.at, Viewpoint::Shared { users, is_imported: true } if users.is_empty())
     }
 }

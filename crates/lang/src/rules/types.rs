@@ -44,7 +44,7 @@ pub struct Member {
     /// Its type.
     pub kind: Type,
     /// Whether it may be missing.
-    pub is_optional: bool,
+    pub(crate) is_optional: bool,
 }
 
 impl Member {
@@ -67,7 +67,7 @@ impl Type {
     }
 
     /// An object with these fields and others.
-    pub fn open_object<'a>(fields: impl IntoIterator<Item = (&'a str, Type)>) -> Type {
+    pub(crate) fn open_object<'a>(fields: impl IntoIterator<Item = (&'a str, Type)>) -> Type {
         let fields = fields.into_iter().map(|(name, kind)| (name.to_owned(), Member::sure(kind))).collect();
         Type::Object(Arc::new(Object { fields, is_open: true }))
     }
@@ -86,7 +86,7 @@ impl Type {
     }
 
     /// What a value that is written out is.
-    pub fn of_value(value: &Value) -> Type {
+    pub(crate) fn of_value(value: &Value) -> Type {
         Type::of_value_at(value, 0)
     }
 
@@ -109,7 +109,7 @@ impl Type {
     }
 
     /// What an output of this shape is.
-    pub fn of_output(shape: &Shape) -> Type {
+    pub(crate) fn of_output(shape: &Shape) -> Type {
         match shape {
             Shape::Fields(fields) => of_fields(fields),
             Shape::Schema(schema) => of_schema(schema, 0),
@@ -117,7 +117,7 @@ impl Type {
     }
 
     /// What inputs of this shape are: one that need not be given is empty then, not missing.
-    pub fn of_inputs(shape: &Shape) -> Type {
+    pub(crate) fn of_inputs(shape: &Shape) -> Type {
         match shape {
             Shape::Fields(fields) => {
                 let fields = fields.iter().map(|field| (field.name.clone(), Member::sure(of_field(field))));
@@ -158,7 +158,7 @@ impl Type {
     }
 
     /// Whether it has at most so many parts. Parts that are shared count each time they occur.
-    pub fn is_within(&self, most: usize) -> bool {
+    pub(crate) fn is_within(&self, most: usize) -> bool {
         self.count(most).is_some()
     }
 

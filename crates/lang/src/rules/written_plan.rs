@@ -18,7 +18,7 @@ const LONGEST_FINDING: usize = 500;
 const MOST_PROBLEMS: usize = 10;
 
 /// Checks a plan by what it may use.
-pub fn check_written_plan(plan: &WrittenPlan, rules: &PlanRules, out: &mut Vec<Diagnostic>) {
+pub(crate) fn check_written_plan(plan: &WrittenPlan, rules: &PlanRules, out: &mut Vec<Diagnostic>) {
     let hints = Hints::default();
     let known: HashSet<&str> = plan.steps.iter().map(|step| step.id.as_str()).chain(rules.earlier.iter().map(String::as_str)).collect();
     for step in &plan.steps {

@@ -24,7 +24,7 @@ mod traps;
 mod tree;
 
 pub use comments::suppressions;
-pub use toml::parse_toml;
+pub(crate) use toml::parse_toml;
 pub use tree::{Map, MapKey, Node, NodeKind, QuoteStyle, Scalar};
 
 use crate::diagnostic::{Code, Diagnostic};

@@ -9,7 +9,7 @@ use crate::diagnostic::{Diagnostic, LONGEST_MESSAGE, cut, visible};
 use crate::source::{FileId, SourceFile, Span};
 
 /// Reads a file of settings. A text that is no TOML is one finding (F001) and an empty tree.
-pub fn parse_toml(file: FileId, source: &SourceFile, diagnostics: &mut Vec<Diagnostic>) -> Node {
+pub(crate) fn parse_toml(file: FileId, source: &SourceFile, diagnostics: &mut Vec<Diagnostic>) -> Node {
     let whole = Span::new(file, 0, source.text.len());
     let place = |range: Option<std::ops::Range<usize>>| range.map_or(whole, |range| Span::new(file, range.start, range.end));
     if source.text.len() > limits::FILE_BYTES {

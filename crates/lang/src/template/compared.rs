@@ -8,7 +8,7 @@ use super::value::to_json;
 
 /// One side of a comparison.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Side {
+pub(crate) enum Side {
     /// A path that the text reads, as in [`crate::model::Read`].
     Path(Vec<String>),
     /// A value that is written out.
@@ -16,7 +16,7 @@ pub enum Side {
 }
 
 /// The comparisons (`==`, `!=`, `<` and so on, not `in`) of a text between paths and values that are written out.
-pub fn comparisons(text: &Text) -> Vec<(Side, Side)> {
+pub(crate) fn comparisons(text: &Text) -> Vec<(Side, Side)> {
     let mut found = vec![];
     if !text.source.contains(['=', '<', '>']) {
         return found;

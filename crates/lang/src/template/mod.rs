@@ -39,7 +39,7 @@ mod tests;
 
 pub use address::{AddressText, address_text};
 pub use check::{expression, text};
-pub use compared::{Side, comparisons};
+pub(crate) use compared::{Side, comparisons};
 pub use fill::{Compiled, compile};
 pub use filled_address::{FilledAddress, percent};
 pub use filters::listed as filters;

@@ -54,7 +54,7 @@ pub fn model(request: &ModelRequest) -> Value {
 }
 
 /// The keys of [`model`] that say which model is asked, not what.
-pub const OF_THE_MODEL: [&str; 4] = ["model", "temperature", "max_output_tokens", "seed"];
+pub(crate) const OF_THE_MODEL: [&str; 4] = ["model", "temperature", "max_output_tokens", "seed"];
 
 fn message(message: &Message) -> Value {
     let mut value = json!({ "role": message.role, "text": message.text });
@@ -129,7 +129,7 @@ pub fn mail(mail: &Mail) -> Value {
 }
 
 /// An answer as a plain value, and from one.
-pub trait Recordable: Sized {
+pub(crate) trait Recordable: Sized {
     /// As it is kept.
     fn kept(&self) -> Value;
     /// From what was kept; `None`: it is no such answer.

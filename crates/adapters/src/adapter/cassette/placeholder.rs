@@ -39,7 +39,7 @@ const KINDS: [PiiKind; 11] = [
 
 /// A placeholder for a personal value.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Placeholder {
+pub(crate) struct Placeholder {
     kind: &'static str,
     number: usize,
     /// Which word of the value; 0: all of it.
@@ -116,7 +116,7 @@ fn styled(text: &str, style: Option<char>) -> String {
 }
 
 /// Puts placeholders in, for one call: what it was asked, then its answer.
-pub struct Masker<'a> {
+pub(crate) struct Masker<'a> {
     redactor: &'a Redactor,
     run: &'a str,
     /// What was known when the call went out, if other than now.
@@ -280,7 +280,7 @@ fn named_run(text: &str, run: &str) -> String {
 
 /// What the placeholders of a recording stand for in the run that it answers.
 #[derive(Debug, Default)]
-pub struct Bindings {
+pub(crate) struct Bindings {
     whole: HashMap<(&'static str, usize), String>,
     /// The number that each has now.
     numbers: HashMap<(&'static str, usize), usize>,
@@ -452,7 +452,7 @@ impl Bindings {
     }
 
     /// A recorded answer with the values put back that are known.
-    pub fn restored(&self, value: &Value) -> Value {
+    pub(crate) fn restored(&self, value: &Value) -> Value {
         match value {
             Value::String(text) => {
                 let restored = self.restored_text(text);
@@ -467,7 +467,7 @@ impl Bindings {
     }
 
     /// A recorded text with the values put back that are known.
-    pub fn restored_text(&self, text: &str) -> String {
+    pub(crate) fn restored_text(&self, text: &str) -> String {
         let mut out = String::with_capacity(text.len());
         for (range, piece) in pieces(text) {
             let written = text.get(range).unwrap_or_default();
@@ -502,7 +502,7 @@ fn secret_length(asked: &str, from: usize, places: &[PersonalPlace]) -> Option<u
 }
 
 /// A text with all placeholders of a kind alike, to show how two texts differ.
-pub fn unnumbered(text: &str) -> String {
+pub(crate) fn unnumbered(text: &str) -> String {
     let shown = |(range, piece): (Range<usize>, RecordedPiece)| match piece {
         RecordedPiece::Value(placeholder) => format!("<{}>", placeholder.kind),
         RecordedPiece::Escaped => "<".to_owned(),

@@ -18,14 +18,14 @@ const MOST_CLIENTS: usize = 16;
 const KEPT_IDLE: Duration = Duration::from_secs(90);
 
 /// Gives the addresses of a host.
-pub trait HostLookup: Send + Sync + 'static {
+pub(crate) trait HostLookup: Send + Sync + 'static {
     /// All addresses of a name, in the order to try them.
     fn lookup(&self, host: String) -> Pin<Box<dyn Future<Output = std::io::Result<Vec<IpAddr>>> + Send>>;
 }
 
 /// The machine's own name resolution.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct SystemLookup;
+pub(crate) struct SystemLookup;
 
 impl HostLookup for SystemLookup {
     fn lookup(&self, host: String) -> Pin<Box<dyn Future<Output = std::io::Result<Vec<IpAddr>>> + Send>> {

@@ -22,7 +22,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use connection::Connections;
-pub use connection::{HostLookup, SystemLookup};
+pub(crate) use connection::{HostLookup, SystemLookup};
 pub(crate) use connection::{connect_time, is_refused, resolve};
 pub use step::StepHttpClient;
 pub(crate) use step::honest;
@@ -108,7 +108,7 @@ impl Http {
     }
 
     /// As [`Http::new`], with another way from names to addresses.
-    pub fn with_lookup(settings: HttpSettings, clock: Arc<dyn Clock>, lookup: Arc<dyn HostLookup>) -> Http {
+    pub(crate) fn with_lookup(settings: HttpSettings, clock: Arc<dyn Clock>, lookup: Arc<dyn HostLookup>) -> Http {
         let settings = Arc::new(settings);
         let connections = Arc::new(Connections::new(Arc::clone(&settings), lookup));
         Http { settings, connections, clock }

@@ -62,7 +62,7 @@ pub struct List {
     pub edges: Vec<GraphArrow>,
     /// One of them is done, and no other: the cases of a route.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub is_choice: bool,
+    pub(crate) is_choice: bool,
 }
 
 /// A step, or a case of a route that has steps of its own.

@@ -120,3 +120,19 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn replies_that_come_during_a_commit_share_the_next_one() {
+    let chains: Vec<Drawn> = (0..30).map(|_| (2, vec![])).chain((0..30).map(|place| (2, vec![place]))).collect();
+    let disk = Arc::new(Mutex::new(Disk::default()));
+    let log = Log { disk: disk.clone(), turns: vec![20], fails: None };
+    let ports = ports(&Outside::new((0..30).collect()), Arc::new(Steps { now: AtomicU64::new(0), each: 0 }));
+    let mut run = run(planned(&pipeline(&chains, 60)));
+    let (_sender, mut stop) = tokio::sync::mpsc::unbounded_channel();
+    let ended = block_on(drive(&mut run, Begin::Start(start()), &ports, &mut Journal::new(Box::new(log)), &mut stop, &mut |_| {}));
+    assert!(ended.unwrap().is_some());
+    let disk = disk.lock().unwrap();
+    let calls = disk.taken.iter().filter(|event| matches!(event.happening, crate::event::Happening::ToolCalled { .. })).count();
+    assert_eq!(calls, 60);
+    assert!(disk.syncs <= 8, "{} commits for {calls} calls", disk.syncs);
+}

@@ -27,8 +27,6 @@ pub struct PassedGate {
     pub style: Option<StyleGuide>,
     /// Who it is for.
     pub person: SharedValue,
-    /// Whether any of its criteria has a check that asks no model.
-    pub has_checks: bool,
 }
 
 impl Run {
@@ -49,7 +47,6 @@ impl Run {
         }
         let question = self.question(at, gate).ok()?;
         let (channel, style) = self.judged_for(at, gate, Some(&question.output));
-        let has_checks = question.criteria.iter().any(|asked| matches!(asked.criterion.judging, Judging::Checks(_)));
         Some(PassedGate {
             at,
             gate: node.path.clone(),
@@ -57,7 +54,6 @@ impl Run {
             channel,
             style,
             person: self.state.instance(self.state.instance_of(at)).person.clone(),
-            has_checks,
             text: question.text,
             with: question.with,
             output: question.output,

@@ -7,7 +7,7 @@ use crate::event::{SharedValue, StepStatus};
 
 /// What a person decided about a step in doubt.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub enum ConsentDecision {
+pub(crate) enum ConsentDecision {
     /// It is run again.
     Again,
     /// It is not, and fails.

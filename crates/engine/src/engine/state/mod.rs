@@ -57,7 +57,7 @@ pub struct RunState {
     /// Tokens and money spent.
     pub usage: Usage,
     /// Step runs so far.
-    pub steps_started: u64,
+    pub(crate) steps_started: u64,
     /// Pipelines that began so far, the run's own among them.
     #[serde(default)]
     pub(crate) pipelines_begun: u64,
@@ -87,7 +87,7 @@ pub struct RunState {
 
 /// A call that a person decides about.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct PendingConsent {
+pub(crate) struct PendingConsent {
     /// What it is about: see [`Happening::ApprovalRequested`](crate::event::Happening).
     pub(crate) act: String,
     /// `None`: not yet.
@@ -101,21 +101,21 @@ pub struct PendingConsent {
 
 /// A step in a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct NodeRef {
+pub(crate) struct NodeRef {
     pub(crate) frame: u32,
     pub(crate) node: u32,
 }
 
 /// Order of starting: longest remaining path first, then frame, then place in the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct ReadyKey {
+pub(crate) struct ReadyKey {
     pub(crate) shortness: u32,
     pub(crate) at: NodeRef,
 }
 
 /// A call that is out.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct OpenCall {
+pub(crate) struct OpenCall {
     pub(crate) node: NodeRef,
     pub(crate) started_ms: u64,
     pub(crate) timeout_at: u64,
@@ -124,7 +124,7 @@ pub struct OpenCall {
 
 /// What a timer is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum Timer {
+pub(crate) enum Timer {
     /// A call's time is up.
     Call(u64),
     /// A step may try again.
@@ -145,7 +145,7 @@ pub enum Timer {
 
 /// A pipeline that runs: the run's own, or a called one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Instance {
+pub(crate) struct Instance {
     pub(crate) pipeline: PipelineId,
     pub(crate) parent: Option<NodeRef>,
     /// Path of the call and `/`; empty for the run's own.
@@ -180,7 +180,7 @@ pub struct Instance {
 
 /// What is known about how a pipeline ends. The status is a pure function of this.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Ending {
+pub(crate) struct Ending {
     pub(crate) is_cancelled: bool,
     pub(crate) limit: Option<Bound>,
     pub(crate) failure: Option<StepFailure>,
@@ -196,7 +196,7 @@ pub struct Ending {
 
 /// The one refinement, once it has begun.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct RefinementRound {
+pub(crate) struct RefinementRound {
     pub(crate) original: SharedValue,
     pub(crate) failed: Vec<Verdict>,
     pub(crate) feedback: String,
@@ -219,7 +219,7 @@ pub struct Frame {
 
 /// Whether new steps start in a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum Mood {
+pub(crate) enum Mood {
     /// Yes.
     Going,
     /// No: a step failed; the rest is blocked.
@@ -232,7 +232,7 @@ pub enum Mood {
 
 /// What a frame is.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub enum FrameKind {
+pub(crate) enum FrameKind {
     /// A list of steps, as a graph.
     Block(BlockIx),
     /// Elements of a `for_each`: how many at once, how many have a place now, and the next without one.
@@ -243,7 +243,7 @@ pub enum FrameKind {
 
 /// Steps of a written plan: how many at once, how many have a place now, and those that could start if there were one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct WrittenFrame {
+pub(crate) struct WrittenFrame {
     pub(crate) most: u32,
     pub(crate) active: u32,
     pub(crate) waiting: BTreeSet<ReadyKey>,
@@ -253,7 +253,7 @@ pub struct WrittenFrame {
 
 /// The graph of a written plan, made once from the plan; equal to every other, since it adds nothing.
 #[derive(Clone, Default)]
-pub struct CachedPlan(pub(crate) OnceCell<Arc<PipelinePlan>>);
+pub(crate) struct CachedPlan(pub(crate) OnceCell<Arc<PipelinePlan>>);
 
 impl PartialEq for CachedPlan {
     fn eq(&self, _: &CachedPlan) -> bool {
@@ -269,7 +269,7 @@ impl std::fmt::Debug for CachedPlan {
 
 /// The plans of a `plan` step.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Planning {
+pub(crate) struct Planning {
     pub(crate) plans: Vec<OnePlan>,
     /// What is wrong with the last plan, until that is sent back.
     pub(crate) findings: Vec<String>,
@@ -283,7 +283,7 @@ pub struct Planning {
 
 /// A conversation of a `plan` step that is over: who was asked, what it cost, and the tool calls.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Talk {
+pub(crate) struct Talk {
     pub(crate) agent: String,
     pub(crate) usage: Usage,
     #[serde(default, skip_serializing_if = "SetAside::is_nothing")]
@@ -293,7 +293,7 @@ pub struct Talk {
 
 /// One plan of a `plan` step.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct OnePlan {
+pub(crate) struct OnePlan {
     pub(crate) plan: Arc<WrittenPlan>,
     /// One a step, once all are over: as in the output.
     pub(crate) results: Option<Vec<SharedValue>>,
@@ -303,7 +303,7 @@ pub struct OnePlan {
 
 /// A step that runs, ran or will run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct StepNode {
+pub(crate) struct StepNode {
     pub(crate) step: StepIx,
     pub(crate) path: StepPath,
     pub(crate) status: StepStatus,
@@ -343,7 +343,7 @@ pub struct StepNode {
 
 /// How far the look for a kept result has come.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub enum CacheStage {
+pub(crate) enum CacheStage {
     /// Nothing was looked for.
     #[default]
     None,
@@ -360,7 +360,7 @@ fn given<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Sha
 
 /// What a running step is at.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub enum StepWork {
+pub(crate) enum StepWork {
     /// Nothing between two events.
     #[default]
     None,
@@ -432,7 +432,7 @@ impl StepWork {
 
 /// A template value made once from a shared one; equal to every other, since it adds nothing.
 #[derive(Debug, Clone, Default)]
-pub struct CachedValue(pub(crate) OnceCell<crate::template::Value>);
+pub(crate) struct CachedValue(pub(crate) OnceCell<crate::template::Value>);
 
 impl PartialEq for CachedValue {
     fn eq(&self, _: &CachedValue) -> bool {
@@ -442,7 +442,7 @@ impl PartialEq for CachedValue {
 
 /// Names of an instance as template values, made once.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct CachedNames {
+pub(crate) struct CachedNames {
     pub(crate) inputs: CachedValue,
     pub(crate) person: CachedValue,
     pub(crate) channel: CachedValue,
@@ -528,7 +528,8 @@ impl RunState {
     }
 
     /// Status of a step by its path; `None`: not kept, or no such step.
-    pub fn step_status(&self, path: &str) -> Option<StepStatus> {
+    #[cfg(test)]
+    pub(crate) fn step_status(&self, path: &str) -> Option<StepStatus> {
         self.paths.get(path).map(|at| self.node(*at).status)
     }
 
@@ -549,7 +550,8 @@ impl RunState {
     }
 
     /// Calls that are out.
-    pub fn calls_out(&self) -> usize {
+    #[cfg(test)]
+    pub(crate) fn calls_out(&self) -> usize {
         self.calls.len()
     }
 }

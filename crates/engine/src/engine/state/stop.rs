@@ -7,7 +7,7 @@ use crate::event::Canceller;
 
 /// The end of a run that somebody asked for, while answers are awaited.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Stopping {
+pub(crate) struct Stopping {
     /// Who asked.
     pub(crate) by: Canceller,
     /// When nothing is awaited any more.

@@ -10,7 +10,7 @@ use crate::event::{AskedCall, Failure, MessageRole, ModelAnswer, Note, SharedVal
 
 /// A conversation with a model, from the first prompt to an answer of the right shape.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct ModelTalk {
+pub(crate) struct ModelTalk {
     pub(crate) agent: String,
     /// Name of the model in the file.
     pub(crate) model: String,
@@ -38,7 +38,7 @@ pub struct ModelTalk {
 
 /// Where a conversation stands.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub enum TalkStage {
+pub(crate) enum TalkStage {
     /// Nothing is out, and there is no answer: the request is to be made, or made again.
     #[default]
     Unanswered,
@@ -54,7 +54,7 @@ pub enum TalkStage {
 
 /// A tool call that a model asked for.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct RequestedCall {
+pub(crate) struct RequestedCall {
     pub(crate) asked: AskedCall,
     pub(crate) stage: AskedStage,
     pub(crate) started_ms: u64,
@@ -62,7 +62,7 @@ pub struct RequestedCall {
 
 /// How far a tool call that a model asked for has come.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub enum AskedStage {
+pub(crate) enum AskedStage {
     /// Not yet made.
     Open,
     /// It is out.

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// What calls may cost at most: set aside while they are out, and kept so of a call that may have cost something and never said what.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-pub struct SetAside {
+pub(crate) struct SetAside {
     pub(crate) tokens: u64,
     /// US dollars; 0 for a model without a price.
     pub(crate) usd: f64,

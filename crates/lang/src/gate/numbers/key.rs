@@ -34,7 +34,7 @@ pub(super) struct Need {
 }
 
 impl Need {
-    pub fn is_met(&self, known: &HashSet<FigureKey>) -> bool {
+    pub(crate) fn is_met(&self, known: &HashSet<FigureKey>) -> bool {
         let is_known = |keys: &[FigureKey]| keys.iter().any(|key| known.contains(key));
         is_known(&self.any) || !self.or.is_empty() && self.or.iter().all(|keys| is_known(keys))
     }
@@ -82,7 +82,7 @@ impl FigureMeaning {
     }
 
     /// Groups of three digits with spaces between them: one number, or several.
-    pub fn spaced(written: &str) -> FigureMeaning {
+    pub(crate) fn spaced(written: &str) -> FigureMeaning {
         let joined = numbers(&written.replace(' ', ""));
         let each: Vec<Vec<FigureKey>> = written.split(' ').map(numbers).collect();
         let gives = joined.iter().chain(each.iter().flatten()).cloned().collect();

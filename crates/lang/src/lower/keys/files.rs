@@ -31,7 +31,7 @@ pub static CHANNEL: KeyTable = KeyTable {
 };
 
 /// `split` of a channel.
-pub static SPLIT: KeyTable = KeyTable {
+pub(crate) static SPLIT: KeyTable = KeyTable {
     name: "split",
     keys: &[
         key!("at", Word(SplitAt::VARIANTS), "the largest unit kept whole"),
@@ -41,7 +41,7 @@ pub static SPLIT: KeyTable = KeyTable {
 };
 
 /// `markup` of a channel.
-pub static MARKUP: KeyTable = KeyTable {
+pub(crate) static MARKUP: KeyTable = KeyTable {
     name: "markup",
     keys: &[
         key!("bold", Sentence, "a mark on both sides, or a text with {text}"),
@@ -76,7 +76,7 @@ pub static STYLE_GUIDE: KeyTable = KeyTable {
 };
 
 /// `tone` of a style guide.
-pub static TONE: KeyTable = KeyTable {
+pub(crate) static TONE: KeyTable = KeyTable {
     name: "tone",
     keys: &[
         key!("default", Sentence, "mostly"),
@@ -86,7 +86,7 @@ pub static TONE: KeyTable = KeyTable {
 };
 
 /// `emojis` of a style guide.
-pub static EMOJIS: KeyTable = KeyTable {
+pub(crate) static EMOJIS: KeyTable = KeyTable {
     name: "emojis",
     keys: &[
         key!("enabled", Boolean, "whether any may be used"),
@@ -98,7 +98,7 @@ pub static EMOJIS: KeyTable = KeyTable {
 };
 
 /// `humor` of a style guide.
-pub static HUMOR: KeyTable = KeyTable {
+pub(crate) static HUMOR: KeyTable = KeyTable {
     name: "humor",
     keys: &[
         key!("enabled", Boolean, "whether there is any"),
@@ -108,7 +108,7 @@ pub static HUMOR: KeyTable = KeyTable {
 };
 
 /// `formatting` of a style guide.
-pub static FORMATTING: KeyTable = KeyTable {
+pub(crate) static FORMATTING: KeyTable = KeyTable {
     name: "formatting",
     keys: &[
         key!("greeting", Either(&[Boolean, Sentence]), "true, false, or your own"),
@@ -149,11 +149,11 @@ pub static REPLY: KeyTable = KeyTable {
 };
 
 /// One tool call of a scripted reply.
-pub static REPLY_CALL: KeyTable =
+pub(crate) static REPLY_CALL: KeyTable =
     KeyTable { name: "call", keys: &[required!("tool", Of(Tool), "the tool"), key!("with", Value, "its arguments")] };
 
 /// `usage` of a scripted reply.
-pub static REPLY_USAGE: KeyTable =
+pub(crate) static REPLY_USAGE: KeyTable =
     KeyTable { name: "usage", keys: &[key!("input_tokens", Whole, "tokens read"), key!("output_tokens", Whole, "tokens written")] };
 
 /// A test file.
@@ -187,10 +187,11 @@ pub static TEST_CASE: KeyTable = KeyTable {
 };
 
 /// A mock that fails.
-pub static MOCK_ERROR: KeyTable = KeyTable { name: "mock", keys: &[required!("error", Word(FailureKind::VARIANTS), "how it fails")] };
+pub(crate) static MOCK_ERROR: KeyTable =
+    KeyTable { name: "mock", keys: &[required!("error", Word(FailureKind::VARIANTS), "how it fails")] };
 
 /// `expect` of a case.
-pub static EXPECT: KeyTable = KeyTable {
+pub(crate) static EXPECT: KeyTable = KeyTable {
     name: "expect",
     keys: &[
         key!(

@@ -142,7 +142,7 @@ pub static POLICY: KeyTable = KeyTable {
 };
 
 /// `resource_limits` of a policy.
-pub static RESOURCE_LIMITS: KeyTable = KeyTable {
+pub(crate) static RESOURCE_LIMITS: KeyTable = KeyTable {
     name: "resource_limits",
     keys: &[
         key!("time", Duration, "longest time"),
@@ -154,7 +154,7 @@ pub static RESOURCE_LIMITS: KeyTable = KeyTable {
 };
 
 /// `file_access` of a policy.
-pub static FILE_ACCESS: KeyTable = KeyTable {
+pub(crate) static FILE_ACCESS: KeyTable = KeyTable {
     name: "file_access",
     keys: &[
         key!("read", Many(&Name), "patterns of files that may be read"),
@@ -163,4 +163,5 @@ pub static FILE_ACCESS: KeyTable = KeyTable {
 };
 
 /// `network_access` of a policy.
-pub static NETWORK_ACCESS: KeyTable = KeyTable { name: "network_access", keys: &[key!("hosts", Many(&Name), "hosts that may be reached")] };
+pub(crate) static NETWORK_ACCESS: KeyTable =
+    KeyTable { name: "network_access", keys: &[key!("hosts", Many(&Name), "hosts that may be reached")] };

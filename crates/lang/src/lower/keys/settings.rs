@@ -7,7 +7,7 @@ const MODELS: KeyRule = key!("models", Keys(&SETTINGS_MODELS), "the model called
 const SMALLEST: KeyRule = key!("limits", Keys(&LIMITS), "bounds of every run; the smallest of flags, file and settings counts");
 
 /// The project's `flow.toml`.
-pub static PROJECT_SETTINGS: KeyTable = KeyTable {
+pub(crate) static PROJECT_SETTINGS: KeyTable = KeyTable {
     name: "flow.toml",
     keys: &[
         MODELS,
@@ -18,7 +18,7 @@ pub static PROJECT_SETTINGS: KeyTable = KeyTable {
 };
 
 /// The user's own file.
-pub static USER_SETTINGS: KeyTable = KeyTable {
+pub(crate) static USER_SETTINGS: KeyTable = KeyTable {
     name: "user settings",
     keys: &[
         MODELS,
@@ -33,18 +33,18 @@ pub static USER_SETTINGS: KeyTable = KeyTable {
 const ENCRYPT: KeyRule = key!("encrypt", Boolean, "whether what is kept of runs is encrypted, with the key in FLOW_JOURNAL_KEY");
 
 /// `journal` of a project.
-pub static PROJECT_JOURNAL: KeyTable = KeyTable { name: "journal", keys: &[ENCRYPT] };
+pub(crate) static PROJECT_JOURNAL: KeyTable = KeyTable { name: "journal", keys: &[ENCRYPT] };
 
 /// `journal` of a user.
-pub static USER_JOURNAL: KeyTable =
+pub(crate) static USER_JOURNAL: KeyTable =
     KeyTable { name: "journal", keys: &[ENCRYPT, key!("key_file", Fixed, "a file that holds the key, in place of FLOW_JOURNAL_KEY")] };
 
 /// `models` in settings.
-pub static SETTINGS_MODELS: KeyTable =
+pub(crate) static SETTINGS_MODELS: KeyTable =
     KeyTable { name: "models", keys: &[key!("default", Keys(&MODEL), "the model of agents that name none")] };
 
 /// `lint`.
-pub static LINT: KeyTable = KeyTable {
+pub(crate) static LINT: KeyTable = KeyTable {
     name: "lint",
     keys: &[
         key!("deny", List(&Fixed), "codes of warnings and remarks that count as errors"),
@@ -53,4 +53,4 @@ pub static LINT: KeyTable = KeyTable {
 };
 
 /// One pattern of `lint.paths`.
-pub static LINT_PATH: KeyTable = KeyTable { name: "paths", keys: &[key!("ignore", List(&Fixed), "codes that are not told there")] };
+pub(crate) static LINT_PATH: KeyTable = KeyTable { name: "paths", keys: &[key!("ignore", List(&Fixed), "codes that are not told there")] };

@@ -10,7 +10,7 @@ use crate::model::Backoff;
 pub static FILE: KeyTable = KeyTable { name: "file", keys: &[required!("file", Path, "the file that holds it")] };
 
 /// `limits` of a run or an agent.
-pub static LIMITS: KeyTable = KeyTable {
+pub(crate) static LIMITS: KeyTable = KeyTable {
     name: "limits",
     keys: &[
         key!("deadline", Duration, "time for the whole of it"),
@@ -22,7 +22,7 @@ pub static LIMITS: KeyTable = KeyTable {
 };
 
 /// `retry`.
-pub static RETRY: KeyTable = KeyTable {
+pub(crate) static RETRY: KeyTable = KeyTable {
     name: "retry",
     keys: &[
         key!("max_attempts", Limit, "all tries together"),

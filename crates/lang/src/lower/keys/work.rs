@@ -68,7 +68,7 @@ const PROGRAM: &[super::KeyRule] = &[
 ];
 
 /// `price` of a model.
-pub static PRICE: KeyTable =
+pub(crate) static PRICE: KeyTable =
     KeyTable { name: "price", keys: &[required!("input", Number, "for what it reads"), required!("output", Number, "for what it writes")] };
 
 /// The keys of every tool.
@@ -132,7 +132,7 @@ pub static TOOL_KINDS: &[&KeyTable] = &[
 ];
 
 /// One scorecard.
-pub static SCORECARD: KeyTable = KeyTable {
+pub(crate) static SCORECARD: KeyTable = KeyTable {
     name: "scorecard",
     keys: &[
         key!("judge", Of(Agent), "the agent that judges"),
@@ -142,11 +142,11 @@ pub static SCORECARD: KeyTable = KeyTable {
 };
 
 /// A scorecard that a step wrote.
-pub static WRITTEN_SCORECARD: KeyTable =
+pub(crate) static WRITTEN_SCORECARD: KeyTable =
     KeyTable { name: "scorecard", keys: &[key!("criteria", List(&Keys(&CRITERION)), "the questions; all must pass")] };
 
 /// A plan that a model writes.
-pub static WRITTEN_PLAN: KeyTable = KeyTable {
+pub(crate) static WRITTEN_PLAN: KeyTable = KeyTable {
     name: "written plan",
     keys: &[
         required!("strategy", Word(PlanStrategy::VARIANTS), "parallel or sequential"),
@@ -156,7 +156,7 @@ pub static WRITTEN_PLAN: KeyTable = KeyTable {
 };
 
 /// A step of a plan that a model writes.
-pub static WRITTEN_STEP: KeyTable = KeyTable {
+pub(crate) static WRITTEN_STEP: KeyTable = KeyTable {
     name: "written step",
     keys: &[
         required!("id", Id, "its id"),
@@ -168,7 +168,7 @@ pub static WRITTEN_STEP: KeyTable = KeyTable {
 };
 
 /// One criterion.
-pub static CRITERION: KeyTable = KeyTable {
+pub(crate) static CRITERION: KeyTable = KeyTable {
     name: "criterion",
     keys: &[
         required!("id", Id, "its id"),
