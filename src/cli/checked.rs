@@ -7,14 +7,13 @@ use super::arguments::SharedOptions;
 use super::refusal::{Refusal, report_findings};
 use crate::adapter::files::DiskFiles;
 use crate::check::{add_edits, check_file};
-use crate::diagnostic::visible;
 use crate::lower::FileKind;
-use crate::runtime::{CheckError, Workflow};
+use crate::runtime::{CheckError, Workflow, shown};
 
 /// A pipeline that may be run or looked at: it has no errors. Nothing is started.
 /// Errors: there is no such file (exit 4), it is no pipeline (exit 2), or it has errors (exit 1).
 pub(super) fn pipeline(file: &Path, shared: &SharedOptions) -> Result<Workflow, Refusal> {
-    let shown = visible(&file.display().to_string()).into_owned();
+    let shown = shown(file);
     if file.is_dir() || !file.exists() {
         let what = if file.is_dir() { "is a folder; name the file of a pipeline" } else { "does not exist" };
         return Err(Refusal::new(Exit::NothingRan, format!("no file found: {shown} {what}")));

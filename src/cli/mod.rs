@@ -34,8 +34,7 @@ mod validate;
 
 use clap::Parser;
 
-use crate::diagnostic;
-use crate::runtime::STACK;
+use crate::runtime::{STACK, shown};
 
 use arguments::{CommandLine, FlowCommand, SharedOptions, ToolsCommand};
 pub use exit::Exit;
@@ -78,7 +77,7 @@ fn command() -> Exit {
 fn done(command: &FlowCommand, shared: &SharedOptions) -> Result<Exit, Refusal> {
     log::start()?;
     if let Some(folder) = shared.project.as_ref().filter(|folder| !folder.is_dir()) {
-        return Err(Refusal::usage(format!("--project {}: there is no such folder", diagnostic::visible(&folder.display().to_string()))));
+        return Err(Refusal::usage(format!("--project {}: there is no such folder", shown(folder))));
     }
     match command {
         FlowCommand::Run(options) if options.dry_run => plan::run(&options.wanted, options.printed.json, shared),

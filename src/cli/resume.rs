@@ -30,7 +30,7 @@ pub(super) fn resume(id: &str, output: &OutputOptions, is_allowed: bool, shared:
     if !Path::new(&file).exists() {
         return Err(failed(format!("run {} cannot go on: {} does not exist any more", stored.id, visible(&file))));
     }
-    let on = run::shown(Path::new(&file), output, is_allowed, shared, taping)?;
+    let on = run::prepared(Path::new(&file), output, is_allowed, shared, taping)?;
     run::play(RunSession::resume(on, stored)?, OutputTargets::open(output)?, shared)
 }
 

@@ -30,7 +30,7 @@ pub(super) fn run(options: &RunOptions, shared: &SharedOptions) -> Result<Exit, 
         (None, None) => Taping::None,
     };
     let wanted = &options.wanted;
-    let mut on = shown(&wanted.file, &options.printed, options.trust.is_given, shared, taping)?;
+    let mut on = prepared(&wanted.file, &options.printed, options.trust.is_given, shared, taping)?;
     let pipeline = on.pipeline().clone();
     let (mut given, beside) = inputs::read(&pipeline, wanted.inputs_file.as_deref(), &wanted.inputs)?;
     on.runner.channel = channel(&pipeline, wanted.channel.as_deref().or(beside.as_deref()))?;
@@ -56,7 +56,7 @@ pub(super) fn run(options: &RunOptions, shared: &SharedOptions) -> Result<Exit, 
 }
 
 /// Checks the file, sees that it is trusted, and gets everything ready for a run whose events are shown; nothing is started.
-pub(super) fn shown(
+pub(super) fn prepared(
     file: &Path,
     printed: &OutputOptions,
     is_allowed: bool,

@@ -14,8 +14,8 @@ use crate::adapter::started::Agreed;
 use crate::check::Checked;
 use crate::diagnostic::visible;
 use crate::report::wish_lines;
-use crate::runtime::consent::{ConsentRequest, Standing, allowed, place, shown, trusted};
-use crate::runtime::{RunError, settings};
+use crate::runtime::consent::{ConsentRequest, Standing, allowed, place, trusted};
+use crate::runtime::{RunError, settings, shown};
 
 /// What is asked at a terminal.
 const QUESTION: &str = "Trust it, until something of it changes?";
@@ -117,7 +117,7 @@ fn show_all(as_json: bool) -> Result<Exit, Refusal> {
     } else {
         let line = |entry: &crate::adapter::trusted::TrustedEntry| {
             let short: String = entry.sha256.chars().take(12).collect();
-            format!("{}  {short}  {}\n", entry.at.format("%Y-%m-%d %H:%M:%S"), visible(&entry.file.display().to_string()))
+            format!("{}  {short}  {}\n", entry.at.format("%Y-%m-%d %H:%M:%S"), shown(&entry.file))
         };
         stdout::print(&entries.iter().map(line).collect::<String>())
     };

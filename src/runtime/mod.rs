@@ -39,7 +39,7 @@ pub use kept::Storage;
 pub(crate) use needs::{know_prices, lacking};
 pub use outcome::{RunEnding, RunOutcome};
 pub(crate) use own::own_files;
-pub(crate) use project::{find, project};
+pub(crate) use project::{find, project, shown};
 pub use runner::Runner;
 pub use running::{Control, RunHandle};
 pub use session::{Answer, RunQuestion};

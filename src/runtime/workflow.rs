@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::{STACK, project, settings};
+use super::{STACK, project, settings, shown};
 use crate::adapter::files::DiskFiles;
 use crate::check::{Checked, check_file};
-use crate::diagnostic::{Diagnostic, visible};
+use crate::diagnostic::Diagnostic;
 use crate::lower::FileKind;
 use crate::model::{Model, Pipeline};
 use crate::plan::Wishes;
@@ -39,7 +39,7 @@ pub enum CheckError {
     #[error("{}", report::human(&Findings::new(&.0.loaded.sources, &.0.errors()), false).trim_end())]
     Findings(Box<Checked>),
     /// It is a file of another kind.
-    #[error("{} is no pipeline: a pipeline has name and steps", visible(&.0.display().to_string()))]
+    #[error("{} is no pipeline: a pipeline has name and steps", shown(.0))]
     NoPipeline(PathBuf),
     /// The system gives no thread.
     #[error("flow cannot start: {0}")]

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use super::super::outcome::{Golden, Report};
 use super::told;
 use crate::diagnostic::visible;
+use crate::runtime::shown;
 
 /// All lines; with `only_bad`, nothing about what passed.
 pub fn human(report: &Report, colour: bool, only_bad: bool) -> String {
@@ -34,7 +35,7 @@ pub fn human(report: &Report, colour: bool, only_bad: bool) -> String {
     let mut list = |title: &str, paths: Vec<&PathBuf>| {
         if !paths.is_empty() {
             out.push_str(&format!("\n{title}:\n"));
-            out.extend(paths.iter().map(|path| format!("  {}\n", visible(&path.display().to_string()))));
+            out.extend(paths.iter().map(|path| format!("  {}\n", shown(path))));
         }
     };
     list("These goldens or recordings belong to no case; remove them, or mend the case", report.orphans.iter().collect());
