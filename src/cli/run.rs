@@ -6,9 +6,9 @@ use std::sync::Arc;
 use super::arguments::{OutputOptions, RunOptions, SharedOptions};
 use super::outcome::OutputTargets;
 use super::progress::ProgressDisplay;
-use super::refusal::Refusal;
+use super::refusal::{Refusal, pipeline};
 use super::signals::{self, Attended, listen};
-use super::{Exit, checked, inputs, tell, trust};
+use super::{Exit, inputs, tell, trust};
 use crate::adapter::sqlite_store::SqliteStore;
 use crate::adapter::started::Agreed;
 use crate::adapter::stdout::{Silent, Stdout};
@@ -66,7 +66,7 @@ pub(super) fn prepared(
     if printed.json && printed.events_on_stdout() {
         return Err(Refusal::usage("--json and --events - both want standard output; leave one out"));
     }
-    let workflow = checked::pipeline(file, shared)?;
+    let workflow = pipeline(file, shared)?;
     // A replay asks nobody, starts nothing and needs no secret.
     let agreed = if taping.is_replay() { None } else { Some(trust::consent(&workflow.checked, file, is_allowed, shared)?) };
     let mut runner = shared.runner(&workflow, agreed);

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use serde_json::json;
 
 use super::arguments::{SharedOptions, TrustOptions};
-use super::refusal::Refusal;
+use super::refusal::{Refusal, pipeline};
 use super::signals::at_question;
-use super::{Exit, checked, inputs, stdout};
+use super::{Exit, inputs, stdout};
 use crate::adapter::started::Agreed;
 use crate::check::Checked;
 use crate::diagnostic::visible;
@@ -81,7 +81,7 @@ pub(super) fn run(options: &TrustOptions, shared: &SharedOptions) -> Result<Exit
 fn trust(options: &TrustOptions, shared: &SharedOptions) -> Result<Exit, Refusal> {
     let mut all = vec![];
     for file in &options.files {
-        let workflow = checked::pipeline(file, shared)?;
+        let workflow = pipeline(file, shared)?;
         let wanted = wanted(&workflow.checked, file, shared)?;
         if wanted.wishes.is_empty() {
             all.push(json!({ "file": shown(file), "wants": wanted.wishes, "sha256": null }));
