@@ -6,7 +6,7 @@
 //!
 //! let workflow = Workflow::check("pipelines/timesheet/pipeline.yaml")?;
 //! assert_eq!(workflow.name(), "timesheet");
-//! workflow.findings().iter().for_each(|finding| println!("{} {}", finding.code.id(), finding.message));
+//! workflow.findings().iter().for_each(|finding| println!("{}: {}", workflow.place(finding), finding.message));
 //! # Ok::<(), flow::runtime::CheckError>(())
 //! ```
 //! A run goes on in a thread of its own, so it works in any async runtime, or in none. It is a stream of its [events](event::Event), and has an
@@ -57,7 +57,36 @@
 //! let runner = workflow.runner().model_client(Arc::new(Own));
 //! # }
 //! ```
-//! **A person's decision** is the event `approval_requested`; [`RunHandle::answer`](runtime::RunHandle::answer) tells it.
+//! **A person's decision** is asked for by the event `approval_requested`; [`RunHandle::answer`](runtime::RunHandle::answer) tells it. A run that nobody answers
+//! ends as [waiting](runtime::RunEnding::Waiting) and can be [resumed](runtime::Runner::resume), as one whose process was killed.
+//! ```no_run
+//! # async fn example(workflow: flow::runtime::Workflow, id: &str) -> Result<(), flow::runtime::RunError> {
+//! use flow::event::Happening;
+//! use flow::runtime::{Answer, Storage};
+//!
+//! let mut run = workflow.runner().storage(Storage::Project).resume(id);
+//! while let Some(event) = run.next().await {
+//!     if let Happening::ApprovalRequested { step, question, .. } = &event.happening {
+//!         println!("{question}");
+//!         run.answer(step, Answer { approved: false, comment: "not before Monday".into() });
+//!     }
+//! }
+//! println!("{:?}", run.outcome().await?.ending);
+//! # Ok(()) }
+//! ```
+//! **Bounds, and a policy** of the program hold whatever files say; what models and web services answer can be
+//! [recorded](runtime::Runner::record) and [replayed](runtime::Runner::replay), which asks nobody.
+//! ```no_run
+//! # async fn example(workflow: flow::runtime::Workflow) -> Result<(), flow::runtime::RunError> {
+//! use flow::runtime::{Limits, Policy};
+//!
+//! let policy = Policy { hosts: Some(vec!["api.example.com".into()]), ..Policy::default() };
+//! let runner = workflow.runner().limits(Limits { max_cost_usd: Some(0.5), ..Limits::default() }).policy(policy);
+//! let recorded = runner.clone().record("tape").run(serde_json::json!({ "message": "Hi" })).outcome().await?;
+//! let replayed = runner.replay("tape").run(serde_json::json!({ "message": "Hi" })).outcome().await?;
+//! assert_eq!((replayed.outputs, replayed.misses.len()), (recorded.outputs, 0));
+//! # Ok(()) }
+//! ```
 //!
 //! `examples/` has programs that run: `check`, `run`, `own_model`, and `axum`, a server. `ARCHITECTURE.md` has the rooms and which may name which.
 

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::arguments::{ApproveOptions, SharedOptions};
-use super::refusal::Refusal;
-use super::{Exit, checked, run, runs, stdout, tell};
+use super::refusal::{Refusal, pipeline};
+use super::{Exit, run, runs, stdout, tell};
 use crate::adapter::clock::SystemClock;
 use crate::adapter::files::{self, DiskFiles};
 use crate::adapter::run_lock::RunLock;
@@ -101,7 +101,7 @@ fn output_of(text: &str, step: &str, events: &[Event], shared: &SharedOptions) -
     let wrong = |why: String| Refusal::usage(format!("--happened: {why}"));
     let value = read_json(&read.map_err(wrong)?).map_err(|error| wrong(format!("{error}; write JSON, a text as '\"text\"', or @FILE")))?;
     let start = start_of(events).ok_or_else(|| wrong("the run does not say which file it runs".to_string()))?;
-    let workflow = checked::pipeline(Path::new(&start.file), shared)?;
+    let workflow = pipeline(Path::new(&start.file), shared)?;
     let on = run::ready(&shared.runner(&workflow, Some(Arc::default())))?;
     let run = on.as_its_events_tell(events)?;
     run.told_output(step, value)

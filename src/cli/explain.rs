@@ -1,23 +1,27 @@
-//! What flow knows of itself and of files: `flow explain` (a pipeline in plain words, the page of a code), `flow schema`, `flow completions`.
+//! What flow knows of files and of itself: `flow explain` (a pipeline in plain words, the page of a code), `flow graph` (a pipeline as a picture, or what
+//! really ran), `flow schema`, `flow completions`.
 
 use std::path::Path;
 
 use clap::CommandFactory;
 
-use super::arguments::{CommandLine, SchemaKind, SharedOptions, Shell};
-use super::refusal::Refusal;
-use super::{Exit, checked, stdout};
+use super::arguments::{CommandLine, GraphFormat, GraphOptions, SchemaKind, SharedOptions, Shell};
+use super::refusal::{Refusal, pipeline};
+use super::{Exit, runs, stdout};
+use crate::adapter::files::DiskFiles;
+use crate::check::check_file;
 use crate::diagnostic::{Code, did_you_mean, visible};
+use crate::journal::Record;
 use crate::lower::FileKind;
 use crate::lower::keys::json_schema;
-use crate::report;
+use crate::report::{self, graph};
 use crate::runtime::CheckError;
 
 /// Explains what is named: a file if there is one of that name, else a code.
 pub(super) fn run(what: &str, shared: &SharedOptions) -> Result<Exit, Refusal> {
     let path = Path::new(what);
     if path.exists() {
-        let workflow = checked::pipeline(path, shared)?;
+        let workflow = pipeline(path, shared)?;
         let text = report::explain::explain(&workflow.checked.plan);
         return text.map(|text| stdout::print(&text)).ok_or_else(|| Refusal::usage(CheckError::NoPipeline(workflow.file)));
     }
@@ -65,4 +69,49 @@ pub(super) fn completions(shell: Shell) -> Exit {
     let mut text = vec![];
     clap_complete::generate(shell, &mut CommandLine::command(), "flow", &mut text);
     stdout::print(&String::from_utf8_lossy(&text))
+}
+
+/// Draws a pipeline.
+pub(super) fn graph(options: &GraphOptions, shared: &SharedOptions) -> Result<Exit, Refusal> {
+    let graph = match (&options.file, &options.run) {
+        (Some(file), _) => {
+            let workflow = pipeline(file, shared)?;
+            graph::graph(&workflow.checked.plan).ok_or_else(|| Refusal::usage(CheckError::NoPipeline(workflow.file)))?
+        }
+        (None, Some(id)) => of_run(id, shared)?,
+        (None, None) => return Err(Refusal::usage("name a pipeline file, or a run with --run")),
+    };
+    let format = if options.json { GraphFormat::Json } else { options.format };
+    Ok(stdout::print(&match format {
+        GraphFormat::Mermaid => graph::mermaid(&graph),
+        GraphFormat::Dot => graph::dot(&graph),
+        GraphFormat::Svg => graph::svg(&graph),
+        GraphFormat::Json => graph::json(&graph),
+    }))
+}
+
+/// What really ran, on the graph of its pipeline if that is still the file that ran.
+fn of_run(id: &str, shared: &SharedOptions) -> Result<graph::Graph, Refusal> {
+    let (record, file) = runs::stored(Some(id), shared)?;
+    let Some(file) = file else { return Ok(alone(&record, shared, "it does not say which file it ran")) };
+    let path = Path::new(&file);
+    if !path.exists() {
+        return Ok(alone(&record, shared, &format!("{file} does not exist any more")));
+    }
+    let checked = check_file(path, &shared.project_of(path), &DiskFiles);
+    let is_same = checked.loaded.program.pipelines.first().is_some_and(|pipeline| pipeline.hash == record.hash);
+    match graph::graph(&checked.plan).filter(|_| is_same) {
+        Some(mut graph) => {
+            graph::ran(&mut graph, &record);
+            Ok(graph)
+        }
+        None => Ok(alone(&record, shared, &format!("{file} has changed since"))),
+    }
+}
+
+fn alone(record: &Record, shared: &SharedOptions, why: &str) -> graph::Graph {
+    if !shared.quiet {
+        tell!("drawn from the record alone, in the order in which steps began: {why}");
+    }
+    graph::ran_alone(record)
 }

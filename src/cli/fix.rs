@@ -16,7 +16,7 @@ use crate::check::{Fixed, check_file, fix_file};
 use crate::diagnostic::visible;
 use crate::port::Files;
 use crate::redact::keys_in_source;
-use crate::runtime::find;
+use crate::runtime::{find, shown};
 
 /// Writes the safe edits of findings into the files, or shows them. Standard input (`-`) is printed with its edits.
 pub(super) fn run(options: &FixOptions, shared: &SharedOptions) -> Result<Exit, Refusal> {
@@ -26,7 +26,7 @@ pub(super) fn run(options: &FixOptions, shared: &SharedOptions) -> Result<Exit, 
     let mut exit = Exit::Ok;
     let readers = Readers::default();
     for path in paths.iter().filter(|path| path.extension().is_none_or(|ending| ending != "toml")) {
-        let shown = visible(&path.display().to_string()).into_owned();
+        let shown = shown(path);
         let project = shared.project_of(path);
         let fixed = match fix_file(path, &project, &input, &|| readers.of(path, &project, shared)) {
             Ok(fixed) => fixed,
@@ -114,7 +114,7 @@ impl Readers {
 }
 
 fn show(path: &Path, fixed: &Fixed) -> Exit {
-    let name = visible(&path.display().to_string()).into_owned();
+    let name = shown(path);
     let patch = |before: &str, text: &str| TextDiff::from_lines(before, text).unified_diff().header(&name, &name).to_string();
     let drawn = patch(&without_keys(&fixed.before), &without_keys(&fixed.text));
     if drawn != patch(&fixed.before, &fixed.text) {

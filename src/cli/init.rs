@@ -9,6 +9,7 @@ use super::arguments::SharedOptions;
 use super::refusal::Refusal;
 use crate::adapter::files::stays_in;
 use crate::diagnostic::visible;
+use crate::runtime::shown;
 
 macro_rules! starter {
     ($($name:literal),* $(,)?) => { &[$(($name, include_str!(concat!("../../starter/", $name)))),*] };
@@ -35,7 +36,7 @@ pub(super) fn run(folder: &Path, shared: &SharedOptions) -> Result<Exit, Refusal
     let place = |name: &str| folder.join(if name == "gitignore" { ".gitignore" } else { name });
     let there: Vec<_> = STARTER.iter().map(|(name, _)| place(name)).filter(|path| path.symlink_metadata().is_ok()).collect();
     if !there.is_empty() {
-        let lines = there.iter().map(|path| format!("  {}", visible(&path.display().to_string())));
+        let lines = there.iter().map(|path| format!("  {}", shown(path)));
         let head = "nothing was written, since these files are there already:".to_owned();
         return Err(Refusal(Exit::Usage, std::iter::once(head).chain(lines).collect()));
     }
@@ -44,13 +45,12 @@ pub(super) fn run(folder: &Path, shared: &SharedOptions) -> Result<Exit, Refusal
         let path = place(name);
         if let Err(problem) = stays_in(folder, &path).and_then(|()| made.write(&path, text)) {
             made.remove();
-            let shown = path.display().to_string();
-            let line = format!("{} cannot be written: {problem}; nothing is left of what was written before", visible(&shown));
+            let line = format!("{} cannot be written: {problem}; nothing is left of what was written before", shown(&path));
             return Err(Refusal::new(Exit::Failed, line));
         }
     }
     if !shared.quiet {
-        made.files.iter().for_each(|path| tell!("wrote {}", visible(&path.display().to_string())));
+        made.files.iter().for_each(|path| tell!("wrote {}", shown(path)));
         let enter = if folder.as_os_str().is_empty() { String::new() } else { format!("  cd {}\n", quoted(&folder.display().to_string())) };
         tell!(
             "\nNow:\n{enter}  flow run pipelines/shop/pipeline.yaml --input message=\"When do you open on Saturday?\"\n  flow test\n  flow validate"

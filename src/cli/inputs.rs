@@ -13,6 +13,7 @@ use super::tell;
 use crate::adapter::{environment, files};
 use crate::diagnostic::{all_visible, visible};
 use crate::model::{Field, FieldKind, JsonError, Limits, Pipeline, Shape, parse_duration, read_json};
+use crate::runtime::shown;
 
 /// Most bytes of a file of inputs (JSON from outside).
 const MOST_GIVEN: u64 = 8 << 20;
@@ -25,7 +26,7 @@ pub(super) fn read(pipeline: &Pipeline, file: Option<&Path>, pairs: &[String]) -
     let channel = match (given.remove("channel"), file) {
         (None | Some(Value::Null), _) => None,
         (Some(Value::String(name)), _) => Some(name),
-        (Some(_), file) => return wrong(format!("--inputs {}: channel must be a text", shown(file))),
+        (Some(_), file) => return wrong(format!("--inputs {}: channel must be a text", file.map(shown).unwrap_or_default())),
     };
     let mut named = BTreeSet::new();
     for pair in pairs {
@@ -47,19 +48,15 @@ pub(super) fn read(pipeline: &Pipeline, file: Option<&Path>, pairs: &[String]) -
 
 fn of_file(file: &Path) -> Result<Map<String, Value>, Refusal> {
     let text = if file == Path::new("-") { files::read_input(MOST_GIVEN) } else { files::read_named(file, MOST_GIVEN) };
-    let text = text.map_err(|e| Refusal::usage(format!("--inputs {}: it cannot be read: {e}", shown(Some(file)))))?;
+    let text = text.map_err(|e| Refusal::usage(format!("--inputs {}: it cannot be read: {e}", shown(file))))?;
     let wanted = |what: String| {
-        Refusal::usage(format!("--inputs {}: {what}; write one JSON object such as {{\"message\": \"Hello\"}}", shown(Some(file))))
+        Refusal::usage(format!("--inputs {}: {what}; write one JSON object such as {{\"message\": \"Hello\"}}", shown(file)))
     };
     match read_json(&text) {
         Ok(Value::Object(given)) => Ok(given),
         Ok(_) => Err(wanted("it holds no JSON object".into())),
         Err(error) => Err(wanted(visible(&error.to_string()).into_owned())),
     }
-}
-
-fn shown(file: Option<&Path>) -> String {
-    file.map(|file| visible(&file.display().to_string()).into_owned()).unwrap_or_default()
 }
 
 /// Required inputs that are not given.

@@ -10,10 +10,10 @@ use tokio::sync::oneshot;
 
 use super::arguments::{McpOptions, SharedOptions};
 use super::outcome::line_of_end;
-use super::refusal::Refusal;
+use super::refusal::{Refusal, pipeline};
 use super::run::{self, to_decide};
 use super::signals::{Attended, listen};
-use super::{Exit, checked, inputs, progress, trust};
+use super::{Exit, inputs, progress, trust};
 use crate::adapter::clock::SystemClock;
 use crate::adapter::environment;
 use crate::adapter::mcp::SharedServers;
@@ -153,7 +153,7 @@ impl PipelineService for Pipelines {
 impl ServedPipeline {
     /// Checks a file, that it is trusted, and whether its runs could begin.
     fn new(file: &std::path::Path, flags: &Limits, is_allowed: bool, shared: &SharedOptions) -> Result<ServedPipeline, Refusal> {
-        let workflow = checked::pipeline(file, shared)?;
+        let workflow = pipeline(file, shared)?;
         let agreed = trust::consent(&workflow.checked, file, is_allowed, shared)?;
         let mut runner = shared.runner(&workflow, Some(agreed)).limits(flags.clone());
         runner.is_served = true;

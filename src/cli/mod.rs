@@ -7,12 +7,10 @@ mod tell;
 
 mod approve;
 mod arguments;
-mod checked;
 mod doctor;
 mod exit;
 mod explain;
 mod fix;
-mod graph;
 mod init;
 mod inputs;
 mod log;
@@ -22,7 +20,6 @@ mod outcome;
 mod plan;
 mod progress;
 mod refusal;
-mod resume;
 mod run;
 mod runs;
 mod signals;
@@ -34,8 +31,7 @@ mod validate;
 
 use clap::Parser;
 
-use crate::diagnostic;
-use crate::runtime::STACK;
+use crate::runtime::{STACK, shown};
 
 use arguments::{CommandLine, FlowCommand, SharedOptions, ToolsCommand};
 pub use exit::Exit;
@@ -78,13 +74,13 @@ fn command() -> Exit {
 fn done(command: &FlowCommand, shared: &SharedOptions) -> Result<Exit, Refusal> {
     log::start()?;
     if let Some(folder) = shared.project.as_ref().filter(|folder| !folder.is_dir()) {
-        return Err(Refusal::usage(format!("--project {}: there is no such folder", diagnostic::visible(&folder.display().to_string()))));
+        return Err(Refusal::usage(format!("--project {}: there is no such folder", shown(folder))));
     }
     match command {
         FlowCommand::Run(options) if options.dry_run => plan::run(&options.wanted, options.printed.json, shared),
         FlowCommand::Run(options) => run::run(options, shared),
         FlowCommand::Plan(options) => plan::run(&options.wanted, options.json, shared),
-        FlowCommand::Graph(options) => graph::run(options, shared),
+        FlowCommand::Graph(options) => explain::graph(options, shared),
         FlowCommand::Validate(options) => validate::run(options, shared),
         FlowCommand::Test(options) => test::run(options, shared),
         FlowCommand::Init { folder } => init::run(folder, shared),
@@ -97,7 +93,7 @@ fn done(command: &FlowCommand, shared: &SharedOptions) -> Result<Exit, Refusal> 
         FlowCommand::Lsp => lsp::run(),
         FlowCommand::Mcp(options) => mcp::serve(options, shared),
         FlowCommand::Completions { shell } => Ok(explain::completions(*shell)),
-        FlowCommand::Runs(command) => runs::run(command, shared),
+        FlowCommand::Runs(command) => runs::done(command, shared),
         FlowCommand::Approve(options) => approve::run(options, shared),
     }
 }

@@ -16,7 +16,7 @@ use crate::journal::{PersonalMask, StepRecord, record};
 use crate::port::Printer;
 use crate::redact::Redactor;
 use crate::report::escape::json_visible;
-use crate::runtime::RunOutcome;
+use crate::runtime::{RunOutcome, shown};
 
 /// Where a run writes: its events, its outputs, standard output. Whether they can be written is known before it begins.
 pub(super) struct OutputTargets<'a> {
@@ -130,10 +130,6 @@ pub(super) fn may_write(path: &Path) -> Result<(), Refusal> {
 
 fn cannot(path: &Path, error: std::io::Error) -> Refusal {
     Refusal::usage(format!("cannot write {}: {error}", shown(path)))
-}
-
-fn shown(path: &Path) -> String {
-    visible(&path.display().to_string()).into_owned()
 }
 
 /// How a run ended, in one line; `None`: all went well.

@@ -4,8 +4,8 @@
 use serde_json::{Map, Value};
 
 use super::arguments::{RunRequest, SharedOptions};
-use super::refusal::Refusal;
-use super::{Exit, checked, inputs, stdout, tell};
+use super::refusal::{Refusal, pipeline};
+use super::{Exit, inputs, stdout, tell};
 use crate::adapter::clock::SystemClock;
 use crate::adapter::data::DataFiles;
 use crate::diagnostic::visible;
@@ -21,7 +21,7 @@ use crate::template::{self, KnownNames};
 
 /// Shows what would run.
 pub(super) fn run(wanted: &RunRequest, as_json: bool, shared: &SharedOptions) -> Result<Exit, Refusal> {
-    let mut workflow = checked::pipeline(&wanted.file, shared)?;
+    let mut workflow = pipeline(&wanted.file, shared)?;
     let env = shared.variables()?;
     tell::hide_secrets(&secret_values(&workflow.checked.loaded.program, &env));
     let default_model = world::default_model(&env)?;

@@ -1,15 +1,18 @@
-//! What stops a command before anything is started: mistakes in files, on the command line, and what this machine lacks.
+//! What stops a command before anything is started: mistakes in files, on the command line, and what this machine lacks. A file that was checked.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use super::arguments::SharedOptions;
 use super::{Exit, tell};
 use crate::adapter::environment;
-use crate::check::Checked;
+use crate::adapter::files::DiskFiles;
+use crate::check::{Checked, add_edits, check_file};
 use crate::diagnostic::{Severity, visible};
+use crate::lower::FileKind;
 use crate::port::{Secret, StoreError};
 use crate::report::{self, Findings};
-use crate::runtime::{RunError, drawn};
+use crate::runtime::{CheckError, RunError, Workflow, drawn, place, shown};
 
 /// What stops a run before it starts: its exit code and what to say.
 pub(super) struct Refusal(pub(super) Exit, pub(super) Vec<String>);
@@ -62,8 +65,31 @@ pub(super) fn told(Refusal(exit, lines): Refusal) -> Exit {
     exit
 }
 
+/// A pipeline that may be run or looked at: it has no errors. Nothing is started.
+/// Errors: there is no such file (exit 4), it is no pipeline (exit 2), or it has errors (exit 1).
+pub(super) fn pipeline(file: &Path, shared: &SharedOptions) -> Result<Workflow, Refusal> {
+    let shown = shown(file);
+    if file.is_dir() || !file.exists() {
+        let what = if file.is_dir() { "is a folder; name the file of a pipeline" } else { "does not exist" };
+        return Err(Refusal::new(Exit::NothingRan, format!("no file found: {shown} {what}")));
+    }
+    if file.extension().is_some_and(|ending| ending == "toml") {
+        return Err(Refusal::usage(CheckError::NoPipeline(file.to_path_buf())));
+    }
+    let project = shared.project_of(file);
+    let mut checked = check_file(file, &project, &DiskFiles);
+    if checked.loaded.kind == FileKind::Test {
+        return Err(Refusal::usage(format!("{shown} is a test file, no pipeline: flow test {shown}")));
+    }
+    if checked.has_errors() {
+        add_edits(&mut checked, file, &project, &DiskFiles);
+    }
+    report_findings(&checked, shared)?;
+    Workflow::of(checked, file.to_path_buf(), project).map_err(Refusal::usage)
+}
+
 /// Errors stop the run before it starts; warnings become one line.
-pub(super) fn report_findings(checked: &Checked, shared: &SharedOptions) -> Result<(), Refusal> {
+fn report_findings(checked: &Checked, shared: &SharedOptions) -> Result<(), Refusal> {
     let errors = checked.errors();
     let warnings = checked.diagnostics.iter().filter(|d| d.severity() == Severity::Warning).count();
     if !errors.is_empty() {
@@ -76,8 +102,7 @@ pub(super) fn report_findings(checked: &Checked, shared: &SharedOptions) -> Resu
         return Ok(());
     }
     for found in checked.missing_data() {
-        let (file, at) = (checked.loaded.sources.file(found.span.file), checked.loaded.sources.start(found.span));
-        tell_as_written!("{}:{}:{}: {} (steps that read it will fail)", file.name, at.line, at.column, found.message);
+        tell_as_written!("{}: {} (steps that read it will fail)", place(&checked.loaded.sources, found), found.message);
     }
     if warnings > 0 {
         let noun = if warnings == 1 { "warning" } else { "warnings" };

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use super::arguments::{OutputOptions, RunOptions, SharedOptions};
 use super::outcome::OutputTargets;
 use super::progress::ProgressDisplay;
-use super::refusal::Refusal;
+use super::refusal::{Refusal, pipeline};
 use super::signals::{self, Attended, listen};
-use super::{Exit, checked, inputs, tell, trust};
+use super::{Exit, inputs, tell, trust};
 use crate::adapter::sqlite_store::SqliteStore;
 use crate::adapter::started::Agreed;
 use crate::adapter::stdout::{Silent, Stdout};
@@ -30,7 +30,7 @@ pub(super) fn run(options: &RunOptions, shared: &SharedOptions) -> Result<Exit, 
         (None, None) => Taping::None,
     };
     let wanted = &options.wanted;
-    let mut on = shown(&wanted.file, &options.printed, options.trust.is_given, shared, taping)?;
+    let mut on = prepared(&wanted.file, &options.printed, options.trust.is_given, shared, taping)?;
     let pipeline = on.pipeline().clone();
     let (mut given, beside) = inputs::read(&pipeline, wanted.inputs_file.as_deref(), &wanted.inputs)?;
     on.runner.channel = channel(&pipeline, wanted.channel.as_deref().or(beside.as_deref()))?;
@@ -56,7 +56,7 @@ pub(super) fn run(options: &RunOptions, shared: &SharedOptions) -> Result<Exit, 
 }
 
 /// Checks the file, sees that it is trusted, and gets everything ready for a run whose events are shown; nothing is started.
-pub(super) fn shown(
+pub(super) fn prepared(
     file: &Path,
     printed: &OutputOptions,
     is_allowed: bool,
@@ -66,7 +66,7 @@ pub(super) fn shown(
     if printed.json && printed.events_on_stdout() {
         return Err(Refusal::usage("--json and --events - both want standard output; leave one out"));
     }
-    let workflow = checked::pipeline(file, shared)?;
+    let workflow = pipeline(file, shared)?;
     // A replay asks nobody, starts nothing and needs no secret.
     let agreed = if taping.is_replay() { None } else { Some(trust::consent(&workflow.checked, file, is_allowed, shared)?) };
     let mut runner = shared.runner(&workflow, agreed);

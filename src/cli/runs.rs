@@ -1,22 +1,25 @@
-//! `flow runs …`: the record of past runs.
-
-mod removal;
+//! `flow runs …`: the record of past runs. A run goes with all that it left in the project's `.flow` folder.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use super::arguments::{RunsCommand, SharedOptions};
+use super::arguments::{OutputOptions, RunsCommand, SharedOptions};
+use super::outcome::OutputTargets;
 use super::refusal::Refusal;
-use super::{Exit, resume, stdout};
+use super::{Exit, run, stdout, tell};
+use crate::adapter::clock::SystemClock;
 use crate::adapter::run_lock::RunLock;
 use crate::adapter::sealing::Sealing;
+use crate::adapter::sqlite_cache::SqliteCache;
 use crate::adapter::sqlite_store::SqliteStore;
 use crate::diagnostic::visible;
+use crate::event::{Event, Happening};
 use crate::journal::{Record, masked, record};
-use crate::port::{RunSummary, Store, StoreError};
-use crate::runtime::{kept, start_of};
+use crate::model::parse_duration;
+use crate::port::{Clock, RunSummary, Store, StoreError};
+use crate::runtime::{RunSession, StoredRun, kept, start_of};
 
 /// The store of the project's runs, and its file. Errors: there is none (exit 4), or it cannot be read.
 fn open(shared: &SharedOptions) -> Result<(SqliteStore, PathBuf), Refusal> {
@@ -54,7 +57,7 @@ pub(super) fn stored(wanted: Option<&str>, shared: &SharedOptions) -> Result<(Re
 }
 
 /// Lists, shows, writes out, removes or goes on with runs.
-pub(super) fn run(command: &RunsCommand, shared: &SharedOptions) -> Result<Exit, Refusal> {
+pub(super) fn done(command: &RunsCommand, shared: &SharedOptions) -> Result<Exit, Refusal> {
     let project = shared.current_project();
     // What stands in the list needs no key.
     let keyless = || open_with(&project, &Sealing::default());
@@ -68,20 +71,20 @@ pub(super) fn run(command: &RunsCommand, shared: &SharedOptions) -> Result<Exit,
             let kept = store.runs()?;
             let named = runs.iter().map(|run| Ok(&find(&kept, Some(run))?.run)).collect::<Result<BTreeSet<_>, Refusal>>()?;
             let wanted = if *all { kept.iter().map(|run| &run.run).collect() } else { named };
-            removal::remove(&mut store, &file, &wanted, *all, shared)
+            remove(&mut store, &file, &wanted, *all, shared)
         }
         RunsCommand::Prune { older_than } => {
             let (mut store, file) = keyless()?;
             let kept = store.runs()?;
-            let wanted = removal::older(&kept, older_than.as_deref())?;
-            removal::remove(&mut store, &file, &wanted, true, shared)
+            let wanted = older(&kept, older_than.as_deref())?;
+            remove(&mut store, &file, &wanted, true, shared)
         }
         RunsCommand::Show { run, json } => {
             let (record, _) = stored(run.as_deref(), shared)?;
             Ok(if *json { stdout::print_json(&record) } else { stdout::print(&crate::report::record(&record)) })
         }
         RunsCommand::Export { run } => Ok(stdout::print_json(&stored(run.as_deref(), shared)?.0)),
-        RunsCommand::Resume { run, printed, trust } => resume::resume(run, printed, trust.is_given, shared),
+        RunsCommand::Resume { run, printed, trust } => resume(run, printed, trust.is_given, shared),
     }
 }
 
@@ -132,4 +135,77 @@ fn find<'a>(runs: &'a [RunSummary], wanted: Option<&str>) -> Result<&'a RunSumma
         [] => Err(Refusal::usage(format!("there is no run \"{}\"; see flow runs list", visible(wanted)))),
         several => Err(Refusal::usage(format!("{} runs begin with \"{}\"; write more of the id", several.len(), visible(wanted)))),
     }
+}
+
+/// Goes on with a run whose process has ended.
+fn resume(id: &str, output: &OutputOptions, is_allowed: bool, shared: &SharedOptions) -> Result<Exit, Refusal> {
+    let (store, journal, id) = open_run(Some(id), shared)?;
+    let stored = StoredRun::open(store, journal, id)?;
+    if stored.end().is_some() {
+        // Its process ended before it could tell; whether its file is the same does not matter any more.
+        let printed = OutputTargets::open(output)?;
+        tell!("run {} has ended; this is its outcome", stored.id);
+        let sends = stored.events.iter().any(has_printed);
+        let played = stored.played();
+        tell::hide_with(played.mask.redactor());
+        return run::told(played, printed, sends, shared);
+    }
+    let failed = |why: String| Refusal::new(Exit::Failed, why);
+    let taping = stored.taping()?;
+    taping.open().map_err(|error| failed(format!("--{error}")))?;
+    let file = stored.start()?.file.clone();
+    if !Path::new(&file).exists() {
+        return Err(failed(format!("run {} cannot go on: {} does not exist any more", stored.id, visible(&file))));
+    }
+    let on = run::prepared(Path::new(&file), output, is_allowed, shared, taping)?;
+    run::play(RunSession::resume(on, stored)?, OutputTargets::open(output)?, shared)
+}
+
+/// Whether a step has written to standard output what the run has to say.
+fn has_printed(event: &Event) -> bool {
+    matches!(&event.happening, Happening::OutputWritten { to, .. } if to == "stdout")
+}
+
+/// Ids of runs that began longer ago than a time; without one, none. Errors: it is no time (exit 2).
+fn older<'a>(runs: &'a [RunSummary], than: Option<&str>) -> Result<BTreeSet<&'a String>, Refusal> {
+    let Some(than) = than else { return Ok(BTreeSet::new()) };
+    let time = parse_duration(than).map_err(|what| Refusal::usage(format!("--older-than {what}")))?;
+    let time = chrono::TimeDelta::from_std(time).unwrap_or(chrono::TimeDelta::MAX);
+    let now = SystemClock::new().now();
+    let is_older = |run: &&RunSummary| {
+        let started = chrono::DateTime::parse_from_rfc3339(&run.started);
+        started.is_ok_and(|started| now.signed_duration_since(started) > time)
+    };
+    Ok(runs.iter().filter(is_older).map(|run| &run.run).collect())
+}
+
+/// Removes runs that no process goes on with. `leaves`: the others are told and left; else one of them stops the removal.
+/// Errors: one is being run (exit 2); or something is left of what was removed (exit 6).
+fn remove(store: &mut SqliteStore, file: &Path, wanted: &BTreeSet<&String>, leaves: bool, shared: &SharedOptions) -> Result<Exit, Refusal> {
+    let (mut locks, mut runs, mut held) = (vec![], vec![], vec![]);
+    for run in wanted {
+        match RunLock::take_to_remove(file, run) {
+            Ok(lock) => {
+                locks.push(lock);
+                runs.push(run.as_str());
+            }
+            Err(error @ StoreError::Held { .. }) if leaves => held.push(error.to_string()),
+            Err(error) => return Err(error.into()),
+        }
+    }
+    // The results that are used again go first: without their run nobody knows whose they are.
+    let cache = SqliteCache::forget(&kept::cache_file(file), &runs).map_err(|error| Refusal::new(Exit::Failed, error))?;
+    store.remove(&runs)?;
+    if !cache {
+        let message =
+            "the runs are removed, but another process is reading their kept results: flow runs prune erases them when it has ended";
+        return Err(Refusal::new(Exit::Failed, message));
+    }
+    if !shared.quiet && leaves {
+        tell!("{} run{} removed", runs.len(), if runs.len() == 1 { "" } else { "s" });
+    }
+    for line in &held {
+        tell!("{line}: it is not removed");
+    }
+    Ok(if held.is_empty() { Exit::Ok } else { Exit::Usage })
 }

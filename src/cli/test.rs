@@ -13,7 +13,7 @@ use crate::check::{add_edits, check_file};
 use crate::diagnostic::{Diagnostic, visible};
 use crate::golden::{self, Baseline, Broken, Comparison, LiveModels, Report, Suite, report};
 use crate::report::Findings;
-use crate::runtime::{own_files, settings, world};
+use crate::runtime::{own_files, place, settings, shown, world};
 
 /// Runs tests.
 pub(super) fn run(options: &TestOptions, shared: &SharedOptions) -> Result<Exit, Refusal> {
@@ -33,7 +33,7 @@ pub(super) fn run(options: &TestOptions, shared: &SharedOptions) -> Result<Exit,
             return Err(Refusal::usage(why));
         }
         if options.update {
-            golden::may_write(file).map_err(|e| Refusal::usage(format!("cannot write {}: {e}", visible(&file.display().to_string()))))?;
+            golden::may_write(file).map_err(|e| Refusal::usage(format!("cannot write {}: {e}", shown(file))))?;
         }
     }
     let (live, private_hosts) = match options.record || options.live {
@@ -115,7 +115,7 @@ fn no_test(options: &TestOptions) -> String {
     if let Some(text) = &options.filter {
         return format!("no test matches \"{}\"", visible(text));
     }
-    let named: Vec<String> = options.paths.iter().map(|path| visible(&path.display().to_string()).into_owned()).collect();
+    let named: Vec<String> = options.paths.iter().map(|path| shown(path)).collect();
     let place = if named.is_empty() { "this project".to_string() } else { named.join(", ") };
     format!("no test found in {place}: a file of tests ends in .test.yaml, and a pipeline may have tests of its own")
 }
@@ -148,10 +148,7 @@ fn files(options: &TestOptions, shared: &SharedOptions) -> Result<Vec<PathBuf>, 
 }
 
 fn mistakes(path: &Path, findings: &Findings, shared: &SharedOptions) -> Broken {
-    let line = |d: &Diagnostic| {
-        let at = findings.sources.start(d.span);
-        format!("{} {}:{}:{}: {}", d.code.id(), findings.sources.file(d.span.file).name, at.line, at.column, d.message)
-    };
+    let line = |found: &Diagnostic| format!("{} {}: {}", found.code.id(), place(findings.sources, found), found.message);
     Broken {
         file: path.display().to_string(),
         drawn: crate::report::human(findings, validate::colour(shared)),

@@ -7,15 +7,15 @@ use std::sync::Arc;
 use serde_json::json;
 
 use super::arguments::{SharedOptions, TrustOptions};
-use super::refusal::Refusal;
+use super::refusal::{Refusal, pipeline};
 use super::signals::at_question;
-use super::{Exit, checked, inputs, stdout};
+use super::{Exit, inputs, stdout};
 use crate::adapter::started::Agreed;
 use crate::check::Checked;
 use crate::diagnostic::visible;
 use crate::report::wish_lines;
-use crate::runtime::consent::{ConsentRequest, Standing, allowed, place, shown, trusted};
-use crate::runtime::{RunError, settings};
+use crate::runtime::consent::{ConsentRequest, Standing, allowed, place, trusted};
+use crate::runtime::{RunError, settings, shown};
 
 /// What is asked at a terminal.
 const QUESTION: &str = "Trust it, until something of it changes?";
@@ -81,7 +81,7 @@ pub(super) fn run(options: &TrustOptions, shared: &SharedOptions) -> Result<Exit
 fn trust(options: &TrustOptions, shared: &SharedOptions) -> Result<Exit, Refusal> {
     let mut all = vec![];
     for file in &options.files {
-        let workflow = checked::pipeline(file, shared)?;
+        let workflow = pipeline(file, shared)?;
         let wanted = wanted(&workflow.checked, file, shared)?;
         if wanted.wishes.is_empty() {
             all.push(json!({ "file": shown(file), "wants": wanted.wishes, "sha256": null }));
@@ -117,7 +117,7 @@ fn show_all(as_json: bool) -> Result<Exit, Refusal> {
     } else {
         let line = |entry: &crate::adapter::trusted::TrustedEntry| {
             let short: String = entry.sha256.chars().take(12).collect();
-            format!("{}  {short}  {}\n", entry.at.format("%Y-%m-%d %H:%M:%S"), visible(&entry.file.display().to_string()))
+            format!("{}  {short}  {}\n", entry.at.format("%Y-%m-%d %H:%M:%S"), shown(&entry.file))
         };
         stdout::print(&entries.iter().map(line).collect::<String>())
     };

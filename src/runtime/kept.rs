@@ -75,7 +75,7 @@ pub(crate) fn folder(project: &Path) -> Result<PathBuf, RunError> {
 pub(crate) fn home() -> Result<Option<PathBuf>, RunError> {
     match environment::state_folder() {
         Some(named) => whole(named, "FLOW_STATE_DIR").map(Some),
-        None => settings::state_dir()?.map(|named| whole(named, "state_dir of your settings")).transpose(),
+        None => settings::of_user()?.state_dir.map(|named| whole(named, "state_dir of your settings")).transpose(),
     }
 }
 
@@ -104,24 +104,24 @@ pub(crate) fn with_help(error: StoreError, project: &Path) -> RunError {
 
 /// How new runs are encrypted, and with which key others were. Errors: they must be encrypted and there is no key, or the key is none.
 pub(crate) fn of_new_runs(settled: &Settled) -> Result<Sealing, RunError> {
-    let key = key(settled.journal.key_file.as_deref())?;
-    if settled.journal.encrypt && key.is_none() {
+    let sealing = sealing(settled)?;
+    if sealing.is_on && sealing.key.is_none() {
         let message = "runs are encrypted here (encrypt in [journal] of the settings), and there is no key: set FLOW_JOURNAL_KEY, or key_file in \
                        [journal] of your own settings";
         return Err(RunError::usage(message));
     }
-    Ok(Sealing { key, is_on: settled.journal.encrypt })
+    Ok(sealing)
 }
 
 /// The key at hand, for runs that are there. Settings with mistakes name none. Errors: the key is none.
 pub(crate) fn of_kept_runs(project: &Path) -> Result<Sealing, RunError> {
-    let journal = settings::read(project).map(|settled| settled.journal).unwrap_or_default();
-    Ok(Sealing { key: key(journal.key_file.as_deref())?, is_on: journal.encrypt })
+    sealing(&settings::read(project).unwrap_or_default())
 }
 
-fn key(file: Option<&Path>) -> Result<Option<JournalKey>, RunError> {
-    let Some((text, from)) = environment::journal_key(file).map_err(RunError::usage)? else { return Ok(None) };
-    JournalKey::read(text.reveal()).map(Some).map_err(|what| RunError::usage(format!("{from} {what}")))
+fn sealing(settled: &Settled) -> Result<Sealing, RunError> {
+    let found = environment::journal_key(settled.key_file.as_deref()).map_err(RunError::usage)?;
+    let key = found.map(|(text, from)| JournalKey::read(text.reveal()).map_err(|what| RunError::usage(format!("{from} {what}"))));
+    Ok(Sealing { key: key.transpose()?, is_on: settled.encrypt })
 }
 
 /// The results that are used again lie beside the journal.

@@ -39,7 +39,7 @@ pub use kept::Storage;
 pub(crate) use needs::{know_prices, lacking};
 pub use outcome::{RunEnding, RunOutcome};
 pub(crate) use own::own_files;
-pub(crate) use project::{find, project};
+pub(crate) use project::{find, project, shown};
 pub use runner::Runner;
 pub use running::{Control, RunHandle};
 pub use session::{Answer, RunQuestion};
@@ -49,6 +49,7 @@ pub(crate) use surroundings::{Surroundings, declared, inputs_of_file, start_of, 
 pub(crate) use tape::Taping;
 pub use tape::{Recorded, TapingError};
 pub(crate) use virtual_time::VirtualRun;
+pub(crate) use workflow::place;
 pub use workflow::{CheckError, Workflow};
 
 pub use crate::check::Checked;

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::adapter::files::{DiskFiles, read, yaml_files};
+use crate::diagnostic::visible;
 use crate::load::{in_our_folder, project_of, says_flow};
 use crate::port::Files;
 
@@ -16,6 +17,11 @@ pub(crate) fn project(path: &Path, named: Option<&Path>) -> PathBuf {
         Ok(rest) => rest.to_path_buf(),
         Err(_) => found,
     }
+}
+
+/// A path as people read it: on one line, without characters that cannot be seen.
+pub(crate) fn shown(path: &Path) -> String {
+    visible(&path.display().to_string()).into_owned()
 }
 
 /// A file that cannot be read as one of this language is looked at up to so many bytes, whether it says that it is one.

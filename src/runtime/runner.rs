@@ -118,8 +118,8 @@ impl Runner {
         self
     }
 
-    /// What runs may do at most, whatever the file says: a policy as `policies` of a file has it, beside that of the user's settings. What it forbids
-    /// fails with `denied`, and the record names it `user`.
+    /// What runs may do at most, whatever the file says: a policy as `policies` of a file has it, beside that of the user's settings. What it does not
+    /// allow fails with `denied`, and the record names it `user`.
     pub fn policy(mut self, policy: Policy) -> Runner {
         self.policies.push(policy);
         self
@@ -182,7 +182,8 @@ impl Runner {
     }
 
     /// Goes on with a run of the same files that its [storage](Runner::storage) has: its process was killed, it was cancelled, or it waits for a
-    /// decision. Finished steps do not run again. One that has ended gives its outcome once more.
+    /// decision. Finished steps do not run again. The handle is told the questions that are open, then what happens from now on. A run that has ended
+    /// gives its outcome once more.
     pub fn resume(&self, run: impl Into<String>) -> RunHandle {
         let run = run.into();
         self.in_a_thread(move |runner, listening| {
@@ -190,6 +191,7 @@ impl Runner {
             if stored.end().is_some() {
                 return Ok(stored.played().outcome);
             }
+            listening.repeat(stored.questions());
             let runner = Runner { taping: stored.taping()?, ..runner.clone() };
             Ok(listening.outcome_of(RunSession::resume(runner.surroundings()?, stored)?))
         })

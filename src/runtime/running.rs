@@ -41,8 +41,8 @@ impl Control {
 
     /// A person's decision about a step: of the event `approval_requested`, the step. It may come before the question does. `true` and `false` are
     /// [answers](Answer) without a comment.
-    pub fn answer(&self, step: impl Into<String>, answer: impl Into<Answer>) {
-        let _ = self.answers.send((step.into(), answer.into()));
+    pub fn answer(&self, step: impl AsRef<str>, answer: impl Into<Answer>) {
+        let _ = self.answers.send((step.as_ref().to_owned(), answer.into()));
     }
 }
 
@@ -75,7 +75,7 @@ impl RunHandle {
     }
 
     /// As [`Control::answer`].
-    pub fn answer(&self, step: impl Into<String>, answer: impl Into<Answer>) {
+    pub fn answer(&self, step: impl AsRef<str>, answer: impl Into<Answer>) {
         self.control.answer(step, answer);
     }
 
@@ -137,6 +137,11 @@ pub(super) struct Listening {
 }
 
 impl Listening {
+    /// Tells the handle of events again.
+    pub(super) fn repeat(&self, events: Vec<&Event>) {
+        events.into_iter().for_each(|event| drop(self.hearing.events.send(event.clone())));
+    }
+
     /// Plays the run, and tells its handle of it.
     pub(super) fn outcome_of(mut self, session: RunSession) -> RunOutcome {
         session.play(&mut self.stopped, &mut self.hearing).outcome

@@ -51,11 +51,16 @@ pub struct RunQuestion {
 impl RunQuestion {
     /// What was asked about a step last.
     pub(crate) fn of(run: &str, step: String, events: &[Event]) -> RunQuestion {
-        let text = events.iter().rev().find_map(|event| match &event.happening {
-            Happening::ApprovalRequested { step: asked, question, .. } if **asked == *step => Some(question.clone()),
+        let text = RunQuestion::event(&step, events).map(|(_, question)| question.to_owned()).unwrap_or_default();
+        RunQuestion { run: run.to_owned(), step, text }
+    }
+
+    /// The event that asked about a step last, and its question.
+    pub(super) fn event<'e>(step: &str, events: &'e [Event]) -> Option<(&'e Event, &'e str)> {
+        events.iter().rev().find_map(|event| match &event.happening {
+            Happening::ApprovalRequested { step: asked, question, .. } if **asked == *step => Some((event, question.as_str())),
             _ => None,
-        });
-        RunQuestion { run: run.to_owned(), step, text: text.unwrap_or_default() }
+        })
     }
 }
 

@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use super::RunError;
 use crate::adapter::environment;
 use crate::adapter::files::{DiskFiles, open_if_there};
+use crate::diagnostic::has_errors;
 use crate::load::{SettingsOf, load_settings};
-use crate::model::{Limits, Model, Policy, Settings};
+use crate::model::{Limits, Model, Policy};
 use crate::port::Secret;
 
 /// What the project and the user have set.
@@ -23,17 +24,12 @@ pub(crate) struct Settled {
     pub(crate) policy: Option<Policy>,
     /// Hosts in private networks that the user named.
     pub(crate) private_hosts: Vec<String>,
-    /// How runs are kept.
-    pub(crate) journal: JournalOf,
-}
-
-/// How runs are kept: what the project or the user asks for.
-#[derive(Default)]
-pub(crate) struct JournalOf {
-    /// They are encrypted.
+    /// Runs are kept encrypted.
     pub(crate) encrypt: bool,
     /// The file of the key, if the user names one.
     pub(crate) key_file: Option<PathBuf>,
+    /// The folder for the runs of all projects, if the user names one.
+    pub(crate) state_dir: Option<PathBuf>,
 }
 
 impl Settled {
@@ -64,20 +60,33 @@ pub(crate) fn of_project(project: &Path) -> Result<Settled, RunError> {
     of_files(vec![(project.join("flow.toml"), SettingsOf::Project)])
 }
 
+/// Reads the user's own settings alone. Errors: as [`read`].
+pub(crate) fn of_user() -> Result<Settled, RunError> {
+    let path = environment::user_settings().map_err(RunError::usage)?;
+    of_files(path.map(|path| (path, SettingsOf::User)).into_iter().collect())
+}
+
 fn of_files(files: Vec<(PathBuf, SettingsOf)>) -> Result<Settled, RunError> {
     let mut settled = Settled::default();
     for (path, of) in files {
-        let Some(settings) = without_mistakes(&path, of)? else { continue };
+        let Some(found) = load_settings(&path, of, &DiskFiles) else { continue };
+        if has_errors(&found.diagnostics) {
+            return Err(RunError::Settings(Box::new(found)));
+        }
+        let settings = found.settings;
         settled.private_hosts.extend(settings.private_hosts.into_iter().map(|host| host.value));
-        if of == SettingsOf::User {
-            let named = settings.default_model.as_ref().and_then(|model| model.base_url.as_ref());
-            settled.private_hosts.extend(named.and_then(|url| host(&url.source)));
+        match of {
+            SettingsOf::Project => settled.model_of_project.clone_from(&settings.default_model),
+            SettingsOf::User => {
+                let named = settings.default_model.as_ref().and_then(|model| model.base_url.as_ref());
+                settled.private_hosts.extend(named.and_then(|url| host(&url.source)));
+                settled.state_dir = settings.state_dir.map(|folder| PathBuf::from(folder.value));
+            }
         }
-        settled.journal.encrypt |= settings.journal.encrypt;
-        settled.journal.key_file = settled.journal.key_file.or(settings.journal.key_file.map(|named| beside(&path, &named.value)));
-        if of == SettingsOf::Project {
-            settled.model_of_project.clone_from(&settings.default_model);
-        }
+        settled.encrypt |= settings.journal.encrypt;
+        // From the folder of the file that names it.
+        let key_file = settings.journal.key_file.map(|named| path.parent().unwrap_or(Path::new("")).join(named.value));
+        settled.key_file = settled.key_file.or(key_file);
         settled.model = settled.model.or(settings.default_model);
         settled.limits = narrowest(&settled.limits, &settings.limits);
         if let Some(policy) = settings.policy {
@@ -86,34 +95,6 @@ fn of_files(files: Vec<(PathBuf, SettingsOf)>) -> Result<Settled, RunError> {
         }
     }
     Ok(settled)
-}
-
-/// The folder for the runs of all projects that the user's own file names. Errors: as [`read`].
-pub(crate) fn state_dir() -> Result<Option<PathBuf>, RunError> {
-    Ok(of_user()?.and_then(|(_, settings)| settings.state_dir).map(|folder| PathBuf::from(folder.value)))
-}
-
-/// The file of the journal's key, which the user's own settings name. Errors: as [`read`].
-pub(crate) fn key_file() -> Result<Option<PathBuf>, RunError> {
-    Ok(of_user()?.and_then(|(path, settings)| Some(beside(&path, &settings.journal.key_file?.value))))
-}
-
-fn of_user() -> Result<Option<(PathBuf, Settings)>, RunError> {
-    let Some(path) = environment::user_settings().map_err(RunError::usage)? else { return Ok(None) };
-    Ok(without_mistakes(&path, SettingsOf::User)?.map(|settings| (path, settings)))
-}
-
-fn without_mistakes(path: &Path, of: SettingsOf) -> Result<Option<Settings>, RunError> {
-    let Some(found) = load_settings(path, of, &DiskFiles) else { return Ok(None) };
-    if crate::diagnostic::has_errors(&found.diagnostics) {
-        return Err(RunError::Settings(Box::new(found)));
-    }
-    Ok(Some(found.settings))
-}
-
-/// A path that a file of settings names, from its folder.
-fn beside(settings: &Path, named: &str) -> PathBuf {
-    settings.parent().unwrap_or(Path::new("")).join(named)
 }
 
 /// The bounds that a policy sets.

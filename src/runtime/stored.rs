@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 
 use super::surroundings::start_of;
-use super::{PlayedRun, RunError, RunOutcome, Runner, Taping, kept};
+use super::{PlayedRun, RunError, RunOutcome, RunQuestion, Runner, Taping, kept};
 use crate::adapter::run_lock::RunLock;
 use crate::adapter::sqlite_store::SqliteStore;
 use crate::diagnostic::visible;
 use crate::event::{Canceller, Event, Happening, RunEnd, RunStart};
-use crate::journal::PersonalMask;
+use crate::journal::{PersonalMask, record};
 use crate::port::{Store, StoreError};
 
 /// A run of which there is a record. No other process goes on with it meanwhile.
@@ -71,6 +71,12 @@ impl StoredRun {
                 Err(RunError::CannotResume(vec![why]))
             }
         }
+    }
+
+    /// The events that ask what is not decided yet.
+    pub(super) fn questions(&self) -> Vec<&Event> {
+        let open = record(&self.events).map(|record| record.questions).unwrap_or_default();
+        open.iter().filter_map(|asked| RunQuestion::event(&asked.step, &self.events)).map(|(event, _)| event).collect()
     }
 
     /// What became of it, as far as it went.

@@ -6,14 +6,15 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::{STACK, project, settings};
+use super::{STACK, project, settings, shown};
 use crate::adapter::files::DiskFiles;
 use crate::check::{Checked, check_file};
-use crate::diagnostic::{Diagnostic, visible};
+use crate::diagnostic::Diagnostic;
 use crate::lower::FileKind;
 use crate::model::{Model, Pipeline};
 use crate::plan::Wishes;
 use crate::report::{self, Findings};
+use crate::source::Sources;
 
 /// A pipeline without errors, and all that it brings in, as it stood on disk when it was checked. Cheap to clone.
 #[derive(Clone)]
@@ -38,7 +39,7 @@ pub enum CheckError {
     #[error("{}", report::human(&Findings::new(&.0.loaded.sources, &.0.errors()), false).trim_end())]
     Findings(Box<Checked>),
     /// It is a file of another kind.
-    #[error("{} is no pipeline: a pipeline has name and steps", visible(&.0.display().to_string()))]
+    #[error("{} is no pipeline: a pipeline has name and steps", shown(.0))]
     NoPipeline(PathBuf),
     /// The system gives no thread.
     #[error("flow cannot start: {0}")]
@@ -60,6 +61,20 @@ impl CheckError {
             CheckError::NoPipeline(_) | CheckError::System(_) => vec![],
         }
     }
+
+    /// Where a finding is: `FILE:LINE:COLUMN`, from 1, columns in characters.
+    pub fn place(&self, finding: &Diagnostic) -> String {
+        match self {
+            CheckError::Findings(checked) => place(&checked.loaded.sources, finding),
+            CheckError::NoPipeline(_) | CheckError::System(_) => String::new(),
+        }
+    }
+}
+
+/// Where a finding is: `FILE:LINE:COLUMN`.
+pub(crate) fn place(sources: &Sources, finding: &Diagnostic) -> String {
+    let at = sources.start(finding.span);
+    format!("{}:{}:{}", sources.file(finding.span.file).name, at.line, at.column)
 }
 
 impl Workflow {
@@ -123,6 +138,11 @@ impl Workflow {
     /// Warnings and remarks, and data files that are not there: what keeps nothing from running.
     pub fn findings(&self) -> &[Diagnostic] {
         &self.checked.diagnostics
+    }
+
+    /// Where a finding is: `FILE:LINE:COLUMN`, from 1, columns in characters.
+    pub fn place(&self, finding: &Diagnostic) -> String {
+        place(&self.checked.loaded.sources, finding)
     }
 
     /// JSON Schema of its inputs.

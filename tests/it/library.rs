@@ -9,7 +9,6 @@ use flow::event::{Happening, RunStatus};
 use flow::model::FailureKind;
 use flow::port::{ModelClient, ModelReply, ModelRequest, Pending};
 use flow::runtime::{Answer, CheckError, Consent, Policy, RunEnding, RunError, Runner, Storage, Workflow};
-use flow::source::{Span, Spanned};
 use serde_json::json;
 use tempfile::TempDir;
 
@@ -66,6 +65,8 @@ fn a_check_gives_a_workflow_or_its_findings() {
     let error = Place::with(&ASKS.replace("inputs.who", "inputs.whom")).check().unwrap_err();
     let found: Vec<&str> = error.findings().iter().map(|found| found.code.id()).collect();
     assert_eq!(found, ["F202"]);
+    let place = error.place(&error.findings()[0]);
+    assert!(place.contains("p.yaml:") && place.split(':').rev().take(2).all(|number| number.parse::<usize>().is_ok()), "{place}");
     assert!(error.to_string().contains("inputs.whom") && format!("{error:?}") == error.to_string(), "{error}");
     assert!(matches!(Workflow::check("pipelines/nothing.yaml"), Err(CheckError::Findings(_))));
     for other in ["channels/sms.yaml", "tests/golden/timesheet/week_start.test.yaml"] {
@@ -244,9 +245,16 @@ async fn a_stored_run_goes_on_where_it_stopped() {
     let waiting = runner.run(json!(null)).outcome().await.unwrap();
     assert!(matches!(waiting.ending, RunEnding::Waiting(_)));
 
-    let resumed = runner.resume(&waiting.run);
-    resumed.answer("keep", true);
+    let mut resumed = runner.resume(&waiting.run);
+    let mut asked = 0;
+    while let Some(event) = resumed.next().await {
+        if let Happening::ApprovalRequested { step, .. } = &event.happening {
+            asked += 1;
+            resumed.answer(step, true);
+        }
+    }
     let outcome = resumed.outcome().await.unwrap();
+    assert_eq!(asked, 1);
     assert_eq!((&outcome.run, outcome.is_good()), (&waiting.run, true));
     assert!(place.0.path().join("note.txt").exists());
     assert_eq!(outcome.events[..waiting.events.len()], waiting.events);
@@ -262,7 +270,7 @@ async fn a_stored_run_goes_on_where_it_stopped() {
 #[tokio::test]
 async fn a_policy_of_the_program_holds_whatever_the_file_says() {
     let place = Place::with(&NOTES.replace(", approve: true", ""));
-    let policy = Policy { disallowed_tools: vec![Spanned::new("notes.write".into(), Span::default())], ..Policy::default() };
+    let policy = Policy { disallowed_tools: vec!["notes.write".into()], ..Policy::default() };
     let outcome = place.runner().policy(policy).run(json!(null)).outcome().await.unwrap();
     assert_eq!(outcome.ending, RunEnding::Over(RunStatus::Failed));
     assert_eq!(outcome.failure.unwrap().failure.kind, FailureKind::Denied);

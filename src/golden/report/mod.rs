@@ -1,16 +1,77 @@
-//! Drawing what `flow test` found: one file per format.
+//! Drawing what `flow test` found: here for people (a line a trial, then what failed, and what gates noticed of outputs that were broken on purpose), beside
+//! it for programs.
 
-mod human;
-mod json;
-mod junit;
-mod mutants;
+mod machine;
 
-pub use human::{human, summary};
-pub use json::json;
-pub use junit::junit;
-pub use mutants::survived;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
 
-use super::outcome::{Complaint, Outcome};
+pub use machine::{json, junit};
+
+use super::mutate::{Mutant, Noticed, OutputMutation};
+use super::outcome::{Complaint, Golden, Outcome, Report};
+use crate::diagnostic::visible;
+use crate::runtime::shown;
+
+/// All lines; with `only_bad`, nothing about what passed.
+pub fn human(report: &Report, colour: bool, only_bad: bool) -> String {
+    let word = |word: &str, code: &str| if colour { format!("\x1b[{code}m{word}\x1b[0m") } else { word.to_string() };
+    let mut out = String::new();
+    for outcome in &report.outcomes {
+        let mark = match (outcome.complaints.is_empty(), &outcome.golden) {
+            (false, _) => word("FAIL", "1;31"),
+            (true, Some(Golden::Written(_))) => word("new ", "33"),
+            (true, _) => word("ok  ", "32"),
+        };
+        if !only_bad || !outcome.complaints.is_empty() {
+            out.push_str(&format!("{mark} {}\n", visible(&outcome.name)));
+        }
+    }
+    for outcome in report.outcomes.iter().filter(|outcome| !outcome.complaints.is_empty()) {
+        out.push_str(&format!("\n{} {}\n", word("FAIL", "1;31"), visible(&outcome.name)));
+        for complaint in &outcome.complaints {
+            let text = told(outcome, complaint, colour);
+            out.extend(text.lines().map(|line| format!("  {line}\n")));
+        }
+    }
+    out.push_str(&mutants(report, only_bad));
+    for broken in &report.broken {
+        out.push_str(&format!("\n{} {}\n{}", word("FAIL", "1;31"), visible(&broken.file), broken.drawn));
+    }
+    let mut list = |title: &str, paths: Vec<&PathBuf>| {
+        if !paths.is_empty() {
+            out.push_str(&format!("\n{title}:\n"));
+            out.extend(paths.iter().map(|path| format!("  {}\n", shown(path))));
+        }
+    };
+    list("These goldens or recordings belong to no case; remove them, or mend the case", report.orphans.iter().collect());
+    if !only_bad {
+        list("Written; look at the changes before you keep them", written(report).collect());
+        let recorded = report.outcomes.iter().filter_map(|outcome| outcome.recorded.as_ref());
+        list("Recorded; read the answers before you keep them", recorded.collect());
+    }
+    out
+}
+
+/// The goldens that were written.
+fn written(report: &Report) -> impl Iterator<Item = &PathBuf> {
+    report.outcomes.iter().filter_map(|outcome| if let Some(Golden::Written(path)) = &outcome.golden { Some(path) } else { None })
+}
+
+/// `12 passed, 1 failed`, and what else there is to count.
+pub fn summary(report: &Report) -> String {
+    let (passed, failed) = report.counts();
+    let counted = |count: usize, one: &str, many: &str| match count {
+        0 => String::new(),
+        1 => format!(", 1 {one}"),
+        _ => format!(", {count} {many}"),
+    };
+    let broken = counted(report.broken.len(), "file with errors", "files with errors");
+    let orphans = counted(report.orphans.len(), "unused golden", "unused goldens");
+    let written = counted(written(report).count(), "golden written", "goldens written");
+    let survived = counted(survived(report), "broken output survived", "broken outputs survived");
+    format!("{passed} passed, {failed} failed{survived}{broken}{orphans}{written}")
+}
 
 /// A complaint as text: the sentence with its place, then how things differ.
 fn told(outcome: &Outcome, complaint: &Complaint, colour: bool) -> String {
@@ -20,4 +81,46 @@ fn told(outcome: &Outcome, complaint: &Complaint, colour: bool) -> String {
         text.push_str(&format!("      - {old}   + this run\n{}", diff.draw(colour)));
     }
     text
+}
+
+/// So much of a text that nobody noticed is shown, in characters.
+const SHOWN: usize = 160;
+
+fn all(report: &Report) -> impl Iterator<Item = (&Outcome, &Mutant)> {
+    report.outcomes.iter().flat_map(|outcome| outcome.mutants.iter().map(move |mutant| (outcome, mutant)))
+}
+
+/// How many broken outputs nobody noticed.
+pub fn survived(report: &Report) -> usize {
+    all(report).filter(|(_, mutant)| matches!(mutant.noticed, Noticed::Nobody(_))).count()
+}
+
+/// Those that nobody noticed, each with what would; then, unless `only_bad`, a line for each way.
+fn mutants(report: &Report, only_bad: bool) -> String {
+    let mut out = String::new();
+    let mut counts: BTreeMap<OutputMutation, (usize, usize, BTreeMap<&str, usize>)> = BTreeMap::new();
+    for (outcome, mutant) in all(report) {
+        let count = counts.entry(mutant.way).or_default();
+        match &mutant.noticed {
+            Noticed::By(_) => count.0 += 1,
+            Noticed::NotApplicable(why) => *count.2.entry(why).or_default() += 1,
+            Noticed::Nobody(text) => {
+                count.1 += 1;
+                let end: String = text.trim_end().chars().rev().take(SHOWN).collect::<Vec<_>>().into_iter().rev().collect();
+                let cut = if end.len() < text.trim_end().len() { "… " } else { "" };
+                let (name, gate, way) = (visible(&outcome.name), visible(&mutant.gate), mutant.way);
+                out.push_str(&format!("\nSURVIVED {name}\n  gate \"{gate}\" lets {} through: {cut}{}\n", way.words(), visible(&end)));
+                out.push_str(&format!("  a criterion with this would notice: {}\n", way.hint()));
+            }
+        }
+    }
+    if !counts.is_empty() && !only_bad {
+        out.push_str("\nBroken on purpose, one at a time:\n");
+    }
+    for (way, (noticed, survived, others)) in counts.iter().filter(|_| !only_bad) {
+        let others: Vec<String> = others.iter().map(|(why, count)| format!("{count} ({why})")).collect();
+        let others = if others.is_empty() { String::new() } else { format!(", not applicable {}", others.join(", ")) };
+        out.push_str(&format!("  {}: noticed {noticed}, survived {survived}{others}\n", way.words()));
+    }
+    out
 }

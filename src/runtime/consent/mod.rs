@@ -11,13 +11,12 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::{RunError, Untrusted};
+use super::{RunError, Untrusted, shown};
 use crate::adapter::clock::SystemClock;
 use crate::adapter::environment;
 use crate::adapter::started::{Agreed, Prints, PrintsError};
 use crate::adapter::trusted::Trusted;
 use crate::check::Checked;
-use crate::diagnostic::visible;
 use crate::model::{Model, Program};
 use crate::plan::{Wishes, takes_given};
 use crate::port::{Clock, Secret};
@@ -152,8 +151,4 @@ pub(crate) fn place(file: &Path) -> PathBuf {
     let folder = file.parent().and_then(|folder| real(folder).ok());
     let found = folder.and_then(|folder| Some(folder.join(file.file_name()?)));
     found.unwrap_or_else(|| std::path::absolute(file).unwrap_or_else(|_| file.to_path_buf()))
-}
-
-pub(crate) fn shown(file: &Path) -> String {
-    visible(&file.display().to_string()).into_owned()
 }

@@ -10,8 +10,6 @@ use std::fmt;
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
-use crate::diagnostic::cut;
-
 /// Most characters of a key or number that a message repeats.
 const MOST_SHOWN: usize = 60;
 /// Most levels of what is written here: those of a value, and of what it stands in.
@@ -38,7 +36,7 @@ pub fn read_json(text: &str) -> Result<Value, JsonError> {
     if let Some((at, number)) = long_number(text) {
         let before = &text[..at];
         let line_start = before.rfind('\n').map_or(0, |end| end + 1);
-        let what = format!("the whole number {} has more than 64 bits; write it as a text", cut(number, MOST_SHOWN));
+        let what = format!("the whole number {} has more than 64 bits; write it as a text", shortened(number));
         return Err(JsonError { what, line: before.matches('\n').count() + 1, column: at - line_start + 1 });
     }
     let mut deserializer = serde_json::Deserializer::from_str(text);
@@ -85,6 +83,10 @@ fn long_number(text: &str) -> Option<(usize, &str)> {
         at += 1;
     }
     None
+}
+
+fn shortened(text: &str) -> String {
+    text.char_indices().nth(MOST_SHOWN).map_or_else(|| text.to_owned(), |(end, _)| format!("{}…", &text[..end]))
 }
 
 /// Builds a value; a key that an object has already is an error.
@@ -141,7 +143,7 @@ impl<'de> Visitor<'de> for One {
         let (mut map, mut known) = (Map::new(), HashSet::new());
         while let Some(key) = from.next_key::<String>()? {
             if !known.insert(key.clone()) {
-                return Err(A::Error::custom(format!("the key {:?} is there twice", cut(&key, MOST_SHOWN))));
+                return Err(A::Error::custom(format!("the key {:?} is there twice", shortened(&key))));
             }
             map.insert(key, from.next_value_seed(One)?);
         }

@@ -53,6 +53,13 @@ impl<T> Spanned<T> {
     }
 }
 
+impl From<&str> for Spanned<String> {
+    /// A text that stands in no file.
+    fn from(text: &str) -> Spanned<String> {
+        Spanned::new(text.to_owned(), Span::default())
+    }
+}
+
 impl Spanned<String> {
     /// The text.
     pub fn as_str(&self) -> &str {

@@ -81,7 +81,7 @@ fn too_deep(span: Span) -> Diagnostic {
 
 /// A piece of the file for a message: its first line, cut where it is long.
 fn short(text: &str) -> String {
-    cut(text.lines().next().unwrap_or("").trim(), LONGEST_QUOTE)
+    cut(text.lines().next().unwrap_or("").trim(), LONGEST_QUOTE + 1)
 }
 
 /// The text in quotes, as YAML: double ones if nothing needs an escape in them, else single ones.
