@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::arguments::{OutputOptions, SharedOptions};
 use super::refusal::Refusal;
 use super::{Exit, stdout, tell};
-use crate::adapter::files;
+use crate::adapter::files::{self, cannot};
 use crate::adapter::stdout::Stdout;
 use crate::diagnostic::visible;
 use crate::event::{Canceller, Event, Happening, RunStatus};
@@ -44,7 +44,9 @@ impl OutputTargets<'_> {
         let events: Option<Box<dyn Write>> = match &options.events {
             None => None,
             Some(_) if options.events_on_stdout() => Some(Box::new(std::io::stdout())),
-            Some(path) => Some(Box::new(BufWriter::new(files::open_to_write(path, true).map_err(|error| cannot(path, error))?))),
+            Some(path) => {
+                Some(Box::new(BufWriter::new(files::open_to_write(path, true).map_err(cannot("write", path)).map_err(Refusal::usage)?)))
+            }
         };
         Ok(OutputTargets { options, events, is_cut: false })
     }
@@ -125,11 +127,7 @@ pub(super) fn may_write(path: &Path) -> Result<(), Refusal> {
     if std::fs::metadata(path).is_ok_and(|what| std::os::unix::fs::FileTypeExt::is_fifo(&what.file_type())) {
         return Ok(());
     }
-    files::open_to_write(path, false).map(drop).map_err(|error| cannot(path, error))
-}
-
-fn cannot(path: &Path, error: std::io::Error) -> Refusal {
-    Refusal::usage(format!("cannot write {}: {error}", shown(path)))
+    files::open_to_write(path, false).map(drop).map_err(cannot("write", path)).map_err(Refusal::usage)
 }
 
 /// How a run ended, in one line; `None`: all went well.

@@ -17,18 +17,14 @@ use crate::source::{Sources, Span};
 pub struct Suite {
     /// The file; goldens stand beside it.
     pub path: PathBuf,
-    /// Its cases.
     pub test: TestFile,
-    /// Everything that was read.
     pub sources: Sources,
-    /// The pipeline under test.
     pub plan: Arc<Plan>,
 }
 
 /// One case on one channel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Trial {
-    /// Which suite and case.
     pub(super) suite: usize,
     pub(super) case: usize,
     /// The channel; `None`: the pipeline lists none.
