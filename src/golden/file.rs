@@ -11,7 +11,6 @@ pub use crate::check::goldens_of as folder;
 /// What one `send` step sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SentMessage {
-    /// The step.
     pub step: String,
     /// `stdout` or the tool.
     pub to: String,

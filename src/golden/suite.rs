@@ -104,7 +104,6 @@ pub struct TrialOptions<'a> {
 /// Models that are really asked, and what that takes.
 #[derive(Default)]
 pub struct LiveModels {
-    /// The environment.
     pub env: BTreeMap<String, Secret>,
     /// What `FLOW_MODEL…` put in the place of the model called `default`.
     pub default_model: Option<Model>,
