@@ -9,11 +9,11 @@ use serde_json::{Map, Value};
 
 use super::consent::consent;
 use super::kept::{self, Storage};
-use super::needs::{is_file, is_scripted, know_prices};
 use super::own::own_files;
 use super::settings::{self, Settled};
 use super::tape::reads_clock;
-use super::{RunError, Runner, Taping, Workflow, world};
+use super::world::{self, is_file, is_scripted, know_prices};
+use super::{RunError, Runner, Taping, Workflow};
 use crate::adapter::cassette::{Cassette, Head};
 use crate::adapter::environment;
 use crate::adapter::sealing::Sealing;
