@@ -88,7 +88,6 @@ pub(super) fn done(command: &RunsCommand, shared: &SharedOptions) -> Result<Exit
     }
 }
 
-/// A run in the list.
 #[derive(Serialize)]
 struct RunLine<'a> {
     #[serde(flatten)]

@@ -64,7 +64,6 @@ pub(super) fn consent(checked: &Checked, file: &Path, is_allowed: bool, shared: 
     Err(Refusal(Exit::Failed, refused.lines().map(str::to_owned).chain(ways).collect()))
 }
 
-/// `flow trust`.
 pub(super) fn run(options: &TrustOptions, shared: &SharedOptions) -> Result<Exit, Refusal> {
     match (options.list, options.remove) {
         (true, _) => show_all(options.json),

@@ -68,7 +68,6 @@ impl CaseResult {
     }
 }
 
-/// Why there is no baseline.
 #[derive(Debug, thiserror::Error)]
 pub enum BaselineError {
     #[error(transparent)]
@@ -80,10 +79,7 @@ pub enum BaselineError {
 }
 
 impl Baseline {
-    /// Reads a baseline.
-    ///
-    /// # Errors
-    /// The file cannot be read, or is no baseline.
+    /// Reads a baseline. Errors: the file cannot be read, or is no baseline.
     pub fn read(file: &Path) -> Result<Baseline, BaselineError> {
         let text = match files::read_text(file, LARGEST) {
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Err(BaselineError::Missing(file.to_path_buf())),
@@ -105,10 +101,7 @@ impl Baseline {
         Baseline { flow: VERSION, cases }
     }
 
-    /// Writes it, sorted, whole or not at all.
-    ///
-    /// # Errors
-    /// The file cannot be written.
+    /// Writes it, sorted, whole or not at all. Errors: the file cannot be written.
     pub fn write(&self, file: &Path) -> std::io::Result<()> {
         super::file::write(file, &(serde_json::to_string_pretty(self)? + "\n"))
     }

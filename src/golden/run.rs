@@ -51,7 +51,6 @@ pub fn run(suites: &[Suite], options: &TrialOptions) -> Report {
     Report { outcomes, orphans, broken: vec![] }
 }
 
-/// A trial that was run.
 struct Tried {
     outcome: Outcome,
     played: Option<Played>,

@@ -78,13 +78,11 @@ impl Suite {
         self.pipeline().channels.iter().find(|channel| Some(channel.name.as_str()) == name).map(|channel| &**channel)
     }
 
-    /// The line a span begins on.
     pub(super) fn line(&self, span: Span) -> usize {
         self.sources.start(span).line
     }
 }
 
-/// How to run.
 pub struct TrialOptions<'a> {
     /// Only trials with this text in `FILE/CASE/CHANNEL`.
     pub filter: Option<&'a str>,
@@ -124,9 +122,7 @@ pub enum DiscoverError {
 }
 
 /// Files with tests: those that are named, and in folders `*.test.yaml` and pipelines with `tests` of their own. Sorted, each once.
-///
-/// # Errors
-/// A path does not exist.
+/// Errors: a path does not exist.
 pub fn discover(paths: &[PathBuf]) -> Result<Vec<PathBuf>, DiscoverError> {
     let mut found = vec![];
     for path in paths {
