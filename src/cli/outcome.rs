@@ -39,7 +39,7 @@ impl OutputTargets<'_> {
             if options.events.as_ref() == Some(path) {
                 return Err(Refusal::usage(format!("--output and --events both name {}; name two files", shown(path))));
             }
-            may_write(path)?;
+            files::may_write(path).map_err(cannot("write", path)).map_err(Refusal::usage)?;
         }
         let events: Option<Box<dyn Write>> = match &options.events {
             None => None,
@@ -119,15 +119,6 @@ fn put(path: &Path, text: &str) -> std::io::Result<()> {
         Err(error) if error.kind() == ErrorKind::PermissionDenied => std::fs::write(path, text),
         done => done,
     }
-}
-
-/// Finds out whether a file can be written, before anything is done for it. What stands in it stays. Errors: it cannot (exit 2).
-pub(super) fn may_write(path: &Path) -> Result<(), Refusal> {
-    // Whoever reads a pipe would take its first closing for the end.
-    if std::fs::metadata(path).is_ok_and(|what| std::os::unix::fs::FileTypeExt::is_fifo(&what.file_type())) {
-        return Ok(());
-    }
-    files::open_to_write(path, false).map(drop).map_err(cannot("write", path)).map_err(Refusal::usage)
 }
 
 /// How a run ended, in one line; `None`: all went well.

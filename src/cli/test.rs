@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use super::arguments::{NoTests, SharedOptions, TestFormat, TestOptions};
 use super::refusal::Refusal;
-use super::{Exit, outcome, stdout, trust, validate};
+use super::{Exit, stdout, trust, validate};
 use crate::adapter::environment;
-use crate::adapter::files::{DiskFiles, cannot};
+use crate::adapter::files::{DiskFiles, cannot, may_write};
 use crate::adapter::stdout::Silent;
 use crate::check::{add_edits, check_file};
 use crate::diagnostic::{Diagnostic, visible};
@@ -57,7 +57,9 @@ pub(super) fn run(options: &TestOptions, shared: &SharedOptions) -> Result<Exit,
             broken.push(mistakes(&path, &Findings::new(&checked.loaded.sources, &errors), shared));
         }
     }
-    options.junit.as_deref().map_or(Ok(()), outcome::may_write)?;
+    if let Some(file) = &options.junit {
+        may_write(file).map_err(cannot("write", file)).map_err(Refusal::usage)?;
+    }
     let how = golden::TrialOptions {
         filter: options.filter.as_deref(),
         update: options.update && options.baseline.is_none(),
