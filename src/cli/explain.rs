@@ -5,7 +5,7 @@ use std::path::Path;
 
 use clap::CommandFactory;
 
-use super::arguments::{CommandLine, GraphFormat, GraphOptions, SchemaKind, SharedOptions, Shell};
+use super::arguments::{CommandLine, GraphFormat, GraphOptions, SchemaKind, SharedOptions};
 use super::refusal::{Refusal, pipeline};
 use super::{Exit, runs, stdout};
 use crate::adapter::files::DiskFiles;
@@ -59,13 +59,7 @@ pub(super) fn schema(kind: Option<SchemaKind>) -> Exit {
 }
 
 /// Prints what a shell has to read so that it completes the commands and options of `flow`.
-pub(super) fn completions(shell: Shell) -> Exit {
-    let shell = match shell {
-        Shell::Bash => clap_complete::Shell::Bash,
-        Shell::Zsh => clap_complete::Shell::Zsh,
-        Shell::Fish => clap_complete::Shell::Fish,
-        Shell::Powershell => clap_complete::Shell::PowerShell,
-    };
+pub(super) fn completions(shell: clap_complete::Shell) -> Exit {
     let mut text = vec![];
     clap_complete::generate(shell, &mut CommandLine::command(), "flow", &mut text);
     stdout::print(&String::from_utf8_lossy(&text))

@@ -75,17 +75,10 @@ pub(super) fn ask(pipeline: &Pipeline, given: &mut Map<String, Value>) -> Option
     for field in missing {
         let about = field.description.as_deref().map(|about| format!(" ({about})")).unwrap_or_default();
         let example = field.example.as_ref().map(|example| format!(", for example {example}")).unwrap_or_default();
-        tell::as_written(&format!("{}{about}{example}: ", field.name), "");
-        let mut line = String::new();
-        match std::io::stdin().lock().take(MOST_TYPED).read_line(&mut line) {
-            Ok(read) if read > 0 => match typed(Some(field), line.trim_end_matches(['\n', '\r'])) {
-                Ok(typed) => drop(given.insert(field.name.clone(), typed)),
-                Err(error) => tell!("{}", visible(&unread(&error))),
-            },
-            _ => {
-                tell!();
-                break;
-            }
+        let Some(line) = typed_line(&format!("{}{about}{example}: ", field.name)) else { break };
+        match typed(Some(field), line.trim_end_matches(['\n', '\r'])) {
+            Ok(typed) => drop(given.insert(field.name.clone(), typed)),
+            Err(error) => tell!("{}", visible(&unread(&error))),
         }
     }
     Some(at_question)
@@ -113,20 +106,23 @@ pub(super) fn decide(question: &str) -> Option<bool> {
         return None;
     }
     loop {
-        tell::as_written(&format!("{question} (yes/no) "), "");
-        let mut line = String::new();
-        match std::io::stdin().lock().take(MOST_TYPED).read_line(&mut line) {
-            Ok(read) if read > 0 => match line.trim().to_lowercase().as_str() {
-                "yes" | "y" => return Some(true),
-                "no" | "n" => return Some(false),
-                _ => tell!("please answer yes or no"),
-            },
-            _ => {
-                tell!();
-                return None;
-            }
+        match typed_line(&format!("{question} (yes/no) "))?.trim().to_lowercase().as_str() {
+            "yes" | "y" => return Some(true),
+            "no" | "n" => return Some(false),
+            _ => tell!("please answer yes or no"),
         }
     }
+}
+
+/// What a person types after a text; `None`: the input has ended.
+fn typed_line(text: &str) -> Option<String> {
+    tell::as_written(text, "");
+    let mut line = String::new();
+    let read = std::io::stdin().lock().take(MOST_TYPED).read_line(&mut line).unwrap_or(0);
+    if read == 0 {
+        tell!();
+    }
+    (read > 0).then_some(line)
 }
 
 /// Whether questions can be asked: both ends are a terminal, and it is no build server.

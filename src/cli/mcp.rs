@@ -143,7 +143,11 @@ impl PipelineService for Pipelines {
             let common = Arc::clone(&self.common);
             // One that cannot be started, and one that panics, drops the sender.
             let _ = std::thread::Builder::new().name("call".into()).stack_size(STACK).spawn(move || {
-                let _ = sender.send(served.call(arguments, line, &common));
+                let _ = sender.send(match served.call(arguments, line, &common) {
+                    Ok(given) => Ok(given),
+                    Err(Refusal(Exit::Usage, lines)) => Err(InvalidArguments(lines.join("; "))),
+                    Err(Refusal(_, lines)) => Ok(failed(lines.join("\n"), Map::new())),
+                });
             });
         }
         receiver
@@ -170,18 +174,10 @@ impl ServedPipeline {
     }
 
     /// Runs the pipeline to its end.
-    fn call(&self, arguments: Map<String, Value>, line: CallLine, common: &Common) -> Result<ServedOutcome, InvalidArguments> {
-        match self.ran(arguments, line, common) {
-            Ok(given) => Ok(given),
-            Err(Refusal(Exit::Usage, lines)) => Err(InvalidArguments(lines.join("; "))),
-            Err(Refusal(_, lines)) => Ok(ServedOutcome { texts: vec![lines.join("\n")], is_error: true, ..ServedOutcome::default() }),
-        }
-    }
-
-    fn ran(&self, mut arguments: Map<String, Value>, mut line: CallLine, common: &Common) -> Result<ServedOutcome, Refusal> {
+    fn call(&self, mut arguments: Map<String, Value>, mut line: CallLine, common: &Common) -> Result<ServedOutcome, Refusal> {
         // What was right when the server began is not the client's mistake.
         let mut on = run::ready(&self.runner).map_err(|Refusal(_, lines)| Refusal(Exit::Failed, lines))?;
-        let private_hosts = on.private_hosts();
+        let private_hosts = on.settled.hosts_with(&on.runner.env);
         on.runner.channel = match takes_channel(on.pipeline()).then(|| arguments.remove("channel")).flatten() {
             None | Some(Value::Null) => None,
             Some(Value::String(name)) => Some(name),
@@ -189,8 +185,7 @@ impl ServedPipeline {
         };
         let mut session = match RunSession::begin(on, arguments, |file, sealing| common.journals.log(file, sealing)) {
             Err(RunError::Lacking(failure)) => {
-                let why = line_of_end(&RunOutcome::lacking(failure)).unwrap_or_default();
-                return Ok(ServedOutcome { texts: vec![why], is_error: true, ..ServedOutcome::default() });
+                return Ok(failed(line_of_end(&RunOutcome::lacking(failure)).unwrap_or_default(), Map::new()));
             }
             begun => begun?,
         };
@@ -201,8 +196,9 @@ impl ServedPipeline {
             (RunEnding::Lost, Some(loss)) => return Err(Refusal::new(Exit::Failed, visible(&loss.to_string()))),
             (RunEnding::Over(status), _) => of_end(&outcome, *status, played.mask.redactor()),
             _ => {
-                let texts = outcome.printed.iter().cloned().chain([to_decide(&outcome.events).join("\n")]).collect();
-                ServedOutcome { texts, is_error: true, meta: meta("waiting"), ..ServedOutcome::default() }
+                let mut given = failed(to_decide(&outcome.events).join("\n"), meta("waiting"));
+                given.texts.splice(0..0, outcome.printed.iter().cloned());
+                given
             }
         };
         given.meta.insert("run_id".into(), json!(outcome.run));
@@ -237,6 +233,10 @@ impl Attend for Called<'_> {
             let _ = self.progress.send(visible(&told).into_owned());
         }
     }
+}
+
+fn failed(why: String, meta: Map<String, Value>) -> ServedOutcome {
+    ServedOutcome { texts: vec![why], is_error: true, meta, ..ServedOutcome::default() }
 }
 
 fn meta(status: &str) -> Map<String, Value> {

@@ -13,7 +13,6 @@ mod explain;
 mod fix;
 mod init;
 mod inputs;
-mod log;
 mod lsp;
 mod mcp;
 mod outcome;
@@ -72,7 +71,7 @@ fn command() -> Exit {
 }
 
 fn done(command: &FlowCommand, shared: &SharedOptions) -> Result<Exit, Refusal> {
-    log::start()?;
+    tell::show_spans()?;
     if let Some(folder) = shared.project.as_ref().filter(|folder| !folder.is_dir()) {
         return Err(Refusal::usage(format!("--project {}: there is no such folder", shown(folder))));
     }

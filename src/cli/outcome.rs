@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::arguments::{OutputOptions, SharedOptions};
 use super::refusal::Refusal;
 use super::{Exit, stdout, tell};
-use crate::adapter::files;
+use crate::adapter::files::{self, cannot};
 use crate::adapter::stdout::Stdout;
 use crate::diagnostic::visible;
 use crate::event::{Canceller, Event, Happening, RunStatus};
@@ -39,12 +39,14 @@ impl OutputTargets<'_> {
             if options.events.as_ref() == Some(path) {
                 return Err(Refusal::usage(format!("--output and --events both name {}; name two files", shown(path))));
             }
-            may_write(path)?;
+            files::may_write(path).map_err(cannot("write", path)).map_err(Refusal::usage)?;
         }
         let events: Option<Box<dyn Write>> = match &options.events {
             None => None,
             Some(_) if options.events_on_stdout() => Some(Box::new(std::io::stdout())),
-            Some(path) => Some(Box::new(BufWriter::new(files::open_to_write(path, true).map_err(|error| cannot(path, error))?))),
+            Some(path) => {
+                Some(Box::new(BufWriter::new(files::open_to_write(path, true).map_err(cannot("write", path)).map_err(Refusal::usage)?)))
+            }
         };
         Ok(OutputTargets { options, events, is_cut: false })
     }
@@ -117,19 +119,6 @@ fn put(path: &Path, text: &str) -> std::io::Result<()> {
         Err(error) if error.kind() == ErrorKind::PermissionDenied => std::fs::write(path, text),
         done => done,
     }
-}
-
-/// Finds out whether a file can be written, before anything is done for it. What stands in it stays. Errors: it cannot (exit 2).
-pub(super) fn may_write(path: &Path) -> Result<(), Refusal> {
-    // Whoever reads a pipe would take its first closing for the end.
-    if std::fs::metadata(path).is_ok_and(|what| std::os::unix::fs::FileTypeExt::is_fifo(&what.file_type())) {
-        return Ok(());
-    }
-    files::open_to_write(path, false).map(drop).map_err(|error| cannot(path, error))
-}
-
-fn cannot(path: &Path, error: std::io::Error) -> Refusal {
-    Refusal::usage(format!("cannot write {}: {error}", shown(path)))
 }
 
 /// How a run ended, in one line; `None`: all went well.

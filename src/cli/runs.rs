@@ -88,7 +88,6 @@ pub(super) fn done(command: &RunsCommand, shared: &SharedOptions) -> Result<Exit
     }
 }
 
-/// A run in the list.
 #[derive(Serialize)]
 struct RunLine<'a> {
     #[serde(flatten)]
@@ -97,31 +96,29 @@ struct RunLine<'a> {
     state: &'a str,
 }
 
-impl<'a> RunLine<'a> {
-    fn new(run: &'a RunSummary, file: &Path) -> RunLine<'a> {
-        let state = match &run.status {
-            Some(status) => status,
-            None if RunLock::is_held(file, &run.run) => "running",
-            None if run.waits => "waiting",
-            None => "killed",
-        };
-        RunLine { run, state }
+fn list(runs: &[RunSummary], file: &Path, as_json: bool) -> Result<Exit, Refusal> {
+    let line = |run| RunLine { run, state: state(run, file) };
+    let lines: Vec<RunLine> = runs.iter().map(line).collect();
+    if as_json {
+        let printed = stdout::print_json(&lines);
+        return Ok(if runs.is_empty() { printed.or(Exit::NothingRan) } else { printed });
     }
+    if runs.is_empty() {
+        return Err(nothing(""));
+    }
+    let drawn = lines.iter().map(|RunLine { run, state }| {
+        let started = &run.started[..19.min(run.started.len())];
+        format!("{}  {started}  {state:<16}  {}\n", run.run, visible(&run.pipeline))
+    });
+    Ok(stdout::print(&drawn.collect::<String>()))
 }
 
-fn list(runs: &[RunSummary], file: &Path, as_json: bool) -> Result<Exit, Refusal> {
-    let lines: Vec<RunLine> = runs.iter().map(|run| RunLine::new(run, file)).collect();
-    match (as_json, runs.is_empty()) {
-        (true, true) => Ok(stdout::print_json(&lines).or(Exit::NothingRan)),
-        (false, true) => Err(nothing("")),
-        (true, false) => Ok(stdout::print_json(&lines)),
-        (false, false) => {
-            let drawn = lines.iter().map(|RunLine { run, state }| {
-                let started = &run.started[..19.min(run.started.len())];
-                format!("{}  {started}  {state:<16}  {}\n", run.run, visible(&run.pipeline))
-            });
-            Ok(stdout::print(&drawn.collect::<String>()))
-        }
+fn state<'a>(run: &'a RunSummary, file: &Path) -> &'a str {
+    match &run.status {
+        Some(status) => status,
+        None if RunLock::is_held(file, &run.run) => "running",
+        None if run.waits => "waiting",
+        None => "killed",
     }
 }
 

@@ -7,7 +7,13 @@ use std::io::Write;
 use std::sync::{LazyLock, Mutex, MutexGuard, TryLockError};
 
 use serde_json::Value;
+use tracing::Level;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::fmt::format::FmtSpan;
+use tracing_subscriber::layer::{Layer, SubscriberExt};
 
+use super::refusal::Refusal;
+use crate::adapter::environment;
 use crate::diagnostic::{visible, visible_drawn, visible_lines};
 use crate::port::Secret;
 use crate::redact::{Redactor, Secrets};
@@ -110,4 +116,35 @@ pub(super) fn panicked(fault: &std::panic::PanicHookInfo<'_>) {
 fn write(text: &str) {
     let mut err = std::io::stderr().lock();
     let _ = err.write_all(text.as_bytes()).and_then(|()| err.flush());
+}
+
+/// `FLOW_LOG=spans`: shows the spans of runs from now on, a line each. Errors: it says something else.
+pub(super) fn show_spans() -> Result<(), Refusal> {
+    match environment::text("FLOW_LOG").as_deref() {
+        None | Some("") => Ok(()),
+        Some("spans") => {
+            // Those of the crates beneath hold headers and addresses.
+            let ours = Targets::new().with_target("flow", Level::INFO);
+            let lines = tracing_subscriber::fmt::layer().without_time().with_span_events(FmtSpan::CLOSE).with_writer(|| MaskedStderr);
+            let lines = lines.with_target(false).with_filter(ours);
+            // Nobody else sets one in this program.
+            let _ = tracing::subscriber::set_global_default(tracing_subscriber::registry().with(lines));
+            Ok(())
+        }
+        Some(other) => Err(Refusal::usage(format!("FLOW_LOG is \"{}\"; write spans, or remove the variable", visible(other)))),
+    }
+}
+
+/// Standard error, masked.
+struct MaskedStderr;
+
+impl Write for MaskedStderr {
+    fn write(&mut self, text: &[u8]) -> std::io::Result<usize> {
+        line(String::from_utf8_lossy(text).trim());
+        Ok(text.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
 }

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use super::arguments::{NoTests, SharedOptions, TestFormat, TestOptions};
 use super::refusal::Refusal;
-use super::{Exit, outcome, stdout, trust, validate};
+use super::{Exit, stdout, trust, validate};
 use crate::adapter::environment;
-use crate::adapter::files::DiskFiles;
+use crate::adapter::files::{DiskFiles, cannot, may_write};
 use crate::adapter::stdout::Silent;
 use crate::check::{add_edits, check_file};
 use crate::diagnostic::{Diagnostic, visible};
@@ -33,13 +33,10 @@ pub(super) fn run(options: &TestOptions, shared: &SharedOptions) -> Result<Exit,
             return Err(Refusal::usage(why));
         }
         if options.update {
-            golden::may_write(file).map_err(|e| Refusal::usage(format!("cannot write {}: {e}", shown(file))))?;
+            golden::may_write(file).map_err(cannot("write", file)).map_err(Refusal::usage)?;
         }
     }
-    let (live, private_hosts) = match options.record || options.live {
-        true => live(options, shared).map(|(live, hosts)| (Some(live), hosts))?,
-        false => (None, vec![]),
-    };
+    let (live, private_hosts) = if options.record || options.live { live(options, shared)? } else { (None, vec![]) };
     let mut suites = vec![];
     let mut broken = vec![];
     for path in files(options, shared)? {
@@ -60,7 +57,9 @@ pub(super) fn run(options: &TestOptions, shared: &SharedOptions) -> Result<Exit,
             broken.push(mistakes(&path, &Findings::new(&checked.loaded.sources, &errors), shared));
         }
     }
-    options.junit.as_deref().map_or(Ok(()), outcome::may_write)?;
+    if let Some(file) = &options.junit {
+        may_write(file).map_err(cannot("write", file)).map_err(Refusal::usage)?;
+    }
     let how = golden::TrialOptions {
         filter: options.filter.as_deref(),
         update: options.update && options.baseline.is_none(),
@@ -81,28 +80,23 @@ pub(super) fn run(options: &TestOptions, shared: &SharedOptions) -> Result<Exit,
         None => drawn(&found, options, shared),
     };
     let printed = stdout::print(&text);
+    let lost = |file: &Path, error: std::io::Error| Refusal::new(Exit::Failed, cannot("write", file)(error));
     if let Some(file) = &options.junit {
-        std::fs::write(file, report::junit(&found))
-            .map_err(|e| Refusal::new(Exit::Failed, format!("cannot write {}: {e}", file.display())))?;
+        std::fs::write(file, report::junit(&found)).map_err(|error| lost(file, error))?;
     }
-    let is_empty = found.outcomes.is_empty() && found.broken.is_empty();
-    if !shared.quiet && !is_empty {
+    if !shared.quiet && !(found.outcomes.is_empty() && found.broken.is_empty()) {
         tell!("{}", report::summary(&found));
     }
     let is_good = match (baseline, compared) {
         (Some((file, before)), _) if options.update => {
-            let written = Baseline::of(&found, before.ok(), &is_gone).write(file);
-            written.map_err(|e| Refusal::new(Exit::Failed, format!("cannot write {}: {e}", file.display())))?;
+            Baseline::of(&found, before.ok(), &is_gone).write(file).map_err(|error| lost(file, error))?;
             found.broken.is_empty()
         }
         (_, Some((_, compared))) => compared.worse() == 0 && found.orphans.is_empty(),
         _ => found.is_good() && report::survived(&found) == 0,
     };
-    if printed != Exit::Ok {
-        return Ok(printed);
-    }
-    if !is_good {
-        return Ok(Exit::Findings);
+    if printed != Exit::Ok || !is_good {
+        return Ok(printed.or(Exit::Findings));
     }
     if found.outcomes.is_empty() && options.no_tests == NoTests::Fail {
         return Err(Refusal::new(Exit::NothingRan, no_test(options)));
@@ -129,12 +123,12 @@ fn is_gone(name: &str, suites: &[Suite], found: &Report, options: &TestOptions) 
 }
 
 /// What it takes to ask models, and the hosts in private networks that may be asked: those that the user has named.
-fn live(options: &TestOptions, shared: &SharedOptions) -> Result<(LiveModels, Vec<String>), Refusal> {
+fn live(options: &TestOptions, shared: &SharedOptions) -> Result<(Option<LiveModels>, Vec<String>), Refusal> {
     let env = shared.variables()?;
     let default_model = world::default_model(&env)?;
     let settled = settings::read(&shared.current_project())?;
     let hosts = settled.hosts_with(&env);
-    Ok((LiveModels { env, default_model, policy: settled.policy, keeps: options.record }, hosts))
+    Ok((Some(LiveModels { env, default_model, policy: settled.policy, keeps: options.record }), hosts))
 }
 
 /// The files with tests: of the paths that are named, else of the project.

@@ -26,10 +26,6 @@ fn wanted<'a>(checked: &'a Checked, file: &'a Path, shared: &SharedOptions) -> R
     Ok(ConsentRequest::of(checked, file, of_project, &shared.variables()?))
 }
 
-fn lines(wanted: &ConsentRequest) -> Vec<String> {
-    wish_lines(&wanted.wishes).into_iter().map(|line| format!("  {line}")).collect()
-}
-
 /// Shows what is wanted and asks; what is agreed to is kept.
 fn ask(wanted: &ConsentRequest, standing: &Standing) -> Result<(), Refusal> {
     let at_question = at_question();
@@ -68,7 +64,6 @@ pub(super) fn consent(checked: &Checked, file: &Path, is_allowed: bool, shared: 
     Err(Refusal(Exit::Failed, refused.lines().map(str::to_owned).chain(ways).collect()))
 }
 
-/// `flow trust`.
 pub(super) fn run(options: &TrustOptions, shared: &SharedOptions) -> Result<Exit, Refusal> {
     match (options.list, options.remove) {
         (true, _) => show_all(options.json),
@@ -92,7 +87,7 @@ fn trust(options: &TrustOptions, shared: &SharedOptions) -> Result<Exit, Refusal
         }
         let standing = wanted.look()?;
         if !options.json {
-            say(&format!("{} wants:\n{}", shown(file), lines(&wanted).join("\n")))?;
+            say(&format!("{} wants:\n  {}", shown(file), wish_lines(&wanted.wishes).join("\n  ")))?;
         }
         match standing.is_known {
             true => {}
@@ -110,7 +105,7 @@ fn trust(options: &TrustOptions, shared: &SharedOptions) -> Result<Exit, Refusal
 
 /// Everything that is trusted.
 fn show_all(as_json: bool) -> Result<Exit, Refusal> {
-    let (entries, wrong) = trusted()?.all().map_err(failed)?;
+    let (entries, wrong) = trusted()?.all().map_err(RunError::system)?;
     wrong.iter().for_each(|why| tell!("{}", visible(why)));
     let printed = if as_json {
         stdout::print_json(&entries)
@@ -132,7 +127,7 @@ fn remove(files: &[PathBuf], shared: &SharedOptions) -> Result<Exit, Refusal> {
     let list = trusted()?;
     for file in files {
         let named = shown(file);
-        match list.remove(&place(file)).map_err(failed)? {
+        match list.remove(&place(file)).map_err(RunError::system)? {
             0 => return Err(Refusal::new(Exit::NothingRan, format!("{named} was not trusted"))),
             _ if shared.quiet => {}
             _ => tell!("{named} is no longer trusted"),
@@ -146,10 +141,6 @@ fn say(text: &str) -> Result<(), Refusal> {
         Exit::Ok => Ok(()),
         lost => Err(Refusal(lost, vec![])),
     }
-}
-
-fn failed(why: impl ToString) -> Refusal {
-    Refusal::new(Exit::Failed, visible(&why.to_string()))
 }
 
 /// The list cannot be used; what else can be done.

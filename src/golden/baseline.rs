@@ -68,7 +68,6 @@ impl CaseResult {
     }
 }
 
-/// Why there is no baseline.
 #[derive(Debug, thiserror::Error)]
 pub enum BaselineError {
     #[error(transparent)]
@@ -80,10 +79,7 @@ pub enum BaselineError {
 }
 
 impl Baseline {
-    /// Reads a baseline.
-    ///
-    /// # Errors
-    /// The file cannot be read, or is no baseline.
+    /// Reads a baseline. Errors: the file cannot be read, or is no baseline.
     pub fn read(file: &Path) -> Result<Baseline, BaselineError> {
         let text = match files::read_text(file, LARGEST) {
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Err(BaselineError::Missing(file.to_path_buf())),
@@ -105,10 +101,7 @@ impl Baseline {
         Baseline { flow: VERSION, cases }
     }
 
-    /// Writes it, sorted, whole or not at all.
-    ///
-    /// # Errors
-    /// The file cannot be written.
+    /// Writes it, sorted, whole or not at all. Errors: the file cannot be written.
     pub fn write(&self, file: &Path) -> std::io::Result<()> {
         super::file::write(file, &(serde_json::to_string_pretty(self)? + "\n"))
     }
@@ -130,6 +123,12 @@ struct BaselineLine {
     now: String,
 }
 
+impl BaselineLine {
+    fn new(judgement: Judgement, case: &str, what: &str, before: String, now: String) -> BaselineLine {
+        BaselineLine { judgement, case: case.to_owned(), what: what.to_owned(), before, now }
+    }
+}
+
 /// What has become worse or better.
 pub struct Comparison {
     lines: Vec<BaselineLine>,
@@ -147,23 +146,19 @@ impl Comparison {
             let count = lines.len();
             match baseline.cases.get(&outcome.name) {
                 Some(before) => compare(&outcome.name, before, &now, &mut lines),
-                None => lines.push(BaselineLine {
-                    judgement: if now.passed < now.plays { Judgement::Worse } else { Judgement::New },
-                    case: outcome.name.clone(),
-                    what: "new case".into(),
-                    before: String::new(),
-                    now: passed(&now),
-                }),
+                None => {
+                    let judgement = if now.passed < now.plays { Judgement::Worse } else { Judgement::New };
+                    lines.push(BaselineLine::new(judgement, &outcome.name, "new case", String::new(), passed(&now)));
+                }
             }
             as_before += usize::from(lines.len() == count);
         }
         for (name, before) in baseline.cases.iter().filter(|(name, _)| is_gone(name)) {
-            let (what, before) = ("case is gone".to_string(), passed(before));
-            lines.push(BaselineLine { judgement: Judgement::Worse, case: name.clone(), what, before, now: String::new() });
+            lines.push(BaselineLine::new(Judgement::Worse, name, "case is gone", passed(before), String::new()));
         }
         for broken in &report.broken {
-            let (what, now) = ("file has errors".to_string(), broken.lines.first().cloned().unwrap_or_default());
-            lines.push(BaselineLine { judgement: Judgement::Worse, case: broken.file.clone(), what, before: String::new(), now });
+            let now = broken.lines.first().cloned().unwrap_or_default();
+            lines.push(BaselineLine::new(Judgement::Worse, &broken.file, "file has errors", String::new(), now));
         }
         lines.sort_by(|one, two| (one.judgement, &one.case).cmp(&(two.judgement, &two.case)));
         let bad = report.outcomes.iter().filter(|outcome| !outcome.complaints.is_empty());
@@ -210,7 +205,7 @@ impl Comparison {
 
 fn compare(name: &str, before: &CaseResult, now: &CaseResult, lines: &mut Vec<BaselineLine>) {
     let mut tell = |judgement, what: &str, before: String, now: String| {
-        lines.push(BaselineLine { judgement, case: name.to_string(), what: what.to_string(), before, now });
+        lines.push(BaselineLine::new(judgement, name, what, before, now));
     };
     match now.rate().total_cmp(&before.rate()) {
         std::cmp::Ordering::Less => tell(Judgement::Worse, "passed", passed(before), passed(now)),

@@ -11,7 +11,6 @@ pub use crate::check::goldens_of as folder;
 /// What one `send` step sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SentMessage {
-    /// The step.
     pub step: String,
     /// `stdout` or the tool.
     pub to: String,
@@ -66,9 +65,7 @@ pub fn name(channel: Option<&str>, extension: &str, has_sent: bool, several: boo
 }
 
 /// Writes a golden, whole or not at all: a file like any other, which everybody may read as far as the user's mask lets them.
-///
-/// # Errors
-/// The folder or file cannot be written.
+/// Errors: the folder or file cannot be written.
 pub fn write(path: &Path, text: &str) -> std::io::Result<()> {
     let folder = path.parent().unwrap_or(Path::new("."));
     std::fs::create_dir_all(folder)?;
@@ -79,10 +76,7 @@ pub fn write(path: &Path, text: &str) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Whether `write` could write a file: looked at before the work begins. Nothing is left behind.
-///
-/// # Errors
-/// It could not.
+/// Whether `write` could write a file: looked at before the work begins. Nothing is left behind. Errors: it could not.
 pub fn may_write(path: &Path) -> std::io::Result<()> {
     if path.is_dir() {
         return Err(std::io::ErrorKind::IsADirectory.into());

@@ -2,8 +2,7 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `discover` | which files hold tests |
-//! | `suite` | a checked test file, its trials (one a case and channel), and how they are run |
+//! | `suite` | which files hold tests; a checked one, its trials (one a case and channel), and how they are run |
 //! | `play` | runs one trial: the engine, a clock of its own, nothing goes outside |
 //! | `expect`, `leftover` | what the author expects; replies and mocks nobody asked for |
 //! | `mutate` | outputs that are broken on purpose: does a gate notice? |
@@ -19,7 +18,6 @@
 
 mod baseline;
 mod diff;
-mod discover;
 mod expect;
 mod facts;
 mod file;
@@ -33,8 +31,7 @@ mod suite;
 mod taping;
 
 pub use baseline::{Baseline, Comparison};
-pub use discover::{DiscoverError, discover};
 pub use file::may_write;
 pub use outcome::{Broken, Report};
 pub use run::run;
-pub use suite::{LiveModels, Suite, TrialOptions};
+pub use suite::{DiscoverError, LiveModels, Suite, TrialOptions, discover};

@@ -83,11 +83,8 @@ pub enum Noticed {
 /// One way to break what one gate judged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mutant {
-    /// The gate.
     pub gate: String,
-    /// The way.
     pub way: OutputMutation,
-    /// What became of it.
     pub noticed: Noticed,
 }
 

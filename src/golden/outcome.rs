@@ -5,12 +5,12 @@ use std::path::PathBuf;
 
 use super::diff::Diff;
 use super::mutate::Mutant;
+use super::suite::{Suite, Trial};
 use crate::event::Usage;
 
 /// What is wrong with a trial.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Complaint {
-    /// One sentence.
     pub message: String,
     /// The line of the test file it is about.
     pub line: Option<usize>,
@@ -37,15 +37,12 @@ pub enum Golden {
 }
 
 /// What became of a trial.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Outcome {
     /// The test file.
     pub file: String,
-    /// The case.
     pub case: String,
-    /// Its line.
     pub line: usize,
-    /// The channel.
     pub channel: Option<String>,
     /// `FILE/CASE/CHANNEL`.
     pub name: String,
@@ -59,6 +56,21 @@ pub struct Outcome {
     pub tally: Tally,
     /// Its outputs, broken on purpose, if it passed.
     pub mutants: Vec<Mutant>,
+}
+
+impl Outcome {
+    /// Of a trial that was not run yet.
+    pub(super) fn of(suite: &Suite, trial: &Trial) -> Outcome {
+        let case = &suite.test.cases[trial.case];
+        Outcome {
+            file: suite.path.display().to_string(),
+            case: case.id.value.clone(),
+            line: suite.line(case.id.span),
+            channel: trial.channel.clone(),
+            name: trial.name.clone(),
+            ..Outcome::default()
+        }
+    }
 }
 
 /// What all plays of a trial came to.
@@ -77,7 +89,6 @@ pub struct Tally {
 /// A file that could not be run because of its mistakes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Broken {
-    /// The file.
     pub file: String,
     /// Its mistakes as `flow validate` draws them.
     pub drawn: String,

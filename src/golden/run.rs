@@ -39,25 +39,22 @@ pub fn run(suites: &[Suite], options: &TrialOptions) -> Report {
         let trials: Vec<_> = places.iter().map(judged).collect();
         for (first, complaint) in leftover::of_suite(suite, &trials) {
             if let Some(tried) = &mut results[places[first]] {
-                tried.complaints.push(complaint);
-                tried.tally.passed = 0;
+                tried.outcome.complaints.push(complaint);
+                tried.outcome.tally.passed = 0;
             }
         }
     }
     let owned: BTreeSet<PathBuf> = all.iter().zip(&results).flat_map(|(trial, tried)| owned(&suites[trial.suite], trial, tried)).collect();
     let tests: Vec<&std::path::Path> = suites.iter().map(|suite| suite.path.as_path()).collect();
-    let outcomes = all.iter().zip(results).filter_map(|(trial, tried)| Some(outcome(&suites[trial.suite], trial, tried?))).collect();
+    let outcomes = results.into_iter().flatten().map(Tried::outcome).collect();
     let orphans = file::orphans(&tests, &owned).into_iter().chain(taping::orphans(suites, &all)).collect();
     Report { outcomes, orphans, broken: vec![] }
 }
 
-/// A trial that was run.
 struct Tried {
+    outcome: Outcome,
     played: Option<Played>,
     ended_well: bool,
-    complaints: Vec<Complaint>,
-    golden: Option<Golden>,
-    tally: Tally,
 }
 
 fn on_threads(suites: &[Suite], trials: &[&Trial], options: &TrialOptions) -> Vec<Tried> {
@@ -71,7 +68,7 @@ fn on_threads(suites: &[Suite], trials: &[&Trial], options: &TrialOptions) -> Ve
         } {
             let tried = match &world {
                 Ok(world) => guarded(&suites[trial.suite], trial, world, options),
-                Err(error) => fault(format!("the test cannot be run: {error}")),
+                Err(error) => fault(&suites[trial.suite], trial, format!("the test cannot be run: {error}")),
             };
             *result.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(tried);
         }
@@ -87,37 +84,30 @@ fn on_threads(suites: &[Suite], trials: &[&Trial], options: &TrialOptions) -> Ve
     });
     work();
     let taken = results.into_iter().map(|result| result.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner));
-    taken.map(|tried| tried.unwrap_or_else(|| fault("the test was not run".into()))).collect()
+    let fallen = |trial: &Trial| fault(&suites[trial.suite], trial, "the test was not run".into());
+    taken.zip(trials).map(|(tried, trial)| tried.unwrap_or_else(|| fallen(trial))).collect()
 }
 
-fn fault(message: String) -> Tried {
-    Tried {
-        played: None,
-        ended_well: false,
-        complaints: vec![Complaint::new(message)],
-        golden: None,
-        tally: Tally { plays: 1, ..Tally::default() },
-    }
+fn fault(suite: &Suite, trial: &Trial, message: String) -> Tried {
+    let tally = Tally { plays: 1, ..Tally::default() };
+    let outcome = Outcome { complaints: vec![Complaint::new(message)], tally, ..Outcome::of(suite, trial) };
+    Tried { outcome, played: None, ended_well: false }
 }
 
 /// One trial; a fault of `flow` in it fails it alone.
 fn guarded(suite: &Suite, trial: &Trial, world: &Blocking, options: &TrialOptions) -> Tried {
     catch_unwind(AssertUnwindSafe(|| try_one(suite, trial, world, options)))
-        .unwrap_or_else(|_| fault("flow met a fault of its own; please report it with the lines above".into()))
+        .unwrap_or_else(|_| fault(suite, trial, "flow met a fault of its own; please report it with the lines above".into()))
 }
 
 /// All plays of a trial.
 fn try_one(suite: &Suite, trial: &Trial, world: &Blocking, options: &TrialOptions) -> Tried {
-    let mut plays = vec![];
-    let mut first = None;
-    for number in 0..options.repeat.max(1) as u64 {
-        let mut tried = play_one(suite, trial, world, options, number);
-        plays.push((tried.played.as_ref().map(Facts::of), std::mem::take(&mut tried.complaints)));
-        first.get_or_insert(tried);
-    }
-    let (tally, complaints) = together(plays);
-    let first = first.unwrap_or_else(|| fault("the test was not run".into()));
-    Tried { complaints, tally, ..first }
+    let mut first = play_one(suite, trial, world, options, 0);
+    let facts = |tried: &mut Tried| (tried.played.as_ref().map(Facts::of), std::mem::take(&mut tried.outcome.complaints));
+    let mut plays = vec![facts(&mut first)];
+    plays.extend((1..options.repeat as u64).map(|number| facts(&mut play_one(suite, trial, world, options, number))));
+    (first.outcome.tally, first.outcome.complaints) = together(plays);
+    first
 }
 
 fn play_one(suite: &Suite, trial: &Trial, world: &Blocking, options: &TrialOptions, number: u64) -> Tried {
@@ -131,7 +121,15 @@ fn play_one(suite: &Suite, trial: &Trial, world: &Blocking, options: &TrialOptio
         complaints.extend(leftover::of_trial(suite, trial, &played));
     }
     let golden = if case.golden { golden(suite, trial, &played, options.update, &mut complaints) } else { None };
-    Tried { played: Some(played), ended_well, complaints, golden, tally: Tally::default() }
+    Tried { outcome: Outcome { complaints, golden, ..Outcome::of(suite, trial) }, played: Some(played), ended_well }
+}
+
+impl Tried {
+    fn outcome(self) -> Outcome {
+        let (recorded, mutants) = self.played.map(|played| (played.recorded, played.mutants)).unwrap_or_default();
+        let mutants = if self.outcome.complaints.is_empty() { mutants } else { vec![] };
+        Outcome { recorded, mutants, ..self.outcome }
+    }
 }
 
 /// Where the golden of a trial stands.
@@ -187,23 +185,5 @@ fn owned(suite: &Suite, trial: &Trial, tried: &Option<Tried>) -> Vec<PathBuf> {
         _ if !suite.test.cases[trial.case].golden => vec![],
         Some(tried) if tried.ended_well => vec![golden_path(suite, trial, has_sent(tried))],
         _ => vec![golden_path(suite, trial, true), golden_path(suite, trial, false)],
-    }
-}
-
-fn outcome(suite: &Suite, trial: &Trial, tried: Tried) -> Outcome {
-    let case = &suite.test.cases[trial.case];
-    let (recorded, mutants) = tried.played.map(|played| (played.recorded, played.mutants)).unwrap_or_default();
-    let mutants = if tried.complaints.is_empty() { mutants } else { vec![] };
-    Outcome {
-        file: suite.path.display().to_string(),
-        case: case.id.value.clone(),
-        line: suite.line(case.id.span),
-        channel: trial.channel.clone(),
-        name: trial.name.clone(),
-        complaints: tried.complaints,
-        golden: tried.golden,
-        tally: tried.tally,
-        recorded,
-        mutants,
     }
 }

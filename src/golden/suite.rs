@@ -1,34 +1,31 @@
-//! A checked test file, its trials, and how they are run.
+//! Which files hold tests; a checked one, its trials, and how they are run.
 
 use std::collections::BTreeMap;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::adapter::files::stays_in;
+use crate::adapter::files::{DiskFiles, FileError, cannot, open, stays_in, yaml_files};
 use crate::driver::Ports;
 use crate::event::RunStatus;
 use crate::load::Loaded;
 use crate::model::{Channel, Channels, Model, Pipeline, Policy, TestCase, TestFile};
 use crate::plan::Plan;
-use crate::port::Secret;
+use crate::port::{Files, Secret};
 use crate::source::{Sources, Span};
 
 /// A test file without errors, and what it tests.
 pub struct Suite {
     /// The file; goldens stand beside it.
     pub path: PathBuf,
-    /// Its cases.
     pub test: TestFile,
-    /// Everything that was read.
     pub sources: Sources,
-    /// The pipeline under test.
     pub plan: Arc<Plan>,
 }
 
 /// One case on one channel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Trial {
-    /// Which suite and case.
     pub(super) suite: usize,
     pub(super) case: usize,
     /// The channel; `None`: the pipeline lists none.
@@ -81,13 +78,11 @@ impl Suite {
         self.pipeline().channels.iter().find(|channel| Some(channel.name.as_str()) == name).map(|channel| &**channel)
     }
 
-    /// The line a span begins on.
     pub(super) fn line(&self, span: Span) -> usize {
         self.sources.start(span).line
     }
 }
 
-/// How to run.
 pub struct TrialOptions<'a> {
     /// Only trials with this text in `FILE/CASE/CHANNEL`.
     pub filter: Option<&'a str>,
@@ -108,7 +103,6 @@ pub struct TrialOptions<'a> {
 /// Models that are really asked, and what that takes.
 #[derive(Default)]
 pub struct LiveModels {
-    /// The environment.
     pub env: BTreeMap<String, Secret>,
     /// What `FLOW_MODEL…` put in the place of the model called `default`.
     pub default_model: Option<Model>,
@@ -116,4 +110,79 @@ pub struct LiveModels {
     pub policy: Option<Policy>,
     /// Whether what they answer is kept. Else recordings that are there are not looked at.
     pub keeps: bool,
+}
+
+/// A path that was named is no file or folder.
+#[derive(Debug, thiserror::Error)]
+pub enum DiscoverError {
+    #[error("no test found: {0}")]
+    Unreadable(#[from] FileError),
+    #[error("no test found: {} does not exist", .0.display())]
+    Missing(PathBuf),
+}
+
+/// Files with tests: those that are named, and in folders `*.test.yaml` and pipelines with `tests` of their own. Sorted, each once.
+/// Errors: a path does not exist.
+pub fn discover(paths: &[PathBuf]) -> Result<Vec<PathBuf>, DiscoverError> {
+    let mut found = vec![];
+    for path in paths {
+        if path.is_dir() {
+            found.extend(yaml_files(path).into_iter().filter(|file| holds_tests(file)));
+        } else if path.is_file() {
+            found.push(path.clone());
+        } else if let Err(why) = open(path)
+            && why.kind() != ErrorKind::NotFound
+        {
+            return Err(cannot("read", path)(why).into());
+        } else {
+            return Err(DiscoverError::Missing(path.clone()));
+        }
+    }
+    for path in &mut found {
+        if let Ok(plain) = path.strip_prefix(".") {
+            *path = plain.to_path_buf();
+        }
+    }
+    found.sort();
+    found.dedup();
+    Ok(found)
+}
+
+fn holds_tests(file: &Path) -> bool {
+    let name = file.file_name().unwrap_or_default().to_string_lossy();
+    name.ends_with(".test.yaml") || has_own_tests(file)
+}
+
+/// Whether a file has `name` and `tests` at its outermost level. What it really is, its reader says.
+fn has_own_tests(file: &Path) -> bool {
+    let Ok(text) = DiskFiles.read_text(file) else { return false };
+    let has = |key: &str| text.lines().any(|line| line.strip_prefix(key).is_some_and(|rest| rest.trim_start().starts_with(':')));
+    has("flow") && has("name") && has("tests")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn test_files_and_pipelines_with_tests_are_found_wherever_they_stand() {
+        let home = tempfile::tempdir().unwrap();
+        let at = |name: &str| home.path().join(name);
+        let files = [
+            ("a/hours.test.yaml", "flow: 1\ntest: hours.yaml\n"),
+            ("a/hours.yaml", "flow: 1\nname: hours\n"),
+            ("own.yaml", "flow: 1\nname: own\ntests:\n  - id: a\n"),
+            ("channels/sms.yaml", "flow: 1\nchannel: sms\n"),
+            ("target/x.test.yaml", "flow: 1\n"),
+            ("node_modules/x.test.yaml", "flow: 1\n"),
+            (".hidden/x.test.yaml", "flow: 1\n"),
+            ("a/other.yaml", "services:\n  tests: 1\n"),
+        ];
+        for (path, text) in files {
+            crate::golden::file::write(&at(path), text).unwrap();
+        }
+        assert_eq!(discover(&[home.path().to_path_buf(), at("own.yaml")]).unwrap(), [at("a/hours.test.yaml"), at("own.yaml")]);
+        assert_eq!(discover(&[at("a/hours.yaml")]).unwrap(), [at("a/hours.yaml")]);
+        assert!(discover(&[at("gone")]).unwrap_err().to_string().contains("does not exist"));
+    }
 }

@@ -7,17 +7,15 @@
 //! | `consent` | what a file wants, and whether somebody has agreed to it |
 //! | `surroundings`, `session`, `stored` | what a run needs; from its beginning to its end, for all who run something; from its record |
 //! | `virtual_time` | a run whose clock jumps, for tests |
-//! | `world`, `own` | the adapters; what no step may touch |
-//! | `settings`, `needs` | what the project and the user have set; what a run needs of models and of this machine |
+//! | `world`, `own` | what a run uses of this machine; what no step may touch |
+//! | `settings` | what the project and the user have set |
 //! | `kept`, `tape` | the record of runs; recordings |
 //! | `project` | the project of a file; files of this language in a folder |
 //!
 //! How to add something that an embedder may choose: a method of [`Runner`], what it does in `surroundings.rs`, a test in `tests/it/library.rs`.
 
 pub mod consent;
-mod error;
 pub(crate) mod kept;
-mod needs;
 mod outcome;
 mod own;
 mod project;
@@ -33,11 +31,9 @@ mod workflow;
 pub(crate) mod world;
 
 pub use consent::Consent;
-pub(crate) use error::drawn;
-pub use error::{RunError, Untrusted};
 pub use kept::Storage;
-pub(crate) use needs::{know_prices, lacking};
-pub use outcome::{RunEnding, RunOutcome};
+pub(crate) use outcome::drawn;
+pub use outcome::{RunEnding, RunError, RunOutcome, Untrusted};
 pub(crate) use own::own_files;
 pub(crate) use project::{find, project, shown};
 pub use runner::Runner;
@@ -51,6 +47,7 @@ pub use tape::{Recorded, TapingError};
 pub(crate) use virtual_time::VirtualRun;
 pub(crate) use workflow::place;
 pub use workflow::{CheckError, Workflow};
+pub(crate) use world::{know_prices, lacking};
 
 pub use crate::check::Checked;
 pub use crate::driver::Ports;

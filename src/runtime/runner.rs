@@ -25,7 +25,7 @@ use crate::port::{ModelClient, Secret};
 #[must_use]
 pub struct Runner {
     pub(crate) workflow: Workflow,
-    pub(super) env: BTreeMap<String, Secret>,
+    pub(crate) env: BTreeMap<String, Secret>,
     pub(super) takes_environment: bool,
     pub(crate) env_file: Option<PathBuf>,
     pub(super) takes_user_settings: bool,

@@ -20,12 +20,11 @@ use crate::engine::{Run, check_inputs, marks};
 use crate::event::{Event, Happening, RunStart, StyleUsed};
 use crate::journal::{Journal, PersonalMask};
 use crate::model::{Pipeline, Program};
-use crate::port::{EventLog, StoreError};
+use crate::port::{EventLog, Secret, StoreError};
 use crate::redact::Redactor;
 
 /// A run that has not begun, or that goes on.
 pub(crate) struct RunSession {
-    /// Its id.
     pub(crate) id: String,
     pub(crate) on: Surroundings,
     run: Run,
@@ -137,7 +136,7 @@ impl RunSession {
         let (log, lock): (Box<dyn EventLog>, _) = match storage.journal(&project)? {
             None => (Box::new(kept::Unkept), None),
             Some(file) => {
-                let sealing = on.sealing().clone();
+                let sealing = on.sealing.clone();
                 let opened = open(&file, &sealing).and_then(|log| Ok((log, RunLock::take(&file, &id)?)));
                 let (log, lock) = opened.map_err(|error| kept::with_help(error, &project))?;
                 on.keep_results_of(&id, &file, &sealing);
@@ -162,7 +161,7 @@ impl RunSession {
     pub(crate) fn play(self, stop: &mut StopReceiver, attend: &mut dyn Attend) -> PlayedRun {
         let RunSession { id, on, mut run, mut begin, before, log, lock } = self;
         let mut journal = Journal::new(log);
-        let mut mask = on.mask();
+        let mut mask = PersonalMask::new(on.hidden.iter().map(Secret::reveal));
         for event in &before {
             mask.take(event);
             if let Some(tape) = &on.ports.tape {

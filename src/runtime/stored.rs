@@ -13,9 +13,7 @@ use crate::port::{Store, StoreError};
 
 /// A run of which there is a record. No other process goes on with it meanwhile.
 pub(crate) struct StoredRun {
-    /// Its id.
     pub(crate) id: String,
-    /// What has happened so far.
     pub(crate) events: Vec<Event>,
     pub(super) store: SqliteStore,
     /// The file of the journal.

@@ -9,11 +9,11 @@ use serde_json::{Map, Value};
 
 use super::consent::consent;
 use super::kept::{self, Storage};
-use super::needs::{is_file, is_scripted, know_prices};
 use super::own::own_files;
 use super::settings::{self, Settled};
 use super::tape::reads_clock;
-use super::{RunError, Runner, Taping, Workflow, world};
+use super::world::{self, is_file, is_scripted, know_prices};
+use super::{RunError, Runner, Taping, Workflow};
 use crate::adapter::cassette::{Cassette, Head};
 use crate::adapter::environment;
 use crate::adapter::sealing::Sealing;
@@ -22,7 +22,6 @@ use crate::diagnostic::visible;
 use crate::driver::{Door, Ports, Runtime};
 use crate::engine::{CannotResume, Mocks, Moment, Run, RunSettings, secret_values};
 use crate::event::{Event, Happening, RunStart};
-use crate::journal::PersonalMask;
 use crate::load::WrittenRules;
 use crate::model::{Limits, Pipeline};
 use crate::plan::Plan;
@@ -36,7 +35,8 @@ pub(crate) struct Surroundings {
     /// What no text that comes in or is printed may hold.
     pub(crate) hidden: Vec<Secret>,
     pub(crate) settled: Settled,
-    sealing: Sealing,
+    /// How new records are encrypted.
+    pub(super) sealing: Sealing,
     /// Whether models are scripted.
     pub(crate) scripted: bool,
     pub(super) tape: Cassette,
@@ -146,11 +146,6 @@ impl Surroundings {
         }
     }
 
-    /// Hosts in private networks that the user named.
-    pub(crate) fn private_hosts(&self) -> Vec<String> {
-        self.settled.hosts_with(&self.runner.env)
-    }
-
     /// Results that are used again are kept as those of this run, encrypted as it is; a run that is recorded or replayed keeps none.
     pub(super) fn keep_results_of(&mut self, run: &str, journal: &Path, sealing: &Sealing) {
         if self.runner.taping == Taping::None {
@@ -171,16 +166,6 @@ impl Surroundings {
         let declared = self.runner.workflow.checked.loaded.program.pipelines.iter().flat_map(|pipeline| pipeline.secrets.keys());
         let unique: BTreeSet<&String> = declared.collect();
         unique.into_iter().filter_map(|name| unrecognised(name, &self.runner.env)).collect()
-    }
-
-    /// Knows what must not be shown.
-    pub(super) fn mask(&self) -> PersonalMask {
-        PersonalMask::new(self.hidden.iter().map(Secret::reveal))
-    }
-
-    /// How new records are encrypted.
-    pub(super) fn sealing(&self) -> &Sealing {
-        &self.sealing
     }
 
     pub(super) fn options(&self, limits: Limits) -> RunSettings {

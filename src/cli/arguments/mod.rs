@@ -113,7 +113,7 @@ pub enum FlowCommand {
     Completions {
         /// The shell
         #[arg(value_enum)]
-        shell: Shell,
+        shell: clap_complete::Shell,
     },
     /// Past runs: list, show, export, resume, rm
     #[command(subcommand)]
@@ -138,13 +138,4 @@ pub enum SchemaKind {
     Replies,
     /// Shared definitions, for imports.
     Definitions,
-}
-
-/// The shells that completions are written for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Shell {
-    Bash,
-    Zsh,
-    Fish,
-    Powershell,
 }

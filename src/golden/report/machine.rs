@@ -85,7 +85,6 @@ pub fn junit(report: &Report) -> String {
     )
 }
 
-/// One `testcase`.
 struct JunitCase {
     name: String,
     problems: Vec<String>,

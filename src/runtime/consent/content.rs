@@ -5,7 +5,6 @@
 //! project's settings.
 
 use std::collections::BTreeMap;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
@@ -30,11 +29,11 @@ pub(super) fn content(program: &Program, given: Option<&Model>, prints: &Prints)
     put(program.pipelines.first().map_or("", |pipeline| &pipeline.hash).as_bytes());
     for pipeline in &program.pipelines {
         put(b"folder");
-        put(real(&pipeline.folder)?.as_os_str().as_bytes());
+        put(real(&pipeline.folder)?.as_os_str().as_encoded_bytes());
     }
     for (path, print) in prints {
         put(b"run");
-        put(path.as_os_str().as_bytes());
+        put(path.as_os_str().as_encoded_bytes());
         put(print);
     }
     if let Some(model) = given {

@@ -3,7 +3,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
@@ -170,6 +170,16 @@ pub(crate) fn open_private(path: &Path) -> std::io::Result<File> {
 /// It cannot be written.
 pub fn open_to_write(path: &Path, is_emptied: bool) -> std::io::Result<File> {
     OpenOptions::new().write(true).create(true).truncate(is_emptied).append(!is_emptied).mode(0o600).open(path)
+}
+
+/// Finds out whether what a person names can be written, before anything is done for it. What stands in it stays.
+///
+/// # Errors
+/// It cannot.
+pub fn may_write(path: &Path) -> std::io::Result<()> {
+    // Whoever reads a pipe would take its first closing for the end.
+    let is_pipe = fs::metadata(path).is_ok_and(|what| what.file_type().is_fifo());
+    if is_pipe { Ok(()) } else { open_to_write(path, false).map(drop) }
 }
 
 /// Makes a folder, and those above it, that only its owner can open. One that is there stays as it is.
