@@ -56,7 +56,7 @@ pub(super) fn serve(options: &McpOptions, shared: &SharedOptions) -> Result<Exit
     let by = runtime.block_on(async {
         let servers = Arc::new(SharedServers::new(tokio::runtime::Handle::current(), Arc::new(SystemClock::new())));
         let tools = served.iter().map(|one| one.tool.clone()).collect();
-        let common = Arc::new(Common { servers: Arc::clone(&servers), journals: SharedStores::default(), signals });
+        let common = Arc::new(Common { servers: Arc::clone(&servers), journals: Arc::default(), signals });
         let work = Arc::new(Pipelines { tools, served, common });
         let by = match options.http {
             None => serve_stdio(work, bounds, BufReader::new(std::io::stdin()), std::io::stdout(), &mut stop)
@@ -116,7 +116,7 @@ struct Pipelines {
 /// What the runs of this process share.
 struct Common {
     servers: Arc<SharedServers>,
-    journals: SharedStores,
+    journals: Arc<SharedStores>,
     signals: Arc<Attended>,
 }
 
@@ -183,7 +183,8 @@ impl ServedPipeline {
             Some(Value::String(name)) => Some(name),
             Some(_) => return Err(Refusal::usage("channel is a text")),
         };
-        let mut session = match RunSession::begin(on, arguments, |file, sealing| common.journals.log(file, sealing)) {
+        on.runner.journals = Arc::clone(&common.journals);
+        let mut session = match RunSession::begin(on, arguments) {
             Err(RunError::Lacking(failure)) => {
                 return Ok(failed(line_of_end(&RunOutcome::lacking(failure)).unwrap_or_default(), Map::new()));
             }

@@ -9,7 +9,6 @@ use super::progress::ProgressDisplay;
 use super::refusal::{Refusal, pipeline};
 use super::signals::{self, Attended, listen};
 use super::{Exit, inputs, tell, trust};
-use crate::adapter::sqlite_store::SqliteStore;
 use crate::adapter::started::Agreed;
 use crate::adapter::stdout::{Silent, Stdout};
 use crate::diagnostic::visible;
@@ -39,7 +38,7 @@ pub(super) fn run(options: &RunOptions, shared: &SharedOptions) -> Result<Exit, 
     on.runner.now = wanted.now.as_deref().map(inputs::time).transpose()?;
     let flags = inputs::limits(wanted.deadline.as_deref(), wanted.max_cost_usd)?;
     on.runner.limits = settings::narrowest(&flags, &on.runner.limits);
-    let session = match RunSession::begin(on, given, SqliteStore::open_sealed) {
+    let session = match RunSession::begin(on, given) {
         Err(RunError::Lacking(failure)) => {
             let outcome = RunOutcome::lacking(failure);
             return Ok(OutputTargets::open(&options.printed)?.finish(shared, &outcome, true, &Redactor::default()));

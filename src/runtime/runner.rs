@@ -13,7 +13,7 @@ use super::running::{Listening, RunHandle};
 use super::session::RunSession;
 use super::stored::StoredRun;
 use super::{RunError, RunOutcome, STACK, Storage, Taping, Workflow};
-use crate::adapter::sqlite_store::SqliteStore;
+use crate::adapter::shared_store::SharedStores;
 use crate::adapter::started::Agreed;
 use crate::driver::Ports;
 use crate::model::{Limits, Model, Policy, Provider, Text};
@@ -30,6 +30,8 @@ pub struct Runner {
     pub(crate) env_file: Option<PathBuf>,
     pub(super) takes_user_settings: bool,
     pub(super) storage: Storage,
+    /// Open as long as there is a runner of the same origin.
+    pub(crate) journals: Arc<SharedStores>,
     pub(crate) limits: Limits,
     pub(super) policies: Vec<Policy>,
     pub(super) consent: Consent,
@@ -66,6 +68,7 @@ impl Workflow {
             env_file: None,
             takes_user_settings: false,
             storage: Storage::default(),
+            journals: Arc::default(),
             limits: Limits::default(),
             policies: vec![],
             consent: Consent::default(),
@@ -177,7 +180,7 @@ impl Runner {
                 Value::Null => Map::new(),
                 _ => return Err(RunError::Inputs(vec!["inputs are an object: a value by each name".into()])),
             };
-            Ok(listening.outcome_of(RunSession::begin(runner.surroundings()?, inputs, SqliteStore::open_sealed)?))
+            Ok(listening.outcome_of(RunSession::begin(runner.surroundings()?, inputs)?))
         })
     }
 

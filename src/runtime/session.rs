@@ -1,7 +1,6 @@
 //! A run from its beginning to its end, or until a person must decide: the one way to do it, whoever asks for it.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::pin::Pin;
 use std::sync::Arc;
 
@@ -13,14 +12,13 @@ use super::surroundings::Surroundings;
 use super::{RunEnding, RunError, RunOutcome, Runner, Workflow, kept, lacking};
 use crate::adapter::environment;
 use crate::adapter::run_lock::RunLock;
-use crate::adapter::sealing::Sealing;
 use crate::diagnostic::visible;
 use crate::driver::{Begin, FoundPerson, StopReceiver, drive, find_person, moment};
 use crate::engine::{Run, check_inputs, marks};
 use crate::event::{Event, Happening, RunStart, StyleUsed};
 use crate::journal::{Journal, PersonalMask};
 use crate::model::{Pipeline, Program};
-use crate::port::{EventLog, Secret, StoreError};
+use crate::port::{EventLog, Secret};
 use crate::redact::Redactor;
 
 /// A run that has not begun, or that goes on.
@@ -105,14 +103,10 @@ pub(crate) struct PlayedRun {
 }
 
 impl RunSession {
-    /// A new run. `open` opens its place in the file of the journal.
+    /// A new run.
     /// Errors: what is given does not fit, the machine lacks something, or the run cannot be kept.
-    pub(crate) fn begin<Log: EventLog + 'static>(
-        mut on: Surroundings,
-        inputs: Map<String, Value>,
-        open: impl FnOnce(&Path, &Sealing) -> Result<Log, StoreError>,
-    ) -> Result<RunSession, RunError> {
-        let Runner { workflow: Workflow { checked, pipeline, file, project }, limits, taping, storage, .. } = on.runner.clone();
+    pub(crate) fn begin(mut on: Surroundings, inputs: Map<String, Value>) -> Result<RunSession, RunError> {
+        let Runner { workflow: Workflow { checked, pipeline, file, project }, limits, taping, storage, journals, .. } = on.runner.clone();
         let channel = channel(&pipeline, on.runner.channel.as_deref())?;
         let inputs = check_inputs(&pipeline, inputs).map_err(RunError::Inputs)?;
         if let Some(failure) = lacking(&checked) {
@@ -137,7 +131,7 @@ impl RunSession {
             None => (Box::new(kept::Unkept), None),
             Some(file) => {
                 let sealing = on.sealing.clone();
-                let opened = open(&file, &sealing).and_then(|log| Ok((log, RunLock::take(&file, &id)?)));
+                let opened = journals.log(&file, &sealing).and_then(|log| Ok((log, RunLock::take(&file, &id)?)));
                 let (log, lock) = opened.map_err(|error| kept::with_help(error, &project))?;
                 on.keep_results_of(&id, &file, &sealing);
                 (Box::new(log), Some(lock))
@@ -151,10 +145,13 @@ impl RunSession {
     /// Goes on with a run from its record. Errors: its files have changed: which.
     pub(crate) fn resume(mut on: Surroundings, stored: StoredRun) -> Result<RunSession, RunError> {
         let StoredRun { id, events, store, file, lock } = stored;
-        on.keep_results_of(&id, &file, store.sealing());
+        let sealing = store.sealing().clone();
+        drop(store);
+        on.keep_results_of(&id, &file, &sealing);
         let run = on.as_its_events_tell(&events)?;
         let away = events.last().map_or(0, |last| (on.ports.clock.now() - last.time).num_milliseconds().max(0) as u64);
-        Ok(RunSession { id, on, run, begin: Begin::Resume(away), before: events, log: Box::new(store), lock: Some(lock) })
+        let log = Box::new(on.runner.journals.log(&file, &sealing)?);
+        Ok(RunSession { id, on, run, begin: Begin::Resume(away), before: events, log, lock: Some(lock) })
     }
 
     /// Runs on this thread, to the end or until nobody decides what must be decided. Whoever wants it to end says so through `stop`.
