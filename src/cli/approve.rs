@@ -18,7 +18,7 @@ use crate::engine::secret_values;
 use crate::event::{Event, Happening, VERSION};
 use crate::journal::record;
 use crate::model::read_json;
-use crate::port::{Clock, EventLog, Secret, Store};
+use crate::port::{Clock, Secret, Store};
 use crate::runtime::{RunQuestion, start_of};
 
 /// Most bytes of an output that a person gives.
@@ -54,7 +54,7 @@ pub(super) fn run(options: &ApproveOptions, shared: &SharedOptions) -> Result<Ex
     let happening = Happening::ApprovalAnswered { step: step.as_str().into(), approved, output: output.map(Arc::new), comment };
     let time = SystemClock::new().now();
     let event = Event { v: VERSION, seq: last.seq + 1, time, at_ms: last.at_ms, run: run.as_str().into(), happening };
-    store.append(&[event]).and_then(|()| store.sync())?;
+    store.keep(&[event])?;
     if !shared.quiet {
         tell!("noted; go on with: flow runs resume {run}");
     }

@@ -12,7 +12,7 @@ use super::store_block::{BlockError, EventBlock, OfRun, Unwritten, WAITING, chec
 use super::store_tables::{StoreFile, look, make, migrate, put};
 use crate::event::{Event, VERSION as EVENTS};
 use crate::model::read_own;
-use crate::port::{EventLog, RunSummary, Store, StoreError, Synced};
+use crate::port::{RunSummary, Store, StoreError};
 
 /// A store in one file.
 pub struct SqliteStore {
@@ -20,11 +20,10 @@ pub struct SqliteStore {
     connection: Connection,
     identity: Identity,
     sealing: Sealing,
-    unwritten: Unwritten,
 }
 
 impl SqliteStore {
-    /// How what it is given next is encrypted: as the settings say, or as the run is that was read.
+    /// How what comes next is encrypted: as the settings say, or as the run is that was read.
     pub fn sealing(&self) -> &Sealing {
         &self.sealing
     }
@@ -80,7 +79,7 @@ impl SqliteStore {
             StoreFile::Other(message) => return Err(StoreError::Unusable { file: file.display().to_string(), message }),
         }
         let identity = Identity::of(file).map_err(|e| unusable(file, &e))?;
-        Ok(SqliteStore { file: file.to_path_buf(), connection, identity, sealing: sealing.clone(), unwritten: Unwritten::default() })
+        Ok(SqliteStore { file: file.to_path_buf(), connection, identity, sealing: sealing.clone() })
     }
 
     /// Looks through the whole file: its pages and tables, and each event against its checksum. Gives the number of runs, and of those
@@ -114,6 +113,17 @@ impl SqliteStore {
             return Err(StoreError::Unusable { file: self.file.display().to_string(), message });
         }
         Ok(())
+    }
+
+    /// Writes events, all or none, and makes them durable.
+    ///
+    /// # Errors
+    /// The key is missing; or the file cannot be written, is no longer the one that was opened, or has such events already.
+    pub fn keep(&mut self, events: &[Event]) -> Result<(), StoreError> {
+        let mut waiting = Unwritten::default();
+        waiting.take(events)?;
+        let blocks = waiting.blocks(&self.sealing)?;
+        self.write(&blocks)
     }
 
     /// Writes blocks, all or none, and makes them durable.
@@ -200,15 +210,6 @@ impl SqliteStore {
         Ok(last.unwrap_or_default() as u64)
     }
 
-    /// Makes what was appended durable.
-    ///
-    /// # Errors
-    /// The file cannot be written; what was appended is given up.
-    pub fn sync(&mut self) -> Result<(), StoreError> {
-        let blocks = self.unwritten.blocks(&self.sealing)?;
-        if blocks.is_empty() { Ok(()) } else { self.write(&blocks) }
-    }
-
     /// What the list says of a run.
     fn listed(&self, run: &str) -> rusqlite::Result<Option<ListedRun>> {
         let mut query = self.connection.prepare_cached("select number, pipeline, started, status, key from runs where run = ?1")?;
@@ -246,16 +247,6 @@ impl Drop for SqliteStore {
     fn drop(&mut self) {
         // A damaged log must not be carried into the file.
         let _ = self.is_there();
-    }
-}
-
-impl EventLog for SqliteStore {
-    fn append(&mut self, events: &[Event]) -> Result<(), StoreError> {
-        self.unwritten.take(events)
-    }
-
-    fn sync(&mut self) -> Synced {
-        Box::pin(std::future::ready(SqliteStore::sync(self)))
     }
 }
 

@@ -8,8 +8,10 @@ mod sealed;
 
 use serde_json::json;
 
+use super::super::shared_store::SharedStores;
 use super::*;
 use crate::event::{Happening, Usage};
+use crate::port::EventLog;
 
 /// A small event of a run.
 fn of_run(run: &str, seq: u64) -> Event {
@@ -26,11 +28,11 @@ fn event(seq: u64) -> Event {
 fn events_come_back_in_order_after_the_store_was_closed() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("deep/runs.db");
-    let mut store = SqliteStore::open(&file).unwrap();
-    store.append(&[event(1), event(2)]).unwrap();
-    store.sync().unwrap();
-    store.append(&[event(3)]).unwrap();
-    drop(store);
+    let mut log = SharedStores::default().log(&file, &Sealing::default()).unwrap();
+    log.append(&[event(1), event(2)]).unwrap();
+    tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(log.sync()).unwrap();
+    log.append(&[event(3)]).unwrap();
+    drop(log);
     let mut store = SqliteStore::open(&file).unwrap();
     assert_eq!(store.events("r_1").unwrap(), [event(1), event(2)]);
 }
@@ -41,8 +43,7 @@ fn a_changed_row_is_refused_by_name() {
     let file = folder.path().join("runs.db");
     let mut store = SqliteStore::open(&file).unwrap();
     for seq in 1..=2 {
-        store.append(&[event(seq)]).unwrap();
-        store.sync().unwrap();
+        store.keep(&[event(seq)]).unwrap();
     }
     let other = "(select body from blocks where last = 1)";
     store.connection.execute(&format!("update blocks set body = {other} where last = 2"), []).unwrap();
@@ -63,7 +64,7 @@ fn a_run_that_is_just_ending_never_looks_damaged() {
     let mut writer = SqliteStore::open(&file).unwrap();
     let mut reader = SqliteStore::open(&file).unwrap();
     let happening = |value: &serde_json::Value| serde_json::from_value::<Happening>(value.clone()).unwrap();
-    let mut write = |events: &[Event]| writer.append(events).and_then(|()| SqliteStore::sync(&mut writer)).unwrap();
+    let mut write = |events: &[Event]| writer.keep(events).unwrap();
     write(&[of(1, happening(&start))]);
     let reading = std::thread::spawn(move || (0..2_000).map(|_| reader.events("r_1").map(|events| events.len())).collect::<Vec<_>>());
     for seq in (2..60).step_by(2) {
@@ -83,8 +84,7 @@ fn what_a_newer_program_wrote_is_refused_as_that_and_stays() {
     let write = |store: &SqliteStore, seq: u64, body: &str| {
         put(&store.connection, 1, &EventBlock::of_texts("r_1", seq, &[body.to_owned()]).unwrap()).unwrap();
     };
-    store.append(&[event(1)]).unwrap();
-    store.sync().unwrap();
+    store.keep(&[event(1)]).unwrap();
     write(&store, 2, &format!(r#"{{"v":{},"seq":2,"type":"moon_phase_changed"}}"#, EVENTS + 1));
     assert!(matches!(store.events("r_1"), Err(StoreError::Newer { seq: 2, .. })));
     store.connection.execute("delete from blocks where last = 2", []).unwrap();

@@ -7,7 +7,7 @@ use rusqlite::Connection;
 use super::of_run;
 use crate::adapter::sqlite_store::SqliteStore;
 use crate::event::{Event, Happening};
-use crate::port::{EventLog, Store};
+use crate::port::Store;
 
 /// Bytes that this thread has read and written so far.
 fn moved() -> u64 {
@@ -31,23 +31,19 @@ fn large(run: &str, seq: u64, bytes: usize) -> Event {
 /// A store with an earlier run of many events, and one of 4 MiB.
 fn beside_large(file: &Path) {
     let mut store = SqliteStore::open(file).unwrap();
-    for seq in 1..=2_000 {
-        store.append(&[large("r_5", seq, 2_000)]).unwrap();
-    }
-    store.append(&[large("r_5", 2_001, 4 << 20)]).unwrap();
-    store.sync().unwrap();
+    let mut events: Vec<Event> = (1..=2_000).map(|seq| large("r_5", seq, 2_000)).collect();
+    events.push(large("r_5", 2_001, 4 << 20));
+    store.keep(&events).unwrap();
 }
 
 /// What 200 commits of small events, and the list of runs, move.
 fn cost_of_small_runs(file: &Path) -> (u64, u64) {
     let mut store = SqliteStore::open(file).unwrap();
-    store.append(&[of_run("r_1", 1)]).unwrap();
-    store.sync().unwrap();
+    store.keep(&[of_run("r_1", 1)]).unwrap();
     let before = moved();
     for seq in 2..=100 {
         for run in ["r_1", "r_9"] {
-            store.append(&[of_run(run, if run == "r_1" { seq } else { seq - 1 })]).unwrap();
-            store.sync().unwrap();
+            store.keep(&[of_run(run, if run == "r_1" { seq } else { seq - 1 })]).unwrap();
         }
     }
     let written = moved();

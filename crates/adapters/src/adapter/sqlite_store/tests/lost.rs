@@ -5,7 +5,7 @@ use std::path::Path;
 use super::of_run;
 use crate::adapter::sealing::Sealing;
 use crate::adapter::sqlite_store::SqliteStore;
-use crate::port::{EventLog, Store, StoreError};
+use crate::port::{Store, StoreError};
 
 /// What may become of a file in use.
 type Mishap = fn(&Path);
@@ -40,11 +40,9 @@ fn a_store_that_goes_while_a_run_lasts_is_noticed_by_the_next_commit() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("kept/runs.db");
         let mut store = SqliteStore::open(&file).unwrap();
-        store.append(&[of_run("r_1", 1)]).unwrap();
-        store.sync().unwrap();
+        store.keep(&[of_run("r_1", 1)]).unwrap();
         mishap(&file);
-        store.append(&[of_run("r_1", 2)]).unwrap();
-        let error = store.sync().unwrap_err();
+        let error = store.keep(&[of_run("r_1", 2)]).unwrap_err();
         assert!(matches!(error, StoreError::Lost { .. }) && error.to_string().contains(told), "{told}: {error}");
     }
 }
@@ -56,14 +54,13 @@ fn what_earlier_runs_kept_outlives_a_log_that_is_damaged_while_another_run_lasts
         let file = folder.path().join("kept/runs.db");
         let keep = |run: &str| {
             let mut store = SqliteStore::open(&file).unwrap();
-            (1..=20).for_each(|seq| store.append(&[of_run(run, seq)]).and_then(|()| store.sync()).unwrap());
+            (1..=20).for_each(|seq| store.keep(&[of_run(run, seq)]).unwrap());
             store
         };
         drop(keep("r_before"));
         let mut hit = keep("r_hit");
         mishap(&file);
-        hit.append(&[of_run("r_hit", 21)]).unwrap();
-        assert!(hit.sync().is_err(), "{told}");
+        assert!(hit.keep(&[of_run("r_hit", 21)]).is_err(), "{told}");
         drop(hit);
         // One that ends without another commit.
         let unhit = keep("r_next");
@@ -83,8 +80,7 @@ fn a_log_that_another_process_empties_in_order_is_no_loss() {
     let mut store = SqliteStore::open(&file).unwrap();
     let mut other = SqliteStore::open(&file).unwrap();
     for seq in 1..=10 {
-        store.append(&[of_run("r_1", seq)]).unwrap();
-        store.sync().unwrap();
+        store.keep(&[of_run("r_1", seq)]).unwrap();
         other.remove(&[]).unwrap();
         assert_eq!(std::fs::metadata(folder.path().join("runs.db-wal")).unwrap().len(), 0);
     }
@@ -119,8 +115,7 @@ fn a_file_in_which_nothing_stands_is_told_as_that_and_the_next_run_makes_it_anew
         let refused = SqliteStore::existing(&file, &Sealing::default()).err();
         assert!(matches!(refused, Some(StoreError::Empty { .. })), "{name}: {refused:?}");
         let mut store = SqliteStore::open(&file).unwrap();
-        store.append(&[of_run("r_1", 1)]).unwrap();
-        store.sync().unwrap();
+        store.keep(&[of_run("r_1", 1)]).unwrap();
         assert_eq!(SqliteStore::existing(&file, &Sealing::default()).unwrap().events("r_1").unwrap().len(), 1);
     }
 }
@@ -147,8 +142,7 @@ fn many_that_make_the_store_at_once_make_one() {
             let file = file.clone();
             std::thread::spawn(move || {
                 let mut store = SqliteStore::open(&file).unwrap();
-                store.append(&[of_run(&format!("r_{n}"), 1)]).unwrap();
-                store.sync().unwrap();
+                store.keep(&[of_run(&format!("r_{n}"), 1)]).unwrap();
             })
         })
         .collect();
@@ -170,8 +164,7 @@ fn a_writer_that_waits_comes_before_one_that_writes_again_and_again() {
         std::thread::spawn(move || {
             let mut store = SqliteStore::open(&file).unwrap();
             for seq in 1.. {
-                store.append(&[of_run("greedy", seq)]).unwrap();
-                store.sync().unwrap();
+                store.keep(&[of_run("greedy", seq)]).unwrap();
                 commits.store(seq, Ordering::SeqCst);
                 if is_over.load(Ordering::SeqCst) {
                     break;
@@ -184,8 +177,7 @@ fn a_writer_that_waits_comes_before_one_that_writes_again_and_again() {
     }
     let mut store = SqliteStore::open(&file).unwrap();
     for seq in 1..=20 {
-        store.append(&[of_run("patient", seq)]).unwrap();
-        store.sync().unwrap();
+        store.keep(&[of_run("patient", seq)]).unwrap();
     }
     is_over.store(true, Ordering::SeqCst);
     greedy.join().unwrap();

@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 use super::of_run;
 use crate::adapter::sqlite_store::SqliteStore;
 use crate::event::{Event, Happening};
-use crate::port::{EventLog, Store, StoreError};
+use crate::port::{Store, StoreError};
 
 /// The tables of version 1.
 const TABLES: &str = "
@@ -59,8 +59,7 @@ fn every_run_of_version_1_is_there_and_goes_on() {
     assert_eq!(counted, [("r_3".into(), 1), ("r_2".into(), 2_000), ("r_1".into(), 3)]);
     assert_eq!(store.events("r_1").unwrap(), [start("r_1"), of_run("r_1", 2), of_run("r_1", 3)]);
     assert_eq!(store.events("r_2").unwrap().len(), 2_000);
-    store.append(&[of_run("r_3", 2)]).unwrap();
-    store.sync().unwrap();
+    store.keep(&[of_run("r_3", 2)]).unwrap();
     assert_eq!((store.check().unwrap(), version(&file)), ((3, 0), 2));
 }
 

@@ -5,7 +5,7 @@ use base64::Engine;
 use super::of_run;
 use crate::adapter::sealing::{JournalKey, Sealing};
 use crate::adapter::sqlite_store::SqliteStore;
-use crate::port::{EventLog, Store, StoreError};
+use crate::port::{Store, StoreError};
 
 fn with_key(byte: u8, is_on: bool) -> Sealing {
     let text = base64::engine::general_purpose::STANDARD.encode([byte; 32]);
@@ -13,8 +13,7 @@ fn with_key(byte: u8, is_on: bool) -> Sealing {
 }
 
 fn keep(store: &mut SqliteStore, run: &str, seq: u64) {
-    store.append(&[of_run(run, seq)]).unwrap();
-    store.sync().unwrap();
+    store.keep(&[of_run(run, seq)]).unwrap();
 }
 
 #[test]
@@ -53,8 +52,7 @@ fn a_sealed_run_goes_on_sealed_whatever_the_settings_say_now() {
 fn nothing_is_written_in_clear_when_the_key_is_missing() {
     let folder = tempfile::tempdir().unwrap();
     let mut store = SqliteStore::open_sealed(&folder.path().join("runs.db"), &Sealing { key: None, is_on: true }).unwrap();
-    store.append(&[of_run("run", 1)]).unwrap();
-    assert!(store.sync().unwrap_err().to_string().contains("there is no key"));
+    assert!(store.keep(&[of_run("run", 1)]).unwrap_err().to_string().contains("there is no key"));
     let rows: i64 = store.connection.query_row("select count(*) from blocks", [], |row| row.get(0)).unwrap();
     assert_eq!(rows, 0);
 }
