@@ -209,23 +209,15 @@ fn asks(plan: &Plan, bounds: &[PipelineBounds], given: &PreviewInputs) -> Vec<As
 fn ask(planned: &PipelinePlan, bounds: &plan::StepBounds, asking: &AgentUse, step: String, known: &KnownNames) -> Ask {
     let fill = |text: &Text| template::fill_known(text, known).map_or_else(|error| format!("⟨{}⟩", error.message), |(text, _)| text);
     let agent = planned.pipeline.agents.get(&asking.agent);
-    let prompt = match &planned.step(bounds.step).step.kind {
-        StepKind::Agent(asked) => Some(fill(&asked.prompt)),
-        StepKind::Plan(plan) if asking.part == AgentPart::Plans => Some(fill(&plan.prompt)),
-        StepKind::Tool(_)
-        | StepKind::Set(_)
-        | StepKind::Http(_)
-        | StepKind::Sql(_)
-        | StepKind::Read(_)
-        | StepKind::Plan(_)
-        | StepKind::Route(_)
-        | StepKind::Call(_)
-        | StepKind::Format(_)
-        | StepKind::Gate(_)
-        | StepKind::Send(_)
-        | StepKind::Wait(_)
-        | StepKind::Stop(_)
-        | StepKind::Broken => None,
+    let kind = &planned.step(bounds.step).step.kind;
+    let prompt = if let StepKind::Agent(asked) = kind {
+        Some(fill(&asked.prompt))
+    } else if let StepKind::Plan(plan) = kind
+        && asking.part == AgentPart::Plans
+    {
+        Some(fill(&plan.prompt))
+    } else {
+        None
     };
     let count = match &bounds.elements {
         Elements::Known(count) => *count,

@@ -109,36 +109,14 @@ pub enum Judging {
 /// A check that needs no model.
 #[derive(Debug, Clone)]
 pub enum Check {
+    /// One in which nothing is filled in.
+    Plain(PlainCheck),
     /// All of these texts occur.
     Contains(Vec<Text>),
     /// None of these texts occurs.
     NotContains(Vec<Text>),
-    /// The pattern matches somewhere in the text.
-    Regex(Regex),
     /// The value equals.
     Equals(Filling),
-    /// The value fits the schema.
-    JsonSchema(Arc<Value>),
-    /// No longer than, in the channel's unit.
-    MaxLength(u64),
-    /// No shorter than, in the channel's unit.
-    MinLength(u64),
-    /// Fits the channel's own limits.
-    FitsChannel,
-    /// Keeps to the style guide.
-    StyleGuide,
-    /// Which Markdown may occur.
-    Markdown(Features),
-    /// Most emojis.
-    Emojis(u64),
-    /// The language of the text, two letters (ISO 639-1).
-    Language(String),
-    /// No personal data.
-    PiiNone,
-    /// Which hosts links may have; empty: no links.
-    Links(Vec<String>),
-    /// Highest school grade (Flesch-Kincaid).
-    Readability(f64),
     /// Every figure in the text occurs in this value.
     NumbersFrom(Text),
     /// Every number of this value but 0 occurs in the text.
@@ -147,6 +125,35 @@ pub enum Check {
     ApartFrom(Text),
     /// True means passed.
     Expression(Text),
+}
+
+/// A check that is the same in each run.
+#[derive(Debug, Clone)]
+pub enum PlainCheck {
+    /// The pattern matches somewhere in the text.
+    Regex(Regex),
+    /// The value fits the schema.
+    JsonSchema(Arc<Value>),
+    /// The text is no longer, in the channel's unit.
+    MaxLength(u64),
+    /// The text is no shorter, in the channel's unit.
+    MinLength(u64),
+    /// What is sent fits the channel's own limits.
+    FitsChannel,
+    /// Keeps to the style guide.
+    StyleGuide,
+    /// Uses no other Markdown.
+    Markdown(Features),
+    /// Has at most so many emojis.
+    Emojis(u64),
+    /// Is not in another language (ISO 639-1).
+    Language(String),
+    /// Has no personal data.
+    PiiNone,
+    /// Has links to these hosts only; empty: no links.
+    Links(Vec<String>),
+    /// Needs no more than this school grade (Flesch-Kincaid).
+    Readability(f64),
 }
 
 impl PartialEq for Check {

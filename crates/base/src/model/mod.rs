@@ -35,7 +35,7 @@ pub use defaults::{
 pub use duration::{UnitError, parse_duration, split_unit};
 pub use facts::{CallTime, Effects, RequestAddress, STDOUT, ToolName};
 pub use fields::{Field, FieldKind, Shape};
-pub use gate::{Check, Criterion, GateStep, Judging, OnJudgeError, Scorecard, ScorecardRef};
+pub use gate::{Check, Criterion, GateStep, Judging, OnJudgeError, PlainCheck, Scorecard, ScorecardRef};
 pub use host_source::HostSource;
 pub use json::{JsonError, read_json, read_own};
 pub use method::Method;

@@ -360,18 +360,7 @@ impl Check {
             Check::NumbersFrom(text) | Check::StatesNumbers(text) | Check::ApartFrom(text) => texts(TextKey::Check, [text], visit),
             Check::Expression(text) => texts(TextKey::CheckExpression, [text], visit),
             Check::Equals(value) => filling(TextKey::Check, "", span, value, true, visit),
-            Check::Regex(_)
-            | Check::JsonSchema(_)
-            | Check::MaxLength(_)
-            | Check::MinLength(_)
-            | Check::FitsChannel
-            | Check::StyleGuide
-            | Check::Markdown(_)
-            | Check::Emojis(_)
-            | Check::Language(_)
-            | Check::PiiNone
-            | Check::Links(_)
-            | Check::Readability(_) => {}
+            Check::Plain(_) => {}
         }
     }
 }

@@ -46,21 +46,8 @@ impl Run {
     /// What a step gives. Rows and files have passed the driver's door as they are.
     pub(crate) fn hide_in_result(&self, at: NodeRef, output: &mut Value, details: &mut Value) {
         self.hidden.hide_in_value(details);
-        match self.step(at).kind {
-            StepKind::Sql(_) | StepKind::Read(_) => {}
-            StepKind::Agent(_)
-            | StepKind::Set(_)
-            | StepKind::Http(_)
-            | StepKind::Tool(_)
-            | StepKind::Plan(_)
-            | StepKind::Call(_)
-            | StepKind::Format(_)
-            | StepKind::Gate(_)
-            | StepKind::Route(_)
-            | StepKind::Send(_)
-            | StepKind::Wait(_)
-            | StepKind::Stop(_)
-            | StepKind::Broken => self.hidden.hide_in_value(output),
+        if !matches!(self.step(at).kind, StepKind::Sql(_) | StepKind::Read(_)) {
+            self.hidden.hide_in_value(output);
         }
     }
 

@@ -53,28 +53,16 @@ fn copies(program: &Program, marks: &mut Marks) {
 
 fn copies_of_steps(program: &Program, steps: &[&Arc<Step>], marks: &mut Marks) {
     for step in steps {
-        let (names, is_whole) = match &step.kind {
-            StepKind::Set(Filling::Text(text)) => (vec![], is_copy(text, marks)),
-            StepKind::Set(Filling::Map(map)) => (copied(map.iter().map(|(name, value)| (name, value)), marks), false),
-            StepKind::Call(call) => {
-                let inputs = copied(call.with.iter().map(|(name, value)| (&name.value, value)), marks);
-                add(&mut marks.inputs, inputs);
-                call.pipeline.map_or_else(Default::default, |id| copied_outputs(&program.pipeline(id).outputs, marks))
-            }
-            StepKind::Set(Filling::Constant(_) | Filling::List(_))
-            | StepKind::Agent(_)
-            | StepKind::Tool(_)
-            | StepKind::Http(_)
-            | StepKind::Sql(_)
-            | StepKind::Read(_)
-            | StepKind::Plan(_)
-            | StepKind::Route(_)
-            | StepKind::Format(_)
-            | StepKind::Gate(_)
-            | StepKind::Send(_)
-            | StepKind::Wait(_)
-            | StepKind::Stop(_)
-            | StepKind::Broken => continue,
+        let (names, is_whole) = if let StepKind::Set(Filling::Text(text)) = &step.kind {
+            (vec![], is_copy(text, marks))
+        } else if let StepKind::Set(Filling::Map(map)) = &step.kind {
+            (copied(map.iter().map(|(name, value)| (name, value)), marks), false)
+        } else if let StepKind::Call(call) = &step.kind {
+            let inputs = copied(call.with.iter().map(|(name, value)| (&name.value, value)), marks);
+            add(&mut marks.inputs, inputs);
+            call.pipeline.map_or_else(Default::default, |id| copied_outputs(&program.pipeline(id).outputs, marks))
+        } else {
+            continue;
         };
         let id = &step.id.value;
         if is_whole {

@@ -65,6 +65,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::model::PlainCheck;
 
     fn passes(filled: &FilledCheck, text: &str, quoted: Option<&Value>) -> bool {
         let value = json!(text);
@@ -80,12 +81,12 @@ mod tests {
     fn what_is_quoted_is_not_held_against_the_writer_and_all_else_is() {
         let facts =
             json!({ "rows": [{ "project": "Überarbeitung der Internetseite und der Kundenbetreuung", "note": "🚀🚀 los", "hours": 7.5 }] });
-        let english = FilledCheck::Language("en".into());
+        let english = FilledCheck::Plain(PlainCheck::Language("en".into()));
         let text = "Today: 7.5 hours, überarbeitung der Internetseite und der Kundenbetreuung, well done.";
         assert!(!passes(&english, text, None) && passes(&english, text, Some(&facts)));
         let german = "Du hast heute an der Überarbeitung der Internetseite und der Kundenbetreuung gearbeitet, und das war sehr gut so.";
         assert!(!passes(&english, german, Some(&facts)));
-        let none = FilledCheck::Emojis(0);
+        let none = FilledCheck::Plain(PlainCheck::Emojis(0));
         assert!(passes(&none, "The note says: 🚀🚀 los", Some(&facts)) && !passes(&none, "🚀🚀 los and 🎉", Some(&facts)));
         let banned = FilledCheck::NotContains(vec!["los".into()]);
         assert!(!passes(&banned, "los, lossy", Some(&json!(["lossy"]))));

@@ -5,7 +5,7 @@ use super::ids::Ids;
 use super::keys;
 use super::reader::KeyReader;
 use crate::diagnostic::{Code, Diagnostic};
-use crate::model::{Check, Criterion, Features, Judging, OnJudgeError, Scorecard, Text};
+use crate::model::{Check, Criterion, Features, Judging, OnJudgeError, PlainCheck, Scorecard, Text};
 use crate::source::{Span, Spanned};
 use crate::syntax::Node;
 
@@ -115,33 +115,36 @@ fn check(keys: &KeyReader, name: &str, node: &Node) -> Option<Check> {
     match name {
         "contains" => Some(Check::Contains(texts(lower, name, node))),
         "not_contains" => Some(Check::NotContains(texts(lower, name, node))),
-        "regex" => lower.pattern(&keys.owner, node).map(Check::Regex),
         "equals" => Some(Check::Equals(lower.filling(node))),
-        "json_schema" => lower.schema(name, &keys.owner, node).map(Check::JsonSchema),
-        "max_length" => lower.whole(name, node).map(Check::MaxLength),
-        "min_length" => lower.whole(name, node).map(Check::MinLength),
-        "fits_channel" => only_true(lower, name, node).map(|()| Check::FitsChannel),
-        "style_guide" => only_true(lower, name, node).map(|()| Check::StyleGuide),
-        "markdown" => lower.features(name, node).map(Check::Markdown),
-        "emojis" => match is_none(node) {
-            true => Some(Check::Emojis(0)),
-            false => none_or(lower, name, node, "a whole number", |node| node.as_scalar()?.value.as_u64()).map(Check::Emojis),
-        },
-        "language" => language(lower, node).map(Check::Language),
-        "pii" => lower.word(name, node, &["none"]).map(|_| Check::PiiNone),
-        "links" => match is_none(node) {
-            true => Some(Check::Links(vec![])),
-            false => {
-                let hosts = none_or(lower, name, node, "a list of hosts", Node::as_list)?;
-                Some(Check::Links(hosts.iter().filter_map(|node| lower.name(name, node)).map(|host| host.value).collect()))
-            }
-        },
-        "readability" => lower.number(name, node).map(Check::Readability),
         "expression" | "numbers_from" | "states_numbers" | "apart_from" if lower.is_data => written_expression(lower, name, node),
         "numbers_from" => lower.expression(name, node).map(Check::NumbersFrom),
         "states_numbers" => lower.expression(name, node).map(Check::StatesNumbers),
         "apart_from" => lower.expression(name, node).map(Check::ApartFrom),
         "expression" => lower.expression(name, node).map(Check::Expression),
+        _ => plain(keys, name, node).map(Check::Plain),
+    }
+}
+
+fn plain(keys: &KeyReader, name: &str, node: &Node) -> Option<PlainCheck> {
+    let lower = keys.lower;
+    match name {
+        "regex" => lower.pattern(&keys.owner, node).map(PlainCheck::Regex),
+        "json_schema" => lower.schema(name, &keys.owner, node).map(PlainCheck::JsonSchema),
+        "max_length" => lower.whole(name, node).map(PlainCheck::MaxLength),
+        "min_length" => lower.whole(name, node).map(PlainCheck::MinLength),
+        "fits_channel" => only_true(lower, name, node).map(|()| PlainCheck::FitsChannel),
+        "style_guide" => only_true(lower, name, node).map(|()| PlainCheck::StyleGuide),
+        "markdown" => lower.features(name, node).map(PlainCheck::Markdown),
+        "emojis" if is_none(node) => Some(PlainCheck::Emojis(0)),
+        "emojis" => none_or(lower, name, node, "a whole number", |node| node.as_scalar()?.value.as_u64()).map(PlainCheck::Emojis),
+        "language" => language(lower, node).map(PlainCheck::Language),
+        "pii" => lower.word(name, node, &["none"]).map(|_| PlainCheck::PiiNone),
+        "links" if is_none(node) => Some(PlainCheck::Links(vec![])),
+        "links" => {
+            let hosts = none_or(lower, name, node, "a list of hosts", Node::as_list)?;
+            Some(PlainCheck::Links(hosts.iter().filter_map(|node| lower.name(name, node)).map(|host| host.value).collect()))
+        }
+        "readability" => lower.number(name, node).map(PlainCheck::Readability),
         _ => None,
     }
 }

@@ -5,7 +5,7 @@ use super::scorecard_checks::{checks, fixed};
 use super::tell::{finding, quoted};
 use crate::channel::count_emojis;
 use crate::diagnostic::{Code, Diagnostic};
-use crate::model::{Channel, Check, ScorecardRef, StepKind};
+use crate::model::{Channel, Check, PlainCheck, ScorecardRef, StepKind};
 use crate::plan::{PipelinePlan, Plan};
 
 /// F408: what a criterion asks for never gets through the channel that the judged text was made for.
@@ -42,35 +42,17 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
 
 fn refused(check: &Check, channel: &Channel) -> Option<String> {
     let name = quoted(&channel.name);
-    match check {
-        Check::Contains(texts) if !channel.emojis && fixed(texts).any(|text| count_emojis(text) > 0) => {
-            Some(format!("asks for an emoji (contains), but channel {name} has emojis: false"))
-        }
-        Check::MinLength(least) => {
-            let most_parts = channel.split.as_ref().map_or(1, |split| split.most_parts);
-            // What stands between two parts counts in the whole text, so one more a part may be.
-            let most = channel.max_length?.saturating_add(1).saturating_mul(most_parts);
-            (*least > most).then(|| format!("asks for {least} (min_length), but channel {name} sends at most {most}"))
-        }
-        Check::Contains(_)
-        | Check::NotContains(_)
-        | Check::Regex(_)
-        | Check::Equals(_)
-        | Check::JsonSchema(_)
-        | Check::MaxLength(_)
-        | Check::FitsChannel
-        | Check::StyleGuide
-        | Check::Markdown(_)
-        | Check::Emojis(_)
-        | Check::Language(_)
-        | Check::PiiNone
-        | Check::Links(_)
-        | Check::Readability(_)
-        | Check::NumbersFrom(_)
-        | Check::StatesNumbers(_)
-        | Check::ApartFrom(_)
-        | Check::Expression(_) => None,
+    if let Check::Contains(texts) = check
+        && !channel.emojis
+        && fixed(texts).any(|text| count_emojis(text) > 0)
+    {
+        return Some(format!("asks for an emoji (contains), but channel {name} has emojis: false"));
     }
+    let Check::Plain(PlainCheck::MinLength(least)) = check else { return None };
+    let most_parts = channel.split.as_ref().map_or(1, |split| split.most_parts);
+    // What stands between two parts counts in the whole text, so one more a part may be.
+    let most = channel.max_length?.saturating_add(1).saturating_mul(most_parts);
+    (*least > most).then(|| format!("asks for {least} (min_length), but channel {name} sends at most {most}"))
 }
 
 #[cfg(test)]

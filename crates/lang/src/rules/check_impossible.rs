@@ -3,7 +3,7 @@
 use super::scorecard_checks::{checks, fixed};
 use super::tell::{finding, quoted};
 use crate::diagnostic::{Code, Diagnostic};
-use crate::model::{Check, Criterion, Scorecard};
+use crate::model::{Check, Criterion, PlainCheck, Scorecard};
 use crate::plan::{PipelinePlan, Plan};
 use crate::source::Span;
 
@@ -24,30 +24,15 @@ fn lengths(card: &Scorecard, out: &mut Vec<Diagnostic>) {
     let mut longest: Option<(&Criterion, Span, u64)> = None;
     let mut shortest: Option<(&Criterion, Span, u64)> = None;
     for (criterion, check) in checks(card) {
-        match check.value {
-            Check::MaxLength(most) if longest.is_none_or(|(_, _, other)| most < other) => longest = Some((criterion, check.span, most)),
-            Check::MinLength(least) if shortest.is_none_or(|(_, _, other)| least > other) => {
-                shortest = Some((criterion, check.span, least))
-            }
-            Check::Contains(_)
-            | Check::NotContains(_)
-            | Check::Regex(_)
-            | Check::Equals(_)
-            | Check::JsonSchema(_)
-            | Check::MaxLength(_)
-            | Check::MinLength(_)
-            | Check::FitsChannel
-            | Check::StyleGuide
-            | Check::Markdown(_)
-            | Check::Emojis(_)
-            | Check::Language(_)
-            | Check::PiiNone
-            | Check::Links(_)
-            | Check::Readability(_)
-            | Check::NumbersFrom(_)
-            | Check::StatesNumbers(_)
-            | Check::ApartFrom(_)
-            | Check::Expression(_) => {}
+        if let Check::Plain(PlainCheck::MaxLength(most)) = check.value
+            && longest.is_none_or(|(_, _, other)| most < other)
+        {
+            longest = Some((criterion, check.span, most));
+        }
+        if let Check::Plain(PlainCheck::MinLength(least)) = check.value
+            && shortest.is_none_or(|(_, _, other)| least > other)
+        {
+            shortest = Some((criterion, check.span, least));
         }
     }
     let (Some((_, other, most)), Some((criterion, span, least))) = (longest, shortest) else { return };

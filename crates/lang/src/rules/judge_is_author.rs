@@ -37,22 +37,14 @@ fn author<'p>(pipeline: &'p PipelinePlan, from: BlockIx, text: &'p Text) -> Opti
     for _ in 0..LONGEST_WAY {
         let [read] = text.reads.as_slice() else { return None };
         let step = pipeline.step(pipeline.seen_from(from, output_of(read)?.0)?);
-        match &step.step.kind {
-            StepKind::Agent(agent) => return Some((&step.step.id.value, &agent.agent)),
-            StepKind::Format(format) => text = &format.text,
-            StepKind::Gate(gate) => text = &gate.of,
-            StepKind::Tool(_)
-            | StepKind::Set(_)
-            | StepKind::Http(_)
-            | StepKind::Sql(_)
-            | StepKind::Read(_)
-            | StepKind::Plan(_)
-            | StepKind::Route(_)
-            | StepKind::Call(_)
-            | StepKind::Send(_)
-            | StepKind::Wait(_)
-            | StepKind::Stop(_)
-            | StepKind::Broken => return None,
+        if let StepKind::Agent(agent) = &step.step.kind {
+            return Some((&step.step.id.value, &agent.agent));
+        } else if let StepKind::Format(format) = &step.step.kind {
+            text = &format.text;
+        } else if let StepKind::Gate(gate) = &step.step.kind {
+            text = &gate.of;
+        } else {
+            return None;
         }
         from = step.block;
     }

@@ -7,7 +7,7 @@ use super::tell::{finding, quoted};
 use crate::channel::{self, FormatError, Formatted};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::gate::{self, FilledCheck, JudgedText};
-use crate::model::{Channel, Check, Form, FormatStep, GateStep, Judging, Scorecard, ScorecardRef, StepKind, StyleGuide, Text};
+use crate::model::{Channel, Check, Form, FormatStep, GateStep, Judging, PlainCheck, Scorecard, ScorecardRef, StepKind, StyleGuide, Text};
 use crate::plan::{PipelinePlan, Plan, PlannedStep};
 
 /// Most checks that are asked in one file: gates that share a scorecard each ask all of it.
@@ -158,24 +158,11 @@ fn forbids(check: &Check) -> Option<FilledCheck> {
             let fixed = texts.iter().filter(|text| text.form == Form::Plain);
             FilledCheck::NotContains(fixed.map(|text| text.source.to_string()).collect())
         }
-        Check::MaxLength(most) => FilledCheck::MaxLength(*most),
-        Check::FitsChannel => FilledCheck::FitsChannel,
-        Check::StyleGuide => FilledCheck::StyleGuide,
-        Check::Markdown(allowed) => FilledCheck::Markdown(*allowed),
-        Check::Emojis(most) => FilledCheck::Emojis(*most),
-        Check::PiiNone => FilledCheck::PiiNone,
-        Check::Links(hosts) => FilledCheck::Links(hosts.clone()),
-        Check::Contains(_)
-        | Check::Regex(_)
-        | Check::Equals(_)
-        | Check::JsonSchema(_)
-        | Check::MinLength(_)
-        | Check::Language(_)
-        | Check::Readability(_)
-        | Check::NumbersFrom(_)
-        | Check::StatesNumbers(_)
-        | Check::ApartFrom(_)
-        | Check::Expression(_) => return None,
+        Check::Plain(PlainCheck::Regex(_) | PlainCheck::JsonSchema(_) | PlainCheck::MinLength(_)) => return None,
+        Check::Plain(PlainCheck::Language(_) | PlainCheck::Readability(_)) => return None,
+        Check::Plain(check) => FilledCheck::Plain(check.clone()),
+        Check::Contains(_) | Check::Equals(_) | Check::NumbersFrom(_) | Check::StatesNumbers(_) => return None,
+        Check::ApartFrom(_) | Check::Expression(_) => return None,
     })
 }
 

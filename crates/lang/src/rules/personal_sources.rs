@@ -4,7 +4,9 @@ use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
 
 use super::giving::output_of;
-use crate::model::{Check, Field, GateStep, Judging, PERSONAL, PersonSource, Pipeline, Read, Scorecard, ScorecardRef, StepKind};
+use crate::model::{
+    Check, Field, GateStep, Judging, PERSONAL, PersonSource, Pipeline, PlainCheck, Read, Scorecard, ScorecardRef, StepKind,
+};
 use crate::plan::{PipelinePlan, PlannedStep};
 
 /// What is personal in a pipeline.
@@ -156,7 +158,7 @@ fn has_field(pipeline: &Pipeline, name: &str) -> bool {
 
 fn asks_for_none(card: &Scorecard) -> bool {
     card.criteria.iter().any(|criterion| match &criterion.judging {
-        Judging::Checks(checks) => checks.iter().any(|check| matches!(check.value, Check::PiiNone)),
+        Judging::Checks(checks) => checks.iter().any(|check| matches!(check.value, Check::Plain(PlainCheck::PiiNone))),
         _ => false,
     })
 }

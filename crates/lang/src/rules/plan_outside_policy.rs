@@ -56,18 +56,13 @@ impl OpenedBy {
 
 /// Of a folder or a server that is named whole, each part is a tool of its own.
 fn parts(name: &str, own: &str, tool: &Tool) -> Vec<OpenedBy> {
-    let is_whole = name == own;
-    match &tool.kind {
-        ToolKind::File(_) if is_whole => tool.parts().iter().map(|part| OpenedBy::Tool(format!("{own}.{part}"))).collect(),
-        ToolKind::Server(_) if is_whole => {
-            tool.allowed_names().map(|part| OpenedBy::OfServer { server: own.to_owned(), part: part.to_owned() }).collect()
-        }
-        ToolKind::Http { .. }
-        | ToolKind::Sql(_)
-        | ToolKind::File(_)
-        | ToolKind::Pipeline { .. }
-        | ToolKind::Smtp { .. }
-        | ToolKind::Server(_)
-        | ToolKind::Broken => vec![OpenedBy::Tool(name.to_owned())],
+    if name != own {
+        vec![OpenedBy::Tool(name.to_owned())]
+    } else if matches!(tool.kind, ToolKind::File(_)) {
+        tool.parts().iter().map(|part| OpenedBy::Tool(format!("{own}.{part}"))).collect()
+    } else if matches!(tool.kind, ToolKind::Server(_)) {
+        tool.allowed_names().map(|part| OpenedBy::OfServer { server: own.to_owned(), part: part.to_owned() }).collect()
+    } else {
+        vec![OpenedBy::Tool(name.to_owned())]
     }
 }

@@ -25,33 +25,17 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
         for _ in 0..LONGEST_WAY {
             let [read] = text.reads.as_slice() else { break };
             let Some(source) = output_of(read).and_then(|(id, _)| pipeline.seen_from(block, id)).map(|ix| pipeline.step(ix)) else { break };
-            match &source.step.kind {
-                StepKind::Gate(gate) => (text, block) = (&gate.of, source.block),
-                StepKind::Agent(_) => {
-                    let (id, source) = (quoted(&planned.step.id.value), &source.step.id);
-                    let message = format!("{id} gets steps.{}.output, which no format step has fitted to a channel", source.value);
-                    out.push(
-                        finding(Code::RawSend, send.of.place.span, &message).related(source.span, "written here").help(format!(
-                            "add a step before it: format: \"{{{{ steps.{}.output }}}}\", and send its output",
-                            source.value
-                        )),
-                    );
-                    break;
-                }
-                StepKind::Tool(_)
-                | StepKind::Set(_)
-                | StepKind::Http(_)
-                | StepKind::Sql(_)
-                | StepKind::Read(_)
-                | StepKind::Plan(_)
-                | StepKind::Route(_)
-                | StepKind::Call(_)
-                | StepKind::Format(_)
-                | StepKind::Send(_)
-                | StepKind::Wait(_)
-                | StepKind::Stop(_)
-                | StepKind::Broken => break,
+            if let StepKind::Gate(gate) = &source.step.kind {
+                (text, block) = (&gate.of, source.block);
+                continue;
             }
+            if matches!(source.step.kind, StepKind::Agent(_)) {
+                let (id, source) = (quoted(&planned.step.id.value), &source.step.id);
+                let message = format!("{id} gets steps.{}.output, which no format step has fitted to a channel", source.value);
+                let help = format!("add a step before it: format: \"{{{{ steps.{}.output }}}}\", and send its output", source.value);
+                out.push(finding(Code::RawSend, send.of.place.span, &message).related(source.span, "written here").help(help));
+            }
+            break;
         }
     }
 }

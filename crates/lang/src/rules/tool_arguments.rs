@@ -6,7 +6,7 @@ use super::call_inputs::{AskedFields, GivenValues};
 use super::names::PipelineNames;
 use super::seat::Texts;
 use crate::diagnostic::{Code, Diagnostic};
-use crate::model::{Field, FieldKind, Filling, SendStep, Shape, Step, StepKind, Tool, ToolKind};
+use crate::model::{Field, FieldKind, Filling, SendStep, Shape, StepKind, Tool, ToolKind};
 use crate::plan::{Plan, StepIx};
 use crate::source::{Span, Spanned};
 
@@ -15,46 +15,29 @@ pub(super) fn check(names: &PipelineNames, _texts: &Texts, out: &mut Vec<Diagnos
     let parts = FixedParts::default();
     let mut asked: HashMap<&str, Option<(AskedFields, &str)>> = HashMap::new();
     for (index, planned) in names.pipeline.steps.iter().enumerate() {
-        let step: &Step = &planned.step;
-        match &step.kind {
-            StepKind::Tool(call) => {
-                let Some((tool, part)) = file.tool(&call.tool.value) else { continue };
-                let part = part.unwrap_or_default();
-                let wanted = asked.entry(&call.tool.value).or_insert_with(|| {
-                    let (fields, what) = arguments(names.plan, &parts, tool, part)?;
-                    Some((AskedFields::of(fields), what))
-                });
-                let Some((wanted, what)) = wanted else { continue };
-                let given = GivenValues {
-                    found,
-                    owner: format!("tool \"{}\"", call.tool.value),
-                    what,
-                    span: call.tool.span,
-                    with: &call.with,
-                    fixed: &tool.with,
-                    others_are_wrong: matches!(tool.kind, ToolKind::Pipeline { .. }),
-                };
-                given.check(names, &names.seat(StepIx(index as u32)), wanted, out);
-            }
-            StepKind::Send(send) => {
-                if let Some(tool) = file.tools.get(&send.to.value) {
-                    sending(send, tool, out);
-                }
-            }
-            StepKind::Agent(_)
-            | StepKind::Set(_)
-            | StepKind::Http(_)
-            | StepKind::Sql(_)
-            | StepKind::Read(_)
-            | StepKind::Plan(_)
-            | StepKind::Route(_)
-            | StepKind::Call(_)
-            | StepKind::Format(_)
-            | StepKind::Gate(_)
-            | StepKind::Wait(_)
-            | StepKind::Stop(_)
-            | StepKind::Broken => {}
+        if let StepKind::Send(send) = &planned.step.kind
+            && let Some(tool) = file.tools.get(&send.to.value)
+        {
+            sending(send, tool, out);
         }
+        let StepKind::Tool(call) = &planned.step.kind else { continue };
+        let Some((tool, part)) = file.tool(&call.tool.value) else { continue };
+        let part = part.unwrap_or_default();
+        let wanted = asked.entry(&call.tool.value).or_insert_with(|| {
+            let (fields, what) = arguments(names.plan, &parts, tool, part)?;
+            Some((AskedFields::of(fields), what))
+        });
+        let Some((wanted, what)) = wanted else { continue };
+        let given = GivenValues {
+            found,
+            owner: format!("tool \"{}\"", call.tool.value),
+            what,
+            span: call.tool.span,
+            with: &call.with,
+            fixed: &tool.with,
+            others_are_wrong: matches!(tool.kind, ToolKind::Pipeline { .. }),
+        };
+        given.check(names, &names.seat(StepIx(index as u32)), wanted, out);
     }
 }
 

@@ -19,33 +19,18 @@ pub(super) fn check(pipeline: &PipelinePlan, _plan: &Plan, out: &mut Vec<Diagnos
     let all = QueryTables::of(file.data.keys());
     let mut of_tools: HashMap<&str, QueryTables> = HashMap::new();
     for planned in &pipeline.steps {
-        match &planned.step.kind {
-            StepKind::Sql(sql) if sql.query.form == Form::Plain => {
-                query(&sql.query.source, Some(&sql.query.place), &sql.query.place, &all, &hints, out)
+        if let StepKind::Sql(sql) = &planned.step.kind
+            && sql.query.form == Form::Plain
+        {
+            query(&sql.query.source, Some(&sql.query.place), &sql.query.place, &all, &hints, out);
+        }
+        let StepKind::Tool(step) = &planned.step.kind else { continue };
+        let Some(ToolKind::Sql(open)) = file.tools.get(&step.tool.value).map(|tool| &tool.kind) else { continue };
+        let open = &*of_tools.entry(&step.tool.value).or_insert_with(|| QueryTables::of(open.iter().map(|table| &table.value)));
+        for (name, value) in step.with.iter().filter(|(name, _)| name.value == "query") {
+            if let Filling::Constant(serde_json::Value::String(text)) = value {
+                query(text, None, &TextPlace { span: name.span, offsets: vec![] }, open, &hints, out);
             }
-            StepKind::Tool(step) => {
-                let Some(ToolKind::Sql(open)) = file.tools.get(&step.tool.value).map(|tool| &tool.kind) else { continue };
-                let open = &*of_tools.entry(&step.tool.value).or_insert_with(|| QueryTables::of(open.iter().map(|table| &table.value)));
-                for (name, value) in step.with.iter().filter(|(name, _)| name.value == "query") {
-                    if let Filling::Constant(serde_json::Value::String(text)) = value {
-                        query(text, None, &TextPlace { span: name.span, offsets: vec![] }, open, &hints, out);
-                    }
-                }
-            }
-            StepKind::Agent(_)
-            | StepKind::Set(_)
-            | StepKind::Http(_)
-            | StepKind::Sql(_)
-            | StepKind::Read(_)
-            | StepKind::Plan(_)
-            | StepKind::Route(_)
-            | StepKind::Call(_)
-            | StepKind::Format(_)
-            | StepKind::Gate(_)
-            | StepKind::Send(_)
-            | StepKind::Wait(_)
-            | StepKind::Stop(_)
-            | StepKind::Broken => {}
         }
     }
 }

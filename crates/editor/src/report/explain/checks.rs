@@ -1,7 +1,9 @@
 //! How a text is checked, and what happens when it does not pass or something breaks.
 
 use super::{ended, listed, of_pipeline, quoted};
-use crate::model::{Check, Criterion, FormatStep, GateStep, Judging, OnFailure, OnJudgeError, Pipeline, ScorecardRef, StepKind};
+use crate::model::{
+    Check, Criterion, FormatStep, GateStep, Judging, OnFailure, OnJudgeError, Pipeline, PlainCheck, ScorecardRef, StepKind,
+};
 use crate::plan::{PipelinePlan, Plan};
 use crate::report::graph::words::{many, number, source};
 
@@ -62,33 +64,39 @@ fn check(check: &Check, pipeline: &Pipeline) -> String {
         format!("{}{more}", shown.join(", "))
     };
     match check {
+        Check::Plain(check) => plain(check, pipeline),
         Check::Contains(found) => format!("holds {}", texts(found)),
         Check::NotContains(found) => format!("holds none of {}", texts(found)),
-        Check::Regex(pattern) => format!("fits the pattern {}", pattern.as_str()),
         Check::Equals(value) => format!("is {}", crate::report::graph::words::filling(value)),
-        Check::JsonSchema(_) => "has the right shape".into(),
-        Check::MaxLength(most) => format!("at most {} long", number(*most)),
-        Check::MinLength(least) => format!("at least {} long", number(*least)),
-        Check::FitsChannel => "fits the channel".into(),
-        Check::StyleGuide => match &pipeline.style_guide {
-            Some(style) => format!("the rules of style guide {}", style.name),
-            None => "the rules of the style guide".into(),
-        },
-        Check::Markdown(features) => match features.words().as_slice() {
-            [] => "no Markdown".into(),
-            words => format!("of Markdown only {}", listed(words)),
-        },
-        Check::Emojis(0) => "no emojis".into(),
-        Check::Emojis(most) => format!("at most {}", many(*most, "emoji", "emojis")),
-        Check::Language(code) => format!("the language is {code}"),
-        Check::PiiNone => "no personal data is found".into(),
-        Check::Links(hosts) if hosts.is_empty() => "no links".into(),
-        Check::Links(hosts) => format!("links to {} only", listed(hosts)),
-        Check::Readability(grade) => format!("reading grade {grade} or lower"),
         Check::NumbersFrom(text) => format!("every figure occurs in {}", source(text)),
         Check::ApartFrom(text) => format!("apart from what it quotes from {}", source(text)),
         Check::StatesNumbers(text) => format!("it states the numbers of {}", source(text)),
         Check::Expression(text) => format!("the rule {}", source(text)),
+    }
+}
+
+fn plain(check: &PlainCheck, pipeline: &Pipeline) -> String {
+    match check {
+        PlainCheck::Regex(pattern) => format!("fits the pattern {}", pattern.as_str()),
+        PlainCheck::JsonSchema(_) => "has the right shape".into(),
+        PlainCheck::MaxLength(most) => format!("at most {} long", number(*most)),
+        PlainCheck::MinLength(least) => format!("at least {} long", number(*least)),
+        PlainCheck::FitsChannel => "fits the channel".into(),
+        PlainCheck::StyleGuide => match &pipeline.style_guide {
+            Some(style) => format!("the rules of style guide {}", style.name),
+            None => "the rules of the style guide".into(),
+        },
+        PlainCheck::Markdown(features) => match features.words().as_slice() {
+            [] => "no Markdown".into(),
+            words => format!("of Markdown only {}", listed(words)),
+        },
+        PlainCheck::Emojis(0) => "no emojis".into(),
+        PlainCheck::Emojis(most) => format!("at most {}", many(*most, "emoji", "emojis")),
+        PlainCheck::Language(code) => format!("the language is {code}"),
+        PlainCheck::PiiNone => "no personal data is found".into(),
+        PlainCheck::Links(hosts) if hosts.is_empty() => "no links".into(),
+        PlainCheck::Links(hosts) => format!("links to {} only", listed(hosts)),
+        PlainCheck::Readability(grade) => format!("reading grade {grade} or lower"),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{clause, listed, of_pipeline};
-use crate::model::{DEFAULT_MODEL, DataKind, Model, ServerKind, Step, StepKind, Text, Tool, ToolKind};
+use crate::model::{DEFAULT_MODEL, DataKind, Model, STDOUT, ServerKind, Step, StepKind, Text, Tool, ToolKind};
 use crate::plan::{PipelineBounds, PipelinePlan, Plan, users};
 use crate::report::graph::words::{filling, source};
 
@@ -147,34 +147,19 @@ pub(super) fn outside(plan: &Plan) -> Vec<String> {
         }
         for step in steps(planned) {
             let id = &step.id.value;
-            match &step.kind {
-                StepKind::Http(http) => {
-                    let changes = if http.method.is_safe() { "asks" } else { "may change something at" };
-                    said.push(format!("Step {id} {changes} {} ({}){whose}.", source(&http.url), http.method));
-                }
-                StepKind::Send(send) if send.to.value == "stdout" => {
-                    said.push(format!("Step {id} prints its text on standard output{whose}."))
-                }
-                StepKind::Send(send) => {
-                    let to = send.with.iter().find(|(name, _)| name.value == "to").map(|(_, value)| format!(", to {}", filling(value)));
-                    said.push(format!("Step {id} sends with tool {}{}{whose}.", send.to.value, to.unwrap_or_default()));
-                }
-                StepKind::Tool(used) if planned.called(step).is_none() => {
-                    said.push(format!("Step {id} uses tool {}{whose}.", used.tool.value))
-                }
-                StepKind::Agent(_)
-                | StepKind::Tool(_)
-                | StepKind::Set(_)
-                | StepKind::Sql(_)
-                | StepKind::Read(_)
-                | StepKind::Plan(_)
-                | StepKind::Route(_)
-                | StepKind::Call(_)
-                | StepKind::Format(_)
-                | StepKind::Gate(_)
-                | StepKind::Wait(_)
-                | StepKind::Stop(_)
-                | StepKind::Broken => {}
+            if let StepKind::Http(http) = &step.kind {
+                let changes = if http.method.is_safe() { "asks" } else { "may change something at" };
+                said.push(format!("Step {id} {changes} {} ({}){whose}.", source(&http.url), http.method));
+            } else if let StepKind::Send(send) = &step.kind {
+                let to = send.with.iter().find(|(name, _)| name.value == "to").map(|(_, value)| format!(", to {}", filling(value)));
+                said.push(match send.to.value.as_str() {
+                    STDOUT => format!("Step {id} prints its text on standard output{whose}."),
+                    tool => format!("Step {id} sends with tool {tool}{}{whose}.", to.unwrap_or_default()),
+                });
+            } else if let StepKind::Tool(used) = &step.kind
+                && planned.called(step).is_none()
+            {
+                said.push(format!("Step {id} uses tool {}{whose}.", used.tool.value));
             }
             if step.is_once {
                 said.push(format!("After a crash a person decides whether step {id} runs again{whose}."));

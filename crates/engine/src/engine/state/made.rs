@@ -10,23 +10,10 @@ use crate::plan::Plan;
 impl RunState {
     /// A step gave what was formatted: a `format` step, or a gate whose `otherwise` took the place of such a text.
     pub(super) fn note_made(&mut self, plan: &Plan, at: NodeRef, output: &Value, details: &Value) {
-        let is_made = match &self.planned(plan, at.frame).step(self.node(at).step).step.kind {
-            StepKind::Format(_) => true,
-            StepKind::Gate(_) => details["used_otherwise"] == true && output.is_object(),
-            StepKind::Agent(_)
-            | StepKind::Tool(_)
-            | StepKind::Set(_)
-            | StepKind::Http(_)
-            | StepKind::Sql(_)
-            | StepKind::Read(_)
-            | StepKind::Plan(_)
-            | StepKind::Route(_)
-            | StepKind::Call(_)
-            | StepKind::Send(_)
-            | StepKind::Wait(_)
-            | StepKind::Stop(_)
-            | StepKind::Broken => false,
-        };
+        let planned = self.planned(plan, at.frame);
+        let kind = &planned.step(self.node(at).step).step.kind;
+        let has_fallen_back = || details["used_otherwise"] == true && output.is_object();
+        let is_made = matches!(kind, StepKind::Format(_)) || matches!(kind, StepKind::Gate(_)) && has_fallen_back();
         if is_made {
             self.made.insert(mark(output));
         }

@@ -4,24 +4,28 @@ use insta::assert_snapshot;
 use regex::Regex;
 
 use super::*;
+use crate::model::PlainCheck;
 
 /// All checks but `equals` and `expression`, which do not read.
 fn all() -> Vec<(&'static str, FilledCheck)> {
     vec![
         ("contains", FilledCheck::Contains(vec!["of 40".into()])),
         ("not_contains", FilledCheck::NotContains(vec!["sorry".into(), "Sorry".into()])),
-        ("regex", FilledCheck::Regex(Regex::new(r"^\w+( Ana)?,").unwrap())),
-        ("json_schema", FilledCheck::JsonSchema(Arc::new(json!({ "if": { "type": "string" }, "then": { "pattern": "32" } })))),
-        ("max_length", FilledCheck::MaxLength(150)),
-        ("min_length", FilledCheck::MinLength(40)),
-        ("fits_channel", FilledCheck::FitsChannel),
-        ("style_guide", FilledCheck::StyleGuide),
-        ("markdown", FilledCheck::Markdown(Features::NONE)),
-        ("emojis", FilledCheck::Emojis(1)),
-        ("language", FilledCheck::Language("en".into())),
-        ("pii", FilledCheck::PiiNone),
-        ("links", FilledCheck::Links(vec!["acme.example".into()])),
-        ("readability", FilledCheck::Readability(9.0)),
+        ("regex", FilledCheck::Plain(PlainCheck::Regex(Regex::new(r"^\w+( Ana)?,").unwrap()))),
+        (
+            "json_schema",
+            FilledCheck::Plain(PlainCheck::JsonSchema(Arc::new(json!({ "if": { "type": "string" }, "then": { "pattern": "32" } })))),
+        ),
+        ("max_length", FilledCheck::Plain(PlainCheck::MaxLength(150))),
+        ("min_length", FilledCheck::Plain(PlainCheck::MinLength(40))),
+        ("fits_channel", FilledCheck::Plain(PlainCheck::FitsChannel)),
+        ("style_guide", FilledCheck::Plain(PlainCheck::StyleGuide)),
+        ("markdown", FilledCheck::Plain(PlainCheck::Markdown(Features::NONE))),
+        ("emojis", FilledCheck::Plain(PlainCheck::Emojis(1))),
+        ("language", FilledCheck::Plain(PlainCheck::Language("en".into()))),
+        ("pii", FilledCheck::Plain(PlainCheck::PiiNone)),
+        ("links", FilledCheck::Plain(PlainCheck::Links(vec!["acme.example".into()]))),
+        ("readability", FilledCheck::Plain(PlainCheck::Readability(9.0))),
         ("numbers_from", FilledCheck::NumbersFrom(json!({ "logged": 32, "target": 40.0, "team": "+49 30 1234567" }))),
     ]
 }
@@ -92,7 +96,7 @@ fn each_check_fails_on_its_own_fault_only_and_says_what_to_do() {
 #[test]
 fn a_formatted_text_is_measured_part_by_part_as_it_is_sent() {
     let long = "You have logged 32 of 40 hours this week. ".repeat(8);
-    assert!(passes(&of_formatted(&FilledCheck::FitsChannel, &long, &plain(), None, None)), "three parts of 160 hold it");
+    assert!(passes(&of_formatted(&FilledCheck::Plain(PlainCheck::FitsChannel), &long, &plain(), None, None)), "three parts of 160 hold it");
     let formatted = crate::channel::format(&long, &plain(), None, None).unwrap();
     let value = serde_json::to_value(&formatted).unwrap();
     let narrow = Channel { max_length: Some(100), ..plain() };
@@ -104,17 +108,23 @@ fn a_formatted_text_is_measured_part_by_part_as_it_is_sent() {
         style: None,
         person_name: None,
     };
-    assert_eq!(check(&FilledCheck::FitsChannel, &judged).feedback, "Part 1 has 131 characters; channel \"test\" allows 100.");
+    assert_eq!(
+        check(&FilledCheck::Plain(PlainCheck::FitsChannel), &judged).feedback,
+        "Part 1 has 131 characters; channel \"test\" allows 100."
+    );
     let one = Channel { split: None, ..plain() };
     let judged = JudgedText { channel: Some(&one), ..judged };
-    assert_eq!(check(&FilledCheck::FitsChannel, &judged).feedback, "The text has 3 parts; channel \"test\" allows 1.");
+    assert_eq!(check(&FilledCheck::Plain(PlainCheck::FitsChannel), &judged).feedback, "The text has 3 parts; channel \"test\" allows 1.");
 }
 
 #[test]
 fn a_card_is_measured_as_its_json() {
     let card = Channel { max_length: Some(400), ..channel(Body::AdaptiveCard, Features::NONE) };
-    assert!(passes(&of_formatted(&FilledCheck::FitsChannel, "Short.", &card, None, None)));
-    assert!(passes(&of_formatted(&FilledCheck::MaxLength(6), "Short.", &card, None, None)), "max_length asks for the text only");
+    assert!(passes(&of_formatted(&FilledCheck::Plain(PlainCheck::FitsChannel), "Short.", &card, None, None)));
+    assert!(
+        passes(&of_formatted(&FilledCheck::Plain(PlainCheck::MaxLength(6)), "Short.", &card, None, None)),
+        "max_length asks for the text only"
+    );
 }
 
 #[test]
@@ -122,7 +132,7 @@ fn a_text_that_was_not_formatted_must_fit_as_one_message() {
     let mut narrow = Channel { emojis: false, max_length: Some(10), ..plain() };
     let judge = |channel: &Channel, text: &str| {
         check(
-            &FilledCheck::FitsChannel,
+            &FilledCheck::Plain(PlainCheck::FitsChannel),
             &JudgedText { value: &json!(text), text, formatted: None, channel: Some(channel), style: None, person_name: None },
         )
     };
@@ -131,7 +141,7 @@ fn a_text_that_was_not_formatted_must_fit_as_one_message() {
     assert_eq!(judge(&narrow, "ok 🎉").feedback, "The text has emojis; channel \"test\" has none.");
     narrow.length_unit = LengthUnit::Bytes;
     assert!(!passes(&judge(&narrow, "äöüäöü")));
-    assert!(!passes(&of_text(&FilledCheck::FitsChannel, "no channel")));
+    assert!(!passes(&of_text(&FilledCheck::Plain(PlainCheck::FitsChannel), "no channel")));
 }
 
 #[test]
@@ -139,21 +149,30 @@ fn lengths_count_in_the_unit_of_the_channel() {
     let channel = Channel { length_unit: LengthUnit::SmsSegments, ..plain() };
     let text = "a".repeat(161);
     let judged = JudgedText { value: &json!(text), text: &text, formatted: None, channel: Some(&channel), style: None, person_name: None };
-    assert_eq!(check(&FilledCheck::MaxLength(1), &judged).feedback, "The text has 2 SMS segments; at most 1 is allowed.");
-    assert!(passes(&check(&FilledCheck::MinLength(2), &judged)));
-    assert!(passes(&of_text(&FilledCheck::MaxLength(161), &text)), "without a channel in characters");
+    assert_eq!(
+        check(&FilledCheck::Plain(PlainCheck::MaxLength(1)), &judged).feedback,
+        "The text has 2 SMS segments; at most 1 is allowed."
+    );
+    assert!(passes(&check(&FilledCheck::Plain(PlainCheck::MinLength(2)), &judged)));
+    assert!(passes(&of_text(&FilledCheck::Plain(PlainCheck::MaxLength(161)), &text)), "without a channel in characters");
 }
 
 #[test]
 fn a_text_that_format_made_keeps_to_the_style_guide() {
     let (mut guide, text) = (style(), "You have logged 32 of 40 hours. ✅");
-    assert!(passes(&of_formatted(&FilledCheck::StyleGuide, text, &plain(), Some(&guide), Some("Ana"))));
-    assert!(passes(&of_formatted(&FilledCheck::StyleGuide, &"More words. ".repeat(100), &plain(), Some(&guide), None)), "cut at its end");
+    assert!(passes(&of_formatted(&FilledCheck::Plain(PlainCheck::StyleGuide), text, &plain(), Some(&guide), Some("Ana"))));
+    assert!(
+        passes(&of_formatted(&FilledCheck::Plain(PlainCheck::StyleGuide), &"More words. ".repeat(100), &plain(), Some(&guide), None)),
+        "cut at its end"
+    );
     guide.emojis.enabled = false;
-    assert!(passes(&of_formatted(&FilledCheck::StyleGuide, text, &plain(), Some(&guide), None)), "format takes emojis out");
+    assert!(
+        passes(&of_formatted(&FilledCheck::Plain(PlainCheck::StyleGuide), text, &plain(), Some(&guide), None)),
+        "format takes emojis out"
+    );
     let raw = |guide: &StyleGuide, text: &str| {
         check(
-            &FilledCheck::StyleGuide,
+            &FilledCheck::Plain(PlainCheck::StyleGuide),
             &JudgedText { value: &json!(text), text, formatted: None, channel: None, style: Some(guide), person_name: Some("Ana") },
         )
         .feedback
@@ -164,12 +183,12 @@ fn a_text_that_format_made_keeps_to_the_style_guide() {
     guide.formatting = Formatting::default();
     assert_eq!(raw(&guide, "Hi Ana, done."), "The text greets, but the style guide sets no greeting.");
     assert_eq!(raw(&guide, "Cheaply done."), "");
-    assert!(!passes(&of_text(&FilledCheck::StyleGuide, "no style guide")));
+    assert!(!passes(&of_text(&FilledCheck::Plain(PlainCheck::StyleGuide), "no style guide")));
 }
 
 #[test]
 fn only_marks_that_markdown_really_reads_are_markdown() {
-    let none = FilledCheck::Markdown(Features::NONE);
+    let none = FilledCheck::Plain(PlainCheck::Markdown(Features::NONE));
     for text in [
         "2 * 3 * 4 = 24, a_b_c, 5 > 3, #1, ~5 and 1. May",
         "16. November war frei.",
@@ -199,14 +218,17 @@ fn only_marks_that_markdown_really_reads_are_markdown() {
     ] {
         assert_eq!(of_text(&none, text).feedback, format!("The text uses Markdown for {feature}; no Markdown is allowed."), "{text}");
         let mut features = Features::FULL;
-        assert!(passes(&of_text(&FilledCheck::Markdown(features), text)), "{text}");
+        assert!(passes(&of_text(&FilledCheck::Plain(PlainCheck::Markdown(features)), text)), "{text}");
         features = Features::NONE;
         features.enable(feature);
-        assert!(passes(&of_text(&FilledCheck::Markdown(features), text)), "{text}");
+        assert!(passes(&of_text(&FilledCheck::Plain(PlainCheck::Markdown(features)), text)), "{text}");
     }
     let mut bold = Features::NONE;
     bold.enable("bold");
-    assert_eq!(of_text(&FilledCheck::Markdown(bold), "*a*").feedback, "The text uses Markdown for italic; allowed is only bold.");
+    assert_eq!(
+        of_text(&FilledCheck::Plain(PlainCheck::Markdown(bold)), "*a*").feedback,
+        "The text uses Markdown for italic; allowed is only bold."
+    );
 }
 
 #[test]
@@ -215,16 +237,28 @@ fn the_own_marks_of_a_channel_count_in_a_formatted_text() {
     features.enable("bold");
     let mut chat = channel(Body::Markup, features);
     chat.markup.bold = Some("*".into());
-    assert!(passes(&of_formatted(&FilledCheck::Markdown(features), "a **b** c", &chat, None, None)), "*b* is bold there");
-    assert!(!passes(&of_formatted(&FilledCheck::Markdown(Features::NONE), "a **b** c", &chat, None, None)));
-    assert!(passes(&of_formatted(&FilledCheck::Markdown(Features::NONE), "- a\n- b", &plain(), None, None)), "plain lines");
+    assert!(
+        passes(&of_formatted(&FilledCheck::Plain(PlainCheck::Markdown(features)), "a **b** c", &chat, None, None)),
+        "*b* is bold there"
+    );
+    assert!(!passes(&of_formatted(&FilledCheck::Plain(PlainCheck::Markdown(Features::NONE)), "a **b** c", &chat, None, None)));
+    assert!(
+        passes(&of_formatted(&FilledCheck::Plain(PlainCheck::Markdown(Features::NONE)), "- a\n- b", &plain(), None, None)),
+        "plain lines"
+    );
     chat.markup.bullet = Some("- ".into());
-    assert!(!passes(&of_formatted(&FilledCheck::Markdown(features), "- a\n- b", &channel(Body::Markdown, Features::FULL), None, None)));
+    assert!(!passes(&of_formatted(
+        &FilledCheck::Plain(PlainCheck::Markdown(features)),
+        "- a\n- b",
+        &channel(Body::Markdown, Features::FULL),
+        None,
+        None
+    )));
 }
 
 #[test]
 fn a_language_fails_only_where_another_is_certain() {
-    let english = FilledCheck::Language("en".into());
+    let english = FilledCheck::Plain(PlainCheck::Language("en".into()));
     for text in
         ["", "OK", "32", "Hola", "Danke!", "https://www.beispiel.example/stunden-der-letzten-woche-im-ueberblick", "Montag: 8, Dienstag: 7"]
     {
@@ -247,17 +281,20 @@ fn a_language_fails_only_where_another_is_certain() {
     ] {
         assert_eq!(of_text(&english, text).feedback, format!("The text is not English but {language}."), "{text}");
     }
-    let greek = FilledCheck::Language("el".into());
+    let greek = FilledCheck::Plain(PlainCheck::Language("el".into()));
     assert!(passes(&of_text(&greek, "OK, Acme")), "names are written in Latin letters everywhere");
     assert!(!passes(&of_text(&greek, "You have already logged 32 of 40 hours this week.")));
-    assert!(passes(&of_text(&FilledCheck::Language("ja".into()), "今週")), "Japanese is written with Chinese characters too");
-    assert!(passes(&of_text(&FilledCheck::Language("zh".into()), "你好")));
-    assert!(!passes(&of_text(&FilledCheck::Language("xx".into()), "anything")));
+    assert!(
+        passes(&of_text(&FilledCheck::Plain(PlainCheck::Language("ja".into())), "今週")),
+        "Japanese is written with Chinese characters too"
+    );
+    assert!(passes(&of_text(&FilledCheck::Plain(PlainCheck::Language("zh".into())), "你好")));
+    assert!(!passes(&of_text(&FilledCheck::Plain(PlainCheck::Language("xx".into())), "anything")));
 }
 
 #[test]
 fn personal_data_is_found_and_not_repeated() {
-    let none = FilledCheck::PiiNone;
+    let none = FilledCheck::Plain(PlainCheck::PiiNone);
     for (text, kind) in [
         ("Write to ana.lopez+work@mail.acme.example today", "an e-mail address"),
         ("ana@ac\u{200B}me.example", "an e-mail address"),
@@ -278,7 +315,7 @@ fn personal_data_is_found_and_not_repeated() {
 
 #[test]
 fn links_lead_only_where_they_may() {
-    let none = FilledCheck::Links(vec![]);
+    let none = FilledCheck::Plain(PlainCheck::Links(vec![]));
     for text in [
         "[here](https://acme.example/x)",
         "<https://acme.example>",
@@ -298,7 +335,7 @@ fn links_lead_only_where_they_may() {
     for text in ["No link here.", "e.g. this, 3.5 hours, and/or 9:30", "ana@acme.com", "End.Start", "file.rs", "a://"] {
         assert!(passes(&of_text(&none, text)), "{text}");
     }
-    let some = FilledCheck::Links(vec!["acme.example".into(), "*.Acme.example".into(), "bücher.example".into()]);
+    let some = FilledCheck::Plain(PlainCheck::Links(vec!["acme.example".into(), "*.Acme.example".into(), "bücher.example".into()]));
     for text in [
         "[a](https://acme.example/x?u=evil.example)",
         "https://help.acme.example:8443/x, (www.acme.example).",
@@ -328,7 +365,7 @@ fn links_lead_only_where_they_may() {
         assert!(!passes(&of_text(&some, text)), "{text}");
     }
     assert_eq!(
-        of_text(&FilledCheck::Links(vec!["acme.example".into()]), "see https://evil.example/x.").feedback,
+        of_text(&FilledCheck::Plain(PlainCheck::Links(vec!["acme.example".into()])), "see https://evil.example/x.").feedback,
         "The text has the link \"https://evil.example/x\"; allowed are only links to \"acme.example\"."
     );
 }
@@ -359,11 +396,15 @@ fn a_check_that_looks_for_nothing_is_not_passed() {
 
 #[test]
 fn a_schema_is_held_against_the_value() {
-    let checked = FilledCheck::JsonSchema(Arc::new(json!({ "type": "object", "properties": { "n": { "type": "integer" } } })));
+    let checked =
+        FilledCheck::Plain(PlainCheck::JsonSchema(Arc::new(json!({ "type": "object", "properties": { "n": { "type": "integer" } } }))));
     let judge = |value: Value| {
         check(&checked, &JudgedText { value: &value, text: "", formatted: None, channel: None, style: None, person_name: None })
     };
     assert!(passes(&judge(json!({ "n": 1 }))));
     assert_eq!(judge(json!({ "n": "x" })).feedback, "The value does not have the right shape: n: \"x\" is not of type \"integer\".");
-    assert!(!passes(&of_text(&FilledCheck::JsonSchema(Arc::new(json!({ "type": "nothing" }))), "x")), "a schema that cannot be used");
+    assert!(
+        !passes(&of_text(&FilledCheck::Plain(PlainCheck::JsonSchema(Arc::new(json!({ "type": "nothing" })))), "x")),
+        "a schema that cannot be used"
+    );
 }

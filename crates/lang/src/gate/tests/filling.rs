@@ -4,7 +4,7 @@ use regex::Regex;
 
 use super::*;
 use crate::gate::{Fill, fill_check};
-use crate::model::{Check, Filling, Form, Text};
+use crate::model::{Check, Filling, Form, PlainCheck, Text};
 
 /// Fills in from a fixed value, and remembers nothing.
 struct Names(Value);
@@ -51,20 +51,20 @@ fn every_text_of_a_check_is_filled_in_before() {
     assert_eq!(filled(Check::NumbersFrom(bare("fact"))).unwrap_err(), "there is no \"fact\"");
     for check in [
         Check::NotContains(vec![Text::plain("33")]),
-        Check::Regex(Regex::new("of").unwrap()),
-        Check::JsonSchema(Arc::new(json!({ "type": "string" }))),
-        Check::MaxLength(8),
-        Check::MinLength(8),
-        Check::Markdown(Features::NONE),
-        Check::Emojis(0),
-        Check::Language("en".into()),
-        Check::PiiNone,
-        Check::Links(vec![]),
-        Check::Readability(5.0),
+        Check::Plain(PlainCheck::Regex(Regex::new("of").unwrap())),
+        Check::Plain(PlainCheck::JsonSchema(Arc::new(json!({ "type": "string" })))),
+        Check::Plain(PlainCheck::MaxLength(8)),
+        Check::Plain(PlainCheck::MinLength(8)),
+        Check::Plain(PlainCheck::Markdown(Features::NONE)),
+        Check::Plain(PlainCheck::Emojis(0)),
+        Check::Plain(PlainCheck::Language("en".into())),
+        Check::Plain(PlainCheck::PiiNone),
+        Check::Plain(PlainCheck::Links(vec![])),
+        Check::Plain(PlainCheck::Readability(5.0)),
     ] {
         assert!(passes(&of_text(&filled(check.clone()).unwrap(), text)), "{check:?}");
     }
-    for check in [Check::FitsChannel, Check::StyleGuide] {
+    for check in [Check::Plain(PlainCheck::FitsChannel), Check::Plain(PlainCheck::StyleGuide)] {
         assert!(!passes(&of_text(&filled(check).unwrap(), text)), "there is neither channel nor style guide");
     }
 }

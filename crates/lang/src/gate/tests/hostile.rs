@@ -4,25 +4,26 @@ use proptest::prelude::*;
 use regex::Regex;
 
 use super::*;
+use crate::model::PlainCheck;
 
 fn all() -> Vec<FilledCheck> {
     vec![
         FilledCheck::Contains(vec!["é".into()]),
         FilledCheck::NotContains(vec!["1".into()]),
-        FilledCheck::Regex(Regex::new("a+b").unwrap()),
+        FilledCheck::Plain(PlainCheck::Regex(Regex::new("a+b").unwrap())),
         FilledCheck::Equals(json!("é1\u{200B}")),
-        FilledCheck::JsonSchema(Arc::new(json!({ "type": "string", "maxLength": 3 }))),
-        FilledCheck::MaxLength(3),
-        FilledCheck::MinLength(300),
-        FilledCheck::FitsChannel,
-        FilledCheck::StyleGuide,
-        FilledCheck::Markdown(Features::NONE),
-        FilledCheck::Emojis(0),
-        FilledCheck::Language("en".into()),
-        FilledCheck::PiiNone,
-        FilledCheck::Links(vec![]),
-        FilledCheck::Links(vec!["acme.example".into(), "*.".into(), "%".into()]),
-        FilledCheck::Readability(0.0),
+        FilledCheck::Plain(PlainCheck::JsonSchema(Arc::new(json!({ "type": "string", "maxLength": 3 })))),
+        FilledCheck::Plain(PlainCheck::MaxLength(3)),
+        FilledCheck::Plain(PlainCheck::MinLength(300)),
+        FilledCheck::Plain(PlainCheck::FitsChannel),
+        FilledCheck::Plain(PlainCheck::StyleGuide),
+        FilledCheck::Plain(PlainCheck::Markdown(Features::NONE)),
+        FilledCheck::Plain(PlainCheck::Emojis(0)),
+        FilledCheck::Plain(PlainCheck::Language("en".into())),
+        FilledCheck::Plain(PlainCheck::PiiNone),
+        FilledCheck::Plain(PlainCheck::Links(vec![])),
+        FilledCheck::Plain(PlainCheck::Links(vec!["acme.example".into(), "*.".into(), "%".into()])),
+        FilledCheck::Plain(PlainCheck::Readability(0.0)),
         FilledCheck::NumbersFrom(json!({ "9": "8:30 16 Nov p7" })),
         FilledCheck::Expression { unmet: "é".repeat(100), is_true: false },
     ]
