@@ -88,7 +88,7 @@
 //! # Ok(()) }
 //! ```
 //!
-//! `examples/` has programs that run: `check`, `run`, `own_model`, and `axum`, a server. `ARCHITECTURE.md` has the rooms and which may name which.
+//! `examples/` has programs that run: `check`, `run`, `own_model`, `approve`, and `axum`, a server. `ARCHITECTURE.md` has the rooms and which may name which.
 
 #[doc(hidden)]
 pub mod cli;

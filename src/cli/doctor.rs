@@ -193,7 +193,7 @@ impl Examination {
 
     fn server(&mut self, name: &str, tool: Option<&Tool>, seen: Seen) {
         let look = match seen {
-            Seen::Is(_, look) => look,
+            Seen::Is(looked) => looked.1,
             Seen::Fails(problem) => return self.fault(format!("server {name} cannot be used: {problem}")),
             Seen::OnlyInARun(why) => {
                 return self.sign("note", format!("what server {name} is started with is known only in a run ({why})"));

@@ -98,10 +98,11 @@ impl OutputTargets<'_> {
         let status = outcome.status().unwrap_or(RunStatus::Cancelled);
         let is_good = matches!(status, RunStatus::Succeeded | RunStatus::Partial);
         line_of_end(outcome).filter(|_| !(shared.quiet && is_good)).iter().for_each(|line| tell!("{line}"));
-        let by_whom = outcome.events.iter().rev().find_map(|e| match &e.happening {
-            Happening::CancelRequested { by, .. } => Some(*by),
-            _ => None,
-        });
+        let by_whom = outcome
+            .events
+            .iter()
+            .rev()
+            .find_map(|event| if let Happening::CancelRequested { by, .. } = event.happening { Some(by) } else { None });
         let exit = match status {
             RunStatus::Partial if options.fail_on_partial => Exit::Failed,
             status => Exit::of(status, by_whom == Some(Canceller::Terminate)),

@@ -84,7 +84,8 @@ pub(super) fn run(options: &TestOptions, shared: &SharedOptions) -> Result<Exit,
     if let Some(file) = &options.junit {
         std::fs::write(file, report::junit(&found)).map_err(|error| lost(file, error))?;
     }
-    if !shared.quiet && !(found.outcomes.is_empty() && found.broken.is_empty()) {
+    let is_empty = found.outcomes.is_empty() && found.broken.is_empty();
+    if !shared.quiet && !is_empty {
         tell!("{}", report::summary(&found));
     }
     let is_good = match (baseline, compared) {

@@ -24,7 +24,7 @@ use crate::runtime::{declared, inputs_of_file, settings, world};
 /// What a look at a server brought.
 pub(super) enum Seen {
     /// It answers.
-    Is(ToolServer, Box<ServerLook>),
+    Is(Box<(ToolServer, ServerLook)>),
     /// It does not, and why.
     Fails(String),
     /// What it is started with reads inputs that have no default.
@@ -50,7 +50,7 @@ pub(super) fn look(
     runtime.block_on(async {
         let one = async |(name, server)| match server {
             Ok(server) => match world.look(&server).await {
-                Ok(look) => (name, Seen::Is(server, Box::new(look))),
+                Ok(look) => (name, Seen::Is(Box::new((server, look)))),
                 Err(failure) => (name, Seen::Fails(failure.message)),
             },
             Err(why) => (name, Seen::OnlyInARun(why)),
@@ -112,7 +112,8 @@ pub(super) fn pin(paths: &[PathBuf], only_check: bool, is_allowed: bool, shared:
                     let known = "what it is started with is known only in a run";
                     tell!("{name}: {known} ({}); its tools are pinned by the first one", visible(&why));
                 }
-                Seen::Is(server, look) => {
+                Seen::Is(looked) => {
+                    let (server, look) = *looked;
                     differences += tell_difference(&name, &look);
                     if only_check || look.difference.is_none() {
                         continue;

@@ -13,11 +13,10 @@ use super::outcome::Complaint;
 use super::suite::{Suite, Trial, TrialOptions};
 use super::taping::TrialTape;
 use crate::driver::{Blocking, CallResult, FoundPerson};
-use crate::engine::{CallReply, CallRequest, Mocks, Noted, PersonFrom, RunSettings, check_inputs, person};
+use crate::engine::{CallReply, CallRequest, Noted, PersonFrom, check_inputs, person};
 use crate::event::{Event, Failure, FailureKind, Happening, RunEnd};
 use crate::journal::{Record, record};
-use crate::load::WrittenRules;
-use crate::model::{Field, FieldKind, Limits, Mock, Pipeline, Replies, TestCase};
+use crate::model::{Field, FieldKind, Mock, Pipeline, TestCase};
 use crate::port::{Tape, WireFormat};
 use crate::runtime::{VirtualRun, first_event};
 
@@ -84,8 +83,7 @@ pub(super) fn play(suite: &Suite, trial: &Trial, world: &Blocking, how: &TrialOp
     let tape = taping.port();
     let start = first_event(&suite.plan.program, pipeline, inputs, trial.channel.clone(), found, now, number + 1);
     let (inputs, person) = (start.inputs.clone(), start.person.clone());
-    let options = options(suite, case, &taping);
-    let mut played = VirtualRun::new(suite.plan.clone(), options, now, tape.clone(), taping.door.clone(), number);
+    let mut played = VirtualRun::new(suite.plan.clone(), taping.settings(suite, case), now, tape.clone(), taping.door.clone(), number);
     let mut stage = TrialStage { world, sent: vec![], tape, goes_live: taping.goes_live() };
     let ending = match played.play(start, &mut |events, call, request| stage.answer(events, call, request)) {
         Ok(end) => TrialEnding::Over(Box::new(end)),
@@ -132,21 +130,6 @@ fn find_person(
         Mock::Output(_) => return (Err("the mock of \"person\" must hold the person's fields, or be empty, or an error".into()), used),
     };
     (found.map_err(|error| error.to_string()), used)
-}
-
-fn options(suite: &Suite, case: &TestCase, taping: &TrialTape) -> RunSettings {
-    RunSettings {
-        user_policies: taping.policies(),
-        secrets: taping.secrets(suite),
-        hidden: taping.hidden.clone(),
-        env: taping.env(),
-        default_model: taping.default_model(),
-        unscripted: taping.unscripted(),
-        replies: Some(Arc::new(Replies { by_step: case.replies.iter().map(|(step, set)| (step.clone(), set.clone())).collect() })),
-        mocks: Mocks { by_name: case.mocks.iter().map(|(name, mock)| (name.clone(), mock.value.clone())).collect(), refuses_effects: true },
-        written: Box::new(WrittenRules),
-        limits: Limits::default(),
-    }
 }
 
 /// The inputs of a case. A path in a test file is relative to that file.

@@ -12,8 +12,9 @@ use super::suite::{LiveModels, Suite, Trial};
 use crate::adapter::cassette::{Cassette, Head, head, is_free};
 use crate::adapter::files::cannot;
 use crate::driver::Door;
-use crate::engine::{Unscripted, secret_values};
-use crate::model::{Model, Policy};
+use crate::engine::{Mocks, RunSettings, Unscripted, secret_values};
+use crate::load::WrittenRules;
+use crate::model::{Limits, Replies, TestCase};
 use crate::port::{Secret, Tape};
 use crate::runtime::{Taping, declared};
 
@@ -34,7 +35,7 @@ pub(super) struct TrialTape<'a> {
     tape: Cassette,
     pub(super) door: Door,
     /// What no event and no request holds.
-    pub(super) hidden: Vec<Secret>,
+    hidden: Vec<Secret>,
     live: Option<&'a LiveModels>,
 }
 
@@ -61,33 +62,31 @@ impl<'a> TrialTape<'a> {
         self.live.is_some()
     }
 
-    pub(super) fn unscripted(&self) -> Unscripted {
-        if self.goes_live() || self.taping.is_replay() { self.taping.unscripted() } else { Unscripted::Nobody }
-    }
-
-    pub(super) fn default_model(&self) -> Option<Model> {
-        match &self.taping {
-            Taping::Replay(folder) if head(folder).is_ok_and(|head| head.default_model_replaced) => self.taping.model(),
-            _ => self.live.and_then(|live| live.default_model.clone()),
+    /// What the run is given. Only where models are really asked, the environment counts, and what the user allows.
+    pub(super) fn settings(&self, suite: &Suite, case: &TestCase) -> RunSettings {
+        let (live, is_replay) = (self.live, self.taping.is_replay());
+        let by_step = case.replies.iter().map(|(step, set)| (step.clone(), set.clone())).collect();
+        let by_name = case.mocks.iter().map(|(name, mock)| (name.clone(), mock.value.clone())).collect();
+        RunSettings {
+            secrets: match live {
+                Some(live) => declared([suite.pipeline()], &live.env),
+                // A replay needs none.
+                None if is_replay => suite.pipeline().secrets.keys().map(|name| (name.clone(), Secret::new("***"))).collect(),
+                None => BTreeMap::new(),
+            },
+            hidden: self.hidden.clone(),
+            env: live.map(|live| live.env.clone()).unwrap_or_default(),
+            default_model: match &self.taping {
+                Taping::Replay(folder) if head(folder).is_ok_and(|head| head.default_model_replaced) => self.taping.model(),
+                _ => live.and_then(|live| live.default_model.clone()),
+            },
+            user_policies: live.iter().flat_map(|live| live.policy.clone()).collect(),
+            unscripted: if live.is_some() || is_replay { self.taping.unscripted() } else { Unscripted::Nobody },
+            replies: Some(Arc::new(Replies { by_step })),
+            mocks: Mocks { by_name, refuses_effects: true },
+            written: Box::new(WrittenRules),
+            limits: Limits::default(),
         }
-    }
-
-    /// Values of the declared secrets; a replay needs none.
-    pub(super) fn secrets(&self, suite: &Suite) -> BTreeMap<String, Secret> {
-        match self.live {
-            Some(live) => declared([suite.pipeline()], &live.env),
-            None if self.taping.is_replay() => suite.pipeline().secrets.keys().map(|name| (name.clone(), Secret::new("***"))).collect(),
-            None => BTreeMap::new(),
-        }
-    }
-
-    /// What the user allows where models are really asked.
-    pub(super) fn policies(&self) -> Vec<Policy> {
-        self.live.iter().flat_map(|live| live.policy.clone()).collect()
-    }
-
-    pub(super) fn env(&self) -> BTreeMap<String, Secret> {
-        self.live.map(|live| live.env.clone()).unwrap_or_default()
     }
 
     /// Writes what was recorded; gives the folder if there was anything, and what is wrong.
